@@ -1,0 +1,66 @@
+/*
+ * Text being written: bytes that grow, on the heap (connections) or in an
+ * arena (everything of one call). Never fails; see arena.h for why.
+ */
+#ifndef TOOLGATE_BASE_BUF_H
+#define TOOLGATE_BASE_BUF_H
+
+#include "base/str.h"
+
+#include <stdint.h>
+
+struct arena;
+
+struct buf {
+    char *at; /* NULL until the first byte */
+    size_t len, cap;
+    struct arena *arena; /* NULL: the heap, and buf_clear frees */
+};
+
+static inline struct buf buf_in(struct arena *arena)
+{
+    return (struct buf){.arena = arena};
+}
+
+/* Frees a heap buffer and empties both kinds. */
+void buf_clear(struct buf *buf);
+
+/* Room for `more` bytes behind len; returns where they go. The caller then moves len itself. */
+char *buf_reserve(struct buf *buf, size_t more);
+
+static inline void buf_add(struct buf *buf, const void *bytes, size_t len)
+{
+    if (len) {
+        memcpy(buf_reserve(buf, len), bytes, len);
+        buf->len += len;
+    }
+}
+
+static inline void buf_str(struct buf *buf, struct str s)
+{
+    buf_add(buf, s.at, s.len);
+}
+
+static inline void buf_text(struct buf *buf, const char *text)
+{
+    buf_add(buf, text, strlen(text));
+}
+
+static inline void buf_byte(struct buf *buf, char c)
+{
+    *buf_reserve(buf, 1) = c;
+    buf->len++;
+}
+
+void buf_int(struct buf *buf, int64_t n);
+void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Forgets the first `count` bytes, e.g. those a socket took. */
+void buf_drop(struct buf *buf, size_t count);
+
+static inline struct str buf_view(const struct buf *buf)
+{
+    return (struct str){buf->at, buf->len};
+}
+
+#endif

@@ -1,0 +1,32 @@
+/* XXH3, unseeded for keys that outlive the process and seeded for those that don't. */
+#include "base/hash.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+struct hash128 hash_stable(struct str bytes)
+{
+    XXH128_hash_t h = XXH3_128bits(bytes.len ? bytes.at : "", bytes.len);
+    return (struct hash128){h.high64, h.low64};
+}
+
+uint64_t hash_random(void)
+{
+    uint64_t bits;
+    if (getrandom(&bits, sizeof(bits), 0) != (ssize_t)sizeof(bits)) {
+        fprintf(stderr, "toolgate: the kernel gives no random bytes\n");
+        abort();
+    }
+    return bits;
+}
+
+uint64_t hash_seeded(struct str bytes)
+{
+    static uint64_t seed;
+    if (!seed)
+        seed = hash_random() | 1;
+    return XXH3_64bits_withSeed(bytes.len ? bytes.at : "", bytes.len, seed);
+}

@@ -1,0 +1,109 @@
+/* One line an event, written by one write(2) so that lines of several daemons never mix. */
+#include "base/log.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *const level_names[] = {"debug", "info", "warn", "error", "off"};
+
+static struct {
+    enum log_level level;
+    enum log_format format;
+    int fd;
+} logger = {LOG_INFO, LOG_FORMAT_TEXT, STDERR_FILENO};
+
+enum err log_open(enum log_level level, enum log_format format, const char *path, struct why *why)
+{
+    int fd = STDERR_FILENO;
+    if (path && (fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640)) < 0)
+        return why_set(why, ERR_IO, "log file %s: %s", path, strerror(errno));
+    if (logger.fd != STDERR_FILENO)
+        close(logger.fd);
+    logger.level = level;
+    logger.format = format;
+    logger.fd = fd;
+    return OK;
+}
+
+enum err log_level_named(struct str name, enum log_level *out)
+{
+    for (size_t i = 0; i < sizeof(level_names) / sizeof(level_names[0]); i++)
+        if (str_is(name, level_names[i])) {
+            *out = (enum log_level)i;
+            return OK;
+        }
+    return ERR_NOT_FOUND;
+}
+
+static void put_quoted(struct buf *out, struct str s)
+{
+    buf_byte(out, '"');
+    for (size_t i = 0; i < s.len; i++) {
+        unsigned char c = (unsigned char)s.at[i];
+        if (c == '"' || c == '\\')
+            buf_printf(out, "\\%c", c);
+        else if (c < 0x20 || c == 0x7f)
+            buf_printf(out, "\\u%04x", c);
+        else
+            buf_byte(out, (char)c);
+    }
+    buf_byte(out, '"');
+}
+
+/* Text format quotes only what would be hard to read or could forge a second field or line. */
+static bool is_bare(struct str s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        unsigned char c = (unsigned char)s.at[i];
+        if (c <= 0x20 || c == '"' || c == '=' || c == '\\' || c == 0x7f)
+            return false;
+    }
+    return s.len > 0;
+}
+
+static void put_field(struct buf *out, const struct log_field *field)
+{
+    bool json = logger.format == LOG_FORMAT_JSON;
+    buf_printf(out, json ? ",\"%s\":" : " %s=", field->key);
+    struct str text = str_cut(field->text, LOG_VALUE_MAX_BYTES);
+    if (field->is_number)
+        buf_int(out, field->number);
+    else if (!json && is_bare(text))
+        buf_str(out, text);
+    else
+        put_quoted(out, text);
+}
+
+static void put_head(struct buf *out, enum log_level level, const char *event)
+{
+    int64_t now = clock_wall_ms();
+    time_t seconds = (time_t)(now / 1000);
+    struct tm tm;
+    char stamp[32];
+    gmtime_r(&seconds, &tm);
+    strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &tm);
+    const char *format = logger.format == LOG_FORMAT_JSON
+                             ? "{\"time\":\"%s.%03dZ\",\"level\":\"%s\",\"event\":\"%s\""
+                             : "%s.%03dZ %s %s";
+    buf_printf(out, format, stamp, (int)(now % 1000), level_names[level], event);
+}
+
+void log_write(enum log_level level, const char *event, const struct log_field *fields)
+{
+    if (level < logger.level)
+        return;
+    struct buf line = {0};
+    put_head(&line, level, event);
+    for (; fields->key; fields++)
+        put_field(&line, fields);
+    buf_text(&line, logger.format == LOG_FORMAT_JSON ? "}\n" : "\n");
+    ssize_t written = write(logger.fd, line.at, line.len);
+    (void)written; /* a log that cannot be written must not stop the gate */
+    buf_clear(&line);
+}

@@ -1,0 +1,43 @@
+/*
+ * Events, not sentences: `time level event key=value …`, one line each, to
+ * stderr or a file. Argument values and secrets are never logged unless the
+ * operator asks (config `log.arguments`).
+ */
+#ifndef TOOLGATE_BASE_LOG_H
+#define TOOLGATE_BASE_LOG_H
+
+#include "base/err.h"
+#include "base/str.h"
+
+#include <stdint.h>
+
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_OFF };
+enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
+
+#define LOG_VALUE_MAX_BYTES 1024u /* a longer value is cut */
+
+struct log_field {
+    const char *key; /* NULL ends the list */
+    bool is_number;
+    struct str text;
+    int64_t number;
+};
+
+#define LOG_STR(name, value) ((struct log_field){.key = (name), .text = (value)})
+#define LOG_TEXT(name, value) ((struct log_field){.key = (name), .text = str_of(value)})
+#define LOG_NUM(name, value) ((struct log_field){.key = (name), .is_number = true, .number = (int64_t)(value)})
+
+/* log_event(LOG_WARN, "policy_error", LOG_STR("tool", name), LOG_TEXT("why", why.text)) */
+#define log_event(level, event, ...)                                                                         \
+    log_write((level), (event), (const struct log_field[]){__VA_ARGS__ __VA_OPT__(, ){.key = NULL}})
+
+void log_write(enum log_level level, const char *event, const struct log_field *fields);
+
+/* Default: LOG_INFO as text on stderr. `path` NULL keeps stderr; an existing file is appended to, and
+ * reopened by calling again (log rotation). */
+enum err log_open(enum log_level level, enum log_format format, const char *path, struct why *why);
+
+/* OK or ERR_NOT_FOUND for a name that is none of debug info warn error off. */
+enum err log_level_named(struct str name, enum log_level *out);
+
+#endif

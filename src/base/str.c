@@ -1,0 +1,74 @@
+/* Slices: comparing, cutting and matching them. */
+#include "base/str.h"
+
+int str_cmp(struct str a, struct str b)
+{
+    size_t n = a.len < b.len ? a.len : b.len;
+    int order = n ? memcmp(a.at, b.at, n) : 0;
+    if (order != 0)
+        return order;
+    return a.len < b.len ? -1 : a.len > b.len;
+}
+
+struct str str_cut(struct str s, size_t max)
+{
+    if (s.len <= max)
+        return s;
+    size_t end = max;
+    while (end > 0 && ((unsigned char)s.at[end] & 0xC0) == 0x80)
+        end--;
+    return (struct str){s.at, end};
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+struct str str_trim(struct str s)
+{
+    while (s.len && is_space(s.at[0]))
+        s.at++, s.len--;
+    while (s.len && is_space(s.at[s.len - 1]))
+        s.len--;
+    return s;
+}
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+}
+
+bool str_contains_nocase(struct str haystack, struct str needle)
+{
+    for (size_t i = 0; i + needle.len <= haystack.len; i++) {
+        size_t k = 0;
+        while (k < needle.len && lower(haystack.at[i + k]) == lower(needle.at[k]))
+            k++;
+        if (k == needle.len)
+            return true;
+    }
+    return false;
+}
+
+/* Linear in both: on a mismatch only the latest star is widened, which suffices for globs. */
+bool str_glob(struct str pattern, struct str s)
+{
+    size_t p = 0, i = 0, star = (size_t)-1, resume = 0;
+    while (i < s.len) {
+        if (p < pattern.len && pattern.at[p] == '*') {
+            star = p++;
+            resume = i;
+        } else if (p < pattern.len && (pattern.at[p] == '?' || pattern.at[p] == s.at[i])) {
+            p++, i++;
+        } else if (star != (size_t)-1) {
+            p = star + 1;
+            i = ++resume;
+        } else {
+            return false;
+        }
+    }
+    while (p < pattern.len && pattern.at[p] == '*')
+        p++;
+    return p == pattern.len;
+}

@@ -1,0 +1,6 @@
+#ifndef TOOLGATE_BASE_VERSION_H
+#define TOOLGATE_BASE_VERSION_H
+
+#define TOOLGATE_VERSION "0.1.0"
+
+#endif

@@ -1,0 +1,33 @@
+/*
+ * Tool definitions as a model will see them: for tools/list, and in the forms
+ * of other providers. Policies may reword or hide (prepare, prepare_tools).
+ */
+#ifndef TOOLGATE_GATE_CATALOG_H
+#define TOOLGATE_GATE_CATALOG_H
+
+#include "base/buf.h"
+#include "gate/generation.h"
+
+enum catalog_format { CATALOG_MCP, CATALOG_OPENAI, CATALOG_ANTHROPIC, CATALOG_GEMINI };
+
+/* OK or ERR_NOT_FOUND. */
+enum err catalog_format_named(struct str name, enum catalog_format *out);
+
+struct catalog_request {
+    enum catalog_format format;
+    bool strict;          /* OpenAI strict mode: closed objects, everything required, optional ones nullable */
+    bool all;             /* also tools that the agent runs itself, and the toolbox (toolgate/tools) */
+    const struct peer *peer;
+    struct toolbox *toolbox; /* NULL: none */
+    struct str session, goal;
+};
+
+/* Writes a JSON array, in the order of names. A policy that breaks in prepare is logged, and its tool is shown as it is. */
+void catalog_write(struct arena *arena, struct generation *generation, const struct catalog_request *request,
+                   struct buf *out);
+
+/* Does this tool exist for this peer and is it not hidden by prepare / prepare_tools. */
+bool catalog_shows(struct arena *arena, struct generation *generation, const struct catalog_request *request,
+                   struct str tool);
+
+#endif

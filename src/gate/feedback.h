@@ -1,0 +1,31 @@
+/*
+ * What the model reads when a call does not simply pass: a header, one line a
+ * problem, the tool's intent and valid parameters, and what to do next with
+ * the attempts left. Text from a tool is data here: quoted and cut.
+ */
+#ifndef TOOLGATE_GATE_FEEDBACK_H
+#define TOOLGATE_GATE_FEEDBACK_H
+
+#include "gate/generation.h"
+#include "gate/verdict.h"
+
+#define FEEDBACK_QUOTE_MAX_BYTES      2048u /* of a tool's own message */
+#define FEEDBACK_DATA_MAX_BYTES       16384u /* of a garbage result, quoted */
+#define FEEDBACK_PARAMETERS_MAX       24u
+#define FEEDBACK_DESCRIPTION_MAX_BYTES 160u /* of a tool or a parameter */
+
+struct feedback {
+    const struct verdict *verdict;
+    const struct tool *tool;      /* NULL: unknown */
+    struct str name;              /* as the model called it */
+    const struct str *suggestions; /* names of tools that may have been meant */
+    size_t suggestion_count;
+    struct str quoted;            /* the tool's own message or data; empty: none */
+};
+
+struct str feedback_text(struct arena *arena, const struct feedback *feedback);
+
+/* Notes beside a result that passes; empty where there is nothing to say. */
+struct str feedback_advice(struct arena *arena, const struct feedback *feedback);
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * A tool as the gate knows it: its definition, its compiled schemas, its
+ * policy and the limits that follow, worked out once per generation.
+ */
+#ifndef TOOLGATE_GATE_TOOL_H
+#define TOOLGATE_GATE_TOOL_H
+
+#include "ledger/ledger.h"
+#include "policy/policy.h"
+#include "schema/schema.h"
+
+struct config;
+
+#define TOOL_NAME_MAX_BYTES 64u /* a name longer, or outside [A-Za-z0-9_-], is served to check and report only */
+
+enum tool_runner {
+    RUNNER_AGENT, /* the agent runs it: check, then report */
+    RUNNER_LUA    /* the policy's run(args, call) */
+};
+
+struct tool {
+    struct str name, title, description, origin; /* origin: the file or "register" */
+    const struct json *definition;               /* as it came; NULL where the policy alone defines it */
+    const struct json *input, *output, *annotations; /* output, annotations: NULL where none */
+    struct schema *input_schema, *output_schema;
+    const struct policy *policy; /* NULL: none */
+    enum tool_runner runner;
+    enum policy_effects effects;
+    enum policy_mode mode;
+    enum policy_unknown unknown;
+    struct coerce_switches coerce;
+    struct ledger_limits limits;
+    const struct str *parameters; /* names of the declared properties, for suggestions and feedback */
+    size_t parameter_count;
+    const struct str *warnings; /* what was odd about its definition, for status and lint */
+    size_t warning_count;
+};
+
+/*
+ * Builds one from an MCP definition (NULL: the policy declares everything)
+ * and a policy (NULL: none). Everything is borrowed or allocated in `arena`.
+ * ERR_SCHEMA where it cannot be served, with the reason.
+ */
+enum err tool_build(struct arena *arena, const struct json *definition, const struct policy *policy,
+                    const struct config *config, struct str origin, struct tool **out, struct why *why);
+
+bool tool_is_listed(const struct tool *tool); /* appears in tools/list: toolgate runs it, and the name fits MCP */
+bool tool_is_readonly(const struct tool *tool);
+
+#endif

@@ -1,0 +1,73 @@
+/*
+ * What the gate decided, as one record: the same in `_meta`, in
+ * toolgate/check, in the decision log and in replay. And the one table of
+ * classes: what each is called, which verdict it means, whether the client is
+ * told an error.
+ */
+#ifndef TOOLGATE_GATE_VERDICT_H
+#define TOOLGATE_GATE_VERDICT_H
+
+#include "base/buf.h"
+#include "json/value.h"
+#include "ledger/ledger.h"
+#include "schema/problem.h"
+
+enum verdict_kind { VERDICT_PASS, VERDICT_REPAIR, VERDICT_WAIT, VERDICT_REFUSE, VERDICT_ASK, VERDICT_HALT };
+
+enum error_class {
+    CLASS_OK,
+    CLASS_PARTIAL_DATA,
+    CLASS_SEMANTIC_GARBAGE,
+    CLASS_SCHEMA_MISMATCH,
+    CLASS_TRANSIENT,
+    CLASS_TOOL_ERROR,
+    CLASS_INVALID_ARGUMENTS,
+    CLASS_FABRICATED_ID,
+    CLASS_UNKNOWN_TOOL,
+    CLASS_FORBIDDEN,
+    CLASS_AGENT_RUNS_THIS,
+    CLASS_RETRY_BUDGET,
+    CLASS_LOOP,
+    CLASS_POLICY_ERROR,
+    CLASS_UNAVAILABLE,
+    CLASS_NEED_USER_INPUT,
+    CLASS_CANCELLED,
+    CLASS_COUNT
+};
+
+struct class_info {
+    const char *name; /* on the wire */
+    enum verdict_kind verdict;
+    bool is_error;
+    enum ledger_class settles_as;
+};
+const struct class_info *class_info(enum error_class class);
+const char *verdict_name(enum verdict_kind kind);
+
+struct verdict {
+    enum verdict_kind kind;
+    enum error_class class;
+    bool valid;                      /* the arguments, as they stand after mending */
+    struct str code, detail, hint;   /* empty where there is none */
+    struct problems problems;
+    const struct json *rewrites;     /* JSON Patch array, NULL or empty: nothing was changed */
+    uint32_t attempt, attempts_left; /* attempts_left: meaningful where has_budget */
+    bool has_budget;
+    uint32_t repeats;
+    int64_t after_s;                 /* wait: seconds; -1 otherwise */
+    struct str coverage;             /* "SATISFIED" …; empty: not told */
+    const struct json *facts, *follow_up, *next_args, *choices; /* NULL: none */
+    struct str would;                /* shadow mode, anonymous sessions: the code of what would have been said */
+    bool final;                      /* the tool's result ends the run */
+    const char *engine;              /* ledger engine that answered */
+    const char *stage;               /* where it was decided: "known", "shape", … */
+};
+
+/* The object of PROTOCOL.md: {"verdict":…,"valid":…,…}. */
+void verdict_write(struct buf *out, const struct verdict *verdict);
+
+/* Its JSON Schema, as text, for toolgate/schemas. */
+struct str verdict_schema(void);
+struct str coverage_schema(void);
+
+#endif

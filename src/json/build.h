@@ -1,0 +1,34 @@
+/*
+ * New values from old ones. Nothing is changed in place: each function
+ * returns a value in the arena that shares every part it did not touch, so
+ * untouched values keep the bytes they were sent with.
+ */
+#ifndef TOOLGATE_JSON_BUILD_H
+#define TOOLGATE_JSON_BUILD_H
+
+#include "json/value.h"
+
+struct arena;
+
+struct json json_null(void);
+struct json json_bool(bool truth);
+struct json json_string(struct str s);                  /* borrows s */
+struct json json_number(struct arena *arena, double n); /* shortest text that reads back */
+struct json json_integer(struct arena *arena, int64_t n);
+struct json json_literal(struct str number);            /* borrows a number's literal */
+struct json json_array(const struct json *items, size_t count);                /* borrows items */
+struct json json_object(struct arena *arena, const struct json_member *members, size_t count); /* copies; hashes keys */
+
+struct json_member json_member(struct str key, struct json value); /* hashes the key */
+
+/* The object with one member set (in its place, or last) or removed. */
+struct json json_with(struct arena *arena, const struct json *object, struct str key, struct json value);
+struct json json_without(struct arena *arena, const struct json *object, struct str key);
+
+/* The array with one item replaced. */
+struct json json_with_item(struct arena *arena, const struct json *array, size_t at, struct json item);
+
+/* Everything copied into the arena, texts and raw bytes too: the original may go. */
+struct json json_copy(struct arena *arena, const struct json *value);
+
+#endif

@@ -1,0 +1,19 @@
+/*
+ * One spelling for all JSON texts of the same value: keys sorted by bytes,
+ * numbers by value (1, 1.0 and 1e0 are one), no spaces. Ledger keys hash it.
+ */
+#ifndef TOOLGATE_JSON_CANONICAL_H
+#define TOOLGATE_JSON_CANONICAL_H
+
+#include "base/buf.h"
+#include "base/hash.h"
+#include "json/value.h"
+
+void json_canonical(struct buf *out, const struct json *value);
+
+/* hash_stable of the canonical text; members of the top-level object named in `without` are left out. `value` NULL
+ * hashes as {}. */
+struct hash128 json_fingerprint(struct arena *scratch, const struct json *value, const struct str *without,
+                                size_t without_count);
+
+#endif

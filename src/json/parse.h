@@ -1,0 +1,61 @@
+/*
+ * Text to value: yajl for the grammar, and a strict pass around it for what
+ * yajl lets through (bad UTF-8, lone surrogates, a second value, depth).
+ */
+#ifndef TOOLGATE_JSON_PARSE_H
+#define TOOLGATE_JSON_PARSE_H
+
+#include "base/err.h"
+#include "json/value.h"
+
+#include <stdint.h>
+
+struct arena;
+
+#define JSON_MAX_DEPTH 128u
+#define JSON_MAX_NODES 100000u
+
+struct json_limits {
+    uint32_t depth, nodes; /* 0: the defaults above */
+};
+
+enum json_fault_code {
+    JSON_FAULT_NONE,
+    JSON_FAULT_SYNTAX,
+    JSON_FAULT_UTF8,
+    JSON_FAULT_SURROGATE,     /* \ud800 without its partner */
+    JSON_FAULT_DUPLICATE_KEY, /* with its path */
+    JSON_FAULT_DEPTH,
+    JSON_FAULT_NODES,
+    JSON_FAULT_TRAILING, /* something after the value */
+    JSON_FAULT_EMPTY,
+    JSON_FAULT_SIZE /* text of 4 GiB or more */
+};
+
+/*
+ * Where and what. Duplicate keys and lone surrogates are *soft*: the value is
+ * still built (the later duplicate wins, the surrogate becomes U+FFFD), so
+ * that a caller can read the id of the request and answer it; `out` is valid
+ * then, and only then, although json_parse failed.
+ */
+struct json_fault {
+    enum json_fault_code code;
+    bool soft;
+    size_t offset;  /* byte in the text */
+    char text[256]; /* one sentence, e.g. "duplicate key 'limit' in params.arguments" */
+};
+
+/* `text` is borrowed by the value: it must live as long as the arena. Returns OK, ERR_PARSE or ERR_LIMIT; `fault`
+ * (required) is filled on failure. */
+enum err json_parse(struct arena *arena, struct str text, const struct json_limits *limits, struct json *out,
+                    struct json_fault *fault);
+
+/* For messages too broken to parse: the value text of a top-level "id" (string or integer) if one can be read,
+ * else STR_NONE. Looks at the first 64 KiB only and believes nothing else. */
+struct str json_salvage_id(struct str text);
+
+/* Reads a whole file (at most max_bytes) into the arena and parses it; `why` says file:line on failure. */
+enum err json_read_file(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
+                        struct why *why);
+
+#endif

@@ -1,0 +1,41 @@
+/* Value to text, and text member by member for messages that we write ourselves. */
+#ifndef TOOLGATE_JSON_WRITE_H
+#define TOOLGATE_JSON_WRITE_H
+
+#include "base/buf.h"
+#include "json/value.h"
+
+/* What was sent is written as it was sent, byte for byte; what we built, compactly. Insignificant newlines in
+ * sent text are dropped, so that one value is always one line. */
+void json_write(struct buf *out, const struct json *value);
+
+/* A string literal with its quotes; bytes that are no UTF-8 become U+FFFD, so the output is always JSON. */
+void json_write_string(struct buf *out, struct str s);
+
+/*
+ * A writer that keeps the commas right:
+ *
+ *   struct json_out out = json_out(&buf);
+ *   json_open(&out, '{');
+ *   json_key(&out, "verdict"); json_put_text(&out, "pass");
+ *   json_close(&out, '}');
+ */
+struct json_out {
+    struct buf *buf;
+    bool comma;
+};
+
+struct json_out json_out(struct buf *buf);
+void json_open(struct json_out *out, char bracket);
+void json_close(struct json_out *out, char bracket);
+void json_key(struct json_out *out, const char *key);
+void json_key_str(struct json_out *out, struct str key);
+void json_put(struct json_out *out, const struct json *value); /* NULL writes null */
+void json_put_str(struct json_out *out, struct str s);
+void json_put_text(struct json_out *out, const char *text);
+void json_put_int(struct json_out *out, int64_t n);
+void json_put_double(struct json_out *out, double n); /* shortest text that reads back; null where not finite */
+void json_put_bool(struct json_out *out, bool truth);
+void json_put_raw(struct json_out *out, struct str json_text); /* already JSON */
+
+#endif

@@ -1,0 +1,206 @@
+/*
+ * What every worker of a fleet remembers together: repair chains, same-call
+ * budgets, loops, seen ids, facts. The rules are Lua scripts (lua/ledger/),
+ * run here by the local engine or in Redis; this header is their domain form.
+ *
+ * Each request either answers at once (LEDGER_DONE, the answer filled in) or
+ * later (LEDGER_PENDING): then `done` fires exactly once, never before the
+ * function that started it has returned, and never after ledger_cancel. All
+ * borrowed memory must live until then.
+ */
+#ifndef TOOLGATE_LEDGER_LEDGER_H
+#define TOOLGATE_LEDGER_LEDGER_H
+
+#include "base/err.h"
+#include "base/hash.h"
+#include "json/value.h"
+
+#include <stdint.h>
+
+struct arena;
+struct buf;
+struct ledger;
+
+#define LEDGER_WINDOW             32u       /* calls a session remembers hot */
+#define LEDGER_HISTORY_DEFAULT    100u      /* entries of the cold ring, for people and policies */
+#define LEDGER_TTL_S_DEFAULT      86400u
+#define LEDGER_RESERVATION_MS     60000u    /* a check that is never reported frees its budget after this */
+#define LEDGER_SEEN_IDS_MAX       512u      /* ids a session remembers; older ones are forgotten, and then only advise */
+#define LEDGER_MEMORY_BYTES       268435456u /* of the local engine */
+#define LEDGER_IDS_MAX            64u       /* candidate ids of one call, ids given by one result */
+#define LEDGER_FACTS_MAX_BYTES    16384u    /* all facts of a session, as JSON */
+
+struct ledger_options {
+    int64_t (*now_ms)(void); /* NULL: the wall clock; examples and replay bring their own */
+    uint32_t ttl_s, history; /* 0: the defaults above */
+    size_t memory_bytes;     /* 0: the default above */
+};
+
+enum err ledger_new_local(const struct ledger_options *options, struct ledger **out, struct why *why);
+void ledger_free(struct ledger *ledger);
+const char *ledger_engine(const struct ledger *ledger); /* "local" */
+
+enum ledger_state { LEDGER_DONE, LEDGER_PENDING };
+
+/* What is declared about a tool, and what the defaults say otherwise (POLICY.md, LEDGER.md). 0 in a count means "none
+ * allowed"; LEDGER_UNLIMITED means no limit. */
+#define LEDGER_UNLIMITED UINT32_MAX
+struct ledger_limits {
+    uint32_t repair;       /* 2: answers of "repair" before the chain is exhausted */
+    uint32_t same_call;    /* 3; read 5, write 2, destructive 1 */
+    uint32_t transient;    /* 3 */
+    uint32_t repeats;      /* 3: the run's length that is refused */
+    uint32_t halt;         /* 5: the run's length that ends the run */
+    uint32_t across_turns; /* 5 */
+    uint32_t poll_max;     /* 20 changed results in a row */
+    bool polls;            /* declared with loop.poll: identical results do not count either */
+    bool reads, destructive; /* effects */
+};
+
+extern const struct ledger_limits ledger_default_limits;
+
+/* Which session, and when in it. */
+struct ledger_place {
+    struct str session;   /* namespaced by the caller, e.g. "uid:1000/chat-7" */
+    bool anonymous;       /* no session key: budgets and loops advise, see PROTOCOL.md */
+    uint32_t anonymous_repeats; /* 8 */
+    uint32_t turn;        /* 0: not told; then the session's current one, budgets over the last 32 calls */
+    struct str step;      /* label of the model message; empty: by time of feedback */
+};
+
+/* What stages 1 to 3 found. */
+enum ledger_so_far {
+    LEDGER_SO_FAR_VALID,
+    LEDGER_SO_FAR_INVALID,    /* schema, rules: repairable */
+    LEDGER_SO_FAR_FABRICATED, /* an id of impossible shape */
+    LEDGER_SO_FAR_REFUSED     /* unknown tool, forbidden, policy_error, unavailable */
+};
+
+struct ledger_admit {
+    struct ledger_place place;
+    uint64_t admission; /* the callId; both scripts are idempotent by it */
+    struct str tool;
+    struct hash128 arguments; /* json_fingerprint */
+    enum ledger_so_far so_far;
+    struct str refused_as;     /* the class, for LEDGER_SO_FAR_REFUSED: goes into the history */
+    const struct ledger_limits *limits;
+    const struct hash128 *ids; /* candidates that must have been seen before */
+    size_t id_count;
+    bool wants_history, wants_facts; /* the policy reads call.history / call.facts */
+    uint32_t reservation_ms;         /* 0: LEDGER_RESERVATION_MS */
+};
+
+enum ledger_says {
+    LEDGER_RUN,    /* go on: valid, within budget */
+    LEDGER_REPAIR, /* invalid, and the model may try again */
+    LEDGER_REFUSE,
+    LEDGER_HALT    /* a loop that goes on: end the run */
+};
+
+struct ledger_answer {
+    enum err error; /* not OK: no answer was had; `why` says so */
+    struct why why;
+    enum ledger_says says;
+    struct str code;          /* of a refusal: "retry_budget_exceeded", "same_call", "loop", "cycle", "transient_budget",
+                                 "duplicate_in_step", "already_broken"; empty otherwise */
+    uint32_t turn;            /* the turn it was counted in */
+    uint32_t attempt;         /* 1 for the first of a repair chain */
+    uint32_t attempts_left;   /* repairs left after this one */
+    uint32_t repeats;         /* identical calls in a row before this one */
+    uint32_t no_progress;     /* calls in a row without progress */
+    uint32_t spent;           /* of the same-call budget, this call included */
+    bool unchanged;           /* the same call ran just before: its result is known, an unchanged one should be told */
+    bool advise_only;         /* anonymous: `would` holds what a session would have been told, `says` is LEDGER_RUN */
+    struct str would;         /* code that advise_only or shadow keeps from the model */
+    uint64_t unseen;          /* bit i: ids[i] was never seen */
+    bool ids_complete;        /* the record of seen ids is whole: nothing was evicted */
+    uint32_t transient_count; /* transient failures of this call so far */
+    struct str goal;          /* of the turn, as told by toolgate/turn */
+    struct json history;      /* array, oldest first: {tool, class, code, turn, step, args?, at_ms}; JSON_NULL if not asked */
+    struct json facts;        /* object; JSON_NULL if not asked */
+};
+
+typedef void ledger_done(void *owner);
+
+/* `answer` lives with the arena. */
+enum ledger_state ledger_admit(struct ledger *ledger, const struct ledger_admit *request, struct arena *arena,
+                               struct ledger_answer *answer, ledger_done *done, void *owner);
+
+/* The classes of PROTOCOL.md's table, as the ledger tells them apart. */
+enum ledger_class {
+    LEDGER_CLASS_OK,
+    LEDGER_CLASS_PARTIAL,
+    LEDGER_CLASS_GARBAGE, /* also: empty */
+    LEDGER_CLASS_SCHEMA_MISMATCH,
+    LEDGER_CLASS_TOOL_ERROR,
+    LEDGER_CLASS_TRANSIENT,
+    LEDGER_CLASS_INVALID,  /* check or retry asked for a repair after admit */
+    LEDGER_CLASS_FABRICATED,
+    LEDGER_CLASS_RELEASED, /* refused after admit, cancelled, ask: spends nothing */
+    LEDGER_CLASS_COUNT
+};
+
+struct ledger_settle {
+    struct ledger_place place;
+    uint64_t admission;
+    struct str tool;
+    struct hash128 arguments;
+    enum ledger_class class;
+    struct str label;      /* the wire name for the history: "ok", "tool_error", "ask", "cancelled", … */
+    struct hash128 result; /* json_fingerprint of what came back */
+    const struct ledger_limits *limits;
+    const struct hash128 *gives_ids;
+    size_t gives_id_count;
+    const struct json *facts; /* object, merged into the session's; NULL: none */
+    uint32_t cost;
+};
+
+/* How a repair chain ended; LEDGER.md names the log line. */
+struct ledger_settled {
+    enum err error;
+    struct why why;
+    bool unchanged;         /* the result is the one this call had last time */
+    uint32_t repeats;       /* identical calls with identical results in a row, this one included */
+    uint32_t no_progress;
+    uint32_t attempt, attempts_left; /* for LEDGER_CLASS_INVALID */
+    enum ledger_says says;           /* for LEDGER_CLASS_INVALID: LEDGER_REPAIR, or LEDGER_REFUSE when exhausted */
+    uint32_t transient_count;
+    struct str chain;       /* outcome of a chain that ended now: "success", "exhausted", …; empty: none ended */
+    uint32_t chain_retries;
+};
+
+enum ledger_state ledger_settle(struct ledger *ledger, const struct ledger_settle *request, struct arena *arena,
+                                struct ledger_settled *settled, ledger_done *done, void *owner);
+
+/* A user turn begins: open repair chains end as llm_gave_up (logged here), runs start anew. `turn` 0: the next one. */
+struct ledger_turned {
+    enum err error;
+    struct why why;
+    uint32_t turn, gave_up;
+};
+enum ledger_state ledger_turn(struct ledger *ledger, struct str session, uint32_t turn, struct str goal,
+                              struct arena *arena, struct ledger_turned *turned, ledger_done *done, void *owner);
+
+/* Ids that became known otherwise: from the goal's words, from an example's `seen`. Fire and forget. */
+void ledger_see(struct ledger *ledger, struct str session, const struct hash128 *ids, size_t count);
+
+/* Everything known of a session, as one JSON object {session, turn, goal, budgets, facts, history}. */
+struct ledger_view {
+    enum err error; /* ERR_NOT_FOUND: no such session */
+    struct why why;
+    struct json session;
+};
+enum ledger_state ledger_view(struct ledger *ledger, struct str session, struct arena *arena,
+                              struct ledger_view *view, ledger_done *done, void *owner);
+
+/* A person ends a run: of one tool, or (tool empty) the whole session is forgotten. */
+enum ledger_state ledger_reset(struct ledger *ledger, struct str session, struct str tool, struct arena *arena,
+                               enum err *error, ledger_done *done, void *owner);
+
+/* No `done` with this owner fires any more. */
+void ledger_cancel(struct ledger *ledger, void *owner);
+
+/* Sessions and bytes held, for status. */
+void ledger_usage(const struct ledger *ledger, size_t *sessions, size_t *bytes);
+
+#endif

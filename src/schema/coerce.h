@@ -1,0 +1,26 @@
+/*
+ * Mending before judging: only where exactly one reading fits the schema and
+ * nothing is lost. A valid value is never touched.
+ */
+#ifndef TOOLGATE_SCHEMA_COERCE_H
+#define TOOLGATE_SCHEMA_COERCE_H
+
+#include "schema/schema.h"
+
+struct coerce_switches {
+    bool json;    /* "{\"a\":1}" -> {"a":1}, "[1]" -> [1], where an object or array is wanted and a string isn't */
+    bool strings; /* "5" -> 5, "true" -> true, where only a number or boolean fits */
+    bool lists;   /* "a" -> ["a"], where only a list fits */
+    bool nulls;   /* null -> absent, for an optional property that does not take null */
+    bool enums;   /* case and trimmed space of an enum value */
+    bool floats;  /* 5.0 -> 5 for an integer (valid as it is; spelled for tools that are strict) */
+};
+
+extern const struct coerce_switches coerce_all;
+
+/* Returns `instance` itself where nothing was mended. Call it only after schema_accepts said no, or with
+ * `floats` set. */
+const struct json *schema_coerce(const struct schema *schema, const struct json *instance,
+                                 const struct coerce_switches *switches, struct arena *arena);
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * The daemon: listening socket, event loop, connections, reload and drain.
+ * Knows how requests arrive and leave, not how a decision is made.
+ */
+#ifndef TOOLGATE_SERVER_SERVER_H
+#define TOOLGATE_SERVER_SERVER_H
+
+#include "gate/config.h"
+
+struct server_options {
+    struct config_sources sources;
+    bool echo; /* `toolgate bench socket`'s yardstick: every line goes back as it came, no JSON is read */
+};
+
+#define SERVER_DRAIN_MS 5000u /* SIGTERM: how long calls in flight may take to finish */
+
+/*
+ * Serves until SIGTERM or SIGINT has drained it. Takes the listening socket
+ * from systemd (LISTEN_FDS) where one is handed over. Logs `ready` with the
+ * socket once it accepts, and tells systemd. Returns OK after a clean drain;
+ * on a start that fails `why` says what to mend and nothing is left behind.
+ */
+enum err server_run(const struct server_options *options, struct why *why);
+
+#endif
