@@ -3,18 +3,23 @@
 BUILD  ?= build
 PREFIX ?= /usr/local
 DESTDIR ?=
+# Where packages are missing: yes installs them (as root or by sudo), no only names them.
+DEPS   ?= yes
 CC     ?= cc
 AR     ?= ar
 SAN    ?=
-DEPS   ?= yes
 
 # Rooms, lowest floor first; each includes only from those before it (tests/spec/floors_spec.lua).
 ROOMS  ?= base json schema policy ledger gate server cli
 
 BUILD_PACKAGES := gcc make pkg-config libc6-dev libluajit-5.1-dev libevent-dev libyajl-dev libpcre2-dev \
                   libxxhash-dev libidn2-dev
-TEST_PACKAGES  := luajit lua-busted lua-socket lua-cjson lua-posix libcmocka-dev systemd
+DEMO_PACKAGES  := luajit lua-socket lua-cjson lua-posix
+TEST_PACKAGES  := $(DEMO_PACKAGES) lua-busted libcmocka-dev systemd python3
 LINT_PACKAGES  := lua-check clang-format clang-tidy cppcheck
+# npm and python3-venv may have come from elsewhere than Debian: then they are not asked for.
+CLIENT_PACKAGES = $(if $(shell command -v npm),,npm) \
+                  $(if $(shell python3 -c 'import ensurepip' 2>/dev/null && echo yes),,python3-venv)
 
 LIBRARIES := luajit libevent_core yajl libpcre2-8 libxxhash libidn2
 
@@ -44,9 +49,54 @@ UNIT_BIN := $(UNITS:tests/unit/%.c=$(BUILD)/unit/%)
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all help deps unit clean
+.PHONY: all help deps demo test run install clean lint unit conformance bench \
+        demo-now test-now run-now lint-now conformance-now bench-now
 
 all: $(BUILD)/toolgate
+
+help:
+	@echo 'make               build $(BUILD)/toolgate'
+	@echo 'make demo          an agent talks to a real daemon; every call is shown with its verdict'
+	@echo 'make run           serve policies/ until Ctrl-C'
+	@echo 'make test          unit tests and specs (SAN=1: with the address and undefined-behaviour sanitizers)'
+	@echo 'make conformance   official MCP clients, the MCP conformance suite, recorded traffic (npm, PyPI)'
+	@echo 'make bench         verdicts a second, beside an echo through the same socket code'
+	@echo 'make lint          luacheck, clang-format, clang-tidy, cppcheck'
+	@echo 'make install       to $$(DESTDIR)$$(PREFIX), by default $(PREFIX)'
+	@echo 'make deps          install the Debian packages that building and testing need'
+	@echo 'make clean'
+	@echo 'What is missing is announced and installed first; DEPS=no only names it.'
+
+# ---- what a fresh machine needs; pkg-config is asked when make starts, so each target installs and starts make anew ----
+NEED  = @DEPS=$(DEPS) sh tests/support/packages.sh
+ANEW  = @$(MAKE) --no-print-directory
+
+deps:
+	$(NEED) 'make test' $(BUILD_PACKAGES) $(TEST_PACKAGES)
+
+demo:
+	$(NEED) 'make demo' $(BUILD_PACKAGES) $(DEMO_PACKAGES)
+	$(ANEW) demo-now
+
+test:
+	$(NEED) 'make test' $(BUILD_PACKAGES) $(TEST_PACKAGES)
+	$(ANEW) test-now
+
+run:
+	$(NEED) 'make run' $(BUILD_PACKAGES)
+	$(ANEW) run-now
+
+lint:
+	$(NEED) 'make lint' $(BUILD_PACKAGES) $(TEST_PACKAGES) $(LINT_PACKAGES)
+	$(ANEW) lint-now
+
+conformance:
+	$(NEED) 'make conformance' $(BUILD_PACKAGES) $(TEST_PACKAGES) $(CLIENT_PACKAGES)
+	$(ANEW) conformance-now
+
+bench:
+	$(NEED) 'make bench' $(BUILD_PACKAGES) $(DEMO_PACKAGES)
+	$(ANEW) bench-now
 
 $(BUILD)/toolgate: $(BUILD)/obj/cli/main.o $(LIBRARY)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
@@ -95,6 +145,41 @@ $(BUILD)/unit/%: tests/unit/%.c $(LIBRARY)
 
 unit: $(UNIT_BIN)
 	@for t in $(UNIT_BIN); do $$t || exit 1; done
+
+# ---- the rest, once the packages are there ----
+demo-now: $(BUILD)/toolgate
+	luajit tests/support/demo.lua $(BUILD)/toolgate
+
+test-now: $(BUILD)/toolgate $(UNIT_BIN)
+	@TOOLGATE=$(BUILD)/toolgate luajit tests/support/suite.lua $(UNIT_BIN)
+
+RUN_SOCKET := $(abspath $(BUILD))/toolgate.sock
+run-now: $(BUILD)/toolgate
+	@echo 'from another shell:  $(BUILD)/toolgate tools --socket $(RUN_SOCKET)'
+	@$(BUILD)/toolgate serve --socket $(RUN_SOCKET) --policies policies
+
+conformance-now: $(BUILD)/toolgate
+	@TOOLGATE=$(BUILD)/toolgate CLIENTS=$(abspath $(BUILD))/clients luajit tests/clients/run.lua
+
+bench-now: $(BUILD)/toolgate
+	@TOOLGATE=$(BUILD)/toolgate luajit tests/bench/socket.lua
+
+# The analysers' chosen sets are in .clang-tidy and here; both are kept clean.
+C_FILES = $(wildcard src/*/*.c src/*/*.h tests/unit/*.c tests/unit/*.h)
+lint-now:
+	luacheck --quiet lua policies tests
+	clang-format --dry-run -Werror $(C_FILES)
+	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
+	         --suppress=missingIncludeSystem -Isrc -j2 src
+	printf '%s\n' $(SOURCES) | xargs -P2 -n4 clang-tidy --quiet -- $(CPPFLAGS) -std=gnu11
+
+install: $(BUILD)/toolgate
+	install -D -m 755 $(BUILD)/toolgate $(DESTDIR)$(PREFIX)/bin/toolgate
+	install -d $(DESTDIR)$(PREFIX)/share/toolgate/policies $(DESTDIR)$(PREFIX)/lib/systemd/system
+	install -m 644 policies/* $(DESTDIR)$(PREFIX)/share/toolgate/policies
+	for unit in systemd/*; do sed 's|/usr/bin/toolgate|$(PREFIX)/bin/toolgate|' $$unit \
+	    > $(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit##*/}; done
+	for page in $(wildcard man/*.1); do install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man1/$${page##*/}; done
 
 clean:
 	rm -rf build build-san
