@@ -1,0 +1,143 @@
+-- One connection to the daemon, as dialogue: client:say{…}, client:hears(). One JSON object a line; lines can be
+-- said and heard raw where bytes matter.
+local cjson = require("cjson").new()
+local unix = require "socket.unix"
+
+local M = { PATIENCE_S = 20 }
+cjson.encode_sparse_array(true)
+cjson.decode_max_depth(4000)
+M.json = cjson
+
+local MODERN = "2026-07-28"
+local META = "io.modelcontextprotocol/"
+
+local client = {}
+client.__index = client
+
+function M.connect(path)
+  local stream = unix.stream()
+  stream:settimeout(M.PATIENCE_S)
+  local ok, why = stream:connect(path)
+  if not ok then
+    stream:close()
+    return nil, why
+  end
+  return setmetatable({ stream = stream, last_id = 0 }, client)
+end
+
+function client:say_line(line)
+  return assert(self.stream:send(line .. "\n"))
+end
+
+function client:say(message)
+  return self:say_line(type(message) == "string" and message or cjson.encode(message))
+end
+
+function client:hears_line()
+  local line, why = self.stream:receive "*l"
+  if not line then error("the daemon said nothing: " .. tostring(why), 2) end
+  return line
+end
+
+function client:hears()
+  local line, why = self.stream:receive "*l"
+  if not line then error("the daemon said nothing: " .. tostring(why), 2) end
+  local message = cjson.decode(line)
+  return message, line
+end
+
+-- The daemon closed the connection, after at most these lines.
+function client:hears_the_end()
+  local lines = {}
+  while true do
+    local line, why = self.stream:receive "*l"
+    if not line then
+      if why ~= "closed" then error("expected the end, got " .. tostring(why), 2) end
+      return lines
+    end
+    lines[#lines + 1] = line
+  end
+end
+
+-- Nothing is under way for this client: a ping is the next thing that is answered. Returns what came before, which
+-- is wanted to be nothing.
+function client:hears_only_a_ping()
+  self:say { jsonrpc = "2.0", id = "is-anything-left", method = "ping" }
+  local message, line = self:hears()
+  if message.id ~= "is-anything-left" then error("expected silence, got " .. line, 2) end
+  return true
+end
+
+-- A request and its reply; notifications that come between are kept in self.notices.
+function client:ask(method, params, id)
+  self.last_id = self.last_id + 1
+  id = id or self.last_id
+  self:say { jsonrpc = "2.0", id = id, method = method, params = params }
+  return self:answer(id)
+end
+
+function client:answer(id)
+  while true do
+    local message, line = self:hears()
+    if message.id == nil and message.method then
+      self.notices = self.notices or {}
+      table.insert(self.notices, message)
+    elseif message.id == id then
+      return message, line
+    else
+      error(("expected the answer to %s, got %s"):format(tostring(id), line), 2)
+    end
+  end
+end
+
+-- The result of a request that must not fail.
+function client:asks(method, params)
+  local message, line = self:ask(method, params)
+  if not message.result then error(("%s: expected a result, got %s"):format(method, line), 2) end
+  return message.result, line
+end
+
+function client:calls(name, arguments, meta)
+  if arguments == nil or next(arguments) == nil then
+    -- an empty table would be encoded as what Lua thinks it is
+    self.last_id = self.last_id + 1
+    self:say(('{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%s,"arguments":{}%s}}'):format(
+      self.last_id, cjson.encode(name), meta and (',"_meta":' .. cjson.encode(meta)) or ""))
+    return assert(self:answer(self.last_id).result)
+  end
+  return self:asks("tools/call", { name = name, arguments = arguments, _meta = meta })
+end
+
+function client:checks(name, arguments, meta)
+  return self:asks("toolgate/check", { name = name, arguments = arguments, _meta = meta })
+end
+
+function client:close()
+  self.stream:close()
+end
+
+-- What a modern request carries, with more keys beside it.
+function M.modern(more)
+  local meta = { [META .. "protocolVersion"] = MODERN, [META .. "clientCapabilities"] = cjson.decode "{}" }
+  for key, value in pairs(more or {}) do meta[key] = value end
+  return meta
+end
+
+function M.session(name, more)
+  local meta = { ["dev.toolgate/session"] = name }
+  for key, value in pairs(more or {}) do meta["dev.toolgate/" .. key] = value end
+  return meta
+end
+
+-- The text that the model reads.
+function M.text(result)
+  local parts = {}
+  for _, block in ipairs(result.content or {}) do parts[#parts + 1] = block.text end
+  return table.concat(parts, "\n")
+end
+
+function M.verdict(result)
+  return result._meta and result._meta["dev.toolgate/verdict"] or nil
+end
+
+return M

@@ -1,0 +1,159 @@
+-- A real daemon in a temporary directory, ready when start() returns and gone when the spec ends, also where it
+-- fails. Its stderr is shown with a failure (tests/support/helper.lua).
+local process = require "process"
+local client = require "client"
+local signal = require "posix.signal"
+
+local M = { running = {}, last_words = {} }
+M.binary = os.getenv "TOOLGATE" or "build/toolgate"
+if M.binary:sub(1, 1) ~= "/" then M.binary = require("posix.unistd").getcwd() .. "/" .. M.binary end
+M.root = require("posix.unistd").getcwd()
+
+local daemon = {}
+daemon.__index = daemon
+
+local function write_all(directory, files)
+  os.execute("mkdir -p '" .. directory .. "'")
+  for name, text in pairs(files) do process.write(directory .. "/" .. name, text) end
+  return directory
+end
+
+-- Serves the line format of STYLE: a table of policies, or a folder's name; tools as JSON text; a configuration as Lua
+-- text.
+local function arguments_of(self, given)
+  local argv = given.before or {}
+  argv[#argv + 1] = M.binary
+  argv[#argv + 1] = "serve"
+  if not given.no_socket then
+    argv[#argv + 1] = "--socket"
+    argv[#argv + 1] = self.socket
+  end
+  local policies = given.policies
+  if type(policies) == "table" then policies = write_all(self.directory .. "/policies", policies) end
+  if policies == nil then policies = write_all(self.directory .. "/policies", {}) end
+  self.policies = policies
+  if policies then
+    argv[#argv + 1] = "--policies"
+    argv[#argv + 1] = policies
+  end
+  if given.tools then
+    argv[#argv + 1] = "--tools"
+    argv[#argv + 1] = given.tools:sub(1, 1) == "/" and given.tools
+                      or process.write(self.directory .. "/tools.json", given.tools)
+  end
+  if given.config then
+    argv[#argv + 1] = "-c"
+    argv[#argv + 1] = process.write(self.directory .. "/toolgate.lua", given.config)
+  end
+  for _, argument in ipairs(given.arguments or {}) do argv[#argv + 1] = argument end
+  return argv
+end
+
+-- given: policies, tools, config, arguments, before (a command to run it under), environment, descriptors, fails.
+function M.start(given)
+  given = given or {}
+  local self = setmetatable({ directory = process.directory(), clients = {} }, daemon)
+  os.execute("chmod 755 " .. self.directory)
+  self.socket = given.socket or self.directory .. "/toolgate.sock"
+  self.stderr = self.directory .. "/stderr"
+  self.child = process.start(arguments_of(self, given), {
+    stdin = "/dev/null", stdout = self.directory .. "/stdout", stderr = self.stderr, directory = M.root,
+    environment = given.environment, descriptors = given.descriptors,
+  })
+  table.insert(M.running, self)
+  if not given.fails then
+    process.eventually("the daemon accepts", function()
+      local how, code = self.child:status()
+      if how then error(("the daemon %s with %d:\n%s"):format(how, code, self:log()), 0) end
+      local probe = client.connect(self.socket)
+      if probe then probe:close() end
+      return probe
+    end)
+  end
+  return self
+end
+
+-- A start that must fail: its stderr, and its exit code.
+function M.fails(given)
+  given.fails = true
+  local self = M.start(given)
+  local _, code = self.child:wait()
+  self.expected_code = code
+  return self:log(), code
+end
+
+function daemon:connect()
+  local connection = assert(client.connect(self.socket))
+  table.insert(self.clients, connection)
+  return connection
+end
+
+function daemon:log()
+  return process.read(self.stderr)
+end
+
+-- Waits until the log says so; returns the rest of that line.
+function daemon:logs(words)
+  return process.eventually("the log says " .. words, function()
+    local from = self:log():find(words, 1, true)
+    return from and self:log():match("[^\n]*", from)
+  end)
+end
+
+function daemon:write_policy(name, text)
+  return process.write(self.policies .. "/" .. name, text)
+end
+
+function daemon:signal(number)
+  self.child:signal(number)
+end
+
+function daemon:status()
+  return self:connect():asks("toolgate/status")
+end
+
+-- SIGHUP, and wait until the new generation serves or was turned down. Returns "reloaded" or "reload_failed".
+function daemon:reload()
+  local before = select(2, self:log():gsub("event=reload", "")) + select(2, self:log():gsub(" reload", ""))
+  self:signal(signal.SIGHUP)
+  process.eventually("the reload is logged", function()
+    local after = select(2, self:log():gsub("event=reload", "")) + select(2, self:log():gsub(" reload", ""))
+    return after > before
+  end)
+end
+
+function daemon:pid()
+  return self.child.pid
+end
+
+-- SIGTERM; every daemon must end by itself and cleanly (a sanitizer's report is an exit code, too).
+function daemon:stop()
+  if self.stopped then return end
+  self.stopped = true
+  for _, connection in ipairs(self.clients) do connection:close() end
+  self:signal(signal.SIGTERM)
+  local ok, how, code = pcall(self.child.wait, self.child)
+  if not ok then
+    signal.kill(self.child.pid, signal.SIGKILL)
+    self.child:wait()
+    how, code = "hung, was killed", 9
+  end
+  table.insert(M.last_words, self:log())
+  process.remove(self.directory)
+  if how ~= "exited" or code ~= (self.expected_code or 0) then
+    error(("the daemon %s with %s; it said:\n%s"):format(tostring(how), tostring(code), M.last_words[#M.last_words]), 0)
+  end
+end
+
+-- after_each(daemon.stop_all)
+function M.stop_all()
+  local running, trouble = M.running, nil
+  M.running = {}
+  for _, one in ipairs(running) do
+    local ok, why = pcall(one.stop, one)
+    if not ok then trouble = trouble or why end
+  end
+  if trouble then error(trouble, 0) end
+end
+
+return M
