@@ -14,33 +14,36 @@
 
 struct arena;
 
-#define CONFIG_MESSAGE_BYTES    8388608u   /* limits.message: one line from a client */
-#define CONFIG_ARGUMENTS_BYTES  1048576u   /* limits.arguments: the arguments of one call */
-#define CONFIG_DEPTH            128u       /* limits.depth */
-#define CONFIG_IN_FLIGHT        256u       /* limits.in_flight: calls a connection */
-#define CONFIG_CONNECTIONS      4096u      /* limits.connections */
-#define CONFIG_MEMORY_BYTES     1073741824u /* limits.memory: all calls together */
-#define CONFIG_TURN_IDLE_S      0u         /* turn_idle_s: 0, a silence begins no turn */
+#define CONFIG_MESSAGE_BYTES     8388608u    /* limits.message: one line from a client */
+#define CONFIG_ARGUMENTS_BYTES   1048576u    /* limits.arguments: the arguments of one call */
+#define CONFIG_DEPTH             128u        /* limits.depth */
+#define CONFIG_IN_FLIGHT         256u        /* limits.in_flight: calls a connection */
+#define CONFIG_CONNECTIONS       4096u       /* limits.connections */
+#define CONFIG_MEMORY_BYTES      1073741824u /* limits.memory: all calls together */
+#define CONFIG_TURN_IDLE_S       0u          /* turn_idle_s: 0, a silence begins no turn */
 #define CONFIG_ANONYMOUS_REPEATS 8u
 
-struct config_rule {        /* allow = { { users = {…}, groups = {…}, tools = {…} } } */
+#define CONFIG_SYSTEM_FOLDER "/run/toolgate" /* holds the socket where XDG_RUNTIME_DIR is not set */
+#define CONFIG_SOCKET_NAME   "toolgate.sock"
+
+struct config_rule { /* allow = { { users = {…}, groups = {…}, tools = {…} } } */
     const uid_t *uids;
     size_t uid_count;
     const gid_t *gids;
     size_t gid_count;
-    bool everyone;          /* names neither users nor groups */
+    bool everyone;           /* names neither users nor groups */
     const struct str *tools; /* globs; none: every tool */
     size_t tool_count;
 };
 
 struct config {
-    struct arena *arena;    /* owns everything below */
-    const char *file;       /* NULL: none */
-    const char *socket;     /* the default: $XDG_RUNTIME_DIR or /run/toolgate, /toolgate.sock */
+    struct arena *arena; /* owns everything below */
+    const char *file;    /* NULL: none */
+    const char *socket;  /* the default: $XDG_RUNTIME_DIR or /run/toolgate, /toolgate.sock */
     mode_t socket_mode;
     const struct config_rule *allow;
-    size_t allow_count;     /* 0: everyone the socket's mode admits may call everything */
-    const char *policies;   /* folder; NULL: ./policies where it exists */
+    size_t allow_count;       /* 0: everyone the socket's mode admits may call everything */
+    const char *policies;     /* folder; NULL: ./policies where it exists */
     const char *const *tools; /* files with tool definitions */
     size_t tools_count;
     bool shared_namespace;
@@ -58,20 +61,25 @@ struct config {
     enum log_level log_level;
     enum log_format log_format;
     bool log_arguments;
-    const char *log_file;   /* NULL: stderr */
+    const char *log_file; /* NULL: stderr */
     uint32_t turn_idle_s, anonymous_repeats;
 };
 
-/* Where settings come from, in rising order: the defaults, the file, the command line. All borrowed; a reload reads
- * them again. */
+/* Where settings come from, in rising order: the defaults, the file, the command line. All borrowed; a reload
+ * reads them again. */
 struct config_sources {
     const char *file, *socket, *policies; /* NULL: not given */
     const char *const *tools;             /* --tools FILE, added to the file's */
     size_t tools_count;
 };
 
-/* Free with config_free, also after a failure. `why` says file, key, what was expected and what was found. */
+/* Free with config_free, also after a failure. `why` has one line for each thing that is wrong: file, key,
+ * what was expected and what was found. Paths in the file are relative to the file's folder. */
 enum err config_load(const struct config_sources *sources, struct config *out, struct why *why);
 void config_free(struct config *config);
+
+/* $XDG_RUNTIME_DIR/toolgate.sock, else /run/toolgate/toolgate.sock: where a daemon listens and a command
+ * looks for it. Whether it can be made is for whoever binds it to say. */
+const char *config_default_socket(struct arena *arena);
 
 #endif

@@ -1,0 +1,369 @@
+/*
+ * The configuration: defaults, then one Lua file held against the table of
+ * keys below, then the command line. A key is added in one place: its line.
+ */
+#include "gate/config.h"
+
+#include "base/arena.h"
+#include "gate/allow.h"
+#include "gate/settings.h"
+#include "ledger/ledger.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define CONFIG_DEFAULT_FOLDER "policies"
+#define CONFIG_COUNT_MAX      1000 /* of a budget or a loop: more is no limit at all */
+
+#define KEY(text, reader, field) .name = STR(text), .read = (reader), .offset = offsetof(struct config, field)
+#define COUNT(text, field)                                                                                   \
+    {                                                                                                        \
+        KEY(text, setting_u32, field), .min = 0, .max = CONFIG_COUNT_MAX                                     \
+    }
+#define U32(text, field, least, most)                                                                        \
+    {                                                                                                        \
+        KEY(text, setting_u32, field), .min = (least), .max = (most)                                         \
+    }
+#define TABLE(text, table)                                                                                   \
+    {                                                                                                        \
+        .name = STR(text), .read = setting_table, .keys = (table)                                            \
+    }
+#define ABSENT(text, sentence)                                                                               \
+    {                                                                                                        \
+        .name = STR(text), .read = setting_absent, .words = (sentence)                                       \
+    }
+#define THE_END                                                                                              \
+    {                                                                                                        \
+        .read = NULL                                                                                         \
+    }
+
+static setting_read read_tools, read_socket_mode, read_namespace, read_only_local, read_only_awaited,
+    read_coerce;
+
+/* ---- the keys ---- */
+
+static const struct setting ledger_keys[] = {
+    {KEY("namespace", read_namespace, shared_namespace)},
+    U32("ttl_s", ledger_ttl_s, 60, 31536000),
+    U32("history", ledger_history, 0, 10000),
+    {.name = STR("on_outage"), .read = read_only_local},
+    {.name = STR("settle"), .read = read_only_awaited},
+    ABSENT("redis", "this version has no Redis ledger, only the local one; remove the key"),
+    ABSENT("timeout_ms", "this version has no Redis ledger, which alone it is about; remove the key"),
+    THE_END,
+};
+
+static const struct setting retry_keys[] = {
+    COUNT("repair", repair),
+    COUNT("same_call", same_call),
+    COUNT("transient", transient),
+    THE_END,
+};
+
+static const struct setting poll_keys[] = {
+    COUNT("max", poll_max),
+    ABSENT("every", "how often a tool may be asked again is said in its policy; remove the key here"),
+    THE_END,
+};
+
+static const struct setting loop_keys[] = {
+    U32("repeats", repeats, 2, CONFIG_COUNT_MAX),
+    U32("halt", halt, 2, CONFIG_COUNT_MAX),
+    U32("across_turns", across_turns, 2, CONFIG_COUNT_MAX),
+    TABLE("poll", poll_keys),
+    ABSENT("volatile", "which arguments are volatile is said in a tool's policy; remove the key here"),
+    THE_END,
+};
+
+static const struct setting_choice modes[] = {
+    {"enforce", POLICY_ENFORCE}, {"shadow", POLICY_SHADOW}, {"off", POLICY_OFF}, {0}};
+static const struct setting_choice unknowns[] = {
+    {"pass", UNKNOWN_PASS}, {"drop", UNKNOWN_DROP}, {"refuse", UNKNOWN_REFUSE}, {0}};
+
+static const struct setting defaults_keys[] = {
+    TABLE("retry", retry_keys),
+    TABLE("loop", loop_keys),
+    {KEY("mode", setting_one_of, mode), .choices = modes},
+    {KEY("unknown", setting_one_of, unknown), .choices = unknowns},
+    {.name = STR("coerce"), .read = read_coerce},
+    ABSENT("limits", "this version counts no calls, cost or seconds beyond retry and loop; remove the key"),
+    ABSENT("compact", "this version does not compact results; remove the key"),
+    THE_END,
+};
+
+static const struct setting coerce_keys[] = {
+    {KEY("json", setting_bool, coerce.json)},
+    {KEY("strings", setting_bool, coerce.strings)},
+    {KEY("lists", setting_bool, coerce.lists)},
+    {KEY("nulls", setting_bool, coerce.nulls)},
+    {KEY("enums", setting_bool, coerce.enums)},
+    {KEY("floats", setting_bool, coerce.floats)},
+    THE_END,
+};
+
+/* Upper ends: what a 64-bit host with the memory of one can honour, and depth what json/parse.h allows. */
+static const struct setting limits_keys[] = {
+    U32("message", limits.message, 1024, 1073741824),
+    U32("arguments", limits.arguments, 64, 1073741824),
+    U32("depth", limits.depth, 4, CONFIG_DEPTH),
+    U32("in_flight", limits.in_flight, 1, 65536),
+    U32("connections", limits.connections, 1, 1048576),
+    {KEY("memory", setting_size, limits.memory), .min = 16777216, .max = INT64_MAX},
+    U32("policy_ms", limits.policy_ms, 1, POLICY_WATCHDOG_MS / 2),
+    U32("policy_kb", limits.policy_kb, 1024, 1048576),
+    THE_END,
+};
+
+static const struct setting_choice levels[] = {{"debug", LOG_DEBUG}, {"info", LOG_INFO}, {"warn", LOG_WARN},
+                                               {"error", LOG_ERROR}, {"off", LOG_OFF},   {0}};
+static const struct setting_choice formats[] = {{"text", LOG_FORMAT_TEXT}, {"json", LOG_FORMAT_JSON}, {0}};
+
+static const struct setting log_keys[] = {
+    {KEY("level", setting_one_of, log_level), .choices = levels},
+    {KEY("format", setting_one_of, log_format), .choices = formats},
+    {KEY("arguments", setting_bool, log_arguments)},
+    {KEY("file", setting_path, log_file)},
+    THE_END,
+};
+
+static const struct setting config_keys[] = {
+    {KEY("socket", setting_path, socket)},
+    {KEY("socket_mode", read_socket_mode, socket_mode)},
+    {KEY("allow", setting_allow, allow)},
+    {KEY("policies", setting_path, policies)},
+    {KEY("tools", read_tools, tools)},
+    TABLE("ledger", ledger_keys),
+    TABLE("defaults", defaults_keys),
+    TABLE("limits", limits_keys),
+    TABLE("log", log_keys),
+    U32("turn_idle_s", turn_idle_s, 0, 86400),
+    U32("anonymous_repeats", anonymous_repeats, 2, CONFIG_COUNT_MAX),
+    {KEY("require_descriptions", setting_bool, require_descriptions)},
+    ABSENT("upstreams",
+           "this version serves no upstreams; write the tools in Lua (run), or let the agent run them"),
+    ABSENT("mcp_config", "this version serves no upstreams; remove the key"),
+    ABSENT("metrics", "this version has no metrics listener; `toolgate status --json` has the counters"),
+    THE_END,
+};
+
+/* ---- values that are no plain number, choice or path ---- */
+
+static void read_socket_mode(struct settings *settings, const struct setting *setting, struct str path,
+                             const struct json *value, void *into)
+{
+    struct str text = json_str(value);
+    char *end = NULL;
+    unsigned long mode = text.len == 4 && text.at[0] == '0' ? strtoul(text.at, &end, 8) : 0;
+    if (end != text.at + text.len || mode > 0777)
+        settings_expected(settings, path, "octal digits as a string, e.g. \"0660\" (Lua reads 0660 as 660)",
+                          value);
+    else
+        *(mode_t *)((char *)into + setting->offset) = (mode_t)mode;
+}
+
+static void read_namespace(struct settings *settings, const struct setting *setting, struct str path,
+                           const struct json *value, void *into)
+{
+    if (str_is(json_str(value), "uid") || str_is(json_str(value), "shared"))
+        *(bool *)((char *)into + setting->offset) = str_is(json_str(value), "shared");
+    else
+        settings_expected(settings, path, "\"uid\" or \"shared\"", value);
+}
+
+static void only(struct settings *settings, struct str path, const struct json *value, const char *word)
+{
+    if (!str_is(json_str(value), word))
+        settings_fault(settings, path, "this version has only the local ledger, so only \"%s\" is served",
+                       word);
+}
+
+static void read_only_local(struct settings *settings, const struct setting *setting, struct str path,
+                            const struct json *value, void *into)
+{
+    (void)setting;
+    (void)into;
+    only(settings, path, value, "local");
+}
+
+static void read_only_awaited(struct settings *settings, const struct setting *setting, struct str path,
+                              const struct json *value, void *into)
+{
+    (void)setting;
+    (void)into;
+    only(settings, path, value, "awaited");
+}
+
+/* coerce = false, true, or a table of the switches that differ from the default. */
+static void read_coerce(struct settings *settings, const struct setting *setting, struct str path,
+                        const struct json *value, void *into)
+{
+    (void)setting;
+    struct config *config = into;
+    if (value->type == JSON_BOOL)
+        config->coerce = value->truth ? coerce_all : (struct coerce_switches){0};
+    else
+        settings_read(settings, coerce_keys, path, value, into);
+}
+
+/* tools = "file.json" or { "a.json", "b.json" } */
+static void read_tools(struct settings *settings, const struct setting *setting, struct str path,
+                       const struct json *value, void *into)
+{
+    (void)setting;
+    struct config *config = into;
+    const struct json *items = value;
+    size_t count = 1;
+    if (value->type != JSON_STRING) {
+        if (!settings_list(settings, path, "a file name or a list of them", value))
+            return;
+        items = value->items;
+        count = value->len;
+    }
+    const char **files = ARENA_ARRAY(settings->arena, const char *, count);
+    for (size_t i = 0; i < count; i++) {
+        if (!json_str(&items[i]).len) {
+            settings_expected(settings, path, "a file name with tool definitions (JSON)", &items[i]);
+            return;
+        }
+        files[i] = settings_file_path(settings, json_str(&items[i]));
+    }
+    config->tools = files;
+    config->tools_count = count;
+}
+
+/* ---- loading ---- */
+
+static void set_defaults(struct config *config)
+{
+    config->socket_mode = 0660;
+    config->ledger_ttl_s = LEDGER_TTL_S_DEFAULT;
+    config->ledger_history = LEDGER_HISTORY_DEFAULT;
+    config->repair = config->same_call = config->transient = POLICY_UNSET;
+    config->repeats = config->halt = config->across_turns = config->poll_max = POLICY_UNSET;
+    config->coerce = coerce_all;
+    config->limits.message = CONFIG_MESSAGE_BYTES;
+    config->limits.arguments = CONFIG_ARGUMENTS_BYTES;
+    config->limits.depth = CONFIG_DEPTH;
+    config->limits.in_flight = CONFIG_IN_FLIGHT;
+    config->limits.connections = CONFIG_CONNECTIONS;
+    config->limits.memory = CONFIG_MEMORY_BYTES;
+    config->limits.policy_ms = POLICY_DEADLINE_MS;
+    config->limits.policy_kb = POLICY_MEMORY_KB;
+    config->log_level = LOG_INFO;
+    config->turn_idle_s = CONFIG_TURN_IDLE_S;
+    config->anonymous_repeats = CONFIG_ANONYMOUS_REPEATS;
+}
+
+static uint32_t or_default(uint32_t count, uint32_t otherwise)
+{
+    return count == POLICY_UNSET ? otherwise : count;
+}
+
+/* What no single key can say. */
+static void check_together(struct settings *settings, const struct config *config)
+{
+    uint32_t repeats = or_default(config->repeats, ledger_default_limits.repeats);
+    uint32_t halt = or_default(config->halt, ledger_default_limits.halt);
+    if (halt < repeats)
+        settings_fault(settings, STR_LIT("defaults.loop.halt"),
+                       "expected at least defaults.loop.repeats (%u), got %u", repeats, halt);
+    if (config->limits.arguments > config->limits.message)
+        settings_fault(settings, STR_LIT("limits.arguments"),
+                       "expected at most limits.message (%u), got %u; raise limits.message too",
+                       config->limits.message, config->limits.arguments);
+}
+
+static enum err read_file(const char *path, struct config *config, struct why *why)
+{
+    struct json table;
+    enum err err = policy_read_config(path, config->arena, &table, why);
+    if (err != OK)
+        return err;
+    config->file = arena_dup(config->arena, str_of(path)).at;
+    struct settings settings = {config->arena, config->file, buf_in(config->arena)};
+    settings_read(&settings, config_keys, STR_NONE, &table, config);
+    check_together(&settings, config);
+    if (!settings.faults.len)
+        return OK;
+    return why_set(why, ERR_CONFIG, STR_FMT, STR_ARG(buf_view(&settings.faults)));
+}
+
+const char *config_default_socket(struct arena *arena)
+{
+    const char *folder = getenv("XDG_RUNTIME_DIR");
+    if (!folder || folder[0] != '/')
+        folder = CONFIG_SYSTEM_FOLDER;
+    return arena_printf(arena, "%s/%s", folder, CONFIG_SOCKET_NAME).at;
+}
+
+static void add_tools(struct config *config, const struct config_sources *sources)
+{
+    size_t count = config->tools_count + sources->tools_count;
+    const char **files = ARENA_ARRAY(config->arena, const char *, count + 1);
+    for (size_t i = 0; i < config->tools_count; i++)
+        files[i] = config->tools[i];
+    for (size_t i = 0; i < sources->tools_count; i++)
+        files[config->tools_count + i] = arena_dup(config->arena, str_of(sources->tools[i])).at;
+    config->tools = files;
+    config->tools_count = count;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* The command line wins; what nobody said gets its default. */
+static void complete(const struct config_sources *sources, struct config *config)
+{
+    if (sources->socket)
+        config->socket = arena_dup(config->arena, str_of(sources->socket)).at;
+    if (!config->socket)
+        config->socket = config_default_socket(config->arena);
+    if (sources->policies)
+        config->policies = arena_dup(config->arena, str_of(sources->policies)).at;
+    if (!config->policies && is_folder(CONFIG_DEFAULT_FOLDER))
+        config->policies = CONFIG_DEFAULT_FOLDER;
+    add_tools(config, sources);
+}
+
+static enum err check_socket(const struct config *config, struct why *why)
+{
+    size_t most = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
+    if (strlen(config->socket) <= most)
+        return OK;
+    return why_set(why, ERR_CONFIG,
+                   "socket %s: expected a path of at most %zu bytes, got %zu; choose a shorter one",
+                   config->socket, most, strlen(config->socket));
+}
+
+static enum err check_policies(const struct config *config, struct why *why)
+{
+    if (!config->policies || is_folder(config->policies))
+        return OK;
+    return why_set(why, ERR_CONFIG, "policies %s: expected a folder of *.lua files, found %s",
+                   config->policies, access(config->policies, F_OK) == 0 ? "a file" : "nothing there");
+}
+
+enum err config_load(const struct config_sources *sources, struct config *out, struct why *why)
+{
+    *out = (struct config){.arena = arena_new()};
+    set_defaults(out);
+    enum err err = sources->file ? read_file(sources->file, out, why) : OK;
+    if (err == OK) {
+        complete(sources, out);
+        err = check_socket(out, why);
+    }
+    if (err == OK)
+        err = check_policies(out, why);
+    return err;
+}
+
+void config_free(struct config *config)
+{
+    arena_free(config->arena);
+    *config = (struct config){0};
+}
