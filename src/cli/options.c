@@ -1,0 +1,188 @@
+/* Tables of options, read and printed. */
+#include "cli/options.h"
+
+#include "cli/say.h"
+#include "schema/suggest.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define FIRST_LONG 256 /* getopt's value of the first option: beyond any letter */
+
+static const struct cli_option help_option = {
+    "help", 'h', NULL, "this text", OPTION_FLAG, NULL,
+};
+
+static void print_option(const struct cli_option *option)
+{
+    char left[64];
+    int n = option->letter ? snprintf(left, sizeof(left), "  -%c, --%s", option->letter, option->name)
+                           : snprintf(left, sizeof(left), "      --%s", option->name);
+    if (option->argument)
+        snprintf(left + n, sizeof(left) - (size_t)n, " %s", option->argument);
+    printf("%-26s %s\n", left, option->words);
+}
+
+static void print_help(const struct command *command, const struct cli_option *options)
+{
+    printf("usage: toolgate %s%s%s [options]\n\n%s\n\noptions:\n", command->name,
+           *command->operands ? " " : "", command->operands, command->about);
+    for (; options->name; options++)
+        if (options->words)
+            print_option(options);
+    print_option(&help_option);
+    printf("\nexit code:\n%s\n\nexample:\n%s\n", command->exits, command->example);
+}
+
+/* ---- to getopt's form and back ---- */
+
+struct getopt_form {
+    struct option longs[OPTIONS_MAX + 2];
+    char letters[2 * OPTIONS_MAX + 8];
+};
+
+static void to_getopt(const struct cli_option *options, struct getopt_form *form)
+{
+    char *letter = form->letters;
+    size_t i;
+    *letter++ = ':'; /* tells a missing argument from an unknown option */
+    *letter++ = 'h';
+    for (i = 0; options[i].name && i < OPTIONS_MAX; i++) {
+        bool takes = options[i].kind != OPTION_FLAG;
+        form->longs[i] = (struct option){options[i].name, takes, NULL, FIRST_LONG + (int)i};
+        if (options[i].letter) {
+            *letter++ = options[i].letter;
+            if (takes)
+                *letter++ = ':';
+        }
+    }
+    form->longs[i] = (struct option){"help", no_argument, NULL, 'h'};
+    form->longs[i + 1] = (struct option){0};
+    *letter = '\0';
+}
+
+static const struct cli_option *found(const struct cli_option *options, int c)
+{
+    if (c >= FIRST_LONG)
+        return &options[c - FIRST_LONG];
+    for (; options->name; options++)
+        if (options->letter && options->letter == c)
+            return options;
+    return NULL;
+}
+
+/* ---- values ---- */
+
+static bool set_number(const struct command *command, const struct cli_option *option, const char *text)
+{
+    char *end;
+    errno = 0;
+    unsigned long n = strtoul(text, &end, 10);
+    if (!errno && end != text && *end == '\0' && text[0] != '-' && n >= 1 && n <= 1000000) {
+        *(unsigned *)option->target = (unsigned)n;
+        return true;
+    }
+    say_error(command->name, "--%s: expected a whole number from 1 to 1000000, got '%s'", option->name, text);
+    return false;
+}
+
+static bool set_list(const struct command *command, const struct cli_option *option, const char *text)
+{
+    struct cli_list *list = option->target;
+    if (list->count < OPTIONS_LIST_MAX) {
+        list->items[list->count++] = text;
+        return true;
+    }
+    say_error(command->name, "--%s: given more than %u times; name the files in the configuration instead",
+              option->name, OPTIONS_LIST_MAX);
+    return false;
+}
+
+static bool set_option(const struct command *command, const struct cli_option *option, const char *text)
+{
+    switch (option->kind) {
+    case OPTION_FLAG:
+        *(bool *)option->target = true;
+        return true;
+    case OPTION_TEXT:
+        *(const char **)option->target = text;
+        return true;
+    case OPTION_LIST:
+        return set_list(command, option, text);
+    case OPTION_NUMBER:
+        return set_number(command, option, text);
+    }
+    return false;
+}
+
+/* ---- complaints ---- */
+
+static void unknown_option(const struct command *command, const struct cli_option *options, const char *word)
+{
+    struct str names[OPTIONS_MAX + 1];
+    size_t count = 0;
+    for (; options->name && count < OPTIONS_MAX; options++)
+        if (options->words)
+            names[count++] = str_of(options->name);
+    names[count++] = str_of("help");
+    struct str given = str_of(word + strspn(word, "-"));
+    const char *equals = memchr(given.at, '=', given.len);
+    if (equals)
+        given.len = (size_t)(equals - given.at);
+    struct str near = suggest_one(given, names, count);
+    if (near.len)
+        say_error(command->name, "unknown option '%s' (did you mean '--" STR_FMT "'?)", word, STR_ARG(near));
+    else
+        say_error(command->name, "unknown option '%s'; `toolgate %s --help` lists them", word, command->name);
+}
+
+static void complain(const struct command *command, const struct cli_option *options, int c, char **argv)
+{
+    char letter[] = {'-', (char)optopt, '\0'};
+    const struct cli_option *option = optopt ? found(options, optopt) : NULL;
+    if (c == ':')
+        say_error(command->name, "--%s needs a %s", option ? option->name : "?",
+                  option ? option->argument : "value");
+    else if (option)
+        say_error(command->name, "--%s takes no value", option->name);
+    else
+        unknown_option(command, options, optopt && optopt < FIRST_LONG ? letter : argv[optind - 1]);
+}
+
+static bool check_operands(const struct command *command, int count)
+{
+    if (count >= command->least && count <= command->most)
+        return true;
+    say_error(command->name, "expected %s, got %d operand%s; `toolgate %s --help` has an example",
+              *command->operands ? command->operands : "no operands", count, count == 1 ? "" : "s",
+              command->name);
+    return false;
+}
+
+bool options_read(const struct command *command, const struct cli_option *options, int *argc, char ***argv,
+                  int *status)
+{
+    struct getopt_form form;
+    int c;
+    to_getopt(options, &form);
+    opterr = 0;
+    *status = CLI_TROUBLE;
+    while ((c = getopt_long(*argc, *argv, form.letters, form.longs, NULL)) != -1) {
+        if (c == 'h') {
+            print_help(command, options);
+            *status = CLI_YES;
+            return false;
+        }
+        if (c == '?' || c == ':') {
+            complain(command, options, c, *argv);
+            return false;
+        }
+        if (!set_option(command, found(options, c), optarg))
+            return false;
+    }
+    *argc -= optind;
+    *argv += optind;
+    return check_operands(command, *argc);
+}
