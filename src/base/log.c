@@ -31,6 +31,18 @@ enum err log_open(enum log_level level, enum log_format format, const char *path
     return OK;
 }
 
+enum log_level log_quiet(void)
+{
+    enum log_level level = logger.level;
+    logger.level = LOG_OFF;
+    return level;
+}
+
+void log_level_set(enum log_level level)
+{
+    logger.level = level;
+}
+
 enum err log_level_named(struct str name, enum log_level *out)
 {
     for (size_t i = 0; i < sizeof(level_names) / sizeof(level_names[0]); i++)

@@ -23,9 +23,10 @@ struct log_field {
     int64_t number;
 };
 
-#define LOG_STR(name, value) ((struct log_field){.key = (name), .text = (value)})
+#define LOG_STR(name, value)  ((struct log_field){.key = (name), .text = (value)})
 #define LOG_TEXT(name, value) ((struct log_field){.key = (name), .text = str_of(value)})
-#define LOG_NUM(name, value) ((struct log_field){.key = (name), .is_number = true, .number = (int64_t)(value)})
+#define LOG_NUM(name, value)                                                                                 \
+    ((struct log_field){.key = (name), .is_number = true, .number = (int64_t)(value)})
 
 /* log_event(LOG_WARN, "policy_error", LOG_STR("tool", name), LOG_TEXT("why", why.text)) */
 #define log_event(level, event, ...)                                                                         \
@@ -36,6 +37,10 @@ void log_write(enum log_level level, const char *event, const struct log_field *
 /* Default: LOG_INFO as text on stderr. `path` NULL keeps stderr; an existing file is appended to, and
  * reopened by calling again (log rotation). */
 enum err log_open(enum log_level level, enum log_format format, const char *path, struct why *why);
+
+/* Silence for a while: returns the level to set again. */
+enum log_level log_quiet(void);
+void log_level_set(enum log_level level);
 
 /* OK or ERR_NOT_FOUND for a name that is none of debug info warn error off. */
 enum err log_level_named(struct str name, enum log_level *out);

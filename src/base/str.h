@@ -16,13 +16,16 @@ struct str {
 };
 
 /* A literal as a str; usable in initialisers of static tables. */
-#define STR(literal)      {(literal), sizeof(literal) - 1}
-#define STR_LIT(literal)  ((struct str)STR(literal))
-#define STR_NONE          ((struct str){NULL, 0})
+#define STR(literal)                                                                                         \
+    {                                                                                                        \
+        (literal), sizeof(literal) - 1                                                                       \
+    }
+#define STR_LIT(literal) ((struct str)STR(literal))
+#define STR_NONE         ((struct str){NULL, 0})
 
 /* For printf: printf("tool=" STR_FMT, STR_ARG(name)). */
-#define STR_FMT           "%.*s"
-#define STR_ARG(s)        (int)(s).len, (s).at ? (s).at : ""
+#define STR_FMT    "%.*s"
+#define STR_ARG(s) (int)(s).len, (s).at ? (s).at : ""
 
 static inline struct str str_of(const char *text)
 {

@@ -22,28 +22,31 @@ struct call_request {
     enum call_mode mode;
     struct str tool;
     const struct json *arguments; /* NULL: none; a JSON string holding an object is read as that object */
-    struct str arguments_fault;   /* not empty: they could not be read (duplicate keys, …), and this says why */
-    struct str session;           /* the client's word; empty: anonymous */
-    struct str connection;        /* names the anonymous session, unique to the connection */
-    uint32_t turn;                /* 0: not told */
+    struct str arguments_fault; /* not empty: they could not be read (duplicate keys, …), and this says why */
+    struct str session;         /* the client's word; empty: anonymous */
+    struct str connection;      /* names the anonymous session, unique to the connection */
+    uint32_t turn;              /* 0: not told */
     struct str step, goal, label, ext;
     const struct peer *peer;
-    struct toolbox *toolbox;      /* NULL: none */
-    const struct json *result;    /* report: what the tool gave: an MCP CallToolResult or any JSON; NULL with an error */
-    struct str error_message;     /* report: the tool failed */
+    struct toolbox *toolbox; /* NULL: none */
+    const struct json
+        *result; /* report: what the tool gave: an MCP CallToolResult or any JSON; NULL with an error */
+    struct str error_message; /* report: the tool failed */
     bool has_error, error_transient;
-    struct str call_id;           /* report: from the check; empty: there was none */
+    struct str call_id;                   /* report: from the check; empty: there was none */
     const struct json *stands_for_result; /* examples: what the tool gives instead of being run */
-    bool dry;                     /* `check --trace` without a session: nothing is counted */
-    bool trace;                   /* keep a line per stage */
+    const struct json *history, *facts;   /* examples: instead of the ledger's; NULL otherwise */
+    bool unhidden;                        /* examples: a tool that prepare hooks hide exists all the same */
+    bool dry;                             /* `check --trace` without a session: nothing is counted */
+    bool trace;                           /* keep a line per stage */
 };
 
 /* What every call shares. */
 struct gate {
     struct generation *generation; /* current; swapped by reload */
     struct ledger *ledger;
-    struct metrics *metrics;       /* NULL: examples */
-    uint64_t admissions;           /* seed and counter of call ids */
+    struct metrics *metrics; /* NULL: examples */
+    uint64_t admissions;     /* seed and counter of call ids */
 };
 
 typedef void call_done(void *owner, struct call *call);
@@ -53,8 +56,8 @@ typedef void call_progress(void *owner, double progress, double total, struct st
 struct call *call_new(struct gate *gate, struct arena *arena, const struct call_request *request);
 void call_on_progress(struct call *call, call_progress *progress, void *owner);
 
-/* True: finished at once, and `done` will not fire. False: `done` fires exactly once, later, never inside this call,
- * and never after call_cancel. */
+/* True: finished at once, and `done` will not fire. False: `done` fires exactly once, later, never inside
+ * this call, and never after call_cancel. */
 bool call_start(struct call *call, call_done *done, void *owner);
 
 /* The client does not want it any more: reservations are released, `done` never fires. */
@@ -63,21 +66,22 @@ void call_free(struct call *call); /* drops the generation; the memory goes with
 
 /* After it finished: */
 const struct verdict *call_verdict(const struct call *call);
-const struct tool *call_tool(const struct call *call);       /* NULL: unknown */
-struct str call_id(const struct call *call);                 /* 16 hex digits */
-const struct json *call_arguments(const struct call *call);  /* as normalised; what the tool was given */
-struct str call_text(const struct call *call);               /* what the model reads: the feedback; empty on a plain pass */
-struct str call_advice(const struct call *call);             /* on a pass: notes for the model ("nothing changed", a mended argument) */
+const struct tool *call_tool(const struct call *call);      /* NULL: unknown */
+struct str call_id(const struct call *call);                /* 16 hex digits */
+const struct json *call_arguments(const struct call *call); /* as normalised; what the tool was given */
+struct str call_text(const struct call *call); /* what the model reads: the feedback; empty on a plain pass */
+struct str call_advice(
+    const struct call *call); /* on a pass: notes for the model ("nothing changed", a mended argument) */
 
-/* The tool's result of a CALL_RUN that passed (or partial, garbage): MCP content array and structuredContent, metadata;
- * NULL where there is none. Sent bytes are kept. */
+/* The tool's result of a CALL_RUN that passed (or partial, garbage): MCP content array and structuredContent,
+ * metadata; NULL where there is none. Sent bytes are kept. */
 const struct json *call_content(const struct call *call);
 const struct json *call_structured(const struct call *call);
 const struct json *call_metadata(const struct call *call);
 
 struct call_trace {
-    const char *stage;    /* "known", "shape", … in order */
-    struct str decision;  /* "pass", "repair: 2 problems", … */
+    const char *stage;   /* "known", "shape", … in order */
+    struct str decision; /* "pass", "repair: 2 problems", … */
     int64_t ns;
 };
 size_t call_traces(const struct call *call, const struct call_trace **out);

@@ -15,14 +15,15 @@ enum err catalog_format_named(struct str name, enum catalog_format *out);
 
 struct catalog_request {
     enum catalog_format format;
-    bool strict;          /* OpenAI strict mode: closed objects, everything required, optional ones nullable */
-    bool all;             /* also tools that the agent runs itself, and the toolbox (toolgate/tools) */
+    bool strict; /* OpenAI strict mode: closed objects, everything required, optional ones nullable */
+    bool all;    /* also tools that the agent runs itself, and the toolbox (toolgate/tools) */
     const struct peer *peer;
     struct toolbox *toolbox; /* NULL: none */
     struct str session, goal;
 };
 
-/* Writes a JSON array, in the order of names. A policy that breaks in prepare is logged, and its tool is shown as it is. */
+/* Writes a JSON array, in the order of names. A policy that breaks in prepare is logged, and its tool is
+ * shown as it is. */
 void catalog_write(struct arena *arena, struct generation *generation, const struct catalog_request *request,
                    struct buf *out);
 

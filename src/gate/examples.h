@@ -17,8 +17,9 @@ struct example_outcome {
 
 typedef void example_seen(void *owner, const struct example_outcome *outcome);
 
-/* Runs all examples of a built generation; `seen` (may be NULL) hears of each. Returns how many failed; failures also go
- * into the report (may be NULL) as "file:line: example '…': expected …, got …". */
-size_t examples_run(struct generation *generation, struct generation_report *report, example_seen *seen, void *owner);
+/* Runs all examples of a built generation; `seen` (may be NULL) hears of each. Returns how many failed;
+ * failures also go into the report (may be NULL) as "file:line: example '…': expected …, got …". */
+size_t examples_run(struct generation *generation, struct generation_report *report, example_seen *seen,
+                    void *owner);
 
 #endif

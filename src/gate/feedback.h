@@ -9,18 +9,19 @@
 #include "gate/generation.h"
 #include "gate/verdict.h"
 
-#define FEEDBACK_QUOTE_MAX_BYTES      2048u /* of a tool's own message */
-#define FEEDBACK_DATA_MAX_BYTES       16384u /* of a garbage result, quoted */
-#define FEEDBACK_PARAMETERS_MAX       24u
+#define FEEDBACK_QUOTE_MAX_BYTES       2048u  /* of a tool's own message */
+#define FEEDBACK_DATA_MAX_BYTES        16384u /* of a garbage result, quoted */
+#define FEEDBACK_PARAMETERS_MAX        24u
 #define FEEDBACK_DESCRIPTION_MAX_BYTES 160u /* of a tool or a parameter */
 
 struct feedback {
     const struct verdict *verdict;
-    const struct tool *tool;      /* NULL: unknown */
-    struct str name;              /* as the model called it */
+    const struct tool *tool;       /* NULL: unknown */
+    struct str name;               /* as the model called it */
     const struct str *suggestions; /* names of tools that may have been meant */
     size_t suggestion_count;
-    struct str quoted;            /* the tool's own message or data; empty: none */
+    struct str quoted;  /* the tool's own message or data; empty: none */
+    struct str warning; /* ours, beside a result that is delivered all the same; empty: none */
 };
 
 struct str feedback_text(struct arena *arena, const struct feedback *feedback);

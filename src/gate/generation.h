@@ -25,7 +25,8 @@ void generation_report_error(struct generation_report *report, const char *forma
 void generation_report_warning(struct generation_report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Takes over `config` on success (and only then). Runs every example. On failure the report holds all errors. */
+/* Takes over `config` on success (and only then). Runs every example. On failure the report holds all errors.
+ */
 enum err generation_build(struct config *config, uint64_t number, struct generation **out,
                           struct generation_report *report);
 struct generation *generation_ref(struct generation *generation);
@@ -34,8 +35,8 @@ void generation_unref(struct generation *generation);
 const struct config *generation_config(const struct generation *generation);
 struct policies *generation_policies(const struct generation *generation);
 uint64_t generation_number(const struct generation *generation);
-struct str generation_hash(const struct generation *generation);      /* 16 hex digits over all of it */
-uint64_t generation_list_hash(const struct generation *generation);   /* over what tools/list shows */
+struct str generation_hash(const struct generation *generation);    /* 16 hex digits over all of it */
+uint64_t generation_list_hash(const struct generation *generation); /* over what tools/list shows */
 const struct str *generation_warnings(const struct generation *generation, size_t *count);
 
 /* All tools in the order of their names. */
@@ -55,10 +56,10 @@ void toolbox_free(struct toolbox *toolbox);
 #define TOOLBOX_MAX_TOOLS 512u
 #define TOOLBOX_MAX_BYTES 4194304u
 
-/* Copies `definition`. ERR_EXISTS where the generation has a tool of that name that toolgate itself runs. A tool
- * registered twice is replaced. */
-enum err toolbox_register(struct toolbox *toolbox, struct generation *generation, const struct json *definition,
-                          const struct tool **out, struct why *why);
+/* Copies `definition`. ERR_EXISTS where the generation has a tool of that name that toolgate itself runs. A
+ * tool registered twice is replaced. */
+enum err toolbox_register(struct toolbox *toolbox, struct generation *generation,
+                          const struct json *definition, const struct tool **out, struct why *why);
 const struct tool *toolbox_find(struct toolbox *toolbox, struct generation *generation, struct str name);
 size_t toolbox_count(const struct toolbox *toolbox);
 struct str toolbox_name_at(const struct toolbox *toolbox, size_t index);

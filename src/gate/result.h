@@ -14,17 +14,17 @@ struct result {
     const struct json *content;    /* MCP content array; NULL: none */
     const struct json *structured; /* structuredContent; NULL: none */
     const struct json *metadata;   /* for the agent's program, `_meta` */
-    const struct json *value;      /* what the result hook sees: structured, else the one text block where it is JSON,
-                                      else {text = …} */
+    const struct json *value; /* what the result hook sees: structured, else the one text block where it is
+                                 JSON, else {text = …} */
     bool is_error;
-    struct str error_text;         /* is_error: the text blocks, joined */
+    struct str error_text; /* is_error: the text blocks, joined */
 };
 
 /* Reads a CallToolResult ({content:[…]}), or any other JSON value as a plain value. */
 void result_read(struct arena *arena, const struct json *sent, struct result *out);
 
-/* Makes one from a Lua tool's value: content is its JSON as a text block, structured where it is an object and the
- * tool declares an output schema. */
+/* Makes one from a Lua tool's value: content is its JSON as a text block, structured where it is an object
+ * and the tool declares an output schema. */
 void result_make(struct arena *arena, const struct json *value, const struct json *content,
                  const struct json *metadata, bool has_output_schema, struct result *out);
 

@@ -11,7 +11,8 @@
 
 struct config;
 
-#define TOOL_NAME_MAX_BYTES 64u /* a name longer, or outside [A-Za-z0-9_-], is served to check and report only */
+#define TOOL_NAME_MAX_BYTES                                                                                  \
+    64u /* a name longer, or outside [A-Za-z0-9_-], is served to check and report only */
 
 enum tool_runner {
     RUNNER_AGENT, /* the agent runs it: check, then report */
@@ -19,8 +20,8 @@ enum tool_runner {
 };
 
 struct tool {
-    struct str name, title, description, origin; /* origin: the file or "register" */
-    const struct json *definition;               /* as it came; NULL where the policy alone defines it */
+    struct str name, title, description, origin;     /* origin: the file or "register" */
+    const struct json *definition;                   /* as it came; NULL where the policy alone defines it */
     const struct json *input, *output, *annotations; /* output, annotations: NULL where none */
     struct schema *input_schema, *output_schema;
     const struct policy *policy; /* NULL: none */
@@ -44,7 +45,8 @@ struct tool {
 enum err tool_build(struct arena *arena, const struct json *definition, const struct policy *policy,
                     const struct config *config, struct str origin, struct tool **out, struct why *why);
 
-bool tool_is_listed(const struct tool *tool); /* appears in tools/list: toolgate runs it, and the name fits MCP */
+bool tool_is_listed(
+    const struct tool *tool); /* appears in tools/list: toolgate runs it, and the name fits MCP */
 bool tool_is_readonly(const struct tool *tool);
 
 #endif

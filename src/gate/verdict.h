@@ -47,20 +47,20 @@ const char *verdict_name(enum verdict_kind kind);
 struct verdict {
     enum verdict_kind kind;
     enum error_class class;
-    bool valid;                      /* the arguments, as they stand after mending */
-    struct str code, detail, hint;   /* empty where there is none */
+    bool valid;                    /* the arguments, as they stand after mending */
+    struct str code, detail, hint; /* empty where there is none */
     struct problems problems;
     const struct json *rewrites;     /* JSON Patch array, NULL or empty: nothing was changed */
     uint32_t attempt, attempts_left; /* attempts_left: meaningful where has_budget */
     bool has_budget;
     uint32_t repeats;
-    int64_t after_s;                 /* wait: seconds; -1 otherwise */
-    struct str coverage;             /* "SATISFIED" …; empty: not told */
+    int64_t after_s;                                            /* wait: seconds; -1 otherwise */
+    struct str coverage;                                        /* "SATISFIED" …; empty: not told */
     const struct json *facts, *follow_up, *next_args, *choices; /* NULL: none */
-    struct str would;                /* shadow mode, anonymous sessions: the code of what would have been said */
-    bool final;                      /* the tool's result ends the run */
-    const char *engine;              /* ledger engine that answered */
-    const char *stage;               /* where it was decided: "known", "shape", … */
+    struct str would;   /* shadow mode, anonymous sessions: the code of what would have been said */
+    bool final;         /* the tool's result ends the run */
+    const char *engine; /* ledger engine that answered */
+    const char *stage;  /* where it was decided: "known", "shape", … */
 };
 
 /* The object of PROTOCOL.md: {"verdict":…,"valid":…,…}. */

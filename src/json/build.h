@@ -15,9 +15,10 @@ struct json json_bool(bool truth);
 struct json json_string(struct str s);                  /* borrows s */
 struct json json_number(struct arena *arena, double n); /* shortest text that reads back */
 struct json json_integer(struct arena *arena, int64_t n);
-struct json json_literal(struct str number);            /* borrows a number's literal */
-struct json json_array(const struct json *items, size_t count);                /* borrows items */
-struct json json_object(struct arena *arena, const struct json_member *members, size_t count); /* copies; hashes keys */
+struct json json_literal(struct str number);                    /* borrows a number's literal */
+struct json json_array(const struct json *items, size_t count); /* borrows items */
+struct json json_object(struct arena *arena, const struct json_member *members,
+                        size_t count); /* copies; hashes keys */
 
 struct json_member json_member(struct str key, struct json value); /* hashes the key */
 

@@ -11,8 +11,8 @@
 
 void json_canonical(struct buf *out, const struct json *value);
 
-/* hash_stable of the canonical text; members of the top-level object named in `without` are left out. `value` NULL
- * hashes as {}. */
+/* hash_stable of the canonical text; members of the top-level object named in `without` are left out. `value`
+ * NULL hashes as {}. */
 struct hash128 json_fingerprint(struct arena *scratch, const struct json *value, const struct str *without,
                                 size_t without_count);
 

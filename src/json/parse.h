@@ -45,13 +45,13 @@ struct json_fault {
     char text[256]; /* one sentence, e.g. "duplicate key 'limit' in params.arguments" */
 };
 
-/* `text` is borrowed by the value: it must live as long as the arena. Returns OK, ERR_PARSE or ERR_LIMIT; `fault`
- * (required) is filled on failure. */
+/* `text` is borrowed by the value: it must live as long as the arena. Returns OK, ERR_PARSE or ERR_LIMIT;
+ * `fault` (required) is filled on failure. */
 enum err json_parse(struct arena *arena, struct str text, const struct json_limits *limits, struct json *out,
                     struct json_fault *fault);
 
-/* For messages too broken to parse: the value text of a top-level "id" (string or integer) if one can be read,
- * else STR_NONE. Looks at the first 64 KiB only and believes nothing else. */
+/* For messages too broken to parse: the value text of a top-level "id" (string or integer) if one can be
+ * read, else STR_NONE. Looks at the first 64 KiB only and believes nothing else. */
 struct str json_salvage_id(struct str text);
 
 /* Reads a whole file (at most max_bytes) into the arena and parses it; `why` says file:line on failure. */

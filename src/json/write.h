@@ -34,7 +34,8 @@ void json_put(struct json_out *out, const struct json *value); /* NULL writes nu
 void json_put_str(struct json_out *out, struct str s);
 void json_put_text(struct json_out *out, const char *text);
 void json_put_int(struct json_out *out, int64_t n);
-void json_put_double(struct json_out *out, double n); /* shortest text that reads back; null where not finite */
+void json_put_double(struct json_out *out,
+                     double n); /* shortest text that reads back; null where not finite */
 void json_put_bool(struct json_out *out, bool truth);
 void json_put_raw(struct json_out *out, struct str json_text); /* already JSON */
 

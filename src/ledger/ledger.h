@@ -21,14 +21,15 @@ struct arena;
 struct buf;
 struct ledger;
 
-#define LEDGER_WINDOW             32u       /* calls a session remembers hot */
-#define LEDGER_HISTORY_DEFAULT    100u      /* entries of the cold ring, for people and policies */
-#define LEDGER_TTL_S_DEFAULT      86400u
-#define LEDGER_RESERVATION_MS     60000u    /* a check that is never reported frees its budget after this */
-#define LEDGER_SEEN_IDS_MAX       512u      /* ids a session remembers; older ones are forgotten, and then only advise */
-#define LEDGER_MEMORY_BYTES       268435456u /* of the local engine */
-#define LEDGER_IDS_MAX            64u       /* candidate ids of one call, ids given by one result */
-#define LEDGER_FACTS_MAX_BYTES    16384u    /* all facts of a session, as JSON */
+#define LEDGER_WINDOW          32u  /* calls a session remembers hot */
+#define LEDGER_HISTORY_DEFAULT 100u /* entries of the cold ring, for people and policies */
+#define LEDGER_TTL_S_DEFAULT   86400u
+#define LEDGER_RESERVATION_MS  60000u /* a check that is never reported frees its budget after this */
+#define LEDGER_SEEN_IDS_MAX    512u /* ids a session remembers; older ones are forgotten, and then only advise \
+                                     */
+#define LEDGER_MEMORY_BYTES    268435456u /* of the local engine */
+#define LEDGER_IDS_MAX         64u        /* candidate ids of one call, ids given by one result */
+#define LEDGER_FACTS_MAX_BYTES 16384u     /* all facts of a session, as JSON */
 
 struct ledger_options {
     int64_t (*now_ms)(void); /* NULL: the wall clock; examples and replay bring their own */
@@ -42,18 +43,18 @@ const char *ledger_engine(const struct ledger *ledger); /* "local" */
 
 enum ledger_state { LEDGER_DONE, LEDGER_PENDING };
 
-/* What is declared about a tool, and what the defaults say otherwise (POLICY.md, LEDGER.md). 0 in a count means "none
- * allowed"; LEDGER_UNLIMITED means no limit. */
+/* What is declared about a tool, and what the defaults say otherwise (POLICY.md, LEDGER.md). 0 in a count
+ * means "none allowed"; LEDGER_UNLIMITED means no limit. */
 #define LEDGER_UNLIMITED UINT32_MAX
 struct ledger_limits {
-    uint32_t repair;       /* 2: answers of "repair" before the chain is exhausted */
-    uint32_t same_call;    /* 3; read 5, write 2, destructive 1 */
-    uint32_t transient;    /* 3 */
-    uint32_t repeats;      /* 3: the run's length that is refused */
-    uint32_t halt;         /* 5: the run's length that ends the run */
-    uint32_t across_turns; /* 5 */
-    uint32_t poll_max;     /* 20 changed results in a row */
-    bool polls;            /* declared with loop.poll: identical results do not count either */
+    uint32_t repair;         /* 2: answers of "repair" before the chain is exhausted */
+    uint32_t same_call;      /* 3; read 5, write 2, destructive 1 */
+    uint32_t transient;      /* 3 */
+    uint32_t repeats;        /* 3: the run's length that is refused */
+    uint32_t halt;           /* 5: the run's length that ends the run */
+    uint32_t across_turns;   /* 5 */
+    uint32_t poll_max;       /* 20 changed results in a row */
+    bool polls;              /* declared with loop.poll: identical results do not count either */
     bool reads, destructive; /* effects */
 };
 
@@ -61,11 +62,11 @@ extern const struct ledger_limits ledger_default_limits;
 
 /* Which session, and when in it. */
 struct ledger_place {
-    struct str session;   /* namespaced by the caller, e.g. "uid:1000/chat-7" */
-    bool anonymous;       /* no session key: budgets and loops advise, see PROTOCOL.md */
+    struct str session;         /* namespaced by the caller, e.g. "uid:1000/chat-7" */
+    bool anonymous;             /* no session key: budgets and loops advise, see PROTOCOL.md */
     uint32_t anonymous_repeats; /* 8 */
-    uint32_t turn;        /* 0: not told; then the session's current one, budgets over the last 32 calls */
-    struct str step;      /* label of the model message; empty: by time of feedback */
+    uint32_t turn;   /* 0: not told; then the session's current one, budgets over the last 32 calls */
+    struct str step; /* label of the model message; empty: by time of feedback */
 };
 
 /* What stages 1 to 3 found. */
@@ -82,7 +83,7 @@ struct ledger_admit {
     struct str tool;
     struct hash128 arguments; /* json_fingerprint */
     enum ledger_so_far so_far;
-    struct str refused_as;     /* the class, for LEDGER_SO_FAR_REFUSED: goes into the history */
+    struct str refused_as; /* the class, for LEDGER_SO_FAR_REFUSED: goes into the history */
     const struct ledger_limits *limits;
     const struct hash128 *ids; /* candidates that must have been seen before */
     size_t id_count;
@@ -94,30 +95,31 @@ enum ledger_says {
     LEDGER_RUN,    /* go on: valid, within budget */
     LEDGER_REPAIR, /* invalid, and the model may try again */
     LEDGER_REFUSE,
-    LEDGER_HALT    /* a loop that goes on: end the run */
+    LEDGER_HALT /* a loop that goes on: end the run */
 };
 
 struct ledger_answer {
     enum err error; /* not OK: no answer was had; `why` says so */
     struct why why;
     enum ledger_says says;
-    struct str code;          /* of a refusal: "retry_budget_exceeded", "same_call", "loop", "cycle", "transient_budget",
-                                 "duplicate_in_step", "already_broken"; empty otherwise */
-    uint32_t turn;            /* the turn it was counted in */
-    uint32_t attempt;         /* 1 for the first of a repair chain */
-    uint32_t attempts_left;   /* repairs left after this one */
-    uint32_t repeats;         /* identical calls in a row before this one */
-    uint32_t no_progress;     /* calls in a row without progress */
-    uint32_t spent;           /* of the same-call budget, this call included */
-    bool unchanged;           /* the same call ran just before: its result is known, an unchanged one should be told */
-    bool advise_only;         /* anonymous: `would` holds what a session would have been told, `says` is LEDGER_RUN */
-    struct str would;         /* code that advise_only or shadow keeps from the model */
-    uint64_t unseen;          /* bit i: ids[i] was never seen */
+    struct str code;        /* of a refusal: "retry_budget_exceeded", "same_call", "loop", "cycle",
+                               "transient_budget",        "duplicate_in_step", "already_broken"; empty otherwise */
+    uint32_t turn;          /* the turn it was counted in */
+    uint32_t attempt;       /* 1 for the first of a repair chain */
+    uint32_t attempts_left; /* repairs left after this one */
+    uint32_t repeats;       /* identical calls in a row before this one */
+    uint32_t no_progress;   /* calls in a row without progress */
+    uint32_t spent;         /* of the same-call budget, this call included */
+    bool unchanged; /* the same call ran just before: its result is known, an unchanged one should be told */
+    bool advise_only; /* anonymous: `would` holds what a session would have been told, `says` is LEDGER_RUN */
+    struct str would; /* code that advise_only or shadow keeps from the model */
+    uint64_t unseen;  /* bit i: ids[i] was never seen */
     bool ids_complete;        /* the record of seen ids is whole: nothing was evicted */
     uint32_t transient_count; /* transient failures of this call so far */
     struct str goal;          /* of the turn, as told by toolgate/turn */
-    struct json history;      /* array, oldest first: {tool, class, code, turn, step, args?, at_ms}; JSON_NULL if not asked */
-    struct json facts;        /* object; JSON_NULL if not asked */
+    struct json history; /* array, oldest first: {tool, class, code, turn, step, args?, at_ms}; JSON_NULL if
+                            not asked */
+    struct json facts;   /* object; JSON_NULL if not asked */
 };
 
 typedef void ledger_done(void *owner);
@@ -134,7 +136,7 @@ enum ledger_class {
     LEDGER_CLASS_SCHEMA_MISMATCH,
     LEDGER_CLASS_TOOL_ERROR,
     LEDGER_CLASS_TRANSIENT,
-    LEDGER_CLASS_INVALID,  /* check or retry asked for a repair after admit */
+    LEDGER_CLASS_INVALID, /* check or retry asked for a repair after admit */
     LEDGER_CLASS_FABRICATED,
     LEDGER_CLASS_RELEASED, /* refused after admit, cancelled, ask: spends nothing */
     LEDGER_CLASS_COUNT
@@ -159,27 +161,30 @@ struct ledger_settle {
 struct ledger_settled {
     enum err error;
     struct why why;
-    bool unchanged;         /* the result is the one this call had last time */
-    uint32_t repeats;       /* identical calls with identical results in a row, this one included */
+    bool unchanged;   /* the result is the one this call had last time */
+    uint32_t repeats; /* identical calls with identical results in a row, this one included */
     uint32_t no_progress;
     uint32_t attempt, attempts_left; /* for LEDGER_CLASS_INVALID */
-    enum ledger_says says;           /* for LEDGER_CLASS_INVALID: LEDGER_REPAIR, or LEDGER_REFUSE when exhausted */
+    enum ledger_says says; /* for LEDGER_CLASS_INVALID: LEDGER_REPAIR, or LEDGER_REFUSE when exhausted */
     uint32_t transient_count;
-    struct str chain;       /* outcome of a chain that ended now: "success", "exhausted", …; empty: none ended */
+    struct str chain; /* outcome of a chain that ended now: "success", "exhausted", …; empty: none ended */
     uint32_t chain_retries;
 };
 
-enum ledger_state ledger_settle(struct ledger *ledger, const struct ledger_settle *request, struct arena *arena,
-                                struct ledger_settled *settled, ledger_done *done, void *owner);
+enum ledger_state ledger_settle(struct ledger *ledger, const struct ledger_settle *request,
+                                struct arena *arena, struct ledger_settled *settled, ledger_done *done,
+                                void *owner);
 
-/* A user turn begins: open repair chains end as llm_gave_up (logged here), runs start anew. `turn` 0: the next one. */
+/* A user turn begins: open repair chains end as llm_gave_up (logged here), runs start anew. `turn` 0: the
+ * next one. */
 struct ledger_turned {
     enum err error;
     struct why why;
     uint32_t turn, gave_up;
 };
 enum ledger_state ledger_turn(struct ledger *ledger, struct str session, uint32_t turn, struct str goal,
-                              struct arena *arena, struct ledger_turned *turned, ledger_done *done, void *owner);
+                              struct arena *arena, struct ledger_turned *turned, ledger_done *done,
+                              void *owner);
 
 /* Ids that became known otherwise: from the goal's words, from an example's `seen`. Fire and forget. */
 void ledger_see(struct ledger *ledger, struct str session, const struct hash128 *ids, size_t count);
@@ -194,8 +199,8 @@ enum ledger_state ledger_view(struct ledger *ledger, struct str session, struct 
                               struct ledger_view *view, ledger_done *done, void *owner);
 
 /* A person ends a run: of one tool, or (tool empty) the whole session is forgotten. */
-enum ledger_state ledger_reset(struct ledger *ledger, struct str session, struct str tool, struct arena *arena,
-                               enum err *error, ledger_done *done, void *owner);
+enum ledger_state ledger_reset(struct ledger *ledger, struct str session, struct str tool,
+                               struct arena *arena, enum err *error, ledger_done *done, void *owner);
 
 /* No `done` with this owner fires any more. */
 void ledger_cancel(struct ledger *ledger, void *owner);

@@ -17,24 +17,17 @@
 struct arena;
 struct policies;
 
-#define POLICY_DEADLINE_MS       50u       /* one hook of one call */
-#define POLICY_LOAD_DEADLINE_MS  1000u     /* loading one file */
-#define POLICY_MEMORY_KB         65536u    /* all policies of a generation together */
-#define POLICY_FILE_MAX_BYTES    1048576u
-#define POLICY_WATCHDOG_MS       2000u     /* a hook that even the deadline cannot stop ends the process */
+#define POLICY_DEADLINE_MS      50u    /* one hook of one call */
+#define POLICY_LOAD_DEADLINE_MS 1000u  /* loading one file */
+#define POLICY_MEMORY_KB        65536u /* all policies of a generation together */
+#define POLICY_FILE_MAX_BYTES   1048576u
+#define POLICY_WATCHDOG_MS      2000u /* a hook that even the deadline cannot stop ends the process */
 
 enum policy_mode { POLICY_ENFORCE, POLICY_SHADOW, POLICY_OFF };
 enum policy_effects { EFFECTS_UNDECLARED, EFFECTS_READ, EFFECTS_WRITE, EFFECTS_DESTRUCTIVE, EFFECTS_TOGGLE };
 enum policy_unknown { UNKNOWN_PASS, UNKNOWN_DROP, UNKNOWN_REFUSE };
 
-enum policy_hook {
-    HOOK_PREPARE,
-    HOOK_NORMALISE,
-    HOOK_CHECK,
-    HOOK_RUN,
-    HOOK_RESULT,
-    HOOK_COUNT
-};
+enum policy_hook { HOOK_PREPARE, HOOK_NORMALISE, HOOK_CHECK, HOOK_RUN, HOOK_RESULT, HOOK_COUNT };
 
 #define POLICY_UNSET UINT32_MAX /* a count that the policy does not declare */
 
@@ -64,12 +57,12 @@ struct policy {
     enum policy_effects effects;
     enum policy_mode mode;
     enum policy_unknown unknown;
-    bool validate;       /* false: the schema is documentation only */
-    bool final;          /* its result ends the run */
-    bool fails_open;     /* on_policy_error = "open" */
+    bool validate;                                /* false: the schema is documentation only */
+    bool final;                                   /* its result ends the run */
+    bool fails_open;                              /* on_policy_error = "open" */
     bool unknown_given, coerce_given, mode_given; /* otherwise the configuration's defaults apply */
     struct coerce_switches coerce;
-    uint32_t repair, same_call, transient;       /* retry = {…}; POLICY_UNSET */
+    uint32_t repair, same_call, transient;          /* retry = {…}; POLICY_UNSET */
     uint32_t repeats, halt, across_turns, poll_max; /* loop = {…}; POLICY_UNSET */
     bool polls;
     bool wants_history, wants_facts; /* its source reads call.history / call.facts */
@@ -83,7 +76,7 @@ struct policy {
     size_t rule_count;
     const struct policy_example *examples;
     size_t example_count;
-    bool hooks[HOOK_COUNT]; /* which functions it has */
+    bool hooks[HOOK_COUNT];   /* which functions it has */
     struct policy_code *code; /* rules and functions; policy/ only */
     struct policies *home;
 };
@@ -94,24 +87,25 @@ struct policy_call {
     uint32_t uid, turn, attempt;
     const struct json *history, *facts; /* NULL where the policy doesn't read them */
     void *owner;                        /* handed to `progress` */
-    void (*progress)(void *owner, double progress, double total, struct str message); /* NULL: nobody listens */
+    void (*progress)(void *owner, double progress, double total,
+                     struct str message); /* NULL: nobody listens */
 };
 
 /* What a hook said. One struct for all hooks: policy/outcome.c fills it from what Lua returned. */
 enum policy_said {
-    SAID_NOTHING, /* pass */
-    SAID_REPAIR,  /* check: `problems` */
-    SAID_REFUSE,  /* check: code, detail, hint */
-    SAID_ASK,     /* check, result: question in detail, choices */
-    SAID_RETRY,   /* run: detail; ask the model to try again, spending its repair budget */
-    SAID_VALUE,   /* run: value, and content, metadata where it used tool_return{…} */
-    SAID_OK,      /* result: coverage, facts, follow_up */
-    SAID_PARTIAL, /* result: code, detail, next_args, hint */
-    SAID_GARBAGE, /* result: code, detail, hint */
-    SAID_BROKEN,  /* result: code, detail */
+    SAID_NOTHING,   /* pass */
+    SAID_REPAIR,    /* check: `problems` */
+    SAID_REFUSE,    /* check: code, detail, hint */
+    SAID_ASK,       /* check, result: question in detail, choices */
+    SAID_RETRY,     /* run: detail; ask the model to try again, spending its repair budget */
+    SAID_VALUE,     /* run: value, and content, metadata where it used tool_return{…} */
+    SAID_OK,        /* result: coverage, facts, follow_up */
+    SAID_PARTIAL,   /* result: code, detail, next_args, hint */
+    SAID_GARBAGE,   /* result: code, detail, hint */
+    SAID_BROKEN,    /* result: code, detail */
     SAID_TRANSIENT, /* result, run: detail, after_s */
-    SAID_FAILED,  /* result, run: code, detail, hint */
-    SAID_BROKE    /* the policy itself threw, ran out of time or memory, or returned nonsense: `why` */
+    SAID_FAILED,    /* result, run: code, detail, hint */
+    SAID_BROKE      /* the policy itself threw, ran out of time or memory, or returned nonsense: `why` */
 };
 
 struct policy_outcome {
@@ -139,8 +133,8 @@ struct policies_faults {
     size_t count;
 };
 
-/* Loads every *.lua in the folder (sorted by name). The folder NULL gives an empty set. On ERR_POLICY or ERR_IO
- * `faults` holds at least one line and `*out` is NULL. */
+/* Loads every *.lua in the folder (sorted by name). The folder NULL gives an empty set. On ERR_POLICY or
+ * ERR_IO `faults` holds at least one line and `*out` is NULL. */
 enum err policies_load(const char *folder, const struct policies_options *options, struct policies **out,
                        struct policies_faults *faults);
 
@@ -153,16 +147,24 @@ size_t policies_count(const struct policies *policies);
 const struct policy *policies_at(const struct policies *policies, size_t index);
 bool policies_has_gateway(const struct policies *policies); /* a gateway{…} file with prepare_tools */
 struct str policies_gateway_file(const struct policies *policies);
-struct str policies_instructions(const struct policies *policies); /* gateway{ instructions = … }; may be empty */
+struct str
+policies_instructions(const struct policies *policies); /* gateway{ instructions = … }; may be empty */
 
 /* Hash over all file names and texts, for the generation's. */
 uint64_t policies_hash(const struct policies *policies);
 
-/* ---- hooks; each is bounded, none does I/O, all texts of the outcome live in `arena` --------------------- */
+/* ---- hooks; each is bounded, none does I/O, all texts of the outcome live in `arena` ---------------------
+ */
 
-/* Rules, then normalise(args, call). outcome->said: NOTHING, REPAIR or BROKE; outcome->args is set on NOTHING. */
+/* Rules, then normalise(args, call). outcome->said: NOTHING, REPAIR or BROKE; outcome->args is set on
+ * NOTHING. */
 void policy_normalise(const struct policy *policy, const struct policy_call *call, const struct json *args,
                       struct arena *arena, struct policy_outcome *outcome);
+
+/* What the rules alone would demand of arguments that the schema has refused already, so that the model hears
+ * everything at once; changes nothing and counts no hits. */
+void policy_rules_explain(const struct policy *policy, const struct json *args, struct problems *problems);
+
 void policy_check(const struct policy *policy, const struct policy_call *call, const struct json *args,
                   struct arena *arena, struct policy_outcome *outcome);
 void policy_run(const struct policy *policy, const struct policy_call *call, const struct json *args,
@@ -170,13 +172,15 @@ void policy_run(const struct policy *policy, const struct policy_call *call, con
 void policy_judge(const struct policy *policy, const struct policy_call *call, const struct json *args,
                   const struct json *result, struct arena *arena, struct policy_outcome *outcome);
 
-/* prepare(def, call): SAID_NOTHING with outcome->value the definition to show, or NULL there to hide the tool. */
-void policy_prepare(const struct policy *policy, const struct policy_call *call, const struct json *definition,
-                    struct arena *arena, struct policy_outcome *outcome);
+/* prepare(def, call): SAID_NOTHING with outcome->value the definition to show, or NULL there to hide the
+ * tool. */
+void policy_prepare(const struct policy *policy, const struct policy_call *call,
+                    const struct json *definition, struct arena *arena, struct policy_outcome *outcome);
 
 /* gateway{ prepare_tools }: an array of definitions in, one out (outcome->value; NULL hides all). */
-void policies_prepare_tools(struct policies *policies, const struct policy_call *call, const struct json *definitions,
-                            struct arena *arena, struct policy_outcome *outcome);
+void policies_prepare_tools(struct policies *policies, const struct policy_call *call,
+                            const struct json *definitions, struct arena *arena,
+                            struct policy_outcome *outcome);
 
 /* Stage ids: candidates at a path like "items[].id" of `value`; scalar values only. */
 size_t policy_values_at(const struct json *value, struct str path, const struct json **out, size_t max);
@@ -187,7 +191,8 @@ const char *policy_shape_wants(struct str shape, const struct json *value);
 /* How often each rule fired, in the order of rule_words. */
 const uint64_t *policy_rule_hits(const struct policy *policy);
 
-/* ---- configuration file: one Lua table, in a sandbox of its own ----------------------------------------- */
+/* ---- configuration file: one Lua table, in a sandbox of its own -----------------------------------------
+ */
 
 /* Runs a Lua file that returns a table of plain data; functions in it are refused. */
 enum err policy_read_config(const char *path, struct arena *arena, struct json *out, struct why *why);

@@ -8,7 +8,8 @@
 #include "schema/schema.h"
 
 struct coerce_switches {
-    bool json;    /* "{\"a\":1}" -> {"a":1}, "[1]" -> [1], where an object or array is wanted and a string isn't */
+    bool json; /* "{\"a\":1}" -> {"a":1}, "[1]" -> [1], where an object or array is wanted and a string isn't
+                */
     bool strings; /* "5" -> 5, "true" -> true, where only a number or boolean fits */
     bool lists;   /* "a" -> ["a"], where only a list fits */
     bool nulls;   /* null -> absent, for an optional property that does not take null */

@@ -17,26 +17,27 @@ struct json_out;
 #define PROBLEM_CHOICES_MAX     12u   /* allowed values listed in a message; then "… (N more)" */
 
 struct problem {
-    struct str path;    /* "items[0].price"; empty: the arguments as a whole */
-    const char *code;   /* "missing", "type", "format", "list", "unknown_field", "enum", or the keyword: static text */
-    struct str message; /* "required field is missing — provide a value" */
+    struct str path; /* "items[0].price"; empty: the arguments as a whole */
+    const char
+        *code; /* "missing", "type", "format", "list", "unknown_field", "enum", or the keyword: static text */
+    struct str message;                   /* "required field is missing — provide a value" */
     struct str expected, got, suggestion; /* JSON texts; empty where there is none */
-    bool warning;       /* worth saying, no reason to refuse */
+    bool warning;                         /* worth saying, no reason to refuse */
 };
 
 struct problems {
     struct arena *arena; /* owns the list and every text in it */
     struct problem *list;
     size_t count, capacity;
-    size_t errors;  /* of the listed ones, those that are no warnings */
-    size_t more;    /* found beyond the limits */
+    size_t errors; /* of the listed ones, those that are no warnings */
+    size_t more;   /* found beyond the limits */
     size_t text_bytes;
 };
 
 void problems_init(struct problems *problems, struct arena *arena);
 
-/* Keeps the problem, or counts it in `more` beyond PROBLEMS_MAX or PROBLEMS_MAX_TEXT_BYTES. Texts are borrowed and
- * must live in the list's arena. */
+/* Keeps the problem, or counts it in `more` beyond PROBLEMS_MAX or PROBLEMS_MAX_TEXT_BYTES. Texts are
+ * borrowed and must live in the list's arena. */
 void problems_add(struct problems *problems, struct problem problem);
 
 /* "- 'due_date': expected ISO datetime (e.g. '2026-05-03T00:00:00Z'), got \"tomorrow\"\n" */

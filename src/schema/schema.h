@@ -21,7 +21,8 @@ struct schema;
 struct schema_registry; /* documents that $ref may name by URI; never fetched (issue 4 fills it further) */
 
 struct schema_options {
-    bool annotate_format; /* true: `format` is an annotation only, as the specification's default; tool calls assert it */
+    bool annotate_format; /* true: `format` is an annotation only, as the specification's default; tool calls
+                             assert it */
     const struct schema_registry *registry; /* NULL: metaschemas only */
     const char *default_dialect;            /* $schema where none is given; NULL: 2020-12 */
 };
@@ -41,8 +42,8 @@ enum schema_answer { SCHEMA_VALID, SCHEMA_INVALID, SCHEMA_TOO_COMPLEX };
 /* The boolean pass. */
 enum schema_answer schema_accepts(const struct schema *schema, const struct json *instance);
 
-/* The collecting pass: adds every problem (texts in problems->arena). After SCHEMA_TOO_COMPLEX the list holds a problem
- * with code "too_complex". Returns what schema_accepts would. */
+/* The collecting pass: adds every problem (texts in problems->arena). After SCHEMA_TOO_COMPLEX the list holds
+ * a problem with code "too_complex". Returns what schema_accepts would. */
 enum schema_answer schema_explain(const struct schema *schema, const struct json *instance,
                                   struct problems *problems);
 

@@ -1,0 +1,62 @@
+/* Events of the decision log. */
+#include "gate/audit.h"
+
+#include "base/arena.h"
+#include "gate/metrics.h"
+#include "json/write.h"
+
+static const char *const modes[] = {"call", "check", "report"};
+
+static void log_arguments(const struct call_request *request)
+{
+    struct buf text = {0};
+    if (request->arguments)
+        json_write(&text, request->arguments);
+    log_event(LOG_INFO, "arguments", LOG_STR("tool", request->tool), LOG_STR("call", request->label),
+              LOG_STR("arguments", buf_view(&text)));
+    buf_clear(&text);
+}
+
+void audit_call(const struct config *config, const struct call_request *r, const struct verdict *v)
+{
+    log_event(v->kind == VERDICT_PASS ? LOG_DEBUG : LOG_INFO, modes[r->mode],
+              LOG_STR("tool", str_cut(r->tool, 128)), LOG_TEXT("verdict", verdict_name(v->kind)),
+              LOG_TEXT("class", class_info(v->class)->name), LOG_STR("code", v->code),
+              LOG_STR("would", v->would), LOG_TEXT("stage", v->stage ? v->stage : "settle"),
+              LOG_STR("session", r->session), LOG_STR("label", r->label), LOG_STR("ext", r->ext));
+    if (config->log_arguments)
+        log_arguments(r);
+}
+
+static const struct {
+    const char *outcome;
+    enum log_level level;
+} outcome_levels[] = {
+    {"no_retry", LOG_DEBUG}, {"success", LOG_INFO},     {"redundant", LOG_WARN},
+    {"exhausted", LOG_WARN}, {"llm_gave_up", LOG_INFO}, {"fabricated_id_on_retry", LOG_WARN},
+};
+
+static enum log_level level_of(struct str outcome)
+{
+    for (size_t i = 0; i < sizeof(outcome_levels) / sizeof(outcome_levels[0]); i++)
+        if (str_is(outcome, outcome_levels[i].outcome))
+            return outcome_levels[i].level;
+    return LOG_INFO;
+}
+
+void audit_chain(struct metrics *metrics, const struct call_request *r, struct str outcome, uint32_t retries)
+{
+    if (!outcome.len)
+        return;
+    if (metrics) {
+        metrics->chains_ended += !str_is(outcome, "no_retry");
+        metrics->fabricated_on_retry += str_is(outcome, "fabricated_id_on_retry");
+    }
+    log_event(level_of(outcome), "validation_retry_outcome", LOG_STR("tool", r->tool), LOG_STR("ext", r->ext),
+              LOG_STR("outcome", outcome), LOG_NUM("retry_count", retries));
+}
+
+void audit_policy_error(struct str tool, const char *why)
+{
+    log_event(LOG_WARN, "policy_error", LOG_STR("tool", tool), LOG_TEXT("why", why));
+}

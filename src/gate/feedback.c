@@ -1,0 +1,451 @@
+/*
+ * The words a model reads. One writer a class, in one table; each says what
+ * happened, everything that is wrong, and what to do next. What a tool said
+ * is quoted as JSON, so that it can never pass for our own instructions.
+ */
+#include "gate/feedback.h"
+
+#include "base/arena.h"
+#include "json/write.h"
+
+struct words {
+    struct buf *out;
+    struct arena *arena;
+    const struct feedback *f;
+    const struct verdict *v;
+};
+
+static void say(const struct words *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(const struct words *w, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    buf_str(w->out, arena_vprintf(w->arena, format, args));
+    va_end(args);
+}
+
+static void say_json(const struct words *w, const struct json *value)
+{
+    json_write(w->out, value);
+}
+
+static void quote(const struct words *w, struct str text, size_t max)
+{
+    struct str cut = str_cut(text, max);
+    json_write_string(w->out, cut);
+    if (cut.len < text.len)
+        say(w, "… (%zu bytes more)", text.len - cut.len);
+}
+
+/* ---- parts that several classes share ------------------------------------- */
+
+static const char *plural(size_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static struct str cut_description(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (text.at[i] == '\n')
+            text.len = i;
+    return str_cut(str_trim(text), FEEDBACK_DESCRIPTION_MAX_BYTES);
+}
+
+static void say_intent(const struct words *w)
+{
+    const struct tool *tool = w->f->tool;
+    if (tool->description.len)
+        say(w, "Intent: " STR_FMT "\n", STR_ARG(cut_description(tool->description)));
+    if (tool->policy && tool->policy->use_when.len)
+        say(w, "Use it when " STR_FMT "\n", STR_ARG(cut_description(tool->policy->use_when)));
+    for (size_t i = 0; tool->policy && i < tool->policy->rule_count; i++)
+        say(w, "Rule: " STR_FMT "\n", STR_ARG(tool->policy->rule_words[i]));
+}
+
+static bool is_required(const struct json *schema, struct str name)
+{
+    const struct json *required = json_get_text(schema, "required");
+    for (uint32_t i = 0; json_is(required, JSON_ARRAY) && i < required->len; i++)
+        if (str_eq(json_str(&required->items[i]), name))
+            return true;
+    return false;
+}
+
+static void say_enum(const struct words *w, const struct json *values)
+{
+    for (uint32_t i = 0; i < values->len && i < PROBLEM_CHOICES_MAX; i++) {
+        if (i)
+            say(w, "|");
+        if (json_is(&values->items[i], JSON_STRING))
+            buf_str(w->out, str_cut(json_str(&values->items[i]), PROBLEM_GOT_MAX_BYTES));
+        else
+            say_json(w, &values->items[i]);
+    }
+    if (values->len > PROBLEM_CHOICES_MAX)
+        say(w, "|… (%u more)", values->len - PROBLEM_CHOICES_MAX);
+}
+
+static void say_type(const struct words *w, const struct json *property)
+{
+    const struct json *type = json_get_text(property, "type"), *choices = json_get_text(property, "enum");
+    struct str format = json_str(json_get_text(property, "format"));
+    if (json_is(choices, JSON_ARRAY))
+        say_enum(w, choices);
+    else if (json_is(type, JSON_STRING))
+        say(w, STR_FMT, STR_ARG(json_str(type)));
+    else
+        say(w, "any");
+    if (format.len)
+        say(w, " " STR_FMT, STR_ARG(format));
+}
+
+static void say_parameter(const struct words *w, const struct json_member *property)
+{
+    struct str text = cut_description(json_str(json_get_text(&property->value, "description")));
+    say(w, "- " STR_FMT " (", STR_ARG(property->key));
+    say_type(w, &property->value);
+    say(w, is_required(w->f->tool->input, property->key) ? ", required)" : ")");
+    if (text.len)
+        say(w, ": " STR_FMT, STR_ARG(text));
+    say(w, "\n");
+}
+
+static void say_parameters(const struct words *w)
+{
+    const struct json *properties = json_get_text(w->f->tool->input, "properties");
+    if (!json_is(properties, JSON_OBJECT) || !properties->len) {
+        say(w, "It takes no parameters.\n");
+        return;
+    }
+    say(w, "Valid parameters:\n");
+    for (uint32_t i = 0; i < properties->len && i < FEEDBACK_PARAMETERS_MAX; i++)
+        say_parameter(w, &properties->members[i]);
+    if (properties->len > FEEDBACK_PARAMETERS_MAX)
+        say(w, "- and %u more\n", properties->len - FEEDBACK_PARAMETERS_MAX);
+}
+
+static void say_code(const struct words *w)
+{
+    if (w->v->code.len)
+        say(w, " (" STR_FMT ")", STR_ARG(w->v->code));
+}
+
+/* The policy's own hint where it gave one, else ours. */
+static void say_next(const struct words *w, const char *otherwise)
+{
+    struct str hint = w->v->hint.len ? w->v->hint : str_of(otherwise);
+    say(w, "Next: " STR_FMT "\n", STR_ARG(hint));
+}
+
+static void say_quoted(const struct words *w, size_t max)
+{
+    if (!w->f->quoted.len)
+        return;
+    say(w, "The tool said: ");
+    quote(w, w->f->quoted, max);
+    say(w, "\n");
+}
+
+/* ---- one writer a class ---------------------------------------------------- */
+
+static void exhausted(const struct words *w)
+{
+    say(w,
+        STR_FMT
+        " was not run: its arguments were still wrong after %u attempts, and that is all for this turn.\n",
+        STR_ARG(w->f->name), w->v->attempt);
+    problems_text(w->out, &w->v->problems);
+    say_next(
+        w, "Stop guessing. Ask the user for what is missing, use another tool, or answer with what you have. "
+           "The tool still works once the arguments are right.");
+}
+
+static void say_attempts_left(const struct words *w)
+{
+    if (w->v->has_budget)
+        say(w, "%u attempt%s left this turn.\n", w->v->attempts_left, plural(w->v->attempts_left));
+}
+
+static void invalid_arguments(const struct words *w)
+{
+    size_t n = w->v->problems.errors + w->v->problems.more;
+    if (w->v->kind == VERDICT_REFUSE) {
+        exhausted(w);
+        return;
+    }
+    if (n)
+        say(w, STR_FMT " was not run: %zu problem%s with its arguments.\n", STR_ARG(w->f->name), n,
+            plural(n));
+    else
+        say(w, STR_FMT " was not run: " STR_FMT "\n", STR_ARG(w->f->name), STR_ARG(w->v->detail));
+    problems_text(w->out, &w->v->problems);
+    if (n && w->v->detail.len)
+        say(w, STR_FMT "\n", STR_ARG(w->v->detail));
+    say_intent(w);
+    say_parameters(w);
+    if (n || w->v->hint.len) {
+        say(w, "Next: " STR_FMT " ",
+            STR_ARG(w->v->hint.len ? w->v->hint : STR_LIT("Mend every line above and call")));
+        if (!w->v->hint.len)
+            say(w, STR_FMT " again with the rest unchanged. ", STR_ARG(w->f->name));
+    } else {
+        say(w, "Next: change the arguments accordingly and call " STR_FMT " again. ", STR_ARG(w->f->name));
+    }
+    say_attempts_left(w);
+}
+
+static void unknown_tool(const struct words *w)
+{
+    struct str name = str_cut(w->f->name, PROBLEM_GOT_MAX_BYTES);
+    say(w, "There is no tool ");
+    json_write_string(w->out, name);
+    say(w, ".");
+    for (size_t i = 0; i < w->f->suggestion_count; i++)
+        say(w, "%s'" STR_FMT "'",
+            i == 0                            ? " Did you mean "
+            : i + 1 == w->f->suggestion_count ? " or "
+                                              : ", ",
+            STR_ARG(w->f->suggestions[i]));
+    say(w, w->f->suggestion_count ? "?\n" : "\n");
+    say_next(w, "Call only tools from the list you were given, by their exact names; if none fits, say so to "
+                "the user.");
+}
+
+static void agent_runs_this(const struct words *w)
+{
+    say(w, STR_FMT " is run by the agent itself, not by toolgate.\n", STR_ARG(w->f->name));
+    say_next(w, "The program around you should ask toolgate/check, run the tool, and tell toolgate/report. "
+                "Do not call it here again.");
+}
+
+static void fabricated_id(const struct words *w)
+{
+    say(w, STR_FMT " was not run: an id in its arguments was made up.\n", STR_ARG(w->f->name));
+    say(w, "- " STR_FMT "\n", STR_ARG(w->v->detail));
+    say_next(w, "Do not guess ids. Look the id up with a search or list tool first, or ask the user for it.");
+}
+
+static void forbidden(const struct words *w)
+{
+    say(w, STR_FMT " was refused", STR_ARG(w->f->name));
+    say_code(w);
+    say(w, ": " STR_FMT "\n", STR_ARG(w->v->detail));
+    say_next(w, "Do not repeat this call. Use another tool, or tell the user why it cannot be done.");
+}
+
+static const struct {
+    const char *code, *what, *next;
+} budgets[] = {
+    {"same_call", "this exact call has already been made as often this turn as it may be",
+     "Use the results you have. Change the arguments if you need something else."},
+    {"duplicate_in_step", "the same call was already made in this very step",
+     "One is enough: wait for its result and use that."},
+    {"already_broken", "this exact call returned a broken result earlier this turn, and would again",
+     "Do not repeat it. Use another tool, or tell the user that this one is broken."},
+    {"transient_budget", "it has failed for passing reasons too often this turn",
+     "Stop waiting for it. Use another tool, or tell the user that it is out of order just now."},
+};
+
+static void retry_budget(const struct words *w)
+{
+    const char *what = "its budget for this turn is used up", *next = "Use what you have, or another tool.";
+    for (size_t i = 0; i < sizeof(budgets) / sizeof(budgets[0]); i++)
+        if (str_is(w->v->code, budgets[i].code))
+            what = budgets[i].what, next = budgets[i].next;
+    say(w, STR_FMT " was not run: %s.\n", STR_ARG(w->f->name), what);
+    say_next(w, next);
+}
+
+static void loop(const struct words *w)
+{
+    const char *what = str_is(w->v->code, "cycle") ? "the same few calls are being made over and over"
+                                                   : "this exact call is being made over and over";
+    if (w->v->kind == VERDICT_HALT) {
+        say(w, "Stop. " STR_FMT " was not run: %s, and you were told so before.\n", STR_ARG(w->f->name),
+            what);
+        say_next(w, "End this run now: call no more tools, and tell the user what you found and where you "
+                    "are stuck.");
+        return;
+    }
+    say(w, STR_FMT " was not run: %s, and its result does not change (%u times so far).\n",
+        STR_ARG(w->f->name), what, w->v->repeats);
+    problems_text(w->out, &w->v->problems);
+    say_next(
+        w, "Use the result you already have. If it is not enough, change the arguments, use another tool, or "
+           "answer the user.");
+}
+
+static void tool_error(const struct words *w)
+{
+    say(w, STR_FMT " ran and failed", STR_ARG(w->f->name));
+    say_code(w);
+    say(w, ".\n");
+    say_quoted(w, FEEDBACK_QUOTE_MAX_BYTES);
+    say_next(w, "If the message names an argument, change that and call again; the same call would fail the "
+                "same way.");
+}
+
+static void transient(const struct words *w)
+{
+    say(w, STR_FMT " could not be run just now", STR_ARG(w->f->name));
+    say_code(w);
+    say(w, ".\n");
+    say_quoted(w, FEEDBACK_QUOTE_MAX_BYTES);
+    say(w, "Next: wait %lld s, then the same call is fine.\n",
+        (long long)(w->v->after_s > 0 ? w->v->after_s : 1));
+}
+
+static void schema_mismatch(const struct words *w)
+{
+    say(w, STR_FMT " ran, but what it returned is broken", STR_ARG(w->f->name));
+    say_code(w);
+    say(w, w->v->detail.len ? ": " STR_FMT "\n" : "." STR_FMT "\n", STR_ARG(w->v->detail));
+    problems_text(w->out, &w->v->problems);
+    say_next(w, "The tool is broken, not your call: do not retry it. Use another tool, or tell the user.");
+}
+
+static void semantic_garbage(const struct words *w)
+{
+    say(w, STR_FMT " ran, but its result cannot be used as it is", STR_ARG(w->f->name));
+    say_code(w);
+    say(w, ": " STR_FMT "\n", STR_ARG(w->v->detail));
+    say_next(w, "Change the arguments, or use another tool.");
+    if (w->f->quoted.len) {
+        say(w, "The data, for what it is worth: ");
+        quote(w, w->f->quoted, FEEDBACK_DATA_MAX_BYTES);
+        say(w, "\n");
+    }
+}
+
+static void need_user_input(const struct words *w)
+{
+    say(w, STR_FMT " needs the user's word first.\n", STR_ARG(w->f->name));
+    say(w, "Ask the user: " STR_FMT "\n", STR_ARG(w->v->detail));
+    if (json_is(w->v->choices, JSON_ARRAY) && w->v->choices->len) {
+        say(w, "Choices: ");
+        say_json(w, w->v->choices);
+        say(w, "\n");
+    }
+    say_next(w, "Ask exactly that and wait for the answer; do not answer it yourself.");
+}
+
+static void plainly(const struct words *w)
+{
+    static const char *const texts[CLASS_COUNT] = {
+        [CLASS_POLICY_ERROR] = "was not run: the gateway's policy for it failed",
+        [CLASS_UNAVAILABLE] = "is out of order just now",
+        [CLASS_CANCELLED] = "was cancelled",
+    };
+    say(w, STR_FMT " %s", STR_ARG(w->f->name), texts[w->v->class]);
+    say_code(w);
+    say(w, w->v->detail.len ? ": " STR_FMT "\n" : "." STR_FMT "\n", STR_ARG(w->v->detail));
+    say_next(w, "Do not repeat the call now. Use another tool, or tell the user.");
+}
+
+static void (*const writers[CLASS_COUNT])(const struct words *) = {
+    [CLASS_SEMANTIC_GARBAGE] = semantic_garbage,
+    [CLASS_SCHEMA_MISMATCH] = schema_mismatch,
+    [CLASS_TRANSIENT] = transient,
+    [CLASS_TOOL_ERROR] = tool_error,
+    [CLASS_INVALID_ARGUMENTS] = invalid_arguments,
+    [CLASS_FABRICATED_ID] = fabricated_id,
+    [CLASS_UNKNOWN_TOOL] = unknown_tool,
+    [CLASS_FORBIDDEN] = forbidden,
+    [CLASS_AGENT_RUNS_THIS] = agent_runs_this,
+    [CLASS_RETRY_BUDGET] = retry_budget,
+    [CLASS_LOOP] = loop,
+    [CLASS_POLICY_ERROR] = plainly,
+    [CLASS_UNAVAILABLE] = plainly,
+    [CLASS_NEED_USER_INPUT] = need_user_input,
+    [CLASS_CANCELLED] = plainly,
+};
+
+static struct str without_last_newline(const struct buf *out)
+{
+    struct str text = buf_view(out);
+    while (text.len && text.at[text.len - 1] == '\n')
+        text.len--;
+    return text;
+}
+
+struct str feedback_text(struct arena *arena, const struct feedback *feedback)
+{
+    struct buf out = buf_in(arena);
+    struct words w = {&out, arena, feedback, feedback->verdict};
+    if (writers[w.v->class])
+        writers[w.v->class](&w);
+    return without_last_newline(&out);
+}
+
+/* ---- advice: notes beside a result that passes ----------------------------- */
+
+/* "/a/b" as "a.b": what a model calls the place. */
+static void say_pointer(const struct words *w, struct str pointer)
+{
+    for (size_t i = 1; i < pointer.len; i++)
+        buf_byte(w->out, pointer.at[i] == '/' ? '.' : pointer.at[i]);
+}
+
+static void say_rewrite(const struct words *w, const struct json *op)
+{
+    struct str kind = json_str(json_get_text(op, "op"));
+    const struct json *value = json_get_text(op, "value");
+    say(w, "Note: '");
+    say_pointer(w, json_str(json_get_text(op, "path")));
+    if (str_is(kind, "remove")) {
+        say(w, "' was left out.\n");
+        return;
+    }
+    struct buf text = buf_in(w->arena);
+    json_write(&text, value);
+    struct str cut = str_cut(buf_view(&text), PROBLEM_GOT_MAX_BYTES);
+    say(w, str_is(kind, "add") ? "' was set to " : "' was read as ");
+    say(w, STR_FMT "%s.\n", STR_ARG(cut), cut.len < text.len ? "…" : "");
+}
+
+static void advise_repeats(const struct words *w)
+{
+    if (w->v->repeats >= 2)
+        say(w,
+            "Note: this call gave the same result as last time (%u times in a row): calling it again will "
+            "not "
+            "change that. Use the result, or change the arguments.\n",
+            w->v->repeats);
+}
+
+static void advise_next(const struct words *w)
+{
+    const struct json *follow = w->v->follow_up;
+    if (w->v->class == CLASS_PARTIAL_DATA)
+        say(w, "Note: this is not everything (" STR_FMT "): " STR_FMT ".\n", STR_ARG(w->v->code),
+            STR_ARG(w->v->detail));
+    if (w->v->next_args) {
+        say(w, "Next: for the rest call " STR_FMT " with ", STR_ARG(w->f->name));
+        say_json(w, w->v->next_args);
+        say(w, "\n");
+    }
+    if (json_get_text(follow, "tool") && json_get_text(follow, "args")) {
+        say(w, "Next: call " STR_FMT " with ", STR_ARG(json_str(json_get_text(follow, "tool"))));
+        say_json(w, json_get_text(follow, "args"));
+        say(w, "\n");
+    }
+    if (w->v->hint.len)
+        say(w, "Hint: " STR_FMT "\n", STR_ARG(w->v->hint));
+}
+
+struct str feedback_advice(struct arena *arena, const struct feedback *feedback)
+{
+    struct buf out = buf_in(arena);
+    struct words w = {&out, arena, feedback, feedback->verdict};
+    const struct json *rewrites = w.v->rewrites;
+    if (feedback->warning.len)
+        say(&w, "Note: " STR_FMT "\n", STR_ARG(feedback->warning));
+    for (uint32_t i = 0; rewrites && i < rewrites->len; i++)
+        say_rewrite(&w, &rewrites->items[i]);
+    if (w.v->problems.count)
+        problems_text(&out, &w.v->problems);
+    advise_repeats(&w);
+    advise_next(&w);
+    return without_last_newline(&out);
+}

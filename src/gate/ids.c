@@ -1,0 +1,78 @@
+/* Finding ids by the paths a policy declares. */
+#include "gate/ids.h"
+
+#include "base/arena.h"
+#include "json/write.h"
+
+struct hash128 id_hash(const struct json *id)
+{
+    return hash_stable((struct str){id->text, id->len});
+}
+
+static bool is_id(const struct json *value)
+{
+    return json_is(value, JSON_STRING) || json_is(value, JSON_NUMBER);
+}
+
+static bool misshapen_at(struct arena *arena, const struct policy_id *id, const struct json *args,
+                         struct id_fault *fault)
+{
+    const struct json *values[LEDGER_IDS_MAX];
+    size_t n = policy_values_at(args, id->path, values, LEDGER_IDS_MAX);
+    for (size_t i = 0; i < n; i++) {
+        const char *wanted = policy_shape_wants(id->shape, values[i]);
+        if (!wanted)
+            continue;
+        struct buf got = buf_in(arena);
+        json_write(&got, values[i]);
+        *fault = (struct id_fault){id->path, str_cut(buf_view(&got), PROBLEM_GOT_MAX_BYTES), wanted};
+        return true;
+    }
+    return false;
+}
+
+bool ids_misshapen(struct arena *arena, const struct policy *policy, const struct json *args,
+                   struct id_fault *fault)
+{
+    for (size_t i = 0; i < policy->id_count; i++)
+        if (policy->ids[i].shape.len && misshapen_at(arena, &policy->ids[i], args, fault))
+            return true;
+    return false;
+}
+
+void ids_candidates(const struct policy *policy, const struct json *args, struct id_candidates *out)
+{
+    out->count = 0;
+    for (size_t i = 0; i < policy->id_count; i++) {
+        const struct json *values[LEDGER_IDS_MAX];
+        if (!policy->ids[i].seen)
+            continue;
+        size_t n = policy_values_at(args, policy->ids[i].path, values, LEDGER_IDS_MAX - out->count);
+        for (size_t k = 0; k < n; k++) {
+            if (!is_id(values[k]))
+                continue;
+            out->hashes[out->count] = id_hash(values[k]);
+            out->values[out->count] = values[k];
+            out->from[out->count++] = &policy->ids[i];
+        }
+    }
+}
+
+bool ids_in_goal(const struct json *id, struct str goal)
+{
+    struct str text = {id->text, id->len};
+    return text.len && str_contains_nocase(goal, text);
+}
+
+size_t ids_given(const struct policy *policy, const struct json *result, struct hash128 out[LEDGER_IDS_MAX])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < policy->gives_id_count; i++) {
+        const struct json *values[LEDGER_IDS_MAX];
+        size_t n = policy_values_at(result, policy->gives_ids[i], values, LEDGER_IDS_MAX - count);
+        for (size_t k = 0; k < n; k++)
+            if (is_id(values[k]))
+                out[count++] = id_hash(values[k]);
+    }
+    return count;
+}

@@ -1,0 +1,48 @@
+/* Finding a tool by its name, or the names that come close. */
+#include "gate/known.h"
+
+#include "base/arena.h"
+#include "gate/catalog.h"
+
+static bool exists(struct arena *arena, struct generation *generation, const struct call_request *r,
+                   const struct tool *tool)
+{
+    struct catalog_request view = {.all = true, .peer = r->peer, .session = r->session, .goal = r->goal};
+    if (r->peer && !peer_may_call(generation_config(generation), r->peer, tool->name))
+        return false;
+    return r->unhidden || catalog_shows(arena, generation, &view, tool->name);
+}
+
+const struct tool *known_find(struct arena *arena, struct generation *generation,
+                              const struct call_request *r)
+{
+    const struct tool *tool = NULL;
+    if (r->toolbox && r->mode != CALL_RUN)
+        tool = toolbox_find(r->toolbox, generation, r->tool);
+    if (tool)
+        return tool; /* the connection's own */
+    tool = generation_find(generation, r->tool);
+    return tool && exists(arena, generation, r, tool) ? tool : NULL;
+}
+
+size_t known_suggest(struct arena *arena, struct generation *generation, const struct call_request *r,
+                     struct str out[SUGGEST_MAX])
+{
+    size_t own = r->mode == CALL_RUN ? 0 : toolbox_count(r->toolbox), all = generation_tool_count(generation);
+    struct str *names = ARENA_ARRAY(arena, struct str, own + all);
+    size_t count = 0, close[SUGGEST_MAX], found = 0;
+    for (size_t i = 0; i < own; i++)
+        names[count++] = toolbox_name_at(r->toolbox, i);
+    for (size_t i = 0; i < all; i++) {
+        const struct tool *tool = generation_tool_at(generation, i);
+        if (r->mode != CALL_RUN || tool_is_listed(tool))
+            names[count++] = tool->name;
+    }
+    size_t n = suggest(r->tool, names, count, close);
+    for (size_t i = 0; i < n; i++) { /* only the few that are close are looked at by policies */
+        const struct tool *tool = close[i] < own ? NULL : generation_find(generation, names[close[i]]);
+        if (!tool || exists(arena, generation, r, tool))
+            out[found++] = names[close[i]];
+    }
+    return found;
+}

@@ -1,0 +1,203 @@
+/* Building a tool: definition and policy laid over each other, the policy's word first. */
+#include "gate/tool.h"
+
+#include "base/arena.h"
+#include "gate/config.h"
+
+/* Same-call budgets by what a tool declares about itself (LEDGER.md). */
+#define SAME_CALL_READ        5u
+#define SAME_CALL_WRITE       2u
+#define SAME_CALL_DESTRUCTIVE 1u
+
+static const struct json *first_of(const struct json *a, const struct json *b, enum json_type type)
+{
+    return json_is(a, type) ? a : json_is(b, type) ? b : NULL;
+}
+
+static struct str first_text(struct str a, struct str b)
+{
+    return a.len ? a : b;
+}
+
+static void warn(struct arena *arena, struct tool *tool, struct str text)
+{
+    struct str *list = ARENA_ARRAY(arena, struct str, tool->warning_count + 1);
+    for (size_t i = 0; i < tool->warning_count; i++)
+        list[i] = tool->warnings[i];
+    list[tool->warning_count++] = text;
+    tool->warnings = list;
+}
+
+static void take_definition(struct tool *tool, const struct json *definition, const struct policy *policy)
+{
+    static const struct policy none;
+    const struct policy *p = policy ? policy : &none;
+    tool->name = first_text(json_str(json_get_text(definition, "name")), p->name);
+    tool->title = first_text(p->title, json_str(json_get_text(definition, "title")));
+    tool->description = first_text(p->description, json_str(json_get_text(definition, "description")));
+    tool->input = first_of(p->schema, json_get_text(definition, "inputSchema"), JSON_OBJECT);
+    tool->output = first_of(p->output_schema, json_get_text(definition, "outputSchema"), JSON_OBJECT);
+    tool->annotations = first_of(p->annotations, json_get_text(definition, "annotations"), JSON_OBJECT);
+    tool->definition = definition;
+    tool->policy = policy;
+    tool->runner = p->hooks[HOOK_RUN] ? RUNNER_LUA : RUNNER_AGENT;
+}
+
+/* A hint from a definition is believed only where it makes budgets looser for reading; only the operator
+ * declares a tool destructive, since real servers mark half of theirs so. */
+static enum policy_effects effects_of(const struct tool *tool, const struct policy *policy)
+{
+    if (policy && policy->effects != EFFECTS_UNDECLARED)
+        return policy->effects;
+    return json_is_true(json_get_text(tool->annotations, "readOnlyHint")) ? EFFECTS_READ : EFFECTS_UNDECLARED;
+}
+
+static uint32_t same_call_by_effects(enum policy_effects effects)
+{
+    switch (effects) {
+    case EFFECTS_READ:
+        return SAME_CALL_READ;
+    case EFFECTS_WRITE:
+        return SAME_CALL_WRITE;
+    case EFFECTS_DESTRUCTIVE:
+        return SAME_CALL_DESTRUCTIVE;
+    case EFFECTS_TOGGLE:
+        return LEDGER_UNLIMITED;
+    default:
+        return ledger_default_limits.same_call;
+    }
+}
+
+static uint32_t chosen(uint32_t by_policy, uint32_t by_config, uint32_t otherwise)
+{
+    return by_policy != POLICY_UNSET ? by_policy : by_config != POLICY_UNSET ? by_config : otherwise;
+}
+
+static void set_limits(struct tool *tool, const struct policy *policy, const struct config *config)
+{
+    static const struct policy silent = {.repair = POLICY_UNSET,
+                                         .same_call = POLICY_UNSET,
+                                         .transient = POLICY_UNSET,
+                                         .repeats = POLICY_UNSET,
+                                         .halt = POLICY_UNSET,
+                                         .across_turns = POLICY_UNSET,
+                                         .poll_max = POLICY_UNSET};
+    const struct policy *p = policy ? policy : &silent;
+    const struct ledger_limits *base = &ledger_default_limits;
+    tool->limits = (struct ledger_limits){
+        .repair = chosen(p->repair, config->repair, base->repair),
+        .same_call = chosen(p->same_call, config->same_call, same_call_by_effects(tool->effects)),
+        .transient = chosen(p->transient, config->transient, base->transient),
+        .repeats = chosen(p->repeats, config->repeats, base->repeats),
+        .halt = chosen(p->halt, config->halt, base->halt),
+        .across_turns = chosen(p->across_turns, config->across_turns, base->across_turns),
+        .poll_max = chosen(p->poll_max, config->poll_max, base->poll_max),
+        .polls = p->polls,
+        .reads = tool->effects == EFFECTS_READ,
+        .destructive = tool->effects == EFFECTS_DESTRUCTIVE,
+    };
+}
+
+static void set_behaviour(struct tool *tool, const struct policy *policy, const struct config *config)
+{
+    tool->effects = effects_of(tool, policy);
+    tool->mode = policy && policy->mode_given ? policy->mode : config->mode;
+    tool->unknown = policy && policy->unknown_given ? policy->unknown : config->unknown;
+    tool->coerce = policy && policy->coerce_given ? policy->coerce : config->coerce;
+    set_limits(tool, policy, config);
+}
+
+static void list_parameters(struct arena *arena, struct tool *tool)
+{
+    const struct json *properties = json_get_text(tool->input, "properties");
+    if (!json_is(properties, JSON_OBJECT))
+        return;
+    struct str *names = ARENA_ARRAY(arena, struct str, properties->len);
+    for (uint32_t i = 0; i < properties->len; i++)
+        names[i] = properties->members[i].key;
+    tool->parameters = names;
+    tool->parameter_count = properties->len;
+}
+
+static enum err compile(struct arena *arena, struct tool *tool, const struct json *source, const char *which,
+                        struct schema **out, struct why *why)
+{
+    struct problems odd;
+    problems_init(&odd, arena);
+    if (source->raw_len > SCHEMA_MAX_BYTES)
+        return why_set(why, ERR_LIMIT, "%s is %u bytes, more than the %u allowed", which, source->raw_len,
+                       SCHEMA_MAX_BYTES);
+    enum err err = schema_compile(arena, source, NULL, out, &odd, why);
+    for (size_t i = 0; err == OK && i < odd.count; i++)
+        warn(arena, tool,
+             arena_printf(arena, "%s %.*s: " STR_FMT, which, STR_ARG(odd.list[i].path),
+                          STR_ARG(odd.list[i].message)));
+    if (err != OK)
+        why_prefix(why, which);
+    return err;
+}
+
+static bool name_fits_mcp(struct str name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.at[i];
+        bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+                    c == '-';
+        if (!fits)
+            return false;
+    }
+    return name.len >= 1 && name.len <= TOOL_NAME_MAX_BYTES;
+}
+
+static enum err check_whole(struct arena *arena, struct tool *tool, const struct config *config,
+                            struct why *why)
+{
+    if (!tool->name.len)
+        return why_set(why, ERR_SCHEMA, "a tool needs a name");
+    if (!tool->input)
+        return why_set(why, ERR_SCHEMA,
+                       "tool '" STR_FMT
+                       "' has no input schema: declare schema = json [[…]] or params{…}, or give "
+                       "its definition with --tools",
+                       STR_ARG(tool->name));
+    if (config->require_descriptions && !tool->description.len)
+        return why_set(why, ERR_SCHEMA,
+                       "tool '" STR_FMT "' has no description, and require_descriptions is set",
+                       STR_ARG(tool->name));
+    if (tool->runner != RUNNER_AGENT && !name_fits_mcp(tool->name))
+        return why_set(why, ERR_SCHEMA, "tool name '" STR_FMT "' must be 1 to %u letters, digits, '_' or '-'",
+                       STR_ARG(tool->name), TOOL_NAME_MAX_BYTES);
+    if (!name_fits_mcp(tool->name))
+        warn(arena, tool, STR_LIT("its name does not fit MCP (letters, digits, '_' and '-', at most 64)"));
+    return OK;
+}
+
+enum err tool_build(struct arena *arena, const struct json *definition, const struct policy *policy,
+                    const struct config *config, struct str origin, struct tool **out, struct why *why)
+{
+    struct tool *tool = ARENA_NEW(arena, struct tool);
+    *out = NULL;
+    tool->origin = origin;
+    take_definition(tool, definition, policy);
+    set_behaviour(tool, policy, config);
+    enum err err = check_whole(arena, tool, config, why);
+    if (err == OK)
+        err = compile(arena, tool, tool->input, "input schema", &tool->input_schema, why);
+    if (err == OK && tool->output)
+        err = compile(arena, tool, tool->output, "output schema", &tool->output_schema, why);
+    if (err != OK)
+        return err;
+    list_parameters(arena, tool);
+    *out = tool;
+    return OK;
+}
+
+bool tool_is_listed(const struct tool *tool)
+{
+    return tool->runner != RUNNER_AGENT;
+}
+
+bool tool_is_readonly(const struct tool *tool)
+{
+    return tool->effects == EFFECTS_READ;
+}

@@ -1,0 +1,185 @@
+/* The table of classes, and a verdict as JSON. */
+#include "gate/verdict.h"
+
+#include "json/write.h"
+
+static const char *const verdict_names[] = {"pass", "repair", "wait", "refuse", "ask", "halt"};
+
+static const struct class_info classes[CLASS_COUNT] = {
+    [CLASS_OK] = {"ok", VERDICT_PASS, false, LEDGER_CLASS_OK},
+    [CLASS_PARTIAL_DATA] = {"partial_data", VERDICT_PASS, false, LEDGER_CLASS_PARTIAL},
+    [CLASS_SEMANTIC_GARBAGE] = {"semantic_garbage", VERDICT_REPAIR, true, LEDGER_CLASS_GARBAGE},
+    [CLASS_SCHEMA_MISMATCH] = {"schema_mismatch", VERDICT_REFUSE, true, LEDGER_CLASS_SCHEMA_MISMATCH},
+    [CLASS_TRANSIENT] = {"transient", VERDICT_WAIT, true, LEDGER_CLASS_TRANSIENT},
+    [CLASS_TOOL_ERROR] = {"tool_error", VERDICT_REPAIR, true, LEDGER_CLASS_TOOL_ERROR},
+    [CLASS_INVALID_ARGUMENTS] = {"invalid_arguments", VERDICT_REPAIR, true, LEDGER_CLASS_INVALID},
+    [CLASS_FABRICATED_ID] = {"fabricated_id", VERDICT_REFUSE, true, LEDGER_CLASS_FABRICATED},
+    [CLASS_UNKNOWN_TOOL] = {"unknown_tool", VERDICT_REFUSE, true, LEDGER_CLASS_RELEASED},
+    [CLASS_FORBIDDEN] = {"forbidden", VERDICT_REFUSE, true, LEDGER_CLASS_RELEASED},
+    [CLASS_AGENT_RUNS_THIS] = {"agent_runs_this", VERDICT_REFUSE, true, LEDGER_CLASS_RELEASED},
+    [CLASS_RETRY_BUDGET] = {"retry_budget", VERDICT_REFUSE, true, LEDGER_CLASS_RELEASED},
+    [CLASS_LOOP] = {"loop", VERDICT_REFUSE, true, LEDGER_CLASS_RELEASED},
+    [CLASS_POLICY_ERROR] = {"policy_error", VERDICT_REFUSE, true, LEDGER_CLASS_RELEASED},
+    [CLASS_UNAVAILABLE] = {"unavailable", VERDICT_REFUSE, true, LEDGER_CLASS_RELEASED},
+    [CLASS_NEED_USER_INPUT] = {"need_user_input", VERDICT_ASK, true, LEDGER_CLASS_RELEASED},
+    [CLASS_CANCELLED] = {"cancelled", VERDICT_REFUSE, true, LEDGER_CLASS_RELEASED},
+};
+
+const struct class_info *class_info(enum error_class class)
+{
+    return &classes[class];
+}
+
+const char *verdict_name(enum verdict_kind kind)
+{
+    return verdict_names[kind];
+}
+
+static void put_optional(struct json_out *out, const char *key, struct str value)
+{
+    if (value.len) {
+        json_key(out, key);
+        json_put_str(out, value);
+    }
+}
+
+static void put_value(struct json_out *out, const char *key, const struct json *value)
+{
+    if (value) {
+        json_key(out, key);
+        json_put(out, value);
+    }
+}
+
+static void put_number(struct json_out *out, const char *key, int64_t n)
+{
+    json_key(out, key);
+    json_put_int(out, n);
+}
+
+static void put_messages(struct json_out *out, const struct problems *problems)
+{
+    if (!problems->count)
+        return;
+    json_key(out, "messages");
+    json_open(out, '[');
+    for (size_t i = 0; i < problems->count; i++)
+        problem_json(out, &problems->list[i]);
+    json_close(out, ']');
+    if (problems->more)
+        put_number(out, "more_messages", (int64_t)problems->more);
+}
+
+static void put_suggestions(struct json_out *out, const struct problems *problems)
+{
+    bool open = false;
+    for (size_t i = 0; i < problems->count; i++) {
+        const struct problem *p = &problems->list[i];
+        if (!p->suggestion.len)
+            continue;
+        if (!open) {
+            json_key(out, "suggestions");
+            json_open(out, '[');
+            open = true;
+        }
+        json_open(out, '{');
+        struct buf path = buf_in(problems->arena);
+        buf_text(&path, p->path.len && p->path.at[0] != '[' ? "args." : "args");
+        buf_str(&path, p->path);
+        json_key(out, "path");
+        json_put_str(out, buf_view(&path));
+        json_key(out, "value");
+        json_put_raw(out, p->suggestion);
+        json_close(out, '}');
+    }
+    if (open)
+        json_close(out, ']');
+}
+
+void verdict_write(struct buf *buf, const struct verdict *v)
+{
+    struct json_out writer = json_out(buf), *out = &writer;
+    json_open(out, '{');
+    json_key(out, "verdict");
+    json_put_text(out, verdict_name(v->kind));
+    json_key(out, "valid");
+    json_put_bool(out, v->valid);
+    json_key(out, "error_class");
+    json_put_text(out, class_info(v->class)->name);
+    put_optional(out, "code", v->code);
+    put_optional(out, "detail", v->detail);
+    put_optional(out, "hint", v->hint);
+    put_messages(out, &v->problems);
+    put_suggestions(out, &v->problems);
+    if (v->rewrites && v->rewrites->len)
+        put_value(out, "rewrites", v->rewrites);
+    if (v->attempt)
+        put_number(out, "attempt", v->attempt);
+    if (v->has_budget)
+        put_number(out, "attempts_left", v->attempts_left);
+    put_number(out, "repeats", v->repeats);
+    if (v->after_s >= 0)
+        put_number(out, "after_s", v->after_s);
+    put_optional(out, "coverage", v->coverage);
+    put_value(out, "facts", v->facts);
+    put_value(out, "follow_up", v->follow_up);
+    put_value(out, "next_args", v->next_args);
+    put_value(out, "choices", v->choices);
+    put_optional(out, "would", v->would);
+    if (v->final) {
+        json_key(out, "final");
+        json_put_bool(out, true);
+    }
+    put_optional(out, "ledger", str_of(v->engine));
+    json_close(out, '}');
+}
+
+struct str verdict_schema(void)
+{
+    static const char text[] =
+        "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\","
+        "\"title\":\"toolgate verdict\",\"type\":\"object\","
+        "\"required\":[\"verdict\",\"valid\",\"error_class\"],\"properties\":{"
+        "\"verdict\":{\"enum\":[\"pass\",\"repair\",\"wait\",\"refuse\",\"ask\",\"halt\"]},"
+        "\"valid\":{\"type\":\"boolean\",\"description\":\"the arguments, as they stand after mending\"},"
+        "\"error_class\":{\"enum\":[\"ok\",\"partial_data\",\"semantic_garbage\",\"schema_mismatch\","
+        "\"transient\",\"tool_error\",\"invalid_arguments\",\"fabricated_id\",\"unknown_tool\",\"forbidden\","
+        "\"agent_runs_this\",\"retry_budget\",\"loop\",\"policy_error\",\"unavailable\",\"need_user_input\","
+        "\"cancelled\"]},"
+        "\"code\":{\"type\":\"string\"},\"detail\":{\"type\":\"string\"},\"hint\":{\"type\":\"string\"},"
+        "\"messages\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
+        "\"required\":[\"path\",\"code\",\"message\",\"severity\"],\"properties\":{"
+        "\"path\":{\"type\":\"string\"},\"code\":{\"type\":\"string\"},\"message\":{\"type\":\"string\"},"
+        "\"severity\":{\"enum\":[\"error\",\"warning\"]},\"expected\":{},\"got\":{}}}},"
+        "\"more_messages\":{\"type\":\"integer\",\"minimum\":1},"
+        "\"suggestions\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"path\",\"value\"]"
+        ","
+        "\"properties\":{\"path\":{\"type\":\"string\"},\"value\":{}}}},"
+        "\"rewrites\":{\"type\":\"array\",\"description\":\"JSON Patch\",\"items\":{\"type\":\"object\","
+        "\"required\":[\"op\",\"path\"],\"properties\":{\"op\":{\"enum\":[\"add\",\"remove\",\"replace\"]},"
+        "\"path\":{\"type\":\"string\"},\"value\":{}}}},"
+        "\"attempt\":{\"type\":\"integer\",\"minimum\":1},\"attempts_left\":{\"type\":\"integer\","
+        "\"minimum\":0},"
+        "\"repeats\":{\"type\":\"integer\",\"minimum\":0},\"after_s\":{\"type\":\"integer\",\"minimum\":0},"
+        "\"coverage\":{\"enum\":[\"SATISFIED\",\"NEEDS_MORE_TOOLS\",\"NEED_USER_INPUT\",\"FAILED\"]},"
+        "\"facts\":{\"type\":\"object\"},\"follow_up\":{\"type\":\"object\"},\"next_args\":{\"type\":"
+        "\"object\"},"
+        "\"choices\":{\"type\":\"array\"},\"would\":{\"type\":\"string\"},\"final\":{\"type\":\"boolean\"},"
+        "\"ledger\":{\"type\":\"string\"}}}";
+    return STR_LIT(text);
+}
+
+struct str coverage_schema(void)
+{
+    static const char text[] =
+        "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"title\":\"toolgate coverage\","
+        "\"type\":\"object\",\"required\":[\"coverage\"],\"additionalProperties\":false,\"properties\":{"
+        "\"coverage\":{\"enum\":[\"SATISFIED\",\"NEEDS_MORE_TOOLS\",\"NEED_USER_INPUT\",\"FAILED\"],"
+        "\"description\":\"does what is known answer what the user asked for\"},"
+        "\"facts\":{\"type\":\"object\",\"description\":\"what is known so far, by name\"},"
+        "\"follow_up\":{\"type\":\"object\",\"required\":[\"tool\",\"args\"],\"additionalProperties\":false,"
+        "\"properties\":{\"tool\":{\"type\":\"string\"},\"args\":{\"type\":\"object\"}},"
+        "\"description\":\"the exact next call\"},"
+        "\"question\":{\"type\":\"string\",\"description\":\"for NEED_USER_INPUT: what to ask the user\"}}}";
+    return STR_LIT(text);
+}
