@@ -10,6 +10,7 @@
 #include "gate/peer.h"
 
 struct generation;
+struct example_outcome;
 
 /* Every complaint about what was loaded, one line each: "file:line: expected …, got …". */
 struct generation_report {
@@ -17,6 +18,8 @@ struct generation_report {
     struct str *errors, *warnings;
     size_t error_count, warning_count;
     size_t example_count; /* examples that were run */
+    void (*example_seen)(void *owner, const struct example_outcome *outcome); /* hears of each; NULL after init */
+    void *example_owner;
 };
 
 void generation_report_init(struct generation_report *report, struct arena *arena);
