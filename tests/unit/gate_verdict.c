@@ -1,0 +1,119 @@
+/* A verdict on the wire is what its own published schema says it is. */
+#include "base/arena.h"
+#include "gate/verdict.h"
+#include "json/build.h"
+#include "json/parse.h"
+#include "schema/schema.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static struct arena *arena;
+
+static int begin(void **state)
+{
+    (void)state;
+    arena = arena_new();
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+
+static const struct json *parsed(struct str text)
+{
+    struct json *value = arena_alloc(arena, sizeof(*value));
+    struct json_fault fault;
+    if (json_parse(arena, text, NULL, value, &fault) != OK)
+        fail_msg("%s in %.*s", fault.text, STR_ARG(text));
+    return value;
+}
+
+static const struct schema *published(struct str text)
+{
+    struct schema *schema;
+    struct why why;
+    if (schema_compile(arena, parsed(text), NULL, &schema, NULL, &why) != OK)
+        fail_msg("%s", why.text);
+    return schema;
+}
+
+static struct verdict verdict_of(enum error_class class)
+{
+    struct verdict v = {.class = class, .kind = class_info(class)->verdict, .after_s = -1};
+    problems_init(&v.problems, arena);
+    return v;
+}
+
+static const struct json *written(const struct verdict *v)
+{
+    struct buf out = buf_in(arena);
+    verdict_write(&out, v);
+    return parsed(buf_view(&out));
+}
+
+static void every_class_fits_the_schema(void **state)
+{
+    (void)state;
+    const struct schema *schema = published(verdict_schema());
+    for (int i = 0; i < CLASS_COUNT; i++) {
+        struct verdict v = verdict_of((enum error_class)i);
+        const struct json *json = written(&v);
+        assert_int_equal(schema_accepts(schema, json), SCHEMA_VALID);
+        assert_true(str_is(json_str(json_get_text(json, "error_class")), class_info((enum error_class)i)->name));
+    }
+}
+
+static void a_full_verdict_fits_the_schema(void **state)
+{
+    (void)state;
+    struct verdict v = verdict_of(CLASS_INVALID_ARGUMENTS);
+    v.code = STR_LIT("invalid_arguments");
+    v.hint = STR_LIT("mend it");
+    v.attempt = 1;
+    v.attempts_left = 2;
+    v.has_budget = true;
+    v.rewrites = parsed(STR_LIT("[{\"op\":\"remove\",\"path\":\"/limit\"}]"));
+    v.facts = parsed(STR_LIT("{\"events\":3}"));
+    v.coverage = STR_LIT("SATISFIED");
+    v.engine = "local";
+    problems_add(&v.problems, (struct problem){.path = STR_LIT("status"),
+                                               .code = "enum",
+                                               .message = STR_LIT("expected one of a, b"),
+                                               .got = STR_LIT("\"c\""),
+                                               .suggestion = STR_LIT("\"a\"")});
+    const struct json *json = written(&v);
+    assert_int_equal(schema_accepts(published(verdict_schema()), json), SCHEMA_VALID);
+    const struct json *suggestion = &json_get_text(json, "suggestions")->items[0];
+    assert_true(str_is(json_str(json_get_text(suggestion, "path")), "args.status"));
+    assert_true(str_is(json_str(json_get_text(suggestion, "value")), "a"));
+    int64_t left;
+    assert_true(json_int(json_get_text(json, "attempts_left"), &left));
+    assert_int_equal(left, 2);
+}
+
+static void a_coverage_fits_its_schema(void **state)
+{
+    (void)state;
+    const struct schema *schema = published(coverage_schema());
+    assert_int_equal(schema_accepts(schema, parsed(STR_LIT("{\"coverage\":\"SATISFIED\",\"facts\":{\"a\":1}}"))),
+                     SCHEMA_VALID);
+    assert_int_equal(schema_accepts(schema, parsed(STR_LIT("{\"coverage\":\"DONE\"}"))), SCHEMA_INVALID);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_class_fits_the_schema, begin, end),
+        cmocka_unit_test_setup_teardown(a_full_verdict_fits_the_schema, begin, end),
+        cmocka_unit_test_setup_teardown(a_coverage_fits_its_schema, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
