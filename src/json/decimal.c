@@ -1,0 +1,309 @@
+/* Exact decimals: comparing, one canonical spelling, and doubles without the locale. */
+#include "json/decimal.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* No double needs more digits than this to be rounded rightly; what follows counts as one digit more. */
+#define DOUBLE_DIGITS_MAX 770
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static const char *skip_digits(const char *p, const char *end)
+{
+    while (p < end && is_digit(*p))
+        p++;
+    return p;
+}
+
+static void take_exponent(struct decimal *d, const char *p, const char *end)
+{
+    if (p < end && (*p == '+' || *p == '-'))
+        d->exponent_negative = *p++ == '-';
+    while (p < end && *p == '0')
+        p++;
+    d->exponent = (struct str){p, (size_t)(end - p)};
+    if (!d->exponent.len)
+        d->exponent_negative = false;
+}
+
+/* first..last: the digits that count; dot: where the point stands, or would. */
+static void take_digits(struct decimal *d, const char *first, const char *last, const char *dot)
+{
+    bool dot_inside = first < dot && dot < last;
+    d->digits = (struct str){first, (size_t)(last - first) + 1};
+    d->count = (int64_t)d->digits.len - dot_inside;
+    d->point = first < dot ? dot - first : dot + 1 - first;
+}
+
+struct decimal decimal_of(struct str literal)
+{
+    struct decimal d = {0};
+    const char *p = literal.at, *end = p + literal.len;
+    bool negative = p < end && *p == '-';
+    const char *start = p + negative;
+    const char *dot = skip_digits(start, end);
+    const char *stop = dot < end && *dot == '.' ? skip_digits(dot + 1, end) : dot;
+    const char *first = start, *last = stop - 1;
+    while (first < stop && (*first == '0' || *first == '.'))
+        first++;
+    if (first == stop)
+        return d;
+    while (*last == '0' || *last == '.')
+        last--;
+    d.negative = negative;
+    take_digits(&d, first, last, dot);
+    if (stop < end)
+        take_exponent(&d, stop + 1, end);
+    return d;
+}
+
+/* The digit of an exponent that stands `from_right` places from its end, with the exponent's sign. */
+static int64_t exponent_digit(const struct decimal *d, size_t from_right)
+{
+    if (from_right > d->exponent.len)
+        return 0;
+    int64_t digit = d->exponent.at[d->exponent.len - from_right] - '0';
+    return d->exponent_negative ? -digit : digit;
+}
+
+/* a's exponent less b's, of any length. Once the gap of the leading digits is wide, those that follow can't
+ * close it. */
+static int64_t exponent_gap(const struct decimal *a, const struct decimal *b)
+{
+    int64_t gap = 0;
+    size_t n = a->exponent.len > b->exponent.len ? a->exponent.len : b->exponent.len;
+    for (; n > 0; n--) {
+        gap = gap * 10 + exponent_digit(a, n) - exponent_digit(b, n);
+        if (gap > (int64_t)1 << 40)
+            return DECIMAL_FAR;
+        if (gap < -((int64_t)1 << 40))
+            return -DECIMAL_FAR;
+    }
+    return gap;
+}
+
+int64_t decimal_magnitude(const struct decimal *d)
+{
+    static const struct decimal none;
+    int64_t exponent = exponent_gap(d, &none);
+    return exponent == DECIMAL_FAR || exponent == -DECIMAL_FAR ? exponent : exponent + d->point;
+}
+
+/* Digits at the same magnitude, left to right; the '.' stands where it likes. */
+static int digits_cmp(struct str a, struct str b)
+{
+    size_t i = 0, k = 0;
+    for (;; i++, k++) {
+        i += i < a.len && a.at[i] == '.';
+        k += k < b.len && b.at[k] == '.';
+        if (i >= a.len || k >= b.len)
+            return (i < a.len) - (k < b.len);
+        if (a.at[i] != b.at[k])
+            return a.at[i] < b.at[k] ? -1 : 1;
+    }
+}
+
+int decimal_cmp(const struct decimal *a, const struct decimal *b)
+{
+    int sign_a = !a->count ? 0 : a->negative ? -1 : 1;
+    int sign_b = !b->count ? 0 : b->negative ? -1 : 1;
+    if (sign_a != sign_b || !sign_a)
+        return (sign_a > sign_b) - (sign_a < sign_b);
+    int64_t gap = exponent_gap(a, b) + (a->point - b->point);
+    int order = gap ? (gap > 0) - (gap < 0) : digits_cmp(a->digits, b->digits);
+    return order * sign_a;
+}
+
+bool decimal_is_whole(const struct decimal *d)
+{
+    return !d->count || decimal_magnitude(d) >= d->count;
+}
+
+static void put_digits(struct buf *out, struct str digits)
+{
+    const char *dot = memchr(digits.at, '.', digits.len);
+    size_t whole = dot ? (size_t)(dot - digits.at) : digits.len;
+    buf_add(out, digits.at, whole);
+    if (dot)
+        buf_add(out, dot + 1, digits.len - whole - 1);
+}
+
+/* Adds a small number to digits in place; what is carried out of them is lost, so a 0 must stand before them.
+ */
+static void add_to_digits(char *digits, size_t len, int64_t small)
+{
+    for (size_t i = len; i-- > 0 && small;) {
+        int64_t sum = digits[i] - '0' + small;
+        int64_t digit = (sum % 10 + 10) % 10;
+        digits[i] = (char)('0' + digit);
+        small = (sum - digit) / 10;
+    }
+}
+
+/* point - 1 + exponent, exactly, though the exponent may be too long for any integer. */
+static void put_exponent(struct buf *out, const struct decimal *d)
+{
+    int64_t shift = d->point - 1;
+    if (d->exponent.len <= 17) {
+        buf_int(out, decimal_magnitude(d) - 1);
+        return;
+    }
+    if (d->exponent_negative)
+        buf_byte(out, '-');
+    size_t start = out->len;
+    buf_byte(out, '0');
+    buf_str(out, d->exponent);
+    char *digits = out->at + start;
+    size_t len = out->len - start, zeros = 0;
+    add_to_digits(digits, len, d->exponent_negative ? -shift : shift);
+    while (digits[zeros] == '0')
+        zeros++;
+    memmove(digits, digits + zeros, len - zeros);
+    out->len -= zeros;
+}
+
+static void put_scientific(struct buf *out, const struct decimal *d)
+{
+    size_t start = out->len;
+    put_digits(out, d->digits);
+    if (d->count > 1) {
+        buf_byte(out, '.');
+        char *digits = out->at + start;
+        memmove(digits + 2, digits + 1, (size_t)d->count - 1);
+        digits[1] = '.';
+    }
+    buf_byte(out, 'e');
+    put_exponent(out, d);
+}
+
+void decimal_canonical(struct buf *out, struct str literal)
+{
+    struct decimal d = decimal_of(literal);
+    int64_t magnitude = decimal_magnitude(&d);
+    if (d.negative)
+        buf_byte(out, '-');
+    if (!d.count) {
+        buf_byte(out, '0');
+    } else if (magnitude >= d.count && magnitude <= DECIMAL_PLAIN_DIGITS) {
+        put_digits(out, d.digits);
+        for (int64_t zeros = magnitude - d.count; zeros > 0; zeros--)
+            buf_byte(out, '0');
+    } else {
+        put_scientific(out, &d);
+    }
+}
+
+/* strtod of the C locale whatever the process has set; made once, never freed. */
+static double read_double(const char *text)
+{
+    static locale_t c_locale;
+    if (!c_locale)
+        c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    return c_locale ? strtod_l(text, NULL, c_locale) : strtod(text, NULL);
+}
+
+/* Up to 15 plain digits are exact in a double without any rounding. */
+static bool short_integer(struct str literal, double *out)
+{
+    bool negative = literal.len && literal.at[0] == '-';
+    int64_t n = 0;
+    if (literal.len > 15)
+        return false;
+    for (size_t i = negative; i < literal.len; i++) {
+        if (!is_digit(literal.at[i]))
+            return false;
+        n = n * 10 + (literal.at[i] - '0');
+    }
+    *out = negative ? -(double)n : (double)n;
+    return true;
+}
+
+double decimal_to_double(struct str literal)
+{
+    double n;
+    if (short_integer(literal, &n))
+        return n;
+    struct decimal d = decimal_of(literal);
+    if (!d.count)
+        return literal.at[0] == '-' ? -0.0 : 0.0;
+    int64_t magnitude = decimal_magnitude(&d);
+    if (magnitude > 400 || magnitude < -400)
+        return (magnitude < 0 ? 0.0 : INFINITY) * (d.negative ? -1 : 1);
+    char text[DOUBLE_DIGITS_MAX + 32], *p = text;
+    *p++ = d.negative ? '-' : '+';
+    *p++ = '.';
+    size_t taken = 0;
+    for (size_t i = 0; i < d.digits.len && taken < DOUBLE_DIGITS_MAX; i++)
+        if (d.digits.at[i] != '.')
+            *p++ = d.digits.at[i], taken++;
+    if (d.count > DOUBLE_DIGITS_MAX)
+        *p++ = '1';
+    snprintf(p, 16, "e%d", (int)magnitude);
+    return read_double(text);
+}
+
+/* Digits without the point, and the exponent of the first one; printf's point is skipped, whatever the
+ * locale's is. */
+static size_t printed_digits(char digits[20], int *exponent, double n, int precision)
+{
+    char text[48];
+    snprintf(text, sizeof(text), "%.*e", precision - 1, n);
+    size_t count = 0;
+    const char *p = text;
+    for (; *p != 'e'; p++)
+        if (is_digit(*p))
+            digits[count++] = *p;
+    *exponent = atoi(p + 1);
+    while (count > 1 && digits[count - 1] == '0')
+        count--;
+    return count;
+}
+
+static size_t put_plain(char *out, const char *digits, int count, int exponent)
+{
+    char *p = out;
+    if (exponent < 0) {
+        *p++ = '0', *p++ = '.';
+        for (int zeros = -exponent - 1; zeros > 0; zeros--)
+            *p++ = '0';
+    }
+    for (int i = 0; i < count; i++) {
+        *p++ = digits[i];
+        if (i == exponent && i + 1 < count)
+            *p++ = '.';
+    }
+    for (int i = count; i <= exponent; i++)
+        *p++ = '0';
+    return (size_t)(p - out);
+}
+
+static size_t put_short(char *out, const char *digits, int count, int exponent)
+{
+    if (exponent >= -7 && exponent < DECIMAL_PLAIN_DIGITS)
+        return put_plain(out, digits, count, exponent);
+    return (size_t)snprintf(out, DECIMAL_DOUBLE_BYTES - 1, "%c%s%.*se%d", digits[0], count > 1 ? "." : "",
+                            count - 1, digits + 1, exponent);
+}
+
+size_t decimal_from_double(char out[DECIMAL_DOUBLE_BYTES], double n)
+{
+    char digits[20];
+    size_t sign = signbit(n) ? 1 : 0, len = 0;
+    double size = fabs(n);
+    out[0] = '-';
+    for (int precision = size < 1e15 && size == floor(size) ? 17 : 15; precision <= 17; precision++) {
+        int exponent;
+        size_t count = printed_digits(digits, &exponent, size, precision);
+        len = put_short(out + sign, digits, (int)count, exponent);
+        out[sign + len] = '\0';
+        if (read_double(out + sign) == size)
+            break;
+    }
+    return sign + len;
+}

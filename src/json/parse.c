@@ -1,0 +1,461 @@
+/*
+ * yajl calls back once a token; the callbacks put values on one stack. A
+ * container that opens takes a place on it, its children pile up above, and
+ * when it closes they are copied into the arena in a row and it becomes a
+ * value itself. Until then its `len` holds the place of the container around
+ * it. Soft faults drop the raw bytes of all that contains them, so that what
+ * is written out is never something else than what was read.
+ */
+#include "json/parse.h"
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "json/decimal.h"
+#include "json/fault.h"
+#include "json/object.h"
+#include "json/text.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <yajl/yajl_parse.h>
+
+#define STACK_FIRST    48u        /* values on the C stack before the heap is asked */
+#define NO_CONTAINER   UINT32_MAX /* the place of what holds the root */
+#define PATH_MAX_BYTES 120u       /* of the path to a duplicate key, from its right end */
+
+struct parser {
+    struct arena *arena;
+    struct str text;
+    struct json_limits limits;
+    struct json_fault *fault;
+    yajl_handle yajl;
+    size_t last_end; /* where the previous token ended */
+    uint32_t depth, nodes;
+    uint32_t container; /* the place of the innermost open one */
+    uint32_t count, room;
+    struct json_member *stack;
+    struct json_member first[STACK_FIRST];
+};
+
+/* ---- places on the stack ---- */
+
+static void stack_grow(struct parser *p)
+{
+    struct json_member *old = p->stack == p->first ? NULL : p->stack;
+    p->room *= 2;
+    p->stack = realloc(old, p->room * sizeof(*p->stack));
+    if (!p->stack) {
+        fprintf(stderr, "toolgate: out of memory (%zu bytes wanted to parse)\n", p->room * sizeof(*p->stack));
+        abort();
+    }
+    if (!old)
+        memcpy(p->stack, p->first, sizeof(p->first));
+}
+
+static inline struct json_member *push(struct parser *p)
+{
+    if (p->count == p->room)
+        stack_grow(p);
+    return &p->stack[p->count++];
+}
+
+static struct json_member *container_of_top(struct parser *p)
+{
+    return p->container == NO_CONTAINER ? NULL : &p->stack[p->container];
+}
+
+/* Where the next value goes: behind its key, which is there already, or on a new place. NULL: over a limit.
+ */
+static struct json_member *place(struct parser *p)
+{
+    size_t at = p->last_end;
+    if (++p->nodes > p->limits.nodes) {
+        fault_set(p->fault, JSON_FAULT_NODES, at, "byte %zu: more than %u values in one message — send fewer",
+                  at, p->limits.nodes);
+        return NULL;
+    }
+    const struct json_member *around = container_of_top(p);
+    return around && around->value.type == JSON_OBJECT ? &p->stack[p->count - 1] : push(p);
+}
+
+/* What contains a mended value is not what was sent any more. An open container's `truth` remembers it. */
+static void mark_mended(struct parser *p)
+{
+    for (uint32_t at = p->container; at != NO_CONTAINER; at = p->stack[at].value.len)
+        p->stack[at].value.truth = true;
+}
+
+/* ---- where tokens are ---- */
+
+static size_t consumed(const struct parser *p)
+{
+    return yajl_get_bytes_consumed(p->yajl);
+}
+
+/* The start of the token after the previous one: what lies between is white space, ',' and ':'. */
+static size_t token_start(const struct parser *p)
+{
+    size_t at = p->last_end;
+    while (at < p->text.len && memchr(" \t\n\r,:", p->text.at[at], 6))
+        at++;
+    return at;
+}
+
+static bool points_into_text(const struct parser *p, const void *bytes)
+{
+    uintptr_t at = (uintptr_t)bytes, start = (uintptr_t)p->text.at;
+    return at >= start && at < start + p->text.len;
+}
+
+static struct json value_at(struct parser *p, enum json_type type, size_t start, size_t end)
+{
+    p->last_end = end;
+    return (struct json){
+        .type = (uint8_t)type, .raw = p->text.at + start, .raw_len = (uint32_t)(end - start), .text = NULL};
+}
+
+/* ---- callbacks: 1 goes on, 0 stops ---- */
+
+static int on_literal(struct parser *p, enum json_type type, bool truth, size_t len)
+{
+    struct json_member *m = place(p);
+    if (!m)
+        return 0;
+    size_t end = consumed(p);
+    m->value = value_at(p, type, end - len, end);
+    m->value.truth = truth;
+    return 1;
+}
+
+static int on_null(void *ctx)
+{
+    return on_literal(ctx, JSON_NULL, false, 4);
+}
+
+static int on_boolean(void *ctx, int truth)
+{
+    return on_literal(ctx, JSON_BOOL, truth, truth ? 4 : 5);
+}
+
+static bool literal_is_whole(struct str literal)
+{
+    for (size_t i = 0; i < literal.len; i++)
+        if (literal.at[i] == '.' || (literal.at[i] | 0x20) == 'e') {
+            struct decimal d = decimal_of(literal);
+            return decimal_is_whole(&d);
+        }
+    return true;
+}
+
+/* The literal of a number that ends the text comes from yajl's own buffer. */
+static int on_number(void *ctx, const char *bytes, size_t len)
+{
+    struct parser *p = ctx;
+    struct json_member *m = place(p);
+    if (!m)
+        return 0;
+    size_t start = points_into_text(p, bytes) ? (size_t)(bytes - p->text.at) : token_start(p);
+    m->value = value_at(p, JSON_NUMBER, start, start + len);
+    m->value.text = m->value.raw;
+    m->value.len = m->value.raw_len;
+    m->value.integral = literal_is_whole((struct str){m->value.text, len});
+    return 1;
+}
+
+/* The decoded text of a string token; *start and *end with its quotes. yajl's own decoding is not used: it
+ * makes
+ * '?' and broken UTF-8 of lone surrogates. */
+static struct str string_token(struct parser *p, const unsigned char *bytes, size_t len, size_t *start,
+                               size_t *end, bool *lone)
+{
+    *lone = false;
+    if (points_into_text(p, bytes)) {
+        *start = (size_t)((const char *)bytes - p->text.at) - 1;
+        *end = *start + len + 2;
+        return (struct str){(const char *)bytes, len};
+    }
+    *start = token_start(p);
+    *end = consumed(p);
+    struct str literal = {p->text.at + *start + 1, *end - *start - 2};
+    char *decoded = arena_alloc(p->arena, literal.len);
+    return (struct str){decoded, text_decode(decoded, literal, lone)};
+}
+
+static int on_string(void *ctx, const unsigned char *bytes, size_t len)
+{
+    struct parser *p = ctx;
+    struct json_member *m = place(p);
+    size_t start, end;
+    bool lone;
+    if (!m)
+        return 0;
+    struct str text = string_token(p, bytes, len, &start, &end, &lone);
+    m->value = value_at(p, JSON_STRING, start, end);
+    m->value.text = text.at;
+    m->value.len = (uint32_t)text.len;
+    if (lone) {
+        m->value.raw_len = 0;
+        mark_mended(p);
+    }
+    return 1;
+}
+
+static int on_key(void *ctx, const unsigned char *bytes, size_t len)
+{
+    struct parser *p = ctx;
+    size_t start, end;
+    bool lone;
+    struct json_member *m = push(p);
+    m->key = string_token(p, bytes, len, &start, &end, &lone);
+    m->hash = hash_seeded(m->key);
+    p->last_end = end;
+    if (lone)
+        mark_mended(p);
+    return 1;
+}
+
+static int on_open(struct parser *p, enum json_type type)
+{
+    struct json_member *m = place(p);
+    if (!m)
+        return 0;
+    size_t end = consumed(p);
+    m->value = value_at(p, type, end - 1, end);
+    if (++p->depth > p->limits.depth) {
+        fault_set(p->fault, JSON_FAULT_DEPTH, end - 1,
+                  "byte %zu: nested deeper than %u levels — send it flatter", end - 1, p->limits.depth);
+        return 0;
+    }
+    m->value.len = p->container;
+    p->container = (uint32_t)(m - p->stack);
+    return 1;
+}
+
+static int on_open_object(void *ctx)
+{
+    return on_open(ctx, JSON_OBJECT);
+}
+
+static int on_open_array(void *ctx)
+{
+    return on_open(ctx, JSON_ARRAY);
+}
+
+/* Puts `value` with the container's raw bytes in its place and goes back to the one around it. */
+static void close_container(struct parser *p, struct json_member *open, struct json value)
+{
+    size_t start = (size_t)(open->value.raw - p->text.at), end = consumed(p);
+    bool mended = open->value.truth;
+    p->last_end = end;
+    p->count = p->container + 1;
+    p->container = open->value.len;
+    p->depth--;
+    value.raw = p->text.at + start;
+    value.raw_len = mended ? 0 : (uint32_t)(end - start);
+    open->value = value;
+}
+
+static int on_close_array(void *ctx)
+{
+    struct parser *p = ctx;
+    struct json_member *open = &p->stack[p->container];
+    uint32_t count = p->count - p->container - 1;
+    struct json *items = arena_alloc(p->arena, count * sizeof(*items));
+    for (uint32_t i = 0; i < count; i++)
+        items[i] = open[1 + i].value;
+    close_container(p, open, (struct json){.type = JSON_ARRAY, .len = count, .items = items});
+    return 1;
+}
+
+/* The places of the open containers, outermost first, as "params.arguments.items[2]"; the root as "". */
+static struct str path_of(struct parser *p, uint32_t at)
+{
+    const struct json_member *m = &p->stack[at];
+    if (m->value.len == NO_CONTAINER)
+        return STR_NONE;
+    uint32_t parent = m->value.len;
+    struct str above = path_of(p, parent);
+    if (p->stack[parent].value.type == JSON_ARRAY)
+        return arena_printf(p->arena, STR_FMT "[%u]", STR_ARG(above), at - parent - 1);
+    return arena_printf(p->arena, STR_FMT "%s" STR_FMT, STR_ARG(above), above.len ? "." : "",
+                        STR_ARG(str_cut(m->key, PATH_MAX_BYTES)));
+}
+
+static void report_twice(struct parser *p, const struct json_member *open, const struct json_member *twice)
+{
+    bool known = points_into_text(p, twice->key.at);
+    const char *at = known ? twice->key.at - 1 : twice->value.raw ? twice->value.raw : open->value.raw;
+    struct str path = path_of(p, p->container);
+    bool cut = path.len > PATH_MAX_BYTES;
+    if (cut)
+        path = str_from(path, path.len - PATH_MAX_BYTES);
+    while (cut && path.len && ((unsigned char)path.at[0] & 0xC0) == 0x80)
+        path = str_from(path, 1);
+    fault_set(p->fault, JSON_FAULT_DUPLICATE_KEY, (size_t)(at - p->text.at),
+              "duplicate key '" STR_FMT "' %s%s" STR_FMT " — send each key once",
+              STR_ARG(str_cut(twice->key, 64)), path.len ? "in " : "at the top level", cut ? "…" : "",
+              STR_ARG(path));
+    mark_mended(p);
+}
+
+static int on_close_object(void *ctx)
+{
+    struct parser *p = ctx;
+    struct json_member *open = &p->stack[p->container];
+    const struct json_member *twice;
+    struct json value = object_new(p->arena, open + 1, p->count - p->container - 1, &twice);
+    if (twice)
+        report_twice(p, open, twice);
+    close_container(p, open, value);
+    return 1;
+}
+
+static const yajl_callbacks callbacks = {
+    .yajl_null = on_null,
+    .yajl_boolean = on_boolean,
+    .yajl_number = on_number,
+    .yajl_string = on_string,
+    .yajl_start_map = on_open_object,
+    .yajl_map_key = on_key,
+    .yajl_end_map = on_close_object,
+    .yajl_start_array = on_open_array,
+    .yajl_end_array = on_close_array,
+};
+
+/* ---- yajl's memory: the arena, with each block's size before it for realloc ---- */
+
+#define HEAD_BYTES 16u
+
+static void *yajl_take(void *ctx, size_t size)
+{
+    char *head = arena_alloc(ctx, size + HEAD_BYTES);
+    memcpy(head, &size, sizeof(size));
+    return head + HEAD_BYTES;
+}
+
+static void *yajl_again(void *ctx, void *old, size_t size)
+{
+    void *block = yajl_take(ctx, size);
+    size_t had;
+    if (old) {
+        memcpy(&had, (char *)old - HEAD_BYTES, sizeof(had));
+        memcpy(block, old, had < size ? had : size);
+    }
+    return block;
+}
+
+static void yajl_drop(void *ctx, void *block)
+{
+    (void)ctx, (void)block; /* goes with the arena */
+}
+
+/* ---- one text ---- */
+
+static void inspect(struct parser *p)
+{
+    size_t at = 0;
+    switch (text_inspect(p->text, &at)) {
+    case TEXT_FINE:
+        break;
+    case TEXT_BAD_UTF8:
+        fault_set(p->fault, JSON_FAULT_UTF8, at,
+                  "byte %zu: expected UTF-8, found byte 0x%02x — encode the text as UTF-8", at,
+                  (unsigned char)p->text.at[at]);
+        break;
+    case TEXT_BAD_SPACE:
+        fault_set(p->fault, JSON_FAULT_SYNTAX, at,
+                  "byte %zu: expected no control character but tab and newline, found byte 0x%02x — remove "
+                  "or escape it",
+                  at, (unsigned char)p->text.at[at]);
+        break;
+    case TEXT_LONE_SURROGATE:
+        fault_set(p->fault, JSON_FAULT_SURROGATE, at,
+                  "byte %zu: lone surrogate '%.6s' — escape a character beyond U+FFFF as a pair like "
+                  "\\ud83d\\ude00, "
+                  "or send it as UTF-8",
+                  at, p->text.at + at);
+        break;
+    }
+}
+
+static bool is_hard(const struct json_fault *fault)
+{
+    return fault->code != JSON_FAULT_NONE && !fault->soft;
+}
+
+/* yajl gets the whole text at once: a token split over two chunks is read again from its start. */
+static void run_yajl(struct parser *p)
+{
+    const yajl_alloc_funcs memory = {yajl_take, yajl_again, yajl_drop, p->arena};
+    p->yajl = yajl_alloc(&callbacks, (yajl_alloc_funcs *)&memory, p);
+    yajl_config(p->yajl, yajl_dont_validate_strings, 1);  /* inspected already, and more strictly */
+    yajl_config(p->yajl, yajl_allow_trailing_garbage, 1); /* judged by us: yajl misses {}"abc */
+    yajl_status status = yajl_parse(p->yajl, (const unsigned char *)p->text.at, p->text.len);
+    size_t got = consumed(p);
+    bool at_end = status == yajl_status_ok;
+    if (at_end && (p->count == 0 || p->container != NO_CONTAINER))
+        status = yajl_complete_parse(p->yajl);
+    if (status == yajl_status_ok || is_hard(p->fault))
+        return;
+    const char *words =
+        (const char *)yajl_get_error(p->yajl, 0, (const unsigned char *)p->text.at, p->text.len);
+    fault_syntax(p->fault, p->text, words, got, p->last_end, at_end, p->depth);
+}
+
+static void check_rest(struct parser *p)
+{
+    size_t at = fault_skip_space(p->text, p->last_end);
+    if (at < p->text.len)
+        fault_set(
+            p->fault, JSON_FAULT_TRAILING, at,
+            "byte %zu: expected the end of the text, found more after the value — send one value a message",
+            at);
+}
+
+static void parse_text(struct parser *p)
+{
+    if (p->text.len > UINT32_MAX) {
+        fault_set(p->fault, JSON_FAULT_SIZE, 0, "a text of 4 GiB or more — send less");
+        return;
+    }
+    if (fault_skip_space(p->text, 0) == p->text.len) {
+        fault_set(p->fault, JSON_FAULT_EMPTY, p->text.len, "expected a JSON value, found nothing — send one");
+        return;
+    }
+    inspect(p);
+    if (!is_hard(p->fault))
+        run_yajl(p);
+    if (!is_hard(p->fault))
+        check_rest(p);
+}
+
+enum err json_parse(struct arena *arena, struct str text, const struct json_limits *limits, struct json *out,
+                    struct json_fault *fault)
+{
+    struct parser p __attribute__((uninitialized)); /* 3 KB that nobody reads before writing */
+    *out = (struct json){0};
+    fault->code = JSON_FAULT_NONE;
+    fault->soft = false;
+    fault->offset = 0;
+    fault->text[0] = '\0';
+    p.arena = arena;
+    p.text = text;
+    p.limits.depth = limits && limits->depth ? limits->depth : JSON_MAX_DEPTH;
+    p.limits.nodes = limits && limits->nodes ? limits->nodes : JSON_MAX_NODES;
+    p.fault = fault;
+    p.last_end = p.depth = p.nodes = p.count = 0;
+    p.container = NO_CONTAINER;
+    p.stack = p.first;
+    p.room = STACK_FIRST;
+    parse_text(&p);
+    if (!is_hard(fault))
+        *out = p.stack[0].value;
+    if (p.stack != p.first)
+        free(p.stack);
+    if (fault->code == JSON_FAULT_NONE)
+        return OK;
+    bool limit =
+        fault->code == JSON_FAULT_DEPTH || fault->code == JSON_FAULT_NODES || fault->code == JSON_FAULT_SIZE;
+    return limit ? ERR_LIMIT : ERR_PARSE;
+}

@@ -1,0 +1,209 @@
+/* UTF-8 and escapes, strictly. */
+#include "json/text.h"
+
+#define ONES  0x0101010101010101ull
+#define HIGHS 0x8080808080808080ull
+
+/* The high bit of every byte of `word` that equals c, and perhaps of bytes above it: a test for "some", not
+ * "which". */
+static inline uint64_t bytes_equal(uint64_t word, unsigned char c)
+{
+    uint64_t diff = word ^ (ONES * c);
+    return (diff - ONES) & ~diff & HIGHS;
+}
+
+static inline uint64_t load(const char *p)
+{
+    uint64_t word;
+    memcpy(&word, p, sizeof(word));
+    return word;
+}
+
+const char *text_skip_ascii(const char *p, const char *end)
+{
+    while (end - p >= 8) {
+        uint64_t word = load(p);
+        uint64_t control = (word - ONES * 0x20) & ~word;
+        if (((word | control) & HIGHS) | bytes_equal(word, '\\'))
+            break;
+        p += 8;
+    }
+    while (p < end && (unsigned char)*p >= 0x20 && (unsigned char)*p < 0x80 && *p != '\\')
+        p++;
+    return p;
+}
+
+const char *text_skip_plain(const char *p, const char *end)
+{
+    while (end - p >= 8) {
+        uint64_t word = load(p);
+        uint64_t control = (word - ONES * 0x20) & ~word;
+        if (((word | control) & HIGHS) | bytes_equal(word, '\\') | bytes_equal(word, '"'))
+            break;
+        p += 8;
+    }
+    while (p < end && (unsigned char)*p >= 0x20 && (unsigned char)*p < 0x80 && *p != '\\' && *p != '"')
+        p++;
+    return p;
+}
+
+/* Unicode's table of well-formed sequences: only the second byte's range depends on the first. */
+size_t utf8_length(const char *at, const char *end)
+{
+    const unsigned char *p = (const unsigned char *)at;
+    size_t left = (size_t)(end - at);
+    unsigned char lead = left ? p[0] : 0xFF;
+    if (lead < 0x80)
+        return 1;
+    size_t len = lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
+    if (!len || left < len)
+        return 0;
+    unsigned char low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+    unsigned char high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+    if (p[1] < low || p[1] > high)
+        return 0;
+    for (size_t i = 2; i < len; i++)
+        if ((p[i] & 0xC0) != 0x80)
+            return 0;
+    return len;
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+int32_t text_code_unit(const char *p, const char *end)
+{
+    int32_t unit = 0;
+    if (end - p < 6 || p[0] != '\\' || p[1] != 'u')
+        return -1;
+    for (int i = 2; i < 6; i++) {
+        int digit = hex_digit(p[i]);
+        if (digit < 0)
+            return -1;
+        unit = unit << 4 | digit;
+    }
+    return unit;
+}
+
+/* Length of the escape at p, without judging its grammar (yajl does); *lone: a surrogate without its partner.
+ */
+static size_t escape_length(const char *p, const char *end, bool *lone)
+{
+    int32_t unit = text_code_unit(p, end);
+    *lone = false;
+    if (unit < 0)
+        return end - p < 2 ? 1 : 2;
+    if (is_high_surrogate(unit) && is_low_surrogate(text_code_unit(p + 6, end)))
+        return 12;
+    *lone = is_high_surrogate(unit) || is_low_surrogate(unit);
+    return 6;
+}
+
+/* Bytes to go on by at one that is no plain ASCII; 0: this is the fault. */
+static size_t inspect_special(const char *p, const char *end, enum text_fault *fault, bool *lone)
+{
+    if (*p == '\\') {
+        size_t len = escape_length(p, end, lone);
+        return len == 2 && (unsigned char)p[1] >= 0x80 ? 1
+                                                       : len; /* hide no sequence behind a broken escape */
+    }
+    if ((unsigned char)*p < 0x20) {
+        *fault = TEXT_BAD_SPACE;
+        return *p != '\v' && *p != '\f';
+    }
+    *fault = TEXT_BAD_UTF8;
+    return utf8_length(p, end);
+}
+
+/* In a JSON text a backslash stands in strings only, so escapes can be told without knowing where strings
+ * are. */
+enum text_fault text_inspect(struct str text, size_t *offset)
+{
+    const char *end = text.at + text.len, *p = text_skip_ascii(text.at, end);
+    enum text_fault found = TEXT_FINE, fault = TEXT_FINE;
+    for (; p < end; p = text_skip_ascii(p, end)) {
+        bool lone = false;
+        size_t len = inspect_special(p, end, &fault, &lone);
+        if (!len || (lone && found == TEXT_FINE))
+            *offset = (size_t)(p - text.at);
+        if (!len)
+            return fault;
+        if (lone)
+            found = TEXT_LONE_SURROGATE;
+        p += len;
+    }
+    return found;
+}
+
+static size_t put_utf8(char *out, uint32_t point)
+{
+    unsigned char *p = (unsigned char *)out;
+    if (point < 0x80) {
+        p[0] = (unsigned char)point;
+        return 1;
+    }
+    if (point < 0x800) {
+        p[0] = (unsigned char)(0xC0 | point >> 6);
+        p[1] = (unsigned char)(0x80 | (point & 0x3F));
+        return 2;
+    }
+    if (point < 0x10000) {
+        p[0] = (unsigned char)(0xE0 | point >> 12);
+        p[1] = (unsigned char)(0x80 | (point >> 6 & 0x3F));
+        p[2] = (unsigned char)(0x80 | (point & 0x3F));
+        return 3;
+    }
+    p[0] = (unsigned char)(0xF0 | point >> 18);
+    p[1] = (unsigned char)(0x80 | (point >> 12 & 0x3F));
+    p[2] = (unsigned char)(0x80 | (point >> 6 & 0x3F));
+    p[3] = (unsigned char)(0x80 | (point & 0x3F));
+    return 4;
+}
+
+static char simple_escape(char c)
+{
+    static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
+    const char *at = strchr(from, c);
+    return at && *at ? to[at - from] : c;
+}
+
+static size_t decode_unicode(char *out, const char *p, const char *end, size_t len, bool lone)
+{
+    int32_t unit = text_code_unit(p, end);
+    if (lone)
+        return put_utf8(out, 0xFFFD);
+    if (len == 12)
+        return put_utf8(out, 0x10000u + ((uint32_t)(unit - 0xD800) << 10) +
+                                 (uint32_t)(text_code_unit(p + 6, end) - 0xDC00));
+    return put_utf8(out, (uint32_t)unit);
+}
+
+size_t text_decode(char *out, struct str literal, bool *lone)
+{
+    const char *p = literal.at, *end = p + literal.len;
+    char *o = out;
+    *lone = false;
+    while (p < end) {
+        const char *escape = memchr(p, '\\', (size_t)(end - p));
+        size_t run = (size_t)((escape ? escape : end) - p);
+        memcpy(o, p, run);
+        o += run;
+        p += run;
+        if (p == end)
+            break;
+        bool this_lone;
+        size_t len = escape_length(p, end, &this_lone);
+        if (len == 2)
+            *o++ = simple_escape(p[1]);
+        else
+            o += decode_unicode(o, p, end, len, this_lone);
+        *lone |= this_lone;
+        p += len;
+    }
+    return (size_t)(o - out);
+}

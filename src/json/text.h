@@ -1,0 +1,48 @@
+/*
+ * The bytes below JSON: UTF-8, escapes, and runs of plain ASCII taken eight
+ * bytes at a time. Only this room uses it.
+ */
+#ifndef TOOLGATE_JSON_TEXT_H
+#define TOOLGATE_JSON_TEXT_H
+
+#include "base/str.h"
+
+#include <stdint.h>
+
+#define REPLACEMENT_CHARACTER "\xEF\xBF\xBD" /* U+FFFD */
+
+/* Bytes of the UTF-8 sequence at p (1-4), or 0 where there is no valid one: overlong forms, surrogates and
+ * what lies past U+10FFFF are none. */
+size_t utf8_length(const char *p, const char *end);
+
+/* The first byte at or after p that is '\\', a control character or no ASCII, else `end`. */
+const char *text_skip_ascii(const char *p, const char *end);
+
+/* The first byte at or after p that can't stand as it is in a JSON string (control, '"', '\\') or is no
+ * ASCII. */
+const char *text_skip_plain(const char *p, const char *end);
+
+/* The code unit of \uXXXX, `p` at the backslash; -1 where there is none. */
+int32_t text_code_unit(const char *p, const char *end);
+
+static inline bool is_high_surrogate(int32_t unit)
+{
+    return unit >= 0xD800 && unit <= 0xDBFF;
+}
+
+static inline bool is_low_surrogate(int32_t unit)
+{
+    return unit >= 0xDC00 && unit <= 0xDFFF;
+}
+
+enum text_fault { TEXT_FINE, TEXT_BAD_UTF8, TEXT_BAD_SPACE, TEXT_LONE_SURROGATE };
+
+/* Looks at a whole text before it is parsed, for what yajl lets through: bad UTF-8, \v and \f as white space,
+ * and lone surrogates, to which the other two are preferred. *offset: where. */
+enum text_fault text_inspect(struct str text, size_t *offset);
+
+/* Decodes the inside of a string literal whose grammar was checked, a lone surrogate as U+FFFD. `out` needs
+ * literal.len bytes; returns how many were written; *lone: there was a lone surrogate. */
+size_t text_decode(char *out, struct str literal, bool *lone);
+
+#endif

@@ -1,0 +1,111 @@
+/* Reading values: members, integers, doubles, equality and order. */
+#include "json/value.h"
+
+#include "json/decimal.h"
+#include "json/object.h"
+
+const struct json *json_get(const struct json *object, struct str key)
+{
+    if (!json_is(object, JSON_OBJECT))
+        return NULL;
+    const struct json_member *m = object_find(object, key);
+    return m ? &m->value : NULL;
+}
+
+const struct json *json_get_text(const struct json *object, const char *key)
+{
+    return json_get(object, str_of(key));
+}
+
+/* The digits of a whole number with `zeros` behind them; false where an int64_t can't hold it. */
+static bool whole_digits(struct str digits, int64_t zeros, bool negative, int64_t *out)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < digits.len; i++)
+        if (digits.at[i] != '.' &&
+            (__builtin_mul_overflow(n, 10, &n) || __builtin_sub_overflow(n, digits.at[i] - '0', &n)))
+            return false;
+    for (; zeros > 0; zeros--)
+        if (__builtin_mul_overflow(n, 10, &n))
+            return false;
+    return negative ? (*out = n, true) : !__builtin_sub_overflow(0, n, out);
+}
+
+bool json_int(const struct json *v, int64_t *out)
+{
+    if (!json_is(v, JSON_NUMBER) || !v->integral)
+        return false;
+    struct decimal d = decimal_of((struct str){v->text, v->len});
+    int64_t magnitude = decimal_magnitude(&d), n;
+    if (!d.count) {
+        *out = 0;
+        return true;
+    }
+    if (magnitude > 19 || !whole_digits(d.digits, magnitude - d.count, d.negative, &n))
+        return false;
+    *out = n;
+    return true;
+}
+
+bool json_double(const struct json *v, double *out)
+{
+    if (!json_is(v, JSON_NUMBER))
+        return false;
+    *out = decimal_to_double((struct str){v->text, v->len});
+    return true;
+}
+
+int json_number_cmp(const struct json *a, const struct json *b)
+{
+    struct str left = {a->text, a->len}, right = {b->text, b->len};
+    if (str_eq(left, right))
+        return 0;
+    struct decimal x = decimal_of(left), y = decimal_of(right);
+    return decimal_cmp(&x, &y);
+}
+
+static bool array_equal(const struct json *a, const struct json *b)
+{
+    for (uint32_t i = 0; i < a->len; i++)
+        if (!json_equal(&a->items[i], &b->items[i]))
+            return false;
+    return true;
+}
+
+/* Keys are unique, so as many members on both sides and each of a's in b means the same set. */
+static bool object_equal(const struct json *a, const struct json *b)
+{
+    for (uint32_t i = 0; i < a->len; i++) {
+        const struct json *other = json_get(b, a->members[i].key);
+        if (!other || !json_equal(&a->members[i].value, other))
+            return false;
+    }
+    return true;
+}
+
+bool json_equal(const struct json *a, const struct json *b)
+{
+    if (a->type != b->type)
+        return false;
+    switch ((enum json_type)a->type) {
+    case JSON_NULL:
+        return true;
+    case JSON_BOOL:
+        return a->truth == b->truth;
+    case JSON_NUMBER:
+        return json_number_cmp(a, b) == 0;
+    case JSON_STRING:
+        return str_eq(json_str(a), json_str(b));
+    case JSON_ARRAY:
+        return a->len == b->len && (a->items == b->items || array_equal(a, b));
+    case JSON_OBJECT:
+        return a->len == b->len && (a->members == b->members || object_equal(a, b));
+    }
+    return false;
+}
+
+const char *json_type_name(enum json_type type)
+{
+    static const char *const names[] = {"null", "boolean", "number", "string", "array", "object"};
+    return (unsigned)type < sizeof(names) / sizeof(names[0]) ? names[type] : "unknown";
+}

@@ -1,0 +1,199 @@
+/* Writing: raw bytes where there are any, else compactly; and the writer that keeps commas. */
+#include "json/write.h"
+
+#include "json/decimal.h"
+#include "json/text.h"
+
+#include <math.h>
+
+/* Raw newlines stand between tokens only, where nothing needs them. */
+static void write_raw(struct buf *out, struct str raw)
+{
+    const char *p = raw.at, *end = p + raw.len;
+    if (!memchr(p, '\n', raw.len) && !memchr(p, '\r', raw.len)) {
+        buf_str(out, raw);
+        return;
+    }
+    while (p < end) {
+        const char *start = p;
+        while (p < end && *p != '\n' && *p != '\r')
+            p++;
+        buf_add(out, start, (size_t)(p - start));
+        while (p < end && (*p == '\n' || *p == '\r'))
+            p++;
+    }
+}
+
+static void write_array(struct buf *out, const struct json *array)
+{
+    buf_byte(out, '[');
+    for (uint32_t i = 0; i < array->len; i++) {
+        if (i)
+            buf_byte(out, ',');
+        json_write(out, &array->items[i]);
+    }
+    buf_byte(out, ']');
+}
+
+static void write_object(struct buf *out, const struct json *object)
+{
+    buf_byte(out, '{');
+    for (uint32_t i = 0; i < object->len; i++) {
+        if (i)
+            buf_byte(out, ',');
+        json_write_string(out, object->members[i].key);
+        buf_byte(out, ':');
+        json_write(out, &object->members[i].value);
+    }
+    buf_byte(out, '}');
+}
+
+void json_write(struct buf *out, const struct json *value)
+{
+    if (value->raw_len) {
+        write_raw(out, (struct str){value->raw, value->raw_len});
+        return;
+    }
+    switch ((enum json_type)value->type) {
+    case JSON_NULL:
+        buf_text(out, "null");
+        break;
+    case JSON_BOOL:
+        buf_text(out, value->truth ? "true" : "false");
+        break;
+    case JSON_NUMBER:
+        buf_add(out, value->text, value->len);
+        break;
+    case JSON_STRING:
+        json_write_string(out, json_str(value));
+        break;
+    case JSON_ARRAY:
+        write_array(out, value);
+        break;
+    case JSON_OBJECT:
+        write_object(out, value);
+        break;
+    }
+}
+
+static void write_escaped(struct buf *out, unsigned char c)
+{
+    static const char hex[] = "0123456789abcdef";
+    static const char short_names[32] = {
+        ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'};
+    char escape[6] = {'\\', (char)c, '0', '0', hex[c >> 4], hex[c & 15]};
+    size_t len = 2;
+    if (c < 0x20 && short_names[c])
+        escape[1] = short_names[c];
+    else if (c < 0x20)
+        escape[1] = 'u', len = 6;
+    buf_add(out, escape, len);
+}
+
+/* One byte that is no plain ASCII, or one UTF-8 sequence; returns what was read. */
+static size_t write_special(struct buf *out, const char *p, const char *end)
+{
+    if ((unsigned char)*p < 0x80) {
+        write_escaped(out, (unsigned char)*p);
+        return 1;
+    }
+    size_t len = utf8_length(p, end);
+    if (len)
+        buf_add(out, p, len);
+    else
+        buf_text(out, REPLACEMENT_CHARACTER);
+    return len ? len : 1;
+}
+
+void json_write_string(struct buf *out, struct str s)
+{
+    const char *p = s.at ? s.at : "", *end = p + s.len;
+    buf_byte(out, '"');
+    while (p < end) {
+        const char *special = text_skip_plain(p, end);
+        buf_add(out, p, (size_t)(special - p));
+        p = special;
+        if (p < end)
+            p += write_special(out, p, end);
+    }
+    buf_byte(out, '"');
+}
+
+/* ---- the writer ---- */
+
+struct json_out json_out(struct buf *buf)
+{
+    return (struct json_out){.buf = buf};
+}
+
+static struct buf *next_value(struct json_out *out)
+{
+    if (out->comma)
+        buf_byte(out->buf, ',');
+    out->comma = true;
+    return out->buf;
+}
+
+void json_open(struct json_out *out, char bracket)
+{
+    buf_byte(next_value(out), bracket);
+    out->comma = false;
+}
+
+void json_close(struct json_out *out, char bracket)
+{
+    buf_byte(out->buf, bracket);
+    out->comma = true;
+}
+
+void json_key(struct json_out *out, const char *key)
+{
+    json_key_str(out, str_of(key));
+}
+
+void json_key_str(struct json_out *out, struct str key)
+{
+    json_write_string(next_value(out), key);
+    buf_byte(out->buf, ':');
+    out->comma = false;
+}
+
+void json_put(struct json_out *out, const struct json *value)
+{
+    static const struct json null = {.type = JSON_NULL};
+    json_write(next_value(out), value ? value : &null);
+}
+
+void json_put_str(struct json_out *out, struct str s)
+{
+    json_write_string(next_value(out), s);
+}
+
+void json_put_text(struct json_out *out, const char *text)
+{
+    json_write_string(next_value(out), str_of(text));
+}
+
+void json_put_int(struct json_out *out, int64_t n)
+{
+    buf_int(next_value(out), n);
+}
+
+void json_put_double(struct json_out *out, double n)
+{
+    char text[DECIMAL_DOUBLE_BYTES];
+    if (isfinite(n))
+        buf_add(next_value(out), text, decimal_from_double(text, n));
+    else
+        buf_text(next_value(out), "null");
+}
+
+void json_put_bool(struct json_out *out, bool truth)
+{
+    buf_text(next_value(out), truth ? "true" : "false");
+}
+
+void json_put_raw(struct json_out *out, struct str json_text)
+{
+    buf_str(next_value(out), json_text);
+}
