@@ -129,7 +129,7 @@ $(BUILD)/gen/embedded.c: $(LUA) Makefile
 	   echo '    for (size_t i = 0; files[i].name; i++)'; \
 	   echo '        if (strcmp(files[i].name, name) == 0)'; \
 	   echo '            return (struct str){(const char *)files[i].text, files[i].len};'; \
-	   echo '    fprintf(stderr, "toolgate: no embedded file %s\n", name);'; \
+	   printf '%s\n' '    fprintf(stderr, "toolgate: no embedded file %s\n", name);'; \
 	   echo '    abort();'; \
 	   echo '}'; } > $@
 
