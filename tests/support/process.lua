@@ -21,7 +21,9 @@ function M.eventually(what, condition, patience_s)
   repeat
     local answer, why = condition()
     if answer then return answer end
-    if M.now() > last then error(("waited in vain until %s%s"):format(what, why and (": " .. tostring(why)) or ""), 2) end
+    if M.now() > last then
+      error(("waited in vain until %s%s"):format(what, why and (": " .. tostring(why)) or ""), 2)
+    end
     socket.select(nil, nil, 0.002) -- the pace of asking, not a guess at how long it takes
   until false
 end

@@ -1,0 +1,140 @@
+-- A policy that loops, allocates or throws fails its own calls; the daemon goes on and names the policy.
+local daemon = require "daemon"
+local client_of = require "client"
+local fixtures = require "fixtures"
+local text, verdict = client_of.text, client_of.verdict
+
+local function policy(body)
+  return ([==[
+-- bad: misbehaves as the spec asks. Read only.
+return tool "bad" {
+  description = "Misbehave.", schema = json '{"type":"object"}', effects = "read",
+  %s
+}
+]==]):format(body)
+end
+
+local misdeeds = {
+  { "loops",                         "while true do end" },
+  { "loops inside pcall",            "while true do pcall(function() while true do end end) end" },
+  { "loops inside a coroutine's pcall", "local f f = function() pcall(f) while true do end end f()" },
+  { "matches a pattern that explodes", "return { n = (('a'):rep(4000)):find(('.-'):rep(4) .. 'b') }" },
+  { "takes all memory with strings", "local s = 'x' while true do s = s .. s end" },
+  { "takes all memory with tables",  "local t = {} while true do t[#t + 1] = {} end" },
+  { "repeats a string into gigabytes", "return { s = ('x'):rep(4e9) }" },
+  { "recurses without end",          "local function f() return 1 + f() end return f()" },
+  { "throws",                        "error('on purpose')" },
+  { "throws a table",                "error({ code = 1 })" },
+  { "throws nil",                    "error(nil)" },
+  { "returns a function",            "return function() end" },
+  { "returns a table that holds itself", "local t = {} t.t = t return t" },
+  { "reaches for a file",            "return io.open('/etc/passwd')" },
+  { "reaches for the system",        "return os.execute('true')" },
+  { "reaches for code",              "return load('return 1')()" },
+  { "mistypes a global",             "return tostrin(1)" },
+}
+
+describe("a policy that", function()
+  after_each(daemon.stop_all)
+
+  for _, hook in ipairs { "run", "check" } do
+    for _, misdeed in ipairs(misdeeds) do
+      if hook == "run" or not misdeed[1]:find "^returns" and not misdeed[1]:find "^matches"
+         and not misdeed[1]:find "^repeats" then
+        it(misdeed[1] .. " in " .. hook .. " fails its own call alone", function()
+          local body = hook == "run" and ("run = function(args, call) %s end,"):format(misdeed[2])
+                       or ("check = function(args, call) %s end, run = function() return 1 end,"):format(misdeed[2])
+          local gate = daemon.start { policies = { ["bad.lua"] = policy(body), ["echo.lua"] = fixtures.echo } }
+          local client = gate:connect()
+          for _ = 1, 3 do
+            local result = client:calls("bad", {})
+            if not misdeed[1]:find "^matches" or result.isError then
+              assert.is_true(result.isError)
+              assert.equal("policy_error", verdict(result).error_class)
+              assert.truthy(text(result):find("bad", 1, true), text(result))
+            end
+            local fine = client:calls("echo", { text = "fine" })
+            assert.is_not_true(fine.isError)
+          end
+          assert.truthy(gate:log():find("bad.lua", 1, true), gate:log())
+        end)
+      end
+    end
+  end
+
+  it("mistypes a global is told the closest word and the line", function()
+    local gate = daemon.start { policies = { ["bad.lua"] = policy "run = function() return tostrin(1) end," } }
+    local result = gate:connect():calls("bad", {})
+    local log = text(result) .. gate:log()
+    assert.truthy(log:find("tostring", 1, true), log)
+    assert.truthy(log:find("bad.lua:4", 1, true), log)
+  end)
+
+  it("breaks is named in status", function()
+    local gate = daemon.start { policies = { ["bad.lua"] = policy "run = function() error('x') end," } }
+    local client = gate:connect()
+    client:calls("bad", {})
+    local _, line = client:asks "toolgate/status"
+    assert.truthy(line:find('"policy_errors":1', 1, true), line)
+  end)
+
+  it("breaks may be declared to fail open", function()
+    local gate = daemon.start { policies = { ["bad.lua"] =
+      policy "on_policy_error = 'open', check = function() error('x') end, run = function() return 'ran' end," } }
+    local result = gate:connect():calls("bad", {})
+    assert.is_not_true(result.isError)
+    assert.truthy(text(result):find("ran", 1, true))
+  end)
+
+  it("changes what all share does not reach another", function()
+    local gate = daemon.start { policies = {
+      ["bad.lua"] = policy [[run = function()
+          pcall(function() string.rep = nil end)
+          pcall(function() table.insert = nil end)
+          pcall(function() getmetatable("").__index = {} end)
+          return "tried"
+        end,]],
+      ["other.lua"] = (fixtures.echo:gsub('"echo"', '"other"'):gsub("return { said = args.text }",
+        "return { said = ('ab'):rep(2) .. string.rep('c', 2) .. table.concat({ 'd' }) }")),
+    } }
+    local client = gate:connect()
+    client:calls("bad", {})
+    assert.truthy(text(client:calls("other", { text = "x" })):find("ababccd", 1, true))
+  end)
+end)
+
+describe("a folder of policies", function()
+  after_each(daemon.stop_all)
+
+  local function refused(files, ...)
+    local words, code = daemon.fails { policies = files }
+    assert.not_equal(0, code)
+    for _, wanted in ipairs { ... } do assert.truthy(words:find(wanted, 1, true), words) end
+  end
+
+  it("with a syntax error is not served, by file and line", function()
+    refused({ ["a.lua"] = "-- a: no.\nreturn tool 'a' {\n  description = ,\n}" }, "a.lua:3")
+  end)
+  it("with an unknown field is not served, with the closest one", function()
+    refused({ ["a.lua"] = policy "desciption = 'x'," }, "a.lua", "desciption", "description")
+  end)
+  it("with two files for one tool is not served", function()
+    refused({ ["a.lua"] = fixtures.echo, ["b.lua"] = fixtures.echo }, "echo", "a.lua", "b.lua")
+  end)
+  it("with a failing example is not served, by example, expected and got", function()
+    refused({ ["a.lua"] = policy [[run = function() return 1 end,
+      examples = { { "is refused", args = {}, gives = "refuse" } },]] }, "a.lua", "is refused", "refuse", "pass")
+  end)
+  it("with a bad schema is not served", function()
+    refused({ ["a.lua"] = [[
+return tool "a" { description = "x", schema = json '{"type":"strang"}', run = function() return 1 end }
+]] }, "a.lua", "strang")
+  end)
+  it("shows all that is wrong at once", function()
+    refused({ ["a.lua"] = policy "nonsense = 1,", ["b.lua"] = "return 1", ["c.lua"] = "x = = 1" },
+            "a.lua", "b.lua", "c.lua")
+  end)
+  it("with a tool of an upstream says that upstreams are not served yet", function()
+    refused({ ["a.lua"] = policy "upstream = 'calendar'," }, "a.lua", "upstream")
+  end)
+end)

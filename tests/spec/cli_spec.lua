@@ -1,0 +1,135 @@
+-- The commands a person types, beside serve and connect.
+local daemon = require "daemon"
+local process = require "process"
+local client_of = require "client"
+local fixtures = require "fixtures"
+
+local COMMANDS = { "serve", "connect", "call", "check", "tools", "test", "session", "status", "bench" }
+
+describe("toolgate", function()
+  local gate
+
+  before_each(function()
+    gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo, ["create_task.lua"] = fixtures.create_task } }
+  end)
+  after_each(daemon.stop_all)
+
+  local function toolgate(...)
+    local argv = { daemon.binary, ... }
+    local code, out, err = process.run(argv)
+    return code, out, err
+  end
+
+  for _, command in ipairs(COMMANDS) do
+    it(command .. " --help has an example", function()
+      local code, out = toolgate(command, "--help")
+      assert.equal(0, code)
+      assert.truthy(out:find("toolgate " .. command, 1, true), out)
+      assert.truthy(out:lower():find("example", 1, true), out)
+    end)
+  end
+
+  it("names its commands, and the one that was meant", function()
+    local _, out = toolgate "--help"
+    for _, command in ipairs(COMMANDS) do assert.truthy(out:find(command, 1, true), command) end
+    local code, _, err = toolgate "chekc"
+    assert.not_equal(0, code)
+    assert.truthy(err:find("check", 1, true), err)
+    code, _, err = toolgate("check", "--trcae")
+    assert.not_equal(0, code)
+    assert.truthy(err:find("--trace", 1, true), err)
+  end)
+
+  it("--version", function()
+    local code, out = toolgate "--version"
+    assert.equal(0, code)
+    assert.truthy(out:find "%d+%.%d+")
+  end)
+
+  it("call runs a tool, and exits by the verdict", function()
+    local code, out = toolgate("call", "--socket", gate.socket, "echo", '{"text":"hello"}')
+    assert.equal(0, code)
+    assert.truthy(out:find("hello", 1, true))
+    code, out = toolgate("call", "--socket", gate.socket, "create_task", '{"titel":"x"}')
+    assert.not_equal(0, code)
+    assert.truthy(out:find("did you mean 'title'?", 1, true), out)
+  end)
+
+  it("call --json prints what a script can read", function()
+    local _, out = toolgate("call", "--socket", gate.socket, "--json", "echo", '{"text":"hello"}')
+    assert.is_table(client_of.json.decode(out))
+  end)
+
+  it("check --trace shows each stage, its decision and its time, and counts nothing", function()
+    for _ = 1, 4 do
+      local code, out = toolgate("check", "--socket", gate.socket, "create_task", '{"titel":"x"}', "--trace")
+      assert.not_equal(0, code)
+      for _, stage in ipairs { "known", "shape" } do assert.truthy(out:find(stage, 1, true), out) end
+      assert.truthy(out:find "µs", out)
+      assert.is_nil(out:find("retry_budget_exceeded", 1, true), out)
+    end
+  end)
+
+  it("tools lists them, in each form", function()
+    local code, out = toolgate("tools", "--socket", gate.socket)
+    assert.equal(0, code)
+    assert.truthy(out:find("echo", 1, true) and out:find("create_task", 1, true), out)
+    for _, format in ipairs { "mcp", "openai", "anthropic", "gemini" } do
+      code, out = toolgate("tools", "--socket", gate.socket, "--format", format)
+      assert.equal(0, code)
+      assert.is_table(client_of.json.decode(out))
+    end
+  end)
+
+  it("test runs the examples of a folder, one line each", function()
+    local code, out = toolgate("test", "policies")
+    assert.equal(0, code, out)
+    assert.truthy(out:find("get_events", 1, true), out)
+    local directory = process.directory()
+    process.write(directory .. "/echo.lua", (fixtures.echo:gsub("effects",
+      [[examples = { { "says it", args = { text = "x" }, gives = "pass" },
+                     { "is wrong", args = { text = "x" }, gives = "refuse" } }, effects]])))
+    code, out = toolgate("test", directory)
+    assert.equal(1, code)
+    assert.truthy(out:find("says it", 1, true) and out:find("is wrong", 1, true), out)
+    process.remove(directory)
+  end)
+
+  it("session shows one, and lets it go on", function()
+    local client = gate:connect()
+    local meta = client_of.session("chat", { turn = 1 })
+    for _ = 1, 4 do client:calls("echo", { text = "x" }, meta) end
+    local code, out = toolgate("session", "--socket", gate.socket, "chat")
+    assert.equal(0, code)
+    assert.truthy(out:find("echo", 1, true), out)
+    assert.equal(0, (toolgate("session", "--socket", gate.socket, "chat", "--reset", "echo")))
+    assert.is_not_true(client:calls("echo", { text = "x" }, meta).isError)
+  end)
+
+  it("status is for people and, by --json, for programs", function()
+    local code, out = toolgate("status", "--socket", gate.socket)
+    assert.equal(0, code)
+    assert.truthy(out:find("generation", 1, true), out)
+    code, out = toolgate("status", "--socket", gate.socket, "--json")
+    assert.equal(0, code)
+    assert.is_table(client_of.json.decode(out))
+  end)
+
+  it("colours nothing that goes into a file", function()
+    for _, command in ipairs { { "status" }, { "tools" }, { "check", "echo", '{"text":"x"}', "--trace" } } do
+      local argv = { unpack(command) }
+      argv[#argv + 1] = "--socket"
+      argv[#argv + 1] = gate.socket
+      local _, out = toolgate(unpack(argv))
+      assert.is_nil(out:find("\27", 1, true), out)
+    end
+  end)
+
+  it("says what to do where nobody serves", function()
+    for _, command in ipairs { "status", "tools" } do
+      local code, _, err = toolgate(command, "--socket", "/tmp/nobody-serves-here.sock")
+      assert.not_equal(0, code)
+      assert.truthy(err:find("/tmp/nobody-serves-here.sock", 1, true), err)
+    end
+  end)
+end)

@@ -1,0 +1,94 @@
+-- toolgate serve: its configuration, and what it says where that is wrong.
+local daemon = require "daemon"
+local process = require "process"
+local fixtures = require "fixtures"
+
+describe("the configuration", function()
+  after_each(daemon.stop_all)
+
+  local function refused(config, ...)
+    local words, code = daemon.fails { config = config }
+    assert.not_equal(0, code)
+    for _, wanted in ipairs { ... } do assert.truthy(words:find(wanted, 1, true), words) end
+  end
+
+  it("may be left out altogether", function()
+    local directory = process.directory()
+    local gate = daemon.start { policies = false, no_socket = true, socket = directory .. "/toolgate.sock",
+                                environment = { XDG_RUNTIME_DIR = directory } }
+    assert.is_true(gate:connect():hears_only_a_ping())
+    gate:stop()
+    process.remove(directory)
+  end)
+
+  it("with an unknown key names the closest", function()
+    refused("return { sockte = '/tmp/x' }", "sockte", "socket", "toolgate.lua")
+    refused("return { limits = { mesage = 5 } }", "mesage", "message")
+  end)
+  it("with a wrong type says what was expected and what was found", function()
+    refused("return { limits = { depth = 'deep' } }", "limits.depth", "deep")
+  end)
+  it("that is no Lua says file and line", function()
+    refused("return {\n socket = \n}", "toolgate.lua:3")
+  end)
+  it("that returns no table says so", function()
+    refused("return 5", "table")
+  end)
+  for _, key in ipairs { "ledger = { redis = 'x' }", "mcp_config = 'x'", "upstreams = {}", "metrics = { listen = 'x' }" } do
+    it("says that this version does not serve " .. key, function()
+      refused("return { " .. key .. " }", key:match "^%w+_?%w*")
+    end)
+  end
+
+  it("is checked without serving by --check, examples included", function()
+    local directory = process.directory()
+    process.write(directory .. "/echo.lua", fixtures.echo)
+    local code, out, err = process.run { daemon.binary, "serve", "--check", "--policies", directory }
+    assert.equal(0, code, out .. err)
+    process.write(directory .. "/echo.lua", (fixtures.echo:gsub("effects", [[examples = { { "wrong",
+      args = { text = "x" }, gives = "refuse" } }, effects]])))
+    code, out, err = process.run { daemon.binary, "serve", "--check", "--policies", directory }
+    assert.not_equal(0, code)
+    assert.truthy((out .. err):find("wrong", 1, true), out .. err)
+    process.remove(directory)
+  end)
+
+  it("takes tool definitions as an array, or as the answer to tools/list", function()
+    for _, tools in ipairs { fixtures.agent_tools, '{"tools":' .. fixtures.agent_tools .. "}" } do
+      local client = daemon.start { tools = tools }:connect()
+      assert.equal("pass", client:checks("get_weather", { city = "Bern" }).verdict)
+    end
+  end)
+
+  it("leaves out a definition that can't be served, says so, and takes the rest", function()
+    local gate = daemon.start { tools = [==[[
+      {"name":"good","inputSchema":{"type":"object"}},
+      {"name":"bad","inputSchema":{"type":"object","properties":{"a":{"type":"strang"}}}}]]==] }
+    local client = gate:connect()
+    assert.equal("pass", client:asks("toolgate/check", { name = "good" }).verdict)
+    local _, status = client:asks "toolgate/status"
+    assert.truthy((gate:log() .. status):find("bad", 1, true), gate:log() .. status)
+  end)
+
+  it("with a tools file that is no JSON says file and line", function()
+    local words, code = daemon.fails { tools = '[\n{"name":}]' }
+    assert.not_equal(0, code)
+    assert.truthy(words:find("tools.json:2", 1, true), words)
+  end)
+
+  it("defaults repair budgets for what no policy says", function()
+    local client = daemon.start { policies = { ["create_task.lua"] = fixtures.create_task },
+                                  config = "return { defaults = { retry = { repair = 1 } } }" }:connect()
+    local meta = require("client").session "s"
+    local verdict = require("client").verdict
+    assert.equal("repair", verdict(client:calls("create_task", { name = "a" }, meta)).verdict)
+    assert.equal("refuse", verdict(client:calls("create_task", { name = "b" }, meta)).verdict)
+  end)
+
+  it("may put everything in the shadow: computed, told nobody, the call runs", function()
+    local client = daemon.start { policies = { ["create_task.lua"] = fixtures.create_task },
+                                  config = "return { defaults = { mode = 'shadow' } }" }:connect()
+    local result = client:calls("create_task", { titel = "a" })
+    assert.is_not_true(result.isError)
+  end)
+end)

@@ -1,0 +1,85 @@
+-- toolgate connect: the stdio bridge that MCP clients start.
+local daemon = require "daemon"
+local process = require "process"
+local client_of = require "client"
+local fixtures = require "fixtures"
+local unistd = require "posix.unistd"
+
+describe("toolgate connect", function()
+  local gate
+
+  before_each(function() gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } } end)
+  after_each(daemon.stop_all)
+
+  -- The environment that SDKs give a stdio command, and nothing else.
+  local BARE = { "env", "-i", "HOME=/", "LOGNAME=x", "PATH=/usr/bin:/bin", "SHELL=/bin/sh", "TERM=dumb", "USER=x" }
+
+  local function connect(input, ...)
+    local argv = { unpack(BARE) }
+    for _, word in ipairs { daemon.binary, "connect", gate.socket, ... } do argv[#argv + 1] = word end
+    return process.run(argv, { input = input })
+  end
+
+  it("passes lines through untouched, both ways, and ends with its input", function()
+    local code, out = connect '{"jsonrpc":"2.0", "id" : 9007199254740993,"method":"ping"}\n'
+    assert.equal(0, code)
+    assert.equal('{"jsonrpc":"2.0","id":9007199254740993,"result":{}}\n', out)
+  end)
+
+  it("ends at once when its input ends, with nothing said", function()
+    assert.equal(0, (connect ""))
+  end)
+
+  it("carries a large answer", function()
+    local long = ("x"):rep(900000)
+    local code, out = connect('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":'
+                              .. '{"text":"' .. long .. '"}}}\n')
+    assert.equal(0, code)
+    assert.truthy(out:find(long, 1, true))
+  end)
+
+  it("sets the session for a client that can't", function()
+    local call = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"x"}}}\n'
+    local _, out = connect(call:rep(3), "--session", "chat-1")
+    assert.equal("loop", client_of.verdict(client_of.json.decode(out:match "([^\n]+)\n$").result).error_class)
+    local again = client_of.json.decode((select(2, connect(call, "--session", "chat-1"))))
+    assert.equal("loop", client_of.verdict(again.result).error_class)
+    local other = client_of.json.decode((select(2, connect(call, "--session", "chat-2"))))
+    assert.is_not_true(other.result.isError)
+  end)
+
+  it("does not override a session that the client tells", function()
+    local _, out = connect('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":'
+      .. '{"txt":"x"},"_meta":{"dev.toolgate/session":"mine"}}}\n', "--session", "chat-1")
+    assert.truthy(out:find('"attempts_left":2', 1, true), out)
+    local client = gate:connect()
+    assert.equal(1, client_of.verdict(client:calls("echo", { txt = "y" }, client_of.session "mine")).attempts_left)
+  end)
+
+  it("makes a session of its own life", function()
+    local call = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"x"}}}\n'
+    local _, out = connect(call:rep(3), "--session", "auto")
+    assert.truthy(out:find('"loop"', 1, true), out)
+    _, out = connect(call, "--session", "auto")
+    assert.is_nil(out:find('"loop"', 1, true), out)
+  end)
+
+  it("says where it looked when nobody serves there", function()
+    local code, _, err = process.run { daemon.binary, "connect", "/tmp/nobody-serves-here.sock" }
+    assert.not_equal(0, code)
+    assert.truthy(err:find("/tmp/nobody-serves-here.sock", 1, true), err)
+    assert.truthy(err:find("toolgate serve", 1, true), err)
+  end)
+
+  it("ends when the daemon does", function()
+    local reading, writing = unistd.pipe()
+    local bridge = process.start({ daemon.binary, "connect", gate.socket },
+                                 { stdin = reading, stdout = gate.directory .. "/bridged", stderr = "/dev/null" })
+    unistd.close(reading)
+    unistd.write(writing, '{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+    process.eventually("the bridge works", function() return process.read(gate.directory .. "/bridged") ~= "" end)
+    gate:signal(require("posix.signal").SIGTERM)
+    bridge:wait()
+    unistd.close(writing)
+  end)
+end)

@@ -1,0 +1,251 @@
+-- Lines and ids: what no client should send, and what each gets for it. Nothing is lost: the connection goes on.
+local daemon = require "daemon"
+local process = require "process"
+local client_of = require "client"
+local fixtures = require "fixtures"
+local text, verdict = client_of.text, client_of.verdict
+
+describe("a line from a client", function()
+  local gate, client
+
+  before_each(function()
+    gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
+    client = gate:connect()
+  end)
+  after_each(daemon.stop_all)
+
+  local function says(line)
+    client:say_line(line)
+    return client:hears()
+  end
+
+  local function call_with(arguments, id)
+    return ('{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"echo","arguments":%s}}')
+      :format(id or 7, arguments)
+  end
+
+  describe("as an id", function()
+    it("may hold a string or an integer of 64 bits, and comes back as it was", function()
+      for _, id in ipairs { '"a\\u00e9b"', '""', "0", "-5", "9007199254740993", "9223372036854775807" } do
+        client:say_line('{"jsonrpc":"2.0","id":' .. id .. ',"method":"ping"}')
+        assert.equal('{"jsonrpc":"2.0","id":' .. id .. ',"result":{}}', client:hears_line())
+      end
+    end)
+
+    for _, id in ipairs { "null", "1.5", "true", "[1]", '{"a":1}' } do
+      it("may not be " .. id, function()
+        local answer, line = says('{"jsonrpc":"2.0","id":' .. id .. ',"method":"ping"}')
+        assert.equal(-32600, answer.error.code, line)
+        assert.truthy(answer.error.message:find("id", 1, true), line)
+        assert.is_true(client:hears_only_a_ping())
+      end)
+    end
+  end)
+
+  it("that is no JSON is answered with the id where one can be read", function()
+    local answer = says '{"jsonrpc":"2.0","id":41,"method":"tools/call","params":{"name":"echo",}}'
+    assert.equal(-32700, answer.error.code)
+    assert.equal(41, answer.id)
+    local without, line = says "hello?"
+    assert.equal(-32700, without.error.code)
+    assert.is_nil(line:find '"id":%d')
+    assert.is_true(client:hears_only_a_ping())
+  end)
+
+  it("with a second value behind the first is no JSON", function()
+    assert.equal(-32700, says('{"jsonrpc":"2.0","id":1,"method":"ping"} {"a":1}').error.code)
+    assert.equal(-32700, says('{"jsonrpc":"2.0","id":1,"method":"ping"}"abc').error.code)
+  end)
+
+  it("that is JSON but no request is told so", function()
+    for _, line in ipairs { "1", '"ping"', "null", "{}", '{"jsonrpc":"2.0","id":1}', '{"id":1,"method":7}' } do
+      assert.equal(-32600, says(line).error.code, line)
+    end
+  end)
+
+  it("with bytes that are no UTF-8 is told so", function()
+    for _, bytes in ipairs { "\255", "\192\175", "\237\160\128", "\244\144\128\128", "\195" } do
+      local answer = says(call_with('{"text":"' .. bytes .. '"}'))
+      if answer.error then
+        assert.equal(-32700, answer.error.code)
+        assert.truthy(answer.error.message:find("UTF%-8"), answer.error.message)
+      else
+        assert.is_true(answer.result.isError)
+        assert.truthy(text(answer.result):find("UTF%-8"))
+      end
+      assert.equal(7, answer.id)
+    end
+  end)
+
+  it("with a lone surrogate inside a tools/call is a result that the model can read", function()
+    for _, escape in ipairs { "\\ud800", "\\udc00", "\\ud800\\u0041" } do
+      local answer = says(call_with('{"text":"' .. escape .. '"}'))
+      assert.is_true(answer.result.isError)
+      assert.truthy(text(answer.result):find("surrogate", 1, true), text(answer.result))
+    end
+  end)
+
+  it("with a pair of surrogates is fine", function()
+    local answer = says(call_with '{"text":"\\ud83d\\ude00"}')
+    assert.is_not_true(answer.result.isError)
+  end)
+
+  it("with a key twice inside a tools/call is a result that names the key", function()
+    local answer = says(call_with '{"text":"a","text":"b"}')
+    assert.is_true(answer.result.isError)
+    assert.equal("invalid_arguments", verdict(answer.result).error_class)
+    assert.truthy(text(answer.result):find("text", 1, true))
+    assert.truthy(text(answer.result):find("duplicate", 1, true), text(answer.result))
+  end)
+
+  it("nested too deep is told the limit", function()
+    for _, depth in ipairs { 200, 100000 } do
+      local answer, line = says(call_with('{"text":' .. ("["):rep(depth) .. ("]"):rep(depth) .. "}"))
+      local words = answer.error and answer.error.message or text(answer.result)
+      assert.truthy(words:find("128", 1, true), line:sub(1, 300))
+      assert.equal(7, answer.id)
+    end
+    assert.is_true(client:hears_only_a_ping())
+  end)
+
+  it("with more values than a call may hold is told the limit", function()
+    local answer = says(call_with('{"text":[' .. ("1,"):rep(150000) .. "1]}"))
+    local words = answer.error and answer.error.message or text(answer.result)
+    assert.truthy(words:find("100000", 1, true) or words:find("100,000", 1, true), words:sub(1, 300))
+  end)
+
+  it("with arguments over their limit is told the limit and what to do", function()
+    local answer = says(call_with('{"text":"' .. ("x"):rep(1200000) .. '"}'))
+    assert.is_true(answer.result.isError)
+    assert.truthy(text(answer.result):find("1048576", 1, true) or text(answer.result):find("1 MiB", 1, true),
+                  text(answer.result):sub(1, 300))
+    assert.is_true(client:hears_only_a_ping())
+  end)
+
+  it("longer than any message may be is told the limit, and does not take the daemon along", function()
+    -- the rest of the line may meet a closed connection
+    pcall(client.say_line, client, call_with('{"text":"' .. ("x"):rep(9 * 1048576) .. '"}'))
+    local answer = client:hears()
+    assert.truthy(answer.error.message:find("8388608", 1, true) or answer.error.message:find("8 MiB", 1, true),
+                  answer.error.message)
+    assert.is_true(gate:connect():hears_only_a_ping())
+  end)
+
+  it("that is a batch is refused without an id", function()
+    local answer, line = says '[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"}]'
+    assert.equal(-32600, answer.error.code)
+    assert.truthy(answer.error.message:find("batch", 1, true))
+    assert.is_nil(line:find '"id":%d')
+    assert.is_true(client:hears_only_a_ping())
+  end)
+
+  it("may be empty or end in CR LF", function()
+    client:say_line ""
+    client:say_line "\r"
+    client.stream:send '{"jsonrpc":"2.0","id":1,"method":"ping"}\r\n'
+    assert.equal(1, client:hears().id)
+  end)
+
+  it("may come byte by byte, or many at once", function()
+    for byte in ('{"jsonrpc":"2.0","id":1,"method":"ping"}\n'):gmatch "." do client.stream:send(byte) end
+    assert.equal(1, client:hears().id)
+    client.stream:send(('{"jsonrpc":"2.0","id":2,"method":"ping"}\n'):rep(500))
+    for _ = 1, 500 do assert.equal(2, client:hears().id) end
+  end)
+
+  it("that breaks off at the end of the connection is no request", function()
+    local other = gate:connect()
+    other.stream:send '{"jsonrpc":"2.0","id":1,"method":"pi'
+    other.stream:shutdown "send"
+    assert.same({}, other:hears_the_end())
+    assert.is_true(client:hears_only_a_ping())
+  end)
+
+  it("is answered also where the client has closed its sending side behind it", function()
+    client.stream:send '{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
+    client.stream:shutdown "send"
+    assert.same({ '{"jsonrpc":"2.0","id":1,"result":{}}' }, client:hears_the_end())
+  end)
+end)
+
+describe("a crowd", function()
+  after_each(daemon.stop_all)
+
+  it("of 1,000 connections is served, each its own answers", function()
+    local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
+    local crowd = {}
+    for i = 1, 1000 do
+      crowd[i] = assert(client_of.connect(gate.socket))
+      crowd[i]:say { jsonrpc = "2.0", id = i, method = "tools/call",
+                     params = { name = "echo", arguments = { text = "number " .. i } } }
+    end
+    for i = 1, 1000 do
+      local answer, line = crowd[i]:hears()
+      assert.equal(i, answer.id)
+      assert.truthy(line:find("number " .. i, 1, true), line)
+    end
+    for i = 1, 1000 do crowd[i]:close() end
+    assert.is_true(gate:connect():hears_only_a_ping())
+  end)
+
+  it("over the limit is told so, and the others go on", function()
+    local gate = daemon.start { config = "return { limits = { connections = 3 } }" }
+    local crowd = { gate:connect(), gate:connect(), gate:connect() }
+    for _, one in ipairs(crowd) do one:hears_only_a_ping() end
+    local late = gate:connect()
+    local said = late:hears_the_end()
+    assert.truthy(said[1] and said[1]:find("limits.connections", 1, true), tostring(said[1]))
+    crowd[1]:close()
+    process.eventually("there is room again", function()
+      local again = client_of.connect(gate.socket)
+      again.stream:settimeout(0.2)
+      local ok = pcall(again.hears_only_a_ping, again)
+      again:close()
+      return ok
+    end)
+    for i = 2, 3 do assert.is_true(crowd[i]:hears_only_a_ping()) end
+  end)
+end)
+
+describe("a client that never reads", function()
+  after_each(daemon.stop_all)
+
+  local function resident_kb(pid)
+    return tonumber(process.read(("/proc/%d/status"):format(pid)):match "VmRSS:%s*(%d+)")
+  end
+
+  it("is not read from either once 256 KiB wait for it, and hears everything when it reads at last", function()
+    local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
+    local deaf = gate:connect()
+    local before = resident_kb(gate:pid())
+    deaf.stream:settimeout(0)
+    local line = ('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"%s"}}}\n')
+      :format(("x"):rep(2000))
+    local rest, sent = "", 0
+    local stalled_since
+    -- says 64 MB, or as much as is taken: the daemon must stop taking it
+    process.eventually("the daemon stops reading", function()
+      for _ = 1, 2000 do
+        if rest == "" then rest = line end
+        local last, why, partial = deaf.stream:send(rest)
+        local taken = last or partial
+        sent = sent + taken
+        rest = rest:sub(taken + 1)
+        if why == "timeout" and taken == 0 then
+          stalled_since = stalled_since or process.now()
+          break
+        end
+        stalled_since = nil
+        assert(sent < 64e6, "the daemon took 64 MB from a client that reads nothing")
+      end
+      return stalled_since and process.now() - stalled_since > 0.3
+    end)
+    assert.is_true(gate:connect():hears_only_a_ping())
+    assert(resident_kb(gate:pid()) - before < 16384, "the daemon grew")
+
+    -- and now it reads: every whole line that was taken is answered
+    deaf.stream:settimeout(20)
+    local whole = math.floor(sent / #line)
+    for _ = 1, whole do assert.equal(1, deaf:hears().id) end
+  end)
+end)

@@ -1,0 +1,174 @@
+-- What a session remembers, seen through the socket.
+local daemon = require "daemon"
+local client_of = require "client"
+local fixtures = require "fixtures"
+local verdict, session = client_of.verdict, client_of.session
+
+describe("a session", function()
+  local gate, client
+
+  before_each(function()
+    gate = daemon.start { policies = { ["outcome.lua"] = fixtures.outcome, ["echo.lua"] = fixtures.echo,
+                                       ["create_task.lua"] = fixtures.create_task },
+                          tools = fixtures.agent_tools }
+    client = gate:connect()
+  end)
+  after_each(daemon.stop_all)
+
+  local function attempts(tool, arguments, meta)
+    local said = verdict(client:calls(tool, arguments, meta))
+    return { said.verdict, said.attempts_left }
+  end
+
+  describe("with invalid arguments", function()
+    it("has two repairs, then is refused", function()
+      assert.same({ "repair", 2 }, attempts("create_task", { name = "a" }, session "s"))
+      assert.same({ "repair", 1 }, attempts("create_task", { name = "b" }, session "s"))
+      local last = client:calls("create_task", { name = "c" }, session "s")
+      assert.equal("refuse", verdict(last).verdict)
+      assert.equal("retry_budget_exceeded", verdict(last).code)
+      assert.is_true(last.isError)
+      assert.truthy(gate:logs("validation_retry_outcome"):find("outcome=exhausted", 1, true))
+    end)
+
+    it("passes with valid ones afterwards, always", function()
+      for _ = 1, 4 do client:calls("create_task", { name = "a" }, session "s") end
+      assert.is_not_true(client:calls("create_task", { title = "a" }, session "s").isError)
+    end)
+
+    it("has the chain end as a success where the second try is right", function()
+      client:calls("create_task", { name = "a" }, session "s")
+      assert.is_not_true(client:calls("create_task", { title = "a" }, session "s").isError)
+      local line = gate:logs "validation_retry_outcome"
+      assert.truthy(line:find("outcome=success", 1, true), line)
+      assert.truthy(line:find("retry_count=1", 1, true), line)
+      assert.truthy(line:find("tool=create_task", 1, true), line)
+    end)
+
+    it("has the chain end as given up where a new turn begins", function()
+      client:calls("create_task", { name = "a" }, session "s")
+      client:asks("toolgate/turn", { _meta = session "s" })
+      assert.truthy(gate:logs("validation_retry_outcome"):find("outcome=llm_gave_up", 1, true))
+      assert.same({ "repair", 2 }, attempts("create_task", { name = "b" }, session "s"))
+    end)
+
+    it("counts for each tool and each session alone", function()
+      assert.same({ "repair", 2 }, attempts("create_task", { name = "a" }, session "one"))
+      assert.same({ "repair", 2 }, attempts("create_task", { name = "a" }, session "two"))
+      assert.same({ "repair", 2 }, attempts("echo", { txt = "a" }, session "one"))
+      assert.same({ "repair", 1 }, attempts("create_task", { name = "b" }, session "one"))
+    end)
+  end)
+
+  describe("that makes the same call with the same result", function()
+    local function again()
+      return client:calls("echo", { text = "same" }, session("s", { turn = 1 }))
+    end
+
+    it("is told the second time, refused the third and fourth, and halted from the fifth on", function()
+      assert.is_not_true(again().isError)
+      local second = again()
+      assert.is_not_true(second.isError)
+      assert(#second.content > 1, "the second reply has a note for the model")
+      for _ = 3, 4 do
+        local refused = again()
+        assert.is_true(refused.isError)
+        assert.same({ "refuse", "loop" }, { verdict(refused).verdict, verdict(refused).error_class })
+      end
+      for _ = 5, 6 do assert.same({ "halt", "loop" }, { verdict(again()).verdict, verdict(again()).error_class }) end
+    end)
+
+    it("starts anew after another call", function()
+      for _ = 1, 3 do again() end
+      assert.is_not_true(client:calls("create_task", { title = "x" }, session("s", { turn = 1 })).isError)
+      assert.is_not_true(again().isError)
+    end)
+
+    it("starts anew in a new turn", function()
+      for _ = 1, 3 do again() end
+      assert.is_not_true(client:calls("echo", { text = "same" }, session("s", { turn = 2 })).isError)
+    end)
+
+    it("is the same call whatever the order of keys and the spelling of numbers", function()
+      client:say_line('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"outcome",'
+        .. '"arguments":{"how":"ok","n":1},"_meta":{"dev.toolgate/session":"k"}}}')
+      client:hears()
+      client:say_line('{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"outcome",'
+        .. '"arguments":{"n":1.0,"how":"ok"},"_meta":{"dev.toolgate/session":"k"}}}')
+      client:hears()
+      client:say_line('{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"outcome",'
+        .. '"arguments":{ "how" : "ok", "n":1e0},"_meta":{"dev.toolgate/session":"k"}}}')
+      assert.equal("loop", verdict(client:hears().result).error_class)
+    end)
+
+    it("is the same session on every connection", function()
+      again()
+      client = gate:connect()
+      again()
+      client = gate:connect()
+      assert.equal("loop", verdict(again()).error_class)
+    end)
+  end)
+
+  it("that turns in a circle of two is stopped", function()
+    local stopped
+    for i = 1, 8 do
+      local result = client:calls("echo", { text = i % 2 == 0 and "a" or "b" }, session("s", { turn = 1 }))
+      if result.isError then stopped = stopped or { i, verdict(result).error_class } end
+    end
+    assert.not_nil(stopped)
+    assert.equal("loop", stopped[2])
+    assert(stopped[1] >= 5, "not before the circle was closed twice: " .. stopped[1])
+  end)
+
+  it("may repeat after a transient failure, so often and no more", function()
+    for _ = 1, 3 do
+      assert.equal("wait", verdict(client:calls("outcome", { how = "transient" }, session("s", { turn = 1 }))).verdict)
+    end
+    assert.equal("refuse", verdict(client:calls("outcome", { how = "transient" }, session("s", { turn = 1 }))).verdict)
+  end)
+
+  it("may not repeat a call whose tool is broken", function()
+    client:calls("outcome", { how = "broken" }, session("s", { turn = 1 }))
+    local again = client:calls("outcome", { how = "broken" }, session("s", { turn = 1 }))
+    assert.equal("refuse", verdict(again).verdict)
+    assert.not_equal("schema_mismatch", verdict(again).error_class)
+  end)
+
+  it("has identical writes of one step run once", function()
+    local first = client:checks("book_table", { where = "here" }, session("s", { turn = 1, step = "m1" }))
+    assert.equal("pass", first.verdict)
+    client:calls("create_task", { title = "x" }, session("s", { turn = 1, step = "m2" }))
+    local twin = client:calls("create_task", { title = "x" }, session("s", { turn = 1, step = "m2" }))
+    assert.is_true(twin.isError)
+    assert.equal("refuse", verdict(twin).verdict)
+  end)
+
+  it("that was never named advises, and refuses only what goes on and on", function()
+    local refused_at
+    for i = 1, 10 do
+      local result = client:calls("echo", { text = "same" })
+      if result.isError and not refused_at then refused_at = i end
+    end
+    assert.equal(8, refused_at)
+  end)
+
+  it("is shown to a person, and can be let go on", function()
+    for _ = 1, 4 do client:calls("echo", { text = "same" }, session("s", { turn = 1 })) end
+    local known = client:asks("toolgate/session", { session = "s" })
+    assert.equal(4, #known.history)
+    assert.equal("echo", known.history[1].tool)
+  end)
+
+  it("is nobody else's: an unknown one is said to be unknown", function()
+    local answer = client:ask("toolgate/session", { session = "never-heard-of" })
+    assert.not_nil(answer.error)
+    assert.truthy(answer.error.message:find("never-heard-of", 1, true))
+  end)
+
+  it("may have a name of any letters, and they stay apart", function()
+    for _, name in ipairs { "a:b", "a", "{a}", "a\nb", "ä", ("x"):rep(200) } do
+      assert.same({ "repair", 2 }, attempts("create_task", { name = "a" }, session(name)))
+    end
+  end)
+end)

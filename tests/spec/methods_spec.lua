@@ -1,0 +1,234 @@
+-- toolgate's own methods: for agents that run their tools themselves, and for people.
+local daemon = require "daemon"
+local client_of = require "client"
+local fixtures = require "fixtures"
+local session, text = client_of.session, client_of.text
+
+describe("toolgate/", function()
+  local gate, client
+
+  before_each(function()
+    gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo, ["outcome.lua"] = fixtures.outcome },
+                          tools = fixtures.agent_tools }
+    client = gate:connect()
+  end)
+  after_each(daemon.stop_all)
+
+  local function report(call_id, name, arguments, result, meta)
+    return client:asks("toolgate/report", { callId = call_id, name = name, arguments = arguments, result = result,
+                                            _meta = meta })
+  end
+
+  describe("check", function()
+    it("passes a good call with an id of its own, and runs nothing", function()
+      local said = client:checks("get_weather", { city = "Bern" })
+      assert.equal("pass", said.verdict)
+      assert.is_true(said.valid)
+      assert.same({ city = "Bern" }, said.arguments)
+      assert.truthy(said.callId:match "^%x+$")
+      assert.not_equal(said.callId, client:checks("get_weather", { city = "Bern" }).callId)
+    end)
+
+    it("hands back the arguments as they were mended", function()
+      local said = client:checks("get_weather", { city = "Bern", days = "3" })
+      assert.equal("pass", said.verdict)
+      assert.same({ city = "Bern", days = 3 }, said.arguments)
+      assert.same({ { op = "replace", path = "/days", value = 3 } }, said.rewrites)
+    end)
+
+    it("says what is wrong, and the feedback to hand to the model", function()
+      local said = client:checks("get_weather", { town = "Bern" })
+      assert.same({ "repair", false }, { said.verdict, said.valid })
+      assert.equal(2, #said.messages)
+      local words = said.feedback or text(said)
+      assert.truthy(words:find("- 'city': required field is missing — provide a value", 1, true), words)
+    end)
+
+    it("does not know a tool that nobody declared", function()
+      assert.equal("unknown_tool", client:checks("get_wether", { city = "x" }).error_class)
+    end)
+  end)
+
+  describe("report", function()
+    it("judges a result, and counts it", function()
+      local meta = session("s", { turn = 1 })
+      for i = 1, 3 do
+        local checked = client:checks("get_weather", { city = "Bern" }, meta)
+        if i == 3 then
+          assert.same({ "refuse", "loop" }, { checked.verdict, checked.error_class })
+        else
+          assert.equal("pass", checked.verdict)
+          local said = report(checked.callId, "get_weather", { city = "Bern" }, { sky = "grey" }, meta)
+          assert.equal("pass", said.verdict)
+        end
+      end
+    end)
+
+    it("takes what MCP calls a result, and any other value", function()
+      for _, result in ipairs { { content = { { type = "text", text = "grey" } } }, "grey", { sky = "grey" } } do
+        local checked = client:checks("get_weather", { city = "Bern" })
+        assert.equal("pass", report(checked.callId, "get_weather", { city = "Bern" }, result).verdict)
+      end
+    end)
+
+    it("takes an error, transient or not", function()
+      local function fails(failure)
+        local checked = client:checks("get_weather", { city = "Bern" })
+        return client:asks("toolgate/report", { callId = checked.callId, name = "get_weather",
+                                                arguments = { city = "Bern" }, error = failure })
+      end
+      assert.equal("tool_error", fails({ message = "no such city" }).error_class)
+      local wait = fails { message = "rate limited", transient = true }
+      assert.same({ "transient", "wait" }, { wait.error_class, wait.verdict })
+    end)
+
+    it("goes to any daemon: without a callId, or with one that this daemon never minted", function()
+      assert.equal("pass", client:asks("toolgate/report", { name = "get_weather", arguments = { city = "Bern" },
+                                                            result = "grey", _meta = session "s" }).verdict)
+      assert.equal("pass", report("00000000deadbeef", "get_weather", { city = "Bern" }, "grey", session "s").verdict)
+    end)
+
+    it("of the same call twice counts once", function()
+      local meta = session("s", { turn = 1 })
+      local checked = client:checks("get_weather", { city = "Bern" }, meta)
+      for _ = 1, 4 do report(checked.callId, "get_weather", { city = "Bern" }, "grey", meta) end
+      assert.equal("pass", client:checks("get_weather", { city = "Bern" }, meta).verdict)
+    end)
+
+    it("needs a result or an error", function()
+      assert.equal(-32602, client:ask("toolgate/report", { name = "get_weather", arguments = { city = "x" } }).error.code)
+    end)
+  end)
+
+  describe("register", function()
+    local mine = { name = "find_train", description = "Find a train.",
+                   inputSchema = { type = "object", properties = { to = { type = "string" } }, required = { "to" } } }
+
+    it("declares tools for this connection's checks alone", function()
+      local said = client:asks("toolgate/register", { tools = { mine } })
+      assert.is_table(said.tools)
+      assert.equal("pass", client:checks("find_train", { to = "Bern" }).verdict)
+      assert.equal("repair", client:checks("find_train", { from = "Bern" }).verdict)
+      for _, tool in ipairs(client:asks("tools/list").tools) do assert.not_equal("find_train", tool.name) end
+      assert.equal("unknown_tool", gate:connect():checks("find_train", { to = "Bern" }).error_class)
+    end)
+
+    it("outlives a reload", function()
+      client:asks("toolgate/register", { tools = { mine } })
+      gate:write_policy("second.lua", (fixtures.echo:gsub("echo", "second")))
+      gate:reload()
+      assert.equal("pass", client:ask("toolgate/check", { name = "find_train", arguments = { to = "Bern" } }).result.verdict)
+    end)
+
+    it("says what it could not understand, and takes the rest", function()
+      local said, line = client:asks("toolgate/register", { tools = {
+        mine, { name = "bad", inputSchema = { type = "strang" } } } })
+      assert.truthy(line:find("bad", 1, true))
+      assert.is_table(said)
+      assert.equal("pass", client:checks("find_train", { to = "Bern" }).verdict)
+    end)
+
+    it("does not take the name of a tool that toolgate runs", function()
+      local _, line = client:ask("toolgate/register", { tools = { { name = "echo", inputSchema = { type = "object" } } } })
+      assert.truthy(line:find("echo", 1, true))
+      assert.equal("repair", client:checks("echo", { a = 1 }).verdict)
+    end)
+
+    it("has an operator's policy of the same name apply", function()
+      local guarded = daemon.start { policies = { ["find_train.lua"] = [[
+-- find_train: only to Bern.
+return tool "find_train" {
+  check = function(args) if args.to ~= "Bern" then return refuse("only_bern", "trains go to Bern only") end end,
+}
+]] } }:connect()
+      guarded:asks("toolgate/register", { tools = { mine } })
+      assert.equal("pass", guarded:checks("find_train", { to = "Bern" }).verdict)
+      assert.equal("only_bern", guarded:checks("find_train", { to = "Basel" }).code)
+    end)
+  end)
+
+  describe("turn", function()
+    it("counts turns", function()
+      assert.equal(1, client:asks("toolgate/turn", { _meta = session "t" }).turn)
+      assert.equal(2, client:asks("toolgate/turn", { _meta = session "t" }).turn)
+      assert.equal(7, client:asks("toolgate/turn", { turn = 7, goal = "what is on today?", _meta = session "t" }).turn)
+    end)
+  end)
+
+  describe("tools", function()
+    local function names(tools, of)
+      local found = {}
+      for i, tool in ipairs(tools) do found[i] = of(tool) end
+      table.sort(found)
+      return found
+    end
+    local all = { "book_table", "echo", "get_weather", "outcome" }
+
+    it("in MCP's form", function()
+      assert.same(all, names(client:asks("toolgate/tools", { format = "mcp" }).tools, function(t)
+        assert.equal("object", t.inputSchema.type)
+        return t.name
+      end))
+    end)
+    it("in OpenAI's form, strict or not", function()
+      for _, strict in ipairs { false, true } do
+        assert.same(all, names(client:asks("toolgate/tools", { format = "openai", strict = strict }).tools, function(t)
+          local f = t["function"] or t
+          assert.equal("function", t.type)
+          assert.equal("object", f.parameters.type)
+          if strict then
+            assert.is_true(f.strict)
+            assert.is_false(f.parameters.additionalProperties)
+          end
+          return f.name
+        end))
+      end
+    end)
+    it("in Anthropic's form", function()
+      assert.same(all, names(client:asks("toolgate/tools", { format = "anthropic" }).tools, function(t)
+        assert.equal("object", t.input_schema.type)
+        return t.name
+      end))
+    end)
+    it("in Gemini's form", function()
+      local _, line = client:asks("toolgate/tools", { format = "gemini" })
+      for _, name in ipairs(all) do assert.truthy(line:find('"name":"' .. name .. '"', 1, true), line) end
+      assert.truthy(line:find("parameters", 1, true))
+    end)
+    it("in no other form", function()
+      local failure = client:ask("toolgate/tools", { format = "cohere" }).error
+      assert.equal(-32602, failure.code)
+      assert.truthy(failure.message:find("anthropic", 1, true))
+    end)
+  end)
+
+  it("schemas gives the schema of a verdict and of coverage", function()
+    for _, name in ipairs { "verdict", "coverage" } do
+      local _, line = client:asks("toolgate/schemas", { name = name })
+      assert.truthy(line:find('"type"', 1, true), line)
+    end
+    assert.equal(-32602, client:ask("toolgate/schemas", { name = "nothing" }).error.code)
+  end)
+
+  it("session shows the history, the budgets and the facts of one", function()
+    client:calls("outcome", { how = "facts" }, session "s")
+    client:calls("echo", { text = "x" }, session "s")
+    local known = client:asks("toolgate/session", { session = "s" })
+    assert.equal(2, #known.history)
+    assert.same({ colour = "red" }, known.facts)
+  end)
+
+  it("status tells the generation, the engine and the counters", function()
+    client:calls("echo", { text = "x" })
+    local status, line = client:asks("toolgate/status")
+    assert.truthy(line:find('"local"', 1, true), line)
+    assert.truthy(status.generation, line)
+    assert.truthy(line:find('"calls":1', 1, true), line)
+  end)
+
+  it("anything else is unknown, with the closest name", function()
+    local failure = client:ask("toolgate/chekc", { name = "echo" }).error
+    assert.equal(-32601, failure.code)
+    assert.truthy(failure.message:find("toolgate/check", 1, true), failure.message)
+  end)
+end)

@@ -1,0 +1,196 @@
+-- One call of each class: its verdict, whether it is an error, and what the model reads.
+local daemon = require "daemon"
+local client_of = require "client"
+local fixtures = require "fixtures"
+local text, verdict, session = client_of.text, client_of.verdict, client_of.session
+
+describe("a call", function()
+  local client
+
+  before_each(function()
+    client = daemon.start { policies = { ["outcome.lua"] = fixtures.outcome, ["echo.lua"] = fixtures.echo,
+                                         ["create_task.lua"] = fixtures.create_task } }:connect()
+  end)
+  after_each(daemon.stop_all)
+
+  local function says(result, words)
+    assert.truthy(text(result):find(words, 1, true), text(result))
+  end
+
+  -- what PROTOCOL.md's table says of each class
+  local table_of_classes = {
+    { how = "ok",        class = "ok",                verdict = "pass",   error = false },
+    { how = "partial",   class = "partial_data",      verdict = "pass",   error = false, says = [["n":2]] },
+    { how = "garbage",   class = "semantic_garbage",  verdict = "repair", error = true,  says = "widen the time" },
+    { how = "broken",    class = "schema_mismatch",   verdict = "refuse", error = true,  says = "ends in the middle" },
+    { how = "transient", class = "transient",         verdict = "wait",   error = true,  says = "7" },
+    { how = "failed",    class = "tool_error",        verdict = "repair", error = true,  says = "there is no order 12" },
+    { how = "retry",     class = "invalid_arguments", verdict = "repair", error = true,  says = "with other words" },
+    { how = "repair",    class = "invalid_arguments", verdict = "repair", error = true,  says = "must not be 'repair'" },
+    { how = "refuse",    class = "forbidden",         verdict = "refuse", error = true,  says = "not done here" },
+    { how = "ask",       class = "need_user_input",   verdict = "ask",    error = true,  says = "which one?" },
+    { how = "need_user", class = "need_user_input",   verdict = "ask",    error = true,  says = "which of the two?" },
+    { how = "throws",    class = "policy_error",      verdict = "refuse", error = true,  says = "outcome.lua" },
+    { how = "check_throws", class = "policy_error",   verdict = "refuse", error = true,  says = "outcome.lua" },
+  }
+  for _, row in ipairs(table_of_classes) do
+    it(("that ends as %s is a %s (%s)"):format(row.how, row.verdict, row.class), function()
+      local result = client:calls("outcome", { how = row.how })
+      local said = verdict(result)
+      if row.class ~= "ok" then
+        assert.same({ row.class, row.verdict }, { said.error_class, said.verdict })
+      elseif said then
+        assert.equal("pass", said.verdict)
+      end
+      assert.equal(row.error, result.isError == true)
+      if row.error then assert.is_nil(result.structuredContent) end
+      if row.says then says(result, row.says) end
+    end)
+  end
+
+  it("says the code, the detail and the hint of its refusal", function()
+    local said = verdict(client:calls("outcome", { how = "refuse" }))
+    assert.equal("not_here", said.code)
+    assert.equal("this is not done here", said.detail)
+    assert.equal("do something else", said.hint)
+  end)
+
+  it("waits for a number of seconds that a program can read", function()
+    assert.equal(7, verdict(client:calls("outcome", { how = "transient" })).after_s)
+  end)
+
+  it("delivers the result of a tool that has run, also where its judging breaks", function()
+    local result = client:calls("outcome", { how = "result_throws" })
+    assert.is_not_true(result.isError)
+    says(result, "result_throws")
+  end)
+
+  it("tells coverage, facts and the exact next call", function()
+    local said = verdict(client:calls("outcome", { how = "facts" }))
+    assert.equal("SATISFIED", said.coverage)
+    assert.same({ colour = "red" }, said.facts)
+    assert.same({ tool = "echo", args = { text = "next" } }, said.follow_up)
+  end)
+
+  it("is mended where only one reading fits, and the change is told", function()
+    local result = client:calls("create_task", { title = "x", count = "5", tags = "urgent" })
+    assert.is_not_true(result.isError)
+    local rewrites = {}
+    for _, change in ipairs(verdict(result).rewrites) do rewrites[change.path] = change.value end
+    assert.equal(5, rewrites["/count"])
+    assert.not_nil(rewrites["/tags"])
+  end)
+
+  it("to a tool with no arguments may leave them out", function()
+    local quiet = daemon.start { policies = { ["now.lua"] = [[
+-- now: the same moment, always.
+return tool "now" { description = "The moment.", schema = json '{"type":"object"}', effects = "read",
+                    run = function() return "noon" end }
+]] } }:connect()
+    assert.is_not_true(quiet:asks("tools/call", { name = "now" }).isError)
+  end)
+
+  it("whose result is not what the tool's output schema says is the tool's fault", function()
+    local broken = daemon.start { policies = { ["total.lua"] = [==[
+-- total: a sum that is not one.
+return tool "total" {
+  description = "A total.", schema = json '{"type":"object"}', effects = "read",
+  output_schema = json [[{"type":"object","properties":{"total":{"type":"number"}},"required":["total"]}]],
+  run = function() return { total = "much" } end,
+}
+]==] } }:connect()
+    local result = broken:calls("total", {})
+    assert.is_true(result.isError)
+    assert.equal("schema_mismatch", verdict(result).error_class)
+    assert.equal("schema_violation", verdict(result).code)
+    assert.truthy(text(result):find("total", 1, true))
+    assert.is_nil(result.structuredContent)
+  end)
+
+  it("gives structured content where the tool declares its form", function()
+    local total = daemon.start { policies = { ["total.lua"] = [==[
+-- total: a sum.
+return tool "total" {
+  description = "A total.", schema = json '{"type":"object"}', effects = "read",
+  output_schema = json [[{"type":"object","properties":{"total":{"type":"number"}},"required":["total"]}]],
+  run = function() return { total = 12 } end,
+}
+]==] } }:connect()
+    local result = total:calls("total", {})
+    assert.same({ total = 12 }, result.structuredContent)
+    assert.truthy(text(result):find('"total":12', 1, true))
+  end)
+
+  it("passes the blocks of a tool on, and its progress while it runs", function()
+    local busy = daemon.start { policies = { ["busy.lua"] = [==[
+-- busy: tells how far it is.
+return tool "busy" {
+  description = "Work.", schema = json '{"type":"object"}', effects = "read",
+  run = function(args, call)
+    call.progress(1, 2, "half")
+    call.progress(2, 2, "done")
+    return tool_return { value = "done", content = { { type = "image", data = "aGk=", mimeType = "image/png" } } }
+  end,
+}
+]==] } }:connect()
+    busy:say { jsonrpc = "2.0", id = 9, method = "tools/call",
+               params = { name = "busy", _meta = { progressToken = "tok" } } }
+    local heard = {}
+    for i = 1, 2 do
+      local notice = busy:hears()
+      assert.equal("notifications/progress", notice.method)
+      assert.equal("tok", notice.params.progressToken)
+      heard[i] = notice.params.progress
+    end
+    assert.same({ 1, 2 }, heard)
+    local answer = busy:hears()
+    assert.equal(9, answer.id)
+    assert.same({ type = "image", data = "aGk=", mimeType = "image/png" }, answer.result.content[1])
+    -- nobody asked for progress: none is sent
+    assert.is_table(busy:calls("busy", {}).content)
+    assert.is_nil(busy.notices)
+  end)
+
+  it("may be one of many at once, in any order", function()
+    for i = 1, 200 do
+      client:say { jsonrpc = "2.0", id = i, method = "tools/call",
+                   params = { name = "echo", arguments = { text = "n" .. i } } }
+    end
+    local seen = {}
+    for _ = 1, 200 do
+      local answer = client:hears()
+      seen[answer.id] = text(answer.result):find("n" .. answer.id, 1, true) ~= nil
+    end
+    for i = 1, 200 do assert.is_true(seen[i]) end
+  end)
+
+  it("that was cancelled is not answered, and does not disturb the next", function()
+    client:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = 12345 } }
+    client:say { jsonrpc = "2.0", method = "notifications/cancelled" }
+    assert.is_true(client:hears_only_a_ping())
+    -- one write: the daemon reads the call and its cancellation together, and answers at most once
+    client.stream:send('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo",'
+      .. '"arguments":{"text":"x"}}}\n{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}\n')
+    client:say { jsonrpc = "2.0", id = "after", method = "ping" }
+    local answers = 0
+    while client:hears().id ~= "after" do answers = answers + 1 end
+    assert(answers <= 1)
+  end)
+
+  it("without a session is refused nothing that it may repeat, only advised", function()
+    for _ = 1, 4 do assert.is_not_true(client:calls("echo", { text = "same" }).isError) end
+    assert.not_nil(verdict(client:calls("echo", { text = "same" })).would)
+  end)
+
+  it("of a hidden tool is a call of an unknown one", function()
+    local hidden = daemon.start { policies = {
+      ["echo.lua"] = fixtures.echo,
+      ["secret.lua"] = (fixtures.echo:gsub('"echo"', '"secret"'):gsub(
+        'effects = "read",', 'effects = "read", prepare = function(def, call) return nil end,')),
+    } }:connect()
+    assert.equal(1, #hidden:asks("tools/list").tools)
+    local result = hidden:calls("secret", { text = "x" }, session "s")
+    assert.equal("unknown_tool", verdict(result).error_class)
+    assert.is_nil(text(result):find("did you mean", 1, true))
+  end)
+end)

@@ -1,0 +1,117 @@
+-- systemd: the socket handed over as descriptor 3, readiness told, and units that systemd itself accepts.
+local daemon = require "daemon"
+local process = require "process"
+local client_of = require "client"
+local fixtures = require "fixtures"
+local sockets = require "posix.sys.socket"
+local unistd = require "posix.unistd"
+local signal = require "posix.signal"
+
+describe("under systemd", function()
+  after_each(daemon.stop_all)
+
+  -- What systemd does: binds, listens, and starts the daemon with the socket as descriptor 3.
+  local function listening(path)
+    local fd = assert(sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM, 0))
+    assert(sockets.bind(fd, { family = sockets.AF_UNIX, path = path }))
+    assert(sockets.listen(fd, 64))
+    return fd
+  end
+
+  it("serves the socket that was handed over, and does not remove it", function()
+    local directory = process.directory()
+    local path = directory .. "/handed.sock"
+    local fd = listening(path)
+    local early = assert(client_of.connect(path)) -- asks before the daemon runs: systemd's promise
+    early:say { jsonrpc = "2.0", id = 1, method = "ping" }
+    local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo }, no_socket = true, socket = path,
+                                descriptors = { [fd] = 3 }, environment = { LISTEN_FDS = "1", LISTEN_PID = "self" } }
+    assert.equal(1, early:hears().id)
+    early:close()
+    gate:stop()
+    local left = client_of.connect(path) -- still there, and listening: the next start serves it
+    assert.is_table(left)
+    left:close()
+    unistd.close(fd)
+    process.remove(directory)
+  end)
+
+  it("ignores descriptors that were meant for another process", function()
+    local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo },
+                                environment = { LISTEN_FDS = "1", LISTEN_PID = "1x" } }
+    assert.is_true(gate:connect():hears_only_a_ping())
+  end)
+
+  it("tells READY, RELOADING and STOPPING", function()
+    local directory = process.directory()
+    local path = directory .. "/notify.sock"
+    local fd = assert(sockets.socket(sockets.AF_UNIX, sockets.SOCK_DGRAM, 0))
+    assert(sockets.bind(fd, { family = sockets.AF_UNIX, path = path }))
+    assert(sockets.setsockopt(fd, sockets.SOL_SOCKET, sockets.SO_RCVTIMEO, 20, 0))
+    local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo }, environment = { NOTIFY_SOCKET = path } }
+
+    local function told(words)
+      local heard = ""
+      process.eventually("systemd was told " .. words, function()
+        local message = sockets.recv(fd, 4096)
+        heard = heard .. (message or "") .. "\n"
+        return heard:find(words, 1, true)
+      end)
+      return heard
+    end
+    told "READY=1"
+    gate:signal(signal.SIGHUP)
+    assert.truthy(told("RELOADING=1"):find("MONOTONIC_USEC=", 1, true))
+    told "READY=1"
+    gate:signal(signal.SIGTERM)
+    told "STOPPING=1"
+    unistd.close(fd)
+    gate:stop()
+    process.remove(directory)
+  end)
+end)
+
+describe("the units", function()
+  local found = {}
+  for path in io.popen("ls systemd/* 2>/dev/null"):lines() do found[#found + 1] = path end
+
+  it("are a socket, a service and their templates", function()
+    local names = {}
+    for _, path in ipairs(found) do names[path:match "[^/]+$"] = true end
+    for _, name in ipairs { "toolgate.socket", "toolgate.service", "toolgate@.socket", "toolgate@.service" } do
+      assert(names[name], "systemd/" .. name .. " is missing")
+    end
+  end)
+
+  it("are accepted by systemd-analyze verify", function()
+    local directory = process.directory()
+    -- verify wants the program to exist: the installed path becomes the one just built
+    for _, path in ipairs(found) do
+      local unit = process.read(path):gsub("/usr/[%w/]*bin/toolgate", daemon.binary)
+      local name = path:match("[^/]+$"):gsub("@%.", "@spec.")
+      process.write(directory .. "/" .. name, unit)
+    end
+    local paths = {}
+    for path in io.popen("ls " .. directory .. "/*"):lines() do paths[#paths + 1] = path end
+    local code, out, err = process.run({ "systemd-analyze", "verify", "--man=no", unpack(paths) },
+                                       { environment = { SYSTEMD_UNIT_PATH = directory .. ":" } })
+    assert.equal(0, code, out .. err)
+    for line in (out .. err):gmatch "[^\n]+" do
+      assert.is_nil(line:find(directory, 1, true) or line:find("toolgate", 1, true), line)
+    end
+    process.remove(directory)
+  end)
+
+  it("give a reason for each directive", function()
+    for _, path in ipairs(found) do
+      local reason
+      for line in io.lines(path) do
+        if line:find "^#" then reason = true
+        elseif line:find "^%[" or line == "" then reason = nil
+        elseif path:find "service" and line:find "^[%w]+=" then
+          assert(reason, path .. ": no reason is given for " .. line)
+        end
+      end
+    end
+  end)
+end)
