@@ -1,0 +1,60 @@
+-- create_task: a new task in a project. Everyone may call it; it writes, and the same task is not made twice.
+-- Shows: params. A closed schema in five lines of Lua, and a tool that says no in words the model can use.
+
+local projects = {
+  ["3f2b8c1e-5a74-4d7e-9b1a-0c6d2e8f4a10"] = "Website",
+  ["9d0e6f52-1c3b-4e8a-8f27-7b5a4c3d2e11"] = "Garden",
+}
+
+local function known_projects()
+  local lines = {}
+  for id, name in pairs(projects) do lines[#lines + 1] = name .. " is " .. id end
+  table.sort(lines)
+  return table.concat(lines, "; ")
+end
+
+return tool "create_task" {
+  title       = "New task",
+  description = "Create one task in a project.",
+  use_when    = "the user wants something written down to be done",
+  avoid_when  = "the user only asks what there is to do",
+  effects     = "write",
+  ids         = { project_id = shape "uuid" },
+  gives_ids   = { "task.id" },
+
+  schema = params {
+    title       = str { min = 1, max = 120, "What is to be done, in a few words" },
+    project_id  = uuid "The project's UUID",
+    description = optional(str "Whatever helps to do it"),
+    due_date    = optional(datetime "When it must be done, e.g. 2026-05-08T17:00:00Z"),
+  },
+
+  run = function(args)
+    local project = projects[args.project_id:lower()]
+    if not project then
+      return failed("unknown_project", "no project has the id " .. args.project_id, known_projects())
+    end
+    return { task = { id = "task-1", title = args.title, project = project, due_date = args.due_date } }
+  end,
+
+  examples = {
+    { "a task with a date",
+      args = { title = "Prune the roses", project_id = "9d0e6f52-1c3b-4e8a-8f27-7b5a4c3d2e11",
+               due_date = "2026-05-08T17:00:00Z" },
+      gives = "pass" },
+    { "null for what is optional is the same as nothing",
+      args = { title = "Prune the roses", project_id = "9d0e6f52-1c3b-4e8a-8f27-7b5a4c3d2e11", due_date = null },
+      gives = "pass", becomes = { title = "Prune the roses", project_id = "9d0e6f52-1c3b-4e8a-8f27-7b5a4c3d2e11" } },
+    { "all that is wrong is said at once",
+      args = { titel = "Prune the roses", project_id = "9d0e6f52-1c3b-4e8a-8f27-7b5a4c3d2e11", due_date = "Friday" },
+      gives = "repair", says = "did you mean 'title'?" },
+    { "a date in words is not a date",
+      args = { title = "Prune the roses", project_id = "9d0e6f52-1c3b-4e8a-8f27-7b5a4c3d2e11", due_date = "tomorrow" },
+      gives = "repair", says = "expected ISO datetime" },
+    { "an id that no project can have is refused, not repaired",
+      args = { title = "Prune the roses", project_id = "proj-123" }, gives = "refuse fabricated_id" },
+    { "a project that does not exist: the ones that do are named",
+      args = { title = "Prune the roses", project_id = "00000000-0000-4000-8000-000000000000" },
+      gives = "tool_error unknown_project", says = "Garden is 9d0e6f52" },
+  },
+}

@@ -1,0 +1,116 @@
+-- home_assistant: the lamps, heating and locks of the house, as tools within a tool. Everyone may call it,
+-- but what lets people in or lowers the guard happens only if the user's own words ask for it.
+-- Shows: ask. A destructive step is put to the user, with the choices, and nothing has been done meanwhile.
+
+local tools = {
+  { name = "light_turn_on",   description = "Switch a light on",      needs = { "entity_id" } },
+  { name = "light_turn_off",  description = "Switch a light off",     needs = { "entity_id" } },
+  { name = "climate_set",     description = "Set a room's heating",   needs = { "entity_id", "temperature" } },
+  { name = "lock_unlock",     description = "Unlock a door",          needs = { "entity_id" },
+    destructive = true, words = { "unlock", "open" } },
+  { name = "alarm_disarm",    description = "Switch the alarm off",   needs = {},
+    destructive = true, words = { "disarm", "alarm off" } },
+}
+
+local function named(name)
+  for _, inner in ipairs(tools) do
+    if inner.name == name then return inner end
+  end
+end
+
+local function all_names()
+  local names = {}
+  for at, inner in ipairs(tools) do names[at] = inner.name end
+  return table.concat(names, ", ")
+end
+
+-- What the inner tool requires and the call leaves out, one problem each.
+local function missing(inner, given)
+  local problems = {}
+  for _, name in ipairs(inner.needs) do
+    if given[name] == nil then
+      problems[#problems + 1] = { path = "arguments." .. name, code = "missing",
+                                  message = "required by " .. inner.name .. " — provide a value" }
+    end
+  end
+  return problems
+end
+
+-- Did the user say it? Without a goal nobody knows, and so the answer is no.
+local function asked_for(inner, goal)
+  for _, word in ipairs(inner.words) do
+    if goal and goal:lower():find(word, 1, true) then return true end
+  end
+  return false
+end
+
+return tool "home_assistant" {
+  title       = "House",
+  description = "Control the house: list_tools tells what can be done, call_tool does it.",
+  use_when    = "the user wants something switched, set, locked or unlocked at home",
+  effects     = "write",
+
+  schema = json [[{
+    "type": "object",
+    "properties": {
+      "action":    { "type": "string", "enum": ["list_tools", "call_tool"],
+                     "description": "list_tools first, then call_tool with one of its names" },
+      "tool_name": { "type": "string", "description": "call_tool: a name that list_tools gave" },
+      "arguments": { "type": "object", "description": "call_tool: that tool's own arguments",
+                     "properties": {
+                       "entity_id":   { "type": "string", "description": "what to act on, e.g. \"light.kitchen\"" },
+                       "temperature": { "type": "number", "minimum": 5, "maximum": 30, "description": "°C" } } }
+    },
+    "required": ["action"],
+    "additionalProperties": false
+  }]],
+
+  rules = {
+    when { action = "call_tool" }  : needs "tool_name" : defaults { arguments = {} },
+    when { action = "list_tools" } : drops "tool_name, arguments",
+  },
+
+  check = function(args, call)
+    if args.action == "list_tools" then return end
+    local inner = named(args.tool_name)
+    if not inner then
+      return repair { path = "tool_name", code = "unknown_inner_tool", message = "must be one of " .. all_names() }
+    end
+    local problems = missing(inner, args.arguments)
+    if #problems > 0 then return repair(problems) end
+    if inner.destructive and not asked_for(inner, call.goal) then
+      return ask(inner.description .. ": shall I? It cannot be taken back.", { "yes, do it", "no, leave it" })
+    end
+  end,
+
+  run = function(args)
+    if args.action == "list_tools" then return { tools = tools } end
+    return { done = args.tool_name, entity_id = args.arguments.entity_id }
+  end,
+
+  examples = {
+    { "what can be done",
+      args = { action = "list_tools" }, gives = "pass" },
+    { "a lamp is switched without a question",
+      args = { action = "call_tool", tool_name = "light_turn_on", arguments = { entity_id = "light.kitchen" } },
+      gives = "pass" },
+    { "arguments sent as a text are read as what they hold",
+      args = { action = "call_tool", tool_name = "light_turn_on", arguments = '{"entity_id":"light.kitchen"}' },
+      gives = "pass",
+      becomes = { action = "call_tool", tool_name = "light_turn_on", arguments = { entity_id = "light.kitchen" } } },
+    { "call_tool wants a name",
+      args = { action = "call_tool" }, gives = "repair", says = "tool_name" },
+    { "an inner tool that is not there",
+      args = { action = "call_tool", tool_name = "light_on", arguments = { entity_id = "light.kitchen" } },
+      gives = "repair", says = "light_turn_on" },
+    { "what the inner tool needs is asked for",
+      args = { action = "call_tool", tool_name = "climate_set", arguments = { entity_id = "climate.office" } },
+      gives = "repair", says = "arguments.temperature" },
+    { "a door is unlocked when the user said so",
+      args = { action = "call_tool", tool_name = "lock_unlock", arguments = { entity_id = "lock.front_door" } },
+      goal = "Please unlock the front door, Ana is outside", gives = "pass" },
+    { "otherwise the user is asked",
+      args = { action = "call_tool", tool_name = "lock_unlock", arguments = { entity_id = "lock.front_door" } },
+      goal = "Get the house ready for the evening", gives = "ask need_user_input", says = "Unlock a door" },
+  },
+}
