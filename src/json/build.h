@@ -12,8 +12,9 @@ struct arena;
 
 struct json json_null(void);
 struct json json_bool(bool truth);
-struct json json_string(struct str s);                  /* borrows s */
-struct json json_number(struct arena *arena, double n); /* shortest text that reads back */
+struct json json_string(struct str s); /* borrows s */
+struct json json_number(struct arena *arena,
+                        double n); /* shortest text that reads back; null where not finite */
 struct json json_integer(struct arena *arena, int64_t n);
 struct json json_literal(struct str number);                    /* borrows a number's literal */
 struct json json_array(const struct json *items, size_t count); /* borrows items */
@@ -22,7 +23,8 @@ struct json json_object(struct arena *arena, const struct json_member *members,
 
 struct json_member json_member(struct str key, struct json value); /* hashes the key */
 
-/* The object with one member set (in its place, or last) or removed. */
+/* The object with one member set (in its place, or last; the key is borrowed) or removed. `object` must be
+ * one. */
 struct json json_with(struct arena *arena, const struct json *object, struct str key, struct json value);
 struct json json_without(struct arena *arena, const struct json *object, struct str key);
 

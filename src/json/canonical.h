@@ -9,6 +9,9 @@
 #include "base/hash.h"
 #include "json/value.h"
 
+/* A number is plain digits where it is whole and has at most 21, else d[.ddd]e[-]n: "120", "1.1e0", "1e400".
+ * Strings are written as json_write_string does. The form is a contract: daemons of several releases share
+ * one ledger. */
 void json_canonical(struct buf *out, const struct json *value);
 
 /* hash_stable of the canonical text; members of the top-level object named in `without` are left out. `value`

@@ -116,3 +116,13 @@ const struct json_member *object_find(const struct json *object, struct str key)
     }
     return NULL;
 }
+
+struct json_member *object_dup_row(struct arena *arena, const struct json *object)
+{
+    size_t size = object->len <= OBJECT_SMALL ? 0 : index_slots(object->len) * sizeof(uint32_t);
+    size_t bytes = object->len * sizeof(struct json_member);
+    char *copy = arena_alloc(arena, size + bytes);
+    if (bytes)
+        memcpy(copy, (const char *)object->members - size, size + bytes);
+    return (struct json_member *)(void *)(copy + size);
+}

@@ -21,4 +21,7 @@ struct json object_new(struct arena *arena, struct json_member *members, size_t 
 /* The member, or NULL. */
 const struct json_member *object_find(const struct json *object, struct str key);
 
+/* The same members and index in memory of their own, for the caller to change values and move keys. */
+struct json_member *object_dup_row(struct arena *arena, const struct json *object);
+
 #endif

@@ -54,7 +54,8 @@ enum err json_parse(struct arena *arena, struct str text, const struct json_limi
  * read, else STR_NONE. Looks at the first 64 KiB only and believes nothing else. */
 struct str json_salvage_id(struct str text);
 
-/* Reads a whole file (at most max_bytes) into the arena and parses it; `why` says file:line on failure. */
+/* Reads a whole file (at most max_bytes) into the arena and parses it, with the default depth and no limit on
+ * nodes but a sane one; `why` says file:line on failure. */
 enum err json_read_file(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
                         struct why *why);
 

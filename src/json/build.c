@@ -1,0 +1,174 @@
+/* New values that share what they did not change. */
+#include "json/build.h"
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "json/decimal.h"
+#include "json/object.h"
+
+#include <math.h>
+
+struct json json_null(void)
+{
+    return (struct json){.type = JSON_NULL};
+}
+
+struct json json_bool(bool truth)
+{
+    return (struct json){.type = JSON_BOOL, .truth = truth};
+}
+
+struct json json_string(struct str s)
+{
+    return (struct json){.type = JSON_STRING, .len = (uint32_t)s.len, .text = s.at};
+}
+
+struct json json_literal(struct str number)
+{
+    struct decimal d = decimal_of(number);
+    return (struct json){.type = JSON_NUMBER,
+                         .integral = decimal_is_whole(&d),
+                         .len = (uint32_t)number.len,
+                         .text = number.at};
+}
+
+struct json json_number(struct arena *arena, double n)
+{
+    char text[DECIMAL_DOUBLE_BYTES];
+    if (!isfinite(n))
+        return json_null();
+    return json_literal(arena_dup(arena, (struct str){text, decimal_from_double(text, n)}));
+}
+
+struct json json_integer(struct arena *arena, int64_t n)
+{
+    char *text = arena_alloc(arena, 24), *p = text + 24;
+    uint64_t left = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
+    do
+        *--p = (char)('0' + left % 10);
+    while (left /= 10);
+    if (n < 0)
+        *--p = '-';
+    return (struct json){.type = JSON_NUMBER, .integral = true, .len = (uint32_t)(text + 24 - p), .text = p};
+}
+
+struct json json_array(const struct json *items, size_t count)
+{
+    return (struct json){.type = JSON_ARRAY, .len = (uint32_t)count, .items = items};
+}
+
+struct json_member json_member(struct str key, struct json value)
+{
+    return (struct json_member){key, hash_seeded(key), value};
+}
+
+/* Members to be changed before object_new copies them where they stay; `extra` places behind them. */
+static struct json_member *scratch_of(struct arena *arena, const struct json_member *members, size_t count,
+                                      size_t extra)
+{
+    struct json_member *scratch = arena_alloc(arena, (count + extra) * sizeof(*scratch));
+    if (count)
+        memcpy(scratch, members, count * sizeof(*scratch));
+    return scratch;
+}
+
+struct json json_object(struct arena *arena, const struct json_member *members, size_t count)
+{
+    struct json_member *scratch = scratch_of(arena, members, count, 0);
+    for (size_t i = 0; i < count; i++)
+        scratch[i].hash = hash_seeded(scratch[i].key);
+    return object_new(arena, scratch, count, NULL);
+}
+
+struct json json_with(struct arena *arena, const struct json *object, struct str key, struct json value)
+{
+    const struct json_member *there = object_find(object, key);
+    if (there) {
+        struct json_member *row = object_dup_row(arena, object);
+        row[there - object->members].value = value;
+        return (struct json){.type = JSON_OBJECT, .len = object->len, .members = row};
+    }
+    struct json_member *scratch = scratch_of(arena, object->members, object->len, 1);
+    scratch[object->len] = json_member(key, value);
+    return object_new(arena, scratch, object->len + 1, NULL);
+}
+
+struct json json_without(struct arena *arena, const struct json *object, struct str key)
+{
+    const struct json_member *there = object_find(object, key);
+    if (!there)
+        return *object;
+    size_t at = (size_t)(there - object->members), after = object->len - at - 1;
+    struct json_member *scratch = scratch_of(arena, object->members, object->len, 0);
+    memmove(scratch + at, scratch + at + 1, after * sizeof(*scratch));
+    return object_new(arena, scratch, object->len - 1, NULL);
+}
+
+struct json json_with_item(struct arena *arena, const struct json *array, size_t at, struct json item)
+{
+    struct json *items = arena_alloc(arena, array->len * sizeof(*items));
+    memcpy(items, array->items, array->len * sizeof(*items));
+    items[at] = item;
+    return json_array(items, array->len);
+}
+
+/* Raw bytes are copied once, for the outermost value that has them; what pointed into them points into the
+ * copy. */
+struct span {
+    struct str old;
+    const char *copy;
+};
+
+static const char *moved(const struct span *span, const char *at)
+{
+    uintptr_t p = (uintptr_t)at, start = (uintptr_t)span->old.at;
+    return p >= start && p < start + span->old.len ? span->copy + (p - start) : NULL;
+}
+
+static const char *copy_bytes(struct arena *arena, const struct span *span, const char *at, size_t len)
+{
+    const char *there = len ? moved(span, at) : NULL;
+    return there ? there : arena_dup(arena, (struct str){at, len}).at;
+}
+
+static struct json copy_value(struct arena *arena, const struct json *v, struct span span);
+
+static const struct json *copy_items(struct arena *arena, const struct json *array, struct span span)
+{
+    struct json *items = arena_alloc(arena, array->len * sizeof(*items));
+    for (uint32_t i = 0; i < array->len; i++)
+        items[i] = copy_value(arena, &array->items[i], span);
+    return items;
+}
+
+static const struct json_member *copy_members(struct arena *arena, const struct json *object,
+                                              struct span span)
+{
+    struct json_member *row = object_dup_row(arena, object);
+    for (uint32_t i = 0; i < object->len; i++) {
+        row[i].key.at = copy_bytes(arena, &span, row[i].key.at, row[i].key.len);
+        row[i].value = copy_value(arena, &object->members[i].value, span);
+    }
+    return row;
+}
+
+static struct json copy_value(struct arena *arena, const struct json *v, struct span span)
+{
+    struct json copy = *v;
+    if (v->raw_len) {
+        copy.raw = copy_bytes(arena, &span, v->raw, v->raw_len);
+        span = (struct span){{v->raw, v->raw_len}, copy.raw};
+    }
+    if (v->type == JSON_STRING || v->type == JSON_NUMBER)
+        copy.text = copy_bytes(arena, &span, v->text, v->len);
+    else if (v->type == JSON_ARRAY)
+        copy.items = copy_items(arena, v, span);
+    else if (v->type == JSON_OBJECT)
+        copy.members = copy_members(arena, v, span);
+    return copy;
+}
+
+struct json json_copy(struct arena *arena, const struct json *value)
+{
+    return copy_value(arena, value, (struct span){0});
+}

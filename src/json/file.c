@@ -1,0 +1,58 @@
+/* JSON from a file, for tool lists and schemas that an operator names. */
+#include "base/arena.h"
+#include "json/parse.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define FILE_MAX_NODES 10000000u /* a file is its operator's own; only a mistake is bigger */
+
+static size_t line_of(struct str text, size_t offset)
+{
+    size_t line = 1;
+    for (size_t i = 0; i < offset && i < text.len; i++)
+        line += text.at[i] == '\n';
+    return line;
+}
+
+/* One byte more than allowed is asked for, so that too much is noticed whatever the file claims its size is.
+ */
+static enum err read_all(struct arena *arena, FILE *file, const char *path, size_t max_bytes, struct str *out,
+                         struct why *why)
+{
+    size_t room = 65536 < max_bytes ? 65536 : max_bytes + 1, len = 0;
+    char *at = arena_alloc(arena, room);
+    for (;;) {
+        len += fread(at + len, 1, room - len, file);
+        if (len < room || room > max_bytes)
+            break;
+        size_t more = room * 2 < max_bytes ? room * 2 : max_bytes + 1;
+        char *bigger = arena_alloc(arena, more);
+        memcpy(bigger, at, len);
+        at = bigger;
+        room = more;
+    }
+    if (ferror(file))
+        return why_set(why, ERR_IO, "%s: %s", path, strerror(errno));
+    if (len > max_bytes)
+        return why_set(why, ERR_LIMIT, "%s: expected at most %zu bytes, found more — split it", path,
+                       max_bytes);
+    *out = (struct str){at, len};
+    return OK;
+}
+
+enum err json_read_file(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
+                        struct why *why)
+{
+    const struct json_limits limits = {.nodes = FILE_MAX_NODES};
+    struct json_fault fault;
+    struct str text;
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return why_set(why, ERR_IO, "%s: %s", path, strerror(errno));
+    enum err err = read_all(arena, file, path, max_bytes, &text, why);
+    fclose(file);
+    if (!err && (err = json_parse(arena, text, &limits, out, &fault)))
+        why_set(why, err, "%s:%zu: %s", path, line_of(text, fault.offset), fault.text);
+    return err;
+}
