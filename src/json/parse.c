@@ -108,11 +108,19 @@ static bool points_into_text(const struct parser *p, const void *bytes)
     return at >= start && at < start + p->text.len;
 }
 
-static struct json value_at(struct parser *p, enum json_type type, size_t start, size_t end)
+/* Field by field: a struct built aside and copied here would be read back before its parts have left for
+ * memory. */
+static inline struct json *fill(struct parser *p, struct json *v, enum json_type type, size_t start,
+                                size_t end)
 {
+    v->type = (uint8_t)type;
+    v->truth = v->integral = false;
+    v->len = 0;
+    v->raw_len = (uint32_t)(end - start);
+    v->text = NULL;
+    v->raw = p->text.at + start;
     p->last_end = end;
-    return (struct json){
-        .type = (uint8_t)type, .raw = p->text.at + start, .raw_len = (uint32_t)(end - start), .text = NULL};
+    return v;
 }
 
 /* ---- callbacks: 1 goes on, 0 stops ---- */
@@ -123,8 +131,7 @@ static int on_literal(struct parser *p, enum json_type type, bool truth, size_t 
     if (!m)
         return 0;
     size_t end = consumed(p);
-    m->value = value_at(p, type, end - len, end);
-    m->value.truth = truth;
+    fill(p, &m->value, type, end - len, end)->truth = truth;
     return 1;
 }
 
@@ -156,10 +163,10 @@ static int on_number(void *ctx, const char *bytes, size_t len)
     if (!m)
         return 0;
     size_t start = points_into_text(p, bytes) ? (size_t)(bytes - p->text.at) : token_start(p);
-    m->value = value_at(p, JSON_NUMBER, start, start + len);
-    m->value.text = m->value.raw;
-    m->value.len = m->value.raw_len;
-    m->value.integral = literal_is_whole((struct str){m->value.text, len});
+    struct json *v = fill(p, &m->value, JSON_NUMBER, start, start + len);
+    v->text = v->raw;
+    v->len = v->raw_len;
+    v->integral = literal_is_whole((struct str){v->text, len});
     return 1;
 }
 
@@ -191,11 +198,11 @@ static int on_string(void *ctx, const unsigned char *bytes, size_t len)
     if (!m)
         return 0;
     struct str text = string_token(p, bytes, len, &start, &end, &lone);
-    m->value = value_at(p, JSON_STRING, start, end);
-    m->value.text = text.at;
-    m->value.len = (uint32_t)text.len;
+    struct json *v = fill(p, &m->value, JSON_STRING, start, end);
+    v->text = text.at;
+    v->len = (uint32_t)text.len;
     if (lone) {
-        m->value.raw_len = 0;
+        v->raw_len = 0;
         mark_mended(p);
     }
     return 1;
@@ -221,7 +228,7 @@ static int on_open(struct parser *p, enum json_type type)
     if (!m)
         return 0;
     size_t end = consumed(p);
-    m->value = value_at(p, type, end - 1, end);
+    fill(p, &m->value, type, end - 1, end);
     if (++p->depth > p->limits.depth) {
         fault_set(p->fault, JSON_FAULT_DEPTH, end - 1,
                   "byte %zu: nested deeper than %u levels — send it flatter", end - 1, p->limits.depth);
@@ -242,18 +249,21 @@ static int on_open_array(void *ctx)
     return on_open(ctx, JSON_ARRAY);
 }
 
-/* Puts `value` with the container's raw bytes in its place and goes back to the one around it. */
-static void close_container(struct parser *p, struct json_member *open, struct json value)
+/* Makes the innermost open container a value and goes back to the one around it. `row`: its items or members.
+ */
+static void close_container(struct parser *p, const void *row, uint32_t count)
 {
-    size_t start = (size_t)(open->value.raw - p->text.at), end = consumed(p);
-    bool mended = open->value.truth;
+    struct json *v = &p->stack[p->container].value;
+    size_t end = consumed(p);
+    bool mended = v->truth;
     p->last_end = end;
     p->count = p->container + 1;
-    p->container = open->value.len;
+    p->container = v->len;
     p->depth--;
-    value.raw = p->text.at + start;
-    value.raw_len = mended ? 0 : (uint32_t)(end - start);
-    open->value = value;
+    v->truth = false;
+    v->len = count;
+    v->raw_len = mended ? 0 : (uint32_t)(end - (size_t)(v->raw - p->text.at));
+    v->items = row;
 }
 
 static int on_close_array(void *ctx)
@@ -264,7 +274,7 @@ static int on_close_array(void *ctx)
     struct json *items = arena_alloc(p->arena, count * sizeof(*items));
     for (uint32_t i = 0; i < count; i++)
         items[i] = open[1 + i].value;
-    close_container(p, open, (struct json){.type = JSON_ARRAY, .len = count, .items = items});
+    close_container(p, items, count);
     return 1;
 }
 
@@ -304,10 +314,10 @@ static int on_close_object(void *ctx)
     struct parser *p = ctx;
     struct json_member *open = &p->stack[p->container];
     const struct json_member *twice;
-    struct json value = object_new(p->arena, open + 1, p->count - p->container - 1, &twice);
+    struct json object = object_new(p->arena, open + 1, p->count - p->container - 1, &twice);
     if (twice)
         report_twice(p, open, twice);
-    close_container(p, open, value);
+    close_container(p, object.members, object.len);
     return 1;
 }
 
