@@ -15,7 +15,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define CLIENT_READ_BYTES 65536u
+#define CLIENT_READ_BYTES   65536u
+#define CLIENT_ANSWER_NODES 10000000u /* thousands of tools are one answer */
 
 struct client {
     int fd;
@@ -193,6 +194,7 @@ static bool is_answer(const struct client *client, const struct json *message)
 
 static enum err read_answer(struct client *client, struct arena *arena, struct json *result, struct why *why)
 {
+    static const struct json_limits limits = {.nodes = CLIENT_ANSWER_NODES};
     struct json message;
     struct json_fault fault;
     do {
@@ -200,7 +202,7 @@ static enum err read_answer(struct client *client, struct arena *arena, struct j
         enum err err = client_read(client, &line, why);
         if (err != OK)
             return err;
-        if (json_parse(arena, arena_dup(arena, line), NULL, &message, &fault) != OK && !fault.soft)
+        if (json_parse(arena, arena_dup(arena, line), &limits, &message, &fault) != OK && !fault.soft)
             return why_set(why, ERR_PARSE, "%s: the answer is no JSON: %s", client->path, fault.text);
     } while (!is_answer(client, &message));
     const struct json *answer = json_get_text(&message, "result"), *error = json_get_text(&message, "error");

@@ -1,0 +1,34 @@
+/* A daemon of the bench's own: this binary, serving in a temporary folder, gone with the bench. */
+#ifndef TOOLGATE_CLI_BENCH_DAEMON_H
+#define TOOLGATE_CLI_BENCH_DAEMON_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define BENCH_START_MS 10000 /* how long a daemon may take to accept */
+#define BENCH_PATH_MAX 96    /* bytes of a path in the folder: a socket's must fit its address */
+
+/* The folder with a configuration and the bench's policy. */
+struct bench_folder {
+    char path[BENCH_PATH_MAX];
+};
+enum err bench_folder_make(struct bench_folder *folder, struct why *why);
+void bench_folder_drop(const struct bench_folder *folder);
+
+struct bench_daemon {
+    pid_t pid; /* 0: not started */
+    char socket[BENCH_PATH_MAX];
+};
+
+/* Returns when it accepts. `echo`: every line goes back as it came. */
+enum err bench_daemon_start(const struct bench_folder *folder, bool echo, struct bench_daemon *daemon,
+                            struct why *why);
+void bench_daemon_stop(struct bench_daemon *daemon);
+
+/* Time on a CPU since its start; 0 where the kernel does not tell. */
+int64_t bench_daemon_cpu_ns(const struct bench_daemon *daemon);
+
+#endif

@@ -1,0 +1,182 @@
+/*
+ * toolgate check: what the gate says of a call. Without --session a dry run in
+ * this process, over the files a daemon would load; with it the running daemon
+ * is asked, and the call counts.
+ */
+#include "base/arena.h"
+#include "cli/ask.h"
+#include "cli/input.h"
+#include "cli/local.h"
+#include "cli/say.h"
+#include "cli/show.h"
+#include "gate/call.h"
+#include "json/parse.h"
+
+struct asked {
+    const char *tool, *socket;
+    struct json arguments;
+    struct input_meta meta;
+    bool json;
+};
+
+static int show(const struct asked *asked, const struct json *answer)
+{
+    if (asked->json)
+        show_json(answer);
+    else
+        show_check(str_of(asked->tool), answer);
+    return show_exit_code(answer);
+}
+
+/* ---- the daemon ---- */
+
+static int print_answer(void *owner, const struct json *answer)
+{
+    return show(owner, answer);
+}
+
+static int ask(const struct command *command, struct arena *arena, struct asked *asked)
+{
+    struct buf params = buf_in(arena);
+    struct json_out out = json_out(&params);
+    json_open(&out, '{');
+    json_key(&out, "name");
+    json_put_text(&out, asked->tool);
+    json_key(&out, "arguments");
+    json_put(&out, &asked->arguments);
+    input_put_meta(&out, &asked->meta);
+    json_close(&out, '}');
+    return ask_daemon(command, asked->socket, "toolgate/check", buf_view(&params), print_answer, asked);
+}
+
+/* ---- the dry run ---- */
+
+static void put_trace(struct json_out *out, const struct call *call)
+{
+    const struct call_trace *traces;
+    size_t count = call_traces(call, &traces);
+    json_key(out, "trace");
+    json_open(out, '[');
+    for (size_t i = 0; i < count; i++) {
+        json_open(out, '{');
+        json_key(out, "stage");
+        json_put_text(out, traces[i].stage);
+        json_key(out, "decision");
+        json_put_str(out, traces[i].decision);
+        json_key(out, "us");
+        json_put_double(out, (double)traces[i].ns / 1000);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+}
+
+/* The same object that toolgate/check answers with: the verdict's members, then these. */
+static struct str answer_of(struct arena *arena, const struct call *call, bool trace)
+{
+    struct buf text = buf_in(arena);
+    verdict_write(&text, call_verdict(call));
+    text.len--; /* its closing brace */
+    struct json_out out = {.buf = &text, .comma = true};
+    json_key(&out, "arguments");
+    json_put(&out, call_arguments(call));
+    if (call_text(call).len) {
+        json_key(&out, "feedback");
+        json_put_str(&out, call_text(call));
+    }
+    if (trace)
+        put_trace(&out, call);
+    json_close(&out, '}');
+    return buf_view(&text);
+}
+
+static int try(struct arena *arena, const struct asked *asked, struct gate *gate)
+{
+    struct peer peer;
+    local_peer(&peer);
+    struct call_request request = {
+        .mode = CALL_CHECK,
+        .tool = str_of(asked->tool),
+        .arguments = &asked->arguments,
+        .session = STR_LIT("check"),
+        .connection = STR_LIT("check"),
+        .turn = asked->meta.turn,
+        .goal = str_of(asked->meta.goal),
+        .peer = &peer,
+        .dry = true,
+        .trace = asked->meta.trace,
+    };
+    struct call *call = call_new(gate, arena, &request);
+    struct json answer;
+    struct json_fault fault;
+    int status = CLI_TROUBLE;
+    if (!call_start(call, NULL, NULL)) /* the local ledger answers at once */
+        say_error("check", "the ledger did not answer");
+    else if (json_parse(arena, answer_of(arena, call, asked->meta.trace), NULL, &answer, &fault) == OK)
+        status = show(asked, &answer);
+    call_free(call);
+    return status;
+}
+
+static int dry_run(const struct command *command, struct arena *arena, const struct asked *asked,
+                   const struct local_options *options)
+{
+    struct gate gate = {.generation = local_load_or_say(command, options)};
+    struct why why;
+    int status = CLI_TROUBLE;
+    if (!gate.generation)
+        return status;
+    if (ledger_new_local(&(struct ledger_options){0}, &gate.ledger, &why) == OK)
+        status = try(arena, asked, &gate);
+    else
+        say_error(command->name, "%s", why.text);
+    ledger_free(gate.ledger);
+    generation_unref(gate.generation);
+    return status;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct local_options options = {0};
+    struct asked asked = {0};
+    int status;
+    const struct cli_option table[] = {
+        {"trace", 0, NULL, "each stage, what it decided, in how many µs", OPTION_FLAG, &asked.meta.trace},
+        {"goal", 0, "TEXT", "what the user asked for, in words", OPTION_TEXT, &asked.meta.goal},
+        {"turn", 0, "N", "the user turn the call belongs to", OPTION_NUMBER, &asked.meta.turn},
+        {"session", 0, "ID", "ask the running daemon, as a call of this session, and count it", OPTION_TEXT,
+         &asked.meta.session},
+        {"socket", 's', "PATH", "that daemon's socket", OPTION_TEXT, &asked.socket},
+        LOCAL_OPTIONS(&options),
+        {"json", 'j', NULL, "print the verdict as JSON", OPTION_FLAG, &asked.json},
+        {0},
+    };
+    if (!options_read(command, table, &argc, &argv, &status))
+        return status;
+    struct arena *arena = arena_new();
+    asked.tool = argv[0];
+    status = CLI_TROUBLE;
+    if (asked.socket && !asked.meta.session)
+        say_error(command->name,
+                  "--socket asks a running daemon, which needs --session ID too: the call counts there");
+    else if (input_arguments(command, arena, argv[1], &asked.arguments))
+        status = asked.meta.session ? ask(command, arena, &asked) : dry_run(command, arena, &asked, &options);
+    arena_free(arena);
+    return status;
+}
+
+const struct command command_check = {
+    .name = "check",
+    .operands = "TOOL [JSON]",
+    .summary = "what the gate says of a call, nothing run",
+    .about =
+        "Without --session: loads what serve would load and judges the call in this process; nothing\n"
+        "is counted. With --session ID: asks the running daemon, with that session's budgets, loops and\n"
+        "facts, and the call counts there.",
+    .exits = "  0  pass\n"
+             "  1  any other verdict\n"
+             "  2  usage, arguments that are no JSON, files that do not load, no daemon",
+    .example = "  toolgate check get_events '{\"action\": \"by_ids\"}' --trace --policies policies",
+    .least = 1,
+    .most = 2,
+    .run = run,
+};

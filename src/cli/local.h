@@ -1,0 +1,41 @@
+/*
+ * A generation loaded here instead of in a daemon: for dry runs, the tools'
+ * list, the examples and `serve --check`. The same loading as the daemon's.
+ */
+#ifndef TOOLGATE_CLI_LOCAL_H
+#define TOOLGATE_CLI_LOCAL_H
+
+#include "cli/options.h"
+#include "gate/generation.h"
+
+/* What these commands share with serve: -c FILE, --policies DIR, --tools FILE. */
+struct local_options {
+    const char *config, *policies;
+    struct cli_list tools;
+};
+
+#define LOCAL_OPTIONS(o)                                                                                     \
+    {                                                                                                        \
+        "config",    'c',         "FILE", "the configuration, a Lua file that returns a table",              \
+        OPTION_TEXT, &(o)->config},                                                                          \
+        {"policies", 'p', "DIR", "folder of policies (default ./policies)", OPTION_TEXT, &(o)->policies},    \
+    {                                                                                                        \
+        "tools", 't', "FILE", "tool definitions, JSON; may be repeated", OPTION_LIST, &(o)->tools            \
+    }
+
+struct config_sources local_sources(const struct local_options *options, const char *socket);
+
+/* Loads everything and runs the examples. On failure every complaint is in the report. */
+enum err local_load(const struct config_sources *sources, struct generation **out,
+                    struct generation_report *report);
+
+/* The same for a command that cannot go on without: complaints and warnings go to stderr; NULL on failure. */
+struct generation *local_load_or_say(const struct command *command, const struct local_options *options);
+
+/* Complaints and warnings on stderr, one line each. */
+void local_say(const struct generation_report *report);
+
+/* This process as a peer. */
+void local_peer(struct peer *peer);
+
+#endif

@@ -1,0 +1,78 @@
+/* toolgate serve: the daemon, or with --check everything but the daemon. */
+#include "base/arena.h"
+#include "cli/local.h"
+#include "cli/say.h"
+#include "server/server.h"
+
+#include <stdio.h>
+
+static void print_summary(const struct generation *generation, const struct generation_report *report)
+{
+    struct str hash = generation_hash(generation);
+    printf("%zu tools, %zu policies, %zu examples passed, %zu warnings, generation " STR_FMT "\n",
+           generation_tool_count(generation), policies_count(generation_policies(generation)),
+           report->example_count, report->warning_count, STR_ARG(hash));
+}
+
+static int check(const struct config_sources *sources)
+{
+    struct arena *arena = arena_new();
+    struct generation_report report;
+    struct generation *generation;
+    generation_report_init(&report, arena);
+    enum err err = local_load(sources, &generation, &report);
+    local_say(&report);
+    if (err == OK)
+        print_summary(generation, &report);
+    else
+        printf("%zu errors, %zu warnings: this would not be served\n", report.error_count,
+               report.warning_count);
+    generation_unref(generation);
+    arena_free(arena);
+    return err == OK ? CLI_YES : CLI_NO;
+}
+
+static int serve(const struct config_sources *sources, bool echo)
+{
+    struct server_options options = {.sources = *sources, .echo = echo};
+    struct why why;
+    if (server_run(&options, &why) == OK)
+        return CLI_YES;
+    say_error("serve", "%s", why.text);
+    return CLI_NO;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct local_options options = {0};
+    const char *socket = NULL;
+    bool only_check = false, echo = false;
+    int status;
+    const struct cli_option table[] = {
+        {"socket", 's', "PATH", "listen here (default $XDG_RUNTIME_DIR/toolgate.sock)", OPTION_TEXT, &socket},
+        LOCAL_OPTIONS(&options),
+        {"check", 0, NULL, "load everything, run the examples, say what is wrong, exit", OPTION_FLAG,
+         &only_check},
+        {"echo", 0, NULL, NULL, OPTION_FLAG, &echo}, /* the bench's yardstick */
+        {0},
+    };
+    if (!options_read(command, table, &argc, &argv, &status))
+        return status;
+    struct config_sources sources = local_sources(&options, socket);
+    return only_check ? check(&sources) : serve(&sources, echo);
+}
+
+const struct command command_serve = {
+    .name = "serve",
+    .operands = "",
+    .summary = "run the daemon",
+    .about = "Serves MCP and toolgate's own methods on a Unix socket until SIGTERM, which lets calls in\n"
+             "flight finish. SIGHUP loads configuration, tools and policies anew; if anything is wrong\n"
+             "with them, what was served before stays. Without any file at all it serves ./policies.",
+    .exits = "  0  stopped after a clean drain; --check: all is well\n"
+             "  1  could not start; --check: something is wrong, each fault is on stderr\n"
+             "  2  usage",
+    .example = "  toolgate serve --socket /tmp/toolgate.sock --policies policies\n"
+               "  toolgate serve -c /etc/toolgate/toolgate.lua --check",
+    .run = run,
+};

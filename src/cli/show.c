@@ -1,0 +1,165 @@
+/* Answers for a person. */
+#include "cli/show.h"
+
+#include "base/buf.h"
+#include "cli/command.h"
+#include "cli/say.h"
+#include "json/write.h"
+
+#include <stdio.h>
+
+static void write_out(struct str text)
+{
+    fwrite(text.at, 1, text.len, stdout);
+}
+
+static void put_json(const struct json *value)
+{
+    struct buf text = {0};
+    json_write(&text, value);
+    write_out(buf_view(&text));
+    buf_clear(&text);
+}
+
+void show_json(const struct json *value)
+{
+    put_json(value);
+    putchar('\n');
+}
+
+/* ---- trees ---- */
+
+static bool is_nested(const struct json *value)
+{
+    return (value->type == JSON_OBJECT || value->type == JSON_ARRAY) && value->len;
+}
+
+static void put_scalar(const struct json *value)
+{
+    if (value->type == JSON_STRING)
+        write_out(json_str(value));
+    else
+        put_json(value);
+    putchar('\n');
+}
+
+static void show_list(const struct json *list, int indent)
+{
+    for (size_t i = 0; i < list->len; i++) {
+        printf("%*s- ", indent, "");
+        put_scalar(&list->items[i]);
+    }
+}
+
+void show_member(const struct json_member *member, int indent)
+{
+    printf("%*s%s" STR_FMT ":%s ", indent, "", say_colour(SAY_BOLD), STR_ARG(member->key),
+           say_colour(SAY_PLAIN));
+    if (!is_nested(&member->value)) {
+        put_scalar(&member->value);
+        return;
+    }
+    putchar('\n');
+    show_tree(&member->value, indent + 2);
+}
+
+void show_tree(const struct json *value, int indent)
+{
+    if (value->type == JSON_ARRAY)
+        show_list(value, indent);
+    for (size_t i = 0; value->type == JSON_OBJECT && i < value->len; i++)
+        show_member(&value->members[i], indent);
+}
+
+/* ---- content ---- */
+
+static void show_block(const struct json *block)
+{
+    struct str type = json_str(json_get_text(block, "type")), text = json_str(json_get_text(block, "text"));
+    if (str_is(type, "text")) {
+        write_out(text);
+        putchar('\n');
+        return;
+    }
+    printf("[" STR_FMT, STR_ARG(type));
+    struct str mime = json_str(json_get_text(block, "mimeType"));
+    if (mime.len)
+        printf(", " STR_FMT, STR_ARG(mime));
+    printf("]\n");
+}
+
+void show_content(const struct json *content)
+{
+    for (size_t i = 0; json_is(content, JSON_ARRAY) && i < content->len; i++)
+        show_block(&content->items[i]);
+}
+
+/* ---- verdicts ---- */
+
+static void show_head(struct str tool, const struct json *answer)
+{
+    struct str verdict = json_str(json_get_text(answer, "verdict"));
+    struct str class = json_str(json_get_text(answer, "error_class")),
+               code = json_str(json_get_text(answer, "code"));
+    printf("%s%s" STR_FMT "%s  " STR_FMT, say_colour(SAY_BOLD), say_verdict_colour(verdict), STR_ARG(verdict),
+           say_colour(SAY_PLAIN), STR_ARG(tool));
+    if (class.len && !str_is(class, "ok"))
+        printf("  " STR_FMT, STR_ARG(class));
+    if (code.len && !str_eq(code, class))
+        printf(" " STR_FMT, STR_ARG(code));
+    putchar('\n');
+}
+
+static void show_trace(const struct json *trace)
+{
+    for (size_t i = 0; json_is(trace, JSON_ARRAY) && i < trace->len; i++) {
+        const struct json *stage = &trace->items[i];
+        double us = 0;
+        json_double(json_get_text(stage, "us"), &us);
+        struct str name = json_str(json_get_text(stage, "stage")),
+                   said = json_str(json_get_text(stage, "decision"));
+        printf("  %-8.*s %9.1f µs  " STR_FMT "\n", (int)name.len, name.at, us, STR_ARG(said));
+    }
+}
+
+static void show_list_of(const char *title, const struct json *list)
+{
+    if (!json_is(list, JSON_ARRAY) || !list->len)
+        return;
+    printf("%s%s%s\n", say_colour(SAY_BOLD), title, say_colour(SAY_PLAIN));
+    for (size_t i = 0; i < list->len; i++) {
+        printf("  ");
+        show_json(&list->items[i]);
+    }
+}
+
+static void show_feedback(const struct json *answer)
+{
+    struct str text = json_str(json_get_text(answer, "feedback"));
+    const struct json *content = json_get_text(answer, "content");
+    if (!text.len && !json_is(content, JSON_ARRAY))
+        return;
+    printf("%sthe model reads%s\n", say_colour(SAY_BOLD), say_colour(SAY_PLAIN));
+    for (size_t i = 0; !text.len && i < content->len; i++)
+        say_indented(json_str(json_get_text(&content->items[i], "text")));
+    say_indented(text);
+}
+
+void show_check(struct str tool, const struct json *answer)
+{
+    const struct json *rewrites = json_get_text(answer, "rewrites"),
+                      *arguments = json_get_text(answer, "arguments");
+    show_head(tool, answer);
+    show_trace(json_get_text(answer, "trace"));
+    show_list_of("mended", rewrites);
+    if (arguments && json_is(rewrites, JSON_ARRAY) && rewrites->len) {
+        printf("%sarguments%s\n  ", say_colour(SAY_BOLD), say_colour(SAY_PLAIN));
+        show_json(arguments);
+    }
+    show_feedback(answer);
+}
+
+int show_exit_code(const struct json *verdict)
+{
+    return str_is(json_str(json_get_text(verdict, "verdict")), "pass") ? CLI_YES : CLI_NO;
+}
