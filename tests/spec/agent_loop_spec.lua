@@ -1,0 +1,56 @@
+-- docs/agent_loop.py: the loop of an agent that runs its own tools, with a model that makes the calls listed here.
+local daemon = require "daemon"
+local process = require "process"
+local client_of = require "client"
+local fixtures = require "fixtures"
+
+local SCRIPT = [==[
+import json, sys
+sys.path.insert(0, "docs")
+sys.dont_write_bytecode = True
+from agent_loop import Toolgate, run
+
+ran = []
+def get_weather(city, days=1):
+    ran.append([city, days])
+    if city == "Atlantis":
+        raise LookupError("no such city: Atlantis")
+    return {"sky": "grey", "days": days}
+
+calls = iter([
+    ("get_weather", {"town": "Bern"}),
+    ("get_weather", {"city": "Bern", "days": "2"}),
+    ("get_weather", {"city": "Atlantis"}),
+    ("get_wether", {"city": "Bern"}),
+] + [("get_weather", {"city": "Basel"})] * 9)
+messages = run(lambda _: next(calls, None), {"get_weather": get_weather}, Toolgate(sys.argv[1], "agent"), [])
+print(json.dumps({"ran": ran, "messages": messages}))
+]==]
+
+describe("an agent that runs its own tools", function()
+  after_each(daemon.stop_all)
+
+  it("is checked before and heard after, in thirty lines of Python", function()
+    local gate = daemon.start { tools = fixtures.agent_tools }
+    local code, out, err = process.run({ "python3", "-c", SCRIPT, gate.socket }, { directory = daemon.root })
+    assert.equal(0, code, err)
+    local played = client_of.json.decode(out)
+    assert.same({ { "Bern", 2 }, { "Atlantis", 1 }, { "Basel", 1 }, { "Basel", 1 } }, played.ran)
+
+    local function read(i) return client_of.json.encode(played.messages[i].reads) end
+    assert.truthy(read(1):find("required field is missing", 1, true), read(1))
+    assert.truthy(read(2):find("grey", 1, true), read(2))
+    assert.truthy(read(3):find("no such city", 1, true), read(3))
+    assert.truthy(read(4):find("get_weather", 1, true), read(4))
+    -- two ran, two were refused, and the fifth ended the run
+    assert.equal(4 + 5, #played.messages)
+  end)
+
+  it("does so in thirty lines", function()
+    local lines = 0
+    for line in io.lines "docs/agent_loop.py" do
+      if line:find "%S" and not line:find "^%s*#" then lines = lines + 1 end
+    end
+    assert(lines <= 40, lines .. " lines, its opening words included")
+  end)
+end)
