@@ -1,0 +1,88 @@
+/* The session goes into requests that name none; every other byte stays. */
+#include "cli/bridge.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define SESSION "\"dev.toolgate/session\":\"s1\""
+
+static void becomes(const char *line, const char *expected)
+{
+    struct buf out = {0};
+    bridge_line(&out, str_of(line), str_of("\"s1\""));
+    buf_byte(&out, '\0');
+    assert_string_equal(out.at, expected);
+    buf_clear(&out);
+}
+
+static void stays(const char *line)
+{
+    becomes(line, line);
+}
+
+static void into_meta(void **state)
+{
+    (void)state;
+    becomes("{\"id\":1,\"method\":\"m\",\"params\":{\"_meta\":{\"a\":1}}}",
+            "{\"id\":1,\"method\":\"m\",\"params\":{\"_meta\":{" SESSION ",\"a\":1}}}");
+    becomes("{\"id\":1,\"method\":\"m\",\"params\":{\"x\":[ 1.10 ],\"_meta\" : { } }}",
+            "{\"id\":1,\"method\":\"m\",\"params\":{\"x\":[ 1.10 ],\"_meta\" : {" SESSION " } }}");
+}
+
+static void into_params(void **state)
+{
+    (void)state;
+    becomes("  {\"method\":\"m\", \"params\" : { \"n\":12345678901234567890 },\"id\":\"x\"}\r",
+            "  {\"method\":\"m\", \"params\" : {\"_meta\":{" SESSION
+            "}, \"n\":12345678901234567890 },\"id\":\"x\"}\r");
+    becomes("{\"method\":\"m\",\"params\":{},\"id\":1}",
+            "{\"method\":\"m\",\"params\":{\"_meta\":{" SESSION "}},\"id\":1}");
+}
+
+static void into_the_request(void **state)
+{
+    (void)state;
+    becomes("{\"id\":1,\"method\":\"tools/list\"}",
+            "{\"params\":{\"_meta\":{" SESSION "}},\"id\":1,\"method\":\"tools/list\"}");
+}
+
+static void a_session_that_is_named_stays(void **state)
+{
+    (void)state;
+    stays("{\"id\":1,\"method\":\"m\",\"params\":{\"_meta\":{\"dev.toolgate/session\":\"mine\"}}}");
+}
+
+static void what_is_no_request_stays(void **state)
+{
+    (void)state;
+    stays("");
+    stays("{\"id\":1,");
+    stays("[{\"id\":1,\"method\":\"m\"}]");
+    stays("{\"method\":\"notifications/initialized\"}");
+    stays("{\"id\":1,\"result\":{}}");
+    stays("{\"id\":1,\"method\":\"m\",\"params\":[1]}");
+    stays("{\"id\":1,\"method\":\"m\",\"params\":{\"_meta\":null}}");
+}
+
+static void a_soft_fault_is_for_the_daemon_to_say(void **state)
+{
+    (void)state;
+    becomes("{\"id\":1,\"method\":\"m\",\"params\":{\"a\":1,\"a\":2}}",
+            "{\"id\":1,\"method\":\"m\",\"params\":{\"_meta\":{" SESSION "},\"a\":1,\"a\":2}}");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(into_meta),
+        cmocka_unit_test(into_params),
+        cmocka_unit_test(into_the_request),
+        cmocka_unit_test(a_session_that_is_named_stays),
+        cmocka_unit_test(what_is_no_request_stays),
+        cmocka_unit_test(a_soft_fault_is_for_the_daemon_to_say),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
