@@ -1,0 +1,153 @@
+/* Options from a table: values, mistakes with the closest name, help. */
+#include "cli/options.h"
+
+#include <getopt.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const struct command command = {
+    .name = "try",
+    .operands = "TOOL [JSON]",
+    .about = "About it.",
+    .exits = "  0  yes",
+    .example = "  toolgate try x",
+    .least = 1,
+    .most = 2,
+};
+
+static struct {
+    const char *socket;
+    struct cli_list tools;
+    unsigned turn;
+    bool json, hidden;
+} got;
+
+static const struct cli_option options[] = {
+    {"socket", 's', "PATH", "the socket", OPTION_TEXT, &got.socket},
+    {"tools", 't', "FILE", "tools", OPTION_LIST, &got.tools},
+    {"turn", 0, "N", "turn", OPTION_NUMBER, &got.turn},
+    {"json", 'j', NULL, "as JSON", OPTION_FLAG, &got.json},
+    {"echo", 0, NULL, NULL, OPTION_FLAG, &got.hidden},
+    {0},
+};
+
+static int argc, status;
+static char **argv;
+static char printed[4096];
+
+/* What the command printed on `fd` while reading these arguments, which end with NULL. */
+static bool reads(int fd, ...)
+{
+    static char *words[16];
+    va_list args;
+    va_start(args, fd);
+    words[0] = (char *)"try";
+    for (argc = 1; (words[argc] = va_arg(args, char *)); argc++)
+        ;
+    va_end(args);
+    memset(&got, 0, sizeof(got));
+    argv = words;
+    optind = 0; /* getopt begins anew */
+    int pipes[2], saved = dup(fd);
+    assert_int_equal(pipe(pipes), 0);
+    fflush(NULL);
+    dup2(pipes[1], fd);
+    close(pipes[1]);
+    bool goes_on = options_read(&command, options, &argc, &argv, &status);
+    fflush(NULL);
+    dup2(saved, fd);
+    close(saved);
+    ssize_t n = read(pipes[0], printed, sizeof(printed) - 1);
+    printed[n > 0 ? n : 0] = '\0';
+    close(pipes[0]);
+    return goes_on;
+}
+
+#define READS(...)  reads(STDERR_FILENO, __VA_ARGS__, (char *)NULL)
+#define PRINTS(...) reads(STDOUT_FILENO, __VA_ARGS__, (char *)NULL)
+
+static void complains(const char *words)
+{
+    assert_int_equal(status, CLI_TROUBLE);
+    if (!strstr(printed, words))
+        fail_msg("expected '%s', got '%s'", words, printed);
+}
+
+static void values_reach_their_targets(void **state)
+{
+    (void)state;
+    assert_true(READS("--socket", "/s", "a", "-t", "x", "--tools=y", "--turn", "7", "-j", "b"));
+    assert_string_equal(got.socket, "/s");
+    assert_int_equal(got.tools.count, 2);
+    assert_string_equal(got.tools.items[1], "y");
+    assert_int_equal(got.turn, 7);
+    assert_true(got.json);
+    assert_int_equal(argc, 2);
+    assert_string_equal(argv[0], "a");
+    assert_string_equal(argv[1], "b");
+}
+
+static void a_hidden_option_works(void **state)
+{
+    (void)state;
+    assert_true(READS("--echo", "a"));
+    assert_true(got.hidden);
+}
+
+static void mistakes_name_the_mend(void **state)
+{
+    (void)state;
+    assert_false(READS("--scoket", "/s", "a"));
+    complains("unknown option '--scoket' (did you mean '--socket'?)");
+    assert_false(READS("--zzzzzz", "a"));
+    complains("`toolgate try --help` lists them");
+    assert_false(READS("-x", "a"));
+    complains("unknown option '-x'");
+    assert_false(READS("a", "--socket"));
+    complains("--socket needs a PATH");
+    assert_false(READS("--json=1", "a"));
+    complains("--json takes no value");
+    assert_false(READS("--turn", "soon", "a"));
+    complains("--turn: expected a whole number from 1 to 1000000, got 'soon'");
+    assert_false(READS("--turn", "-1", "a"));
+    complains("got '-1'");
+}
+
+static void operands_are_counted(void **state)
+{
+    (void)state;
+    assert_false(READS("--json"));
+    complains("expected TOOL [JSON], got 0 operands");
+    assert_false(READS("a", "b", "c"));
+    complains("got 3 operands");
+}
+
+static void help_has_it_all(void **state)
+{
+    (void)state;
+    assert_false(PRINTS("--help"));
+    assert_int_equal(status, CLI_YES);
+    assert_non_null(strstr(printed, "usage: toolgate try TOOL [JSON] [options]"));
+    assert_non_null(strstr(printed, "-s, --socket PATH"));
+    assert_non_null(strstr(printed, "example:\n  toolgate try x"));
+    assert_null(strstr(printed, "--echo"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_reach_their_targets),
+        cmocka_unit_test(a_hidden_option_works),
+        cmocka_unit_test(mistakes_name_the_mend),
+        cmocka_unit_test(operands_are_counted),
+        cmocka_unit_test(help_has_it_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
