@@ -107,10 +107,10 @@ static void check_policy_kept_the_schema(struct arguments *args, struct arena *a
         return;
     problems_init(&broken, arena);
     schema_explain(tool->input_schema, changed, &broken);
-    why_set(&args->broke, ERR_POLICY,
-            STR_FMT ": its rules or normalise changed the arguments against the schema: '" STR_FMT
-                    "' " STR_FMT,
-            STR_ARG(tool->policy->file), STR_ARG(broken.list[0].path), STR_ARG(broken.list[0].message));
+    args->broke = arena_printf(
+        arena,
+        STR_FMT ": its rules or normalise changed the arguments against the schema: '" STR_FMT "' " STR_FMT,
+        STR_ARG(tool->policy->file), STR_ARG(broken.list[0].path), STR_ARG(broken.list[0].message));
 }
 
 void arguments_meaning(struct arguments *args, struct arena *arena, const struct tool *tool,
@@ -125,7 +125,7 @@ void arguments_meaning(struct arguments *args, struct arena *arena, const struct
     }
     policy_normalise(tool->policy, call, args->now, arena, &said);
     if (said.said == SAID_BROKE) {
-        args->broke = said.why;
+        args->broke = arena_dup(arena, str_of(said.why.text));
     } else if (said.said == SAID_REPAIR) {
         take_problems(args, &said.problems);
     } else if (said.args != args->now) {

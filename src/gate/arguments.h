@@ -12,7 +12,7 @@ struct arguments {
     const struct json *sent;  /* what the client wrote; {} where it wrote nothing */
     const struct json *now;   /* after mending and normalising */
     struct problems problems; /* errors and warnings; problems.errors > 0: not valid */
-    struct why broke;         /* not empty: the policy itself failed, and how */
+    struct str broke;         /* not empty: the policy itself failed, and how; NUL-terminated */
 };
 
 /* Absent becomes {}; a string that holds an object (OpenAI's habit) becomes that object. `fault`, where not

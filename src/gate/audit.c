@@ -28,22 +28,6 @@ void audit_call(const struct config *config, const struct call_request *r, const
         log_arguments(r);
 }
 
-static const struct {
-    const char *outcome;
-    enum log_level level;
-} outcome_levels[] = {
-    {"no_retry", LOG_DEBUG}, {"success", LOG_INFO},     {"redundant", LOG_WARN},
-    {"exhausted", LOG_WARN}, {"llm_gave_up", LOG_INFO}, {"fabricated_id_on_retry", LOG_WARN},
-};
-
-static enum log_level level_of(struct str outcome)
-{
-    for (size_t i = 0; i < sizeof(outcome_levels) / sizeof(outcome_levels[0]); i++)
-        if (str_is(outcome, outcome_levels[i].outcome))
-            return outcome_levels[i].level;
-    return LOG_INFO;
-}
-
 void audit_chain(struct metrics *metrics, const struct call_request *r, struct str outcome, uint32_t retries)
 {
     if (!outcome.len)
@@ -52,8 +36,7 @@ void audit_chain(struct metrics *metrics, const struct call_request *r, struct s
         metrics->chains_ended += !str_is(outcome, "no_retry");
         metrics->fabricated_on_retry += str_is(outcome, "fabricated_id_on_retry");
     }
-    log_event(level_of(outcome), "validation_retry_outcome", LOG_STR("tool", r->tool), LOG_STR("ext", r->ext),
-              LOG_STR("outcome", outcome), LOG_NUM("retry_count", retries));
+    ledger_log_chain(r->tool, r->ext, outcome, retries);
 }
 
 void audit_policy_error(struct str tool, const char *why)

@@ -13,6 +13,9 @@ enum catalog_format { CATALOG_MCP, CATALOG_OPENAI, CATALOG_ANTHROPIC, CATALOG_GE
 /* OK or ERR_NOT_FOUND. */
 enum err catalog_format_named(struct str name, enum catalog_format *out);
 
+/* Something that a provider's form cannot say about a tool, or would refuse. */
+typedef void catalog_warn(void *owner, struct str tool, const char *text);
+
 struct catalog_request {
     enum catalog_format format;
     bool strict; /* OpenAI strict mode: closed objects, everything required, optional ones nullable */
@@ -20,6 +23,8 @@ struct catalog_request {
     const struct peer *peer;
     struct toolbox *toolbox; /* NULL: none */
     struct str session, goal;
+    catalog_warn *warn; /* NULL: such things go to the log */
+    void *owner;
 };
 
 /* Writes a JSON array, in the order of names. A policy that breaks in prepare is logged, and its tool is

@@ -140,10 +140,10 @@ static void say_next(const struct words *w, const char *otherwise)
 
 static void say_quoted(const struct words *w, size_t max)
 {
-    if (!w->f->quoted.len)
+    if (!w->v->quoted.len)
         return;
     say(w, "The tool said: ");
-    quote(w, w->f->quoted, max);
+    quote(w, w->v->quoted, max);
     say(w, "\n");
 }
 
@@ -311,9 +311,9 @@ static void semantic_garbage(const struct words *w)
     say_code(w);
     say(w, ": " STR_FMT "\n", STR_ARG(w->v->detail));
     say_next(w, "Change the arguments, or use another tool.");
-    if (w->f->quoted.len) {
+    if (w->v->quoted.len) {
         say(w, "The data, for what it is worth: ");
-        quote(w, w->f->quoted, FEEDBACK_DATA_MAX_BYTES);
+        quote(w, w->v->quoted, FEEDBACK_DATA_MAX_BYTES);
         say(w, "\n");
     }
 }
@@ -439,8 +439,8 @@ struct str feedback_advice(struct arena *arena, const struct feedback *feedback)
     struct buf out = buf_in(arena);
     struct words w = {&out, arena, feedback, feedback->verdict};
     const struct json *rewrites = w.v->rewrites;
-    if (feedback->warning.len)
-        say(&w, "Note: " STR_FMT "\n", STR_ARG(feedback->warning));
+    if (w.v->warning.len)
+        say(&w, "Note: " STR_FMT "\n", STR_ARG(w.v->warning));
     for (uint32_t i = 0; rewrites && i < rewrites->len; i++)
         say_rewrite(&w, &rewrites->items[i]);
     if (w.v->problems.count)

@@ -20,8 +20,6 @@ struct feedback {
     struct str name;               /* as the model called it */
     const struct str *suggestions; /* names of tools that may have been meant */
     size_t suggestion_count;
-    struct str quoted;  /* the tool's own message or data; empty: none */
-    struct str warning; /* ours, beside a result that is delivered all the same; empty: none */
 };
 
 struct str feedback_text(struct arena *arena, const struct feedback *feedback);

@@ -14,6 +14,13 @@ static bool is_id(const struct json *value)
     return json_is(value, JSON_STRING) || json_is(value, JSON_NUMBER);
 }
 
+static struct str quoted(struct arena *arena, const struct json *id)
+{
+    struct buf text = buf_in(arena);
+    json_write(&text, id);
+    return str_cut(buf_view(&text), PROBLEM_GOT_MAX_BYTES);
+}
+
 static bool misshapen_at(struct arena *arena, const struct policy_id *id, const struct json *args,
                          struct id_fault *fault)
 {
@@ -23,9 +30,7 @@ static bool misshapen_at(struct arena *arena, const struct policy_id *id, const 
         const char *wanted = policy_shape_wants(id->shape, values[i]);
         if (!wanted)
             continue;
-        struct buf got = buf_in(arena);
-        json_write(&got, values[i]);
-        *fault = (struct id_fault){id->path, str_cut(buf_view(&got), PROBLEM_GOT_MAX_BYTES), wanted};
+        *fault = (struct id_fault){id->path, quoted(arena, values[i]), wanted};
         return true;
     }
     return false;
@@ -58,10 +63,23 @@ void ids_candidates(const struct policy *policy, const struct json *args, struct
     }
 }
 
-bool ids_in_goal(const struct json *id, struct str goal)
+static bool in_goal(const struct json *id, struct str goal)
 {
-    struct str text = {id->text, id->len};
-    return text.len && str_contains_nocase(goal, text);
+    return id->len && str_contains_nocase(goal, (struct str){id->text, id->len});
+}
+
+const struct policy_id *ids_unseen(struct arena *arena, const struct id_candidates *candidates,
+                                   const struct ledger_answer *answer, struct str goal,
+                                   struct id_fault *fault)
+{
+    for (size_t i = 0; i < candidates->count; i++) {
+        bool known = !(answer->unseen >> i & 1) || in_goal(candidates->values[i], goal);
+        if (known)
+            continue;
+        *fault = (struct id_fault){candidates->from[i]->path, quoted(arena, candidates->values[i]), NULL};
+        return candidates->from[i];
+    }
+    return NULL;
 }
 
 size_t ids_given(const struct policy *policy, const struct json *result, struct hash128 out[LEDGER_IDS_MAX])

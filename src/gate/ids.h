@@ -24,8 +24,11 @@ struct id_candidates {
 };
 void ids_candidates(const struct policy *policy, const struct json *args, struct id_candidates *out);
 
-/* Is the id in the user's own words. */
-bool ids_in_goal(const struct json *id, struct str goal);
+/* The first candidate that neither an earlier result nor the user's own words gave; NULL where all are known.
+ */
+const struct policy_id *ids_unseen(struct arena *arena, const struct id_candidates *candidates,
+                                   const struct ledger_answer *answer, struct str goal,
+                                   struct id_fault *fault);
 
 /* Ids that a result gives, at the paths of `gives_ids`; returns how many, at most LEDGER_IDS_MAX. */
 size_t ids_given(const struct policy *policy, const struct json *result, struct hash128 out[LEDGER_IDS_MAX]);

@@ -99,6 +99,26 @@ void result_make(struct arena *arena, const struct json *value, const struct jso
     out->metadata = metadata;
 }
 
+struct str result_text(struct arena *arena, const struct result *result)
+{
+    struct buf text = buf_in(arena);
+    if (result->error_text.len || !result->value)
+        return result->error_text;
+    json_write(&text, result->value);
+    return buf_view(&text);
+}
+
+const char *result_unreadable(const struct result *result)
+{
+    struct str text = str_trim(result->error_text);
+    bool read_as_text = !result->structured && text.len && json_get_text(result->value, "text");
+    if (!read_as_text)
+        return NULL;
+    bool began = text.at[0] == '{' || text.at[0] == '[';
+    bool closed = began && text.at[text.len - 1] == (text.at[0] == '{' ? '}' : ']');
+    return began && !closed ? "truncated_response" : "invalid_json";
+}
+
 bool result_is_empty(const struct json *value)
 {
     if (!value)

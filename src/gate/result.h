@@ -28,6 +28,13 @@ void result_read(struct arena *arena, const struct json *sent, struct result *ou
 void result_make(struct arena *arena, const struct json *value, const struct json *content,
                  const struct json *metadata, bool has_output_schema, struct result *out);
 
+/* The result as one text, to be quoted: its text blocks, else its value as JSON. */
+struct str result_text(struct arena *arena, const struct result *result);
+
+/* "truncated_response" or "invalid_json" where the tool answered in text that should have been JSON; NULL
+ * otherwise. A text that breaks off is told apart, since asking for less may help there. */
+const char *result_unreadable(const struct result *result);
+
 /* Nothing in it: null, "", {}, [], or an object with only such members. */
 bool result_is_empty(const struct json *value);
 

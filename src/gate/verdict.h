@@ -58,6 +58,8 @@ struct verdict {
     struct str coverage;                                        /* "SATISFIED" …; empty: not told */
     const struct json *facts, *follow_up, *next_args, *choices; /* NULL: none */
     struct str would;   /* shadow mode, anonymous sessions: the code of what would have been said */
+    struct str quoted;  /* the tool's own words, for the feedback only */
+    struct str warning; /* ours, beside a result that is delivered all the same */
     bool final;         /* the tool's result ends the run */
     const char *engine; /* ledger engine that answered */
     const char *stage;  /* where it was decided: "known", "shape", … */

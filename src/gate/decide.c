@@ -1,0 +1,241 @@
+/* One function a speaker. */
+#include "gate/decide.h"
+
+#include "base/arena.h"
+#include "gate/audit.h"
+#include "json/build.h"
+#include "json/write.h"
+
+#define WAIT_FIRST_S 2 /* after a passing failure, where the tool names no time; doubled with each failure   \
+                        */
+#define WAIT_DOUBLINGS 5
+
+void decide(struct verdict *v, enum error_class class, struct str code, struct str detail, struct str hint)
+{
+    v->class = class;
+    v->kind = class_info(class)->verdict;
+    v->code = code;
+    v->detail = detail;
+    v->hint = hint;
+}
+
+void undecide(struct verdict *v, struct arena *arena)
+{
+    v->would = v->code.len ? v->code : str_of(class_info(v->class)->name);
+    decide(v, CLASS_OK, STR_NONE, STR_NONE, STR_NONE);
+    v->has_budget = false;
+    problems_init(&v->problems, arena);
+}
+
+void decide_broken(struct verdict *v, const struct tool *tool, struct arena *arena, const char *why)
+{
+    audit_policy_error(tool->name, why);
+    if (tool->policy->fails_open)
+        return;
+    decide(v, CLASS_POLICY_ERROR, STR_LIT("policy_broke"), arena_dup(arena, str_of(why)),
+           STR_LIT(
+               "This is a fault in the gateway, not in your call: do not repeat it; use another tool or tell "
+               "the user."));
+}
+
+/* ---- arguments and ids ---------------------------------------------------- */
+
+void decide_by_arguments(struct verdict *v, const struct tool *tool, struct arena *arena,
+                         const struct arguments *args)
+{
+    v->problems = args->problems;
+    if (args->broke.len)
+        decide_broken(v, tool, arena, args->broke.at);
+    else if (args->problems.errors)
+        decide(v, CLASS_INVALID_ARGUMENTS, STR_LIT("invalid_arguments"), STR_NONE, STR_NONE);
+}
+
+void decide_misshapen(struct verdict *v, struct arena *arena, const struct id_fault *fault)
+{
+    struct str detail =
+        arena_printf(arena, "'" STR_FMT "': " STR_FMT " cannot be an id of this tool: expected %s",
+                     STR_ARG(fault->path), STR_ARG(fault->got), fault->wanted);
+    decide(v, CLASS_FABRICATED_ID, STR_LIT("impossible_id"), detail, STR_NONE);
+}
+
+void decide_unseen(struct verdict *v, struct arena *arena, const struct id_fault *fault,
+                   const struct policy_id *from, bool certain)
+{
+    struct str detail = arena_printf(
+        arena, "'" STR_FMT "': " STR_FMT " came neither from an earlier result nor from the user",
+        STR_ARG(fault->path), STR_ARG(fault->got));
+    struct str hint = STR_LIT("Look the id up first, or ask the user for it; never make one up.");
+    if (from->look_up.len)
+        hint = arena_printf(arena, "Look the id up first with " STR_FMT "; never make one up.",
+                            STR_ARG(from->look_up));
+    decide(v, certain ? CLASS_FABRICATED_ID : CLASS_INVALID_ARGUMENTS, STR_LIT("unseen_id"), detail, hint);
+    v->valid = false;
+}
+
+/* ---- the ledger ----------------------------------------------------------- */
+
+static bool is_loop(struct str code)
+{
+    return str_is(code, "loop") || str_is(code, "cycle");
+}
+
+static void exhaust(struct verdict *v)
+{
+    v->kind = VERDICT_REFUSE;
+    v->code = STR_LIT("retry_budget_exceeded");
+}
+
+void decide_by_ledger(struct verdict *v, const struct ledger_answer *a)
+{
+    v->attempt = a->attempt;
+    v->attempts_left = a->attempts_left;
+    v->has_budget = v->class == CLASS_INVALID_ARGUMENTS;
+    v->repeats = a->repeats;
+    v->would = a->would.len ? a->would : v->would;
+    if (a->error != OK)
+        decide(v, CLASS_UNAVAILABLE, STR_LIT("ledger_unavailable"), STR_NONE, STR_NONE);
+    else if (a->says == LEDGER_HALT || (a->says == LEDGER_REFUSE && is_loop(a->code)))
+        decide(v, CLASS_LOOP, a->code, STR_NONE, STR_NONE);
+    else if (a->says == LEDGER_REFUSE && v->class == CLASS_INVALID_ARGUMENTS)
+        exhaust(v);
+    else if (a->says == LEDGER_REFUSE && v->class == CLASS_OK)
+        decide(v, CLASS_RETRY_BUDGET, a->code, STR_NONE, STR_NONE);
+    if (a->says == LEDGER_HALT)
+        v->kind = VERDICT_HALT;
+}
+
+static int64_t wait_s(uint32_t failures)
+{
+    return (int64_t)WAIT_FIRST_S << (failures > WAIT_DOUBLINGS ? WAIT_DOUBLINGS
+                                     : failures                ? failures - 1
+                                                               : 0);
+}
+
+void decide_by_settling(struct verdict *v, const struct ledger_settled *settled, bool ran)
+{
+    if (v->class == CLASS_INVALID_ARGUMENTS) {
+        v->attempt = settled->attempt;
+        v->attempts_left = settled->attempts_left;
+        v->has_budget = true;
+        if (settled->says == LEDGER_REFUSE)
+            exhaust(v);
+    }
+    if (ran && settled->unchanged)
+        v->repeats = settled->repeats;
+    if (v->class == CLASS_TRANSIENT && v->after_s < 0)
+        v->after_s = wait_s(settled->transient_count);
+}
+
+/* ---- hooks ---------------------------------------------------------------- */
+
+static void ask(struct verdict *v, const struct policy_outcome *said)
+{
+    decide(v, CLASS_NEED_USER_INPUT, said->code, said->detail, said->hint);
+    v->choices = said->choices;
+    v->coverage = STR_LIT("NEED_USER_INPUT");
+}
+
+/* What a tool says of its own failure is data: quoted, never our words. */
+static void fail(struct verdict *v, enum error_class class, const struct policy_outcome *said)
+{
+    decide(v, class, said->code, STR_NONE, said->hint);
+    v->quoted = said->detail;
+    v->after_s = class == CLASS_TRANSIENT ? said->after_s : -1;
+}
+
+void decide_by_hook(struct verdict *v, const struct tool *tool, struct arena *arena,
+                    const struct policy_outcome *said)
+{
+    switch (said->said) {
+    case SAID_REPAIR:
+        v->problems = said->problems;
+        decide(v, CLASS_INVALID_ARGUMENTS, said->code.len ? said->code : STR_LIT("invalid_arguments"),
+               said->detail, said->hint);
+        v->valid = false;
+        break;
+    case SAID_RETRY:
+        decide(v, CLASS_INVALID_ARGUMENTS, STR_LIT("retry"), said->detail, said->hint);
+        v->valid = false;
+        break;
+    case SAID_REFUSE:
+        decide(v, CLASS_FORBIDDEN, said->code, said->detail, said->hint);
+        break;
+    case SAID_ASK:
+        ask(v, said);
+        break;
+    case SAID_TRANSIENT:
+        fail(v, CLASS_TRANSIENT, said);
+        break;
+    case SAID_FAILED:
+        fail(v, CLASS_TOOL_ERROR, said);
+        break;
+    case SAID_BROKE:
+        decide_broken(v, tool, arena, said->why.text);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- results -------------------------------------------------------------- */
+
+/* A policy names what changes ({page = 2}); the model is given the whole call. */
+static const struct json *whole_next_args(struct arena *arena, const struct json *args,
+                                          const struct json *changes)
+{
+    struct json *next = arena_alloc(arena, sizeof(*next));
+    *next = *args;
+    for (uint32_t i = 0; i < changes->len; i++)
+        *next = json_with(arena, next, changes->members[i].key, changes->members[i].value);
+    return next;
+}
+
+void decide_by_result(struct verdict *v, const struct tool *tool, struct arena *arena,
+                      const struct json *args, const struct result *result, const struct policy_outcome *said)
+{
+    v->coverage = said->coverage;
+    v->facts = said->facts;
+    v->follow_up = said->follow_up;
+    if (json_is(said->next_args, JSON_OBJECT) && json_is(args, JSON_OBJECT))
+        v->next_args = whole_next_args(arena, args, said->next_args);
+    switch (said->said) {
+    case SAID_PARTIAL:
+        decide(v, CLASS_PARTIAL_DATA, said->code, said->detail, said->hint);
+        break;
+    case SAID_GARBAGE:
+        decide(v, CLASS_SEMANTIC_GARBAGE, said->code, said->detail, said->hint);
+        v->quoted = result_text(arena, result);
+        break;
+    case SAID_BROKEN:
+        decide(v, CLASS_SCHEMA_MISMATCH, said->code, said->detail, said->hint);
+        break;
+    case SAID_TRANSIENT:
+        fail(v, CLASS_TRANSIENT, said);
+        break;
+    case SAID_FAILED:
+        fail(v, CLASS_TOOL_ERROR, said);
+        v->coverage = STR_LIT("FAILED");
+        break;
+    case SAID_ASK:
+        ask(v, said);
+        break;
+    case SAID_BROKE:
+        audit_policy_error(tool->name, said->why.text);
+        v->warning = STR_LIT("The gateway's check of this result failed; judge the result yourself.");
+        break;
+    default:
+        break;
+    }
+}
+
+void decide_by_output(struct verdict *v, const struct tool *tool, struct arena *arena,
+                      const struct result *result)
+{
+    if (!tool->output_schema || schema_accepts(tool->output_schema, result->value) == SCHEMA_VALID)
+        return;
+    problems_init(&v->problems, arena);
+    schema_explain(tool->output_schema, result->value, &v->problems);
+    const char *unreadable = result_unreadable(result);
+    decide(v, CLASS_SCHEMA_MISMATCH, str_of(unreadable ? unreadable : "schema_violation"), STR_NONE,
+           STR_NONE);
+}

@@ -1,0 +1,60 @@
+/*
+ * From what others said to a verdict: arguments, ids, the ledger, a policy's
+ * hook. Each function knows one speaker; none knows the call it is about, so
+ * that call.c can be read as the order of things and nothing else.
+ */
+#ifndef TOOLGATE_GATE_DECIDE_H
+#define TOOLGATE_GATE_DECIDE_H
+
+#include "gate/arguments.h"
+#include "gate/ids.h"
+#include "gate/result.h"
+#include "gate/verdict.h"
+
+static inline bool is_decided(const struct verdict *verdict)
+{
+    return verdict->class != CLASS_OK;
+}
+
+/* Sets class and texts, and the verdict that goes with the class. Texts are borrowed. */
+void decide(struct verdict *verdict, enum error_class class, struct str code, struct str detail,
+            struct str hint);
+
+/* Takes a decision back (shadow mode), keeping its code as what would have been said. */
+void undecide(struct verdict *verdict, struct arena *arena);
+
+/* A hook that threw or ran out of its budget; a tool that declares fails_open goes on. */
+void decide_broken(struct verdict *verdict, const struct tool *tool, struct arena *arena, const char *why);
+
+/* After stages 2 and 3. */
+void decide_by_arguments(struct verdict *verdict, const struct tool *tool, struct arena *arena,
+                         const struct arguments *args);
+void decide_misshapen(struct verdict *verdict, struct arena *arena, const struct id_fault *fault);
+
+/* After admit. What was invalid before keeps its problems. */
+void decide_by_ledger(struct verdict *verdict, const struct ledger_answer *answer);
+
+/* An id that nothing gave: refused where nothing can have been missed (`certain`), else to be looked up once.
+ */
+void decide_unseen(struct verdict *verdict, struct arena *arena, const struct id_fault *fault,
+                   const struct policy_id *from, bool certain);
+
+/* check and run: repair, refuse, ask, retry, transient, failed, broke; SAID_VALUE and SAID_NOTHING decide
+ * nothing. */
+void decide_by_hook(struct verdict *verdict, const struct tool *tool, struct arena *arena,
+                    const struct policy_outcome *said);
+
+/* The result hook, with coverage, facts and follow-ups. A hook that broke only leaves a warning: the tool has
+ * run. */
+void decide_by_result(struct verdict *verdict, const struct tool *tool, struct arena *arena,
+                      const struct json *args, const struct result *result,
+                      const struct policy_outcome *said);
+
+/* The output schema of a tool, where its result breaks it. */
+void decide_by_output(struct verdict *verdict, const struct tool *tool, struct arena *arena,
+                      const struct result *result);
+
+/* After settle: what only the ledger knows of attempts and repeats. */
+void decide_by_settling(struct verdict *verdict, const struct ledger_settled *settled, bool ran);
+
+#endif
