@@ -1,7 +1,7 @@
 /*
- * toolgate check: what the gate says of a call. Without --session a dry run in
- * this process, over the files a daemon would load; with it the running daemon
- * is asked, and the call counts.
+ * toolgate check: what the gate says of a call. In this process, over the files
+ * a daemon would load; or, with --session or --socket, by the running daemon.
+ * Only a session's call is counted.
  */
 #include "base/arena.h"
 #include "cli/ask.h"
@@ -16,7 +16,7 @@ struct asked {
     const char *tool, *socket;
     struct json arguments;
     struct input_meta meta;
-    bool json;
+    bool trace, json;
 };
 
 static int show(const struct asked *asked, const struct json *answer)
@@ -24,7 +24,7 @@ static int show(const struct asked *asked, const struct json *answer)
     if (asked->json)
         show_json(answer);
     else
-        show_check(str_of(asked->tool), answer);
+        show_check(str_of(asked->tool), answer, asked->trace);
     return show_exit_code(answer);
 }
 
@@ -44,6 +44,8 @@ static int ask(const struct command *command, struct arena *arena, struct asked 
     json_put_text(&out, asked->tool);
     json_key(&out, "arguments");
     json_put(&out, &asked->arguments);
+    asked->meta.trace =
+        asked->trace || !asked->meta.session; /* without a session, a trace is what makes it dry */
     input_put_meta(&out, &asked->meta);
     json_close(&out, '}');
     return ask_daemon(command, asked->socket, "toolgate/check", buf_view(&params), print_answer, asked);
@@ -70,6 +72,14 @@ static void put_trace(struct json_out *out, const struct call *call)
     json_close(out, ']');
 }
 
+static void put_text(struct json_out *out, const char *key, struct str text)
+{
+    if (!text.len)
+        return;
+    json_key(out, key);
+    json_put_str(out, text);
+}
+
 /* The same object that toolgate/check answers with: the verdict's members, then these. */
 static struct str answer_of(struct arena *arena, const struct call *call, bool trace)
 {
@@ -77,12 +87,12 @@ static struct str answer_of(struct arena *arena, const struct call *call, bool t
     verdict_write(&text, call_verdict(call));
     text.len--; /* its closing brace */
     struct json_out out = {.buf = &text, .comma = true};
-    json_key(&out, "arguments");
-    json_put(&out, call_arguments(call));
-    if (call_text(call).len) {
-        json_key(&out, "feedback");
-        json_put_str(&out, call_text(call));
+    if (call_arguments(call)) {
+        json_key(&out, "arguments");
+        json_put(&out, call_arguments(call));
     }
+    put_text(&out, "text", call_text(call));
+    put_text(&out, "advice", call_advice(call));
     if (trace)
         put_trace(&out, call);
     json_close(&out, '}');
@@ -103,7 +113,7 @@ static int try(struct arena *arena, const struct asked *asked, struct gate *gate
         .goal = str_of(asked->meta.goal),
         .peer = &peer,
         .dry = true,
-        .trace = asked->meta.trace,
+        .trace = asked->trace,
     };
     struct call *call = call_new(gate, arena, &request);
     struct json answer;
@@ -111,7 +121,7 @@ static int try(struct arena *arena, const struct asked *asked, struct gate *gate
     int status = CLI_TROUBLE;
     if (!call_start(call, NULL, NULL)) /* the local ledger answers at once */
         say_error("check", "the ledger did not answer");
-    else if (json_parse(arena, answer_of(arena, call, asked->meta.trace), NULL, &answer, &fault) == OK)
+    else if (json_parse(arena, answer_of(arena, call, asked->trace), NULL, &answer, &fault) == OK)
         status = show(asked, &answer);
     call_free(call);
     return status;
@@ -140,12 +150,13 @@ static int run(const struct command *command, int argc, char **argv)
     struct asked asked = {0};
     int status;
     const struct cli_option table[] = {
-        {"trace", 0, NULL, "each stage, what it decided, in how many µs", OPTION_FLAG, &asked.meta.trace},
+        {"trace", 0, NULL, "each stage, what it decided, in how many µs", OPTION_FLAG, &asked.trace},
         {"goal", 0, "TEXT", "what the user asked for, in words", OPTION_TEXT, &asked.meta.goal},
         {"turn", 0, "N", "the user turn the call belongs to", OPTION_NUMBER, &asked.meta.turn},
-        {"session", 0, "ID", "ask the running daemon, as a call of this session, and count it", OPTION_TEXT,
+        {"session", 0, "ID", "ask the daemon, as a call of this session, and count it", OPTION_TEXT,
          &asked.meta.session},
-        {"socket", 's', "PATH", "that daemon's socket", OPTION_TEXT, &asked.socket},
+        {"socket", 's', "PATH", "ask the daemon there; counted only with --session", OPTION_TEXT,
+         &asked.socket},
         LOCAL_OPTIONS(&options),
         {"json", 'j', NULL, "print the verdict as JSON", OPTION_FLAG, &asked.json},
         {0},
@@ -155,11 +166,9 @@ static int run(const struct command *command, int argc, char **argv)
     struct arena *arena = arena_new();
     asked.tool = argv[0];
     status = CLI_TROUBLE;
-    if (asked.socket && !asked.meta.session)
-        say_error(command->name,
-                  "--socket asks a running daemon, which needs --session ID too: the call counts there");
-    else if (input_arguments(command, arena, argv[1], &asked.arguments))
-        status = asked.meta.session ? ask(command, arena, &asked) : dry_run(command, arena, &asked, &options);
+    if (input_arguments(command, arena, argv[1], &asked.arguments))
+        status = asked.meta.session || asked.socket ? ask(command, arena, &asked)
+                                                    : dry_run(command, arena, &asked, &options);
     arena_free(arena);
     return status;
 }

@@ -42,12 +42,12 @@ const char *say_verdict_colour(struct str verdict)
     return say_colour(mends ? SAY_YELLOW : SAY_RED);
 }
 
-void say_indented(struct str text)
+void say_indented(struct str text, int spaces)
 {
     while (text.len) {
         const char *end = memchr(text.at, '\n', text.len);
         size_t n = end ? (size_t)(end - text.at) : text.len;
-        printf("  %.*s\n", (int)n, text.at);
+        printf("%*s%.*s\n", spaces, "", (int)n, text.at);
         text = str_from(text, end ? n + 1 : n);
     }
 }

@@ -15,7 +15,7 @@ const char *say_colour(enum say_colour colour);
 /* Green for pass, yellow for what can be mended, red for the rest. */
 const char *say_verdict_colour(struct str verdict);
 
-/* Each line of `text` on stdout behind two spaces. */
-void say_indented(struct str text);
+/* Each line of `text` on stdout, behind so many spaces. */
+void say_indented(struct str text, int spaces);
 
 #endif

@@ -5,7 +5,9 @@
 #include "cli/show.h"
 #include "json/write.h"
 
+#include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 static void print_time(const struct json *at_ms)
@@ -69,32 +71,57 @@ static int print_done(void *owner, const struct json *answer)
     return CLI_YES;
 }
 
-static void put_params(struct buf *params, const char *id, const char *reset, bool forget)
+struct wish {
+    const char *user, *reset; /* NULL: not given */
+    bool forget;
+};
+
+/* By name or number. */
+static bool find_user(const char *name, int64_t *uid)
+{
+    const struct passwd *entry = getpwnam(name);
+    char *end;
+    *uid = entry ? (int64_t)entry->pw_uid : strtoll(name, &end, 10);
+    return entry || (end != name && *end == '\0' && *uid >= 0);
+}
+
+static bool put_params(struct buf *params, const char *id, const struct wish *wish)
 {
     struct json_out out = json_out(params);
     json_open(&out, '{');
     json_key(&out, "session");
     json_put_text(&out, id);
-    if (reset) {
-        json_key(&out, "reset");
-        json_put_text(&out, reset);
+    if (wish->user) {
+        int64_t uid;
+        if (!find_user(wish->user, &uid))
+            return false;
+        json_key(&out, "uid");
+        json_put_int(&out, uid);
     }
-    if (forget) {
+    if (wish->reset) {
+        json_key(&out, "reset");
+        json_put_text(&out, wish->reset);
+    }
+    if (wish->forget) {
         json_key(&out, "forget");
         json_put_bool(&out, true);
     }
     json_close(&out, '}');
+    return true;
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    const char *socket = NULL, *reset = NULL;
-    bool forget = false, json = false;
+    const char *socket = NULL;
+    struct wish wish = {0};
+    bool json = false;
     int status;
     const struct cli_option table[] = {
         {"reset", 0, "TOOL", "end the loop run and budgets of one tool: it may be called again", OPTION_TEXT,
-         &reset},
-        {"forget", 0, NULL, "forget the session as a whole", OPTION_FLAG, &forget},
+         &wish.reset},
+        {"forget", 0, NULL, "forget the session as a whole", OPTION_FLAG, &wish.forget},
+        {"user", 'u', "NAME", "another user's session (for root and the daemon's user)", OPTION_TEXT,
+         &wish.user},
         {"socket", 's', "PATH", "the daemon's socket (default $XDG_RUNTIME_DIR/toolgate.sock)", OPTION_TEXT,
          &socket},
         {"json", 'j', NULL, "as JSON", OPTION_FLAG, &json},
@@ -102,15 +129,18 @@ static int run(const struct command *command, int argc, char **argv)
     };
     if (!options_read(command, table, &argc, &argv, &status))
         return status;
-    if (reset && forget) {
+    if (wish.reset && wish.forget) {
         say_error(command->name, "--reset and --forget: choose one; --forget covers every tool");
         return CLI_TROUBLE;
     }
     struct buf params = {0};
-    ask_answered *answered = json ? ask_print_json : reset || forget ? print_done : print_session;
-    const char *done = reset ? "reset" : "forgotten";
-    put_params(&params, argv[0], reset, forget);
-    status = ask_daemon(command, socket, "toolgate/session", buf_view(&params), answered, (void *)done);
+    ask_answered *answered = json ? ask_print_json : wish.reset || wish.forget ? print_done : print_session;
+    const char *done = wish.reset ? "reset" : "forgotten";
+    status = CLI_TROUBLE;
+    if (put_params(&params, argv[0], &wish))
+        status = ask_daemon(command, socket, "toolgate/session", buf_view(&params), answered, (void *)done);
+    else
+        say_error(command->name, "--user: no such user on this host: '%s'", wish.user);
     buf_clear(&params);
     return status;
 }

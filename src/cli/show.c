@@ -133,30 +133,28 @@ static void show_list_of(const char *title, const struct json *list)
     }
 }
 
-static void show_feedback(const struct json *answer)
+static void show_text(const char *title, struct str text)
 {
-    struct str text = json_str(json_get_text(answer, "feedback"));
-    const struct json *content = json_get_text(answer, "content");
-    if (!text.len && !json_is(content, JSON_ARRAY))
+    if (!text.len)
         return;
-    printf("%sthe model reads%s\n", say_colour(SAY_BOLD), say_colour(SAY_PLAIN));
-    for (size_t i = 0; !text.len && i < content->len; i++)
-        say_indented(json_str(json_get_text(&content->items[i], "text")));
-    say_indented(text);
+    printf("%s%s%s\n", say_colour(SAY_BOLD), title, say_colour(SAY_PLAIN));
+    say_indented(text, 2);
 }
 
-void show_check(struct str tool, const struct json *answer)
+void show_check(struct str tool, const struct json *answer, bool trace)
 {
     const struct json *rewrites = json_get_text(answer, "rewrites"),
                       *arguments = json_get_text(answer, "arguments");
     show_head(tool, answer);
-    show_trace(json_get_text(answer, "trace"));
+    if (trace)
+        show_trace(json_get_text(answer, "trace"));
     show_list_of("mended", rewrites);
     if (arguments && json_is(rewrites, JSON_ARRAY) && rewrites->len) {
         printf("%sarguments%s\n  ", say_colour(SAY_BOLD), say_colour(SAY_PLAIN));
         show_json(arguments);
     }
-    show_feedback(answer);
+    show_text("the model reads", json_str(json_get_text(answer, "text")));
+    show_text("advice", json_str(json_get_text(answer, "advice")));
 }
 
 int show_exit_code(const struct json *verdict)

@@ -16,9 +16,8 @@ void show_member(const struct json_member *member, int indent);
 /* MCP content blocks: texts as they are, anything else in brackets. */
 void show_content(const struct json *content);
 
-/* What toolgate/check answers: the verdict, the stages if they were traced, what was mended, what the model
- * reads. */
-void show_check(struct str tool, const struct json *answer);
+/* What toolgate/check answers: the verdict, its stages if `trace`, what was mended, what the model reads. */
+void show_check(struct str tool, const struct json *answer, bool trace);
 
 /* CLI_YES where the verdict is pass, else CLI_NO. */
 int show_exit_code(const struct json *verdict);

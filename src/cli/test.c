@@ -9,25 +9,24 @@
 
 struct tally {
     size_t passed, failed;
-    bool all, json; /* -v; --json */
+    bool all, json; /* -v: expected and got of each; --json */
 };
 
-static void print_passed(const struct example_outcome *outcome)
+static void print_line(const struct example_outcome *outcome)
 {
-    printf("%sok%s    " STR_FMT ": " STR_FMT " %s(%lld µs)%s\n", say_colour(SAY_GREEN), say_colour(SAY_PLAIN),
-           STR_ARG(outcome->policy->name), STR_ARG(outcome->example->name), say_colour(SAY_DIM),
-           (long long)outcome->us, say_colour(SAY_PLAIN));
+    bool passed = outcome->passed;
+    printf("%s%s%s  " STR_FMT ": " STR_FMT " %s(%lld µs)%s\n", say_colour(passed ? SAY_GREEN : SAY_RED),
+           passed ? "ok  " : "FAIL", say_colour(SAY_PLAIN), STR_ARG(outcome->policy->name),
+           STR_ARG(outcome->example->name), say_colour(SAY_DIM), (long long)outcome->us,
+           say_colour(SAY_PLAIN));
 }
 
-static void print_failed(const struct example_outcome *outcome)
+static void print_details(const struct example_outcome *outcome)
 {
-    printf("%sFAIL%s  " STR_FMT ":%d: " STR_FMT ": " STR_FMT "\n", say_colour(SAY_RED), say_colour(SAY_PLAIN),
-           STR_ARG(outcome->policy->file), outcome->example->line, STR_ARG(outcome->policy->name),
-           STR_ARG(outcome->example->name));
-    printf("  expected\n");
-    say_indented(outcome->expected);
-    printf("  got\n");
-    say_indented(outcome->got);
+    printf("      " STR_FMT ":%d\n      expected\n", STR_ARG(outcome->policy->file), outcome->example->line);
+    say_indented(outcome->expected, 8);
+    printf("      got\n");
+    say_indented(outcome->got, 8);
 }
 
 static void print_json(const struct example_outcome *outcome)
@@ -60,12 +59,13 @@ static void seen(void *owner, const struct example_outcome *outcome)
 {
     struct tally *tally = owner;
     *(outcome->passed ? &tally->passed : &tally->failed) += 1;
-    if (tally->json)
+    if (tally->json) {
         print_json(outcome);
-    else if (!outcome->passed)
-        print_failed(outcome);
-    else if (tally->all)
-        print_passed(outcome);
+        return;
+    }
+    print_line(outcome);
+    if (tally->all || !outcome->passed)
+        print_details(outcome);
 }
 
 /* Failed examples were printed as they were seen; the report repeats them. */
@@ -86,7 +86,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct tally tally = {0};
     int status;
     const struct cli_option table[] = {
-        {"verbose", 'v', NULL, "every example, not only those that fail", OPTION_FLAG, &tally.all},
+        {"verbose", 'v', NULL, "what was expected and got, also where they agree", OPTION_FLAG, &tally.all},
         {"json", 'j', NULL, "one JSON object an example", OPTION_FLAG, &tally.json},
         LOCAL_OPTIONS(&options),
         {0},
