@@ -76,4 +76,4 @@ local dialogue = {
               "wait transient", "which failed in passing"),
 }
 
-os.exit(stage.play(dialogue, { binary = arg[1] or "build/toolgate", policies = here .. "/../../policies" }))
+os.exit(stage.play(dialogue, { binary = arg[1] or "build/toolgate", policies = (here:gsub("tests/support$", "")) .. "policies" }))
