@@ -112,14 +112,14 @@ function daemon:status()
   return self:connect():asks("toolgate/status")
 end
 
--- SIGHUP, and wait until the new generation serves or was turned down. Returns "reloaded" or "reload_failed".
+-- SIGHUP, and wait until the new generation serves or was turned down.
 function daemon:reload()
-  local before = select(2, self:log():gsub("event=reload", "")) + select(2, self:log():gsub(" reload", ""))
+  local function reloads()
+    return select(2, self:log():gsub(" reloaded ", "")) + select(2, self:log():gsub(" reload_failed ", ""))
+  end
+  local before = reloads()
   self:signal(signal.SIGHUP)
-  process.eventually("the reload is logged", function()
-    local after = select(2, self:log():gsub("event=reload", "")) + select(2, self:log():gsub(" reload", ""))
-    return after > before
-  end)
+  process.eventually("the reload is logged", function() return reloads() > before end)
 end
 
 function daemon:pid()
