@@ -1,6 +1,7 @@
 /* Exact decimals: comparing, one canonical spelling, and doubles without the locale. */
 #include "json/decimal.h"
 
+#include <float.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -291,13 +292,22 @@ static size_t put_short(char *out, const char *digits, int count, int exponent)
                             count - 1, digits + 1, exponent);
 }
 
+/* Where shortness begins: whole numbers print exactly with 17, all others that have 15 digits show them at
+ * 15; the tiniest doubles have fewer digits than that in them. */
+static int first_precision(double size)
+{
+    if (size < DBL_MIN && size > 0)
+        return 1;
+    return size < 1e15 && size == floor(size) ? 17 : 15;
+}
+
 size_t decimal_from_double(char out[DECIMAL_DOUBLE_BYTES], double n)
 {
     char digits[20];
     size_t sign = signbit(n) ? 1 : 0, len = 0;
     double size = fabs(n);
     out[0] = '-';
-    for (int precision = size < 1e15 && size == floor(size) ? 17 : 15; precision <= 17; precision++) {
+    for (int precision = first_precision(size); precision <= 17; precision++) {
         int exponent;
         size_t count = printed_digits(digits, &exponent, size, precision);
         len = put_short(out + sign, digits, (int)count, exponent);

@@ -97,33 +97,35 @@ static bool is_word(char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.';
 }
 
-/* A word, or one character; never a control character, which could forge a line in a log. */
-static void quote_found(char out[FOUND_MAX_BYTES * 2], struct str text, size_t at)
+/* Never a control character, which could forge a line in a log. */
+void fault_quote(char out[FOUND_ROOM_BYTES], struct str text, size_t at)
 {
-    size_t room = FOUND_MAX_BYTES * 2, len = 0;
+    size_t len = 0;
     while (at + len < text.len && len < FOUND_MAX_BYTES && is_word(text.at[at + len]))
         len++;
     if (!len && at < text.len)
         len = utf8_length(text.at + at, text.at + text.len);
     if (at >= text.len)
-        snprintf(out, room, "the end of the text");
+        snprintf(out, FOUND_ROOM_BYTES, "the end of the text");
+    else if (str_starts(str_from(text, at), "\xEF\xBB\xBF"))
+        snprintf(out, FOUND_ROOM_BYTES, "a byte order mark");
     else if (!len || (unsigned char)text.at[at] < 0x20 || text.at[at] == 0x7F)
-        snprintf(out, room, "byte 0x%02x", (unsigned char)text.at[at]);
+        snprintf(out, FOUND_ROOM_BYTES, "byte 0x%02x", (unsigned char)text.at[at]);
     else
-        snprintf(out, room, "'%.*s'", (int)len, text.at + at);
+        snprintf(out, FOUND_ROOM_BYTES, "'%.*s'", (int)len, text.at + at);
 }
 
 void fault_syntax(struct json_fault *fault, struct str text, const char *yajl_words, size_t consumed,
                   size_t last_end, bool at_end, uint32_t open)
 {
-    char found[FOUND_MAX_BYTES * 2], depth[48] = "";
+    char found[FOUND_ROOM_BYTES], depth[48] = "";
     size_t row = 0;
     while (!strstr(yajl_words, sentences[row].yajl))
         row++;
     size_t offset = at_end ? text.len : place_of(sentences[row].place, text, consumed, last_end);
     if (offset > text.len)
         offset = text.len;
-    quote_found(found, text, offset);
+    fault_quote(found, text, offset);
     if (offset == text.len && open)
         snprintf(depth, sizeof(depth), " (%u bracket%s still open)", open, open == 1 ? "" : "s");
     fault_set(fault, JSON_FAULT_SYNTAX, offset, "byte %zu: expected %s, found %s%s — %s", offset,

@@ -15,6 +15,11 @@ bool fault_is_soft(enum json_fault_code code);
 void fault_syntax(struct json_fault *fault, struct str text, const char *yajl_words, size_t consumed,
                   size_t last_end, bool at_end, uint32_t open);
 
+/* What stands at `at`, for "found …": a word or one character in quotes, a control byte by its code, or the
+ * end. */
+#define FOUND_ROOM_BYTES 48
+void fault_quote(char out[FOUND_ROOM_BYTES], struct str text, size_t at);
+
 /* JSON's four white space characters, from `at` on. */
 size_t fault_skip_space(struct str text, size_t at);
 

@@ -416,11 +416,13 @@ static void run_yajl(struct parser *p)
 static void check_rest(struct parser *p)
 {
     size_t at = fault_skip_space(p->text, p->last_end);
-    if (at < p->text.len)
-        fault_set(
-            p->fault, JSON_FAULT_TRAILING, at,
-            "byte %zu: expected the end of the text, found more after the value — send one value a message",
-            at);
+    char found[FOUND_ROOM_BYTES];
+    if (at == p->text.len)
+        return;
+    fault_quote(found, p->text, at);
+    fault_set(p->fault, JSON_FAULT_TRAILING, at,
+              "byte %zu: expected the end of the text, found %s after the value — send one value a message",
+              at, found);
 }
 
 static void parse_text(struct parser *p)

@@ -1,0 +1,59 @@
+/* What the tests of the json room share: one arena a test, a parse that must succeed, a value as text. */
+#ifndef TOOLGATE_TESTS_JSON_SUPPORT_H
+#define TOOLGATE_TESTS_JSON_SUPPORT_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "json/parse.h"
+#include "json/write.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static struct arena *arena;
+
+static inline int open_arena(void **state)
+{
+    (void)state;
+    arena = arena_new();
+    return 0;
+}
+
+static inline int close_arena(void **state)
+{
+    (void)state;
+    arena_free(arena);
+    arena = NULL;
+    return 0;
+}
+
+#define JSON_TEST(f) cmocka_unit_test_setup_teardown(f, open_arena, close_arena)
+
+static inline struct json parsed_str(struct str text)
+{
+    struct json value;
+    struct json_fault fault;
+    if (json_parse(arena, text, NULL, &value, &fault) != OK)
+        fail_msg("%.*s: %s", (int)(text.len < 200 ? text.len : 200), text.at, fault.text);
+    return value;
+}
+
+static inline struct json parsed(const char *text)
+{
+    return parsed_str(str_of(text));
+}
+
+/* NUL-terminated, in the arena. */
+static inline const char *written(const struct json *value)
+{
+    struct buf out = buf_in(arena);
+    json_write(&out, value);
+    return arena_dup(arena, buf_view(&out)).at;
+}
+
+#endif
