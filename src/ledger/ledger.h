@@ -25,8 +25,9 @@ struct ledger;
 #define LEDGER_HISTORY_DEFAULT 100u /* entries of the cold ring, for people and policies */
 #define LEDGER_TTL_S_DEFAULT   86400u
 #define LEDGER_RESERVATION_MS  60000u /* a check that is never reported frees its budget after this */
-#define LEDGER_SEEN_IDS_MAX    512u /* ids a session remembers; older ones are forgotten, and then only advise \
-                                     */
+#define LEDGER_SEEN_IDS_MAX                                                                                  \
+    512u /* ids a session remembers; older ones are forgotten, and then only advise                          \
+          */
 #define LEDGER_MEMORY_BYTES    268435456u /* of the local engine */
 #define LEDGER_IDS_MAX         64u        /* candidate ids of one call, ids given by one result */
 #define LEDGER_FACTS_MAX_BYTES 16384u     /* all facts of a session, as JSON */
@@ -46,16 +47,19 @@ enum ledger_state { LEDGER_DONE, LEDGER_PENDING };
 /* What is declared about a tool, and what the defaults say otherwise (POLICY.md, LEDGER.md). 0 in a count
  * means "none allowed"; LEDGER_UNLIMITED means no limit. */
 #define LEDGER_UNLIMITED UINT32_MAX
+#define LEDGER_COUNT_MAX 31u /* a larger count cannot be told within the window, and is read as this one */
 struct ledger_limits {
-    uint32_t repair;         /* 2: answers of "repair" before the chain is exhausted */
-    uint32_t same_call;      /* 3; read 5, write 2, destructive 1 */
-    uint32_t transient;      /* 3 */
-    uint32_t repeats;        /* 3: the run's length that is refused */
-    uint32_t halt;           /* 5: the run's length that ends the run */
-    uint32_t across_turns;   /* 5 */
-    uint32_t poll_max;       /* 20 changed results in a row */
-    bool polls;              /* declared with loop.poll: identical results do not count either */
-    bool reads, destructive; /* effects */
+    uint32_t repair;                 /* 2: answers of "repair" before the chain is exhausted */
+    uint32_t same_call;              /* 3; read 5, write 2, destructive 1 */
+    uint32_t transient;              /* 3 */
+    uint32_t repeats;                /* 3: the run's length that is refused */
+    uint32_t halt;                   /* 5: the run's length that ends the run */
+    uint32_t across_turns;           /* 5 */
+    uint32_t poll_max;               /* 20 changed results in a row */
+    bool polls;                      /* declared with loop.poll: identical results do not count either */
+    bool reads, writes, destructive; /* effects; none where undeclared */
+    /* Of the whole session; 0: no limit. */
+    uint32_t calls_per_turn, calls_per_session, cost_per_turn, cost_per_session, seconds_per_turn;
 };
 
 extern const struct ledger_limits ledger_default_limits;
@@ -81,6 +85,7 @@ struct ledger_admit {
     struct ledger_place place;
     uint64_t admission; /* the callId; both scripts are idempotent by it */
     struct str tool;
+    struct str ext;           /* dev.toolgate/ext: goes into the line that tells of a chain given up */
     struct hash128 arguments; /* json_fingerprint */
     enum ledger_so_far so_far;
     struct str refused_as; /* the class, for LEDGER_SO_FAR_REFUSED: goes into the history */
@@ -102,9 +107,12 @@ struct ledger_answer {
     enum err error; /* not OK: no answer was had; `why` says so */
     struct why why;
     enum ledger_says says;
-    struct str code;        /* of a refusal: "retry_budget_exceeded", "same_call", "loop", "cycle",
-                               "transient_budget",        "duplicate_in_step", "already_broken"; empty otherwise */
-    uint32_t turn;          /* the turn it was counted in */
+    struct str
+        code;      /* of a refusal: "retry_budget_exceeded", "same_call", "loop", "cycle", "transient_budget",
+                      "duplicate_in_step", "already_broken", "poll_budget", "calls_per_turn",
+                      "calls_per_session", "cost_per_turn", "cost_per_session", "seconds_per_turn"; empty where
+                      the ledger has nothing against it that the gate did not know */
+    uint32_t turn; /* the turn it was counted in */
     uint32_t attempt;       /* 1 for the first of a repair chain */
     uint32_t attempts_left; /* repairs left after this one */
     uint32_t repeats;       /* identical calls in a row before this one */
@@ -117,9 +125,13 @@ struct ledger_answer {
     bool ids_complete;        /* the record of seen ids is whole: nothing was evicted */
     uint32_t transient_count; /* transient failures of this call so far */
     struct str goal;          /* of the turn, as told by toolgate/turn */
-    struct json history; /* array, oldest first: {tool, class, code, turn, step, args?, at_ms}; JSON_NULL if
+    struct json history; /* array, oldest first: {tool, class, code, turn, step, at_ms, retries}; JSON_NULL if
                             not asked */
     struct json facts;   /* object; JSON_NULL if not asked */
+    struct str chain;    /* outcome of a repair chain that ended now: "exhausted", "redundant",
+                            "fabricated_id_on_retry"; empty: none ended */
+    uint32_t chain_retries;
+    uint32_t gave_up; /* chains of an earlier turn that this call found open: llm_gave_up, logged here */
 };
 
 typedef void ledger_done(void *owner);
@@ -138,7 +150,9 @@ enum ledger_class {
     LEDGER_CLASS_TRANSIENT,
     LEDGER_CLASS_INVALID, /* check or retry asked for a repair after admit */
     LEDGER_CLASS_FABRICATED,
-    LEDGER_CLASS_RELEASED, /* refused after admit, cancelled, ask: spends nothing */
+    LEDGER_CLASS_RELEASED, /* cancelled, ask: as if it had never been asked */
+    LEDGER_CLASS_REFUSED,  /* refused after admit (policy_error, unavailable, forbidden): its budget is
+                              released, but  asking the same again is a loop like any other */
     LEDGER_CLASS_COUNT
 };
 
@@ -146,6 +160,7 @@ struct ledger_settle {
     struct ledger_place place;
     uint64_t admission;
     struct str tool;
+    struct str ext;
     struct hash128 arguments;
     enum ledger_class class;
     struct str label;      /* the wire name for the history: "ok", "tool_error", "ask", "cancelled", … */
@@ -167,13 +182,18 @@ struct ledger_settled {
     uint32_t attempt, attempts_left; /* for LEDGER_CLASS_INVALID */
     enum ledger_says says; /* for LEDGER_CLASS_INVALID: LEDGER_REPAIR, or LEDGER_REFUSE when exhausted */
     uint32_t transient_count;
-    struct str chain; /* outcome of a chain that ended now: "success", "exhausted", …; empty: none ended */
+    struct str
+        chain; /* outcome of a chain that ended now: "no_retry", "success", "exhausted", …; empty: none */
     uint32_t chain_retries;
 };
 
 enum ledger_state ledger_settle(struct ledger *ledger, const struct ledger_settle *request,
                                 struct arena *arena, struct ledger_settled *settled, ledger_done *done,
                                 void *owner);
+
+/* The one log line of a chain that ended, at the level its outcome has; for `chain` of an answer or a settled
+ * call. */
+void ledger_log_chain(struct str tool, struct str ext, struct str outcome, uint32_t retries);
 
 /* A user turn begins: open repair chains end as llm_gave_up (logged here), runs start anew. `turn` 0: the
  * next one. */
@@ -189,7 +209,8 @@ enum ledger_state ledger_turn(struct ledger *ledger, struct str session, uint32_
 /* Ids that became known otherwise: from the goal's words, from an example's `seen`. Fire and forget. */
 void ledger_see(struct ledger *ledger, struct str session, const struct hash128 *ids, size_t count);
 
-/* Everything known of a session, as one JSON object {session, turn, goal, budgets, facts, history}. */
+/* Everything known of a session, as one JSON object {session, turn, step, goal, budgets, facts, history}; see
+ * ledger/view.c. */
 struct ledger_view {
     enum err error; /* ERR_NOT_FOUND: no such session */
     struct why why;

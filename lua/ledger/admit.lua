@@ -1,0 +1,125 @@
+-- admit: a call asks to be let run. Counts it, whatever came of it so far, and says what the session allows.
+--
+-- KEYS     the session's four, see session.lua.
+-- ARGV[1]  1-4 turn (0: not told)   5-8 step label (zeros: none)   9-12 admission   13-15 tool   16-21 arguments
+--          22 so far: 0 valid, 1 invalid, 2 fabricated id, 3 refused   23 1: advise only (anonymous)
+--          24-27 reads, writes, destructive, polls   28 repair   29 same_call   30 transient   31 repeats   32 halt
+--          33 across_turns   34 poll_max   35 anonymous_repeats (255 in a limit: none)   36 journal label
+--          37-39 wants goal, facts, journal   40-43 reservation, ms   44-47 ttl, s   48-51 entries of the journal
+--          52 has limits   53-72 calls a turn, calls a session, cost a turn, cost a session, seconds a turn
+-- ARGV[2]  the tool's name   ARGV[3] ext, for its chain's log line   ARGV[4] candidate ids, 8 bytes each, at most 64
+--
+-- Returns  1 says   2 code   3 would   4-7 turn   8 attempt   9 attempts left   10 repeats   11 no progress   12 spent
+--          13 transients   14 chain outcome   15 retries   16 1: ids complete   17-24 unseen, one bit an id, lowest first
+--          then, each behind its length in 4 bytes: chains given up (retries, name, ext), the goal, lists of such
+--          strings for facts (name, JSON) and tools (hash, name), the journal, open chains as session.lua packs them.
+--
+-- At most once: an admission that is there already changes nothing and is answered as it was.
+
+local VALID, IS_INVALID, IS_FABRICATED, IS_REFUSED = 0, 1, 2, 3
+
+local a = ARGV[1]
+local admission, key, tool = sub(a, 9, 12), sub(a, 13, 21), sub(a, 13, 15)
+local so_far, advise, reads = byte(a, 22, 24)
+local repair, anonymous_repeats, label_told = byte(a, 28), byte(a, 35, 36)
+local ttl, most = u32(a, 44), u32(a, 48)
+
+open()
+local known = seek(admission, 19)
+if not known then
+  local told = u32(a, 1)
+  if told > turn then begin_turn(told) end
+  begin_step(sub(a, 5, 8))
+  expire_reservations()
+end
+local from, current = known or #window + 1, step
+if known then current = byte(window, known + 17) end
+look(key, from, current, byte(a, 26) == 1, nil)
+
+-- On a tie between budget and loop, loop is what is said.
+local code, worst, times = find_loop(a, key, from, current)
+local looping = code ~= 0
+if so_far == VALID and not looping then code = over_budget(a) end
+
+local says, would = RUN, 0
+if so_far == IS_INVALID then says = REPAIR elseif so_far ~= VALID then says = REFUSE end
+
+-- The repair chain. Asking again what was invalid just now is one more of its attempts, also where a loop is said.
+local outcome, retries, attempt, left = 0, 0, 1, repair
+if not known and (so_far == IS_INVALID or (looping and so_far == VALID and last_kind == INVALID)) then
+  local word
+  word, outcome, attempt, left = extend_chain(tool, ARGV[2], ARGV[3], current, repair, again, advise == 1)
+  if outcome ~= 0 then retries = attempt - 1 end
+  if so_far == IS_INVALID and not looping and (word == REFUSE or (left == 0 and advise == 1)) then code = RETRY_BUDGET end
+else
+  find_chain(tool)
+  if chain_at then
+    attempt, left = chain_count + 1, repair
+    if so_far == IS_INVALID then attempt = chain_count end
+    if repair ~= UNLIMITED then
+      left = repair + 1 - attempt
+      if left < 0 then left = 0 end
+    end
+    if so_far == IS_INVALID and chain_ended == 1 and not looping then code = RETRY_BUDGET end
+  end
+  if so_far == IS_FABRICATED and not known then outcome, retries = end_chain_fabricated(tool, current) end
+end
+
+if code ~= 0 then
+  says = worst
+  if advise == 1 then
+    would = code
+    if code == LOOP and times >= anonymous_repeats then
+      says = REFUSE
+    else
+      code = 0
+      if so_far == VALID then says = RUN elseif so_far == IS_INVALID then says = REPAIR else says = REFUSE end
+    end
+  end
+end
+
+if known then
+  local kind = byte(window, known + 15) % 32
+  if kind == DENIED then
+    says, code = byte(window, known + 13, known + 14)
+  elseif kind <= RELEASED then
+    says, code = RUN, 0
+  end
+else
+  local kind, result = PENDING, NO_RESULT
+  if code ~= 0 and (looping or so_far == VALID) then
+    kind, result = DENIED, NO_LABEL .. char(says, code)
+  elseif so_far ~= VALID then
+    kind = INVALID + so_far - IS_INVALID
+    result = REFUSED_RESULT .. char(kind)
+  end
+  remember_name(tool, ARGV[2], ttl)
+  window = window .. key .. result .. char(kind + reads * 32, turn % 256, current) .. admission
+  if kind == PENDING then
+    calls_turn, calls = up_to(calls_turn + 1, 65535), up_to(calls + 1, 4294967295)
+    reserve(admission, now + u32(a, 40))
+  else
+    idle, spoken = up_to(idle + 1, 255), 1
+    if kind == DENIED then
+      if code == LOOP or code == CYCLE then label_told = LABEL_LOOP else label_told = LABEL_BUDGET end
+    end
+    if says ~= REPAIR then note(tool, label_told, code, turn, current, retries) end
+  end
+  close(most, ttl)
+end
+
+-- The reply. Wanted parts are read after the call was counted; the journal knows it only once it is settled.
+local unseen, complete = "\0\0\0\0\0\0\0\0", 1
+if #ARGV[4] > 0 then
+  local ids = call("GET", KEYS[4])
+  if ids_state == 2 or (ids_state == 1) == not ids then complete = 0 end
+  unseen = unseen_bits(ids or "", ARGV[4])
+elseif ids_state == 2 then
+  complete = 0
+end
+local parts, wants_goal, wants_facts, wants_journal = NO_PARTS, byte(a, 37, 39)
+if gave_up ~= "" or wants_goal * goal_told + wants_facts + wants_journal > 0 then
+  parts = collect(wants_goal == 1, wants_facts == 1, wants_journal == 1)
+end
+return char(says, code, would) .. p32(turn) .. char(attempt, left, up_to(run, 255), idle, spent + 1, transients,
+  outcome, retries, complete) .. unseen .. parts

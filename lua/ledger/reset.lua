@@ -1,0 +1,22 @@
+-- reset: a person ends the runs of one tool, or has the whole session forgotten.
+--
+-- KEYS     the session's four, see session.lua.
+-- ARGV[1]  1-4 ttl, s   5-8 entries of the journal   9-11 tool; absent: the whole session
+--
+-- Returns  "1", or "0" where there is no such session.
+
+local ttl, most, tool = u32(ARGV[1], 1), u32(ARGV[1], 5), sub(ARGV[1], 9, 11)
+
+open()
+if fresh then return "0" end
+if tool == "" then
+  call("DEL", KEYS[1], KEYS[2], KEYS[3], KEYS[4])
+  return "1"
+end
+for at = #window - RECORD + 1, 1, -RECORD do
+  if sub(window, at, at + 2) == tool then window = sub(window, 1, at - 1) .. sub(window, at + RECORD) end
+end
+find_chain(tool)
+if chain_at then drop_chain() end
+close(most, ttl)
+return "1"

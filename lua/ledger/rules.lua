@@ -1,0 +1,215 @@
+-- The rules that admit and settle share: repair chains, what the window says of a call, and what speaks against it.
+-- Stands between session.lua and each script's own text.
+
+-- ---- repair chains --------------------------------------------------------
+
+local chain_at, chain_next, chain_count, chain_ended, chain_step
+
+local function find_chain(tool)
+  local at = 1
+  chain_at, chain_next, chain_count, chain_ended, chain_step = nil, nil, 0, 0, -1
+  while at <= #chains do
+    local count, ended, in_step, name = byte(chains, at + 3, at + 6)
+    local ext = byte(chains, at + 7 + name)
+    local following = at + 8 + name + ext
+    if sub(chains, at, at + 2) == tool then
+      chain_at, chain_next, chain_count, chain_ended, chain_step = at, following, count, ended, in_step
+      return
+    end
+    at = following
+  end
+end
+
+local function drop_chain()
+  chains = sub(chains, 1, chain_at - 1) .. sub(chains, chain_next)
+  chain_at = nil
+end
+
+-- Invalid arguments in step `in_step`: the chain begins or goes on; calls of one step count once.
+-- Returns what to say, the chain's outcome if it ended now (else 0), attempt and attempts left.
+local function extend_chain(tool, name, ext, in_step, repair, again, advise)
+  find_chain(tool)
+  if chain_ended == 1 then return REFUSE, 0, chain_count, 0 end
+  local count = chain_count
+  if chain_step ~= in_step then count = up_to(count + 1, 254) end
+  local over = repair ~= UNLIMITED and count > repair
+  local ended = 0
+  if over and not advise then ended = 1 end
+  if chain_at then drop_chain() end
+  give_up_chains(CHAINS_BYTES)
+  chains = chains .. tool .. char(count, ended, in_step, #name) .. name .. char(#ext) .. ext
+  if ended == 1 then
+    if again then return REFUSE, REDUNDANT, count, 0 end
+    return REFUSE, EXHAUSTED, count, 0
+  end
+  local left = 0
+  if repair == UNLIMITED then left = UNLIMITED elseif not over then left = repair - count + 1 end
+  return REPAIR, 0, count, left
+end
+
+-- ---- what the window says of one call -------------------------------------
+
+local run, across, polls, asked, held, spent, transients, twin, broken, again, last_kind
+
+-- Looks back from before the record at `from` over calls of (tool, arguments) = key. Sets
+--   run, across   steps in a row that hold it with one result, of this turn and of any
+--   polls, asked  how often in that row its result had changed, and how often it was asked at all, in this turn
+--   held          how often this turn has it
+--   spent         steps of its same-call budget in this turn
+--   transients    transient failures since it last answered otherwise
+--   twin, broken  it runs or ran in step `current`; its result did not match its schema in this turn
+--   again         its arguments were invalid before, in this turn
+-- A successful call of another tool that is not declared read re-arms run, across, polls, asked and spent.
+-- `ref` is the result to compare with, nil for the newest there is.
+local function look(key, from, current, destructive, ref)
+  run, across, polls, asked, held, spent, transients = 0, 0, 0, 0, 0, 0, 0
+  twin, broken, again, last_kind = false, false, false, nil
+  if not seek(key, 1) then return end
+  local tool, low = sub(key, 1, 3), turn % 256
+  local row, same, armed, failing = true, true, true, true
+  local row_step, spent_step, gap_step, gap_hard = current, current, nil, false
+  local at = from - RECORD
+  while at > 0 do
+    local class, in_turn, in_step = byte(window, at + 15, at + 17)
+    local kind, here = class % 32, in_turn == low
+    if not here and not row then return end
+    if sub(window, at, at + 8) == key then
+      if kind == TRANSIENT then
+        if here and failing then transients = transients + 1 end
+      elseif kind ~= RELEASED then
+        if not last_kind then last_kind = kind end
+        if kind ~= DENIED then failing = false end
+        if here then
+          held = held + 1
+          if kind == MISMATCH then broken = true end
+          if kind == INVALID then again = true end
+          if in_step == current and kind <= GARBAGE then twin = true end
+          if armed and class < 64 and in_step ~= spent_step
+            and (kind <= TOOL_ERROR or (destructive and kind == UNKNOWN)) then
+            spent, spent_step = spent + 1, in_step
+          end
+        end
+        -- Another call stood between two of its steps: only a row of refusals outlasts that, and only what wasn't
+        -- let run either.
+        if row and gap_step and gap_step ~= in_step and (gap_hard or kind ~= DENIED) then row = false end
+        if row then
+          gap_step, gap_hard = nil, false
+          if kind ~= DENIED and same then
+            local result = sub(window, at + 9, at + 14)
+            if result ~= NO_RESULT then
+              if not ref then ref = result elseif ref ~= result then same = false end
+            end
+          end
+          if in_step ~= row_step then
+            row_step = in_step
+            if same then across = across + 1 end
+            if here then
+              if same then run = run + 1 end
+              if class >= 64 then polls = polls + 1 end
+              asked = asked + 1
+            end
+          end
+        end
+      end
+    elseif kind ~= RELEASED then
+      if row and in_step ~= current then
+        if kind <= TRANSIENT then
+          if gap_hard and gap_step ~= in_step then row = false end
+          gap_step, gap_hard = in_step, true
+        elseif not gap_hard then
+          if gap_step and gap_step ~= in_step then gap_step = -1 else gap_step = in_step end
+        end
+      end
+      if class ~= 0 and class % 64 <= PARTIAL and sub(window, at, at + 2) ~= tool then row, armed = false, false end
+    end
+    at = at - RECORD
+  end
+end
+
+-- How often a cycle of 2 to 5 calls has been gone round, were `key` called now: calls of this turn with equal
+-- results, transient failures and what was released left out, a step's twins taken once.
+local function rounds(key, from, current)
+  local keys, results, n, low = {}, {}, 0, turn % 256
+  local at, newer_key, newer_step = from - RECORD, key, current
+  while at > 0 and n < 25 do
+    local class, in_turn, in_step = byte(window, at + 15, at + 17)
+    if in_turn ~= low then break end
+    local kind = class % 32
+    if kind ~= TRANSIENT and kind ~= RELEASED then
+      local this = sub(window, at, at + 8)
+      if this ~= newer_key or in_step ~= newer_step then
+        n = n + 1
+        keys[n] = this
+        if kind == DENIED then results[n] = NO_RESULT else results[n] = sub(window, at + 9, at + 14) end
+      end
+      newer_key, newer_step = this, in_step
+    end
+    at = at - RECORD
+  end
+  keys[0], results[0] = key, NO_RESULT
+  local most = 1
+  for period = 2, 5 do
+    local i, mixed = 0, false
+    while i + period <= n and keys[i] == keys[i + period] do
+      local a, b = results[i], results[i + period]
+      if a ~= b and a ~= NO_RESULT and b ~= NO_RESULT then break end
+      if keys[i] ~= key then mixed = true end
+      i = i + 1
+    end
+    local length = i + period
+    if mixed and length >= 3 * period then
+      local times = (length - length % period) / period
+      if times > most then most = times end
+    end
+  end
+  return most
+end
+
+-- ---- what speaks against a call -------------------------------------------
+
+-- A loop, after `look`: its code (0: none), what to say, how often it would have been called in a row.
+local function find_loop(a, key, from, current)
+  local repeats, halt, across_turns, poll_max = byte(a, 31, 34)
+  local times, code, says = run + 1, 0, REFUSE
+  if byte(a, 27) == 1 then -- a tool that is meant to be asked again
+    if asked < poll_max then return 0, REFUSE, times end
+    code = POLL_BUDGET
+    if asked >= poll_max + halt - repeats then says = HALT end
+    return code, says, times
+  end
+  if times >= repeats or across + 1 >= across_turns then
+    code = LOOP
+  elseif held >= 2 then
+    times = rounds(key, from, current)
+    if times >= repeats then code = CYCLE end
+  end
+  if code ~= 0 and times >= halt then says = HALT end
+  return code, says, times
+end
+
+-- The budgets of a valid call that is in no loop, after `look`; 0: within all of them.
+local function over_budget(a)
+  local writes, destructive, poll = byte(a, 25, 27)
+  local same_call, transient = byte(a, 29, 30)
+  local poll_max, limited = byte(a, 34), byte(a, 52)
+  if broken then return BROKEN end
+  if twin and writes + destructive > 0 then return DUPLICATE end
+  if same_call ~= UNLIMITED and poll == 0 and spent >= same_call then return SAME_CALL end
+  if transient ~= UNLIMITED and transients >= transient then return TRANSIENT_BUDGET end
+  if poll_max ~= UNLIMITED and polls >= poll_max then return POLL_BUDGET end
+  if limited == 0 then return 0 end
+  if calls_turn >= u32(a, 53) then return CALLS_PER_TURN end
+  if calls >= u32(a, 57) then return CALLS_PER_SESSION end
+  if cost_turn >= u32(a, 61) then return COST_PER_TURN end
+  if cost >= u32(a, 65) then return COST_PER_SESSION end
+  if second - began >= u32(a, 69) then return SECONDS_PER_TURN end
+  return 0
+end
+
+-- An id nobody gave, in a retry: the chain ends, and its retries are returned.
+local function end_chain_fabricated(tool, in_step)
+  find_chain(tool)
+  if not chain_at or chain_ended == 1 or chain_step == in_step then return 0, 0 end
+  drop_chain()
+  return FABRICATED_ON_RETRY, chain_count
+end

@@ -1,0 +1,343 @@
+-- The session that every ledger script works on: one packed string, read by `open`, written back by `close`.
+-- The engines put this text before each script's own, so that both know one layout and one set of rules.
+--
+-- KEYS, the same four for every script, in one hash slot:
+--   KEYS[1] s  the session: header, reservations, repair chains, window of calls
+--   KEYS[2] h  the journal: one entry a logical call, oldest first; read by people and by policies that ask
+--   KEYS[3] d  a hash: "g" the turn's goal, "t"+tool names, "f"+name facts as JSON
+--   KEYS[4] i  seen ids, 8 bytes each, oldest first
+--
+-- Header (numbers are big-endian):
+--   1 ids: 0 none seen, 1 all kept, 2 some forgotten   2 goal: 1 told   3 spoken: 1 feedback was sent in this step
+--   4-7 turn   8 step   9-12 step label   13 calls in a row without progress   14-15 calls of the turn   16-19 calls
+--   20-23 cost of the turn   24-27 cost   28-31 second the turn began   32-35 second of the last EXPIRE
+--   36 reservations   37-38 bytes of chains
+-- Reservation (10 bytes): admission 4, deadline in ms 6.
+-- Chain: tool 3, invalid calls 1, ended 1, step of the last one 1, name and ext (each a length byte and its bytes).
+-- Call (22 bytes, oldest first, at most WINDOW):
+--   1-3 tool   4-9 arguments   10-15 result   16 class + 32 if the tool reads + 64 if the result had changed
+--   17 turn   18 step   19-22 admission
+--   The result of a call that ran is a hash; of one that was refused for what it is, the same for its kind; of one
+--   that was denied, 0 0 0 0, what was said, code.
+-- Journal entry (13 bytes): second 4, tool 3, label 1, code 1, turn 2, step 1, retries 1.
+--
+-- Only what Redis' Lua and LuaJIT agree on is used here; tests/spec/ledger_lint_spec.lua holds all of it to that.
+
+local byte, char, find, rep, sub = string.byte, string.char, string.find, string.rep, string.sub
+local call = redis.call
+
+local WINDOW, RECORD, ENTRY = 32, 22, 13
+local HEADER = 38
+local IDS_MAX, NAMES_MAX, CHAINS_BYTES, FACTS_BYTES = 512, 256, 2048, 16384
+local UNLIMITED = 255
+
+-- Classes of a call. Up to TRANSIENT it was let run, up to TOOL_ERROR it ran (or runs); REFUSED is the gate's word
+-- (unknown tool, forbidden, a policy), DENIED the ledger's own.
+local PENDING, OK, PARTIAL, GARBAGE, MISMATCH, TOOL_ERROR, UNKNOWN, TRANSIENT = 0, 1, 2, 3, 4, 5, 6, 7
+local RELEASED, INVALID, FABRICATED, REFUSED, DENIED = 8, 9, 10, 11, 12
+
+-- Nothing is known of a result: equals anything.
+local NO_RESULT = "\0\0\0\0\0\0"
+local NO_LABEL = "\0\0\0\0"
+local REFUSED_RESULT = "\0\0\0\1\0" -- and the class
+
+local RUN, REPAIR, REFUSE, HALT = 0, 1, 2, 3
+
+-- Codes of a refusal; ledger/words.c has the same list in words.
+local RETRY_BUDGET, SAME_CALL, LOOP, CYCLE, TRANSIENT_BUDGET, DUPLICATE, BROKEN, POLL_BUDGET = 1, 2, 3, 4, 5, 6, 7, 8
+local CALLS_PER_TURN, CALLS_PER_SESSION, COST_PER_TURN, COST_PER_SESSION, SECONDS_PER_TURN = 9, 10, 11, 12, 13
+local GAVE_UP_CODE = 14
+
+-- How a repair chain ended.
+local NO_RETRY, SUCCESS, REDUNDANT, EXHAUSTED, FABRICATED_ON_RETRY = 1, 2, 3, 4, 6
+
+-- Journal labels that the scripts choose themselves.
+local LABEL_UNKNOWN, LABEL_INVALID, LABEL_LOOP, LABEL_BUDGET = 0, 7, 12, 13
+
+local now, second
+local fresh, ids_state, goal_told, spoken, turn, step, label, idle
+local calls_turn, calls, cost_turn, cost, began, refreshed
+local reservations, chains, window, journal
+local gave_up
+
+local function u32(s, at)
+  local a, b, c, d = byte(s, at, at + 3)
+  return ((a * 256 + b) * 256 + c) * 256 + d
+end
+
+local function p32(n)
+  local d = n % 256
+  n = (n - d) / 256
+  local c = n % 256
+  n = (n - c) / 256
+  local b = n % 256
+  return char((n - b) / 256 % 256, b, c, d)
+end
+
+local function up_to(n, most)
+  if n > most then return most end
+  return n
+end
+
+-- Where `needle` begins in a record's column, as the record's first byte; nil where no record has it.
+local function seek(needle, column)
+  local at = find(window, needle, 1, true)
+  while at do
+    if (at - column) % RECORD == 0 then return at - column + 1 end
+    at = find(window, needle, at + 1, true)
+  end
+end
+
+-- One journal entry for one logical call.
+local function note(tool, what, code, in_turn, in_step, retries)
+  local low = in_turn % 256
+  journal = journal .. p32(second) .. tool
+    .. char(what, code, (in_turn - low) / 256 % 256, low, in_step, up_to(retries, 255))
+end
+
+-- ---- opening and closing --------------------------------------------------
+
+-- Gives up the oldest chains until at most `most` bytes are left; at a turn's end, all. Each that was still open is
+-- told once, with the name and ext it was called by.
+local function give_up_chains(most)
+  while #chains > most do
+    local count, ended, in_step, name = byte(chains, 4, 7)
+    local following = 9 + name + byte(chains, 8 + name)
+    if ended == 0 then
+      gave_up = gave_up .. char(count - 1) .. sub(chains, 7, following - 1)
+      note(sub(chains, 1, 3), LABEL_INVALID, GAVE_UP_CODE, turn, in_step, count - 1)
+    end
+    chains = sub(chains, following)
+  end
+end
+
+-- Turn numbers are kept as one byte in the window: what would be mistaken for a call of this turn is let go.
+local function forget_namesakes()
+  local low = turn % 256
+  for at = #window - RECORD + 1, 1, -RECORD do
+    if byte(window, at + 16) == low then
+      window = sub(window, at + RECORD)
+      return
+    end
+  end
+end
+
+local function begin_turn(number)
+  give_up_chains(0)
+  turn = number
+  calls_turn, cost_turn, began, goal_told, spoken, label = 0, 0, second, 0, 1, NO_LABEL
+  forget_namesakes()
+end
+
+-- Calls of one model message are one step: those of one label, else those admitted before a sibling's feedback.
+local function begin_step(told)
+  if told == NO_LABEL then
+    if spoken == 0 and label == NO_LABEL then return end
+  elseif told == label then
+    return
+  end
+  step, label, spoken = (step + 1) % 256, told, 0
+end
+
+local function open()
+  local t = call("TIME")
+  local s, us = tonumber(t[1]), tonumber(t[2])
+  now, second = s * 1000 + (us - us % 1000) / 1000, s
+  journal, gave_up = "", ""
+  local raw = call("GET", KEYS[1])
+  fresh = not raw
+  if fresh then
+    ids_state, goal_told, spoken, turn, step, label, idle = 0, 0, 1, 0, 0, NO_LABEL, 0
+    calls_turn, calls, cost_turn, cost, began, refreshed = 0, 0, 0, 0, second, second
+    reservations, chains, window = "", "", ""
+    return
+  end
+  local t1, t2, t3, t4, c1, c2
+  ids_state, goal_told, spoken, t1, t2, t3, t4, step = byte(raw, 1, 8)
+  turn = ((t1 * 256 + t2) * 256 + t3) * 256 + t4
+  label = sub(raw, 9, 12)
+  idle, c1, c2 = byte(raw, 13, 15)
+  calls_turn = c1 * 256 + c2
+  calls, cost_turn, cost, began, refreshed = u32(raw, 16), u32(raw, 20), u32(raw, 24), u32(raw, 28), u32(raw, 32)
+  local held, n1, n2 = byte(raw, 36, 38)
+  local chains_at = HEADER + 1 + held * 10
+  local window_at = chains_at + n1 * 256 + n2
+  reservations = sub(raw, HEADER + 1, chains_at - 1)
+  chains = sub(raw, chains_at, window_at - 1)
+  window = sub(raw, window_at)
+end
+
+local function set(key, value, new, ttl)
+  if new then call("SET", key, value, "EX", ttl) else call("SET", key, value, "KEEPTTL") end
+end
+
+-- Adds to the journal, keeps its last `most` entries.
+local function write_journal(most, ttl)
+  if journal == "" or most == 0 then return end
+  local length = call("APPEND", KEYS[2], journal)
+  if length == #journal then call("EXPIRE", KEYS[2], ttl) end
+  if length > (most + 32) * ENTRY then
+    set(KEYS[2], sub(call("GET", KEYS[2]), length - most * ENTRY + 1), false, ttl)
+  end
+end
+
+-- A name by which people know a tool, kept when it comes into the window.
+local function remember_name(tool, name, ttl)
+  if seek(tool, 1) then return end
+  local held = call("HLEN", KEYS[3])
+  if held >= NAMES_MAX then return end
+  call("HSET", KEYS[3], "t" .. tool, name)
+  if held == 0 then call("EXPIRE", KEYS[3], ttl) end
+end
+
+local function close(most, ttl)
+  if #window > WINDOW * RECORD then window = sub(window, #window - WINDOW * RECORD + 1) end
+  -- The life of the keys is renewed now and then, not with every call.
+  local renew = not fresh and (second - refreshed) * 32 > ttl
+  if renew then refreshed = second end
+  local low, chained = calls_turn % 256, #chains % 256
+  set(KEYS[1], char(ids_state, goal_told, spoken) .. p32(turn) .. char(step) .. label
+    .. char(idle, (calls_turn - low) / 256, low) .. p32(calls) .. p32(cost_turn) .. p32(cost) .. p32(began)
+    .. p32(refreshed) .. char(#reservations / 10, (#chains - chained) / 256, chained)
+    .. reservations .. chains .. window, fresh, ttl)
+  write_journal(most, ttl)
+  if renew then
+    call("EXPIRE", KEYS[1], ttl)
+    call("EXPIRE", KEYS[2], ttl)
+    call("EXPIRE", KEYS[3], ttl)
+    call("EXPIRE", KEYS[4], ttl)
+  end
+end
+
+-- ---- reservations ---------------------------------------------------------
+
+-- At most as many as the window has calls: an older one's call is no longer there to be released.
+local function reserve(admission, deadline)
+  if #reservations >= WINDOW * 10 then reservations = sub(reservations, 11) end
+  local low = deadline % 4294967296
+  local high = (deadline - low) / 4294967296
+  reservations = reservations .. admission .. char((high - high % 256) / 256, high % 256) .. p32(low)
+end
+
+local function release(admission)
+  for at = 1, #reservations, 10 do
+    if sub(reservations, at, at + 3) == admission then
+      reservations = sub(reservations, 1, at - 1) .. sub(reservations, at + 10)
+      return
+    end
+  end
+end
+
+-- What was admitted and never settled in its time: it may have run, nobody knows with what result.
+local function expire_reservations()
+  local at = 1
+  while at <= #reservations do
+    local a, b = byte(reservations, at + 4, at + 5)
+    if (a * 256 + b) * 4294967296 + u32(reservations, at + 6) < now then
+      local record = seek(sub(reservations, at, at + 3), 19)
+      if record then
+        local class, _, in_step = byte(window, record + 15, record + 17)
+        window = sub(window, 1, record + 14) .. char(class - class % 32 + UNKNOWN) .. sub(window, record + 16)
+        note(sub(window, record, record + 2), LABEL_UNKNOWN, 0, turn, in_step, 0)
+      end
+      reservations = sub(reservations, 1, at - 1) .. sub(reservations, at + 10)
+    else
+      at = at + 10
+    end
+  end
+end
+
+-- ---- seen ids -------------------------------------------------------------
+
+local function has_id(ids, id)
+  local at = find(ids, id, 1, true)
+  while at do
+    if at % 8 == 1 then return true end
+    at = find(ids, id, at + 1, true)
+  end
+  return false
+end
+
+local function add_ids(more, ttl)
+  local ids = call("GET", KEYS[4])
+  local new = not ids
+  if new then
+    if ids_state == 1 then ids_state = 2 end
+    ids = ""
+  elseif ids_state == 0 then
+    ids_state = 2
+  end
+  local before = #ids
+  for at = 1, #more, 8 do
+    local id = sub(more, at, at + 7)
+    if not has_id(ids, id) then ids = ids .. id end
+  end
+  if #ids == before then return end
+  if ids_state == 0 then ids_state = 1 end
+  if #ids > IDS_MAX * 8 then
+    ids = sub(ids, #ids - IDS_MAX * 8 + 1)
+    ids_state = 2
+  end
+  set(KEYS[4], ids, new, ttl)
+end
+
+-- One bit an id, lowest first: 1 where it was never seen.
+local function unseen_bits(ids, asked_for)
+  local out = ""
+  for group = 1, 512, 64 do
+    local bits, weight = 0, 1
+    for at = group, up_to(group + 56, #asked_for - 7), 8 do
+      if not has_id(ids, sub(asked_for, at, at + 7)) then bits = bits + weight end
+      weight = weight * 2
+    end
+    out = out .. char(bits)
+  end
+  return out
+end
+
+-- ---- facts, and what a reply carries besides ------------------------------
+
+-- Sets ARGV[first] = ARGV[first + 1] and so on. Returns how many found no room.
+local function merge_facts(first, ttl)
+  local kept, size, sizes, dropped = call("HGETALL", KEYS[3]), 0, {}, 0
+  for i = 1, #kept, 2 do
+    if byte(kept[i]) == 102 then
+      sizes[kept[i]] = #kept[i + 1]
+      size = size + #kept[i] + #kept[i + 1]
+    end
+  end
+  for i = first, #ARGV, 2 do
+    local field, value = "f" .. ARGV[i], ARGV[i + 1]
+    local grown = size + #value - (sizes[field] or -#field)
+    if grown > FACTS_BYTES then
+      dropped = dropped + 1
+    else
+      call("HSET", KEYS[3], field, value)
+      size, sizes[field] = grown, #value
+    end
+  end
+  if #kept == 0 then call("EXPIRE", KEYS[3], ttl) end
+  return dropped
+end
+
+local function part(s)
+  return p32(#s) .. s
+end
+
+local NO_PARTS = rep("\0", 24)
+
+-- Chains given up, goal, facts, names of tools, journal, open chains: each behind its length.
+local function collect(wants_goal, wants_facts, wants_journal)
+  local goal, facts, names, entries = "", "", "", ""
+  if wants_facts or wants_journal then
+    local kept = call("HGETALL", KEYS[3])
+    for i = 1, #kept, 2 do
+      local sort = byte(kept[i])
+      local pair = part(sub(kept[i], 2)) .. part(kept[i + 1])
+      if sort == 102 then facts = facts .. pair elseif sort == 116 then names = names .. pair end
+    end
+  end
+  if wants_goal and goal_told == 1 then goal = call("HGET", KEYS[3], "g") or "" end
+  if wants_journal then entries = call("GET", KEYS[2]) or "" end
+  return part(gave_up) .. part(goal) .. part(facts) .. part(names) .. part(entries) .. part(chains)
+end

@@ -1,0 +1,110 @@
+-- settle: what became of a call that was admitted.
+--
+-- KEYS     the session's four, see session.lua.
+-- ARGV[1]  1-4 turn   5-8 step label (both unused where the call is known)   9-12 admission   13-15 tool   16-21 arguments
+--          22-27 result   28 class, as in session.lua   29 reads   30 destructive   31 repair   32 journal label
+--          33-36 cost   37-40 ttl, s   41-44 entries of the journal   45 1: advise only (anonymous)
+-- ARGV[2]  the tool's name   ARGV[3] ext   ARGV[4] ids it gave, 8 bytes each   ARGV[5…] facts: name, JSON, name, …
+--
+-- Returns  1 says   2 1: unchanged   3 repeats   4 no progress   5 attempt   6 attempts left   7 transients
+--          8 chain outcome   9 retries   10 facts that found no room
+--
+-- At most once: what is settled already is not counted again. What was never admitted, or so long ago that the window
+-- has lost it, is counted as unknown.
+
+local a = ARGV[1]
+local admission, key, tool, result = sub(a, 9, 12), sub(a, 13, 21), sub(a, 13, 15), sub(a, 22, 27)
+local kind, reads, destructive, repair, label_told = byte(a, 28, 32)
+local ttl, most = u32(a, 37), u32(a, 41)
+local advise = byte(a, 45) == 1
+
+open()
+local at = seek(admission, 19)
+local orphan = not at
+local settled = false
+if orphan then
+  begin_step(sub(a, 5, 8))
+  at = #window + 1
+  kind, label_told = UNKNOWN, LABEL_UNKNOWN
+  remember_name(tool, ARGV[2], ttl)
+  window = window .. key .. NO_RESULT .. char(UNKNOWN + reads * 32, turn % 256, step) .. admission
+else
+  local was = byte(window, at + 15) % 32
+  settled = was ~= PENDING and was ~= UNKNOWN and was ~= DENIED
+end
+local in_turn, in_step = byte(window, at + 16, at + 17)
+
+if kind >= UNKNOWN and kind <= RELEASED then
+  result = NO_RESULT
+elseif kind > RELEASED then
+  result = REFUSED_RESULT .. char(kind)
+end
+local ref = result
+if ref == NO_RESULT then ref = nil end
+look(key, at, in_step, destructive == 1, ref)
+
+-- The result this call had the last time it ran, in an earlier step of the turn.
+local function last_result()
+  for older = at - RECORD, 1, -RECORD do
+    local class, turn_then, step_then = byte(window, older + 15, older + 17)
+    if turn_then ~= in_turn then return nil end
+    if class % 32 >= OK and class % 32 <= TOOL_ERROR and step_then ~= in_step and sub(window, older, older + 8) == key then
+      return sub(window, older + 9, older + 14)
+    end
+  end
+end
+
+local changed, unchanged = 0, 0
+if kind >= OK and kind <= TOOL_ERROR and held > 0 then
+  local last = last_result()
+  if last == result then unchanged = 1 elseif last and kind <= PARTIAL then changed = 1 end
+end
+
+local says, outcome, retries, attempt, left, dropped = RUN, 0, 0, 1, repair, 0
+
+-- The repair chain: what ran ends it, if its feedback was out before this call was admitted.
+local function settle_chain()
+  if kind == INVALID then
+    says, outcome, attempt, left = extend_chain(tool, ARGV[2], ARGV[3], in_step, repair, again, advise)
+    if outcome ~= 0 then retries = attempt - 1 end
+  elseif kind >= OK and kind <= MISMATCH then
+    outcome = NO_RETRY
+    find_chain(tool)
+    if chain_at and chain_step then
+      if chain_ended == 0 then outcome, retries = SUCCESS, chain_count end
+      drop_chain()
+    end
+  elseif kind == FABRICATED then
+    outcome, retries = end_chain_fabricated(tool, in_step)
+  end
+end
+
+if settled then
+  if kind == INVALID then
+    find_chain(tool)
+    says, attempt, left = REPAIR, chain_count, up_to(repair, 254) + 1 - chain_count
+    if chain_ended == 1 or left < 0 then says, left = REFUSE, 0 end
+  end
+else
+  settle_chain()
+  window = sub(window, 1, at + 8) .. result .. char(kind + reads * 32 + changed * 64) .. sub(window, at + 16)
+  release(admission)
+  if in_step == step then spoken = 1 end
+  if kind == PARTIAL or (kind == OK and unchanged == 0) then
+    idle = 0
+  elseif kind ~= TRANSIENT and kind ~= RELEASED and kind ~= UNKNOWN then
+    idle = up_to(idle + 1, 255)
+  end
+  local spent_now = u32(a, 33)
+  cost_turn, cost = up_to(cost_turn + spent_now, 4294967295), up_to(cost + spent_now, 4294967295)
+  if says ~= REPAIR then
+    local code = 0
+    if says == REFUSE then code = RETRY_BUDGET end
+    note(tool, label_told, code, turn - (turn % 256 + 256 - in_turn) % 256, in_step, retries)
+  end
+  if #ARGV[4] > 0 then add_ids(ARGV[4], ttl) end
+  if #ARGV > 4 then dropped = merge_facts(5, ttl) end
+  close(most, ttl)
+end
+if kind == TRANSIENT then transients = up_to(transients + 1, 255) end
+return char(says, unchanged, up_to(run + 1, 255), idle, attempt, left, transients, outcome, retries, dropped)
