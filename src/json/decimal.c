@@ -10,6 +10,11 @@
 /* No double needs more digits than this to be rounded rightly; what follows counts as one digit more. */
 #define DOUBLE_DIGITS_MAX 770
 
+/* Exponents of two numbers further apart than this are told apart by their sign alone; those of up to
+ * EXACT_DIGITS digits never are. */
+#define GAP_MAX      ((int64_t)1 << 40)
+#define EXACT_DIGITS 12
+
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
@@ -81,9 +86,9 @@ static int64_t exponent_gap(const struct decimal *a, const struct decimal *b)
     size_t n = a->exponent.len > b->exponent.len ? a->exponent.len : b->exponent.len;
     for (; n > 0; n--) {
         gap = gap * 10 + exponent_digit(a, n) - exponent_digit(b, n);
-        if (gap > (int64_t)1 << 40)
+        if (gap > GAP_MAX)
             return DECIMAL_FAR;
-        if (gap < -((int64_t)1 << 40))
+        if (gap < -GAP_MAX)
             return -DECIMAL_FAR;
     }
     return gap;
@@ -151,7 +156,7 @@ static void add_to_digits(char *digits, size_t len, int64_t small)
 static void put_exponent(struct buf *out, const struct decimal *d)
 {
     int64_t shift = d->point - 1;
-    if (d->exponent.len <= 17) {
+    if (d->exponent.len <= EXACT_DIGITS) {
         buf_int(out, decimal_magnitude(d) - 1);
         return;
     }
