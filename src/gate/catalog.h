@@ -8,6 +8,8 @@
 #include "base/buf.h"
 #include "gate/generation.h"
 
+struct json_out;
+
 enum catalog_format { CATALOG_MCP, CATALOG_OPENAI, CATALOG_ANTHROPIC, CATALOG_GEMINI };
 
 /* OK or ERR_NOT_FOUND. */
@@ -35,5 +37,8 @@ void catalog_write(struct arena *arena, struct generation *generation, const str
 /* Does this tool exist for this peer and is it not hidden by prepare / prepare_tools. */
 bool catalog_shows(struct arena *arena, struct generation *generation, const struct catalog_request *request,
                    struct str tool);
+
+/* Frees what catalog_shows keeps between calls. */
+void catalog_forget(void);
 
 #endif

@@ -77,8 +77,8 @@ static bool each_member(struct walk *walk, const struct json *value, struct json
 
 static bool format(struct walk *walk, const struct json *value, struct json *out)
 {
-    static const char *const known[] = {"date-time", "time",     "date", "duration", "email",
-                                        "hostname",  "ipv4",     "ipv6", "uuid"};
+    static const char *const known[] = {"date-time", "time", "date", "duration", "email",
+                                        "hostname",  "ipv4", "ipv6", "uuid"};
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         if (str_is(json_str(value), known[i]))
             return keep(walk, value, out);
@@ -101,8 +101,9 @@ static bool tuple(struct walk *walk, const struct json *value, struct json *out)
 static bool pattern_properties(struct walk *walk, const struct json *value, struct json *out)
 {
     (void)value, (void)out;
-    return give_up(walk, "patternProperties cannot be said in strict mode: name the properties, or use a list of "
-                         "key and value");
+    return give_up(walk,
+                   "patternProperties cannot be said in strict mode: name the properties, or use a list of "
+                   "key and value");
 }
 
 /* What is not here is left out. `required` and `additionalProperties` are written by close_object. */
@@ -203,9 +204,11 @@ static struct json nullable(struct arena *arena, const struct json *schema)
 static bool close_object(struct walk *walk, const struct json *schema, struct json *out)
 {
     struct arena *arena = walk->arena;
-    const struct json *properties = json_get_text(out, "properties"), *required = json_get_text(schema, "required");
+    const struct json *properties = json_get_text(out, "properties"),
+                      *required = json_get_text(schema, "required");
     if (json_is(json_get_text(schema, "additionalProperties"), JSON_OBJECT))
-        return give_up(walk, "an object with any keys cannot be said in strict mode: use a list of key and value");
+        return give_up(walk,
+                       "an object with any keys cannot be said in strict mode: use a list of key and value");
     if (!properties && !json_is(json_get_text(schema, "additionalProperties"), JSON_BOOL))
         return give_up(walk, "a free-form object cannot be said in strict mode: name its properties");
     uint32_t count = properties ? properties->len : 0;
@@ -258,7 +261,8 @@ static bool translate(struct walk *walk, const struct json *schema, struct json 
         return give_up(walk, "a value of any kind cannot be said in strict mode: give it a type");
     if (!translate_keywords(walk, schema, out))
         return false;
-    bool is_object = has_type(out, "object") || (!json_get_text(out, "type") && json_get_text(out, "properties"));
+    bool is_object =
+        has_type(out, "object") || (!json_get_text(out, "type") && json_get_text(out, "properties"));
     if (is_object && !json_get_text(out, "type"))
         *out = json_with(walk->arena, out, STR_LIT("type"), json_string(STR_LIT("object")));
     if (!says_what_it_is(out))
@@ -276,7 +280,8 @@ enum err strict_schema(struct arena *arena, const struct json *schema, struct js
     if (!translate(&walk, schema, &fresh))
         return ERR_SCHEMA;
     if (!has_type(&fresh, "object") || json_get_text(&fresh, "anyOf"))
-        return why_set(why, ERR_SCHEMA, "#: strict mode wants one plain object at the root, without anyOf or oneOf");
+        return why_set(why, ERR_SCHEMA,
+                       "#: strict mode wants one plain object at the root, without anyOf or oneOf");
     *out = fresh;
     return OK;
 }

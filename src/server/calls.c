@@ -1,0 +1,351 @@
+/*
+ * tools/call, toolgate/check and toolgate/report: params to a call_request,
+ * and a finished call to the reply of its method. What is decided about a
+ * call is decided in gate/; here it is only said.
+ */
+#include "base/arena.h"
+#include "server/mcp.h"
+#include "server/methods.h"
+
+#include <math.h>
+
+#define CALL_ID_DIGITS 16u
+
+/* ---- from params ---------------------------------------------------------- */
+
+/* A label may be a number: models count their steps. */
+static struct str label_of(const struct json *value)
+{
+    return json_is(value, JSON_NUMBER) ? (struct str){value->text, value->len} : json_str(value);
+}
+
+static enum err read_meta(struct request *r, struct call_request *c)
+{
+    static const char where[] = "params._meta.";
+    c->step = label_of(json_get_text(r->meta, GATE_STEP_KEY));
+    c->label = label_of(json_get_text(r->meta, GATE_CALL_KEY));
+    c->ext = label_of(json_get_text(r->meta, GATE_EXT_KEY));
+    enum err err = param_session(r, &c->session);
+    if (!err)
+        err = param_text(r, r->meta, where, GATE_GOAL_KEY, &c->goal);
+    if (!err)
+        err = param_count(r, r->meta, where, GATE_TURN_KEY, &c->turn);
+    return err;
+}
+
+static enum err read_tool(struct request *r, struct call_request *c)
+{
+    const struct json *name = json_get_text(r->params, "name"), *args = json_get_text(r->params, "arguments");
+    if (!json_is(name, JSON_STRING)) {
+        reply_error(r, RPC_INVALID_PARAMS, "params.name: expected a string, the tool's name, got %s",
+                    param_kind(name));
+        return ERR_PARSE;
+    }
+    c->tool = json_str(name);
+    c->arguments = json_is(args, JSON_NULL) ? NULL : args; /* some clients write null for none */
+    c->arguments_fault = r->fault;
+    return OK;
+}
+
+static enum err read_call(struct request *r, enum call_mode mode, struct call_request *c)
+{
+    struct client *client = r->client;
+    *c = (struct call_request){
+        .mode = mode,
+        .connection = str_of(client->name),
+        .peer = &client->peer,
+        .toolbox = mode == CALL_RUN ? NULL : client->toolbox,
+    };
+    enum err err = read_tool(r, c);
+    return err ? err : read_meta(r, c);
+}
+
+static bool is_call_id(struct str id)
+{
+    for (size_t i = 0; i < id.len; i++)
+        if (!strchr("0123456789abcdefABCDEF", id.at[i]))
+            return false;
+    return id.len == CALL_ID_DIGITS;
+}
+
+static enum err refuse(struct request *r, const char *message)
+{
+    reply_error(r, RPC_INVALID_PARAMS, "%s", message);
+    return ERR_PARSE;
+}
+
+/* {callId?, name, arguments, result} or {callId?, name, arguments, error:{message, transient?}} */
+static enum err read_report(struct request *r, struct call_request *c)
+{
+    const struct json *id = json_get_text(r->params, "callId"), *error = json_get_text(r->params, "error");
+    const struct json *message = json_get_text(error, "message");
+    c->result = json_get_text(r->params, "result");
+    c->call_id = json_str(id);
+    if (id && !json_is(id, JSON_NULL) && !is_call_id(c->call_id))
+        return refuse(r, "params.callId: expected the 16 hex digits that toolgate/check gave, or nothing");
+    if (!c->result == !error)
+        return refuse(r,
+                      "params: expected either result (what the tool gave) or error {message, transient?}");
+    if (error && !json_is(message, JSON_STRING))
+        return refuse(r, "params.error: expected an object {\"message\":\"…\",\"transient\":false}");
+    c->has_error = error != NULL;
+    c->error_message = json_str(message);
+    c->error_transient = json_is_true(json_get_text(error, "transient"));
+    return OK;
+}
+
+/* ---- to replies ----------------------------------------------------------- */
+
+static void put_text_block(struct json_out *out, struct str text)
+{
+    if (!text.len)
+        return;
+    json_open(out, '{');
+    json_key(out, "type");
+    json_put_text(out, "text");
+    json_key(out, "text");
+    json_put_str(out, text);
+    json_close(out, '}');
+}
+
+static struct str verdict_text(struct request *r, const struct verdict *verdict)
+{
+    struct buf text = buf_in(r->arena);
+    verdict_write(&text, verdict);
+    return buf_view(&text);
+}
+
+static bool is_ours(struct str key)
+{
+    return str_is(key, GATE_VERDICT_KEY) || str_is(key, GATE_FINAL_KEY) || str_is(key, MCP_SERVER_KEY);
+}
+
+/* The tool's own metadata, and beside it what nobody else may write. */
+static void put_meta(struct request *r, const struct verdict *verdict, const struct json *metadata)
+{
+    struct json_out *out = reply_meta(r);
+    for (uint32_t i = 0; json_is(metadata, JSON_OBJECT) && i < metadata->len; i++)
+        if (!is_ours(metadata->members[i].key)) {
+            json_key_str(out, metadata->members[i].key);
+            json_put(out, &metadata->members[i].value);
+        }
+    json_key(out, GATE_VERDICT_KEY);
+    json_put_raw(out, verdict_text(r, verdict));
+    if (verdict->final) {
+        json_key(out, GATE_FINAL_KEY);
+        json_put_bool(out, true);
+    }
+    json_close(out, '}');
+}
+
+static void put_content(struct json_out *out, const struct json *content)
+{
+    for (uint32_t i = 0; json_is(content, JSON_ARRAY) && i < content->len; i++)
+        json_put(out, &content->items[i]);
+}
+
+/* Clients treat structuredContent on an error each in its own way, so there is none. */
+static void put_refusal(struct request *r, const struct verdict *verdict, struct str text,
+                        const struct json *metadata)
+{
+    struct json_out *out = reply_open(r);
+    json_key(out, "content");
+    json_open(out, '[');
+    put_text_block(out, text.len ? text : verdict->detail);
+    json_close(out, ']');
+    json_key(out, "isError");
+    json_put_bool(out, true);
+    put_meta(r, verdict, metadata);
+}
+
+static void put_result(struct request *r, const struct call *call)
+{
+    struct json_out *out = reply_open(r);
+    json_key(out, "content");
+    json_open(out, '[');
+    put_content(out, call_content(call));
+    put_text_block(out, call_text(call));
+    put_text_block(out, call_advice(call));
+    json_close(out, ']');
+    if (call_structured(call)) {
+        json_key(out, "structuredContent");
+        json_put(out, call_structured(call));
+    }
+    put_meta(r, call_verdict(call), call_metadata(call));
+}
+
+/* The tool has run and said more than a client can take: the model must learn of it, and ask for less. */
+static enum handled put_too_large(struct request *r, const struct verdict *given)
+{
+    struct verdict verdict = *given;
+    verdict.class = CLASS_TOOL_ERROR;
+    verdict.kind = class_info(CLASS_TOOL_ERROR)->verdict;
+    verdict.code = STR_LIT("result_too_large");
+    verdict.detail =
+        arena_printf(r->arena,
+                     "The tool ran, but its result is longer than %u bytes, the most that fits one "
+                     "message, so it cannot be shown.",
+                     SERVER_LINE_MAX_BYTES);
+    verdict.hint = STR_LIT("Ask for less: fewer items, a page, a narrower range.");
+    verdict.facts = verdict.follow_up = verdict.next_args = NULL;
+    struct str text =
+        arena_printf(r->arena, STR_FMT "\n" STR_FMT, STR_ARG(verdict.detail), STR_ARG(verdict.hint));
+    put_refusal(r, &verdict, text, NULL);
+    return reply_close(r);
+}
+
+static enum handled answer_run(struct request *r)
+{
+    const struct verdict *verdict = call_verdict(r->call);
+    if (class_info(verdict->class)->is_error)
+        put_refusal(r, verdict, call_text(r->call), call_metadata(r->call));
+    else
+        put_result(r, r->call);
+    return reply_fits(r) ? HANDLED_DONE : put_too_large(r, verdict);
+}
+
+static void put_optional_text(struct json_out *out, const char *key, struct str text)
+{
+    if (!text.len)
+        return;
+    json_key(out, key);
+    json_put_str(out, text);
+}
+
+static void put_trace(struct json_out *out, const struct call *call)
+{
+    const struct call_trace *traces;
+    size_t count = call_traces(call, &traces);
+    json_key(out, "trace");
+    json_open(out, '[');
+    for (size_t i = 0; i < count; i++) {
+        json_open(out, '{');
+        json_key(out, "stage");
+        json_put_text(out, traces[i].stage);
+        json_key(out, "decision");
+        json_put_str(out, traces[i].decision);
+        json_key(out, "us");
+        json_put_double(out, (double)traces[i].ns / 1000.0);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+}
+
+static enum handled answer_check(struct request *r)
+{
+    struct json_out *out = reply_open(r);
+    reply_splice(r, verdict_text(r, call_verdict(r->call)));
+    json_key(out, "callId");
+    json_put_str(out, call_id(r->call));
+    if (call_arguments(r->call)) {
+        json_key(out, "arguments");
+        json_put(out, call_arguments(r->call));
+    }
+    put_optional_text(out, "text", call_text(r->call));
+    put_optional_text(out, "advice", call_advice(r->call));
+    if (json_is_true(json_get_text(r->meta, GATE_TRACE_KEY)))
+        put_trace(out, r->call);
+    return reply_close(r);
+}
+
+static enum handled answer_report(struct request *r)
+{
+    struct json_out *out = reply_open(r);
+    reply_splice(r, verdict_text(r, call_verdict(r->call)));
+    put_optional_text(out, "text", call_text(r->call));
+    put_optional_text(out, "advice", call_advice(r->call));
+    if (call_content(r->call)) {
+        json_key(out, "content");
+        json_put(out, call_content(r->call));
+    }
+    return reply_close(r);
+}
+
+/* ---- between -------------------------------------------------------------- */
+
+static enum handled answer(struct request *r)
+{
+    enum handled handled = r->answer(r);
+    call_free(r->call);
+    return handled;
+}
+
+static void on_done(void *owner, struct call *call)
+{
+    struct request *r = owner;
+    (void)call;
+    answer(r);
+    request_done(r);
+}
+
+static void cancel(struct request *r)
+{
+    call_cancel(r->call);
+    call_free(r->call);
+}
+
+/* Strictly increasing, as the protocol demands: a step back is not told. */
+static void on_progress(void *owner, double progress, double total, struct str message)
+{
+    struct request *r = owner;
+    if (!isfinite(progress) || progress <= r->progress)
+        return;
+    r->progress = progress;
+    struct buf params = buf_in(r->arena);
+    struct json_out out = json_out(&params);
+    json_open(&out, '{');
+    json_key(&out, "progressToken");
+    json_put(&out, json_get_text(r->meta, "progressToken"));
+    json_key(&out, "progress");
+    json_put_double(&out, progress);
+    if (isfinite(total) && total > 0) {
+        json_key(&out, "total");
+        json_put_double(&out, total);
+    }
+    put_optional_text(&out, "message", message);
+    json_close(&out, '}');
+    client_notify(r->client, "notifications/progress", buf_view(&params));
+}
+
+static bool wants_progress(const struct request *r)
+{
+    const struct json *token = json_get_text(r->meta, "progressToken");
+    return json_is(token, JSON_STRING) || json_is(token, JSON_NUMBER);
+}
+
+static enum handled start(struct request *r, const struct call_request *request,
+                          enum handled (*answer_as)(struct request *r))
+{
+    r->answer = answer_as;
+    r->call = call_new(&r->client->server->gate, r->arena, request);
+    r->progress = -INFINITY;
+    r->cancel = cancel;
+    if (wants_progress(r))
+        call_on_progress(r->call, on_progress, r);
+    return call_start(r->call, on_done, r) ? answer(r) : HANDLED_PENDING;
+}
+
+enum handled calls_run(struct request *r)
+{
+    struct call_request request;
+    return read_call(r, CALL_RUN, &request) ? HANDLED_DONE : start(r, &request, answer_run);
+}
+
+/* A trace without a session is a person's question: it is counted nowhere. */
+enum handled calls_check(struct request *r)
+{
+    struct call_request request;
+    if (read_call(r, CALL_CHECK, &request))
+        return HANDLED_DONE;
+    request.trace = json_is_true(json_get_text(r->meta, GATE_TRACE_KEY));
+    request.dry = request.trace && !request.session.len;
+    return start(r, &request, answer_check);
+}
+
+enum handled calls_report(struct request *r)
+{
+    struct call_request request;
+    if (read_call(r, CALL_REPORT, &request) || read_report(r, &request))
+        return HANDLED_DONE;
+    return start(r, &request, answer_report);
+}

@@ -1,0 +1,208 @@
+/*
+ * A client from accept to close: who it is by the kernel's word, whether it
+ * is welcome, and what happens to its lines.
+ */
+#include "server/room.h"
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "json/parse.h"
+#include "server/request.h"
+#include "server/subscriptions.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* ---- lines ---------------------------------------------------------------- */
+
+static void on_line(void *owner, struct str line)
+{
+    request_serve(owner, line);
+}
+
+/* The yardstick of `toolgate bench socket`: the same connection, no work. */
+static void on_echo_line(void *owner, struct str line)
+{
+    struct client *client = owner;
+    struct buf *out = conn_out(client->conn);
+    buf_str(out, line);
+    buf_byte(out, '\n');
+}
+
+static void on_too_long(void *owner, struct str head, bool for_memory)
+{
+    struct client *client = owner;
+    const struct config *config = server_config(client->server);
+    char message[256];
+    if (for_memory)
+        snprintf(message, sizeof(message),
+                 "the message was given up: all connections together hold more than limits.memory (%zu "
+                 "bytes); send "
+                 "it again later, or raise limits.memory in the configuration",
+                 config->limits.memory);
+    else
+        snprintf(message, sizeof(message),
+                 "the message is longer than %u bytes (limits.message): send less in one message, or raise "
+                 "limits.message in the configuration",
+                 config->limits.message);
+    log_event(LOG_WARN, for_memory ? "line_given_up" : "line_too_long", LOG_TEXT("connection", client->name),
+              LOG_TEXT("user", client->peer.user));
+    rpc_write_error(conn_out(client->conn), json_salvage_id(head),
+                    for_memory ? RPC_MEMORY : RPC_MESSAGE_TOO_LONG, str_of(message), STR_NONE);
+}
+
+static void on_eof(void *owner, size_t half_line)
+{
+    struct client *client = owner;
+    if (half_line)
+        log_event(LOG_INFO, "half_line_dropped", LOG_TEXT("connection", client->name),
+                  LOG_NUM("bytes", half_line));
+    client->said_all = true;
+    client_settle(client);
+}
+
+void client_settle(struct client *client)
+{
+    if ((client->said_all || client->server->draining) && !client->pending)
+        conn_finish(client->conn);
+}
+
+/* ---- from accept … -------------------------------------------------------- */
+
+static void on_gone(void *owner)
+{
+    struct client *client = owner;
+    struct server *server = client->server;
+    while (client->pending)
+        request_cancel(client->pending);
+    subscriptions_clear(client);
+    toolbox_free(client->toolbox);
+    *(client->previous ? &client->previous->next : &server->clients) = client->next;
+    if (client->next)
+        client->next->previous = client->previous;
+    server->client_count--;
+    log_event(LOG_DEBUG, "disconnected", LOG_TEXT("connection", client->name));
+    free(client);
+}
+
+static const struct conn_hooks hooks = {on_line, on_too_long, on_eof, on_gone};
+static const struct conn_hooks echo_hooks = {on_echo_line, on_too_long, on_eof, on_gone};
+
+/* One line that says why, then the end. What it may have sent already is read away: closing with unread bytes
+ * would reset the connection under the answer. */
+static void refuse(int fd, enum rpc_error error, const char *message)
+{
+    char sink[4096];
+    struct buf line = {0};
+    rpc_write_error(&line, STR_NONE, error, str_of(message), STR_NONE);
+    (void)!send(fd, line.at, line.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    shutdown(fd, SHUT_WR);
+    for (int i = 0; i < 16 && recv(fd, sink, sizeof(sink), MSG_DONTWAIT) > 0; i++)
+        continue;
+    buf_clear(&line);
+}
+
+void client_refuse_for_files(int fd)
+{
+    refuse(fd, RPC_FILES,
+           "the daemon has no file descriptor left for another connection: raise LimitNOFILE= of its service "
+           "(ulimit "
+           "-n), or lower limits.connections");
+}
+
+/* OK, or said why not. */
+static enum err check_welcome(const struct server *server, int fd, const struct peer *peer)
+{
+    const struct config *config = server_config(server);
+    char message[256];
+    if (server->client_count >= server->connections_max ||
+        server->client_count >= config->limits.connections) {
+        snprintf(message, sizeof(message),
+                 "%zu connections are open, the most that limits.connections and the file limit allow: close "
+                 "one, or "
+                 "raise limits.connections in the configuration",
+                 server->client_count);
+        refuse(fd, RPC_CONNECTIONS, message);
+        log_event(LOG_WARN, "connection_refused", LOG_TEXT("why", "limits.connections"),
+                  LOG_NUM("open", server->client_count));
+        return ERR_LIMIT;
+    }
+    if (!peer_is_welcome(config, peer)) {
+        snprintf(message, sizeof(message),
+                 "user %s (uid %u) is not in the daemon's allow list: ask its operator for a rule in 'allow'",
+                 peer->user, (unsigned)peer->uid);
+        refuse(fd, RPC_NOT_WELCOME, message);
+        log_event(LOG_WARN, "connection_refused", LOG_TEXT("why", "allow"), LOG_TEXT("user", peer->user));
+        return ERR_CLOSED;
+    }
+    return OK;
+}
+
+static enum err describe(int fd, struct peer *peer)
+{
+    struct ucred who;
+    socklen_t size = sizeof(who);
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0)
+        return ERR_IO;
+    peer_describe(peer, who.uid, who.gid, who.pid);
+    return OK;
+}
+
+static void link_client(struct server *server, struct client *client)
+{
+    client->next = server->clients;
+    if (client->next)
+        client->next->previous = client;
+    server->clients = client;
+    server->client_count++;
+    server->accepted++;
+}
+
+void client_accept(struct server *server, int fd)
+{
+    struct peer peer;
+    if (describe(fd, &peer) != OK || check_welcome(server, fd, &peer) != OK) {
+        server->refused++;
+        close(fd);
+        return;
+    }
+    struct client *client = calloc(1, sizeof(*client));
+    if (!client)
+        abort();
+    client->server = server;
+    client->peer = peer;
+    snprintf(client->name, sizeof(client->name), "c%" PRIu64 "-%016" PRIx64, server->accepted + 1,
+             hash_random());
+    link_client(server, client);
+    client->conn = conn_new(server->loop, fd, server_config(server)->limits.message,
+                            server->options->echo ? &echo_hooks : &hooks, client);
+    log_event(LOG_DEBUG, "connected", LOG_TEXT("connection", client->name), LOG_TEXT("user", peer.user),
+              LOG_NUM("pid", peer.pid));
+}
+
+/* ---- … to close ----------------------------------------------------------- */
+
+void client_new_rules(struct client *client)
+{
+    const struct config *config = server_config(client->server);
+    conn_limit_line(client->conn, config->limits.message);
+    if (peer_is_welcome(config, &client->peer))
+        return;
+    rpc_write_error(
+        conn_out(client->conn), STR_NONE, RPC_NOT_WELCOME,
+        str_of("this user is no longer in the daemon's allow list: ask its operator for a rule in "
+               "'allow'"),
+        STR_NONE);
+    conn_finish(client->conn);
+}
+
+void client_drain(struct client *client)
+{
+    conn_stop_reading(client->conn);
+    subscriptions_end(client);
+    client_settle(client);
+}

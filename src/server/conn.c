@@ -1,0 +1,368 @@
+/*
+ * Raw libevent events, edge-triggered: a connection is read until the kernel
+ * has no more, or until its share of the turn is used up and it queues again.
+ * Output is collected and sent once a turn (5 times the throughput at depth
+ * 16), EV_WRITE is asked for only when the kernel takes no more. Reading
+ * stops while a peer does not read: without that its output grows unbounded.
+ */
+#include "server/conn.h"
+
+#include "base/log.h"
+#include "server/frame.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct conn {
+    struct loop *loop;
+    struct conn *next, *previous; /* all of them */
+    struct conn *next_dirty, *next_more;
+    int fd;
+    struct event readable, writable;
+    struct frame frame;
+    struct buf out;
+    size_t sent;    /* of `out` */
+    size_t counted; /* bytes of both buffers, as the loop has them in its sum */
+    const struct conn_hooks *hooks;
+    void *owner;
+    bool dirty, more; /* is in that list */
+    bool hung_up;     /* an event said that end of file follows the data */
+    bool ended;       /* end of file was read */
+    bool reads;       /* still wants lines */
+    bool paused;      /* too much is unsent */
+    bool blocked;     /* waits for EV_WRITE */
+    bool finishing;   /* close when sent */
+    bool dead;        /* close now */
+};
+
+struct loop {
+    struct event_base *base;
+    struct conn *conns, *dirty, *more;
+    size_t bytes, max_bytes;
+};
+
+struct loop *loop_new(void)
+{
+    struct loop *loop = calloc(1, sizeof(*loop));
+    if (!loop || !(loop->base = event_base_new())) {
+        free(loop);
+        return NULL;
+    }
+    loop->max_bytes = SIZE_MAX;
+    return loop;
+}
+
+struct event_base *loop_base(struct loop *loop)
+{
+    return loop->base;
+}
+
+size_t loop_bytes(const struct loop *loop)
+{
+    return loop->bytes;
+}
+
+void loop_limit_bytes(struct loop *loop, size_t max)
+{
+    loop->max_bytes = max;
+}
+
+static size_t unsent(const struct conn *c)
+{
+    return c->out.len - c->sent;
+}
+
+static void mark_dirty(struct conn *c)
+{
+    if (c->dirty)
+        return;
+    c->dirty = true;
+    c->next_dirty = c->loop->dirty;
+    c->loop->dirty = c;
+}
+
+static void mark_more(struct conn *c)
+{
+    if (c->more)
+        return;
+    c->more = true;
+    c->next_more = c->loop->more;
+    c->loop->more = c;
+}
+
+/* A connection that dies is closed when the turn is over: nobody up the stack may hold freed memory. */
+static void die(struct conn *c)
+{
+    c->dead = true;
+    mark_dirty(c);
+}
+
+static void count_bytes(struct conn *c)
+{
+    size_t now = c->frame.in.cap + c->out.cap;
+    c->loop->bytes += now - c->counted;
+    c->counted = now;
+}
+
+static bool wants_lines(const struct conn *c)
+{
+    return c->reads && !c->paused && !c->dead && !c->finishing;
+}
+
+static void give_up_line(struct conn *c)
+{
+    struct str head;
+    frame_refuse(&c->frame, &head);
+    c->hooks->too_long(c->owner, head, true);
+}
+
+static void serve_lines(struct conn *c)
+{
+    struct str line;
+    enum frame_said said = FRAME_LINE;
+    while (said != FRAME_MORE && wants_lines(c)) {
+        said = frame_next(&c->frame, &line);
+        if (said == FRAME_LINE)
+            c->hooks->line(c->owner, line);
+        else if (said == FRAME_TOO_LONG)
+            c->hooks->too_long(c->owner, line, false);
+        c->paused = unsent(c) > CONN_OUT_HIGH_BYTES;
+    }
+    if (said == FRAME_MORE && c->loop->bytes > c->loop->max_bytes && frame_rest(&c->frame) > FRAME_KEEP_BYTES)
+        give_up_line(c);
+}
+
+/* Half closed (socat, a script that has said all): answers still go out. Wholly gone: nobody hears them. */
+static bool peer_is_gone(const struct conn *c)
+{
+    struct pollfd p = {.fd = c->fd, .events = POLLOUT};
+    return poll(&p, 1, 0) == 1 && p.revents & (POLLHUP | POLLERR);
+}
+
+static void end_of_file(struct conn *c)
+{
+    c->ended = true;
+    c->reads = false;
+    c->hooks->eof(c->owner, c->frame.skipping ? 0 : frame_rest(&c->frame));
+    if (peer_is_gone(c))
+        die(c);
+}
+
+/* One read. False: there is nothing more to read now. A read that does not fill its room has emptied the
+ * socket; only after a hang-up must the end of file be read, too, for no further edge would tell of it. */
+static bool read_some(struct conn *c, size_t *got)
+{
+    size_t room;
+    char *at = frame_room(&c->frame, &room);
+    ssize_t n = recv(c->fd, at, room, 0);
+    *got = n > 0 ? (size_t)n : 0;
+    if (n > 0) {
+        frame_fed(&c->frame, (size_t)n);
+        return (size_t)n == room || c->hung_up;
+    }
+    if (n == 0)
+        end_of_file(c);
+    else if (errno != EAGAIN && errno != EINTR)
+        die(c);
+    return n < 0 && errno == EINTR;
+}
+
+/* Lines that wait in the buffer first, then what the socket holds, up to this turn's share. */
+static void pump(struct conn *c)
+{
+    size_t share = CONN_TURN_BYTES, got;
+    bool again = true;
+    serve_lines(c);
+    while (again && wants_lines(c)) {
+        if (share == 0) {
+            mark_more(c);
+            break;
+        }
+        again = read_some(c, &got);
+        share -= got < share ? got : share;
+        count_bytes(c);
+        serve_lines(c);
+    }
+    if (unsent(c) > 0 || c->dead || c->finishing)
+        mark_dirty(c);
+    count_bytes(c);
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *arg)
+{
+    struct conn *c = arg;
+    (void)fd;
+    if (what & EV_CLOSED)
+        c->hung_up = true;
+    pump(c);
+}
+
+static void on_writable(evutil_socket_t fd, short what, void *arg)
+{
+    struct conn *c = arg;
+    (void)fd, (void)what;
+    c->blocked = false;
+    mark_dirty(c);
+}
+
+static int watch(struct conn *c)
+{
+    struct event_base *base = c->loop->base;
+    event_assign(&c->readable, base, c->fd, EV_READ | EV_CLOSED | EV_ET | EV_PERSIST, on_readable, c);
+    event_assign(&c->writable, base, c->fd, EV_WRITE | EV_ET, on_writable, c);
+    return event_add(&c->readable, NULL);
+}
+
+struct conn *conn_new(struct loop *loop, int fd, size_t line_max, const struct conn_hooks *hooks, void *owner)
+{
+    struct conn *c = calloc(1, sizeof(*c));
+    if (!c)
+        abort();
+    c->loop = loop;
+    c->fd = fd;
+    c->hooks = hooks;
+    c->owner = owner;
+    c->reads = true;
+    frame_init(&c->frame, line_max);
+    c->next = loop->conns;
+    if (c->next)
+        c->next->previous = c;
+    loop->conns = c;
+    if (watch(c) != 0)
+        die(c);
+    return c;
+}
+
+void conn_limit_line(struct conn *conn, size_t line_max)
+{
+    conn->frame.max = line_max;
+}
+
+struct buf *conn_out(struct conn *conn)
+{
+    mark_dirty(conn);
+    return &conn->out;
+}
+
+void conn_finish(struct conn *conn)
+{
+    conn->finishing = true;
+    mark_dirty(conn);
+}
+
+void conn_stop_reading(struct conn *conn)
+{
+    conn->reads = false;
+}
+
+static void forget_sent(struct conn *c)
+{
+    c->out.len = c->sent = 0;
+    if (c->out.cap > CONN_OUT_LOW_BYTES)
+        buf_clear(&c->out);
+}
+
+/* The kernel takes no more: wait for it, and don't keep what it has taken where that is most of the buffer.
+ */
+static void block(struct conn *c)
+{
+    if (c->sent > c->out.len / 2) {
+        buf_drop(&c->out, c->sent);
+        c->sent = 0;
+    }
+    c->blocked = true;
+    event_add(&c->writable, NULL);
+}
+
+static void send_out(struct conn *c)
+{
+    ssize_t n;
+    do
+        n = send(c->fd, c->out.at + c->sent, unsent(c), MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    if (n < 0 && errno != EAGAIN) {
+        c->dead = true;
+        return;
+    }
+    c->sent += n > 0 ? (size_t)n : 0;
+    if (unsent(c) == 0)
+        forget_sent(c);
+    else
+        block(c);
+}
+
+static void close_conn(struct conn *c)
+{
+    struct loop *loop = c->loop;
+    c->hooks->gone(c->owner);
+    event_del(&c->readable);
+    event_del(&c->writable);
+    close(c->fd);
+    *(c->previous ? &c->previous->next : &loop->conns) = c->next;
+    if (c->next)
+        c->next->previous = c->previous;
+    loop->bytes -= c->counted;
+    frame_clear(&c->frame);
+    buf_clear(&c->out);
+    free(c);
+}
+
+/* At the end of the turn: send, then resume or close. */
+static void settle(struct conn *c)
+{
+    if (!c->dead && !c->blocked && unsent(c) > 0)
+        send_out(c);
+    count_bytes(c);
+    if (c->paused && unsent(c) <= CONN_OUT_LOW_BYTES) {
+        c->paused = false;
+        mark_more(c);
+    }
+    /* One that is in the list of those with more to read is freed from there: the list points at it. */
+    if ((c->dead || (c->finishing && unsent(c) == 0)) && !c->more)
+        close_conn(c);
+}
+
+static void flush_dirty(struct loop *loop)
+{
+    while (loop->dirty) {
+        struct conn *c = loop->dirty;
+        loop->dirty = c->next_dirty;
+        c->dirty = false;
+        settle(c);
+    }
+}
+
+static void pump_more(struct loop *loop)
+{
+    struct conn *c = loop->more;
+    loop->more = NULL;
+    while (c) {
+        struct conn *next = c->next_more;
+        c->more = false;
+        pump(c);
+        c = next;
+    }
+}
+
+void loop_turn(struct loop *loop, bool wait)
+{
+    bool busy = loop->more || !wait;
+    event_base_loop(loop->base, EVLOOP_ONCE | (busy ? EVLOOP_NONBLOCK : 0));
+    pump_more(loop);
+    flush_dirty(loop);
+}
+
+void loop_free(struct loop *loop)
+{
+    if (!loop)
+        return;
+    while (loop->conns)
+        close_conn(loop->conns);
+    event_base_free(loop->base);
+    free(loop);
+}

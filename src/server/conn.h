@@ -1,0 +1,58 @@
+/*
+ * One connection: bytes in as lines, bytes out once a turn. Knows sockets
+ * and nothing of what the lines mean. And the loop that turns all of them.
+ *
+ *   readable ─▶ read ─▶ frame ─▶ hooks->line ─▶ conn_out … end of turn ─▶ one send
+ *                 ▲                                │ more than CONN_OUT_HIGH unsent
+ *                 └──── resumes when drained ◀──── reading stops
+ */
+#ifndef TOOLGATE_SERVER_CONN_H
+#define TOOLGATE_SERVER_CONN_H
+
+#include "base/buf.h"
+
+struct conn;
+struct event_base;
+struct loop;
+
+#define CONN_OUT_HIGH_BYTES 262144u /* unsent: reading stops above this */
+#define CONN_OUT_LOW_BYTES  65536u  /* unsent: reading goes on below this */
+#define CONN_TURN_BYTES     262144u /* read from one connection before the others get their turn */
+
+/* Each fires from the loop's turn, never inside a conn_ function. */
+struct conn_hooks {
+    void (*line)(void *owner, struct str line); /* valid during the call only */
+    /* `head`: the beginning of a line that was given up; `for_memory`: not for its own length but because all
+     * connections together hold too much. */
+    void (*too_long)(void *owner, struct str head, bool for_memory);
+    void (*eof)(void *owner, size_t half_line); /* the peer sends no more; answers may still be written */
+    void (*gone)(void *owner);                  /* last one: the conn is freed when it returns */
+};
+
+struct loop *loop_new(void);
+void loop_free(struct loop *loop); /* drops every connection, `gone` fires for each */
+struct event_base *loop_base(struct loop *loop);
+
+/* Waits for something to happen, serves it, then sends what was written. `wait` false: only what is ready
+ * now. */
+void loop_turn(struct loop *loop, bool wait);
+
+/* Bytes in read buffers and of unsent output, all connections together; unfinished lines are given up beyond
+ * the limit. */
+size_t loop_bytes(const struct loop *loop);
+void loop_limit_bytes(struct loop *loop, size_t max);
+
+/* Takes over the socket, which must be non-blocking; lines up to `line_max` bytes. */
+struct conn *conn_new(struct loop *loop, int fd, size_t line_max, const struct conn_hooks *hooks,
+                      void *owner);
+void conn_limit_line(struct conn *conn, size_t line_max);
+
+/* Append here; it is sent at the end of this turn. */
+struct buf *conn_out(struct conn *conn);
+
+/* Reads no more, and closes as soon as everything is sent. */
+void conn_finish(struct conn *conn);
+/* Reads no more, and stays open for answers that are still to come. */
+void conn_stop_reading(struct conn *conn);
+
+#endif

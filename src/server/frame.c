@@ -1,0 +1,106 @@
+/*
+ * The line scanner. Each byte is looked at once: `scanned` remembers how far
+ * the search for a newline came when the bytes ran out.
+ */
+#include "server/frame.h"
+
+void frame_init(struct frame *frame, size_t max)
+{
+    *frame = (struct frame){.max = max};
+}
+
+void frame_clear(struct frame *frame)
+{
+    buf_clear(&frame->in);
+    frame->at = frame->scanned = 0;
+}
+
+/* Everything was used: start at the front again, and give a large buffer back. */
+static void rewind_empty(struct frame *frame)
+{
+    if (frame->in.cap > FRAME_KEEP_BYTES)
+        buf_clear(&frame->in);
+    frame->in.len = frame->at = frame->scanned = 0;
+}
+
+static void move_to_front(struct frame *frame)
+{
+    if (frame->at == 0)
+        return;
+    buf_drop(&frame->in, frame->at);
+    frame->scanned -= frame->at;
+    frame->at = 0;
+}
+
+char *frame_room(struct frame *frame, size_t *room)
+{
+    struct buf *in = &frame->in;
+    if (frame->at == in->len)
+        rewind_empty(frame);
+    if (in->cap == in->len)
+        move_to_front(frame);
+    if (in->cap == 0)
+        buf_reserve(in, FRAME_FIRST_BYTES);
+    else if (in->cap - in->len < in->cap / 4)
+        buf_reserve(in, in->cap); /* a long line: double, so that it takes few reads */
+    *room = in->cap - in->len;
+    return in->at + in->len;
+}
+
+void frame_fed(struct frame *frame, size_t count)
+{
+    frame->in.len += count;
+}
+
+static void skip_line(struct frame *frame, size_t end)
+{
+    frame->at = frame->scanned = end;
+    frame->skipping = false;
+}
+
+static struct str head_of(const struct frame *frame, size_t length)
+{
+    return (struct str){frame->in.at + frame->at, length < FRAME_HEAD_BYTES ? length : FRAME_HEAD_BYTES};
+}
+
+void frame_refuse(struct frame *frame, struct str *head)
+{
+    *head = head_of(frame, frame->in.len - frame->at);
+    frame->at = frame->scanned = frame->in.len;
+    frame->skipping = true;
+}
+
+/* No newline yet: what is skipped need not be kept. */
+static enum frame_said need_more(struct frame *frame, struct str *line)
+{
+    frame->scanned = frame->in.len;
+    if (frame->skipping)
+        frame->at = frame->in.len;
+    if (frame->in.len - frame->at <= frame->max)
+        return FRAME_MORE;
+    frame_refuse(frame, line);
+    return FRAME_TOO_LONG;
+}
+
+enum frame_said frame_next(struct frame *frame, struct str *line)
+{
+    for (;;) {
+        size_t unseen = frame->in.len - frame->scanned;
+        const char *newline = unseen ? memchr(frame->in.at + frame->scanned, '\n', unseen) : NULL;
+        if (!newline)
+            return need_more(frame, line);
+        size_t end = (size_t)(newline - frame->in.at), length = end - frame->at;
+        if (frame->skipping) {
+            skip_line(frame, end + 1);
+            continue;
+        }
+        *line = length > frame->max ? head_of(frame, length) : (struct str){frame->in.at + frame->at, length};
+        frame->at = frame->scanned = end + 1;
+        return length > frame->max ? FRAME_TOO_LONG : FRAME_LINE;
+    }
+}
+
+size_t frame_rest(const struct frame *frame)
+{
+    return frame->in.len - frame->at;
+}

@@ -1,0 +1,160 @@
+/*
+ * toolgate/turn and toolgate/session: what clients say to and ask of the
+ * ledger directly. The ledger may answer later; then the request waits.
+ */
+#include "base/arena.h"
+#include "server/methods.h"
+#include "server/permission.h"
+
+struct ledger_work {
+    struct str session;
+    struct ledger_turned turned;
+    struct ledger_view view;
+    enum err reset_error;
+    struct str reset_tool;
+    enum handled (*answer)(struct request *r);
+};
+
+static struct ledger *ledger_of(const struct request *r)
+{
+    return r->client->server->gate.ledger;
+}
+
+static void stop_waiting(struct request *r)
+{
+    ledger_cancel(ledger_of(r), r);
+}
+
+static void answered(void *owner)
+{
+    struct request *r = owner;
+    struct ledger_work *work = r->work;
+    work->answer(r);
+    request_done(r);
+}
+
+static struct ledger_work *begin(struct request *r, struct str session, const struct peer *peer)
+{
+    struct ledger_work *work = ARENA_NEW(r->arena, struct ledger_work);
+    work->session =
+        call_session_key(r->arena, server_config(r->client->server), peer, session, str_of(r->client->name));
+    r->work = work;
+    r->cancel = stop_waiting;
+    return work;
+}
+
+static enum handled finish(struct request *r, enum ledger_state state)
+{
+    struct ledger_work *work = r->work;
+    return state == LEDGER_DONE ? work->answer(r) : HANDLED_PENDING;
+}
+
+/* ---- turn ----------------------------------------------------------------- */
+
+static enum handled answer_turn(struct request *r)
+{
+    const struct ledger_work *work = r->work;
+    if (work->turned.error)
+        return reply_error(r, RPC_UNAVAILABLE, "the ledger did not take the turn: %s", work->turned.why.text);
+    struct json_out *out = reply_open(r);
+    json_key(out, "turn");
+    json_put_int(out, work->turned.turn);
+    json_key(out, "gaveUp");
+    json_put_int(out, work->turned.gave_up);
+    return reply_close(r);
+}
+
+enum handled ledger_methods_turn(struct request *r)
+{
+    struct str session, goal;
+    uint32_t turn;
+    if (param_session(r, &session) || param_text(r, r->params, "params.", "goal", &goal) ||
+        param_count(r, r->params, "params.", "turn", &turn))
+        return HANDLED_DONE;
+    struct ledger_work *work = begin(r, session, &r->client->peer);
+    work->answer = answer_turn;
+    return finish(r,
+                  ledger_turn(ledger_of(r), work->session, turn, goal, r->arena, &work->turned, answered, r));
+}
+
+/* ---- session -------------------------------------------------------------- */
+
+static enum handled not_found(struct request *r)
+{
+    struct str name = json_str(json_get_text(r->params, "session"));
+    return reply_error(r, RPC_NOT_FOUND,
+                       "no session '" STR_FMT
+                       "': it made no call yet, has expired, or belongs to another user",
+                       STR_ARG(str_cut(name, 128)));
+}
+
+static enum handled answer_view(struct request *r)
+{
+    const struct ledger_work *work = r->work;
+    if (work->view.error == ERR_NOT_FOUND)
+        return not_found(r);
+    if (work->view.error)
+        return reply_error(r, RPC_UNAVAILABLE, "the ledger did not answer: %s", work->view.why.text);
+    struct buf text = buf_in(r->arena);
+    json_write(&text, &work->view.session);
+    reply_open(r);
+    reply_splice(r, buf_view(&text));
+    return reply_close(r);
+}
+
+static enum handled answer_reset(struct request *r)
+{
+    const struct ledger_work *work = r->work;
+    if (work->reset_error == ERR_NOT_FOUND)
+        return not_found(r);
+    if (work->reset_error)
+        return reply_error(r, RPC_UNAVAILABLE, "the ledger did not reset it: %s",
+                           err_name(work->reset_error));
+    struct json_out *out = reply_open(r);
+    json_key(out, work->reset_tool.len ? "reset" : "forgotten");
+    if (work->reset_tool.len)
+        json_put_str(out, work->reset_tool);
+    else
+        json_put_bool(out, true);
+    return reply_close(r);
+}
+
+/* Sessions are their user's; whoever runs the daemon may look at another's by {"uid":1000}. */
+static enum err read_owner(struct request *r, struct peer *owner)
+{
+    const struct json *uid = json_get_text(r->params, "uid");
+    int64_t n;
+    *owner = r->client->peer;
+    if (!uid)
+        return OK;
+    if (!json_int(uid, &n) || n < 0 || n > UINT32_MAX) {
+        reply_error(r, RPC_INVALID_PARAMS, "params.uid: expected a user's number, got %s", param_kind(uid));
+        return ERR_PARSE;
+    }
+    if ((uid_t)n == owner->uid)
+        return OK;
+    if (permission_needed(r, "params.uid"))
+        return ERR_PARSE;
+    peer_describe(owner, (uid_t)n, owner->groups[0], owner->pid);
+    return OK;
+}
+
+enum handled ledger_methods_session(struct request *r)
+{
+    struct str session, given, tool;
+    struct peer owner;
+    bool forget;
+    if (param_session(r, &session) || param_text(r, r->params, "params.", "session", &given) ||
+        param_text(r, r->params, "params.", "reset", &tool) || param_flag(r, "forget", &forget) ||
+        read_owner(r, &owner))
+        return HANDLED_DONE;
+    struct ledger_work *work = begin(r, given.len ? given : session, &owner);
+    if (tool.len || forget) {
+        work->reset_tool = tool;
+        work->answer = answer_reset;
+        return finish(
+            r, ledger_reset(ledger_of(r), work->session, tool, r->arena, &work->reset_error, answered, r));
+    }
+    work->answer = answer_view;
+    return finish(r, ledger_view(ledger_of(r), work->session, r->arena, &work->view, answered, r));
+}

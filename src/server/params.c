@@ -1,0 +1,63 @@
+/* Members of params, each with the sentence that a wrong one gets. */
+#include "server/request.h"
+
+#include "server/mcp.h"
+
+#include <inttypes.h>
+
+#define SESSION_MAX_BYTES 1024u
+
+const char *param_kind(const struct json *value)
+{
+    static const char *const kinds[] = {
+        [JSON_NULL] = "null",       [JSON_BOOL] = "a boolean", [JSON_NUMBER] = "a number",
+        [JSON_STRING] = "a string", [JSON_ARRAY] = "an array", [JSON_OBJECT] = "an object",
+    };
+    return value ? kinds[value->type] : "nothing";
+}
+
+static enum err refuse(struct request *r, const char *path, const char *key, const char *expected,
+                       const struct json *got)
+{
+    reply_error(r, RPC_INVALID_PARAMS, "%s%s: expected %s, got %s", path, key, expected, param_kind(got));
+    return ERR_PARSE;
+}
+
+enum err param_text(struct request *request, const struct json *object, const char *path, const char *key,
+                    struct str *out)
+{
+    const struct json *value = json_get_text(object, key);
+    *out = json_str(value);
+    return !value || json_is(value, JSON_STRING) ? OK : refuse(request, path, key, "a string", value);
+}
+
+enum err param_flag(struct request *request, const char *key, bool *out)
+{
+    const struct json *value = json_get_text(request->params, key);
+    *out = json_is_true(value);
+    return !value || json_is(value, JSON_BOOL) ? OK : refuse(request, "params.", key, "true or false", value);
+}
+
+enum err param_count(struct request *request, const struct json *object, const char *path, const char *key,
+                     uint32_t *out)
+{
+    const struct json *value = json_get_text(object, key);
+    int64_t n = 0;
+    *out = 0;
+    if (value && (!json_int(value, &n) || n < 0 || n >= UINT32_MAX))
+        return refuse(request, path, key, "a whole number from 1", value);
+    *out = (uint32_t)n;
+    return OK;
+}
+
+enum err param_session(struct request *request, struct str *out)
+{
+    enum err err = param_text(request, request->meta, "params._meta.", GATE_SESSION_KEY, out);
+    if (!err && out->len > SESSION_MAX_BYTES) {
+        reply_error(request, RPC_INVALID_PARAMS,
+                    "params._meta." GATE_SESSION_KEY ": expected at most %u bytes, got %zu",
+                    SESSION_MAX_BYTES, out->len);
+        return ERR_PARSE;
+    }
+    return err;
+}

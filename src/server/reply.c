@@ -1,0 +1,103 @@
+/* Replies and notices, written straight into the connection's output. */
+#include "server/request.h"
+
+#include "base/arena.h"
+#include "base/version.h"
+#include "server/mcp.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum handled reply_error_data(struct request *request, enum rpc_error error, struct str message,
+                              struct str data)
+{
+    rpc_write_error(conn_out(request->client->conn), request->id, error, message, data);
+    return HANDLED_DONE;
+}
+
+enum handled reply_error(struct request *request, enum rpc_error error, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    struct str message = arena_vprintf(request->arena, format, args);
+    va_end(args);
+    return reply_error_data(request, error, message, STR_NONE);
+}
+
+struct json_out *reply_open(struct request *request)
+{
+    struct buf *buf = conn_out(request->client->conn);
+    struct json_out *out = &request->out;
+    request->reply_at = buf->len;
+    request->has_meta = false;
+    buf_text(buf, "{\"jsonrpc\":\"2.0\",\"id\":");
+    buf_str(buf, request->id);
+    buf_text(buf, ",\"result\":");
+    *out = json_out(buf);
+    json_open(out, '{');
+    if (request->modern) {
+        json_key(out, "resultType");
+        json_put_text(out, "complete");
+    }
+    return out;
+}
+
+struct json_out *reply_meta(struct request *request)
+{
+    struct json_out *out = &request->out;
+    request->has_meta = true;
+    json_key(out, "_meta");
+    json_open(out, '{');
+    if (request->modern) {
+        json_key(out, MCP_SERVER_KEY);
+        json_put_raw(out, STR_LIT("{\"name\":\"toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}"));
+    }
+    return out;
+}
+
+void reply_splice(struct request *request, struct str object)
+{
+    struct json_out *out = &request->out;
+    struct str members = {object.at + 1, object.len - 2};
+    if (!members.len)
+        return;
+    if (out->comma)
+        buf_byte(out->buf, ',');
+    buf_str(out->buf, members);
+    out->comma = true;
+}
+
+bool reply_fits(struct request *request)
+{
+    struct json_out *out = &request->out;
+    if (request->modern && !request->has_meta)
+        json_close(reply_meta(request), '}');
+    json_close(out, '}');
+    buf_text(out->buf, "}\n");
+    if (out->buf->len - request->reply_at <= SERVER_LINE_MAX_BYTES)
+        return true;
+    out->buf->len = request->reply_at;
+    return false;
+}
+
+enum handled reply_close(struct request *request)
+{
+    if (reply_fits(request))
+        return HANDLED_DONE;
+    return reply_error(request, RPC_RESULT_TOO_LARGE,
+                       "the answer is longer than %u bytes, the most that is sent in one line: ask for less",
+                       SERVER_LINE_MAX_BYTES);
+}
+
+void client_notify(struct client *client, const char *method, struct str params)
+{
+    struct buf *out = conn_out(client->conn);
+    buf_text(out, "{\"jsonrpc\":\"2.0\",\"method\":\"");
+    buf_text(out, method);
+    buf_text(out, "\"");
+    if (params.len) {
+        buf_text(out, ",\"params\":");
+        buf_str(out, params);
+    }
+    buf_text(out, "}\n");
+}

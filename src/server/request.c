@@ -1,0 +1,326 @@
+/*
+ * A line becomes a request: JSON, envelope, era, method, in that order, each
+ * step either going on or answering with what was expected, what was found.
+ */
+#include "server/request.h"
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "json/parse.h"
+#include "server/mcp.h"
+#include "server/methods.h"
+
+#include <stdlib.h>
+
+/* A step of reading: true goes on, false has answered (or wants no answer). */
+typedef bool request_step(struct request *r);
+
+/* ---- JSON ----------------------------------------------------------------- */
+
+static void answer_unreadable(struct request *r, struct str text, const struct json_fault *fault)
+{
+    const struct config *config = server_config(r->client->server);
+    r->id = json_salvage_id(text);
+    if (fault->code == JSON_FAULT_DEPTH)
+        reply_error(r, RPC_TOO_DEEP,
+                    "the message is nested deeper than %u levels (limits.depth): send flatter arguments",
+                    config->limits.depth);
+    else if (fault->code == JSON_FAULT_NODES)
+        reply_error(r, RPC_TOO_MANY_VALUES,
+                    "the message holds more than %u values: send less, in several calls", JSON_MAX_NODES);
+    else
+        reply_error(r, RPC_PARSE, "no valid JSON: %s (byte %zu)", fault->text, fault->offset);
+}
+
+static bool read_json(struct request *r, struct str text)
+{
+    struct json_limits limits = {.depth = server_config(r->client->server)->limits.depth};
+    struct json_fault fault;
+    if (json_parse(r->arena, text, &limits, &r->message, &fault) == OK)
+        return true;
+    if (fault.soft)
+        r->fault = arena_dup(r->arena, str_of(fault.text));
+    else
+        answer_unreadable(r, text, &fault);
+    return fault.soft;
+}
+
+/* ---- envelope ------------------------------------------------------------- */
+
+/* 1.0 is a whole number to JSON Schema; as an id it would come back spelled unlike what some clients keep. */
+static bool is_id(const struct json *id)
+{
+    if (json_is(id, JSON_STRING))
+        return true;
+    for (uint32_t i = 0; json_is(id, JSON_NUMBER) && i < id->len; i++)
+        if (strchr(".eE", id->text[i]))
+            return false;
+    return json_is(id, JSON_NUMBER);
+}
+
+static bool read_id(struct request *r)
+{
+    const struct json *id = json_get_text(&r->message, "id");
+    if (!id)
+        return true;
+    if (!is_id(id)) {
+        reply_error(r, RPC_INVALID_REQUEST, "id: expected a string or an integer, got %s",
+                    json_is(id, JSON_NUMBER) ? "a number with a fraction or an exponent" : param_kind(id));
+        return false;
+    }
+    if (id->raw_len > REQUEST_ID_MAX_BYTES) {
+        reply_error(r, RPC_INVALID_REQUEST, "id: expected at most %u bytes, got %u", REQUEST_ID_MAX_BYTES,
+                    id->raw_len);
+        return false;
+    }
+    r->id = (struct str){id->raw, id->raw_len};
+    r->id_value = id;
+    return true;
+}
+
+static bool is_response(const struct json *message)
+{
+    return json_get_text(message, "result") || json_get_text(message, "error");
+}
+
+static bool read_envelope(struct request *r)
+{
+    const struct json *message = &r->message, *method = json_get_text(message, "method");
+    if (json_is(message, JSON_ARRAY)) {
+        reply_error(r, RPC_INVALID_REQUEST, "a batch is not accepted: send one message a line");
+        return false;
+    }
+    if (!json_is(message, JSON_OBJECT)) {
+        reply_error(r, RPC_INVALID_REQUEST, "expected a JSON-RPC request object, got %s",
+                    param_kind(message));
+        return false;
+    }
+    if (!read_id(r))
+        return false;
+    if (!method && is_response(message)) { /* we ask clients nothing */
+        log_event(LOG_DEBUG, "response_ignored", LOG_TEXT("connection", r->client->name));
+        return false;
+    }
+    if (!json_is(method, JSON_STRING)) {
+        reply_error(r, RPC_INVALID_REQUEST, "method: expected a string, got %s", param_kind(method));
+        return false;
+    }
+    if (!str_is(json_str(json_get_text(message, "jsonrpc")), "2.0")) {
+        reply_error(r, RPC_INVALID_REQUEST, "jsonrpc: expected \"2.0\", got %s",
+                    param_kind(json_get_text(message, "jsonrpc")));
+        return false;
+    }
+    r->method_name = json_str(method);
+    return true;
+}
+
+/* ---- era ------------------------------------------------------------------ */
+
+static bool read_params(struct request *r)
+{
+    const struct json *params = json_get_text(&r->message, "params");
+    const struct json *meta = json_get_text(params, "_meta");
+    if (params && !json_is(params, JSON_OBJECT)) {
+        reply_error(r, RPC_INVALID_PARAMS, "params: expected an object, got %s", param_kind(params));
+        return false;
+    }
+    if (meta && !json_is(meta, JSON_OBJECT)) {
+        reply_error(r, RPC_INVALID_PARAMS, "params._meta: expected an object, got %s", param_kind(meta));
+        return false;
+    }
+    r->params = params;
+    r->meta = meta;
+    r->modern = json_get_text(meta, MCP_VERSION_KEY) || json_get_text(meta, MCP_CAPABILITIES_KEY) ||
+                json_get_text(meta, MCP_CLIENT_KEY);
+    return true;
+}
+
+static void refuse_version(struct request *r, struct str requested)
+{
+    struct buf data = buf_in(r->arena);
+    buf_text(&data, "{\"supported\":[\"" MCP_MODERN "\"],\"requested\":");
+    json_write_string(&data, requested);
+    buf_byte(&data, '}');
+    reply_error_data(r, RPC_UNSUPPORTED_VERSION,
+                     arena_printf(r->arena,
+                                  "protocol version " STR_FMT " is not served in _meta; " MCP_MODERN " is",
+                                  STR_ARG(str_cut(requested, 64))),
+                     buf_view(&data));
+}
+
+/* What every modern request carries; a request that carries some of it means to be modern. */
+static bool check_modern(struct request *r)
+{
+    const struct json *version = json_get_text(r->meta, MCP_VERSION_KEY);
+    const struct json *capabilities = json_get_text(r->meta, MCP_CAPABILITIES_KEY);
+    const struct json *level = json_get_text(r->meta, MCP_LEVEL_KEY);
+    if (!json_is(version, JSON_STRING))
+        reply_error(r, RPC_INVALID_PARAMS, "params._meta[\"" MCP_VERSION_KEY "\"]: expected a string, got %s",
+                    param_kind(version));
+    else if (!str_is(json_str(version), MCP_MODERN))
+        refuse_version(r, json_str(version));
+    else if (!json_is(capabilities, JSON_OBJECT))
+        reply_error(r, RPC_INVALID_PARAMS,
+                    "params._meta[\"" MCP_CAPABILITIES_KEY "\"]: expected an object, got %s",
+                    param_kind(capabilities));
+    else if (level && !mcp_is_level(json_str(level)))
+        reply_error(r, RPC_INVALID_PARAMS,
+                    "params._meta[\"" MCP_LEVEL_KEY
+                    "\"]: expected one of debug, info, notice, warning, error, "
+                    "critical, alert, emergency");
+    else
+        return true;
+    return false;
+}
+
+/* ---- method --------------------------------------------------------------- */
+
+static void refuse_method(struct request *r)
+{
+    struct str name = str_cut(r->method_name, 64), near = method_suggest(r->method_name);
+    if (r->method)
+        reply_error(r, RPC_UNKNOWN_METHOD, "method %s does not exist in protocol version " MCP_MODERN,
+                    r->method->name);
+    else if (near.len)
+        reply_error(r, RPC_UNKNOWN_METHOD, "unknown method '" STR_FMT "' (did you mean '" STR_FMT "'?)",
+                    STR_ARG(name), STR_ARG(near));
+    else
+        reply_error(r, RPC_UNKNOWN_METHOD, "unknown method '" STR_FMT "'", STR_ARG(name));
+}
+
+static bool find_method(struct request *r)
+{
+    r->method = method_find(r->method_name);
+    if (!r->method || !(r->method->eras & (r->modern ? ERA_MODERN : ERA_LEGACY))) {
+        bool wants_meta = r->method && !r->modern; /* check_modern names the key that is missing */
+        if (!wants_meta || check_modern(r))
+            refuse_method(r);
+        return false;
+    }
+    if (r->fault.len && !r->method->judges) {
+        reply_error(r, RPC_PARSE, "no valid JSON: " STR_FMT, STR_ARG(r->fault));
+        return false;
+    }
+    return true;
+}
+
+/* Each limit against the whole has its own error, and says how to raise it. */
+static bool find_place(struct request *r)
+{
+    const struct server *server = r->client->server;
+    const struct config *config = server_config(server);
+    size_t all = (size_t)config->limits.in_flight * SERVER_IN_FLIGHT_SHARES;
+    size_t bytes = server->pending_bytes + loop_bytes(server->loop);
+    if (!r->method->takes_place)
+        return true;
+    if (r->client->pending_count >= config->limits.in_flight)
+        reply_error(
+            r, RPC_CALLS_OF_CONNECTION,
+            "%zu calls of this connection are in flight, the most that limits.in_flight allows: wait for "
+            "an answer, or raise it in the configuration",
+            r->client->pending_count);
+    else if (server->pending >= all)
+        reply_error(r, RPC_CALLS_OF_ALL,
+                    "%zu calls of all connections are in flight, the most that is allowed (%u times "
+                    "limits.in_flight): try again, raise limits.in_flight, or run one more daemon",
+                    server->pending, SERVER_IN_FLIGHT_SHARES);
+    else if (bytes > config->limits.memory)
+        reply_error(
+            r, RPC_MEMORY,
+            "all calls together hold %zu bytes, more than limits.memory (%zu): try again when others are "
+            "done, or raise it in the configuration",
+            bytes, config->limits.memory);
+    else
+        return true;
+    return false;
+}
+
+/* ---- serving -------------------------------------------------------------- */
+
+static void link_pending(struct request *r)
+{
+    struct client *client = r->client;
+    r->next = client->pending;
+    if (r->next)
+        r->next->previous = r;
+    client->pending = r;
+    client->pending_count++;
+    r->pending_bytes = arena_bytes(r->arena);
+    client->server->pending++;
+    client->server->pending_bytes += r->pending_bytes;
+}
+
+static void unlink_pending(struct request *r)
+{
+    struct client *client = r->client;
+    *(r->previous ? &r->previous->next : &client->pending) = r->next;
+    if (r->next)
+        r->next->previous = r->previous;
+    client->pending_count--;
+    client->server->pending--;
+    client->server->pending_bytes -= r->pending_bytes;
+}
+
+void request_done(struct request *request)
+{
+    struct client *client = request->client;
+    unlink_pending(request);
+    arena_free(request->arena);
+    client_settle(client);
+}
+
+void request_cancel(struct request *request)
+{
+    request->cancel(request);
+    unlink_pending(request);
+    arena_free(request->arena);
+}
+
+struct request *request_find(struct client *client, const struct json *id)
+{
+    struct request *r = client->pending;
+    while (r && !json_equal(r->id_value, id))
+        r = r->next;
+    return r;
+}
+
+static void serve_notification(struct request *r)
+{
+    const struct notification *known = notification_find(r->method_name);
+    const struct json *params = json_get_text(&r->message, "params");
+    r->params = json_is(params, JSON_OBJECT) ? params : NULL;
+    if (known && !r->fault.len)
+        known->handle(r);
+    else
+        log_event(LOG_DEBUG, "notification_ignored", LOG_TEXT("connection", r->client->name),
+                  LOG_STR("method", r->method_name));
+}
+
+static enum handled serve(struct request *r, struct str text)
+{
+    if (!read_json(r, text) || !read_envelope(r))
+        return HANDLED_DONE;
+    if (!r->id.len) {
+        serve_notification(r);
+        return HANDLED_DONE;
+    }
+    if (!read_params(r) || (r->modern && !check_modern(r)) || !find_method(r) || !find_place(r))
+        return HANDLED_DONE;
+    return r->method->handle(r);
+}
+
+void request_serve(struct client *client, struct str line)
+{
+    struct str text = str_trim(line);
+    if (!text.len)
+        return;
+    struct arena *arena = arena_new();
+    struct request *r = ARENA_NEW(arena, struct request);
+    r->client = client;
+    r->arena = arena;
+    /* The line's bytes go with the connection's buffer; a call may outlive them. */
+    if (serve(r, arena_dup(arena, text)) == HANDLED_PENDING)
+        link_pending(r);
+    else
+        arena_free(arena);
+}

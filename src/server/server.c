@@ -1,0 +1,241 @@
+/*
+ * Start, turn, drain: the daemon's life in order. What can be mended by a
+ * person is said in `why`; once `ready` is logged, only a signal ends it.
+ */
+#include "server/server.h"
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "gate/catalog.h"
+#include "server/listen.h"
+#include "server/notify.h"
+#include "server/reload.h"
+#include "server/room.h"
+#include "server/subscriptions.h"
+
+#include <event2/event.h>
+#include <inttypes.h>
+#include <signal.h>
+
+/* ---- signals and timers --------------------------------------------------- */
+
+/* Stop accepting, let calls in flight finish, flush, end. Asked twice, it ends at once. */
+static void drain(struct server *server)
+{
+    struct timeval limit = {.tv_sec = SERVER_DRAIN_MS / 1000, .tv_usec = SERVER_DRAIN_MS % 1000 * 1000};
+    server->finished = server->draining;
+    if (server->draining)
+        return;
+    server->draining = true;
+    log_event(LOG_INFO, "stopping", LOG_NUM("connections", server->client_count),
+              LOG_NUM("calls_in_flight", server->pending));
+    notify("STOPPING=1\nSTATUS=finishing %zu calls", server->pending);
+    listener_free(server->listener);
+    server->listener = NULL;
+    event_add(server->drain_over, &limit);
+    for (struct client *client = server->clients; client; client = client->next)
+        client_drain(client);
+}
+
+static void on_stop_signal(evutil_socket_t number, short what, void *arg)
+{
+    (void)number, (void)what;
+    drain(arg);
+}
+
+static void on_drain_over(evutil_socket_t fd, short what, void *arg)
+{
+    struct server *server = arg;
+    (void)fd, (void)what;
+    log_event(LOG_WARN, "drain_gave_up", LOG_NUM("after_ms", SERVER_DRAIN_MS),
+              LOG_NUM("connections", server->client_count), LOG_NUM("calls_in_flight", server->pending));
+    server->finished = true;
+}
+
+static void on_reload_signal(evutil_socket_t number, short what, void *arg)
+{
+    struct server *server = arg;
+    (void)number, (void)what;
+    if (server->draining || server->options->echo)
+        return;
+    struct arena *arena = arena_new();
+    struct generation_report report;
+    generation_report_init(&report, arena);
+    reload(server, &report);
+    arena_free(arena);
+}
+
+static void on_watchdog(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what, (void)arg;
+    notify("WATCHDOG=1");
+}
+
+static struct event *on_signal(struct server *server, int number, event_callback_fn callback)
+{
+    struct event *event = evsignal_new(loop_base(server->loop), number, callback, server);
+    event_add(event, NULL);
+    return event;
+}
+
+static void watch_signals(struct server *server)
+{
+    struct event_base *base = loop_base(server->loop);
+    signal(SIGPIPE, SIG_IGN);
+    server->on_term = on_signal(server, SIGTERM, on_stop_signal);
+    server->on_int = on_signal(server, SIGINT, on_stop_signal);
+    server->on_hup = on_signal(server, SIGHUP, on_reload_signal);
+    server->drain_over = event_new(base, -1, 0, on_drain_over, server);
+    server->watchdog = event_new(base, -1, EV_PERSIST, on_watchdog, server);
+    int64_t every = notify_watchdog_us();
+    struct timeval interval = {.tv_sec = every / 1000000, .tv_usec = every % 1000000};
+    if (every)
+        event_add(server->watchdog, &interval);
+}
+
+/* ---- start ---------------------------------------------------------------- */
+
+static void on_accepted(void *owner, int fd)
+{
+    client_accept(owner, fd);
+}
+
+static void on_no_files(void *owner, int fd)
+{
+    struct server *server = owner;
+    server->refused++;
+    client_refuse_for_files(fd);
+    log_event(LOG_ERROR, "connection_refused", LOG_TEXT("why", "no file descriptor left"),
+              LOG_NUM("open", server->client_count));
+}
+
+static const struct listen_hooks listen_hooks = {on_accepted, on_no_files};
+
+/* Every error in the log; the first, and how many there are, for the one line that ends the start. */
+static enum err say_errors(const struct generation_report *report, enum err err, struct why *why)
+{
+    for (size_t i = 1; i < report->error_count; i++)
+        log_event(LOG_ERROR, "generation_error", LOG_STR("why", report->errors[i]));
+    why_set(why, err, STR_FMT, STR_ARG(report->errors[0]));
+    if (report->error_count > 1)
+        why_set(why, err, STR_FMT "\n(and %zu more, logged above)", STR_ARG(report->errors[0]),
+                report->error_count - 1);
+    return err;
+}
+
+static enum err load_generation(struct server *server, struct why *why)
+{
+    struct arena *arena = arena_new();
+    struct generation_report report;
+    generation_report_init(&report, arena);
+    enum err err = reload_build(&server->options->sources, 1, &server->gate.generation, &report);
+    for (size_t i = 0; i < report.warning_count; i++)
+        log_event(LOG_WARN, "generation_warning", LOG_STR("why", report.warnings[i]));
+    if (err && report.error_count)
+        say_errors(&report, err, why);
+    else if (err)
+        why_set(why, err, "nothing could be loaded (%s)", err_name(err));
+    arena_free(arena);
+    return err;
+}
+
+static enum err open_ledger(struct server *server, struct why *why)
+{
+    const struct config *config = server_config(server);
+    struct ledger_options options = {.ttl_s = config->ledger_ttl_s, .history = config->ledger_history};
+    return ledger_new_local(&options, &server->gate.ledger, why);
+}
+
+static enum err load(struct server *server, struct why *why)
+{
+    if (server->options->echo)
+        return config_load(&server->options->sources, &server->echo_config, why);
+    enum err err = load_generation(server, why);
+    const struct config *config = err ? NULL : server_config(server);
+    if (!err)
+        err = log_open(config->log_level, config->log_format, config->log_file, why);
+    if (!err)
+        err = open_ledger(server, why);
+    server->gate.metrics = &server->metrics;
+    server->gate.admissions = hash_random();
+    return err;
+}
+
+static void raise_files(struct server *server)
+{
+    size_t wanted = server_config(server)->limits.connections;
+    server->connections_max = listen_raise_files(wanted);
+    if (server->connections_max < wanted)
+        log_event(LOG_WARN, "fewer_connections", LOG_NUM("limits.connections", wanted),
+                  LOG_NUM("possible", server->connections_max),
+                  LOG_TEXT("mend", "raise LimitNOFILE= of the service, or ulimit -Hn"));
+}
+
+static enum err start(struct server *server, struct why *why)
+{
+    server->started_ms = clock_wall_ms();
+    enum err err = load(server, why);
+    if (!err && !(server->loop = loop_new()))
+        err = why_set(why, ERR_IO, "the kernel gives no event queue (epoll): too many open files?");
+    if (err)
+        return err;
+    raise_files(server);
+    loop_limit_bytes(server->loop, server_config(server)->limits.memory);
+    watch_signals(server);
+    return listener_new(loop_base(server->loop), server_config(server)->socket,
+                        server_config(server)->socket_mode, &listen_hooks, server, &server->listener, why);
+}
+
+static void say_ready(const struct server *server)
+{
+    const struct generation *g = server->gate.generation;
+    const char *path = listener_path(server->listener);
+    if (g)
+        log_event(LOG_INFO, "ready", LOG_TEXT("socket", path), LOG_NUM("generation", generation_number(g)),
+                  LOG_STR("hash", generation_hash(g)), LOG_NUM("tools", generation_tool_count(g)),
+                  LOG_NUM("policies", policies_count(generation_policies(g))));
+    else
+        log_event(LOG_INFO, "ready", LOG_TEXT("socket", path), LOG_TEXT("mode", "echo"));
+    notify("READY=1\nSTATUS=serving generation %" PRIu64, g ? generation_number(g) : 0);
+}
+
+/* ---- end ------------------------------------------------------------------ */
+
+static void free_event(struct event *event)
+{
+    if (event)
+        event_free(event);
+}
+
+static void stop(struct server *server)
+{
+    listener_free(server->listener);
+    struct event *events[] = {server->on_term, server->on_int, server->on_hup, server->watchdog,
+                              server->drain_over};
+    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
+        free_event(events[i]);
+    loop_free(server->loop); /* clients go here, and with them their calls, which need the ledger */
+    if (server->gate.ledger)
+        ledger_free(server->gate.ledger);
+    catalog_forget();
+    generation_unref(server->gate.generation);
+    config_free(&server->echo_config);
+    buf_clear(&server->reload.errors);
+    libevent_global_shutdown();
+}
+
+enum err server_run(const struct server_options *options, struct why *why)
+{
+    struct server server = {.options = options};
+    enum err err = start(&server, why);
+    if (!err) {
+        say_ready(&server);
+        while (!server.finished && !(server.draining && !server.clients))
+            loop_turn(server.loop, true);
+        log_event(LOG_INFO, "stopped", LOG_NUM("connections", server.accepted));
+    }
+    stop(&server);
+    return err;
+}

@@ -1,0 +1,130 @@
+/* toolgate/status: the daemon about itself. Tools are named only to peers for whom they exist. */
+#include "base/clock.h"
+#include "base/version.h"
+#include "server/listen.h"
+#include "server/methods.h"
+#include "server/permission.h"
+
+#include <unistd.h>
+
+static void put_number(struct json_out *out, const char *key, int64_t n)
+{
+    json_key(out, key);
+    json_put_int(out, n);
+}
+
+static void put_generation(struct json_out *out, const struct client *client)
+{
+    const struct generation *g = client->server->gate.generation;
+    size_t count;
+    const struct str *warnings = generation_warnings(g, &count);
+    json_key(out, "generation");
+    json_open(out, '{');
+    put_number(out, "number", (int64_t)generation_number(g));
+    json_key(out, "hash");
+    json_put_str(out, generation_hash(g));
+    put_number(out, "tools", (int64_t)generation_tool_count(g));
+    put_number(out, "policies", (int64_t)policies_count(generation_policies(g)));
+    json_key(out, "warnings");
+    json_open(out, '[');
+    for (size_t i = 0; i < count && permission_has(client); i++)
+        json_put_str(out, warnings[i]);
+    json_close(out, ']');
+    json_close(out, '}');
+}
+
+static void put_reload(struct json_out *out, const struct reload_memory *reload)
+{
+    if (!reload->at_ms)
+        return;
+    json_key(out, "reload");
+    json_open(out, '{');
+    put_number(out, "at_ms", reload->at_ms);
+    json_key(out, "ok");
+    json_put_bool(out, !reload->failed);
+    if (reload->failed) {
+        json_key(out, "errors");
+        json_put_str(out, str_trim(buf_view(&reload->errors)));
+    }
+    json_close(out, '}');
+}
+
+static void put_ledger(struct json_out *out, const struct ledger *ledger)
+{
+    size_t sessions, bytes;
+    ledger_usage(ledger, &sessions, &bytes);
+    json_key(out, "ledger");
+    json_open(out, '{');
+    json_key(out, "engine");
+    json_put_text(out, ledger_engine(ledger));
+    put_number(out, "sessions", (int64_t)sessions);
+    put_number(out, "bytes", (int64_t)bytes);
+    json_close(out, '}');
+}
+
+static void put_connections(struct json_out *out, const struct server *server)
+{
+    json_key(out, "connections");
+    json_open(out, '{');
+    put_number(out, "open", (int64_t)server->client_count);
+    put_number(out, "most", (int64_t)server->connections_max);
+    put_number(out, "accepted", (int64_t)server->accepted);
+    put_number(out, "refused", (int64_t)server->refused);
+    put_number(out, "calls_in_flight", (int64_t)server->pending);
+    put_number(out, "buffered_bytes", (int64_t)loop_bytes(server->loop));
+    json_close(out, '}');
+}
+
+static void put_policy(struct json_out *out, const struct policy *policy)
+{
+    const uint64_t *hits = policy_rule_hits(policy);
+    json_open(out, '{');
+    json_key(out, "tool");
+    json_put_str(out, policy->name);
+    json_key(out, "rules");
+    json_open(out, '[');
+    for (size_t i = 0; i < policy->rule_count; i++) {
+        json_open(out, '{');
+        json_key(out, "says");
+        json_put_str(out, policy->rule_words[i]);
+        put_number(out, "hits", (int64_t)hits[i]);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+    json_close(out, '}');
+}
+
+static void put_policies(struct json_out *out, const struct client *client)
+{
+    const struct generation *g = client->server->gate.generation;
+    const struct policies *policies = generation_policies(g);
+    json_key(out, "rules");
+    json_open(out, '[');
+    for (size_t i = 0; i < policies_count(policies); i++) {
+        const struct policy *policy = policies_at(policies, i);
+        if (policy->rule_count && peer_may_call(generation_config(g), &client->peer, policy->name))
+            put_policy(out, policy);
+    }
+    json_close(out, ']');
+}
+
+enum handled status_show(struct request *r)
+{
+    const struct server *server = r->client->server;
+    struct json_out *out = reply_open(r);
+    json_key(out, "version");
+    json_put_text(out, TOOLGATE_VERSION);
+    put_number(out, "pid", getpid());
+    put_number(out, "started_ms", server->started_ms);
+    put_number(out, "uptime_s", (clock_wall_ms() - server->started_ms) / 1000);
+    json_key(out, "socket");
+    json_put_text(out, server->listener ? listener_path(server->listener) : "");
+    put_generation(out, r->client);
+    put_reload(out, &server->reload);
+    put_ledger(out, server->gate.ledger);
+    put_connections(out, server);
+    json_key(out, "counters");
+    metrics_write(out, &server->metrics);
+    put_policies(out, r->client);
+    return reply_close(r);
+}

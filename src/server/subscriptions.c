@@ -1,0 +1,116 @@
+/* A list a client; its id is the request's, kept as the text that was sent. */
+#include "server/subscriptions.h"
+
+#include "base/arena.h"
+#include "json/build.h"
+#include "server/mcp.h"
+#include "server/methods.h"
+
+#include <stdlib.h>
+
+struct subscription {
+    struct subscription *next;
+    struct arena *arena;
+    struct str id;        /* JSON text */
+    struct json id_value; /* the same, read */
+    bool tools;
+};
+
+/* {"_meta":{"…/subscriptionId":ID}<more>} */
+static struct str tagged(struct arena *arena, struct str id, const char *more)
+{
+    return arena_printf(arena, "{\"_meta\":{\"" MCP_SUBSCRIPTION_KEY "\":" STR_FMT "}%s}", STR_ARG(id), more);
+}
+
+static void notify_one(struct client *client, const struct subscription *s, const char *method,
+                       const char *more)
+{
+    struct arena *arena = arena_new();
+    client_notify(client, method, tagged(arena, s->id, more));
+    arena_free(arena);
+}
+
+static struct subscription *add(struct request *r, bool tools)
+{
+    struct arena *arena = arena_new();
+    struct subscription *s = ARENA_NEW(arena, struct subscription);
+    s->arena = arena;
+    s->id = arena_dup(arena, r->id);
+    s->id_value = json_copy(arena, r->id_value);
+    s->tools = tools;
+    s->next = r->client->subscriptions;
+    r->client->subscriptions = s;
+    r->client->subscription_count++;
+    return s;
+}
+
+enum handled subscriptions_listen(struct request *r)
+{
+    const struct json *wanted = json_get_text(r->params, "notifications");
+    bool tools = json_is_true(json_get_text(wanted, "toolsListChanged"));
+    if (!json_is(wanted, JSON_OBJECT))
+        return reply_error(
+            r, RPC_INVALID_PARAMS,
+            "params.notifications: expected an object such as {\"toolsListChanged\":true}, got %s",
+            param_kind(wanted));
+    if (r->client->subscription_count >= SUBSCRIPTIONS_MAX)
+        return reply_error(r, RPC_SUBSCRIPTIONS,
+                           "this connection has %u subscriptions, the most that is allowed: cancel one with "
+                           "notifications/cancelled, or open another connection",
+                           SUBSCRIPTIONS_MAX);
+    /* The rest of what may be asked for (prompts, resources) is not ours: left out of what is acknowledged.
+     */
+    notify_one(r->client, add(r, tools), "notifications/subscriptions/acknowledged",
+               tools ? ",\"notifications\":{\"toolsListChanged\":true}" : ",\"notifications\":{}");
+    return HANDLED_DONE;
+}
+
+static void drop_first(struct subscription **place)
+{
+    struct subscription *s = *place;
+    *place = s->next;
+    arena_free(s->arena);
+}
+
+bool subscriptions_cancel(struct client *client, const struct json *id)
+{
+    for (struct subscription **place = &client->subscriptions; *place; place = &(*place)->next)
+        if (json_equal(&(*place)->id_value, id)) {
+            drop_first(place);
+            client->subscription_count--;
+            return true;
+        }
+    return false;
+}
+
+void subscriptions_list_changed(struct server *server)
+{
+    for (struct client *client = server->clients; client; client = client->next) {
+        if (client->initialized)
+            client_notify(client, "notifications/tools/list_changed", STR_NONE);
+        for (const struct subscription *s = client->subscriptions; s; s = s->next)
+            if (s->tools)
+                notify_one(client, s, "notifications/tools/list_changed", "");
+    }
+}
+
+void subscriptions_end(struct client *client)
+{
+    for (struct subscription *s = client->subscriptions; s; s = s->next) {
+        struct request r = {.client = client, .arena = s->arena, .id = s->id, .modern = true};
+        struct json_out *out = reply_open(&r);
+        reply_meta(&r);
+        json_key(out, MCP_SUBSCRIPTION_KEY);
+        json_put_raw(out, s->id);
+        json_close(out, '}');
+        reply_close(&r);
+    }
+    subscriptions_clear(client);
+}
+
+void subscriptions_clear(struct client *client)
+{
+    while (client->subscriptions)
+        drop_first(&client->subscriptions);
+    client->subscription_count = 0;
+}

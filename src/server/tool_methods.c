@@ -1,0 +1,210 @@
+/* toolgate/register, tools and schemas: what tools there are, and in which form. */
+#include "base/arena.h"
+#include "base/log.h"
+#include "gate/catalog.h"
+#include "gate/strict.h"
+#include "json/build.h"
+#include "json/parse.h"
+#include "server/methods.h"
+
+/* ---- register ------------------------------------------------------------- */
+
+static void put_list(struct json_out *out, const char *key, const struct str *list, size_t count)
+{
+    json_key(out, key);
+    json_open(out, '[');
+    for (size_t i = 0; i < count; i++)
+        json_put_str(out, list[i]);
+    json_close(out, ']');
+}
+
+static void put_understood(struct json_out *out, const struct tool *tool)
+{
+    json_open(out, '{');
+    json_key(out, "name");
+    json_put_str(out, tool->name);
+    put_list(out, "parameters", tool->parameters, tool->parameter_count);
+    json_key(out, "policy");
+    json_put_bool(out, tool->policy != NULL);
+    put_list(out, "warnings", tool->warnings, tool->warning_count);
+    json_close(out, '}');
+}
+
+static void put_refused(struct json_out *refused, const struct json *definition, const struct why *why)
+{
+    json_open(refused, '{');
+    json_key(refused, "name");
+    json_put_str(refused, json_str(json_get_text(definition, "name")));
+    json_key(refused, "why");
+    json_put_text(refused, why->text);
+    json_close(refused, '}');
+}
+
+/* One bad definition does not take the others with it. */
+enum handled tools_register(struct request *r)
+{
+    struct client *client = r->client;
+    const struct json *tools = json_get_text(r->params, "tools");
+    struct buf refused_text = buf_in(r->arena);
+    struct json_out refused = json_out(&refused_text);
+    if (!json_is(tools, JSON_ARRAY))
+        return reply_error(r, RPC_INVALID_PARAMS,
+                           "params.tools: expected an array of tool definitions, got %s", param_kind(tools));
+    if (!client->toolbox)
+        client->toolbox = toolbox_new();
+    struct json_out *out = reply_open(r);
+    json_key(out, "tools");
+    json_open(out, '[');
+    json_open(&refused, '[');
+    for (uint32_t i = 0; i < tools->len; i++) {
+        const struct tool *tool;
+        struct why why;
+        if (toolbox_register(client->toolbox, client->server->gate.generation, &tools->items[i], &tool, &why))
+            put_refused(&refused, &tools->items[i], &why);
+        else
+            put_understood(out, tool);
+    }
+    json_close(out, ']');
+    json_close(&refused, ']');
+    json_key(out, "refused");
+    json_put_raw(out, buf_view(&refused_text));
+    return reply_close(r);
+}
+
+/* ---- tools ---------------------------------------------------------------- */
+
+static void collect_warning(void *owner, struct str tool, const char *text)
+{
+    struct json_out *out = owner;
+    json_open(out, '{');
+    json_key(out, "tool");
+    json_put_str(out, tool);
+    json_key(out, "text");
+    json_put_text(out, text);
+    json_close(out, '}');
+}
+
+static enum err read_format(struct request *r, struct str *name, enum catalog_format *format)
+{
+    if (param_text(r, r->params, "params.", "format", name))
+        return ERR_PARSE;
+    if (!name->len)
+        *name = STR_LIT("mcp");
+    if (catalog_format_named(*name, format) == OK)
+        return OK;
+    reply_error(r, RPC_INVALID_PARAMS,
+                "params.format: expected one of mcp, openai, anthropic, gemini, got '" STR_FMT "'",
+                STR_ARG(str_cut(*name, 64)));
+    return ERR_PARSE;
+}
+
+enum handled tools_definitions(struct request *r)
+{
+    struct client *client = r->client;
+    struct buf warnings_text = buf_in(r->arena);
+    struct json_out warnings = json_out(&warnings_text);
+    struct catalog_request wanted = {.all = true,
+                                     .peer = &client->peer,
+                                     .toolbox = client->toolbox,
+                                     .warn = collect_warning,
+                                     .owner = &warnings};
+    struct str format;
+    if (read_format(r, &format, &wanted.format) || param_flag(r, "strict", &wanted.strict) ||
+        param_session(r, &wanted.session))
+        return HANDLED_DONE;
+    struct json_out *out = reply_open(r);
+    json_key(out, "format");
+    json_put_str(out, format);
+    json_key(out, "tools");
+    json_open(&warnings, '[');
+    catalog_write(r->arena, client->server->gate.generation, &wanted, out->buf);
+    out->comma = true;
+    json_close(&warnings, ']');
+    json_key(out, "warnings");
+    json_put_raw(out, buf_view(&warnings_text));
+    return reply_close(r);
+}
+
+/* ---- schemas -------------------------------------------------------------- */
+
+static const struct schema_entry {
+    const char *name;
+    struct str (*text)(void);
+} schemas[] = {{"verdict", verdict_schema}, {"coverage", coverage_schema}};
+
+#define SCHEMA_COUNT (sizeof(schemas) / sizeof(schemas[0]))
+
+/* What each provider calls the request's field that holds a response's schema, and what stands around the
+ * schema. */
+static const struct response_form {
+    const char *format, *field, *before, *after;
+    bool strict; /* that provider takes closed schemas with everything required */
+} forms[] = {
+    {"openai", "response_format",
+     "{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"%s\",\"strict\":true,\"schema\":", "}}", true},
+    {"anthropic", "output_format", "{\"type\":\"json_schema\",\"schema\":", "}", true},
+    {"gemini", "generationConfig", "{\"responseMimeType\":\"application/json\",\"responseJsonSchema\":", "}",
+     false},
+};
+
+static const struct schema_entry *schema_named(struct str name)
+{
+    for (size_t i = 0; i < SCHEMA_COUNT; i++)
+        if (str_is(name, schemas[i].name))
+            return &schemas[i];
+    return NULL;
+}
+
+static const struct response_form *form_named(struct str name)
+{
+    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+        if (str_is(name, forms[i].format))
+            return &forms[i];
+    return NULL;
+}
+
+static void put_response_format(struct request *r, const struct response_form *form,
+                                const struct schema_entry *entry)
+{
+    struct json_out *out = &r->out;
+    struct json schema;
+    struct json_fault fault;
+    struct why why;
+    if (json_parse(r->arena, entry->text(), NULL, &schema, &fault) != OK)
+        return;
+    if (form->strict)
+        strict_schema(r->arena, &schema, &schema, &why);
+    json_key(out, form->field);
+    buf_printf(out->buf, form->before, entry->name);
+    json_write(out->buf, &schema);
+    buf_text(out->buf, form->after);
+    out->comma = true;
+}
+
+enum handled tools_schemas(struct request *r)
+{
+    struct str name, format;
+    if (param_text(r, r->params, "params.", "name", &name) ||
+        param_text(r, r->params, "params.", "format", &format))
+        return HANDLED_DONE;
+    const struct schema_entry *entry = schema_named(name);
+    const struct response_form *form = form_named(format);
+    if (!entry)
+        return reply_error(r, RPC_INVALID_PARAMS,
+                           "params.name: expected verdict or coverage, got '" STR_FMT "'",
+                           STR_ARG(str_cut(name, 64)));
+    if (format.len && !form)
+        return reply_error(
+            r, RPC_INVALID_PARAMS,
+            "params.format: expected one of openai, anthropic, gemini, or nothing for the schema "
+            "alone, got '" STR_FMT "'",
+            STR_ARG(str_cut(format, 64)));
+    struct json_out *out = reply_open(r);
+    json_key(out, "name");
+    json_put_text(out, entry->name);
+    json_key(out, "schema");
+    json_put_raw(out, entry->text());
+    if (form)
+        put_response_format(r, form, entry);
+    return reply_close(r);
+}
