@@ -1,0 +1,102 @@
+/* Memory of one call: aligned, zeroed where promised, its blocks used again. */
+#include "base/arena.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static void allocations_are_aligned_and_apart(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_new();
+    char *before = arena_alloc(arena, 0);
+    for (size_t size = 0; size < 3000; size += 7) {
+        char *p = arena_alloc(arena, size);
+        assert_int_equal((uintptr_t)p % 16, 0);
+        assert_ptr_not_equal(p, before);
+        memset(p, 0xA5, size); /* the address sanitizer would see a block too small */
+        before = p;
+    }
+    arena_free(arena);
+}
+
+static void zalloc_is_zero_even_in_used_blocks(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_new();
+    memset(arena_alloc(arena, 8000), 0xFF, 8000);
+    arena_free(arena);
+    arena = arena_new();
+    const unsigned char *p = arena_zalloc(arena, 8000);
+    for (size_t i = 0; i < 8000; i++)
+        assert_int_equal(p[i], 0);
+    arena_free(arena);
+}
+
+static void first_blocks_are_kept_for_the_next_call(void **state)
+{
+    (void)state;
+    arena_free(arena_new());
+    size_t before = arena_mallocs(), held = arena_live_bytes();
+    for (int i = 0; i < 1000; i++) {
+        struct arena *arena = arena_new();
+        arena_alloc(arena, 4096);
+        arena_free(arena);
+    }
+    assert_int_equal(arena_mallocs(), before);
+    assert_int_equal(arena_live_bytes(), held);
+}
+
+static void large_blocks_are_given_back(void **state)
+{
+    (void)state;
+    size_t held = arena_live_bytes();
+    struct arena *arena = arena_new();
+    char *p = arena_alloc(arena, 10 << 20);
+    p[0] = p[(10 << 20) - 1] = 1;
+    assert_true(arena_bytes(arena) >= 10 << 20);
+    assert_true(arena_live_bytes() >= held + (10 << 20));
+    arena_free(arena);
+    assert_int_equal(arena_live_bytes(), held);
+}
+
+static void blocks_grow_with_the_arena(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_new();
+    size_t before = arena_mallocs();
+    for (int i = 0; i < 100000; i++)
+        arena_alloc(arena, 64);
+    assert_true(arena_mallocs() - before < 12); /* not one a block of 16 KiB */
+    arena_free(arena);
+}
+
+static void copies_end_with_a_nul(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_new();
+    struct str copy = arena_dup(arena, (struct str){"abcdef", 3});
+    assert_string_equal(copy.at, "abc");
+    assert_int_equal(copy.len, 3);
+    assert_string_equal(arena_dup(arena, STR_NONE).at, "");
+    struct str printed = arena_printf(arena, "%d-%s", 42, "x");
+    assert_string_equal(printed.at, "42-x");
+    assert_int_equal(printed.len, 4);
+    arena_free(arena);
+    arena_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(allocations_are_aligned_and_apart),
+        cmocka_unit_test(zalloc_is_zero_even_in_used_blocks),
+        cmocka_unit_test(first_blocks_are_kept_for_the_next_call),
+        cmocka_unit_test(large_blocks_are_given_back),
+        cmocka_unit_test(blocks_grow_with_the_arena),
+        cmocka_unit_test(copies_end_with_a_nul),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

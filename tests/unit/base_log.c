@@ -1,0 +1,136 @@
+/* Failures as sentences, and events as lines that nobody can forge. */
+#include "base/err.h"
+#include "base/log.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char path[] = "/tmp/toolgate-log-XXXXXX";
+static char lines[8192];
+
+static int make_file(void **state)
+{
+    (void)state;
+    int fd = mkstemp(path);
+    return fd < 0 ? -1 : close(fd);
+}
+
+static int drop_file(void **state)
+{
+    (void)state;
+    log_open(LOG_INFO, LOG_FORMAT_TEXT, NULL, NULL);
+    return unlink(path);
+}
+
+static void open_log(enum log_level level, enum log_format format)
+{
+    assert_int_equal(truncate(path, 0), 0);
+    assert_int_equal(log_open(level, format, path, NULL), OK);
+}
+
+static const char *logged(void)
+{
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    lines[fread(lines, 1, sizeof(lines) - 1, file)] = '\0';
+    fclose(file);
+    return lines;
+}
+
+static void codes_have_names(void **state)
+{
+    (void)state;
+    assert_string_equal(err_name(OK), "ok");
+    assert_string_equal(err_name(ERR_CONFIG), "config_error");
+    assert_string_equal(err_name(ERR_UNAVAILABLE), "unavailable");
+    assert_string_equal(err_name((enum err) - 99), "unknown_error");
+    assert_string_equal(err_name((enum err)5), "unknown_error");
+}
+
+static void failures_carry_a_sentence(void **state)
+{
+    (void)state;
+    struct why why;
+    assert_int_equal(why_set(&why, ERR_PARSE, "line %d: %s", 3, "odd"), ERR_PARSE);
+    why_prefix(&why, "policy.lua");
+    assert_string_equal(why.text, "policy.lua: line 3: odd");
+    assert_int_equal(why_set(NULL, ERR_IO, "nobody asks"), ERR_IO);
+    why_prefix(NULL, "nobody asks");
+}
+
+static void long_sentences_are_cut(void **state)
+{
+    (void)state;
+    struct why why;
+    char text[WHY_MAX_BYTES * 2];
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    why_set(&why, ERR_IO, "%s", text);
+    assert_int_equal(strlen(why.text), WHY_MAX_BYTES - 1);
+    why_prefix(&why, text);
+    assert_true(strlen(why.text) < WHY_MAX_BYTES);
+}
+
+static void events_are_lines(void **state)
+{
+    (void)state;
+    open_log(LOG_INFO, LOG_FORMAT_TEXT);
+    log_event(LOG_INFO, "call", LOG_TEXT("tool", "get_events"), LOG_NUM("us", -12), LOG_TEXT("none", ""));
+    log_event(LOG_DEBUG, "hidden");
+    log_event(LOG_WARN, "bare");
+    assert_non_null(strstr(logged(), "Z info call tool=get_events us=-12 none=\"\"\n"));
+    assert_non_null(strstr(lines, "Z warn bare\n"));
+    assert_null(strstr(lines, "hidden"));
+}
+
+static void values_cannot_forge_lines(void **state)
+{
+    (void)state;
+    open_log(LOG_INFO, LOG_FORMAT_TEXT);
+    log_event(LOG_INFO, "call", LOG_TEXT("name", "a\nb c=\"d\"\\\x01"));
+    assert_non_null(strstr(logged(), "call name=\"a\\u000ab c=\\\"d\\\"\\\\\\u0001\"\n"));
+    open_log(LOG_INFO, LOG_FORMAT_JSON);
+    log_event(LOG_ERROR, "call", LOG_TEXT("name", "a\n\"b"), LOG_NUM("n", 5));
+    assert_non_null(
+        strstr(logged(), "\"level\":\"error\",\"event\":\"call\",\"name\":\"a\\u000a\\\"b\",\"n\":5}\n"));
+}
+
+static void long_values_are_cut(void **state)
+{
+    (void)state;
+    char text[3 * LOG_VALUE_MAX_BYTES];
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    open_log(LOG_INFO, LOG_FORMAT_TEXT);
+    log_event(LOG_INFO, "call", LOG_TEXT("name", text));
+    assert_true(strlen(logged()) < LOG_VALUE_MAX_BYTES + 100);
+}
+
+static void levels_have_names(void **state)
+{
+    (void)state;
+    enum log_level level;
+    struct why why;
+    assert_int_equal(log_level_named(STR_LIT("warn"), &level), OK);
+    assert_int_equal(level, LOG_WARN);
+    assert_int_equal(log_level_named(STR_LIT("loud"), &level), ERR_NOT_FOUND);
+    assert_int_equal(log_open(LOG_INFO, LOG_FORMAT_TEXT, "/no/such/folder/log", &why), ERR_IO);
+    assert_non_null(strstr(why.text, "/no/such/folder/log: No such file"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(codes_have_names),          cmocka_unit_test(failures_carry_a_sentence),
+        cmocka_unit_test(long_sentences_are_cut),    cmocka_unit_test(events_are_lines),
+        cmocka_unit_test(values_cannot_forge_lines), cmocka_unit_test(long_values_are_cut),
+        cmocka_unit_test(levels_have_names),
+    };
+    return cmocka_run_group_tests(tests, make_file, drop_file);
+}
