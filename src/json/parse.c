@@ -82,7 +82,8 @@ static struct json_member *place(struct parser *p)
 /* What contains a mended value is not what was sent any more. An open container's `truth` remembers it. */
 static void mark_mended(struct parser *p)
 {
-    for (uint32_t at = p->container; at != NO_CONTAINER; at = p->stack[at].value.len)
+    for (uint32_t at = p->container; at != NO_CONTAINER && !p->stack[at].value.truth;
+         at = p->stack[at].value.len)
         p->stack[at].value.truth = true;
 }
 
@@ -170,55 +171,57 @@ static int on_number(void *ctx, const char *bytes, size_t len)
     return 1;
 }
 
-/* The decoded text of a string token; *start and *end with its quotes. yajl's own decoding is not used: it
- * makes
- * '?' and broken UTF-8 of lone surrogates. */
-static struct str string_token(struct parser *p, const unsigned char *bytes, size_t len, size_t *start,
-                               size_t *end, bool *lone)
+/* A string with escapes, decoded by us: yajl makes '?' and broken UTF-8 of lone surrogates. */
+static struct str escaped_token(struct parser *p, size_t *start, bool *lone)
+{
+    *start = token_start(p);
+    p->last_end = consumed(p);
+    struct str literal = {p->text.at + *start + 1, p->last_end - *start - 2};
+    char *decoded = arena_alloc(p->arena, literal.len);
+    struct str text = {decoded, text_decode(decoded, literal, lone)};
+    if (*lone)
+        mark_mended(p);
+    return text;
+}
+
+/* The text of a string token; *start: of its opening quote. Without escapes yajl points into what it was
+ * given. */
+static inline struct str string_token(struct parser *p, const unsigned char *bytes, size_t len, size_t *start,
+                                      bool *lone)
 {
     *lone = false;
-    if (points_into_text(p, bytes)) {
-        *start = (size_t)((const char *)bytes - p->text.at) - 1;
-        *end = *start + len + 2;
-        return (struct str){(const char *)bytes, len};
-    }
-    *start = token_start(p);
-    *end = consumed(p);
-    struct str literal = {p->text.at + *start + 1, *end - *start - 2};
-    char *decoded = arena_alloc(p->arena, literal.len);
-    return (struct str){decoded, text_decode(decoded, literal, lone)};
+    if (!points_into_text(p, bytes))
+        return escaped_token(p, start, lone);
+    *start = (size_t)((const char *)bytes - p->text.at) - 1;
+    p->last_end = *start + len + 2;
+    return (struct str){(const char *)bytes, len};
 }
 
 static int on_string(void *ctx, const unsigned char *bytes, size_t len)
 {
     struct parser *p = ctx;
     struct json_member *m = place(p);
-    size_t start, end;
+    size_t start;
     bool lone;
     if (!m)
         return 0;
-    struct str text = string_token(p, bytes, len, &start, &end, &lone);
-    struct json *v = fill(p, &m->value, JSON_STRING, start, end);
+    struct str text = string_token(p, bytes, len, &start, &lone);
+    struct json *v = fill(p, &m->value, JSON_STRING, start, p->last_end);
     v->text = text.at;
     v->len = (uint32_t)text.len;
-    if (lone) {
+    if (lone)
         v->raw_len = 0;
-        mark_mended(p);
-    }
     return 1;
 }
 
 static int on_key(void *ctx, const unsigned char *bytes, size_t len)
 {
     struct parser *p = ctx;
-    size_t start, end;
+    size_t start;
     bool lone;
     struct json_member *m = push(p);
-    m->key = string_token(p, bytes, len, &start, &end, &lone);
+    m->key = string_token(p, bytes, len, &start, &lone);
     m->hash = hash_seeded(m->key);
-    p->last_end = end;
-    if (lone)
-        mark_mended(p);
     return 1;
 }
 
@@ -294,6 +297,9 @@ static struct str path_of(struct parser *p, uint32_t at)
 
 static void report_twice(struct parser *p, const struct json_member *open, const struct json_member *twice)
 {
+    mark_mended(p);
+    if (p->fault->code != JSON_FAULT_NONE)
+        return; /* a message full of them costs no more than one of them */
     bool known = points_into_text(p, twice->key.at);
     const char *at = known ? twice->key.at - 1 : twice->value.raw ? twice->value.raw : open->value.raw;
     struct str path = path_of(p, p->container);
@@ -306,7 +312,6 @@ static void report_twice(struct parser *p, const struct json_member *open, const
               "duplicate key '" STR_FMT "' %s%s" STR_FMT " — send each key once",
               STR_ARG(str_cut(twice->key, 64)), path.len ? "in " : "at the top level", cut ? "…" : "",
               STR_ARG(path));
-    mark_mended(p);
 }
 
 static int on_close_object(void *ctx)

@@ -279,6 +279,24 @@ static void finds_duplicates_among_many_keys(void **state)
     }
 }
 
+static void many_duplicates_cost_no_more_than_one(void **state)
+{
+    (void)state;
+    struct buf text = buf_in(arena);
+    for (int i = 0; i < 120; i++)
+        buf_text(&text, "{\"a key of some length, as a path is made of them\":");
+    buf_text(&text, "[{\"a\":1,\"a\":2}");
+    for (int i = 0; i < 20000; i++)
+        buf_text(&text, ",{\"a\":1,\"a\":2}");
+    buf_byte(&text, ']');
+    for (int i = 0; i < 120; i++)
+        buf_byte(&text, '}');
+    size_t before = arena_bytes(arena);
+    assert_int_equal(parse_str(buf_view(&text)), ERR_PARSE);
+    assert_int_equal(fault.code, JSON_FAULT_DUPLICATE_KEY);
+    assert_true(arena_bytes(arena) - before < 64 << 20);
+}
+
 static void replaces_lone_surrogates(void **state)
 {
     (void)state;
@@ -410,6 +428,7 @@ int main(void)
         JSON_TEST(names_the_path_of_duplicate_keys),
         JSON_TEST(cuts_a_long_path_from_the_left),
         JSON_TEST(finds_duplicates_among_many_keys),
+        JSON_TEST(many_duplicates_cost_no_more_than_one),
         JSON_TEST(replaces_lone_surrogates),
         JSON_TEST(bounds_depth),
         JSON_TEST(stops_deep_bombs_early),
