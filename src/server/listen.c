@@ -66,19 +66,26 @@ static int accept_one(const struct listener *l)
     return fd;
 }
 
-/* Trades the spare file for the connection, only to tell it. False: not even that was possible. */
+/* Trades the spare file for the connection, only to tell it. The kernel looks for a free descriptor before it
+ * looks for a caller, so nobody may be there. False: not even that was possible. */
 static bool refuse_one(struct listener *l)
 {
     if (l->spare < 0)
         return false;
     close(l->spare);
     int fd = accept_one(l);
+    bool failed = fd < 0 && errno != EAGAIN;
     if (fd >= 0) {
         l->hooks->no_files(l->owner, fd);
         close(fd);
     }
     l->spare = open_spare();
-    return fd >= 0 && l->spare >= 0;
+    return !failed && l->spare >= 0;
+}
+
+static bool out_of_files(int error)
+{
+    return error == EMFILE || error == ENFILE;
 }
 
 static void on_acceptable(evutil_socket_t listening, short what, void *arg)
@@ -87,16 +94,15 @@ static void on_acceptable(evutil_socket_t listening, short what, void *arg)
     (void)listening, (void)what;
     for (int i = 0; i < LISTEN_ACCEPTS_A_TURN; i++) {
         int fd = accept_one(l);
-        if (fd >= 0) {
+        if (fd >= 0)
             l->hooks->accepted(l->owner, fd);
-            continue;
-        }
-        if (errno == EAGAIN)
+        else if (errno == EAGAIN)
             return;
-        if ((errno != EMFILE && errno != ENFILE) || !refuse_one(l)) {
+        else if (!out_of_files(errno) || !refuse_one(l)) {
             rest(l);
             return;
-        }
+        } else
+            return; /* one a turn: those who are served may end meanwhile */
     }
 }
 

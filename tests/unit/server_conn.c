@@ -1,0 +1,237 @@
+/* A connection between a loop and a socket whose other end is held here. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "server/conn.h"
+
+#define LINE_MAX_BYTES 1000u
+
+struct side {
+    struct loop *loop;
+    struct conn *conn;
+    int peer; /* our end */
+    struct buf heard;
+    size_t lines, too_long, half_line;
+    size_t answer; /* bytes written for each line; 0: the line itself */
+    bool ended, gone, finish_after_line;
+};
+
+static void on_line(void *owner, struct str line)
+{
+    struct side *side = owner;
+    side->lines++;
+    buf_str(&side->heard, line);
+    buf_byte(&side->heard, '|');
+    struct buf *out = conn_out(side->conn);
+    for (size_t i = 0; i < side->answer; i++)
+        buf_byte(out, 'x');
+    if (!side->answer)
+        buf_str(out, line);
+    buf_byte(out, '\n');
+    if (side->finish_after_line)
+        conn_finish(side->conn);
+}
+
+static void on_too_long(void *owner, struct str head, bool for_memory)
+{
+    struct side *side = owner;
+    (void)for_memory;
+    assert_true(head.len > 0);
+    side->too_long++;
+}
+
+static void on_eof(void *owner, size_t half_line)
+{
+    struct side *side = owner;
+    side->ended = true;
+    side->half_line = half_line;
+    conn_finish(side->conn);
+}
+
+static void on_gone(void *owner)
+{
+    struct side *side = owner;
+    side->gone = true;
+}
+
+static const struct conn_hooks hooks = {on_line, on_too_long, on_eof, on_gone};
+
+static int set_up(void **state)
+{
+    struct side *side = calloc(1, sizeof(*side));
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
+    side->loop = loop_new();
+    side->peer = pair[1];
+    side->conn = conn_new(side->loop, pair[0], LINE_MAX_BYTES, &hooks, side);
+    *state = side;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct side *side = *state;
+    loop_free(side->loop);
+    assert_true(side->gone);
+    if (side->peer >= 0)
+        close(side->peer);
+    buf_clear(&side->heard);
+    free(side);
+    return 0;
+}
+
+static void say(struct side *side, const char *text)
+{
+    assert_int_equal(send(side->peer, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
+}
+
+/* Turns until nothing more happens. */
+static void turn(struct side *side)
+{
+    for (int i = 0; i < 50; i++)
+        loop_turn(side->loop, false);
+}
+
+static void expect_answer(struct side *side, const char *text)
+{
+    char got[4096];
+    ssize_t n = recv(side->peer, got, sizeof(got), 0);
+    assert_int_equal(n, (ssize_t)strlen(text));
+    assert_memory_equal(got, text, strlen(text));
+}
+
+static void answers_lines_in_one_send(void **state)
+{
+    struct side *side = *state;
+    say(side, "a\nbb\nccc");
+    turn(side);
+    expect_answer(side, "a\nbb\n");
+    say(side, "c\n");
+    turn(side);
+    expect_answer(side, "cccc\n");
+    assert_true(str_is(buf_view(&side->heard), "a|bb|cccc|"));
+}
+
+static void hears_what_was_said_before_a_hang_up(void **state)
+{
+    struct side *side = *state;
+    say(side, "last\nhalf");
+    shutdown(side->peer, SHUT_WR);
+    turn(side);
+    assert_true(side->ended);
+    assert_int_equal(side->half_line, 4);
+    assert_true(side->gone);
+    expect_answer(side, "last\n");
+    char byte;
+    assert_int_equal(recv(side->peer, &byte, 1, 0), 0);
+}
+
+static void hears_a_hang_up_after_silence(void **state)
+{
+    struct side *side = *state;
+    say(side, "x\n");
+    turn(side);
+    assert_false(side->ended);
+    close(side->peer);
+    side->peer = -1;
+    turn(side);
+    assert_true(side->gone);
+    assert_int_equal(side->lines, 1);
+}
+
+static void survives_a_long_line(void **state)
+{
+    struct side *side = *state;
+    char line[LINE_MAX_BYTES * 3];
+    memset(line, 'x', sizeof(line) - 1);
+    line[sizeof(line) - 1] = '\0';
+    say(side, line);
+    turn(side);
+    say(side, line);
+    turn(side);
+    say(side, "\nok\n");
+    turn(side);
+    assert_int_equal(side->too_long, 1);
+    assert_true(str_is(buf_view(&side->heard), "ok|"));
+}
+
+static void stops_reading_while_the_peer_does_not_read(void **state)
+{
+    struct side *side = *state;
+    size_t said = 0, answers = 0;
+    side->answer = 10000;
+    for (int i = 0; i < 3000; i++) {
+        ssize_t n = send(side->peer, "line\n", 5, MSG_NOSIGNAL);
+        if (n == 5)
+            said++;
+        loop_turn(side->loop, false);
+    }
+    turn(side);
+    assert_true(side->lines < 200); /* 256 KiB and what the kernel holds, at 10 kB a line */
+    assert_true(loop_bytes(side->loop) < 2 * 1024 * 1024);
+    char sink[65536];
+    for (int idle = 0; idle < 3;) {
+        ssize_t n = recv(side->peer, sink, sizeof(sink), 0);
+        for (ssize_t i = 0; i < n; i++)
+            answers += sink[i] == '\n';
+        idle = n > 0 ? 0 : idle + 1;
+        loop_turn(side->loop, false);
+    }
+    assert_int_equal(side->lines, said);
+    assert_int_equal(answers, said);
+}
+
+static void finishes_after_what_was_written(void **state)
+{
+    struct side *side = *state;
+    side->finish_after_line = true;
+    say(side, "bye\nmore\n");
+    turn(side);
+    assert_true(side->gone);
+    assert_int_equal(side->lines, 1);
+    expect_answer(side, "bye\n");
+}
+
+/* All connections together: an unfinished line is given up, the connection goes on. */
+static void gives_up_lines_beyond_the_memory_of_all(void **state)
+{
+    struct side *side = *state;
+    char block[65536];
+    conn_limit_line(side->conn, 100000000);
+    loop_limit_bytes(side->loop, 200000);
+    memset(block, 'x', sizeof(block));
+    for (int i = 0; i < 16; i++) {
+        assert_true(send(side->peer, block, sizeof(block), MSG_NOSIGNAL) > 0);
+        turn(side);
+    }
+    assert_int_equal(side->too_long, 1);
+    assert_true(loop_bytes(side->loop) < 400000);
+    say(side, "\nok\n");
+    turn(side);
+    assert_true(str_is(buf_view(&side->heard), "ok|"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(answers_lines_in_one_send, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(hears_what_was_said_before_a_hang_up, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(hears_a_hang_up_after_silence, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(survives_a_long_line, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(stops_reading_while_the_peer_does_not_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(finishes_after_what_was_written, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(gives_up_lines_beyond_the_memory_of_all, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

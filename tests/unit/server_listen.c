@@ -1,0 +1,242 @@
+/* The listening socket: files in its way, running out of descriptors, and what it leaves behind. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <event2/event.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "server/listen.h"
+
+struct place {
+    char folder[64], path[96];
+    struct event_base *base;
+    struct listener *listener;
+    int accepted[16];
+    size_t accepted_count, without_files;
+};
+
+static void on_accepted(void *owner, int fd)
+{
+    struct place *place = owner;
+    place->accepted[place->accepted_count++] = fd;
+}
+
+static void on_no_files(void *owner, int fd)
+{
+    struct place *place = owner;
+    place->without_files++;
+    assert_int_equal(send(fd, "full\n", 5, MSG_NOSIGNAL), 5);
+}
+
+static const struct listen_hooks hooks = {on_accepted, on_no_files};
+
+static int set_up(void **state)
+{
+    struct place *place = calloc(1, sizeof(*place));
+    log_open(LOG_OFF, LOG_FORMAT_TEXT, NULL, NULL);
+    strcpy(place->folder, "/tmp/toolgate-listen-XXXXXX");
+    assert_non_null(mkdtemp(place->folder));
+    snprintf(place->path, sizeof(place->path), "%s/gate.sock", place->folder);
+    place->base = event_base_new();
+    *state = place;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct place *place = *state;
+    listener_free(place->listener);
+    for (size_t i = 0; i < place->accepted_count; i++)
+        close(place->accepted[i]);
+    event_base_free(place->base);
+    assert_int_equal(access(place->path, F_OK), -1); /* nothing is left behind */
+    assert_int_equal(rmdir(place->folder), 0);
+    free(place);
+    return 0;
+}
+
+static enum err open_it(struct place *place, struct why *why)
+{
+    return listener_new(place->base, place->path, 0640, &hooks, place, &place->listener, why);
+}
+
+static int call(const struct place *place)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    strcpy(address.sun_path, place->path);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    return fd;
+}
+
+static void turn(struct place *place)
+{
+    event_base_loop(place->base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+}
+
+static void accepts_with_the_mode_that_was_asked_for(void **state)
+{
+    struct place *place = *state;
+    struct stat st;
+    struct why why;
+    assert_int_equal(open_it(place, &why), OK);
+    assert_int_equal(stat(place->path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0640);
+    assert_false(listener_is_inherited(place->listener));
+    int fd = call(place);
+    turn(place);
+    assert_int_equal(place->accepted_count, 1);
+    assert_true(fcntl(place->accepted[0], F_GETFL) & O_NONBLOCK);
+    close(fd);
+}
+
+static void makes_the_last_folder(void **state)
+{
+    struct place *place = *state;
+    struct why why;
+    char deeper[80];
+    snprintf(deeper, sizeof(deeper), "%s/run", place->folder);
+    snprintf(place->path, sizeof(place->path), "%s/gate.sock", deeper);
+    assert_int_equal(open_it(place, &why), OK);
+    listener_free(place->listener);
+    place->listener = NULL;
+    assert_int_equal(rmdir(deeper), 0);
+    snprintf(place->path, sizeof(place->path), "%s/no/such/gate.sock", place->folder);
+    assert_int_equal(open_it(place, &why), ERR_IO);
+    assert_non_null(strstr(why.text, "/no/such"));
+}
+
+static void replaces_a_stale_file(void **state)
+{
+    struct place *place = *state;
+    struct why why;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    strcpy(address.sun_path, place->path);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    close(fd); /* as a crash leaves it */
+    assert_int_equal(open_it(place, &why), OK);
+    close(call(place));
+}
+
+static void leaves_a_living_one_alone(void **state)
+{
+    struct place *place = *state, other = *place;
+    struct why why;
+    assert_int_equal(open_it(place, &why), OK);
+    assert_int_equal(open_it(&other, &why), ERR_EXISTS);
+    assert_null(other.listener);
+    assert_non_null(strstr(why.text, "another process listens"));
+    close(call(place));
+}
+
+static void leaves_a_file_that_is_no_socket_alone(void **state)
+{
+    struct place *place = *state;
+    struct why why;
+    close(open(place->path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    assert_int_equal(open_it(place, &why), ERR_EXISTS);
+    assert_non_null(strstr(why.text, "no socket"));
+    assert_int_equal(unlink(place->path), 0);
+}
+
+/* A successor that has bound the path anew must not lose it to the one that ends. */
+static void removes_only_its_own_file(void **state)
+{
+    struct place *place = *state, successor = *place;
+    struct why why;
+    assert_int_equal(open_it(place, &why), OK);
+    assert_int_equal(unlink(place->path), 0);
+    assert_int_equal(open_it(&successor, &why), OK);
+    listener_free(place->listener);
+    place->listener = NULL;
+    assert_int_equal(access(place->path, F_OK), 0);
+    listener_free(successor.listener);
+}
+
+static void refuses_a_path_that_is_too_long(void **state)
+{
+    struct place *place = *state;
+    struct why why;
+    char path[200];
+    memset(path, 'x', sizeof(path) - 1);
+    path[sizeof(path) - 1] = '\0';
+    assert_int_equal(listener_new(place->base, path, 0600, &hooks, place, &place->listener, &why),
+                     ERR_CONFIG);
+    assert_non_null(strstr(why.text, "107"));
+}
+
+/* No descriptor left: the waiting one is told so instead of being waited for in a circle. */
+static void tells_who_comes_when_files_have_run_out(void **state)
+{
+    struct place *place = *state;
+    struct why why;
+    struct rlimit before, tight;
+    int filler[64];
+    size_t count = 0;
+    char answer[8];
+    assert_int_equal(open_it(place, &why), OK);
+    turn(place);
+    int fd = call(place);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    tight = before;
+    tight.rlim_cur = (rlim_t)fd + 8;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
+    while (count < 64 && (filler[count] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+        count++;
+    turn(place);
+    assert_int_equal(place->without_files, 1);
+    assert_int_equal(place->accepted_count, 0);
+    assert_int_equal(recv(fd, answer, sizeof(answer), 0), 5);
+    close(fd);
+    while (count)
+        close(filler[--count]);
+    setrlimit(RLIMIT_NOFILE, &before);
+    fd = call(place);
+    turn(place);
+    assert_int_equal(place->accepted_count, 1);
+    close(fd);
+}
+
+static void raises_the_soft_limit_of_files(void **state)
+{
+    struct rlimit before, low, now;
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    low = before;
+    low.rlim_cur = 256;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+    assert_int_equal(listen_raise_files(300), 300);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
+    assert_true(now.rlim_cur >= 300);
+    setrlimit(RLIMIT_NOFILE, &before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(accepts_with_the_mode_that_was_asked_for, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(makes_the_last_folder, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(replaces_a_stale_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(leaves_a_living_one_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(leaves_a_file_that_is_no_socket_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(removes_only_its_own_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(refuses_a_path_that_is_too_long, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(tells_who_comes_when_files_have_run_out, set_up, tear_down),
+        cmocka_unit_test(raises_the_soft_limit_of_files),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
