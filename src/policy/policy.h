@@ -88,7 +88,7 @@ struct policy_call {
     const struct json *history, *facts; /* NULL where the policy doesn't read them */
     void *owner;                        /* handed to `progress` */
     void (*progress)(void *owner, double progress, double total,
-                     struct str message); /* NULL: nobody listens */
+                     struct str message); /* NULL: nobody; total < 0: untold */
 };
 
 /* What a hook said. One struct for all hooks: policy/outcome.c fills it from what Lua returned. */
@@ -117,6 +117,14 @@ struct policy_outcome {
     int64_t after_s; /* -1: not told */
     struct why why;  /* SAID_BROKE: "policies/x.lua:12: …" */
 };
+
+/* ---- words --------------------------------------------------------------- */
+
+/* What a policy may write, for the reference in the docs and for completion in editors. */
+struct policy_word {
+    const char *name, *group, *signature, *sentence;
+};
+const struct policy_word *policy_words(size_t *count);
 
 /* ---- loading ------------------------------------------------------------ */
 
@@ -152,6 +160,10 @@ policies_instructions(const struct policies *policies); /* gateway{ instructions
 
 /* Hash over all file names and texts, for the generation's. */
 uint64_t policies_hash(const struct policies *policies);
+
+/* Where the watchdog writes the file's name, besides stderr, before it ends the process with exit status 70;
+ * 0: nowhere. The name belongs into policies_options.quarantined at the next start. */
+void policy_watchdog_tells(int fd);
 
 /* ---- hooks; each is bounded, none does I/O, all texts of the outcome live in `arena` ---------------------
  */

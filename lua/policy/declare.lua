@@ -1,0 +1,156 @@
+-- tool, gateway, rules and ids: what a policy declares. Rules and ids are data; src/policy/rule.c evaluates them.
+
+local native = ...
+local M = {}
+
+function M.tool(name)
+  if type(name) ~= "string" or name == "" then
+    error('tool: expected a name, as in tool "get_events" { … }, got ' .. native.kind(name), 2)
+  end
+  return function(fields)
+    if type(fields) ~= "table" then
+      error('tool "' .. name .. '": expected { … } after the name, got ' .. native.kind(fields), 2)
+    end
+    return native.mark({ what = "tool", name = name, fields = fields }, "declaration")
+  end
+end
+
+function M.gateway(fields)
+  if type(fields) ~= "table" then error("gateway: expected { … }, got " .. native.kind(fields), 2) end
+  return native.mark({ what = "gateway", fields = fields }, "declaration")
+end
+
+-- ---- rules -------------------------------------------------------------------------------------------------
+
+-- "start, end", ("start", "end") and {"start", "end"} name the same two.
+local function names(word, ...)
+  local found = {}
+  local function add(given)
+    if type(given) == "table" then
+      for _, one in ipairs(given) do add(one) end
+    elseif type(given) == "string" then
+      for name in given:gmatch("[^,%s]+") do found[#found + 1] = name end
+    else
+      error(word .. ": expected names of arguments, got " .. native.kind(given), 4)
+    end
+  end
+  for at = 1, select("#", ...) do add((select(at, ...))) end
+  if #found == 0 then error(word .. ": expected at least one name of an argument", 3) end
+  return found
+end
+
+local methods = {}
+
+-- The data of a rule go by other names than the methods that fill it.
+local function rule(condition)
+  return native.mark({ condition = condition, line = native.line(), required = {}, dropped = {}, values = {}, one_of = {},
+                       at_most_one = {} }, "rule")
+end
+
+local function append(list, more)
+  for _, one in ipairs(more) do list[#list + 1] = one end
+end
+
+function methods.needs(self, ...)
+  append(self.required, names("needs", ...))
+  return self
+end
+
+function methods.drops(self, ...)
+  append(self.dropped, names("drops", ...))
+  return self
+end
+
+function methods.defaults(self, values)
+  if type(values) ~= "table" then error("defaults: expected { name = value }, got " .. native.kind(values), 2) end
+  for name, value in pairs(values) do
+    if type(name) ~= "string" then error("defaults: expected { name = value }, got a list", 2) end
+    self.values[name] = value
+  end
+  return self
+end
+
+function methods.needs_one_of(self, ...)
+  self.one_of[#self.one_of + 1] = names("needs_one_of", ...)
+  return self
+end
+
+function methods.exclusive(self, ...)
+  self.at_most_one[#self.at_most_one + 1] = names("exclusive", ...)
+  return self
+end
+
+function methods.refuses(self, code, message, hint)
+  if message == nil then code, message = "refused", code end
+  if type(code) ~= "string" or type(message) ~= "string" or (hint ~= nil and type(hint) ~= "string") then
+    error("refuses: expected (code, message, hint) or a message, as texts", 2)
+  end
+  self.refusal = { code = code, message = message, hint = hint }
+  return self
+end
+
+native.methods("rule", methods)
+
+function M.when(condition)
+  if type(condition) ~= "table" or next(condition) == nil then
+    error("when: expected { argument = value }, got " .. native.kind(condition), 2)
+  end
+  for name, value in pairs(condition) do
+    if type(name) ~= "string" then error("when: expected { argument = value }, got a list", 2) end
+    if type(value) == "function" then
+      error("when: '" .. name .. "': expected a value or a list of values, got a function: what depends on more "
+            .. "belongs into check(args, call)", 2)
+    end
+  end
+  return rule(condition)
+end
+
+-- `always : needs "x"`: each method begins a rule of its own.
+local beginnings = {}
+for name, method in pairs(methods) do
+  beginnings[name] = function(_, ...) return method(rule(nil), ...) end
+end
+M.always = native.constant(beginnings, "always")
+
+function M.needs_one_of(...)
+  return methods.needs_one_of(rule(nil), ...)
+end
+
+function M.exclusive(...)
+  return methods.exclusive(rule(nil), ...)
+end
+
+-- ---- ids ---------------------------------------------------------------------------------------------------
+
+function M.shape(given)
+  local prefix = type(given) == "table" and given.prefix
+  if type(prefix) == "string" and prefix ~= "" then given = "prefix:" .. prefix end
+  if type(given) ~= "string" then
+    error('shape: expected a name, as in shape "uuid", or { prefix = "evt_" }, got ' .. native.kind(given), 2)
+  end
+  if not native.is_shape(given) then
+    error("shape: expected one of " .. native.shapes() .. ", got '" .. given .. "'", 2)
+  end
+  return native.mark({ shape = given }, "id")
+end
+
+function M.seen(given)
+  given = given or {}
+  if type(given) ~= "table" then error("seen: expected { look_up = …, shape = … }, got " .. native.kind(given), 2) end
+  for name in pairs(given) do
+    if name ~= "look_up" and name ~= "shape" then
+      error("seen: unknown field '" .. tostring(name) .. "': it takes look_up and shape", 2)
+    end
+  end
+  if given.look_up ~= nil and type(given.look_up) ~= "string" then
+    error("seen: look_up: expected text, got " .. native.kind(given.look_up), 2)
+  end
+  local shape = given.shape
+  if type(shape) == "string" then shape = M.shape(shape) end
+  if shape ~= nil and native.marked(shape) ~= "id" then
+    error('seen: shape: expected a name or shape "…", got ' .. native.kind(shape), 2)
+  end
+  return native.mark({ seen = true, look_up = given.look_up, shape = shape and shape.shape }, "id")
+end
+
+return M

@@ -1,0 +1,155 @@
+-- What a hook may return, as marked tables that src/policy/outcome.c reads: deciding (repair, refuse, ask, retry)
+-- and judging (ok, partial, garbage, …). Each word checks what it is given, so that a slip is found by the example
+-- that runs it.
+
+local native = ...
+local M = {}
+
+local COVERAGE = { "SATISFIED", "NEEDS_MORE_TOOLS", "NEED_USER_INPUT", "FAILED" }
+local PROBLEM = { "path", "code", "message", "suggest", "expected", "got" }
+
+local function outcome(said, fields)
+  fields.said = said
+  return native.mark(fields, "outcome")
+end
+
+local function meant(name, names)
+  local closest = native.closest(name, names)
+  return closest and " (did you mean '" .. closest .. "'?)" or ""
+end
+
+local function text(word, name, value)
+  if type(value) == "number" then value = tostring(value) end
+  if type(value) == "string" then return value end
+  error(word .. ": " .. name .. ": expected text, got " .. native.kind(value), 3)
+end
+
+local function optional_text(word, name, value)
+  if value == nil then return nil end
+  if type(value) == "number" then value = tostring(value) end
+  if type(value) == "string" then return value end
+  error(word .. ": " .. name .. ": expected text or nothing, got " .. native.kind(value), 3)
+end
+
+local function only(word, fields, names)
+  local known = {}
+  for _, name in ipairs(names) do known[name] = true end
+  for name in pairs(fields) do
+    if not known[name] then
+      error(word .. ": unknown field '" .. tostring(name) .. "'" .. meant(tostring(name), names), 3)
+    end
+  end
+end
+
+local function a_table(word, value, form)
+  if type(value) ~= "table" then
+    error(word .. ": expected " .. form .. ", got " .. native.kind(value), 3)
+  end
+  return value
+end
+
+-- ---- deciding ----------------------------------------------------------------------------------------------
+
+local function problem(given)
+  a_table("repair", given, "{ path = …, message = … }")
+  only("repair", given, PROBLEM)
+  text("repair", "message", given.message)
+  optional_text("repair", "path", given.path)
+  optional_text("repair", "code", given.code)
+  return given
+end
+
+function M.repair(given)
+  if type(given) == "string" then given = { message = given } end
+  a_table("repair", given, "{ path = …, message = … } or a list of them")
+  local problems = {}
+  if given[1] == nil then
+    problems[1] = problem(given)
+  else
+    for at, one in ipairs(given) do problems[at] = problem(one) end
+  end
+  return outcome("repair", { problems = problems })
+end
+
+function M.refuse(code, message, hint)
+  if message == nil then code, message = "refused", code end
+  return outcome("refuse", { code = text("refuse", "code", code), detail = text("refuse", "message", message),
+                             hint = optional_text("refuse", "hint", hint) })
+end
+
+function M.ask(question, choices)
+  if choices ~= nil then a_table("ask", choices, "a list of choices") end
+  return outcome("ask", { detail = text("ask", "question", question), choices = choices })
+end
+
+M.need_user = M.ask
+
+function M.retry(message, hint)
+  return outcome("retry", { detail = text("retry", "message", message), hint = optional_text("retry", "hint", hint) })
+end
+
+-- ---- running -----------------------------------------------------------------------------------------------
+
+function M.tool_return(given)
+  a_table("tool_return", given, "{ value = …, content = …, metadata = … }")
+  only("tool_return", given, { "value", "content", "metadata" })
+  return outcome("value", { value = given.value, content = given.content, metadata = given.metadata })
+end
+
+-- ---- judging -----------------------------------------------------------------------------------------------
+
+local function coverage_of(word, coverage)
+  if coverage == nil then return nil end
+  for _, name in ipairs(COVERAGE) do
+    if coverage == name then return name end
+  end
+  error(word .. ": coverage: expected " .. table.concat(COVERAGE, ", ") .. ", got " .. tostring(coverage)
+        .. meant(tostring(coverage), COVERAGE), 3)
+end
+
+local function follow_up_of(follow_up)
+  if follow_up == nil then return nil end
+  a_table("ok", follow_up, "follow_up = { tool = …, args = … }")
+  only("ok: follow_up", follow_up, { "tool", "args" })
+  text("ok: follow_up", "tool", follow_up.tool)
+  return follow_up
+end
+
+function M.ok(given)
+  if type(given) == "string" then given = { coverage = given } end
+  given = given or {}
+  a_table("ok", given, "{ coverage = …, facts = …, follow_up = … }")
+  only("ok", given, { "coverage", "facts", "follow_up" })
+  return outcome("ok", { coverage = coverage_of("ok", given.coverage), facts = given.facts,
+                         follow_up = follow_up_of(given.follow_up) })
+end
+
+function M.partial(code, detail, next_args, hint)
+  if next_args ~= nil then a_table("partial", next_args, "next_args as a table of arguments") end
+  return outcome("partial", { code = text("partial", "code", code), detail = text("partial", "detail", detail),
+                              next_args = next_args, hint = optional_text("partial", "hint", hint) })
+end
+
+function M.garbage(code, detail, hint)
+  return outcome("garbage", { code = text("garbage", "code", code), detail = text("garbage", "detail", detail),
+                              hint = optional_text("garbage", "hint", hint) })
+end
+
+function M.broken(code, detail)
+  return outcome("broken", { code = text("broken", "code", code), detail = text("broken", "detail", detail) })
+end
+
+function M.transient(detail, after)
+  if after ~= nil and (type(after) ~= "number" or after < 0) then
+    error("transient: after: expected seconds (a number from 0), got " .. native.kind(after), 2)
+  end
+  return outcome("transient", { detail = text("transient", "detail", detail), after_s = after })
+end
+
+function M.failed(code, detail, hint)
+  if detail == nil then code, detail = "failed", code end
+  return outcome("failed", { code = text("failed", "code", code), detail = text("failed", "detail", detail),
+                             hint = optional_text("failed", "hint", hint) })
+end
+
+return M

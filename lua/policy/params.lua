@@ -1,0 +1,161 @@
+-- params{…}: a JSON Schema without JSON. Each type is a function, used bare (`datetime`), with a description
+-- (`uuid "Project UUID"`) or with options (`str{ min = 1, "Task title" }`). Objects are closed, and every parameter
+-- not marked `optional` is required.
+
+local native = ...
+local M = {}
+local kinds = {} -- the function of a type -> how it makes one when used bare
+
+local COMMON = { description = "description", title = "title", default = "default", examples = "examples" }
+local TEXT = { min = "minLength", max = "maxLength", pattern = "pattern" }
+local NUMBER = { min = "minimum", max = "maximum", over = "exclusiveMinimum", under = "exclusiveMaximum",
+                 step = "multipleOf" }
+local LIST = { min = "minItems", max = "maxItems", unique = "uniqueItems" }
+
+local function new(schema)
+  return native.mark({ schema = schema }, "type")
+end
+
+local function known_options(options)
+  local names = {}
+  for name in pairs(COMMON) do names[#names + 1] = name end
+  for name in pairs(options) do names[#names + 1] = name end
+  table.sort(names)
+  return names
+end
+
+-- Lays description and options over the schema. `from` is where positional text begins.
+local function describe(word, schema, spec, options, from)
+  if spec == nil then return schema end
+  if type(spec) == "string" then spec = { description = spec } end
+  if type(spec) ~= "table" or native.marked(spec) then
+    error(word .. ": expected a description or { options }, got " .. native.kind(spec), 3)
+  end
+  for name, value in pairs(spec) do
+    if type(name) == "number" then
+      if name == from and type(value) == "string" then
+        schema.description = value
+      elseif name >= from then
+        error(word .. ": expected one description among the options, got " .. native.kind(value), 3)
+      end
+    else
+      local keyword = COMMON[name] or options[name]
+      if not keyword then
+        local closest = native.closest(name, known_options(options))
+        error(word .. ": unknown option '" .. name .. "'" .. (closest and " (did you mean '" .. closest .. "'?)" or "")
+              .. ": it takes " .. table.concat(known_options(options), ", "), 3)
+      end
+      schema[keyword] = value
+    end
+  end
+  return schema
+end
+
+local function scalar(word, base, options)
+  local function make(spec)
+    local schema = {}
+    for key, value in pairs(base) do schema[key] = value end
+    return new(describe(word, schema, spec, options, 1))
+  end
+  M[word] = make
+  kinds[make] = make
+  return make
+end
+
+scalar("str", { type = "string" }, TEXT)
+scalar("int", { type = "integer" }, NUMBER)
+scalar("num", { type = "number" }, NUMBER)
+scalar("bool", { type = "boolean" }, {})
+scalar("uuid", { type = "string", format = "uuid" }, {})
+scalar("datetime", { type = "string", format = "date-time" }, {})
+scalar("email", { type = "string", format = "email" }, {})
+scalar("uri", { type = "string", format = "uri" }, {})
+
+-- `date` is a type and a helper: date(epoch) and date("2026-05-01T10:00:00Z") give the day.
+local date_type = scalar("date", { type = "string", format = "date" }, {})
+function M.date(given)
+  if type(given) == "number" then return native.day(given) end
+  if type(given) == "string" then
+    local day = native.day(given)
+    if day or not native.loading() then return day end
+  end
+  if not native.loading() then error("date: expected a time (text or epoch seconds), got " .. native.kind(given), 2) end
+  return date_type(given)
+end
+kinds[M.date] = date_type
+
+local function type_of(word, given)
+  if type(given) == "function" and kinds[given] then given = kinds[given]() end
+  if native.marked(given) == "type" then return given end
+  error(word .. ": expected a type (str, int, num, bool, list, object, enum, uuid, datetime, date, email, uri, "
+        .. "optional), got " .. native.kind(given), 3)
+end
+
+-- list(str), list(str, "Tags"), list{ str, "Tags", min = 1 }
+function M.list(given, description)
+  local options = {}
+  if type(given) == "table" and not native.marked(given) then
+    options, given = given, given[1]
+  end
+  local schema = { type = "array", items = type_of("list", given).schema }
+  describe("list", schema, options, LIST, 2)
+  return new(describe("list", schema, description, LIST, 2))
+end
+kinds[M.list] = function() return new { type = "array" } end
+
+-- enum{ "a", "b" }, enum({ "a", "b" }, "Which"), enum{ "a", "b", description = "Which" }
+function M.enum(given, description)
+  if type(given) ~= "table" or #given == 0 then
+    error('enum: expected its values, as in enum{ "a", "b" }, got ' .. native.kind(given), 2)
+  end
+  local values, texts = native.mark({}, "array"), true
+  for at, value in ipairs(given) do
+    values[at] = value
+    texts = texts and type(value) == "string"
+  end
+  local schema = describe("enum", { type = texts and "string" or nil, enum = values }, given, {}, #given + 1)
+  return new(describe("enum", schema, description, {}, 1))
+end
+
+local function object_of(word, fields)
+  if type(fields) ~= "table" or native.marked(fields) then
+    error(word .. ": expected { name = type }, got " .. native.kind(fields), 3)
+  end
+  local properties, required = native.mark({}, "object"), {}
+  for name, given in pairs(fields) do
+    if type(name) ~= "string" then error(word .. ": expected { name = type }, got a list", 3) end
+    local made = type_of(word .. ": '" .. name .. "'", given)
+    properties[name] = made.schema
+    if not made.optional then required[#required + 1] = name end
+  end
+  table.sort(required)
+  return { type = "object", properties = properties, additionalProperties = false,
+           required = #required > 0 and native.mark(required, "array") or nil }
+end
+
+function M.object(fields, description)
+  return new(describe("object", object_of("object", fields), description, {}, 1))
+end
+
+-- optional(str "Note"), optional(int, 1)
+function M.optional(given, default)
+  local made = type_of("optional", given)
+  local schema = {}
+  for key, value in pairs(made.schema) do schema[key] = value end
+  schema.default = default
+  return native.mark({ schema = schema, optional = true }, "type")
+end
+
+function M.params(fields, options)
+  local schema = object_of("params", fields)
+  if options ~= nil then
+    if type(options) ~= "table" then error("params: expected { open = true }, got " .. native.kind(options), 2) end
+    for name in pairs(options) do
+      if name ~= "open" then error("params: unknown option '" .. tostring(name) .. "': it takes open", 2) end
+    end
+    if options.open then schema.additionalProperties = nil end
+  end
+  return schema
+end
+
+return M

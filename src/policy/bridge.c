@@ -1,0 +1,390 @@
+/* See bridge.h. Depth and the number of values are bounded in both directions: parse.h bounds what comes in.
+ */
+#include "policy/bridge.h"
+#include "policy/sandbox.h"
+#include "policy/words.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "json/build.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define EXACT_DIGITS 15u /* a number of at most so many characters is one double and back */
+
+/* ---- out ------------------------------------------------------------------------ */
+
+/* Short whole numbers without a detour: most numbers are. */
+static bool small_integer(const struct json *v, double *out)
+{
+    size_t i = v->len > 0 && v->text[0] == '-';
+    int64_t n = 0;
+    if (v->len > EXACT_DIGITS || i == v->len)
+        return false;
+    for (size_t at = i; at < v->len; at++) {
+        if (v->text[at] < '0' || v->text[at] > '9')
+            return false;
+        n = n * 10 + (v->text[at] - '0');
+    }
+    *out = (double)(i ? -n : n);
+    return true;
+}
+
+static double number_of(const struct json *v)
+{
+    double n = 0;
+    if (!small_integer(v, &n))
+        json_double(v, &n);
+    return n;
+}
+
+static void push_number(lua_State *L, const struct json *v)
+{
+    double n = number_of(v);
+    if (v->len > EXACT_DIGITS || isinf(n))
+        sandbox_remember_lossy(sandbox_of(L), n, v);
+    lua_pushnumber(L, n);
+}
+
+static void push_array(lua_State *L, const struct json *v)
+{
+    lua_createtable(L, (int)v->len, 0);
+    sandbox_set_mark(L, MARK_ARRAY);
+    if (sandbox_now(sandbox_of(L))->remembers)
+        word_json_remember(L, v);
+    for (uint32_t i = 0; i < v->len; i++) {
+        bridge_push(L, &v->items[i]);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+}
+
+static void push_object(lua_State *L, const struct json *v)
+{
+    lua_createtable(L, 0, (int)v->len);
+    if (v->len == 0)
+        sandbox_set_mark(L, MARK_OBJECT);
+    if (sandbox_now(sandbox_of(L))->remembers)
+        word_json_remember(L, v);
+    for (uint32_t i = 0; i < v->len; i++) {
+        lua_pushlstring(L, v->members[i].key.at, v->members[i].key.len);
+        bridge_push(L, &v->members[i].value);
+        lua_rawset(L, -3);
+    }
+}
+
+void bridge_push(lua_State *L, const struct json *v)
+{
+    if (!v) {
+        lua_pushnil(L);
+        return;
+    }
+    switch (v->type) {
+    case JSON_BOOL:
+        lua_pushboolean(L, v->truth);
+        break;
+    case JSON_NUMBER:
+        push_number(L, v);
+        break;
+    case JSON_STRING:
+        lua_pushlstring(L, v->text, v->len);
+        break;
+    case JSON_ARRAY:
+        luaL_checkstack(L, 6, "JSON nested too deep");
+        push_array(L, v);
+        break;
+    case JSON_OBJECT:
+        luaL_checkstack(L, 6, "JSON nested too deep");
+        push_object(L, v);
+        break;
+    default:
+        lua_pushlightuserdata(L, NULL);
+    }
+}
+
+/* ---- in: where we are --------------------------------------------------------------- */
+
+/* The way down to the value that is being read: for messages, and to see a table within itself. */
+struct place {
+    const struct place *up;
+    const void *table;
+    struct str key; /* or index */
+    int index;
+    int depth;
+};
+
+struct reading {
+    lua_State *L;
+    struct arena *arena;
+    const char *what;
+    bool by_table;
+    uint32_t nodes;
+};
+
+static void add_path(struct buf *out, const struct place *place)
+{
+    if (!place->up)
+        return;
+    add_path(out, place->up);
+    if (place->index)
+        buf_printf(out, "[%d]", place->index);
+    else
+        buf_printf(out, "." STR_FMT, STR_ARG(place->key));
+}
+
+static int complain(struct reading *r, const struct place *place, const char *trouble)
+{
+    struct buf path = buf_in(r->arena);
+    buf_text(&path, r->what);
+    add_path(&path, place);
+    buf_byte(&path, '\0');
+    return luaL_error(r->L, "%s: %s", path.at, trouble);
+}
+
+static struct json read_value(struct reading *r, int at, const struct place *place,
+                              const struct bridge_hints *hints);
+
+/* ---- in: scalars ----------------------------------------------------------------------- */
+
+static struct json read_number(struct reading *r, double n, const struct place *place,
+                               const struct json *original)
+{
+    if (json_is(original, JSON_NUMBER) && number_of(original) == n)
+        return *original;
+    const struct json *literal = sandbox_lossy(sandbox_of(r->L), n);
+    if (literal)
+        return *literal;
+    if (!isfinite(n))
+        complain(r, place, "JSON has no number for inf or nan");
+    if (n == floor(n) && fabs(n) < 9007199254740992.0)
+        return json_integer(r->arena, (int64_t)n);
+    return json_number(r->arena, n);
+}
+
+static struct json read_string(struct reading *r, int at, const struct json *original)
+{
+    struct str s;
+    s.at = lua_tolstring(r->L, at, &s.len);
+    if (json_is(original, JSON_STRING) && str_eq(json_str(original), s))
+        return *original;
+    return json_string(arena_dup(r->arena, s));
+}
+
+/* ---- in: lists --------------------------------------------------------------------------- */
+
+static const struct json *item_of(const struct json *array, uint32_t i)
+{
+    return json_is(array, JSON_ARRAY) && i < array->len ? &array->items[i] : NULL;
+}
+
+static bool same_value(const struct json *a, const struct json *b)
+{
+    return a->type == b->type && a->len == b->len && a->truth == b->truth && a->text == b->text;
+}
+
+static struct json read_list(struct reading *r, int at, size_t count, const struct place *place,
+                             const struct bridge_hints *hints)
+{
+    struct json *items = ARENA_ARRAY(r->arena, struct json, count ? count : 1);
+    bool same = json_is(hints->original, JSON_ARRAY) && hints->original->len == count;
+    struct place inner = {.up = place, .depth = place->depth + 1};
+    for (size_t i = 0; i < count; i++) {
+        struct bridge_hints item = {.original = item_of(hints->original, (uint32_t)i),
+                                    .schema = json_get_text(hints->schema, "items")};
+        inner.index = (int)i + 1;
+        lua_rawgeti(r->L, at, (int)i + 1);
+        items[i] = read_value(r, lua_gettop(r->L), &inner, &item);
+        lua_pop(r->L, 1);
+        same = same && same_value(&items[i], item.original);
+    }
+    return same ? *hints->original : json_array(items, count);
+}
+
+/* ---- in: objects --------------------------------------------------------------------------- */
+
+static const struct json *schema_of(const struct json *schema, struct str key)
+{
+    const struct json *named = json_get(json_get_text(schema, "properties"), key);
+    return named ? named : json_get_text(schema, "additionalProperties");
+}
+
+/* The member's value if the table has the key; pushes nothing. */
+static bool read_member(struct reading *r, int at, struct str key, const struct place *place,
+                        const struct bridge_hints *hints, struct json *out)
+{
+    struct place inner = {.up = place, .key = key, .depth = place->depth + 1};
+    lua_pushlstring(r->L, key.at, key.len);
+    lua_rawget(r->L, at);
+    bool there = !lua_isnil(r->L, -1);
+    if (there)
+        *out = read_value(r, lua_gettop(r->L), &inner, hints);
+    lua_pop(r->L, 1);
+    return there;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+/* Keys the original does not have, in the order of their bytes: Lua itself has no order to keep. */
+static size_t new_keys(struct reading *r, int at, const struct json *original, struct str *out)
+{
+    size_t count = 0;
+    lua_pushnil(r->L);
+    while (lua_next(r->L, at)) {
+        struct str key;
+        lua_pop(r->L, 1);
+        key.at = lua_tolstring(r->L, -1, &key.len);
+        if (!json_is(original, JSON_OBJECT) || !json_get(original, key))
+            out[count++] = arena_dup(r->arena, key);
+    }
+    qsort(out, count, sizeof(*out), by_key);
+    return count;
+}
+
+static struct json read_object(struct reading *r, int at, size_t count, const struct place *place,
+                               const struct bridge_hints *hints)
+{
+    const struct json *original = json_is(hints->original, JSON_OBJECT) ? hints->original : NULL;
+    uint32_t had = original ? original->len : 0;
+    struct json_member *members = ARENA_ARRAY(r->arena, struct json_member, count + 1);
+    size_t n = 0;
+    bool same = had == count;
+    for (uint32_t i = 0; i < had; i++) {
+        const struct json_member *was = &original->members[i];
+        struct bridge_hints member = {.original = &was->value, .schema = schema_of(hints->schema, was->key)};
+        if (!read_member(r, at, was->key, place, &member, &members[n].value)) {
+            same = false;
+            continue;
+        }
+        same = same && same_value(&members[n].value, &was->value);
+        members[n++].key = was->key;
+    }
+    if (same && original)
+        return *original;
+    struct str *added = ARENA_ARRAY(r->arena, struct str, count + 1);
+    size_t add = n < count ? new_keys(r, at, original, added) : 0;
+    for (size_t i = 0; i < add; i++) {
+        struct bridge_hints member = {.original = NULL, .schema = schema_of(hints->schema, added[i])};
+        read_member(r, at, added[i], place, &member, &members[n].value);
+        members[n++].key = added[i];
+    }
+    return json_object(r->arena, members, n);
+}
+
+/* ---- in: which of the two ------------------------------------------------------------------- */
+
+struct keys {
+    size_t names, numbers, highest;
+};
+
+static struct keys count_keys(struct reading *r, int at, const struct place *place)
+{
+    struct keys keys = {0};
+    lua_pushnil(r->L);
+    while (lua_next(r->L, at)) {
+        lua_pop(r->L, 1);
+        double n = lua_type(r->L, -1) == LUA_TNUMBER ? lua_tonumber(r->L, -1) : 0;
+        if (lua_type(r->L, -1) == LUA_TSTRING)
+            keys.names++;
+        else if (n >= 1 && n == floor(n) && n < 1e9)
+            keys.numbers++;
+        else
+            complain(r, place, "a table for JSON has names, or positions 1, 2, 3, … as its keys");
+        keys.highest = n > (double)keys.highest ? (size_t)n : keys.highest;
+        if (keys.names + keys.numbers > BRIDGE_MAX_NODES)
+            complain(r, place, "more values than JSON of this size may have (100000)");
+    }
+    if (keys.names && keys.numbers)
+        complain(r, place, "a table with both list items and named fields: JSON has lists or objects");
+    if (keys.highest != keys.numbers)
+        complain(r, place, "a list with a hole in it: put null there, or close the gap");
+    return keys;
+}
+
+static bool schema_wants(const struct json *schema, const char *type)
+{
+    return str_is(json_str(json_get_text(schema, "type")), type);
+}
+
+static bool empty_is_list(enum mark mark, const struct place *place, const struct bridge_hints *hints)
+{
+    if (mark == MARK_ARRAY || mark == MARK_OBJECT)
+        return mark == MARK_ARRAY;
+    if (hints->original && (hints->original->type == JSON_ARRAY || hints->original->type == JSON_OBJECT))
+        return hints->original->type == JSON_ARRAY;
+    if (schema_wants(hints->schema, "object") || schema_wants(hints->schema, "array"))
+        return schema_wants(hints->schema, "array");
+    return place->up != NULL;
+}
+
+static struct json read_table(struct reading *r, int at, struct place *place,
+                              const struct bridge_hints *hints)
+{
+    enum mark mark = sandbox_mark(r->L, at);
+    if (mark == MARK_OUTCOME || mark == MARK_RULE || mark == MARK_TYPE || mark == MARK_ID ||
+        mark == MARK_CALL)
+        complain(r, place,
+                 "expected plain data, got a word's own value (an outcome, a rule, a type or `call`)");
+    place->table = lua_topointer(r->L, at);
+    for (const struct place *up = place->up; up; up = up->up)
+        if (up->table == place->table)
+            complain(r, place, "a table that holds itself: JSON has no cycles");
+    if (place->depth >= BRIDGE_MAX_DEPTH)
+        complain(r, place, "nested deeper than 128");
+    luaL_checkstack(r->L, 6, "nested too deep");
+    struct bridge_hints moved = *hints;
+    if (r->by_table && (moved.original = word_json_source(r->L, at)))
+        hints = &moved;
+    struct keys keys = count_keys(r, at, place);
+    if (keys.numbers || (!keys.names && empty_is_list(mark, place, hints)))
+        return read_list(r, at, keys.numbers, place, hints);
+    return read_object(r, at, keys.names, place, hints);
+}
+
+static struct json read_value(struct reading *r, int at, const struct place *place,
+                              const struct bridge_hints *hints)
+{
+    struct place here = *place;
+    char trouble[64];
+    if (++r->nodes > BRIDGE_MAX_NODES)
+        complain(r, place, "more values than JSON of this size may have (100000)");
+    switch (lua_type(r->L, at)) {
+    case LUA_TBOOLEAN:
+        return json_is(hints->original, JSON_BOOL) && hints->original->truth == lua_toboolean(r->L, at)
+                   ? *hints->original
+                   : json_bool(lua_toboolean(r->L, at));
+    case LUA_TNUMBER:
+        return read_number(r, lua_tonumber(r->L, at), place, hints->original);
+    case LUA_TSTRING:
+        return read_string(r, at, hints->original);
+    case LUA_TTABLE:
+        return read_table(r, at, &here, hints);
+    case LUA_TLIGHTUSERDATA:
+        return json_is(hints->original, JSON_NULL) ? *hints->original : json_null();
+    case LUA_TNIL:
+        return json_null();
+    default:
+        snprintf(trouble, sizeof(trouble), "expected plain data, got a %s", luaL_typename(r->L, at));
+        complain(r, place, trouble);
+        return json_null();
+    }
+}
+
+const struct json *bridge_read(lua_State *L, int at, const char *what, const struct bridge_hints *hints,
+                               struct arena *arena)
+{
+    static const struct bridge_hints none;
+    struct reading r = {.L = L, .arena = arena, .what = what, .by_table = hints && hints->by_table};
+    struct place root = {0};
+    if (!hints)
+        hints = &none;
+    struct json value =
+        read_value(&r, at < 0 && at > LUA_REGISTRYINDEX ? lua_gettop(L) + at + 1 : at, &root, hints);
+    if (hints->original && same_value(&value, hints->original))
+        return hints->original;
+    struct json *out = ARENA_NEW(arena, struct json);
+    *out = value;
+    return out;
+}

@@ -1,0 +1,154 @@
+/*
+ * A fresh table each time, so that what a hook writes into it is gone with
+ * it. Reading a field that is not there yet asks C, and keeps the answer.
+ */
+#include "policy/call_table.h"
+#include "policy/bridge.h"
+#include "policy/policy.h"
+#include "policy/sandbox.h"
+#include "schema/suggest.h"
+
+#include <math.h>
+
+static void push_text(lua_State *L, struct str s)
+{
+    if (s.len)
+        lua_pushlstring(L, s.at, s.len);
+    else
+        lua_pushnil(L);
+}
+
+static void push_number(lua_State *L, uint32_t n)
+{
+    lua_pushnumber(L, n);
+}
+
+/* progress(done, total, message); a total below 0: not told. */
+static int progress(lua_State *L)
+{
+    const struct policy_call *call = sandbox_now(sandbox_of(L))->call;
+    double done = luaL_checknumber(L, 1), total = luaL_optnumber(L, 2, -1);
+    struct str message = STR_NONE;
+    if (!lua_isnoneornil(L, 3))
+        message.at = luaL_checklstring(L, 3, &message.len);
+    if (call && call->progress && isfinite(done))
+        call->progress(call->owner, done, total, message);
+    return 0;
+}
+
+static void push_peer(lua_State *L, const struct policy_call *call)
+{
+    lua_createtable(L, 0, 2);
+    push_text(L, call->user);
+    lua_setfield(L, -2, "user");
+    push_number(L, call->uid);
+    lua_setfield(L, -2, "uid");
+}
+
+/* Lists and tables are there even when there is nothing in them. */
+static void push_json(lua_State *L, const struct json *value)
+{
+    if (value)
+        bridge_push(L, value);
+    else
+        lua_newtable(L);
+}
+
+enum call_field {
+    CALL_TOOL,
+    CALL_SESSION,
+    CALL_GOAL,
+    CALL_STEP,
+    CALL_USER,
+    CALL_UID,
+    CALL_TURN,
+    CALL_ATTEMPT,
+    CALL_HISTORY,
+    CALL_FACTS,
+    CALL_ARGS,
+    CALL_PEER,
+    CALL_PROGRESS,
+    CALL_FIELDS
+};
+
+static const struct str names[CALL_FIELDS] = {
+    [CALL_TOOL] = STR("tool"),         [CALL_SESSION] = STR("session"), [CALL_GOAL] = STR("goal"),
+    [CALL_STEP] = STR("step"),         [CALL_USER] = STR("user"),       [CALL_UID] = STR("uid"),
+    [CALL_TURN] = STR("turn"),         [CALL_ATTEMPT] = STR("attempt"), [CALL_HISTORY] = STR("history"),
+    [CALL_FACTS] = STR("facts"),       [CALL_ARGS] = STR("args"),       [CALL_PEER] = STR("peer"),
+    [CALL_PROGRESS] = STR("progress"),
+};
+
+static void push_field(lua_State *L, enum call_field field, const struct sandbox_now *now)
+{
+    const struct policy_call *call = now->call;
+    const struct str texts[] = {call->tool, call->session, call->goal, call->step, call->user};
+    const uint32_t numbers[] = {call->uid, call->turn, call->attempt};
+    switch (field) {
+    case CALL_HISTORY:
+        push_json(L, call->history);
+        break;
+    case CALL_FACTS:
+        push_json(L, call->facts);
+        break;
+    case CALL_ARGS:
+        bridge_push(L, now->args);
+        break;
+    case CALL_PEER:
+        push_peer(L, call);
+        break;
+    case CALL_PROGRESS:
+        lua_pushcfunction(L, progress);
+        break;
+    default:
+        if (field <= CALL_USER)
+            push_text(L, texts[field]);
+        else
+            push_number(L, numbers[field - CALL_UID]);
+    }
+}
+
+static int unknown_field(lua_State *L, struct str name)
+{
+    struct str meant = suggest_one(name, names, CALL_FIELDS);
+    lua_pushlstring(L, name.at, name.len);
+    if (!meant.len)
+        return luaL_error(L, "there is no call.%s", lua_tostring(L, -1));
+    lua_pushlstring(L, meant.at, meant.len);
+    return luaL_error(L, "there is no call.%s (did you mean call.%s?)", lua_tostring(L, -2),
+                      lua_tostring(L, -1));
+}
+
+/* __index */
+static int read_field(lua_State *L)
+{
+    const struct sandbox_now *now = sandbox_now(sandbox_of(L));
+    struct str name = STR_NONE;
+    int field = 0;
+    if (!now->call || lua_type(L, 2) != LUA_TSTRING)
+        return 0;
+    name.at = lua_tolstring(L, 2, &name.len);
+    while (field < CALL_FIELDS && !str_eq(names[field], name))
+        field++;
+    if (field == CALL_FIELDS)
+        return unknown_field(L, name);
+    push_field(L, (enum call_field)field, now);
+    lua_pushvalue(L, 2);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, 1);
+    return 1;
+}
+
+void call_table_open(lua_State *L)
+{
+    sandbox_push_mark(L, MARK_CALL);
+    lua_pushcfunction(L, read_field);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+}
+
+void call_table_push(lua_State *L)
+{
+    lua_newtable(L);
+    sandbox_set_mark(L, MARK_CALL);
+}

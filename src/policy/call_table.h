@@ -1,0 +1,13 @@
+/* The table `call` that hooks are given. Only files of this room include this header. */
+#ifndef TOOLGATE_POLICY_CALL_TABLE_H
+#define TOOLGATE_POLICY_CALL_TABLE_H
+
+#include <lua.h>
+
+/* Pushes one for the running hook. Fields are made when they are read: most hooks read one or none. */
+void call_table_push(lua_State *L);
+
+/* At set-up of the state. */
+void call_table_open(lua_State *L);
+
+#endif

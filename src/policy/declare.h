@@ -1,0 +1,26 @@
+/*
+ * From the table that a policy's file returned to struct policy. Every field
+ * is known by name and type; a mistake is an error with its line, what was
+ * expected and what was found. Only files of this room include this header.
+ */
+#ifndef TOOLGATE_POLICY_DECLARE_H
+#define TOOLGATE_POLICY_DECLARE_H
+
+#include "policy/home.h"
+
+#include <lua.h>
+
+struct declaring {
+    lua_State *L;
+    struct policies *home;
+    struct str file, source;
+    struct policy *policy; /* out: NULL where the file declares the gateway */
+};
+
+/* Reads the value at `at`, inside a protected call. */
+void declare_read(struct declaring *d, int at);
+
+/* A policy with nothing declared: the defaults of every field. */
+struct policy *declare_blank(struct policies *home, struct str name, struct str file);
+
+#endif

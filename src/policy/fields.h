@@ -1,0 +1,39 @@
+/*
+ * Reading one field of a Lua table by its name and type, with errors that
+ * name line, expected and got. Only files of this room include this header.
+ */
+#ifndef TOOLGATE_POLICY_FIELDS_H
+#define TOOLGATE_POLICY_FIELDS_H
+
+#include "policy/declare.h"
+
+enum field_kind { FIELD_TEXT, FIELD_FLAG, FIELD_COUNT, FIELD_CHOICE, FIELD_TEXTS, FIELD_OWN, FIELD_ABSENT };
+
+struct field {
+    const char *name;
+    enum field_kind kind;
+    size_t offset;       /* into the struct that is filled */
+    const char *choices; /* FIELD_CHOICE: "read write destructive", numbered from `from`; FIELD_ABSENT: the
+                            sentence */
+    int from;
+    void (*read)(struct declaring *d, const struct field *field,
+                 int at); /* FIELD_OWN; the value is at `at` */
+    size_t given;         /* offset of a bool that tells whether the field was there, plus 1; 0: none */
+};
+
+/* Reads the table at `at` into `out`; unknown names are errors. `parent`: the field that holds the table, or
+ * NULL. */
+void fields_read(struct declaring *d, int at, const char *parent, const struct field *fields, size_t count,
+                 void *out);
+
+/* Raises "file:line: 'parent.name': …". */
+int fields_complain(struct declaring *d, const char *parent, const char *name, const char *format, ...)
+    __attribute__((format(printf, 4, 5), noreturn));
+
+/* "expected X, got Y", Y being the value at `at`. */
+int fields_wrong(struct declaring *d, const char *parent, const char *name, int at, const char *expected)
+    __attribute__((noreturn));
+
+struct str fields_text(struct declaring *d, int at);
+
+#endif

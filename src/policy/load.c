@@ -1,0 +1,259 @@
+/*
+ * Files to policies. All files are read and run before the first complaint is
+ * handed over, one complaint a file, so that an operator mends them together.
+ */
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/hash.h"
+#include "policy/declare.h"
+#include "policy/home.h"
+#include "policy/locate.h"
+#include "policy/source.h"
+#include "policy/words.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define POLICY_FILES_MAX 100000u
+
+/* ---- faults ------------------------------------------------------------------------- */
+
+static void complain(struct policies_faults *faults, const char *text)
+{
+    struct str *list = ARENA_ARRAY(faults->arena, struct str, faults->count + 1);
+    if (faults->count)
+        memcpy(list, faults->list, faults->count * sizeof(*list));
+    list[faults->count++] = arena_dup(faults->arena, str_of(text));
+    faults->list = list;
+}
+
+/* ---- the set -------------------------------------------------------------------------- */
+
+static struct policies *home_new(const struct policies_options *options)
+{
+    struct arena *arena = arena_new();
+    struct policies *home = ARENA_NEW(arena, struct policies);
+    home->arena = arena;
+    if (options)
+        home->options = *options;
+    if (!home->options.deadline_ms)
+        home->options.deadline_ms = POLICY_DEADLINE_MS;
+    if (!home->options.memory_kb)
+        home->options.memory_kb = POLICY_MEMORY_KB;
+    home->prepare_tools.ref = HOOK_NONE;
+    home->sandbox = sandbox_new(home->options.memory_kb);
+    return home;
+}
+
+void policies_free(struct policies *home)
+{
+    if (!home)
+        return;
+    sandbox_free(home->sandbox);
+    arena_free(home->arena);
+}
+
+static const struct policy *policy_named(const struct policies *home, struct str name)
+{
+    for (size_t i = 0; i < home->count; i++)
+        if (str_eq(home->list[i]->name, name))
+            return home->list[i];
+    return NULL;
+}
+
+/* `list` has room for one policy a file. */
+static enum err add_policy(struct policies *home, struct policy *policy, struct why *why)
+{
+    const struct policy *twin = policy_named(home, policy->name);
+    if (twin)
+        return why_set(why, ERR_POLICY, STR_FMT ": tool \"" STR_FMT "\" is declared in " STR_FMT " already",
+                       STR_ARG(policy->file), STR_ARG(policy->name), STR_ARG(twin->file));
+    home->list[home->count++] = policy;
+    return OK;
+}
+
+/* ---- one file ----------------------------------------------------------------------------- */
+
+static void load_step(lua_State *L, void *context)
+{
+    struct declaring *d = context;
+    word_json_forget(L);
+    sandbox_load(L, d->source, d->file.at);
+    lua_call(L, 0, 1);
+    d->L = L;
+    declare_read(d, lua_gettop(L));
+    word_json_forget(L);
+}
+
+static bool is_quarantined(const struct policies *home, struct str file)
+{
+    for (size_t i = 0; i < home->options.quarantined_count; i++)
+        if (str_eq(home->options.quarantined[i], file))
+            return true;
+    return false;
+}
+
+/* It stalled the process before, so nothing of it runs: its name is read from the text, and its calls fail.
+ */
+static struct policy *blank_quarantined(struct policies *home, struct str file, struct str source)
+{
+    struct str name = locate_tool(source);
+    if (!name.len)
+        return NULL;
+    struct policy *p = declare_blank(home, name, file);
+    p->code->quarantined = true;
+    p->hooks[HOOK_NORMALISE] = p->hooks[HOOK_CHECK] = true;
+    p->hooks[HOOK_RUN] = locate_field(source, NULL, STR_LIT("run")) != 0;
+    return p;
+}
+
+static void mix(uint64_t *hash, struct str bytes)
+{
+    uint64_t both[2] = {*hash, hash_stable(bytes).low};
+    *hash = hash_stable((struct str){(const char *)both, sizeof(both)}).low;
+}
+
+static enum err load_source(struct policies *home, struct str file, struct str source, struct why *why)
+{
+    struct declaring d = {.home = home, .file = file, .source = source};
+    struct sandbox_now now = {
+        .arena = home->arena, .folder = home->folder, .file = file.at, .loading = true, .hash = &home->hash};
+    mix(&home->hash, file);
+    mix(&home->hash, source);
+    if (is_quarantined(home, file))
+        d.policy = blank_quarantined(home, file, source);
+    else if (sandbox_run(home->sandbox, POLICY_LOAD_DEADLINE_MS, &now, load_step, &d, why) != OK)
+        return ERR_POLICY;
+    return d.policy ? add_policy(home, d.policy, why) : OK;
+}
+
+enum err policies_load_text(struct str name, struct str source, const struct policies_options *options,
+                            struct policies **out, struct policies_faults *faults)
+{
+    struct why why = {""};
+    struct policies *home = home_new(options);
+    *out = NULL;
+    home->list = ARENA_ARRAY(home->arena, struct policy *, 1);
+    enum err err = load_source(home, arena_dup(home->arena, name), arena_dup(home->arena, source), &why);
+    if (err != OK) {
+        complain(faults, why.text);
+        policies_free(home);
+        return err;
+    }
+    *out = home;
+    return OK;
+}
+
+/* ---- a folder --------------------------------------------------------------------------------- */
+
+static bool is_policy_name(const char *name)
+{
+    size_t len = strlen(name);
+    return name[0] != '.' && len > 4 && strcmp(name + len - 4, ".lua") == 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+/* Paths of the folder's policies, sorted. */
+static enum err list_folder(struct arena *arena, const char *folder, struct str **out, size_t *count,
+                            struct why *why)
+{
+    struct dirent *entry;
+    size_t room = 64;
+    struct str *list = ARENA_ARRAY(arena, struct str, room);
+    DIR *dir = opendir(folder);
+    if (!dir)
+        return why_set(why, ERR_IO, "%s: expected a folder of policies: %s", folder, strerror(errno));
+    *count = 0;
+    while ((entry = readdir(dir)) && *count < POLICY_FILES_MAX) {
+        if (!is_policy_name(entry->d_name))
+            continue;
+        if (*count == room) {
+            struct str *wider = ARENA_ARRAY(arena, struct str, room * 2);
+            memcpy(wider, list, room * sizeof(*list));
+            list = wider;
+            room *= 2;
+        }
+        const char *slash = folder[strlen(folder) - 1] == '/' ? "" : "/";
+        list[(*count)++] = arena_printf(arena, "%s%s%s", folder, slash, entry->d_name);
+    }
+    closedir(dir);
+    qsort(list, *count, sizeof(*list), by_name);
+    *out = list;
+    return OK;
+}
+
+static enum err load_folder(struct policies *home, struct policies_faults *faults)
+{
+    struct why why = {""};
+    struct str *files, source;
+    size_t count;
+    enum err worst = list_folder(home->arena, home->folder, &files, &count, &why);
+    if (worst != OK) {
+        complain(faults, why.text);
+        return worst;
+    }
+    home->list = ARENA_ARRAY(home->arena, struct policy *, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        enum err err = source_read(home->arena, files[i].at, &source, &why);
+        if (err == OK)
+            err = load_source(home, files[i], source, &why);
+        if (err == OK)
+            continue;
+        complain(faults, why.text);
+        worst = err == ERR_IO ? ERR_IO : ERR_POLICY;
+    }
+    return worst;
+}
+
+enum err policies_load(const char *folder, const struct policies_options *options, struct policies **out,
+                       struct policies_faults *faults)
+{
+    struct policies *home = home_new(options);
+    *out = NULL;
+    if (folder && *folder)
+        home->folder = arena_dup(home->arena, str_of(folder)).at;
+    enum err err = home->folder ? load_folder(home, faults) : OK;
+    if (err == OK)
+        *out = home;
+    else
+        policies_free(home);
+    return err;
+}
+
+/* ---- what is in it -------------------------------------------------------------------------------- */
+
+size_t policies_count(const struct policies *home)
+{
+    return home->count;
+}
+
+const struct policy *policies_at(const struct policies *home, size_t index)
+{
+    return home->list[index];
+}
+
+bool policies_has_gateway(const struct policies *home)
+{
+    return home->prepare_tools.ref != HOOK_NONE;
+}
+
+struct str policies_gateway_file(const struct policies *home)
+{
+    return home->gateway_file;
+}
+
+struct str policies_instructions(const struct policies *home)
+{
+    return home->instructions;
+}
+
+uint64_t policies_hash(const struct policies *home)
+{
+    return home->hash;
+}

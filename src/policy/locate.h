@@ -1,0 +1,24 @@
+/*
+ * Where in a policy's text something stands: Lua tables remember no lines, and
+ * an error without one sends the operator searching. A light lexer, no parser:
+ * where it cannot tell it says 0. Only files of this room include this header.
+ */
+#ifndef TOOLGATE_POLICY_LOCATE_H
+#define TOOLGATE_POLICY_LOCATE_H
+
+#include "base/str.h"
+
+/* The line of `name = …` in the table of tool "…" { … }; with a parent, in the table that the parent's field
+ * holds. `parent` and `name` as "" and NULL: no parent. */
+int locate_field(struct str source, const char *parent, struct str name);
+
+/* The line where the n-th item (from 0) of the list in that field begins. */
+int locate_item(struct str source, const char *field, size_t n);
+
+/* Is there `.name` or `["name"]` outside of comments. */
+bool locate_mentions(struct str source, const char *name);
+
+/* The name in tool "…" {, or STR_NONE. */
+struct str locate_tool(struct str source);
+
+#endif

@@ -1,0 +1,163 @@
+/* One table: which word, which outcome, from which hooks. All texts are copied into the call's arena. */
+#include "policy/outcome.h"
+#include "base/arena.h"
+#include "json/build.h"
+#include "json/write.h"
+#include "policy/bridge.h"
+#include "policy/sandbox.h"
+
+#define IN(hook) (1u << (hook))
+
+static const char *const hook_names[HOOK_COUNT] = {
+    [HOOK_PREPARE] = "prepare", [HOOK_NORMALISE] = "normalise", [HOOK_CHECK] = "check",
+    [HOOK_RUN] = "run",         [HOOK_RESULT] = "result",
+};
+
+static const struct {
+    const char *word;
+    enum policy_said said;
+    unsigned hooks;
+} outcomes[] = {
+    {"repair", SAID_REPAIR, IN(HOOK_NORMALISE) | IN(HOOK_CHECK) | IN(HOOK_RUN)},
+    {"refuse", SAID_REFUSE, IN(HOOK_CHECK) | IN(HOOK_RUN)},
+    {"ask", SAID_ASK, IN(HOOK_CHECK) | IN(HOOK_RUN) | IN(HOOK_RESULT)},
+    {"retry", SAID_RETRY, IN(HOOK_RUN)},
+    {"value", SAID_VALUE, IN(HOOK_RUN)},
+    {"ok", SAID_OK, IN(HOOK_RESULT)},
+    {"partial", SAID_PARTIAL, IN(HOOK_RESULT)},
+    {"garbage", SAID_GARBAGE, IN(HOOK_RESULT)},
+    {"broken", SAID_BROKEN, IN(HOOK_RESULT)},
+    {"transient", SAID_TRANSIENT, IN(HOOK_RUN) | IN(HOOK_RESULT)},
+    {"failed", SAID_FAILED, IN(HOOK_RUN) | IN(HOOK_RESULT)},
+};
+
+#define OUTCOME_COUNT (sizeof(outcomes) / sizeof(outcomes[0]))
+
+const char *outcome_hook_name(enum policy_hook hook)
+{
+    return hook_names[hook];
+}
+
+void outcome_init(struct policy_outcome *outcome, struct arena *arena)
+{
+    char *why = outcome->why.text;
+    memset(outcome, 0,
+           offsetof(struct policy_outcome, why)); /* the sentence is 2 KB: only its first byte matters */
+    why[0] = '\0';
+    outcome->after_s = -1;
+    problems_init(&outcome->problems, arena);
+}
+
+bool outcome_is(lua_State *L, int at)
+{
+    return sandbox_mark(L, at) == MARK_OUTCOME;
+}
+
+static struct str read_text(lua_State *L, int at, const char *name, struct arena *arena)
+{
+    struct str s = STR_NONE;
+    lua_getfield(L, at, name);
+    if (lua_isstring(L, -1)) {
+        s.at = lua_tolstring(L, -1, &s.len);
+        s = arena_dup(arena, s);
+    }
+    lua_pop(L, 1);
+    return s;
+}
+
+static const struct json *read_json(lua_State *L, int at, const char *name, struct arena *arena)
+{
+    const struct json *value = NULL;
+    lua_getfield(L, at, name);
+    if (!lua_isnil(L, -1))
+        value = bridge_read(L, -1, name, NULL, arena);
+    lua_pop(L, 1);
+    return value;
+}
+
+static struct str json_text(const struct json *value, struct arena *arena)
+{
+    struct buf out = buf_in(arena);
+    if (value)
+        json_write(&out, value);
+    return buf_view(&out);
+}
+
+/* `suggest` is a value for this path, or an object of arguments to change. */
+static void read_suggestion(const struct json *suggest, struct problem *problem,
+                            struct policy_outcome *outcome, struct arena *arena)
+{
+    if (!suggest)
+        return;
+    if (suggest->type != JSON_OBJECT)
+        problem->suggestion = json_text(suggest, arena);
+    else if (!outcome->suggest)
+        outcome->suggest = suggest;
+}
+
+static void read_problem(lua_State *L, int at, struct arena *arena, struct policy_outcome *outcome)
+{
+    struct str code = read_text(L, at, "code", arena);
+    struct problem problem = {.path = read_text(L, at, "path", arena),
+                              .code = code.len ? code.at : "invalid",
+                              .message = read_text(L, at, "message", arena),
+                              .expected = json_text(read_json(L, at, "expected", arena), arena),
+                              .got = json_text(read_json(L, at, "got", arena), arena)};
+    read_suggestion(read_json(L, at, "suggest", arena), &problem, outcome, arena);
+    problems_add(&outcome->problems, problem);
+}
+
+static void read_problems(lua_State *L, int at, struct arena *arena, struct policy_outcome *outcome)
+{
+    lua_getfield(L, at, "problems");
+    int list = lua_gettop(L);
+    size_t count = lua_objlen(L, list);
+    for (size_t i = 0; i < count; i++) {
+        lua_rawgeti(L, list, (int)i + 1);
+        read_problem(L, lua_gettop(L), arena, outcome);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+}
+
+static void read_fields(lua_State *L, int at, struct arena *arena, struct policy_outcome *outcome)
+{
+    outcome->code = read_text(L, at, "code", arena);
+    outcome->detail = read_text(L, at, "detail", arena);
+    outcome->hint = read_text(L, at, "hint", arena);
+    outcome->coverage = read_text(L, at, "coverage", arena);
+    outcome->choices = read_json(L, at, "choices", arena);
+    outcome->facts = read_json(L, at, "facts", arena);
+    outcome->follow_up = read_json(L, at, "follow_up", arena);
+    outcome->next_args = read_json(L, at, "next_args", arena);
+    outcome->content = read_json(L, at, "content", arena);
+    outcome->metadata = read_json(L, at, "metadata", arena);
+    lua_getfield(L, at, "after_s");
+    if (lua_isnumber(L, -1))
+        outcome->after_s = (int64_t)(lua_tonumber(L, -1) + 0.999);
+    lua_pop(L, 1);
+    if (outcome->said == SAID_VALUE) {
+        struct json *null = ARENA_NEW(arena, struct json);
+        *null = json_null();
+        outcome->value = read_json(L, at, "value", arena);
+        outcome->value = outcome->value || outcome->content ? outcome->value : null;
+    }
+}
+
+void outcome_read(lua_State *L, int at, enum policy_hook hook, struct arena *arena,
+                  struct policy_outcome *outcome)
+{
+    size_t i = 0;
+    lua_getfield(L, at, "said");
+    const char *word = lua_tostring(L, -1);
+    while (i < OUTCOME_COUNT && (!word || strcmp(outcomes[i].word, word) != 0))
+        i++;
+    if (i == OUTCOME_COUNT || !(outcomes[i].hooks & IN(hook)))
+        luaL_error(L, "%s returned %s: that is no answer of this hook", hook_names[hook],
+                   word ? word : "a strange table");
+    lua_pop(L, 1);
+    outcome->said = outcomes[i].said;
+    read_fields(L, at, arena, outcome);
+    if (outcome->said == SAID_REPAIR)
+        read_problems(L, at, arena, outcome);
+}

@@ -1,0 +1,241 @@
+/*
+ * The hooks, each the same walk: rules where the stage has them, then the
+ * policy's function in the sandbox, then what it said as an outcome. A policy
+ * without the function says nothing, and nothing of Lua is touched.
+ */
+#include "policy/policy.h"
+#include "base/arena.h"
+#include "policy/bridge.h"
+#include "policy/call_table.h"
+#include "policy/home.h"
+#include "policy/outcome.h"
+#include "policy/words.h"
+
+/* What one run of a hook needs, inside the protected call. */
+struct running {
+    const struct policy *policy; /* NULL: prepare_tools */
+    enum policy_hook hook;
+    int ref;
+    const struct json *subject; /* what is handed to the function first */
+    struct arena *arena;
+    struct policy_outcome *outcome;
+    void (*take)(lua_State *L,
+                 struct running *r); /* reads what was returned: at index 2; the subject's table is at 1 */
+};
+
+static void run_step(lua_State *L, void *context)
+{
+    struct running *r = context;
+    bridge_push(L, r->subject);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, r->ref);
+    lua_pushvalue(L, 1);
+    call_table_push(L);
+    lua_call(L, 2, 1);
+    r->take(L, r);
+}
+
+static void broke(struct policy_outcome *outcome)
+{
+    struct why why = outcome->why;
+    struct arena *arena = outcome->problems.arena;
+    outcome_init(outcome, arena);
+    outcome->why = why;
+    outcome->said = SAID_BROKE;
+}
+
+static void run(struct policies *home, struct running *r, struct sandbox_now *now)
+{
+    now->arena = r->arena;
+    if (sandbox_run(home->sandbox, home->options.deadline_ms, now, run_step, r, &r->outcome->why) != OK)
+        broke(r->outcome);
+}
+
+/* True where there is nothing to run: no such function, or a quarantined policy, which has broken. */
+static bool is_idle(const struct policy *policy, enum policy_hook hook, struct policy_outcome *outcome)
+{
+    if (!policy->code->quarantined)
+        return policy->code->hooks[hook].ref == HOOK_NONE;
+    why_set(&outcome->why, ERR_POLICY,
+            STR_FMT ": is quarantined, as it stalled the process: mend the file and reload",
+            STR_ARG(policy->file));
+    broke(outcome);
+    return true;
+}
+
+static struct sandbox_now now_of(const struct policy *policy, enum policy_hook hook,
+                                 const struct policy_call *call)
+{
+    return (struct sandbox_now){.call = call,
+                                .file = policy->file.at,
+                                .hook = outcome_hook_name(hook),
+                                .hook_line = policy->code->hooks[hook].line};
+}
+
+static void run_hook(const struct policy *policy, enum policy_hook hook, const struct policy_call *call,
+                     const struct json *subject, const struct json *args,
+                     void (*take)(lua_State *L, struct running *r), struct arena *arena,
+                     struct policy_outcome *outcome)
+{
+    struct running r = {policy, hook, policy->code->hooks[hook].ref, subject, arena, outcome, take};
+    struct sandbox_now now = now_of(policy, hook, call);
+    now.args = args;
+    run(policy->home, &r, &now);
+}
+
+/* ---- what came back --------------------------------------------------------------------- */
+
+static void take_verdict(lua_State *L, struct running *r)
+{
+    if (lua_isnil(L, 2))
+        return;
+    if (!outcome_is(L, 2)) {
+        words_push_kind(L, 2);
+        luaL_error(L, "%s returned %s: expected nothing, or what repair, refuse, ask, ok, partial, … give",
+                   outcome_hook_name(r->hook), lua_tostring(L, -1));
+    }
+    outcome_read(L, 2, r->hook, r->arena, r->outcome);
+}
+
+/* The arguments, changed in place or returned; or repair{…}. */
+static void take_arguments(lua_State *L, struct running *r)
+{
+    if (outcome_is(L, 2)) {
+        outcome_read(L, 2, r->hook, r->arena, r->outcome);
+        return;
+    }
+    if (!lua_isnil(L, 2) && !lua_istable(L, 2)) {
+        words_push_kind(L, 2);
+        luaL_error(L, "normalise returned %s: expected the arguments", lua_tostring(L, -1));
+    }
+    struct bridge_hints hints = {.original = r->subject, .schema = r->policy->schema};
+    const struct json *args = bridge_read(L, lua_isnil(L, 2) ? 1 : 2, "arguments", &hints, r->arena);
+    if (args->type != JSON_OBJECT)
+        luaL_error(L, "normalise returned a list: expected the arguments by their names");
+    r->outcome->args = args;
+}
+
+static void take_value(lua_State *L, struct running *r)
+{
+    struct bridge_hints hints = {.schema = r->policy->output_schema};
+    if (outcome_is(L, 2)) {
+        outcome_read(L, 2, r->hook, r->arena, r->outcome);
+        return;
+    }
+    r->outcome->said = SAID_VALUE;
+    r->outcome->value = bridge_read(L, 2, "result", &hints, r->arena);
+}
+
+static void take_definition(lua_State *L, struct running *r)
+{
+    struct bridge_hints hints = {.original = r->subject};
+    if (lua_isnil(L, 2))
+        return;
+    if (!lua_istable(L, 2) || outcome_is(L, 2)) {
+        words_push_kind(L, 2);
+        luaL_error(L, "%s returned %s: expected the definition, or nil to hide the tool",
+                   outcome_hook_name(r->hook), lua_tostring(L, -1));
+    }
+    r->outcome->value = bridge_read(L, 2, "definition", &hints, r->arena);
+}
+
+/* ---- the hooks ------------------------------------------------------------------------------ */
+
+void policy_normalise(const struct policy *policy, const struct policy_call *call, const struct json *args,
+                      struct arena *arena, struct policy_outcome *outcome)
+{
+    outcome_init(outcome, arena);
+    outcome->args = args;
+    args = rules_apply(&policy->code->rules, args, arena, &outcome->problems);
+    outcome->args = args;
+    if (outcome->problems.errors || outcome->problems.more) {
+        outcome->said = SAID_REPAIR;
+        return;
+    }
+    if (!is_idle(policy, HOOK_NORMALISE, outcome))
+        run_hook(policy, HOOK_NORMALISE, call, args, NULL, take_arguments, arena, outcome);
+}
+
+void policy_rules_explain(const struct policy *policy, const struct json *args, struct problems *problems)
+{
+    rules_explain(&policy->code->rules, args, problems);
+}
+
+void policy_check(const struct policy *policy, const struct policy_call *call, const struct json *args,
+                  struct arena *arena, struct policy_outcome *outcome)
+{
+    outcome_init(outcome, arena);
+    const struct rule *refusing = rules_refuse(&policy->code->rules, args);
+    if (refusing) {
+        outcome->said = SAID_REFUSE;
+        outcome->code = refusing->code;
+        outcome->detail = refusing->message;
+        outcome->hint = refusing->hint;
+        return;
+    }
+    if (!is_idle(policy, HOOK_CHECK, outcome))
+        run_hook(policy, HOOK_CHECK, call, args, NULL, take_verdict, arena, outcome);
+}
+
+void policy_run(const struct policy *policy, const struct policy_call *call, const struct json *args,
+                struct arena *arena, struct policy_outcome *outcome)
+{
+    outcome_init(outcome, arena);
+    if (!is_idle(policy, HOOK_RUN, outcome))
+        run_hook(policy, HOOK_RUN, call, args, NULL, take_value, arena, outcome);
+}
+
+void policy_judge(const struct policy *policy, const struct policy_call *call, const struct json *args,
+                  const struct json *result, struct arena *arena, struct policy_outcome *outcome)
+{
+    outcome_init(outcome, arena);
+    if (!is_idle(policy, HOOK_RESULT, outcome))
+        run_hook(policy, HOOK_RESULT, call, result, args, take_verdict, arena, outcome);
+}
+
+void policy_prepare(const struct policy *policy, const struct policy_call *call,
+                    const struct json *definition, struct arena *arena, struct policy_outcome *outcome)
+{
+    outcome_init(outcome, arena);
+    outcome->value = definition;
+    if (is_idle(policy, HOOK_PREPARE, outcome))
+        return;
+    outcome->value = NULL;
+    run_hook(policy, HOOK_PREPARE, call, definition, NULL, take_definition, arena, outcome);
+}
+
+/* ---- the gateway's --------------------------------------------------------------------------- */
+
+/* Definitions move when some of them are left out: each is known by its table, not by its place. */
+static void take_definitions(lua_State *L, struct running *r)
+{
+    struct bridge_hints hints = {.original = r->subject, .by_table = true};
+    if (lua_isnil(L, 2))
+        return;
+    r->outcome->value = bridge_read(L, 2, "definitions", &hints, r->arena);
+    if (r->outcome->value->type != JSON_ARRAY)
+        luaL_error(L, "prepare_tools returned no list: expected the definitions to show, or nil to hide all");
+}
+
+void policies_prepare_tools(struct policies *home, const struct policy_call *call,
+                            const struct json *definitions, struct arena *arena,
+                            struct policy_outcome *outcome)
+{
+    struct running r = {NULL,  HOOK_PREPARE, home->prepare_tools.ref, definitions,
+                        arena, outcome,      take_definitions};
+    struct sandbox_now now = {.call = call,
+                              .file = home->gateway_file.at,
+                              .hook = "prepare_tools",
+                              .hook_line = home->prepare_tools.line,
+                              .remembers = true};
+    outcome_init(outcome, arena);
+    outcome->value = definitions;
+    if (home->prepare_tools.ref == HOOK_NONE)
+        return;
+    outcome->value = NULL;
+    run(home, &r, &now);
+}
+
+const uint64_t *policy_rule_hits(const struct policy *policy)
+{
+    return policy->code->rules.hits;
+}

@@ -1,0 +1,338 @@
+/*
+ * The state, its bounds, and the one protected call everything goes through.
+ *
+ * The deadline: past the budget the tick sets a hook on every call, return
+ * and instruction and leaves it armed, so that a loop around pcall ends too:
+ * each instruction after the pcall raises again. A jump out of the signal
+ * handler would be undefined, so whatever a hook cannot stop is not in the
+ * sandbox: no xpcall, newproxy, coroutines, metatables or load, and the
+ * pattern functions and table.sort are ours (strings.c, tables.c).
+ */
+#include "policy/sandbox.h"
+#include "policy/heap.h"
+#include "policy/policy.h"
+#include "policy/tick.h"
+#include "policy/words.h"
+
+#include <luajit.h>
+#include <lualib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GC_SLACK_BYTES 1048576u /* what the collector itself may need when the heap is full */
+
+struct sandbox {
+    lua_State *L;
+    struct heap heap;
+    const struct sandbox_now *now;
+    struct sandbox_frame {
+        sandbox_step *step;
+        void *context;
+        struct tick_run *run;
+        const char *stack; /* where the C stack stood when the step began */
+    } frame;
+    int enter_ref, words_ref, own_globals_ref, mark_refs[MARK_COUNT];
+    struct {
+        double n;
+        const struct json *literal;
+    } lossy[SANDBOX_LOSSY_MAX];
+    size_t lossy_count;
+};
+
+struct sandbox *sandbox_of(lua_State *L)
+{
+    void *heap;
+    lua_getallocf(L, &heap);
+    return (struct sandbox *)((char *)heap - offsetof(struct sandbox, heap));
+}
+
+const struct sandbox_now *sandbox_now(const struct sandbox *sandbox)
+{
+    return sandbox->now;
+}
+
+size_t sandbox_used(const struct sandbox *sandbox)
+{
+    return sandbox->heap.used;
+}
+
+/* ---- deadline --------------------------------------------------------------- */
+
+int sandbox_raise_late(lua_State *L)
+{
+    const struct tick_run *run = sandbox_of(L)->frame.run;
+    return luaL_error(L, "ran longer than its %d ms (config limits.policy_ms)", run ? (int)run->budget : 0);
+}
+
+static void kill_hook(lua_State *L, lua_Debug *where)
+{
+    (void)where;
+    sandbox_raise_late(L);
+}
+
+/* In the signal handler; lua_sethook is made for that. */
+static void on_late(void *owner)
+{
+    lua_sethook(owner, kill_hook, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
+}
+
+bool sandbox_is_late(struct sandbox *sandbox)
+{
+    return sandbox->frame.run && sandbox->frame.run->late;
+}
+
+/* ---- C stack ---------------------------------------------------------------- */
+
+void sandbox_check_stack(lua_State *L, const char *word)
+{
+    const char *here = __builtin_frame_address(0);
+    if (here + SANDBOX_STACK_BYTES < sandbox_of(L)->frame.stack)
+        luaL_error(L, "%s: functions called from within %s are nested too deep", word, word);
+}
+
+/* ---- running ---------------------------------------------------------------- */
+
+static int enter(lua_State *L)
+{
+    struct sandbox *sandbox = sandbox_of(L);
+    sandbox->frame.stack = __builtin_frame_address(0);
+    sandbox->frame.step(L, sandbox->frame.context);
+    return 0;
+}
+
+/* LuaJIT cuts a long chunk name from the left, so a long path goes by its end. */
+const char *sandbox_chunk(const char *file)
+{
+    const char *slash = strrchr(file, '/');
+    return strlen(file) < LUA_IDSIZE - 2 || !slash ? file : slash + 1;
+}
+
+/* Errors come as what `error` was given: a sentence, or anything else. */
+static void explain_failure(const struct sandbox *sandbox, int status, struct why *why)
+{
+    lua_State *L = sandbox->L;
+    const struct sandbox_now *now = sandbox->now;
+    const char *chunk = sandbox_chunk(now->file);
+    const char *text = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+    char place[32] = "";
+    if (now->hook)
+        snprintf(place, sizeof(place), ":%d: %s", now->hook_line, now->hook);
+    if (status == LUA_ERRMEM)
+        why_set(why, ERR_POLICY,
+                "%s%s: out of memory: all policies together may use %zu KB (config limits.policy_kb)",
+                now->file, place, sandbox->heap.cap / 1024);
+    else if (!text)
+        why_set(why, ERR_POLICY, "%s%s: the error raised is a %s: error(…) takes a sentence", now->file,
+                place, luaL_typename(L, -1));
+    else if (str_starts(str_of(text), chunk))
+        why_set(why, ERR_POLICY, "%.*s%s", (int)(chunk - now->file), now->file, text);
+    else
+        why_set(why, ERR_POLICY, "%s%s: %s", now->file, place, text);
+}
+
+/* LuaJIT never collects by itself when an allocation fails: unless we do, the next call fails too. */
+static void collect(struct sandbox *sandbox)
+{
+    sandbox->heap.slack = GC_SLACK_BYTES;
+    lua_gc(sandbox->L, LUA_GCCOLLECT, 0);
+    sandbox->heap.slack = 0;
+}
+
+enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct sandbox_now *now,
+                     sandbox_step *step, void *context, struct why *why)
+{
+    lua_State *L = sandbox->L;
+    struct tick_run run = {.budget = (int)budget_ms,
+                           .watchdog = (int)(budget_ms + POLICY_WATCHDOG_MS),
+                           .on_late = on_late,
+                           .owner = L,
+                           .file = now->file};
+    struct sandbox_frame outer = sandbox->frame;
+    uint64_t failures = sandbox->heap.failures;
+    int top = lua_gettop(L);
+    sandbox->frame = (struct sandbox_frame){.step = step, .context = context, .run = &run};
+    sandbox->now = now;
+    sandbox->lossy_count = 0;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->enter_ref);
+    tick_enter(&run);
+    int status = lua_pcall(L, 0, 0, 0);
+    tick_leave(&run);
+    if (run.late)
+        lua_sethook(L, NULL, 0, 0);
+    if (status != 0)
+        explain_failure(sandbox, status, why);
+    lua_settop(L, top);
+    if (sandbox->heap.failures != failures)
+        collect(sandbox);
+    sandbox->frame = outer;
+    return status == 0 ? OK : ERR_POLICY;
+}
+
+/* ---- numbers that a double cannot hold --------------------------------------- */
+
+void sandbox_remember_lossy(struct sandbox *sandbox, double n, const struct json *literal)
+{
+    if (sandbox->lossy_count == SANDBOX_LOSSY_MAX)
+        return;
+    sandbox->lossy[sandbox->lossy_count].n = n;
+    sandbox->lossy[sandbox->lossy_count++].literal = literal;
+}
+
+/* NULL where the double could be one of several. */
+const struct json *sandbox_lossy(struct sandbox *sandbox, double n)
+{
+    const struct json *found = NULL;
+    for (size_t i = 0; i < sandbox->lossy_count; i++) {
+        if (sandbox->lossy[i].n != n)
+            continue;
+        if (found && !json_equal(found, sandbox->lossy[i].literal))
+            return NULL;
+        found = sandbox->lossy[i].literal;
+    }
+    return found;
+}
+
+/* ---- marks -------------------------------------------------------------------- */
+
+/* Each metatable knows its own mark at [1]; policies can neither read nor set one. */
+static void make_marks(struct sandbox *sandbox)
+{
+    lua_State *L = sandbox->L;
+    for (int i = 0; i < MARK_COUNT; i++) {
+        lua_createtable(L, 1, 1);
+        lua_pushinteger(L, i);
+        lua_rawseti(L, -2, 1);
+        lua_pushboolean(L, 0);
+        lua_setfield(L, -2, "__metatable");
+        sandbox->mark_refs[i] = luaL_ref(L, LUA_REGISTRYINDEX);
+    }
+}
+
+void sandbox_push_mark(lua_State *L, enum mark mark)
+{
+    lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox_of(L)->mark_refs[mark]);
+}
+
+void sandbox_set_mark(lua_State *L, enum mark mark)
+{
+    sandbox_push_mark(L, mark);
+    lua_setmetatable(L, -2);
+}
+
+enum mark sandbox_mark(lua_State *L, int at)
+{
+    enum mark mark = MARK_NONE;
+    if (lua_type(L, at) == LUA_TTABLE && lua_getmetatable(L, at)) {
+        lua_rawgeti(L, -1, 1);
+        mark = (enum mark)lua_tointeger(L, -1);
+        lua_pop(L, 2);
+    }
+    return mark;
+}
+
+/* ---- environments --------------------------------------------------------------- */
+
+/*
+ * A policy's environment is an empty table; its metatable sends reads to the
+ * words, and writes here. While the file loads they go into a table of its
+ * own between the two; afterwards they are refused, as a policy keeps nothing
+ * from one call to the next.
+ */
+static int set_global(lua_State *L)
+{
+    struct sandbox *sandbox = sandbox_of(L);
+    const char *name = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : "?";
+    if (!sandbox->now->loading)
+        return luaL_error(L, "'%s' is set as a global: a policy keeps nothing between calls; write local %s",
+                          name, name);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->words_ref);
+    lua_pushvalue(L, 2);
+    lua_rawget(L, -2);
+    if (!lua_isnil(L, -1))
+        return luaL_error(
+            L, "'%s' is a word of policies and can't be set: write local %s, or choose another name", name,
+            name);
+    lua_pop(L, 1);
+    lua_getmetatable(L, 1);
+    lua_getfield(L, -1, "__index");
+    if (lua_rawequal(L, -1, -3)) { /* the first one */
+        lua_newtable(L);
+        lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->own_globals_ref);
+        lua_setmetatable(L, -2);
+        lua_pushvalue(L, -1);
+        lua_setfield(L, -4, "__index");
+    }
+    lua_pushvalue(L, 2);
+    lua_pushvalue(L, 3);
+    lua_rawset(L, -3);
+    return 0;
+}
+
+static void push_environment(lua_State *L)
+{
+    lua_newtable(L);
+    lua_createtable(L, 0, 3);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox_of(L)->words_ref);
+    lua_setfield(L, -2, "__index");
+    lua_pushcfunction(L, set_global);
+    lua_setfield(L, -2, "__newindex");
+    lua_setmetatable(L, -2);
+}
+
+void sandbox_load(lua_State *L, struct str source, const char *file)
+{
+    lua_pushfstring(L, "@%s", sandbox_chunk(file));
+    if (luaL_loadbufferx(L, source.at, source.len, lua_tostring(L, -1), "t") != 0)
+        lua_error(L);
+    push_environment(L);
+    lua_setfenv(L, -2);
+    lua_remove(L, -2);
+}
+
+/* ---- the state -------------------------------------------------------------------- */
+
+static void set_up(lua_State *L, void *context)
+{
+    struct sandbox *sandbox = context;
+    make_marks(sandbox);
+    words_open(L);
+    sandbox->words_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+    lua_createtable(L, 0, 1);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->words_ref);
+    lua_setfield(L, -2, "__index");
+    sandbox->own_globals_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+struct sandbox *sandbox_new(uint32_t memory_kb)
+{
+    struct sandbox *sandbox = calloc(1, sizeof(*sandbox));
+    struct sandbox_now now = {.file = "the words of policies", .loading = true};
+    struct why why = {""};
+    if (!sandbox)
+        abort();
+    heap_init(&sandbox->heap, (size_t)memory_kb * 1024);
+    sandbox->L = lua_newstate(heap_move, &sandbox->heap);
+    if (!sandbox->L) {
+        fprintf(stderr, "toolgate: no Lua state within %u KB (config limits.policy_kb)\n", memory_kb);
+        abort();
+    }
+    luaJIT_setmode(sandbox->L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
+    lua_pushcfunction(sandbox->L, enter);
+    sandbox->enter_ref = luaL_ref(sandbox->L, LUA_REGISTRYINDEX);
+    if (sandbox_run(sandbox, POLICY_LOAD_DEADLINE_MS, &now, set_up, sandbox, &why) != OK) {
+        fprintf(stderr, "toolgate: the words of policies do not load: %s\n", why.text);
+        abort();
+    }
+    sandbox->now = NULL;
+    return sandbox;
+}
+
+void sandbox_free(struct sandbox *sandbox)
+{
+    if (!sandbox)
+        return;
+    lua_close(sandbox->L);
+    heap_clear(&sandbox->heap);
+    free(sandbox);
+}

@@ -1,0 +1,100 @@
+/*
+ * One LuaJIT state that runs what it did not write: bounded in time (a tick
+ * that arms a hook), memory (a capped heap) and C stack, with the JIT off and
+ * nothing in reach but the words it is given. Every policy has an environment
+ * of its own; all of a generation share one state.
+ *
+ * Only files of this room include this header: it shows lua_State.
+ */
+#ifndef TOOLGATE_POLICY_SANDBOX_H
+#define TOOLGATE_POLICY_SANDBOX_H
+
+#include "base/err.h"
+#include "base/str.h"
+#include "json/value.h"
+
+#include <lauxlib.h>
+#include <lua.h>
+#include <stdint.h>
+
+struct arena;
+struct policy_call;
+
+#define SANDBOX_STACK_BYTES 262144u /* C stack that callbacks within callbacks may use */
+#define SANDBOX_LOSSY_MAX   16u     /* numbers a double cannot hold, remembered by their text */
+#define SANDBOX_PATTERN_STEPS                                                                                \
+    1000000u /* of one find, match, gmatch or gsub, and 32 more for each byte of the subject */
+
+struct sandbox;
+
+/* What the words of this room need to know of the running call. */
+struct sandbox_now {
+    const struct policy_call *call; /* NULL outside of hooks */
+    const struct json *args;        /* call.args; NULL outside of result */
+    struct arena *arena;            /* where texts and values of this run go */
+    const char *folder;             /* loading: files beside the policy; NULL: none */
+    const char *file;               /* as the operator knows it */
+    const char *hook; /* the function that runs and where it begins: the place of an error that has none */
+    int hook_line;
+    uint64_t *hash; /* loading: what json "…" reads is mixed in; NULL: nobody asks */
+    bool loading;
+    bool remembers; /* tables that go over are remembered with the values they came from */
+};
+
+/* Runs inside the protected call; may raise Lua errors. */
+typedef void sandbox_step(lua_State *L, void *context);
+
+struct sandbox *sandbox_new(uint32_t memory_kb);
+void sandbox_free(struct sandbox *sandbox);
+struct sandbox *sandbox_of(lua_State *L);
+
+/*
+ * Runs the step within `budget_ms`. ERR_POLICY with a sentence "file:line: …"
+ * where it failed for whatever reason; garbage is collected then if memory
+ * had run out. The Lua stack is as before in every case.
+ */
+enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct sandbox_now *now,
+                     sandbox_step *step, void *context, struct why *why);
+
+/* True once the running step is past its deadline: loops in C ask this and then raise sandbox_raise_late. */
+bool sandbox_is_late(struct sandbox *sandbox);
+int sandbox_raise_late(lua_State *L);
+
+/* Raises an error where callbacks are nested so deep that the C stack would run out. */
+void sandbox_check_stack(lua_State *L, const char *word);
+
+/* What Lua calls the file in its messages: the path, or its last part where the path is long. Part of `file`.
+ */
+const char *sandbox_chunk(const char *file);
+
+/* Pushes the chunk of a file with such an environment, or raises the syntax error. Text only, never bytecode.
+ */
+void sandbox_load(lua_State *L, struct str source, const char *file);
+
+const struct sandbox_now *sandbox_now(const struct sandbox *sandbox);
+
+/* Numbers pushed in this run that a double cannot hold: their own text is used where they come back. */
+void sandbox_remember_lossy(struct sandbox *sandbox, double n, const struct json *literal);
+const struct json *sandbox_lossy(struct sandbox *sandbox, double n);
+
+size_t sandbox_used(const struct sandbox *sandbox);
+
+/* Marked tables: a metatable that policies can neither read nor change. */
+enum mark {
+    MARK_NONE,
+    MARK_ARRAY,       /* a JSON array, even when empty */
+    MARK_OBJECT,      /* a JSON object, even when empty */
+    MARK_SET,         /* set{…}: its keys are the members */
+    MARK_OUTCOME,     /* repair, refuse, ok, … */
+    MARK_DECLARATION, /* tool "…" {…}, gateway {…} */
+    MARK_RULE,
+    MARK_TYPE, /* of params */
+    MARK_ID,   /* seen, shape */
+    MARK_CALL, /* the `call` table */
+    MARK_COUNT
+};
+enum mark sandbox_mark(lua_State *L, int at);
+void sandbox_set_mark(lua_State *L, enum mark mark);  /* of the table on top */
+void sandbox_push_mark(lua_State *L, enum mark mark); /* the metatable itself, to fill at set-up */
+
+#endif

@@ -1,0 +1,40 @@
+/* See source.h. */
+#include "policy/source.h"
+#include "base/arena.h"
+#include "policy/policy.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum err source_read(struct arena *arena, const char *path, struct str *out, struct why *why)
+{
+    struct stat st;
+    enum err err = OK;
+    ssize_t got = 0;
+    size_t len = 0;
+    char *text = NULL;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        err = why_set(why, ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
+        goto out;
+    }
+    if (!S_ISREG(st.st_mode) || st.st_size > (off_t)POLICY_FILE_MAX_BYTES) {
+        err = why_set(why, ERR_LIMIT, "%s: expected a file of at most %u bytes, got %s of %lld", path,
+                      POLICY_FILE_MAX_BYTES, S_ISREG(st.st_mode) ? "one" : "something else",
+                      (long long)st.st_size);
+        goto out;
+    }
+    text = arena_alloc(arena, (size_t)st.st_size + 1);
+    while (len < (size_t)st.st_size && (got = read(fd, text + len, (size_t)st.st_size - len)) > 0)
+        len += (size_t)got;
+    if (got < 0)
+        err = why_set(why, ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
+    text[len] = '\0';
+    *out = (struct str){text, len};
+out:
+    if (fd >= 0)
+        close(fd);
+    return err;
+}

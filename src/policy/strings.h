@@ -1,0 +1,12 @@
+/* string.find, match, gmatch and gsub for policies; only files of this room include this header. */
+#ifndef TOOLGATE_POLICY_STRINGS_H
+#define TOOLGATE_POLICY_STRINGS_H
+
+#include <lua.h>
+
+int strings_find(lua_State *L);
+int strings_match(lua_State *L);
+int strings_gmatch(lua_State *L);
+int strings_gsub(lua_State *L);
+
+#endif

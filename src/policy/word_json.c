@@ -1,0 +1,117 @@
+/*
+ * json "file" and json [[text]]: data for a policy, read while it loads. The
+ * value is a plain Lua table; which table came from which value is remembered
+ * until the file is loaded, so that a schema reaches the model as it was
+ * written, key order and numbers included.
+ */
+#include "base/arena.h"
+#include "base/hash.h"
+#include "json/parse.h"
+#include "policy/bridge.h"
+#include "policy/policy.h"
+#include "policy/sandbox.h"
+#include "policy/words.h"
+
+#include <stdio.h>
+
+static const char sources_key; /* its address names the table in the registry */
+
+static bool is_text(struct str s)
+{
+    s = str_trim(s);
+    return s.len && strchr("{[\"", s.at[0]);
+}
+
+static bool leaves_folder(struct str path)
+{
+    return (path.len && path.at[0] == '/') || memmem(path.at, path.len, "..", 2) != NULL;
+}
+
+void word_json_remember(lua_State *L, const struct json *value)
+{
+    lua_pushlightuserdata(L, (void *)&sources_key);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+    if (lua_isnil(L, -1)) {
+        lua_pop(L, 1);
+        lua_newtable(L);
+        lua_pushlightuserdata(L, (void *)&sources_key);
+        lua_pushvalue(L, -2);
+        lua_rawset(L, LUA_REGISTRYINDEX);
+    }
+    lua_pushvalue(L, -2);
+    lua_pushlightuserdata(L, (void *)value);
+    lua_rawset(L, -3);
+    lua_pop(L, 1);
+}
+
+const struct json *word_json_source(lua_State *L, int at)
+{
+    lua_pushvalue(L, at);
+    lua_pushlightuserdata(L, (void *)&sources_key);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+    const struct json *found = NULL;
+    if (lua_istable(L, -1) && lua_istable(L, -2)) {
+        lua_pushvalue(L, -2);
+        lua_rawget(L, -2);
+        found = lua_touserdata(L, -1);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 2);
+    return found;
+}
+
+void word_json_forget(lua_State *L)
+{
+    lua_pushlightuserdata(L, (void *)&sources_key);
+    lua_pushnil(L);
+    lua_rawset(L, LUA_REGISTRYINDEX);
+}
+
+static void read_text(lua_State *L, const struct sandbox_now *now, struct str text, struct json *out)
+{
+    struct json_fault fault;
+    text = arena_dup(now->arena, text);
+    if (json_parse(now->arena, text, NULL, out, &fault) == OK)
+        return;
+    int line = 1;
+    for (size_t i = 0; i < fault.offset && i < text.len; i++)
+        line += text.at[i] == '\n';
+    luaL_error(L, "json: line %d of the text: %s", line, fault.text);
+}
+
+static void read_file(lua_State *L, const struct sandbox_now *now, struct str name, struct json *out)
+{
+    struct why why = {""};
+    if (!now->folder)
+        luaL_error(L, "json \"%s\": this policy has no folder to read a file from", name.at);
+    if (leaves_folder(name))
+        luaL_error(L, "json \"%s\": expected a file beside the policy or below, without '/' in front or '..'",
+                   name.at);
+    struct str path = arena_printf(now->arena, "%s/" STR_FMT, now->folder, STR_ARG(name));
+    if (json_read_file(now->arena, path.at, POLICY_FILE_MAX_BYTES, out, &why) != OK)
+        luaL_error(L, "json: %s", why.text);
+}
+
+int word_json(lua_State *L)
+{
+    const struct sandbox_now *now = sandbox_now(sandbox_of(L));
+    struct json *value;
+    struct str given;
+    if (lua_type(L, 1) != LUA_TSTRING)
+        return luaL_error(L, "json: expected a file's name or JSON in [[…]], got %s", luaL_typename(L, 1));
+    if (!now->loading || !now->arena)
+        return luaL_error(
+            L, "json: files and texts are read while the policy loads: put it at the top of the file");
+    given.at = lua_tolstring(L, 1, &given.len);
+    value = ARENA_NEW(now->arena, struct json);
+    if (is_text(given))
+        read_text(L, now, given, value);
+    else
+        read_file(L, now, given, value);
+    if (now->hash)
+        *now->hash ^= hash_stable((struct str){value->raw, value->raw_len}).low * 31;
+    bridge_push(L, value);
+    if (lua_istable(L, -1))
+        word_json_remember(L, value);
+    return 1;
+}

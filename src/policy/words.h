@@ -1,0 +1,35 @@
+/*
+ * The words of policies: one table registers each with its signature and a
+ * sentence; the environment of policies and the reference in the docs are
+ * both made from it. Only files of this room include this header; policy.h
+ * gives the table to others.
+ */
+#ifndef TOOLGATE_POLICY_WORDS_H
+#define TOOLGATE_POLICY_WORDS_H
+
+#include "json/value.h"
+
+#include <lua.h>
+
+/* Opens the libraries, pushes the table of all words. Runs once a state, protected. */
+void words_open(lua_State *L);
+
+/* Pushes a value in words, for messages: `nothing`, `"abc"`, `a table`. */
+void words_push_kind(lua_State *L, int at);
+
+/* Native parts of words, in files of their own. */
+int word_json(lua_State *L); /* word_json.c */
+int word_time(lua_State *L); /* word_time.c */
+int word_day(lua_State *L);
+int word_duration(lua_State *L);
+int word_url(lua_State *L); /* word_url.c */
+int word_host_in(lua_State *L);
+int word_glob(lua_State *L);
+
+/* Tables that json "…" made in this file, by the value they came from, so that an untouched schema keeps its
+ * text. NULL where the table at `at` is none of them. */
+const struct json *word_json_source(lua_State *L, int at);
+void word_json_remember(lua_State *L, const struct json *value); /* the table on top */
+void word_json_forget(lua_State *L);
+
+#endif
