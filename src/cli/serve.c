@@ -9,7 +9,7 @@
 static void print_summary(const struct generation *generation, const struct generation_report *report)
 {
     struct str hash = generation_hash(generation);
-    printf("%zu tools, %zu policies, %zu examples passed, %zu warnings, generation " STR_FMT "\n",
+    printf("tools: %zu, policies: %zu, examples passed: %zu, warnings: %zu, generation " STR_FMT "\n",
            generation_tool_count(generation), policies_count(generation_policies(generation)),
            report->example_count, report->warning_count, STR_ARG(hash));
 }

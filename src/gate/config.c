@@ -154,13 +154,17 @@ static void read_socket_mode(struct settings *settings, const struct setting *se
                              const struct json *value, void *into)
 {
     struct str text = json_str(value);
-    char *end = NULL;
-    unsigned long mode = text.len == 4 && text.at[0] == '0' ? strtoul(text.at, &end, 8) : 0;
-    if (end != text.at + text.len || mode > 0777)
+    mode_t mode = 0;
+    bool octal = text.len == 4 && text.at[0] == '0';
+    for (size_t i = 0; octal && i < text.len; i++) {
+        octal = text.at[i] >= '0' && text.at[i] <= '7';
+        mode = mode * 8 + (mode_t)(text.at[i] - '0');
+    }
+    if (octal)
+        *(mode_t *)((char *)into + setting->offset) = mode;
+    else
         settings_expected(settings, path, "octal digits as a string, e.g. \"0660\" (Lua reads 0660 as 660)",
                           value);
-    else
-        *(mode_t *)((char *)into + setting->offset) = (mode_t)mode;
 }
 
 static void read_namespace(struct settings *settings, const struct setting *setting, struct str path,
@@ -244,7 +248,6 @@ static void set_defaults(struct config *config)
     config->repeats = config->halt = config->across_turns = config->poll_max = POLICY_UNSET;
     config->coerce = coerce_all;
     config->limits.message = CONFIG_MESSAGE_BYTES;
-    config->limits.arguments = CONFIG_ARGUMENTS_BYTES;
     config->limits.depth = CONFIG_DEPTH;
     config->limits.in_flight = CONFIG_IN_FLIGHT;
     config->limits.connections = CONFIG_CONNECTIONS;
@@ -316,6 +319,11 @@ static bool is_folder(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+static uint32_t min_u32(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
 /* The command line wins; what nobody said gets its default. */
 static void complete(const struct config_sources *sources, struct config *config)
 {
@@ -327,6 +335,8 @@ static void complete(const struct config_sources *sources, struct config *config
         config->policies = arena_dup(config->arena, str_of(sources->policies)).at;
     if (!config->policies && is_folder(CONFIG_DEFAULT_FOLDER))
         config->policies = CONFIG_DEFAULT_FOLDER;
+    if (!config->limits.arguments)
+        config->limits.arguments = min_u32(CONFIG_ARGUMENTS_BYTES, config->limits.message);
     add_tools(config, sources);
 }
 

@@ -164,8 +164,21 @@ static void a_wrong_value_is_shown(void **state)
     refuses("return { ledger = { namespace = 'all' } }", "\"uid\" or \"shared\"");
     refuses("return { defaults = { loop = { repeats = 6, halt = 5 } } }",
             "at least defaults.loop.repeats (6), got 5");
-    refuses("return { limits = { message = 2048 } }", "raise limits.message too");
-    refuses("return { policies = 'nowhere' }", "expected a folder of *.lua files, found nothing there");
+    refuses("return { limits = { message = 2048, arguments = 4096 } }", "raise limits.message too");
+}
+
+static void a_folder_that_is_not_there(void **state)
+{
+    (void)state;
+    assert_int_equal(load("return { policies = 'nowhere' }"), ERR_CONFIG);
+    assert_non_null(strstr(why.text, "expected a folder of *.lua files, found nothing there"));
+}
+
+static void arguments_fit_their_message(void **state)
+{
+    (void)state;
+    assert_int_equal(load("return { limits = { message = 2048 } }"), OK);
+    assert_int_equal(config.limits.arguments, 2048);
 }
 
 static void what_this_version_lacks_is_refused(void **state)
@@ -253,6 +266,8 @@ int main(void)
         cmocka_unit_test_teardown(coercion_is_switched_off_whole, forget),
         cmocka_unit_test(a_wrong_key_is_named_with_the_closest),
         cmocka_unit_test(a_wrong_value_is_shown),
+        cmocka_unit_test_teardown(a_folder_that_is_not_there, forget),
+        cmocka_unit_test_teardown(arguments_fit_their_message, forget),
         cmocka_unit_test(what_this_version_lacks_is_refused),
         cmocka_unit_test_teardown(all_faults_at_once, forget),
         cmocka_unit_test_teardown(rules_name_users_and_groups, forget),
