@@ -9,7 +9,7 @@
 --          52 has limits   53-72 calls a turn, calls a session, cost a turn, cost a session, seconds a turn
 -- ARGV[2]  the tool's name   ARGV[3] ext, for its chain's log line   ARGV[4] candidate ids, 8 bytes each, at most 64
 --
--- Returns  1 says   2 code   3 would   4-7 turn   8 attempt   9 attempts left   10 repeats   11 no progress   12 spent
+-- Returns  1-4 turn   5 says   6 code   7 would   8 attempt   9 attempts left   10 repeats   11 no progress   12 spent
 --          13 transients   14 chain outcome   15 retries   16 1: ids complete   17-24 unseen, one bit an id, lowest first
 --          then, each behind its length in 4 bytes: chains given up (retries, name, ext), the goal, lists of such
 --          strings for facts (name, JSON) and tools (hash, name), the journal, open chains as session.lua packs them.
@@ -32,8 +32,8 @@ if not known then
   begin_step(sub(a, 5, 8))
   expire_reservations()
 end
-local from, current = known or #window + 1, step
-if known then current = byte(window, known + 17) end
+local from, current = known or #session + 1, step
+if known then current = byte(session, known + 17) end
 look(key, from, current, byte(a, 26) == 1, nil)
 
 -- On a tie between budget and loop, loop is what is said.
@@ -79,9 +79,9 @@ if code ~= 0 then
 end
 
 if known then
-  local kind = byte(window, known + 15) % 32
+  local kind = byte(session, known + 15) % 32
   if kind == DENIED then
-    says, code = byte(window, known + 13, known + 14)
+    says, code = byte(session, known + 13, known + 14)
   elseif kind <= RELEASED then
     says, code = RUN, 0
   end
@@ -94,32 +94,16 @@ else
     result = REFUSED_RESULT .. char(kind)
   end
   remember_name(tool, ARGV[2], ttl)
-  window = window .. key .. result .. char(kind + reads * 32, turn % 256, current) .. admission
   if kind == PENDING then
-    calls_turn, calls = up_to(calls_turn + 1, 65535), up_to(calls + 1, 4294967295)
     reserve(admission, now + u32(a, 40))
   else
     idle, spoken = up_to(idle + 1, 255), 1
-    if kind == DENIED then
-      if code == LOOP or code == CYCLE then label_told = LABEL_LOOP else label_told = LABEL_BUDGET end
-    end
+    if kind == DENIED then label_told = denied_label(code) end
     if says ~= REPAIR then note(tool, label_told, code, turn, current, retries) end
   end
-  close(most, ttl)
+  close_with(key .. result .. char(kind + reads * 32, turn % 256, current), admission, most, ttl)
 end
 
--- The reply. Wanted parts are read after the call was counted; the journal knows it only once it is settled.
-local unseen, complete = "\0\0\0\0\0\0\0\0", 1
-if #ARGV[4] > 0 then
-  local ids = call("GET", KEYS[4])
-  if ids_state == 2 or (ids_state == 1) == not ids then complete = 0 end
-  unseen = unseen_bits(ids or "", ARGV[4])
-elseif ids_state == 2 then
-  complete = 0
-end
-local parts, wants_goal, wants_facts, wants_journal = NO_PARTS, byte(a, 37, 39)
-if gave_up ~= "" or wants_goal * goal_told + wants_facts + wants_journal > 0 then
-  parts = collect(wants_goal == 1, wants_facts == 1, wants_journal == 1)
-end
-return char(says, code, would) .. p32(turn) .. char(attempt, left, up_to(run, 255), idle, spent + 1, transients,
-  outcome, retries, complete) .. unseen .. parts
+-- Wanted parts are read after the call was counted; the journal knows it only once it is settled.
+return p32(turn) .. char(says, code, would, attempt, left, up_to(run, 255), idle, spent + 1, transients, outcome, retries)
+  .. reply_rest(ARGV[4], byte(a, 37, 39))

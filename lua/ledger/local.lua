@@ -98,24 +98,46 @@ function commands.TIME()
   return time
 end
 
+-- What was appended waits in pieces until it is asked for, or until there are many.
+local PIECES = 32
+
+local function whole(entry)
+  if entry.pieces then
+    entry.value = entry.value .. table.concat(entry.pieces)
+    entry.pieces = nil
+  end
+  return entry.value
+end
+
 function commands.GET(key)
   local entry = get(key)
-  return entry and entry.value or false
+  return entry and whole(entry) or false
 end
 
 function commands.SET(key, value, option, seconds)
   local entry = get(key) or new(key, value)
-  entry.value = value
+  entry.value, entry.pieces, entry.length = value, nil, #value
   weigh(entry, #value)
   if option == "EX" then entry.expires = now + seconds * 1000 elseif option ~= "KEEPTTL" then entry.expires = math.huge end
   if entry.session then touch(entry) end
 end
 
 function commands.APPEND(key, value)
-  local entry = get(key) or new(key, "")
-  entry.value = entry.value .. value
-  weigh(entry, #entry.value)
-  return #entry.value
+  local entry = get(key)
+  if not entry then
+    entry = new(key, "")
+    entry.length = 0
+  end
+  local pieces = entry.pieces
+  if not pieces then
+    pieces = {}
+    entry.pieces = pieces
+  end
+  pieces[#pieces + 1] = value
+  if #pieces == PIECES then whole(entry) end
+  entry.length = entry.length + #value
+  weigh(entry, entry.length)
+  return entry.length
 end
 
 function commands.EXPIRE(key, seconds)

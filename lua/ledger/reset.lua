@@ -13,10 +13,11 @@ if tool == "" then
   call("DEL", KEYS[1], KEYS[2], KEYS[3], KEYS[4])
   return "1"
 end
-for at = #window - RECORD + 1, 1, -RECORD do
-  if sub(window, at, at + 2) == tool then window = sub(window, 1, at - 1) .. sub(window, at + RECORD) end
+local kept = ""
+for at = base + 1, #session, RECORD do
+  if sub(session, at, at + 2) ~= tool then kept = kept .. sub(session, at, at + RECORD - 1) end
 end
 find_chain(tool)
 if chain_at then drop_chain() end
-close(most, ttl)
+close(most, ttl, kept, "", "")
 return "1"

@@ -64,16 +64,17 @@ local run, across, polls, asked, held, spent, transients, twin, broken, again, l
 local function look(key, from, current, destructive, ref)
   run, across, polls, asked, held, spent, transients = 0, 0, 0, 0, 0, 0, 0
   twin, broken, again, last_kind = false, false, false, nil
-  if not seek(key, 1) then return end
+  local first = seek(key, 1)
+  if not first then return end
   local tool, low = sub(key, 1, 3), turn % 256
   local row, same, armed, failing = true, true, true, true
   local row_step, spent_step, gap_step, gap_hard = current, current, nil, false
   local at = from - RECORD
-  while at > 0 do
-    local class, in_turn, in_step = byte(window, at + 15, at + 17)
+  while at >= first do
+    local class, in_turn, in_step = byte(session, at + 15, at + 17)
     local kind, here = class % 32, in_turn == low
     if not here and not row then return end
-    if sub(window, at, at + 8) == key then
+    if sub(session, at, at + 8) == key then
       if kind == TRANSIENT then
         if here and failing then transients = transients + 1 end
       elseif kind ~= RELEASED then
@@ -95,7 +96,7 @@ local function look(key, from, current, destructive, ref)
         if row then
           gap_step, gap_hard = nil, false
           if kind ~= DENIED and same then
-            local result = sub(window, at + 9, at + 14)
+            local result = sub(session, at + 9, at + 14)
             if result ~= NO_RESULT then
               if not ref then ref = result elseif ref ~= result then same = false end
             end
@@ -120,7 +121,7 @@ local function look(key, from, current, destructive, ref)
           if gap_step and gap_step ~= in_step then gap_step = -1 else gap_step = in_step end
         end
       end
-      if class ~= 0 and class % 64 <= PARTIAL and sub(window, at, at + 2) ~= tool then row, armed = false, false end
+      if class ~= 0 and class % 64 <= PARTIAL and sub(session, at, at + 2) ~= tool then row, armed = false, false end
     end
     at = at - RECORD
   end
@@ -131,16 +132,16 @@ end
 local function rounds(key, from, current)
   local keys, results, n, low = {}, {}, 0, turn % 256
   local at, newer_key, newer_step = from - RECORD, key, current
-  while at > 0 and n < 25 do
-    local class, in_turn, in_step = byte(window, at + 15, at + 17)
+  while at > base and n < 25 do
+    local class, in_turn, in_step = byte(session, at + 15, at + 17)
     if in_turn ~= low then break end
     local kind = class % 32
     if kind ~= TRANSIENT and kind ~= RELEASED then
-      local this = sub(window, at, at + 8)
+      local this = sub(session, at, at + 8)
       if this ~= newer_key or in_step ~= newer_step then
         n = n + 1
         keys[n] = this
-        if kind == DENIED then results[n] = NO_RESULT else results[n] = sub(window, at + 9, at + 14) end
+        if kind == DENIED then results[n] = NO_RESULT else results[n] = sub(session, at + 9, at + 14) end
       end
       newer_key, newer_step = this, in_step
     end
@@ -200,9 +201,9 @@ local function over_budget(a)
   if limited == 0 then return 0 end
   if calls_turn >= u32(a, 53) then return CALLS_PER_TURN end
   if calls >= u32(a, 57) then return CALLS_PER_SESSION end
-  if cost_turn >= u32(a, 61) then return COST_PER_TURN end
-  if cost >= u32(a, 65) then return COST_PER_SESSION end
-  if second - began >= u32(a, 69) then return SECONDS_PER_TURN end
+  if u32(accounts, 1) >= u32(a, 61) then return COST_PER_TURN end
+  if u32(accounts, 5) >= u32(a, 65) then return COST_PER_SESSION end
+  if second - u32(accounts, 9) >= u32(a, 69) then return SECONDS_PER_TURN end
   return 0
 end
 
@@ -212,4 +213,10 @@ local function end_chain_fabricated(tool, in_step)
   if not chain_at or chain_ended == 1 or chain_step == in_step then return 0, 0 end
   drop_chain()
   return FABRICATED_ON_RETRY, chain_count
+end
+
+-- The journal's label of what the ledger itself denies.
+local function denied_label(code)
+  if code == LOOP or code == CYCLE then return LABEL_LOOP end
+  return LABEL_BUDGET
 end

@@ -56,8 +56,8 @@ local LABEL_UNKNOWN, LABEL_INVALID, LABEL_LOOP, LABEL_BUDGET = 0, 7, 12, 13
 
 local now, second
 local fresh, ids_state, goal_told, spoken, turn, step, label, idle
-local calls_turn, calls, cost_turn, cost, began, refreshed
-local reservations, chains, window, journal
+local calls_turn, calls
+local accounts, reservations, chains, session, base, journal
 local gave_up
 
 local function u32(s, at)
@@ -79,12 +79,13 @@ local function up_to(n, most)
   return n
 end
 
--- Where `needle` begins in a record's column, as the record's first byte; nil where no record has it.
+-- The first byte of the oldest call that has `needle` in its column; nil where none has. Calls are read where they
+-- stand in the session's string, behind `base`: copies of the window would cost more than all the rules.
 local function seek(needle, column)
-  local at = find(window, needle, 1, true)
+  local at = find(session, needle, base + 1, true)
   while at do
-    if (at - column) % RECORD == 0 then return at - column + 1 end
-    at = find(window, needle, at + 1, true)
+    if (at - base - column) % RECORD == 0 then return at - column + 1 end
+    at = find(session, needle, at + 1, true)
   end
 end
 
@@ -114,9 +115,9 @@ end
 -- Turn numbers are kept as one byte in the window: what would be mistaken for a call of this turn is let go.
 local function forget_namesakes()
   local low = turn % 256
-  for at = #window - RECORD + 1, 1, -RECORD do
-    if byte(window, at + 16) == low then
-      window = sub(window, at + RECORD)
+  for at = #session - RECORD + 1, base + 1, -RECORD do
+    if byte(session, at + 16) == low then
+      base = at + RECORD - 1
       return
     end
   end
@@ -125,7 +126,8 @@ end
 local function begin_turn(number)
   give_up_chains(0)
   turn = number
-  calls_turn, cost_turn, began, goal_told, spoken, label = 0, 0, second, 0, 1, NO_LABEL
+  calls_turn, goal_told, spoken, label = 0, 0, 1, NO_LABEL
+  accounts = p32(0) .. sub(accounts, 5, 8) .. p32(second) .. sub(accounts, 13)
   forget_namesakes()
 end
 
@@ -144,27 +146,25 @@ local function open()
   local s, us = tonumber(t[1]), tonumber(t[2])
   now, second = s * 1000 + (us - us % 1000) / 1000, s
   journal, gave_up = "", ""
-  local raw = call("GET", KEYS[1])
-  fresh = not raw
+  session = call("GET", KEYS[1])
+  fresh = not session
   if fresh then
-    ids_state, goal_told, spoken, turn, step, label, idle = 0, 0, 1, 0, 0, NO_LABEL, 0
-    calls_turn, calls, cost_turn, cost, began, refreshed = 0, 0, 0, 0, second, second
-    reservations, chains, window = "", "", ""
+    ids_state, goal_told, spoken, turn, step, label, idle, calls_turn, calls = 0, 0, 1, 0, 0, NO_LABEL, 0, 0, 0
+    accounts = "\0\0\0\0\0\0\0\0" .. p32(second) .. p32(second)
+    reservations, chains, session, base = "", "", "", 0
     return
   end
-  local t1, t2, t3, t4, c1, c2
-  ids_state, goal_told, spoken, t1, t2, t3, t4, step = byte(raw, 1, 8)
-  turn = ((t1 * 256 + t2) * 256 + t3) * 256 + t4
-  label = sub(raw, 9, 12)
-  idle, c1, c2 = byte(raw, 13, 15)
-  calls_turn = c1 * 256 + c2
-  calls, cost_turn, cost, began, refreshed = u32(raw, 16), u32(raw, 20), u32(raw, 24), u32(raw, 28), u32(raw, 32)
-  local held, n1, n2 = byte(raw, 36, 38)
-  local chains_at = HEADER + 1 + held * 10
-  local window_at = chains_at + n1 * 256 + n2
-  reservations = sub(raw, HEADER + 1, chains_at - 1)
-  chains = sub(raw, chains_at, window_at - 1)
-  window = sub(raw, window_at)
+  local a, b, c, d, e
+  ids_state, goal_told, spoken, a, b, c, d, step = byte(session, 1, 8)
+  turn = ((a * 256 + b) * 256 + c) * 256 + d
+  label, accounts = sub(session, 9, 12), sub(session, 20, 35)
+  idle, a, b, c, d, e, base = byte(session, 13, 19)
+  calls_turn, calls = a * 256 + b, ((c * 256 + d) * 256 + e) * 256 + base
+  a, b, c = byte(session, 36, 38)
+  base = HEADER + a * 10
+  reservations = sub(session, HEADER + 1, base)
+  chains = sub(session, base + 1, base + b * 256 + c)
+  base = base + b * 256 + c
 end
 
 local function set(key, value, new, ttl)
@@ -190,16 +190,20 @@ local function remember_name(tool, name, ttl)
   if held == 0 then call("EXPIRE", KEYS[3], ttl) end
 end
 
-local function close(most, ttl)
-  if #window > WINDOW * RECORD then window = sub(window, #window - WINDOW * RECORD + 1) end
+-- Writes the session: `head`, `middle` and `tail` are its window, in pieces, so that it is put together only once.
+local function close(most, ttl, head, middle, tail)
   -- The life of the keys is renewed now and then, not with every call.
-  local renew = not fresh and (second - refreshed) * 32 > ttl
-  if renew then refreshed = second end
+  local renew = not fresh and (second - u32(accounts, 13)) * 32 > ttl
+  if renew then accounts = sub(accounts, 1, 12) .. p32(second) end
+  local turn1, turn4 = turn % 65536, turn % 256
+  local calls1, calls4 = calls % 65536, calls % 256
   local low, chained = calls_turn % 256, #chains % 256
-  set(KEYS[1], char(ids_state, goal_told, spoken) .. p32(turn) .. char(step) .. label
-    .. char(idle, (calls_turn - low) / 256, low) .. p32(calls) .. p32(cost_turn) .. p32(cost) .. p32(began)
-    .. p32(refreshed) .. char(#reservations / 10, (#chains - chained) / 256, chained)
-    .. reservations .. chains .. window, fresh, ttl)
+  local turn0, calls0 = (turn - turn1) / 65536, (calls - calls1) / 65536
+  set(KEYS[1], char(ids_state, goal_told, spoken, (turn0 - turn0 % 256) / 256, turn0 % 256, (turn1 - turn4) / 256, turn4, step)
+    .. label .. char(idle, (calls_turn - low) / 256, low, (calls0 - calls0 % 256) / 256, calls0 % 256,
+      (calls1 - calls4) / 256, calls4)
+    .. accounts .. char(#reservations / 10, (#chains - chained) / 256, chained)
+    .. reservations .. chains .. head .. middle .. tail, fresh, ttl)
   write_journal(most, ttl)
   if renew then
     call("EXPIRE", KEYS[1], ttl)
@@ -209,13 +213,20 @@ local function close(most, ttl)
   end
 end
 
+-- Writes the session with one more call; the oldest one goes when the window is full.
+local function close_with(call_bytes, admission, most, ttl)
+  if #session - base >= WINDOW * RECORD then base = #session - (WINDOW - 1) * RECORD end
+  close(most, ttl, sub(session, base + 1), call_bytes, admission)
+end
+
 -- ---- reservations ---------------------------------------------------------
 
--- At most as many as the window has calls: an older one's call is no longer there to be released.
+-- A call is let run. At most as many reservations as the window has calls: an older one's call is no longer there to be released.
 local function reserve(admission, deadline)
   if #reservations >= WINDOW * 10 then reservations = sub(reservations, 11) end
   local low = deadline % 4294967296
   local high = (deadline - low) / 4294967296
+  calls_turn, calls = up_to(calls_turn + 1, 65535), up_to(calls + 1, 4294967295)
   reservations = reservations .. admission .. char((high - high % 256) / 256, high % 256) .. p32(low)
 end
 
@@ -236,9 +247,9 @@ local function expire_reservations()
     if (a * 256 + b) * 4294967296 + u32(reservations, at + 6) < now then
       local record = seek(sub(reservations, at, at + 3), 19)
       if record then
-        local class, _, in_step = byte(window, record + 15, record + 17)
-        window = sub(window, 1, record + 14) .. char(class - class % 32 + UNKNOWN) .. sub(window, record + 16)
-        note(sub(window, record, record + 2), LABEL_UNKNOWN, 0, turn, in_step, 0)
+        local class, _, in_step = byte(session, record + 15, record + 17)
+        session = sub(session, 1, record + 14) .. char(class - class % 32 + UNKNOWN) .. sub(session, record + 16)
+        note(sub(session, record, record + 2), LABEL_UNKNOWN, 0, turn, in_step, 0)
       end
       reservations = sub(reservations, 1, at - 1) .. sub(reservations, at + 10)
     else
@@ -246,6 +257,10 @@ local function expire_reservations()
     end
   end
 end
+
+-- What admit's reply ends with where nothing was asked for: no unseen ids, and six empty parts.
+local NO_IDS = "\0\0\0\0\0\0\0\0"
+local NO_REST = NO_IDS .. rep("\0", 24)
 
 -- ---- seen ids -------------------------------------------------------------
 
@@ -281,9 +296,15 @@ local function add_ids(more, ttl)
   set(KEYS[4], ids, new, ttl)
 end
 
--- One bit an id, lowest first: 1 where it was never seen.
-local function unseen_bits(ids, asked_for)
-  local out = ""
+-- One bit an id, lowest first: 1 where it was never seen; and 1 if the record of what was seen is whole.
+local function find_unseen(asked_for)
+  if asked_for == "" then
+    if ids_state == 2 then return NO_IDS, 0 end
+    return NO_IDS, 1
+  end
+  local ids, out, complete = call("GET", KEYS[4]), "", 1
+  if ids_state == 2 or (ids_state == 1) == not ids then complete = 0 end
+  if not ids then ids = "" end
   for group = 1, 512, 64 do
     local bits, weight = 0, 1
     for at = group, up_to(group + 56, #asked_for - 7), 8 do
@@ -292,7 +313,7 @@ local function unseen_bits(ids, asked_for)
     end
     out = out .. char(bits)
   end
-  return out
+  return out, complete
 end
 
 -- ---- facts, and what a reply carries besides ------------------------------
@@ -324,8 +345,6 @@ local function part(s)
   return p32(#s) .. s
 end
 
-local NO_PARTS = rep("\0", 24)
-
 -- Chains given up, goal, facts, names of tools, journal, open chains: each behind its length.
 local function collect(wants_goal, wants_facts, wants_journal)
   local goal, facts, names, entries = "", "", "", ""
@@ -340,4 +359,14 @@ local function collect(wants_goal, wants_facts, wants_journal)
   if wants_goal and goal_told == 1 then goal = call("HGET", KEYS[3], "g") or "" end
   if wants_journal then entries = call("GET", KEYS[2]) or "" end
   return part(gave_up) .. part(goal) .. part(facts) .. part(names) .. part(entries) .. part(chains)
+end
+
+-- How admit's reply ends: whether the record of ids is whole, ids not in it, and what else was asked for.
+local function reply_rest(asked_for, wants_goal, wants_facts, wants_journal)
+  if asked_for == "" and gave_up == "" and wants_goal * goal_told + wants_facts + wants_journal == 0 then
+    if ids_state == 2 then return "\0" .. NO_REST end
+    return "\1" .. NO_REST
+  end
+  local unseen, complete = find_unseen(asked_for)
+  return char(complete) .. unseen .. collect(wants_goal == 1, wants_facts == 1, wants_journal == 1)
 end

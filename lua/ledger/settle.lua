@@ -24,15 +24,16 @@ local orphan = not at
 local settled = false
 if orphan then
   begin_step(sub(a, 5, 8))
-  at = #window + 1
+  at = #session + 1
   kind, label_told = UNKNOWN, LABEL_UNKNOWN
   remember_name(tool, ARGV[2], ttl)
-  window = window .. key .. NO_RESULT .. char(UNKNOWN + reads * 32, turn % 256, step) .. admission
+  session = session .. key .. NO_RESULT .. char(UNKNOWN + reads * 32, turn % 256, step) .. admission
+  if #session - base > WINDOW * RECORD then base = base + RECORD end
 else
-  local was = byte(window, at + 15) % 32
+  local was = byte(session, at + 15) % 32
   settled = was ~= PENDING and was ~= UNKNOWN and was ~= DENIED
 end
-local in_turn, in_step = byte(window, at + 16, at + 17)
+local in_turn, in_step = byte(session, at + 16, at + 17)
 
 if kind >= UNKNOWN and kind <= RELEASED then
   result = NO_RESULT
@@ -45,11 +46,11 @@ look(key, at, in_step, destructive == 1, ref)
 
 -- The result this call had the last time it ran, in an earlier step of the turn.
 local function last_result()
-  for older = at - RECORD, 1, -RECORD do
-    local class, turn_then, step_then = byte(window, older + 15, older + 17)
+  for older = at - RECORD, base + 1, -RECORD do
+    local class, turn_then, step_then = byte(session, older + 15, older + 17)
     if turn_then ~= in_turn then return nil end
-    if class % 32 >= OK and class % 32 <= TOOL_ERROR and step_then ~= in_step and sub(window, older, older + 8) == key then
-      return sub(window, older + 9, older + 14)
+    if class % 32 >= OK and class % 32 <= TOOL_ERROR and step_then ~= in_step and sub(session, older, older + 8) == key then
+      return sub(session, older + 9, older + 14)
     end
   end
 end
@@ -87,7 +88,6 @@ if settled then
   end
 else
   settle_chain()
-  window = sub(window, 1, at + 8) .. result .. char(kind + reads * 32 + changed * 64) .. sub(window, at + 16)
   release(admission)
   if in_step == step then spoken = 1 end
   if kind == PARTIAL or (kind == OK and unchanged == 0) then
@@ -96,7 +96,10 @@ else
     idle = up_to(idle + 1, 255)
   end
   local spent_now = u32(a, 33)
-  cost_turn, cost = up_to(cost_turn + spent_now, 4294967295), up_to(cost + spent_now, 4294967295)
+  if spent_now > 0 then
+    accounts = p32(up_to(u32(accounts, 1) + spent_now, 4294967295)) .. p32(up_to(u32(accounts, 5) + spent_now, 4294967295))
+      .. sub(accounts, 9)
+  end
   if says ~= REPAIR then
     local code = 0
     if says == REFUSE then code = RETRY_BUDGET end
@@ -104,7 +107,7 @@ else
   end
   if #ARGV[4] > 0 then add_ids(ARGV[4], ttl) end
   if #ARGV > 4 then dropped = merge_facts(5, ttl) end
-  close(most, ttl)
+  close(most, ttl, sub(session, base + 1, at + 8), result .. char(kind + reads * 32 + changed * 64), sub(session, at + 16))
 end
 if kind == TRANSIENT then transients = up_to(transients + 1, 255) end
 return char(says, unchanged, up_to(run + 1, 255), idle, attempt, left, transients, outcome, retries, dropped)

@@ -120,11 +120,11 @@ static uint64_t read_unseen(struct reply *reply)
 
 static void read_verdict(struct reply *reply, struct ledger_answer *answer)
 {
+    answer->turn = reply_u32(reply);
     answer->says = (enum ledger_says)reply_u8(reply);
     answer->code = word_code(reply_u8(reply));
     answer->would = word_code(reply_u8(reply));
     answer->advise_only = answer->would.len > 0;
-    answer->turn = reply_u32(reply);
     answer->attempt = reply_u8(reply);
     answer->attempts_left = reply_u8(reply);
     answer->repeats = reply_u8(reply);
