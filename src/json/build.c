@@ -37,7 +37,8 @@ struct json json_number(struct arena *arena, double n)
     char text[DECIMAL_DOUBLE_BYTES];
     if (!isfinite(n))
         return json_null();
-    return json_literal(arena_dup(arena, (struct str){text, decimal_from_double(text, n)}));
+    size_t len = decimal_from_double(text, n);
+    return json_literal(arena_dup(arena, (struct str){text, len}));
 }
 
 struct json json_integer(struct arena *arena, int64_t n)

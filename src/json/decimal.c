@@ -308,7 +308,7 @@ static int first_precision(double size)
 
 size_t decimal_from_double(char out[DECIMAL_DOUBLE_BYTES], double n)
 {
-    char digits[20];
+    char digits[20] = {0};
     size_t sign = signbit(n) ? 1 : 0, len = 0;
     double size = fabs(n);
     out[0] = '-';

@@ -68,7 +68,7 @@ static const struct {
 
 size_t fault_skip_space(struct str text, size_t at)
 {
-    while (at < text.len && memchr(" \t\n\r", text.at[at], 4))
+    while (at < text.len && text_is_space(text.at[at]))
         at++;
     return at;
 }
@@ -76,7 +76,8 @@ size_t fault_skip_space(struct str text, size_t at)
 static size_t place_of(enum place place, struct str text, size_t consumed, size_t last_end)
 {
     size_t next = fault_skip_space(text, last_end);
-    bool opened = last_end == 0 || memchr("[{", text.at[last_end - 1], 2);
+    char last = last_end ? text.at[last_end - 1] : '[';
+    bool opened = last == '[' || last == '{';
     switch (place) {
     case AT_CONSUMED:
         return consumed;

@@ -46,7 +46,7 @@ enum err json_read_file(struct arena *arena, const char *path, size_t max_bytes,
 {
     const struct json_limits limits = {.nodes = FILE_MAX_NODES};
     struct json_fault fault;
-    struct str text;
+    struct str text = STR_NONE;
     FILE *file = fopen(path, "re");
     if (!file)
         return why_set(why, ERR_IO, "%s: %s", path, strerror(errno));

@@ -34,23 +34,24 @@ struct parser {
     uint32_t depth, nodes;
     uint32_t container; /* the place of the innermost open one */
     uint32_t count, room;
-    struct json_member *stack;
-    struct json_member first[STACK_FIRST];
+    struct json_member *stack, *first; /* first: the caller's, until it is outgrown */
 };
 
 /* ---- places on the stack ---- */
 
 static void stack_grow(struct parser *p)
 {
-    struct json_member *old = p->stack == p->first ? NULL : p->stack;
-    p->room *= 2;
-    p->stack = realloc(old, p->room * sizeof(*p->stack));
-    if (!p->stack) {
-        fprintf(stderr, "toolgate: out of memory (%zu bytes wanted to parse)\n", p->room * sizeof(*p->stack));
+    size_t bytes = p->room * sizeof(*p->stack);
+    bool outgrown = p->stack == p->first;
+    struct json_member *more = realloc(outgrown ? NULL : p->stack, bytes * 2);
+    if (!more) {
+        fprintf(stderr, "toolgate: out of memory (%zu bytes wanted to parse)\n", bytes * 2);
         abort();
     }
-    if (!old)
-        memcpy(p->stack, p->first, sizeof(p->first));
+    if (outgrown && p->first)
+        memcpy(more, p->first, bytes);
+    p->stack = more;
+    p->room *= 2;
 }
 
 static inline struct json_member *push(struct parser *p)
@@ -98,7 +99,8 @@ static size_t consumed(const struct parser *p)
 static size_t token_start(const struct parser *p)
 {
     size_t at = p->last_end;
-    while (at < p->text.len && memchr(" \t\n\r,:", p->text.at[at], 6))
+    while (at < p->text.len &&
+           (text_is_space(p->text.at[at]) || p->text.at[at] == ',' || p->text.at[at] == ':'))
         at++;
     return at;
 }
@@ -450,21 +452,22 @@ static void parse_text(struct parser *p)
 enum err json_parse(struct arena *arena, struct str text, const struct json_limits *limits, struct json *out,
                     struct json_fault *fault)
 {
-    struct parser p __attribute__((uninitialized)); /* 3 KB that nobody reads before writing */
+    struct json_member first[STACK_FIRST]
+        __attribute__((uninitialized)); /* 3 KB, written before they are read */
+    struct parser p = {.arena = arena,
+                       .text = text,
+                       .limits = {.depth = limits && limits->depth ? limits->depth : JSON_MAX_DEPTH,
+                                  .nodes = limits && limits->nodes ? limits->nodes : JSON_MAX_NODES},
+                       .fault = fault,
+                       .container = NO_CONTAINER,
+                       .room = STACK_FIRST,
+                       .stack = first,
+                       .first = first};
     *out = (struct json){0};
     fault->code = JSON_FAULT_NONE;
     fault->soft = false;
     fault->offset = 0;
     fault->text[0] = '\0';
-    p.arena = arena;
-    p.text = text;
-    p.limits.depth = limits && limits->depth ? limits->depth : JSON_MAX_DEPTH;
-    p.limits.nodes = limits && limits->nodes ? limits->nodes : JSON_MAX_NODES;
-    p.fault = fault;
-    p.last_end = p.depth = p.nodes = p.count = 0;
-    p.container = NO_CONTAINER;
-    p.stack = p.first;
-    p.room = STACK_FIRST;
     parse_text(&p);
     if (!is_hard(fault))
         *out = p.stack[0].value;

@@ -12,14 +12,9 @@ struct scan {
     const char *at, *end;
 };
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 static void skip_space(struct scan *s)
 {
-    while (s->at < s->end && is_space(*s->at))
+    while (s->at < s->end && text_is_space(*s->at))
         s->at++;
 }
 
@@ -41,7 +36,7 @@ static struct str take_string(struct scan *s)
 static size_t valid_escape(const char *p, const char *end)
 {
     if (end - p >= 2 && p[1] != 'u')
-        return memchr("\"\\/bfnrt", p[1], 8) ? 2 : 0;
+        return p[1] && strchr("\"\\/bfnrt", p[1]) ? 2 : 0;
     int32_t unit = text_code_unit(p, end);
     if (is_high_surrogate(unit))
         return is_low_surrogate(text_code_unit(p + 6, end)) ? 12 : 0;
@@ -119,9 +114,9 @@ struct str json_salvage_id(struct str text)
             continue;
         }
         depth += (c == '{' || c == '[') - (c == '}' || c == ']');
-        if (depth < 1 && !is_space(c))
+        if (depth < 1 && !text_is_space(c))
             return STR_NONE;
-        if (!is_space(c))
+        if (!text_is_space(c))
             before = c;
         s.at++;
     }

@@ -25,6 +25,12 @@ const char *text_skip_plain(const char *p, const char *end);
 /* The code unit of \uXXXX, `p` at the backslash; -1 where there is none. */
 int32_t text_code_unit(const char *p, const char *end);
 
+/* JSON's four white space characters. */
+static inline bool text_is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
 static inline bool is_high_surrogate(int32_t unit)
 {
     return unit >= 0xD800 && unit <= 0xDBFF;

@@ -181,11 +181,9 @@ void json_put_int(struct json_out *out, int64_t n)
 
 void json_put_double(struct json_out *out, double n)
 {
-    char text[DECIMAL_DOUBLE_BYTES];
-    if (isfinite(n))
-        buf_add(next_value(out), text, decimal_from_double(text, n));
-    else
-        buf_text(next_value(out), "null");
+    char text[DECIMAL_DOUBLE_BYTES] = "null";
+    size_t len = isfinite(n) ? decimal_from_double(text, n) : strlen(text);
+    buf_add(next_value(out), text, len);
 }
 
 void json_put_bool(struct json_out *out, bool truth)
