@@ -18,7 +18,13 @@ struct schema;
 #define SCHEMA_MAX_NESTING    64u
 #define SCHEMA_MAX_STEPS      200000u /* evaluation steps a call; then SCHEMA_TOO_COMPLEX */
 
-struct schema_registry; /* documents that $ref may name by URI; never fetched (issue 4 fills it further) */
+struct schema_registry; /* documents that $ref and $schema may name by URI; nothing is ever fetched */
+
+/* Lives in the arena. The metaschemas of the three drafts need no adding. */
+struct schema_registry *schema_registry_new(struct arena *arena);
+
+/* `document` is borrowed for as long as schemas are compiled with it. The first of two with one URI stays. */
+void schema_registry_add(struct schema_registry *registry, struct str uri, const struct json *document);
 
 struct schema_options {
     bool annotate_format; /* true: `format` is an annotation only, as the specification's default; tool calls
@@ -46,6 +52,15 @@ enum schema_answer schema_accepts(const struct schema *schema, const struct json
  * a problem with code "too_complex". Returns what schema_accepts would. */
 enum schema_answer schema_explain(const struct schema *schema, const struct json *instance,
                                   struct problems *problems);
+
+/*
+ * The members of an object that no property or patternProperty of the schema
+ * declares, nor a schema for additional ones, as warnings with code
+ * "unknown_field" and, where a declared name is close and not in use, that as
+ * the suggestion. Top level only; nothing where the schema names no properties
+ * at all. The gate decides what it means (unknown = pass, drop or refuse).
+ */
+void schema_strangers(const struct schema *schema, const struct json *instance, struct problems *problems);
 
 /* The JSON the schema was compiled from. */
 const struct json *schema_source(const struct schema *schema);

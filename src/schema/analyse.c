@@ -1,0 +1,190 @@
+/*
+ * Over the finished graph, once, each node after those it applies in place:
+ * refuses a cycle of in-place references, which would never end; narrows each
+ * node's types to what can pass; gathers what tells branches apart.
+ */
+#include "schema/compile.h"
+
+#define TELLS_MAX 4u
+
+enum state { UNSEEN, OPEN, DONE };
+
+static enum err visit(struct compiler *c, const struct node *node);
+
+/* Nodes live in their struct built; only compilation knows. */
+static struct built *built_of(const struct node *node)
+{
+    return (struct built *)(uintptr_t)node;
+}
+
+static enum err visit_nodes(struct compiler *c, const struct nodes *nodes)
+{
+    enum err err = OK;
+    for (uint32_t i = 0; i < nodes->count && !err; i++)
+        err = visit(c, nodes->at[i]);
+    return err;
+}
+
+static enum err visit_dependents(struct compiler *c, const struct op *op)
+{
+    enum err err = OK;
+    for (uint32_t i = 0; i < op->dependents.count && !err; i++)
+        err = visit(c, op->dependents.at[i].node);
+    return err;
+}
+
+/* The nodes an op applies to the very same value. A dynamic reference may lead elsewhere: the passes bound
+ * it. */
+static enum err visit_in_place(struct compiler *c, const struct op *op)
+{
+    enum err err = OK;
+    switch ((enum op_code)op->code) {
+    case OP_REF:
+    case OP_NOT:
+        return visit(c, op->node);
+    case OP_ALL_OF:
+    case OP_ANY_OF:
+    case OP_ONE_OF:
+        return visit_nodes(c, &op->nodes);
+    case OP_IF:
+        err = visit(c, op->branch.condition);
+        if (!err && op->branch.then)
+            err = visit(c, op->branch.then);
+        return err || !op->branch.otherwise ? err : visit(c, op->branch.otherwise);
+    case OP_DEPENDENT_SCHEMAS:
+        return visit_dependents(c, op);
+    default:
+        return OK;
+    }
+}
+
+static unsigned types_of_choices(const struct op *op)
+{
+    unsigned types = TYPES_ANY & ~op->applies;
+    for (uint32_t i = 0; i < op->choices.count; i++)
+        types |= type_of(op->choices.at[i]);
+    return types;
+}
+
+static unsigned types_of_any(const struct nodes *nodes)
+{
+    unsigned types = 0;
+    for (uint32_t i = 0; i < nodes->count; i++)
+        types |= nodes->at[i]->types;
+    return types;
+}
+
+static unsigned types_of_all(const struct nodes *nodes)
+{
+    unsigned types = TYPES_ANY;
+    for (uint32_t i = 0; i < nodes->count; i++)
+        types &= nodes->at[i]->types;
+    return types;
+}
+
+static unsigned types_through(const struct op *op)
+{
+    switch ((enum op_code)op->code) {
+    case OP_CHOICES:
+        return types_of_choices(op);
+    case OP_REF:
+        return op->node->types;
+    case OP_ALL_OF:
+        return types_of_all(&op->nodes);
+    case OP_ANY_OF:
+    case OP_ONE_OF:
+        return types_of_any(&op->nodes);
+    default:
+        return TYPES_ANY;
+    }
+}
+
+/* The choices of a property's schema, its own or behind one reference. */
+static const struct choices *choices_of(const struct node *node)
+{
+    for (int hops = 0; node && hops < 2; hops++) {
+        const struct op *op = node->op_count ? &node->ops[0] : NULL;
+        if (op && op->code == OP_CHOICES && op->applies == TYPES_ANY)
+            return &op->choices;
+        node = op && op->code == OP_REF ? op->node : NULL;
+    }
+    return NULL;
+}
+
+struct tells {
+    struct tell list[TELLS_MAX];
+    uint16_t count;
+};
+
+static void add_own(struct tells *tells, const struct props *props)
+{
+    for (uint32_t i = 0; i < props->count && tells->count < TELLS_MAX; i++) {
+        const struct prop *p = &props->list[i];
+        const struct choices *choices = p->required ? choices_of(p->node) : NULL;
+        if (choices)
+            tells->list[tells->count++] = (struct tell){p->key, choices};
+    }
+}
+
+static void add_those_of(struct tells *tells, const struct node *node)
+{
+    for (uint16_t i = 0; i < node->tell_count && tells->count < TELLS_MAX; i++)
+        tells->list[tells->count++] = node->tells[i];
+}
+
+static void gather_tells(struct compiler *c, struct node *node)
+{
+    struct tells tells = {.count = 0};
+    for (uint16_t i = 0; i < node->op_count; i++) {
+        const struct op *op = &node->ops[i];
+        if (op->code == OP_PROPERTIES)
+            add_own(&tells, op->props);
+        else if (op->code == OP_REF)
+            add_those_of(&tells, op->node);
+        else if (op->code == OP_ALL_OF)
+            for (uint32_t k = 0; k < op->nodes.count; k++)
+                add_those_of(&tells, op->nodes.at[k]);
+    }
+    if (!tells.count)
+        return;
+    struct tell *list = ARENA_ARRAY(c->arena, struct tell, tells.count);
+    memcpy(list, tells.list, tells.count * sizeof(*list));
+    node->tells = list;
+    node->tell_count = tells.count;
+}
+
+static enum err cycle(struct compiler *c, const struct built *built)
+{
+    return why_set(c->why, ERR_SCHEMA,
+                   "the schema at " STR_FMT
+                   " refers to itself for the same value, which never ends; put the reference under "
+                   "'properties' or 'items', or remove it",
+                   STR_ARG(place_pointer(c->arena, built->place)));
+}
+
+static enum err visit(struct compiler *c, const struct node *node)
+{
+    struct built *built = built_of(node);
+    if (built->state == DONE)
+        return OK;
+    if (built->state == OPEN)
+        return cycle(c, built);
+    built->state = OPEN;
+    enum err err = OK;
+    for (uint16_t i = 0; i < node->op_count && !err; i++) {
+        err = visit_in_place(c, &node->ops[i]);
+        if (!err)
+            built->node.types &= (uint8_t)types_through(&node->ops[i]);
+    }
+    gather_tells(c, &built->node);
+    built->state = DONE;
+    return err;
+}
+
+enum err analyse(struct compiler *c)
+{
+    enum err err = OK;
+    for (struct built *b = c->first; b && !err; b = b->next)
+        err = visit(c, &b->node);
+    return err;
+}

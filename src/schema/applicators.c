@@ -1,0 +1,325 @@
+/* Keywords that hold other schemas, and `required`, which shares its op with properties. */
+#include "schema/compile.h"
+
+#include "base/hash.h"
+
+#define OBJECT TYPE_BIT(JSON_OBJECT)
+#define ARRAY  TYPE_BIT(JSON_ARRAY)
+
+/* ---- objects ---- */
+
+struct props *making_props(struct making *m)
+{
+    if (!m->props) {
+        m->props = ARENA_NEW(m->c->arena, struct props);
+        struct op *op = making_op(m, OP_PROPERTIES, OBJECT);
+        op->keyword = "properties";
+        op->props = m->props;
+    }
+    return m->props;
+}
+
+enum err compile_properties(struct making *m, const struct json *value)
+{
+    if (value->type != JSON_OBJECT)
+        return making_refuse(m, "an object of schemas", value);
+    struct props *props = making_props(m);
+    const struct json *required = json_get_text(m->source, "required");
+    uint32_t room = value->len + (json_is(required, JSON_ARRAY) ? required->len : 0);
+    struct prop *list = ARENA_ARRAY(m->c->arena, struct prop, room);
+    enum err err = OK;
+    for (uint32_t i = 0; i < value->len && !err; i++) {
+        const struct json_member *member = &value->members[i];
+        list[i] = (struct prop){.key = member->key, .hash = member->hash};
+        err = making_node(m, &member->value, &list[i].node);
+    }
+    props->list = list;
+    props->count = props->declared = value->len;
+    props->said = true;
+    return err;
+}
+
+/* Marked here, counted by props_finish, when `properties` has been read whichever comes first. */
+enum err compile_required(struct making *m, const struct json *value)
+{
+    if (value->type == JSON_ARRAY)
+        making_props(m);
+    else
+        making_warn(m, "expected a list of names (draft-03's boolean is no more); the keyword is ignored");
+    return OK;
+}
+
+static struct prop *find_by_name(struct props *props, struct str name)
+{
+    for (uint32_t i = 0; i < props->count; i++)
+        if (str_eq(props->list[i].key, name))
+            return &props->list[i];
+    return NULL;
+}
+
+static void take_required(struct making *m, const struct json *names)
+{
+    struct props *props = m->props;
+    if (!props->list)
+        props->list = ARENA_ARRAY(m->c->arena, struct prop, names->len);
+    for (uint32_t i = 0; i < names->len; i++) {
+        struct str name = json_str(&names->items[i]);
+        if (names->items[i].type != JSON_STRING) {
+            making_warn(m, "expected names in 'required'; one that is no string is ignored");
+            continue;
+        }
+        struct prop *p = find_by_name(props, name);
+        if (!p) {
+            p = &props->list[props->count++];
+            *p = (struct prop){.key = name, .hash = hash_seeded(name)};
+        }
+        props->required += !p->required;
+        p->required = true;
+    }
+}
+
+static void index_props(struct making *m)
+{
+    struct props *props = m->props;
+    uint32_t size = 4;
+    while (size < props->count * 2)
+        size *= 2;
+    props->slots = ARENA_ARRAY(m->c->arena, uint32_t, size);
+    props->mask = size - 1;
+    for (uint32_t i = 0; i < props->count; i++) {
+        uint32_t at = (uint32_t)props->list[i].hash & props->mask;
+        while (props->slots[at])
+            at = (at + 1) & props->mask;
+        props->slots[at] = i + 1;
+    }
+}
+
+void props_finish(struct making *m)
+{
+    const struct keyword *k = keyword_find(&m->place->resource->dialect, STR_LIT("required"));
+    const struct json *required = k ? json_get_text(m->source, "required") : NULL;
+    if (json_is(required, JSON_ARRAY))
+        take_required(m, required);
+    index_props(m);
+}
+
+enum err compile_pattern_properties(struct making *m, const struct json *value)
+{
+    if (value->type != JSON_OBJECT)
+        return making_refuse(m, "an object of schemas by pattern", value);
+    struct props *props = making_props(m);
+    struct pattern_prop *list = ARENA_ARRAY(m->c->arena, struct pattern_prop, value->len);
+    enum err err = OK;
+    for (uint32_t i = 0; i < value->len && !err; i++) {
+        err = pattern_compile(m->c->arena, value->members[i].key, &list[i].pattern, m->c->why);
+        if (!err)
+            err = making_node(m, &value->members[i].value, &list[i].node);
+    }
+    props->patterns = list;
+    props->pattern_count = value->len;
+    return err;
+}
+
+enum err compile_additional_properties(struct making *m, const struct json *value)
+{
+    return making_node(m, value, &making_props(m)->rest);
+}
+
+enum err compile_names(struct making *m, const struct json *value)
+{
+    return making_node(m, value, &making_op(m, OP_NAMES, OBJECT)->node);
+}
+
+/* ---- dependencies ---- */
+
+static enum err take_names(struct making *m, const struct json *names, struct dependent *out)
+{
+    if (names->type != JSON_ARRAY)
+        return making_refuse(m, "lists of names", names);
+    struct str *list = ARENA_ARRAY(m->c->arena, struct str, names->len);
+    for (uint32_t i = 0; i < names->len; i++)
+        if (names->items[i].type == JSON_STRING)
+            list[out->need_count++] = json_str(&names->items[i]);
+    out->needs = list;
+    return OK;
+}
+
+/* The entries of `value` that are lists of names, or those that are schemas. */
+static enum err add_dependents(struct making *m, const struct json *value, enum op_code code, bool lists)
+{
+    if (value->type != JSON_OBJECT)
+        return making_refuse(m, "an object", value);
+    struct dependent *list = ARENA_ARRAY(m->c->arena, struct dependent, value->len);
+    uint32_t count = 0;
+    enum err err = OK;
+    for (uint32_t i = 0; i < value->len && !err; i++) {
+        const struct json_member *member = &value->members[i];
+        if ((member->value.type == JSON_ARRAY) != lists)
+            continue;
+        struct dependent *d = &list[count++];
+        d->key = member->key;
+        err = lists ? take_names(m, &member->value, d) : making_node(m, &member->value, &d->node);
+    }
+    if (count) {
+        struct op *op = &m->ops[m->op_count++];
+        *op = (struct op){.code = (uint8_t)code, .applies = OBJECT, .keyword = m->keyword};
+        op->dependents.at = list;
+        op->dependents.count = count;
+    }
+    return err;
+}
+
+enum err compile_dependent_required(struct making *m, const struct json *value)
+{
+    return add_dependents(m, value, OP_DEPENDENT_REQUIRED, true);
+}
+
+enum err compile_dependent_schemas(struct making *m, const struct json *value)
+{
+    return add_dependents(m, value, OP_DEPENDENT_SCHEMAS, false);
+}
+
+enum err compile_dependencies(struct making *m, const struct json *value)
+{
+    enum err err = add_dependents(m, value, OP_DEPENDENT_REQUIRED, true);
+    return err ? err : add_dependents(m, value, OP_DEPENDENT_SCHEMAS, false);
+}
+
+/* ---- arrays ---- */
+
+/* Before 2020-12 a list is a tuple; there it should be prefixItems, but people go on writing the old form. */
+enum err compile_items(struct making *m, const struct json *value)
+{
+    struct op *op = making_op(m, OP_ITEMS, ARRAY);
+    if (value->type != JSON_ARRAY)
+        return making_node(m, value, &op->items.rest);
+    if (m->place->resource->dialect.draft == DRAFT_2020)
+        making_warn(m, "a list of schemas is 'prefixItems' since 2020-12; it is read as one");
+    enum err err = making_nodes(m, value, &op->items.prefix);
+    const struct json *rest = json_get_text(m->source, "additionalItems");
+    return err || !rest ? err : making_node(m, rest, &op->items.rest);
+}
+
+enum err compile_prefix_items(struct making *m, const struct json *value)
+{
+    return making_nodes(m, value, &making_op(m, OP_ITEMS, ARRAY)->items.prefix);
+}
+
+static uint64_t count_beside(struct making *m, const char *name, uint64_t otherwise)
+{
+    int64_t n;
+    bool known = m->place->resource->dialect.draft != DRAFT_7 &&
+                 (m->place->resource->dialect.vocabularies & VOCABULARY_VALIDATION);
+    return known && json_int(json_get_text(m->source, name), &n) && n >= 0 ? (uint64_t)n : otherwise;
+}
+
+enum err compile_contains(struct making *m, const struct json *value)
+{
+    struct op *op = making_op(m, OP_CONTAINS, ARRAY);
+    op->contains.min = count_beside(m, "minContains", 1);
+    op->contains.max = count_beside(m, "maxContains", UINT64_MAX);
+    op->contains.evaluates = m->place->resource->dialect.draft == DRAFT_2020;
+    return making_node(m, value, &op->contains.node);
+}
+
+/* ---- in place ---- */
+
+enum err compile_many(struct making *m, const struct json *value)
+{
+    enum op_code code = str_is(str_of(m->keyword), "allOf")   ? OP_ALL_OF
+                        : str_is(str_of(m->keyword), "anyOf") ? OP_ANY_OF
+                                                              : OP_ONE_OF;
+    if (value->type == JSON_ARRAY && value->len == 0) {
+        making_warn(m, "expected at least one schema; the keyword is ignored");
+        return OK;
+    }
+    return making_nodes(m, value, &making_op(m, code, TYPES_ANY)->nodes);
+}
+
+enum err compile_not(struct making *m, const struct json *value)
+{
+    return making_node(m, value, &making_op(m, OP_NOT, TYPES_ANY)->node);
+}
+
+enum err compile_if(struct making *m, const struct json *value)
+{
+    struct op *op = making_op(m, OP_IF, TYPES_ANY);
+    const struct json *then = json_get_text(m->source, "then"), *otherwise = json_get_text(m->source, "else");
+    enum err err = making_node(m, value, &op->branch.condition);
+    if (!err && then)
+        err = making_node(m, then, &op->branch.then);
+    if (!err && otherwise)
+        err = making_node(m, otherwise, &op->branch.otherwise);
+    return err;
+}
+
+/* ---- references ---- */
+
+enum err compile_ref(struct making *m, const struct json *value)
+{
+    if (value->type != JSON_STRING)
+        return making_refuse(m, "a URI reference", value);
+    struct place *target;
+    enum err err = refer(m->c, m->place, json_str(value), &target, NULL);
+    if (!err)
+        making_op(m, OP_REF, TYPES_ANY)->node = node_of(m->c, target);
+    return err;
+}
+
+static bool is_dynamic_anchor(const struct place *place, struct str name)
+{
+    for (const struct dynamic_anchor *a = place->resource->dynamic; a; a = a->next)
+        if (a->place == place && str_eq(a->name, name))
+            return true;
+    return false;
+}
+
+/* A reference whose target carries no dynamic anchor of that name is a plain one. */
+static void add_dynamic(struct making *m, struct place *target, struct str anchor)
+{
+    if (!anchor.at || !is_dynamic_anchor(target, anchor)) {
+        struct op *op = &m->ops[m->op_count++];
+        *op = (struct op){.code = OP_REF, .applies = TYPES_ANY, .keyword = m->keyword};
+        op->node = node_of(m->c, target);
+        return;
+    }
+    struct op *op = making_op(m, OP_DYNAMIC_REF, TYPES_ANY);
+    op->dynamic.node = node_of(m->c, target);
+    op->dynamic.anchor = anchor;
+    m->c->dynamic = true;
+}
+
+enum err compile_dynamic_ref(struct making *m, const struct json *value)
+{
+    if (value->type != JSON_STRING)
+        return making_refuse(m, "a URI reference", value);
+    struct place *target;
+    struct str anchor;
+    enum err err = refer(m->c, m->place, json_str(value), &target, &anchor);
+    if (!err)
+        add_dynamic(m, target, anchor);
+    return err;
+}
+
+enum err compile_recursive_ref(struct making *m, const struct json *value)
+{
+    if (value->type != JSON_STRING)
+        return making_refuse(m, "\"#\"", value);
+    struct place *target;
+    enum err err = refer(m->c, m->place, json_str(value), &target, NULL);
+    if (!err)
+        add_dynamic(m, target, STR_LIT(""));
+    return err;
+}
+
+/* ---- unevaluated ---- */
+
+enum err compile_unevaluated(struct making *m, const struct json *value)
+{
+    bool items = str_is(str_of(m->keyword), "unevaluatedItems");
+    m->node->unevaluated = true;
+    return making_node(
+        m, value,
+        &making_op(m, items ? OP_UNEVALUATED_ITEMS : OP_UNEVALUATED_PROPERTIES, items ? ARRAY : OBJECT)
+             ->node);
+}

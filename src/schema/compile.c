@@ -1,0 +1,88 @@
+/* From JSON to nodes: index the document, compile from a queue (so that references never recurse), analyse.
+ */
+#include "schema/compile.h"
+
+const struct node *node_of(struct compiler *c, struct place *place)
+{
+    if (place->node)
+        return place->node;
+    struct built *built = ARENA_NEW(c->arena, struct built);
+    built->place = place;
+    built->node.resource = place->resource;
+    built->node.source = place->source;
+    if (c->last)
+        c->last->next = built;
+    else
+        c->first = built;
+    c->last = built;
+    if (!c->todo)
+        c->todo = built;
+    place->node = &built->node;
+    return place->node;
+}
+
+static enum err compile_queue(struct compiler *c)
+{
+    enum err err = OK;
+    while (c->todo && !err) {
+        struct built *built = c->todo;
+        err = compile_node(c, built); /* may append */
+        c->todo = built->next;
+    }
+    return err;
+}
+
+/* Any dynamic anchor may be where a dynamic reference leads. Its documents may bring more. */
+static enum err compile_dynamic(struct compiler *c)
+{
+    enum err err = OK;
+    for (bool more = c->dynamic; more && !err;) {
+        more = false;
+        for (struct resource *r = c->all_resources; r; r = r->next)
+            for (struct dynamic_anchor *a = r->dynamic; a; a = a->next) {
+                more |= !a->node;
+                a->node = node_of(c, a->place);
+            }
+        err = compile_queue(c);
+    }
+    return err;
+}
+
+const struct node *resource_dynamic(const struct resource *resource, struct str name)
+{
+    for (const struct dynamic_anchor *a = resource->dynamic; a; a = a->next)
+        if (str_eq(a->name, name))
+            return a->node;
+    return NULL;
+}
+
+enum err schema_compile(struct arena *arena, const struct json *source, const struct schema_options *options,
+                        struct schema **out, struct problems *warnings, struct why *why)
+{
+    struct compiler c = {.arena = arena, .options = options, .warnings = warnings, .why = why};
+    struct schema *schema = ARENA_NEW(arena, struct schema);
+    struct resource *resource;
+    *out = NULL;
+    c.places = map_new(arena);
+    c.resources = map_new(arena);
+    enum err err = index_document(&c, source, STR_LIT(""), &resource);
+    if (err)
+        return err;
+    schema->source = source;
+    schema->root = node_of(&c, resource->root);
+    err = compile_queue(&c);
+    if (!err)
+        err = compile_dynamic(&c);
+    if (!err)
+        err = analyse(&c);
+    if (err)
+        return err;
+    schema->dynamic = c.dynamic;
+    *out = schema;
+    return OK;
+}
+
+const struct json *schema_source(const struct schema *schema)
+{
+    return schema->source;
+}

@@ -1,0 +1,195 @@
+/*
+ * What compilation knows besides the nodes it makes: documents, resources and
+ * the places of subschemas in them. Internal to this room.
+ *
+ *   index.c     walks a document: every subschema gets a place, every $id a resource, every anchor an entry
+ *   refer.c     finds the place a reference means, indexing documents of the registry on the way
+ *   keywords.c  makes the ops of one node (with applicators.c)
+ *   analyse.c   refuses cycles, works out which types and tells each node has
+ */
+#ifndef TOOLGATE_SCHEMA_COMPILE_H
+#define TOOLGATE_SCHEMA_COMPILE_H
+
+#include "schema/node.h"
+
+#include "base/arena.h"
+#include "base/map.h"
+
+enum draft { DRAFT_7 = 1, DRAFT_2019 = 2, DRAFT_2020 = 4 };
+#define DRAFTS_ALL        (DRAFT_7 | DRAFT_2019 | DRAFT_2020)
+#define DRAFTS_SINCE_2019 (DRAFT_2019 | DRAFT_2020)
+
+enum vocabulary {
+    VOCABULARY_CORE = 1,
+    VOCABULARY_APPLICATOR = 2,
+    VOCABULARY_UNEVALUATED = 4,
+    VOCABULARY_VALIDATION = 8,
+    VOCABULARY_FORMAT = 16
+};
+#define VOCABULARIES_ALL 31u
+
+struct dialect {
+    enum draft draft;
+    unsigned vocabularies;
+    bool asserts_format; /* by its metaschema's own word */
+};
+
+struct place;
+
+struct dynamic_anchor {
+    struct str name; /* empty: $recursiveAnchor */
+    struct place *place;
+    const struct node *node;
+    struct dynamic_anchor *next;
+};
+
+/* A schema with an identity of its own: a document's root or what has an $id. */
+struct resource {
+    struct str uri;
+    struct place *root;
+    struct dialect dialect;
+    struct map *anchors; /* name to place; NULL: none */
+    struct dynamic_anchor *dynamic;
+    struct resource *next;
+};
+
+/* Where a subschema stands. */
+struct place {
+    const struct json *source;
+    struct resource *resource;
+    const struct place *parent; /* NULL: a document's root, or somewhere only a reference leads */
+    struct str keyword, key;    /* the way here from the parent; key.at NULL: an index or nothing */
+    int32_t index;              /* -1: none */
+    uint16_t nesting;
+    struct node *node; /* NULL: not asked for yet */
+};
+
+/* A node being made, and what only its compilation needs. */
+struct built {
+    struct node node; /* first: a node's address is its built's */
+    struct place *place;
+    struct built *next;
+    uint8_t state; /* of the walk in analyse.c */
+};
+
+struct compiler {
+    struct arena *arena;
+    const struct schema_options *options;
+    struct problems *warnings; /* NULL: nobody listens */
+    struct why *why;
+    struct map *places;    /* by the address of their JSON */
+    struct map *resources; /* by URI */
+    struct resource *all_resources;
+    struct built *first, *last, *todo;
+    uint32_t subschemas;
+    bool dynamic;
+};
+
+/* ---- index.c ---- */
+
+/* Gives the document a root resource under `uri` (what it was asked for by) and indexes all of it. */
+enum err index_document(struct compiler *c, const struct json *document, struct str uri,
+                        struct resource **out);
+
+/* The place of a subschema, indexed now if it was not. */
+enum err index_place(struct compiler *c, const struct json *source, struct resource *resource,
+                     struct place **out);
+
+struct place *place_find(const struct compiler *c, const struct json *source);
+
+/* "#/properties/a/items", with the document's URI before it where it has one. */
+struct str place_pointer(struct arena *arena, const struct place *place);
+
+/* ---- dialect.c ---- */
+
+/* ERR_SCHEMA for a $schema nobody knows. */
+enum err dialect_find(struct compiler *c, struct str uri, struct dialect *out);
+
+/* ---- registry.c ---- */
+
+/* The document by its URI without fragment, metaschemas included; NULL: not there. */
+const struct json *registry_find(struct arena *arena, const struct schema_registry *registry, struct str uri);
+
+/* ---- refer.c ---- */
+
+/* What `reference` means at `from`. *by_anchor (may be NULL): the plain-name fragment it used, or STR_NONE.
+ */
+enum err refer(struct compiler *c, const struct place *from, struct str reference, struct place **out,
+               struct str *by_anchor);
+
+/* ---- keywords.c ---- */
+
+enum shape { SHAPE_NONE, SHAPE_ONE, SHAPE_LIST, SHAPE_MAP, SHAPE_ONE_OR_LIST, SHAPE_MAP_OR_NAMES };
+
+struct making;
+
+struct keyword {
+    const char *name;
+    uint8_t drafts, vocabulary, shape;
+    enum err (*compile)(struct making *m, const struct json *value); /* NULL: nothing by itself */
+};
+
+/* NULL: no keyword of this dialect. */
+const struct keyword *keyword_find(const struct dialect *dialect, struct str name);
+
+#define OPS_MAX 48u /* more than there are keywords that make one */
+
+struct making {
+    struct compiler *c;
+    struct place *place;
+    struct node *node;
+    const struct json *source;
+    struct op ops[OPS_MAX];
+    size_t op_count;
+    struct props *props; /* NULL: no keyword asked for it */
+    const char *keyword; /* being compiled */
+};
+
+enum err compile_node(struct compiler *c, struct built *built);
+
+/* The op of that code and these types, made on first use. */
+struct op *making_op(struct making *m, enum op_code code, unsigned applies);
+struct props *making_props(struct making *m);
+
+/* The node of a subschema that stands under the current keyword. */
+enum err making_node(struct making *m, const struct json *source, const struct node **out);
+enum err making_nodes(struct making *m, const struct json *list, struct nodes *out);
+
+/* "expected WHAT at POINTER, found VALUE" */
+enum err making_refuse(struct making *m, const char *expected, const struct json *found);
+void making_warn(struct making *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- applicators.c ---- */
+
+enum err compile_properties(struct making *m, const struct json *value);
+enum err compile_pattern_properties(struct making *m, const struct json *value);
+enum err compile_additional_properties(struct making *m, const struct json *value);
+enum err compile_required(struct making *m, const struct json *value);
+enum err compile_names(struct making *m, const struct json *value);
+enum err compile_items(struct making *m, const struct json *value);
+enum err compile_prefix_items(struct making *m, const struct json *value);
+enum err compile_contains(struct making *m, const struct json *value);
+enum err compile_many(struct making *m, const struct json *value);
+enum err compile_not(struct making *m, const struct json *value);
+enum err compile_if(struct making *m, const struct json *value);
+enum err compile_dependent_required(struct making *m, const struct json *value);
+enum err compile_dependent_schemas(struct making *m, const struct json *value);
+enum err compile_dependencies(struct making *m, const struct json *value);
+enum err compile_ref(struct making *m, const struct json *value);
+enum err compile_dynamic_ref(struct making *m, const struct json *value);
+enum err compile_recursive_ref(struct making *m, const struct json *value);
+enum err compile_unevaluated(struct making *m, const struct json *value);
+
+/* Fills the table of names once all keywords of the node are known. */
+void props_finish(struct making *m);
+
+/* ---- compile.c ---- */
+
+/* The node of a place; its keywords are compiled later, from the queue. */
+const struct node *node_of(struct compiler *c, struct place *place);
+
+/* ---- analyse.c ---- */
+
+enum err analyse(struct compiler *c);
+
+#endif

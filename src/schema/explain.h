@@ -1,0 +1,62 @@
+/*
+ * The collecting pass in three parts: explain.c walks, branches.c chooses
+ * which alternative of an anyOf or oneOf was meant, words.c makes sentences.
+ * Internal to this room.
+ */
+#ifndef TOOLGATE_SCHEMA_EXPLAIN_H
+#define TOOLGATE_SCHEMA_EXPLAIN_H
+
+#include "schema/node.h"
+
+#include "base/arena.h"
+
+/* The way to a value, innermost step first; NULL is the whole instance. */
+struct path {
+    const struct path *up;
+    struct str key; /* at NULL: an index */
+    uint32_t index;
+};
+
+struct explain {
+    struct pass pass;
+    struct problems *problems;
+    struct arena *arena; /* the problems' */
+    unsigned guesses;    /* alternatives being tried within alternatives */
+};
+
+/* ---- explain.c ---- */
+
+/* Adds what is wrong with v by the node; v is known to fail, or may be. */
+void explain_node(struct explain *e, const struct node *node, const struct json *v, const struct path *path);
+
+/* ---- branches.c ---- */
+
+void explain_branches(struct explain *e, const struct op *op, const struct json *v, const struct path *path);
+
+/* ---- words.c ---- */
+
+/* "items[0].price" */
+struct str path_text(struct arena *arena, const struct path *path);
+
+/* A value as JSON, cut to PROBLEM_GOT_MAX_BYTES; a container by its type's name. */
+struct str quote(struct arena *arena, const struct json *v);
+
+/* Keeps the problem unless the same was said of the same place. */
+void say(struct explain *e, const struct path *path, struct problem problem);
+
+void say_type(struct explain *e, unsigned types, const struct json *v, const struct path *path);
+void say_missing(struct explain *e, struct str name, const struct node *node, struct str with,
+                 const struct path *path);
+void say_unknown(struct explain *e, struct str close, bool warning, const struct path *path);
+
+/* `lists`: choices of one property in several branches, as one list. */
+void say_choices(struct explain *e, const struct choices *const *lists, size_t count, unsigned other_types,
+                 const struct json *v, const struct path *path);
+
+/* Every op that looks at one value alone. */
+void say_op(struct explain *e, const struct op *op, const struct json *v, const struct path *path);
+
+/* "string or null" */
+void put_types(struct buf *out, unsigned types);
+
+#endif

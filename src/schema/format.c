@@ -1,0 +1,186 @@
+/* The table of formats, and the short checks; time.c and uri.c hold the longer ones. */
+#include "schema/format.h"
+
+#include "schema/format_checks.h"
+
+#include "schema/pattern.h"
+
+#include <arpa/inet.h>
+#include <idn2.h>
+#include <stdio.h>
+
+#define HOSTNAME_MAX_BYTES 253u
+#define LABEL_MAX_BYTES    63u
+#define LOCAL_PART_MAX     64u /* of an e-mail address */
+
+static bool is_alnum(char c)
+{
+    return is_digit(c) || is_alpha(c);
+}
+
+static bool is_uuid(struct str s)
+{
+    if (s.len != 36)
+        return false;
+    for (size_t i = 0; i < s.len; i++) {
+        bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+        if (dash ? s.at[i] != '-' : !is_hex(s.at[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool is_address(struct str s, int family)
+{
+    char text[INET6_ADDRSTRLEN + 1];
+    unsigned char address[16];
+    if (s.len == 0 || s.len >= sizeof(text) || memchr(s.at, '\0', s.len))
+        return false;
+    memcpy(text, s.at, s.len);
+    text[s.len] = '\0';
+    return inet_pton(family, text, address) == 1;
+}
+
+bool is_ipv4(struct str s)
+{
+    return is_address(s, AF_INET);
+}
+
+bool is_ipv6(struct str s)
+{
+    return is_address(s, AF_INET6);
+}
+
+/* An A-label must be the Punycode of something that IDNA 2008 lets a registry take, context rules included.
+ */
+static bool is_idn_label(struct str label)
+{
+    char text[LABEL_MAX_BYTES + 1], *plain = NULL;
+    uint8_t *registered = NULL;
+    memcpy(text, label.at, label.len);
+    text[label.len] = '\0';
+    bool ok = idn2_to_unicode_8z8z(text, &plain, 0) == IDN2_OK &&
+              idn2_register_u8((const uint8_t *)plain, (const uint8_t *)text, &registered, 0) == IDN2_OK;
+    idn2_free(registered);
+    idn2_free(plain);
+    return ok;
+}
+
+static bool is_label(struct str label)
+{
+    if (label.len == 0 || label.len > LABEL_MAX_BYTES || label.at[0] == '-' || label.at[label.len - 1] == '-')
+        return false;
+    for (size_t i = 0; i < label.len; i++)
+        if (!is_alnum(label.at[i]) && label.at[i] != '-')
+            return false;
+    bool tagged = label.len > 3 && label.at[2] == '-' && label.at[3] == '-';
+    if (!tagged)
+        return true;
+    return (label.at[0] | 32) == 'x' && (label.at[1] | 32) == 'n' && is_idn_label(label);
+}
+
+static bool is_hostname(struct str s)
+{
+    if (s.len == 0 || s.len > HOSTNAME_MAX_BYTES)
+        return false;
+    while (s.len) {
+        const char *dot = memchr(s.at, '.', s.len);
+        struct str label = {s.at, dot ? (size_t)(dot - s.at) : s.len};
+        if (!is_label(label) || (dot && label.len + 1 == s.len))
+            return false;
+        s = str_from(s, label.len + 1);
+    }
+    return true;
+}
+
+static bool is_atom(struct str s)
+{
+    if (s.len == 0 || s.at[0] == '.' || s.at[s.len - 1] == '.')
+        return false;
+    for (size_t i = 0; i < s.len; i++) {
+        bool dots = s.at[i] == '.' && s.at[i - 1] == '.';
+        if (dots || (!is_alnum(s.at[i]) && !(s.at[i] && strchr(".!#$%&'*+/=?^_`{|}~-", s.at[i]))))
+            return false;
+    }
+    return true;
+}
+
+static bool is_quoted(struct str s)
+{
+    if (s.len < 2 || s.at[0] != '"' || s.at[s.len - 1] != '"')
+        return false;
+    for (size_t i = 1; i + 1 < s.len; i++) {
+        if (s.at[i] == '\\' && ++i + 1 == s.len)
+            return false;
+        else if (s.at[i - 1] != '\\' && s.at[i] == '"')
+            return false;
+        if ((unsigned char)s.at[i] < 0x20 || (unsigned char)s.at[i] > 0x7e)
+            return false;
+    }
+    return true;
+}
+
+/* [127.0.0.1] or [IPv6:::1] */
+static bool is_literal_domain(struct str s)
+{
+    if (s.len < 3 || s.at[0] != '[' || s.at[s.len - 1] != ']')
+        return false;
+    struct str inner = {s.at + 1, s.len - 2};
+    return str_starts(inner, "IPv6:") ? is_ipv6(str_from(inner, 5)) : is_ipv4(inner);
+}
+
+static bool is_email(struct str s)
+{
+    const char *at = s.len ? memrchr(s.at, '@', s.len) : NULL;
+    if (!at)
+        return false;
+    struct str local = {s.at, (size_t)(at - s.at)}, domain = str_from(s, local.len + 1);
+    return local.len <= LOCAL_PART_MAX && (is_atom(local) || is_quoted(local)) &&
+           (is_hostname(domain) || is_literal_domain(domain));
+}
+
+static bool is_json_pointer(struct str s)
+{
+    if (s.len && s.at[0] != '/')
+        return false;
+    for (size_t i = 0; i < s.len; i++)
+        if (s.at[i] == '~' && !(i + 1 < s.len && (s.at[i + 1] == '0' || s.at[i + 1] == '1')))
+            return false;
+    return true;
+}
+
+static bool is_relative_json_pointer(struct str s)
+{
+    size_t n = 0;
+    while (n < s.len && is_digit(s.at[n]))
+        n++;
+    if (n == 0 || (n > 1 && s.at[0] == '0'))
+        return false;
+    struct str rest = str_from(s, n);
+    return str_is(rest, "#") || is_json_pointer(rest);
+}
+
+static const struct format formats[] = {
+    {"date-time", "ISO datetime", "2026-05-03T00:00:00Z", is_date_time},
+    {"date", "ISO date", "2026-05-03", is_date},
+    {"time", "ISO time with its zone", "09:30:00Z", is_time},
+    {"duration", "ISO duration", "P1DT12H", is_duration},
+    {"uuid", "UUID", "123e4567-e89b-12d3-a456-426614174000", is_uuid},
+    {"email", "email address", "ada@example.com", is_email},
+    {"uri", "absolute URI", "https://example.com/path", is_uri},
+    {"uri-reference", "URI or relative reference", "/path?query", is_uri_reference},
+    {"ipv4", "IPv4 address", "192.0.2.1", is_ipv4},
+    {"ipv6", "IPv6 address", "2001:db8::1", is_ipv6},
+    {"hostname", "host name", "www.example.com", is_hostname},
+    {"json-pointer", "JSON pointer", "/items/0/name", is_json_pointer},
+    {"relative-json-pointer", "relative JSON pointer", "1/name", is_relative_json_pointer},
+    {"regex", "regular expression", "^[a-z]+$", pattern_is_regex},
+};
+
+const struct format *format_find(struct str name)
+{
+    for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
+        if (str_is(name, formats[i].name))
+            return &formats[i];
+    return NULL;
+}

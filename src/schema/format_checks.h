@@ -1,0 +1,34 @@
+/* The checks behind the table of formats. Internal to this room. */
+#ifndef TOOLGATE_SCHEMA_FORMAT_CHECKS_H
+#define TOOLGATE_SCHEMA_FORMAT_CHECKS_H
+
+#include "base/str.h"
+
+/* By RFC 3339 and its appendix A; a leap second at the end of a UTC day only. */
+bool is_date_time(struct str s);
+bool is_date(struct str s);
+bool is_time(struct str s);
+bool is_duration(struct str s);
+
+/* By RFC 3986, ASCII only. */
+bool is_uri(struct str s);
+bool is_uri_reference(struct str s);
+bool is_ipv4(struct str s);
+bool is_ipv6(struct str s);
+
+static inline bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static inline bool is_alpha(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static inline bool is_hex(char c)
+{
+    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+#endif

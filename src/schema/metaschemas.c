@@ -1,0 +1,238 @@
+/*
+ * The metaschemas of draft-07, 2019-09 and 2020-12 as published at
+ * https://json-schema.org (BSD licence of the JSON Schema project), without
+ * their white space.
+ */
+#include "schema/metaschemas.h"
+
+/* clang-format off */
+const struct metaschema metaschemas[] = {
+    {"http://json-schema.org/draft-07/schema",
+     "{\"$schema\":\"http://json-schema.org/draft-07/schema#\",\"$id\":\"http://json-schema.org/draft-"
+     "07/schema#\",\"title\":\"Core schema meta-schema\",\"definitions\":{\"schemaArray\":{\"type\":\""
+     "array\",\"minItems\":1,\"items\":{\"$ref\":\"#\"}},\"nonNegativeInteger\":{\"type\":\"integer\","
+     "\"minimum\":0},\"nonNegativeIntegerDefault0\":{\"allOf\":[{\"$ref\":\"#/definitions/nonNegativeI"
+     "nteger\"},{\"default\":0}]},\"simpleTypes\":{\"enum\":[\"array\",\"boolean\",\"integer\",\"null"
+     "\",\"number\",\"object\",\"string\"]},\"stringArray\":{\"type\":\"array\",\"items\":{\"type\":\""
+     "string\"},\"uniqueItems\":true,\"default\":[]}},\"type\":[\"object\",\"boolean\"],\"properties\""
+     ":{\"$id\":{\"type\":\"string\",\"format\":\"uri-reference\"},\"$schema\":{\"type\":\"string\",\""
+     "format\":\"uri\"},\"$ref\":{\"type\":\"string\",\"format\":\"uri-reference\"},\"$comment\":{\"ty"
+     "pe\":\"string\"},\"title\":{\"type\":\"string\"},\"description\":{\"type\":\"string\"},\"default"
+     "\":true,\"readOnly\":{\"type\":\"boolean\",\"default\":false},\"examples\":{\"type\":\"array\","
+     "\"items\":true},\"multipleOf\":{\"type\":\"number\",\"exclusiveMinimum\":0},\"maximum\":{\"type"
+     "\":\"number\"},\"exclusiveMaximum\":{\"type\":\"number\"},\"minimum\":{\"type\":\"number\"},\"ex"
+     "clusiveMinimum\":{\"type\":\"number\"},\"maxLength\":{\"$ref\":\"#/definitions/nonNegativeIntege"
+     "r\"},\"minLength\":{\"$ref\":\"#/definitions/nonNegativeIntegerDefault0\"},\"pattern\":{\"type\""
+     ":\"string\",\"format\":\"regex\"},\"additionalItems\":{\"$ref\":\"#\"},\"items\":{\"anyOf\":[{\""
+     "$ref\":\"#\"},{\"$ref\":\"#/definitions/schemaArray\"}],\"default\":true},\"maxItems\":{\"$ref\""
+     ":\"#/definitions/nonNegativeInteger\"},\"minItems\":{\"$ref\":\"#/definitions/nonNegativeInteger"
+     "Default0\"},\"uniqueItems\":{\"type\":\"boolean\",\"default\":false},\"contains\":{\"$ref\":\"#"
+     "\"},\"maxProperties\":{\"$ref\":\"#/definitions/nonNegativeInteger\"},\"minProperties\":{\"$ref"
+     "\":\"#/definitions/nonNegativeIntegerDefault0\"},\"required\":{\"$ref\":\"#/definitions/stringAr"
+     "ray\"},\"additionalProperties\":{\"$ref\":\"#\"},\"definitions\":{\"type\":\"object\",\"addition"
+     "alProperties\":{\"$ref\":\"#\"},\"default\":{}},\"properties\":{\"type\":\"object\",\"additional"
+     "Properties\":{\"$ref\":\"#\"},\"default\":{}},\"patternProperties\":{\"type\":\"object\",\"addit"
+     "ionalProperties\":{\"$ref\":\"#\"},\"propertyNames\":{\"format\":\"regex\"},\"default\":{}},\"de"
+     "pendencies\":{\"type\":\"object\",\"additionalProperties\":{\"anyOf\":[{\"$ref\":\"#\"},{\"$ref"
+     "\":\"#/definitions/stringArray\"}]}},\"propertyNames\":{\"$ref\":\"#\"},\"const\":true,\"enum\":"
+     "{\"type\":\"array\",\"items\":true,\"minItems\":1,\"uniqueItems\":true},\"type\":{\"anyOf\":[{\""
+     "$ref\":\"#/definitions/simpleTypes\"},{\"type\":\"array\",\"items\":{\"$ref\":\"#/definitions/si"
+     "mpleTypes\"},\"minItems\":1,\"uniqueItems\":true}]},\"format\":{\"type\":\"string\"},\"contentMe"
+     "diaType\":{\"type\":\"string\"},\"contentEncoding\":{\"type\":\"string\"},\"if\":{\"$ref\":\"#\""
+     "},\"then\":{\"$ref\":\"#\"},\"else\":{\"$ref\":\"#\"},\"allOf\":{\"$ref\":\"#/definitions/schema"
+     "Array\"},\"anyOf\":{\"$ref\":\"#/definitions/schemaArray\"},\"oneOf\":{\"$ref\":\"#/definitions/"
+     "schemaArray\"},\"not\":{\"$ref\":\"#\"}},\"default\":true}"},
+    {"https://json-schema.org/draft/2019-09/schema",
+     "{\"$schema\":\"https://json-schema.org/draft/2019-09/schema\",\"$id\":\"https://json-schema.org/"
+     "draft/2019-09/schema\",\"$vocabulary\":{\"https://json-schema.org/draft/2019-09/vocab/core\":tru"
+     "e,\"https://json-schema.org/draft/2019-09/vocab/applicator\":true,\"https://json-schema.org/draf"
+     "t/2019-09/vocab/validation\":true,\"https://json-schema.org/draft/2019-09/vocab/meta-data\":true"
+     ",\"https://json-schema.org/draft/2019-09/vocab/format\":false,\"https://json-schema.org/draft/20"
+     "19-09/vocab/content\":true},\"$recursiveAnchor\":true,\"title\":\"Core and Validation specificat"
+     "ions meta-schema\",\"allOf\":[{\"$ref\":\"meta/core\"},{\"$ref\":\"meta/applicator\"},{\"$ref\":"
+     "\"meta/validation\"},{\"$ref\":\"meta/meta-data\"},{\"$ref\":\"meta/format\"},{\"$ref\":\"meta/c"
+     "ontent\"}],\"type\":[\"object\",\"boolean\"],\"properties\":{\"definitions\":{\"$comment\":\"Whi"
+     "le no longer an official keyword as it is replaced by $defs, this keyword is retained in the met"
+     "a-schema to prevent incompatible extensions as it remains in common use.\",\"type\":\"object\","
+     "\"additionalProperties\":{\"$recursiveRef\":\"#\"},\"default\":{}},\"dependencies\":{\"$comment"
+     "\":\"\\\"dependencies\\\" is no longer a keyword, but schema authors should avoid redefining it "
+     "to facilitate a smooth transition to \\\"dependentSchemas\\\" and \\\"dependentRequired\\\"\",\""
+     "type\":\"object\",\"additionalProperties\":{\"anyOf\":[{\"$recursiveRef\":\"#\"},{\"$ref\":\"met"
+     "a/validation#/$defs/stringArray\"}]}}}}"},
+    {"https://json-schema.org/draft/2019-09/meta/core",
+     "{\"$schema\":\"https://json-schema.org/draft/2019-09/schema\",\"$id\":\"https://json-schema.org/"
+     "draft/2019-09/meta/core\",\"$vocabulary\":{\"https://json-schema.org/draft/2019-09/vocab/core\":"
+     "true},\"$recursiveAnchor\":true,\"title\":\"Core vocabulary meta-schema\",\"type\":[\"object\","
+     "\"boolean\"],\"properties\":{\"$id\":{\"type\":\"string\",\"format\":\"uri-reference\",\"$commen"
+     "t\":\"Non-empty fragments not allowed.\",\"pattern\":\"^[^#]*#?$\"},\"$schema\":{\"type\":\"stri"
+     "ng\",\"format\":\"uri\"},\"$anchor\":{\"type\":\"string\",\"pattern\":\"^[A-Za-z][-A-Za-z0-9.:_]"
+     "*$\"},\"$ref\":{\"type\":\"string\",\"format\":\"uri-reference\"},\"$recursiveRef\":{\"type\":\""
+     "string\",\"format\":\"uri-reference\"},\"$recursiveAnchor\":{\"type\":\"boolean\",\"default\":fa"
+     "lse},\"$vocabulary\":{\"type\":\"object\",\"propertyNames\":{\"type\":\"string\",\"format\":\"ur"
+     "i\"},\"additionalProperties\":{\"type\":\"boolean\"}},\"$comment\":{\"type\":\"string\"},\"$defs"
+     "\":{\"type\":\"object\",\"additionalProperties\":{\"$recursiveRef\":\"#\"},\"default\":{}}}}"},
+    {"https://json-schema.org/draft/2019-09/meta/applicator",
+     "{\"$schema\":\"https://json-schema.org/draft/2019-09/schema\",\"$id\":\"https://json-schema.org/"
+     "draft/2019-09/meta/applicator\",\"$vocabulary\":{\"https://json-schema.org/draft/2019-09/vocab/a"
+     "pplicator\":true},\"$recursiveAnchor\":true,\"title\":\"Applicator vocabulary meta-schema\",\"ty"
+     "pe\":[\"object\",\"boolean\"],\"properties\":{\"additionalItems\":{\"$recursiveRef\":\"#\"},\"un"
+     "evaluatedItems\":{\"$recursiveRef\":\"#\"},\"items\":{\"anyOf\":[{\"$recursiveRef\":\"#\"},{\"$r"
+     "ef\":\"#/$defs/schemaArray\"}]},\"contains\":{\"$recursiveRef\":\"#\"},\"additionalProperties\":"
+     "{\"$recursiveRef\":\"#\"},\"unevaluatedProperties\":{\"$recursiveRef\":\"#\"},\"properties\":{\""
+     "type\":\"object\",\"additionalProperties\":{\"$recursiveRef\":\"#\"},\"default\":{}},\"patternPr"
+     "operties\":{\"type\":\"object\",\"additionalProperties\":{\"$recursiveRef\":\"#\"},\"propertyNam"
+     "es\":{\"format\":\"regex\"},\"default\":{}},\"dependentSchemas\":{\"type\":\"object\",\"addition"
+     "alProperties\":{\"$recursiveRef\":\"#\"}},\"propertyNames\":{\"$recursiveRef\":\"#\"},\"if\":{\""
+     "$recursiveRef\":\"#\"},\"then\":{\"$recursiveRef\":\"#\"},\"else\":{\"$recursiveRef\":\"#\"},\"a"
+     "llOf\":{\"$ref\":\"#/$defs/schemaArray\"},\"anyOf\":{\"$ref\":\"#/$defs/schemaArray\"},\"oneOf\""
+     ":{\"$ref\":\"#/$defs/schemaArray\"},\"not\":{\"$recursiveRef\":\"#\"}},\"$defs\":{\"schemaArray"
+     "\":{\"type\":\"array\",\"minItems\":1,\"items\":{\"$recursiveRef\":\"#\"}}}}"},
+    {"https://json-schema.org/draft/2019-09/meta/validation",
+     "{\"$schema\":\"https://json-schema.org/draft/2019-09/schema\",\"$id\":\"https://json-schema.org/"
+     "draft/2019-09/meta/validation\",\"$vocabulary\":{\"https://json-schema.org/draft/2019-09/vocab/v"
+     "alidation\":true},\"$recursiveAnchor\":true,\"title\":\"Validation vocabulary meta-schema\",\"ty"
+     "pe\":[\"object\",\"boolean\"],\"properties\":{\"multipleOf\":{\"type\":\"number\",\"exclusiveMin"
+     "imum\":0},\"maximum\":{\"type\":\"number\"},\"exclusiveMaximum\":{\"type\":\"number\"},\"minimum"
+     "\":{\"type\":\"number\"},\"exclusiveMinimum\":{\"type\":\"number\"},\"maxLength\":{\"$ref\":\"#/"
+     "$defs/nonNegativeInteger\"},\"minLength\":{\"$ref\":\"#/$defs/nonNegativeIntegerDefault0\"},\"pa"
+     "ttern\":{\"type\":\"string\",\"format\":\"regex\"},\"maxItems\":{\"$ref\":\"#/$defs/nonNegativeI"
+     "nteger\"},\"minItems\":{\"$ref\":\"#/$defs/nonNegativeIntegerDefault0\"},\"uniqueItems\":{\"type"
+     "\":\"boolean\",\"default\":false},\"maxContains\":{\"$ref\":\"#/$defs/nonNegativeInteger\"},\"mi"
+     "nContains\":{\"$ref\":\"#/$defs/nonNegativeInteger\",\"default\":1},\"maxProperties\":{\"$ref\":"
+     "\"#/$defs/nonNegativeInteger\"},\"minProperties\":{\"$ref\":\"#/$defs/nonNegativeIntegerDefault0"
+     "\"},\"required\":{\"$ref\":\"#/$defs/stringArray\"},\"dependentRequired\":{\"type\":\"object\","
+     "\"additionalProperties\":{\"$ref\":\"#/$defs/stringArray\"}},\"const\":true,\"enum\":{\"type\":"
+     "\"array\",\"items\":true},\"type\":{\"anyOf\":[{\"$ref\":\"#/$defs/simpleTypes\"},{\"type\":\"ar"
+     "ray\",\"items\":{\"$ref\":\"#/$defs/simpleTypes\"},\"minItems\":1,\"uniqueItems\":true}]}},\"$de"
+     "fs\":{\"nonNegativeInteger\":{\"type\":\"integer\",\"minimum\":0},\"nonNegativeIntegerDefault0\""
+     ":{\"$ref\":\"#/$defs/nonNegativeInteger\",\"default\":0},\"simpleTypes\":{\"enum\":[\"array\",\""
+     "boolean\",\"integer\",\"null\",\"number\",\"object\",\"string\"]},\"stringArray\":{\"type\":\"ar"
+     "ray\",\"items\":{\"type\":\"string\"},\"uniqueItems\":true,\"default\":[]}}}"},
+    {"https://json-schema.org/draft/2019-09/meta/meta-data",
+     "{\"$schema\":\"https://json-schema.org/draft/2019-09/schema\",\"$id\":\"https://json-schema.org/"
+     "draft/2019-09/meta/meta-data\",\"$vocabulary\":{\"https://json-schema.org/draft/2019-09/vocab/me"
+     "ta-data\":true},\"$recursiveAnchor\":true,\"title\":\"Meta-data vocabulary meta-schema\",\"type"
+     "\":[\"object\",\"boolean\"],\"properties\":{\"title\":{\"type\":\"string\"},\"description\":{\"t"
+     "ype\":\"string\"},\"default\":true,\"deprecated\":{\"type\":\"boolean\",\"default\":false},\"rea"
+     "dOnly\":{\"type\":\"boolean\",\"default\":false},\"writeOnly\":{\"type\":\"boolean\",\"default\""
+     ":false},\"examples\":{\"type\":\"array\",\"items\":true}}}"},
+    {"https://json-schema.org/draft/2019-09/meta/format",
+     "{\"$schema\":\"https://json-schema.org/draft/2019-09/schema\",\"$id\":\"https://json-schema.org/"
+     "draft/2019-09/meta/format\",\"$vocabulary\":{\"https://json-schema.org/draft/2019-09/vocab/forma"
+     "t\":true},\"$recursiveAnchor\":true,\"title\":\"Format vocabulary meta-schema\",\"type\":[\"obje"
+     "ct\",\"boolean\"],\"properties\":{\"format\":{\"type\":\"string\"}}}"},
+    {"https://json-schema.org/draft/2019-09/meta/content",
+     "{\"$schema\":\"https://json-schema.org/draft/2019-09/schema\",\"$id\":\"https://json-schema.org/"
+     "draft/2019-09/meta/content\",\"$vocabulary\":{\"https://json-schema.org/draft/2019-09/vocab/cont"
+     "ent\":true},\"$recursiveAnchor\":true,\"title\":\"Content vocabulary meta-schema\",\"type\":[\"o"
+     "bject\",\"boolean\"],\"properties\":{\"contentMediaType\":{\"type\":\"string\"},\"contentEncodin"
+     "g\":{\"type\":\"string\"},\"contentSchema\":{\"$recursiveRef\":\"#\"}}}"},
+    {"https://json-schema.org/draft/2020-12/schema",
+     "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"$id\":\"https://json-schema.org/"
+     "draft/2020-12/schema\",\"$vocabulary\":{\"https://json-schema.org/draft/2020-12/vocab/core\":tru"
+     "e,\"https://json-schema.org/draft/2020-12/vocab/applicator\":true,\"https://json-schema.org/draf"
+     "t/2020-12/vocab/unevaluated\":true,\"https://json-schema.org/draft/2020-12/vocab/validation\":tr"
+     "ue,\"https://json-schema.org/draft/2020-12/vocab/meta-data\":true,\"https://json-schema.org/draf"
+     "t/2020-12/vocab/format-annotation\":true,\"https://json-schema.org/draft/2020-12/vocab/content\""
+     ":true},\"$dynamicAnchor\":\"meta\",\"title\":\"Core and Validation specifications meta-schema\","
+     "\"allOf\":[{\"$ref\":\"meta/core\"},{\"$ref\":\"meta/applicator\"},{\"$ref\":\"meta/unevaluated"
+     "\"},{\"$ref\":\"meta/validation\"},{\"$ref\":\"meta/meta-data\"},{\"$ref\":\"meta/format-annotat"
+     "ion\"},{\"$ref\":\"meta/content\"}],\"type\":[\"object\",\"boolean\"],\"$comment\":\"This meta-s"
+     "chema also defines keywords that have appeared in previous drafts in order to prevent incompatib"
+     "le extensions as they remain in common use.\",\"properties\":{\"definitions\":{\"$comment\":\""
+     "\\\"definitions\\\" has been replaced by \\\"$defs\\\".\",\"type\":\"object\",\"additionalProper"
+     "ties\":{\"$dynamicRef\":\"#meta\"},\"deprecated\":true,\"default\":{}},\"dependencies\":{\"$comm"
+     "ent\":\"\\\"dependencies\\\" has been split and replaced by \\\"dependentSchemas\\\" and \\\"dep"
+     "endentRequired\\\" in order to serve their differing semantics.\",\"type\":\"object\",\"addition"
+     "alProperties\":{\"anyOf\":[{\"$dynamicRef\":\"#meta\"},{\"$ref\":\"meta/validation#/$defs/string"
+     "Array\"}]},\"deprecated\":true,\"default\":{}},\"$recursiveAnchor\":{\"$comment\":\"\\\"$recursi"
+     "veAnchor\\\" has been replaced by \\\"$dynamicAnchor\\\".\",\"$ref\":\"meta/core#/$defs/anchorSt"
+     "ring\",\"deprecated\":true},\"$recursiveRef\":{\"$comment\":\"\\\"$recursiveRef\\\" has been rep"
+     "laced by \\\"$dynamicRef\\\".\",\"$ref\":\"meta/core#/$defs/uriReferenceString\",\"deprecated\":"
+     "true}}}"},
+    {"https://json-schema.org/draft/2020-12/meta/core",
+     "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"$id\":\"https://json-schema.org/"
+     "draft/2020-12/meta/core\",\"$vocabulary\":{\"https://json-schema.org/draft/2020-12/vocab/core\":"
+     "true},\"$dynamicAnchor\":\"meta\",\"title\":\"Core vocabulary meta-schema\",\"type\":[\"object\""
+     ",\"boolean\"],\"properties\":{\"$id\":{\"$ref\":\"#/$defs/uriReferenceString\",\"$comment\":\"No"
+     "n-empty fragments not allowed.\",\"pattern\":\"^[^#]*#?$\"},\"$schema\":{\"$ref\":\"#/$defs/uriS"
+     "tring\"},\"$ref\":{\"$ref\":\"#/$defs/uriReferenceString\"},\"$anchor\":{\"$ref\":\"#/$defs/anch"
+     "orString\"},\"$dynamicRef\":{\"$ref\":\"#/$defs/uriReferenceString\"},\"$dynamicAnchor\":{\"$ref"
+     "\":\"#/$defs/anchorString\"},\"$vocabulary\":{\"type\":\"object\",\"propertyNames\":{\"$ref\":\""
+     "#/$defs/uriString\"},\"additionalProperties\":{\"type\":\"boolean\"}},\"$comment\":{\"type\":\"s"
+     "tring\"},\"$defs\":{\"type\":\"object\",\"additionalProperties\":{\"$dynamicRef\":\"#meta\"}}},"
+     "\"$defs\":{\"anchorString\":{\"type\":\"string\",\"pattern\":\"^[A-Za-z_][-A-Za-z0-9._]*$\"},\"u"
+     "riString\":{\"type\":\"string\",\"format\":\"uri\"},\"uriReferenceString\":{\"type\":\"string\","
+     "\"format\":\"uri-reference\"}}}"},
+    {"https://json-schema.org/draft/2020-12/meta/applicator",
+     "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"$id\":\"https://json-schema.org/"
+     "draft/2020-12/meta/applicator\",\"$vocabulary\":{\"https://json-schema.org/draft/2020-12/vocab/a"
+     "pplicator\":true},\"$dynamicAnchor\":\"meta\",\"title\":\"Applicator vocabulary meta-schema\",\""
+     "type\":[\"object\",\"boolean\"],\"properties\":{\"prefixItems\":{\"$ref\":\"#/$defs/schemaArray"
+     "\"},\"items\":{\"$dynamicRef\":\"#meta\"},\"contains\":{\"$dynamicRef\":\"#meta\"},\"additionalP"
+     "roperties\":{\"$dynamicRef\":\"#meta\"},\"properties\":{\"type\":\"object\",\"additionalProperti"
+     "es\":{\"$dynamicRef\":\"#meta\"},\"default\":{}},\"patternProperties\":{\"type\":\"object\",\"ad"
+     "ditionalProperties\":{\"$dynamicRef\":\"#meta\"},\"propertyNames\":{\"format\":\"regex\"},\"defa"
+     "ult\":{}},\"dependentSchemas\":{\"type\":\"object\",\"additionalProperties\":{\"$dynamicRef\":\""
+     "#meta\"},\"default\":{}},\"propertyNames\":{\"$dynamicRef\":\"#meta\"},\"if\":{\"$dynamicRef\":"
+     "\"#meta\"},\"then\":{\"$dynamicRef\":\"#meta\"},\"else\":{\"$dynamicRef\":\"#meta\"},\"allOf\":{"
+     "\"$ref\":\"#/$defs/schemaArray\"},\"anyOf\":{\"$ref\":\"#/$defs/schemaArray\"},\"oneOf\":{\"$ref"
+     "\":\"#/$defs/schemaArray\"},\"not\":{\"$dynamicRef\":\"#meta\"}},\"$defs\":{\"schemaArray\":{\"t"
+     "ype\":\"array\",\"minItems\":1,\"items\":{\"$dynamicRef\":\"#meta\"}}}}"},
+    {"https://json-schema.org/draft/2020-12/meta/unevaluated",
+     "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"$id\":\"https://json-schema.org/"
+     "draft/2020-12/meta/unevaluated\",\"$vocabulary\":{\"https://json-schema.org/draft/2020-12/vocab/"
+     "unevaluated\":true},\"$dynamicAnchor\":\"meta\",\"title\":\"Unevaluated applicator vocabulary me"
+     "ta-schema\",\"type\":[\"object\",\"boolean\"],\"properties\":{\"unevaluatedItems\":{\"$dynamicRe"
+     "f\":\"#meta\"},\"unevaluatedProperties\":{\"$dynamicRef\":\"#meta\"}}}"},
+    {"https://json-schema.org/draft/2020-12/meta/validation",
+     "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"$id\":\"https://json-schema.org/"
+     "draft/2020-12/meta/validation\",\"$vocabulary\":{\"https://json-schema.org/draft/2020-12/vocab/v"
+     "alidation\":true},\"$dynamicAnchor\":\"meta\",\"title\":\"Validation vocabulary meta-schema\",\""
+     "type\":[\"object\",\"boolean\"],\"properties\":{\"type\":{\"anyOf\":[{\"$ref\":\"#/$defs/simpleT"
+     "ypes\"},{\"type\":\"array\",\"items\":{\"$ref\":\"#/$defs/simpleTypes\"},\"minItems\":1,\"unique"
+     "Items\":true}]},\"const\":true,\"enum\":{\"type\":\"array\",\"items\":true},\"multipleOf\":{\"ty"
+     "pe\":\"number\",\"exclusiveMinimum\":0},\"maximum\":{\"type\":\"number\"},\"exclusiveMaximum\":{"
+     "\"type\":\"number\"},\"minimum\":{\"type\":\"number\"},\"exclusiveMinimum\":{\"type\":\"number\""
+     "},\"maxLength\":{\"$ref\":\"#/$defs/nonNegativeInteger\"},\"minLength\":{\"$ref\":\"#/$defs/nonN"
+     "egativeIntegerDefault0\"},\"pattern\":{\"type\":\"string\",\"format\":\"regex\"},\"maxItems\":{"
+     "\"$ref\":\"#/$defs/nonNegativeInteger\"},\"minItems\":{\"$ref\":\"#/$defs/nonNegativeIntegerDefa"
+     "ult0\"},\"uniqueItems\":{\"type\":\"boolean\",\"default\":false},\"maxContains\":{\"$ref\":\"#/$"
+     "defs/nonNegativeInteger\"},\"minContains\":{\"$ref\":\"#/$defs/nonNegativeInteger\",\"default\":"
+     "1},\"maxProperties\":{\"$ref\":\"#/$defs/nonNegativeInteger\"},\"minProperties\":{\"$ref\":\"#/$"
+     "defs/nonNegativeIntegerDefault0\"},\"required\":{\"$ref\":\"#/$defs/stringArray\"},\"dependentRe"
+     "quired\":{\"type\":\"object\",\"additionalProperties\":{\"$ref\":\"#/$defs/stringArray\"}}},\"$d"
+     "efs\":{\"nonNegativeInteger\":{\"type\":\"integer\",\"minimum\":0},\"nonNegativeIntegerDefault0"
+     "\":{\"$ref\":\"#/$defs/nonNegativeInteger\",\"default\":0},\"simpleTypes\":{\"enum\":[\"array\","
+     "\"boolean\",\"integer\",\"null\",\"number\",\"object\",\"string\"]},\"stringArray\":{\"type\":\""
+     "array\",\"items\":{\"type\":\"string\"},\"uniqueItems\":true,\"default\":[]}}}"},
+    {"https://json-schema.org/draft/2020-12/meta/meta-data",
+     "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"$id\":\"https://json-schema.org/"
+     "draft/2020-12/meta/meta-data\",\"$vocabulary\":{\"https://json-schema.org/draft/2020-12/vocab/me"
+     "ta-data\":true},\"$dynamicAnchor\":\"meta\",\"title\":\"Meta-data vocabulary meta-schema\",\"typ"
+     "e\":[\"object\",\"boolean\"],\"properties\":{\"title\":{\"type\":\"string\"},\"description\":{\""
+     "type\":\"string\"},\"default\":true,\"deprecated\":{\"type\":\"boolean\",\"default\":false},\"re"
+     "adOnly\":{\"type\":\"boolean\",\"default\":false},\"writeOnly\":{\"type\":\"boolean\",\"default"
+     "\":false},\"examples\":{\"type\":\"array\",\"items\":true}}}"},
+    {"https://json-schema.org/draft/2020-12/meta/format-annotation",
+     "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"$id\":\"https://json-schema.org/"
+     "draft/2020-12/meta/format-annotation\",\"$vocabulary\":{\"https://json-schema.org/draft/2020-12/"
+     "vocab/format-annotation\":true},\"$dynamicAnchor\":\"meta\",\"title\":\"Format vocabulary meta-s"
+     "chema for annotation results\",\"type\":[\"object\",\"boolean\"],\"properties\":{\"format\":{\"t"
+     "ype\":\"string\"}}}"},
+    {"https://json-schema.org/draft/2020-12/meta/content",
+     "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"$id\":\"https://json-schema.org/"
+     "draft/2020-12/meta/content\",\"$vocabulary\":{\"https://json-schema.org/draft/2020-12/vocab/cont"
+     "ent\":true},\"$dynamicAnchor\":\"meta\",\"title\":\"Content vocabulary meta-schema\",\"type\":["
+     "\"object\",\"boolean\"],\"properties\":{\"contentEncoding\":{\"type\":\"string\"},\"contentMedia"
+     "Type\":{\"type\":\"string\"},\"contentSchema\":{\"$dynamicRef\":\"#meta\"}}}"},
+    {"https://json-schema.org/draft/2020-12/meta/format-assertion",
+     "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\",\"$id\":\"https://json-schema.org/"
+     "draft/2020-12/meta/format-assertion\",\"$vocabulary\":{\"https://json-schema.org/draft/2020-12/v"
+     "ocab/format-assertion\":true},\"$dynamicAnchor\":\"meta\",\"title\":\"Format vocabulary meta-sch"
+     "ema for assertion results\",\"type\":[\"object\",\"boolean\"],\"properties\":{\"format\":{\"type"
+     "\":\"string\"}}}"},
+};
+/* clang-format on */
+
+const size_t metaschema_count = sizeof(metaschemas) / sizeof(*metaschemas);

@@ -1,0 +1,128 @@
+/*
+ * PCRE2 behind ECMA-262's syntax. Everything of an expression lives in its
+ * arena. No JIT: it gains little on short strings, and a hardened service may
+ * map no memory as code.
+ */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "schema/pattern.h"
+
+#include "base/arena.h"
+#include "schema/ecma.h"
+
+#include <pcre2.h>
+
+#define OPTIONS                                                                                              \
+    (PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_ALLOW_EMPTY_CLASS | PCRE2_MATCH_UNSET_BACKREF |                \
+     PCRE2_NEVER_BACKSLASH_C)
+#define MATCH_WORK     1000000u /* of all start offsets together, which PCRE2 counts one by one */
+#define MATCH_WORK_MIN 500u
+#define MATCH_WORK_MAX 50000u
+#define HEAP_MAX_KIB   1024u
+#define NESTING_MAX    100u /* parentheses */
+#define NO_FAULT       100  /* what pcre2_compile reports on success */
+
+struct pattern {
+    struct str text;
+    pcre2_code *code;
+    pcre2_match_context *context;
+    pcre2_match_data *data; /* scratch; one thread matches at a time */
+};
+
+static void *take(size_t size, void *arena)
+{
+    return arena_alloc(arena, size);
+}
+
+static void leave(void *memory, void *arena)
+{
+    (void)memory, (void)arena; /* the arena frees it all */
+}
+
+static enum err compile_failed(struct why *why, struct str expression, int code, size_t at)
+{
+    char reason[160];
+    if (pcre2_get_error_message(code, (PCRE2_UCHAR *)reason, sizeof(reason)) < 0)
+        strcpy(reason, "it is not understood");
+    return why_set(why, ERR_SCHEMA, "expected a regular expression, found '" STR_FMT "': %s (near byte %zu)",
+                   STR_ARG(str_cut(expression, 200)), reason, at);
+}
+
+static enum err compile_code(struct pattern *p, struct str expression, pcre2_general_context *memory,
+                             struct why *why)
+{
+    int code;
+    PCRE2_SIZE at;
+    pcre2_compile_context *context = pcre2_compile_context_create(memory);
+    pcre2_set_newline(context, PCRE2_NEWLINE_LF);
+    pcre2_set_parens_nest_limit(context, NESTING_MAX);
+    p->code = pcre2_compile((PCRE2_SPTR)(expression.len ? expression.at : ""), expression.len, OPTIONS, &code,
+                            &at, context);
+    return p->code ? OK : compile_failed(why, p->text, code, at);
+}
+
+enum err pattern_compile(struct arena *arena, struct str expression, struct pattern **out, struct why *why)
+{
+    *out = NULL;
+    if (expression.len > PATTERN_MAX_BYTES)
+        return why_set(why, ERR_LIMIT, "expected a regular expression of at most %u bytes, found %zu",
+                       PATTERN_MAX_BYTES, expression.len);
+    struct buf translated = buf_in(arena);
+    enum err err = ecma_translate(expression, &translated, why);
+    if (err)
+        return err;
+    struct pattern *p = ARENA_NEW(arena, struct pattern);
+    p->text = expression;
+    pcre2_general_context *memory = pcre2_general_context_create(take, leave, arena);
+    err = compile_code(p, buf_view(&translated), memory, why);
+    if (err)
+        return err;
+    p->context = pcre2_match_context_create(memory);
+    pcre2_set_heap_limit(p->context, HEAP_MAX_KIB);
+    p->data = pcre2_match_data_create(1, memory);
+    *out = p;
+    return OK;
+}
+
+bool pattern_is_regex(struct str expression)
+{
+    struct arena *scratch = arena_new();
+    struct buf translated = buf_in(scratch);
+    int code = 0;
+    PCRE2_SIZE at;
+    bool ok = expression.len <= PATTERN_MAX_BYTES && ecma_translate(expression, &translated, NULL) == OK;
+    if (ok) {
+        pcre2_compile_context *context =
+            pcre2_compile_context_create(pcre2_general_context_create(take, leave, scratch));
+        pcre2_set_parens_nest_limit(context, NESTING_MAX);
+        pcre2_compile((PCRE2_SPTR)(translated.len ? translated.at : ""), translated.len, OPTIONS, &code, &at,
+                      context);
+        ok = code == PCRE2_ERROR_LOOKBEHIND_NOT_FIXED_LENGTH || code == NO_FAULT;
+    }
+    arena_free(scratch);
+    return ok;
+}
+
+static uint32_t work_limit(size_t len)
+{
+    size_t limit = MATCH_WORK / (len + 1);
+    if (limit < MATCH_WORK_MIN)
+        return MATCH_WORK_MIN;
+    return limit > MATCH_WORK_MAX ? MATCH_WORK_MAX : (uint32_t)limit;
+}
+
+enum pattern_answer pattern_match(const struct pattern *pattern, struct str subject)
+{
+    if (subject.len > PATTERN_SUBJECT_MAX_BYTES)
+        return PATTERN_TOO_COMPLEX;
+    pcre2_set_match_limit(pattern->context, work_limit(subject.len));
+    int n = pcre2_match(pattern->code, (PCRE2_SPTR)(subject.len ? subject.at : ""), subject.len, 0, 0,
+                        pattern->data, pattern->context);
+    if (n >= 0)
+        return PATTERN_MATCHES;
+    return n == PCRE2_ERROR_NOMATCH ? PATTERN_DIFFERS : PATTERN_TOO_COMPLEX;
+}
+
+struct str pattern_text(const struct pattern *pattern)
+{
+    return pattern->text;
+}

@@ -1,0 +1,27 @@
+/* Regular expressions as JSON Schema means them (ECMA-262, unanchored), by PCRE2 with bounded work. */
+#ifndef TOOLGATE_SCHEMA_PATTERN_H
+#define TOOLGATE_SCHEMA_PATTERN_H
+
+#include "base/err.h"
+#include "base/str.h"
+
+struct arena;
+struct pattern;
+
+#define PATTERN_MAX_BYTES         8192u  /* of an expression */
+#define PATTERN_SUBJECT_MAX_BYTES 32768u /* of a string it is held against */
+
+/* The compiled expression lives in the arena. ERR_SCHEMA with the reason where it is none. */
+enum err pattern_compile(struct arena *arena, struct str expression, struct pattern **out, struct why *why);
+
+/* Whether ECMA-262 takes it, even where PCRE2 cannot (a lookbehind of variable width). */
+bool pattern_is_regex(struct str expression);
+
+enum pattern_answer { PATTERN_MATCHES, PATTERN_DIFFERS, PATTERN_TOO_COMPLEX };
+
+enum pattern_answer pattern_match(const struct pattern *pattern, struct str subject);
+
+/* As it was written. */
+struct str pattern_text(const struct pattern *pattern);
+
+#endif

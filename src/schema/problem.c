@@ -1,0 +1,100 @@
+/* The list of problems and its three renderings: a line for the model, all lines, and JSON for programs. */
+#include "schema/problem.h"
+
+#include "base/arena.h"
+#include "json/write.h"
+
+#define FIRST_CAPACITY 4u
+
+void problems_init(struct problems *problems, struct arena *arena)
+{
+    *problems = (struct problems){.arena = arena};
+}
+
+static void grow(struct problems *problems)
+{
+    size_t capacity = problems->capacity ? problems->capacity * 2 : FIRST_CAPACITY;
+    struct problem *list = ARENA_ARRAY(problems->arena, struct problem, capacity);
+    if (problems->count)
+        memcpy(list, problems->list, problems->count * sizeof(*list));
+    problems->list = list;
+    problems->capacity = capacity;
+}
+
+void problems_add(struct problems *problems, struct problem problem)
+{
+    size_t bytes = problem.path.len + problem.message.len;
+    bool fits = problems->count < PROBLEMS_MAX && problems->text_bytes + bytes <= PROBLEMS_MAX_TEXT_BYTES;
+    if (!fits && problems->count > 0) {
+        problems->more++;
+        return;
+    }
+    if (problems->count == problems->capacity)
+        grow(problems);
+    problems->list[problems->count++] = problem;
+    problems->text_bytes += bytes;
+    problems->errors += !problem.warning;
+}
+
+void problem_line(struct buf *out, const struct problem *problem)
+{
+    buf_text(out, "- ");
+    if (problem->path.len) {
+        buf_byte(out, '\'');
+        buf_str(out, problem->path);
+        buf_byte(out, '\'');
+    } else {
+        buf_text(out, "arguments");
+    }
+    buf_text(out, ": ");
+    buf_str(out, problem->message);
+    buf_byte(out, '\n');
+}
+
+void problems_text(struct buf *out, const struct problems *problems)
+{
+    for (size_t i = 0; i < problems->count; i++)
+        problem_line(out, &problems->list[i]);
+    if (problems->more)
+        buf_printf(out, "- and %zu more\n", problems->more);
+}
+
+static void put_path(struct json_out *out, struct str path)
+{
+    char room[256];
+    struct buf text = {0};
+    bool roomy = path.len + sizeof("args.") <= sizeof(room); /* the common path needs no allocation */
+    if (roomy)
+        text = (struct buf){.at = room, .cap = sizeof(room)};
+    buf_text(&text, "args");
+    if (path.len && path.at[0] != '[')
+        buf_byte(&text, '.');
+    buf_str(&text, path);
+    json_put_str(out, buf_view(&text));
+    if (!roomy)
+        buf_clear(&text);
+}
+
+static void put_json(struct json_out *out, const char *key, struct str json)
+{
+    if (json.len) {
+        json_key(out, key);
+        json_put_raw(out, json);
+    }
+}
+
+void problem_json(struct json_out *out, const struct problem *problem)
+{
+    json_open(out, '{');
+    json_key(out, "path");
+    put_path(out, problem->path);
+    json_key(out, "code");
+    json_put_text(out, problem->code);
+    json_key(out, "message");
+    json_put_str(out, problem->message);
+    json_key(out, "severity");
+    json_put_text(out, problem->warning ? "warning" : "error");
+    put_json(out, "expected", problem->expected);
+    put_json(out, "got", problem->got);
+    json_close(out, '}');
+}

@@ -1,0 +1,112 @@
+/*
+ * uniqueItems: equal items have equal hashes, so only those are compared.
+ * A short list needs the stack alone; a long one a table for the time of the
+ * check.
+ */
+#include "schema/node.h"
+
+#include "base/hash.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define SHORT_LIST 32u
+
+static uint64_t mix(uint64_t h)
+{
+    h ^= h >> 31;
+    h *= 0x9E3779B97F4A7C15u;
+    return h ^ h >> 29;
+}
+
+static uint64_t hash_number(const struct json *v)
+{
+    double d = 0;
+    json_double(v, &d);
+    d = d == 0 ? 0 : d; /* -0 */
+    return mix(hash_seeded((struct str){(const char *)&d, sizeof(d)}) + JSON_NUMBER);
+}
+
+/* Equal values hash alike: numbers by value, members in any order. */
+static uint64_t hash_value(const struct json *v)
+{
+    uint64_t h = v->type;
+    switch ((enum json_type)v->type) {
+    case JSON_NULL:
+        return mix(h);
+    case JSON_BOOL:
+        return mix(h + 16 + v->truth);
+    case JSON_NUMBER:
+        return hash_number(v);
+    case JSON_STRING:
+        return mix(hash_seeded(json_str(v)) + h);
+    case JSON_ARRAY:
+        for (uint32_t i = 0; i < v->len; i++)
+            h = mix(h + hash_value(&v->items[i]));
+        return mix(h + 32);
+    case JSON_OBJECT:
+        for (uint32_t i = 0; i < v->len; i++)
+            h += mix(v->members[i].hash + mix(hash_value(&v->members[i].value)));
+        return mix(h + 64);
+    }
+    return h;
+}
+
+static bool same(const struct json *array, const uint64_t *hashes, size_t a, size_t b)
+{
+    return hashes[a] == hashes[b] && json_equal(&array->items[a], &array->items[b]);
+}
+
+static bool scan_short(const struct json *array, size_t *first, size_t *second)
+{
+    uint64_t hashes[SHORT_LIST];
+    for (size_t i = 0; i < array->len; i++) {
+        hashes[i] = hash_value(&array->items[i]);
+        for (size_t j = 0; j < i; j++)
+            if (same(array, hashes, i, j)) {
+                *first = j;
+                *second = i;
+                return true;
+            }
+    }
+    return false;
+}
+
+static void *table(size_t count, size_t size)
+{
+    void *p = calloc(count, size);
+    if (!p) {
+        fprintf(stderr, "toolgate: out of memory (%zu bytes wanted for uniqueItems)\n", count * size);
+        abort();
+    }
+    return p;
+}
+
+static bool scan_long(const struct json *array, size_t *first, size_t *second)
+{
+    size_t size = 64;
+    while (size < (size_t)array->len * 2)
+        size *= 2;
+    uint64_t *hashes = table(array->len, sizeof(*hashes));
+    uint32_t *slots = table(size, sizeof(*slots)); /* index + 1 */
+    bool found = false;
+    for (size_t i = 0; i < array->len && !found; i++) {
+        hashes[i] = hash_value(&array->items[i]);
+        size_t at = hashes[i] & (size - 1);
+        for (; slots[at] && !found; at = (at + 1) & (size - 1))
+            if (same(array, hashes, i, slots[at] - 1)) {
+                *first = slots[at] - 1;
+                *second = i;
+                found = true;
+            }
+        slots[at] = (uint32_t)i + 1;
+    }
+    free(slots);
+    free(hashes);
+    return found;
+}
+
+bool find_duplicates(const struct json *array, size_t *first, size_t *second)
+{
+    return array->len <= SHORT_LIST ? scan_short(array, first, second) : scan_long(array, first, second);
+}

@@ -1,0 +1,454 @@
+/*
+ * The boolean pass: does the instance fit? One function an op, in a table; no
+ * allocation, every node entered is a step of the budget. The collecting pass
+ * (explain.c) asks the same functions, so the two cannot disagree.
+ */
+#include "schema/marks.h"
+#include "schema/node.h"
+
+#include "schema/multiple.h"
+
+#define TOO_MANY_STEPS  "it took more than 200000 evaluation steps"
+#define TOO_MANY_FRAMES "its subschemas nest too deeply"
+#define TOO_MUCH_REGEX  "its pattern needs too much work on this text"
+
+struct pass pass_begin(const struct schema *schema)
+{
+    return (struct pass){.schema = schema};
+}
+
+static bool give_up(struct pass *pass, const char *reason)
+{
+    if (!pass->too_complex)
+        pass->too_complex = reason;
+    return false;
+}
+
+static bool spend(struct pass *pass, uint64_t steps)
+{
+    if (pass->too_complex || steps > SCHEMA_MAX_STEPS - pass->steps)
+        return give_up(pass, TOO_MANY_STEPS);
+    pass->steps += (uint32_t)steps;
+    return true;
+}
+
+/* ---- scalars ---- */
+
+bool choices_hold(const struct choices *choices, const struct json *v)
+{
+    if (choices->strings && v->type != JSON_STRING)
+        return false;
+    for (uint32_t i = 0; i < choices->count; i++) {
+        const struct json *c = choices->at[i];
+        if (c->type != v->type)
+            continue;
+        if (c->type == JSON_STRING ? c->len == v->len && memcmp(c->text, v->text, v->len) == 0
+                                   : json_equal(c, v))
+            return true;
+    }
+    return false;
+}
+
+static bool accepts_choices(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+{
+    (void)marks;
+    return spend(pass, 1) && choices_hold(&op->choices, v);
+}
+
+static int compare_bound(const struct bound *bound, const struct json *v)
+{
+    int64_t n;
+    if (bound->is_whole && v->integral && json_int(v, &n))
+        return (n > bound->whole) - (n < bound->whole);
+    return json_number_cmp(v, bound->limit);
+}
+
+static bool accepts_minimum(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+{
+    (void)pass, (void)marks;
+    return compare_bound(&op->bound, v) >= op->bound.exclusive;
+}
+
+static bool accepts_maximum(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+{
+    (void)pass, (void)marks;
+    return compare_bound(&op->bound, v) <= -(int)op->bound.exclusive;
+}
+
+static bool accepts_multiple(struct pass *pass, const struct op *op, const struct json *v,
+                             struct marks *marks)
+{
+    (void)marks;
+    return spend(pass, 1 + v->len / 64) && number_is_multiple(v, op->said);
+}
+
+static uint64_t code_points(const struct json *v)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < v->len; i++)
+        n += ((unsigned char)v->text[i] & 0xC0) != 0x80;
+    return n;
+}
+
+static bool accepts_count(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+{
+    (void)pass, (void)marks;
+    uint64_t n = v->type == JSON_STRING ? code_points(v) : v->len;
+    return n >= op->count.min && n <= op->count.max;
+}
+
+static bool accepts_format(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+{
+    (void)marks;
+    return spend(pass, 1) && op->format->check(json_str(v));
+}
+
+static bool matches(struct pass *pass, const struct pattern *pattern, struct str s)
+{
+    if (!spend(pass, 1 + s.len / 256))
+        return false;
+    enum pattern_answer answer = pattern_match(pattern, s);
+    return answer == PATTERN_TOO_COMPLEX ? give_up(pass, TOO_MUCH_REGEX) : answer == PATTERN_MATCHES;
+}
+
+static bool accepts_pattern(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+{
+    (void)marks;
+    return matches(pass, op->pattern, json_str(v));
+}
+
+/* ---- objects ---- */
+
+const struct prop *props_find(const struct props *props, struct str key, uint64_t hash)
+{
+    if (!props->count)
+        return NULL;
+    for (uint32_t at = (uint32_t)hash & props->mask; props->slots[at]; at = (at + 1) & props->mask) {
+        const struct prop *p = &props->list[props->slots[at] - 1];
+        if (p->hash == hash && str_eq(p->key, key))
+            return p;
+    }
+    return NULL;
+}
+
+/* Every pattern that fits the name must accept the value. */
+static bool patterns_accept(struct pass *pass, const struct props *props, const struct json_member *m,
+                            bool *described)
+{
+    for (uint32_t i = 0; i < props->pattern_count; i++) {
+        if (!matches(pass, props->patterns[i].pattern, m->key)) {
+            if (pass->too_complex)
+                return false;
+            continue;
+        }
+        *described = true;
+        if (!node_accepts(pass, props->patterns[i].node, &m->value, NULL))
+            return false;
+    }
+    return true;
+}
+
+static bool accepts_properties(struct pass *pass, const struct op *op, const struct json *v,
+                               struct marks *marks)
+{
+    const struct props *props = op->props;
+    uint32_t required = 0;
+    if (v->len < props->required)
+        return false;
+    for (uint32_t i = 0; i < v->len; i++) {
+        const struct json_member *m = &v->members[i];
+        const struct prop *p = props_find(props, m->key, m->hash);
+        bool described = p && p->node;
+        required += p && p->required;
+        if (described && !node_accepts(pass, p->node, &m->value, NULL))
+            return false;
+        if (props->pattern_count && !patterns_accept(pass, props, m, &described))
+            return false;
+        if (!described && props->rest) {
+            if (!node_accepts(pass, props->rest, &m->value, NULL))
+                return false;
+            described = true;
+        }
+        if (described)
+            marks_set(marks, i);
+    }
+    return required == props->required;
+}
+
+static bool accepts_names(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+{
+    (void)marks;
+    for (uint32_t i = 0; i < v->len; i++) {
+        struct str key = v->members[i].key;
+        struct json name = {.type = JSON_STRING, .len = (uint32_t)key.len, .text = key.at ? key.at : ""};
+        if (!node_accepts(pass, op->node, &name, NULL))
+            return false;
+    }
+    return true;
+}
+
+static bool has_all(const struct json *v, const struct str *names, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!json_get(v, names[i]))
+            return false;
+    return true;
+}
+
+static bool accepts_dependent_required(struct pass *pass, const struct op *op, const struct json *v,
+                                       struct marks *marks)
+{
+    (void)pass, (void)marks;
+    for (uint32_t i = 0; i < op->dependents.count; i++) {
+        const struct dependent *d = &op->dependents.at[i];
+        if (json_get(v, d->key) && !has_all(v, d->needs, d->need_count))
+            return false;
+    }
+    return true;
+}
+
+static bool accepts_dependent_schemas(struct pass *pass, const struct op *op, const struct json *v,
+                                      struct marks *marks)
+{
+    for (uint32_t i = 0; i < op->dependents.count; i++) {
+        const struct dependent *d = &op->dependents.at[i];
+        if (json_get(v, d->key) && !node_accepts(pass, d->node, v, marks))
+            return false;
+    }
+    return true;
+}
+
+/* ---- arrays ---- */
+
+static bool accepts_items(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+{
+    for (uint32_t i = 0; i < v->len; i++) {
+        const struct node *node = i < op->items.prefix.count ? op->items.prefix.at[i] : op->items.rest;
+        if (!node)
+            break;
+        if (!node_accepts(pass, node, &v->items[i], NULL))
+            return false;
+        marks_set(marks, i);
+    }
+    return true;
+}
+
+uint64_t contains_count(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+{
+    uint64_t found = 0;
+    for (uint32_t i = 0; i < v->len && !pass->too_complex; i++)
+        if (node_accepts(pass, op->contains.node, &v->items[i], NULL)) {
+            found++;
+            if (op->contains.evaluates)
+                marks_set(marks, i);
+        }
+    return found;
+}
+
+static bool accepts_contains(struct pass *pass, const struct op *op, const struct json *v,
+                             struct marks *marks)
+{
+    uint64_t found = contains_count(pass, op, v, marks);
+    return found >= op->contains.min && found <= op->contains.max;
+}
+
+static bool accepts_unique(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+{
+    size_t first, second;
+    (void)op, (void)marks;
+    return spend(pass, v->len) && !find_duplicates(v, &first, &second);
+}
+
+/* ---- in place ---- */
+
+static bool accepts_ref(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+{
+    return node_accepts(pass, op->node, v, marks);
+}
+
+/* The outermost resource on the way here that has the anchor wins. */
+const struct node *dynamic_target(const struct pass *pass, const struct op *op)
+{
+    const struct node *target = op->dynamic.node;
+    if (!op->dynamic.anchor.at)
+        return target;
+    for (const struct scope *s = pass->scope; s; s = s->outer) {
+        const struct node *node = resource_dynamic(s->resource, op->dynamic.anchor);
+        target = node ? node : target;
+    }
+    return target;
+}
+
+static bool accepts_dynamic_ref(struct pass *pass, const struct op *op, const struct json *v,
+                                struct marks *marks)
+{
+    return node_accepts(pass, dynamic_target(pass, op), v, marks);
+}
+
+static bool accepts_all_of(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+{
+    for (uint32_t i = 0; i < op->nodes.count; i++)
+        if (!node_accepts(pass, op->nodes.at[i], v, marks))
+            return false;
+    return true;
+}
+
+bool tells_allow(const struct node *node, const struct json *v)
+{
+    if (v->type != JSON_OBJECT)
+        return true;
+    for (uint16_t i = 0; i < node->tell_count; i++) {
+        const struct json *m = json_get(v, node->tells[i].key);
+        if (!m || !choices_hold(node->tells[i].choices, m))
+            return false;
+    }
+    return true;
+}
+
+/* A branch that fails has evaluated nothing. */
+static bool branch_accepts(struct pass *pass, const struct node *node, const struct json *v,
+                           struct marks *marks)
+{
+    if (!(node->types & type_of(v)) || !tells_allow(node, v))
+        return false;
+    if (!marks)
+        return node_accepts(pass, node, v, NULL);
+    struct marks own;
+    marks_init(&own, marks->words * 64);
+    bool ok = node_accepts(pass, node, v, &own);
+    if (ok)
+        marks_merge(marks, &own);
+    marks_clear(&own);
+    return ok;
+}
+
+static bool accepts_any_of(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < op->nodes.count && !(any && !marks); i++)
+        any |= branch_accepts(pass, op->nodes.at[i], v, marks);
+    return any;
+}
+
+static bool accepts_one_of(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < op->nodes.count && found < 2; i++)
+        found += branch_accepts(pass, op->nodes.at[i], v, marks);
+    return found == 1;
+}
+
+static bool accepts_not(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+{
+    (void)marks;
+    return !node_accepts(pass, op->node, v, NULL);
+}
+
+static bool accepts_if(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+{
+    bool holds = branch_accepts(pass, op->branch.condition, v, marks);
+    const struct node *node = holds ? op->branch.then : op->branch.otherwise;
+    return !node || node_accepts(pass, node, v, marks);
+}
+
+/* ---- what nobody evaluated ---- */
+
+static bool accepts_unevaluated(struct pass *pass, const struct op *op, const struct json *v,
+                                struct marks *marks)
+{
+    for (uint32_t i = 0; marks && i < v->len; i++) {
+        if (marks_has(marks, i))
+            continue;
+        const struct json *child = v->type == JSON_ARRAY ? &v->items[i] : &v->members[i].value;
+        if (!node_accepts(pass, op->node, child, NULL))
+            return false;
+        marks_set(marks, i);
+    }
+    return true;
+}
+
+typedef bool op_check(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks);
+
+static op_check *const checks[OP_CODES] = {
+    [OP_CHOICES] = accepts_choices,
+    [OP_MINIMUM] = accepts_minimum,
+    [OP_MAXIMUM] = accepts_maximum,
+    [OP_COUNT] = accepts_count,
+    [OP_MULTIPLE] = accepts_multiple,
+    [OP_FORMAT] = accepts_format,
+    [OP_PATTERN] = accepts_pattern,
+    [OP_DEPENDENT_REQUIRED] = accepts_dependent_required,
+    [OP_PROPERTIES] = accepts_properties,
+    [OP_NAMES] = accepts_names,
+    [OP_ITEMS] = accepts_items,
+    [OP_CONTAINS] = accepts_contains,
+    [OP_UNIQUE] = accepts_unique,
+    [OP_REF] = accepts_ref,
+    [OP_DYNAMIC_REF] = accepts_dynamic_ref,
+    [OP_ALL_OF] = accepts_all_of,
+    [OP_ANY_OF] = accepts_any_of,
+    [OP_ONE_OF] = accepts_one_of,
+    [OP_NOT] = accepts_not,
+    [OP_IF] = accepts_if,
+    [OP_DEPENDENT_SCHEMAS] = accepts_dependent_schemas,
+    [OP_UNEVALUATED_ITEMS] = accepts_unevaluated,
+    [OP_UNEVALUATED_PROPERTIES] = accepts_unevaluated,
+};
+
+bool op_accepts(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+{
+    return checks[op->code](pass, op, v, marks);
+}
+
+/* ---- nodes ---- */
+
+static bool ops_accept(struct pass *pass, const struct node *node, const struct json *v, struct marks *marks)
+{
+    unsigned type = type_of(v);
+    for (uint16_t i = 0; i < node->op_count; i++) {
+        const struct op *op = &node->ops[i];
+        if ((op->applies & type) && !checks[op->code](pass, op, v, marks))
+            return false;
+    }
+    return true;
+}
+
+static bool ops_accept_marked(struct pass *pass, const struct node *node, const struct json *v,
+                              struct marks *marks)
+{
+    struct marks own;
+    marks_init(&own, v->len);
+    bool ok = ops_accept(pass, node, v, &own);
+    if (ok)
+        marks_merge(marks, &own);
+    marks_clear(&own);
+    return ok;
+}
+
+bool node_accepts(struct pass *pass, const struct node *node, const struct json *v, struct marks *marks)
+{
+    if (!(node->types & type_of(v)))
+        return false;
+    if (!node->op_count)
+        return true;
+    if (!spend(pass, 1))
+        return false;
+    if (pass->frames == SCHEMA_MAX_FRAMES)
+        return give_up(pass, TOO_MANY_FRAMES);
+    struct scope here;
+    const struct scope *outer = pass_enter(pass, node, &here);
+    bool container = v->type == JSON_ARRAY || v->type == JSON_OBJECT;
+    bool ok = node->unevaluated && container ? ops_accept_marked(pass, node, v, marks)
+                                             : ops_accept(pass, node, v, marks);
+    pass_leave(pass, outer);
+    return ok;
+}
+
+enum schema_answer schema_accepts(const struct schema *schema, const struct json *instance)
+{
+    struct pass pass = pass_begin(schema);
+    bool ok = node_accepts(&pass, schema->root, instance, NULL);
+    if (pass.too_complex)
+        return SCHEMA_TOO_COMPLEX;
+    return ok ? SCHEMA_VALID : SCHEMA_INVALID;
+}
