@@ -4,14 +4,14 @@
  * are linear, and gsub within gsub stops before the C stack does.
  */
 #include "policy/strings.h"
-#include "policy/pattern.h"
+#include "policy/lua_pattern.h"
 #include "policy/sandbox.h"
 
 #include <string.h>
 
 #define MAGIC "^$*+?.([%-"
 
-static void push_capture(struct pattern *m, int at, const char *s, const char *e)
+static void push_capture(struct lua_pattern *m, int at, const char *s, const char *e)
 {
     if (at >= m->level) {
         if (at != 0)
@@ -28,7 +28,7 @@ static void push_capture(struct pattern *m, int at, const char *s, const char *e
         lua_pushlstring(m->L, m->capture[at].at, (size_t)len);
 }
 
-static int push_captures(struct pattern *m, const char *s, const char *e)
+static int push_captures(struct lua_pattern *m, const char *s, const char *e)
 {
     int count = m->level == 0 && s ? 1 : m->level;
     luaL_checkstack(m->L, count, "too many captures");
@@ -75,12 +75,12 @@ static int find_or_match(lua_State *L, bool find)
     size_t init = start_of(L, 3, len);
     if (find && (lua_toboolean(L, 4) || is_plain(p, plen)))
         return find_plain(L, s, len, init, p, plen);
-    struct pattern m;
-    pattern_init(&m, L, s, len, p, plen);
+    struct lua_pattern m;
+    lua_pattern_init(&m, L, s, len, p, plen);
     bool anchored = plen > 0 && *p == '^';
     for (const char *at = s + init; at <= m.end; at++) {
         m.level = m.depth = 0;
-        const char *end = pattern_match(&m, at, p + anchored);
+        const char *end = lua_pattern_match(&m, at, p + anchored);
         if (end && !find)
             return push_captures(&m, at, end);
         if (end) {
@@ -111,11 +111,11 @@ static int gmatch_next(lua_State *L)
     size_t len, plen;
     const char *s = lua_tolstring(L, lua_upvalueindex(1), &len),
                *p = lua_tolstring(L, lua_upvalueindex(2), &plen);
-    struct pattern m;
-    pattern_init(&m, L, s, len, p, plen);
+    struct lua_pattern m;
+    lua_pattern_init(&m, L, s, len, p, plen);
     for (const char *at = s + lua_tointeger(L, lua_upvalueindex(3)); at <= m.end; at++) {
         m.level = m.depth = 0;
-        const char *end = pattern_match(&m, at, p);
+        const char *end = lua_pattern_match(&m, at, p);
         if (!end)
             continue;
         lua_pushinteger(L, end - s + (end == at)); /* an empty match moves on by one */
@@ -136,7 +136,7 @@ int strings_gmatch(lua_State *L)
 }
 
 /* %0 to %9 and %% in the replacement text. */
-static void add_text(struct pattern *m, luaL_Buffer *b, const char *s, const char *e)
+static void add_text(struct lua_pattern *m, luaL_Buffer *b, const char *s, const char *e)
 {
     size_t len;
     const char *news = lua_tolstring(m->L, 3, &len);
@@ -157,7 +157,7 @@ static void add_text(struct pattern *m, luaL_Buffer *b, const char *s, const cha
     }
 }
 
-static void add_replacement(struct pattern *m, luaL_Buffer *b, const char *s, const char *e)
+static void add_replacement(struct lua_pattern *m, luaL_Buffer *b, const char *s, const char *e)
 {
     lua_State *L = m->L;
     switch (lua_type(L, 3)) {
@@ -191,14 +191,14 @@ int strings_gsub(lua_State *L)
         return luaL_argerror(L, 3, "string/function/table expected");
     lua_Integer most = luaL_optinteger(L, 4, (lua_Integer)len + 1), count = 0;
     bool anchored = plen > 0 && *p == '^';
-    struct pattern m;
+    struct lua_pattern m;
     luaL_Buffer b;
     sandbox_check_stack(L, "gsub");
-    pattern_init(&m, L, s, len, p, plen);
+    lua_pattern_init(&m, L, s, len, p, plen);
     luaL_buffinit(L, &b);
     while (count < most) {
         m.level = m.depth = 0;
-        const char *end = pattern_match(&m, s, p + anchored);
+        const char *end = lua_pattern_match(&m, s, p + anchored);
         if (end) {
             count++;
             add_replacement(&m, &b, s, end);

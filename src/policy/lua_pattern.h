@@ -3,8 +3,8 @@
  * sisters, but a pattern that would run for hours raises an error instead.
  * Only files of this room include this header.
  */
-#ifndef TOOLGATE_POLICY_PATTERN_H
-#define TOOLGATE_POLICY_PATTERN_H
+#ifndef TOOLGATE_POLICY_LUA_PATTERN_H
+#define TOOLGATE_POLICY_LUA_PATTERN_H
 
 #include <lua.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 #define PATTERN_MAX_CAPTURES 32
 #define PATTERN_MAX_DEPTH    200 /* as LuaJIT's own */
 
-struct pattern {
+struct lua_pattern {
     lua_State *L;
     const char *subject, *end; /* the end of the subject */
     const char *pattern_end;
@@ -29,11 +29,11 @@ struct pattern {
 #define CAPTURE_POSITION   (-2)
 
 /* `anchored` tells whether the pattern began with ^; it is skipped then. */
-void pattern_init(struct pattern *m, lua_State *L, const char *subject, size_t len, const char *pattern,
-                  size_t pattern_len);
+void lua_pattern_init(struct lua_pattern *m, lua_State *L, const char *subject, size_t len,
+                      const char *pattern, size_t pattern_len);
 
 /* The end of a match that begins at s, or NULL. Raises Lua errors for malformed patterns and a spent budget.
  */
-const char *pattern_match(struct pattern *m, const char *s, const char *p);
+const char *lua_pattern_match(struct lua_pattern *m, const char *s, const char *p);
 
 #endif

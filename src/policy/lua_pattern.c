@@ -4,7 +4,7 @@
  * bytes never ends in the stock one. tests/unit/policy_pattern.c compares
  * both on random pairs.
  */
-#include "policy/pattern.h"
+#include "policy/lua_pattern.h"
 #include "policy/sandbox.h"
 
 #include <string.h>
@@ -12,8 +12,8 @@
 #define ESCAPE       '%'
 #define STEPS_A_LOOK 1024u /* between two looks at the deadline */
 
-void pattern_init(struct pattern *m, lua_State *L, const char *subject, size_t len, const char *pattern,
-                  size_t pattern_len)
+void lua_pattern_init(struct lua_pattern *m, lua_State *L, const char *subject, size_t len,
+                      const char *pattern, size_t pattern_len)
 {
     m->L = L;
     m->subject = subject;
@@ -24,7 +24,7 @@ void pattern_init(struct pattern *m, lua_State *L, const char *subject, size_t l
     m->depth = m->level = 0;
 }
 
-static void step(struct pattern *m)
+static void step(struct lua_pattern *m)
 {
     if (--m->steps % STEPS_A_LOOK != 0)
         return;
@@ -96,7 +96,7 @@ static bool in_class(int c, int class)
 }
 
 /* One past the single-character class that begins at p. */
-static const char *class_end(struct pattern *m, const char *p)
+static const char *class_end(struct lua_pattern *m, const char *p)
 {
     if (*p++ == ESCAPE) {
         if (p >= m->pattern_end)
@@ -140,7 +140,7 @@ static bool in_set(int c, const char *p, const char *end)
     return !found;
 }
 
-static bool matches_one(struct pattern *m, const char *s, const char *p, const char *end)
+static bool matches_one(struct lua_pattern *m, const char *s, const char *p, const char *end)
 {
     step(m);
     if (s >= m->end)
@@ -160,7 +160,7 @@ static bool matches_one(struct pattern *m, const char *s, const char *p, const c
 
 /* ---- items ------------------------------------------------------------------- */
 
-static const char *match_balance(struct pattern *m, const char *s, const char *p)
+static const char *match_balance(struct lua_pattern *m, const char *s, const char *p)
 {
     if (p + 1 >= m->pattern_end)
         luaL_error(m->L, "unbalanced pattern (%%b takes two characters)");
@@ -179,24 +179,24 @@ static const char *match_balance(struct pattern *m, const char *s, const char *p
     return NULL;
 }
 
-static const char *expand_most(struct pattern *m, const char *s, const char *p, const char *end)
+static const char *expand_most(struct lua_pattern *m, const char *s, const char *p, const char *end)
 {
     ptrdiff_t n = 0;
     while (matches_one(m, s + n, p, end))
         n++;
     for (; n >= 0; n--) {
         step(m);
-        const char *found = pattern_match(m, s + n, end + 1);
+        const char *found = lua_pattern_match(m, s + n, end + 1);
         if (found)
             return found;
     }
     return NULL;
 }
 
-static const char *expand_least(struct pattern *m, const char *s, const char *p, const char *end)
+static const char *expand_least(struct lua_pattern *m, const char *s, const char *p, const char *end)
 {
     for (;;) {
-        const char *found = pattern_match(m, s, end + 1);
+        const char *found = lua_pattern_match(m, s, end + 1);
         if (found)
             return found;
         if (!matches_one(m, s, p, end))
@@ -205,19 +205,19 @@ static const char *expand_least(struct pattern *m, const char *s, const char *p,
     }
 }
 
-static const char *start_capture(struct pattern *m, const char *s, const char *p, ptrdiff_t what)
+static const char *start_capture(struct lua_pattern *m, const char *s, const char *p, ptrdiff_t what)
 {
     if (m->level >= PATTERN_MAX_CAPTURES)
         luaL_error(m->L, "too many captures");
     m->capture[m->level].at = s;
     m->capture[m->level++].len = what;
-    const char *found = pattern_match(m, s, p);
+    const char *found = lua_pattern_match(m, s, p);
     if (!found)
         m->level--;
     return found;
 }
 
-static const char *end_capture(struct pattern *m, const char *s, const char *p)
+static const char *end_capture(struct lua_pattern *m, const char *s, const char *p)
 {
     int at = m->level - 1;
     while (at >= 0 && m->capture[at].len != CAPTURE_UNFINISHED)
@@ -225,13 +225,13 @@ static const char *end_capture(struct pattern *m, const char *s, const char *p)
     if (at < 0)
         luaL_error(m->L, "invalid pattern capture");
     m->capture[at].len = s - m->capture[at].at;
-    const char *found = pattern_match(m, s, p);
+    const char *found = lua_pattern_match(m, s, p);
     if (!found)
         m->capture[at].len = CAPTURE_UNFINISHED;
     return found;
 }
 
-static const char *match_capture(struct pattern *m, const char *s, int digit)
+static const char *match_capture(struct lua_pattern *m, const char *s, int digit)
 {
     int at = digit - '1';
     if (at < 0 || at >= m->level || m->capture[at].len == CAPTURE_UNFINISHED)
@@ -246,7 +246,7 @@ static const char *match_capture(struct pattern *m, const char *s, int digit)
 }
 
 /* The border between a character outside the set and one inside. */
-static bool at_frontier(struct pattern *m, const char *s, const char *p, const char *end)
+static bool at_frontier(struct lua_pattern *m, const char *s, const char *p, const char *end)
 {
     int before = s == m->subject ? 0 : (unsigned char)s[-1];
     int here = s < m->end ? (unsigned char)*s : 0;
@@ -254,7 +254,7 @@ static bool at_frontier(struct pattern *m, const char *s, const char *p, const c
 }
 
 /* One pattern item and all after it; a tail position loops instead of recursing. */
-static const char *match_here(struct pattern *m, const char *s, const char *p)
+static const char *match_here(struct lua_pattern *m, const char *s, const char *p)
 {
     for (;;) {
         step(m);
@@ -292,7 +292,7 @@ static const char *match_here(struct pattern *m, const char *s, const char *p)
         const char *end = class_end(m, p), *found;
         switch (end < m->pattern_end ? *end : 0) {
         case '?':
-            if (matches_one(m, s, p, end) && (found = pattern_match(m, s + 1, end + 1)))
+            if (matches_one(m, s, p, end) && (found = lua_pattern_match(m, s + 1, end + 1)))
                 return found;
             p = end + 1;
             continue;
@@ -311,7 +311,7 @@ static const char *match_here(struct pattern *m, const char *s, const char *p)
     }
 }
 
-const char *pattern_match(struct pattern *m, const char *s, const char *p)
+const char *lua_pattern_match(struct lua_pattern *m, const char *s, const char *p)
 {
     if (++m->depth > PATTERN_MAX_DEPTH)
         luaL_error(m->L, "pattern too complex");
