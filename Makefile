@@ -103,7 +103,7 @@ $(BUILD)/toolgate: $(BUILD)/obj/cli/main.o $(LIBRARY)
 
 $(LIBRARY): $(filter-out $(BUILD)/obj/cli/main.o,$(OBJECTS))
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(AR) qcs $@ $^
 
 $(BUILD)/obj/%.o: src/%.c | packages-present
 	@mkdir -p $(@D)
