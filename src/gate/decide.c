@@ -6,8 +6,9 @@
 #include "json/build.h"
 #include "json/write.h"
 
-#define WAIT_FIRST_S 2 /* after a passing failure, where the tool names no time; doubled with each failure   \
-                        */
+#define WAIT_FIRST_S                                                                                         \
+    2 /* after a passing failure, where the tool names no time; doubled with each failure                    \
+       */
 #define WAIT_DOUBLINGS 5
 
 void decide(struct verdict *v, enum error_class class, struct str code, struct str detail, struct str hint)
@@ -50,26 +51,44 @@ void decide_by_arguments(struct verdict *v, const struct tool *tool, struct aren
         decide(v, CLASS_INVALID_ARGUMENTS, STR_LIT("invalid_arguments"), STR_NONE, STR_NONE);
 }
 
+/* What is known now of a place stands instead of what the schema said of it. */
+static void put_problem(struct verdict *v, struct problem problem)
+{
+    for (size_t i = 0; i < v->problems.count; i++)
+        if (!v->problems.list[i].warning && str_eq(v->problems.list[i].path, problem.path)) {
+            v->problems.list[i] = problem;
+            return;
+        }
+    problems_add(&v->problems, problem);
+}
+
+/* The id is one more line among all that is wrong; that it was made up decides the class. */
+static void decide_id(struct verdict *v, enum error_class class, const char *code,
+                      const struct id_fault *fault, struct str message, struct str hint)
+{
+    put_problem(v,
+                (struct problem){.path = fault->path, .code = code, .message = message, .got = fault->got});
+    decide(v, class, str_of(code), STR_NONE, hint);
+    v->valid = false;
+}
+
 void decide_misshapen(struct verdict *v, struct arena *arena, const struct id_fault *fault)
 {
-    struct str detail =
-        arena_printf(arena, "'" STR_FMT "': " STR_FMT " cannot be an id of this tool: expected %s",
-                     STR_ARG(fault->path), STR_ARG(fault->got), fault->wanted);
-    decide(v, CLASS_FABRICATED_ID, STR_LIT("impossible_id"), detail, STR_NONE);
+    struct str message = arena_printf(arena, STR_FMT " cannot be an id of this tool: expected %s",
+                                      STR_ARG(fault->got), fault->wanted);
+    decide_id(v, CLASS_FABRICATED_ID, "impossible_id", fault, message, STR_NONE);
 }
 
 void decide_unseen(struct verdict *v, struct arena *arena, const struct id_fault *fault,
                    const struct policy_id *from, bool certain)
 {
-    struct str detail = arena_printf(
-        arena, "'" STR_FMT "': " STR_FMT " came neither from an earlier result nor from the user",
-        STR_ARG(fault->path), STR_ARG(fault->got));
+    struct str message = arena_printf(arena, STR_FMT " came neither from an earlier result nor from the user",
+                                      STR_ARG(fault->got));
     struct str hint = STR_LIT("Look the id up first, or ask the user for it; never make one up.");
     if (from->look_up.len)
         hint = arena_printf(arena, "Look the id up first with " STR_FMT "; never make one up.",
                             STR_ARG(from->look_up));
-    decide(v, certain ? CLASS_FABRICATED_ID : CLASS_INVALID_ARGUMENTS, STR_LIT("unseen_id"), detail, hint);
-    v->valid = false;
+    decide_id(v, certain ? CLASS_FABRICATED_ID : CLASS_INVALID_ARGUMENTS, "unseen_id", fault, message, hint);
 }
 
 /* ---- the ledger ----------------------------------------------------------- */

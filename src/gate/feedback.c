@@ -222,7 +222,7 @@ static void agent_runs_this(const struct words *w)
 static void fabricated_id(const struct words *w)
 {
     say(w, STR_FMT " was not run: an id in its arguments was made up.\n", STR_ARG(w->f->name));
-    say(w, "- " STR_FMT "\n", STR_ARG(w->v->detail));
+    problems_text(w->out, &w->v->problems);
     say_next(w, "Do not guess ids. Look the id up with a search or list tool first, or ask the user for it.");
 }
 
