@@ -6,6 +6,7 @@
 #include "schema/compile.h"
 
 #define TELLS_MAX 4u
+#define CHAIN_MAX 512u /* references and branches in a row for one value; bounds the C stack here */
 
 enum state { UNSEEN, OPEN, DONE };
 
@@ -162,6 +163,19 @@ static enum err cycle(struct compiler *c, const struct built *built)
                    STR_ARG(place_pointer(c->arena, built->place)));
 }
 
+static void warn_of_contradiction(struct compiler *c, const struct built *built)
+{
+    if (!c->warnings || built->node.types || built->node.source->type == JSON_BOOL)
+        return;
+    struct arena *arena = c->warnings->arena;
+    problems_add(c->warnings,
+                 (struct problem){.path = arena_dup(arena, place_pointer(c->arena, built->place)),
+                                  .code = "schema",
+                                  .message = STR_LIT("contradicts itself: no value can fit; is a keyword "
+                                                     "of the items written on the list?"),
+                                  .warning = true});
+}
+
 static enum err visit(struct compiler *c, const struct node *node)
 {
     struct built *built = built_of(node);
@@ -169,7 +183,11 @@ static enum err visit(struct compiler *c, const struct node *node)
         return OK;
     if (built->state == OPEN)
         return cycle(c, built);
+    if (c->chain == CHAIN_MAX)
+        return why_set(c->why, ERR_LIMIT, "expected at most %u references in a row, found more at " STR_FMT,
+                       CHAIN_MAX, STR_ARG(place_pointer(c->arena, built->place)));
     built->state = OPEN;
+    c->chain++;
     enum err err = OK;
     for (uint16_t i = 0; i < node->op_count && !err; i++) {
         err = visit_in_place(c, &node->ops[i]);
@@ -177,7 +195,9 @@ static enum err visit(struct compiler *c, const struct node *node)
             built->node.types &= (uint8_t)types_through(&node->ops[i]);
     }
     gather_tells(c, &built->node);
+    warn_of_contradiction(c, built);
     built->state = DONE;
+    c->chain--;
     return err;
 }
 

@@ -214,13 +214,13 @@ static bool explain_fields(struct explain *e, const struct branches *b, const st
 
 /* ---- oneOf that fits twice ---- */
 
-static void put_branch_name(struct buf *out, const struct op *op, uint32_t at)
+static void put_branch_name(struct buf *out, const struct op *op, uint32_t at, const struct json *v)
 {
     struct str title = json_str(json_get_text(op->nodes.at[at]->source, "title"));
     const struct props *props = props_of(op->nodes.at[at]);
     if (title.len)
         buf_printf(out, "'" STR_FMT "'", STR_ARG(title));
-    else if (props && props->required)
+    else if (v->type == JSON_OBJECT && props && props->required)
         put_required(out, op->nodes.at[at]);
     else
         buf_printf(out, "alternative %u", at + 1);
@@ -236,7 +236,7 @@ static bool explain_too_many(struct explain *e, const struct op *op, const struc
     for (uint32_t i = 0; i < op->nodes.count && op->code == OP_ONE_OF; i++)
         if (node_accepts(&e->pass, op->nodes.at[i], v, NULL)) {
             buf_text(&out, fit++ ? " and " : "");
-            put_branch_name(&out, op, i);
+            put_branch_name(&out, op, i, v);
         }
     if (fit < 2)
         return false;

@@ -81,7 +81,7 @@ struct compiler {
     struct map *resources; /* by URI */
     struct resource *all_resources;
     struct built *first, *last, *todo;
-    uint32_t subschemas;
+    uint32_t subschemas, chain;
     bool dynamic;
 };
 

@@ -252,7 +252,9 @@ static void explain_type(struct explain *e, const struct node *node, const struc
                          const struct path *path)
 {
     const struct op *first = node->op_count ? &node->ops[0] : NULL;
-    if (first && first->code == OP_CHOICES && (first->applies & type_of(v)) && node->types)
+    if (!node->types)
+        say_nothing_fits(e, node, v, path);
+    else if (first && first->code == OP_CHOICES && (first->applies & type_of(v)))
         say_op(e, first, v, path);
     else
         say_type(e, node->types, v, path);

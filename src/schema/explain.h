@@ -45,6 +45,11 @@ struct str quote(struct arena *arena, const struct json *v);
 void say(struct explain *e, const struct path *path, struct problem problem);
 
 void say_type(struct explain *e, unsigned types, const struct json *v, const struct path *path);
+
+/* A schema that no value at all can fit: false, or one that contradicts itself. */
+void say_nothing_fits(struct explain *e, const struct node *node, const struct json *v,
+                      const struct path *path);
+
 void say_missing(struct explain *e, struct str name, const struct node *node, struct str with,
                  const struct path *path);
 void say_unknown(struct explain *e, struct str close, bool warning, const struct path *path);

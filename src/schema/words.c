@@ -7,7 +7,7 @@
 #include "json/write.h"
 #include "schema/suggest.h"
 
-#include <stdio.h>
+#include <strings.h>
 
 #define ELLIPSIS         "…"
 #define CHOICES_COMPARED 256u /* values a suggestion is looked for among */
@@ -194,6 +194,18 @@ void say_type(struct explain *e, unsigned types, const struct json *v, const str
                          .got = got_json(e->arena, v)});
 }
 
+void say_nothing_fits(struct explain *e, const struct node *node, const struct json *v,
+                      const struct path *path)
+{
+    bool forbidden = node->source->type == JSON_BOOL;
+    say(e, path,
+        (struct problem){.code = "not_allowed",
+                         .message = forbidden ? STR_LIT("not allowed here — remove it")
+                                              : STR_LIT("no value can fit, its schema contradicts itself "
+                                                        "— leave it out"),
+                         .got = got_json(e->arena, v)});
+}
+
 /* ---- fields ---- */
 
 void say_missing(struct explain *e, struct str name, const struct node *node, struct str with,
@@ -245,16 +257,25 @@ static struct choice_list flatten(struct arena *arena, const struct choices *con
     return all;
 }
 
+/* "true", "7" and "null" as strings would be read as what they are not. */
+static bool reads_as_other_type(struct str s)
+{
+    static const char *const literals[] = {"true", "false", "null", "none"};
+    for (size_t i = 0; i < sizeof(literals) / sizeof(*literals); i++)
+        if (s.len == strlen(literals[i]) && strncasecmp(s.at, literals[i], s.len) == 0)
+            return true;
+    return (s.at[0] >= '0' && s.at[0] <= '9') || s.at[0] == '-';
+}
+
 /* Words stand bare, as a person would list them; what that would blur is quoted. */
 static void put_choice(struct buf *out, struct arena *arena, const struct json *v)
 {
     struct str s = json_str(v);
-    bool bare = v->type == JSON_STRING && s.len > 0 && s.len <= PROBLEM_GOT_MAX_BYTES && s.at[0] != ' ' &&
-                s.at[s.len - 1] != ' ' && !memchr(s.at, ',', s.len) && !memchr(s.at, '"', s.len) &&
-                !memchr(s.at, '\n', s.len);
-    buf_str(out, bare                                              ? s
-                 : v->type == JSON_ARRAY || v->type == JSON_OBJECT ? json_text(arena, v)
-                                                                   : quote(arena, v));
+    bool bare = s.len > 0 && s.len <= PROBLEM_GOT_MAX_BYTES && s.at[0] != ' ' && s.at[s.len - 1] != ' ' &&
+                !memchr(s.at, ',', s.len) && !memchr(s.at, '"', s.len) && !memchr(s.at, '\n', s.len) &&
+                !reads_as_other_type(s);
+    bool container = v->type == JSON_ARRAY || v->type == JSON_OBJECT;
+    buf_str(out, bare ? s : container ? json_text(arena, v) : quote(arena, v));
 }
 
 static void put_choices(struct buf *out, struct arena *arena, const struct choice_list *all)
@@ -268,16 +289,18 @@ static void put_choices(struct buf *out, struct arena *arena, const struct choic
         buf_printf(out, ", " ELLIPSIS " (%zu more)", all->count - shown);
 }
 
+/* A string close to v, or to what v would be as a string: true for "True". */
 static struct str closest_choice(struct arena *arena, const struct choice_list *all, const struct json *v)
 {
     struct str *words = ARENA_ARRAY(arena, struct str, CHOICES_COMPARED);
     size_t count = 0;
-    if (v->type != JSON_STRING)
+    bool container = v->type == JSON_ARRAY || v->type == JSON_OBJECT;
+    if (container || v->type == JSON_NULL)
         return STR_NONE;
     for (size_t i = 0; i < all->count && count < CHOICES_COMPARED; i++)
         if (all->at[i]->type == JSON_STRING)
             words[count++] = json_str(all->at[i]);
-    return suggest_one(json_str(v), words, count);
+    return suggest_one(v->type == JSON_STRING ? json_str(v) : json_text(arena, v), words, count);
 }
 
 static struct str choices_json(struct arena *arena, const struct choice_list *all)
@@ -289,6 +312,15 @@ static struct str choices_json(struct arena *arena, const struct choice_list *al
         json_put(&json, all->at[i]);
     json_close(&json, ']');
     return buf_view(&out);
+}
+
+/* In quotes of its own kind where the string is what matters. */
+static void put_did_you_mean(struct buf *out, const struct json *v, struct str close, struct str literal)
+{
+    if (v->type == JSON_STRING)
+        buf_printf(out, " (did you mean '" STR_FMT "'?)", STR_ARG(close));
+    else
+        buf_printf(out, " (did you mean the string " STR_FMT "?)", STR_ARG(literal));
 }
 
 void say_choices(struct explain *e, const struct choices *const *lists, size_t count, unsigned other_types,
@@ -309,10 +341,10 @@ void say_choices(struct explain *e, const struct choices *const *lists, size_t c
     }
     buf_text(&out, ", got ");
     buf_str(&out, quote(e->arena, v));
-    if (close.len) {
+    if (close.len)
         json_write_string(&suggestion, close);
-        buf_printf(&out, constant ? "" : " (did you mean '" STR_FMT "'?)", STR_ARG(close));
-    }
+    if (close.len && !constant)
+        put_did_you_mean(&out, v, close, buf_view(&suggestion));
     say(e, path,
         (struct problem){.code = constant ? "const" : "enum",
                          .message = buf_view(&out),
