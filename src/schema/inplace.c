@@ -83,7 +83,7 @@ static void gather_op(struct gather *g, const struct op *op, uint32_t at)
 static void gather(struct gather *g, const struct node *node)
 {
     struct inplace *all = g->all;
-    if (all->count == INPLACE_MAX || !may_apply(g, node))
+    if (all->count == INPLACE_MAX)
         return;
     uint32_t at = all->count++;
     all->nodes[at] = node;
