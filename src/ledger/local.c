@@ -1,22 +1,29 @@
 /*
- * Holds the LuaJIT state of the local engine and calls into it. What redis
- * commands do is in lua/ledger/local.lua; nothing here knows a rule.
+ * Holds the LuaJIT state of the local engine and calls into it. What all
+ * scripts share is run once; each script is then a function over it, since
+ * closures made anew for every call would cost more than the call, and keep
+ * it from being compiled. Nothing here knows a rule.
  */
 #include "ledger/local.h"
 
 #include "base/arena.h"
-#include "base/embedded.h"
+#include "ledger/commands.h"
+#include "ledger/store.h"
 
 #include <lauxlib.h>
-#include <lua.h>
 #include <lualib.h>
 #include <stdlib.h>
 
-/* Where things stand on the state's stack, for its whole life. */
-enum slot { SLOT_HANDLER = 1, SLOT_RUN, SLOT_USAGE, SLOT_KEYS, SLOT_ARGV, SLOT_SCRIPTS };
+/* The heap holds no session, only what a run leaves behind: let it grow a little before it is swept. */
+#define GC_PAUSE_PERCENT 400
+
+/* Where things stand on the state's stack, for its whole life; the scripts follow. */
+enum slot { SLOT_HANDLER = 1, SLOT_ENV, SLOT_KEYS, SLOT_ARGV, SLOT_SCRIPTS };
 
 struct local {
     lua_State *lua;
+    struct store *store;
+    struct commands commands;
     size_t arg_count; /* that ARGV holds now */
 };
 
@@ -26,56 +33,54 @@ static int traceback(lua_State *lua)
     return 1;
 }
 
-/* Leaves env, prepare, run, usage on the stack. */
-static enum err load_engine(lua_State *lua, size_t memory_bytes, struct why *why)
+/* A table in the scripts' environment, and on the stack. */
+static void push_shared(lua_State *lua, const char *name, unsigned size)
 {
-    struct str text = embedded_text("ledger/local.lua");
-    if (luaL_loadbufferx(lua, text.at, text.len, "=ledger/local.lua", "t") == 0) {
-        lua_pushnumber(lua, (lua_Number)memory_bytes);
-        if (lua_pcall(lua, 1, 4, SLOT_HANDLER) == 0)
+    lua_createtable(lua, (int)size, 0);
+    lua_pushvalue(lua, -1);
+    lua_setfield(lua, SLOT_ENV, name);
+}
+
+/* What a script may see, as in a server: string, tonumber, redis, KEYS, ARGV. */
+static void push_environment(struct local *local)
+{
+    lua_State *lua = local->lua;
+    lua_pushcfunction(lua, traceback);
+    lua_newtable(lua);
+    lua_getglobal(lua, "string");
+    lua_setfield(lua, SLOT_ENV, "string");
+    lua_getglobal(lua, "tonumber");
+    lua_setfield(lua, SLOT_ENV, "tonumber");
+    commands_push(lua, &local->commands);
+    lua_setfield(lua, SLOT_ENV, "redis");
+    push_shared(lua, "KEYS", SCRIPT_KEYS);
+    push_shared(lua, "ARGV", SCRIPT_ARGS_MAX);
+}
+
+/* Leaves the script on the stack: the function that the chunk <common> return function() <body> end returns.
+ */
+static enum err push_script(lua_State *lua, enum script script, struct arena *arena, struct why *why)
+{
+    struct str common = script_common(arena), body = script_body(script);
+    struct str text =
+        arena_printf(arena, STR_FMT "\nreturn function()\n" STR_FMT "\nend", STR_ARG(common), STR_ARG(body));
+    struct str name = arena_printf(arena, "=%s", script_name(script));
+    if (luaL_loadbufferx(lua, text.at, text.len, name.at, "t") == 0) {
+        lua_pushvalue(lua, SLOT_ENV);
+        lua_setfenv(lua, -2);
+        if (lua_pcall(lua, 0, 1, SLOT_HANDLER) == 0)
             return OK;
     }
-    return why_set(why, ERR_CONFIG, "the local ledger does not load: %s", lua_tostring(lua, -1));
+    return why_set(why, ERR_CONFIG, "%s does not load: %s", script_name(script), lua_tostring(lua, -1));
 }
 
-/* prepare(common, body, name) for each script; the functions stand from SLOT_SCRIPTS on. */
-static enum err prepare_scripts(lua_State *lua, int prepare, struct why *why)
+static enum err push_scripts(lua_State *lua, struct why *why)
 {
     struct arena *arena = arena_new();
-    struct str common = script_common(arena);
     enum err err = OK;
-    for (int i = 0; i < SCRIPT_COUNT && err == OK; i++) {
-        struct str body = script_body((enum script)i);
-        lua_pushvalue(lua, prepare);
-        lua_pushlstring(lua, common.at, common.len);
-        lua_pushlstring(lua, body.at, body.len);
-        lua_pushfstring(lua, "=%s", script_name((enum script)i));
-        if (lua_pcall(lua, 3, 1, SLOT_HANDLER) != 0)
-            err = why_set(why, ERR_CONFIG, "%s does not load: %s", script_name((enum script)i),
-                          lua_tostring(lua, -1));
-    }
+    for (int i = 0; i < SCRIPT_COUNT && err == OK; i++)
+        err = push_script(lua, (enum script)i, arena, why);
     arena_free(arena);
-    return err;
-}
-
-static enum err fill_state(lua_State *lua, size_t memory_bytes, struct why *why)
-{
-    luaL_openlibs(lua);
-    lua_pushcfunction(lua, traceback);
-    enum err err = load_engine(lua, memory_bytes, why);
-    if (err != OK)
-        return err;
-    /* handler, env, prepare, run, usage: the second and third are needed for loading only */
-    int env = 2, prepare = 3;
-    lua_createtable(lua, SCRIPT_KEYS, 0);
-    lua_pushvalue(lua, -1);
-    lua_setfield(lua, env, "KEYS");
-    lua_createtable(lua, SCRIPT_ARGS_MAX, 0);
-    lua_pushvalue(lua, -1);
-    lua_setfield(lua, env, "ARGV");
-    err = prepare_scripts(lua, prepare, why);
-    lua_remove(lua, prepare);
-    lua_remove(lua, env);
     return err;
 }
 
@@ -87,7 +92,11 @@ enum err local_new(size_t memory_bytes, struct local **out, struct why *why)
         local_free(local);
         return why_set(why, ERR_LIMIT, "no memory for the local ledger's Lua state");
     }
-    enum err err = fill_state(local->lua, memory_bytes, why);
+    local->store = local->commands.store = store_new(memory_bytes);
+    luaL_openlibs(local->lua);
+    lua_gc(local->lua, LUA_GCSETPAUSE, GC_PAUSE_PERCENT);
+    push_environment(local);
+    enum err err = push_scripts(local->lua, why);
     if (err != OK) {
         local_free(local);
         return err;
@@ -100,6 +109,8 @@ void local_free(struct local *local)
 {
     if (local && local->lua)
         lua_close(local->lua);
+    if (local)
+        store_free(local->store);
     free(local);
 }
 
@@ -129,11 +140,11 @@ enum err local_run(struct local *local, const struct script_run *run, int64_t no
     lua_State *lua = local->lua;
     int top = lua_gettop(lua);
     enum err err = OK;
+    local->commands.now_ms = now_ms;
+    store_at(local->store, now_ms);
     hand_over(local, run);
-    lua_pushvalue(lua, SLOT_RUN);
     lua_pushvalue(lua, SLOT_SCRIPTS + (int)run->script);
-    lua_pushnumber(lua, (lua_Number)now_ms);
-    if (lua_pcall(lua, 2, 1, SLOT_HANDLER) == 0) {
+    if (lua_pcall(lua, 0, 1, SLOT_HANDLER) == 0) {
         struct str said;
         said.at = lua_tolstring(lua, -1, &said.len);
         *reply = arena_dup(arena, said);
@@ -145,15 +156,7 @@ enum err local_run(struct local *local, const struct script_run *run, int64_t no
     return err;
 }
 
-void local_usage(struct local *local, size_t *sessions, size_t *bytes)
+void local_usage(const struct local *local, size_t *sessions, size_t *bytes)
 {
-    lua_State *lua = local->lua;
-    int top = lua_gettop(lua);
-    *sessions = *bytes = 0;
-    lua_pushvalue(lua, SLOT_USAGE);
-    if (lua_pcall(lua, 0, 2, SLOT_HANDLER) == 0) {
-        *sessions = (size_t)lua_tonumber(lua, -2);
-        *bytes = (size_t)lua_tonumber(lua, -1);
-    }
-    lua_settop(lua, top);
+    store_usage(local->store, sessions, bytes);
 }

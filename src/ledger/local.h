@@ -20,6 +20,6 @@ void local_free(struct local *local);
 enum err local_run(struct local *local, const struct script_run *run, int64_t now_ms, struct arena *arena,
                    struct str *reply, struct why *why);
 
-void local_usage(struct local *local, size_t *sessions, size_t *bytes);
+void local_usage(const struct local *local, size_t *sessions, size_t *bytes);
 
 #endif

@@ -51,7 +51,7 @@ void script_begin(struct script_run *run, enum script script, struct str session
         memcpy(at, "tg1:{", 5);
         at = put_hex(put_hex(at + 5, hash.high), hash.low);
         memcpy(at, "}:", 2);
-        at[2] = "shdi"[i];
+        at[2] = SCRIPT_KEY_LETTERS[i];
         run->keys[i] = (struct str){key_bytes[i], SCRIPT_KEY_BYTES};
     }
 }

@@ -11,8 +11,9 @@ struct arena;
 
 enum script { SCRIPT_ADMIT, SCRIPT_SETTLE, SCRIPT_TURN, SCRIPT_SEE, SCRIPT_VIEW, SCRIPT_RESET, SCRIPT_COUNT };
 
-#define SCRIPT_KEYS     4u
-#define SCRIPT_ARGS_MAX (4u + 2u * 32u) /* the fixed ones, and name and JSON of each fact of one result */
+#define SCRIPT_KEYS        4u
+#define SCRIPT_KEY_LETTERS "shdi"          /* the last letter of each */
+#define SCRIPT_ARGS_MAX    (4u + 2u * 32u) /* the fixed ones, and name and JSON of each fact of one result */
 
 struct script_run {
     enum script script;
