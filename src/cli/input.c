@@ -36,8 +36,7 @@ bool input_arguments(const struct command *command, struct arena *arena, const c
     if (json_parse(arena, given, NULL, out, &fault) == OK)
         return true;
     say_error(command->name,
-              "the arguments are no JSON: %s (byte %zu); quote them for the shell: '{\"key\": \"value\"}'",
-              fault.text, fault.offset);
+              "the arguments are no JSON: %s; quote them for the shell: '{\"key\": \"value\"}'", fault.text);
     return false;
 }
 

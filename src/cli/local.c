@@ -48,6 +48,7 @@ struct generation *local_load_or_say(const struct command *command, const struct
     struct generation_report report;
     struct generation *generation;
     struct config_sources sources = local_sources(options, NULL);
+    log_open(LOG_WARN, LOG_FORMAT_TEXT, NULL, NULL); /* what is decided goes to stdout, not to a log */
     generation_report_init(&report, arena);
     if (local_load(&sources, &generation, &report) != OK) {
         local_say(&report);
