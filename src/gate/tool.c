@@ -94,6 +94,7 @@ static void set_limits(struct tool *tool, const struct policy *policy, const str
         .poll_max = chosen(p->poll_max, config->poll_max, base->poll_max),
         .polls = p->polls,
         .reads = tool->effects == EFFECTS_READ,
+        .writes = tool->effects == EFFECTS_WRITE,
         .destructive = tool->effects == EFFECTS_DESTRUCTIVE,
     };
 }
