@@ -25,12 +25,12 @@ static void read_step(lua_State *L, void *context)
     lua_call(L, 0, 1);
     if (!lua_istable(L, -1) || sandbox_mark(L, -1) == MARK_DECLARATION) {
         words_push_kind(L, -1);
-        luaL_error(L, "%s: expected the file to return { key = value, … }, got %s", sandbox_chunk(r->file),
-                   lua_tostring(L, -1));
+        luaL_error(L, "%s: expected the file to return a table { key = value, … }, got %s",
+                   sandbox_chunk(r->file), lua_tostring(L, -1));
     }
     r->out = bridge_read(L, -1, "config", NULL, r->arena);
     if (r->out->type != JSON_OBJECT)
-        luaL_error(L, "%s: expected the file to return { key = value, … }, got a list",
+        luaL_error(L, "%s: expected the file to return a table { key = value, … }, got a list",
                    sandbox_chunk(r->file));
 }
 

@@ -19,7 +19,7 @@ void lua_pattern_init(struct lua_pattern *m, lua_State *L, const char *subject, 
     m->subject = subject;
     m->end = subject + len;
     m->pattern = pattern;
-    m->pattern_end = pattern + pattern_len;
+    m->pattern_end = pattern + strnlen(pattern, pattern_len); /* a NUL ends a pattern, as in Lua 5.1 */
     m->steps = SANDBOX_PATTERN_STEPS + 32 * (uint64_t)len;
     m->depth = m->level = 0;
 }

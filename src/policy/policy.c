@@ -239,3 +239,12 @@ const uint64_t *policy_rule_hits(const struct policy *policy)
 {
     return policy->code->rules.hits;
 }
+
+void policies_forget_hits(struct policies *policies)
+{
+    for (size_t i = 0; i < policies_count(policies); i++) {
+        struct rules *rules = &policies_at(policies, i)->code->rules;
+        if (rules->count)
+            memset(rules->hits, 0, rules->count * sizeof(*rules->hits));
+    }
+}

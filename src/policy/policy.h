@@ -203,6 +203,9 @@ const char *policy_shape_wants(struct str shape, const struct json *value);
 /* How often each rule fired, in the order of rule_words. */
 const uint64_t *policy_rule_hits(const struct policy *policy);
 
+/* Hits start at zero again: what the examples hit at load is nobody's traffic. */
+void policies_forget_hits(struct policies *policies);
+
 /* ---- configuration file: one Lua table, in a sandbox of its own -----------------------------------------
  */
 

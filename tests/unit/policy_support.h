@@ -1,0 +1,145 @@
+/* What the tests of policy/ share: policies from texts, values from texts, one arena a test. */
+#ifndef TOOLGATE_TESTS_POLICY_SUPPORT_H
+#define TOOLGATE_TESTS_POLICY_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "json/parse.h"
+#include "json/write.h"
+#include "policy/policy.h"
+
+static struct arena *arena;
+static struct policies *loaded;
+static struct policy_outcome said;
+
+static int set_up(void **state)
+{
+    (void)state;
+    arena = arena_new();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    policies_free(loaded);
+    loaded = NULL;
+    arena_free(arena);
+    return 0;
+}
+
+static inline const char *text_of(struct str s)
+{
+    return arena_dup(arena, s).at;
+}
+
+static inline const struct json *value_of(const char *text)
+{
+    struct json *value = ARENA_NEW(arena, struct json);
+    struct json_fault fault = {0};
+    if (json_parse(arena, arena_dup(arena, str_of(text)), NULL, value, &fault) != OK)
+        fail_msg("%s: %s", text, fault.text);
+    return value;
+}
+
+static inline const char *json_of(const struct json *value)
+{
+    struct buf out = buf_in(arena);
+    if (!value)
+        return "(none)";
+    json_write(&out, value);
+    return text_of(buf_view(&out));
+}
+
+/* The first complaint about this source, or NULL where it loads; it is `loaded` then. */
+static inline const char *fault_of(const char *source)
+{
+    struct policies_faults faults = {.arena = arena};
+    policies_free(loaded);
+    loaded = NULL;
+    if (policies_load_text(STR_LIT("p.lua"), str_of(source), NULL, &loaded, &faults) == OK)
+        return NULL;
+    assert_null(loaded);
+    return text_of(faults.list[0]);
+}
+
+static inline const struct policy *load(const char *source)
+{
+    const char *fault = fault_of(source);
+    if (fault)
+        fail_msg("%s", fault);
+    return policies_count(loaded) ? policies_at(loaded, 0) : NULL;
+}
+
+/* A policy with this as the body of one hook. */
+static inline const struct policy *with_hook(const char *hook, const char *parameters, const char *body)
+{
+    return load(arena_printf(arena, "return tool \"t\" {\n  %s = function(%s)\n    %s\n  end,\n}", hook,
+                             parameters, body)
+                    .at);
+}
+
+static const struct policy_call a_call = {
+    .tool = STR("t"), .session = STR("s1"), .goal = STR("what is on today?"), .turn = 3};
+
+static inline enum policy_said check(const struct policy *policy, const char *args)
+{
+    policy_check(policy, &a_call, value_of(args), arena, &said);
+    return said.said;
+}
+
+static inline enum policy_said check_body(const char *body, const char *args)
+{
+    return check(with_hook("check", "args, call", body), args);
+}
+
+static inline enum policy_said judge_body(const char *body, const char *result)
+{
+    policy_judge(with_hook("result", "result, call", body), &a_call, value_of("{\"asked\":1}"),
+                 value_of(result), arena, &said);
+    return said.said;
+}
+
+static inline enum policy_said run_body(const char *body, const char *args)
+{
+    policy_run(with_hook("run", "args, call", body), &a_call, value_of(args), arena, &said);
+    return said.said;
+}
+
+static inline enum policy_said normalise(const struct policy *policy, const char *args)
+{
+    policy_normalise(policy, &a_call, value_of(args), arena, &said);
+    return said.said;
+}
+
+/* What normalise makes of the arguments, as text. */
+static inline const char *normalised(const char *body, const char *args)
+{
+    if (normalise(with_hook("normalise", "args, call", body), args) == SAID_BROKE)
+        return said.why.text;
+    return json_of(said.args);
+}
+
+static inline void assert_has(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("expected “%s” in “%s”", part, text);
+}
+
+/* What a Lua expression gives, as JSON text. */
+static inline const char *eval(const char *expression)
+{
+    if (run_body(arena_printf(arena, "return { v = %s }", expression).at, "{}") == SAID_BROKE)
+        return said.why.text;
+    return json_of(said.value);
+}
+
+#endif
