@@ -114,13 +114,20 @@ void client_refuse_for_files(int fd)
            "-n), or lower limits.connections");
 }
 
+static bool is_full(const struct server *server)
+{
+    size_t most = server_config(server)->limits.connections;
+    if (server->connections_max < most)
+        most = server->connections_max;
+    return server->client_count >= most && server->client_count - loop_gone(server->loop) >= most;
+}
+
 /* OK, or said why not. */
 static enum err check_welcome(const struct server *server, int fd, const struct peer *peer)
 {
     const struct config *config = server_config(server);
     char message[256];
-    if (server->client_count >= server->connections_max ||
-        server->client_count >= config->limits.connections) {
+    if (is_full(server)) {
         snprintf(message, sizeof(message),
                  "%zu connections are open, the most that limits.connections and the file limit allow: close "
                  "one, or "

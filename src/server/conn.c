@@ -14,6 +14,7 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 #include <poll.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -44,6 +45,8 @@ struct loop {
     struct event_base *base;
     struct conn *conns, *dirty, *more;
     size_t bytes, max_bytes;
+    uint64_t turn, gone_turn; /* the turn, and the one for which `gone` was counted */
+    size_t gone;
 };
 
 struct loop *loop_new(void)
@@ -142,6 +145,17 @@ static bool peer_is_gone(const struct conn *c)
 {
     struct pollfd p = {.fd = c->fd, .events = POLLOUT};
     return poll(&p, 1, 0) == 1 && p.revents & (POLLHUP | POLLERR);
+}
+
+size_t loop_gone(struct loop *loop)
+{
+    if (loop->gone_turn == loop->turn)
+        return loop->gone;
+    loop->gone_turn = loop->turn;
+    loop->gone = 0;
+    for (const struct conn *c = loop->conns; c; c = c->next)
+        loop->gone += peer_is_gone(c);
+    return loop->gone;
 }
 
 static void end_of_file(struct conn *c)
@@ -352,6 +366,7 @@ static void pump_more(struct loop *loop)
 void loop_turn(struct loop *loop, bool wait)
 {
     bool busy = loop->more || !wait;
+    loop->turn++;
     event_base_loop(loop->base, EVLOOP_ONCE | (busy ? EVLOOP_NONBLOCK : 0));
     pump_more(loop);
     flush_dirty(loop);

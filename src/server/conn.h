@@ -42,6 +42,10 @@ void loop_turn(struct loop *loop, bool wait);
 size_t loop_bytes(const struct loop *loop);
 void loop_limit_bytes(struct loop *loop, size_t max);
 
+/* Connections whose peer has closed and which will end with the next turn. Looked up once a turn, for whoever
+ * is about to refuse a new one. */
+size_t loop_gone(struct loop *loop);
+
 /* Takes over the socket, which must be non-blocking; lines up to `line_max` bytes. */
 struct conn *conn_new(struct loop *loop, int fd, size_t line_max, const struct conn_hooks *hooks,
                       void *owner);

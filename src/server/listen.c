@@ -27,7 +27,7 @@
 
 struct listener {
     int fd, spare;
-    bool inherited;
+    bool inherited, ready;
     struct sockaddr_un address;
     dev_t device; /* of the socket file we made: nobody else's is removed at the end */
     ino_t inode;
@@ -92,6 +92,14 @@ static void on_acceptable(evutil_socket_t listening, short what, void *arg)
 {
     struct listener *l = arg;
     (void)listening, (void)what;
+    l->ready = true;
+}
+
+void listener_accept(struct listener *l)
+{
+    if (!l || !l->ready)
+        return;
+    l->ready = false;
     for (int i = 0; i < LISTEN_ACCEPTS_A_TURN; i++) {
         int fd = accept_one(l);
         if (fd >= 0)

@@ -70,7 +70,7 @@ enum handled mcp_initialize(struct request *r)
     const struct json *info = json_get_text(r->params, "clientInfo");
     log_event(LOG_DEBUG, "initialized", LOG_TEXT("connection", r->client->name),
               LOG_STR("client", json_str(json_get_text(info, "name"))), LOG_STR("version", asked));
-    r->client->initialized = true;
+    r->client->hears_changes = true;
     struct json_out *out = reply_open(r);
     json_key(out, "protocolVersion");
     json_put_str(out, legacy_version(asked));
@@ -137,6 +137,8 @@ enum handled mcp_tools_list(struct request *r)
     if (param_session(r, &wanted.session) ||
         param_text(r, r->meta, "params._meta.", GATE_GOAL_KEY, &wanted.goal))
         return HANDLED_DONE;
+    if (!r->modern) /* no handshake is demanded, so asking for the list is what shows interest in it */
+        client->hears_changes = true;
     struct json_out *out = reply_open(r);
     json_key(out, "tools");
     catalog_write(r->arena, client->server->gate.generation, &wanted, out->buf);
@@ -150,7 +152,7 @@ enum handled mcp_tools_list(struct request *r)
 
 void mcp_initialized(struct request *r)
 {
-    r->client->initialized = true;
+    r->client->hears_changes = true;
 }
 
 /* Nothing further is sent for that id. An unknown one was answered already: the two messages crossed. */

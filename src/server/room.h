@@ -59,8 +59,8 @@ struct client {
     size_t pending_count;
     struct subscription *subscriptions;
     size_t subscription_count;
-    bool initialized; /* by the legacy handshake: hears list_changed */
-    bool said_all;    /* end of file was read: closed once nothing is pending */
+    bool hears_changes; /* has shaken hands or listed tools in the legacy way: list_changed is pushed */
+    bool said_all;      /* end of file was read: closed once nothing is pending */
 };
 
 /* ---- client.c ---- */

@@ -232,8 +232,10 @@ enum err server_run(const struct server_options *options, struct why *why)
     enum err err = start(&server, why);
     if (!err) {
         say_ready(&server);
-        while (!server.finished && !(server.draining && !server.clients))
+        while (!server.finished && !(server.draining && !server.clients)) {
             loop_turn(server.loop, true);
+            listener_accept(server.listener);
+        }
         log_event(LOG_INFO, "stopped", LOG_NUM("connections", server.accepted));
     }
     stop(&server);

@@ -86,7 +86,7 @@ bool subscriptions_cancel(struct client *client, const struct json *id)
 void subscriptions_list_changed(struct server *server)
 {
     for (struct client *client = server->clients; client; client = client->next) {
-        if (client->initialized)
+        if (client->hears_changes)
             client_notify(client, "notifications/tools/list_changed", STR_NONE);
         for (const struct subscription *s = client->subscriptions; s; s = s->next)
             if (s->tools)

@@ -1,6 +1,6 @@
 /*
  * subscriptions/listen of the modern era: who hears of a changed tool list.
- * Clients of the legacy era hear of it without asking, once initialized.
+ * Clients of the legacy era hear of it without asking, once they shook hands or listed tools.
  */
 #ifndef TOOLGATE_SERVER_SUBSCRIPTIONS_H
 #define TOOLGATE_SERVER_SUBSCRIPTIONS_H

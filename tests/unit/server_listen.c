@@ -85,6 +85,7 @@ static int call(const struct place *place)
 static void turn(struct place *place)
 {
     event_base_loop(place->base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+    listener_accept(place->listener);
 }
 
 static void accepts_with_the_mode_that_was_asked_for(void **state)
