@@ -53,17 +53,23 @@ enum err log_level_named(struct str name, enum log_level *out)
     return ERR_NOT_FOUND;
 }
 
+/* A string that is JSON in either format; bytes that are no UTF-8 become U+FFFD. */
 static void put_quoted(struct buf *out, struct str s)
 {
+    const char *end = s.at + s.len;
     buf_byte(out, '"');
-    for (size_t i = 0; i < s.len; i++) {
-        unsigned char c = (unsigned char)s.at[i];
-        if (c == '"' || c == '\\')
+    for (const char *p = s.at; p < end;) {
+        size_t len = utf8_length(p, end);
+        unsigned char c = (unsigned char)*p;
+        if (!len)
+            buf_text(out, "\xEF\xBF\xBD");
+        else if (c == '"' || c == '\\')
             buf_printf(out, "\\%c", c);
         else if (c < 0x20 || c == 0x7f)
             buf_printf(out, "\\u%04x", c);
         else
-            buf_byte(out, (char)c);
+            buf_add(out, p, len);
+        p += len ? len : 1;
     }
     buf_byte(out, '"');
 }
@@ -113,7 +119,8 @@ void log_write(enum log_level level, const char *event, const struct log_field *
     struct buf line = {0};
     put_head(&line, level, event);
     for (; fields->key; fields++)
-        put_field(&line, fields);
+        if (fields->is_number || fields->text.len) /* what is not known is left out */
+            put_field(&line, fields);
     buf_text(&line, logger.format == LOG_FORMAT_JSON ? "}\n" : "\n");
     ssize_t written = write(logger.fd, line.at, line.len);
     (void)written; /* a log that cannot be written must not stop the gate */

@@ -61,6 +61,10 @@ struct str str_cut(struct str s, size_t max);
 
 struct str str_trim(struct str s);
 
+/* Bytes of the UTF-8 sequence at p (1-4), or 0 where there is no valid one: overlong forms, surrogates and
+ * what lies past U+10FFFF are none. */
+size_t utf8_length(const char *p, const char *end);
+
 /* Case-insensitive search in ASCII; other bytes compare as they are. */
 bool str_contains_nocase(struct str haystack, struct str needle);
 

@@ -387,10 +387,12 @@ static void say_pointer(const struct words *w, struct str pointer)
         buf_byte(w->out, pointer.at[i] == '/' ? '.' : pointer.at[i]);
 }
 
+/* A default that was filled in is no news: the tool's description tells it. */
 static void say_rewrite(const struct words *w, const struct json *op)
 {
     struct str kind = json_str(json_get_text(op, "op"));
-    const struct json *value = json_get_text(op, "value");
+    if (str_is(kind, "add"))
+        return;
     say(w, "Note: '");
     say_pointer(w, json_str(json_get_text(op, "path")));
     if (str_is(kind, "remove")) {
@@ -398,10 +400,9 @@ static void say_rewrite(const struct words *w, const struct json *op)
         return;
     }
     struct buf text = buf_in(w->arena);
-    json_write(&text, value);
+    json_write(&text, json_get_text(op, "value"));
     struct str cut = str_cut(buf_view(&text), PROBLEM_GOT_MAX_BYTES);
-    say(w, str_is(kind, "add") ? "' was set to " : "' was read as ");
-    say(w, STR_FMT "%s.\n", STR_ARG(cut), cut.len < text.len ? "…" : "");
+    say(w, "' was read as " STR_FMT "%s.\n", STR_ARG(cut), cut.len < text.len ? "…" : "");
 }
 
 static void advise_repeats(const struct words *w)

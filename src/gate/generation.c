@@ -257,6 +257,8 @@ enum err generation_build(struct config *config, uint64_t number, struct generat
         hash_all(g);
     if (report->error_count == 0)
         examples_run(g, report, report->example_seen, report->example_owner);
+    if (g->policies)
+        policies_forget_hits(g->policies);
     if (report->error_count > 0) {
         g->config = (struct config){0}; /* stays the caller's */
         generation_unref(g);

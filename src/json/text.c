@@ -48,26 +48,6 @@ const char *text_skip_plain(const char *p, const char *end)
 }
 
 /* Unicode's table of well-formed sequences: only the second byte's range depends on the first. */
-size_t utf8_length(const char *at, const char *end)
-{
-    const unsigned char *p = (const unsigned char *)at;
-    size_t left = (size_t)(end - at);
-    unsigned char lead = left ? p[0] : 0xFF;
-    if (lead < 0x80)
-        return 1;
-    size_t len = lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
-    if (!len || left < len)
-        return 0;
-    unsigned char low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
-    unsigned char high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-    if (p[1] < low || p[1] > high)
-        return 0;
-    for (size_t i = 2; i < len; i++)
-        if ((p[i] & 0xC0) != 0x80)
-            return 0;
-    return len;
-}
-
 static int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')

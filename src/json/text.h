@@ -1,5 +1,5 @@
 /*
- * The bytes below JSON: UTF-8, escapes, and runs of plain ASCII taken eight
+ * The bytes below JSON: escapes, and runs of plain ASCII taken eight
  * bytes at a time. Only this room uses it.
  */
 #ifndef TOOLGATE_JSON_TEXT_H
@@ -10,10 +10,6 @@
 #include <stdint.h>
 
 #define REPLACEMENT_CHARACTER "\xEF\xBF\xBD" /* U+FFFD */
-
-/* Bytes of the UTF-8 sequence at p (1-4), or 0 where there is no valid one: overlong forms, surrogates and
- * what lies past U+10FFFF are none. */
-size_t utf8_length(const char *p, const char *end);
 
 /* The first byte at or after p that is '\\', a control character or no ASCII, else `end`. */
 const char *text_skip_ascii(const char *p, const char *end);
