@@ -33,7 +33,10 @@ def run(model, tools, gate, messages):
             said = gate.ask("toolgate/report", callId=said["callId"], name=name,
                             arguments=said["arguments"], **outcome)
         # what the model reads next: the feedback, or the result and a note where there is one
-        messages.append({"tool": name, "reads": [said[key] for key in ("text", "content", "advice") if key in said]})
+        reads = [said[key] for key in ("text", "advice") if key in said]
+        if said["verdict"] == "pass":
+            reads.insert(0, outcome["result"])
+        messages.append({"tool": name, "reads": reads})
         if said["verdict"] == "halt":
             break
     return messages

@@ -21,7 +21,7 @@ local misdeeds = {
   { "matches a pattern that explodes", "return { n = (('a'):rep(4000)):find(('.-'):rep(4) .. 'b') }" },
   { "takes all memory with strings", "local s = 'x' while true do s = s .. s end" },
   { "takes all memory with tables",  "local t = {} while true do t[#t + 1] = {} end" },
-  { "repeats a string into gigabytes", "return { s = ('x'):rep(4e9) }" },
+  { "repeats a string into gigabytes", "return { s = ('x'):rep(2e9) }" },
   { "recurses without end",          "local function f() return 1 + f() end return f()" },
   { "throws",                        "error('on purpose')" },
   { "throws a table",                "error({ code = 1 })" },
@@ -125,10 +125,18 @@ describe("a folder of policies", function()
     refused({ ["a.lua"] = policy [[run = function() return 1 end,
       examples = { { "is refused", args = {}, gives = "refuse" } },]] }, "a.lua", "is refused", "refuse", "pass")
   end)
-  it("with a bad schema is not served", function()
+  it("with a schema that is no JSON is not served", function()
     refused({ ["a.lua"] = [[
-return tool "a" { description = "x", schema = json '{"type":"strang"}', run = function() return 1 end }
-]] }, "a.lua", "strang")
+return tool "a" { description = "x", schema = json '{"type":}', run = function() return 1 end }
+]] }, "a.lua", "json")
+  end)
+  it("with a schema that can be understood in part is served, with a warning", function()
+    local gate = daemon.start { policies = { ["a.lua"] = [[
+return tool "a" { description = "x", schema = json '{"type":"object","properties":{"b":{"type":"strang"}}}',
+                  run = function() return 1 end }
+]] } }
+    assert.is_not_true(gate:connect():calls("a", { b = 1 }).isError)
+    assert.truthy(gate:log():find("strang", 1, true), gate:log())
   end)
   it("shows all that is wrong at once", function()
     refused({ ["a.lua"] = policy "nonsense = 1,", ["b.lua"] = "return 1", ["c.lua"] = "x = = 1" },

@@ -32,7 +32,7 @@ describe("the configuration", function()
     refused("return {\n socket = \n}", "toolgate.lua:3")
   end)
   it("that returns no table says so", function()
-    refused("return 5", "table")
+    refused("return 5", "return", "got 5")
   end)
   for _, key in ipairs { "ledger = { redis = 'x' }", "mcp_config = 'x'", "upstreams = {}", "metrics = { listen = 'x' }" } do
     it("says that this version does not serve " .. key, function()

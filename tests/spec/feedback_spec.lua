@@ -49,7 +49,8 @@ describe("feedback", function()
   end)
 
   it("on an unknown field", function()
-    hears_line({ title = "x", titel = "y" }, "- 'titel': unknown field — remove it (did you mean 'title'?)")
+    hears_line({ titel = "y" }, "- 'titel': unknown field — remove it (did you mean 'title'?)")
+    hears_line({ title = "x", colour = "y" }, "- 'colour': unknown field — remove it")
   end)
 
   it("on an enum", function()

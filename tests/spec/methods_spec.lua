@@ -2,7 +2,7 @@
 local daemon = require "daemon"
 local client_of = require "client"
 local fixtures = require "fixtures"
-local session, text = client_of.session, client_of.text
+local session = client_of.session
 
 describe("toolgate/", function()
   local gate, client
@@ -40,8 +40,7 @@ describe("toolgate/", function()
       local said = client:checks("get_weather", { town = "Bern" })
       assert.same({ "repair", false }, { said.verdict, said.valid })
       assert.equal(2, #said.messages)
-      local words = said.feedback or text(said)
-      assert.truthy(words:find("- 'city': required field is missing — provide a value", 1, true), words)
+      assert.truthy(said.text:find("- 'city': required field is missing — provide a value", 1, true), said.text)
     end)
 
     it("does not know a tool that nobody declared", function()
@@ -136,8 +135,10 @@ describe("toolgate/", function()
 
     it("has an operator's policy of the same name apply", function()
       local guarded = daemon.start { policies = { ["find_train.lua"] = [[
--- find_train: only to Bern.
+-- find_train: only to Bern. The agent runs it.
 return tool "find_train" {
+  description = "Find a train.",
+  schema = json '{"type":"object","properties":{"to":{"type":"string"}},"required":["to"]}',
   check = function(args) if args.to ~= "Bern" then return refuse("only_bern", "trains go to Bern only") end end,
 }
 ]] } }:connect()

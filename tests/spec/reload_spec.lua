@@ -22,6 +22,8 @@ describe("a reload", function()
   end
 
   it("serves what was added, and tells the clients that the list changed", function()
+    client:asks("initialize", { protocolVersion = "2025-11-25", capabilities = {}, clientInfo = { name = "spec" } })
+    client:say { jsonrpc = "2.0", method = "notifications/initialized" }
     assert.same({ "echo" }, names())
     gate:write_policy("second.lua", (fixtures.echo:gsub("echo", "second")))
     gate:signal(signal.SIGHUP)

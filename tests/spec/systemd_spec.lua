@@ -25,7 +25,7 @@ describe("under systemd", function()
     local early = assert(client_of.connect(path)) -- asks before the daemon runs: systemd's promise
     early:say { jsonrpc = "2.0", id = 1, method = "ping" }
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo }, no_socket = true, socket = path,
-                                descriptors = { [fd] = 3 }, environment = { LISTEN_FDS = "1", LISTEN_PID = "self" } }
+                                descriptors = { [fd] = 3 }, environment = { LISTEN_FDS = "1", LISTEN_PID = "own pid" } }
     assert.equal(1, early:hears().id)
     early:close()
     gate:stop()
@@ -38,7 +38,7 @@ describe("under systemd", function()
 
   it("ignores descriptors that were meant for another process", function()
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo },
-                                environment = { LISTEN_FDS = "1", LISTEN_PID = "1x" } }
+                                environment = { LISTEN_FDS = "1", LISTEN_PID = "1" } }
     assert.is_true(gate:connect():hears_only_a_ping())
   end)
 

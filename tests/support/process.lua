@@ -57,7 +57,7 @@ local function become(argv, options)
     if fd == number then fcntl.fcntl(fd, fcntl.F_SETFD, 0) else unistd.dup2(fd, number) end
   end
   for name, value in pairs(options.environment or {}) do
-    if name == "LISTEN_PID" then value = tostring(unistd.getpid()) end
+    if value == "own pid" then value = tostring(unistd.getpid()) end
     stdlib.setenv(name, value or nil)
   end
   if options.directory then unistd.chdir(options.directory) end
