@@ -9,7 +9,7 @@ local words = {
   "str", "int", "num", "bool", "list", "object", "enum", "uuid", "datetime", "date", "email", "uri", "optional",
   "repair", "refuse", "ask", "retry", "tool_return",
   "ok", "partial", "garbage", "broken", "transient", "need_user", "failed", "newest",
-  "null", "wants_all", "time", "duration", "url", "host_in", "glob", "set",
+  "null", "array", "wants_all", "time", "duration", "url", "host_in", "glob", "set",
 }
 for _, folder in ipairs { "policies", "tests/clients/conformance-policies" } do
   files[folder] = { read_globals = words, ignore = { "212" } } -- a hook names its arguments, also those it does not read

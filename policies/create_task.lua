@@ -2,7 +2,7 @@
 -- Shows: params. A closed schema in five lines of Lua, and a tool that says no in words the model can use.
 
 local projects = {
-  ["3f2b8c1e-5a74-4d7e-9b1a-0c6d2e8f4a10"] = "Website",
+  ["6b1c9d20-7e4f-4a3b-9c58-2d0f1e7a8b34"] = "Website",
   ["9d0e6f52-1c3b-4e8a-8f27-7b5a4c3d2e11"] = "Garden",
 }
 
@@ -10,7 +10,7 @@ local function known_projects()
   local lines = {}
   for id, name in pairs(projects) do lines[#lines + 1] = name .. " is " .. id end
   table.sort(lines)
-  return table.concat(lines, "; ")
+  return "The projects: " .. table.concat(lines, "; ") .. "."
 end
 
 return tool "create_task" {

@@ -44,7 +44,7 @@ return tool "get_events" {
   check = function(args)
     if args.action == "by_time_span" and time(args["end"]) < time(args.start) then
       return repair {
-        path = "end", code = "before_start", message = "must not be before 'start'",
+        path = "end", code = "before_start", message = "is before 'start' — change the two round",
         suggest = { start = args["end"], ["end"] = args.start },
       }
     end
@@ -57,7 +57,7 @@ return tool "get_events" {
 
   result = function(result)
     if result.has_more and #result.events == 0 then
-      return garbage("empty_first_page", "has_more=true, but the page has no events", "widen the time span")
+      return garbage("empty_first_page", "has_more=true, but the page has no events", "Widen the time span.")
     end
     if result.has_more then
       return partial("more_events", "more events follow in this time span", { start = result.next_start })
@@ -82,7 +82,7 @@ return tool "get_events" {
       gives = "repair", says = "expected ISO datetime" },
     { "a span that ends before it starts comes back with both ends changed round",
       args = { action = "by_time_span", start = "2026-05-05T00:00:00Z", ["end"] = "2026-05-04T00:00:00Z" },
-      gives = "repair", says = "must not be before 'start'" },
+      gives = "repair", says = "change the two round" },
     { "an invented id is refused",
       args = { action = "by_ids", ids = { "evt-123" } }, goal = "what is on today?",
       gives = "refuse fabricated_id" },

@@ -7,15 +7,23 @@ local tools = {
   { name = "light_turn_off",  description = "Switch a light off",     needs = { "entity_id" } },
   { name = "climate_set",     description = "Set a room's heating",   needs = { "entity_id", "temperature" } },
   { name = "lock_unlock",     description = "Unlock a door",          needs = { "entity_id" },
-    destructive = true, words = { "unlock", "open" } },
+    asks = "Unlock it, so that anybody can come in?", words = { "unlock" } },
   { name = "alarm_disarm",    description = "Switch the alarm off",   needs = {},
-    destructive = true, words = { "disarm", "alarm off" } },
+    asks = "Switch the alarm off?", words = { "disarm", "alarm off" } },
 }
 
 local function named(name)
   for _, inner in ipairs(tools) do
     if inner.name == name then return inner end
   end
+end
+
+local function listed()
+  local list = {}
+  for at, inner in ipairs(tools) do
+    list[at] = { name = inner.name, description = inner.description, needs = inner.needs }
+  end
+  return { tools = list }
 end
 
 local function all_names()
@@ -34,6 +42,10 @@ local function missing(inner, given)
     end
   end
   return problems
+end
+
+local function where(arguments)
+  return arguments.entity_id and " (" .. arguments.entity_id .. ")" or ""
 end
 
 -- Did the user say it? Without a goal nobody knows, and so the answer is no.
@@ -78,13 +90,13 @@ return tool "home_assistant" {
     end
     local problems = missing(inner, args.arguments)
     if #problems > 0 then return repair(problems) end
-    if inner.destructive and not asked_for(inner, call.goal) then
-      return ask(inner.description .. ": shall I? It cannot be taken back.", { "yes, do it", "no, leave it" })
+    if inner.asks and not asked_for(inner, call.goal) then
+      return ask(inner.asks .. where(args.arguments), { "yes, " .. inner.words[1], "no, leave it as it is" })
     end
   end,
 
   run = function(args)
-    if args.action == "list_tools" then return { tools = tools } end
+    if args.action == "list_tools" then return listed() end
     return { done = args.tool_name, entity_id = args.arguments.entity_id }
   end,
 
@@ -111,6 +123,7 @@ return tool "home_assistant" {
       goal = "Please unlock the front door, Ana is outside", gives = "pass" },
     { "otherwise the user is asked",
       args = { action = "call_tool", tool_name = "lock_unlock", arguments = { entity_id = "lock.front_door" } },
-      goal = "Get the house ready for the evening", gives = "ask need_user_input", says = "Unlock a door" },
+      goal = "Get the house ready for the evening", gives = "ask need_user_input",
+      says = "Unlock it, so that anybody can come in? (lock.front_door)" },
   },
 }

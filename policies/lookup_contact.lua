@@ -60,7 +60,7 @@ return tool "lookup_contact" {
   result = function(result, call)
     local found = result.contacts
     if #found == 0 then
-      return garbage("nobody_found", "no contact matches", "search for a shorter part of the name")
+      return garbage("nobody_found", "no contact matches", "Search for a shorter part of the name.")
     end
     if call.args.action == "search" and #found == 1 then
       return ok {

@@ -74,7 +74,7 @@ return tool "lookup_contact_places" {
   result = function(result, call)
     local found = result.contacts
     if #found == 0 then
-      return garbage("nobody_found", "no contact or group matches", "find the person with lookup_contact first")
+      return garbage("nobody_found", "no contact or group matches", "Find the person with lookup_contact first.")
     end
     if call.args.contact_query and #found > 1 then
       local choices = {}

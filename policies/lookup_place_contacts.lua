@@ -70,7 +70,7 @@ return tool "lookup_place_contacts" {
 
   result = function(result)
     if #result.places == 0 then
-      return garbage("no_such_place", "no place matches", "search for one word of its name, or for its street")
+      return garbage("no_such_place", "no place matches", "Search for one word of its name, or for its street.")
     end
     return ok { coverage = "SATISFIED", facts = { places = #result.places } }
   end,

@@ -68,7 +68,7 @@ return tool "search_orders" {
     if result.has_more and #result.orders == 0 then
       return garbage("empty_first_page",
                      "page " .. result.page .. " is empty, but more pages follow: the shop filters after paging",
-                     "ask for page " .. next_page .. " with the same status, or leave 'status' out")
+                     "Ask for page " .. next_page .. " with the same status, or leave 'status' out.")
     end
     if result.has_more then
       return partial("more_pages", "page " .. result.page .. " is not the last", { page = next_page })

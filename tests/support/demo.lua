@@ -30,12 +30,17 @@ local dialogue = {
        "pass ok", "mended without a word: one id is a list of one, and by_ids has no use for a limit"),
   call("lookup_contact", '{"action":"get","contact_id":"chloe-martin"}',
        "refuse fabricated_id", "an id that no tool and no user ever gave"),
+  call("lookup_contact", '{"action":"search","query":"chloe"}',
+       "pass ok", "so she is looked up, and the next call is spelled out"),
   call("lookup_contact", '{"action":"Get","contact_id":"c4"}',
-       "pass ok", "this one came with the event"),
+       "pass ok", "this id is known; the capital is mended"),
   call("lookup_contact_place", '{"contact_query":"Ben"}',
        "refuse unknown_tool", "a tool that is not there"),
   call("lookup_contact_places", '{"contact_query":"Ben"}',
        "ask need_user_input", "two people of that name: a question for the user"),
+
+  call("create_task", '{"title":"Call Ben"}',
+       "refuse unknown_tool", "the user asked a question: what changes things is hidden (policies/gateway.lua)"),
 
   turn "Has everything that customer cust-7 ordered been delivered?",
   call("search_orders", '{"custommer_id":"cust-7","status":"deliverd"}',
@@ -57,7 +62,7 @@ local dialogue = {
   turn "Write down a task for Friday: prune the roses",
   call("create_task", roses "Friday", "repair invalid_arguments", "two attempts are left"),
   call("create_task", roses "next Friday", "repair invalid_arguments", "one is left"),
-  call("create_task", roses "8.5.2026", "refuse retry_budget", "none is left"),
+  call("create_task", roses "8.5.2026", "refuse invalid_arguments", "none is left"),
   call("create_task", roses "2026-05-08T17:00:00Z", "pass ok", "what is valid always passes"),
 
   turn "Get the house ready for the evening",
@@ -67,8 +72,8 @@ local dialogue = {
        "ask need_user_input", "a door does: the user did not say unlock"),
 
   turn "What will the weather be in Brno?",
-  own.registers '{"name":"forecast","description":"Weather of the next days","inputSchema":{"type":"object",'
-             .. '"properties":{"city":{"type":"string"},"days":{"type":"integer"}},"required":["city"]}}',
+  own.registers('{"name":"forecast","description":"Weather of the next days","inputSchema":{"type":"object",'
+                .. '"properties":{"city":{"type":"string"},"days":{"type":"integer"}},"required":["city"]}}'),
   own.checks("forecast", '{"city":"Brno","days":"2"}', "pass ok", "the agent runs this one itself, and asks first"),
   own.reports('{"result":{"days":[{"sky":"clear"},{"sky":"rain"}]}}', "pass ok", "and tells what came of it"),
   own.checks("forecast", '{"city":"Brno","days":3}', "pass ok", "another call"),
@@ -76,4 +81,5 @@ local dialogue = {
               "wait transient", "which failed in passing"),
 }
 
-os.exit(stage.play(dialogue, { binary = arg[1] or "build/toolgate", policies = (here:gsub("tests/support$", "")) .. "policies" }))
+local root = here:gsub("tests/support$", "")
+os.exit(stage.play(dialogue, { binary = arg[1] or "build/toolgate", policies = root .. "policies" }))

@@ -37,7 +37,11 @@ end
 local player = {}
 player.__index = player
 
-local META = ('"_meta":{"dev.toolgate/session":"%s"}'):format(SESSION)
+
+-- Which conversation this is, and what the user asked for in it.
+function player:meta()
+  return ('"_meta":{"dev.toolgate/session":"%s","dev.toolgate/goal":%s}'):format(SESSION, json.encode(self.goal or ""))
+end
 
 -- Parameters are written by hand, so that what is shown is what was sent, byte for byte.
 function player:asks(method, params)
@@ -58,9 +62,10 @@ function player:says(line)
   if method == "toolgate/report" then
     local outcome = line.outcome:match "^{(.*)}$"
     return self:asks(method, ('"callId":%s,"name":%s,"arguments":%s,%s,%s'):format(
-      json.encode(self.checked.id), json.encode(self.checked.tool), self.checked.arguments, outcome, META))
+      json.encode(self.checked.id), json.encode(self.checked.tool), self.checked.arguments, outcome, self:meta()))
   end
-  local result = self:asks(method, ('"name":%s,"arguments":%s,%s'):format(json.encode(line.tool), line.arguments, META))
+  local result = self:asks(method, ('"name":%s,"arguments":%s,%s'):format(json.encode(line.tool), line.arguments,
+                                                               self:meta()))
   if method == "toolgate/check" then
     self.checked = { id = result.callId, tool = line.tool, arguments = json.encode(result.arguments) }
   end
@@ -91,9 +96,10 @@ end
 local function shows_verdict(verdict)
   local words = verdict.error_class == "ok" and "" or " " .. verdict.error_class
   if verdict.code and verdict.code ~= verdict.error_class then words = words .. ", " .. verdict.code end
+  if verdict.verdict == "pass" and verdict.coverage then words = words .. " " .. verdict.coverage end
   if verdict.attempts_left then words = words .. (", attempts left: %d"):format(verdict.attempts_left) end
   show("     %s%s", painted(COLOURS[verdict.verdict] or "0", verdict.verdict), words)
-  if verdict.rewrites and #verdict.rewrites > 0 then
+  if verdict.verdict == "pass" and verdict.rewrites and #verdict.rewrites > 0 then
     local changes = {}
     for at, change in ipairs(verdict.rewrites) do changes[at] = rewrite_in_words(change) end
     show("     mended: %s", table.concat(changes, "; "))
@@ -110,7 +116,9 @@ local function shows_text(result, verdict)
       indented(block.text, colour)
     end
   end
-  if not result.content and result.text then indented(result.text, colour) end
+  for _, own in ipairs { result.text or "", result.advice or "" } do
+    if own ~= "" then indented(own, colour) end
+  end
 end
 
 local function described(line)
@@ -137,10 +145,11 @@ end
 
 function player:plays(line)
   if line.goal then
-    self:asks("toolgate/turn", ('"goal":%s,%s'):format(json.encode(line.goal), META))
+    self.goal = line.goal
+    self:asks("toolgate/turn", ('"goal":%s,%s'):format(json.encode(line.goal), self:meta()))
     show("\n%s %s", painted("36", "The user:"), painted("1", line.goal))
   elseif line.definition then
-    self:asks("toolgate/register", ('"tools":[%s],%s'):format(line.definition, META))
+    self:asks("toolgate/register", ('"tools":[%s],%s'):format(line.definition, self:meta()))
     show("\n     The agent has a tool of its own, and declares it: %s", json.decode(line.definition).name)
   else
     self:shows(line, self:says(line))
