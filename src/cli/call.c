@@ -75,7 +75,7 @@ const struct command command_call = {
     .exits = "  0  the tool ran and its result passed\n"
              "  1  it was not passed: the feedback is on stdout\n"
              "  2  usage, arguments that are no JSON, no daemon",
-    .example = "  toolgate call get_events '{\"action\": \"by_ids\", \"ids\": [\"e1\"]}' --session me",
+    .example = "  toolgate call search_orders '{\"customer_id\": \"cust-7\"}' --session me",
     .least = 1,
     .most = 2,
     .run = run,

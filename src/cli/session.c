@@ -36,11 +36,9 @@ static void print_entry(const struct json *entry)
            say_colour(SAY_PLAIN), STR_ARG(class));
     if (code.len && !str_eq(code, class))
         printf(" " STR_FMT, STR_ARG(code));
-    printf("  ");
+    printf(args ? "  " : "\n");
     if (args)
         show_json(args);
-    else
-        putchar('\n');
 }
 
 static void print_history(const struct json *history)

@@ -43,30 +43,74 @@ static void put_scalar(const struct json *value)
     putchar('\n');
 }
 
-static void show_list(const struct json *list, int indent)
+static bool are_counters(const struct json *value)
 {
-    for (size_t i = 0; i < list->len; i++) {
-        printf("%*s- ", indent, "");
-        put_scalar(&list->items[i]);
+    bool counters = value->type == JSON_OBJECT && value->len;
+    for (size_t i = 0; counters && i < value->len; i++)
+        counters = value->members[i].value.type == JSON_NUMBER;
+    return counters;
+}
+
+/* "pass 4, refuse 3": what never happened is left out. */
+static void show_counters(const struct json *counters)
+{
+    const char *before = "";
+    for (size_t i = 0; i < counters->len; i++) {
+        const struct json_member *member = &counters->members[i];
+        int64_t n;
+        if (json_int(&member->value, &n) && n == 0)
+            continue;
+        printf("%s" STR_FMT " ", before, STR_ARG(member->key));
+        put_json(&member->value);
+        before = ", ";
     }
+    printf("%s\n", *before ? "" : "none");
+}
+
+static void put_value(const struct json *value, int indent)
+{
+    if (!is_nested(value)) {
+        putchar(' ');
+        put_scalar(value);
+    } else if (are_counters(value)) {
+        putchar(' ');
+        show_counters(value);
+    } else {
+        putchar('\n');
+        show_tree(value, indent + 2);
+    }
+}
+
+static void put_key(struct str key)
+{
+    printf("%s" STR_FMT ":%s", say_colour(SAY_BOLD), STR_ARG(key), say_colour(SAY_PLAIN));
 }
 
 void show_member(const struct json_member *member, int indent)
 {
-    printf("%*s%s" STR_FMT ":%s ", indent, "", say_colour(SAY_BOLD), STR_ARG(member->key),
-           say_colour(SAY_PLAIN));
-    if (!is_nested(&member->value)) {
-        put_scalar(&member->value);
+    printf("%*s", indent, "");
+    put_key(member->key);
+    put_value(&member->value, indent);
+}
+
+/* The first member stands behind the dash, the others below it. */
+static void show_item(const struct json *item, int indent)
+{
+    printf("%*s- ", indent, "");
+    if (item->type != JSON_OBJECT || !item->len) {
+        put_scalar(item);
         return;
     }
-    putchar('\n');
-    show_tree(&member->value, indent + 2);
+    put_key(item->members[0].key);
+    put_value(&item->members[0].value, indent + 2);
+    for (size_t i = 1; i < item->len; i++)
+        show_member(&item->members[i], indent + 2);
 }
 
 void show_tree(const struct json *value, int indent)
 {
-    if (value->type == JSON_ARRAY)
-        show_list(value, indent);
+    for (size_t i = 0; value->type == JSON_ARRAY && i < value->len; i++)
+        show_item(&value->items[i], indent);
     for (size_t i = 0; value->type == JSON_OBJECT && i < value->len; i++)
         show_member(&value->members[i], indent);
 }

@@ -7,7 +7,7 @@
 /* The value on one line. */
 void show_json(const struct json *value);
 
-/* Any object as indented "key: value" lines; lists of objects an item a line. */
+/* Any object as indented "key: value" lines; counters on one line, those at zero left out. */
 void show_tree(const struct json *value, int indent);
 
 /* One member of such an object. */
