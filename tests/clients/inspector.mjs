@@ -9,7 +9,7 @@ const manifest = createRequire(import.meta.url).resolve('@modelcontextprotocol/i
 const inspector = join(dirname(manifest), 'clients/launcher/build/index.js');
 const session = `inspector-${process.pid}`;
 
-// It exits with an error where the tool did; what it printed is the result all the same.
+// It exits with an error where the tool did; what it printed is the result all the same. {error} is its own word.
 function inspect(...words) {
   const argv = [inspector, '--cli', toolgate, 'connect', socket, '--session', session, ...words];
   return new Promise((resolve, reject) => {
@@ -27,7 +27,9 @@ await play({
   list: async () => (await inspect('--method', 'tools/list')).tools.map((tool) => tool.name),
   call: async (name, args) => {
     const pairs = Object.entries(args).flatMap(([key, value]) => ['--tool-arg', `${key}=${value}`]);
-    return told(await inspect('--method', 'tools/call', '--tool-name', name, ...pairs));
+    const answer = await inspect('--method', 'tools/call', '--tool-name', name, ...pairs);
+    return answer.error ? { isError: true, text: answer.error.message } : told(answer);
   },
+  knowsTools: true,
 });
 end();

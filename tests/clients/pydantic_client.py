@@ -9,7 +9,7 @@ import sys
 from fastmcp.client.transports import StdioTransport
 from pydantic_ai import Agent
 from pydantic_ai.mcp import MCPToolset
-from pydantic_ai.messages import ModelResponse, RetryPromptPart, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.models.test import TestModel
 
@@ -36,8 +36,8 @@ def playing(calls):
 
     def model(messages, info):
         for part in messages[-1].parts:
-            if isinstance(part, (ToolReturnPart, RetryPromptPart)):
-                heard.append((isinstance(part, ToolReturnPart), str(part.content)))
+            if isinstance(part, ToolReturnPart):
+                heard.append((part.outcome == "success", str(part.content)))
         if len(heard) == len(calls):
             return ModelResponse(parts=[TextPart("done")])
         name, arguments = calls[len(heard)]
