@@ -1,22 +1,23 @@
 -- tool, gateway, rules and ids: what a policy declares. Rules and ids are data; src/policy/rule.c evaluates them.
 
 local native = ...
+local complain = native.complain -- an error at the line of the policy, however deep in here
 local M = {}
 
 function M.tool(name)
   if type(name) ~= "string" or name == "" then
-    error('tool: expected a name, as in tool "get_events" { … }, got ' .. native.kind(name), 2)
+    complain('tool: expected a name, as in tool "get_events" { … }, got ' .. native.kind(name))
   end
   return function(fields)
     if type(fields) ~= "table" then
-      error('tool "' .. name .. '": expected { … } after the name, got ' .. native.kind(fields), 2)
+      complain('tool "' .. name .. '": expected { … } after the name, got ' .. native.kind(fields))
     end
     return native.mark({ what = "tool", name = name, fields = fields }, "declaration")
   end
 end
 
 function M.gateway(fields)
-  if type(fields) ~= "table" then error("gateway: expected { … }, got " .. native.kind(fields), 2) end
+  if type(fields) ~= "table" then complain("gateway: expected { … }, got " .. native.kind(fields)) end
   return native.mark({ what = "gateway", fields = fields }, "declaration")
 end
 
@@ -31,11 +32,11 @@ local function names(word, ...)
     elseif type(given) == "string" then
       for name in given:gmatch("[^,%s]+") do found[#found + 1] = name end
     else
-      error(word .. ": expected names of arguments, got " .. native.kind(given), 4)
+      complain(word .. ": expected names of arguments, got " .. native.kind(given))
     end
   end
   for at = 1, select("#", ...) do add((select(at, ...))) end
-  if #found == 0 then error(word .. ": expected at least one name of an argument", 3) end
+  if #found == 0 then complain(word .. ": expected at least one name of an argument") end
   return found
 end
 
@@ -62,9 +63,9 @@ function methods.drops(self, ...)
 end
 
 function methods.defaults(self, values)
-  if type(values) ~= "table" then error("defaults: expected { name = value }, got " .. native.kind(values), 2) end
+  if type(values) ~= "table" then complain("defaults: expected { name = value }, got " .. native.kind(values)) end
   for name, value in pairs(values) do
-    if type(name) ~= "string" then error("defaults: expected { name = value }, got a list", 2) end
+    if type(name) ~= "string" then complain("defaults: expected { name = value }, got a list") end
     self.values[name] = value
   end
   return self
@@ -83,7 +84,7 @@ end
 function methods.refuses(self, code, message, hint)
   if message == nil then code, message = "refused", code end
   if type(code) ~= "string" or type(message) ~= "string" or (hint ~= nil and type(hint) ~= "string") then
-    error("refuses: expected (code, message, hint) or a message, as texts", 2)
+    complain("refuses: expected (code, message, hint) or a message, as texts")
   end
   self.refusal = { code = code, message = message, hint = hint }
   return self
@@ -93,13 +94,13 @@ native.methods("rule", methods)
 
 function M.when(condition)
   if type(condition) ~= "table" or next(condition) == nil then
-    error("when: expected { argument = value }, got " .. native.kind(condition), 2)
+    complain("when: expected { argument = value }, got " .. native.kind(condition))
   end
   for name, value in pairs(condition) do
-    if type(name) ~= "string" then error("when: expected { argument = value }, got a list", 2) end
+    if type(name) ~= "string" then complain("when: expected { argument = value }, got a list") end
     if type(value) == "function" then
-      error("when: '" .. name .. "': expected a value or a list of values, got a function: what depends on more "
-            .. "belongs into check(args, call)", 2)
+      complain("when: '" .. name .. "': expected a value or a list of values, got a function: what depends on more "
+            .. "belongs into check(args, call)")
     end
   end
   return rule(condition)
@@ -126,29 +127,29 @@ function M.shape(given)
   local prefix = type(given) == "table" and given.prefix
   if type(prefix) == "string" and prefix ~= "" then given = "prefix:" .. prefix end
   if type(given) ~= "string" then
-    error('shape: expected a name, as in shape "uuid", or { prefix = "evt_" }, got ' .. native.kind(given), 2)
+    complain('shape: expected a name, as in shape "uuid", or { prefix = "evt_" }, got ' .. native.kind(given))
   end
   if not native.is_shape(given) then
-    error("shape: expected one of " .. native.shapes() .. ", got '" .. given .. "'", 2)
+    complain("shape: expected one of " .. native.shapes() .. ", got '" .. given .. "'")
   end
   return native.mark({ shape = given }, "id")
 end
 
 function M.seen(given)
   given = given or {}
-  if type(given) ~= "table" then error("seen: expected { look_up = …, shape = … }, got " .. native.kind(given), 2) end
+  if type(given) ~= "table" then complain("seen: expected { look_up = …, shape = … }, got " .. native.kind(given)) end
   for name in pairs(given) do
     if name ~= "look_up" and name ~= "shape" then
-      error("seen: unknown field '" .. tostring(name) .. "': it takes look_up and shape", 2)
+      complain("seen: unknown field '" .. tostring(name) .. "': it takes look_up and shape")
     end
   end
   if given.look_up ~= nil and type(given.look_up) ~= "string" then
-    error("seen: look_up: expected text, got " .. native.kind(given.look_up), 2)
+    complain("seen: look_up: expected text, got " .. native.kind(given.look_up))
   end
   local shape = given.shape
   if type(shape) == "string" then shape = M.shape(shape) end
   if shape ~= nil and native.marked(shape) ~= "id" then
-    error('seen: shape: expected a name or shape "…", got ' .. native.kind(shape), 2)
+    complain('seen: shape: expected a name or shape "…", got ' .. native.kind(shape))
   end
   return native.mark({ seen = true, look_up = given.look_up, shape = shape and shape.shape }, "id")
 end

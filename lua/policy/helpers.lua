@@ -1,6 +1,7 @@
 -- Small pure functions that policies would otherwise write again and again.
 
 local native = ...
+local complain = native.complain -- an error at the line of the policy, however deep in here
 local M = {}
 
 -- Whole words by which a user means everything there is, and phrases in which they mean nothing of it.
@@ -27,7 +28,7 @@ end
 
 function M.array(given)
   if given ~= nil and type(given) ~= "table" then
-    error("array: expected a list, got " .. native.kind(given), 2)
+    complain("array: expected a list, got " .. native.kind(given))
   end
   return native.mark(given or {}, "array")
 end
@@ -43,7 +44,7 @@ end
 
 function M.newest(list, field)
   if type(list) ~= "table" or type(field) ~= "string" then
-    error("newest: expected (list, field), got (" .. native.kind(list) .. ", " .. native.kind(field) .. ")", 2)
+    complain("newest: expected (list, field), got (" .. native.kind(list) .. ", " .. native.kind(field) .. ")")
   end
   local best, position
   for at, item in ipairs(list) do

@@ -3,6 +3,7 @@
 -- that runs it.
 
 local native = ...
+local complain = native.complain -- an error at the line of the policy, however deep in here
 local M = {}
 
 local COVERAGE = { "SATISFIED", "NEEDS_MORE_TOOLS", "NEED_USER_INPUT", "FAILED" }
@@ -21,14 +22,14 @@ end
 local function text(word, name, value)
   if type(value) == "number" then value = tostring(value) end
   if type(value) == "string" then return value end
-  error(word .. ": " .. name .. ": expected text, got " .. native.kind(value), 3)
+  complain(word .. ": " .. name .. ": expected text, got " .. native.kind(value))
 end
 
 local function optional_text(word, name, value)
   if value == nil then return nil end
   if type(value) == "number" then value = tostring(value) end
   if type(value) == "string" then return value end
-  error(word .. ": " .. name .. ": expected text or nothing, got " .. native.kind(value), 3)
+  complain(word .. ": " .. name .. ": expected text or nothing, got " .. native.kind(value))
 end
 
 local function only(word, fields, names)
@@ -36,14 +37,14 @@ local function only(word, fields, names)
   for _, name in ipairs(names) do known[name] = true end
   for name in pairs(fields) do
     if not known[name] then
-      error(word .. ": unknown field '" .. tostring(name) .. "'" .. meant(tostring(name), names), 3)
+      complain(word .. ": unknown field '" .. tostring(name) .. "'" .. meant(tostring(name), names))
     end
   end
 end
 
 local function a_table(word, value, form)
   if type(value) ~= "table" then
-    error(word .. ": expected " .. form .. ", got " .. native.kind(value), 3)
+    complain(word .. ": expected " .. form .. ", got " .. native.kind(value))
   end
   return value
 end
@@ -103,8 +104,8 @@ local function coverage_of(word, coverage)
   for _, name in ipairs(COVERAGE) do
     if coverage == name then return name end
   end
-  error(word .. ": coverage: expected " .. table.concat(COVERAGE, ", ") .. ", got " .. tostring(coverage)
-        .. meant(tostring(coverage), COVERAGE), 3)
+  complain(word .. ": coverage: expected " .. table.concat(COVERAGE, ", ") .. ", got " .. tostring(coverage)
+        .. meant(tostring(coverage), COVERAGE))
 end
 
 local function follow_up_of(follow_up)
@@ -141,7 +142,7 @@ end
 
 function M.transient(detail, after)
   if after ~= nil and (type(after) ~= "number" or after < 0) then
-    error("transient: after: expected seconds (a number from 0), got " .. native.kind(after), 2)
+    complain("transient: after: expected seconds (a number from 0), got " .. native.kind(after))
   end
   return outcome("transient", { detail = text("transient", "detail", detail), after_s = after })
 end

@@ -3,6 +3,7 @@
 -- not marked `optional` is required.
 
 local native = ...
+local complain = native.complain -- an error at the line of the policy, however deep in here
 local M = {}
 local kinds = {} -- the function of a type -> how it makes one when used bare
 
@@ -29,21 +30,21 @@ local function describe(word, schema, spec, options, from)
   if spec == nil then return schema end
   if type(spec) == "string" then spec = { description = spec } end
   if type(spec) ~= "table" or native.marked(spec) then
-    error(word .. ": expected a description or { options }, got " .. native.kind(spec), 3)
+    complain(word .. ": expected a description or { options }, got " .. native.kind(spec))
   end
   for name, value in pairs(spec) do
     if type(name) == "number" then
       if name == from and type(value) == "string" then
         schema.description = value
       elseif name >= from then
-        error(word .. ": expected one description among the options, got " .. native.kind(value), 3)
+        complain(word .. ": expected one description among the options, got " .. native.kind(value))
       end
     else
       local keyword = COMMON[name] or options[name]
       if not keyword then
         local closest = native.closest(name, known_options(options))
-        error(word .. ": unknown option '" .. name .. "'" .. (closest and " (did you mean '" .. closest .. "'?)" or "")
-              .. ": it takes " .. table.concat(known_options(options), ", "), 3)
+        complain(word .. ": unknown option '" .. name .. "'" .. (closest and " (did you mean '" .. closest .. "'?)" or "")
+              .. ": it takes " .. table.concat(known_options(options), ", "))
       end
       schema[keyword] = value
     end
@@ -79,7 +80,7 @@ function M.date(given)
     local day = native.day(given)
     if day or not native.loading() then return day end
   end
-  if not native.loading() then error("date: expected a time (text or epoch seconds), got " .. native.kind(given), 2) end
+  if not native.loading() then complain("date: expected a time (text or epoch seconds), got " .. native.kind(given)) end
   return date_type(given)
 end
 kinds[M.date] = date_type
@@ -87,8 +88,8 @@ kinds[M.date] = date_type
 local function type_of(word, given)
   if type(given) == "function" and kinds[given] then given = kinds[given]() end
   if native.marked(given) == "type" then return given end
-  error(word .. ": expected a type (str, int, num, bool, list, object, enum, uuid, datetime, date, email, uri, "
-        .. "optional), got " .. native.kind(given), 3)
+  complain(word .. ": expected a type (str, int, num, bool, list, object, enum, uuid, datetime, date, email, uri, "
+        .. "optional), got " .. native.kind(given))
 end
 
 -- list(str), list(str, "Tags"), list{ str, "Tags", min = 1 }
@@ -106,7 +107,7 @@ kinds[M.list] = function() return new { type = "array" } end
 -- enum{ "a", "b" }, enum({ "a", "b" }, "Which"), enum{ "a", "b", description = "Which" }
 function M.enum(given, description)
   if type(given) ~= "table" or #given == 0 then
-    error('enum: expected its values, as in enum{ "a", "b" }, got ' .. native.kind(given), 2)
+    complain('enum: expected its values, as in enum{ "a", "b" }, got ' .. native.kind(given))
   end
   local values, texts = native.mark({}, "array"), true
   for at, value in ipairs(given) do
@@ -119,11 +120,11 @@ end
 
 local function object_of(word, fields)
   if type(fields) ~= "table" or native.marked(fields) then
-    error(word .. ": expected { name = type }, got " .. native.kind(fields), 3)
+    complain(word .. ": expected { name = type }, got " .. native.kind(fields))
   end
   local properties, required = native.mark({}, "object"), {}
   for name, given in pairs(fields) do
-    if type(name) ~= "string" then error(word .. ": expected { name = type }, got a list", 3) end
+    if type(name) ~= "string" then complain(word .. ": expected { name = type }, got a list") end
     local made = type_of(word .. ": '" .. name .. "'", given)
     properties[name] = made.schema
     if not made.optional then required[#required + 1] = name end
@@ -149,9 +150,9 @@ end
 function M.params(fields, options)
   local schema = object_of("params", fields)
   if options ~= nil then
-    if type(options) ~= "table" then error("params: expected { open = true }, got " .. native.kind(options), 2) end
+    if type(options) ~= "table" then complain("params: expected { open = true }, got " .. native.kind(options)) end
     for name in pairs(options) do
-      if name ~= "open" then error("params: unknown option '" .. tostring(name) .. "': it takes open", 2) end
+      if name ~= "open" then complain("params: unknown option '" .. tostring(name) .. "': it takes open") end
     end
     if options.open then schema.additionalProperties = nil end
   end

@@ -354,19 +354,34 @@ static int native_closest(lua_State *L)
     return 1;
 }
 
-/* The line in the policy: the first function up the stack that is none of this room's. */
+/* The line in the policy that is running: the first function up the stack that is none of this room's. False
+ * where there is none, as after a tail call. */
+static bool find_place(lua_State *L, lua_Debug *where)
+{
+    for (int level = 1; lua_getstack(L, level, where); level++) {
+        lua_getinfo(L, "Sl", where);
+        if (where->currentline > 0 && strcmp(where->source, WORDS_CHUNK) != 0)
+            return true;
+    }
+    return false;
+}
+
 static int native_line(lua_State *L)
 {
     lua_Debug where;
-    for (int level = 1; lua_getstack(L, level, &where); level++) {
-        lua_getinfo(L, "Sl", &where);
-        if (where.currentline > 0 && strcmp(where.source, WORDS_CHUNK) != 0) {
-            lua_pushinteger(L, where.currentline);
-            return 1;
-        }
-    }
-    lua_pushinteger(L, 0);
+    lua_pushinteger(L, find_place(L, &where) ? where.currentline : 0);
     return 1;
+}
+
+static int native_complain(lua_State *L)
+{
+    lua_Debug where;
+    const char *text = luaL_checkstring(L, 1);
+    if (find_place(L, &where))
+        lua_pushfstring(L, "%s:%d: %s", where.short_src, where.currentline, text);
+    else
+        lua_pushstring(L, text);
+    return lua_error(L);
 }
 
 static int native_loading(lua_State *L)
@@ -389,19 +404,13 @@ static int native_shapes(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg natives[] = {{"mark", native_mark},
-                                   {"marked", native_marked},
-                                   {"methods", native_methods},
-                                   {"constant", native_constant},
-                                   {"kind", native_kind},
-                                   {"closest", native_closest},
-                                   {"line", native_line},
-                                   {"loading", native_loading},
-                                   {"is_shape", native_is_shape},
-                                   {"shapes", native_shapes},
-                                   {"time", word_time},
-                                   {"day", word_day},
-                                   {NULL, NULL}};
+static const luaL_Reg natives[] = {{"mark", native_mark},       {"marked", native_marked},
+                                   {"methods", native_methods}, {"constant", native_constant},
+                                   {"kind", native_kind},       {"closest", native_closest},
+                                   {"line", native_line},       {"complain", native_complain},
+                                   {"loading", native_loading}, {"is_shape", native_is_shape},
+                                   {"shapes", native_shapes},   {"time", word_time},
+                                   {"day", word_day},           {NULL, NULL}};
 
 /* ---- Lua's own -------------------------------------------------------------------------- */
 
