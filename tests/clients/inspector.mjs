@@ -9,13 +9,14 @@ const manifest = createRequire(import.meta.url).resolve('@modelcontextprotocol/i
 const inspector = join(dirname(manifest), 'clients/launcher/build/index.js');
 const session = `inspector-${process.pid}`;
 
-// It exits with an error where the tool did; what it printed is the result all the same. {error} is its own word.
+// It exits with an error where the tool did; what it printed is the result all the same. {error}, on stderr, is its
+// own word.
 function inspect(...words) {
   const argv = [inspector, '--cli', toolgate, 'connect', socket, '--session', session, ...words];
   return new Promise((resolve, reject) => {
     execFile(process.execPath, argv, (failure, out, err) => {
       try {
-        resolve(JSON.parse(out));
+        resolve(JSON.parse(out || err));
       } catch {
         reject(new Error(`the inspector printed no JSON: ${out}${err}${failure ?? ''}`));
       }
