@@ -117,35 +117,43 @@ struct tells {
     uint16_t count;
 };
 
-static void add_own(struct tells *tells, const struct props *props)
+/* Those with choices; then, in a second round, those without. */
+static void add_own(struct tells *tells, const struct props *props, bool with_choices)
 {
     for (uint32_t i = 0; i < props->count && tells->count < TELLS_MAX; i++) {
         const struct prop *p = &props->list[i];
         const struct choices *choices = p->required ? choices_of(p->node) : NULL;
-        if (choices)
+        if (p->required && with_choices == (choices != NULL))
             tells->list[tells->count++] = (struct tell){p->key, choices};
     }
 }
 
-static void add_those_of(struct tells *tells, const struct node *node)
+static void add_those_of(struct tells *tells, const struct node *node, bool with_choices)
 {
     for (uint16_t i = 0; i < node->tell_count && tells->count < TELLS_MAX; i++)
-        tells->list[tells->count++] = node->tells[i];
+        if (with_choices == (node->tells[i].choices != NULL))
+            tells->list[tells->count++] = node->tells[i];
+}
+
+static void add_all(struct tells *tells, const struct node *node, bool with_choices)
+{
+    for (uint16_t i = 0; i < node->op_count; i++) {
+        const struct op *op = &node->ops[i];
+        if (op->code == OP_PROPERTIES)
+            add_own(tells, op->props, with_choices);
+        else if (op->code == OP_REF)
+            add_those_of(tells, op->node, with_choices);
+        else if (op->code == OP_ALL_OF)
+            for (uint32_t k = 0; k < op->nodes.count; k++)
+                add_those_of(tells, op->nodes.at[k], with_choices);
+    }
 }
 
 static void gather_tells(struct compiler *c, struct node *node)
 {
     struct tells tells = {.count = 0};
-    for (uint16_t i = 0; i < node->op_count; i++) {
-        const struct op *op = &node->ops[i];
-        if (op->code == OP_PROPERTIES)
-            add_own(&tells, op->props);
-        else if (op->code == OP_REF)
-            add_those_of(&tells, op->node);
-        else if (op->code == OP_ALL_OF)
-            for (uint32_t k = 0; k < op->nodes.count; k++)
-                add_those_of(&tells, op->nodes.at[k]);
-    }
+    add_all(&tells, node, true);
+    add_all(&tells, node, false);
     if (!tells.count)
         return;
     struct tell *list = ARENA_ARRAY(c->arena, struct tell, tells.count);

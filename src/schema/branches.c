@@ -100,7 +100,7 @@ static bool explain_tell(struct explain *e, struct branches *b, const struct jso
     return true;
 }
 
-/* Where some alternatives have a discriminator and exactly one of them is told by the object. */
+/* The one alternative whose discriminators, or required fields, the object has. */
 static const struct node *sole_told(const struct branches *b, const struct json *v)
 {
     const struct node *told = NULL;

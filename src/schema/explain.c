@@ -27,7 +27,7 @@ static void add_unused(struct names *names, const struct props *props, const str
 
 static struct str closest(struct explain *e, const struct props *props, const struct json *v, struct str key)
 {
-    struct names names = {ARENA_ARRAY(e->arena, struct str, NAMES_COMPARED), 0};
+    struct names names = {arena_alloc(e->arena, props->declared * sizeof(struct str)), 0};
     add_unused(&names, props, v);
     return suggest_one(key, names.at, names.count);
 }

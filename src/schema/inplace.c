@@ -12,7 +12,7 @@ static void gather(struct gather *g, const struct node *node);
 
 static bool may_apply(const struct gather *g, const struct node *branch)
 {
-    return !g->v || ((branch->types & type_of(g->v)) && tells_allow(branch, g->v));
+    return !g->v || ((branch->types & type_of(g->v)) && !tells_deny(branch, g->v));
 }
 
 static void gather_all(struct gather *g, const struct nodes *nodes)

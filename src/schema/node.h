@@ -140,10 +140,11 @@ struct op {
     };
 };
 
-/* A required property whose value is one of a few: what tells the branches of an anyOf or oneOf apart. */
+/* A required property, best one whose value is one of a few: what tells the branches of an anyOf or oneOf apart
+ * before anything below them is looked at. */
 struct tell {
     struct str key;
-    const struct choices *choices;
+    const struct choices *choices; /* NULL: any value */
 };
 
 struct node {
@@ -211,8 +212,11 @@ const struct node *dynamic_target(const struct pass *pass, const struct op *op);
 /* The declared property of that name, or NULL. */
 const struct prop *props_find(const struct props *props, struct str key, uint64_t hash);
 
-/* Whether no tell of the node speaks against the object. */
+/* Whether an object has every tell of the node; any other value passes. */
 bool tells_allow(const struct node *node, const struct json *v);
+
+/* Whether some tell is there with a value that is none of the node's. */
+bool tells_deny(const struct node *node, const struct json *v);
 
 /* How often items that fit `contains` occur. */
 uint64_t contains_count(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks);

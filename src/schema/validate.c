@@ -299,10 +299,20 @@ bool tells_allow(const struct node *node, const struct json *v)
         return true;
     for (uint16_t i = 0; i < node->tell_count; i++) {
         const struct json *m = json_get(v, node->tells[i].key);
-        if (!m || !choices_hold(node->tells[i].choices, m))
+        if (!m || (node->tells[i].choices && !choices_hold(node->tells[i].choices, m)))
             return false;
     }
     return true;
+}
+
+bool tells_deny(const struct node *node, const struct json *v)
+{
+    bool deny = false;
+    for (uint16_t i = 0; v->type == JSON_OBJECT && i < node->tell_count && !deny; i++) {
+        const struct json *m = json_get(v, node->tells[i].key);
+        deny = m && node->tells[i].choices && !choices_hold(node->tells[i].choices, m);
+    }
+    return deny;
 }
 
 /* A branch that fails has evaluated nothing. */

@@ -292,7 +292,7 @@ static void put_choices(struct buf *out, struct arena *arena, const struct choic
 /* A string close to v, or to what v would be as a string: true for "True". */
 static struct str closest_choice(struct arena *arena, const struct choice_list *all, const struct json *v)
 {
-    struct str *words = ARENA_ARRAY(arena, struct str, CHOICES_COMPARED);
+    struct str *words = arena_alloc(arena, CHOICES_COMPARED * sizeof(*words));
     size_t count = 0;
     bool container = v->type == JSON_ARRAY || v->type == JSON_OBJECT;
     if (container || v->type == JSON_NULL)

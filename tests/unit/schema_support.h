@@ -1,0 +1,90 @@
+/* What the schema room's tests share: JSON from C text with ' for ", schemas, and problems as the model reads
+ * them. */
+#ifndef TOOLGATE_TESTS_SCHEMA_SUPPORT_H
+#define TOOLGATE_TESTS_SCHEMA_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "json/parse.h"
+#include "json/write.h"
+#include "schema/schema.h"
+
+static struct arena *arena; /* of the test that runs */
+
+static int begin(void **state)
+{
+    (void)state;
+    arena = arena_new();
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+
+/* Backquotes stand for double quotes: `{`a`:1}`. */
+static inline struct str quoted(const char *text)
+{
+    struct str s = arena_dup(arena, str_of(text));
+    for (size_t i = 0; i < s.len; i++)
+        if (s.at[i] == '`')
+            ((char *)(uintptr_t)s.at)[i] = '"';
+    return s;
+}
+
+static inline const struct json *parse(const char *text)
+{
+    struct json *v = ARENA_NEW(arena, struct json);
+    struct json_fault fault;
+    if (json_parse(arena, quoted(text), NULL, v, &fault) != OK)
+        fail_msg("%s: %s", text, fault.text);
+    return v;
+}
+
+static inline struct schema *compile(const char *text)
+{
+    struct schema *schema;
+    struct why why;
+    if (schema_compile(arena, parse(text), NULL, &schema, NULL, &why) != OK)
+        fail_msg("%s: %s", text, why.text);
+    return schema;
+}
+
+/* All lines about the instance; both passes must agree about it. */
+static inline const char *lines_of(const struct schema *schema, const struct json *instance)
+{
+    struct problems problems;
+    struct buf out = buf_in(arena);
+    problems_init(&problems, arena);
+    enum schema_answer answer = schema_explain(schema, instance, &problems);
+    assert_int_equal(answer, schema_accepts(schema, instance));
+    assert_int_equal(answer == SCHEMA_VALID, problems.errors == 0);
+    problems_text(&out, &problems);
+    return arena_dup(arena, buf_view(&out)).at;
+}
+
+static inline void expect_lines(const char *schema, const char *instance, const char *lines)
+{
+    assert_string_equal(lines_of(compile(schema), parse(instance)), quoted(lines).at);
+}
+
+static inline const char *written(const struct json *v)
+{
+    struct buf out = buf_in(arena);
+    json_write(&out, v);
+    return arena_dup(arena, buf_view(&out)).at;
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
+
+#endif
