@@ -101,7 +101,7 @@ else
     if kind == DENIED then label_told = denied_label(code) end
     if says ~= REPAIR then note(tool, label_told, code, turn, current, retries) end
   end
-  close_with(key .. result .. char(kind + reads * 32, turn % 256, current), admission, most, ttl)
+  close_with(most, ttl, key, result, kind + reads * 32, current, admission)
 end
 
 -- Wanted parts are read after the call was counted; the journal knows it only once it is settled.

@@ -19,5 +19,5 @@ for at = base + 1, #session, RECORD do
 end
 find_chain(tool)
 if chain_at then drop_chain() end
-close(most, ttl, kept, "", "")
+close(most, ttl, kept, "", "", "", "")
 return "1"

@@ -201,9 +201,9 @@ local function over_budget(a)
   if limited == 0 then return 0 end
   if calls_turn >= u32(a, 53) then return CALLS_PER_TURN end
   if calls >= u32(a, 57) then return CALLS_PER_SESSION end
-  if u32(accounts, 1) >= u32(a, 61) then return COST_PER_TURN end
-  if u32(accounts, 5) >= u32(a, 65) then return COST_PER_SESSION end
-  if second - u32(accounts, 9) >= u32(a, 69) then return SECONDS_PER_TURN end
+  if u32(seldom, 5) >= u32(a, 61) then return COST_PER_TURN end
+  if u32(seldom, 9) >= u32(a, 65) then return COST_PER_SESSION end
+  if second - u32(seldom, 13) >= u32(a, 69) then return SECONDS_PER_TURN end
   return 0
 end
 

@@ -9,9 +9,9 @@
 --
 -- Header (numbers are big-endian):
 --   1 ids: 0 none seen, 1 all kept, 2 some forgotten   2 goal: 1 told   3 spoken: 1 feedback was sent in this step
---   4-7 turn   8 step   9-12 step label   13 calls in a row without progress   14-15 calls of the turn   16-19 calls
---   20-23 cost of the turn   24-27 cost   28-31 second the turn began   32-35 second of the last EXPIRE
---   36 reservations   37-38 bytes of chains
+--   4-7 turn   8 step   9 calls in a row without progress   10-11 calls of the turn   12-15 calls
+--   16 reservations   17-18 bytes of chains, then what seldom changes:
+--   19-22 step label   23-26 cost of the turn   27-30 cost   31-34 second the turn began   35-38 second of the last EXPIRE
 -- Reservation (10 bytes): admission 4, deadline in ms 6.
 -- Chain: tool 3, invalid calls 1, ended 1, step of the last one 1, name and ext (each a length byte and its bytes).
 -- Call (22 bytes, oldest first, at most WINDOW):
@@ -55,9 +55,9 @@ local NO_RETRY, SUCCESS, REDUNDANT, EXHAUSTED, FABRICATED_ON_RETRY = 1, 2, 3, 4,
 local LABEL_UNKNOWN, LABEL_INVALID, LABEL_LOOP, LABEL_BUDGET = 0, 7, 12, 13
 
 local now, second
-local fresh, ids_state, goal_told, spoken, turn, step, label, idle
+local fresh, ids_state, goal_told, spoken, turn, step, idle
 local calls_turn, calls
-local accounts, reservations, chains, session, base, journal
+local seldom, reservations, chains, session, base, journal
 local gave_up
 
 local function u32(s, at)
@@ -91,8 +91,9 @@ end
 
 -- One journal entry for one logical call.
 local function note(tool, what, code, in_turn, in_step, retries)
-  local low = in_turn % 256
-  journal = journal .. p32(second) .. tool
+  local late, low = second % 65536, in_turn % 256
+  local early, late_low = (second - late) / 65536, late % 256
+  journal = journal .. char((early - early % 256) / 256 % 256, early % 256, (late - late_low) / 256, late_low) .. tool
     .. char(what, code, (in_turn - low) / 256 % 256, low, in_step, up_to(retries, 255))
 end
 
@@ -126,19 +127,21 @@ end
 local function begin_turn(number)
   give_up_chains(0)
   turn = number
-  calls_turn, goal_told, spoken, label = 0, 0, 1, NO_LABEL
-  accounts = p32(0) .. sub(accounts, 5, 8) .. p32(second) .. sub(accounts, 13)
+  calls_turn, goal_told, spoken = 0, 0, 1
+  seldom = NO_LABEL .. p32(0) .. sub(seldom, 9, 12) .. p32(second) .. sub(seldom, 17)
   forget_namesakes()
 end
 
 -- Calls of one model message are one step: those of one label, else those admitted before a sibling's feedback.
 local function begin_step(told)
+  local label = sub(seldom, 1, 4)
   if told == NO_LABEL then
     if spoken == 0 and label == NO_LABEL then return end
   elseif told == label then
     return
   end
-  step, label, spoken = (step + 1) % 256, told, 0
+  step, spoken = (step + 1) % 256, 0
+  if told ~= label then seldom = told .. sub(seldom, 5) end
 end
 
 local function open()
@@ -149,22 +152,18 @@ local function open()
   session = call("GET", KEYS[1])
   fresh = not session
   if fresh then
-    ids_state, goal_told, spoken, turn, step, label, idle, calls_turn, calls = 0, 0, 1, 0, 0, NO_LABEL, 0, 0, 0
-    accounts = "\0\0\0\0\0\0\0\0" .. p32(second) .. p32(second)
+    ids_state, goal_told, spoken, turn, step, idle, calls_turn, calls = 0, 0, 1, 0, 0, 0, 0, 0
+    seldom = NO_LABEL .. NO_LABEL .. NO_LABEL .. p32(second) .. p32(second)
     reservations, chains, session, base = "", "", "", 0
     return
   end
-  local a, b, c, d, e
-  ids_state, goal_told, spoken, a, b, c, d, step = byte(session, 1, 8)
-  turn = ((a * 256 + b) * 256 + c) * 256 + d
-  label, accounts = sub(session, 9, 12), sub(session, 20, 35)
-  idle, a, b, c, d, e, base = byte(session, 13, 19)
-  calls_turn, calls = a * 256 + b, ((c * 256 + d) * 256 + e) * 256 + base
-  a, b, c = byte(session, 36, 38)
-  base = HEADER + a * 10
-  reservations = sub(session, HEADER + 1, base)
-  chains = sub(session, base + 1, base + b * 256 + c)
-  base = base + b * 256 + c
+  local t1, t2, t3, t4, n1, n2, c1, c2, c3, c4, held, b1, b2
+  ids_state, goal_told, spoken, t1, t2, t3, t4, step, idle, n1, n2, c1, c2, c3, c4, held, b1, b2 = byte(session, 1, 18)
+  turn, calls_turn = ((t1 * 256 + t2) * 256 + t3) * 256 + t4, n1 * 256 + n2
+  calls = ((c1 * 256 + c2) * 256 + c3) * 256 + c4
+  local chains_at = HEADER + held * 10
+  base = chains_at + b1 * 256 + b2
+  seldom, reservations, chains = sub(session, 19, 38), sub(session, 39, chains_at), sub(session, chains_at + 1, base)
 end
 
 local function set(key, value, new, ttl)
@@ -190,20 +189,17 @@ local function remember_name(tool, name, ttl)
   if held == 0 then call("EXPIRE", KEYS[3], ttl) end
 end
 
--- Writes the session: `head`, `middle` and `tail` are its window, in pieces, so that it is put together only once.
-local function close(most, ttl, head, middle, tail)
+-- Writes the session. Its window comes in pieces, so that it is put together only once.
+local function close(most, ttl, head, a, b, c, d)
   -- The life of the keys is renewed now and then, not with every call.
-  local renew = not fresh and (second - u32(accounts, 13)) * 32 > ttl
-  if renew then accounts = sub(accounts, 1, 12) .. p32(second) end
-  local turn1, turn4 = turn % 65536, turn % 256
-  local calls1, calls4 = calls % 65536, calls % 256
-  local low, chained = calls_turn % 256, #chains % 256
-  local turn0, calls0 = (turn - turn1) / 65536, (calls - calls1) / 65536
-  set(KEYS[1], char(ids_state, goal_told, spoken, (turn0 - turn0 % 256) / 256, turn0 % 256, (turn1 - turn4) / 256, turn4, step)
-    .. label .. char(idle, (calls_turn - low) / 256, low, (calls0 - calls0 % 256) / 256, calls0 % 256,
-      (calls1 - calls4) / 256, calls4)
-    .. accounts .. char(#reservations / 10, (#chains - chained) / 256, chained)
-    .. reservations .. chains .. head .. middle .. tail, fresh, ttl)
+  local renew = not fresh and (second - u32(seldom, 17)) * 32 > ttl
+  if renew then seldom = sub(seldom, 1, 16) .. p32(second) end
+  local t4, t34, c4, c34 = turn % 256, turn % 65536, calls % 256, calls % 65536
+  local t12, c12, n2, b2 = (turn - t34) / 65536, (calls - c34) / 65536, calls_turn % 256, #chains % 256
+  set(KEYS[1], char(ids_state, goal_told, spoken, (t12 - t12 % 256) / 256, t12 % 256, (t34 - t4) / 256, t4, step, idle,
+      (calls_turn - n2) / 256, n2, (c12 - c12 % 256) / 256, c12 % 256, (c34 - c4) / 256, c4,
+      #reservations / 10, (#chains - b2) / 256, b2)
+    .. seldom .. reservations .. chains .. head .. a .. b .. c .. d, fresh, ttl)
   write_journal(most, ttl)
   if renew then
     call("EXPIRE", KEYS[1], ttl)
@@ -214,9 +210,9 @@ local function close(most, ttl, head, middle, tail)
 end
 
 -- Writes the session with one more call; the oldest one goes when the window is full.
-local function close_with(call_bytes, admission, most, ttl)
+local function close_with(most, ttl, key, result, class, in_step, admission)
   if #session - base >= WINDOW * RECORD then base = #session - (WINDOW - 1) * RECORD end
-  close(most, ttl, sub(session, base + 1), call_bytes, admission)
+  close(most, ttl, sub(session, base + 1), key, result, char(class, turn % 256, in_step), admission)
 end
 
 -- ---- reservations ---------------------------------------------------------

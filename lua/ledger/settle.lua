@@ -97,8 +97,8 @@ else
   end
   local spent_now = u32(a, 33)
   if spent_now > 0 then
-    accounts = p32(up_to(u32(accounts, 1) + spent_now, 4294967295)) .. p32(up_to(u32(accounts, 5) + spent_now, 4294967295))
-      .. sub(accounts, 9)
+    seldom = sub(seldom, 1, 4) .. p32(up_to(u32(seldom, 5) + spent_now, 4294967295))
+      .. p32(up_to(u32(seldom, 9) + spent_now, 4294967295)) .. sub(seldom, 13)
   end
   if says ~= REPAIR then
     local code = 0
@@ -107,7 +107,7 @@ else
   end
   if #ARGV[4] > 0 then add_ids(ARGV[4], ttl) end
   if #ARGV > 4 then dropped = merge_facts(5, ttl) end
-  close(most, ttl, sub(session, base + 1, at + 8), result .. char(kind + reads * 32 + changed * 64), sub(session, at + 16))
+  close(most, ttl, sub(session, base + 1, at + 8), result, char(kind + reads * 32 + changed * 64), sub(session, at + 16), "")
 end
 if kind == TRANSIENT then transients = up_to(transients + 1, 255) end
 return char(says, unchanged, up_to(run + 1, 255), idle, attempt, left, transients, outcome, retries, dropped)

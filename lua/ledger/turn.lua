@@ -18,6 +18,6 @@ if told == turn then
     if held == 0 then call("EXPIRE", KEYS[3], ttl) end
     goal_told = 1
   end
-  close(most, ttl, sub(session, base + 1), "", "")
+  close(most, ttl, sub(session, base + 1), "", "", "", "")
 end
 return p32(turn) .. collect(false, false, false)

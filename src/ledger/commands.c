@@ -4,6 +4,7 @@
  */
 #include "ledger/commands.h"
 
+#include "ledger/script.h"
 #include "ledger/store.h"
 
 #include <lauxlib.h>
@@ -13,6 +14,16 @@ static struct str text_at(lua_State *lua, int at)
     struct str text;
     text.at = luaL_checklstring(lua, at, &text.len);
     return text;
+}
+
+/* KEYS[i] is a letter here: the store has been told which session's. */
+static unsigned key_at(lua_State *lua, int at)
+{
+    struct str key = text_at(lua, at);
+    for (unsigned i = 0; i < STORE_KEYS; i++)
+        if (key.len == 1 && key.at[0] == SCRIPT_KEY_LETTERS[i])
+            return i;
+    return (unsigned)luaL_error(lua, "'%s' is none of the session's keys", key.at);
 }
 
 static int give(lua_State *lua, bool is_there, struct str value)
@@ -32,9 +43,10 @@ static int give_number(lua_State *lua, int64_t n)
 
 /* Arguments start at 2: at 1 is the command's name. */
 
+/* One table for all: no script keeps it. */
 static int do_time(lua_State *lua, struct commands *c)
 {
-    lua_createtable(lua, 2, 0);
+    lua_pushvalue(lua, lua_upvalueindex(2));
     lua_pushnumber(lua, (lua_Number)(c->now_ms / 1000));
     lua_rawseti(lua, -2, 1);
     lua_pushnumber(lua, (lua_Number)(c->now_ms % 1000 * 1000));
@@ -45,14 +57,15 @@ static int do_time(lua_State *lua, struct commands *c)
 static int do_get(lua_State *lua, struct commands *c)
 {
     struct str value;
-    bool is_there = store_get(c->store, text_at(lua, 2), &value);
+    bool is_there = store_get(c->store, key_at(lua, 2), &value);
     return give(lua, is_there, value);
 }
 
 /* SET key value KEEPTTL | SET key value EX seconds */
 static int do_set(lua_State *lua, struct commands *c)
 {
-    struct str key = text_at(lua, 2), option = text_at(lua, 4);
+    unsigned key = key_at(lua, 2);
+    struct str option = text_at(lua, 4);
     store_set(c->store, key, text_at(lua, 3));
     if (str_is(option, "EX"))
         store_expire(c->store, key, luaL_checkinteger(lua, 5) * 1000);
@@ -61,37 +74,38 @@ static int do_set(lua_State *lua, struct commands *c)
 
 static int do_append(lua_State *lua, struct commands *c)
 {
-    return give_number(lua, (int64_t)store_append(c->store, text_at(lua, 2), text_at(lua, 3)));
+    return give_number(lua, (int64_t)store_append(c->store, key_at(lua, 2), text_at(lua, 3)));
 }
 
 static int do_expire(lua_State *lua, struct commands *c)
 {
-    return give_number(lua, store_expire(c->store, text_at(lua, 2), luaL_checkinteger(lua, 3) * 1000));
+    return give_number(lua, store_expire(c->store, key_at(lua, 2), luaL_checkinteger(lua, 3) * 1000));
 }
 
 static int do_del(lua_State *lua, struct commands *c)
 {
     int gone = 0;
     for (int i = 2; i <= lua_gettop(lua); i++)
-        gone += store_del(c->store, text_at(lua, i));
+        gone += store_del(c->store, key_at(lua, i));
     return give_number(lua, gone);
 }
 
 static int do_hset(lua_State *lua, struct commands *c)
 {
-    return give_number(lua, store_hset(c->store, text_at(lua, 2), text_at(lua, 3), text_at(lua, 4)));
+    return give_number(lua, store_hset(c->store, key_at(lua, 2), text_at(lua, 3), text_at(lua, 4)));
 }
 
 static int do_hget(lua_State *lua, struct commands *c)
 {
     struct str value;
-    bool is_there = store_hget(c->store, text_at(lua, 2), text_at(lua, 3), &value);
+    bool is_there = store_hget(c->store, key_at(lua, 2), text_at(lua, 3), &value);
     return give(lua, is_there, value);
 }
 
 static int do_hgetall(lua_State *lua, struct commands *c)
 {
-    struct str key = text_at(lua, 2), name, value;
+    unsigned key = key_at(lua, 2);
+    struct str name, value;
     lua_newtable(lua);
     for (int i = 0; store_field(c->store, key, (size_t)i, &name, &value); i++) {
         give(lua, true, name);
@@ -104,7 +118,7 @@ static int do_hgetall(lua_State *lua, struct commands *c)
 
 static int do_hlen(lua_State *lua, struct commands *c)
 {
-    return give_number(lua, (int64_t)store_fields(c->store, text_at(lua, 2)));
+    return give_number(lua, (int64_t)store_fields(c->store, key_at(lua, 2)));
 }
 
 static const struct {
@@ -130,6 +144,7 @@ void commands_push(lua_State *lua, struct commands *commands)
 {
     lua_createtable(lua, 0, 1);
     lua_pushlightuserdata(lua, commands);
-    lua_pushcclosure(lua, redis_call, 1);
+    lua_createtable(lua, 2, 0);
+    lua_pushcclosure(lua, redis_call, 2);
     lua_setfield(lua, -2, "call");
 }

@@ -14,11 +14,14 @@
 #include <lualib.h>
 #include <stdlib.h>
 
+_Static_assert(STORE_KEYS == SCRIPT_KEYS && STORE_STEM_BYTES == SCRIPT_KEY_BYTES - 1,
+               "a key: stem and letter");
+
 /* The heap holds no session, only what a run leaves behind: let it grow a little before it is swept. */
 #define GC_PAUSE_PERCENT 400
 
 /* Where things stand on the state's stack, for its whole life; the scripts follow. */
-enum slot { SLOT_HANDLER = 1, SLOT_ENV, SLOT_KEYS, SLOT_ARGV, SLOT_SCRIPTS };
+enum slot { SLOT_HANDLER = 1, SLOT_ENV, SLOT_ARGV, SLOT_SCRIPTS };
 
 struct local {
     lua_State *lua;
@@ -54,6 +57,11 @@ static void push_environment(struct local *local)
     commands_push(lua, &local->commands);
     lua_setfield(lua, SLOT_ENV, "redis");
     push_shared(lua, "KEYS", SCRIPT_KEYS);
+    for (int i = 0; i < (int)SCRIPT_KEYS; i++) {
+        lua_pushlstring(lua, &SCRIPT_KEY_LETTERS[i], 1);
+        lua_rawseti(lua, -2, i + 1);
+    }
+    lua_pop(lua, 1);
     push_shared(lua, "ARGV", SCRIPT_ARGS_MAX);
 }
 
@@ -114,19 +122,14 @@ void local_free(struct local *local)
     free(local);
 }
 
-static void fill(lua_State *lua, int table, const struct str *texts, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        lua_pushlstring(lua, texts[i].len ? texts[i].at : "", texts[i].len);
-        lua_rawseti(lua, table, (int)i + 1);
-    }
-}
-
 /* Memory running out in here ends the process, as it does in an arena. */
 static void hand_over(struct local *local, const struct script_run *run)
 {
-    fill(local->lua, SLOT_KEYS, run->keys, SCRIPT_KEYS);
-    fill(local->lua, SLOT_ARGV, run->args, run->arg_count);
+    for (size_t i = 0; i < run->arg_count; i++) {
+        struct str arg = run->args[i];
+        lua_pushlstring(local->lua, arg.len ? arg.at : "", arg.len);
+        lua_rawseti(local->lua, SLOT_ARGV, (int)i + 1);
+    }
     for (size_t i = run->arg_count; i < local->arg_count; i++) {
         lua_pushnil(local->lua);
         lua_rawseti(local->lua, SLOT_ARGV, (int)i + 1);
@@ -141,7 +144,7 @@ enum err local_run(struct local *local, const struct script_run *run, int64_t no
     int top = lua_gettop(lua);
     enum err err = OK;
     local->commands.now_ms = now_ms;
-    store_at(local->store, now_ms);
+    store_enter(local->store, run->keys[0], now_ms);
     hand_over(local, run);
     lua_pushvalue(lua, SLOT_SCRIPTS + (int)run->script);
     if (lua_pcall(lua, 0, 1, SLOT_HANDLER) == 0) {

@@ -6,11 +6,9 @@
 #include "ledger/store.h"
 
 #include "base/hash.h"
-#include "ledger/script.h"
 
 #include <stdlib.h>
 
-#define STEM_BYTES     (SCRIPT_KEY_BYTES - 1u)
 #define FIRST_BUCKETS  1024u
 #define ROUND_UP_BYTES 64u /* values grow by a call at a time */
 #define LET_GO_AT_ONCE 8u  /* sessions whose time is over, looked for at each store_at */
@@ -30,9 +28,9 @@ struct slot {
 };
 
 struct session {
-    char stem[STEM_BYTES];
+    char stem[STORE_STEM_BYTES];
     struct session *chained, *older, *newer;
-    struct slot slots[SCRIPT_KEYS];
+    struct slot slots[STORE_KEYS];
     size_t bytes;
 };
 
@@ -40,6 +38,8 @@ struct store {
     struct session **buckets;
     size_t bucket_count, count, bytes, cap;
     struct session *oldest, *newest;
+    struct session *entered; /* NULL: nothing is kept for `stem` yet */
+    char stem[STORE_STEM_BYTES];
     int64_t now;
 };
 
@@ -88,7 +88,7 @@ static void empty_slot(struct store *store, struct session *session, struct slot
 
 static struct session **bucket_of(const struct store *store, const char *stem)
 {
-    return &store->buckets[hash_seeded((struct str){stem, STEM_BYTES}) & (store->bucket_count - 1)];
+    return &store->buckets[hash_seeded((struct str){stem, STORE_STEM_BYTES}) & (store->bucket_count - 1)];
 }
 
 static void forget(struct store *store, struct session *session)
@@ -98,7 +98,7 @@ static void forget(struct store *store, struct session *session)
         at = &(*at)->chained;
     *at = session->chained;
     unlink_session(store, session);
-    for (size_t i = 0; i < SCRIPT_KEYS; i++)
+    for (size_t i = 0; i < STORE_KEYS; i++)
         empty_slot(store, session, &session->slots[i]);
     store->bytes -= session->bytes;
     store->count--;
@@ -121,31 +121,26 @@ static void double_buckets(struct store *store)
     free(old);
 }
 
-/* The session of a key, touched; the newest is looked at first, since a script's keys are all of one session.
- */
-static struct session *find_session(struct store *store, struct str key)
+static struct session *find_session(struct store *store)
 {
-    struct session *session = store->newest;
-    if (session && memcmp(session->stem, key.at, STEM_BYTES) == 0)
-        return session;
-    session = *bucket_of(store, key.at);
-    while (session && memcmp(session->stem, key.at, STEM_BYTES) != 0)
+    struct session *session = *bucket_of(store, store->stem);
+    while (session && memcmp(session->stem, store->stem, STORE_STEM_BYTES) != 0)
         session = session->chained;
-    if (session) {
+    if (session && session != store->newest) {
         unlink_session(store, session);
         link_newest(store, session);
     }
     return session;
 }
 
-static struct session *add_session(struct store *store, struct str key)
+static struct session *add_session(struct store *store)
 {
     if (store->count >= store->bucket_count)
         double_buckets(store);
     struct session *session = must(calloc(1, sizeof(*session)));
-    struct session **at = bucket_of(store, key.at);
-    memcpy(session->stem, key.at, STEM_BYTES);
-    for (size_t i = 0; i < SCRIPT_KEYS; i++)
+    struct session **at = bucket_of(store, store->stem);
+    memcpy(session->stem, store->stem, STORE_STEM_BYTES);
+    for (size_t i = 0; i < STORE_KEYS; i++)
         session->slots[i].expires = NEVER;
     session->chained = *at;
     *at = session;
@@ -157,7 +152,7 @@ static struct session *add_session(struct store *store, struct str key)
 
 static bool is_over(const struct store *store, const struct session *session)
 {
-    for (size_t i = 0; i < SCRIPT_KEYS; i++)
+    for (size_t i = 0; i < STORE_KEYS; i++)
         if (session->slots[i].held && session->slots[i].expires > store->now)
             return false;
     return true;
@@ -182,13 +177,20 @@ void store_free(struct store *store)
     free(store);
 }
 
-void store_at(struct store *store, int64_t now_ms)
+static void let_go(struct store *store)
 {
-    store->now = now_ms;
     for (unsigned i = 0; i < LET_GO_AT_ONCE && store->oldest && is_over(store, store->oldest); i++)
         forget(store, store->oldest);
     while (store->bytes > store->cap && store->oldest != store->newest)
         forget(store, store->oldest);
+}
+
+void store_enter(struct store *store, struct str stem, int64_t now_ms)
+{
+    store->now = now_ms;
+    let_go(store);
+    memcpy(store->stem, stem.at, STORE_STEM_BYTES);
+    store->entered = find_session(store);
 }
 
 void store_usage(const struct store *store, size_t *sessions, size_t *bytes)
@@ -199,97 +201,83 @@ void store_usage(const struct store *store, size_t *sessions, size_t *bytes)
 
 /* ---- keys ----------------------------------------------------------------- */
 
-static struct slot *slot_in(struct session *session, struct str key)
-{
-    static const char letters[] = SCRIPT_KEY_LETTERS;
-    const char *at = strchr(letters, key.at[STEM_BYTES]);
-    if (key.len != SCRIPT_KEY_BYTES || !at || !*at)
-        abort(); /* script.c spells them */
-    return &session->slots[at - letters];
-}
-
 /* The slot that holds the key, NULL where there is none or its time is over. */
-static struct slot *held(struct store *store, struct str key, struct session **in)
+static struct slot *held(struct store *store, unsigned key)
 {
-    struct session *session = *in = find_session(store, key);
-    struct slot *slot = session ? slot_in(session, key) : NULL;
+    struct slot *slot = store->entered ? &store->entered->slots[key] : NULL;
     if (slot && slot->held && slot->expires <= store->now)
-        empty_slot(store, session, slot);
+        empty_slot(store, store->entered, slot);
     return slot && slot->held ? slot : NULL;
 }
 
 /* Likewise, made where there is none. */
-static struct slot *hold(struct store *store, struct str key, struct session **in)
+static struct slot *hold(struct store *store, unsigned key)
 {
-    struct slot *slot = held(store, key, in);
+    struct slot *slot = held(store, key);
     if (!slot) {
-        if (!*in)
-            *in = add_session(store, key);
-        slot = slot_in(*in, key);
+        if (!store->entered)
+            store->entered = add_session(store);
+        slot = &store->entered->slots[key];
         slot->held = true;
     }
     return slot;
 }
 
-static void make_room(struct store *store, struct session *session, struct slot *slot, size_t len)
+static void make_room(struct store *store, struct slot *slot, size_t len)
 {
     if (len <= slot->cap)
         return;
     size_t cap = (len + ROUND_UP_BYTES - 1) / ROUND_UP_BYTES * ROUND_UP_BYTES;
     slot->bytes = must(realloc(slot->bytes, cap));
-    weigh(store, session, cap, slot->cap);
+    weigh(store, store->entered, cap, slot->cap);
     slot->cap = (uint32_t)cap;
 }
 
-bool store_get(struct store *store, struct str key, struct str *value)
+bool store_get(struct store *store, unsigned key, struct str *value)
 {
-    struct session *session;
-    struct slot *slot = held(store, key, &session);
+    struct slot *slot = held(store, key);
     *value = slot ? (struct str){slot->bytes, slot->len} : STR_NONE;
     return slot != NULL;
 }
 
-void store_set(struct store *store, struct str key, struct str value)
+void store_set(struct store *store, unsigned key, struct str value)
 {
-    struct session *session;
-    struct slot *slot = hold(store, key, &session);
-    make_room(store, session, slot, value.len);
+    struct slot *slot = hold(store, key);
+    make_room(store, slot, value.len);
     if (value.len)
         memcpy(slot->bytes, value.at, value.len);
     slot->len = (uint32_t)value.len;
 }
 
-size_t store_append(struct store *store, struct str key, struct str value)
+size_t store_append(struct store *store, unsigned key, struct str value)
 {
-    struct session *session;
-    struct slot *slot = hold(store, key, &session);
-    make_room(store, session, slot, slot->len + value.len);
+    struct slot *slot = hold(store, key);
+    make_room(store, slot, slot->len + value.len);
     if (value.len)
         memcpy(slot->bytes + slot->len, value.at, value.len);
     slot->len += (uint32_t)value.len;
     return slot->len;
 }
 
-bool store_expire(struct store *store, struct str key, int64_t ms)
+bool store_expire(struct store *store, unsigned key, int64_t ms)
 {
-    struct session *session;
-    struct slot *slot = held(store, key, &session);
+    struct slot *slot = held(store, key);
     if (slot)
         slot->expires = store->now + ms;
     return slot != NULL;
 }
 
-bool store_del(struct store *store, struct str key)
+bool store_del(struct store *store, unsigned key)
 {
-    struct session *session;
-    struct slot *slot = held(store, key, &session);
+    struct slot *slot = held(store, key);
     if (!slot)
         return false;
-    empty_slot(store, session, slot);
-    for (size_t i = 0; i < SCRIPT_KEYS; i++)
-        if (session->slots[i].held)
+    empty_slot(store, store->entered, slot);
+    for (size_t i = 0; i < STORE_KEYS; i++)
+        if (store->entered->slots[i].held)
             return true;
-    forget(store, session);
+    forget(store, store->entered);
+    store->entered = NULL;
     return true;
 }
 
@@ -310,17 +298,15 @@ static struct str value_of(const struct field *field)
     return (struct str){field->bytes + field->name_len, field->value_len};
 }
 
-size_t store_fields(struct store *store, struct str key)
+size_t store_fields(struct store *store, unsigned key)
 {
-    struct session *session;
-    struct slot *slot = held(store, key, &session);
+    struct slot *slot = held(store, key);
     return slot ? slot->len : 0;
 }
 
-bool store_field(struct store *store, struct str key, size_t at, struct str *name, struct str *value)
+bool store_field(struct store *store, unsigned key, size_t at, struct str *name, struct str *value)
 {
-    struct session *session;
-    struct slot *slot = held(store, key, &session);
+    struct slot *slot = held(store, key);
     if (!slot || at >= slot->len)
         return false;
     *name = (struct str){slot->fields[at].bytes, slot->fields[at].name_len};
@@ -328,10 +314,9 @@ bool store_field(struct store *store, struct str key, size_t at, struct str *nam
     return true;
 }
 
-bool store_hget(struct store *store, struct str key, struct str name, struct str *value)
+bool store_hget(struct store *store, unsigned key, struct str name, struct str *value)
 {
-    struct session *session;
-    struct slot *slot = held(store, key, &session);
+    struct slot *slot = held(store, key);
     struct field *field = slot ? find_field(slot, name) : NULL;
     *value = field ? value_of(field) : STR_NONE;
     return field != NULL;
@@ -348,10 +333,9 @@ static struct field *add_field(struct slot *slot, struct str name)
     return field;
 }
 
-bool store_hset(struct store *store, struct str key, struct str name, struct str value)
+bool store_hset(struct store *store, unsigned key, struct str name, struct str value)
 {
-    struct session *session;
-    struct slot *slot = hold(store, key, &session);
+    struct slot *slot = hold(store, key);
     struct field *field = find_field(slot, name);
     bool is_new = !field;
     size_t before = field ? field->value_len : 0;
@@ -362,6 +346,6 @@ bool store_hset(struct store *store, struct str key, struct str name, struct str
     if (value.len)
         memcpy(field->bytes + name.len, value.at, value.len);
     field->value_len = (uint32_t)value.len;
-    weigh(store, session, value.len + (is_new ? sizeof(*field) + name.len : 0), before);
+    weigh(store, store->entered, value.len + (is_new ? sizeof(*field) + name.len : 0), before);
     return is_new;
 }

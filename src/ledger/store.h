@@ -12,26 +12,30 @@
 
 struct store;
 
+#define STORE_KEYS       4u
+#define STORE_STEM_BYTES 39u
+
 /* Over `memory_bytes` the sessions untouched for longest are forgotten, never the one touched last. */
 struct store *store_new(size_t memory_bytes);
 void store_free(struct store *store);
 
-/* The time that all that follows happens at. Also lets go of what is over, or over the cap: a few at a time.
- */
-void store_at(struct store *store, int64_t now_ms);
+/* All that follows happens to this session, which is made when something is first kept for it, and at this
+ * time. `stem` is what the session's keys have in common (STORE_STEM_BYTES). Also lets go of what is over, a
+ * few at a time, and of what is over the cap. */
+void store_enter(struct store *store, struct str stem, int64_t now_ms);
 
-/* Keys as script.h spells them. What is returned is valid until the key is next written. */
-bool store_get(struct store *store, struct str key, struct str *value);
-void store_set(struct store *store, struct str key, struct str value); /* keeps the time to live it has */
-size_t store_append(struct store *store, struct str key, struct str value); /* returns the new length */
-bool store_expire(struct store *store, struct str key, int64_t ms);         /* false: no such key */
-bool store_del(struct store *store, struct str key);
+/* `key` is one of 0 … STORE_KEYS - 1. What is returned is valid until that key is next written. */
+bool store_get(struct store *store, unsigned key, struct str *value);
+void store_set(struct store *store, unsigned key, struct str value);      /* keeps the time to live it has */
+size_t store_append(struct store *store, unsigned key, struct str value); /* returns the new length */
+bool store_expire(struct store *store, unsigned key, int64_t ms);         /* false: no such key */
+bool store_del(struct store *store, unsigned key);
 
 /* A hash: fields in the order they came. */
-size_t store_fields(struct store *store, struct str key);
-bool store_field(struct store *store, struct str key, size_t at, struct str *name, struct str *value);
-bool store_hget(struct store *store, struct str key, struct str name, struct str *value);
-bool store_hset(struct store *store, struct str key, struct str name, struct str value); /* true: it is new */
+size_t store_fields(struct store *store, unsigned key);
+bool store_field(struct store *store, unsigned key, size_t at, struct str *name, struct str *value);
+bool store_hget(struct store *store, unsigned key, struct str name, struct str *value);
+bool store_hset(struct store *store, unsigned key, struct str name, struct str value); /* true: it is new */
 
 void store_usage(const struct store *store, size_t *sessions, size_t *bytes);
 

@@ -13,8 +13,6 @@
 #include <stdlib.h>
 
 #define TOOL_BYTES        3u
-#define HEADER_BYTES      38u
-#define RESERVATION_BYTES 10u
 #define SESSION_PAIRS_MAX 512u /* facts, or names of tools, that one session can hold */
 
 struct pair {
@@ -203,16 +201,15 @@ static struct header read_header(struct str raw, bool *bad)
     reply_take(&reply, 2);
     h.turn = reply_u32(&reply);
     h.step = reply_u8(&reply);
-    reply_take(&reply, 4);
     h.idle = reply_u8(&reply);
     h.calls_turn = (uint32_t)reply_u8(&reply) << 8;
     h.calls_turn |= reply_u8(&reply);
     h.calls = reply_u32(&reply);
+    h.waiting = reply_u8(&reply);
+    reply_take(&reply, 2 + 4);
     h.cost_turn = reply_u32(&reply);
     h.cost = reply_u32(&reply);
     h.began = reply_u32(&reply);
-    reply_take(&reply, 4);
-    h.waiting = reply_u8(&reply);
     *bad = reply.bad;
     return h;
 }
