@@ -198,10 +198,10 @@ static int run(const struct command *command, int argc, char **argv)
     struct bench_options options = {.seconds = 3};
     int status;
     const struct cli_option table[] = {
-        {"connections", 0, "N", "connections (default: 16)", OPTION_NUMBER, &options.connections},
-        {"depth", 0, "N", "requests in flight on each (default: 1, then 16)", OPTION_NUMBER, &options.depth},
-        {"seconds", 0, "S", "for each line of the result (default: 3)", OPTION_NUMBER, &options.seconds},
-        {"json", 'j', NULL, "one JSON object", OPTION_FLAG, &options.json},
+        {"connections", "N", "connections (default: 16)", 0, OPTION_NUMBER, &options.connections},
+        {"depth", "N", "requests in flight on each (default: 1, then 16)", 0, OPTION_NUMBER, &options.depth},
+        {"seconds", "S", "for each line of the result (default: 3)", 0, OPTION_NUMBER, &options.seconds},
+        {"json", NULL, "one JSON object", 'j', OPTION_FLAG, &options.json},
         {0},
     };
     if (!options_read(command, table, &argc, &argv, &status))

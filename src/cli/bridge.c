@@ -29,9 +29,7 @@ static void add_session(struct buf *out, struct arena *arena, struct str line, c
     const struct json *params = json_get_text(message, "params"), *meta = json_get_text(params, "_meta");
     struct str key = arena_printf(arena, "\"" SESSION_KEY "\":" STR_FMT, STR_ARG(session));
     struct str member = arena_printf(arena, "\"_meta\":{" STR_FMT "}", STR_ARG(key));
-    if (json_is(meta, JSON_OBJECT) && json_get_text(meta, SESSION_KEY))
-        buf_str(out, line);
-    else if (json_is(meta, JSON_OBJECT))
+    if (json_is(meta, JSON_OBJECT) && !json_get_text(meta, SESSION_KEY))
         insert(out, line, meta->raw, key, meta->len > 0);
     else if (json_is(params, JSON_OBJECT) && !meta)
         insert(out, line, params->raw, member, params->len > 0);
@@ -39,7 +37,7 @@ static void add_session(struct buf *out, struct arena *arena, struct str line, c
         insert(out, line, message->raw, arena_printf(arena, "\"params\":{" STR_FMT "}", STR_ARG(member)),
                true);
     else
-        buf_str(out, line); /* params or _meta of a wrong type */
+        buf_str(out, line); /* it names one, or params or _meta is of a wrong type */
 }
 
 void bridge_line(struct buf *out, struct str line, struct str session)

@@ -24,21 +24,6 @@ static int print_json(void *owner, const struct json *answer)
     return exit_code(answer);
 }
 
-static struct str params_of(struct arena *arena, const char *tool, const struct json *arguments,
-                            const struct input_meta *meta)
-{
-    struct buf text = buf_in(arena);
-    struct json_out out = json_out(&text);
-    json_open(&out, '{');
-    json_key(&out, "name");
-    json_put_text(&out, tool);
-    json_key(&out, "arguments");
-    json_put(&out, arguments);
-    input_put_meta(&out, meta);
-    json_close(&out, '}');
-    return buf_view(&text);
-}
-
 static int run(const struct command *command, int argc, char **argv)
 {
     const char *socket = NULL;
@@ -46,12 +31,12 @@ static int run(const struct command *command, int argc, char **argv)
     bool json = false;
     int status;
     const struct cli_option table[] = {
-        {"socket", 's', "PATH", "the daemon's socket (default $XDG_RUNTIME_DIR/toolgate.sock)", OPTION_TEXT,
+        {"socket", "PATH", "the daemon's socket (default $XDG_RUNTIME_DIR/toolgate.sock)", 's', OPTION_TEXT,
          &socket},
-        {"session", 0, "ID", "the conversation this call belongs to", OPTION_TEXT, &meta.session},
-        {"turn", 0, "N", "the user turn it belongs to", OPTION_NUMBER, &meta.turn},
-        {"goal", 0, "TEXT", "what the user asked for, in words", OPTION_TEXT, &meta.goal},
-        {"json", 'j', NULL, "print the whole result as JSON", OPTION_FLAG, &json},
+        {"session", "ID", "the conversation this call belongs to", 0, OPTION_TEXT, &meta.session},
+        {"turn", "N", "the user turn it belongs to", 0, OPTION_NUMBER, &meta.turn},
+        {"goal", "TEXT", "what the user asked for, in words", 0, OPTION_TEXT, &meta.goal},
+        {"json", NULL, "print the whole result as JSON", 'j', OPTION_FLAG, &json},
         {0},
     };
     if (!options_read(command, table, &argc, &argv, &status))
@@ -60,7 +45,7 @@ static int run(const struct command *command, int argc, char **argv)
     struct json arguments;
     status = CLI_TROUBLE;
     if (input_arguments(command, arena, argv[1], &arguments))
-        status = ask_daemon(command, socket, "tools/call", params_of(arena, argv[0], &arguments, &meta),
+        status = ask_daemon(command, socket, "tools/call", input_call(arena, argv[0], &arguments, &meta),
                             json ? print_json : print_text, NULL);
     arena_free(arena);
     return status;

@@ -11,6 +11,7 @@
 #include "cli/show.h"
 #include "gate/call.h"
 #include "json/parse.h"
+#include "json/write.h"
 
 struct asked {
     const char *tool, *socket;
@@ -37,18 +38,10 @@ static int print_answer(void *owner, const struct json *answer)
 
 static int ask(const struct command *command, struct arena *arena, struct asked *asked)
 {
-    struct buf params = buf_in(arena);
-    struct json_out out = json_out(&params);
-    json_open(&out, '{');
-    json_key(&out, "name");
-    json_put_text(&out, asked->tool);
-    json_key(&out, "arguments");
-    json_put(&out, &asked->arguments);
     asked->meta.trace =
         asked->trace || !asked->meta.session; /* without a session, a trace is what makes it dry */
-    input_put_meta(&out, &asked->meta);
-    json_close(&out, '}');
-    return ask_daemon(command, asked->socket, "toolgate/check", buf_view(&params), print_answer, asked);
+    struct str params = input_call(arena, asked->tool, &asked->arguments, &asked->meta);
+    return ask_daemon(command, asked->socket, "toolgate/check", params, print_answer, asked);
 }
 
 /* ---- the dry run ---- */
@@ -150,15 +143,15 @@ static int run(const struct command *command, int argc, char **argv)
     struct asked asked = {0};
     int status;
     const struct cli_option table[] = {
-        {"trace", 0, NULL, "each stage, what it decided, in how many µs", OPTION_FLAG, &asked.trace},
-        {"goal", 0, "TEXT", "what the user asked for, in words", OPTION_TEXT, &asked.meta.goal},
-        {"turn", 0, "N", "the user turn the call belongs to", OPTION_NUMBER, &asked.meta.turn},
-        {"session", 0, "ID", "ask the daemon, as a call of this session, and count it", OPTION_TEXT,
+        {"trace", NULL, "each stage, what it decided, in how many µs", 0, OPTION_FLAG, &asked.trace},
+        {"goal", "TEXT", "what the user asked for, in words", 0, OPTION_TEXT, &asked.meta.goal},
+        {"turn", "N", "the user turn the call belongs to", 0, OPTION_NUMBER, &asked.meta.turn},
+        {"session", "ID", "ask the daemon, as a call of this session, and count it", 0, OPTION_TEXT,
          &asked.meta.session},
-        {"socket", 's', "PATH", "ask the daemon there; counted only with --session", OPTION_TEXT,
+        {"socket", "PATH", "ask the daemon there; counted only with --session", 's', OPTION_TEXT,
          &asked.socket},
         LOCAL_OPTIONS(&options),
-        {"json", 'j', NULL, "print the verdict as JSON", OPTION_FLAG, &asked.json},
+        {"json", NULL, "print the verdict as JSON", 'j', OPTION_FLAG, &asked.json},
         {0},
     };
     if (!options_read(command, table, &argc, &argv, &status))

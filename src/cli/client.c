@@ -78,7 +78,7 @@ enum err client_connect(const char *path, struct client **out, struct why *why)
         if (!client)
             abort();
         client->fd = fd;
-        memcpy(client->path, path, strlen(path));
+        memcpy(client->path, path, strlen(path) + 1);
         *out = client;
     }
     arena_free(arena);
@@ -198,7 +198,7 @@ static enum err read_answer(struct client *client, struct arena *arena, struct j
     struct json message;
     struct json_fault fault;
     do {
-        struct str line;
+        struct str line = STR_NONE;
         enum err err = client_read(client, &line, why);
         if (err != OK)
             return err;

@@ -183,7 +183,7 @@ static int run(const struct command *command, int argc, char **argv)
     const char *session = NULL;
     int status;
     const struct cli_option table[] = {
-        {"session", 0, "ID", "session of every request that names none; auto: a new one for this bridge",
+        {"session", "ID", "session of every request that names none; auto: a new one for this bridge", 0,
          OPTION_TEXT, &session},
         {0},
     };

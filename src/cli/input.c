@@ -3,8 +3,8 @@
 
 #include "base/arena.h"
 #include "cli/say.h"
-#include "json/build.h"
 #include "json/parse.h"
+#include "json/write.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -40,7 +40,7 @@ bool input_arguments(const struct command *command, struct arena *arena, const c
     return false;
 }
 
-void input_put_meta(struct json_out *out, const struct input_meta *meta)
+static void put_meta(struct json_out *out, const struct input_meta *meta)
 {
     if (!meta->session && !meta->goal && !meta->turn && !meta->trace)
         return;
@@ -63,4 +63,19 @@ void input_put_meta(struct json_out *out, const struct input_meta *meta)
         json_put_bool(out, true);
     }
     json_close(out, '}');
+}
+
+struct str input_call(struct arena *arena, const char *tool, const struct json *arguments,
+                      const struct input_meta *meta)
+{
+    struct buf text = buf_in(arena);
+    struct json_out out = json_out(&text);
+    json_open(&out, '{');
+    json_key(&out, "name");
+    json_put_text(&out, tool);
+    json_key(&out, "arguments");
+    json_put(&out, arguments);
+    put_meta(&out, meta);
+    json_close(&out, '}');
+    return buf_view(&text);
 }

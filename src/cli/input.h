@@ -1,9 +1,9 @@
-/* A call's arguments from the command line. */
+/* A call, from the command line to the params of a request. */
 #ifndef TOOLGATE_CLI_INPUT_H
 #define TOOLGATE_CLI_INPUT_H
 
 #include "cli/command.h"
-#include "json/write.h"
+#include "json/value.h"
 
 #include <stdbool.h>
 
@@ -21,7 +21,8 @@ struct input_meta {
     bool trace;
 };
 
-/* Writes the member _meta of params where anything was given. */
-void input_put_meta(struct json_out *out, const struct input_meta *meta);
+/* The params of tools/call and toolgate/check: {name, arguments, _meta}. */
+struct str input_call(struct arena *arena, const char *tool, const struct json *arguments,
+                      const struct input_meta *meta);
 
 #endif

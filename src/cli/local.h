@@ -14,14 +14,13 @@ struct local_options {
     struct cli_list tools;
 };
 
-#define LOCAL_OPTIONS(o)                                                                                     \
-    {                                                                                                        \
-        "config",    'c',         "FILE", "the configuration, a Lua file that returns a table",              \
-        OPTION_TEXT, &(o)->config},                                                                          \
-        {"policies", 'p', "DIR", "folder of policies (default ./policies)", OPTION_TEXT, &(o)->policies},    \
-    {                                                                                                        \
-        "tools", 't', "FILE", "tool definitions, JSON; may be repeated", OPTION_LIST, &(o)->tools            \
-    }
+/* Rows of a table of options. */
+// clang-format off
+#define LOCAL_OPTIONS(o) \
+    {"config", "FILE", "the configuration, a Lua file that returns a table", 'c', OPTION_TEXT, &(o)->config}, \
+    {"policies", "DIR", "folder of policies (default ./policies)", 'p', OPTION_TEXT, &(o)->policies}, \
+    {"tools", "FILE", "tool definitions, JSON; may be repeated", 't', OPTION_LIST, &(o)->tools}
+// clang-format on
 
 struct config_sources local_sources(const struct local_options *options, const char *socket);
 

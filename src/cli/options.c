@@ -12,7 +12,7 @@
 #define FIRST_LONG 256 /* getopt's value of the first option: beyond any letter */
 
 static const struct cli_option help_option = {
-    "help", 'h', NULL, "this text", OPTION_FLAG, NULL,
+    "help", NULL, "this text", 'h', OPTION_FLAG, NULL,
 };
 
 static void print_option(const struct cli_option *option)
@@ -49,7 +49,7 @@ static void to_getopt(const struct cli_option *options, struct getopt_form *form
     size_t i;
     *letter++ = ':'; /* tells a missing argument from an unknown option */
     *letter++ = 'h';
-    for (i = 0; options[i].name && i < OPTIONS_MAX; i++) {
+    for (i = 0; i < OPTIONS_MAX && options[i].name; i++) {
         bool takes = options[i].kind != OPTION_FLAG;
         form->longs[i] = (struct option){options[i].name, takes, NULL, FIRST_LONG + (int)i};
         if (options[i].letter) {
@@ -123,7 +123,7 @@ static void unknown_option(const struct command *command, const struct cli_optio
 {
     struct str names[OPTIONS_MAX + 1];
     size_t count = 0;
-    for (; options->name && count < OPTIONS_MAX; options++)
+    for (; count < OPTIONS_MAX && options->name; options++)
         if (options->words)
             names[count++] = str_of(options->name);
     names[count++] = str_of("help");

@@ -22,9 +22,9 @@ struct cli_list {
 
 struct cli_option {
     const char *name;     /* NULL ends the table */
-    char letter;          /* 0: none */
     const char *argument; /* "PATH"; NULL for a flag */
     const char *words;    /* NULL: not shown in --help */
+    char letter;          /* 0: none */
     enum cli_option_kind kind;
     void *target; /* bool, const char *, struct cli_list, unsigned */
 };

@@ -49,11 +49,11 @@ static int run(const struct command *command, int argc, char **argv)
     bool only_check = false, echo = false;
     int status;
     const struct cli_option table[] = {
-        {"socket", 's', "PATH", "listen here (default $XDG_RUNTIME_DIR/toolgate.sock)", OPTION_TEXT, &socket},
+        {"socket", "PATH", "listen here (default $XDG_RUNTIME_DIR/toolgate.sock)", 's', OPTION_TEXT, &socket},
         LOCAL_OPTIONS(&options),
-        {"check", 0, NULL, "load everything, run the examples, say what is wrong, exit", OPTION_FLAG,
+        {"check", NULL, "load everything, run the examples, say what is wrong, exit", 0, OPTION_FLAG,
          &only_check},
-        {"echo", 0, NULL, NULL, OPTION_FLAG, &echo}, /* the bench's yardstick */
+        {"echo", NULL, NULL, 0, OPTION_FLAG, &echo}, /* the bench's yardstick */
         {0},
     };
     if (!options_read(command, table, &argc, &argv, &status))

@@ -115,14 +115,14 @@ static int run(const struct command *command, int argc, char **argv)
     bool json = false;
     int status;
     const struct cli_option table[] = {
-        {"reset", 0, "TOOL", "end the loop run and budgets of one tool: it may be called again", OPTION_TEXT,
+        {"reset", "TOOL", "end the loop run and budgets of one tool: it may be called again", 0, OPTION_TEXT,
          &wish.reset},
-        {"forget", 0, NULL, "forget the session as a whole", OPTION_FLAG, &wish.forget},
-        {"user", 'u', "NAME", "another user's session (for root and the daemon's user)", OPTION_TEXT,
+        {"forget", NULL, "forget the session as a whole", 0, OPTION_FLAG, &wish.forget},
+        {"user", "NAME", "another user's session (for root and the daemon's user)", 'u', OPTION_TEXT,
          &wish.user},
-        {"socket", 's', "PATH", "the daemon's socket (default $XDG_RUNTIME_DIR/toolgate.sock)", OPTION_TEXT,
+        {"socket", "PATH", "the daemon's socket (default $XDG_RUNTIME_DIR/toolgate.sock)", 's', OPTION_TEXT,
          &socket},
-        {"json", 'j', NULL, "as JSON", OPTION_FLAG, &json},
+        {"json", NULL, "as JSON", 'j', OPTION_FLAG, &json},
         {0},
     };
     if (!options_read(command, table, &argc, &argv, &status))

@@ -16,9 +16,9 @@ static int run(const struct command *command, int argc, char **argv)
     bool json = false;
     int status;
     const struct cli_option table[] = {
-        {"socket", 's', "PATH", "the daemon's socket (default $XDG_RUNTIME_DIR/toolgate.sock)", OPTION_TEXT,
+        {"socket", "PATH", "the daemon's socket (default $XDG_RUNTIME_DIR/toolgate.sock)", 's', OPTION_TEXT,
          &socket},
-        {"json", 'j', NULL, "as JSON", OPTION_FLAG, &json},
+        {"json", NULL, "as JSON", 'j', OPTION_FLAG, &json},
         {0},
     };
     if (!options_read(command, table, &argc, &argv, &status))

@@ -86,8 +86,8 @@ static int run(const struct command *command, int argc, char **argv)
     struct tally tally = {0};
     int status;
     const struct cli_option table[] = {
-        {"verbose", 'v', NULL, "what was expected and got, also where they agree", OPTION_FLAG, &tally.all},
-        {"json", 'j', NULL, "one JSON object an example", OPTION_FLAG, &tally.json},
+        {"verbose", NULL, "what was expected and got, also where they agree", 'v', OPTION_FLAG, &tally.all},
+        {"json", NULL, "one JSON object an example", 'j', OPTION_FLAG, &tally.json},
         LOCAL_OPTIONS(&options),
         {0},
     };

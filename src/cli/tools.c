@@ -117,10 +117,10 @@ static int run(const struct command *command, int argc, char **argv)
     bool strict = false, json = false;
     int status;
     const struct cli_option table[] = {
-        {"format", 'f', "FORM", "mcp, openai, anthropic or gemini: definitions as JSON", OPTION_TEXT, &name},
-        {"strict", 0, NULL, "openai: strict mode", OPTION_FLAG, &strict},
-        {"json", 'j', NULL, "the same as --format mcp", OPTION_FLAG, &json},
-        {"socket", 's', "PATH", "ask the daemon there instead of loading files", OPTION_TEXT, &socket},
+        {"format", "FORM", "mcp, openai, anthropic or gemini: definitions as JSON", 'f', OPTION_TEXT, &name},
+        {"strict", NULL, "openai: strict mode", 0, OPTION_FLAG, &strict},
+        {"json", NULL, "the same as --format mcp", 'j', OPTION_FLAG, &json},
+        {"socket", "PATH", "ask the daemon there instead of loading files", 's', OPTION_TEXT, &socket},
         LOCAL_OPTIONS(&options),
         {0},
     };

@@ -30,11 +30,11 @@ static struct {
 } got;
 
 static const struct cli_option options[] = {
-    {"socket", 's', "PATH", "the socket", OPTION_TEXT, &got.socket},
-    {"tools", 't', "FILE", "tools", OPTION_LIST, &got.tools},
-    {"turn", 0, "N", "turn", OPTION_NUMBER, &got.turn},
-    {"json", 'j', NULL, "as JSON", OPTION_FLAG, &got.json},
-    {"echo", 0, NULL, NULL, OPTION_FLAG, &got.hidden},
+    {"socket", "PATH", "the socket", 's', OPTION_TEXT, &got.socket},
+    {"tools", "FILE", "tools", 't', OPTION_LIST, &got.tools},
+    {"turn", "N", "turn", 0, OPTION_NUMBER, &got.turn},
+    {"json", NULL, "as JSON", 'j', OPTION_FLAG, &got.json},
+    {"echo", NULL, NULL, 0, OPTION_FLAG, &got.hidden},
     {0},
 };
 
