@@ -11,8 +11,11 @@
 #include "ledger/store.h"
 
 #include <lauxlib.h>
+#include <luajit.h>
 #include <lualib.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 _Static_assert(STORE_KEYS == SCRIPT_KEYS && STORE_STEM_BYTES == SCRIPT_KEY_BYTES - 1,
                "a key: stem and letter");
@@ -92,6 +95,18 @@ static enum err push_scripts(lua_State *lua, struct why *why)
     return err;
 }
 
+/* MemoryDenyWriteExecute= and its like forbid what a compiler must do; LuaJIT would end the process over it. */
+static bool may_compile(void)
+{
+    size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return false;
+    bool may = mprotect(page, size, PROT_READ | PROT_EXEC) == 0;
+    munmap(page, size);
+    return may;
+}
+
 enum err local_new(size_t memory_bytes, struct local **out, struct why *why)
 {
     *out = NULL;
@@ -102,6 +117,8 @@ enum err local_new(size_t memory_bytes, struct local **out, struct why *why)
     }
     local->store = local->commands.store = store_new(memory_bytes);
     luaL_openlibs(local->lua);
+    if (!may_compile())
+        luaJIT_setmode(local->lua, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
     lua_gc(local->lua, LUA_GCSETPAUSE, GC_PAUSE_PERCENT);
     push_environment(local);
     enum err err = push_scripts(local->lua, why);
