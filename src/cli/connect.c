@@ -31,6 +31,7 @@ struct bridge {
     int socket;
     struct str session; /* JSON text of a string; empty: bytes pass as they are */
     struct buf line;    /* read from the client, its newline not yet seen; only with a session */
+    size_t seen;        /* of it, known to hold no newline */
     struct buf out;     /* on its way to the daemon */
     bool client_ended, told_daemon;
     int status;
@@ -53,14 +54,17 @@ static void end(struct bridge *bridge, int status, const char *trouble)
 static void take_lines(struct bridge *bridge)
 {
     struct str rest = buf_view(&bridge->line);
+    size_t seen = bridge->seen;
     const char *newline;
-    while ((newline = rest.len ? memchr(rest.at, '\n', rest.len) : NULL)) {
+    while (rest.len > seen && (newline = memchr(rest.at + seen, '\n', rest.len - seen))) {
         size_t length = (size_t)(newline - rest.at);
         bridge_line(&bridge->out, (struct str){rest.at, length}, bridge->session);
         buf_byte(&bridge->out, '\n');
         rest = str_from(rest, length + 1);
+        seen = 0;
     }
     buf_drop(&bridge->line, bridge->line.len - rest.len);
+    bridge->seen = rest.len;
     if (bridge->line.len > CONNECT_LINE_MAX_BYTES)
         end(bridge, CLI_TROUBLE, "a line of more than 1 GiB on stdin");
 }
