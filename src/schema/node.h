@@ -140,8 +140,10 @@ struct op {
     };
 };
 
-/* A required property, best one whose value is one of a few: what tells the branches of an anyOf or oneOf apart
- * before anything below them is looked at. */
+/*
+ * A required property, at best one whose value is one of a few: what tells the
+ * branches of an anyOf or oneOf apart before anything below is looked at.
+ */
 struct tell {
     struct str key;
     const struct choices *choices; /* NULL: any value */
