@@ -95,7 +95,8 @@ static enum err push_scripts(lua_State *lua, struct why *why)
     return err;
 }
 
-/* MemoryDenyWriteExecute= and its like forbid what a compiler must do; LuaJIT would end the process over it. */
+/* MemoryDenyWriteExecute= and its like forbid what a compiler must do; LuaJIT would end the process over it.
+ */
 static bool may_compile(void)
 {
     size_t size = (size_t)sysconf(_SC_PAGESIZE);
