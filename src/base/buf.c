@@ -54,6 +54,14 @@ void buf_int(struct buf *buf, int64_t n)
     buf_add(buf, p, (size_t)(digits + sizeof(digits) - p));
 }
 
+void buf_hex64(struct buf *buf, uint64_t n)
+{
+    char *at = buf_reserve(buf, 16);
+    for (int i = 15; i >= 0; i--, n >>= 4)
+        at[i] = "0123456789abcdef"[n & 15];
+    buf->len += 16;
+}
+
 void buf_printf(struct buf *buf, const char *format, ...)
 {
     va_list args, again;

@@ -53,6 +53,7 @@ static inline void buf_byte(struct buf *buf, char c)
 }
 
 void buf_int(struct buf *buf, int64_t n);
+void buf_hex64(struct buf *buf, uint64_t n); /* 16 digits */
 void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Forgets the first `count` bytes, e.g. those a socket took. */

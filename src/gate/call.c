@@ -570,7 +570,9 @@ const struct tool *call_tool(const struct call *c)
 
 struct str call_id(const struct call *c)
 {
-    return arena_printf(c->arena, "%016llx", (unsigned long long)c->admission);
+    struct buf id = buf_in(c->arena);
+    buf_hex64(&id, c->admission);
+    return buf_view(&id);
 }
 
 const struct json *call_arguments(const struct call *c)
@@ -612,9 +614,17 @@ size_t call_traces(const struct call *c, const struct call_trace **out)
 struct str call_session_key(struct arena *arena, const struct config *config, const struct peer *peer,
                             struct str session, struct str connection)
 {
-    if (!session.len)
-        return arena_printf(arena, "anonymous/" STR_FMT, STR_ARG(connection));
-    if (config->shared_namespace || !peer)
-        return arena_printf(arena, "shared/" STR_FMT, STR_ARG(session));
-    return arena_printf(arena, "uid:%u/" STR_FMT, (unsigned)peer->uid, STR_ARG(session));
+    struct buf key = buf_in(arena);
+    if (!session.len) {
+        buf_text(&key, "anonymous/");
+        session = connection;
+    } else if (config->shared_namespace || !peer) {
+        buf_text(&key, "shared/");
+    } else {
+        buf_text(&key, "uid:");
+        buf_int(&key, (int64_t)peer->uid);
+        buf_byte(&key, '/');
+    }
+    buf_str(&key, session);
+    return buf_view(&key);
 }
