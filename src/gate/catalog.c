@@ -88,7 +88,7 @@ static bool prepare(const struct view *v, const struct tool *tool, struct json *
 static bool is_wanted(const struct view *v, const struct tool *tool)
 {
     const struct catalog_request *r = v->request;
-    return (r->all || tool_is_listed(tool)) &&
+    return (r->all || tool_is_listed(tool)) && !tool->undefined &&
            (!r->peer || peer_may_call(generation_config(v->generation), r->peer, tool->name));
 }
 

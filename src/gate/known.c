@@ -8,6 +8,8 @@ static bool exists(struct arena *arena, struct generation *generation, const str
                    const struct tool *tool)
 {
     struct catalog_request view = {.all = true, .peer = r->peer, .session = r->session, .goal = r->goal};
+    if (tool->undefined && !r->unhidden)
+        return false;
     if (r->peer && !peer_may_call(generation_config(generation), r->peer, tool->name))
         return false;
     return r->unhidden || catalog_shows(arena, generation, &view, tool->name);

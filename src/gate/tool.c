@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "gate/config.h"
+#include "json/build.h"
 
 /* Same-call budgets by what a tool declares about itself (LEDGER.md). */
 #define SAME_CALL_READ        5u
@@ -28,7 +29,17 @@ static void warn(struct arena *arena, struct tool *tool, struct str text)
     tool->warnings = list;
 }
 
-static void take_definition(struct tool *tool, const struct json *definition, const struct policy *policy)
+/* What a policy without a schema is held against until somebody registers the tool it speaks of. */
+static const struct json *any_object(struct arena *arena)
+{
+    struct json *schema = arena_alloc(arena, sizeof(*schema));
+    struct json_member type = json_member(STR_LIT("type"), json_string(STR_LIT("object")));
+    *schema = json_object(arena, &type, 1);
+    return schema;
+}
+
+static void take_definition(struct arena *arena, struct tool *tool, const struct json *definition,
+                            const struct policy *policy)
 {
     static const struct policy none;
     const struct policy *p = policy ? policy : &none;
@@ -41,6 +52,9 @@ static void take_definition(struct tool *tool, const struct json *definition, co
     tool->definition = definition;
     tool->policy = policy;
     tool->runner = p->hooks[HOOK_RUN] ? RUNNER_LUA : RUNNER_AGENT;
+    tool->undefined = !tool->input && !definition && tool->runner == RUNNER_AGENT;
+    if (tool->undefined)
+        tool->input = any_object(arena);
 }
 
 /* A hint from a definition is believed only where it makes budgets looser for reading; only the operator
@@ -161,7 +175,7 @@ static enum err check_whole(struct arena *arena, struct tool *tool, const struct
                        "' has no input schema: declare schema = json [[…]] or params{…}, or give "
                        "its definition with --tools",
                        STR_ARG(tool->name));
-    if (config->require_descriptions && !tool->description.len)
+    if (config->require_descriptions && !tool->description.len && !tool->undefined)
         return why_set(why, ERR_SCHEMA,
                        "tool '" STR_FMT "' has no description, and require_descriptions is set",
                        STR_ARG(tool->name));
@@ -179,7 +193,7 @@ enum err tool_build(struct arena *arena, const struct json *definition, const st
     struct tool *tool = ARENA_NEW(arena, struct tool);
     *out = NULL;
     tool->origin = origin;
-    take_definition(tool, definition, policy);
+    take_definition(arena, tool, definition, policy);
     set_behaviour(tool, policy, config);
     enum err err = check_whole(arena, tool, config, why);
     if (err == OK)

@@ -25,6 +25,7 @@ struct tool {
     const struct json *input, *output, *annotations; /* output, annotations: NULL where none */
     struct schema *input_schema, *output_schema;
     const struct policy *policy; /* NULL: none */
+    bool undefined; /* a policy whose tool is yet to be registered: it exists for its examples alone */
     enum tool_runner runner;
     enum policy_effects effects;
     enum policy_mode mode;
