@@ -85,8 +85,8 @@ local function look(key, from, current, destructive, ref)
           if kind == MISMATCH then broken = true end
           if kind == INVALID then again = true end
           if in_step == current and kind <= GARBAGE then twin = true end
-          if armed and class < 64 and in_step ~= spent_step
-            and (kind <= TOOL_ERROR or (destructive and kind == UNKNOWN)) then
+          if armed and in_step ~= spent_step
+            and ((kind <= TOOL_ERROR and class < 64) or (kind == UNKNOWN and destructive)) then
             spent, spent_step = spent + 1, in_step
           end
         end
@@ -106,7 +106,7 @@ local function look(key, from, current, destructive, ref)
             if same then across = across + 1 end
             if here then
               if same then run = run + 1 end
-              if class >= 64 then polls = polls + 1 end
+              if class >= 64 and kind <= PARTIAL then polls = polls + 1 end
               asked = asked + 1
             end
           end
@@ -178,11 +178,10 @@ local function find_loop(a, key, from, current)
     if asked >= poll_max + halt - repeats then says = HALT end
     return code, says, times
   end
-  if times >= repeats or across + 1 >= across_turns then
-    code = LOOP
-  elseif held >= 2 then
-    times = rounds(key, from, current)
-    if times >= repeats then code = CYCLE end
+  if times >= repeats or across + 1 >= across_turns then code = LOOP end
+  if held >= 2 then
+    local round = rounds(key, from, current)
+    if round >= repeats and round > times then code, times = CYCLE, round end
   end
   if code ~= 0 and times >= halt then says = HALT end
   return code, says, times

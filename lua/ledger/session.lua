@@ -15,7 +15,8 @@
 -- Reservation (10 bytes): admission 4, deadline in ms 6.
 -- Chain: tool 3, invalid calls 1, ended 1, step of the last one 1, name and ext (each a length byte and its bytes).
 -- Call (22 bytes, oldest first, at most WINDOW):
---   1-3 tool   4-9 arguments   10-15 result   16 class + 32 if the tool reads + 64 if the result had changed
+--   1-3 tool   4-9 arguments   10-15 result   16 class + 32 if the tool reads + 64 if the result had
+--   changed (of an unknown one: if it may still be settled)
 --   17 turn   18 step   19-22 admission
 --   The result of a call that ran is a hash; of one that was refused for what it is, the same for its kind; of one
 --   that was denied, 0 0 0 0, what was said, code.
@@ -244,7 +245,7 @@ local function expire_reservations()
       local record = seek(sub(reservations, at, at + 3), 19)
       if record then
         local class, _, in_step = byte(session, record + 15, record + 17)
-        session = sub(session, 1, record + 14) .. char(class - class % 32 + UNKNOWN) .. sub(session, record + 16)
+        session = sub(session, 1, record + 14) .. char(class % 64 - class % 32 + UNKNOWN + 64) .. sub(session, record + 16)
         note(sub(session, record, record + 2), LABEL_UNKNOWN, 0, turn, in_step, 0)
       end
       reservations = sub(reservations, 1, at - 1) .. sub(reservations, at + 10)

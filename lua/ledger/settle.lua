@@ -30,8 +30,8 @@ if orphan then
   session = session .. key .. NO_RESULT .. char(UNKNOWN + reads * 32, turn % 256, step) .. admission
   if #session - base > WINDOW * RECORD then base = base + RECORD end
 else
-  local was = byte(session, at + 15) % 32
-  settled = was ~= PENDING and was ~= UNKNOWN and was ~= DENIED
+  local was = byte(session, at + 15)
+  settled = was % 32 ~= PENDING and was % 32 ~= DENIED and (was % 32 ~= UNKNOWN or was < 64)
 end
 local in_turn, in_step = byte(session, at + 16, at + 17)
 
@@ -71,7 +71,7 @@ local function settle_chain()
   elseif kind >= OK and kind <= MISMATCH then
     outcome = NO_RETRY
     find_chain(tool)
-    if chain_at and chain_step then
+    if chain_at and chain_step ~= in_step then
       if chain_ended == 0 then outcome, retries = SUCCESS, chain_count end
       drop_chain()
     end

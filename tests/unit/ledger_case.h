@@ -25,7 +25,7 @@ struct ledger_case {
     struct ledger_settled settled; /* of the last settle */
 };
 
-static int64_t case_now = 1700000000000;
+static int64_t case_now;
 
 static inline int64_t case_clock(void)
 {
@@ -37,6 +37,7 @@ static inline int case_begin(void **state)
     struct ledger_case *t = test_calloc(1, sizeof(*t));
     struct ledger_options options = {.now_ms = case_clock};
     struct why why = {""};
+    case_now = 1700000000000;
     if (ledger_new_local(&options, &t->ledger, &why) != OK)
         fail_msg("%s", why.text);
     t->arena = arena_new();

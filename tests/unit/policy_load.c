@@ -245,11 +245,11 @@ static int remove_folder(void **state)
     return tear_down(state);
 }
 
-static struct policies_faults load_folder(const struct policies_options *options, enum err wanted)
+static struct policies_faults load_folder(const struct policies_options *with, enum err wanted)
 {
     struct policies_faults faults = {.arena = arena};
     policies_free(loaded);
-    assert_int_equal(policies_load(folder, options, &loaded, &faults), wanted);
+    assert_int_equal(policies_load(folder, with, &loaded, &faults), wanted);
     return faults;
 }
 
@@ -305,7 +305,7 @@ static void a_quarantined_file_does_not_run(void **state)
 {
     (void)state;
     struct str file = arena_printf(arena, "%s/a.lua", folder);
-    struct policies_options options = {.quarantined = &file, .quarantined_count = 1};
+    options = (struct policies_options){.quarantined = &file, .quarantined_count = 1};
     write_file("a.lua", "while true do end\nreturn tool \"stuck\" { run = function() end }");
     write_file("b.lua", "return tool 'fine' {}");
     load_folder(&options, OK);

@@ -19,11 +19,13 @@
 static struct arena *arena;
 static struct policies *loaded;
 static struct policy_outcome said;
+static struct policies_options options; /* all zero: the defaults */
 
 static int set_up(void **state)
 {
     (void)state;
     arena = arena_new();
+    options = (struct policies_options){0};
     return 0;
 }
 
@@ -65,7 +67,7 @@ static inline const char *fault_of(const char *source)
     struct policies_faults faults = {.arena = arena};
     policies_free(loaded);
     loaded = NULL;
-    if (policies_load_text(STR_LIT("p.lua"), str_of(source), NULL, &loaded, &faults) == OK)
+    if (policies_load_text(STR_LIT("p.lua"), str_of(source), &options, &loaded, &faults) == OK)
         return NULL;
     assert_null(loaded);
     return text_of(faults.list[0]);
