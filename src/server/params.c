@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #define SESSION_MAX_BYTES 1024u
+#define GOT_MAX_BYTES     80u
 
 const char *param_kind(const struct json *value)
 {
@@ -16,10 +17,21 @@ const char *param_kind(const struct json *value)
     return value ? kinds[value->type] : "nothing";
 }
 
+/* A scalar by itself, the rest by its kind. */
+static struct str got_text(struct request *r, const struct json *got)
+{
+    struct buf text = buf_in(r->arena);
+    if (got->type == JSON_ARRAY || got->type == JSON_OBJECT)
+        return str_of(param_kind(got));
+    json_write(&text, got);
+    return str_cut(buf_view(&text), GOT_MAX_BYTES);
+}
+
 static enum err refuse(struct request *r, const char *path, const char *key, const char *expected,
                        const struct json *got)
 {
-    reply_error(r, RPC_INVALID_PARAMS, "%s%s: expected %s, got %s", path, key, expected, param_kind(got));
+    reply_error(r, RPC_INVALID_PARAMS, "%s%s: expected %s, got " STR_FMT, path, key, expected,
+                STR_ARG(got_text(r, got)));
     return ERR_PARSE;
 }
 

@@ -12,22 +12,6 @@
 
 #include <inttypes.h>
 
-enum err reload_build(const struct config_sources *sources, uint64_t number, struct generation **out,
-                      struct generation_report *report)
-{
-    struct config config;
-    struct why why;
-    *out = NULL;
-    enum err err = config_load(sources, &config, &why);
-    if (err)
-        generation_report_error(report, "%s", why.text);
-    else
-        err = generation_build(&config, number, out, report);
-    if (err)
-        config_free(&config);
-    return err;
-}
-
 /* What a running daemon cannot change under its clients' feet. */
 static void say_what_stays(const struct server *server, const struct config *now, const struct config *before)
 {
@@ -88,7 +72,7 @@ enum err reload(struct server *server, struct generation_report *report)
 {
     struct generation *fresh;
     notify_reloading();
-    enum err err = reload_build(&server->options->sources, generation_number(server->gate.generation) + 1,
+    enum err err = generation_load(&server->options->sources, generation_number(server->gate.generation) + 1,
                                 &fresh, report);
     if (!err)
         swap(server, fresh);

@@ -130,7 +130,7 @@ static enum err load_generation(struct server *server, struct why *why)
     struct arena *arena = arena_new();
     struct generation_report report;
     generation_report_init(&report, arena);
-    enum err err = reload_build(&server->options->sources, 1, &server->gate.generation, &report);
+    enum err err = generation_load(&server->options->sources, 1, &server->gate.generation, &report);
     for (size_t i = 0; i < report.warning_count; i++)
         log_event(LOG_WARN, "generation_warning", LOG_STR("why", report.warnings[i]));
     if (err && report.error_count)

@@ -135,13 +135,13 @@ static const struct schema_entry {
 #define SCHEMA_COUNT (sizeof(schemas) / sizeof(schemas[0]))
 
 /* What each provider calls the request's field that holds a response's schema, and what stands around the
- * schema. */
+ * schema: its name and whether it is strict, where the provider asks. */
 static const struct response_form {
     const char *format, *field, *before, *after;
-    bool strict; /* that provider takes closed schemas with everything required */
+    bool closed; /* that provider takes closed schemas with everything required */
 } forms[] = {
     {"openai", "response_format",
-     "{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"%s\",\"strict\":true,\"schema\":", "}}", true},
+     "{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"%s\",\"strict\":%s,\"schema\":", "}}", true},
     {"anthropic", "output_format", "{\"type\":\"json_schema\",\"schema\":", "}", true},
     {"gemini", "generationConfig", "{\"responseMimeType\":\"application/json\",\"responseJsonSchema\":", "}",
      false},
@@ -172,10 +172,9 @@ static void put_response_format(struct request *r, const struct response_form *f
     struct why why;
     if (json_parse(r->arena, entry->text(), NULL, &schema, &fault) != OK)
         return;
-    if (form->strict)
-        strict_schema(r->arena, &schema, &schema, &why);
+    bool strict = form->closed && strict_schema(r->arena, &schema, &schema, &why) == OK;
     json_key(out, form->field);
-    buf_printf(out->buf, form->before, entry->name);
+    buf_printf(out->buf, form->before, entry->name, strict ? "true" : "false");
     json_write(out->buf, &schema);
     buf_text(out->buf, form->after);
     out->comma = true;
@@ -190,9 +189,8 @@ enum handled tools_schemas(struct request *r)
     const struct schema_entry *entry = schema_named(name);
     const struct response_form *form = form_named(format);
     if (!entry)
-        return reply_error(r, RPC_INVALID_PARAMS,
-                           "params.name: expected verdict or coverage, got '" STR_FMT "'",
-                           STR_ARG(str_cut(name, 64)));
+        return reply_error(r, RPC_INVALID_PARAMS, "params.name: expected verdict or coverage, got " STR_FMT,
+                           STR_ARG(name.len ? str_cut(name, 64) : STR_LIT("nothing")));
     if (format.len && !form)
         return reply_error(
             r, RPC_INVALID_PARAMS,
