@@ -372,6 +372,73 @@ static struct json read_value(struct reading *r, int at, const struct place *pla
     }
 }
 
+/* ---- in: nothing changed ---------------------------------------------------------------------- */
+
+/* Most of what comes back is what went over: seen without building anything. Bounded by the original's own
+ * shape. */
+static bool is_unchanged(lua_State *L, int at, const struct json *original);
+
+static bool is_same_list(lua_State *L, int at, const struct json *original)
+{
+    for (uint32_t i = 0; i < original->len; i++) {
+        lua_rawgeti(L, at, (int)i + 1);
+        bool same = is_unchanged(L, lua_gettop(L), &original->items[i]);
+        lua_pop(L, 1);
+        if (!same)
+            return false;
+    }
+    return true;
+}
+
+static bool is_same_object(lua_State *L, int at, const struct json *original)
+{
+    for (uint32_t i = 0; i < original->len; i++) {
+        const struct json_member *member = &original->members[i];
+        lua_pushlstring(L, member->key.at, member->key.len);
+        lua_rawget(L, at);
+        bool same = is_unchanged(L, lua_gettop(L), &member->value);
+        lua_pop(L, 1);
+        if (!same)
+            return false;
+    }
+    return true;
+}
+
+static bool is_same_table(lua_State *L, int at, const struct json *original)
+{
+    uint32_t keys = 0;
+    enum mark mark = sandbox_mark(L, at);
+    if (mark != (original->type == JSON_ARRAY ? MARK_ARRAY : original->len ? MARK_NONE : MARK_OBJECT))
+        return false;
+    luaL_checkstack(L, 6, "nested too deep");
+    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1))
+        keys++;
+    if (keys != original->len)
+        return false;
+    return original->type == JSON_ARRAY ? is_same_list(L, at, original) : is_same_object(L, at, original);
+}
+
+static bool is_unchanged(lua_State *L, int at, const struct json *original)
+{
+    struct str s;
+    switch (lua_type(L, at)) {
+    case LUA_TBOOLEAN:
+        return original->type == JSON_BOOL && original->truth == lua_toboolean(L, at);
+    case LUA_TNUMBER:
+        return original->type == JSON_NUMBER && number_of(original) == lua_tonumber(L, at);
+    case LUA_TSTRING:
+        s.at = lua_tolstring(L, at, &s.len);
+        return original->type == JSON_STRING && str_eq(json_str(original), s);
+    case LUA_TTABLE:
+        return (original->type == JSON_ARRAY || original->type == JSON_OBJECT) &&
+               is_same_table(L, at, original);
+    case LUA_TLIGHTUSERDATA:
+        return original->type == JSON_NULL;
+    default:
+        return false;
+    }
+}
+
 const struct json *bridge_read(lua_State *L, int at, const char *what, const struct bridge_hints *hints,
                                struct arena *arena)
 {
@@ -380,8 +447,11 @@ const struct json *bridge_read(lua_State *L, int at, const char *what, const str
     struct place root = {0};
     if (!hints)
         hints = &none;
-    struct json value =
-        read_value(&r, at < 0 && at > LUA_REGISTRYINDEX ? lua_gettop(L) + at + 1 : at, &root, hints);
+    if (at < 0 && at > LUA_REGISTRYINDEX)
+        at = lua_gettop(L) + at + 1;
+    if (hints->original && is_unchanged(L, at, hints->original))
+        return hints->original;
+    struct json value = read_value(&r, at, &root, hints);
     if (hints->original && same_value(&value, hints->original))
         return hints->original;
     struct json *out = ARENA_NEW(arena, struct json);
