@@ -9,7 +9,7 @@
 #include "cli/local.h"
 #include "cli/say.h"
 #include "cli/show.h"
-#include "gate/call.h"
+#include "gate/answer.h"
 #include "json/parse.h"
 #include "json/write.h"
 
@@ -46,33 +46,6 @@ static int ask(const struct command *command, struct arena *arena, struct asked 
 
 /* ---- the dry run ---- */
 
-static void put_trace(struct json_out *out, const struct call *call)
-{
-    const struct call_trace *traces;
-    size_t count = call_traces(call, &traces);
-    json_key(out, "trace");
-    json_open(out, '[');
-    for (size_t i = 0; i < count; i++) {
-        json_open(out, '{');
-        json_key(out, "stage");
-        json_put_text(out, traces[i].stage);
-        json_key(out, "decision");
-        json_put_str(out, traces[i].decision);
-        json_key(out, "us");
-        json_put_double(out, (double)traces[i].ns / 1000);
-        json_close(out, '}');
-    }
-    json_close(out, ']');
-}
-
-static void put_text(struct json_out *out, const char *key, struct str text)
-{
-    if (!text.len)
-        return;
-    json_key(out, key);
-    json_put_str(out, text);
-}
-
 /* The same object that toolgate/check answers with: the verdict's members, then these. */
 static struct str answer_of(struct arena *arena, const struct call *call, bool trace)
 {
@@ -80,14 +53,7 @@ static struct str answer_of(struct arena *arena, const struct call *call, bool t
     verdict_write(&text, call_verdict(call));
     text.len--; /* its closing brace */
     struct json_out out = {.buf = &text, .comma = true};
-    if (call_arguments(call)) {
-        json_key(&out, "arguments");
-        json_put(&out, call_arguments(call));
-    }
-    put_text(&out, "text", call_text(call));
-    put_text(&out, "advice", call_advice(call));
-    if (trace)
-        put_trace(&out, call);
+    answer_check(&out, call, trace);
     json_close(&out, '}');
     return buf_view(&text);
 }

@@ -18,22 +18,6 @@ struct config_sources local_sources(const struct local_options *options, const c
     };
 }
 
-enum err local_load(const struct config_sources *sources, struct generation **out,
-                    struct generation_report *report)
-{
-    struct config config;
-    struct why why;
-    *out = NULL;
-    enum err err = config_load(sources, &config, &why);
-    if (err != OK)
-        generation_report_error(report, "%s", why.text);
-    else
-        err = generation_build(&config, 1, out, report);
-    if (err != OK)
-        config_free(&config);
-    return err;
-}
-
 void local_say(const struct generation_report *report)
 {
     for (size_t i = 0; i < report->error_count; i++)
@@ -50,7 +34,7 @@ struct generation *local_load_or_say(const struct command *command, const struct
     struct config_sources sources = local_sources(options, NULL);
     log_open(LOG_WARN, LOG_FORMAT_TEXT, NULL, NULL); /* what is decided goes to stdout, not to a log */
     generation_report_init(&report, arena);
-    if (local_load(&sources, &generation, &report) != OK) {
+    if (generation_load(&sources, 1, &generation, &report) != OK) {
         local_say(&report);
         say_error(command->name, "nothing could be loaded; mend the errors above");
     }

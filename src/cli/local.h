@@ -24,11 +24,8 @@ struct local_options {
 
 struct config_sources local_sources(const struct local_options *options, const char *socket);
 
-/* Loads everything and runs the examples. On failure every complaint is in the report. */
-enum err local_load(const struct config_sources *sources, struct generation **out,
-                    struct generation_report *report);
-
-/* The same for a command that cannot go on without: complaints and warnings go to stderr; NULL on failure. */
+/* Loads everything for a command that cannot go on without: complaints and warnings go to stderr; NULL on
+ * failure. */
 struct generation *local_load_or_say(const struct command *command, const struct local_options *options);
 
 /* Complaints and warnings on stderr, one line each. */

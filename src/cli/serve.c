@@ -20,7 +20,7 @@ static int check(const struct config_sources *sources)
     struct generation_report report;
     struct generation *generation;
     generation_report_init(&report, arena);
-    enum err err = local_load(sources, &generation, &report);
+    enum err err = generation_load(sources, 1, &generation, &report);
     local_say(&report);
     if (err == OK)
         print_summary(generation, &report);

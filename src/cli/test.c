@@ -102,7 +102,7 @@ static int run(const struct command *command, int argc, char **argv)
     generation_report_init(&report, arena);
     report.example_seen = seen;
     report.example_owner = &tally;
-    local_load(&sources, &generation, &report);
+    generation_load(&sources, 1, &generation, &report);
     status = finish(&tally, &report);
     generation_unref(generation);
     arena_free(arena);

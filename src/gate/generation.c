@@ -270,6 +270,22 @@ enum err generation_build(struct config *config, uint64_t number, struct generat
     return OK;
 }
 
+enum err generation_load(const struct config_sources *sources, uint64_t number, struct generation **out,
+                         struct generation_report *report)
+{
+    struct config config;
+    struct why why;
+    *out = NULL;
+    enum err err = config_load(sources, &config, &why);
+    if (err)
+        generation_report_error(report, "%s", why.text);
+    else
+        err = generation_build(&config, number, out, report);
+    if (err)
+        config_free(&config);
+    return err;
+}
+
 struct generation *generation_ref(struct generation *g)
 {
     g->references++;

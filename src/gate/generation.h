@@ -18,7 +18,8 @@ struct generation_report {
     struct str *errors, *warnings;
     size_t error_count, warning_count;
     size_t example_count; /* examples that were run */
-    void (*example_seen)(void *owner, const struct example_outcome *outcome); /* hears of each; NULL after init */
+    void (*example_seen)(void *owner,
+                         const struct example_outcome *outcome); /* hears of each; NULL after init */
     void *example_owner;
 };
 
@@ -32,6 +33,9 @@ void generation_report_warning(struct generation_report *report, const char *for
  */
 enum err generation_build(struct config *config, uint64_t number, struct generation **out,
                           struct generation_report *report);
+/* The same from the start: reads the configuration first. What the daemon and every command do. */
+enum err generation_load(const struct config_sources *sources, uint64_t number, struct generation **out,
+                         struct generation_report *report);
 struct generation *generation_ref(struct generation *generation);
 void generation_unref(struct generation *generation);
 

@@ -4,6 +4,7 @@
  * call is decided in gate/; here it is only said.
  */
 #include "base/arena.h"
+#include "gate/answer.h"
 #include "server/mcp.h"
 #include "server/methods.h"
 
@@ -194,7 +195,7 @@ static enum handled put_too_large(struct request *r, const struct verdict *given
     return reply_close(r);
 }
 
-static enum handled answer_run(struct request *r)
+static enum handled tell_run(struct request *r)
 {
     const struct verdict *verdict = call_verdict(r->call);
     if (class_info(verdict->class)->is_error)
@@ -204,60 +205,19 @@ static enum handled answer_run(struct request *r)
     return reply_fits(r) ? HANDLED_DONE : put_too_large(r, verdict);
 }
 
-static void put_optional_text(struct json_out *out, const char *key, struct str text)
-{
-    if (!text.len)
-        return;
-    json_key(out, key);
-    json_put_str(out, text);
-}
-
-static void put_trace(struct json_out *out, const struct call *call)
-{
-    const struct call_trace *traces;
-    size_t count = call_traces(call, &traces);
-    json_key(out, "trace");
-    json_open(out, '[');
-    for (size_t i = 0; i < count; i++) {
-        json_open(out, '{');
-        json_key(out, "stage");
-        json_put_text(out, traces[i].stage);
-        json_key(out, "decision");
-        json_put_str(out, traces[i].decision);
-        json_key(out, "us");
-        json_put_double(out, (double)traces[i].ns / 1000.0);
-        json_close(out, '}');
-    }
-    json_close(out, ']');
-}
-
-static enum handled answer_check(struct request *r)
+static enum handled tell_check(struct request *r)
 {
     struct json_out *out = reply_open(r);
     reply_splice(r, verdict_text(r, call_verdict(r->call)));
-    json_key(out, "callId");
-    json_put_str(out, call_id(r->call));
-    if (call_arguments(r->call)) {
-        json_key(out, "arguments");
-        json_put(out, call_arguments(r->call));
-    }
-    put_optional_text(out, "text", call_text(r->call));
-    put_optional_text(out, "advice", call_advice(r->call));
-    if (json_is_true(json_get_text(r->meta, GATE_TRACE_KEY)))
-        put_trace(out, r->call);
+    answer_check(out, r->call, json_is_true(json_get_text(r->meta, GATE_TRACE_KEY)));
     return reply_close(r);
 }
 
-static enum handled answer_report(struct request *r)
+static enum handled tell_report(struct request *r)
 {
     struct json_out *out = reply_open(r);
     reply_splice(r, verdict_text(r, call_verdict(r->call)));
-    put_optional_text(out, "text", call_text(r->call));
-    put_optional_text(out, "advice", call_advice(r->call));
-    if (call_content(r->call)) {
-        json_key(out, "content");
-        json_put(out, call_content(r->call));
-    }
+    answer_report(out, r->call);
     return reply_close(r);
 }
 
@@ -302,7 +262,10 @@ static void on_progress(void *owner, double progress, double total, struct str m
         json_key(&out, "total");
         json_put_double(&out, total);
     }
-    put_optional_text(&out, "message", message);
+    if (message.len) {
+        json_key(&out, "message");
+        json_put_str(&out, message);
+    }
     json_close(&out, '}');
     client_notify(r->client, "notifications/progress", buf_view(&params));
 }
@@ -328,7 +291,7 @@ static enum handled start(struct request *r, const struct call_request *request,
 enum handled calls_run(struct request *r)
 {
     struct call_request request;
-    return read_call(r, CALL_RUN, &request) ? HANDLED_DONE : start(r, &request, answer_run);
+    return read_call(r, CALL_RUN, &request) ? HANDLED_DONE : start(r, &request, tell_run);
 }
 
 /* A trace without a session is a person's question: it is counted nowhere. */
@@ -339,7 +302,7 @@ enum handled calls_check(struct request *r)
         return HANDLED_DONE;
     request.trace = json_is_true(json_get_text(r->meta, GATE_TRACE_KEY));
     request.dry = request.trace && !request.session.len;
-    return start(r, &request, answer_check);
+    return start(r, &request, tell_check);
 }
 
 enum handled calls_report(struct request *r)
@@ -347,5 +310,5 @@ enum handled calls_report(struct request *r)
     struct call_request request;
     if (read_call(r, CALL_REPORT, &request) || read_report(r, &request))
         return HANDLED_DONE;
-    return start(r, &request, answer_report);
+    return start(r, &request, tell_report);
 }

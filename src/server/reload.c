@@ -73,7 +73,7 @@ enum err reload(struct server *server, struct generation_report *report)
     struct generation *fresh;
     notify_reloading();
     enum err err = generation_load(&server->options->sources, generation_number(server->gate.generation) + 1,
-                                &fresh, report);
+                                   &fresh, report);
     if (!err)
         swap(server, fresh);
     remember(server, err, report);

@@ -7,10 +7,6 @@
 
 #include "server/room.h"
 
-/* Reads configuration, tools and policies. On failure the report holds every error. */
-enum err reload_build(const struct config_sources *sources, uint64_t number, struct generation **out,
-                      struct generation_report *report);
-
 /* SIGHUP. Logs how it went, tells systemd, and clients where the tool list changed. */
 enum err reload(struct server *server, struct generation_report *report);
 

@@ -1,0 +1,56 @@
+/* Writing what a check or a report answers. */
+#include "gate/answer.h"
+
+#include "json/write.h"
+
+static void put_text(struct json_out *out, const char *key, struct str text)
+{
+    if (!text.len)
+        return;
+    json_key(out, key);
+    json_put_str(out, text);
+}
+
+static void put_value(struct json_out *out, const char *key, const struct json *value)
+{
+    if (!value)
+        return;
+    json_key(out, key);
+    json_put(out, value);
+}
+
+static void put_trace(struct json_out *out, const struct call *call)
+{
+    const struct call_trace *traces;
+    size_t count = call_traces(call, &traces);
+    json_key(out, "trace");
+    json_open(out, '[');
+    for (size_t i = 0; i < count; i++) {
+        json_open(out, '{');
+        json_key(out, "stage");
+        json_put_text(out, traces[i].stage);
+        json_key(out, "decision");
+        json_put_str(out, traces[i].decision);
+        json_key(out, "us");
+        json_put_double(out, (double)traces[i].ns / 1000.0);
+        json_close(out, '}');
+    }
+    json_close(out, ']');
+}
+
+void answer_check(struct json_out *out, const struct call *call, bool trace)
+{
+    put_text(out, "callId", call_id(call));
+    put_value(out, "arguments", call_arguments(call));
+    put_text(out, "text", call_text(call));
+    put_text(out, "advice", call_advice(call));
+    if (trace)
+        put_trace(out, call);
+}
+
+void answer_report(struct json_out *out, const struct call *call)
+{
+    put_text(out, "text", call_text(call));
+    put_text(out, "advice", call_advice(call));
+    put_value(out, "content", call_content(call));
+}
