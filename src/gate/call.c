@@ -44,7 +44,7 @@ struct call {
     uint64_t admission;
     const struct tool *tool; /* NULL until known */
     struct arguments args;
-    struct id_candidates ids;
+    struct id_candidates *ids; /* NULL: none must have been seen */
     struct hash128 fingerprint;
     struct ledger_place place;
     struct ledger_answer answer;
@@ -185,7 +185,7 @@ static void judge_unseen(struct call *c)
 {
     struct id_fault fault;
     struct str goal = goal_of(c);
-    const struct policy_id *from = ids_unseen(c->arena, &c->ids, &c->answer, goal, &fault);
+    const struct policy_id *from = ids_unseen(c->arena, c->ids, &c->answer, goal, &fault);
     bool certain = goal.len && c->answer.ids_complete;
     if (from && (certain || c->answer.attempt <= 1))
         decide_unseen(&c->verdict, c->arena, &fault, from, certain);
@@ -195,7 +195,7 @@ static enum step admitted(struct call *c)
 {
     decide_by_ledger(&c->verdict, &c->answer);
     c->admitted = c->answer.error == OK && c->answer.says == LEDGER_RUN && !is_decided(&c->verdict);
-    if (c->admitted)
+    if (c->admitted && c->ids)
         judge_unseen(c);
     forget_in_shadow(c);
     return GO_ON;
@@ -220,8 +220,10 @@ static enum step admit(struct call *c)
     const struct ledger_limits *limits = c->tool ? &c->tool->limits : &ledger_default_limits;
     take_place(c);
     fingerprint(c);
-    if (policy && !is_decided(&c->verdict))
-        ids_candidates(policy, c->args.now, &c->ids);
+    if (policy && policy->id_count && !is_decided(&c->verdict)) {
+        c->ids = arena_alloc(c->arena, sizeof(*c->ids));
+        ids_candidates(policy, c->args.now, c->ids);
+    }
     if (c->request.dry)
         return admit_dry(c, limits);
     struct ledger_admit *request = ARENA_NEW(c->arena, struct ledger_admit);
@@ -234,8 +236,8 @@ static enum step admit(struct call *c)
         .so_far = so_far(c),
         .refused_as = str_of(class_info(c->verdict.class)->name),
         .limits = limits,
-        .ids = c->ids.hashes,
-        .id_count = c->ids.count,
+        .ids = c->ids ? c->ids->hashes : NULL,
+        .id_count = c->ids ? c->ids->count : 0,
         .wants_history = policy && policy->wants_history,
         .wants_facts = policy && policy->wants_facts,
     };
