@@ -184,14 +184,11 @@ static void invalid_arguments(const struct words *w)
         say(w, STR_FMT "\n", STR_ARG(w->v->detail));
     say_intent(w);
     say_parameters(w);
-    if (n || w->v->hint.len) {
-        say(w, "Next: " STR_FMT " ",
-            STR_ARG(w->v->hint.len ? w->v->hint : STR_LIT("Mend every line above and call")));
-        if (!w->v->hint.len)
-            say(w, STR_FMT " again with the rest unchanged. ", STR_ARG(w->f->name));
-    } else {
-        say(w, "Next: change the arguments accordingly and call " STR_FMT " again. ", STR_ARG(w->f->name));
-    }
+    if (w->v->hint.len)
+        say(w, "Next: " STR_FMT " ", STR_ARG(w->v->hint));
+    else
+        say(w, "Next: correct %s and call " STR_FMT " again, the rest unchanged. ",
+            n ? "what is listed first" : "the arguments accordingly", STR_ARG(w->f->name));
     say_attempts_left(w);
 }
 
