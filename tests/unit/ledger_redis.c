@@ -1,0 +1,357 @@
+/*
+ * The same requests to the local engine and to a Redis that this test starts
+ * on a socket of its own: every reply is compared byte for byte, and in the
+ * end every session. Skipped, saying so, where there is no redis-server.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ledger_case.h"
+
+#include "base/buf.h"
+#include "json/parse.h"
+#include "ledger/local.h"
+#include "ledger/pack.h"
+
+#define REQUESTS 20000
+#define SESSIONS 12
+
+/* Redis' own clock would differ from ours: this stands before the script, and takes the time from two more
+ * keys. */
+static const char clock_of_ours[] = "local server = redis\n"
+                                    "local redis = { call = function(name, ...)\n"
+                                    "  if name == 'TIME' then return { KEYS[5], KEYS[6] } end\n"
+                                    "  return server.call(name, ...)\n"
+                                    "end }\n";
+
+struct redis {
+    char folder[64], socket_path[96];
+    pid_t pid;
+    int fd;
+    FILE *in;
+    char sha[SCRIPT_COUNT][41];
+};
+
+/* ---- a server, and its protocol ------------------------------------------- */
+
+static bool is_ready(int from)
+{
+    FILE *out = fdopen(from, "r");
+    char line[512];
+    bool ready = false;
+    while (!ready && fgets(line, sizeof(line), out))
+        ready = strstr(line, "ready to accept connections") || strstr(line, "Ready to accept connections");
+    fclose(out);
+    return ready;
+}
+
+static bool start_server(struct redis *redis)
+{
+    int out[2];
+    snprintf(redis->folder, sizeof(redis->folder), "/tmp/toolgate-redis-XXXXXX");
+    assert_non_null(mkdtemp(redis->folder));
+    snprintf(redis->socket_path, sizeof(redis->socket_path), "%s/s", redis->folder);
+    assert_int_equal(pipe(out), 0);
+    redis->pid = fork();
+    if (redis->pid == 0) {
+        dup2(out[1], STDOUT_FILENO);
+        dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+        close(out[0]);
+        execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", redis->socket_path, "--save",
+               "", "--dir", redis->folder, (char *)NULL);
+        _exit(127);
+    }
+    close(out[1]);
+    return is_ready(out[0]);
+}
+
+static void stop_server(struct redis *redis)
+{
+    if (redis->in)
+        fclose(redis->in);
+    kill(redis->pid, SIGKILL);
+    waitpid(redis->pid, NULL, 0);
+    unlink(redis->socket_path);
+    rmdir(redis->folder);
+}
+
+static void connect_to(struct redis *redis)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", redis->socket_path);
+    redis->fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(connect(redis->fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    redis->in = fdopen(redis->fd, "r");
+}
+
+static void put(struct buf *buf, struct str s)
+{
+    buf_printf(buf, "$%zu\r\n", s.len);
+    buf_str(buf, s);
+    buf_text(buf, "\r\n");
+}
+
+/* One bulk string; anything else fails the test with the server's words. */
+static struct str read_reply(struct redis *redis, struct arena *arena)
+{
+    char line[1024];
+    assert_non_null(fgets(line, sizeof(line), redis->in));
+    if (line[0] != '$')
+        fail_msg("redis: %s", line);
+    size_t len = strtoul(line + 1, NULL, 10);
+    char *at = arena_alloc(arena, len + 2);
+    assert_int_equal(fread(at, 1, len + 2, redis->in), len + 2);
+    return (struct str){at, len};
+}
+
+static struct str ask(struct redis *redis, struct arena *arena, const struct str *words, size_t count)
+{
+    struct buf buf = buf_in(arena);
+    buf_printf(&buf, "*%zu\r\n", count);
+    for (size_t i = 0; i < count; i++)
+        put(&buf, words[i]);
+    assert_int_equal(write(redis->fd, buf.at, buf.len), buf.len);
+    return read_reply(redis, arena);
+}
+
+static void load_scripts(struct redis *redis)
+{
+    struct arena *arena = arena_new();
+    for (int i = 0; i < SCRIPT_COUNT; i++) {
+        struct str text = arena_printf(arena, "%s" STR_FMT "\n" STR_FMT, clock_of_ours,
+                                       STR_ARG(script_common(arena)), STR_ARG(script_body((enum script)i)));
+        struct str words[] = {STR("SCRIPT"), STR("LOAD"), text};
+        struct str sha = ask(redis, arena, words, 3);
+        assert_int_equal(sha.len, 40);
+        memcpy(redis->sha[i], sha.at, 40);
+    }
+    arena_free(arena);
+}
+
+static struct str redis_run(struct redis *redis, const struct script_run *run, int64_t now_ms,
+                            struct arena *arena)
+{
+    struct str words[3 + SCRIPT_KEYS + 2 + SCRIPT_ARGS_MAX];
+    size_t count = 0;
+    words[count++] = STR_LIT("EVALSHA");
+    words[count++] = str_of(redis->sha[run->script]);
+    words[count++] = STR_LIT("6");
+    for (size_t i = 0; i < SCRIPT_KEYS; i++)
+        words[count++] = run->keys[i];
+    words[count++] = arena_printf(arena, "%lld", (long long)(now_ms / 1000));
+    words[count++] = arena_printf(arena, "%lld", (long long)(now_ms % 1000 * 1000));
+    for (size_t i = 0; i < run->arg_count; i++)
+        words[count++] = run->args[i];
+    return ask(redis, arena, words, count);
+}
+
+/* ---- random requests ------------------------------------------------------ */
+
+struct world {
+    uint64_t random;
+    int64_t now_ms;
+    uint64_t admissions;
+    struct ledger_limits limits;
+    const char *tool, *args;
+    struct ledger_place place;
+};
+
+static uint32_t below(struct world *w, uint32_t n)
+{
+    w->random = w->random * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(w->random >> 33) % n;
+}
+
+static const char *one_of(struct world *w, const char *const *words, uint32_t count)
+{
+    return words[below(w, count)];
+}
+
+static void choose(struct world *w, struct arena *arena)
+{
+    static const char *const tools[] = {"get", "set", "delete", "job_status", "create_task"};
+    static const char *const args[] = {"{1}", "{2}", "{3}"};
+    static const char *const steps[] = {"", "", "m1", "m2"};
+    w->tool = one_of(w, tools, 5);
+    w->args = one_of(w, args, 3);
+    w->limits = ledger_default_limits;
+    w->limits.reads = w->tool[0] == 'g';
+    w->limits.writes = w->tool[0] == 's';
+    w->limits.destructive = w->tool[0] == 'd';
+    w->limits.polls = w->tool[0] == 'j' && below(w, 2);
+    w->limits.same_call = 1 + below(w, 5);
+    w->limits.calls_per_turn = below(w, 50) ? 0 : 20;
+    w->limits.cost_per_session = below(w, 50) ? 0 : 500;
+    w->place = (struct ledger_place){
+        .session = arena_printf(arena, "s%u", below(w, SESSIONS)),
+        .anonymous = below(w, 8) == 0,
+        .anonymous_repeats = 8,
+        .turn = below(w, 4) ? 0 : (uint32_t)(w->admissions / 150 + below(w, 2)),
+        .step = str_of(one_of(w, steps, 4)),
+    };
+    w->now_ms += below(w, 20) ? below(w, 2000) : below(w, 90000);
+}
+
+static struct hash128 *ids_of(struct world *w, struct arena *arena, size_t count)
+{
+    struct hash128 *ids = ARENA_ARRAY(arena, struct hash128, count + 1);
+    for (size_t i = 0; i < count; i++)
+        ids[i] = hash_stable(arena_printf(arena, "id%u", below(w, 900)));
+    return ids;
+}
+
+static void random_admit(struct world *w, struct script_run *run, const struct pack_options *options,
+                         struct arena *arena)
+{
+    struct ledger_admit *request = ARENA_NEW(arena, struct ledger_admit);
+    *request = (struct ledger_admit){
+        .place = w->place,
+        .admission = below(w, 12) ? ++w->admissions : w->admissions,
+        .tool = str_of(w->tool),
+        .ext = STR_LIT("x"),
+        .arguments = case_hash(w->args),
+        .so_far = below(w, 3) ? LEDGER_SO_FAR_VALID : (enum ledger_so_far)below(w, 4),
+        .refused_as = STR_LIT("forbidden"),
+        .limits = &w->limits,
+        .id_count = below(w, 4) ? 0 : below(w, 6),
+        .wants_history = below(w, 10) == 0,
+        .wants_facts = below(w, 10) == 0,
+        .reservation_ms = 1 + below(w, 60000),
+    };
+    request->ids = ids_of(w, arena, request->id_count);
+    pack_admit(run, request, options, arena);
+}
+
+static void random_settle(struct world *w, struct script_run *run, const struct pack_options *options,
+                          struct arena *arena)
+{
+    static const char *const results[] = {"r", "r", "r", "s"};
+    static const char *const facts[] = {"{\"a\":1}", "{\"a\":[2],\"b\":null}", "{\"c\":\"x\"}"};
+    struct ledger_settle *request = ARENA_NEW(arena, struct ledger_settle);
+    struct json *fact = ARENA_NEW(arena, struct json);
+    struct json_fault fault;
+    json_parse(arena, str_of(one_of(w, facts, 3)), NULL, fact, &fault);
+    *request = (struct ledger_settle){
+        .place = w->place,
+        .admission = w->admissions - below(w, 3),
+        .tool = str_of(w->tool),
+        .arguments = case_hash(w->args),
+        .class = below(w, 3) ? LEDGER_CLASS_OK : (enum ledger_class)below(w, LEDGER_CLASS_COUNT),
+        .label = STR_LIT("ok"),
+        .result = case_hash(one_of(w, results, 4)),
+        .limits = &w->limits,
+        .gives_id_count = below(w, 5) ? 0 : below(w, LEDGER_IDS_MAX),
+        .facts = below(w, 5) ? NULL : fact,
+        .cost = below(w, 5) ? 0 : below(w, 30),
+    };
+    request->gives_ids = ids_of(w, arena, request->gives_id_count);
+    pack_settle(run, request, options, arena);
+}
+
+/* A settle mostly follows its admit, with the same tool, arguments and session. */
+static enum script random_request(struct world *w, struct script_run *run,
+                                  char keys[SCRIPT_KEYS][SCRIPT_KEY_BYTES], struct arena *arena,
+                                  enum script last)
+{
+    static const struct pack_options options = {.ttl_s = 86400, .history = 20};
+    uint32_t dice = below(w, 100);
+    enum script script = last == SCRIPT_ADMIT && dice < 85 ? SCRIPT_SETTLE
+                         : dice < 92                       ? SCRIPT_ADMIT
+                         : dice < 95                       ? SCRIPT_VIEW
+                         : dice < 97                       ? SCRIPT_SEE
+                         : dice < 99                       ? SCRIPT_TURN
+                                                           : SCRIPT_RESET;
+    if (script != SCRIPT_SETTLE)
+        choose(w, arena);
+    script_begin(run, script, w->place.session, keys);
+    switch (script) {
+    case SCRIPT_ADMIT:
+        random_admit(w, run, &options, arena);
+        break;
+    case SCRIPT_SETTLE:
+        random_settle(w, run, &options, arena);
+        break;
+    case SCRIPT_TURN:
+        pack_turn(run, below(w, 2) ? 0 : 7, STR_LIT("a goal"), &options, arena);
+        break;
+    case SCRIPT_SEE:
+        pack_see(run, ids_of(w, arena, 9), 9, &options, arena);
+        break;
+    case SCRIPT_RESET:
+        pack_reset(run, below(w, 3) ? str_of(w->tool) : STR_NONE, &options, arena);
+        break;
+    default:
+        break;
+    }
+    return script;
+}
+
+static void compare(int at, const struct script_run *run, struct str here, struct str there)
+{
+    if (str_eq(here, there))
+        return;
+    size_t i = 0;
+    while (i < here.len && i < there.len && here.at[i] == there.at[i])
+        i++;
+    fail_msg("request %d, %s: byte %zu of %zu here, %zu in Redis differs", at, script_name(run->script), i,
+             here.len, there.len);
+}
+
+static void both_engines_say_the_same(void **state)
+{
+    (void)state;
+    struct redis redis = {.fd = -1};
+    struct local *local;
+    struct why why;
+    if (!start_server(&redis)) {
+        stop_server(&redis);
+        print_message("skipped: no redis-server\n");
+        skip();
+    }
+    connect_to(&redis);
+    load_scripts(&redis);
+    assert_int_equal(local_new(LEDGER_MEMORY_BYTES, &local, &why), OK);
+    struct world w = {.random = hash_random(), .now_ms = 1700000000000, .place = {.session = STR("s0")}};
+    print_message("seed %llu\n", (unsigned long long)w.random);
+    struct arena *arena = arena_new(), *last_arena = NULL;
+    enum script last = SCRIPT_VIEW;
+    for (int i = 0; i < REQUESTS; i++) {
+        char keys[SCRIPT_KEYS][SCRIPT_KEY_BYTES];
+        struct script_run run;
+        struct str here, there;
+        last = random_request(&w, &run, keys, arena, last);
+        if (local_run(local, &run, w.now_ms, arena, &here, &why) != OK)
+            fail_msg("request %d: %s", i, why.text);
+        there = redis_run(&redis, &run, w.now_ms, arena);
+        compare(i, &run, here, there);
+        if (last != SCRIPT_ADMIT) { /* a settle still names its session */
+            arena_free(last_arena);
+            last_arena = arena;
+            arena = arena_new();
+        }
+    }
+    for (uint32_t s = 0; s < SESSIONS; s++) {
+        char keys[SCRIPT_KEYS][SCRIPT_KEY_BYTES];
+        struct script_run run;
+        struct str here;
+        script_begin(&run, SCRIPT_VIEW, arena_printf(arena, "s%u", s), keys);
+        assert_int_equal(local_run(local, &run, w.now_ms, arena, &here, &why), OK);
+        compare(REQUESTS, &run, here, redis_run(&redis, &run, w.now_ms, arena));
+    }
+    arena_free(last_arena);
+    arena_free(arena);
+    local_free(local);
+    stop_server(&redis);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(both_engines_say_the_same)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
