@@ -121,15 +121,21 @@ static bool is_ours(struct str key)
     return str_is(key, GATE_VERDICT_KEY) || str_is(key, GATE_FINAL_KEY) || str_is(key, MCP_SERVER_KEY);
 }
 
-/* The tool's own metadata, and beside it what nobody else may write. */
-static void put_meta(struct request *r, const struct verdict *verdict, const struct json *metadata)
+static void put_members(struct json_out *out, const struct json *metadata)
 {
-    struct json_out *out = reply_meta(r);
-    for (uint32_t i = 0; json_is(metadata, JSON_OBJECT) && i < metadata->len; i++)
+    for (uint32_t i = 0; i < metadata->len; i++)
         if (!is_ours(metadata->members[i].key)) {
             json_key_str(out, metadata->members[i].key);
             json_put(out, &metadata->members[i].value);
         }
+}
+
+/* The tool's own metadata, and beside it what nobody else may write. */
+static void put_meta(struct request *r, const struct verdict *verdict, const struct json *metadata)
+{
+    struct json_out *out = reply_meta(r);
+    if (metadata && metadata->type == JSON_OBJECT)
+        put_members(out, metadata);
     json_key(out, GATE_VERDICT_KEY);
     json_put_raw(out, verdict_text(r, verdict));
     if (verdict->final) {

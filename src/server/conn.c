@@ -317,7 +317,10 @@ static void close_conn(struct conn *c)
     event_del(&c->readable);
     event_del(&c->writable);
     close(c->fd);
-    *(c->previous ? &c->previous->next : &loop->conns) = c->next;
+    if (c->previous)
+        c->previous->next = c->next;
+    else
+        loop->conns = c->next;
     if (c->next)
         c->next->previous = c->previous;
     loop->bytes -= c->counted;
@@ -376,8 +379,10 @@ void loop_free(struct loop *loop)
 {
     if (!loop)
         return;
-    while (loop->conns)
-        close_conn(loop->conns);
+    for (struct conn *c = loop->conns, *next; c; c = next) {
+        next = c->next;
+        close_conn(c);
+    }
     event_base_free(loop->base);
     free(loop);
 }

@@ -102,15 +102,14 @@ void listener_accept(struct listener *l)
     l->ready = false;
     for (int i = 0; i < LISTEN_ACCEPTS_A_TURN; i++) {
         int fd = accept_one(l);
-        if (fd >= 0)
+        if (fd >= 0) {
             l->hooks->accepted(l->owner, fd);
-        else if (errno == EAGAIN)
-            return;
-        else if (!out_of_files(errno) || !refuse_one(l)) {
+            continue;
+        }
+        /* One refusal a turn: those who are served may end meanwhile. */
+        if (errno != EAGAIN && (!out_of_files(errno) || !refuse_one(l)))
             rest(l);
-            return;
-        } else
-            return; /* one a turn: those who are served may end meanwhile */
+        return;
     }
 }
 
