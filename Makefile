@@ -16,7 +16,7 @@ BUILD_PACKAGES := gcc make pkg-config libc6-dev libluajit-5.1-dev libevent-dev l
                   libxxhash-dev libidn2-dev
 DEMO_PACKAGES  := luajit lua-socket lua-cjson lua-posix
 TEST_PACKAGES  := $(DEMO_PACKAGES) lua-busted libcmocka-dev systemd python3
-LINT_PACKAGES  := lua-check clang-format clang-tidy cppcheck
+LINT_PACKAGES  := lua-check clang-format clang-tidy
 # npm and python3-venv may have come from elsewhere than Debian: then they are not asked for.
 CLIENT_PACKAGES = $(if $(shell command -v npm),,npm) \
                   $(if $(shell python3 -c 'import ensurepip' 2>/dev/null && echo yes),,python3-venv)
@@ -61,7 +61,7 @@ help:
 	@echo 'make test          unit tests and specs (SAN=1: with the address and undefined-behaviour sanitizers)'
 	@echo 'make conformance   official MCP clients, the MCP conformance suite, recorded traffic (npm, PyPI)'
 	@echo 'make bench         verdicts a second, beside an echo through the same socket code'
-	@echo 'make lint          luacheck, clang-format, clang-tidy, cppcheck'
+	@echo 'make lint          luacheck, clang-format, gcc -fanalyzer, clang-tidy'
 	@echo 'make install       to $$(DESTDIR)$$(PREFIX), by default $(PREFIX)'
 	@echo 'make deps          install the Debian packages that building and testing need'
 	@echo 'make clean'
@@ -69,7 +69,7 @@ help:
 
 # ---- what a fresh machine needs; pkg-config is asked when make starts, so each target installs and starts make anew ----
 NEED  = @DEPS=$(DEPS) sh tests/support/packages.sh
-ANEW  = @$(MAKE) --no-print-directory
+ANEW  = +@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
 deps:
 	$(NEED) 'make test' $(BUILD_PACKAGES) $(TEST_PACKAGES)
@@ -164,14 +164,16 @@ conformance-now: $(BUILD)/toolgate
 bench-now: $(BUILD)/toolgate
 	$(BUILD)/toolgate bench socket
 
-# The analysers' chosen sets are in .clang-tidy and here; both are kept clean.
+# The analysers' chosen sets are in .clang-tidy and here, and kept clean. What gcc 12's doesn't follow through arenas
+# and structs passed by value is clang's to judge.
+ANALYZER = -Wno-analyzer-malloc-leak -Wno-analyzer-null-argument -Wno-analyzer-null-dereference \
+           -Wno-analyzer-use-of-uninitialized-value
 C_FILES = $(wildcard src/*/*.c src/*/*.h tests/unit/*.c tests/unit/*.h)
 lint-now:
 	luacheck --quiet lua policies tests
 	clang-format --dry-run -Werror $(C_FILES)
-	cppcheck --quiet --std=c11 --enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
-	         --suppress=missingIncludeSystem -Isrc -j2 src
-	printf '%s\n' $(SOURCES) | xargs -P2 -n4 clang-tidy --quiet -- $(CPPFLAGS) -std=gnu11
+	for file in $(SOURCES); do gcc $(CPPFLAGS) -std=gnu11 -O2 -Werror -fanalyzer $(ANALYZER) -c -o /dev/null $$file || exit 1; done
+	printf '%s\n' $(SOURCES) | xargs -P$(shell nproc) -n4 sh -c 'clang-tidy --quiet "$$@" -- $(CPPFLAGS) -std=gnu11' sh
 
 install: $(BUILD)/toolgate
 	install -D -m 755 $(BUILD)/toolgate $(DESTDIR)$(PREFIX)/bin/toolgate
