@@ -1,27 +1,18 @@
 /*
  * What is not in this table does not exist for a policy: no io, os, ffi, jit,
  * debug, load, require, xpcall, newproxy, coroutine, getfenv, setfenv,
- * getmetatable, setmetatable, rawget, rawset, string.dump, math.random. The
- * libraries are shared by all policies, so a policy gets them as userdata
- * that only reads: a table could be written to, if only by table.insert.
+ * getmetatable, setmetatable, rawget, rawset. libraries.c says what of the
+ * libraries there is.
  */
 #include "policy/words.h"
 #include "base/embedded.h"
 #include "policy/call_table.h"
+#include "policy/libraries.h"
+#include "policy/natives.h"
 #include "policy/policy.h"
 #include "policy/sandbox.h"
-#include "policy/strings.h"
-#include "policy/tables.h"
-#include "policy/shape.h"
-#include "schema/suggest.h"
 
 #include <lauxlib.h>
-#include <lualib.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#define WORDS_CHUNK "=(words)"
 
 static int word_tostring(lua_State *L);
 
@@ -123,37 +114,6 @@ static const struct word words[] = {
 static const char *const lua_files[] = {"policy/declare.lua", "policy/params.lua", "policy/outcomes.lua",
                                         "policy/helpers.lua"};
 
-struct library {
-    const char *name;
-    const char *const *functions; /* of the stock library; NULL-terminated */
-    const luaL_Reg *ours;         /* instead of, or beside, the stock ones */
-};
-
-static const luaL_Reg our_string[] = {{"find", strings_find},
-                                      {"match", strings_match},
-                                      {"gmatch", strings_gmatch},
-                                      {"gsub", strings_gsub},
-                                      {NULL, NULL}};
-static const luaL_Reg our_table[] = {{"sort", tables_sort}, {"insert", tables_insert}, {NULL, NULL}};
-static const luaL_Reg nothing[] = {{NULL, NULL}};
-
-static const char *const stock_string[] = {"byte", "char", "format", "len",     "lower",
-                                           "rep",  "sub",  "upper",  "reverse", NULL};
-static const char *const stock_table[] = {"concat", "remove", NULL};
-static const char *const stock_math[] = {"abs",   "acos", "asin",  "atan", "atan2", "ceil", "cos",   "cosh",
-                                         "deg",   "exp",  "floor", "fmod", "frexp", "huge", "ldexp", "log",
-                                         "log10", "max",  "min",   "modf", "pi",    "pow",  "rad",   "sin",
-                                         "sinh",  "sqrt", "tan",   "tanh", NULL};
-static const char *const stock_bit[] = {"arshift", "band", "bnot",   "bor",   "bswap", "bxor", "lshift",
-                                        "rol",     "ror",  "rshift", "tobit", "tohex", NULL};
-
-static const struct library libraries[] = {{"string", stock_string, our_string},
-                                           {"table", stock_table, our_table},
-                                           {"math", stock_math, nothing},
-                                           {"bit", stock_bit, nothing}};
-
-#define LIBRARY_COUNT (sizeof(libraries) / sizeof(libraries[0]))
-
 const struct policy_word *policy_words(size_t *count)
 {
     static struct policy_word told[WORD_COUNT];
@@ -162,255 +122,6 @@ const struct policy_word *policy_words(size_t *count)
     *count = WORD_COUNT;
     return told;
 }
-
-/* ---- a name that does not exist ------------------------------------------------------ */
-
-#define NAMES_MAX 256
-
-static struct str closest_of(struct str name, const struct str *names, size_t count)
-{
-    return suggest_one(name, names, count);
-}
-
-/* Keys of the table at `at` that are texts. */
-static size_t names_in(lua_State *L, int at, struct str *out)
-{
-    size_t count = 0;
-    lua_pushnil(L);
-    while (lua_next(L, at) && count < NAMES_MAX) {
-        lua_pop(L, 1);
-        if (lua_type(L, -1) == LUA_TSTRING) {
-            out[count].at = lua_tolstring(L, -1, &out[count].len);
-            count++;
-        }
-    }
-    return count;
-}
-
-/* __index of the words and of each library; upvalue 1: "'%s' is not …" or nil for words. */
-static int missing_name(lua_State *L)
-{
-    struct str names[NAMES_MAX], name = {"?", 1};
-    if (lua_type(L, 2) == LUA_TSTRING)
-        name.at = lua_tolstring(L, 2, &name.len);
-    struct str meant = closest_of(name, names, names_in(L, 1, names));
-    const char *library = lua_tostring(L, lua_upvalueindex(1));
-    char text[200];
-    if (library)
-        snprintf(text, sizeof(text), "there is no %s." STR_FMT, library, STR_ARG(str_cut(name, 60)));
-    else
-        snprintf(text, sizeof(text), "there is no word or global '" STR_FMT "'", STR_ARG(str_cut(name, 60)));
-    if (!meant.len)
-        return luaL_error(L, "%s", text);
-    lua_pushlstring(L, meant.at, meant.len);
-    return luaL_error(L, "%s (did you mean '%s'?)", text, lua_tostring(L, -1));
-}
-
-/* The table on top gets it as its last resort. */
-static void complain_about_missing(lua_State *L, const char *library)
-{
-    lua_createtable(L, 0, 1);
-    if (library)
-        lua_pushstring(L, library);
-    else
-        lua_pushnil(L);
-    lua_pushcclosure(L, missing_name, 1);
-    lua_setfield(L, -2, "__index");
-    lua_setmetatable(L, -2);
-}
-
-static int is_read_only(lua_State *L)
-{
-    return luaL_error(L, "'%s' is shared by all policies and can't be changed",
-                      lua_tostring(L, lua_upvalueindex(1)));
-}
-
-/* Replaces the table on top by a userdata that reads from it and refuses writes. */
-static void wrap_constant(lua_State *L, const char *name)
-{
-    lua_newuserdata(L, 1);
-    lua_createtable(L, 0, 3);
-    lua_pushvalue(L, -3);
-    lua_setfield(L, -2, "__index");
-    lua_pushstring(L, name);
-    lua_pushcclosure(L, is_read_only, 1);
-    lua_setfield(L, -2, "__newindex");
-    lua_pushboolean(L, 0);
-    lua_setfield(L, -2, "__metatable");
-    lua_setmetatable(L, -2);
-    lua_remove(L, -2);
-}
-
-/* ---- native: what the Lua files of this room are given ---------------------------------- */
-
-static const char *const mark_names[MARK_COUNT] = {
-    [MARK_ARRAY] = "array", [MARK_OBJECT] = "object", [MARK_SET] = "set", [MARK_OUTCOME] = "outcome",
-    [MARK_RULE] = "rule",   [MARK_TYPE] = "type",     [MARK_ID] = "id",   [MARK_DECLARATION] = "declaration",
-    [MARK_CALL] = "call",
-};
-
-static enum mark mark_named(lua_State *L, int at)
-{
-    const char *name = luaL_checkstring(L, at);
-    for (int i = 1; i < MARK_COUNT; i++)
-        if (strcmp(mark_names[i], name) == 0)
-            return (enum mark)i;
-    luaL_error(L, "no mark '%s'", name);
-    return MARK_NONE;
-}
-
-static int native_mark(lua_State *L)
-{
-    enum mark mark = mark_named(L, 2);
-    lua_settop(L, 1);
-    sandbox_set_mark(L, mark);
-    return 1;
-}
-
-static int native_marked(lua_State *L)
-{
-    enum mark mark = lua_istable(L, 1) ? sandbox_mark(L, 1) : MARK_NONE;
-    if (mark == MARK_NONE)
-        lua_pushnil(L);
-    else
-        lua_pushstring(L, mark_names[mark]);
-    return 1;
-}
-
-static int native_methods(lua_State *L)
-{
-    sandbox_push_mark(L, mark_named(L, 1));
-    lua_pushvalue(L, 2);
-    complain_about_missing(L, "rule");
-    lua_setfield(L, -2, "__index");
-    return 0;
-}
-
-static int native_constant(lua_State *L)
-{
-    const char *name = luaL_checkstring(L, 2);
-    lua_pushvalue(L, 1);
-    complain_about_missing(L, name);
-    wrap_constant(L, name);
-    return 1;
-}
-
-void words_push_kind(lua_State *L, int at)
-{
-    struct str text;
-    switch (lua_type(L, at)) {
-    case LUA_TNONE:
-    case LUA_TNIL:
-        lua_pushliteral(L, "nothing");
-        break;
-    case LUA_TSTRING:
-        text.at = lua_tolstring(L, at, &text.len);
-        text = str_cut(text, 40);
-        lua_pushliteral(L, "\"");
-        lua_pushlstring(L, text.at, text.len);
-        lua_pushliteral(L, "\"");
-        lua_concat(L, 3);
-        break;
-    case LUA_TNUMBER:
-        lua_pushvalue(L, at);
-        lua_tostring(L, -1);
-        break;
-    case LUA_TBOOLEAN:
-        lua_pushstring(L, lua_toboolean(L, at) ? "true" : "false");
-        break;
-    case LUA_TLIGHTUSERDATA:
-        lua_pushliteral(L, "null");
-        break;
-    default:
-        lua_pushfstring(L, "a %s", luaL_typename(L, at));
-    }
-}
-
-static int native_kind(lua_State *L)
-{
-    lua_settop(L, 1);
-    words_push_kind(L, 1);
-    return 1;
-}
-
-static int native_closest(lua_State *L)
-{
-    struct str names[NAMES_MAX], name;
-    size_t count = 0;
-    name.at = luaL_checklstring(L, 1, &name.len);
-    for (int i = 1; count < NAMES_MAX; i++) {
-        lua_rawgeti(L, 2, i);
-        if (lua_type(L, -1) != LUA_TSTRING)
-            break;
-        names[count].at = lua_tolstring(L, -1, &names[count].len);
-        count++;
-        lua_pop(L, 1);
-    }
-    struct str meant = closest_of(name, names, count);
-    if (meant.len)
-        lua_pushlstring(L, meant.at, meant.len);
-    else
-        lua_pushnil(L);
-    return 1;
-}
-
-/* The line in the policy that is running: the first function up the stack that is none of this room's. False
- * where there is none, as after a tail call. */
-static bool find_place(lua_State *L, lua_Debug *where)
-{
-    for (int level = 1; lua_getstack(L, level, where); level++) {
-        lua_getinfo(L, "Sl", where);
-        if (where->currentline > 0 && strcmp(where->source, WORDS_CHUNK) != 0)
-            return true;
-    }
-    return false;
-}
-
-static int native_line(lua_State *L)
-{
-    lua_Debug where;
-    lua_pushinteger(L, find_place(L, &where) ? where.currentline : 0);
-    return 1;
-}
-
-static int native_complain(lua_State *L)
-{
-    lua_Debug where;
-    const char *text = luaL_checkstring(L, 1);
-    if (find_place(L, &where))
-        lua_pushfstring(L, "%s:%d: %s", where.short_src, where.currentline, text);
-    else
-        lua_pushstring(L, text);
-    return lua_error(L);
-}
-
-static int native_loading(lua_State *L)
-{
-    lua_pushboolean(L, sandbox_now(sandbox_of(L))->loading);
-    return 1;
-}
-
-static int native_is_shape(lua_State *L)
-{
-    struct str name;
-    name.at = luaL_checklstring(L, 1, &name.len);
-    lua_pushboolean(L, shape_is_known(name));
-    return 1;
-}
-
-static int native_shapes(lua_State *L)
-{
-    lua_pushstring(L, shape_names());
-    return 1;
-}
-
-static const luaL_Reg natives[] = {{"mark", native_mark},       {"marked", native_marked},
-                                   {"methods", native_methods}, {"constant", native_constant},
-                                   {"kind", native_kind},       {"closest", native_closest},
-                                   {"line", native_line},       {"complain", native_complain},
-                                   {"loading", native_loading}, {"is_shape", native_is_shape},
-                                   {"shapes", native_shapes},   {"time", word_time},
-                                   {"day", word_day},           {NULL, NULL}};
 
 /* ---- Lua's own -------------------------------------------------------------------------- */
 
@@ -439,69 +150,13 @@ static int word_tostring(lua_State *L)
     return 1;
 }
 
-static void open_libraries(lua_State *L)
-{
-    static const luaL_Reg libs[] = {{"", luaopen_base},
-                                    {LUA_STRLIBNAME, luaopen_string},
-                                    {LUA_TABLIBNAME, luaopen_table},
-                                    {LUA_MATHLIBNAME, luaopen_math},
-                                    {LUA_BITLIBNAME, luaopen_bit}};
-    for (size_t i = 0; i < sizeof(libs) / sizeof(libs[0]); i++) {
-        lua_pushcfunction(L, libs[i].func);
-        lua_pushstring(L, libs[i].name);
-        lua_call(L, 1, 0);
-    }
-}
-
-/* Pushes a table of what policies may have of a library. */
-static void push_library(lua_State *L, const struct library *library)
-{
-    lua_newtable(L);
-    lua_getglobal(L, library->name);
-    for (const char *const *name = library->functions; *name; name++) {
-        lua_getfield(L, -1, *name);
-        lua_setfield(L, -3, *name);
-    }
-    lua_pop(L, 1);
-    for (const luaL_Reg *ours = library->ours; ours->name; ours++) {
-        lua_pushcfunction(L, ours->func);
-        lua_setfield(L, -2, ours->name);
-    }
-    if (strcmp(library->name, "table") == 0) {
-        lua_getglobal(L, "unpack");
-        lua_setfield(L, -2, "unpack");
-    }
-    complain_about_missing(L, library->name);
-}
-
-/* ("x"):find(…) goes through the metatable that all strings share. */
-static void lock_strings(lua_State *L)
-{
-    lua_pushliteral(L, "");
-    lua_getmetatable(L, -1);
-    lua_pushvalue(L, -3);
-    lua_setfield(L, -2, "__index");
-    lua_pushboolean(L, 0);
-    lua_setfield(L, -2, "__metatable");
-    lua_pop(L, 2);
-}
-
-static void add_libraries(lua_State *L, int found)
-{
-    for (size_t i = 0; i < LIBRARY_COUNT; i++) {
-        push_library(L, &libraries[i]);
-        if (strcmp(libraries[i].name, "string") == 0)
-            lock_strings(L);
-        wrap_constant(L, libraries[i].name);
-        lua_setfield(L, found, libraries[i].name);
-    }
-}
+/* ---- all of them ------------------------------------------------------------------------- */
 
 /* Each Lua file is called with the natives and returns its words; they are added to the table at `found`. */
 static void run_lua_file(lua_State *L, const char *name, int found)
 {
     struct str text = embedded_text(name);
-    if (luaL_loadbufferx(L, text.at, text.len, WORDS_CHUNK, "t") != 0)
+    if (luaL_loadbufferx(L, text.at, text.len, NATIVES_CHUNK, "t") != 0)
         lua_error(L);
     lua_newtable(L);
     luaL_setfuncs(L, natives, 0);
@@ -544,11 +199,11 @@ static void forget_globals(lua_State *L)
 
 void words_open(lua_State *L)
 {
-    open_libraries(L);
+    libraries_open(L);
     call_table_open(L);
     lua_newtable(L);
     int found = lua_gettop(L);
-    add_libraries(L, found);
+    libraries_add(L, found);
     for (size_t i = 0; i < sizeof(lua_files) / sizeof(lua_files[0]); i++)
         run_lua_file(L, lua_files[i], found);
     lua_createtable(L, 0, (int)WORD_COUNT);
@@ -558,7 +213,7 @@ void words_open(lua_State *L)
         push_word(L, &words[i], found);
         lua_setfield(L, -2, words[i].told.name);
     }
-    complain_about_missing(L, NULL);
+    libraries_complain_about_missing(L, NULL);
     forget_globals(L);
     lua_remove(L, found);
 }

@@ -1,0 +1,27 @@
+/*
+ * What policies may have of Lua's own libraries, and the two guards that
+ * shared tables need: a complaint for names that do not exist, and a wrapper
+ * that cannot be written to. Only files of this room include this header.
+ */
+#ifndef TOOLGATE_POLICY_LIBRARIES_H
+#define TOOLGATE_POLICY_LIBRARIES_H
+
+#include <lua.h>
+
+#define LIBRARIES_NAMES_MAX 256 /* candidates for "did you mean" */
+
+/* Opens the stock libraries into the globals of the state, which policies never see. */
+void libraries_open(lua_State *L);
+
+/* Puts string, table, math and bit for policies into the table at `found`, and locks the metatable of
+ * strings. */
+void libraries_add(lua_State *L, int found);
+
+/* Reading what the table on top has not got raises "there is no library.name", for NULL "no word or global",
+ * with the closest name. */
+void libraries_complain_about_missing(lua_State *L, const char *library);
+
+/* Replaces the table on top by a userdata that reads from it and refuses writes. */
+void libraries_wrap_constant(lua_State *L, const char *name);
+
+#endif
