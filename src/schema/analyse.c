@@ -15,7 +15,7 @@ static enum err visit(struct compiler *c, const struct node *node);
 /* Nodes live in their struct built; only compilation knows. */
 static struct built *built_of(const struct node *node)
 {
-    return (struct built *)(uintptr_t)node;
+    return (struct built *)node;
 }
 
 static enum err visit_nodes(struct compiler *c, const struct nodes *nodes)

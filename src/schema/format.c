@@ -110,11 +110,10 @@ static bool is_quoted(struct str s)
     if (s.len < 2 || s.at[0] != '"' || s.at[s.len - 1] != '"')
         return false;
     for (size_t i = 1; i + 1 < s.len; i++) {
-        if (s.at[i] == '\\' && ++i + 1 == s.len)
-            return false;
-        else if (s.at[i - 1] != '\\' && s.at[i] == '"')
-            return false;
-        if ((unsigned char)s.at[i] < 0x20 || (unsigned char)s.at[i] > 0x7e)
+        bool escaped = s.at[i] == '\\';
+        i += escaped;
+        if (i + 1 == s.len || (s.at[i] == '"' && !escaped) || (unsigned char)s.at[i] < 0x20 ||
+            (unsigned char)s.at[i] > 0x7e)
             return false;
     }
     return true;

@@ -110,6 +110,8 @@ bool number_is_multiple(const struct json *v, const struct json *divisor)
     if (n.exponent < d.exponent)
         return false; /* n has no zero at its end, so no power of ten divides it */
     wide m = divisor_value(&d), r = 0;
+    if (m == 0)
+        return false; /* no multiple of zero but zero */
     for (size_t i = 0; i < n.len; i++)
         if (n.text[i] != '.')
             r = (r * 10 + (wide)(n.text[i] - '0')) % m;

@@ -19,7 +19,7 @@ struct schema_registry *schema_registry_new(struct arena *arena)
 void schema_registry_add(struct schema_registry *registry, struct str uri, const struct json *document)
 {
     struct str fragment;
-    map_add(registry->documents, uri_split(uri, &fragment), (void *)(uintptr_t)document);
+    map_add(registry->documents, uri_split(uri, &fragment), (void *)document);
 }
 
 static const struct json *parse_metaschema(struct arena *arena, const char *text)

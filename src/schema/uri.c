@@ -20,6 +20,8 @@ static size_t span_until(struct str s, const char *stops)
 static struct str take(struct str *s, size_t n)
 {
     struct str head = {s->at, n};
+    if (s->len == 0)
+        return STR_NONE;
     *s = str_from(*s, n);
     return head;
 }
