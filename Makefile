@@ -169,8 +169,12 @@ bench-now: $(BUILD)/toolgate
 ANALYZER = -Wno-analyzer-malloc-leak -Wno-analyzer-null-argument -Wno-analyzer-null-dereference \
            -Wno-analyzer-use-of-uninitialized-value
 C_FILES = $(wildcard src/*/*.c src/*/*.h tests/unit/*.c tests/unit/*.h)
+# A ledger script runs as one text with what all share before it, of which it uses a part.
+LEDGER_SCRIPTS = $(filter-out %/session.lua %/rules.lua,$(wildcard lua/ledger/*.lua))
 lint-now:
-	luacheck --quiet lua policies tests
+	luacheck --quiet lua/policy policies tests
+	for script in $(LEDGER_SCRIPTS); do cat lua/ledger/session.lua lua/ledger/rules.lua $$script | \
+	    luacheck - --quiet --read-globals redis KEYS ARGV --ignore 211 221 231 || exit 1; done
 	clang-format --dry-run -Werror $(C_FILES)
 	for file in $(SOURCES); do gcc $(CPPFLAGS) -std=gnu11 -O2 -Werror -fanalyzer $(ANALYZER) -c -o /dev/null $$file || exit 1; done
 	printf '%s\n' $(SOURCES) | xargs -P$(shell nproc) -n4 sh -c 'clang-tidy --quiet "$$@" -- $(CPPFLAGS) -std=gnu11' sh
