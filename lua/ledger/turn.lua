@@ -13,9 +13,9 @@ if told == 0 then told = turn + 1 end
 if told > turn then begin_turn(told) end
 if told == turn then
   if ARGV[2] ~= "" then
-    local held = call("HLEN", KEYS[3])
+    local kept = call("HLEN", KEYS[3])
     call("HSET", KEYS[3], "g", ARGV[2])
-    if held == 0 then call("EXPIRE", KEYS[3], ttl) end
+    if kept == 0 then call("EXPIRE", KEYS[3], ttl) end
     goal_told = 1
   end
   close(most, ttl, sub(session, base + 1), "", "", "", "")
