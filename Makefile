@@ -15,7 +15,7 @@ ROOMS  ?= base json schema policy ledger gate server cli
 BUILD_PACKAGES := gcc make pkg-config libc6-dev libluajit-5.1-dev libevent-dev libyajl-dev libpcre2-dev \
                   libxxhash-dev libidn2-dev
 DEMO_PACKAGES  := luajit lua-socket lua-cjson lua-posix
-TEST_PACKAGES  := $(DEMO_PACKAGES) lua-busted libcmocka-dev systemd python3
+TEST_PACKAGES  := $(DEMO_PACKAGES) lua-busted libcmocka-dev systemd python3 redis-server
 LINT_PACKAGES  := lua-check clang-format clang-tidy
 # npm and python3-venv may have come from elsewhere than Debian: then they are not asked for.
 CLIENT_PACKAGES = $(if $(shell command -v npm),,npm) \
