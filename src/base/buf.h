@@ -31,7 +31,9 @@ char *buf_reserve(struct buf *buf, size_t more);
 static inline void buf_add(struct buf *buf, const void *bytes, size_t len)
 {
     if (len) {
-        memcpy(buf_reserve(buf, len), bytes, len);
+        if (buf->cap - buf->len < len)
+            buf_reserve(buf, len);
+        memcpy(buf->at + buf->len, bytes, len);
         buf->len += len;
     }
 }
@@ -48,8 +50,9 @@ static inline void buf_text(struct buf *buf, const char *text)
 
 static inline void buf_byte(struct buf *buf, char c)
 {
-    *buf_reserve(buf, 1) = c;
-    buf->len++;
+    if (buf->len == buf->cap)
+        buf_reserve(buf, 1);
+    buf->at[buf->len++] = c;
 }
 
 void buf_int(struct buf *buf, int64_t n);

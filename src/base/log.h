@@ -30,7 +30,7 @@ struct log_field {
 
 /* log_event(LOG_WARN, "policy_error", LOG_STR("tool", name), LOG_TEXT("why", why.text)) */
 #define log_event(level, event, ...)                                                                         \
-    log_write((level), (event), (const struct log_field[]){__VA_ARGS__ __VA_OPT__(, ){.key = NULL}})
+    log_write((level), (event), (const struct log_field[]){{.key = ""}, ##__VA_ARGS__, {.key = NULL}} + 1)
 
 void log_write(enum log_level level, const char *event, const struct log_field *fields);
 
