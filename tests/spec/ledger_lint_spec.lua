@@ -13,7 +13,6 @@ end
 
 local GLOBALS = set "string tonumber redis KEYS ARGV"
 local STRING = set "byte char find rep sub"
-local ESCAPES = "^%d%d?%d?$"
 local FORBIDDEN = set "goto pairs ipairs next select unpack table math os io bit struct cmsgpack cjson require load loadstring "
 local COMMANDS = set "TIME GET SET APPEND EXPIRE DEL HSET HGET HGETALL HLEN"
 
@@ -69,7 +68,9 @@ local CALLS = {
   tonumber = function(args)
     return #args == 1 and (args[1]:match "^ARGV" or args[1]:match "^t%[%d%]$"), "tonumber reads ARGV and TIME alone"
   end,
-  call = function(args) return COMMANDS[(args[1] or ""):match '^"(%u+)"$'], "a command is named as it stands, one of the known" end,
+  call = function(args)
+    return COMMANDS[(args[1] or ""):match '^"(%u+)"$'], "a command is named as it stands, one of the known"
+  end,
 }
 
 local function faults_of(name, text)
