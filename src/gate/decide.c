@@ -254,6 +254,8 @@ void decide_by_output(struct verdict *v, const struct tool *tool, struct arena *
         return;
     problems_init(&v->problems, arena);
     schema_explain(tool->output_schema, result->value, &v->problems);
+    for (size_t i = 0; i < v->problems.count; i++)
+        v->problems.list[i].in_result = true;
     const char *unreadable = result_unreadable(result);
     decide(v, CLASS_SCHEMA_MISMATCH, str_of(unreadable ? unreadable : "schema_violation"), STR_NONE,
            STR_NONE);

@@ -84,8 +84,7 @@ static void put_suggestions(struct json_out *out, const struct problems *problem
         }
         json_open(out, '{');
         struct buf path = buf_in(problems->arena);
-        buf_text(&path, p->path.len && p->path.at[0] != '[' ? "args." : "args");
-        buf_str(&path, p->path);
+        problem_path(&path, p);
         json_key(out, "path");
         json_put_str(out, buf_view(&path));
         json_key(out, "value");

@@ -44,7 +44,7 @@ void problem_line(struct buf *out, const struct problem *problem)
         buf_str(out, problem->path);
         buf_byte(out, '\'');
     } else {
-        buf_text(out, "arguments");
+        buf_text(out, problem->in_result ? "result" : "arguments");
     }
     buf_text(out, ": ");
     buf_str(out, problem->message);
@@ -59,17 +59,21 @@ void problems_text(struct buf *out, const struct problems *problems)
         buf_printf(out, "- and %zu more\n", problems->more);
 }
 
-static void put_path(struct json_out *out, struct str path)
+void problem_path(struct buf *out, const struct problem *problem)
+{
+    buf_text(out, problem->in_result ? "result" : "args");
+    if (problem->path.len && problem->path.at[0] != '[')
+        buf_byte(out, '.');
+    buf_str(out, problem->path);
+}
+
+static void put_path(struct json_out *out, const struct problem *problem)
 {
     char room[256];
-    struct buf text = {0};
-    bool roomy = path.len + sizeof("args.") <= sizeof(room); /* the common path needs no allocation */
-    if (roomy)
-        text = (struct buf){.at = room, .cap = sizeof(room)};
-    buf_text(&text, "args");
-    if (path.len && path.at[0] != '[')
-        buf_byte(&text, '.');
-    buf_str(&text, path);
+    bool roomy =
+        problem->path.len + sizeof("result.") <= sizeof(room); /* the common path needs no allocation */
+    struct buf text = roomy ? (struct buf){.at = room, .cap = sizeof(room)} : (struct buf){0};
+    problem_path(&text, problem);
     json_put_str(out, buf_view(&text));
     if (!roomy)
         buf_clear(&text);
@@ -87,7 +91,7 @@ void problem_json(struct json_out *out, const struct problem *problem)
 {
     json_open(out, '{');
     json_key(out, "path");
-    put_path(out, problem->path);
+    put_path(out, problem);
     json_key(out, "code");
     json_put_text(out, problem->code);
     json_key(out, "message");

@@ -23,6 +23,7 @@ struct problem {
     struct str message;                   /* "required field is missing — provide a value" */
     struct str expected, got, suggestion; /* JSON texts; empty where there is none */
     bool warning;                         /* worth saying, no reason to refuse */
+    bool in_result;                       /* it is the tool's result that is wrong, not the arguments */
 };
 
 struct problems {
@@ -45,6 +46,9 @@ void problem_line(struct buf *out, const struct problem *problem);
 
 /* All lines, then "- and N more\n" where some were left out. */
 void problems_text(struct buf *out, const struct problems *problems);
+
+/* "args.items[0].name", "result.events", "args" */
+void problem_path(struct buf *out, const struct problem *problem);
 
 /* {"path":"args.items[0].name","code":…,"message":…,"severity":"error"|"warning","expected":…,"got":…} */
 void problem_json(struct json_out *out, const struct problem *problem);
