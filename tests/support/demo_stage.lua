@@ -8,7 +8,7 @@ local unistd = require "posix.unistd"
 local M = { own_tool = {} }
 
 local SESSION = "demo"
-local RESULT_MAX = 150 -- characters of a result that are shown
+local RESULT_MAX = 96 -- characters of a result that are shown
 
 local COLOURS = { pass = "32", repair = "33", wait = "33", ask = "35", refuse = "31", halt = "1;31" }
 local on_a_terminal = unistd.isatty(1) and os.getenv "NO_COLOR" == nil

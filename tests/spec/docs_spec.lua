@@ -1,0 +1,82 @@
+-- The pages say nothing that does not run: each policy printed in them loads, and its examples hold.
+local process = require "process"
+local daemon = require "daemon"
+
+-- Blocks of Lua that are whole policies, by the page and the tool's name.
+local function policies_in(page)
+  local found = {}
+  for block in process.read(page):gmatch "\n```lua\n(.-)\n```" do
+    local name = block:match '\nreturn tool "([%w_]+)"'
+    if name then found[name] = block end
+  end
+  return found
+end
+
+describe("the policies printed in", function()
+  for page, tool in pairs { ["README.md"] = "search_orders", ["docs/policy.md"] = "close_ticket" } do
+    it(page .. " load and their examples hold", function()
+      local source = assert(policies_in(page)[tool], "no policy of " .. tool .. " in " .. page)
+      local folder = process.directory()
+      process.write(folder .. "/" .. tool .. ".lua", source)
+      local code, out, err = process.run { daemon.binary, "test", folder }
+      process.remove(folder)
+      assert.equal(0, code, out .. err)
+      assert.matches("0 failed", out)
+    end)
+  end
+end)
+
+describe("the shipped policies", function()
+  it("hold their examples", function()
+    local code, out, err = process.run { daemon.binary, "test", "policies" }
+    assert.equal(0, code, out .. err)
+  end)
+
+  it("begin with a line that says what the tool is for", function()
+    for name in io.popen("ls policies/*.lua"):lines() do
+      local tool = name:match "([%w_]+)%.lua$"
+      assert.matches("^%-%- " .. tool .. ": ", process.read(name), name)
+    end
+  end)
+
+  it("each show a pass, a repair and a refusal", function()
+    for name in io.popen("ls policies/*.lua"):lines() do
+      local source = process.read(name)
+      if source:find 'return tool "' then
+        for _, verdict in ipairs { '"pass', '"repair' } do
+          assert.truthy(source:find("gives = " .. verdict, 1, true), name .. " has no example that gives " .. verdict)
+        end
+        assert.truthy(source:find('gives = "refuse', 1, true) or source:find('gives = "ask', 1, true),
+                      name .. " has no example of a refusal")
+      end
+    end
+  end)
+end)
+
+describe("the demo", function()
+  it("sees every verdict as expected", function()
+    local code, out, err = process.run { "luajit", "tests/support/demo.lua", daemon.binary }
+    assert.equal(0, code, out .. err)
+    assert.matches("every verdict as expected", out)
+    local shown = process.read("README.md"):match "Some of what it prints:\n\n```\n(.-)\n```"
+    for line in shown:gmatch "[^\n]+" do
+      local printed = line:match "^ *…$" or ("\n" .. out):find("\n" .. line .. "\n", 1, true)
+      assert.truthy(printed, "README.md shows what the demo does not print (paste it anew): " .. line)
+    end
+    assert.is_nil(out:find("\27", 1, true)) -- colour is for terminals
+  end)
+
+  it("fails where a verdict is not the expected one", function()
+    local folder = process.directory()
+    for _, name in ipairs { "demo_stage.lua", "daemon.lua", "client.lua", "process.lua" } do
+      process.write(folder .. "/" .. name, process.read("tests/support/" .. name))
+    end
+    local script = process.read "tests/support/demo.lua"
+    script = script:gsub('"halt loop"', '"pass ok"'):gsub('root %.%. "policies"', '"policies"')
+    process.write(folder .. "/demo.lua", script)
+    local code, out = process.run { "luajit", folder .. "/demo.lua", daemon.binary }
+    process.remove(folder)
+    assert.equal(1, code)
+    assert.matches("UNEXPECTED: wanted pass ok, got halt loop", out)
+  end)
+end)
