@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "cli/say.h"
+#include "gate/load.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -34,7 +35,7 @@ struct generation *local_load_or_say(const struct command *command, const struct
     struct config_sources sources = local_sources(options, NULL);
     log_open(LOG_WARN, LOG_FORMAT_TEXT, NULL, NULL); /* what is decided goes to stdout, not to a log */
     generation_report_init(&report, arena);
-    if (generation_load(&sources, 1, &generation, &report) != OK) {
+    if (load_generation(&sources, 1, &generation, &report) != OK) {
         local_say(&report);
         say_error(command->name, "nothing could be loaded; mend the errors above");
     }

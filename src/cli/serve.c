@@ -3,6 +3,7 @@
 #include "cli/local.h"
 #include "cli/say.h"
 #include "server/server.h"
+#include "gate/load.h"
 
 #include <stdio.h>
 
@@ -20,7 +21,7 @@ static int check(const struct config_sources *sources)
     struct generation_report report;
     struct generation *generation;
     generation_report_init(&report, arena);
-    enum err err = generation_load(sources, 1, &generation, &report);
+    enum err err = load_generation(sources, 1, &generation, &report);
     local_say(&report);
     if (err == OK)
         print_summary(generation, &report);

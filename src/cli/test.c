@@ -4,6 +4,7 @@
 #include "cli/say.h"
 #include "gate/examples.h"
 #include "json/write.h"
+#include "gate/load.h"
 
 #include <stdio.h>
 
@@ -102,7 +103,7 @@ static int run(const struct command *command, int argc, char **argv)
     generation_report_init(&report, arena);
     report.example_seen = seen;
     report.example_owner = &tally;
-    generation_load(&sources, 1, &generation, &report);
+    load_generation(&sources, 1, &generation, &report);
     status = finish(&tally, &report);
     generation_unref(generation);
     arena_free(arena);

@@ -6,7 +6,7 @@
 #define TOOLGATE_GATE_CATALOG_H
 
 #include "base/buf.h"
-#include "gate/generation.h"
+#include "gate/toolbox.h"
 
 struct json_out;
 

@@ -4,7 +4,6 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/map.h"
-#include "gate/examples.h"
 #include "json/parse.h"
 #include "json/write.h"
 
@@ -255,10 +254,6 @@ enum err generation_build(struct config *config, uint64_t number, struct generat
         load_tools(g, report);
     if (report->error_count == 0)
         hash_all(g);
-    if (report->error_count == 0)
-        examples_run(g, report, report->example_seen, report->example_owner);
-    if (g->policies)
-        policies_forget_hits(g->policies);
     if (report->error_count > 0) {
         g->config = (struct config){0}; /* stays the caller's */
         generation_unref(g);
@@ -268,22 +263,6 @@ enum err generation_build(struct config *config, uint64_t number, struct generat
     *config = (struct config){0};
     *out = g;
     return OK;
-}
-
-enum err generation_load(const struct config_sources *sources, uint64_t number, struct generation **out,
-                         struct generation_report *report)
-{
-    struct config config;
-    struct why why;
-    *out = NULL;
-    enum err err = config_load(sources, &config, &why);
-    if (err)
-        generation_report_error(report, "%s", why.text);
-    else
-        err = generation_build(&config, number, out, report);
-    if (err)
-        config_free(&config);
-    return err;
 }
 
 struct generation *generation_ref(struct generation *g)

@@ -29,13 +29,10 @@ void generation_report_error(struct generation_report *report, const char *forma
 void generation_report_warning(struct generation_report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Takes over `config` on success (and only then). Runs every example. On failure the report holds all errors.
- */
+/* Takes over `config` on success (and only then). On failure the report holds all errors. The examples have
+ * not run yet: gate/load.h, which the daemon and every command use, does that too. */
 enum err generation_build(struct config *config, uint64_t number, struct generation **out,
                           struct generation_report *report);
-/* The same from the start: reads the configuration first. What the daemon and every command do. */
-enum err generation_load(const struct config_sources *sources, uint64_t number, struct generation **out,
-                         struct generation_report *report);
 struct generation *generation_ref(struct generation *generation);
 void generation_unref(struct generation *generation);
 
@@ -50,25 +47,5 @@ const struct str *generation_warnings(const struct generation *generation, size_
 size_t generation_tool_count(const struct generation *generation);
 const struct tool *generation_tool_at(const struct generation *generation, size_t index);
 const struct tool *generation_find(const struct generation *generation, struct str name);
-
-/*
- * Tools that one connection declared for itself (toolgate/register). They
- * exist for toolgate/… of that connection alone; after a reload they are
- * compiled anew against the new generation's policies.
- */
-struct toolbox;
-struct toolbox *toolbox_new(void);
-void toolbox_free(struct toolbox *toolbox);
-
-#define TOOLBOX_MAX_TOOLS 512u
-#define TOOLBOX_MAX_BYTES 4194304u
-
-/* Copies `definition`. ERR_EXISTS where the generation has a tool of that name that toolgate itself runs. A
- * tool registered twice is replaced. */
-enum err toolbox_register(struct toolbox *toolbox, struct generation *generation,
-                          const struct json *definition, const struct tool **out, struct why *why);
-const struct tool *toolbox_find(struct toolbox *toolbox, struct generation *generation, struct str name);
-size_t toolbox_count(const struct toolbox *toolbox);
-struct str toolbox_name_at(const struct toolbox *toolbox, size_t index);
 
 #endif

@@ -3,7 +3,7 @@
  * in the box's arena until the connection ends, since a call in flight may
  * still hold them; the bytes are bounded all the same.
  */
-#include "gate/generation.h"
+#include "gate/toolbox.h"
 
 #include "base/arena.h"
 #include "json/build.h"

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "gate/load.h"
 #include "server/listen.h"
 #include "server/methods.h"
 #include "server/notify.h"
@@ -72,7 +73,7 @@ enum err reload(struct server *server, struct generation_report *report)
 {
     struct generation *fresh;
     notify_reloading();
-    enum err err = generation_load(&server->options->sources, generation_number(server->gate.generation) + 1,
+    enum err err = load_generation(&server->options->sources, generation_number(server->gate.generation) + 1,
                                    &fresh, report);
     if (!err)
         swap(server, fresh);

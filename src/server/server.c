@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "gate/load.h"
 #include "gate/catalog.h"
 #include "server/listen.h"
 #include "server/notify.h"
@@ -125,12 +126,12 @@ static enum err say_errors(const struct generation_report *report, enum err err,
     return err;
 }
 
-static enum err load_generation(struct server *server, struct why *why)
+static enum err load_first(struct server *server, struct why *why)
 {
     struct arena *arena = arena_new();
     struct generation_report report;
     generation_report_init(&report, arena);
-    enum err err = generation_load(&server->options->sources, 1, &server->gate.generation, &report);
+    enum err err = load_generation(&server->options->sources, 1, &server->gate.generation, &report);
     for (size_t i = 0; i < report.warning_count; i++)
         log_event(LOG_WARN, "generation_warning", LOG_STR("why", report.warnings[i]));
     if (err && report.error_count)
@@ -152,7 +153,7 @@ static enum err load(struct server *server, struct why *why)
 {
     if (server->options->echo)
         return config_load(&server->options->sources, &server->echo_config, why);
-    enum err err = load_generation(server, why);
+    enum err err = load_first(server, why);
     const struct config *config = err ? NULL : server_config(server);
     if (!err)
         err = log_open(config->log_level, config->log_format, config->log_file, why);

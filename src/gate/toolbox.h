@@ -1,0 +1,26 @@
+/*
+ * Tools that one connection declared for itself (toolgate/register). They
+ * exist for toolgate/… of that connection alone; after a reload they are
+ * compiled anew against the new generation's policies.
+ */
+#ifndef TOOLGATE_GATE_TOOLBOX_H
+#define TOOLGATE_GATE_TOOLBOX_H
+
+#include "gate/generation.h"
+
+struct toolbox;
+struct toolbox *toolbox_new(void);
+void toolbox_free(struct toolbox *toolbox);
+
+#define TOOLBOX_MAX_TOOLS 512u
+#define TOOLBOX_MAX_BYTES 4194304u
+
+/* Copies `definition`. ERR_EXISTS where the generation has a tool of that name that toolgate itself runs. A
+ * tool registered twice is replaced. */
+enum err toolbox_register(struct toolbox *toolbox, struct generation *generation,
+                          const struct json *definition, const struct tool **out, struct why *why);
+const struct tool *toolbox_find(struct toolbox *toolbox, struct generation *generation, struct str name);
+size_t toolbox_count(const struct toolbox *toolbox);
+struct str toolbox_name_at(const struct toolbox *toolbox, size_t index);
+
+#endif
