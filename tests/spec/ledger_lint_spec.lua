@@ -1,4 +1,5 @@
--- The ledger's scripts keep to what Redis' Lua and LuaJIT agree on: see design notes at the top of lua/ledger/.
+-- The ledger's scripts keep to what Redis' Lua and LuaJIT agree on: string functions that need no locale,
+-- whole numbers, decimal escapes, no iteration over tables, one known command after another.
 local bc = require "jit.bc"
 
 local FOLDER = "lua/ledger/"
@@ -13,7 +14,8 @@ end
 
 local GLOBALS = set "string tonumber redis KEYS ARGV"
 local STRING = set "byte char find rep sub"
-local FORBIDDEN = set "goto pairs ipairs next select unpack table math os io bit struct cmsgpack cjson require load loadstring "
+local FORBIDDEN = set [[goto pairs ipairs next select unpack table math os io bit struct cmsgpack cjson require load
+  loadstring setfenv getfenv setmetatable getmetatable rawget rawset tostring type error pcall xpcall print]]
 local COMMANDS = set "TIME GET SET APPEND EXPIRE DEL HSET HGET HGETALL HLEN"
 
 local function text_of(name)
@@ -63,10 +65,11 @@ local function arguments(list, i)
 end
 
 local CALLS = {
-  find = function(args) return #args == 4 and args[4] == "true", "find takes four arguments, the last one true (plain)" end,
+  find = function(args) return #args == 4 and args[4] == "true", "find's fourth argument is true (plain)" end,
   rep = function(args) return #args == 2, "rep takes two arguments" end,
   tonumber = function(args)
-    return #args == 1 and (args[1]:match "^ARGV" or args[1]:match "^t%[%d%]$"), "tonumber reads ARGV and TIME alone"
+    local fine = #args == 1 and (args[1]:match "^ARGV" or args[1]:match "^t%[%d%]$")
+    return fine, "tonumber reads ARGV and TIME alone"
   end,
   call = function(args)
     return COMMANDS[(args[1] or ""):match '^"(%u+)"$'], "a command is named as it stands, one of the known"

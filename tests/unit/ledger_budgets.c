@@ -113,7 +113,7 @@ static void of_identical_writes_in_one_step_one_runs(void **state)
 static void twenty_parallel_calls_fit_a_step(void **state)
 {
     struct ledger_case *t = *state;
-    char args[20][8];
+    char args[20][16];
     uint64_t first = t->admissions + 1;
     t->place.step = STR_LIT("m1");
     for (int i = 0; i < 20; i++) {

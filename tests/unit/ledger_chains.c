@@ -179,7 +179,7 @@ static void a_thousand_open_chains_stay_bounded(void **state)
     struct ledger_case *t = *state;
     uint32_t gave_up = 0;
     for (int i = 0; i < 300; i++) {
-        char tool[70];
+        char tool[96];
         snprintf(tool, sizeof(tool), "create_something_with_a_name_that_goes_on_for_quite_a_while_%d", i);
         assert_string_equal(case_invalid(t, tool, "{1}"), "repair");
         gave_up += t->answer.gave_up;

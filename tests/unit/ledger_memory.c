@@ -213,7 +213,7 @@ static void facts_have_their_limit(void **state)
     for (int i = 0; i < 6; i++) {
         snprintf(text, sizeof(text), "{\"f%d\":\"%05000d\"}", i, i);
         struct json facts = parsed(t, arena_dup(t->arena, str_of(text)).at);
-        char args[8];
+        char args[16];
         snprintf(args, sizeof(args), "{%d}", i);
         give(t, "a", args, NULL, 0, &facts);
     }
