@@ -371,11 +371,14 @@ static struct ledger_settle *settle_request(struct call *c, enum ledger_class cl
 /* Only what was admitted has something to settle; a passed check keeps its reservation until its report. */
 static enum step settle(struct call *c)
 {
-    if (!c->request.dry)
-        audit_chain(c->gate->metrics, &c->request, c->answer.chain, c->answer.chain_retries);
+    if (c->request.dry) {
+        c->verdict.has_budget = c->verdict.class == CLASS_INVALID_ARGUMENTS;
+        return GO_ON;
+    }
+    audit_chain(c->gate->metrics, &c->request, c->answer.chain, c->answer.chain_retries);
     bool reported = c->request.mode == CALL_REPORT;
     bool kept = c->request.mode == CALL_CHECK && !is_decided(&c->verdict);
-    if (c->request.dry || kept || !(c->admitted || reported) || !c->tool)
+    if (kept || !(c->admitted || reported) || !c->tool)
         return GO_ON;
     c->settling = true;
     const struct ledger_settle *request = settle_request(c, class_info(c->verdict.class)->settles_as);

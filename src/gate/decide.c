@@ -162,12 +162,25 @@ static void fail(struct verdict *v, enum error_class class, const struct policy_
     v->after_s = class == CLASS_TRANSIENT ? said->after_s : -1;
 }
 
+/* The schema's own messages say what they suggest; a policy's do not. */
+static void take_problems(struct verdict *v, struct arena *arena, const struct policy_outcome *said)
+{
+    v->problems = said->problems;
+    v->suggest = said->suggest;
+    for (size_t i = 0; i < v->problems.count; i++) {
+        struct problem *p = &v->problems.list[i];
+        if (p->suggestion.len)
+            p->message = arena_printf(arena, STR_FMT " (try " STR_FMT ")", STR_ARG(p->message),
+                                      STR_ARG(str_cut(p->suggestion, PROBLEM_GOT_MAX_BYTES)));
+    }
+}
+
 void decide_by_hook(struct verdict *v, const struct tool *tool, struct arena *arena,
                     const struct policy_outcome *said)
 {
     switch (said->said) {
     case SAID_REPAIR:
-        v->problems = said->problems;
+        take_problems(v, arena, said);
         decide(v, CLASS_INVALID_ARGUMENTS, said->code.len ? said->code : STR_LIT("invalid_arguments"),
                said->detail, said->hint);
         v->valid = false;

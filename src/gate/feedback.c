@@ -182,6 +182,11 @@ static void invalid_arguments(const struct words *w)
     problems_text(w->out, &w->v->problems);
     if (n && w->v->detail.len)
         say(w, STR_FMT "\n", STR_ARG(w->v->detail));
+    if (w->v->suggest) {
+        say(w, "Suggested: ");
+        say_json(w, w->v->suggest);
+        say(w, "\n");
+    }
     say_intent(w);
     say_parameters(w);
     if (w->v->hint.len)

@@ -70,26 +70,40 @@ static void put_messages(struct json_out *out, const struct problems *problems)
         put_number(out, "more_messages", (int64_t)problems->more);
 }
 
-static void put_suggestions(struct json_out *out, const struct problems *problems)
+static void put_suggestion(struct json_out *out, bool *open, struct str path, struct str value)
 {
+    if (!*open) {
+        json_key(out, "suggestions");
+        json_open(out, '[');
+        *open = true;
+    }
+    json_open(out, '{');
+    json_key(out, "path");
+    json_put_str(out, path);
+    json_key(out, "value");
+    json_put_raw(out, value);
+    json_close(out, '}');
+}
+
+/* What a problem suggests for its place, then what a policy suggests for the arguments together. */
+static void put_suggestions(struct json_out *out, const struct verdict *v)
+{
+    struct arena *arena = v->problems.arena;
     bool open = false;
-    for (size_t i = 0; i < problems->count; i++) {
-        const struct problem *p = &problems->list[i];
+    for (size_t i = 0; i < v->problems.count; i++) {
+        const struct problem *p = &v->problems.list[i];
+        struct buf path = buf_in(arena);
         if (!p->suggestion.len)
             continue;
-        if (!open) {
-            json_key(out, "suggestions");
-            json_open(out, '[');
-            open = true;
-        }
-        json_open(out, '{');
-        struct buf path = buf_in(problems->arena);
         problem_path(&path, p);
-        json_key(out, "path");
-        json_put_str(out, buf_view(&path));
-        json_key(out, "value");
-        json_put_raw(out, p->suggestion);
-        json_close(out, '}');
+        put_suggestion(out, &open, buf_view(&path), p->suggestion);
+    }
+    for (uint32_t i = 0; json_is(v->suggest, JSON_OBJECT) && i < v->suggest->len; i++) {
+        struct problem place = {.path = v->suggest->members[i].key};
+        struct buf path = buf_in(arena), value = buf_in(arena);
+        problem_path(&path, &place);
+        json_write(&value, &v->suggest->members[i].value);
+        put_suggestion(out, &open, buf_view(&path), buf_view(&value));
     }
     if (open)
         json_close(out, ']');
@@ -109,7 +123,7 @@ void verdict_write(struct buf *buf, const struct verdict *v)
     put_optional(out, "detail", v->detail);
     put_optional(out, "hint", v->hint);
     put_messages(out, &v->problems);
-    put_suggestions(out, &v->problems);
+    put_suggestions(out, v);
     if (v->rewrites && v->rewrites->len)
         put_value(out, "rewrites", v->rewrites);
     if (v->attempt)

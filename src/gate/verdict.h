@@ -50,6 +50,7 @@ struct verdict {
     bool valid;                    /* the arguments, as they stand after mending */
     struct str code, detail, hint; /* empty where there is none */
     struct problems problems;
+    const struct json *suggest;      /* arguments to change, as a policy proposed them; NULL: none */
     const struct json *rewrites;     /* JSON Patch array, NULL or empty: nothing was changed */
     uint32_t attempt, attempts_left; /* attempts_left: meaningful where has_budget */
     bool has_budget;
