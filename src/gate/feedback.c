@@ -247,6 +247,14 @@ static const struct {
      "Do not repeat it. Use another tool, or tell the user that this one is broken."},
     {"transient_budget", "it has failed for passing reasons too often this turn",
      "Stop waiting for it. Use another tool, or tell the user that it is out of order just now."},
+    {"poll_budget", "it has been asked again as often as it may be",
+     "Stop asking. Tell the user how far it got, and that it is still going on."},
+    {"calls_per_turn", "no more calls of it are allowed this turn", "Answer with what you have."},
+    {"calls_per_session", "no more calls of it are allowed in this conversation",
+     "Answer with what you have."},
+    {"cost_per_turn", "what it may cost this turn is spent", "Answer with what you have."},
+    {"cost_per_session", "what it may cost in this conversation is spent", "Answer with what you have."},
+    {"seconds_per_turn", "the time for it this turn is over", "Answer with what you have."},
 };
 
 static void retry_budget(const struct words *w)
