@@ -8,6 +8,7 @@
 #include "policy/policy.h"
 #include "policy/rule.h"
 #include "policy/sandbox.h"
+#include "policy/words.h"
 
 #define HOOK_NONE LUA_NOREF
 
@@ -22,6 +23,12 @@ struct policy_code {
     bool quarantined;
 };
 
+/* A file's text is kept: its functions may have to be made again (recover.c). */
+struct policy_source {
+    struct str file, text;
+    struct policy *policy; /* NULL: the gateway */
+};
+
 struct policies {
     struct arena *arena; /* everything below, and the sources */
     struct sandbox *sandbox;
@@ -29,9 +36,16 @@ struct policies {
     const char *folder; /* NULL: loaded from text */
     struct policy **list;
     size_t count;
+    struct policy_source *sources;
+    size_t source_count;
+    struct json_files files;
     struct str gateway_file, instructions; /* gateway_file empty: there is none */
     struct policy_hook_code prepare_tools;
     uint64_t hash;
 };
+
+/* A fresh state with the same functions, after policies have filled the old one. Where a file does not run a
+ * second time the old state stays. */
+void policies_recover(struct policies *home, const char *culprit);
 
 #endif

@@ -55,6 +55,12 @@ void policies_free(struct policies *home)
     arena_free(home->arena);
 }
 
+static void make_room(struct policies *home, size_t files)
+{
+    home->list = ARENA_ARRAY(home->arena, struct policy *, files + 1);
+    home->sources = ARENA_ARRAY(home->arena, struct policy_source, files + 1);
+}
+
 static const struct policy *policy_named(const struct policies *home, struct str name)
 {
     for (size_t i = 0; i < home->count; i++)
@@ -118,14 +124,18 @@ static void mix(uint64_t *hash, struct str bytes)
 static enum err load_source(struct policies *home, struct str file, struct str source, struct why *why)
 {
     struct declaring d = {.home = home, .file = file, .source = source};
-    struct sandbox_now now = {
-        .arena = home->arena, .folder = home->folder, .file = file.at, .loading = true, .hash = &home->hash};
+    struct sandbox_now now = {.arena = home->arena,
+                              .folder = home->folder,
+                              .file = file.at,
+                              .loading = true,
+                              .files = &home->files};
     mix(&home->hash, file);
     mix(&home->hash, source);
     if (is_quarantined(home, file))
         d.policy = blank_quarantined(home, file, source);
     else if (sandbox_run(home->sandbox, POLICY_LOAD_DEADLINE_MS, &now, load_step, &d, why) != OK)
         return ERR_POLICY;
+    home->sources[home->source_count++] = (struct policy_source){file, source, d.policy};
     return d.policy ? add_policy(home, d.policy, why) : OK;
 }
 
@@ -135,7 +145,7 @@ enum err policies_load_text(struct str name, struct str source, const struct pol
     struct why why = {""};
     struct policies *home = home_new(options);
     *out = NULL;
-    home->list = ARENA_ARRAY(home->arena, struct policy *, 1);
+    make_room(home, 1);
     enum err err = load_source(home, arena_dup(home->arena, name), arena_dup(home->arena, source), &why);
     if (err != OK) {
         complain(faults, why.text);
@@ -198,7 +208,7 @@ static enum err load_folder(struct policies *home, struct policies_faults *fault
         complain(faults, why.text);
         return worst;
     }
-    home->list = ARENA_ARRAY(home->arena, struct policy *, count + 1);
+    make_room(home, count);
     for (size_t i = 0; i < count; i++) {
         enum err err = source_read(home->arena, files[i].at, &source, &why);
         if (err == OK)
@@ -255,5 +265,5 @@ struct str policies_instructions(const struct policies *home)
 
 uint64_t policies_hash(const struct policies *home)
 {
-    return home->hash;
+    return home->hash ^ home->files.hash;
 }

@@ -48,6 +48,8 @@ static void run(struct policies *home, struct running *r, struct sandbox_now *no
     now->arena = r->arena;
     if (sandbox_run(home->sandbox, home->options.deadline_ms, now, run_step, r, &r->outcome->why) != OK)
         broke(r->outcome);
+    if (sandbox_is_full(home->sandbox))
+        policies_recover(home, now->file);
 }
 
 /* True where there is nothing to run: no such function, or a quarantined policy, which has broken. */

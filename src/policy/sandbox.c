@@ -38,6 +38,7 @@ struct sandbox {
         const struct json *literal;
     } lossy[SANDBOX_LOSSY_MAX];
     size_t lossy_count;
+    bool full;
 };
 
 struct sandbox *sandbox_of(lua_State *L)
@@ -52,9 +53,9 @@ const struct sandbox_now *sandbox_now(const struct sandbox *sandbox)
     return sandbox->now;
 }
 
-size_t sandbox_used(const struct sandbox *sandbox)
+bool sandbox_is_full(const struct sandbox *sandbox)
 {
-    return sandbox->heap.used;
+    return sandbox->full && !sandbox->frame.run;
 }
 
 /* ---- deadline --------------------------------------------------------------- */
@@ -137,6 +138,7 @@ static void collect(struct sandbox *sandbox)
     sandbox->heap.slack = GC_SLACK_BYTES;
     lua_gc(sandbox->L, LUA_GCCOLLECT, 0);
     sandbox->heap.slack = 0;
+    sandbox->full = sandbox->heap.used > sandbox->heap.cap / 4 * 3;
 }
 
 enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct sandbox_now *now,

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 struct arena;
+struct json_files;
 struct policy_call;
 
 #define SANDBOX_STACK_BYTES 262144u /* C stack that callbacks within callbacks may use */
@@ -36,7 +37,7 @@ struct sandbox_now {
     const char *file;               /* as the operator knows it */
     const char *hook; /* the function that runs and where it begins: the place of an error that has none */
     int hook_line;
-    uint64_t *hash; /* loading: what json "…" reads is mixed in; NULL: nobody asks */
+    struct json_files *files; /* loading: what json "…" has read before; NULL: nobody remembers */
     bool loading;
     bool remembers; /* tables that go over are remembered with the values they came from */
 };
@@ -77,7 +78,9 @@ const struct sandbox_now *sandbox_now(const struct sandbox *sandbox);
 void sandbox_remember_lossy(struct sandbox *sandbox, double n, const struct json *literal);
 const struct json *sandbox_lossy(struct sandbox *sandbox, double n);
 
-size_t sandbox_used(const struct sandbox *sandbox);
+/* True where memory ran out and what is left after collecting is kept by policies (in locals of their files):
+ * most of it is gone for good, and only a fresh state helps. */
+bool sandbox_is_full(const struct sandbox *sandbox);
 
 /* Marked tables: a metatable that policies can neither read nor change. */
 enum mark {

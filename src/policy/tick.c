@@ -7,6 +7,7 @@
 #include "policy/policy.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,8 +69,15 @@ static void on_tick(int signo)
     errno = saved;
 }
 
+/* Timers stay with the parent. */
+static void after_fork(void)
+{
+    tick.made = tick.armed = false;
+}
+
 static void make_timer(void)
 {
+    static bool watching;
     struct sigaction act = {.sa_handler = on_tick, .sa_flags = SA_RESTART};
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN + 1};
     sigemptyset(&act.sa_mask);
@@ -78,7 +86,9 @@ static void make_timer(void)
         perror("toolgate: no timer for the deadline of policies");
         abort();
     }
-    tick.made = true;
+    if (!watching)
+        pthread_atfork(NULL, NULL, after_fork);
+    tick.made = watching = true;
 }
 
 void tick_enter(struct tick_run *run)

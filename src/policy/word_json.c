@@ -79,17 +79,37 @@ static void read_text(lua_State *L, const struct sandbox_now *now, struct str te
     luaL_error(L, "json: line %d of the text: %s", line, fault.text);
 }
 
-static void read_file(lua_State *L, const struct sandbox_now *now, struct str name, struct json *out)
+/* The value as read before; else it is read, and kept where the set keeps files. */
+static void read_once(lua_State *L, const struct sandbox_now *now, struct str path, struct json *out)
 {
     struct why why = {""};
+    struct json_file *file = now->files ? now->files->first : NULL;
+    while (file && !str_eq(file->path, path))
+        file = file->next;
+    if (file) {
+        *out = file->value;
+        return;
+    }
+    if (json_read_file(now->arena, path.at, POLICY_FILE_MAX_BYTES, out, &why) != OK)
+        luaL_error(L, "json: %s", why.text);
+    if (!now->files)
+        return;
+    uint64_t both[2] = {now->files->hash, hash_stable((struct str){out->raw, out->raw_len}).low};
+    now->files->hash = hash_stable((struct str){(const char *)both, sizeof(both)}).low;
+    file = ARENA_NEW(now->arena, struct json_file);
+    *file = (struct json_file){now->files->first, path, *out};
+    now->files->first = file;
+}
+
+static void read_file(lua_State *L, const struct sandbox_now *now, struct str name, struct json *out)
+{
     if (!now->folder)
         luaL_error(L, "json \"%s\": this policy has no folder to read a file from", name.at);
     if (leaves_folder(name))
         luaL_error(L, "json \"%s\": expected a file beside the policy or below, without '/' in front or '..'",
                    name.at);
     struct str path = arena_printf(now->arena, "%s/" STR_FMT, now->folder, STR_ARG(name));
-    if (json_read_file(now->arena, path.at, POLICY_FILE_MAX_BYTES, out, &why) != OK)
-        luaL_error(L, "json: %s", why.text);
+    read_once(L, now, path, out);
 }
 
 int word_json(lua_State *L)
@@ -108,8 +128,6 @@ int word_json(lua_State *L)
         read_text(L, now, given, value);
     else
         read_file(L, now, given, value);
-    if (now->hash)
-        *now->hash ^= hash_stable((struct str){value->raw, value->raw_len}).low * 31;
     bridge_push(L, value);
     if (lua_istable(L, -1))
         word_json_remember(L, value);

@@ -26,6 +26,16 @@ int word_url(lua_State *L); /* word_url.c */
 int word_host_in(lua_State *L);
 int word_glob(lua_State *L);
 
+/* Files that json "…" has read for a set of policies: each is read once, so that its policies agree on it. */
+struct json_files {
+    struct json_file {
+        struct json_file *next;
+        struct str path;
+        struct json value;
+    } * first;
+    uint64_t hash; /* over all of them */
+};
+
 /* Tables that json "…" made in this file, by the value they came from, so that an untouched schema keeps its
  * text. NULL where the table at `at` is none of them. */
 const struct json *word_json_source(lua_State *L, int at);

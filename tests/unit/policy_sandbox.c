@@ -100,6 +100,26 @@ static void memory_comes_back(void **state)
     }
 }
 
+/* What a policy keeps in its file's locals cannot be collected: the state is made anew, and the others go on.
+ */
+static void hoarders_are_forgotten(void **state)
+{
+    (void)state;
+    options.memory_kb = 4096;
+    options.deadline_ms = 20000;
+    const struct policy *p =
+        load("local kept, data = {}, json [[{\"n\":1}]]\n"
+             "return tool 't' { rules = { when { x = 1 } : refuses 'no' }, check = function(args)\n"
+             "  if args.hoard then for i = 1, 1e9 do kept[#kept + 1] = ('x'):rep(100) .. i end end\n"
+             "  return refuse(#kept .. ' kept, n is ' .. data.n)\nend }");
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(check(p, "{\"hoard\":true}"), SAID_BROKE);
+        assert_has(said.why.text, MEMORY);
+        assert_int_equal(check(p, "{}"), SAID_REFUSE);
+        assert_true(str_is(said.detail, "0 kept, n is 1"));
+    }
+}
+
 static void patterns_end(void **state)
 {
     (void)state;
@@ -279,6 +299,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(bombs_in_loops_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(memory_is_capped, set_up, tear_down),
         cmocka_unit_test_setup_teardown(memory_comes_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(hoarders_are_forgotten, set_up, tear_down),
         cmocka_unit_test_setup_teardown(patterns_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(errors_are_sentences, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_rest_of_lua_is_out_of_reach, set_up, tear_down),
