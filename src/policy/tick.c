@@ -72,7 +72,8 @@ static void on_tick(int signo)
 /* Timers stay with the parent. */
 static void after_fork(void)
 {
-    tick.made = tick.armed = false;
+    tick.made = false;
+    tick.armed = 0;
 }
 
 static void make_timer(void)
@@ -88,7 +89,8 @@ static void make_timer(void)
     }
     if (!watching)
         pthread_atfork(NULL, NULL, after_fork);
-    tick.made = watching = true;
+    watching = true;
+    tick.made = true;
 }
 
 void tick_enter(struct tick_run *run)
