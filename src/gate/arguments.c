@@ -98,13 +98,16 @@ static void take_problems(struct arguments *args, const struct problems *from)
     args->problems.more += from->more;
 }
 
-/* A policy that turns valid arguments into invalid ones is at fault, not the model. */
-static void check_policy_kept_the_schema(struct arguments *args, struct arena *arena, const struct tool *tool,
-                                         const struct json *changed)
+/* A policy that turns valid arguments into invalid ones is at fault, not the model; what it made of them is
+ * not taken, also where it fails open. */
+static void take_changed(struct arguments *args, struct arena *arena, const struct tool *tool,
+                         const struct json *changed)
 {
     struct problems broken;
-    if (!tool->policy->validate || schema_accepts(tool->input_schema, changed) == SCHEMA_VALID)
+    if (!tool->policy->validate || schema_accepts(tool->input_schema, changed) == SCHEMA_VALID) {
+        args->now = changed;
         return;
+    }
     problems_init(&broken, arena);
     schema_explain(tool->input_schema, changed, &broken);
     args->broke = arena_printf(
@@ -129,8 +132,7 @@ void arguments_meaning(struct arguments *args, struct arena *arena, const struct
     } else if (said.said == SAID_REPAIR) {
         take_problems(args, &said.problems);
     } else if (said.args != args->now) {
-        check_policy_kept_the_schema(args, arena, tool, said.args);
-        args->now = said.args;
+        take_changed(args, arena, tool, said.args);
     }
 }
 

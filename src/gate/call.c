@@ -257,13 +257,17 @@ static enum step check(struct call *c)
     struct policy_outcome said;
     struct policy_call view = hook_view(c);
     policy_check(policy, &view, c->args.now, c->arena, &said);
-    decide_by_hook(&c->verdict, c->tool, c->arena, &said);
+    if (said.said == SAID_BROKE)
+        decide_broken(&c->verdict, c->tool, c->arena, said.why.text);
+    else
+        decide_by_hook(&c->verdict, c->arena, &said);
     forget_in_shadow(c);
     return GO_ON;
 }
 
 /* ---- 6 run ---------------------------------------------------------------- */
 
+/* A run that breaks has no result to go on with: there is no failing open here. */
 static enum step run(struct call *c)
 {
     c->ran = true;
@@ -276,8 +280,10 @@ static enum step run(struct call *c)
     policy_run(c->tool->policy, &view, c->args.now, c->arena, &said);
     if (said.said == SAID_VALUE || said.said == SAID_NOTHING)
         result_make(c->arena, said.value, said.content, said.metadata, c->tool->output != NULL, &c->result);
+    else if (said.said == SAID_BROKE)
+        decide_policy_error(&c->verdict, c->tool, c->arena, said.why.text);
     else
-        decide_by_hook(&c->verdict, c->tool, c->arena, &said);
+        decide_by_hook(&c->verdict, c->arena, &said);
     return GO_ON;
 }
 

@@ -28,15 +28,21 @@ void undecide(struct verdict *v, struct arena *arena)
     problems_init(&v->problems, arena);
 }
 
-void decide_broken(struct verdict *v, const struct tool *tool, struct arena *arena, const char *why)
+void decide_policy_error(struct verdict *v, const struct tool *tool, struct arena *arena, const char *why)
 {
     audit_policy_error(tool->name, why);
-    if (tool->policy->fails_open)
-        return;
     decide(v, CLASS_POLICY_ERROR, STR_LIT("policy_broke"), arena_dup(arena, str_of(why)),
            STR_LIT(
                "This is a fault in the gateway, not in your call: do not repeat it; use another tool or tell "
                "the user."));
+}
+
+void decide_broken(struct verdict *v, const struct tool *tool, struct arena *arena, const char *why)
+{
+    if (tool->policy->fails_open)
+        audit_policy_error(tool->name, why);
+    else
+        decide_policy_error(v, tool, arena, why);
 }
 
 /* ---- arguments and ids ---------------------------------------------------- */
@@ -175,8 +181,7 @@ static void take_problems(struct verdict *v, struct arena *arena, const struct p
     }
 }
 
-void decide_by_hook(struct verdict *v, const struct tool *tool, struct arena *arena,
-                    const struct policy_outcome *said)
+void decide_by_hook(struct verdict *v, struct arena *arena, const struct policy_outcome *said)
 {
     switch (said->said) {
     case SAID_REPAIR:
@@ -200,9 +205,6 @@ void decide_by_hook(struct verdict *v, const struct tool *tool, struct arena *ar
         break;
     case SAID_FAILED:
         fail(v, CLASS_TOOL_ERROR, said);
-        break;
-    case SAID_BROKE:
-        decide_broken(v, tool, arena, said->why.text);
         break;
     default:
         break;

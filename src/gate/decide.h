@@ -23,7 +23,11 @@ void decide(struct verdict *verdict, enum error_class class, struct str code, st
 /* Takes a decision back (shadow mode), keeping its code as what would have been said. */
 void undecide(struct verdict *verdict, struct arena *arena);
 
-/* A hook that threw or ran out of its budget; a tool that declares fails_open goes on. */
+/* A hook that threw or ran out of its budget. */
+void decide_policy_error(struct verdict *verdict, const struct tool *tool, struct arena *arena,
+                         const char *why);
+
+/* The same, where the call can do without that hook: a tool that declares fails_open goes on. */
 void decide_broken(struct verdict *verdict, const struct tool *tool, struct arena *arena, const char *why);
 
 /* After stages 2 and 3. */
@@ -39,10 +43,9 @@ void decide_by_ledger(struct verdict *verdict, const struct ledger_answer *answe
 void decide_unseen(struct verdict *verdict, struct arena *arena, const struct id_fault *fault,
                    const struct policy_id *from, bool certain);
 
-/* check and run: repair, refuse, ask, retry, transient, failed, broke; SAID_VALUE and SAID_NOTHING decide
- * nothing. */
-void decide_by_hook(struct verdict *verdict, const struct tool *tool, struct arena *arena,
-                    const struct policy_outcome *said);
+/* What check and run say alike: repair, refuse, ask, retry, transient, failed; anything else decides nothing.
+ */
+void decide_by_hook(struct verdict *verdict, struct arena *arena, const struct policy_outcome *said);
 
 /* The result hook, with coverage, facts and follow-ups. A hook that broke only leaves a warning: the tool has
  * run. */

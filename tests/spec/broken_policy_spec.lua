@@ -1,0 +1,44 @@
+-- A policy that breaks fails its own calls; where it says on_policy_error = "open", its calls do without that hook.
+local daemon = require "daemon"
+local client_of = require "client"
+local text, verdict = client_of.text, client_of.verdict
+
+local function tool(fields)
+  return ([==[
+-- open: breaks as its argument says.
+return tool "open" {
+  description = "Break.", effects = "read", on_policy_error = "open",
+  schema = json [[{"type":"object","properties":{"a":{"type":"integer"}}}]],
+  %s
+}
+]==]):format(fields)
+end
+
+describe("a policy that fails open", function()
+  after_each(daemon.stop_all)
+
+  local function calls(fields)
+    return daemon.start { policies = { ["open.lua"] = tool(fields) } }:connect():calls("open", { a = 1 })
+  end
+
+  it("lets pass what its check could not judge", function()
+    local result = calls [[check = function() error "no" end, run = function(args) return { a = args.a } end]]
+    assert.is_not_true(result.isError)
+    assert.truthy(text(result):find('"a":1', 1, true), text(result))
+  end)
+
+  it("has no result to pass where its run breaks: that is refused, with or without an output schema", function()
+    for _, schema in ipairs { "", [==[output_schema = json [[{"type":"object","required":["n"]}]],]==] } do
+      local result = calls(schema .. [[run = function() error "no" end]])
+      assert.is_true(result.isError)
+      assert.equal("policy_error", verdict(result).error_class)
+    end
+  end)
+
+  it("never gives its tool arguments that its own normalise broke", function()
+    local result = calls [[normalise = function() return { a = "text" } end,
+                           run = function(args) return { kind = type(args.a) } end]]
+    assert.truthy(text(result):find('"kind":"number"', 1, true), text(result))
+    assert.is_nil(verdict(result).rewrites)
+  end)
+end)
