@@ -68,7 +68,8 @@ static void any_other_text_stays_text(void **state)
 static void texts_are_joined_and_other_blocks_left_out(void **state)
 {
     (void)state;
-    reads("{\"isError\":true,\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"image\",\"data\":\"\"},"
+    reads("{\"isError\":true,\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"image\",\"data\":"
+          "\"\"},"
           "{\"type\":\"text\",\"text\":\"b\"}]}",
           "{\"text\":\"a\\nb\"}");
     assert_true(result.is_error);
@@ -115,7 +116,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(texts_are_joined_and_other_blocks_left_out, begin, end),
         cmocka_unit_test_setup_teardown(a_plain_value_is_the_value, begin, end),
         cmocka_unit_test_setup_teardown(empty_is_what_holds_nothing, begin, end),
-        cmocka_unit_test_setup_teardown(a_made_result_is_json_text_and_structured_only_with_a_schema, begin, end),
+        cmocka_unit_test_setup_teardown(a_made_result_is_json_text_and_structured_only_with_a_schema, begin,
+                                        end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,8 @@ static void every_class_fits_the_schema(void **state)
         struct verdict v = verdict_of((enum error_class)i);
         const struct json *json = written(&v);
         assert_int_equal(schema_accepts(schema, json), SCHEMA_VALID);
-        assert_true(str_is(json_str(json_get_text(json, "error_class")), class_info((enum error_class)i)->name));
+        assert_true(
+            str_is(json_str(json_get_text(json, "error_class")), class_info((enum error_class)i)->name));
     }
 }
 
@@ -103,8 +104,9 @@ static void a_coverage_fits_its_schema(void **state)
 {
     (void)state;
     const struct schema *schema = published(coverage_schema());
-    assert_int_equal(schema_accepts(schema, parsed(STR_LIT("{\"coverage\":\"SATISFIED\",\"facts\":{\"a\":1}}"))),
-                     SCHEMA_VALID);
+    assert_int_equal(
+        schema_accepts(schema, parsed(STR_LIT("{\"coverage\":\"SATISFIED\",\"facts\":{\"a\":1}}"))),
+        SCHEMA_VALID);
     assert_int_equal(schema_accepts(schema, parsed(STR_LIT("{\"coverage\":\"DONE\"}"))), SCHEMA_INVALID);
 }
 
