@@ -35,7 +35,8 @@ void arguments_read(struct arguments *args, struct arena *arena, const struct js
     *args = (struct arguments){0};
     problems_init(&args->problems, arena);
     args->sent = sent ? sent : keep(arena, json_object(arena, NULL, 0));
-    args->now = json_is(args->sent, JSON_STRING) ? unquoted(arena, args->sent) : args->sent;
+    args->raw = json_is(args->sent, JSON_STRING) ? unquoted(arena, args->sent) : args->sent;
+    args->now = args->raw;
     if (fault.len)
         say(args, "unreadable", arena_dup(arena, fault));
     else if (args->sent->raw_len > config->limits.arguments)
@@ -46,6 +47,7 @@ void arguments_read(struct arguments *args, struct arena *arena, const struct js
         say(args, "type",
             arena_printf(arena, "expected an object with the tool's parameters, got %s",
                          json_type_name((enum json_type)args->now->type)));
+    args->unreadable = args->problems.errors > 0;
 }
 
 static const struct json *without_strangers(struct arena *arena, const struct json *value,
@@ -79,7 +81,7 @@ static void judge_strangers(struct arguments *args, struct arena *arena, const s
 
 void arguments_shape(struct arguments *args, struct arena *arena, const struct tool *tool)
 {
-    if (args->problems.errors)
+    if (args->unreadable)
         return;
     bool judged = !(tool->policy && !tool->policy->validate);
     if (judged && schema_accepts(tool->input_schema, args->now) != SCHEMA_VALID) {
@@ -120,7 +122,7 @@ void arguments_meaning(struct arguments *args, struct arena *arena, const struct
                        const struct policy_call *call)
 {
     struct policy_outcome said;
-    if (!tool->policy || tool->mode == POLICY_OFF || !json_is(args->now, JSON_OBJECT))
+    if (!tool->policy || tool->mode == POLICY_OFF || args->unreadable)
         return;
     if (args->problems.errors) {
         policy_rules_explain(tool->policy, args->now, &args->problems);
@@ -138,8 +140,8 @@ void arguments_meaning(struct arguments *args, struct arena *arena, const struct
 
 const struct json *arguments_rewrites(const struct arguments *args, struct arena *arena)
 {
-    if (args->now == args->sent || !json_is(args->sent, JSON_OBJECT))
+    if (args->now == args->raw || !json_is(args->raw, JSON_OBJECT))
         return NULL;
-    struct json patch = json_diff(arena, args->sent, args->now);
+    struct json patch = json_diff(arena, args->raw, args->now);
     return patch.len ? keep(arena, patch) : NULL;
 }

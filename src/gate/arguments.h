@@ -10,9 +10,11 @@
 
 struct arguments {
     const struct json *sent;  /* what the client wrote; {} where it wrote nothing */
+    const struct json *raw;   /* the same, or the object that a string held: nothing is mended yet */
     const struct json *now;   /* after mending and normalising */
     struct problems problems; /* errors and warnings; problems.errors > 0: not valid */
     struct str broke;         /* not empty: the policy itself failed, and how; NUL-terminated */
+    bool unreadable;          /* there are no arguments to go on with, whatever is enforced */
 };
 
 /* Absent becomes {}; a string that holds an object (OpenAI's habit) becomes that object. `fault`, where not

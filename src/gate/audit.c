@@ -19,11 +19,12 @@ static void log_arguments(const struct call_request *request)
 
 void audit_call(const struct config *config, const struct call_request *r, const struct verdict *v)
 {
-    log_event(v->kind == VERDICT_PASS ? LOG_DEBUG : LOG_INFO, modes[r->mode],
-              LOG_STR("tool", str_cut(r->tool, 128)), LOG_TEXT("verdict", verdict_name(v->kind)),
-              LOG_TEXT("class", class_info(v->class)->name), LOG_STR("code", v->code),
-              LOG_STR("would", v->would), LOG_TEXT("stage", v->stage ? v->stage : "settle"),
-              LOG_STR("session", r->session), LOG_STR("label", r->label), LOG_STR("ext", r->ext));
+    bool unremarkable = v->kind == VERDICT_PASS && !v->would.len;
+    log_event(unremarkable ? LOG_DEBUG : LOG_INFO, modes[r->mode], LOG_STR("tool", str_cut(r->tool, 128)),
+              LOG_TEXT("verdict", verdict_name(v->kind)), LOG_TEXT("class", class_info(v->class)->name),
+              LOG_STR("code", v->code), LOG_STR("would", v->would),
+              LOG_TEXT("stage", v->stage ? v->stage : "settle"), LOG_STR("session", r->session),
+              LOG_STR("label", r->label), LOG_STR("ext", r->ext));
     if (config->log_arguments)
         log_arguments(r);
 }

@@ -60,14 +60,20 @@ struct call {
     int64_t stage_began;
 };
 
-/* Shadow mode: remember what would have been said, and go on with what was sent as if nothing was. */
-static void forget_in_shadow(struct call *c)
+/* What no mode can pass over: a tool that is not there, or not here, and arguments that cannot be read. */
+static bool must_be_felt(const struct call *c)
 {
-    if (!c->tool || c->tool->mode != POLICY_SHADOW)
+    return !c->tool || c->verdict.class == CLASS_AGENT_RUNS_THIS || c->args.unreadable;
+}
+
+/* Only what is enforced is felt. Shadow mode remembers what would have been said, off not even that; both go
+ * on with what was sent as if nothing was. */
+static void forget_unless_enforced(struct call *c)
+{
+    if (must_be_felt(c) || c->tool->mode == POLICY_ENFORCE)
         return;
-    c->args.now = c->args.sent;
-    if (is_decided(&c->verdict))
-        undecide(&c->verdict, c->arena);
+    c->args.now = c->args.raw;
+    undecide(&c->verdict, c->arena, c->tool->mode == POLICY_SHADOW);
 }
 
 static const struct json *given(const struct json *instead, const struct json *snapshot, enum json_type type)
@@ -136,7 +142,7 @@ static enum step meaning(struct call *c)
     decide_by_arguments(&c->verdict, c->tool, c->arena, &c->args);
     if (judged && ids_misshapen(c->arena, c->tool->policy, c->args.now, &fault))
         decide_misshapen(&c->verdict, c->arena, &fault);
-    forget_in_shadow(c);
+    forget_unless_enforced(c);
     c->verdict.valid = !is_decided(&c->verdict);
     c->verdict.rewrites = arguments_rewrites(&c->args, c->arena);
     return GO_ON;
@@ -197,7 +203,7 @@ static enum step admitted(struct call *c)
     c->admitted = c->answer.error == OK && c->answer.says == LEDGER_RUN && !is_decided(&c->verdict);
     if (c->admitted && c->ids)
         judge_unseen(c);
-    forget_in_shadow(c);
+    forget_unless_enforced(c);
     return GO_ON;
 }
 
@@ -261,7 +267,7 @@ static enum step check(struct call *c)
         decide_broken(&c->verdict, c->tool, c->arena, said.why.text);
     else
         decide_by_hook(&c->verdict, c->arena, &said);
-    forget_in_shadow(c);
+    forget_unless_enforced(c);
     return GO_ON;
 }
 
@@ -317,6 +323,19 @@ static void judge_by_policy(struct call *c)
     decide_by_result(&c->verdict, c->tool, c->arena, c->args.now, &c->result, &said);
 }
 
+/* What a tool says of its own failure is no judgement of ours, and stays; this may be taken back. */
+static void judge_result(struct call *c)
+{
+    const struct policy *policy = c->tool->policy;
+    if (c->tool->mode == POLICY_OFF)
+        return;
+    decide_by_output(&c->verdict, c->tool, c->arena, &c->result);
+    if (!is_decided(&c->verdict))
+        judge_by_policy(c);
+    c->verdict.final = policy && policy->final && !class_info(c->verdict.class)->is_error;
+    forget_unless_enforced(c);
+}
+
 static enum step judge(struct call *c)
 {
     if (c->request.mode == CALL_REPORT)
@@ -325,12 +344,9 @@ static enum step judge(struct call *c)
         c->verdict.quoted = c->result.error_text;
         decide(&c->verdict, CLASS_TOOL_ERROR, STR_NONE, STR_NONE, STR_NONE);
     }
-    if (!is_decided(&c->verdict) && c->tool->mode == POLICY_ENFORCE)
-        decide_by_output(&c->verdict, c->tool, c->arena, &c->result);
-    if (!is_decided(&c->verdict) && c->tool->mode == POLICY_ENFORCE)
-        judge_by_policy(c);
+    if (!is_decided(&c->verdict))
+        judge_result(c);
     c->empty = c->result.value && result_is_empty(c->result.value);
-    c->verdict.final = c->tool->policy && c->tool->policy->final && !class_info(c->verdict.class)->is_error;
     return GO_ON;
 }
 
@@ -449,7 +465,7 @@ static void finish(struct call *c)
         feedback.suggestion_count = known_suggest(c->arena, c->generation, &c->request, names);
     if (class_info(c->verdict.class)->is_error)
         c->text = feedback_text(c->arena, &feedback);
-    else
+    else if (c->tool->mode == POLICY_ENFORCE)
         c->advice = feedback_advice(c->arena, &feedback);
     if (c->gate->metrics && !c->request.dry)
         metrics_count(c->gate->metrics, &c->verdict);

@@ -51,7 +51,7 @@ static void log_fault(const char *event, struct str tool, const char *why)
 
 static bool prepares(const struct tool *tool)
 {
-    return tool->policy && tool->mode == POLICY_ENFORCE && tool->policy->hooks[HOOK_PREPARE];
+    return tool_is_enforced(tool) && tool->policy->hooks[HOOK_PREPARE];
 }
 
 /* What a policy made of a definition, or the definition itself where that cannot be shown. */

@@ -20,12 +20,18 @@ void decide(struct verdict *v, enum error_class class, struct str code, struct s
     v->hint = hint;
 }
 
-void undecide(struct verdict *v, struct arena *arena)
+void undecide(struct verdict *v, struct arena *arena, bool remember)
 {
-    v->would = v->code.len ? v->code : str_of(class_info(v->class)->name);
-    decide(v, CLASS_OK, STR_NONE, STR_NONE, STR_NONE);
-    v->has_budget = false;
-    problems_init(&v->problems, arena);
+    struct verdict fresh = {.valid = true,
+                            .after_s = -1,
+                            .would = v->would,
+                            .attempt = v->attempt,
+                            .repeats = v->repeats,
+                            .engine = v->engine};
+    if (remember && !v->would.len && class_info(v->class)->is_error)
+        fresh.would = v->code.len ? v->code : str_of(class_info(v->class)->name);
+    problems_init(&fresh.problems, arena);
+    *v = fresh;
 }
 
 void decide_policy_error(struct verdict *v, const struct tool *tool, struct arena *arena, const char *why)
@@ -116,7 +122,8 @@ void decide_by_ledger(struct verdict *v, const struct ledger_answer *a)
     v->attempts_left = a->attempts_left;
     v->has_budget = v->class == CLASS_INVALID_ARGUMENTS;
     v->repeats = a->repeats;
-    v->would = a->would.len ? a->would : v->would;
+    if (a->would.len && !v->would.len && (a->says == LEDGER_RUN || a->says == LEDGER_REPAIR))
+        v->would = a->would;
     if (a->error != OK)
         decide(v, CLASS_UNAVAILABLE, STR_LIT("ledger_unavailable"), STR_NONE, STR_NONE);
     else if (a->says == LEDGER_HALT || (a->says == LEDGER_REFUSE && is_loop(a->code)))

@@ -20,8 +20,9 @@ static inline bool is_decided(const struct verdict *verdict)
 void decide(struct verdict *verdict, enum error_class class, struct str code, struct str detail,
             struct str hint);
 
-/* Takes a decision back (shadow mode), keeping its code as what would have been said. */
-void undecide(struct verdict *verdict, struct arena *arena);
+/* Takes back whatever has been decided and found, where nobody is to feel it; `remember` keeps the code of
+ * the first error as what would have been said. */
+void undecide(struct verdict *verdict, struct arena *arena, bool remember);
 
 /* A hook that threw or ran out of its budget. */
 void decide_policy_error(struct verdict *verdict, const struct tool *tool, struct arena *arena,

@@ -147,17 +147,11 @@ static void add_sentence(struct buf *text, const char *before, struct str words)
         buf_byte(text, '.');
 }
 
-/* In shadow mode the model sees nothing of a policy. */
-static bool speaks(const struct tool *tool)
-{
-    return tool->policy && tool->mode == POLICY_ENFORCE;
-}
-
 static struct str description(struct arena *arena, const struct tool *tool)
 {
     const struct policy *policy = tool->policy;
     struct buf text = buf_in(arena);
-    if (!speaks(tool) || (!policy->use_when.len && !policy->avoid_when.len && !policy->rule_count))
+    if (!tool_is_enforced(tool) || (!policy->use_when.len && !policy->avoid_when.len && !policy->rule_count))
         return tool->description;
     buf_str(&text, str_trim(tool->description));
     add_sentence(&text, "Use it when ", policy->use_when);

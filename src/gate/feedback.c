@@ -57,9 +57,11 @@ static void say_intent(const struct words *w)
     const struct tool *tool = w->f->tool;
     if (tool->description.len)
         say(w, "Intent: " STR_FMT "\n", STR_ARG(cut_description(tool->description)));
-    if (tool->policy && tool->policy->use_when.len)
+    if (!tool_is_enforced(tool))
+        return;
+    if (tool->policy->use_when.len)
         say(w, "Use it when " STR_FMT "\n", STR_ARG(cut_description(tool->policy->use_when)));
-    for (size_t i = 0; tool->policy && i < tool->policy->rule_count; i++)
+    for (size_t i = 0; i < tool->policy->rule_count; i++)
         say(w, "Rule: " STR_FMT "\n", STR_ARG(tool->policy->rule_words[i]));
 }
 

@@ -7,7 +7,7 @@ void metrics_count(struct metrics *metrics, const struct verdict *verdict)
 {
     metrics->verdicts[verdict->kind]++;
     metrics->classes[verdict->class]++;
-    metrics->shadow_would += verdict->would.len > 0;
+    metrics->would += verdict->would.len > 0;
     metrics->policy_errors += verdict->class == CLASS_POLICY_ERROR;
     metrics->rewrites += verdict->rewrites && verdict->rewrites->len > 0;
 }
@@ -26,7 +26,7 @@ void metrics_write(struct json_out *out, const struct metrics *m)
     put_count(out, "reports", m->reports);
     put_count(out, "cancelled", m->cancelled);
     put_count(out, "rewritten", m->rewrites);
-    put_count(out, "would", m->shadow_would);
+    put_count(out, "would", m->would);
     put_count(out, "policy_errors", m->policy_errors);
     put_count(out, "repair_chains", m->chains_ended);
     put_count(out, "fabricated_id_on_retry", m->fabricated_on_retry);

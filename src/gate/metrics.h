@@ -10,7 +10,7 @@ struct metrics {
     uint64_t calls, checks, reports, cancelled;
     uint64_t verdicts[VERDICT_HALT + 1];
     uint64_t classes[CLASS_COUNT];
-    uint64_t shadow_would; /* calls that shadow mode would have stopped */
+    uint64_t would; /* calls that passed only for shadow mode, or for want of a session */
     uint64_t chains_ended, fabricated_on_retry;
     uint64_t policy_errors;
     uint64_t rewrites; /* calls whose arguments were mended */

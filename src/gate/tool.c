@@ -216,3 +216,8 @@ bool tool_is_readonly(const struct tool *tool)
 {
     return tool->effects == EFFECTS_READ;
 }
+
+bool tool_is_enforced(const struct tool *tool)
+{
+    return tool->policy && tool->mode == POLICY_ENFORCE;
+}

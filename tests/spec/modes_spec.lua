@@ -1,0 +1,97 @@
+-- mode = "shadow" is computed and logged, never felt; mode = "off" is not even computed.
+local daemon = require "daemon"
+local client_of = require "client"
+local text, verdict, session = client_of.text, client_of.verdict, client_of.session
+
+local function tool(mode)
+  return ([==[
+-- sized: says which size it was given.
+return tool "sized" {
+  description = "Say the size.", use_when = "sizes matter", effects = "read", final = true, mode = %q,
+  schema = json [[{"type":"object","properties":{"n":{"type":"integer"},"kind":{"enum":["a","b"]}},"required":["n"]}]],
+  output_schema = json [[{"type":"object","properties":{"n":{"type":"integer"}}}]],
+  rules = { when { kind = "a" } : drops "n" },
+  check = function(args) if args.n == 7 then return ask("really?", { "yes", "no" }) end end,
+  run = function(args) return { n = args.n, of = type(args.n) } end,
+  result = function(result)
+    if result.n == 8 then return garbage("odd_size", "it is odd") end
+    return ok { coverage = "SATISFIED", facts = { n = 1 } }
+  end,
+}
+]==]):format(mode)
+end
+
+describe("a tool in", function()
+  local gate, client
+  after_each(daemon.stop_all)
+
+  local function start(mode)
+    gate = daemon.start { policies = { ["sized.lua"] = tool(mode) } }
+    client = gate:connect()
+  end
+
+  local function passes(arguments, meta)
+    local result = client:calls("sized", arguments, meta)
+    assert.is_not_true(result.isError, text(result))
+    assert.equal(1, #result.content)
+    local said = verdict(result)
+    assert.same({ "pass", true }, { said.verdict, said.valid })
+    for _, told in ipairs { "messages", "rewrites", "coverage", "facts", "choices", "final", "detail", "hint" } do
+      assert.is_nil(said[told], told)
+    end
+    return said, text(result)
+  end
+
+  describe("shadow mode", function()
+    before_each(function() start "shadow" end)
+
+    it("runs with its raw arguments, whatever would have been said of them", function()
+      local said, words = passes { n = "3" }
+      assert.truthy(words:find('"of":"string"', 1, true), words)
+      assert.truthy(said.would)
+      said, words = passes { n = "x" }
+      assert.equal("invalid_arguments", said.would)
+      assert.truthy(words:find('"n":"x"', 1, true), words)
+    end)
+
+    it("shows the model nothing of its check, its result hook, or the ledger, but remembers", function()
+      assert.equal("need_user_input", passes { n = 7 }.would)
+      assert.equal("odd_size", passes { n = 8 }.would)
+      local meta = session("s", { turn = 1 })
+      for i = 1, 6 do
+        local said = passes({ n = 1 }, meta)
+        if i >= 3 then assert.equal("loop", said.would) else assert.is_nil(said.would) end
+      end
+      assert(gate:status().counters.would >= 6)
+      gate:logs "would=odd_size"
+    end)
+
+    it("reads arguments that are a JSON text, and can't go on with what can't be read", function()
+      client:say_line [[{"jsonrpc":"2.0","id":"t","method":"tools/call","params":{"name":"sized","arguments":"{\"n\":5}"}}]]
+      assert.truthy(text(client:hears().result):find('"n":5', 1, true))
+      client:say_line [[{"jsonrpc":"2.0","id":"t","method":"tools/call","params":{"name":"sized","arguments":{"n":1,"n":2}}}]]
+      local refused = client:hears().result
+      assert.is_true(refused.isError)
+      assert.is_nil(text(refused):find("sizes matter", 1, true))
+    end)
+
+    it("is listed without a word of its policy", function()
+      assert.equal("Say the size.", client:asks("tools/list").tools[1].description)
+    end)
+  end)
+
+  it("mode off is passed through, without a word and without end", function()
+    start "off"
+    for _, n in ipairs { "x", 7, 8 } do assert.is_nil(passes({ n = n }).would) end
+    for _ = 1, 6 do assert.is_nil(passes({ n = 1 }, session("s", { turn = 1 })).would) end
+  end)
+
+  it("a default mode of shadow still leaves the agent's own tools to the agent", function()
+    gate = daemon.start { config = [[return { defaults = { mode = "shadow" } }]],
+                          tools = require("fixtures").agent_tools }
+    client = gate:connect()
+    local said = verdict(client:calls("get_weather", { city = "Bern" }))
+    assert.same({ "refuse", "agent_runs_this" }, { said.verdict, said.error_class })
+    assert.equal("pass", client:checks("get_weather", { town = "Bern" }).verdict)
+  end)
+end)
