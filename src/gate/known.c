@@ -4,15 +4,19 @@
 #include "base/arena.h"
 #include "gate/catalog.h"
 
+static bool is_granted(struct generation *generation, const struct call_request *r, const struct tool *tool)
+{
+    if (tool->undefined && !r->unhidden)
+        return false;
+    return !r->peer || peer_may_call(generation_config(generation), r->peer, tool->name);
+}
+
 static bool exists(struct arena *arena, struct generation *generation, const struct call_request *r,
                    const struct tool *tool)
 {
     struct catalog_request view = {.all = true, .peer = r->peer, .session = r->session, .goal = r->goal};
-    if (tool->undefined && !r->unhidden)
-        return false;
-    if (r->peer && !peer_may_call(generation_config(generation), r->peer, tool->name))
-        return false;
-    return r->unhidden || catalog_shows(arena, generation, &view, tool->name);
+    return is_granted(generation, r, tool) &&
+           (r->unhidden || catalog_shows(arena, generation, &view, tool->name));
 }
 
 const struct tool *known_find(struct arena *arena, struct generation *generation,
@@ -34,10 +38,12 @@ size_t known_suggest(struct arena *arena, struct generation *generation, const s
     struct str *names = ARENA_ARRAY(arena, struct str, own + all);
     size_t count = 0, close[SUGGEST_MAX], found = 0;
     for (size_t i = 0; i < own; i++)
-        names[count++] = toolbox_name_at(r->toolbox, i);
+        if (toolbox_find(r->toolbox, generation, toolbox_name_at(r->toolbox, i)))
+            names[count++] = toolbox_name_at(r->toolbox, i);
+    own = count;
     for (size_t i = 0; i < all; i++) {
         const struct tool *tool = generation_tool_at(generation, i);
-        if (r->mode != CALL_RUN || tool_is_listed(tool))
+        if ((r->mode != CALL_RUN || tool_is_listed(tool)) && is_granted(generation, r, tool))
             names[count++] = tool->name;
     }
     size_t n = suggest(r->tool, names, count, close);

@@ -19,15 +19,17 @@ struct entry {
 
 struct toolbox {
     struct arena *arena;
+    const struct peer *peer;
     struct entry entries[TOOLBOX_MAX_TOOLS];
     size_t count;
 };
 
-struct toolbox *toolbox_new(void)
+struct toolbox *toolbox_new(const struct peer *peer)
 {
     struct arena *arena = arena_new();
     struct toolbox *box = ARENA_NEW(arena, struct toolbox);
     box->arena = arena;
+    box->peer = peer;
     return box;
 }
 
@@ -74,6 +76,10 @@ enum err toolbox_register(struct toolbox *box, struct generation *generation, co
     *out = NULL;
     if (!name.len)
         return why_set(why, ERR_SCHEMA, "expected a tool {name, description?, inputSchema}, got no name");
+    if (!peer_may_call(generation_config(generation), box->peer, name))
+        return why_set(why, ERR_NOT_FOUND,
+                       "the configuration (allow) grants this user no tool named '" STR_FMT "'",
+                       STR_ARG(str_cut(name, TOOL_NAME_MAX_BYTES)));
     if (known && known->runner != RUNNER_AGENT)
         return why_set(why, ERR_EXISTS,
                        "tool '" STR_FMT "' is run by toolgate itself: give yours another name",
@@ -100,6 +106,8 @@ const struct tool *toolbox_find(struct toolbox *box, struct generation *generati
     if (!entry)
         return NULL;
     const struct tool *known = generation_find(generation, name);
+    if (!peer_may_call(generation_config(generation), box->peer, name))
+        return NULL; /* since a reload it is not granted any more */
     if (known && known->runner != RUNNER_AGENT)
         return NULL; /* since a reload toolgate runs a tool of that name itself */
     if (entry->generation != generation_number(generation)) {

@@ -9,14 +9,15 @@
 #include "gate/generation.h"
 
 struct toolbox;
-struct toolbox *toolbox_new(void);
+struct toolbox *toolbox_new(const struct peer *peer); /* whose connection it is; borrowed, outlives the box */
 void toolbox_free(struct toolbox *toolbox);
 
 #define TOOLBOX_MAX_TOOLS 512u
 #define TOOLBOX_MAX_BYTES 4194304u
 
-/* Copies `definition`. ERR_EXISTS where the generation has a tool of that name that toolgate itself runs. A
- * tool registered twice is replaced. */
+/* Copies `definition`. ERR_NOT_FOUND where the peer is granted no tool of that name, whether or not there is
+ * one; ERR_EXISTS where the generation has one that toolgate itself runs. A tool registered twice is
+ * replaced. */
 enum err toolbox_register(struct toolbox *toolbox, struct generation *generation,
                           const struct json *definition, const struct tool **out, struct why *why);
 const struct tool *toolbox_find(struct toolbox *toolbox, struct generation *generation, struct str name);

@@ -13,6 +13,20 @@ static void put_number(struct json_out *out, const char *key, int64_t n)
     json_put_int(out, n);
 }
 
+/* Of tools and policies that exist for this peer. */
+static void put_counts(struct json_out *out, const struct client *client)
+{
+    const struct generation *g = client->server->gate.generation;
+    const struct policies *policies = generation_policies(g);
+    int64_t tools = 0, judged = 0;
+    for (size_t i = 0; i < generation_tool_count(g); i++)
+        tools += peer_may_call(generation_config(g), &client->peer, generation_tool_at(g, i)->name);
+    for (size_t i = 0; i < policies_count(policies); i++)
+        judged += peer_may_call(generation_config(g), &client->peer, policies_at(policies, i)->name);
+    put_number(out, "tools", tools);
+    put_number(out, "policies", judged);
+}
+
 static void put_generation(struct json_out *out, const struct client *client)
 {
     const struct generation *g = client->server->gate.generation;
@@ -23,8 +37,7 @@ static void put_generation(struct json_out *out, const struct client *client)
     put_number(out, "number", (int64_t)generation_number(g));
     json_key(out, "hash");
     json_put_str(out, generation_hash(g));
-    put_number(out, "tools", (int64_t)generation_tool_count(g));
-    put_number(out, "policies", (int64_t)policies_count(generation_policies(g)));
+    put_counts(out, client);
     json_key(out, "warnings");
     json_open(out, '[');
     for (size_t i = 0; i < count && permission_has(client); i++)
@@ -33,8 +46,10 @@ static void put_generation(struct json_out *out, const struct client *client)
     json_close(out, '}');
 }
 
-static void put_reload(struct json_out *out, const struct reload_memory *reload)
+/* The errors name files and tools: they are for whoever may reload. */
+static void put_reload(struct json_out *out, const struct client *client)
 {
+    const struct reload_memory *reload = &client->server->reload;
     if (!reload->at_ms)
         return;
     json_key(out, "reload");
@@ -42,7 +57,7 @@ static void put_reload(struct json_out *out, const struct reload_memory *reload)
     put_number(out, "at_ms", reload->at_ms);
     json_key(out, "ok");
     json_put_bool(out, !reload->failed);
-    if (reload->failed) {
+    if (reload->failed && permission_has(client)) {
         json_key(out, "errors");
         json_put_str(out, str_trim(buf_view(&reload->errors)));
     }
@@ -120,7 +135,7 @@ enum handled status_show(struct request *r)
     json_key(out, "socket");
     json_put_text(out, server->listener ? listener_path(server->listener) : "");
     put_generation(out, r->client);
-    put_reload(out, &server->reload);
+    put_reload(out, r->client);
     put_ledger(out, server->gate.ledger);
     put_connections(out, server);
     json_key(out, "counters");

@@ -5,6 +5,7 @@
 #include "gate/strict.h"
 #include "json/build.h"
 #include "json/parse.h"
+#include "server/mcp.h"
 #include "server/methods.h"
 
 /* ---- register ------------------------------------------------------------- */
@@ -51,7 +52,7 @@ enum handled tools_register(struct request *r)
         return reply_error(r, RPC_INVALID_PARAMS,
                            "params.tools: expected an array of tool definitions, got %s", param_kind(tools));
     if (!client->toolbox)
-        client->toolbox = toolbox_new();
+        client->toolbox = toolbox_new(&client->peer);
     struct json_out *out = reply_open(r);
     json_key(out, "tools");
     json_open(out, '[');
@@ -110,7 +111,8 @@ enum handled tools_definitions(struct request *r)
                                      .owner = &warnings};
     struct str format;
     if (read_format(r, &format, &wanted.format) || param_flag(r, "strict", &wanted.strict) ||
-        param_session(r, &wanted.session))
+        param_session(r, &wanted.session) ||
+        param_text(r, r->meta, "params._meta.", GATE_GOAL_KEY, &wanted.goal))
         return HANDLED_DONE;
     struct json_out *out = reply_open(r);
     json_key(out, "format");

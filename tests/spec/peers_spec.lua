@@ -46,6 +46,36 @@ describe("the allow list", function()
     assert.is_nil(line:find("create_task", 1, true))
   end)
 
+  it("says nothing of such a tool to whoever registers one, asks for the status, or asks for a name near it", function()
+    local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo, ["outcome.lua"] = fixtures.outcome,
+      ["ecko.lua"] = (fixtures.echo:gsub('"echo"', '"ecko"')) },
+      config = ("return { allow = { { users = { %d }, tools = { 'echo', 'mine_*' } } } }"):format(me) }
+    local client = gate:connect()
+    local schema = { type = "object" }
+    local said = client:asks("toolgate/register", { tools = { { name = "outcome", inputSchema = schema },
+      { name = "nowhere", inputSchema = schema }, { name = "mine_too", inputSchema = schema } } })
+    assert.same({ 1, "mine_too", 2 }, { #said.tools, said.tools[1].name, #said.refused })
+    assert.equal(said.refused[2].why, (said.refused[1].why:gsub("outcome", "nowhere")))
+    local status, line = client:asks "toolgate/status"
+    assert.same({ 1, 1 }, { status.generation.tools, status.generation.policies })
+    for _, name in ipairs { "outcome", "ecko" } do assert.is_nil(line:find(name, 1, true)) end
+    local result = client:calls("echo2", { text = "x" })
+    assert.truthy(client_of.text(result):find("'echo'", 1, true), client_of.text(result))
+    assert.is_nil(client_of.text(result):find("'ecko'", 1, true))
+  end)
+
+  it("takes a registered tool away with a reload, too", function()
+    local gate = daemon.start { policies = both, config =
+      ("return { allow = { { users = { %d }, tools = { 'echo', 'mine' } } } }"):format(me) }
+    local client = gate:connect()
+    client:asks("toolgate/register", { tools = { { name = "mine", inputSchema = { type = "object" } } } })
+    assert.equal("pass", client:checks("mine", {}).verdict)
+    process.write(gate.directory .. "/toolgate.lua",
+                  ("return { allow = { { users = { %d }, tools = { 'echo' } } } }"):format(me))
+    gate:reload()
+    assert.equal("unknown_tool", client:checks("mine", {}).error_class)
+  end)
+
   it("is the same for both eras", function()
     local gate = daemon.start { policies = both, config =
       ("return { allow = { { users = { %d }, tools = { 'echo' } } } }"):format(me) }
