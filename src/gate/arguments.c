@@ -50,33 +50,25 @@ void arguments_read(struct arguments *args, struct arena *arena, const struct js
     args->unreadable = args->problems.errors > 0;
 }
 
-static const struct json *without_strangers(struct arena *arena, const struct json *value,
-                                            const struct problems *strangers)
-{
-    for (size_t i = 0; i < strangers->count; i++)
-        value = keep(arena, json_without(arena, value, strangers->list[i].path));
-    return value;
-}
-
 /* Fields that an open schema does not name: passed (with a warning where a declared name is close), dropped
  * or refused, as the operator chose. A closed schema has refused them already. */
 static void judge_strangers(struct arguments *args, struct arena *arena, const struct tool *tool)
 {
     struct problems strangers;
-    problems_init(&strangers, arena);
-    schema_strangers(tool->input_schema, args->now, &strangers);
     if (tool->unknown == UNKNOWN_DROP) {
-        args->now = without_strangers(arena, args->now, &strangers);
-        if (strangers.more) /* the list is bounded, what a client may send is less so */
-            judge_strangers(args, arena, tool);
+        args->now = schema_without_strangers(arena, tool->input_schema, args->now);
         return;
     }
+    problems_init(&strangers, arena);
+    schema_strangers(tool->input_schema, args->now, &strangers);
     for (size_t i = 0; i < strangers.count; i++) {
         struct problem p = strangers.list[i];
         p.warning = tool->unknown != UNKNOWN_REFUSE;
         if (!p.warning || p.suggestion.len)
             problems_add(&args->problems, p);
     }
+    if (tool->unknown == UNKNOWN_REFUSE)
+        args->problems.more += strangers.more;
 }
 
 void arguments_shape(struct arguments *args, struct arena *arena, const struct tool *tool)

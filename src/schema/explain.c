@@ -27,6 +27,8 @@ static void add_unused(struct names *names, const struct props *props, const str
 
 static struct str closest(struct explain *e, const struct props *props, const struct json *v, struct str key)
 {
+    if (problems_full(e->problems))
+        return STR_NONE;
     struct names names = {arena_alloc(e->arena, props->declared * sizeof(struct str)), 0};
     add_unused(&names, props, v);
     return suggest_one(key, names.at, names.count);

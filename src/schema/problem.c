@@ -36,13 +36,19 @@ void problems_add(struct problems *problems, struct problem problem)
     problems->errors += !problem.warning;
 }
 
+bool problems_full(const struct problems *problems)
+{
+    return problems->count == PROBLEMS_MAX || problems->text_bytes >= PROBLEMS_MAX_TEXT_BYTES;
+}
+
 void problem_line(struct buf *out, const struct problem *problem)
 {
     buf_text(out, "- ");
-    if (problem->path.len) {
+    struct str path = str_cut(problem->path, PROBLEM_PATH_MAX_BYTES);
+    if (path.len) {
         buf_byte(out, '\'');
-        buf_str(out, problem->path);
-        buf_byte(out, '\'');
+        buf_str(out, path);
+        buf_text(out, path.len < problem->path.len ? "…'" : "'");
     } else {
         buf_text(out, problem->in_result ? "result" : "arguments");
     }

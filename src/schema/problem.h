@@ -14,6 +14,7 @@ struct json_out;
 #define PROBLEMS_MAX            32u   /* the rest is counted */
 #define PROBLEMS_MAX_TEXT_BYTES 8192u /* of all messages together */
 #define PROBLEM_GOT_MAX_BYTES   80u   /* a quoted value is cut to this */
+#define PROBLEM_PATH_MAX_BYTES  200u  /* so much of a path is shown in a line */
 #define PROBLEM_CHOICES_MAX     12u   /* allowed values listed in a message; then "… (N more)" */
 
 struct problem {
@@ -40,6 +41,9 @@ void problems_init(struct problems *problems, struct arena *arena);
 /* Keeps the problem, or counts it in `more` beyond PROBLEMS_MAX or PROBLEMS_MAX_TEXT_BYTES. Texts are
  * borrowed and must live in the list's arena. */
 void problems_add(struct problems *problems, struct problem problem);
+
+/* Whatever comes now would only be counted: its words need not be looked for. */
+bool problems_full(const struct problems *problems);
 
 /* "- 'due_date': expected ISO datetime (e.g. '2026-05-03T00:00:00Z'), got \"tomorrow\"\n" */
 void problem_line(struct buf *out, const struct problem *problem);

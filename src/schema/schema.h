@@ -62,6 +62,10 @@ enum schema_answer schema_explain(const struct schema *schema, const struct json
  */
 void schema_strangers(const struct schema *schema, const struct json *instance, struct problems *problems);
 
+/* The instance without all of those, however many; itself where there are none. */
+const struct json *schema_without_strangers(struct arena *arena, const struct schema *schema,
+                                            const struct json *instance);
+
 /* The JSON the schema was compiled from. */
 const struct json *schema_source(const struct schema *schema);
 

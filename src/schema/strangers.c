@@ -1,4 +1,5 @@
 /* Members that an open schema lets pass without knowing them. */
+#include "json/build.h"
 #include "schema/explain.h"
 #include "schema/inplace.h"
 #include "schema/suggest.h"
@@ -38,29 +39,71 @@ static bool names_any(const struct inplace *all)
     return false;
 }
 
-static struct str closest_unused(struct arena *arena, const struct inplace *all, const struct json *instance,
-                                 struct str key)
+/* Declared names that the object does not use yet: only those can have been meant. */
+struct unused {
+    bool gathered;
+    size_t count;
+    struct str names[NAMES_COMPARED];
+};
+
+static void gather_unused(struct unused *unused, const struct inplace *all, const struct json *instance)
 {
-    struct str *names = ARENA_ARRAY(arena, struct str, NAMES_COMPARED);
-    size_t count = 0;
+    unused->gathered = true;
     for (uint32_t i = 0; i < all->count; i++)
-        for (uint32_t k = 0; all->props[i] && k < all->props[i]->declared && count < NAMES_COMPARED; k++)
+        for (uint32_t k = 0; all->props[i] && k < all->props[i]->declared && unused->count < NAMES_COMPARED;
+             k++)
             if (!json_get(instance, all->props[i]->list[k].key))
-                names[count++] = all->props[i]->list[k].key;
-    return suggest_one(key, names, count);
+                unused->names[unused->count++] = all->props[i]->list[k].key;
+}
+
+static void say_stranger(struct explain *e, struct unused *unused, const struct inplace *all,
+                         const struct json *instance, const struct json_member *m)
+{
+    struct path at = {NULL, m->key.at ? m->key : STR_LIT(""), 0};
+    if (!unused->gathered)
+        gather_unused(unused, all, instance);
+    say_unknown(e, suggest_one(m->key, unused->names, unused->count), true, &at);
+}
+
+/* False: the schema names nothing, so nobody is a stranger to it. */
+static bool gather(const struct schema *schema, const struct json *instance, struct inplace *all)
+{
+    inplace_gather(all, schema->root);
+    return instance->type == JSON_OBJECT && names_any(all);
 }
 
 void schema_strangers(const struct schema *schema, const struct json *instance, struct problems *problems)
 {
     struct explain e = {.problems = problems, .arena = problems->arena};
+    struct unused unused = {.gathered = false};
     struct inplace all;
-    inplace_gather(&all, schema->root);
-    if (instance->type != JSON_OBJECT || !names_any(&all))
+    if (!gather(schema, instance, &all))
         return;
     for (uint32_t i = 0; i < instance->len; i++) {
         const struct json_member *m = &instance->members[i];
-        struct path at = {NULL, m->key.at ? m->key : STR_LIT(""), 0};
-        if (!is_declared(&all, m))
-            say_unknown(&e, closest_unused(e.arena, &all, instance, m->key), true, &at);
+        if (is_declared(&all, m))
+            continue;
+        if (problems_full(problems))
+            problems->more++;
+        else
+            say_stranger(&e, &unused, &all, instance, m);
     }
+}
+
+const struct json *schema_without_strangers(struct arena *arena, const struct schema *schema,
+                                            const struct json *instance)
+{
+    struct inplace all;
+    uint32_t count = 0;
+    if (!gather(schema, instance, &all))
+        return instance;
+    struct json_member *known = ARENA_ARRAY(arena, struct json_member, instance->len);
+    for (uint32_t i = 0; i < instance->len; i++)
+        if (is_declared(&all, &instance->members[i]))
+            known[count++] = instance->members[i];
+    if (count == instance->len)
+        return instance;
+    struct json *fresh = ARENA_NEW(arena, struct json);
+    *fresh = json_object(arena, known, count);
+    return fresh;
 }
