@@ -395,19 +395,24 @@ struct str feedback_text(struct arena *arena, const struct feedback *feedback)
 /* "/a/b" as "a.b": what a model calls the place. */
 static void say_pointer(const struct words *w, struct str pointer)
 {
-    for (size_t i = 1; i < pointer.len; i++)
-        buf_byte(w->out, pointer.at[i] == '/' ? '.' : pointer.at[i]);
+    struct str cut = str_cut(pointer, PROBLEM_GOT_MAX_BYTES);
+    for (size_t i = 1; i < cut.len; i++)
+        buf_byte(w->out, cut.at[i] == '/' ? '.' : cut.at[i]);
+    if (cut.len < pointer.len)
+        buf_text(w->out, "…");
 }
 
 /* A default that was filled in is no news: the tool's description tells it. */
+static bool is_news(const struct json *op)
+{
+    return !str_is(json_str(json_get_text(op, "op")), "add");
+}
+
 static void say_rewrite(const struct words *w, const struct json *op)
 {
-    struct str kind = json_str(json_get_text(op, "op"));
-    if (str_is(kind, "add"))
-        return;
     say(w, "Note: '");
     say_pointer(w, json_str(json_get_text(op, "path")));
-    if (str_is(kind, "remove")) {
+    if (str_is(json_str(json_get_text(op, "op")), "remove")) {
         say(w, "' was left out.\n");
         return;
     }
@@ -415,6 +420,17 @@ static void say_rewrite(const struct words *w, const struct json *op)
     json_write(&text, json_get_text(op, "value"));
     struct str cut = str_cut(buf_view(&text), PROBLEM_GOT_MAX_BYTES);
     say(w, "' was read as " STR_FMT "%s.\n", STR_ARG(cut), cut.len < text.len ? "…" : "");
+}
+
+static void advise_rewrites(const struct words *w)
+{
+    const struct json *rewrites = w->v->rewrites;
+    size_t news = 0;
+    for (uint32_t i = 0; rewrites && i < rewrites->len; i++)
+        if (is_news(&rewrites->items[i]) && ++news <= FEEDBACK_REWRITES_MAX)
+            say_rewrite(w, &rewrites->items[i]);
+    if (news > FEEDBACK_REWRITES_MAX)
+        say(w, "Note: and %zu more were changed or left out.\n", news - FEEDBACK_REWRITES_MAX);
 }
 
 static void advise_repeats(const struct words *w)
@@ -451,11 +467,9 @@ struct str feedback_advice(struct arena *arena, const struct feedback *feedback)
 {
     struct buf out = buf_in(arena);
     struct words w = {&out, arena, feedback, feedback->verdict};
-    const struct json *rewrites = w.v->rewrites;
     if (w.v->warning.len)
         say(&w, "Note: " STR_FMT "\n", STR_ARG(w.v->warning));
-    for (uint32_t i = 0; rewrites && i < rewrites->len; i++)
-        say_rewrite(&w, &rewrites->items[i]);
+    advise_rewrites(&w);
     if (w.v->problems.count)
         problems_text(&out, &w.v->problems);
     advise_repeats(&w);

@@ -1,0 +1,56 @@
+-- A hostile or clumsy client: what it can size costs what it is worth, and nobody else pays for it.
+local daemon = require "daemon"
+local client_of = require "client"
+local text = client_of.text
+
+local function policy(name, fields)
+  return ([==[
+-- %s: takes what it is given. Read only.
+return tool "%s" {
+  description = "Take it.", effects = "read",
+  schema = json [[{"type":"object","properties":{"text":{"type":"string"}}}]],
+  run = function(args) return args end,
+  %s
+}
+]==]):format(name, name, fields or "")
+end
+
+local function strangers(count, key)
+  local fields = {}
+  for i = 1, count do fields[(key or "field") .. i] = i end
+  return fields
+end
+
+describe("unknown fields by the ten thousand", function()
+  after_each(daemon.stop_all)
+
+  it("are dropped in one go, and noted in a few lines", function()
+    local gate = daemon.start { policies = { ["a.lua"] = policy("a", "unknown = 'drop',") } }
+    local result = gate:connect():calls("a", strangers(20000))
+    assert.is_not_true(result.isError)
+    assert.same({ "{}" }, { result.content[1].text })
+    assert.truthy(text(result):find("and 19992 more were changed or left out", 1, true))
+    assert.truthy(#text(result) < 2000, #text(result))
+  end)
+
+  it("are dropped also where their names are too long to be shown", function()
+    local gate = daemon.start { policies = { ["a.lua"] = policy("a", "unknown = 'drop',") } }
+    local result = gate:connect():calls("a", strangers(40, ("x"):rep(9000)))
+    assert.equal("{}", result.content[1].text)
+    assert.truthy(#text(result) < 2000, #text(result))
+  end)
+
+  it("are refused with their number", function()
+    local gate = daemon.start { policies = { ["a.lua"] = policy("a", "unknown = 'refuse',") } }
+    local result = gate:connect():calls("a", strangers(20000))
+    assert.is_true(result.isError)
+    assert.truthy(text(result):find("20000 problems", 1, true), text(result))
+    assert.truthy(text(result):find("and 19968 more", 1, true), text(result))
+  end)
+
+  it("with long names are told by their beginning", function()
+    local gate = daemon.start { policies = { ["a.lua"] = policy("a", "unknown = 'refuse',") } }
+    local result = gate:connect():calls("a", strangers(1, ("x"):rep(100000)))
+    assert.truthy(#text(result) < 2000, #text(result))
+  end)
+end)
