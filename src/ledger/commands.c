@@ -46,8 +46,9 @@ static int give_number(lua_State *lua, int64_t n)
 /* One table for all: no script keeps it. */
 static int do_time(lua_State *lua, struct commands *c)
 {
+    int64_t seconds = c->now_ms / 1000;
     lua_pushvalue(lua, lua_upvalueindex(2));
-    lua_pushnumber(lua, (lua_Number)(c->now_ms / 1000));
+    lua_pushnumber(lua, (lua_Number)seconds);
     lua_rawseti(lua, -2, 1);
     lua_pushnumber(lua, (lua_Number)(c->now_ms % 1000 * 1000));
     lua_rawseti(lua, -2, 2);

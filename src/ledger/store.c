@@ -181,7 +181,7 @@ static void let_go(struct store *store)
 {
     for (unsigned i = 0; i < LET_GO_AT_ONCE && store->oldest && is_over(store, store->oldest); i++)
         forget(store, store->oldest);
-    while (store->bytes > store->cap && store->oldest != store->newest)
+    while (store->oldest && store->oldest != store->newest && store->bytes > store->cap)
         forget(store, store->oldest);
 }
 

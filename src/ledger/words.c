@@ -72,8 +72,8 @@ struct str word_label(uint8_t label)
 
 uint8_t word_label_number(struct str label)
 {
-    for (uint8_t i = 0; i < COUNT(labels); i++)
+    for (size_t i = 0; i < COUNT(labels); i++)
         if (str_eq(labels[i], label))
-            return i;
+            return (uint8_t)i;
     return 0;
 }

@@ -179,7 +179,7 @@ static const struct json *item_of(const struct json *array, uint32_t i)
 
 static bool same_value(const struct json *a, const struct json *b)
 {
-    return a->type == b->type && a->len == b->len && a->truth == b->truth && a->text == b->text;
+    return b && a->type == b->type && a->len == b->len && a->truth == b->truth && a->text == b->text;
 }
 
 static struct json read_list(struct reading *r, int at, size_t count, const struct place *place,

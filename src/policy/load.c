@@ -201,8 +201,8 @@ static enum err list_folder(struct arena *arena, const char *folder, struct str 
 static enum err load_folder(struct policies *home, struct policies_faults *faults)
 {
     struct why why = {""};
-    struct str *files, source;
-    size_t count;
+    struct str *files = NULL, source = STR_NONE;
+    size_t count = 0;
     enum err worst = list_folder(home->arena, home->folder, &files, &count, &why);
     if (worst != OK) {
         complain(faults, why.text);

@@ -130,7 +130,7 @@ const char *shape_names(void)
 static const char *wants_prefix(struct str prefix, struct str text)
 {
     static char sentence[128];
-    if (text.len > prefix.len && memcmp(text.at, prefix.at, prefix.len) == 0)
+    if (text.len > prefix.len && str_eq((struct str){text.at, prefix.len}, prefix))
         return NULL;
     snprintf(sentence, sizeof(sentence), "an id that begins with '" STR_FMT "'",
              STR_ARG(str_cut(prefix, 64)));
