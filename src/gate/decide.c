@@ -27,6 +27,7 @@ void undecide(struct verdict *v, struct arena *arena, bool remember)
                             .would = v->would,
                             .attempt = v->attempt,
                             .repeats = v->repeats,
+                            .no_progress = v->no_progress,
                             .engine = v->engine};
     if (remember && !v->would.len && class_info(v->class)->is_error)
         fresh.would = v->code.len ? v->code : str_of(class_info(v->class)->name);
@@ -122,6 +123,8 @@ void decide_by_ledger(struct verdict *v, const struct ledger_answer *a)
     v->attempts_left = a->attempts_left;
     v->has_budget = v->class == CLASS_INVALID_ARGUMENTS;
     v->repeats = a->repeats;
+    v->no_progress = a->no_progress;
+    v->spent = a->spent;
     if (a->would.len && !v->would.len && (a->says == LEDGER_RUN || a->says == LEDGER_REPAIR))
         v->would = a->would;
     if (a->error != OK)
@@ -152,6 +155,7 @@ void decide_by_settling(struct verdict *v, const struct ledger_settled *settled,
         if (settled->says == LEDGER_REFUSE)
             exhaust(v);
     }
+    v->no_progress = settled->no_progress;
     if (ran && settled->unchanged)
         v->repeats = settled->repeats;
     if (v->class == CLASS_TRANSIENT && v->after_s < 0)

@@ -238,7 +238,7 @@ static void forbidden(const struct words *w)
     say_next(w, "Do not repeat this call. Use another tool, or tell the user why it cannot be done.");
 }
 
-static const struct {
+static const struct budget {
     const char *code, *what, *next;
 } budgets[] = {
     {"same_call", "this exact call has already been made as often this turn as it may be",
@@ -259,20 +259,32 @@ static const struct {
     {"seconds_per_turn", "the time for it this turn is over", "Answer with what you have."},
 };
 
+static const struct budget *budget_named(struct str code)
+{
+    static const struct budget unnamed = {NULL, "its budget for this turn is used up",
+                                          "Use what you have, or another tool."};
+    for (size_t i = 0; i < sizeof(budgets) / sizeof(budgets[0]); i++)
+        if (str_is(code, budgets[i].code))
+            return &budgets[i];
+    return &unnamed;
+}
+
 static void retry_budget(const struct words *w)
 {
-    const char *what = "its budget for this turn is used up", *next = "Use what you have, or another tool.";
-    for (size_t i = 0; i < sizeof(budgets) / sizeof(budgets[0]); i++)
-        if (str_is(w->v->code, budgets[i].code))
-            what = budgets[i].what, next = budgets[i].next;
-    say(w, STR_FMT " was not run: %s.\n", STR_ARG(w->f->name), what);
-    say_next(w, next);
+    const struct budget *budget = budget_named(w->v->code);
+    say(w, STR_FMT " was not run: %s.\n", STR_ARG(w->f->name), budget->what);
+    say_next(w, budget->next);
+}
+
+static const char *loop_words(struct str code)
+{
+    return str_is(code, "cycle") ? "the same few calls are being made over and over"
+                                 : "this exact call is being made over and over";
 }
 
 static void loop(const struct words *w)
 {
-    const char *what = str_is(w->v->code, "cycle") ? "the same few calls are being made over and over"
-                                                   : "this exact call is being made over and over";
+    const char *what = loop_words(w->v->code);
     if (w->v->kind == VERDICT_HALT) {
         say(w, "Stop. " STR_FMT " was not run: %s, and you were told so before.\n", STR_ARG(w->f->name),
             what);
@@ -443,6 +455,27 @@ static void advise_repeats(const struct words *w)
             w->v->repeats);
 }
 
+/* Without a session a budget or a loop is only advice at first: the note says what a session would be told.
+ */
+static void advise_budget(const struct words *w)
+{
+    struct str would = w->v->would;
+    bool loops = str_is(would, "loop") || str_is(would, "cycle");
+    if (loops && w->v->repeats < 2)
+        say(w, "Note: %s. Use the results you have.\n", loop_words(would));
+    else if (would.len && !loops)
+        say(w, "Note: %s. %s\n", budget_named(would)->what, budget_named(would)->next);
+}
+
+/* What writes is told beforehand that it will not be done again. */
+static void advise_last_write(const struct words *w)
+{
+    const struct ledger_limits *limits = &w->f->tool->limits;
+    if (limits->writes && limits->same_call > 1 && w->v->spent == limits->same_call && !w->v->would.len)
+        say(w, "Note: this call changes something. With these arguments it will not be run again this turn, "
+               "unless it brings something new now.\n");
+}
+
 static void advise_next(const struct words *w)
 {
     const struct json *follow = w->v->follow_up;
@@ -473,6 +506,8 @@ struct str feedback_advice(struct arena *arena, const struct feedback *feedback)
     if (w.v->problems.count)
         problems_text(&out, &w.v->problems);
     advise_repeats(&w);
+    advise_budget(&w);
+    advise_last_write(&w);
     advise_next(&w);
     return without_last_newline(&out);
 }

@@ -131,6 +131,8 @@ void verdict_write(struct buf *buf, const struct verdict *v)
     if (v->has_budget)
         put_number(out, "attempts_left", v->attempts_left);
     put_number(out, "repeats", v->repeats);
+    if (v->no_progress >= VERDICT_NO_PROGRESS)
+        put_number(out, "no_progress", v->no_progress);
     if (v->after_s >= 0)
         put_number(out, "after_s", v->after_s);
     put_optional(out, "coverage", v->coverage);
@@ -173,6 +175,8 @@ struct str verdict_schema(void)
         "\"path\":{\"type\":\"string\"},\"value\":{}}}},"
         "\"attempt\":{\"type\":\"integer\",\"minimum\":1},\"attempts_left\":{\"type\":\"integer\","
         "\"minimum\":0},"
+        "\"no_progress\":{\"type\":\"integer\",\"minimum\":6,\"description\":\"calls in a row that brought "
+        "nothing new\"},"
         "\"repeats\":{\"type\":\"integer\",\"minimum\":0},\"after_s\":{\"type\":\"integer\",\"minimum\":0},"
         "\"coverage\":{\"enum\":[\"SATISFIED\",\"NEEDS_MORE_TOOLS\",\"NEED_USER_INPUT\",\"FAILED\"]},"
         "\"facts\":{\"type\":\"object\"},\"follow_up\":{\"type\":\"object\"},\"next_args\":{\"type\":"

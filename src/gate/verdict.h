@@ -44,6 +44,8 @@ struct class_info {
 const struct class_info *class_info(enum error_class class);
 const char *verdict_name(enum verdict_kind kind);
 
+#define VERDICT_NO_PROGRESS 6u /* calls in a row */
+
 struct verdict {
     enum verdict_kind kind;
     enum error_class class;
@@ -55,8 +57,10 @@ struct verdict {
     uint32_t attempt, attempts_left; /* attempts_left: meaningful where has_budget */
     bool has_budget;
     uint32_t repeats;
-    int64_t after_s;                                            /* wait: seconds; -1 otherwise */
-    struct str coverage;                                        /* "SATISFIED" …; empty: not told */
+    uint32_t no_progress; /* calls in a row that brought nothing new; told from VERDICT_NO_PROGRESS on */
+    uint32_t spent;       /* of the same-call budget, this call included; for the feedback only */
+    int64_t after_s;      /* wait: seconds; -1 otherwise */
+    struct str coverage;  /* "SATISFIED" …; empty: not told */
     const struct json *facts, *follow_up, *next_args, *choices; /* NULL: none */
     struct str would;   /* shadow mode, anonymous sessions: the code of what would have been said */
     struct str quoted;  /* the tool's own words, for the feedback only */

@@ -153,6 +153,50 @@ describe("a session", function()
     assert.equal(8, refused_at)
   end)
 
+  describe("that writes the same again and again, with other calls between", function()
+    local buy = [==[
+-- buy: buys. Run by the agent.
+return tool "buy" { description = "Buy.", effects = "write", schema = params { what = str "What" } }
+]==]
+
+    before_each(function()
+      client = daemon.start { policies = { ["buy.lua"] = buy, ["echo.lua"] = fixtures.echo } }:connect()
+    end)
+
+    local function buys(meta)
+      local checked = client:checks("buy", { what = "tea" }, meta)
+      client:asks("toolgate/report", { callId = checked.callId, name = "buy", arguments = { what = "tea" },
+                                       result = { bought = "tea" }, _meta = meta })
+      client:calls("echo", { text = checked.callId }, meta)
+      return checked
+    end
+
+    it("is told with the last one that it may make, and then refused", function()
+      local meta = session("s", { turn = 1 })
+      assert.is_nil(buys(meta).advice)
+      local second = buys(meta)
+      assert.equal("pass", second.verdict)
+      assert.truthy(second.advice:find("will not be run again this turn", 1, true), second.advice)
+      assert.same({ "refuse", "same_call" }, { client:checks("buy", { what = "tea" }, meta).verdict,
+                                               client:checks("buy", { what = "tea" }, meta).code })
+    end)
+
+    it("is only told, where it has no name", function()
+      for _ = 1, 2 do buys() end
+      local third = buys()
+      assert.same({ "pass", "same_call" }, { third.verdict, third.would })
+      assert.truthy(third.advice:find("Note: this exact call has already been made as often", 1, true), third.advice)
+    end)
+  end)
+
+  it("that gets nowhere is told to the program", function()
+    for i = 1, 5 do
+      assert.is_nil(verdict(client:calls("outcome", { how = "failed", n = i }, session("s", { turn = 1 }))).no_progress)
+    end
+    assert.equal(6, verdict(client:calls("outcome", { how = "failed", n = 6 }, session("s", { turn = 1 }))).no_progress)
+    assert.is_nil(verdict(client:calls("outcome", { how = "ok" }, session("s", { turn = 1 }))).no_progress)
+  end)
+
   it("is shown to a person, and can be let go on", function()
     for _ = 1, 4 do client:calls("echo", { text = "same" }, session("s", { turn = 1 })) end
     local known = client:asks("toolgate/session", { session = "s" })

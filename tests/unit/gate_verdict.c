@@ -85,6 +85,7 @@ static void a_full_verdict_fits_the_schema(void **state)
     v.facts = parsed(STR_LIT("{\"events\":3}"));
     v.coverage = STR_LIT("SATISFIED");
     v.engine = "local";
+    v.no_progress = VERDICT_NO_PROGRESS;
     problems_add(&v.problems, (struct problem){.path = STR_LIT("status"),
                                                .code = "enum",
                                                .message = STR_LIT("expected one of a, b"),
