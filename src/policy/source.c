@@ -8,6 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static const char *kind_of(mode_t mode)
+{
+    return S_ISDIR(mode) ? "a folder" : S_ISFIFO(mode) ? "a FIFO" : "a device";
+}
+
 enum err source_read(struct arena *arena, const char *path, struct str *out, struct why *why)
 {
     struct stat st;
@@ -15,15 +20,18 @@ enum err source_read(struct arena *arena, const char *path, struct str *out, str
     ssize_t got = 0;
     size_t len = 0;
     char *text = NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO would wait for its writer for ever */
     if (fd < 0 || fstat(fd, &st) != 0) {
         err = why_set(why, ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
         goto out;
     }
-    if (!S_ISREG(st.st_mode) || st.st_size > (off_t)POLICY_FILE_MAX_BYTES) {
-        err = why_set(why, ERR_LIMIT, "%s: expected a file of at most %u bytes, got %s of %lld", path,
-                      POLICY_FILE_MAX_BYTES, S_ISREG(st.st_mode) ? "one" : "something else",
-                      (long long)st.st_size);
+    if (!S_ISREG(st.st_mode)) {
+        err = why_set(why, ERR_IO, "%s: expected a file, got %s", path, kind_of(st.st_mode));
+        goto out;
+    }
+    if (st.st_size > (off_t)POLICY_FILE_MAX_BYTES) {
+        err = why_set(why, ERR_LIMIT, "%s: expected a file of at most %u bytes, got one of %lld", path,
+                      POLICY_FILE_MAX_BYTES, (long long)st.st_size);
         goto out;
     }
     text = arena_alloc(arena, (size_t)st.st_size + 1);
