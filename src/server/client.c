@@ -67,7 +67,7 @@ static void on_eof(void *owner, size_t half_line)
 
 void client_settle(struct client *client)
 {
-    if ((client->said_all || client->server->draining) && !client->pending)
+    if (client->said_all && !client->pending)
         conn_finish(client->conn);
 }
 
@@ -129,10 +129,10 @@ static enum err check_welcome(const struct server *server, int fd, const struct 
     char message[256];
     if (is_full(server)) {
         snprintf(message, sizeof(message),
-                 "%zu connections are open, the most that limits.connections and the file limit allow: close "
-                 "one, or "
-                 "raise limits.connections in the configuration",
-                 server->client_count);
+                 "%zu connections are open, the most that %s: close one, or raise it", server->client_count,
+                 server->connections_max < config->limits.connections
+                     ? "the limit of open files allows (LimitNOFILE= of the service, ulimit -Hn)"
+                     : "limits.connections in the configuration allows");
         refuse(fd, RPC_CONNECTIONS, message);
         log_event(LOG_WARN, "connection_refused", LOG_TEXT("why", "limits.connections"),
                   LOG_NUM("open", server->client_count));

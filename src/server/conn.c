@@ -35,6 +35,7 @@ struct conn {
     bool hung_up;     /* an event said that end of file follows the data */
     bool ended;       /* end of file was read */
     bool reads;       /* still wants lines */
+    bool stopping;    /* what has arrived is served, then no more */
     bool paused;      /* too much is unsent */
     bool blocked;     /* waits for EV_WRITE */
     bool finishing;   /* close when sent */
@@ -186,6 +187,13 @@ static bool read_some(struct conn *c, size_t *got)
     return n < 0 && errno == EINTR;
 }
 
+/* Whatever the peer still sends is not heard. */
+static void hear_no_more(struct conn *c)
+{
+    c->reads = false;
+    c->hooks->eof(c->owner, c->frame.skipping ? 0 : frame_rest(&c->frame));
+}
+
 /* Lines that wait in the buffer first, then what the socket holds, up to this turn's share. */
 static void pump(struct conn *c)
 {
@@ -202,6 +210,8 @@ static void pump(struct conn *c)
         count_bytes(c);
         serve_lines(c);
     }
+    if (c->stopping && c->reads)
+        hear_no_more(c);
     if (unsent(c) > 0 || c->dead || c->finishing)
         mark_dirty(c);
     count_bytes(c);
@@ -271,7 +281,8 @@ void conn_finish(struct conn *conn)
 
 void conn_stop_reading(struct conn *conn)
 {
-    conn->reads = false;
+    conn->stopping = true;
+    mark_more(conn);
 }
 
 static void forget_sent(struct conn *c)

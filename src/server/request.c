@@ -204,6 +204,15 @@ static bool find_method(struct request *r)
     return true;
 }
 
+/* Said between the signal to stop and the end of the connection. */
+static bool may_begin(struct request *r)
+{
+    if (r->client->server->draining)
+        reply_error(r, RPC_STOPPING,
+                    "the daemon is stopping, nothing was done: connect again in a moment, and repeat it");
+    return !r->client->server->draining;
+}
+
 /* Each limit against the whole has its own error, and says how to raise it. */
 static bool find_place(struct request *r)
 {
@@ -304,7 +313,8 @@ static enum handled serve(struct request *r, struct str text)
         serve_notification(r);
         return HANDLED_DONE;
     }
-    if (!read_params(r) || (r->modern && !check_modern(r)) || !find_method(r) || !find_place(r))
+    if (!read_params(r) || (r->modern && !check_modern(r)) || !find_method(r) || !may_begin(r) ||
+        !find_place(r))
         return HANDLED_DONE;
     return r->method->handle(r);
 }

@@ -87,6 +87,18 @@ describe("a reload", function()
   end)
 end)
 
+describe("A reload", function()
+  after_each(daemon.stop_all)
+
+  it("does not wait for what is no file", function()
+    local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
+    assert.equal(0, os.execute("mkfifo '" .. gate.policies .. "/fifo.lua'"))
+    gate:reload()
+    assert.truthy(gate:logs "fifo.lua: expected a file, got a FIFO")
+    assert.is_not_true(gate:connect():calls("echo", { text = "x" }).isError)
+  end)
+end)
+
 describe("SIGTERM", function()
   after_each(daemon.stop_all)
 
@@ -105,6 +117,22 @@ describe("SIGTERM", function()
     assert.same({}, client:hears_the_end())
     assert.same({ "exited", 0 }, { gate.child:wait() })
     assert.is_nil(io.open(gate.socket))
+  end)
+
+  it("tells whoever had asked already that nothing was done", function()
+    local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
+    local client = gate:connect()
+    assert.is_true(client:hears_only_a_ping())
+    local asked = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"x"}}}\n'
+    gate:signal(signal.SIGSTOP)
+    client.stream:send(asked:rep(500))
+    gate:signal(signal.SIGTERM)
+    gate:signal(signal.SIGCONT)
+    local heard = client:hears_the_end()
+    assert.equal(500, #heard)
+    for _, line in ipairs(heard) do
+      assert.truthy(line:find('"result"', 1, true) or line:find('"name":"stopping"', 1, true), line)
+    end
   end)
 
   it("is obeyed also where a client never reads", function()
