@@ -24,6 +24,7 @@
 #include "server/notify.h"
 
 #define FILES_BESIDE_CONNECTIONS 64u /* logs, timers, policies being read, … */
+#define FILES_BESIDE_AT_LEAST    24u /* the same, where the host allows few */
 
 struct listener {
     int fd, spare;
@@ -281,5 +282,10 @@ size_t listen_raise_files(size_t connections)
     }
     if (limit.rlim_cur >= wanted)
         return connections;
-    return limit.rlim_cur > FILES_BESIDE_CONNECTIONS ? limit.rlim_cur - FILES_BESIDE_CONNECTIONS : 1;
+    rlim_t beside = limit.rlim_cur / 4;
+    if (beside > FILES_BESIDE_CONNECTIONS)
+        beside = FILES_BESIDE_CONNECTIONS;
+    if (beside < FILES_BESIDE_AT_LEAST)
+        beside = FILES_BESIDE_AT_LEAST;
+    return limit.rlim_cur > beside ? limit.rlim_cur - beside : 1;
 }

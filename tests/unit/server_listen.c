@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -226,6 +227,21 @@ static void raises_the_soft_limit_of_files(void **state)
     setrlimit(RLIMIT_NOFILE, &before);
 }
 
+/* Where the host allows few files, most of them are connections all the same. */
+static void shares_the_few_files_there_are(void **state)
+{
+    (void)state;
+    pid_t child = fork();
+    if (child == 0) {
+        struct rlimit low = {.rlim_cur = 64, .rlim_max = 64};
+        setrlimit(RLIMIT_NOFILE, &low);
+        _exit(listen_raise_files(1000) == 40 ? 0 : 1);
+    }
+    int how;
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +254,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(refuses_a_path_that_is_too_long, set_up, tear_down),
         cmocka_unit_test_setup_teardown(tells_who_comes_when_files_have_run_out, set_up, tear_down),
         cmocka_unit_test(raises_the_soft_limit_of_files),
+        cmocka_unit_test(shares_the_few_files_there_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
