@@ -7,6 +7,7 @@
 --          33 across_turns   34 poll_max   35 anonymous_repeats (255 in a limit: none)   36 journal label
 --          37-39 wants goal, facts, journal   40-43 reservation, ms   44-47 ttl, s   48-51 entries of the journal
 --          52 has limits   53-72 calls a turn, calls a session, cost a turn, cost a session, seconds a turn
+--          73-76 a silence of so many seconds begins a turn, where none is told (0: none does)
 -- ARGV[2]  the tool's name   ARGV[3] ext, for its chain's log line   ARGV[4] candidate ids, 8 bytes each, at most 64
 --
 -- Returns  1-4 turn   5 says   6 code   7 would   8 attempt   9 attempts left   10 repeats   11 no progress   12 spent
@@ -27,8 +28,10 @@ local ttl, most = u32(a, 44), u32(a, 48)
 open()
 local known = seek(admission, 19)
 if not known then
-  local told = u32(a, 1)
+  local told, silence, last = u32(a, 1), u32(a, 73), u32(seldom, 21)
+  if told == 0 and silence > 0 and last > 0 and second - last >= silence then told = turn + 1 end
   if told > turn then begin_turn(told) end
+  if silence > 0 then seldom = sub(seldom, 1, 20) .. p32(second) end
   begin_step(sub(a, 5, 8))
   expire_reservations()
 end

@@ -12,6 +12,7 @@
 --   4-7 turn   8 step   9 calls in a row without progress   10-11 calls of the turn   12-15 calls
 --   16 reservations   17-18 bytes of chains, then what seldom changes:
 --   19-22 step label   23-26 cost of the turn   27-30 cost   31-34 second the turn began   35-38 second of the last EXPIRE
+--   39-42 second of the last call, where a silence begins a turn; else 0
 -- Reservation (10 bytes): admission 4, deadline in ms 6.
 -- Chain: tool 3, invalid calls 1, ended 1, step of the last one 1, name and ext (each a length byte and its bytes).
 -- Call (22 bytes, oldest first, at most WINDOW):
@@ -28,7 +29,7 @@ local byte, char, find, rep, sub = string.byte, string.char, string.find, string
 local call = redis.call
 
 local WINDOW, RECORD, ENTRY = 32, 22, 13
-local HEADER = 38
+local HEADER = 42
 local IDS_MAX, NAMES_MAX, CHAINS_BYTES, FACTS_BYTES = 512, 256, 2048, 16384
 local UNLIMITED = 255
 
@@ -154,7 +155,7 @@ local function open()
   fresh = not session
   if fresh then
     ids_state, goal_told, spoken, turn, step, idle, calls_turn, calls = 0, 0, 1, 0, 0, 0, 0, 0
-    seldom = NO_LABEL .. NO_LABEL .. NO_LABEL .. p32(second) .. p32(second)
+    seldom = NO_LABEL .. NO_LABEL .. NO_LABEL .. p32(second) .. p32(second) .. NO_LABEL
     reservations, chains, session, base = "", "", "", 0
     return
   end
@@ -164,7 +165,7 @@ local function open()
   calls = ((c1 * 256 + c2) * 256 + c3) * 256 + c4
   local chains_at = HEADER + held * 10
   base = chains_at + b1 * 256 + b2
-  seldom, reservations, chains = sub(session, 19, 38), sub(session, 39, chains_at), sub(session, chains_at + 1, base)
+  seldom, reservations, chains = sub(session, 19, HEADER), sub(session, HEADER + 1, chains_at), sub(session, chains_at + 1, base)
 end
 
 local function set(key, value, new, ttl)
@@ -194,7 +195,7 @@ end
 local function close(most, ttl, head, a, b, c, d)
   -- The life of the keys is renewed now and then, not with every call.
   local renew = not fresh and (second - u32(seldom, 17)) * 32 > ttl
-  if renew then seldom = sub(seldom, 1, 16) .. p32(second) end
+  if renew then seldom = sub(seldom, 1, 16) .. p32(second) .. sub(seldom, 21) end
   local t4, t34, c4, c34 = turn % 256, turn % 65536, calls % 256, calls % 65536
   local t12, c12, n2, b2 = (turn - t34) / 65536, (calls - c34) / 65536, calls_turn % 256, #chains % 256
   set(KEYS[1], char(ids_state, goal_told, spoken, (t12 - t12 % 256) / 256, t12 % 256, (t34 - t4) / 256, t4, step, idle,

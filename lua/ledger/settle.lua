@@ -90,6 +90,7 @@ else
   settle_chain()
   release(admission)
   if in_step == step then spoken = 1 end
+  if sub(seldom, 21) ~= NO_LABEL then seldom = sub(seldom, 1, 20) .. p32(second) end -- a tool at work is no silence
   if kind == PARTIAL or (kind == OK and unchanged == 0) then
     idle = 0
   elseif kind ~= TRANSIENT and kind ~= RELEASED and kind ~= UNKNOWN then

@@ -181,6 +181,7 @@ static void take_place(struct call *c)
         .anonymous = !r->session.len,
         .anonymous_repeats = config->anonymous_repeats,
         .turn = r->turn,
+        .turn_idle_s = config->turn_idle_s,
         .step = r->step,
     };
 }

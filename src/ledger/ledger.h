@@ -69,8 +69,9 @@ struct ledger_place {
     struct str session;         /* namespaced by the caller, e.g. "uid:1000/chat-7" */
     bool anonymous;             /* no session key: budgets and loops advise, see PROTOCOL.md */
     uint32_t anonymous_repeats; /* 8 */
-    uint32_t turn;   /* 0: not told; then the session's current one, budgets over the last 32 calls */
-    struct str step; /* label of the model message; empty: by time of feedback */
+    uint32_t turn;        /* 0: not told; then the session's current one, budgets over the last 32 calls */
+    uint32_t turn_idle_s; /* where no turn is told: a silence as long begins one; 0: none does */
+    struct str step;      /* label of the model message; empty: by time of feedback */
 };
 
 /* What stages 1 to 3 found. */

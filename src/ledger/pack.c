@@ -138,6 +138,7 @@ void pack_admit(struct script_run *run, const struct ledger_admit *request,
     put_u32(&buf, options->ttl_s);
     put_u32(&buf, options->history);
     put_session_limits(&buf, request->limits ? request->limits : &ledger_default_limits);
+    put_u32(&buf, place->turn_idle_s);
     script_arg(run, buf_view(&buf));
     add_names(run, request->tool, request->ext);
     script_arg(run, pack_ids(arena, request->ids, request->id_count));

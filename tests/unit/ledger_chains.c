@@ -187,6 +187,52 @@ static void a_thousand_open_chains_stay_bounded(void **state)
     assert_true(gave_up > 250);
 }
 
+/* ---- where no turn is told, a silence may begin one ---- */
+
+static void a_silence_begins_a_turn_where_the_operator_says_so(void **state)
+{
+    struct ledger_case *t = *state;
+    case_turn(t, 0);
+    t->place.turn_idle_s = 300;
+    assert_string_equal(case_invalid(t, "create_task", "{1}"), "repair");
+    case_now += 299 * 1000;
+    assert_string_equal(case_invalid(t, "create_task", "{2}"), "repair");
+    assert_int_equal(t->answer.turn, 0);
+    case_now += 300 * 1000;
+    assert_string_equal(case_invalid(t, "create_task", "{3}"), "repair");
+    assert_int_equal(t->answer.turn, 1);
+    assert_int_equal(t->answer.attempt, 1);
+    assert_int_equal(t->answer.gave_up, 1);
+}
+
+static void a_tool_at_work_is_no_silence_and_a_turn_that_is_told_counts_alone(void **state)
+{
+    struct ledger_case *t = *state;
+    case_turn(t, 0);
+    t->place.turn_idle_s = 300;
+    assert_string_equal(case_asks(t, "find", "{1}"), "run");
+    case_now += 1000 * 1000;
+    case_settle_as(t, "find", "{1}", t->admissions, LEDGER_CLASS_OK, "found");
+    case_now += 10 * 1000;
+    assert_string_equal(case_asks(t, "find", "{2}"), "run");
+    assert_int_equal(t->answer.turn, 0);
+    case_turn(t, 7);
+    case_now += 1000 * 1000;
+    assert_string_equal(case_asks(t, "find", "{3}"), "run");
+    assert_int_equal(t->answer.turn, 7);
+}
+
+static void without_that_word_no_silence_is_too_long(void **state)
+{
+    struct ledger_case *t = *state;
+    case_turn(t, 0);
+    assert_string_equal(case_invalid(t, "create_task", "{1}"), "repair");
+    case_now += 10000 * 1000;
+    assert_string_equal(case_invalid(t, "create_task", "{2}"), "repair");
+    assert_int_equal(t->answer.turn, 0);
+    assert_int_equal(t->answer.attempt, 2);
+}
+
 #define STORY(name) cmocka_unit_test_setup_teardown(name, case_begin, case_end)
 
 int main(void)
@@ -205,6 +251,9 @@ int main(void)
         STORY(chains_of_two_tools_are_two),
         STORY(siblings_of_one_message_are_no_retries),
         STORY(a_thousand_open_chains_stay_bounded),
+        STORY(a_silence_begins_a_turn_where_the_operator_says_so),
+        STORY(a_tool_at_work_is_no_silence_and_a_turn_that_is_told_counts_alone),
+        STORY(without_that_word_no_silence_is_too_long),
     };
     log_quiet();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -193,6 +193,7 @@ static void choose(struct world *w, struct arena *arena)
         .anonymous = below(w, 8) == 0,
         .anonymous_repeats = 8,
         .turn = below(w, 4) ? 0 : (uint32_t)(w->admissions / 150 + below(w, 2)),
+        .turn_idle_s = below(w, 3) ? 0 : 60,
         .step = str_of(one_of(w, steps, 4)),
     };
     w->now_ms += below(w, 20) ? below(w, 2000) : below(w, 90000);
