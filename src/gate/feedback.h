@@ -12,7 +12,7 @@
 #define FEEDBACK_QUOTE_MAX_BYTES       2048u  /* of a tool's own message */
 #define FEEDBACK_DATA_MAX_BYTES        16384u /* of a garbage result, quoted */
 #define FEEDBACK_PARAMETERS_MAX        24u
-#define FEEDBACK_REWRITES_MAX          8u /* changes to the arguments that are named one by one */
+#define FEEDBACK_REWRITES_MAX          8u   /* changes to the arguments that are named one by one */
 #define FEEDBACK_DESCRIPTION_MAX_BYTES 160u /* of a tool or a parameter */
 
 struct feedback {
