@@ -115,6 +115,14 @@ describe("toolgate", function()
     assert.is_table(client_of.json.decode(out))
   end)
 
+  it("bench socket measures verdicts beside an echo of the same socket code", function()
+    local code, out, err = process.run({ daemon.binary, "bench", "socket", "--connections", "2", "--depth", "1",
+                                         "--seconds", "1", "--json" }, { patience_s = 60 })
+    assert.equal(0, code, out .. err)
+    assert.is_table(client_of.json.decode(out))
+    assert.truthy(out:find("echo", 1, true), out)
+  end)
+
   it("colours nothing that goes into a file", function()
     for _, command in ipairs { { "status" }, { "tools" }, { "check", "echo", '{"text":"x"}', "--trace" } } do
       local argv = { unpack(command) }
