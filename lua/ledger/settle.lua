@@ -31,6 +31,7 @@ if orphan then
   if #session - base > WINDOW * RECORD then base = base + RECORD end
 else
   local was = byte(session, at + 15)
+  key = sub(session, at, at + 8) -- a report may spell the arguments as they were before they were mended
   settled = was % 32 ~= PENDING and was % 32 ~= DENIED and (was % 32 ~= UNKNOWN or was < 64)
 end
 local in_turn, in_step = byte(session, at + 16, at + 17)

@@ -48,9 +48,41 @@ void answer_check(struct json_out *out, const struct call *call, bool trace)
         put_trace(out, call);
 }
 
+void answer_text_block(struct json_out *out, struct str text)
+{
+    if (!text.len)
+        return;
+    json_open(out, '{');
+    json_key(out, "type");
+    json_put_text(out, "text");
+    json_key(out, "text");
+    json_put_str(out, text);
+    json_close(out, '}');
+}
+
+static void put_result_blocks(struct json_out *out, const struct json *content)
+{
+    for (uint32_t i = 0; json_is(content, JSON_ARRAY) && i < content->len; i++)
+        json_put(out, &content->items[i]);
+}
+
+void answer_content(struct json_out *out, const struct call *call)
+{
+    const struct verdict *verdict = call_verdict(call);
+    json_key(out, "content");
+    json_open(out, '[');
+    if (class_info(verdict->class)->is_error) {
+        answer_text_block(out, call_text(call).len ? call_text(call) : verdict->detail);
+    } else {
+        put_result_blocks(out, call_content(call));
+        answer_text_block(out, call_advice(call));
+    }
+    json_close(out, ']');
+}
+
 void answer_report(struct json_out *out, const struct call *call)
 {
     put_text(out, "text", call_text(call));
     put_text(out, "advice", call_advice(call));
-    put_value(out, "content", call_content(call));
+    answer_content(out, call);
 }

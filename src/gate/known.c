@@ -22,11 +22,9 @@ static bool exists(struct arena *arena, struct generation *generation, const str
 const struct tool *known_find(struct arena *arena, struct generation *generation,
                               const struct call_request *r)
 {
-    const struct tool *tool = NULL;
-    if (r->toolbox && r->mode != CALL_RUN)
-        tool = toolbox_find(r->toolbox, generation, r->tool);
+    const struct tool *tool = toolbox_find(r->toolbox, generation, r->tool);
     if (tool)
-        return tool; /* the connection's own */
+        return tool; /* the connection's own; tools/call is told that the agent runs it */
     tool = generation_find(generation, r->tool);
     return tool && exists(arena, generation, r, tool) ? tool : NULL;
 }

@@ -57,25 +57,6 @@ static const struct json *value_of_text(struct arena *arena, struct str text)
     return value;
 }
 
-void result_read(struct arena *arena, const struct json *sent, struct result *out)
-{
-    *out = (struct result){0};
-    const struct json *content = json_get_text(sent, "content");
-    if (!json_is(content, JSON_ARRAY)) {
-        bool is_text = json_is(sent, JSON_STRING);
-        out->value = is_text ? value_of_text(arena, json_str(sent)) : sent;
-        out->error_text = json_str(sent);
-        return;
-    }
-    out->content = content;
-    out->structured = json_get_text(sent, "structuredContent");
-    out->metadata = json_get_text(sent, "_meta");
-    out->is_error = json_is_true(json_get_text(sent, "isError"));
-    out->error_text = joined_text(arena, content);
-    out->value =
-        json_is(out->structured, JSON_OBJECT) ? out->structured : value_of_text(arena, out->error_text);
-}
-
 static const struct json *content_of_value(struct arena *arena, const struct json *value)
 {
     struct str text = json_str(value);
@@ -85,6 +66,26 @@ static const struct json *content_of_value(struct arena *arena, const struct jso
         text = buf_view(&written);
     }
     return keep(arena, json_array(text_block(arena, text), 1));
+}
+
+void result_read(struct arena *arena, const struct json *sent, struct result *out)
+{
+    *out = (struct result){0};
+    const struct json *content = json_get_text(sent, "content");
+    if (!json_is(content, JSON_ARRAY)) {
+        bool is_text = json_is(sent, JSON_STRING);
+        out->value = is_text ? value_of_text(arena, json_str(sent)) : sent;
+        out->error_text = json_str(sent);
+        out->content = content_of_value(arena, sent);
+        return;
+    }
+    out->content = content;
+    out->structured = json_get_text(sent, "structuredContent");
+    out->metadata = json_get_text(sent, "_meta");
+    out->is_error = json_is_true(json_get_text(sent, "isError"));
+    out->error_text = joined_text(arena, content);
+    out->value =
+        json_is(out->structured, JSON_OBJECT) ? out->structured : value_of_text(arena, out->error_text);
 }
 
 void result_make(struct arena *arena, const struct json *value, const struct json *content,

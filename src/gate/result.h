@@ -11,7 +11,7 @@ struct arena;
 
 /* A tool's result in both forms: as MCP sends it, and as a policy reads it. */
 struct result {
-    const struct json *content;    /* MCP content array; NULL: none */
+    const struct json *content;    /* MCP content array; NULL: there is no result */
     const struct json *structured; /* structuredContent; NULL: none */
     const struct json *metadata;   /* for the agent's program, `_meta` */
     const struct json *value; /* what the result hook sees: structured, else the one text block where it is
@@ -20,7 +20,8 @@ struct result {
     struct str error_text; /* is_error: the text blocks, joined */
 };
 
-/* Reads a CallToolResult ({content:[…]}), or any other JSON value as a plain value. */
+/* Reads a CallToolResult ({content:[…]}), or any other JSON value as a plain value, whose content is its
+ * text. */
 void result_read(struct arena *arena, const struct json *sent, struct result *out);
 
 /* Makes one from a Lua tool's value: content is its JSON as a text block, structured where it is an object

@@ -55,7 +55,7 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
         .mode = mode,
         .connection = str_of(client->name),
         .peer = &client->peer,
-        .toolbox = mode == CALL_RUN ? NULL : client->toolbox,
+        .toolbox = client->toolbox,
     };
     enum err err = read_tool(r, c);
     return err ? err : read_meta(r, c);
@@ -97,18 +97,6 @@ static enum err read_report(struct request *r, struct call_request *c)
 
 /* ---- to replies ----------------------------------------------------------- */
 
-static void put_text_block(struct json_out *out, struct str text)
-{
-    if (!text.len)
-        return;
-    json_open(out, '{');
-    json_key(out, "type");
-    json_put_text(out, "text");
-    json_key(out, "text");
-    json_put_str(out, text);
-    json_close(out, '}');
-}
-
 static struct str verdict_text(struct request *r, const struct verdict *verdict)
 {
     struct buf text = buf_in(r->arena);
@@ -145,40 +133,20 @@ static void put_meta(struct request *r, const struct verdict *verdict, const str
     json_close(out, '}');
 }
 
-static void put_content(struct json_out *out, const struct json *content)
-{
-    for (uint32_t i = 0; json_is(content, JSON_ARRAY) && i < content->len; i++)
-        json_put(out, &content->items[i]);
-}
-
 /* Clients treat structuredContent on an error each in its own way, so there is none. */
-static void put_refusal(struct request *r, const struct verdict *verdict, struct str text,
-                        const struct json *metadata)
-{
-    struct json_out *out = reply_open(r);
-    json_key(out, "content");
-    json_open(out, '[');
-    put_text_block(out, text.len ? text : verdict->detail);
-    json_close(out, ']');
-    json_key(out, "isError");
-    json_put_bool(out, true);
-    put_meta(r, verdict, metadata);
-}
-
 static void put_result(struct request *r, const struct call *call)
 {
+    const struct verdict *verdict = call_verdict(call);
     struct json_out *out = reply_open(r);
-    json_key(out, "content");
-    json_open(out, '[');
-    put_content(out, call_content(call));
-    put_text_block(out, call_text(call));
-    put_text_block(out, call_advice(call));
-    json_close(out, ']');
-    if (call_structured(call)) {
+    answer_content(out, call);
+    if (class_info(verdict->class)->is_error) {
+        json_key(out, "isError");
+        json_put_bool(out, true);
+    } else if (call_structured(call)) {
         json_key(out, "structuredContent");
         json_put(out, call_structured(call));
     }
-    put_meta(r, call_verdict(call), call_metadata(call));
+    put_meta(r, verdict, call_metadata(call));
 }
 
 /* The tool has run and said more than a client can take: the model must learn of it, and ask for less. */
@@ -197,18 +165,21 @@ static enum handled put_too_large(struct request *r, const struct verdict *given
     verdict.facts = verdict.follow_up = verdict.next_args = NULL;
     struct str text =
         arena_printf(r->arena, STR_FMT "\n" STR_FMT, STR_ARG(verdict.detail), STR_ARG(verdict.hint));
-    put_refusal(r, &verdict, text, NULL);
+    struct json_out *out = reply_open(r);
+    json_key(out, "content");
+    json_open(out, '[');
+    answer_text_block(out, text);
+    json_close(out, ']');
+    json_key(out, "isError");
+    json_put_bool(out, true);
+    put_meta(r, &verdict, NULL);
     return reply_close(r);
 }
 
 static enum handled tell_run(struct request *r)
 {
-    const struct verdict *verdict = call_verdict(r->call);
-    if (class_info(verdict->class)->is_error)
-        put_refusal(r, verdict, call_text(r->call), call_metadata(r->call));
-    else
-        put_result(r, r->call);
-    return reply_fits(r) ? HANDLED_DONE : put_too_large(r, verdict);
+    put_result(r, r->call);
+    return reply_fits(r) ? HANDLED_DONE : put_too_large(r, call_verdict(r->call));
 }
 
 static enum handled tell_check(struct request *r)

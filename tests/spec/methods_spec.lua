@@ -94,6 +94,33 @@ describe("toolgate/", function()
       assert.equal("pass", client:checks("get_weather", { city = "Bern" }, meta).verdict)
     end)
 
+    it("gives the model's content: the result, or where it may not stand, the feedback", function()
+      local function content(result)
+        local checked = client:checks("outcome", { how = "ok" })
+        local said = report(checked.callId, "outcome", { how = "ok" }, result)
+        return said.content, said
+      end
+      assert.same({ { type = "text", text = "grey" } }, content "grey")
+      assert.same('{"how":"ok"}', content({ how = "ok" })[1].text)
+      local image = { type = "image", data = "aGk=", mimeType = "image/png" }
+      assert.same({ image }, content { content = { image } })
+      local blocks, said = content { how = "garbage" }
+      assert.equal("semantic_garbage", said.error_class)
+      assert.same({ { type = "text", text = said.text } }, blocks)
+      blocks, said = content { how = "partial" }
+      assert.equal("partial_data", said.error_class)
+      assert.same({ 2, said.advice }, { #blocks, blocks[2].text })
+    end)
+
+    it("is the same call, whether it spells its arguments as they were or as they were mended", function()
+      local meta = session("s", { turn = 1 })
+      for i = 1, 2 do
+        local checked = client:checks("get_weather", { city = "Bern", days = "3" }, meta)
+        local said = report(checked.callId, "get_weather", { city = "Bern", days = i == 1 and "3" or 3 }, "grey", meta)
+        assert.equal(i == 1 and 0 or 2, said.repeats)
+      end
+    end)
+
     it("needs a result or an error", function()
       assert.equal(-32602, client:ask("toolgate/report", { name = "get_weather", arguments = { city = "x" } }).error.code)
     end)
@@ -110,6 +137,12 @@ describe("toolgate/", function()
       assert.equal("repair", client:checks("find_train", { from = "Bern" }).verdict)
       for _, tool in ipairs(client:asks("tools/list").tools) do assert.not_equal("find_train", tool.name) end
       assert.equal("unknown_tool", gate:connect():checks("find_train", { to = "Bern" }).error_class)
+    end)
+
+    it("leaves tools/call to be told that the agent runs them", function()
+      client:asks("toolgate/register", { tools = { mine } })
+      local said = client_of.verdict(client:calls("find_train", { to = "Bern" }))
+      assert.same({ "refuse", "agent_runs_this" }, { said.verdict, said.error_class })
     end)
 
     it("outlives a reload", function()
