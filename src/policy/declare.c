@@ -230,16 +230,39 @@ static const struct json *example_value(struct declaring *d, int at, const char 
     return value;
 }
 
+/* What an example may hold beside its name: a text, a table, or (0) whatever a tool may be given. */
+static const struct {
+    const char *name;
+    int type;
+} example_fields[] = {
+    {"args", 0},           {"result", 0},           {"seen", LUA_TTABLE},  {"history", LUA_TTABLE},
+    {"facts", LUA_TTABLE}, {"becomes", LUA_TTABLE}, {"goal", LUA_TSTRING}, {"gives", LUA_TSTRING},
+    {"says", LUA_TSTRING}, {"status", LUA_TSTRING},
+};
+
+/* An example that is not read as it was meant would pass without showing anything. */
+static void check_example_field(struct declaring *d, const char *name, int line, bool *known)
+{
+    for (size_t i = 0; i < sizeof(example_fields) / sizeof(example_fields[0]); i++) {
+        if (strcmp(name, example_fields[i].name) != 0)
+            continue;
+        *known = true;
+        if (example_fields[i].type && lua_type(d->L, -1) != example_fields[i].type) {
+            words_push_kind(d->L, -1);
+            luaL_error(d->L, "%s:%d: example: '%s': expected %s, got %s", sandbox_chunk(d->file.at), line,
+                       name, example_fields[i].type == LUA_TSTRING ? "a text" : "a table",
+                       lua_tostring(d->L, -1));
+        }
+    }
+}
+
 static void check_example_names(struct declaring *d, int at, int line)
 {
-    static const char *const known[] = {"args",    "result", "seen",  "history", "facts",
-                                        "becomes", "goal",   "gives", "says",    "status"};
     const char *chunk = sandbox_chunk(d->file.at);
     for (lua_pushnil(d->L); lua_next(d->L, at); lua_pop(d->L, 1)) {
         bool ok = lua_type(d->L, -2) == LUA_TNUMBER && lua_tonumber(d->L, -2) == 1;
-        for (size_t i = 0; lua_type(d->L, -2) == LUA_TSTRING && !ok && i < sizeof(known) / sizeof(known[0]);
-             i++)
-            ok = strcmp(lua_tostring(d->L, -2), known[i]) == 0;
+        if (lua_type(d->L, -2) == LUA_TSTRING)
+            check_example_field(d, lua_tostring(d->L, -2), line, &ok);
         if (ok)
             continue;
         words_push_kind(d->L, -2);
@@ -275,6 +298,23 @@ static void read_example(struct declaring *d, int at, size_t n, struct policy_ex
     e->gives = raw_text(d, at, "gives");
     e->says = raw_text(d, at, "says");
     e->status = raw_text(d, at, "status");
+    if (!e->gives.len && !e->says.len && !e->status.len && !e->becomes)
+        luaL_error(d->L,
+                   "%s:%d: example '%s': expects nothing: say what it gives, becomes, says or its status",
+                   chunk, e->line, e->name.at);
+}
+
+/* Examples under names of their own would be no part of the list, and never run. */
+static void check_is_list(struct declaring *d, const struct field *field, int at, size_t count)
+{
+    for (lua_pushnil(d->L); lua_next(d->L, at); lua_pop(d->L, 1)) {
+        double key = lua_type(d->L, -2) == LUA_TNUMBER ? lua_tonumber(d->L, -2) : 0;
+        if (key >= 1 && key <= (double)count)
+            continue;
+        words_push_kind(d->L, -2);
+        fields_complain(d, NULL, field->name, "'%s': expected a list { {…}, {…} }, got one with the key %s",
+                        field->name, lua_tostring(d->L, -1));
+    }
 }
 
 static void read_examples(struct declaring *d, const struct field *field, int at)
@@ -284,6 +324,7 @@ static void read_examples(struct declaring *d, const struct field *field, int at
     if (count > EXAMPLES_MAX)
         fields_complain(d, NULL, field->name, "'examples': expected at most %u, got %zu", EXAMPLES_MAX,
                         count);
+    check_is_list(d, field, at, count);
     struct policy_example *list = ARENA_ARRAY(d->home->arena, struct policy_example, count + 1);
     for (size_t i = 0; i < count; i++) {
         lua_rawgeti(d->L, at, (int)i + 1);

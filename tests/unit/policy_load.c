@@ -108,8 +108,16 @@ static void mistakes_are_named_with_line_and_mend(void **state)
     faulty("return tool 't' {\n schema = json [[{\n\"a\":\n}]] }", "json: line 3 of the text:");
     faulty("return tool 't' { loop = { poll = { every = '5s' } } }", "a pause between polls is not served");
     faulty("return tool 't' { examples = { { args = {} } } }", "p.lua:1: example: expected its name first");
-    faulty("return tool 't' {\n examples = {\n  { 'a', args = {} },\n  { 'b', arg = {} } } }",
+    faulty("return tool 't' {\n examples = {\n  { 'a', gives = 'pass' },\n  { 'b', arg = {} } } }",
            "p.lua:4: example: unknown field \"arg\"");
+    faulty("return tool 't' { examples = {\n { 'a', args = {} } } }",
+           "p.lua:2: example 'a': expects nothing");
+    faulty("return tool 't' { examples = {\n { 'a', gives = {} } } }",
+           "p.lua:2: example: 'gives': expected a text, got a table");
+    faulty("return tool 't' { examples = {\n { 'a', seen = 'e1', gives = 'pass' } } }",
+           "p.lua:2: example: 'seen': expected a table, got \"e1\"");
+    faulty("return tool 't' { examples = { one = { 'a', gives = 'pass' } } }",
+           "p.lua:1: 'examples': expected a list { {…}, {…} }, got one with the key \"one\"");
     faulty("return tool 't' { examples = {\n { 'a', args = { f = function() end } } } }",
            "args.f: expected plain data, got a function");
     faulty("tool = 1", "'tool' is a word of policies");
@@ -133,13 +141,13 @@ static void examples_know_their_line(void **state)
         "local s = [[ examples = { ]]\n"
         "return tool 't' {\n"
         "  schema = params { a = object { examples = int } },\n"
-        "  examples = { { 'one', args = { examples = {} } },\n"
+        "  examples = { { 'one', args = { examples = {} }, gives = 'x' },\n"
         "    -- { 'not this one' },\n"
         "    { 'two; {,}',\n"
         "      args = { list = { { 1 }, { 2 } } }, seen = { 'e1' }, goal = 'g', gives = 'pass', says = 's',\n"
         "      becomes = { a = {} }, history = {}, facts = { n = 1 }, status = 'x', result = { events = {} } "
         "},\n"
-        "    { 'three' } } }");
+        "    { 'three', gives = 'x' } } }");
     assert_int_equal(p->example_count, 3);
     assert_int_equal(p->examples[0].line, 5);
     assert_int_equal(p->examples[1].line, 7);
