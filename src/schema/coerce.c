@@ -195,7 +195,7 @@ static const struct json *mend_by_props(struct mender *m, const struct props *pr
     if (described)
         v = mend(m, p->node, v);
     for (uint32_t i = 0; i < props->pattern_count; i++)
-        if (pattern_match(props->patterns[i].pattern, member->key) == PATTERN_MATCHES) {
+        if (pass_matches(&m->pass, props->patterns[i].pattern, member->key)) {
             v = mend(m, props->patterns[i].node, v);
             described = true;
         }

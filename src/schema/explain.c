@@ -43,7 +43,7 @@ static void explain_patterns(struct explain *e, const struct props *props, const
                              bool *described, const struct path *path)
 {
     for (uint32_t i = 0; i < props->pattern_count; i++)
-        if (pattern_match(props->patterns[i].pattern, m->key) == PATTERN_MATCHES) {
+        if (pass_matches(&e->pass, props->patterns[i].pattern, m->key)) {
             *described = true;
             explain_node(e, props->patterns[i].node, &m->value, path);
         }

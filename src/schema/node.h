@@ -204,6 +204,9 @@ static inline void pass_leave(struct pass *pass, const struct scope *outer)
 
 /* The boolean pass over one node. `marks` (may be NULL) gathers which members or items were evaluated. */
 bool node_accepts(struct pass *pass, const struct node *node, const struct json *v, struct marks *marks);
+
+/* Whether the expression is found in the string; false also where the pass gives up. */
+bool pass_matches(struct pass *pass, const struct pattern *pattern, struct str s);
 bool op_accepts(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks);
 
 bool choices_hold(const struct choices *choices, const struct json *v);

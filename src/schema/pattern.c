@@ -14,12 +14,13 @@
 #define OPTIONS                                                                                              \
     (PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_ALLOW_EMPTY_CLASS | PCRE2_MATCH_UNSET_BACKREF |                \
      PCRE2_NEVER_BACKSLASH_C)
-#define MATCH_WORK     1000000u /* of all start offsets together, which PCRE2 counts one by one */
-#define MATCH_WORK_MIN 500u
-#define MATCH_WORK_MAX 50000u
-#define HEAP_MAX_KIB   1024u
-#define NESTING_MAX    100u /* parentheses */
-#define NO_FAULT       100  /* what pcre2_compile reports on success */
+#define MATCH_WORK      1000000u /* of all start offsets together, which PCRE2 counts one by one */
+#define MATCH_WORK_MIN  500u
+#define MATCH_WORK_MAX  50000u
+#define MATCH_WORK_EASY 100u /* a start offset */
+#define HEAP_MAX_KIB    1024u
+#define NESTING_MAX     100u /* parentheses */
+#define NO_FAULT        100  /* what pcre2_compile reports on success */
 
 struct pattern {
     struct str text;
@@ -110,16 +111,26 @@ static uint32_t work_limit(size_t len)
     return limit > MATCH_WORK_MAX ? MATCH_WORK_MAX : (uint32_t)limit;
 }
 
-enum pattern_answer pattern_match(const struct pattern *pattern, struct str subject)
+static enum pattern_answer match(const struct pattern *pattern, struct str subject, uint32_t work)
 {
     if (subject.len > PATTERN_SUBJECT_MAX_BYTES)
         return PATTERN_TOO_COMPLEX;
-    pcre2_set_match_limit(pattern->context, work_limit(subject.len));
+    pcre2_set_match_limit(pattern->context, work);
     int n = pcre2_match(pattern->code, (PCRE2_SPTR)(subject.len ? subject.at : ""), subject.len, 0, 0,
                         pattern->data, pattern->context);
     if (n >= 0)
         return PATTERN_MATCHES;
     return n == PCRE2_ERROR_NOMATCH ? PATTERN_DIFFERS : PATTERN_TOO_COMPLEX;
+}
+
+enum pattern_answer pattern_match(const struct pattern *pattern, struct str subject)
+{
+    return match(pattern, subject, work_limit(subject.len));
+}
+
+enum pattern_answer pattern_match_easily(const struct pattern *pattern, struct str subject)
+{
+    return match(pattern, subject, MATCH_WORK_EASY);
 }
 
 struct str pattern_text(const struct pattern *pattern)

@@ -21,6 +21,10 @@ enum pattern_answer { PATTERN_MATCHES, PATTERN_DIFFERS, PATTERN_TOO_COMPLEX };
 
 enum pattern_answer pattern_match(const struct pattern *pattern, struct str subject);
 
+/* The same with so little work that any number of strings may be asked about: enough for nearly every
+ * expression that people write. PATTERN_TOO_COMPLEX says no more than that pattern_match is needed. */
+enum pattern_answer pattern_match_easily(const struct pattern *pattern, struct str subject);
+
 /* As it was written. */
 struct str pattern_text(const struct pattern *pattern);
 

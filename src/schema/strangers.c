@@ -6,10 +6,10 @@
 
 #define NAMES_COMPARED 256u
 
-static bool any_pattern(const struct props *props, struct str key)
+static bool any_pattern(struct pass *pass, const struct props *props, struct str key)
 {
     for (uint32_t i = 0; i < props->pattern_count; i++)
-        if (pattern_match(props->patterns[i].pattern, key) == PATTERN_MATCHES)
+        if (pass_matches(pass, props->patterns[i].pattern, key))
             return true;
     return false;
 }
@@ -20,15 +20,15 @@ static bool declares_rest(const struct props *props)
     return props->rest && props->rest->source->type == JSON_OBJECT && props->rest->source->len > 0;
 }
 
-static bool is_declared(const struct inplace *all, const struct json_member *m)
+static bool is_declared(struct pass *pass, const struct inplace *all, const struct json_member *m)
 {
     for (uint32_t i = 0; i < all->count; i++) {
         const struct props *props = all->props[i];
         const struct prop *p = props ? props_find(props, m->key, m->hash) : NULL;
-        if (props && (p || any_pattern(props, m->key) || declares_rest(props)))
+        if (props && (p || any_pattern(pass, props, m->key) || declares_rest(props)))
             return true;
     }
-    return false;
+    return pass->too_complex != NULL; /* nobody is sent away unheard */
 }
 
 static bool names_any(const struct inplace *all)
@@ -74,14 +74,14 @@ static bool gather(const struct schema *schema, const struct json *instance, str
 
 void schema_strangers(const struct schema *schema, const struct json *instance, struct problems *problems)
 {
-    struct explain e = {.problems = problems, .arena = problems->arena};
+    struct explain e = {.pass = pass_begin(schema), .problems = problems, .arena = problems->arena};
     struct unused unused = {.gathered = false};
     struct inplace all;
     if (!gather(schema, instance, &all))
         return;
     for (uint32_t i = 0; i < instance->len; i++) {
         const struct json_member *m = &instance->members[i];
-        if (is_declared(&all, m))
+        if (is_declared(&e.pass, &all, m))
             continue;
         if (problems_full(problems))
             problems->more++;
@@ -93,13 +93,14 @@ void schema_strangers(const struct schema *schema, const struct json *instance, 
 const struct json *schema_without_strangers(struct arena *arena, const struct schema *schema,
                                             const struct json *instance)
 {
+    struct pass pass = pass_begin(schema);
     struct inplace all;
     uint32_t count = 0;
     if (!gather(schema, instance, &all))
         return instance;
     struct json_member *known = ARENA_ARRAY(arena, struct json_member, instance->len);
     for (uint32_t i = 0; i < instance->len; i++)
-        if (is_declared(&all, &instance->members[i]))
+        if (is_declared(&pass, &all, &instance->members[i]))
             known[count++] = instance->members[i];
     if (count == instance->len)
         return instance;

@@ -8,9 +8,10 @@
 
 #include "schema/multiple.h"
 
-#define TOO_MANY_STEPS  "it took more than 200000 evaluation steps"
-#define TOO_MANY_FRAMES "its subschemas nest too deeply"
-#define TOO_MUCH_REGEX  "its pattern needs too much work on this text"
+#define HARD_MATCH_STEPS 2000u /* what a match that is not easy costs of SCHEMA_MAX_STEPS */
+#define TOO_MANY_STEPS   "it took more than 200000 evaluation steps"
+#define TOO_MANY_FRAMES  "its subschemas nest too deeply"
+#define TOO_MUCH_REGEX   "its pattern needs too much work on this text"
 
 struct pass pass_begin(const struct schema *schema)
 {
@@ -103,18 +104,21 @@ static bool accepts_format(struct pass *pass, const struct op *op, const struct 
     return spend(pass, 1) && op->format->check(json_str(v));
 }
 
-static bool matches(struct pass *pass, const struct pattern *pattern, struct str s)
+/* A string that makes an expression work hard may do so a few times a call, not fifty thousand times. */
+bool pass_matches(struct pass *pass, const struct pattern *pattern, struct str s)
 {
     if (!spend(pass, 1 + s.len / 256))
         return false;
-    enum pattern_answer answer = pattern_match(pattern, s);
+    enum pattern_answer answer = pattern_match_easily(pattern, s);
+    if (answer == PATTERN_TOO_COMPLEX && spend(pass, HARD_MATCH_STEPS))
+        answer = pattern_match(pattern, s);
     return answer == PATTERN_TOO_COMPLEX ? give_up(pass, TOO_MUCH_REGEX) : answer == PATTERN_MATCHES;
 }
 
 static bool accepts_pattern(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
 {
     (void)marks;
-    return matches(pass, op->pattern, json_str(v));
+    return pass_matches(pass, op->pattern, json_str(v));
 }
 
 /* ---- objects ---- */
@@ -136,7 +140,7 @@ static bool patterns_accept(struct pass *pass, const struct props *props, const 
                             bool *described)
 {
     for (uint32_t i = 0; i < props->pattern_count; i++) {
-        if (!matches(pass, props->patterns[i].pattern, m->key)) {
+        if (!pass_matches(pass, props->patterns[i].pattern, m->key)) {
             if (pass->too_complex)
                 return false;
             continue;

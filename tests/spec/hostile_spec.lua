@@ -54,3 +54,26 @@ describe("unknown fields by the ten thousand", function()
     assert.truthy(#text(result) < 2000, #text(result))
   end)
 end)
+
+describe("a schema that makes its expressions work hard", function()
+  after_each(daemon.stop_all)
+
+  it("is given up after some of them, not after fifty thousand", function()
+    local client = daemon.start():connect()
+    client:asks("toolgate/register", { tools = { { name = "mine", inputSchema = {
+      type = "object", properties = { l = { type = "array", items = { type = "string", pattern = "^((a+)+c|a+b)$" } } } } } } })
+    local list = {}
+    for i = 1, 40000 do list[i] = ("a"):rep(13) .. "b" end
+    local said = client:checks("mine", { l = list })
+    assert.equal("too_complex", said.messages[1].code)
+    assert.equal("pass", client:checks("mine", { l = { list[1], "aab" } }).verdict)
+  end)
+
+  it("is given up for names of fields, too", function()
+    local client = daemon.start():connect()
+    client:asks("toolgate/register", { tools = { { name = "mine", inputSchema = {
+      type = "object", patternProperties = { ["^(a+)+$"] = { type = "string" } } } } } })
+    local said = client:checks("mine", strangers(20000, ("a"):rep(13)))
+    assert.equal("too_complex", said.messages[1].code)
+  end)
+end)
