@@ -21,6 +21,7 @@ struct policy_code {
     struct policy_hook_code hooks[HOOK_COUNT];
     struct rules rules;
     bool quarantined;
+    struct policy_fault *fault; /* NULL: it never broke */
 };
 
 /* A file's text is kept: its functions may have to be made again (recover.c). */
@@ -41,6 +42,7 @@ struct policies {
     struct json_files files;
     struct str gateway_file, instructions; /* gateway_file empty: there is none */
     struct policy_hook_code prepare_tools;
+    struct policy_fault *gateway_fault; /* NULL: it never broke */
     uint64_t hash;
 };
 

@@ -34,9 +34,20 @@ static void run_step(lua_State *L, void *context)
     r->take(L, r);
 }
 
-static void broke(struct policy_outcome *outcome)
+/* Few policies ever break: what is told of one takes room only then. */
+static void remember_fault(struct policies *home, const struct policy *policy, const struct why *why)
+{
+    struct policy_fault **fault = policy ? &policy->code->fault : &home->gateway_fault;
+    if (!*fault)
+        *fault = ARENA_NEW(home->arena, struct policy_fault);
+    (*fault)->count++;
+    (*fault)->last = *why;
+}
+
+static void broke(struct policies *home, const struct policy *policy, struct policy_outcome *outcome)
 {
     struct why why = outcome->why;
+    remember_fault(home, policy, &why);
     struct arena *arena = outcome->problems.arena;
     outcome_init(outcome, arena);
     outcome->why = why;
@@ -47,7 +58,7 @@ static void run(struct policies *home, struct running *r, struct sandbox_now *no
 {
     now->arena = r->arena;
     if (sandbox_run(home->sandbox, home->options.deadline_ms, now, run_step, r, &r->outcome->why) != OK)
-        broke(r->outcome);
+        broke(home, r->policy, r->outcome);
     if (sandbox_is_full(home->sandbox))
         policies_recover(home, now->file);
 }
@@ -60,7 +71,7 @@ static bool is_idle(const struct policy *policy, enum policy_hook hook, struct p
     why_set(&outcome->why, ERR_POLICY,
             STR_FMT ": is quarantined, as it stalled the process: mend the file and reload",
             STR_ARG(policy->file));
-    broke(outcome);
+    broke(policy->home, policy, outcome);
     return true;
 }
 
@@ -242,10 +253,23 @@ const uint64_t *policy_rule_hits(const struct policy *policy)
     return policy->code->rules.hits;
 }
 
+const struct policy_fault *policy_fault(const struct policy *policy)
+{
+    return policy->code->fault;
+}
+
+const struct policy_fault *policies_gateway_fault(const struct policies *policies)
+{
+    return policies->gateway_fault;
+}
+
 void policies_forget_hits(struct policies *policies)
 {
+    policies->gateway_fault = NULL;
     for (size_t i = 0; i < policies_count(policies); i++) {
-        struct rules *rules = &policies_at(policies, i)->code->rules;
+        struct policy_code *code = policies_at(policies, i)->code;
+        struct rules *rules = &code->rules;
+        code->fault = NULL;
         if (rules->count)
             memset(rules->hits, 0, rules->count * sizeof(*rules->hits));
     }

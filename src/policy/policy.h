@@ -203,7 +203,15 @@ const char *policy_shape_wants(struct str shape, const struct json *value);
 /* How often each rule fired, in the order of rule_words. */
 const uint64_t *policy_rule_hits(const struct policy *policy);
 
-/* Hits start at zero again: what the examples hit at load is nobody's traffic. */
+/* How often its hooks broke, and how they did last; NULL where none has. The gateway's: prepare_tools. */
+struct policy_fault {
+    uint64_t count;
+    struct why last;
+};
+const struct policy_fault *policy_fault(const struct policy *policy);
+const struct policy_fault *policies_gateway_fault(const struct policies *policies);
+
+/* Hits and faults start at zero again: what the examples hit at load is nobody's traffic. */
 void policies_forget_hits(struct policies *policies);
 
 /* ---- configuration file: one Lua table, in a sandbox of its own -----------------------------------------

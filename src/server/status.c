@@ -123,6 +123,35 @@ static void put_policies(struct json_out *out, const struct client *client)
     json_close(out, ']');
 }
 
+static void put_fault(struct json_out *out, const char *key, struct str name,
+                      const struct policy_fault *fault)
+{
+    json_open(out, '{');
+    json_key(out, key);
+    json_put_str(out, name);
+    put_number(out, "count", (int64_t)fault->count);
+    json_key(out, "last");
+    json_put_text(out, fault->last.text);
+    json_close(out, '}');
+}
+
+/* Policies that broke, for whom their tools exist; the gateway's is for whoever may reload. */
+static void put_faults(struct json_out *out, const struct client *client)
+{
+    const struct generation *g = client->server->gate.generation;
+    const struct policies *policies = generation_policies(g);
+    json_key(out, "policy_faults");
+    json_open(out, '[');
+    for (size_t i = 0; i < policies_count(policies); i++) {
+        const struct policy *policy = policies_at(policies, i);
+        if (policy_fault(policy) && peer_may_call(generation_config(g), &client->peer, policy->name))
+            put_fault(out, "tool", policy->name, policy_fault(policy));
+    }
+    if (policies_gateway_fault(policies) && permission_has(client))
+        put_fault(out, "gateway", policies_gateway_file(policies), policies_gateway_fault(policies));
+    json_close(out, ']');
+}
+
 enum handled status_show(struct request *r)
 {
     const struct server *server = r->client->server;
@@ -141,5 +170,6 @@ enum handled status_show(struct request *r)
     json_key(out, "counters");
     metrics_write(out, &server->metrics);
     put_policies(out, r->client);
+    put_faults(out, r->client);
     return reply_close(r);
 }

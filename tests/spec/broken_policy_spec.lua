@@ -42,3 +42,21 @@ describe("a policy that fails open", function()
     assert.is_nil(verdict(result).rewrites)
   end)
 end)
+
+describe("a policy that breaks", function()
+  after_each(daemon.stop_all)
+
+  it("is named in the status, with how often and why, until it is loaded anew", function()
+    local gate = daemon.start { policies = { ["open.lua"] = tool [[run = function() return {} end,
+      check = function(args) if args.a == 1 then error "no ones here" end end]] } }
+    local client = gate:connect()
+    assert.same({}, gate:status().policy_faults)
+    for a = 1, 2 do client:calls("open", { a = a }) end
+    client:calls("open", { a = 1 })
+    local fault = gate:status().policy_faults[1]
+    assert.same({ "open", 2 }, { fault.tool, fault.count })
+    assert.truthy(fault.last:find("open.lua:%d+: .*no ones here"), fault.last)
+    gate:reload()
+    assert.same({}, gate:status().policy_faults)
+  end)
+end)
