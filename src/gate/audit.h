@@ -7,8 +7,8 @@
 
 #include "gate/call.h"
 
-/* `call tool=… verdict=… class=… code=… stage=… session=… turn=… call=… ext=…`; passes at debug, the rest at
- * info. */
+/* `call tool=… verdict=… class=… code=… would=… stage=… session=… label=… ext=…`; at debug what passes
+ * without a would, the rest at info. */
 void audit_call(const struct config *config, const struct call_request *request,
                 const struct verdict *verdict);
 

@@ -457,6 +457,14 @@ static void trace(struct call *c, const struct stage *stage)
         (struct call_trace){stage->name, decision, clock_mono_ns() - c->stage_began};
 }
 
+/* The stage that decided is known by being the first to leave a decision behind. */
+static void leave(struct call *c, const struct stage *stage)
+{
+    if (is_decided(&c->verdict) && !c->verdict.stage)
+        c->verdict.stage = stage->name;
+    trace(c, stage);
+}
+
 static void finish(struct call *c)
 {
     struct str names[SUGGEST_MAX];
@@ -483,12 +491,9 @@ static bool advance(struct call *c)
             continue;
         if (c->request.trace)
             c->stage_began = clock_mono_ns();
-        bool undecided = !is_decided(&c->verdict);
         if (stage->enter(c) == WAIT)
             return false;
-        if (undecided && is_decided(&c->verdict))
-            c->verdict.stage = stage->name;
-        trace(c, stage);
+        leave(c, stage);
     }
     finish(c);
     return true;
@@ -498,7 +503,7 @@ static void resume(void *owner)
 {
     struct call *c = owner;
     stages[c->stage].resumed(c);
-    trace(c, &stages[c->stage]);
+    leave(c, &stages[c->stage]);
     c->stage++;
     if (advance(c))
         c->done(c->owner, c);
