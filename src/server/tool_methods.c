@@ -53,6 +53,8 @@ enum handled tools_register(struct request *r)
                            "params.tools: expected an array of tool definitions, got %s", param_kind(tools));
     if (!client->toolbox)
         client->toolbox = toolbox_new(&client->peer);
+    if (!client->pending)
+        toolbox_forget_replaced(client->toolbox);
     struct json_out *out = reply_open(r);
     json_key(out, "tools");
     json_open(out, '[');

@@ -77,3 +77,34 @@ describe("a schema that makes its expressions work hard", function()
     assert.equal("too_complex", said.messages[1].code)
   end)
 end)
+
+describe("an agent that registers its tools again and again", function()
+  after_each(daemon.stop_all)
+
+  local function definition(n, version)
+    local properties = {}
+    for i = 1, 30 do properties["field" .. i] = { type = "string", description = version .. (" words"):rep(20) } end
+    return { name = "mine" .. n, inputSchema = { type = "object", properties = properties } }
+  end
+
+  local function registers(client, version)
+    local tools = {}
+    for n = 1, 40 do tools[n] = definition(n, version) end
+    local said, line = client:asks("toolgate/register", { tools = tools })
+    assert.equal(40, #said.tools, line)
+  end
+
+  it("is heard each time, whether or not they have changed", function()
+    local client = daemon.start():connect()
+    for turn = 1, 40 do registers(client, "of turn " .. turn) end
+    for _ = 1, 40 do registers(client, "the same") end
+    assert.equal("pass", client:checks("mine40", { field1 = "x" }).verdict)
+  end)
+
+  it("pays nothing for what was refused", function()
+    local client = daemon.start():connect()
+    local huge = { name = "huge", inputSchema = { type = "object", title = ("x"):rep(300000) } }
+    for _ = 1, 60 do assert.equal(0, #client:asks("toolgate/register", { tools = { huge } }).tools) end
+    registers(client, "small")
+  end)
+end)
