@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/map.h"
+#include "gate/definition.h"
 #include "json/parse.h"
 #include "json/write.h"
 
@@ -177,18 +178,30 @@ static void load_policies(struct generation *g, struct generation_report *report
 
 /* ---- hashes: two workers on different policies can be told apart ---------- */
 
+/* As it is listed, so that what a model sees and what is hashed can't differ. */
 static void hash_tool(struct buf *text, const struct tool *tool)
 {
+    struct arena *arena = arena_new();
+    struct json definition;
+    struct why why;
+    bool listable = definition_of(arena, tool, &definition, &why) == OK;
     buf_str(text, tool->name);
-    buf_str(text, tool->title);
-    buf_str(text, tool->description);
-    json_write(text, tool->input);
-    if (tool->output)
-        json_write(text, tool->output);
-    if (tool->annotations)
-        json_write(text, tool->annotations);
-    for (size_t i = 0; tool->policy && i < tool->policy->rule_count; i++)
-        buf_str(text, tool->policy->rule_words[i]);
+    json_write(text, listable ? &definition : tool->input);
+    arena_free(arena);
+}
+
+/* Who may see what. */
+static void hash_allow(struct buf *text, const struct config *config)
+{
+    for (size_t i = 0; i < config->allow_count; i++) {
+        const struct config_rule *rule = &config->allow[i];
+        buf_printf(text, "%d %zu %zu %zu ", rule->everyone, rule->uid_count, rule->gid_count,
+                   rule->tool_count);
+        buf_add(text, rule->uids, rule->uid_count * sizeof(*rule->uids));
+        buf_add(text, rule->gids, rule->gid_count * sizeof(*rule->gids));
+        for (size_t k = 0; k < rule->tool_count; k++)
+            buf_printf(text, STR_FMT " ", STR_ARG(rule->tools[k]));
+    }
 }
 
 static bool list_depends_on_code(const struct generation *g)
@@ -214,6 +227,7 @@ static void hash_all(struct generation *g)
 {
     struct buf list = {0}, all = {0};
     uint64_t policies = policies_hash(g->policies);
+    hash_allow(&list, &g->config);
     if (list_depends_on_code(g))
         buf_add(&list, &policies, sizeof(policies));
     for (size_t i = 0; i < g->count; i++) {

@@ -70,9 +70,11 @@ describe("the allow list", function()
     local client = gate:connect()
     client:asks("toolgate/register", { tools = { { name = "mine", inputSchema = { type = "object" } } } })
     assert.equal("pass", client:checks("mine", {}).verdict)
+    client:asks("tools/list")
     process.write(gate.directory .. "/toolgate.lua",
                   ("return { allow = { { users = { %d }, tools = { 'echo' } } } }"):format(me))
     gate:reload()
+    assert.equal("notifications/tools/list_changed", client:hears().method)
     assert.equal("unknown_tool", client:checks("mine", {}).error_class)
   end)
 

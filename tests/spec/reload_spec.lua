@@ -31,6 +31,18 @@ describe("a reload", function()
     assert.same({ "echo", "second" }, names())
   end)
 
+  it("tells of other words, and another mode, too", function()
+    client:asks("tools/list")
+    local changed = { jsonrpc = "2.0", method = "notifications/tools/list_changed" }
+    local worded = fixtures.echo:gsub("effects", [[use_when = "an echo is wanted", effects]])
+    gate:write_policy("echo.lua", worded)
+    gate:signal(signal.SIGHUP)
+    assert.same(changed, client:hears())
+    gate:write_policy("echo.lua", (worded:gsub("effects", [[mode = "shadow", effects]])))
+    gate:signal(signal.SIGHUP)
+    assert.same(changed, client:hears())
+  end)
+
   it("that changes no list tells nobody", function()
     gate:write_policy("echo.lua", (fixtures.echo:gsub("said = args.text", "said = 'new'")))
     gate:reload()
