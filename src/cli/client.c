@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -35,6 +36,10 @@ static enum err no_daemon(const char *path, int error, struct why *why)
                        "no daemon at %s: there is no such socket; start one with"
                        " `toolgate serve --socket %s`",
                        path, path);
+    struct stat st;
+    if (error == ECONNREFUSED && stat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
+        return why_set(why, ERR_UNAVAILABLE,
+                       "no daemon at %s: that is no socket; name the daemon's (--socket)", path);
     if (error == ECONNREFUSED)
         return why_set(why, ERR_UNAVAILABLE,
                        "no daemon at %s: the socket is there but nobody listens; start one"

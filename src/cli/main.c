@@ -4,7 +4,9 @@
 #include "cli/say.h"
 #include "schema/suggest.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 static const struct command *const commands[] = {
     &command_serve, &command_connect, &command_call,   &command_check, &command_tools,
@@ -52,7 +54,16 @@ static int help(const char *name)
     return command ? command->run(command, 2, argv) : unknown_command(name);
 }
 
-int main(int argc, char **argv)
+/* A full disk behind `toolgate … > file` must not look like success. */
+static int said(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    say_error(NULL, "the output could not be written: %s", strerror(errno));
+    return CLI_TROUBLE;
+}
+
+static int run(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : NULL;
     if (!word) {
@@ -71,4 +82,9 @@ int main(int argc, char **argv)
     }
     const struct command *command = find(word);
     return command ? command->run(command, argc - 1, argv + 1) : unknown_command(word);
+}
+
+int main(int argc, char **argv)
+{
+    return said(run(argc, argv));
 }

@@ -29,7 +29,7 @@ static void answer_unreadable(struct request *r, struct str text, const struct j
         reply_error(r, RPC_TOO_MANY_VALUES,
                     "the message holds more than %u values: send less, in several calls", JSON_MAX_NODES);
     else
-        reply_error(r, RPC_PARSE, "no valid JSON: %s (byte %zu)", fault->text, fault->offset);
+        reply_error(r, RPC_PARSE, "no valid JSON: %s", fault->text);
 }
 
 static bool read_json(struct request *r, struct str text)

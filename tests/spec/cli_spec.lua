@@ -29,6 +29,19 @@ describe("toolgate", function()
     end)
   end
 
+  it("says so where its output could not be written", function()
+    local code, _, err = process.run { "sh", "-c", 'exec "$0" "$@" >/dev/full', daemon.binary, "status",
+                                       "--socket", gate.socket }
+    assert.equal(2, code)
+    assert.truthy(err:find("could not be written", 1, true), err)
+  end)
+
+  it("tells a file that is no socket from a daemon that is gone", function()
+    local code, _, err = toolgate("status", "--socket", gate.stderr)
+    assert.equal(2, code)
+    assert.truthy(err:find("that is no socket", 1, true), err)
+  end)
+
   it("names its commands, and the one that was meant", function()
     local _, out = toolgate "--help"
     for _, command in ipairs(COMMANDS) do assert.truthy(out:find(command, 1, true), command) end
