@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "gate/config.h"
+#include "gate/definition.h"
 #include "json/build.h"
 
 /* Same-call budgets by what a tool declares about itself (LEDGER.md). */
@@ -29,7 +30,8 @@ static void warn(struct arena *arena, struct tool *tool, struct str text)
     tool->warnings = list;
 }
 
-/* What a policy without a schema is held against until somebody registers the tool it speaks of. */
+/* For a definition that says nothing of its parameters, and for a policy without a schema until somebody
+ * registers the tool it speaks of. */
 static const struct json *any_object(struct arena *arena)
 {
     struct json *schema = arena_alloc(arena, sizeof(*schema));
@@ -53,7 +55,9 @@ static void take_definition(struct arena *arena, struct tool *tool, const struct
     tool->policy = policy;
     tool->runner = p->hooks[HOOK_RUN] ? RUNNER_LUA : RUNNER_AGENT;
     tool->undefined = !tool->input && !definition && tool->runner == RUNNER_AGENT;
-    if (tool->undefined)
+    if (!tool->input && definition)
+        warn(arena, tool, STR_LIT("it has no inputSchema: any object is taken"));
+    if (!tool->input && (definition || tool->undefined))
         tool->input = any_object(arena);
 }
 
@@ -191,6 +195,7 @@ enum err tool_build(struct arena *arena, const struct json *definition, const st
                     const struct config *config, struct str origin, struct tool **out, struct why *why)
 {
     struct tool *tool = ARENA_NEW(arena, struct tool);
+    struct json listed;
     *out = NULL;
     tool->origin = origin;
     take_definition(arena, tool, definition, policy);
@@ -200,6 +205,9 @@ enum err tool_build(struct arena *arena, const struct json *definition, const st
         err = compile(arena, tool, tool->input, "input schema", &tool->input_schema, why);
     if (err == OK && tool->output)
         err = compile(arena, tool, tool->output, "output schema", &tool->output_schema, why);
+    if (err != OK)
+        return err;
+    err = definition_of(arena, tool, &listed, why); /* what no list can hold is left out of everything */
     if (err != OK)
         return err;
     list_parameters(arena, tool);

@@ -70,6 +70,16 @@ describe("the configuration", function()
     assert.truthy((gate:log() .. status):find("bad", 1, true), gate:log() .. status)
   end)
 
+  it("takes a definition without a schema for one of any object, and none that is of something else", function()
+    local gate = daemon.start { tools = [==[[{"name":"bare"},{"name":"texts","inputSchema":{"type":"string"}}]]==] }
+    local client = gate:connect()
+    assert.equal("pass", client:asks("toolgate/check", { name = "bare", arguments = { a = 1 } }).verdict)
+    assert.equal("unknown_tool", client:asks("toolgate/check", { name = "texts" }).error_class)
+    local warnings = client:asks("toolgate/status").generation.warnings
+    assert.truthy(warnings[1]:find("'bare': it has no inputSchema", 1, true), warnings[1])
+    assert.truthy(warnings[2]:find("'texts' is left out", 1, true), warnings[2])
+  end)
+
   it("with a tools file that is no JSON says file and line", function()
     local words, code = daemon.fails { tools = '[\n{"name":}]' }
     assert.not_equal(0, code)
