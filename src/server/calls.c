@@ -79,7 +79,8 @@ static enum err refuse(struct request *r, const char *message)
 static enum err read_report(struct request *r, struct call_request *c)
 {
     const struct json *id = json_get_text(r->params, "callId"), *error = json_get_text(r->params, "error");
-    const struct json *message = json_get_text(error, "message");
+    const struct json *message = json_get_text(error, "message"),
+                      *transient = json_get_text(error, "transient");
     c->result = json_get_text(r->params, "result");
     c->call_id = json_str(id);
     if (id && !json_is(id, JSON_NULL) && !is_call_id(c->call_id))
@@ -87,11 +88,11 @@ static enum err read_report(struct request *r, struct call_request *c)
     if (!c->result == !error)
         return refuse(r,
                       "params: expected either result (what the tool gave) or error {message, transient?}");
-    if (error && !json_is(message, JSON_STRING))
+    if (error && (!json_is(message, JSON_STRING) || (transient && !json_is(transient, JSON_BOOL))))
         return refuse(r, "params.error: expected an object {\"message\":\"…\",\"transient\":false}");
     c->has_error = error != NULL;
     c->error_message = json_str(message);
-    c->error_transient = json_is_true(json_get_text(error, "transient"));
+    c->error_transient = json_is_true(transient);
     return OK;
 }
 

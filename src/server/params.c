@@ -7,6 +7,7 @@
 
 #define SESSION_MAX_BYTES 1024u
 #define GOT_MAX_BYTES     80u
+#define COUNT_MAX         INT32_MAX /* the ledger counts on from a turn it was told, in 32 bits */
 
 const char *param_kind(const struct json *value)
 {
@@ -56,8 +57,8 @@ enum err param_count(struct request *request, const struct json *object, const c
     const struct json *value = json_get_text(object, key);
     int64_t n = 0;
     *out = 0;
-    if (value && (!json_int(value, &n) || n < 0 || n >= UINT32_MAX))
-        return refuse(request, path, key, "a whole number from 1", value);
+    if (value && (!json_int(value, &n) || n < 0 || n > COUNT_MAX))
+        return refuse(request, path, key, "a whole number from 1 to 2147483647", value);
     *out = (uint32_t)n;
     return OK;
 }

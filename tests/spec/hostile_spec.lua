@@ -108,3 +108,32 @@ describe("an agent that registers its tools again and again", function()
     registers(client, "small")
   end)
 end)
+
+describe("a turn's number", function()
+  after_each(daemon.stop_all)
+
+  it("leaves room for the turns that follow", function()
+    local client = daemon.start { policies = { ["a.lua"] = policy "a" } }:connect()
+    local session = client_of.session("s", { turn = 2147483647 })
+    assert.is_not_true(client:calls("a", { text = "x" }, session).isError)
+    for later = 1, 3 do
+      local said = client:asks("toolgate/turn", { _meta = client_of.session "s" })
+      assert.equal(2147483647 + later, said.turn)
+    end
+    for _, odd in ipairs { 2147483648, 4294967295, -1, 1.5, 1e300 } do
+      local said = client:ask("toolgate/turn", { turn = odd, _meta = client_of.session "s" })
+      assert.truthy(said.error.message:find("from 1 to 2147483647", 1, true), said.error.message)
+    end
+  end)
+end)
+
+describe("a report whose 'transient' is no boolean", function()
+  after_each(daemon.stop_all)
+
+  it("is refused, not taken for lasting", function()
+    local client = daemon.start { tools = require("fixtures").agent_tools }:connect()
+    local said = client:ask("toolgate/report", { name = "get_weather", arguments = { city = "Bern" },
+                                                 error = { message = "busy", transient = "yes" } })
+    assert.equal(-32602, said.error and said.error.code)
+  end)
+end)
