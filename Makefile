@@ -8,6 +8,9 @@ DEPS   ?= yes
 CC     ?= cc
 AR     ?= ar
 SAN    ?=
+# make V=1 shows every command.
+V      ?=
+AT     := $(if $(V),,@)
 
 # Rooms, lowest floor first; each includes only from those before it (tests/spec/floors_spec.lua).
 ROOMS  ?= base json schema policy ledger gate server cli
@@ -15,8 +18,9 @@ ROOMS  ?= base json schema policy ledger gate server cli
 BUILD_PACKAGES := gcc make pkg-config libc6-dev libluajit-5.1-dev libevent-dev libyajl-dev libpcre2-dev \
                   libxxhash-dev libidn2-dev
 DEMO_PACKAGES  := luajit lua-socket lua-cjson lua-posix
-TEST_PACKAGES  := $(DEMO_PACKAGES) lua-busted libcmocka-dev systemd python3 redis-server
+TEST_PACKAGES  := $(DEMO_PACKAGES) lua-busted libcmocka-dev systemd python3 redis-server procps
 LINT_PACKAGES  := lua-check clang-format clang-tidy
+FUZZ_PACKAGES  := clang libclang-rt-14-dev
 # npm and python3-venv may have come from elsewhere than Debian: then they are not asked for.
 CLIENT_PACKAGES = $(if $(shell command -v npm),,npm) \
                   $(if $(shell python3 -c 'import ensurepip' 2>/dev/null && echo yes),,python3-venv)
@@ -31,7 +35,7 @@ LINKHARD := -pie -Wl,-z,relro,-z,now -Wl,-z,noexecstack
 OPTIMISE := -O2 -g -D_FORTIFY_SOURCE=2
 
 ifneq ($(SAN),)
-BUILD    := $(BUILD)-san
+override BUILD := $(BUILD)-san
 OPTIMISE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 endif
 
@@ -49,14 +53,15 @@ UNIT_BIN := $(UNITS:tests/unit/%.c=$(BUILD)/unit/%)
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all help deps demo test run install clean lint unit conformance bench \
-        demo-now test-now run-now lint-now conformance-now bench-now
+.PHONY: all help deps demo test run install clean lint unit conformance bench fuzz \
+        fuzz-now demo-now test-now run-now lint-now conformance-now bench-now
 
 all: $(BUILD)/toolgate
 
 help:
 	@echo 'make               build $(BUILD)/toolgate'
 	@echo 'make demo          an agent talks to a real daemon; every call is shown with its verdict'
+	@echo 'make fuzz          libFuzzer over tests/fuzz, FUZZ_SECONDS=60 each'
 	@echo 'make run           serve policies/ until Ctrl-C'
 	@echo 'make test          unit tests and specs (SAN=1: with the address and undefined-behaviour sanitizers)'
 	@echo 'make conformance   official MCP clients, the MCP conformance suite, recorded traffic (npm, PyPI)'
@@ -94,24 +99,32 @@ conformance:
 	$(NEED) 'make conformance' $(BUILD_PACKAGES) $(TEST_PACKAGES) $(CLIENT_PACKAGES)
 	$(ANEW) conformance-now
 
+fuzz:
+	$(NEED) 'make fuzz' $(BUILD_PACKAGES) $(FUZZ_PACKAGES)
+	$(ANEW) fuzz-now
+
 bench:
 	$(NEED) 'make bench' $(BUILD_PACKAGES)
 	$(ANEW) bench-now
 
 $(BUILD)/toolgate: $(BUILD)/obj/cli/main.o $(LIBRARY)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(if $(V),,@echo "  LINK $@")
+	$(AT)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $(LIBRARY): $(filter-out $(BUILD)/obj/cli/main.o,$(OBJECTS))
 	@rm -f $@
-	$(AR) qcs $@ $^
+	$(if $(V),,@echo "  AR   $@")
+	$(AT)$(AR) qcs $@ $^
 
 $(BUILD)/obj/%.o: src/%.c | packages-present
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(if $(V),,@echo "  CC   $@")
+	$(AT)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/obj/embedded.o: $(BUILD)/gen/embedded.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+	$(if $(V),,@echo "  CC   $@")
+	$(AT)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 # Each Lua file becomes one byte array, and a table finds it by its name.
 $(BUILD)/gen/embedded.c: $(LUA) Makefile
@@ -141,7 +154,8 @@ packages-present:
 # ---- unit tests (cmocka); `make unit ROOMS="base json" BUILD=build-json` builds a part of the house alone ----
 $(BUILD)/unit/%: tests/unit/%.c $(LIBRARY)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LIBRARY) $(LDLIBS) -lcmocka
+	$(if $(V),,@echo "  TEST $@")
+	$(AT)$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LIBRARY) $(LDLIBS) -lcmocka
 
 unit: $(UNIT_BIN)
 	@for t in $(UNIT_BIN); do $$t || exit 1; done
@@ -160,6 +174,18 @@ run-now: $(BUILD)/toolgate
 
 conformance-now: $(BUILD)/toolgate
 	@TOOLGATE=$(BUILD)/toolgate CLIENTS=$(abspath $(BUILD))/clients luajit tests/clients/run.lua
+
+# Each tests/fuzz/fuzz_X.c over its corpus for FUZZ_SECONDS; what it finds is kept in $(BUILD)/fuzz.
+FUZZ_SECONDS ?= 60
+fuzz-now: $(BUILD)/gen/embedded.c
+	@mkdir -p $(BUILD)/fuzz
+	@for target in $(basename $(notdir $(wildcard tests/fuzz/fuzz_*.c))); do \
+	    corpus=$${target#fuzz_}; mkdir -p $(BUILD)/fuzz/found-$$corpus; \
+	    clang -g -O1 -std=gnu11 $(CPPFLAGS) -fsanitize=fuzzer,address,undefined -o $(BUILD)/fuzz/$$target \
+	        tests/fuzz/$$target.c $(filter-out src/cli/% src/server/%,$(SOURCES)) $< $(LDLIBS) || exit 1; \
+	    $(BUILD)/fuzz/$$target -max_len=4096 -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=$(BUILD)/fuzz/ \
+	        $(BUILD)/fuzz/found-$$corpus tests/fuzz/corpus/$$corpus || exit 1; \
+	done
 
 bench-now: $(BUILD)/toolgate
 	$(BUILD)/toolgate bench socket

@@ -1,12 +1,7 @@
 /*
  * What must hold for any bytes at all: a fault says where and what; a value
  * written out is read back as the same value, by every road (raw, rebuilt,
- * copied, canonical). Built with libFuzzer:
- *
- *   clang -g -O1 -std=gnu11 -D_GNU_SOURCE -Isrc -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_json.c \
- *       src/json/[a-z]*.c src/base/{arena,buf,str,hash,err}.c -lyajl -lxxhash -lm -o fuzz_json
- *   ./fuzz_json -max_len=4096 FINDINGS tests/fuzz/corpus/json
- *
+ * copied, canonical). `make fuzz` runs it, and
  * tests/unit/json_corpus.c replays the corpus over the same function.
  */
 #include "base/arena.h"

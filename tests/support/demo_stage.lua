@@ -109,7 +109,9 @@ end
 -- What the model reads. A tool's own result is cut here, and only here; feedback is shown whole.
 local function shows_text(result, verdict)
   local colour = COLOURS[verdict.verdict] or "0"
+  local shown = {}
   for at, block in ipairs(result.content or {}) do
+    shown[block.text or ""] = true
     if verdict.verdict == "pass" and at == 1 then
       indented(in_short(block.text), colour)
     else
@@ -117,7 +119,7 @@ local function shows_text(result, verdict)
     end
   end
   for _, own in ipairs { result.text or "", result.advice or "" } do
-    if own ~= "" then indented(own, colour) end
+    if own ~= "" and not shown[own] then indented(own, colour) end
   end
 end
 
