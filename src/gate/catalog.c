@@ -115,6 +115,30 @@ static struct json as_array(const struct view *v)
     return json_array(items, v->count);
 }
 
+static bool is_listed(const struct view *v, struct str name)
+{
+    size_t i = 0;
+    while (i < v->count && !str_eq(v->list[i].name, name))
+        i++;
+    return i < v->count;
+}
+
+/* A name that prepare_tools changed or made up takes its tool off the list: whoever wrote it wants to know.
+ */
+static void say_unknown_names(const struct view *v, const struct json *definitions)
+{
+    for (uint32_t i = 0; i < definitions->len; i++) {
+        struct str name = json_str(json_get_text(&definitions->items[i], "name"));
+        if (is_listed(v, name))
+            continue;
+        struct str why = arena_printf(v->arena,
+                                      "prepare_tools: item %u is named '" STR_FMT
+                                      "': expected a definition that it was given, by its own name; left out",
+                                      i + 1, STR_ARG(str_cut(name, TOOL_NAME_MAX_BYTES)));
+        log_fault("policy_error", policies_gateway_file(generation_policies(v->generation)), why.at);
+    }
+}
+
 /* Only what was there before can be there after: prepare_tools rewords and hides, it grants nothing. */
 static void keep_those_in(struct view *v, const struct json *definitions)
 {
@@ -145,8 +169,11 @@ static void pass_gateway(struct view *v)
     policies_prepare_tools(policies, &call, &before, v->arena, &outcome);
     if (outcome.said == SAID_BROKE)
         log_fault("policy_error", policies_gateway_file(policies), outcome.why.text);
-    else if (outcome.value != &before)
+    else if (outcome.value != &before) {
         keep_those_in(v, outcome.value);
+        if (json_is(outcome.value, JSON_ARRAY) && outcome.value->len > v->count)
+            say_unknown_names(v, outcome.value);
+    }
 }
 
 static int by_name(const void *a, const void *b)

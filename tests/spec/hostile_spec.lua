@@ -137,3 +137,17 @@ describe("a report whose 'transient' is no boolean", function()
     assert.equal(-32602, said.error and said.error.code)
   end)
 end)
+
+describe("a gateway that renames what it was given", function()
+  after_each(daemon.stop_all)
+
+  it("is told, for its tool is off the list", function()
+    local gate = daemon.start { policies = { ["a.lua"] = policy "a", ["b.lua"] = policy "b", ["gateway.lua"] = [==[
+-- The list, with a mistake.
+return gateway { prepare_tools = function(defs) defs[1].name = "better" return defs end }
+]==] } }
+    local tools = gate:connect():asks("tools/list").tools
+    assert.same({ 1, "b" }, { #tools, tools[1].name })
+    assert.truthy(gate:logs "gateway.lua":find("item 1 is named 'better'", 1, true), gate:log())
+  end)
+end)
