@@ -3,6 +3,7 @@
  * ledger directly. The ledger may answer later; then the request waits.
  */
 #include "base/arena.h"
+#include "json/build.h"
 #include "server/methods.h"
 #include "server/permission.h"
 
@@ -88,14 +89,40 @@ static enum handled not_found(struct request *r)
                        STR_ARG(str_cut(name, 128)));
 }
 
+/* In a shared namespace other users have called tools that do not exist for this one. */
+static struct json entries_allowed(const struct request *r, const struct json *entries)
+{
+    struct json *kept = ARENA_ARRAY(r->arena, struct json, entries->len + 1);
+    size_t count = 0;
+    for (uint32_t i = 0; i < entries->len; i++)
+        if (peer_may_call(server_config(r->client->server), &r->client->peer,
+                          json_str(json_get_text(&entries->items[i], "tool"))))
+            kept[count++] = entries->items[i];
+    return json_array(kept, count);
+}
+
+static void hide_forbidden(const struct request *r, struct json *session)
+{
+    const struct json *history = json_get_text(session, "history");
+    const struct json *budgets = json_get_text(session, "budgets");
+    const struct json *chains = json_get_text(budgets, "chains");
+    if (json_is(chains, JSON_ARRAY)) {
+        struct json open = json_with(r->arena, budgets, STR_LIT("chains"), entries_allowed(r, chains));
+        *session = json_with(r->arena, session, STR_LIT("budgets"), open);
+    }
+    if (json_is(history, JSON_ARRAY))
+        *session = json_with(r->arena, session, STR_LIT("history"), entries_allowed(r, history));
+}
+
 static enum handled answer_view(struct request *r)
 {
-    const struct ledger_work *work = r->work;
+    struct ledger_work *work = r->work;
     if (work->view.error == ERR_NOT_FOUND)
         return not_found(r);
     if (work->view.error)
         return reply_error(r, RPC_UNAVAILABLE, "the ledger did not answer: %s", work->view.why.text);
     struct buf text = buf_in(r->arena);
+    hide_forbidden(r, &work->view.session);
     json_write(&text, &work->view.session);
     reply_open(r);
     reply_splice(r, buf_view(&text));

@@ -78,6 +78,20 @@ describe("the allow list", function()
     assert.equal("unknown_tool", client:checks("mine", {}).error_class)
   end)
 
+  it("leaves such tools out of what a session remembers", function()
+    local gate = daemon.start { policies = both, config = "return {}" }
+    local client = gate:connect()
+    local meta = { ["dev.toolgate/session"] = "s" }
+    client:asks("tools/call", { name = "create_task", arguments = {}, _meta = meta })
+    client:asks("tools/call", { name = "echo", arguments = {}, _meta = meta })
+    process.write(gate.directory .. "/toolgate.lua",
+                  ("return { allow = { { users = { %d }, tools = { 'echo' } } } }"):format(me))
+    gate:reload()
+    local session, line = client:asks("toolgate/session", { session = "s" })
+    assert.equal("echo", session.history[1].tool)
+    assert.is_nil(line:find("create_task", 1, true))
+  end)
+
   it("is the same for both eras", function()
     local gate = daemon.start { policies = both, config =
       ("return { allow = { { users = { %d }, tools = { 'echo' } } } }"):format(me) }
