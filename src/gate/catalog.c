@@ -228,38 +228,53 @@ void catalog_write(struct arena *arena, struct generation *generation, const str
 
 /*
  * Every call asks whether its tool is hidden, and the answer needs all
- * definitions in Lua: so it is kept, for a generation, a user, a session and
- * a goal, which is all that the hooks are told. A generation is known by its
- * number and its hash, not by its address, which another may get.
+ * definitions in Lua: so it is kept with the generation, for a user, a session
+ * and a goal, which is all that the hooks are told. They are kept as a hash,
+ * since a client may make them as long as its messages.
  */
-static struct slot {
-    struct buf key;  /* empty: nothing is kept here */
-    uint8_t *hidden; /* a bit for each tool of the generation */
-} cache[CATALOG_CACHE_SLOTS];
+struct slot {
+    struct hash128 key;
+    uint8_t *hidden; /* a bit for each tool of the generation; NULL: nothing is kept here */
+};
 
-static void empty_slot(struct slot *slot)
-{
-    buf_clear(&slot->key);
-    free(slot->hidden);
-    *slot = (struct slot){0};
-}
+struct hidden {
+    uint64_t salt[2]; /* nobody can choose what collides */
+    struct slot slots[CATALOG_CACHE_SLOTS];
+};
 
-void catalog_forget(void)
+static void hidden_free(void *memo)
 {
+    struct hidden *kept = memo;
     for (size_t i = 0; i < CATALOG_CACHE_SLOTS; i++)
-        empty_slot(&cache[i]);
+        free(kept->slots[i].hidden);
+    free(kept);
 }
 
-static struct str cache_key(const struct view *v)
+static struct hidden *hidden_of(struct generation *generation)
+{
+    struct generation_memo *memo = generation_memo(generation);
+    if (memo->data)
+        return memo->data;
+    struct hidden *kept = calloc(1, sizeof(*kept));
+    if (!kept)
+        abort();
+    kept->salt[0] = hash_random();
+    kept->salt[1] = hash_random();
+    *memo = (struct generation_memo){kept, hidden_free};
+    return kept;
+}
+
+static struct hash128 key_of(const struct view *v, const struct hidden *kept)
 {
     const struct catalog_request *r = v->request;
+    int64_t uid = r->peer ? (int64_t)r->peer->uid : -1;
     struct buf key = buf_in(v->arena);
-    buf_printf(&key, "%p %llu " STR_FMT " %lld %zu ", (void *)v->generation,
-               (unsigned long long)generation_number(v->generation), STR_ARG(generation_hash(v->generation)),
-               r->peer ? (long long)r->peer->uid : -1LL, r->session.len);
+    buf_add(&key, kept->salt, sizeof(kept->salt));
+    buf_add(&key, &uid, sizeof(uid));
+    buf_add(&key, &r->session.len, sizeof(r->session.len));
     buf_str(&key, r->session);
     buf_str(&key, r->goal);
-    return buf_view(&key);
+    return hash_stable(buf_view(&key));
 }
 
 /* The tool's place in the generation; both lists are in the order of names. */
@@ -276,14 +291,12 @@ static size_t place_of(const struct generation *generation, struct str name)
     return low;
 }
 
-static void fill_slot(struct slot *slot, struct view *v, struct str key)
+static void fill_slot(struct slot *slot, struct view *v, struct hash128 key)
 {
     size_t bytes = generation_tool_count(v->generation) / 8 + 1;
-    empty_slot(slot);
-    slot->hidden = malloc(bytes);
-    buf_str(&slot->key, key);
-    if (!slot->hidden)
+    if (!slot->hidden && !(slot->hidden = malloc(bytes)))
         abort();
+    slot->key = key;
     memset(slot->hidden, 0xff, bytes);
     look(v);
     for (size_t i = 0; i < v->count; i++) {
@@ -294,10 +307,11 @@ static void fill_slot(struct slot *slot, struct view *v, struct str key)
 
 static bool is_hidden(struct view *v, struct str tool)
 {
-    struct str key = cache_key(v);
-    struct slot *slot = &cache[hash_seeded(key) % CATALOG_CACHE_SLOTS];
+    struct hidden *kept = hidden_of(v->generation);
+    struct hash128 key = key_of(v, kept);
+    struct slot *slot = &kept->slots[key.low % CATALOG_CACHE_SLOTS];
     size_t place = place_of(v->generation, tool);
-    if (!str_eq(buf_view(&slot->key), key))
+    if (!slot->hidden || slot->key.low != key.low || slot->key.high != key.high)
         fill_slot(slot, v, key);
     return slot->hidden[place / 8] & 1u << place % 8;
 }

@@ -38,7 +38,4 @@ void catalog_write(struct arena *arena, struct generation *generation, const str
 bool catalog_shows(struct arena *arena, struct generation *generation, const struct catalog_request *request,
                    struct str tool);
 
-/* Frees what catalog_shows keeps between calls. */
-void catalog_forget(void);
-
 #endif

@@ -24,6 +24,7 @@ struct generation {
     uint64_t number, list_hash;
     struct str *warnings;
     size_t warning_count;
+    struct generation_memo memo;
     unsigned references;
 };
 
@@ -289,6 +290,8 @@ void generation_unref(struct generation *g)
 {
     if (!g || --g->references > 0)
         return;
+    if (g->memo.data)
+        g->memo.drop(g->memo.data);
     policies_free(g->policies);
     config_free(&g->config);
     arena_free(g->arena);
@@ -304,6 +307,11 @@ const struct config *generation_config(const struct generation *g)
 struct policies *generation_policies(const struct generation *g)
 {
     return g->policies;
+}
+
+struct generation_memo *generation_memo(struct generation *g)
+{
+    return &g->memo;
 }
 
 uint64_t generation_number(const struct generation *g)

@@ -43,6 +43,14 @@ struct str generation_hash(const struct generation *generation);    /* 16 hex di
 uint64_t generation_list_hash(const struct generation *generation); /* over what tools/list shows */
 const struct str *generation_warnings(const struct generation *generation, size_t *count);
 
+/* What is worked out of a generation as it is used, and goes with it: `drop` is called then. gate/catalog.c
+ * has the one there is. */
+struct generation_memo {
+    void *data; /* NULL: nothing yet */
+    void (*drop)(void *data);
+};
+struct generation_memo *generation_memo(struct generation *generation);
+
 /* All tools in the order of their names. */
 size_t generation_tool_count(const struct generation *generation);
 const struct tool *generation_tool_at(const struct generation *generation, size_t index);

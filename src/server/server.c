@@ -220,7 +220,6 @@ static void stop(struct server *server)
     loop_free(server->loop); /* clients go here, and with them their calls, which need the ledger */
     if (server->gate.ledger)
         ledger_free(server->gate.ledger);
-    catalog_forget();
     generation_unref(server->gate.generation);
     config_free(&server->echo_config);
     buf_clear(&server->reload.errors);

@@ -59,7 +59,6 @@ static int tear_down(void **state)
     struct house *house = *state;
     char command[128];
     generation_unref(house->generation);
-    catalog_forget();
     arena_free(house->arena);
     snprintf(command, sizeof(command), "rm -rf '%s'", house->folder);
     assert_int_equal(system(command), 0);
