@@ -9,7 +9,6 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "gate/load.h"
-#include "gate/catalog.h"
 #include "server/listen.h"
 #include "server/notify.h"
 #include "server/reload.h"
