@@ -57,7 +57,8 @@ struct buf *conn_out(struct conn *conn);
 /* Reads no more, and closes as soon as everything is sent. */
 void conn_finish(struct conn *conn);
 /* Serves the lines that have arrived already, then `eof` fires as if the peer had said all. Stays open for
- * answers that are still to come. Unread bytes would reset the connection under the peer when it is closed. */
+ * answers that are still to come. Unread bytes would reset the connection under the peer when it is closed.
+ */
 void conn_stop_reading(struct conn *conn);
 
 #endif
