@@ -39,7 +39,8 @@ struct call {
     struct call_request request;
     call_done *done;
     call_progress *progress;
-    void *owner, *progress_owner;
+    call_log *log;
+    void *owner, *listener;
 
     uint64_t admission;
     const struct tool *tool; /* NULL until known */
@@ -100,8 +101,9 @@ static struct policy_call hook_view(struct call *c)
         .attempt = c->answer.attempt,
         .history = given(r->history, &c->answer.history, JSON_ARRAY),
         .facts = given(r->facts, &c->answer.facts, JSON_OBJECT),
-        .owner = c->progress_owner,
+        .owner = c->listener,
         .progress = c->progress,
+        .log = c->log,
     };
 }
 
@@ -549,7 +551,13 @@ struct call *call_new(struct gate *gate, struct arena *arena, const struct call_
 void call_on_progress(struct call *c, call_progress *progress, void *owner)
 {
     c->progress = progress;
-    c->progress_owner = owner;
+    c->listener = owner;
+}
+
+void call_on_log(struct call *c, call_log *log, void *owner)
+{
+    c->log = log;
+    c->listener = owner;
 }
 
 static void count_start(struct call *c)

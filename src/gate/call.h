@@ -50,11 +50,14 @@ struct gate {
 };
 
 typedef void call_done(void *owner, struct call *call);
+typedef void call_log(void *owner, struct str level, struct str text);
 typedef void call_progress(void *owner, double progress, double total, struct str message);
 
 /* The call lives in `arena` and dies with it; it holds its generation by reference until call_free. */
 struct call *call_new(struct gate *gate, struct arena *arena, const struct call_request *request);
+/* Who hears what a tool says while it runs; both fire inside call_start only. */
 void call_on_progress(struct call *call, call_progress *progress, void *owner);
+void call_on_log(struct call *call, call_log *log, void *owner);
 
 /* True: finished at once, and `done` will not fire. False: `done` fires exactly once, later, never inside
  * this call, and never after call_cancel. */

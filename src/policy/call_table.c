@@ -8,6 +8,8 @@
 #include "policy/sandbox.h"
 #include "schema/suggest.h"
 
+#define CALL_LOG_MAX_BYTES 4096u /* of one text */
+
 #include <math.h>
 
 static void push_text(lua_State *L, struct str s)
@@ -33,6 +35,19 @@ static int progress(lua_State *L)
         message.at = luaL_checklstring(L, 3, &message.len);
     if (call && call->progress && isfinite(done))
         call->progress(call->owner, done, total, message);
+    return 0;
+}
+
+/* log(level, text), for the agent's program; a text is cut, since a policy can make long ones. */
+static int tell_log(lua_State *L)
+{
+    static const char *const levels[] = {"debug",    "info",  "notice",    "warning", "error",
+                                         "critical", "alert", "emergency", NULL};
+    const struct policy_call *call = sandbox_now(sandbox_of(L))->call;
+    struct str level = str_of(levels[luaL_checkoption(L, 1, NULL, levels)]), text;
+    text.at = luaL_checklstring(L, 2, &text.len);
+    if (call && call->log)
+        call->log(call->owner, level, str_cut(text, CALL_LOG_MAX_BYTES));
     return 0;
 }
 
@@ -68,6 +83,7 @@ enum call_field {
     CALL_ARGS,
     CALL_PEER,
     CALL_PROGRESS,
+    CALL_LOG,
     CALL_FIELDS
 };
 
@@ -76,7 +92,7 @@ static const struct str names[CALL_FIELDS] = {
     [CALL_STEP] = STR("step"),         [CALL_USER] = STR("user"),       [CALL_UID] = STR("uid"),
     [CALL_TURN] = STR("turn"),         [CALL_ATTEMPT] = STR("attempt"), [CALL_HISTORY] = STR("history"),
     [CALL_FACTS] = STR("facts"),       [CALL_ARGS] = STR("args"),       [CALL_PEER] = STR("peer"),
-    [CALL_PROGRESS] = STR("progress"),
+    [CALL_PROGRESS] = STR("progress"), [CALL_LOG] = STR("log"),
 };
 
 static void push_field(lua_State *L, enum call_field field, const struct sandbox_now *now)
@@ -99,6 +115,9 @@ static void push_field(lua_State *L, enum call_field field, const struct sandbox
         break;
     case CALL_PROGRESS:
         lua_pushcfunction(L, progress);
+        break;
+    case CALL_LOG:
+        lua_pushcfunction(L, tell_log);
         break;
     default:
         if (field <= CALL_USER)

@@ -86,9 +86,10 @@ struct policy_call {
     struct str tool, session, goal, step, user;
     uint32_t uid, turn, attempt;
     const struct json *history, *facts; /* NULL where the policy doesn't read them */
-    void *owner;                        /* handed to `progress` */
+    void *owner;                        /* handed to `progress` and `log` */
     void (*progress)(void *owner, double progress, double total,
-                     struct str message); /* NULL: nobody; total < 0: untold */
+                     struct str message);                        /* NULL: nobody; total < 0: untold */
+    void (*log)(void *owner, struct str level, struct str text); /* the same; level: an MCP log level */
 };
 
 /* What a hook said. One struct for all hooks: policy/outcome.c fills it from what Lua returned. */

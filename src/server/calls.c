@@ -11,6 +11,7 @@
 #include <math.h>
 
 #define CALL_ID_DIGITS 16u
+#define CALLS_LOG_MAX  100u /* notifications/message of one call; what a tool says beyond is dropped */
 
 /* ---- from params ---------------------------------------------------------- */
 
@@ -254,6 +255,25 @@ static bool wants_progress(const struct request *r)
     return json_is(token, JSON_STRING) || json_is(token, JSON_NUMBER);
 }
 
+/* What a tool says while it runs, for the agent's program. */
+static void on_log(void *owner, struct str level, struct str text)
+{
+    struct request *r = owner;
+    if (!mcp_hears(r, level) || r->log_count++ >= CALLS_LOG_MAX)
+        return;
+    struct buf params = buf_in(r->arena);
+    struct json_out out = json_out(&params);
+    json_open(&out, '{');
+    json_key(&out, "level");
+    json_put_str(&out, level);
+    json_key(&out, "logger");
+    json_put_str(&out, call_tool(r->call)->name);
+    json_key(&out, "data");
+    json_put_str(&out, text);
+    json_close(&out, '}');
+    client_notify(r->client, "notifications/message", buf_view(&params));
+}
+
 static enum handled start(struct request *r, const struct call_request *request,
                           enum handled (*answer_as)(struct request *r))
 {
@@ -263,6 +283,7 @@ static enum handled start(struct request *r, const struct call_request *request,
     r->cancel = cancel;
     if (wants_progress(r))
         call_on_progress(r->call, on_progress, r);
+    call_on_log(r->call, on_log, r);
     return call_start(r->call, on_done, r) ? answer(r) : HANDLED_PENDING;
 }
 

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "json/parse.h"
+#include "server/mcp.h"
 #include "server/request.h"
 #include "server/subscriptions.h"
 
@@ -182,6 +183,7 @@ void client_accept(struct server *server, int fd)
         abort();
     client->server = server;
     client->peer = peer;
+    client->log_level = MCP_LOG_LEVEL_INFO;
     snprintf(client->name, sizeof(client->name), "c%" PRIu64 "-%016" PRIx64, server->accepted + 1,
              hash_random());
     link_client(server, client);

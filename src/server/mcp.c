@@ -28,6 +28,10 @@ static void put_capabilities(struct request *r, struct json_out *out)
     json_open(out, '{');
     json_key(out, "tools");
     json_put_raw(out, STR_LIT("{\"listChanged\":true}"));
+    if (!r->modern) {
+        json_key(out, "logging");
+        json_put_raw(out, STR_LIT("{}"));
+    }
     json_key(out, r->modern ? "extensions" : "experimental");
     json_open(out, '{');
     json_key(out, GATE_EXTENSION);
@@ -98,25 +102,34 @@ enum handled mcp_ping(struct request *r)
     return reply_close(r);
 }
 
-/* ---- logging: we send no notifications/message, so any level is kept ------- */
+/* ---- logging: what tools say with call.log ---------------------------------- */
 
-bool mcp_is_level(struct str level)
+int mcp_level(struct str name)
 {
     static const char *const levels[] = {"debug", "info",     "notice", "warning",
                                          "error", "critical", "alert",  "emergency"};
     for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
-        if (str_is(level, levels[i]))
-            return true;
-    return false;
+        if (str_is(name, levels[i]))
+            return (int)i;
+    return -1;
+}
+
+/* In the modern era a client hears nothing unless the very request asks for it. */
+bool mcp_hears(const struct request *r, struct str level)
+{
+    int least = r->modern ? mcp_level(json_str(json_get_text(r->meta, MCP_LEVEL_KEY))) : r->client->log_level;
+    return least >= 0 && mcp_level(level) >= least;
 }
 
 enum handled mcp_set_level(struct request *r)
 {
-    if (!mcp_is_level(json_str(json_get_text(r->params, "level"))))
+    int level = mcp_level(json_str(json_get_text(r->params, "level")));
+    if (level < 0)
         return reply_error(
             r, RPC_INVALID_PARAMS,
             "params.level: expected one of debug, info, notice, warning, error, critical, alert, "
             "emergency");
+    r->client->log_level = level;
     reply_open(r);
     return reply_close(r);
 }

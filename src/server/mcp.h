@@ -11,6 +11,8 @@
 #define MCP_SERVER_KEY       "io.modelcontextprotocol/serverInfo"
 #define MCP_SUBSCRIPTION_KEY "io.modelcontextprotocol/subscriptionId"
 
+#define MCP_LOG_LEVEL_INFO 1 /* what a legacy client hears that has set no level */
+
 #define MCP_TTL_MS      300000    /* how long a list holds; list_changed tells sooner */
 #define MCP_CACHE_SCOPE "private" /* lists differ by the peer's user */
 

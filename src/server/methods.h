@@ -39,7 +39,8 @@ enum handled mcp_discover(struct request *request);
 enum handled mcp_tools_list(struct request *request);
 void mcp_initialized(struct request *request);
 void mcp_cancelled(struct request *request);
-bool mcp_is_level(struct str level);
+int mcp_level(struct str name); /* 0 debug … 7 emergency; -1: no level of MCP */
+bool mcp_hears(const struct request *request, struct str level); /* is a log message of that level wanted */
 
 /* subscriptions.c */
 enum handled subscriptions_listen(struct request *request);

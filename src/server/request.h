@@ -33,6 +33,7 @@ struct request {
     void (*cancel)(struct request *request); /* stops what is pending; set before a handler returns PENDING */
     struct call *call;                       /* calls.c */
     enum handled (*answer)(struct request *request);
+    uint32_t log_count;  /* notifications/message sent for it */
     double progress;     /* the last one sent: they must increase */
     void *work;          /* ledger_methods.c: the answer being waited for */
     struct json_out out; /* the reply being written */

@@ -60,6 +60,7 @@ struct client {
     struct subscription *subscriptions;
     size_t subscription_count;
     bool hears_changes; /* has shaken hands or listed tools in the legacy way: list_changed is pushed */
+    int log_level;      /* legacy: the least that notifications/message are sent for */
     bool said_all;      /* end of file was read: closed once nothing is pending */
 };
 

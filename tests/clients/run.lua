@@ -90,7 +90,6 @@ local LEFT_OUT = {
   { "^sep%-2640", "skills, an extension, are not served" },
   { "^prompts%-", "prompts are not served" },
   { "^completion%-", "completion is not served" },
-  { "^tools%-call%-with%-logging", "logging is not served" },
   { "^tools%-call%-sampling", "the server sends no requests" },
   { "^tools%-call%-elicitation", "the server sends no requests" },
   { "^elicitation%-", "the server sends no requests" },

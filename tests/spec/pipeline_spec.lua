@@ -151,6 +151,42 @@ return tool "busy" {
     assert.is_nil(busy.notices)
   end)
 
+  it("says to the agent's program what it logs, from the level that was asked for", function()
+    local chatty = daemon.start { policies = { ["chatty.lua"] = [==[
+-- chatty: says what it does.
+return tool "chatty" {
+  description = "Work.", schema = json '{"type":"object"}', effects = "toggle",
+  run = function(args, call)
+    call.log("debug", "looking")
+    call.log("info", "found")
+    call.log("error", "lost")
+    for i = 1, 500 do call.log("emergency", ("x"):rep(100000)) end
+    return i
+  end,
+}
+]==] } }:connect()
+    local function said(meta)
+      chatty.notices = nil
+      local result = chatty:calls("chatty", {}, meta)
+      local told = {}
+      for at, notice in ipairs(chatty.notices or {}) do
+        assert.same({ "notifications/message", "chatty" }, { notice.method, notice.params.logger })
+        if at <= 3 then told[at] = notice.params.level .. " " .. notice.params.data:sub(1, 5) end
+      end
+      assert.is_table(result.content)
+      return told, #(chatty.notices or {}), chatty.notices and #chatty.notices[#chatty.notices].params.data
+    end
+    local told, count, longest = said()
+    assert.same({ "info found", "error lost", "emergency xxxxx" }, told)
+    assert.same({ 100, 4096 }, { count, longest })
+    chatty:asks("logging/setLevel", { level = "error" })
+    assert.same({ "error lost", "emergency xxxxx", "emergency xxxxx" }, (said()))
+    -- the modern era: only where the very request asks
+    assert.same({}, (said(client_of.modern())))
+    assert.same({ "debug looki", "info found", "error lost" },
+                (said(client_of.modern { ["io.modelcontextprotocol/logLevel"] = "debug" })))
+  end)
+
   it("may be one of many at once, in any order", function()
     for i = 1, 200 do
       client:say { jsonrpc = "2.0", id = i, method = "tools/call",

@@ -54,6 +54,11 @@ void call_on_progress(struct call *call, call_progress *progress, void *owner)
     call->progress_owner = owner;
 }
 
+void call_on_log(struct call *call, call_log *log, void *owner)
+{
+    (void)call, (void)log, (void)owner;
+}
+
 bool call_start(struct call *call, call_done *done, void *owner)
 {
     call->done = done;
