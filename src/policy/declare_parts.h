@@ -1,0 +1,28 @@
+/*
+ * What the files declare*.c share: one for each part of a policy that has a
+ * form of its own, and the helpers that all of them read with. Only they
+ * include this header.
+ */
+#ifndef TOOLGATE_POLICY_DECLARE_PARTS_H
+#define TOOLGATE_POLICY_DECLARE_PARTS_H
+
+#include "policy/fields.h"
+
+/* Readers of one field each; the value is at `at`. */
+typedef void declare_part(struct declaring *d, const struct field *field, int at);
+declare_part declare_retry, declare_loop; /* declare_budgets.c */
+declare_part declare_ids;                 /* declare_ids.c */
+declare_part declare_examples;            /* declare_examples.c */
+
+/* Raises an error that says what was expected where the value is no plain table. */
+void declare_must_be_table(struct declaring *d, const char *parent, const char *name, int at,
+                           const char *expected);
+
+/* The value as JSON: the very text that json "…" read where it came from there. `what` begins error messages.
+ */
+const struct json *declare_json(struct declaring *d, const char *what, int at, const struct json *schema);
+
+/* A text in a table of ours, past any metatable; STR_NONE where it is none. */
+struct str declare_raw_text(struct declaring *d, int at, const char *name);
+
+#endif
