@@ -19,6 +19,9 @@ struct field {
     void (*read)(struct declaring *d, const struct field *field,
                  int at); /* FIELD_OWN; the value is at `at` */
     size_t given;         /* offset of a bool that tells whether the field was there, plus 1; 0: none */
+    const char *form; /* for the reference: the value as it is written, "{ repair = 2 }"; NULL: by its kind */
+    const char *type; /* for editors, in LuaCATS: "toolgate.Retry"; NULL: by its kind */
+    const char *sentence; /* for both: what it is, in the operator's words */
 };
 
 /* Reads the table at `at` into `out`; unknown names are errors. `parent`: the field that holds the table, or

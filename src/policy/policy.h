@@ -121,9 +121,10 @@ struct policy_outcome {
 
 /* ---- words --------------------------------------------------------------- */
 
-/* What a policy may write, for the reference in the docs and for completion in editors. */
+/* What a policy may write, for the reference in the docs and for completion in editors. `type` is in LuaCATS:
+ * one form a line, `fun(…): …`, a method's with `self: CLASS` first; NULL where an editor knows the word. */
 struct policy_word {
-    const char *name, *group, *signature, *sentence;
+    const char *name, *group, *signature, *sentence, *type;
 };
 const struct policy_word *policy_words(size_t *count);
 
