@@ -88,23 +88,38 @@ static void read_hook(struct declaring *d, const struct field *field, int at)
 
 /* ---- what to do with a call ------------------------------------------------------------ */
 
+#define SWITCH(which, what)                                                                                  \
+    {                                                                                                        \
+        .name = #which, .kind = FIELD_FLAG, .offset = offsetof(struct coerce_switches, which),               \
+        .sentence = (what)                                                                                   \
+    }
+static const struct field coerce_fields[] = {
+    SWITCH(json, "JSON that was sent as a text becomes what it says, where only that fits."),
+    SWITCH(strings,
+           "\"5\" becomes 5 where only a number fits, \"true\" becomes true, spaces around a text go."),
+    SWITCH(lists, "One value becomes a list of one, where only a list fits."),
+    SWITCH(nulls, "null for an optional field counts as left out."),
+    SWITCH(enums, "Capitals of an enum's value are mended."),
+    SWITCH(floats, "5.0 becomes 5 where only a whole number fits."),
+};
+#undef SWITCH
+
+const struct field_table declare_coerce_table = {
+    .of = "coerce",
+    .type = "toolgate.Coerce",
+    .sentence = "What is mended where only one reading fits; what is not named stays on.",
+    FIELD_TABLE(coerce_fields)};
+
 /* coerce = false, or { strings = false }: what is not named stays on. */
 static void read_coerce(struct declaring *d, const struct field *field, int at)
 {
-#define SWITCH(which)                                                                                        \
-    {                                                                                                        \
-        .name = #which, .kind = FIELD_FLAG, .offset = offsetof(struct coerce_switches, which)                \
-    }
-    static const struct field fields[] = {SWITCH(json),  SWITCH(strings), SWITCH(lists),
-                                          SWITCH(nulls), SWITCH(enums),   SWITCH(floats)};
-#undef SWITCH
     if (lua_isboolean(d->L, at)) {
         if (!lua_toboolean(d->L, at))
             d->policy->coerce = (struct coerce_switches){0};
         return;
     }
     declare_must_be_table(d, NULL, field->name, at, "true, false or { strings = false }");
-    fields_read(d, at, field->name, fields, sizeof(fields) / sizeof(fields[0]), &d->policy->coerce);
+    fields_read(d, at, field->name, coerce_fields, declare_coerce_table.count, &d->policy->coerce);
 }
 
 static void read_on_error(struct declaring *d, const struct field *field, int at)
@@ -137,10 +152,26 @@ static void read_rules(struct declaring *d, const struct field *field, int at)
 #define GIVEN(member) .given = offsetof(struct policy, member) + 1
 
 static const struct field policy_fields[] = {
-    {.name = "title", .kind = FIELD_TEXT, AT(title)},
-    {.name = "description", .kind = FIELD_TEXT, AT(description)},
-    {.name = "use_when", .kind = FIELD_TEXT, AT(use_when)},
-    {.name = "avoid_when", .kind = FIELD_TEXT, AT(avoid_when)},
+    {.name = "title",
+     .kind = FIELD_TEXT,
+     AT(title),
+     .form = "\"Calendar events\"",
+     .sentence = "A short name, for people."},
+    {.name = "description",
+     .kind = FIELD_TEXT,
+     AT(description),
+     .form = "\"Read calendar events.\"",
+     .sentence = "What the tool does; the model reads it in the list and again in a refusal."},
+    {.name = "use_when",
+     .kind = FIELD_TEXT,
+     AT(use_when),
+     .form = "\"you need what is in the calendar\"",
+     .sentence = "When the model should take this tool; joins the description."},
+    {.name = "avoid_when",
+     .kind = FIELD_TEXT,
+     AT(avoid_when),
+     .form = "\"you only need an address: use lookup_contact\"",
+     .sentence = "When it should not, and what to take instead; joins the description."},
     {.name = "upstream",
      .kind = FIELD_ABSENT,
      .choices = "upstreams are not served by this version: give the tool a run(args, call), or leave both "
@@ -155,46 +186,147 @@ static const struct field policy_fields[] = {
     {.name = "limits",
      .kind = FIELD_ABSENT,
      .choices = "limits by cost, time or number a turn are not served by this version: retry and loop are"},
-    {.name = "schema", .kind = FIELD_OWN, AT(schema), .read = read_schema},
-    {.name = "output_schema", .kind = FIELD_OWN, AT(output_schema), .read = read_schema},
-    {.name = "annotations", .kind = FIELD_OWN, AT(annotations), .read = read_object},
+    {.name = "schema",
+     .kind = FIELD_OWN,
+     AT(schema),
+     .read = read_schema,
+     .form = "json \"file.json\"  or  params { … }",
+     .type = "toolgate.Schema",
+     .sentence =
+         "What the arguments must be, as JSON Schema; left out: the schema that the tool itself comes with."},
+    {.name = "output_schema",
+     .kind = FIELD_OWN,
+     AT(output_schema),
+     .read = read_schema,
+     .form = "json \"file.json\"",
+     .type = "toolgate.Schema",
+     .sentence = "What a result must be; one that is not is broken, and told so to the model."},
+    {.name = "annotations",
+     .kind = FIELD_OWN,
+     AT(annotations),
+     .read = read_object,
+     .form = "{ readOnlyHint = true }",
+     .type = "table<string, any>",
+     .sentence = "Annotations as in MCP, for the tool's definition."},
     {.name = "effects",
      .kind = FIELD_CHOICE,
      AT(effects),
      .choices = "read write destructive toggle",
-     .from = EFFECTS_READ},
+     .from = EFFECTS_READ,
+     .sentence = "What a call does in the world; sets how often the same call may be made."},
     {.name = "mode",
      .kind = FIELD_CHOICE,
      AT(mode),
      .choices = "enforce shadow off",
      .from = POLICY_ENFORCE,
-     GIVEN(mode_given)},
+     GIVEN(mode_given),
+     .sentence = "enforce; shadow: everything is computed and logged, and nobody feels it; off."},
     {.name = "unknown",
      .kind = FIELD_CHOICE,
      AT(unknown),
      .choices = "pass drop refuse",
      .from = UNKNOWN_PASS,
-     GIVEN(unknown_given)},
-    {.name = "validate", .kind = FIELD_FLAG, AT(validate)},
-    {.name = "final", .kind = FIELD_FLAG, AT(final)},
-    {.name = "on_policy_error", .kind = FIELD_OWN, .read = read_on_error},
-    {.name = "coerce", .kind = FIELD_OWN, .read = read_coerce, GIVEN(coerce_given)},
-    {.name = "retry", .kind = FIELD_OWN, .read = declare_retry},
-    {.name = "loop", .kind = FIELD_OWN, .read = declare_loop},
-    {.name = "ids", .kind = FIELD_OWN, .read = declare_ids},
-    {.name = "gives_ids", .kind = FIELD_TEXTS, AT(gives_ids)},
-    {.name = "rules", .kind = FIELD_OWN, .read = read_rules},
-    {.name = "prepare", .kind = FIELD_OWN, .read = read_hook, .from = HOOK_PREPARE},
-    {.name = "normalise", .kind = FIELD_OWN, .read = read_hook, .from = HOOK_NORMALISE},
-    {.name = "check", .kind = FIELD_OWN, .read = read_hook, .from = HOOK_CHECK},
-    {.name = "run", .kind = FIELD_OWN, .read = read_hook, .from = HOOK_RUN},
-    {.name = "result", .kind = FIELD_OWN, .read = read_hook, .from = HOOK_RESULT},
-    {.name = "examples", .kind = FIELD_OWN, .read = declare_examples},
+     GIVEN(unknown_given),
+     .sentence = "What becomes of fields that an open schema does not name."},
+    {.name = "validate",
+     .kind = FIELD_FLAG,
+     AT(validate),
+     .sentence = "false: the schema is documentation only."},
+    {.name = "final", .kind = FIELD_FLAG, AT(final), .sentence = "true: this tool's result ends the run."},
+    {.name = "on_policy_error",
+     .kind = FIELD_OWN,
+     .read = read_on_error,
+     .form = "\"closed\"  or  \"open\"",
+     .type = "\"closed\"|\"open\"",
+     .sentence = "Whether a policy that breaks refuses the call, or lets it pass."},
+    {.name = "coerce",
+     .kind = FIELD_OWN,
+     .read = read_coerce,
+     GIVEN(coerce_given),
+     .form = "false  or  { strings = false, … }",
+     .type = "boolean|toolgate.Coerce",
+     .sentence = "Which arguments are mended where only one reading fits; all are, until turned off."},
+    {.name = "retry",
+     .kind = FIELD_OWN,
+     .read = declare_retry,
+     .form = "{ repair = 2, same_call = 3 }",
+     .type = "toolgate.Retry",
+     .sentence = "How often the model may try again."},
+    {.name = "loop",
+     .kind = FIELD_OWN,
+     .read = declare_loop,
+     .form = "{ repeats = 3, volatile = { \"request_id\" } }",
+     .type = "toolgate.Loop",
+     .sentence = "What counts as going round in circles."},
+    {.name = "ids",
+     .kind = FIELD_OWN,
+     .read = declare_ids,
+     .form = "{ contact_id = seen(), [\"items[].id\"] = shape \"uuid\" }",
+     .type = "table<string, toolgate.Id>",
+     .sentence = "Which arguments hold ids, and what is demanded of them."},
+    {.name = "gives_ids",
+     .kind = FIELD_TEXTS,
+     AT(gives_ids),
+     .form = "{ \"events[].id\" }",
+     .sentence = "Where this tool's results carry ids."},
+    {.name = "rules",
+     .kind = FIELD_OWN,
+     .read = read_rules,
+     .form = "{ when { … } : needs \"…\", … }",
+     .type = "toolgate.Rule[]",
+     .sentence = "What the arguments must be to each other; told to the model in words."},
+    {.name = "prepare",
+     .kind = FIELD_OWN,
+     .read = read_hook,
+     .from = HOOK_PREPARE,
+     .form = "function(def, call) … end",
+     .type = "fun(def: toolgate.Definition, call: toolgate.Call): toolgate.Definition?",
+     .sentence = "The tool's definition as this peer shall see it; nil hides it."},
+    {.name = "normalise",
+     .kind = FIELD_OWN,
+     .read = read_hook,
+     .from = HOOK_NORMALISE,
+     .form = "function(args, call) … end",
+     .type = "fun(args: table, call: toolgate.Call): table|toolgate.Outcome|nil",
+     .sentence = "Arguments in, arguments out; the schema is checked again where they changed."},
+    {.name = "check",
+     .kind = FIELD_OWN,
+     .read = read_hook,
+     .from = HOOK_CHECK,
+     .form = "function(args, call) … end",
+     .type = "fun(args: table, call: toolgate.Call): toolgate.Outcome?",
+     .sentence = "What needs the session: nothing to pass, or repair, refuse, ask."},
+    {.name = "run",
+     .kind = FIELD_OWN,
+     .read = read_hook,
+     .from = HOOK_RUN,
+     .form = "function(args, call) … end",
+     .type = "fun(args: table, call: toolgate.Call): any",
+     .sentence = "The tool itself, where it is written in Lua: its value, or retry, failed, transient."},
+    {.name = "result",
+     .kind = FIELD_OWN,
+     .read = read_hook,
+     .from = HOOK_RESULT,
+     .form = "function(result, call) … end",
+     .type = "fun(result: any, call: toolgate.Call): toolgate.Outcome?",
+     .sentence = "What a result means: nothing where it is good, or ok, partial, garbage, …"},
+    {.name = "examples",
+     .kind = FIELD_OWN,
+     .read = declare_examples,
+     .form = "{ { \"what it shows\", args = { … }, gives = \"pass\" }, … }",
+     .type = "toolgate.Example[]",
+     .sentence = "The specification: they run whenever the file is loaded."},
 };
+
+const struct field_table declare_policy_table = {
+    .of = "tool",
+    .type = "toolgate.Policy",
+    .sentence = "What `tool \"name\" { … }` declares; everything may be left out.",
+    FIELD_TABLE(policy_fields)};
 
 static void read_tool(struct declaring *d, int fields)
 {
-    fields_read(d, fields, NULL, policy_fields, sizeof(policy_fields) / sizeof(policy_fields[0]), d->policy);
+    fields_read(d, fields, NULL, policy_fields, declare_policy_table.count, d->policy);
     d->policy->wants_history = locate_mentions(d->source, "history");
     d->policy->wants_facts = locate_mentions(d->source, "facts");
 }
@@ -204,16 +336,32 @@ static void read_prepare_tools(struct declaring *d, const struct field *field, i
     d->home->prepare_tools = keep_function(d, field->name, at);
 }
 
+static const struct field gateway_fields[] = {
+    {.name = "instructions",
+     .kind = FIELD_TEXT,
+     .offset = offsetof(struct policies, instructions),
+     .form = "\"…\"",
+     .sentence = "What a client is told when it connects."},
+    {.name = "prepare_tools",
+     .kind = FIELD_OWN,
+     .read = read_prepare_tools,
+     .form = "function(defs, call) … end",
+     .type = "fun(defs: toolgate.Definition[], call: toolgate.Call): toolgate.Definition[]?",
+     .sentence = "The list of tools as this peer shall see it; nil hides all."},
+};
+
+const struct field_table declare_gateway_table = {
+    .of = "gateway",
+    .type = "toolgate.Gateway",
+    .sentence = "What `gateway { … }` declares for all tools; one file of a folder may.",
+    FIELD_TABLE(gateway_fields)};
+
 static void read_gateway(struct declaring *d, int fields)
 {
-    static const struct field known[] = {
-        {.name = "instructions", .kind = FIELD_TEXT, .offset = offsetof(struct policies, instructions)},
-        {.name = "prepare_tools", .kind = FIELD_OWN, .read = read_prepare_tools},
-    };
     if (d->home->gateway_file.len)
         luaL_error(d->L, "%s: a second gateway { … }: the first is in %s", sandbox_chunk(d->file.at),
                    d->home->gateway_file.at);
-    fields_read(d, fields, NULL, known, sizeof(known) / sizeof(known[0]), d->home);
+    fields_read(d, fields, NULL, gateway_fields, declare_gateway_table.count, d->home);
     d->home->gateway_file = d->file;
 }
 

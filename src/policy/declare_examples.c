@@ -18,28 +18,71 @@ static const struct json *example_value(struct declaring *d, int at, const char 
     return value;
 }
 
-/* What an example may hold beside its name: a text, a table, or (0) whatever a tool may be given. */
-static const struct {
-    const char *name;
-    int type;
-} example_fields[] = {
-    {"args", 0},           {"result", 0},           {"seen", LUA_TTABLE},  {"history", LUA_TTABLE},
-    {"facts", LUA_TTABLE}, {"becomes", LUA_TTABLE}, {"goal", LUA_TSTRING}, {"gives", LUA_TSTRING},
-    {"says", LUA_TSTRING}, {"status", LUA_TSTRING},
+/* FIELD_TEXT: a text; FIELD_OWN: a table; FIELD_ANY: whatever a tool may be given. */
+static const struct field example_fields[] = {
+    {.name = "args", .kind = FIELD_ANY, .form = "{ action = \"list\" }", .sentence = "What the model sends."},
+    {.name = "seen",
+     .kind = FIELD_OWN,
+     .form = "{ \"e1\" }",
+     .type = "(string|number)[]",
+     .sentence = "Ids that are known already."},
+    {.name = "goal",
+     .kind = FIELD_TEXT,
+     .form = "\"what is on today?\"",
+     .sentence = "What the user asked for."},
+    {.name = "history",
+     .kind = FIELD_OWN,
+     .form = "{ { tool = \"get\", class = \"success\" } }",
+     .type = "table[]",
+     .sentence = "What call.history holds."},
+    {.name = "facts",
+     .kind = FIELD_OWN,
+     .form = "{ orders = 3 }",
+     .type = "table<string, any>",
+     .sentence = "What call.facts holds."},
+    {.name = "result",
+     .kind = FIELD_ANY,
+     .form = "{ events = {} }",
+     .sentence = "What the tool gives, instead of running it."},
+    {.name = "gives",
+     .kind = FIELD_TEXT,
+     .form = "\"refuse fabricated_id\"",
+     .sentence = "Words that all must fit: the verdict, the class, the code."},
+    {.name = "becomes",
+     .kind = FIELD_OWN,
+     .form = "{ action = \"list\" }",
+     .type = "table",
+     .sentence = "The arguments as the tool gets them."},
+    {.name = "says",
+     .kind = FIELD_TEXT,
+     .form = "\"page 2\"",
+     .sentence = "A text that the model must read."},
+    {.name = "status",
+     .kind = FIELD_TEXT,
+     .form = "\"NEED_USER_INPUT\"",
+     .type = "toolgate.Coverage",
+     .sentence = "The coverage that the reply tells."},
 };
+
+const struct field_table declare_example_table = {
+    .of = "an example",
+    .type = "toolgate.Example",
+    .sentence = "One of `examples`: first a text that says what it shows, then",
+    FIELD_TABLE(example_fields)};
 
 /* An example that is not read as it was meant would pass without showing anything. */
 static void check_example_field(struct declaring *d, const char *name, int line, bool *known)
 {
-    for (size_t i = 0; i < sizeof(example_fields) / sizeof(example_fields[0]); i++) {
+    for (size_t i = 0; i < declare_example_table.count; i++) {
         if (strcmp(name, example_fields[i].name) != 0)
             continue;
         *known = true;
-        if (example_fields[i].type && lua_type(d->L, -1) != example_fields[i].type) {
+        bool is_text = example_fields[i].kind == FIELD_TEXT;
+        if (example_fields[i].kind != FIELD_ANY &&
+            lua_type(d->L, -1) != (is_text ? LUA_TSTRING : LUA_TTABLE)) {
             words_push_kind(d->L, -1);
             luaL_error(d->L, "%s:%d: example: '%s': expected %s, got %s", sandbox_chunk(d->file.at), line,
-                       name, example_fields[i].type == LUA_TSTRING ? "a text" : "a table",
-                       lua_tostring(d->L, -1));
+                       name, is_text ? "a text" : "a table", lua_tostring(d->L, -1));
         }
     }
 }

@@ -14,6 +14,13 @@ declare_part declare_retry, declare_loop; /* declare_budgets.c */
 declare_part declare_ids;                 /* declare_ids.c */
 declare_part declare_examples;            /* declare_examples.c */
 
+/* Their fields; a new one is also named in vocabulary.c. */
+extern const struct field_table declare_policy_table, declare_gateway_table,
+    declare_coerce_table; /* declare.c */
+extern const struct field_table declare_retry_table, declare_loop_table,
+    declare_poll_table;                                /* declare_budgets.c */
+extern const struct field_table declare_example_table; /* declare_examples.c */
+
 /* Raises an error that says what was expected where the value is no plain table. */
 void declare_must_be_table(struct declaring *d, const char *parent, const char *name, int at,
                            const char *expected);

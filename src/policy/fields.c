@@ -148,6 +148,8 @@ static void read_field(struct declaring *d, const char *parent, const struct fie
     case FIELD_OWN:
         field->read(d, field, at);
         break;
+    case FIELD_ANY: /* only tables that a reader of their own reads have these */
+        break;
     case FIELD_ABSENT:
         fields_complain(d, parent, field->name, "'%s': %s", field->name, field->choices);
     }

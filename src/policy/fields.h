@@ -7,7 +7,16 @@
 
 #include "policy/declare.h"
 
-enum field_kind { FIELD_TEXT, FIELD_FLAG, FIELD_COUNT, FIELD_CHOICE, FIELD_TEXTS, FIELD_OWN, FIELD_ABSENT };
+enum field_kind {
+    FIELD_TEXT,
+    FIELD_FLAG,
+    FIELD_COUNT,
+    FIELD_CHOICE,
+    FIELD_TEXTS,
+    FIELD_OWN,
+    FIELD_ANY,
+    FIELD_ABSENT
+};
 
 struct field {
     const char *name;
@@ -23,6 +32,16 @@ struct field {
     const char *type; /* for editors, in LuaCATS: "toolgate.Retry"; NULL: by its kind */
     const char *sentence; /* for both: what it is, in the operator's words */
 };
+
+/* All the fields that one table may hold; vocabulary.c knows each of these. */
+struct field_table {
+    const char *of;   /* "policy", "retry", "loop.poll"; what error messages call the parent */
+    const char *type; /* its class for editors: "toolgate.Retry" */
+    const struct field *fields;
+    size_t count;
+    const char *sentence;
+};
+#define FIELD_TABLE(rows) .fields = (rows), .count = sizeof(rows) / sizeof((rows)[0])
 
 /* Reads the table at `at` into `out`; unknown names are errors. `parent`: the field that holds the table, or
  * NULL. */
