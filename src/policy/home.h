@@ -18,6 +18,7 @@ struct policy_hook_code {
 };
 
 struct policy_code {
+    uint64_t text; /* hash of its file's */
     struct policy_hook_code hooks[HOOK_COUNT];
     struct rules rules;
     bool quarantined;
@@ -36,13 +37,17 @@ struct policies {
     struct policies_options options;
     const char *folder; /* NULL: loaded from text */
     struct policy **list;
+    struct map *by_name;
     size_t count;
     struct policy_source *sources;
     size_t source_count;
     struct json_files files;
     struct str gateway_file, instructions; /* gateway_file empty: there is none */
+    uint64_t gateway_text;                 /* hash of its file's text */
     struct policy_hook_code prepare_tools;
     struct policy_fault *gateway_fault; /* NULL: it never broke */
+    struct policy_stall *stalls;        /* that hold */
+    size_t stall_count;
     uint64_t hash;
 };
 

@@ -5,6 +5,8 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/hash.h"
+#include "base/map.h"
+#include "json/parse.h"
 #include "policy/declare.h"
 #include "policy/home.h"
 #include "policy/locate.h"
@@ -42,6 +44,7 @@ static struct policies *home_new(const struct policies_options *options)
         home->options.deadline_ms = POLICY_DEADLINE_MS;
     if (!home->options.memory_kb)
         home->options.memory_kb = POLICY_MEMORY_KB;
+    home->by_name = map_new(arena);
     home->prepare_tools.ref = HOOK_NONE;
     home->sandbox = sandbox_new(home->options.memory_kb);
     return home;
@@ -61,21 +64,19 @@ static void make_room(struct policies *home, size_t files)
     home->sources = ARENA_ARRAY(home->arena, struct policy_source, files + 1);
 }
 
-static const struct policy *policy_named(const struct policies *home, struct str name)
+const struct policy *policies_find(const struct policies *home, struct str tool)
 {
-    for (size_t i = 0; i < home->count; i++)
-        if (str_eq(home->list[i]->name, name))
-            return home->list[i];
-    return NULL;
+    return map_get(home->by_name, tool);
 }
 
 /* `list` has room for one policy a file. */
 static enum err add_policy(struct policies *home, struct policy *policy, struct why *why)
 {
-    const struct policy *twin = policy_named(home, policy->name);
+    const struct policy *twin = policies_find(home, policy->name);
     if (twin)
         return why_set(why, ERR_POLICY, STR_FMT ": tool \"" STR_FMT "\" is declared in " STR_FMT " already",
                        STR_ARG(policy->file), STR_ARG(policy->name), STR_ARG(twin->file));
+    map_add(home->by_name, policy->name, policy);
     home->list[home->count++] = policy;
     return OK;
 }
@@ -93,12 +94,28 @@ static void load_step(lua_State *L, void *context)
     word_json_forget(L);
 }
 
-static bool is_quarantined(const struct policies *home, struct str file)
+/* Those that hold are kept for whoever asks which do. */
+static bool has_stalled(struct policies *home, struct str file, uint64_t text)
 {
-    for (size_t i = 0; i < home->options.quarantined_count; i++)
-        if (str_eq(home->options.quarantined[i], file))
-            return true;
-    return false;
+    const struct policies_options *options = &home->options;
+    size_t i = 0;
+    while (i < options->stall_count &&
+           !(options->stalls[i].text == text && str_eq(options->stalls[i].file, file)))
+        i++;
+    if (i == options->stall_count)
+        return false;
+    if (!home->stalls)
+        home->stalls = ARENA_ARRAY(home->arena, struct policy_stall, options->stall_count);
+    home->stalls[home->stall_count++] = (struct policy_stall){file, text};
+    return true;
+}
+
+/* What the list looks like to whoever may call it until the file runs again: any object. */
+static const struct json *open_schema(struct arena *arena)
+{
+    struct json *schema = ARENA_NEW(arena, struct json);
+    struct json_fault fault;
+    return json_parse(arena, STR_LIT("{\"type\":\"object\"}"), NULL, schema, &fault) == OK ? schema : NULL;
 }
 
 /* It stalled the process before, so nothing of it runs: its name is read from the text, and its calls fail.
@@ -108,34 +125,49 @@ static struct policy *blank_quarantined(struct policies *home, struct str file, 
     struct str name = locate_tool(source);
     if (!name.len)
         return NULL;
-    struct policy *p = declare_blank(home, name, file);
+    struct policy *p = declare_blank(home, arena_dup(home->arena, name), file);
     p->code->quarantined = true;
     p->hooks[HOOK_NORMALISE] = p->hooks[HOOK_CHECK] = true;
     p->hooks[HOOK_RUN] = locate_field(source, NULL, STR_LIT("run")) != 0;
+    if (p->hooks[HOOK_RUN])
+        p->schema = open_schema(home->arena);
     return p;
 }
 
-static void mix(uint64_t *hash, struct str bytes)
+static void mix(uint64_t *hash, uint64_t more)
 {
-    uint64_t both[2] = {*hash, hash_stable(bytes).low};
+    uint64_t both[2] = {*hash, more};
     *hash = hash_stable((struct str){(const char *)both, sizeof(both)}).low;
+}
+
+static void keep_source(struct policies *home, struct str file, struct str source, uint64_t text,
+                        struct policy *policy)
+{
+    home->sources[home->source_count++] = (struct policy_source){file, source, policy};
+    if (policy)
+        policy->code->text = text;
+    else
+        home->gateway_text = text;
 }
 
 static enum err load_source(struct policies *home, struct str file, struct str source, struct why *why)
 {
+    uint64_t text = hash_stable(source).low;
     struct declaring d = {.home = home, .file = file, .source = source};
     struct sandbox_now now = {.arena = home->arena,
                               .folder = home->folder,
                               .file = file.at,
+                              .text = text,
                               .loading = true,
                               .files = &home->files};
-    mix(&home->hash, file);
-    mix(&home->hash, source);
-    if (is_quarantined(home, file))
+    mix(&home->hash, hash_stable(file).low);
+    mix(&home->hash, text);
+    if (has_stalled(home, file, text))
         d.policy = blank_quarantined(home, file, source);
-    else if (sandbox_run(home->sandbox, POLICY_LOAD_DEADLINE_MS, &now, load_step, &d, why) != OK)
+    else if (sandbox_run(home->sandbox, POLICY_LOAD_DEADLINE_MS, &now, load_step, &d, why) == OK)
+        keep_source(home, file, source, text, d.policy);
+    else
         return ERR_POLICY;
-    home->sources[home->source_count++] = (struct policy_source){file, source, d.policy};
     return d.policy ? add_policy(home, d.policy, why) : OK;
 }
 
@@ -198,42 +230,73 @@ static enum err list_folder(struct arena *arena, const char *folder, struct str 
     return OK;
 }
 
-static enum err load_folder(struct policies *home, struct policies_faults *faults)
+/* ---- in steps ---------------------------------------------------------------------------------- */
+
+struct policies_loading {
+    struct policies *home;
+    struct policies_faults *faults;
+    struct str *files;
+    size_t count, at;
+    enum err worst;
+};
+
+static void note_fault(struct policies_loading *loading, enum err err, const struct why *why)
 {
+    complain(loading->faults, why->text);
+    loading->worst = err == ERR_IO ? ERR_IO : ERR_POLICY;
+}
+
+struct policies_loading *policies_load_begin(const char *folder, const struct policies_options *options,
+                                             struct policies_faults *faults)
+{
+    struct policies *home = home_new(options);
+    struct policies_loading *loading = ARENA_NEW(home->arena, struct policies_loading);
     struct why why = {""};
-    struct str *files = NULL, source = STR_NONE;
-    size_t count = 0;
-    enum err worst = list_folder(home->arena, home->folder, &files, &count, &why);
-    if (worst != OK) {
-        complain(faults, why.text);
-        return worst;
-    }
-    make_room(home, count);
-    for (size_t i = 0; i < count; i++) {
-        enum err err = source_read(home->arena, files[i].at, &source, &why);
-        if (err == OK)
-            err = load_source(home, files[i], source, &why);
-        if (err == OK)
-            continue;
-        complain(faults, why.text);
-        worst = err == ERR_IO ? ERR_IO : ERR_POLICY;
-    }
+    *loading = (struct policies_loading){.home = home, .faults = faults};
+    if (!folder || !*folder)
+        return loading;
+    home->folder = arena_dup(home->arena, str_of(folder)).at;
+    enum err err = list_folder(home->arena, home->folder, &loading->files, &loading->count, &why);
+    if (err == OK)
+        make_room(home, loading->count);
+    else
+        note_fault(loading, err, &why);
+    return loading;
+}
+
+bool policies_load_step(struct policies_loading *loading)
+{
+    struct policies *home = loading->home;
+    struct str source = STR_NONE;
+    struct why why = {""};
+    if (loading->at == loading->count)
+        return false;
+    struct str file = loading->files[loading->at++];
+    enum err err = source_read(home->arena, file.at, &source, &why);
+    if (err == OK)
+        err = load_source(home, file, source, &why);
+    if (err != OK)
+        note_fault(loading, err, &why);
+    return true;
+}
+
+enum err policies_load_end(struct policies_loading *loading, struct policies **out)
+{
+    struct policies *home = loading->home;
+    enum err worst = loading->worst;
+    *out = worst == OK ? home : NULL;
+    if (worst != OK)
+        policies_free(home);
     return worst;
 }
 
 enum err policies_load(const char *folder, const struct policies_options *options, struct policies **out,
                        struct policies_faults *faults)
 {
-    struct policies *home = home_new(options);
-    *out = NULL;
-    if (folder && *folder)
-        home->folder = arena_dup(home->arena, str_of(folder)).at;
-    enum err err = home->folder ? load_folder(home, faults) : OK;
-    if (err == OK)
-        *out = home;
-    else
-        policies_free(home);
-    return err;
+    struct policies_loading *loading = policies_load_begin(folder, options, faults);
+    while (policies_load_step(loading))
+        continue;
+    return policies_load_end(loading, out);
 }
 
 /* ---- what is in it -------------------------------------------------------------------------------- */
@@ -246,6 +309,12 @@ size_t policies_count(const struct policies *home)
 const struct policy *policies_at(const struct policies *home, size_t index)
 {
     return home->list[index];
+}
+
+const struct policy_stall *policies_stalls(const struct policies *home, size_t *count)
+{
+    *count = home->stall_count;
+    return home->stalls;
 }
 
 bool policies_has_gateway(const struct policies *home)

@@ -69,7 +69,7 @@ static bool is_idle(const struct policy *policy, enum policy_hook hook, struct p
     if (!policy->code->quarantined)
         return policy->code->hooks[hook].ref == HOOK_NONE;
     why_set(&outcome->why, ERR_POLICY,
-            STR_FMT ": is quarantined, as it stalled the process: mend the file and reload",
+            STR_FMT ": is quarantined, as it stalled the process: mend the file, and it is tried again",
             STR_ARG(policy->file));
     broke(policy->home, policy, outcome);
     return true;
@@ -80,6 +80,7 @@ static struct sandbox_now now_of(const struct policy *policy, enum policy_hook h
 {
     return (struct sandbox_now){.call = call,
                                 .file = policy->file.at,
+                                .text = policy->code->text,
                                 .hook = outcome_hook_name(hook),
                                 .hook_line = policy->code->hooks[hook].line};
 }
@@ -237,6 +238,7 @@ void policies_prepare_tools(struct policies *home, const struct policy_call *cal
                         arena, outcome,      take_definitions};
     struct sandbox_now now = {.call = call,
                               .file = home->gateway_file.at,
+                              .text = home->gateway_text,
                               .hook = "prepare_tools",
                               .hook_line = home->prepare_tools.line,
                               .remembers = true};

@@ -18,7 +18,7 @@ struct arena;
 struct policies;
 
 #define POLICY_DEADLINE_MS      50u    /* one hook of one call */
-#define POLICY_LOAD_DEADLINE_MS 1000u  /* loading one file */
+#define POLICY_LOAD_DEADLINE_MS 200u   /* loading one file, during which a serving daemon answers nobody */
 #define POLICY_MEMORY_KB        65536u /* all policies of a generation together */
 #define POLICY_FILE_MAX_BYTES   1048576u
 #define POLICY_WATCHDOG_MS      2000u /* a hook that even the deadline cannot stop ends the process */
@@ -46,8 +46,8 @@ struct policy_example {
     const struct json *args;
     const struct json *result, *seen, *history, *facts; /* NULL: not given */
     const struct json *becomes;
-    struct str goal, gives, says; /* empty: not given */
-    struct str status;
+    struct str goal, user, gives, says, status; /* empty: not given */
+    uint32_t turn;                              /* 0: not given */
 };
 
 struct policy {
@@ -128,12 +128,36 @@ struct policy_word {
 };
 const struct policy_word *policy_words(size_t *count);
 
+/* A field of a table that policies write, or that toolgate fills in for them. `form` is how its value is
+ * written, `type` is in LuaCATS. */
+struct policy_field {
+    const char *name, *form, *type, *sentence;
+    bool required;
+};
+
+/* All fields that one table may hold. */
+struct policy_fields {
+    const char *of;   /* "tool", "retry", "loop.poll", "call" */
+    const char *type; /* its class: "toolgate.Retry", or "toolgate.TextOptions: toolgate.TypeOptions" */
+    const char *sentence;
+    bool given; /* toolgate fills it in */
+    const struct policy_field *fields;
+    size_t count;
+};
+const struct policy_fields *policy_fields(struct arena *arena, size_t *count);
+
 /* ---- loading ------------------------------------------------------------ */
 
+/* A file that stalled the process; quarantined for as long as its text is the same. */
+struct policy_stall {
+    struct str file;
+    uint64_t text; /* hash_stable(…).low of it */
+};
+
 struct policies_options {
-    uint32_t deadline_ms, memory_kb; /* 0: the defaults above */
-    const struct str *quarantined;   /* files that stalled the process before: loaded as broken */
-    size_t quarantined_count;
+    uint32_t deadline_ms, memory_kb;   /* 0: the defaults above */
+    const struct policy_stall *stalls; /* files that stalled the process before: loaded as broken */
+    size_t stall_count;
 };
 
 /* One complaint a file; all files are read before the first is reported. */
@@ -153,8 +177,20 @@ enum err policies_load_text(struct str name, struct str source, const struct pol
                             struct policies **out, struct policies_faults *faults);
 void policies_free(struct policies *policies);
 
+/* policies_load in steps, for a loop that has others to serve meanwhile: begin, step until it says false,
+ * end. `faults` and the stalls in `options` are borrowed until then. */
+struct policies_loading;
+struct policies_loading *policies_load_begin(const char *folder, const struct policies_options *options,
+                                             struct policies_faults *faults);
+bool policies_load_step(struct policies_loading *loading); /* one file; false: there are no more */
+enum err policies_load_end(struct policies_loading *loading, struct policies **out);
+
 size_t policies_count(const struct policies *policies);
 const struct policy *policies_at(const struct policies *policies, size_t index);
+const struct policy *policies_find(const struct policies *policies, struct str tool); /* NULL: none */
+
+/* Files that are quarantined: those of options.stalls that are here with the same text. */
+const struct policy_stall *policies_stalls(const struct policies *policies, size_t *count);
 bool policies_has_gateway(const struct policies *policies); /* a gateway{…} file with prepare_tools */
 struct str policies_gateway_file(const struct policies *policies);
 struct str
@@ -163,8 +199,8 @@ policies_instructions(const struct policies *policies); /* gateway{ instructions
 /* Hash over all file names and texts, for the generation's. */
 uint64_t policies_hash(const struct policies *policies);
 
-/* Where the watchdog writes the file's name, besides stderr, before it ends the process with exit status 70;
- * 0: nowhere. The name belongs into policies_options.quarantined at the next start. */
+/* Where the watchdog writes a line "<hash of the text, 16 hex digits> <file>", besides a sentence on stderr,
+ * before it ends the process with exit status 70; 0: nowhere. It is a policy_stall for the next start. */
 void policy_watchdog_tells(int fd);
 
 /* ---- hooks; each is bounded, none does I/O, all texts of the outcome live in `arena` ---------------------

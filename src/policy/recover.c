@@ -49,10 +49,11 @@ static enum err renew_all(struct policies *home, struct why *why)
         struct sandbox_now now = {.arena = home->arena,
                                   .folder = home->folder,
                                   .file = r.source->file.at,
+                                  .text =
+                                      r.source->policy ? r.source->policy->code->text : home->gateway_text,
                                   .loading = true,
                                   .files = &home->files};
-        if (!r.source->policy || !r.source->policy->code->quarantined)
-            err = sandbox_run(home->sandbox, POLICY_LOAD_DEADLINE_MS, &now, renew_step, &r, why);
+        err = sandbox_run(home->sandbox, POLICY_LOAD_DEADLINE_MS, &now, renew_step, &r, why);
     }
     return err;
 }

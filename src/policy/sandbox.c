@@ -149,7 +149,8 @@ enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct s
                            .watchdog = (int)(budget_ms + POLICY_WATCHDOG_MS),
                            .on_late = on_late,
                            .owner = L,
-                           .file = now->file};
+                           .file = now->file,
+                           .text = now->text};
     struct sandbox_frame outer = sandbox->frame;
     uint64_t failures = sandbox->heap.failures;
     int top = lua_gettop(L);

@@ -35,6 +35,7 @@ struct sandbox_now {
     struct arena *arena;            /* where texts and values of this run go */
     const char *folder;             /* loading: files beside the policy; NULL: none */
     const char *file;               /* as the operator knows it */
+    uint64_t text;                  /* hash of its text: with the name it says which file stalled */
     const char *hook; /* the function that runs and where it begins: the place of an error that has none */
     int hook_line;
     struct json_files *files; /* loading: what json "…" has read before; NULL: nobody remembers */

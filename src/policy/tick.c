@@ -19,7 +19,7 @@ static struct {
     bool made;
     volatile sig_atomic_t armed, idle;
     struct tick_run *volatile running;
-    int stall_fd; /* where the watchdog writes the file's name; 0: nowhere */
+    int stall_fd; /* where the watchdog writes which file it was; 0: nowhere */
 } tick;
 
 void policy_watchdog_tells(int fd)
@@ -42,13 +42,30 @@ static void say(int fd, const char *text)
         continue;
 }
 
+/* printf is not for signal handlers. */
+static void say_hex(int fd, uint64_t number)
+{
+    char digits[17] = "";
+    for (int i = 15; i >= 0; i--, number >>= 4)
+        digits[i] = "0123456789abcdef"[number & 15];
+    say(fd, digits);
+}
+
+static void tell_stall(int fd, const struct tick_run *run)
+{
+    say_hex(fd, run->text);
+    say(fd, " ");
+    say(fd, run->file);
+    say(fd, "\n");
+}
+
 static void end_process(const struct tick_run *run)
 {
     say(STDERR_FILENO, "toolgate: policy stalled past the watchdog, the process ends: ");
     say(STDERR_FILENO, run->file);
     say(STDERR_FILENO, "\n");
     if (tick.stall_fd > 0)
-        say(tick.stall_fd, run->file);
+        tell_stall(tick.stall_fd, run);
     _exit(TICK_STALL_EXIT);
 }
 

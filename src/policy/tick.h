@@ -25,6 +25,7 @@ struct tick_run {
     void (*on_late)(void *owner); /* in the signal handler, at every tick past the budget */
     void *owner;
     const char *file;       /* named where the watchdog ends the process */
+    uint64_t text;          /* hash of the file's text, told beside its name */
     struct tick_run *outer; /* a run inside a run: the outer one stands still meanwhile */
 };
 

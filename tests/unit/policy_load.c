@@ -1,6 +1,8 @@
 /* What a policy's file may say, and what is said about one that is wrong. */
 #include "policy_support.h"
 
+#include "base/hash.h"
+
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -312,9 +314,11 @@ static void no_folder_is_said_so(void **state)
 static void a_quarantined_file_does_not_run(void **state)
 {
     (void)state;
-    struct str file = arena_printf(arena, "%s/a.lua", folder);
-    options = (struct policies_options){.quarantined = &file, .quarantined_count = 1};
-    write_file("a.lua", "while true do end\nreturn tool \"stuck\" { run = function() end }");
+    struct str text = STR_LIT("while true do end\nreturn tool \"stuck\" { run = function() end }");
+    struct policy_stall stall = {arena_printf(arena, "%s/a.lua", folder), hash_stable(text).low};
+    options = (struct policies_options){.stalls = &stall, .stall_count = 1};
+    size_t count;
+    write_file("a.lua", text.at);
     write_file("b.lua", "return tool 'fine' {}");
     load_folder(&options, OK);
     assert_int_equal(policies_count(loaded), 2);
@@ -322,6 +326,21 @@ static void a_quarantined_file_does_not_run(void **state)
     assert_int_equal(check(policies_at(loaded, 0), "{}"), SAID_BROKE);
     assert_has(said.why.text, "a.lua: is quarantined");
     assert_int_equal(check(policies_at(loaded, 1), "{}"), SAID_NOTHING);
+    assert_true(str_eq(policies_stalls(loaded, &count)[0].file, stall.file) && count == 1);
+}
+
+static void a_quarantine_ends_when_the_file_changes(void **state)
+{
+    (void)state;
+    struct policy_stall stall = {arena_printf(arena, "%s/a.lua", folder),
+                                 hash_stable(STR_LIT("what it was")).low};
+    options = (struct policies_options){.stalls = &stall, .stall_count = 1};
+    size_t count;
+    write_file("a.lua", "return tool 'mended' {}");
+    load_folder(&options, OK);
+    assert_int_equal(check(policies_at(loaded, 0), "{}"), SAID_NOTHING);
+    policies_stalls(loaded, &count);
+    assert_int_equal(count, 0);
 }
 
 int main(void)
@@ -337,6 +356,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_file_has_its_complaint, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(no_folder_is_said_so, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_quarantined_file_does_not_run, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_quarantine_ends_when_the_file_changes, make_folder, remove_folder),
     };
     return cmocka_run_group_tests_name("policy_load", tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ static void a_stall_ends_the_process_and_names_the_file(void **state)
     pid_t child = fork();
     if (child == 0) {
         struct tick_run run = {
-            .budget = 1, .watchdog = 20, .on_late = never_late, .file = "policies/stuck.lua"};
+            .budget = 1, .watchdog = 20, .on_late = never_late, .file = "policies/stuck.lua", .text = 0xbeef};
         policy_watchdog_tells(told[1]);
         tick_enter(&run);
         for (;;)
@@ -30,7 +30,7 @@ static void a_stall_ends_the_process_and_names_the_file(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == TICK_STALL_EXIT);
     assert_true(read(told[0], name, sizeof(name) - 1) > 0);
-    assert_string_equal(name, "policies/stuck.lua");
+    assert_string_equal(name, "000000000000beef policies/stuck.lua\n");
     close(told[0]);
 }
 
