@@ -117,15 +117,38 @@ struct str arena_dup(struct arena *arena, struct str s)
     return (struct str){copy, s.len};
 }
 
+struct str arena_join(struct arena *arena, const struct str *parts, size_t count)
+{
+    size_t len = 0;
+    for (size_t i = 0; i < count; i++)
+        len += parts[i].len;
+    char *text = arena_alloc(arena, len + 1), *at = text;
+    for (size_t i = 0; i < count; i++) {
+        if (parts[i].len)
+            memcpy(at, parts[i].at, parts[i].len);
+        at += parts[i].len;
+    }
+    *at = '\0';
+    return (struct str){text, len};
+}
+
+/* Written where the arena goes on, which is where the text would go: mostly it fits, and is formatted once.
+ */
 struct str arena_vprintf(struct arena *arena, const char *format, va_list args)
 {
     va_list again;
     va_copy(again, args);
-    int n = vsnprintf(NULL, 0, format, args);
-    char *text = arena_alloc(arena, (size_t)n + 1);
-    vsnprintf(text, (size_t)n + 1, format, again);
+    size_t room = (size_t)(arena->end - arena->at);
+    char *text = arena->at;
+    size_t n = (size_t)vsnprintf(text, room, format, args);
+    if (n < room) {
+        arena->at += aligned(n + 1);
+    } else {
+        text = arena_alloc(arena, n + 1);
+        vsnprintf(text, n + 1, format, again);
+    }
     va_end(again);
-    return (struct str){text, (size_t)n};
+    return (struct str){text, n};
 }
 
 struct str arena_printf(struct arena *arena, const char *format, ...)

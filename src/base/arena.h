@@ -25,6 +25,7 @@ void *arena_zalloc(struct arena *arena, size_t size) __attribute__((malloc, allo
 
 /* A copy with a NUL after it, so that `.at` may be handed to C functions too. */
 struct str arena_dup(struct arena *arena, struct str s);
+struct str arena_join(struct arena *arena, const struct str *parts, size_t count); /* NUL-terminated too */
 struct str arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 struct str arena_vprintf(struct arena *arena, const char *format, va_list args);
 
@@ -34,6 +35,11 @@ size_t arena_live_bytes(void);
 
 /* How often any arena had to ask malloc for a block: tests count with it. */
 size_t arena_mallocs(void);
+
+/* ARENA_JOIN(arena, STR_LIT("got "), got): a sentence of few parts, without printf's price. */
+#define ARENA_JOIN(arena, ...)                                                                               \
+    arena_join((arena), (const struct str[]){__VA_ARGS__},                                                   \
+               sizeof((const struct str[]){__VA_ARGS__}) / sizeof(struct str))
 
 #define ARENA_NEW(arena, type)          ((type *)arena_zalloc((arena), sizeof(type)))
 #define ARENA_ARRAY(arena, type, count) ((type *)arena_zalloc((arena), (count) * sizeof(type)))

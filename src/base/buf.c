@@ -62,14 +62,17 @@ void buf_hex64(struct buf *buf, uint64_t n)
     buf->len += 16;
 }
 
+/* Most texts fit what is there already: formatted once. */
 void buf_printf(struct buf *buf, const char *format, ...)
 {
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
-    int n = vsnprintf(NULL, 0, format, args);
-    vsnprintf(buf_reserve(buf, (size_t)n + 1), (size_t)n + 1, format, again);
-    buf->len += (size_t)n;
+    size_t room = buf->cap - buf->len;
+    size_t n = (size_t)vsnprintf(room ? buf->at + buf->len : NULL, room, format, args);
+    if (n >= room)
+        vsnprintf(buf_reserve(buf, n + 1), n + 1, format, again);
+    buf->len += n;
     va_end(again);
     va_end(args);
 }

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 /* Borrowed bytes, not NUL-terminated unless the maker says so. `at` may be NULL when len is 0. */
@@ -32,9 +33,29 @@ static inline struct str str_of(const char *text)
     return (struct str){text, text ? strlen(text) : 0};
 }
 
+/* Most names are short: two words that overlap are compared sooner than memcmp is called. */
+static inline bool bytes_eq(const char *a, const char *b, size_t n)
+{
+    uint64_t a8[2], b8[2];
+    uint32_t a4[2], b4[2];
+    if (n > 16)
+        return memcmp(a, b, n) == 0;
+    if (n >= 8) {
+        memcpy(&a8[0], a, 8), memcpy(&a8[1], a + n - 8, 8);
+        memcpy(&b8[0], b, 8), memcpy(&b8[1], b + n - 8, 8);
+        return !((a8[0] ^ b8[0]) | (a8[1] ^ b8[1]));
+    }
+    if (n >= 4) {
+        memcpy(&a4[0], a, 4), memcpy(&a4[1], a + n - 4, 4);
+        memcpy(&b4[0], b, 4), memcpy(&b4[1], b + n - 4, 4);
+        return !((a4[0] ^ b4[0]) | (a4[1] ^ b4[1]));
+    }
+    return n == 0 || (a[0] == b[0] && a[n / 2] == b[n / 2] && a[n - 1] == b[n - 1]);
+}
+
 static inline bool str_eq(struct str a, struct str b)
 {
-    return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
+    return a.len == b.len && bytes_eq(a.at, b.at, a.len);
 }
 
 static inline bool str_is(struct str s, const char *text)

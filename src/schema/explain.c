@@ -262,6 +262,14 @@ static void explain_type(struct explain *e, const struct node *node, const struc
         say_type(e, node->types, v, path);
 }
 
+/* These only lead on to other nodes and add nothing themselves where all of those fit: asking first whether
+ * they do would look at everything below once for each level above it. */
+static bool is_walked(const struct op *op)
+{
+    return op->code == OP_PROPERTIES || op->code == OP_ITEMS || op->code == OP_REF ||
+           op->code == OP_DYNAMIC_REF || op->code == OP_ALL_OF || op->code == OP_IF;
+}
+
 static void explain_ops(struct explain *e, const struct node *node, const struct json *v,
                         const struct path *path)
 {
@@ -272,7 +280,7 @@ static void explain_ops(struct explain *e, const struct node *node, const struct
             continue;
         if (op->code == OP_UNEVALUATED_ITEMS || op->code == OP_UNEVALUATED_PROPERTIES)
             explain_unevaluated(e, node, i, v, path);
-        else if (op_accepts(&e->pass, op, v, NULL))
+        else if (!is_walked(op) && op_accepts(&e->pass, op, v, NULL))
             continue;
         else if (walks[op->code])
             walks[op->code](e, op, v, path);
@@ -287,7 +295,7 @@ void explain_node(struct explain *e, const struct node *node, const struct json 
         explain_type(e, node, v, path);
         return;
     }
-    if (e->pass.too_complex || e->pass.frames == SCHEMA_MAX_FRAMES)
+    if (!node->op_count || e->pass.frames == SCHEMA_MAX_FRAMES || !pass_spend(&e->pass, 1))
         return;
     struct scope here;
     const struct scope *outer = pass_enter(&e->pass, node, &here);

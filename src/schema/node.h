@@ -189,9 +189,10 @@ struct pass pass_begin(const struct schema *schema);
 static inline const struct scope *pass_enter(struct pass *pass, const struct node *node, struct scope *here)
 {
     const struct scope *outer = pass->scope;
-    *here = (struct scope){node->resource, outer};
-    if (pass->schema->dynamic && !(outer && outer->resource == node->resource))
+    if (pass->schema->dynamic && !(outer && outer->resource == node->resource)) {
+        *here = (struct scope){node->resource, outer};
         pass->scope = here;
+    }
     pass->frames++;
     return outer;
 }
@@ -204,6 +205,9 @@ static inline void pass_leave(struct pass *pass, const struct scope *outer)
 
 /* The boolean pass over one node. `marks` (may be NULL) gathers which members or items were evaluated. */
 bool node_accepts(struct pass *pass, const struct node *node, const struct json *v, struct marks *marks);
+
+/* Takes steps off the budget of SCHEMA_MAX_STEPS; false, with the reason kept, where it is spent. */
+bool pass_spend(struct pass *pass, uint64_t steps);
 
 /* Whether the expression is found in the string; false also where the pass gives up. */
 bool pass_matches(struct pass *pass, const struct pattern *pattern, struct str s);

@@ -1,12 +1,12 @@
 /*
  * How close two names are. Words are short (a field, an enum value, a tool),
- * so the plain quadratic way is fast enough; long ones are cut.
+ * and long ones are cut to what fits a machine word's bits.
  */
 #include "schema/suggest.h"
 
 #include <stdint.h>
 
-#define WORD_MAX_BYTES     64u  /* what is compared of a name */
+#define WORD_MAX_BYTES     64u  /* what is compared of a name: a bit each */
 #define RATIO_ENOUGH       500u /* of 1000: 2 x matched / total length */
 #define RATIO_CLEAR        700u /* from here on the letters' order alone convinces */
 #define PREFIX_ENOUGH      3u   /* bytes a shorter name must share to count as an abbreviation */
@@ -35,22 +35,31 @@ static struct folded fold(struct str word)
     return f;
 }
 
-/* Length of the longest common subsequence: what both names have in the same order. */
-static size_t matched(const struct folded *a, const struct folded *b)
+/* The word that others are held against, with the places of each byte in it as bits. */
+struct wanted {
+    struct folded word;
+    uint64_t places[256];
+};
+
+static void want(struct wanted *w, struct str word)
 {
-    uint8_t row[WORD_MAX_BYTES + 1] = {0};
-    for (size_t i = 0; i < a->len; i++) {
-        uint8_t diagonal = 0;
-        for (size_t j = 0; j < b->len; j++) {
-            uint8_t above = row[j + 1];
-            if (a->at[i] == b->at[j])
-                row[j + 1] = diagonal + 1;
-            else if (row[j] > above)
-                row[j + 1] = row[j];
-            diagonal = above;
-        }
+    w->word = fold(word);
+    memset(w->places, 0, sizeof(w->places));
+    for (size_t i = 0; i < w->word.len; i++)
+        w->places[(unsigned char)w->word.at[i]] |= 1ull << i;
+}
+
+/* Length of the longest common subsequence, what both names have in the same order: a bit for each byte of
+ * the word (Hyyrö's form of the bit-parallel algorithm), cleared where the subsequence has taken it. */
+static size_t matched(const struct wanted *w, const struct folded *b)
+{
+    uint64_t left = ~0ull;
+    for (size_t i = 0; i < b->len; i++) {
+        uint64_t here = left & w->places[(unsigned char)b->at[i]];
+        left = (left + here) | (left - here);
     }
-    return row[b->len];
+    uint64_t of_word = w->word.len == 64 ? ~0ull : (1ull << w->word.len) - 1;
+    return (size_t)__builtin_popcountll(~left & of_word);
 }
 
 /* A subsequence alone finds likeness in letters strewn about; names people mistype share a run of them too.
@@ -75,13 +84,14 @@ static bool is_prefix(const struct folded *a, const struct folded *b)
 }
 
 /* 0: not close. The bigger, the closer. */
-static unsigned closeness(const struct folded *a, const struct folded *b)
+static unsigned closeness(const struct wanted *w, const struct folded *b)
 {
+    const struct folded *a = &w->word;
     if (a->len == 0 || b->len == 0)
         return 0;
     if (a->len == b->len && memcmp(a->at, b->at, a->len) == 0)
         return SCORE_SAME_LETTERS;
-    unsigned ratio = (unsigned)(2000 * matched(a, b) / (a->len + b->len));
+    unsigned ratio = (unsigned)(2000 * matched(w, b) / (a->len + b->len));
     size_t shorter = a->len < b->len ? a->len : b->len;
     if (ratio < RATIO_ENOUGH)
         return 0;
@@ -115,8 +125,9 @@ static void rank(struct ranking *ranking, size_t out[SUGGEST_MAX], size_t candid
 
 size_t suggest(struct str word, const struct str *candidates, size_t count, size_t out[SUGGEST_MAX])
 {
-    struct folded wanted = fold(word);
+    struct wanted wanted __attribute__((uninitialized)); /* 2 KB that `want` writes */
     struct ranking ranking = {.count = 0};
+    want(&wanted, word);
     for (size_t i = 0; i < count; i++) {
         struct folded candidate = fold(candidates[i]);
         unsigned score = closeness(&wanted, &candidate);

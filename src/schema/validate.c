@@ -25,7 +25,7 @@ static bool give_up(struct pass *pass, const char *reason)
     return false;
 }
 
-static bool spend(struct pass *pass, uint64_t steps)
+bool pass_spend(struct pass *pass, uint64_t steps)
 {
     if (pass->too_complex || steps > SCHEMA_MAX_STEPS - pass->steps)
         return give_up(pass, TOO_MANY_STEPS);
@@ -43,7 +43,7 @@ bool choices_hold(const struct choices *choices, const struct json *v)
         const struct json *c = choices->at[i];
         if (c->type != v->type)
             continue;
-        if (c->type == JSON_STRING ? c->len == v->len && memcmp(c->text, v->text, v->len) == 0
+        if (c->type == JSON_STRING ? c->len == v->len && bytes_eq(c->text, v->text, v->len)
                                    : json_equal(c, v))
             return true;
     }
@@ -53,7 +53,7 @@ bool choices_hold(const struct choices *choices, const struct json *v)
 static bool accepts_choices(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
 {
     (void)marks;
-    return spend(pass, 1) && choices_hold(&op->choices, v);
+    return pass_spend(pass, 1) && choices_hold(&op->choices, v);
 }
 
 static int compare_bound(const struct bound *bound, const struct json *v)
@@ -80,7 +80,7 @@ static bool accepts_multiple(struct pass *pass, const struct op *op, const struc
                              struct marks *marks)
 {
     (void)marks;
-    return spend(pass, 1 + v->len / 64) && number_is_multiple(v, op->said);
+    return pass_spend(pass, 1 + v->len / 64) && number_is_multiple(v, op->said);
 }
 
 static uint64_t code_points(const struct json *v)
@@ -101,16 +101,16 @@ static bool accepts_count(struct pass *pass, const struct op *op, const struct j
 static bool accepts_format(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
 {
     (void)marks;
-    return spend(pass, 1) && op->format->check(json_str(v));
+    return pass_spend(pass, 1) && op->format->check(json_str(v));
 }
 
 /* A string that makes an expression work hard may do so a few times a call, not fifty thousand times. */
 bool pass_matches(struct pass *pass, const struct pattern *pattern, struct str s)
 {
-    if (!spend(pass, 1 + s.len / 256))
+    if (!pass_spend(pass, 1 + s.len / 256))
         return false;
     enum pattern_answer answer = pattern_match_easily(pattern, s);
-    if (answer == PATTERN_TOO_COMPLEX && spend(pass, HARD_MATCH_STEPS))
+    if (answer == PATTERN_TOO_COMPLEX && pass_spend(pass, HARD_MATCH_STEPS))
         answer = pattern_match(pattern, s);
     return answer == PATTERN_TOO_COMPLEX ? give_up(pass, TOO_MUCH_REGEX) : answer == PATTERN_MATCHES;
 }
@@ -119,6 +119,15 @@ static bool accepts_pattern(struct pass *pass, const struct op *op, const struct
 {
     (void)marks;
     return pass_matches(pass, op->pattern, json_str(v));
+}
+
+/* ---- a node below; most are of one type and nothing more ---- */
+
+static bool node_looks(struct pass *pass, const struct node *node, const struct json *v, struct marks *marks);
+
+static inline bool fits(struct pass *pass, const struct node *node, const struct json *v, struct marks *marks)
+{
+    return (node->types & type_of(v)) && (!node->op_count || node_looks(pass, node, v, marks));
 }
 
 /* ---- objects ---- */
@@ -135,6 +144,19 @@ const struct prop *props_find(const struct props *props, struct str key, uint64_
     return NULL;
 }
 
+/* Models write fields in the order in which the schema declares them: the one after the last is looked at
+ * first. */
+static const struct prop *props_find_from(const struct props *props, const struct json_member *m,
+                                          uint32_t *next)
+{
+    const struct prop *p = *next < props->count ? &props->list[*next] : NULL;
+    if (!p || p->hash != m->hash || !str_eq(p->key, m->key))
+        p = props_find(props, m->key, m->hash);
+    if (p)
+        *next = (uint32_t)(p - props->list) + 1;
+    return p;
+}
+
 /* Every pattern that fits the name must accept the value. */
 static bool patterns_accept(struct pass *pass, const struct props *props, const struct json_member *m,
                             bool *described)
@@ -146,7 +168,7 @@ static bool patterns_accept(struct pass *pass, const struct props *props, const 
             continue;
         }
         *described = true;
-        if (!node_accepts(pass, props->patterns[i].node, &m->value, NULL))
+        if (!fits(pass, props->patterns[i].node, &m->value, NULL))
             return false;
     }
     return true;
@@ -156,20 +178,20 @@ static bool accepts_properties(struct pass *pass, const struct op *op, const str
                                struct marks *marks)
 {
     const struct props *props = op->props;
-    uint32_t required = 0;
+    uint32_t required = 0, next = 0;
     if (v->len < props->required)
         return false;
     for (uint32_t i = 0; i < v->len; i++) {
         const struct json_member *m = &v->members[i];
-        const struct prop *p = props_find(props, m->key, m->hash);
+        const struct prop *p = props_find_from(props, m, &next);
         bool described = p && p->node;
         required += p && p->required;
-        if (described && !node_accepts(pass, p->node, &m->value, NULL))
+        if (described && !fits(pass, p->node, &m->value, NULL))
             return false;
         if (props->pattern_count && !patterns_accept(pass, props, m, &described))
             return false;
         if (!described && props->rest) {
-            if (!node_accepts(pass, props->rest, &m->value, NULL))
+            if (!fits(pass, props->rest, &m->value, NULL))
                 return false;
             described = true;
         }
@@ -185,7 +207,7 @@ static bool accepts_names(struct pass *pass, const struct op *op, const struct j
     for (uint32_t i = 0; i < v->len; i++) {
         struct str key = v->members[i].key;
         struct json name = {.type = JSON_STRING, .len = (uint32_t)key.len, .text = key.at ? key.at : ""};
-        if (!node_accepts(pass, op->node, &name, NULL))
+        if (!fits(pass, op->node, &name, NULL))
             return false;
     }
     return true;
@@ -216,7 +238,7 @@ static bool accepts_dependent_schemas(struct pass *pass, const struct op *op, co
 {
     for (uint32_t i = 0; i < op->dependents.count; i++) {
         const struct dependent *d = &op->dependents.at[i];
-        if (json_get(v, d->key) && !node_accepts(pass, d->node, v, marks))
+        if (json_get(v, d->key) && !fits(pass, d->node, v, marks))
             return false;
     }
     return true;
@@ -230,7 +252,7 @@ static bool accepts_items(struct pass *pass, const struct op *op, const struct j
         const struct node *node = i < op->items.prefix.count ? op->items.prefix.at[i] : op->items.rest;
         if (!node)
             break;
-        if (!node_accepts(pass, node, &v->items[i], NULL))
+        if (!fits(pass, node, &v->items[i], NULL))
             return false;
         marks_set(marks, i);
     }
@@ -241,7 +263,7 @@ uint64_t contains_count(struct pass *pass, const struct op *op, const struct jso
 {
     uint64_t found = 0;
     for (uint32_t i = 0; i < v->len && !pass->too_complex; i++)
-        if (node_accepts(pass, op->contains.node, &v->items[i], NULL)) {
+        if (fits(pass, op->contains.node, &v->items[i], NULL)) {
             found++;
             if (op->contains.evaluates)
                 marks_set(marks, i);
@@ -260,14 +282,14 @@ static bool accepts_unique(struct pass *pass, const struct op *op, const struct 
 {
     size_t first, second;
     (void)op, (void)marks;
-    return spend(pass, v->len) && !find_duplicates(v, &first, &second);
+    return pass_spend(pass, v->len) && !find_duplicates(v, &first, &second);
 }
 
 /* ---- in place ---- */
 
 static bool accepts_ref(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
 {
-    return node_accepts(pass, op->node, v, marks);
+    return fits(pass, op->node, v, marks);
 }
 
 /* The outermost resource on the way here that has the anchor wins. */
@@ -286,13 +308,13 @@ const struct node *dynamic_target(const struct pass *pass, const struct op *op)
 static bool accepts_dynamic_ref(struct pass *pass, const struct op *op, const struct json *v,
                                 struct marks *marks)
 {
-    return node_accepts(pass, dynamic_target(pass, op), v, marks);
+    return fits(pass, dynamic_target(pass, op), v, marks);
 }
 
 static bool accepts_all_of(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
 {
     for (uint32_t i = 0; i < op->nodes.count; i++)
-        if (!node_accepts(pass, op->nodes.at[i], v, marks))
+        if (!fits(pass, op->nodes.at[i], v, marks))
             return false;
     return true;
 }
@@ -326,10 +348,10 @@ static bool branch_accepts(struct pass *pass, const struct node *node, const str
     if (!(node->types & type_of(v)) || !tells_allow(node, v))
         return false;
     if (!marks)
-        return node_accepts(pass, node, v, NULL);
+        return fits(pass, node, v, NULL);
     struct marks own;
     marks_init(&own, marks->words * 64);
-    bool ok = node_accepts(pass, node, v, &own);
+    bool ok = fits(pass, node, v, &own);
     if (ok)
         marks_merge(marks, &own);
     marks_clear(&own);
@@ -355,14 +377,14 @@ static bool accepts_one_of(struct pass *pass, const struct op *op, const struct 
 static bool accepts_not(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
 {
     (void)marks;
-    return !node_accepts(pass, op->node, v, NULL);
+    return !fits(pass, op->node, v, NULL);
 }
 
 static bool accepts_if(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
 {
     bool holds = branch_accepts(pass, op->branch.condition, v, marks);
     const struct node *node = holds ? op->branch.then : op->branch.otherwise;
-    return !node || node_accepts(pass, node, v, marks);
+    return !node || fits(pass, node, v, marks);
 }
 
 /* ---- what nobody evaluated ---- */
@@ -374,7 +396,7 @@ static bool accepts_unevaluated(struct pass *pass, const struct op *op, const st
         if (marks_has(marks, i))
             continue;
         const struct json *child = v->type == JSON_ARRAY ? &v->items[i] : &v->members[i].value;
-        if (!node_accepts(pass, op->node, child, NULL))
+        if (!fits(pass, op->node, child, NULL))
             return false;
         marks_set(marks, i);
     }
@@ -439,13 +461,10 @@ static bool ops_accept_marked(struct pass *pass, const struct node *node, const 
     return ok;
 }
 
-bool node_accepts(struct pass *pass, const struct node *node, const struct json *v, struct marks *marks)
+/* The ops of a node that has some, for a value of a type that it takes. */
+static bool node_looks(struct pass *pass, const struct node *node, const struct json *v, struct marks *marks)
 {
-    if (!(node->types & type_of(v)))
-        return false;
-    if (!node->op_count)
-        return true;
-    if (!spend(pass, 1))
+    if (!pass_spend(pass, 1))
         return false;
     if (pass->frames == SCHEMA_MAX_FRAMES)
         return give_up(pass, TOO_MANY_FRAMES);
@@ -456,6 +475,11 @@ bool node_accepts(struct pass *pass, const struct node *node, const struct json 
                                              : ops_accept(pass, node, v, marks);
     pass_leave(pass, outer);
     return ok;
+}
+
+bool node_accepts(struct pass *pass, const struct node *node, const struct json *v, struct marks *marks)
+{
+    return fits(pass, node, v, marks);
 }
 
 enum schema_answer schema_accepts(const struct schema *schema, const struct json *instance)

@@ -32,7 +32,9 @@ static void put_path(struct buf *out, const struct path *path)
         return;
     put_path(out, path->up); /* as deep as the instance, which the parser bounds */
     if (!path->key.at) {
-        buf_printf(out, "[%u]", path->index);
+        buf_byte(out, '[');
+        buf_int(out, path->index);
+        buf_byte(out, ']');
     } else if (is_plain_name(path->key)) {
         if (out->len)
             buf_byte(out, '.');
@@ -44,9 +46,12 @@ static void put_path(struct buf *out, const struct path *path)
     }
 }
 
+/* Most problems are in a field at the top: its name is the path already. */
 struct str path_text(struct arena *arena, const struct path *path)
 {
     struct buf out = buf_in(arena);
+    if (path && !path->up && path->key.at && is_plain_name(path->key))
+        return path->key;
     put_path(&out, path);
     return buf_view(&out);
 }
@@ -54,6 +59,8 @@ struct str path_text(struct arena *arena, const struct path *path)
 static struct str json_text(struct arena *arena, const struct json *v)
 {
     struct buf out = buf_in(arena);
+    if (v->raw_len)
+        return (struct str){v->raw, v->raw_len};
     json_write(&out, v);
     return buf_view(&out);
 }
@@ -82,8 +89,9 @@ static struct str quote_string(struct arena *arena, struct str s)
 
 struct str quote(struct arena *arena, const struct json *v)
 {
+    bool as_sent = v->raw_len == v->len + 2 && v->raw_len <= PROBLEM_GOT_MAX_BYTES; /* without escapes */
     if (v->type == JSON_STRING)
-        return quote_string(arena, json_str(v));
+        return as_sent ? (struct str){v->raw, v->raw_len} : quote_string(arena, json_str(v));
     if (v->type == JSON_ARRAY || v->type == JSON_OBJECT)
         return str_of(json_type_name(v->type));
     struct str text = json_text(arena, v);
@@ -97,7 +105,7 @@ struct str quote(struct arena *arena, const struct json *v)
 static struct str got_json(struct arena *arena, const struct json *v)
 {
     if (v->type == JSON_STRING)
-        return quote_string(arena, json_str(v));
+        return quote(arena, v);
     if (v->type == JSON_ARRAY || v->type == JSON_OBJECT) {
         if (v->len == 0)
             return v->type == JSON_ARRAY ? STR_LIT("[]") : STR_LIT("{}");
@@ -213,8 +221,7 @@ void say_missing(struct explain *e, struct str name, const struct node *node, st
 {
     struct str message = STR_LIT("required field is missing — provide a value");
     if (with.len)
-        message =
-            arena_printf(e->arena, STR_FMT " (it goes with '" STR_FMT "')", STR_ARG(message), STR_ARG(with));
+        message = ARENA_JOIN(e->arena, message, STR_LIT(" (it goes with '"), with, STR_LIT("')"));
     struct path at = {path, name.at ? name : STR_LIT(""), 0};
     say(e, &at,
         (struct problem){.code = "missing",
@@ -227,8 +234,7 @@ void say_unknown(struct explain *e, struct str close, bool warning, const struct
     struct str message = STR_LIT("unknown field — remove it");
     struct buf suggestion = buf_in(e->arena);
     if (close.len) {
-        message = arena_printf(e->arena, STR_FMT " (did you mean '" STR_FMT "'?)", STR_ARG(message),
-                               STR_ARG(close));
+        message = ARENA_JOIN(e->arena, message, STR_LIT(" (did you mean '"), close, STR_LIT("'?)"));
         json_write_string(&suggestion, close);
     }
     say(e, path,
@@ -317,10 +323,10 @@ static struct str choices_json(struct arena *arena, const struct choice_list *al
 /* In quotes of its own kind where the string is what matters. */
 static void put_did_you_mean(struct buf *out, const struct json *v, struct str close, struct str literal)
 {
-    if (v->type == JSON_STRING)
-        buf_printf(out, " (did you mean '" STR_FMT "'?)", STR_ARG(close));
-    else
-        buf_printf(out, " (did you mean the string " STR_FMT "?)", STR_ARG(literal));
+    bool string = v->type == JSON_STRING;
+    buf_text(out, string ? " (did you mean '" : " (did you mean the string ");
+    buf_str(out, string ? close : literal);
+    buf_text(out, string ? "'?)" : "?)");
 }
 
 void say_choices(struct explain *e, const struct choices *const *lists, size_t count, unsigned other_types,
@@ -360,11 +366,11 @@ static struct problem limit_words(struct explain *e, const char *code, const cha
 {
     struct str said = json_text(e->arena, op->said), got = quote(e->arena, v);
     struct str shown = op->said->type == JSON_STRING ? json_str(op->said) : said;
-    return (struct problem){.code = code,
-                            .message = arena_printf(e->arena, "%s " STR_FMT ", got " STR_FMT, words,
-                                                    STR_ARG(shown), STR_ARG(got)),
-                            .expected = said,
-                            .got = got_json(e->arena, v)};
+    return (struct problem){
+        .code = code,
+        .message = ARENA_JOIN(e->arena, str_of(words), STR_LIT(" "), shown, STR_LIT(", got "), got),
+        .expected = said,
+        .got = got_json(e->arena, v)};
 }
 
 static struct problem minimum_words(struct explain *e, const struct op *op, const struct json *v)
@@ -393,8 +399,9 @@ static struct problem format_words(struct explain *e, const struct op *op, const
 {
     struct str got = quote(e->arena, v);
     return (struct problem){.code = "format",
-                            .message = arena_printf(e->arena, "expected %s (e.g. '%s'), got " STR_FMT,
-                                                    op->format->words, op->format->example, STR_ARG(got)),
+                            .message = ARENA_JOIN(e->arena, STR_LIT("expected "), str_of(op->format->words),
+                                                  STR_LIT(" (e.g. '"), str_of(op->format->example),
+                                                  STR_LIT("'), got "), got),
                             .expected = json_text(e->arena, op->said),
                             .got = got};
 }
