@@ -3,22 +3,15 @@
 #include "base/arena.h"
 #include "policy/locate.h"
 #include "policy/words.h"
+#include "schema/suggest.h"
+
+#include <stdlib.h>
 
 #define EXAMPLES_MAX 10000u
+#define HISTORY_MAX  100u /* calls before one example; the ledger remembers 32 */
 
-static const struct json *example_value(struct declaring *d, int at, const char *name,
-                                        const struct json *schema)
-{
-    const struct json *value = NULL;
-    lua_pushstring(d->L, name);
-    lua_rawget(d->L, at);
-    if (!lua_isnil(d->L, -1))
-        value = declare_json(d, name, lua_gettop(d->L), schema);
-    lua_pop(d->L, 1);
-    return value;
-}
-
-/* FIELD_TEXT: a text; FIELD_OWN: a table; FIELD_ANY: whatever a tool may be given. */
+/* FIELD_TEXT: a text; FIELD_COUNT: a whole number; FIELD_OWN: a table; FIELD_ANY: whatever a tool may be
+ * given. */
 static const struct field example_fields[] = {
     {.name = "args", .kind = FIELD_ANY, .form = "{ action = \"list\" }", .sentence = "What the model sends."},
     {.name = "seen",
@@ -30,11 +23,21 @@ static const struct field example_fields[] = {
      .kind = FIELD_TEXT,
      .form = "\"what is on today?\"",
      .sentence = "What the user asked for."},
+    {.name = "turn",
+     .kind = FIELD_COUNT,
+     .form = "3",
+     .sentence = "The user turn that the call belongs to: call.turn, and where budgets by turn begin anew."},
+    {.name = "user",
+     .kind = FIELD_TEXT,
+     .form = "\"anna\"",
+     .sentence =
+         "Who the agent works as: call.user. Where it is told, a tool hidden from this user does not exist."},
     {.name = "history",
      .kind = FIELD_OWN,
-     .form = "{ { tool = \"get\", class = \"success\" } }",
-     .type = "table[]",
-     .sentence = "What call.history holds."},
+     .form = "{ { args = { id = 7 }, class = \"ok\" } }",
+     .type = "toolgate.ExampleCall[]",
+     .sentence = "Calls of this session before this one, oldest first: call.history, and what budgets and "
+                 "loops count."},
     {.name = "facts",
      .kind = FIELD_OWN,
      .form = "{ orders = 3 }",
@@ -70,69 +73,206 @@ const struct field_table declare_example_table = {
     .sentence = "One of `examples`: first a text that says what it shows, then",
     FIELD_TABLE(example_fields)};
 
-/* An example that is not read as it was meant would pass without showing anything. */
-static void check_example_field(struct declaring *d, const char *name, int line, bool *known)
+static const struct field call_fields[] = {
+    {.name = "tool",
+     .kind = FIELD_TEXT,
+     .form = "\"list_orders\"",
+     .sentence = "The tool; this one where left out."},
+    {.name = "args",
+     .kind = FIELD_OWN,
+     .form = "{ page = 1 }",
+     .type = "table",
+     .sentence = "What it was called with: the same again is one call repeated."},
+    {.name = "result",
+     .kind = FIELD_ANY,
+     .form = "{ orders = {} }",
+     .sentence = "What it gave: another result is progress, and ids in it are known; where left out, the "
+                 "same each time."},
+    {.name = "class",
+     .kind = FIELD_TEXT,
+     .form = "\"tool_error\"",
+     .type = "toolgate.Class",
+     .sentence = "How it ended; ok where left out."},
+    {.name = "turn",
+     .kind = FIELD_COUNT,
+     .form = "2",
+     .sentence = "The user turn; the example's own where left out."},
+    {.name = "ago",
+     .kind = FIELD_COUNT,
+     .form = "3600",
+     .sentence = "Seconds before the call; one apart where left out."},
+};
+
+const struct field_table declare_example_call_table = {.of = "a call of an example's history",
+                                                       .type = "toolgate.ExampleCall",
+                                                       .sentence = "One of an example's `history`",
+                                                       FIELD_TABLE(call_fields)};
+
+/* Where in an example the reader is: what its complaints begin with. */
+struct place {
+    struct declaring *d;
+    int line;
+    const char *what; /* "example", "example: history[2]" */
+};
+
+static void complain(const struct place *p, const char *format, ...)
+    __attribute__((format(printf, 2, 3), noreturn));
+static void complain(const struct place *p, const char *format, ...)
 {
-    for (size_t i = 0; i < declare_example_table.count; i++) {
-        if (strcmp(name, example_fields[i].name) != 0)
-            continue;
-        *known = true;
-        bool is_text = example_fields[i].kind == FIELD_TEXT;
-        if (example_fields[i].kind != FIELD_ANY &&
-            lua_type(d->L, -1) != (is_text ? LUA_TSTRING : LUA_TTABLE)) {
-            words_push_kind(d->L, -1);
-            luaL_error(d->L, "%s:%d: example: '%s': expected %s, got %s", sandbox_chunk(d->file.at), line,
-                       name, is_text ? "a text" : "a table", lua_tostring(d->L, -1));
-        }
+    va_list args;
+    va_start(args, format);
+    struct str text = arena_vprintf(p->d->home->arena, format, args);
+    va_end(args);
+    luaL_error(p->d->L, "%s:%d: %s: %s", sandbox_chunk(p->d->file.at), p->line, p->what, text.at);
+    abort(); /* luaL_error never returns */
+}
+
+static bool has_kind(lua_State *L, const struct field *field)
+{
+    int type = lua_type(L, -1);
+    double n = type == LUA_TNUMBER ? lua_tonumber(L, -1) : -1;
+    switch (field->kind) {
+    case FIELD_TEXT:
+        return type == LUA_TSTRING;
+    case FIELD_COUNT:
+        return n >= 0 && n <= UINT32_MAX && n == (double)(uint32_t)n;
+    case FIELD_OWN:
+        return type == LUA_TTABLE;
+    default:
+        return true;
     }
 }
 
-static void check_example_names(struct declaring *d, int at, int line)
+static void check_kind(const struct place *p, const struct field *field)
 {
-    const char *chunk = sandbox_chunk(d->file.at);
-    for (lua_pushnil(d->L); lua_next(d->L, at); lua_pop(d->L, 1)) {
-        bool ok = lua_type(d->L, -2) == LUA_TNUMBER && lua_tonumber(d->L, -2) == 1;
-        if (lua_type(d->L, -2) == LUA_TSTRING)
-            check_example_field(d, lua_tostring(d->L, -2), line, &ok);
-        if (ok)
+    const char *expected = field->kind == FIELD_TEXT    ? "a text"
+                           : field->kind == FIELD_COUNT ? "a whole number from 0"
+                                                        : "a table";
+    if (has_kind(p->d->L, field))
+        return;
+    words_push_kind(p->d->L, -1);
+    complain(p, "'%s': expected %s, got %s", field->name, expected, lua_tostring(p->d->L, -1));
+}
+
+static void unknown_field(const struct place *p, const struct field_table *table, const char *first)
+{
+    struct str names[32], meant = STR_NONE;
+    struct buf list = buf_in(p->d->home->arena);
+    for (size_t i = 0; i < table->count; i++) {
+        names[i] = str_of(table->fields[i].name);
+        buf_printf(&list, "%s%s", i ? ", " : "", table->fields[i].name);
+    }
+    if (lua_type(p->d->L, -2) == LUA_TSTRING)
+        meant = suggest_one(str_of(lua_tostring(p->d->L, -2)), names, table->count);
+    words_push_kind(p->d->L, -2);
+    const char *name = lua_tostring(p->d->L, -1);
+    if (meant.len)
+        complain(p, "unknown field %s (did you mean '" STR_FMT "'?)", name, STR_ARG(meant));
+    complain(p, "unknown field %s: expected %s" STR_FMT, name, first, STR_ARG(buf_view(&list)));
+}
+
+/* What is not read as it was meant would pass without showing anything. `named`: a text comes first. */
+static void check_fields(const struct place *p, int at, const struct field_table *table, bool named)
+{
+    lua_State *L = p->d->L;
+    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
+        const struct field *known = NULL;
+        if (named && lua_type(L, -2) == LUA_TNUMBER && lua_tonumber(L, -2) == 1)
             continue;
-        words_push_kind(d->L, -2);
-        luaL_error(d->L,
-                   "%s:%d: example: unknown field %s: expected a name, then args, seen, goal, history, "
-                   "facts, result, gives, "
-                   "becomes, says, status",
-                   chunk, line, lua_tostring(d->L, -1));
+        for (size_t i = 0; i < table->count && !known && lua_type(L, -2) == LUA_TSTRING; i++)
+            if (strcmp(lua_tostring(L, -2), table->fields[i].name) == 0)
+                known = &table->fields[i];
+        if (!known)
+            unknown_field(p, table, named ? "a name, then " : "");
+        else
+            check_kind(p, known);
     }
 }
 
-static void read_example(struct declaring *d, int at, size_t n, struct policy_example *e)
+static void check_history(const struct place *example, int at)
 {
-    const char *chunk = sandbox_chunk(d->file.at);
-    e->line = locate_item(d->source, "examples", n);
-    if (!lua_istable(d->L, at))
-        luaL_error(d->L, "%s:%d: example: expected { \"name\", args = { … }, gives = \"…\" }, got a %s",
-                   chunk, e->line, luaL_typename(d->L, at));
-    check_example_names(d, at, e->line);
-    lua_rawgeti(d->L, at, 1);
-    if (lua_type(d->L, -1) != LUA_TSTRING)
-        luaL_error(d->L, "%s:%d: example: expected its name first, as in { \"ids are asked for\", args = … }",
-                   chunk, e->line);
-    e->name = fields_text(d, -1);
+    lua_State *L = example->d->L;
+    lua_pushliteral(L, "history");
+    lua_rawget(L, at);
+    int list = lua_gettop(L);
+    size_t count = lua_istable(L, list) ? lua_objlen(L, list) : 0;
+    if (count > HISTORY_MAX)
+        complain(example, "'history': expected at most %u calls, got %zu", HISTORY_MAX, count);
+    for (size_t i = 1; i <= count; i++) {
+        struct place p = {example->d, example->line,
+                          arena_printf(example->d->home->arena, "example: history[%zu]", i).at};
+        lua_rawgeti(L, list, (int)i);
+        if (!lua_istable(L, -1))
+            complain(&p, "expected { tool = \"…\", args = {…}, class = \"…\" }, got a %s",
+                     luaL_typename(L, -1));
+        check_fields(&p, lua_gettop(L), &declare_example_call_table, false);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+}
+
+static const struct json *example_value(struct declaring *d, int at, const char *name,
+                                        const struct json *schema)
+{
+    const struct json *value = NULL;
+    lua_pushstring(d->L, name);
+    lua_rawget(d->L, at);
+    if (!lua_isnil(d->L, -1))
+        value = declare_json(d, name, lua_gettop(d->L), schema);
     lua_pop(d->L, 1);
+    return value;
+}
+
+static uint32_t example_count(struct declaring *d, int at, const char *name)
+{
+    lua_pushstring(d->L, name);
+    lua_rawget(d->L, at);
+    uint32_t count = (uint32_t)lua_tonumber(d->L, -1);
+    lua_pop(d->L, 1);
+    return count;
+}
+
+static void read_fields(struct declaring *d, int at, struct policy_example *e)
+{
     e->args = example_value(d, at, "args", d->policy->schema);
     e->becomes = example_value(d, at, "becomes", d->policy->schema);
     e->result = example_value(d, at, "result", d->policy->output_schema);
     e->seen = example_value(d, at, "seen", NULL);
     e->history = example_value(d, at, "history", NULL);
     e->facts = example_value(d, at, "facts", NULL);
+    e->turn = example_count(d, at, "turn");
+    e->user = declare_raw_text(d, at, "user");
     e->goal = declare_raw_text(d, at, "goal");
     e->gives = declare_raw_text(d, at, "gives");
     e->says = declare_raw_text(d, at, "says");
     e->status = declare_raw_text(d, at, "status");
+}
+
+static void check_list(const struct place *p, const char *name, const struct json *value)
+{
+    if (value && value->type != JSON_ARRAY && value->len)
+        complain(p, "'%s': expected a list, got a table with names", name);
+}
+
+static void read_example(struct declaring *d, int at, size_t n, struct policy_example *e)
+{
+    struct place p = {d, locate_item(d->source, "examples", n), "example"};
+    e->line = p.line;
+    if (!lua_istable(d->L, at))
+        complain(&p, "expected { \"name\", args = { … }, gives = \"…\" }, got a %s", luaL_typename(d->L, at));
+    check_fields(&p, at, &declare_example_table, true);
+    check_history(&p, at);
+    lua_rawgeti(d->L, at, 1);
+    if (lua_type(d->L, -1) != LUA_TSTRING)
+        complain(&p, "expected its name first, as in { \"ids are asked for\", args = … }");
+    e->name = fields_text(d, -1);
+    lua_pop(d->L, 1);
+    read_fields(d, at, e);
+    p.what = arena_printf(d->home->arena, "example '" STR_FMT "'", STR_ARG(e->name)).at;
+    check_list(&p, "seen", e->seen);
+    check_list(&p, "history", e->history);
     if (!e->gives.len && !e->says.len && !e->status.len && !e->becomes)
-        luaL_error(d->L,
-                   "%s:%d: example '%s': expects nothing: say what it gives, becomes, says or its status",
-                   chunk, e->line, e->name.at);
+        complain(&p, "expects nothing: say what it gives, becomes, says or its status");
 }
 
 /* Examples under names of their own would be no part of the list, and never run. */

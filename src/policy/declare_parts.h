@@ -19,7 +19,7 @@ extern const struct field_table declare_policy_table, declare_gateway_table,
     declare_coerce_table; /* declare.c */
 extern const struct field_table declare_retry_table, declare_loop_table,
     declare_poll_table;                                /* declare_budgets.c */
-extern const struct field_table declare_example_table; /* declare_examples.c */
+extern const struct field_table declare_example_table, declare_example_call_table; /* declare_examples.c */
 
 /* Raises an error that says what was expected where the value is no plain table. */
 void declare_must_be_table(struct declaring *d, const char *parent, const char *name, int at,

@@ -114,6 +114,17 @@ static void mistakes_are_named_with_line_and_mend(void **state)
            "p.lua:4: example: unknown field \"arg\"");
     faulty("return tool 't' { examples = {\n { 'a', args = {} } } }",
            "p.lua:2: example 'a': expects nothing");
+    faulty("return tool 't' { examples = {\n{ 'a', arsg = {}, gives = 'pass' } } }",
+           "p.lua:2: example: unknown field \"arsg\" (did you mean 'args'?)");
+    faulty("return tool 't' { examples = {\n{ 'a', turn = 'x', gives = 'pass' } } }",
+           "p.lua:2: example: 'turn': expected a whole number from 0, got \"x\"");
+    faulty("return tool 't' { examples = {\n{ 'a', seen = { id = 1 }, gives = 'pass' } } }",
+           "p.lua:2: example 'a': 'seen': expected a list, got a table with names");
+    faulty("return tool 't' { examples = {\n{ 'a', history = { {}, { clas = 'ok' } }, gives = 'pass' } } }",
+           "p.lua:2: example: history[2]: unknown field \"clas\" (did you mean 'class'?)");
+    faulty(
+        "return tool 't' { examples = {\n{ 'a', history = { 'x' }, gives = 'pass' } } }",
+        "p.lua:2: example: history[1]: expected { tool = \"…\", args = {…}, class = \"…\" }, got a string");
     faulty("return tool 't' { examples = {\n { 'a', gives = {} } } }",
            "p.lua:2: example: 'gives': expected a text, got a table");
     faulty("return tool 't' { examples = {\n { 'a', seen = 'e1', gives = 'pass' } } }",
