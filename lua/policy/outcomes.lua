@@ -7,7 +7,6 @@ local complain = native.complain -- an error at the line of the policy, however 
 local M = {}
 
 local COVERAGE = { "SATISFIED", "NEEDS_MORE_TOOLS", "NEED_USER_INPUT", "FAILED" }
-local PROBLEM = { "path", "code", "message", "suggest", "expected", "got" }
 
 local function outcome(said, fields)
   fields.said = said
@@ -32,15 +31,21 @@ local function optional_text(word, name, value)
   complain(word .. ": " .. name .. ": expected text or nothing, got " .. native.kind(value))
 end
 
-local function only(word, fields, names)
-  local known = {}
+-- What a word takes, by the names that the vocabulary documents.
+local function taking(word, of)
+  local names, known = native.fields(of or word), {}
   for _, name in ipairs(names) do known[name] = true end
-  for name in pairs(fields) do
-    if not known[name] then
-      complain(word .. ": unknown field '" .. tostring(name) .. "'" .. meant(tostring(name), names))
+  return function(fields)
+    for name in pairs(fields) do
+      if not known[name] then
+        complain(word .. ": unknown field '" .. tostring(name) .. "'" .. meant(tostring(name), names))
+      end
     end
   end
 end
+
+local only_problem, only_ok, only_tool_return = taking "repair", taking "ok", taking "tool_return"
+local only_follow_up = taking("ok: follow_up", "ok.follow_up")
 
 local function a_table(word, value, form)
   if type(value) ~= "table" then
@@ -53,7 +58,7 @@ end
 
 local function problem(given)
   a_table("repair", given, "{ path = …, message = … }")
-  only("repair", given, PROBLEM)
+  only_problem(given)
   text("repair", "message", given.message)
   optional_text("repair", "path", given.path)
   optional_text("repair", "code", given.code)
@@ -93,7 +98,7 @@ end
 
 function M.tool_return(given)
   a_table("tool_return", given, "{ value = …, content = …, metadata = … }")
-  only("tool_return", given, { "value", "content", "metadata" })
+  only_tool_return(given)
   return outcome("value", { value = given.value, content = given.content, metadata = given.metadata })
 end
 
@@ -111,7 +116,7 @@ end
 local function follow_up_of(follow_up)
   if follow_up == nil then return nil end
   a_table("ok", follow_up, "follow_up = { tool = …, args = … }")
-  only("ok: follow_up", follow_up, { "tool", "args" })
+  only_follow_up(follow_up)
   text("ok: follow_up", "tool", follow_up.tool)
   return follow_up
 end
@@ -120,7 +125,7 @@ function M.ok(given)
   if type(given) == "string" then given = { coverage = given } end
   given = given or {}
   a_table("ok", given, "{ coverage = …, facts = …, follow_up = … }")
-  only("ok", given, { "coverage", "facts", "follow_up" })
+  only_ok(given)
   return outcome("ok", { coverage = coverage_of("ok", given.coverage), facts = given.facts,
                          follow_up = follow_up_of(given.follow_up) })
 end

@@ -4,6 +4,7 @@
  */
 #include "policy/call_table.h"
 #include "policy/bridge.h"
+#include "policy/fields.h"
 #include "policy/policy.h"
 #include "policy/sandbox.h"
 #include "schema/suggest.h"
@@ -69,31 +70,52 @@ static void push_json(lua_State *L, const struct json *value)
         lua_newtable(L);
 }
 
+/* In the order of push_field: texts, numbers, the rest. */
+// clang-format off
+#define CALL_FIELDS_LIST(FIELD) \
+    FIELD(TOOL, "tool", "string", "The tool's name.") \
+    FIELD(SESSION, "session", "string?", "The conversation, as the agent names it; nil where it names none.") \
+    FIELD(GOAL, "goal", "string?", "What the user asked for, in their words; nil where it is not told.") \
+    FIELD(STEP, "step", "string?", "The model's message that this call is part of; nil where it is not told.") \
+    FIELD(USER, "user", "string?", "The user whose process is calling; nil where it has no name.") \
+    FIELD(UID, "uid", "integer", "And their number.") \
+    FIELD(TURN, "turn", "integer", "The user's turn in this session; 0 where turns are not told.") \
+    FIELD(ATTEMPT, "attempt", "integer", "1 at first, more when arguments are mended and sent again.") \
+    FIELD(HISTORY, "history", "toolgate.Past[]", "The calls of this session so far, oldest first; empty in prepare.") \
+    FIELD(FACTS, "facts", "table<string, any>", "What earlier results of this session said with ok { facts = … }.") \
+    FIELD(ARGS, "args", "table", "In result: the arguments of the call that is judged.") \
+    FIELD(PEER, "peer", "toolgate.Peer", "Who is calling.") \
+    FIELD(PROGRESS, "progress", "fun(done: number, total?: number, message?: string)", \
+          "In run: tells the agent's program how far it is.") \
+    FIELD(LOG, "log", "fun(level: toolgate.LogLevel, text: string)", \
+          "In run: tells the agent's program something that the model does not read.")
+// clang-format on
+
 enum call_field {
-    CALL_TOOL,
-    CALL_SESSION,
-    CALL_GOAL,
-    CALL_STEP,
-    CALL_USER,
-    CALL_UID,
-    CALL_TURN,
-    CALL_ATTEMPT,
-    CALL_HISTORY,
-    CALL_FACTS,
-    CALL_ARGS,
-    CALL_PEER,
-    CALL_PROGRESS,
-    CALL_LOG,
-    CALL_FIELDS
+#define FIELD(constant, name, type, sentence) CALL_##constant,
+    CALL_FIELDS_LIST(FIELD)
+#undef FIELD
+        CALL_FIELDS
 };
 
 static const struct str names[CALL_FIELDS] = {
-    [CALL_TOOL] = STR("tool"),         [CALL_SESSION] = STR("session"), [CALL_GOAL] = STR("goal"),
-    [CALL_STEP] = STR("step"),         [CALL_USER] = STR("user"),       [CALL_UID] = STR("uid"),
-    [CALL_TURN] = STR("turn"),         [CALL_ATTEMPT] = STR("attempt"), [CALL_HISTORY] = STR("history"),
-    [CALL_FACTS] = STR("facts"),       [CALL_ARGS] = STR("args"),       [CALL_PEER] = STR("peer"),
-    [CALL_PROGRESS] = STR("progress"), [CALL_LOG] = STR("log"),
+#define FIELD(constant, name, type, sentence) STR(name),
+    CALL_FIELDS_LIST(FIELD)
+#undef FIELD
 };
+
+static const struct field call_fields[CALL_FIELDS] = {
+#define FIELD(constant, called, luacats, told) {.name = (called), .type = (luacats), .sentence = (told)},
+    CALL_FIELDS_LIST(FIELD)
+#undef FIELD
+};
+
+const struct field_table call_table = {
+    .of = "call",
+    .type = "toolgate.Call",
+    .given = true,
+    .sentence = "What a hook may know of the call; a field that there is not is an error.",
+    FIELD_TABLE(call_fields)};
 
 static void push_field(lua_State *L, enum call_field field, const struct sandbox_now *now)
 {

@@ -4,6 +4,9 @@
 
 #include <lua.h>
 
+struct field_table;
+extern const struct field_table call_table; /* its fields */
+
 /* Pushes one for the running hook. Fields are made when they are read: most hooks read one or none. */
 void call_table_push(lua_State *L);
 

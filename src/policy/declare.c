@@ -151,7 +151,7 @@ static void read_rules(struct declaring *d, const struct field *field, int at)
 #define AT(member)    .offset = offsetof(struct policy, member)
 #define GIVEN(member) .given = offsetof(struct policy, member) + 1
 
-static const struct field policy_fields[] = {
+static const struct field tool_fields[] = {
     {.name = "title",
      .kind = FIELD_TEXT,
      AT(title),
@@ -322,11 +322,11 @@ const struct field_table declare_policy_table = {
     .of = "tool",
     .type = "toolgate.Policy",
     .sentence = "What `tool \"name\" { … }` declares; everything may be left out.",
-    FIELD_TABLE(policy_fields)};
+    FIELD_TABLE(tool_fields)};
 
 static void read_tool(struct declaring *d, int fields)
 {
-    fields_read(d, fields, NULL, policy_fields, declare_policy_table.count, d->policy);
+    fields_read(d, fields, NULL, tool_fields, declare_policy_table.count, d->policy);
     d->policy->wants_history = locate_mentions(d->source, "history");
     d->policy->wants_facts = locate_mentions(d->source, "facts");
 }

@@ -31,6 +31,7 @@ struct field {
     const char *form; /* for the reference: the value as it is written, "{ repair = 2 }"; NULL: by its kind */
     const char *type; /* for editors, in LuaCATS: "toolgate.Retry"; NULL: by its kind */
     const char *sentence; /* for both: what it is, in the operator's words */
+    bool required;
 };
 
 /* All the fields that one table may hold; vocabulary.c knows each of these. */
@@ -40,6 +41,7 @@ struct field_table {
     const struct field *fields;
     size_t count;
     const char *sentence;
+    bool given; /* toolgate fills it in and the policy reads it */
 };
 #define FIELD_TABLE(rows) .fields = (rows), .count = sizeof(rows) / sizeof((rows)[0])
 

@@ -3,6 +3,7 @@
 #include "policy/libraries.h"
 #include "policy/sandbox.h"
 #include "policy/shape.h"
+#include "policy/vocabulary.h"
 #include "policy/words.h"
 #include "schema/suggest.h"
 
@@ -167,10 +168,34 @@ static int native_shapes(lua_State *L)
     return 1;
 }
 
-const luaL_Reg natives[] = {{"mark", native_mark},       {"marked", native_marked},
-                            {"methods", native_methods}, {"constant", native_constant},
-                            {"kind", native_kind},       {"closest", native_closest},
-                            {"line", native_line},       {"complain", native_complain},
-                            {"loading", native_loading}, {"is_shape", native_is_shape},
-                            {"shapes", native_shapes},   {"time", word_time},
-                            {"day", word_day},           {NULL, NULL}};
+/* The names of the fields that a word takes, in a list: what vocabulary.c documents is what Lua checks. */
+static int native_fields(lua_State *L)
+{
+    struct str of;
+    of.at = luaL_checklstring(L, 1, &of.len);
+    const struct field_table *table = vocabulary_table(of);
+    if (!table)
+        return luaL_error(L, "no table of fields '%s'", of.at);
+    lua_createtable(L, (int)table->count, 0);
+    for (size_t i = 0; i < table->count; i++) {
+        lua_pushstring(L, table->fields[i].name);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+    return 1;
+}
+
+const luaL_Reg natives[] = {{"mark", native_mark},
+                            {"marked", native_marked},
+                            {"methods", native_methods},
+                            {"constant", native_constant},
+                            {"kind", native_kind},
+                            {"closest", native_closest},
+                            {"line", native_line},
+                            {"complain", native_complain},
+                            {"loading", native_loading},
+                            {"is_shape", native_is_shape},
+                            {"shapes", native_shapes},
+                            {"time", word_time},
+                            {"day", word_day},
+                            {"fields", native_fields},
+                            {NULL, NULL}};
