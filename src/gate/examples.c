@@ -10,6 +10,8 @@
 #include "gate/ids.h"
 #include "json/write.h"
 
+#include <stdlib.h>
+
 #define EXAMPLE_TIME_MS 1780000000000 /* an ordinary day in 2026 */
 
 static int64_t still_clock(void)
@@ -163,48 +165,83 @@ static void report_failure(struct generation_report *report, const struct exampl
                             STR_ARG(o->expected), STR_ARG(o->got));
 }
 
-static bool run_one(struct gate *gate, const struct policy *policy, size_t at,
-                    struct generation_report *report, example_seen *seen, void *owner)
+struct examples {
+    struct gate gate; /* its ledger NULL: it could not be had, and that is a failure */
+    struct generation_report *report;
+    example_seen *seen;
+    void *owner;
+    size_t policy, example; /* the next one */
+    size_t failed;
+};
+
+static bool run_one(const struct examples *run, const struct policy *policy, size_t at)
 {
     struct arena *arena = arena_new();
-    struct play p = {.gate = *gate, .arena = arena, .policy = policy, .example = &policy->examples[at]};
+    struct play p = {.gate = run->gate, .arena = arena, .policy = policy, .example = &policy->examples[at]};
     struct example_outcome outcome = {.policy = policy, .example = p.example};
     int64_t began = clock_mono_us();
     p.session = arena_printf(arena, STR_FMT "#%zu", STR_ARG(policy->file), at);
     play(&p);
     outcome.us = clock_mono_us() - began;
     compare(&p, &outcome);
-    report_failure(report, &outcome);
-    if (seen)
-        seen(owner, &outcome);
+    report_failure(run->report, &outcome);
+    if (run->seen)
+        run->seen(run->owner, &outcome);
     call_free(p.call);
     arena_free(arena);
     return outcome.passed;
 }
 
+struct examples *examples_begin(struct generation *generation, struct generation_report *report,
+                                example_seen *seen, void *owner)
+{
+    struct examples *run = calloc(1, sizeof(*run));
+    struct ledger_options options = {.now_ms = still_clock};
+    struct why why;
+    if (!run)
+        abort();
+    *run = (struct examples){
+        .gate = {.generation = generation, .admissions = 1}, .report = report, .seen = seen, .owner = owner};
+    if (ledger_new_local(&options, &run->gate.ledger, &why) == OK)
+        return run;
+    run->failed = 1;
+    if (report)
+        generation_report_error(report, "the examples could not be run: %s", why.text);
+    return run;
+}
+
+bool examples_step(struct examples *run)
+{
+    const struct policies *policies = generation_policies(run->gate.generation);
+    while (run->policy < policies_count(policies) &&
+           run->example == policies_at(policies, run->policy)->example_count) {
+        run->policy++;
+        run->example = 0;
+    }
+    if (!run->gate.ledger || run->policy == policies_count(policies))
+        return false;
+    enum log_level level = log_quiet(); /* an example's refusal is no event of the daemon */
+    run->failed += !run_one(run, policies_at(policies, run->policy), run->example++);
+    log_level_set(level);
+    if (run->report)
+        run->report->example_count++;
+    return true;
+}
+
+size_t examples_end(struct examples *run)
+{
+    size_t failed = run->failed;
+    if (run->gate.ledger)
+        ledger_free(run->gate.ledger);
+    free(run);
+    return failed;
+}
+
 size_t examples_run(struct generation *generation, struct generation_report *report, example_seen *seen,
                     void *owner)
 {
-    struct ledger_options options = {.now_ms = still_clock};
-    struct gate gate = {.generation = generation, .admissions = 1};
-    struct policies *policies = generation_policies(generation);
-    struct why why;
-    size_t failed = 0;
-    if (ledger_new_local(&options, &gate.ledger, &why) != OK) {
-        if (report)
-            generation_report_error(report, "the examples could not be run: %s", why.text);
-        return 1;
-    }
-    enum log_level level = log_quiet(); /* an example's refusal is no event of the daemon */
-    for (size_t i = 0; i < policies_count(policies); i++) {
-        const struct policy *policy = policies_at(policies, i);
-        for (size_t k = 0; k < policy->example_count; k++) {
-            failed += !run_one(&gate, policy, k, report, seen, owner);
-            if (report)
-                report->example_count++;
-        }
-    }
-    log_level_set(level);
-    ledger_free(gate.ledger);
-    return failed;
+    struct examples *run = examples_begin(generation, report, seen, owner);
+    while (examples_step(run))
+        continue;
+    return examples_end(run);
 }

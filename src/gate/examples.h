@@ -22,4 +22,12 @@ typedef void example_seen(void *owner, const struct example_outcome *outcome);
 size_t examples_run(struct generation *generation, struct generation_report *report, example_seen *seen,
                     void *owner);
 
+/* The same in steps, one example each, for a loop that has others to serve meanwhile: begin, step until it
+ * says false, end. Everything given is borrowed until then. */
+struct examples;
+struct examples *examples_begin(struct generation *generation, struct generation_report *report,
+                                example_seen *seen, void *owner);
+bool examples_step(struct examples *examples);
+size_t examples_end(struct examples *examples);
+
 #endif
