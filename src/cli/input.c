@@ -40,6 +40,18 @@ bool input_arguments(const struct command *command, struct arena *arena, const c
     return false;
 }
 
+bool input_stdin(const struct command *command, struct arena *arena, struct json *out)
+{
+    struct str text = STR_NONE;
+    struct json_fault fault;
+    if (!read_stdin(command, arena, &text))
+        return false;
+    if (json_parse(arena, text, NULL, out, &fault) == OK)
+        return true;
+    say_error(command->name, "stdin: %s", fault.text);
+    return false;
+}
+
 static void put_meta(struct json_out *out, const struct input_meta *meta)
 {
     if (!meta->session && !meta->goal && !meta->turn && !meta->trace)

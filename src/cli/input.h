@@ -14,6 +14,9 @@ struct arena;
 /* `text` is JSON, "-" for JSON on stdin, NULL for {}. False, with a complaint, where it is none. */
 bool input_arguments(const struct command *command, struct arena *arena, const char *text, struct json *out);
 
+/* One JSON value from stdin; false, with a complaint, where it holds none. */
+bool input_stdin(const struct command *command, struct arena *arena, struct json *out);
+
 /* What every request may carry in _meta; NULL, 0, false: not given. */
 struct input_meta {
     const char *session, *goal;
