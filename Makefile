@@ -64,8 +64,8 @@ help:
 	@echo 'make fuzz          libFuzzer over tests/fuzz, FUZZ_SECONDS=60 each'
 	@echo 'make run           serve policies/ until Ctrl-C'
 	@echo 'make test          unit tests and specs (SAN=1: with the address and undefined-behaviour sanitizers)'
-	@echo 'make conformance   official MCP clients, the MCP conformance suite, recorded traffic (npm, PyPI)'
-	@echo 'make bench         verdicts a second, beside an echo through the same socket code'
+	@echo 'make conformance   official MCP clients, the MCP and JSON Schema suites, recorded traffic (npm, PyPI)'
+	@echo 'make bench         verdicts a second beside an echo through the same socket code; what policies cost'
 	@echo 'make lint          luacheck, clang-format, gcc -fanalyzer, clang-tidy'
 	@echo 'make install       to $$(DESTDIR)$$(PREFIX), by default $(PREFIX)'
 	@echo 'make deps          install the Debian packages that building and testing need'
@@ -172,8 +172,9 @@ run-now: $(BUILD)/toolgate
 	@echo 'from another shell:  $(BUILD)/toolgate tools --socket $(RUN_SOCKET)'
 	@$(BUILD)/toolgate serve --socket $(RUN_SOCKET) --policies policies
 
+# SUITE=DIR: where the JSON Schema test suite is, if not beside the project.
 conformance-now: $(BUILD)/toolgate
-	@TOOLGATE=$(BUILD)/toolgate CLIENTS=$(abspath $(BUILD))/clients luajit tests/clients/run.lua
+	@TOOLGATE=$(BUILD)/toolgate CLIENTS=$(abspath $(BUILD))/clients SUITE=$(SUITE) luajit tests/clients/run.lua
 
 # Each tests/fuzz/fuzz_X.c over its corpus for FUZZ_SECONDS; what it finds is kept in $(BUILD)/fuzz.
 FUZZ_SECONDS ?= 60
@@ -189,6 +190,7 @@ fuzz-now: $(BUILD)/gen/embedded.c
 
 bench-now: $(BUILD)/toolgate
 	$(BUILD)/toolgate bench socket
+	$(BUILD)/toolgate bench policy
 
 # The analysers' chosen sets are in .clang-tidy and here, and kept clean. What gcc 12's doesn't follow through arenas
 # and structs passed by value is clang's to judge.
@@ -198,7 +200,7 @@ C_FILES = $(wildcard src/*/*.c src/*/*.h tests/unit/*.c tests/unit/*.h)
 # A ledger script runs as one text with what all share before it, of which it uses a part.
 LEDGER_SCRIPTS = $(filter-out %/session.lua %/rules.lua,$(wildcard lua/ledger/*.lua))
 lint-now:
-	luacheck --quiet lua/policy policies tests
+	luacheck --quiet lua/policy lua/bench policies tests
 	for script in $(LEDGER_SCRIPTS); do cat lua/ledger/session.lua lua/ledger/rules.lua $$script | \
 	    luacheck - --quiet --read-globals redis KEYS ARGV --ignore 211 221 231 || exit 1; done
 	clang-format --dry-run -Werror $(C_FILES)

@@ -1,7 +1,7 @@
 -- make conformance: the official MCP clients, the MCP conformance suite, pydantic-ai, and recorded traffic, each against
 -- a real daemon. Fetches what it needs from npm and PyPI into CLIENTS (build/clients). Ends with `N passed, N failed`.
 --
--- ONLY=sdk,inspector,suite,pydantic,corpus runs some of them.
+-- ONLY=sdk,inspector,suite,pydantic,schema,corpus runs some of them; SUITE=DIR says where the JSON Schema suite is.
 package.path = "tests/support/?.lua;" .. package.path
 local daemon = require "daemon"
 local process = require "process"
@@ -62,9 +62,9 @@ local function tally(good, line)
 end
 
 -- A program that speaks TAP; one that ends badly without saying why counts as a failure.
-local function tap(title, argv, patience_s)
+local function tap(title, argv, patience_s, directory)
   print(title)
-  local code, out, err = process.run(argv, { patience_s = patience_s or 120, directory = place })
+  local code, out, err = process.run(argv, { patience_s = patience_s or 120, directory = directory or place })
   local bad = failed
   for line in out:gmatch "[^\n]+" do
     if line:find "^ok " then tally(true, line)
@@ -207,6 +207,12 @@ if chosen "pydantic" then
   with_daemon({ policies = "policies" }, function(gate)
     tap("pydantic-ai", { place .. "/venv/bin/python", here .. "/pydantic_client.py", daemon.binary, gate.socket })
   end)
+end
+if chosen "schema" then
+  local argv = { "python3", here .. "/json_schema.py", daemon.binary }
+  local suite_folder = os.getenv "SUITE"
+  if suite_folder and suite_folder ~= "" then argv[4], argv[5] = "--suite", suite_folder end
+  tap("JSON Schema test suite, by Bowtie's protocol", argv, 300, unistd.getcwd())
 end
 if chosen "corpus" then recorded() end
 
