@@ -1,0 +1,137 @@
+-- toolgate validate: the validator on its own, for people, for scripts, and for the Bowtie project's harness.
+local process = require "process"
+local daemon = require "daemon"
+local json = require("client").json
+
+local SCHEMA = [[{"type": "object", "required": ["due"], "additionalProperties": false,
+                  "properties": {"due": {"format": "date"}, "count": {"type": "integer", "minimum": 1}}}]]
+
+describe("toolgate validate", function()
+  local folder
+
+  before_each(function()
+    folder = process.directory()
+    process.write(folder .. "/schema.json", SCHEMA)
+  end)
+  after_each(function() process.remove(folder) end)
+
+  local function file(name, text) return process.write(folder .. "/" .. name, text) end
+  local function validate(...) return process.run({ daemon.binary, "validate", ... }) end
+
+  it("says nothing bad of what fits", function()
+    local code, out = validate(folder .. "/schema.json", file("a.json", [[{"due": "2026-05-03", "count": 2}]]))
+    assert.are.same({ 0, folder .. "/a.json: valid\n" }, { code, out })
+  end)
+
+  it("tells every problem of every instance", function()
+    local code, out = validate(folder .. "/schema.json", file("a.json", [[{"count": 0, "cuont": 3}]]),
+                               file("b.json", "[]"))
+    assert.are.equal(1, code)
+    assert.are.equal(folder .. "/a.json: invalid\n"
+      .. "  due: required field is missing — provide a value\n"
+      .. "  count: must be at least 1, got 0\n"
+      .. "  cuont: unknown field — remove it\n"
+      .. folder .. "/b.json: invalid\n"
+      .. "  the value itself: expected object, got array\n", out)
+  end)
+
+  it("reads stdin, and gives JSON to scripts", function()
+    local code, out = process.run({ daemon.binary, "validate", folder .. "/schema.json", "-", "--json" },
+                                  { input = [[{"due": "tomorrow"}]] })
+    local answer = json.decode(out)
+    assert.are.equal(1, code)
+    assert.is_false(answer.valid)
+    assert.are.same({ path = "due", code = "format", expected = "date", got = "tomorrow",
+                      message = [[expected ISO date (e.g. '2026-05-03'), got "tomorrow"]] }, answer.problems[1])
+  end)
+
+  it("takes format as an annotation where asked to", function()
+    assert.are.equal(0, (validate(folder .. "/schema.json", file("a.json", [[{"due": "tomorrow"}]]), "--annotate-format")))
+  end)
+
+  it("finds what $ref names among the documents it is given, and fetches nothing", function()
+    local schema = file("ref.json", [[{"$ref": "https://example.com/id"}]])
+    local code, _, err = validate(schema, file("a.json", "7"))
+    assert.are.equal(2, code)
+    assert.is_truthy(err:find("https://example.com/id", 1, true), err)
+    local document = file("id.json", [[{"type": "integer"}]])
+    assert.are.equal(0, (validate(schema, folder .. "/a.json", "--with", "https://example.com/id=" .. document)))
+    code, _, err = validate(schema, folder .. "/a.json", "--with", document)
+    assert.are.equal(2, code)
+    assert.is_truthy(err:find("expected URI=FILE", 1, true), err)
+  end)
+
+  it("warns of a schema's small faults and understands it", function()
+    local schema = file("old.json", [[{"minimum": 3, "exclusiveMinimum": true}]])
+    local code, _, err = validate(schema, file("a.json", "3"))
+    assert.are.equal(1, code)
+    assert.is_truthy(err:find("warning", 1, true), err)
+  end)
+
+  for name, case in pairs {
+    ["no operands"] = { {}, "expected SCHEMA and INSTANCE" },
+    ["an unknown dialect"] = { { "dialect.json", "a.json" }, "https://example.com/my-own" },
+    ["a schema that is no JSON"] = { { "broken.json", "a.json" }, "broken.json:1" },
+    ["an instance that is no JSON"] = { { "schema.json", "broken.json" }, "broken.json:1" },
+    ["no such file"] = { { "schema.json", "absent.json" }, "absent.json" },
+  } do
+    it("says what is wrong, and exits 2: " .. name, function()
+      file("a.json", "{}")
+      file("broken.json", "{,}")
+      file("dialect.json", [[{"$schema": "https://example.com/my-own"}]])
+      local arguments = {}
+      for i, operand in ipairs(case[1]) do arguments[i] = folder .. "/" .. operand end
+      local code, _, err = validate(unpack(arguments))
+      assert.are.equal(2, code)
+      assert.is_truthy(err:find(case[2], 1, true), err)
+    end)
+  end
+end)
+
+describe("toolgate validate --bowtie", function()
+  local function ask(lines)
+    local code, out, err = process.run({ daemon.binary, "validate", "--bowtie" },
+                                       { input = table.concat(lines, "\n") .. "\n" })
+    local answers = {}
+    for line in out:gmatch "[^\n]+" do answers[#answers + 1] = json.decode(line) end
+    return answers, code, err
+  end
+  local START = [[{"cmd": "start", "version": 1}]]
+  local STOP = [[{"cmd": "stop"}]]
+
+  it("introduces itself, takes a dialect, judges cases, stops", function()
+    local case = [[{"cmd": "run", "seq": 5, "case": {"schema": {"$ref": "http://localhost/int", "type": "string"},
+      "registry": {"http://localhost/int": {"type": "integer"}}, "tests": [{"instance": 1}, {"instance": "x"}]}}]]
+    local answers, code = ask { START, [[{"cmd": "dialect", "dialect": "http://json-schema.org/draft-07/schema#"}]],
+      (case:gsub("\n", " ")), STOP }
+    assert.are.equal(0, code)
+    assert.are.equal("toolgate", answers[1].implementation.name)
+    assert.are.equal(3, #answers[1].implementation.dialects)
+    assert.is_true(answers[2].ok)
+    -- beside $ref, draft-07 ignores every other keyword
+    assert.are.same({ seq = 5, results = { { valid = true }, { valid = false } } }, answers[3])
+    assert.is_nil(answers[4])
+  end)
+
+  it("answers a case that goes wrong, and goes on with the next", function()
+    local answers = ask { START, [[{"cmd": "run", "seq": 1, "case": {"schema": {"$ref": "http://nowhere/"}, "tests": []}}]],
+      [[{"cmd": "run", "seq": 2, "case": {"schema": true, "tests": [{"instance": 1}]}}]], STOP }
+    assert.is_true(answers[2].errored)
+    assert.is_truthy(answers[2].context.message:find("http://nowhere/", 1, true))
+    assert.are.same({ { valid = true } }, answers[3].results)
+  end)
+
+  it("refuses a dialect it doesn't know, and another version of the protocol", function()
+    local answers = ask { START, [[{"cmd": "dialect", "dialect": "http://json-schema.org/draft-03/schema#"}]], STOP }
+    assert.is_false(answers[2].ok)
+    local none, code, err = ask { [[{"cmd": "start", "version": 2}]] }
+    assert.are.same({ 0, 2 }, { #none, code })
+    assert.is_truthy(err:find("expected version 1", 1, true), err)
+  end)
+
+  it("stops with a sentence where a line is no request", function()
+    local _, code, err = ask { "hello" }
+    assert.are.equal(2, code)
+    assert.is_truthy(err:find("expected a JSON object a line", 1, true), err)
+  end)
+end)
