@@ -2,125 +2,156 @@
 #include "base/arena.h"
 #include "cli/local.h"
 #include "cli/say.h"
-#include "gate/examples.h"
-#include "json/write.h"
-#include "gate/load.h"
+#include "cli/test.h"
 
 #include <stdio.h>
 
-struct tally {
-    size_t passed, failed;
-    bool all, json; /* -v: expected and got of each; --json */
-};
+/* ---- what was seen ------------------------------------------------------------ */
 
-static void print_line(const struct example_outcome *outcome)
+static void print_line(const struct example_outcome *o)
 {
-    bool passed = outcome->passed;
-    printf("%s%s%s  " STR_FMT ": " STR_FMT " %s(%lld µs)%s\n", say_colour(passed ? SAY_GREEN : SAY_RED),
-           passed ? "ok  " : "FAIL", say_colour(SAY_PLAIN), STR_ARG(outcome->policy->name),
-           STR_ARG(outcome->example->name), say_colour(SAY_DIM), (long long)outcome->us,
+    printf("%s%s%s  " STR_FMT ": %s" STR_FMT " %s(%lld µs)%s\n", say_colour(o->passed ? SAY_GREEN : SAY_RED),
+           o->passed ? "ok  " : "FAIL", say_colour(SAY_PLAIN), STR_ARG(o->policy->name),
+           o->sample ? "sample " : "", STR_ARG(o->example->name), say_colour(SAY_DIM), (long long)o->us,
            say_colour(SAY_PLAIN));
 }
 
-static void print_details(const struct example_outcome *outcome)
+static void print_details(const struct example_outcome *o)
 {
-    printf("      " STR_FMT ":%d\n      expected\n", STR_ARG(outcome->policy->file), outcome->example->line);
-    say_indented(outcome->expected, 8);
-    printf("      got\n");
-    say_indented(outcome->got, 8);
+    struct example_paint paint = {.expected = say_colour(SAY_RED),
+                                  .got = say_colour(SAY_GREEN),
+                                  .quiet = say_colour(SAY_DIM),
+                                  .plain = say_colour(SAY_PLAIN)};
+    struct buf text = {0};
+    example_write(&text, o, 6, o->passed, &paint);
+    fwrite(text.at, 1, text.len, stdout);
+    buf_clear(&text);
 }
 
-static void print_json(const struct example_outcome *outcome)
+static void print_json(const struct example_outcome *o)
 {
     struct buf line = {0};
-    struct json_out out = json_out(&line);
-    json_open(&out, '{');
-    json_key(&out, "tool");
-    json_put_str(&out, outcome->policy->name);
-    json_key(&out, "example");
-    json_put_str(&out, outcome->example->name);
-    json_key(&out, "file");
-    json_put_str(&out, outcome->policy->file);
-    json_key(&out, "line");
-    json_put_int(&out, outcome->example->line);
-    json_key(&out, "passed");
-    json_put_bool(&out, outcome->passed);
-    json_key(&out, "expected");
-    json_put_str(&out, outcome->expected);
-    json_key(&out, "got");
-    json_put_str(&out, outcome->got);
-    json_key(&out, "us");
-    json_put_int(&out, outcome->us);
-    json_close(&out, '}');
+    example_write_json(&line, o);
     printf(STR_FMT "\n", STR_ARG(buf_view(&line)));
     buf_clear(&line);
 }
 
-static void seen(void *owner, const struct example_outcome *outcome)
+static void seen(void *owner, const struct example_outcome *o)
 {
-    struct tally *tally = owner;
-    *(outcome->passed ? &tally->passed : &tally->failed) += 1;
-    if (tally->json) {
-        print_json(outcome);
-        return;
+    const struct test_options *options = owner;
+    if (options->json) {
+        print_json(o);
+    } else if (!o->sample || !o->passed || options->all) {
+        print_line(o);
+        if (options->all || !o->passed)
+            print_details(o);
     }
-    print_line(outcome);
-    if (tally->all || !outcome->passed)
-        print_details(outcome);
+    fflush(stdout);
 }
 
-/* Failed examples were printed as they were seen; the report repeats them. */
-static int finish(struct tally *tally, struct generation_report *report)
+/* ---- running -------------------------------------------------------------------- */
+
+static struct generation *build(const struct config_sources *sources, struct generation_report *report)
 {
-    bool failed = report->error_count > 0;
-    if (tally->failed)
-        report->error_count = 0;
-    local_say(report);
-    if (!tally->json)
-        printf("%zu passed, %zu failed\n", tally->passed, tally->failed);
-    return failed ? CLI_NO : CLI_YES;
+    struct config config;
+    struct generation *generation = NULL;
+    struct why why;
+    if (config_load(sources, &config, &why) != OK) {
+        generation_report_error(report, "%s", why.text);
+        config_free(&config);
+    } else {
+        generation_build(&config, 1, &generation, report);
+    }
+    return generation;
+}
+
+static void add(struct test_tally *tally, const struct examples_count *count)
+{
+    tally->count.passed += count->passed;
+    tally->count.failed += count->failed;
+    tally->count.samples += count->samples;
+    tally->count.samples_failed += count->samples_failed;
+    tally->count.unsampled += count->unsampled;
+}
+
+/* A folder, or one file; NULL: what the configuration says. Failed examples are printed as they are seen. */
+static void test_place(const struct test_options *options, const char *place, struct test_tally *tally)
+{
+    struct arena *arena = arena_new();
+    struct generation_report report;
+    struct config_sources sources = local_sources(&options->local, NULL);
+    struct examples_options run = {
+        .only = options->only, .samples = true, .seen = seen, .owner = (void *)options};
+    if (place)
+        sources.policies = place;
+    generation_report_init(&report, arena);
+    struct generation *generation = build(&sources, &report);
+    local_say(&report);
+    tally->broken += report.error_count;
+    if (generation) {
+        struct examples_count count = examples_run(generation, NULL, &run);
+        add(tally, &count);
+    }
+    generation_unref(generation);
+    arena_free(arena);
+}
+
+static void print_sum(const struct test_options *options, const struct test_tally *tally)
+{
+    const struct examples_count *count = &tally->count;
+    if (options->json)
+        return;
+    printf("%zu passed, %zu failed", count->passed, count->failed);
+    if (count->samples)
+        printf("; %zu sample call%s", count->samples, count->samples == 1 ? "" : "s");
+    if (count->samples_failed)
+        printf(", %zu failed", count->samples_failed);
+    printf("\n");
+}
+
+int test_all(const struct test_options *options)
+{
+    struct test_tally tally = {0};
+    if (!options->place_count)
+        test_place(options, NULL, &tally);
+    for (int i = 0; i < options->place_count; i++)
+        test_place(options, options->places[i], &tally);
+    print_sum(options, &tally);
+    return tally.count.failed || tally.count.samples_failed || tally.broken ? CLI_NO : CLI_YES;
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct local_options options = {0};
-    struct tally tally = {0};
+    struct test_options options = {0};
     int status;
     const struct cli_option table[] = {
-        {"verbose", NULL, "what was expected and got, also where they agree", 'v', OPTION_FLAG, &tally.all},
-        {"json", NULL, "one JSON object an example", 'j', OPTION_FLAG, &tally.json},
-        LOCAL_OPTIONS(&options),
+        {"only", "PATTERN", "those with this in \"tool: example\"; * and ? stand for any text", 0,
+         OPTION_TEXT, &options.only},
+        {"verbose", NULL, "what each gives, also where it holds; sample calls too", 'v', OPTION_FLAG,
+         &options.all},
+        {"json", NULL, "one JSON object a line", 'j', OPTION_FLAG, &options.json},
+        LOCAL_OPTIONS(&options.local),
         {0},
     };
     if (!options_read(command, table, &argc, &argv, &status))
         return status;
-    if (argc)
-        options.policies = argv[0];
-    struct arena *arena = arena_new();
-    struct generation_report report;
-    struct generation *generation;
-    struct config_sources sources = local_sources(&options, NULL);
-    generation_report_init(&report, arena);
-    report.example_seen = seen;
-    report.example_owner = &tally;
-    load_generation(&sources, 1, &generation, &report);
-    status = finish(&tally, &report);
-    generation_unref(generation);
-    arena_free(arena);
-    return status;
+    options.places = (const char *const *)argv;
+    options.place_count = argc;
+    return test_all(&options);
 }
 
 const struct command command_test = {
     .name = "test",
-    .operands = "[DIR]",
+    .operands = "[DIR|FILE]…",
     .summary = "run the policies' examples",
-    .about = "Loads the policies in DIR (default ./policies) and plays every example through the gate, as\n"
-             "the daemon does before a generation goes live.",
+    .about =
+        "Loads the policies of each DIR (default ./policies), or each FILE alone, and plays every example\n"
+        "through the gate, as the daemon does before a generation goes live.",
     .exits = "  0  every example holds\n"
              "  1  one fails, or a file does not load\n"
              "  2  usage",
     .example = "  toolgate test policies\n"
-               "  toolgate test policies -v",
-    .most = 1,
+               "  toolgate test policies/get_events.lua --only 'limit' -v",
+    .most = 1000,
     .run = run,
 };

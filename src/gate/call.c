@@ -77,9 +77,9 @@ static void forget_unless_enforced(struct call *c)
     undecide(&c->verdict, c->arena, c->tool->mode == POLICY_SHADOW);
 }
 
-static const struct json *given(const struct json *instead, const struct json *snapshot, enum json_type type)
+static const struct json *of_type(const struct json *snapshot, enum json_type type)
 {
-    return instead ? instead : json_is(snapshot, type) ? snapshot : NULL;
+    return json_is(snapshot, type) ? snapshot : NULL;
 }
 
 static struct str goal_of(const struct call *c)
@@ -99,8 +99,8 @@ static struct policy_call hook_view(struct call *c)
         .uid = r->peer ? r->peer->uid : 0,
         .turn = c->answer.turn ? c->answer.turn : r->turn,
         .attempt = c->answer.attempt,
-        .history = given(r->history, &c->answer.history, JSON_ARRAY),
-        .facts = given(r->facts, &c->answer.facts, JSON_OBJECT),
+        .history = of_type(&c->answer.history, JSON_ARRAY),
+        .facts = r->facts ? r->facts : of_type(&c->answer.facts, JSON_OBJECT),
         .owner = c->listener,
         .progress = c->progress,
         .log = c->log,

@@ -35,7 +35,7 @@ struct call_request {
     bool has_error, error_transient;
     struct str call_id;                   /* report: from the check; empty: there was none */
     const struct json *stands_for_result; /* examples: what the tool gives instead of being run */
-    const struct json *history, *facts;   /* examples: instead of the ledger's; NULL otherwise */
+    const struct json *facts;             /* examples: instead of the ledger's; NULL otherwise */
     bool unhidden;                        /* examples: a tool that prepare hooks hide exists all the same */
     bool dry;                             /* `check --trace` without a session: nothing is counted */
     bool trace;                           /* keep a line per stage */

@@ -6,75 +6,50 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "gate/call.h"
-#include "gate/ids.h"
+#include "gate/play.h"
 #include "json/write.h"
 
 #include <stdlib.h>
 
-#define EXAMPLE_TIME_MS 1780000000000 /* an ordinary day in 2026 */
-
-static int64_t still_clock(void)
-{
-    return EXAMPLE_TIME_MS;
-}
-
-struct play {
-    struct gate gate;
-    struct arena *arena;
-    const struct policy *policy;
-    const struct policy_example *example;
-    struct str session;
-    struct call *call;
+struct examples {
+    struct gate gate; /* its ledger NULL: it could not be had, and that is a failure */
+    struct generation_report *report;
+    struct examples_options options;
+    size_t policy, example; /* the next one */
+    struct examples_count count;
 };
 
-static void see_ids(struct play *p)
-{
-    struct str key =
-        call_session_key(p->arena, generation_config(p->gate.generation), NULL, p->session, STR_NONE);
-    const struct json *seen = p->example->seen;
-    for (uint32_t i = 0; json_is(seen, JSON_ARRAY) && i < seen->len; i++) {
-        struct hash128 hash = id_hash(&seen->items[i]);
-        ledger_see(p->gate.ledger, key, &hash, 1);
-    }
-}
+/* One of them, being played. */
+struct playing {
+    struct arena *arena;
+    const struct policy_example *example;
+    struct example_outcome *outcome;
+    struct why why;
+    struct call *call;
+    struct peer peer;
+};
 
-static void never(void *owner, struct call *call)
-{
-    (void)owner, (void)call; /* the local ledger answers at once */
-}
-
-static void start(struct play *p, const struct call_request *request)
-{
-    if (p->call)
-        call_free(p->call);
-    p->call = call_new(&p->gate, p->arena, request);
-    call_start(p->call, never, NULL);
-}
-
-/* A tool that the agent runs is checked, and where the example has a result, reported. */
-static void play(struct play *p)
+/* A tool may be hidden from some users: where an example names one, it sees what they see. */
+static void play_example(struct examples *run, struct playing *p)
 {
     const struct policy_example *e = p->example;
-    bool runs_here = p->policy->hooks[HOOK_RUN];
-    struct call_request request = {.mode = runs_here ? CALL_RUN : CALL_CHECK,
-                                   .tool = p->policy->name,
+    const struct policy *policy = p->outcome->policy;
+    struct call_request request = {.tool = policy->name,
                                    .arguments = e->args,
-                                   .session = p->session,
+                                   .session = arena_printf(p->arena, STR_FMT ":%d " STR_FMT,
+                                                           STR_ARG(policy->file), e->line, STR_ARG(e->name)),
                                    .goal = e->goal,
-                                   .stands_for_result = e->result,
-                                   .history = e->history,
+                                   .turn = e->turn,
                                    .facts = e->facts,
-                                   .unhidden = true};
-    see_ids(p);
-    start(p, &request);
-    if (runs_here || !e->result || call_verdict(p->call)->kind != VERDICT_PASS)
-        return;
-    request.mode = CALL_REPORT;
-    request.call_id = call_id(p->call);
-    request.arguments = call_arguments(p->call);
-    request.result = e->result;
-    start(p, &request);
+                                   .unhidden = !e->user.len};
+    if (e->user.len) {
+        peer_imagine(&p->peer, e->user);
+        request.peer = &p->peer;
+    }
+    play_clock_set(PLAY_TIME_MS);
+    play_seen(&run->gate, p->arena, &request, e->seen);
+    play_history(&run->gate, p->arena, &request, e->history, &p->why);
+    p->call = play(&run->gate, p->arena, &request, e->result);
 }
 
 /* ---- comparing ------------------------------------------------------------ */
@@ -99,118 +74,126 @@ static bool gives_fits(struct str gives, const struct verdict *v)
     return true;
 }
 
-static struct str what_was_said(const struct play *p)
+static struct str verdict_words(struct arena *arena, const struct verdict *v)
 {
-    struct str text = call_text(p->call);
-    return text.len ? text : call_advice(p->call);
-}
-
-static void line(struct buf *out, const char *key, struct str value)
-{
-    buf_printf(out, "  %-8s " STR_FMT "\n", key, STR_ARG(value));
-}
-
-static void json_line(struct buf *out, const char *key, const struct json *value)
-{
-    struct buf text = {0};
-    json_write(&text, value);
-    line(out, key, buf_view(&text));
-    buf_clear(&text);
-}
-
-static struct str verdict_words(const struct play *p)
-{
-    const struct verdict *v = call_verdict(p->call);
     const char *class = class_info(v->class)->name;
     bool coded = v->code.len && !str_is(v->code, class);
-    return arena_printf(p->arena, "%s %s%s" STR_FMT, verdict_name(v->kind), class, coded ? " " : "",
+    return arena_printf(arena, "%s %s%s" STR_FMT, verdict_name(v->kind), class, coded ? " " : "",
                         STR_ARG(coded ? v->code : STR_NONE));
 }
 
-static void compare(struct play *p, struct example_outcome *outcome)
+static struct str json_text(struct arena *arena, const struct json *value)
+{
+    struct buf text = buf_in(arena);
+    json_write(&text, value);
+    return buf_view(&text);
+}
+
+static void differs(struct example_outcome *o, const char *field, struct str expected, struct str got)
+{
+    o->mismatches[o->mismatch_count++] = (struct example_mismatch){field, expected, got, NULL};
+}
+
+static void compare_arguments(struct playing *p, struct example_outcome *o)
+{
+    static const struct json none = {.type = JSON_NULL};
+    const struct json *got = o->arguments ? o->arguments : &none;
+    if (!p->example->becomes || json_equal(p->example->becomes, got))
+        return;
+    struct differences *changes = arena_alloc(p->arena, sizeof(*changes));
+    differences_find(p->arena, p->example->becomes, got, changes);
+    differs(o, "becomes", json_text(p->arena, p->example->becomes), json_text(p->arena, got));
+    o->mismatches[o->mismatch_count - 1].changes = changes;
+}
+
+static void look_at(struct playing *p, struct example_outcome *o)
+{
+    const struct verdict *v = call_verdict(p->call);
+    struct str text = call_text(p->call);
+    o->verdict = verdict_words(p->arena, v);
+    o->said = text.len ? text : call_advice(p->call);
+    o->status = v->coverage;
+    o->arguments = call_arguments(p->call);
+}
+
+static void compare(struct playing *p, struct example_outcome *o)
 {
     const struct policy_example *e = p->example;
-    const struct verdict *v = call_verdict(p->call);
-    struct buf expected = buf_in(p->arena), got = buf_in(p->arena);
-    if (e->gives.len && !gives_fits(e->gives, v)) {
-        line(&expected, "gives", e->gives);
-        line(&got, "gives", verdict_words(p));
-    }
-    if (e->becomes && !json_equal(e->becomes, call_arguments(p->call))) {
-        json_line(&expected, "becomes", e->becomes);
-        json_line(&got, "becomes", call_arguments(p->call));
-    }
-    if (e->says.len && !str_contains_nocase(what_was_said(p), e->says))
-        line(&expected, "says", e->says);
-    if (e->status.len && !str_eq(e->status, v->coverage)) {
-        line(&expected, "status", e->status);
-        line(&got, "status", v->coverage);
-    }
-    outcome->passed = expected.len == 0;
-    if (!outcome->passed)
-        line(&got, "said", what_was_said(p));
-    outcome->expected = buf_view(&expected);
-    outcome->got = buf_view(&got);
+    if (p->why.text[0])
+        differs(o, "history", STR_LIT("calls that can have been"), arena_dup(p->arena, str_of(p->why.text)));
+    if (e->gives.len && !gives_fits(e->gives, call_verdict(p->call)))
+        differs(o, "gives", e->gives, o->verdict);
+    compare_arguments(p, o);
+    if (e->says.len && !str_contains_nocase(o->said, e->says))
+        differs(o, "says", e->says, STR_NONE);
+    if (e->status.len && !str_eq(e->status, o->status))
+        differs(o, "status", e->status, o->status);
+    o->passed = !o->mismatch_count;
 }
 
 /* ---- all of them ---------------------------------------------------------- */
 
-static void report_failure(struct generation_report *report, const struct example_outcome *o)
+static void tell(struct examples *run, const struct example_outcome *o, struct arena *arena)
 {
-    if (o->passed || !report)
-        return;
-    generation_report_error(report,
-                            STR_FMT ":%d: example '" STR_FMT "'\n expected:\n" STR_FMT " got:\n" STR_FMT,
-                            STR_ARG(o->policy->file), o->example->line, STR_ARG(o->example->name),
-                            STR_ARG(o->expected), STR_ARG(o->got));
+    if (!o->passed && run->report) {
+        struct buf line = buf_in(arena);
+        example_write_line(&line, o);
+        generation_report_error(run->report, STR_FMT, STR_ARG(buf_view(&line)));
+    }
+    if (run->options.seen)
+        run->options.seen(run->options.owner, o);
 }
 
-struct examples {
-    struct gate gate; /* its ledger NULL: it could not be had, and that is a failure */
-    struct generation_report *report;
-    example_seen *seen;
-    void *owner;
-    size_t policy, example; /* the next one */
-    size_t failed;
-};
-
-static bool run_one(const struct examples *run, const struct policy *policy, size_t at)
+static void run_example(struct examples *run, const struct policy *policy,
+                        const struct policy_example *example)
 {
-    struct arena *arena = arena_new();
-    struct play p = {.gate = run->gate, .arena = arena, .policy = policy, .example = &policy->examples[at]};
-    struct example_outcome outcome = {.policy = policy, .example = p.example};
+    struct example_outcome outcome = {.policy = policy, .example = example};
+    struct playing p = {.arena = arena_new(), .example = example, .outcome = &outcome};
     int64_t began = clock_mono_us();
-    p.session = arena_printf(arena, STR_FMT "#%zu", STR_ARG(policy->file), at);
-    play(&p);
+    play_example(run, &p);
     outcome.us = clock_mono_us() - began;
+    look_at(&p, &outcome);
     compare(&p, &outcome);
-    report_failure(run->report, &outcome);
-    if (run->seen)
-        run->seen(run->owner, &outcome);
+    *(outcome.passed ? &run->count.passed : &run->count.failed) += 1;
+    tell(run, &outcome, p.arena);
     call_free(p.call);
-    arena_free(arena);
-    return outcome.passed;
+    arena_free(p.arena);
+}
+
+/* `only`: a glob, or a part, of "tool: name". */
+static bool is_wanted(const struct examples *run, struct str tool, struct str name)
+{
+    const char *only = run->options.only;
+    if (!only)
+        return true;
+    struct buf title = {0};
+    buf_printf(&title, STR_FMT ": " STR_FMT, STR_ARG(tool), STR_ARG(name));
+    bool wanted =
+        str_glob(str_of(only), buf_view(&title)) || str_contains_nocase(buf_view(&title), str_of(only));
+    buf_clear(&title);
+    return wanted;
 }
 
 struct examples *examples_begin(struct generation *generation, struct generation_report *report,
                                 example_seen *seen, void *owner)
 {
     struct examples *run = calloc(1, sizeof(*run));
-    struct ledger_options options = {.now_ms = still_clock};
     struct why why;
     if (!run)
         abort();
-    *run = (struct examples){
-        .gate = {.generation = generation, .admissions = 1}, .report = report, .seen = seen, .owner = owner};
-    if (ledger_new_local(&options, &run->gate.ledger, &why) == OK)
+    *run = (struct examples){.gate = {.generation = generation, .admissions = 1},
+                             .report = report,
+                             .options = {.seen = seen, .owner = owner}};
+    if (play_ledger(&run->gate.ledger, &why) == OK)
         return run;
-    run->failed = 1;
+    run->count.failed = 1;
     if (report)
         generation_report_error(report, "the examples could not be run: %s", why.text);
     return run;
 }
 
-bool examples_step(struct examples *run)
+/* The policy that has the next example; NULL: there is none. */
+static const struct policy *next(struct examples *run)
 {
     const struct policies *policies = generation_policies(run->gate.generation);
     while (run->policy < policies_count(policies) &&
@@ -218,10 +201,20 @@ bool examples_step(struct examples *run)
         run->policy++;
         run->example = 0;
     }
-    if (!run->gate.ledger || run->policy == policies_count(policies))
+    return run->gate.ledger && run->policy < policies_count(policies) ? policies_at(policies, run->policy)
+                                                                      : NULL;
+}
+
+bool examples_step(struct examples *run)
+{
+    const struct policy *policy = next(run);
+    if (!policy)
         return false;
+    const struct policy_example *example = &policy->examples[run->example++];
+    if (!is_wanted(run, policy->name, example->name))
+        return true;
     enum log_level level = log_quiet(); /* an example's refusal is no event of the daemon */
-    run->failed += !run_one(run, policies_at(policies, run->policy), run->example++);
+    run_example(run, policy, example);
     log_level_set(level);
     if (run->report)
         run->report->example_count++;
@@ -230,18 +223,21 @@ bool examples_step(struct examples *run)
 
 size_t examples_end(struct examples *run)
 {
-    size_t failed = run->failed;
+    size_t failed = run->count.failed;
     if (run->gate.ledger)
         ledger_free(run->gate.ledger);
     free(run);
     return failed;
 }
 
-size_t examples_run(struct generation *generation, struct generation_report *report, example_seen *seen,
-                    void *owner)
+struct examples_count examples_run(struct generation *generation, struct generation_report *report,
+                                   const struct examples_options *options)
 {
-    struct examples *run = examples_begin(generation, report, seen, owner);
+    struct examples *run = examples_begin(generation, report, NULL, NULL);
+    run->options = *options;
     while (examples_step(run))
         continue;
-    return examples_end(run);
+    struct examples_count count = run->count;
+    examples_end(run);
+    return count;
 }
