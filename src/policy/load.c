@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #define POLICY_FILES_MAX 100000u
 
@@ -230,6 +231,23 @@ static enum err list_folder(struct arena *arena, const char *folder, struct str 
     return OK;
 }
 
+/* One file stands for itself, with what lies beside it. Returns the folder. */
+static const char *list_place(struct arena *arena, const char *place, struct str **out, size_t *count,
+                              enum err *err, struct why *why)
+{
+    struct stat st;
+    const char *slash = strrchr(place, '/');
+    if (stat(place, &st) != 0 || S_ISDIR(st.st_mode)) {
+        *err = list_folder(arena, place, out, count, why);
+        return arena_dup(arena, str_of(place)).at;
+    }
+    *out = ARENA_NEW(arena, struct str);
+    **out = arena_dup(arena, str_of(place));
+    *count = 1;
+    *err = OK;
+    return slash ? arena_dup(arena, (struct str){place, (size_t)(slash - place) + 1}).at : ".";
+}
+
 /* ---- in steps ---------------------------------------------------------------------------------- */
 
 struct policies_loading {
@@ -255,8 +273,8 @@ struct policies_loading *policies_load_begin(const char *folder, const struct po
     *loading = (struct policies_loading){.home = home, .faults = faults};
     if (!folder || !*folder)
         return loading;
-    home->folder = arena_dup(home->arena, str_of(folder)).at;
-    enum err err = list_folder(home->arena, home->folder, &loading->files, &loading->count, &why);
+    enum err err;
+    home->folder = list_place(home->arena, folder, &loading->files, &loading->count, &err, &why);
     if (err == OK)
         make_room(home, loading->count);
     else
