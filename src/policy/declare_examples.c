@@ -70,6 +70,7 @@ static const struct field example_fields[] = {
 const struct field_table declare_example_table = {
     .of = "an example",
     .type = "toolgate.Example",
+    .items = {"string"},
     .sentence = "One of `examples`: first a text that says what it shows, then",
     FIELD_TABLE(example_fields)};
 

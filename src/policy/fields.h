@@ -41,7 +41,8 @@ struct field_table {
     const struct field *fields;
     size_t count;
     const char *sentence;
-    bool given; /* toolgate fills it in and the policy reads it */
+    bool given;           /* toolgate fills it in and the policy reads it */
+    const char *items[2]; /* the types of what stands in it without a name; NULL: nothing does */
 };
 #define FIELD_TABLE(rows) .fields = (rows), .count = sizeof(rows) / sizeof((rows)[0])
 

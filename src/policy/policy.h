@@ -143,8 +143,16 @@ struct policy_fields {
     bool given; /* toolgate fills it in */
     const struct policy_field *fields;
     size_t count;
+    const char *items[2]; /* the types of what stands in it without a name; NULL: nothing does */
 };
 const struct policy_fields *policy_fields(struct arena *arena, size_t *count);
+
+/* Types that rows of both tables name and that are no table of fields; `is` is NULL where only words make
+ * one. */
+struct policy_type {
+    const char *name, *is, *sentence;
+};
+const struct policy_type *policy_types(size_t *count);
 
 /* ---- loading ------------------------------------------------------------ */
 
@@ -167,7 +175,7 @@ struct policies_faults {
     size_t count;
 };
 
-/* Loads every *.lua in the folder (sorted by name). The folder NULL gives an empty set. On ERR_POLICY or
+/* Loads every *.lua in the folder (sorted by name), or the one file. NULL gives an empty set. On ERR_POLICY or
  * ERR_IO `faults` holds at least one line and `*out` is NULL. */
 enum err policies_load(const char *folder, const struct policies_options *options, struct policies **out,
                        struct policies_faults *faults);

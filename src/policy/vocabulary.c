@@ -134,6 +134,7 @@ static const struct field type_fields[] = {
 };
 
 static const struct field_table type_table = {.of = "a type",
+                                              .items = {"string"},
                                               .type = "toolgate.TypeOptions",
                                               .sentence = "What every type in `params { … }` takes.",
                                               FIELD_TABLE(type_fields)};
@@ -148,6 +149,7 @@ static const struct field text_fields[] = {
 };
 
 static const struct field_table text_table = {.of = "str",
+                                              .items = {"string"},
                                               .type = "toolgate.TextOptions: toolgate.TypeOptions",
                                               .sentence = "What `str { … }` takes besides.",
                                               FIELD_TABLE(text_fields)};
@@ -161,6 +163,7 @@ static const struct field number_fields[] = {
 };
 
 static const struct field_table number_table = {.of = "int, num",
+                                                .items = {"string"},
                                                 .type = "toolgate.NumberOptions: toolgate.TypeOptions",
                                                 .sentence = "What `int { … }` and `num { … }` take besides.",
                                                 FIELD_TABLE(number_fields)};
@@ -172,6 +175,7 @@ static const struct field list_fields[] = {
 };
 
 static const struct field_table list_table = {.of = "list",
+                                              .items = {"toolgate.AnyType", "string"},
                                               .type = "toolgate.ListOptions: toolgate.TypeOptions",
                                               .sentence = "What `list { type, … }` takes besides.",
                                               FIELD_TABLE(list_fields)};
@@ -235,6 +239,7 @@ static const struct field_table *const tables[] = {
     &declare_poll_table,
     &declare_coerce_table,
     &declare_example_table,
+    &declare_example_call_table,
     &declare_gateway_table,
     &problem_table,
     &ok_table,
@@ -259,6 +264,32 @@ const struct field_table *vocabulary_table(struct str of)
         if (str_is(of, tables[i]->of))
             return tables[i];
     return NULL;
+}
+
+static const struct policy_type types[] = {
+    {"toolgate.Declaration", NULL, "What a policy's file returns: made by tool or gateway."},
+    {"toolgate.Outcome", NULL, "What a hook decided: made by repair, refuse, ask, retry, ok, partial, …"},
+    {"toolgate.Id", NULL, "What is demanded of an id: made by seen or shape."},
+    {"toolgate.Null", NULL, "JSON's null."},
+    {"toolgate.Type", NULL, "The type of an argument: made by str, int, list, …"},
+    {"toolgate.AnyType", "toolgate.Type|fun(...: any): toolgate.Type",
+     "A type, or the word for one without anything behind it."},
+    {"toolgate.Schema", "table|boolean", "A JSON Schema: made by json or params."},
+    {"toolgate.Definition", "table", "A tool's definition as in MCP: name, description, inputSchema, …"},
+    {"toolgate.Coverage", "\"SATISFIED\"|\"NEEDS_MORE_TOOLS\"|\"NEED_USER_INPUT\"|\"FAILED\"",
+     "How far the user's question is answered."},
+    {"toolgate.ShapeName", "\"uuid\"|\"integer\"|\"digits\"|\"hex\"|\"slug\"|\"email\"|\"url\"",
+     "What an id may look like."},
+    {"toolgate.LogLevel",
+     "\"debug\"|\"info\"|\"notice\"|\"warning\"|\"error\"|\"critical\"|\"alert\"|\"emergency\"",
+     "As in MCP."},
+    {"toolgate.Class", "string", "How a call ended: \"ok\", \"tool_error\", \"partial_data\", …"},
+};
+
+const struct policy_type *policy_types(size_t *count)
+{
+    *count = sizeof(types) / sizeof(types[0]);
+    return types;
 }
 
 /* ---- for the reference and for editors ------------------------------------------------------------ */
@@ -302,7 +333,13 @@ const struct policy_fields *policy_fields(struct arena *arena, size_t *count)
     for (size_t i = 0; i < TABLE_COUNT; i++) {
         const struct field_table *table = tables[i];
         struct policy_field *fields = ARENA_ARRAY(arena, struct policy_field, table->count);
-        list[i] = (struct policy_fields){table->of, table->type, table->sentence, table->given, fields, 0};
+        list[i] = (struct policy_fields){table->of,
+                                         table->type,
+                                         table->sentence,
+                                         table->given,
+                                         fields,
+                                         0,
+                                         {table->items[0], table->items[1]}};
         for (size_t n = 0; n < table->count; n++)
             if (table->fields[n].kind != FIELD_ABSENT)
                 fields[list[i].count++] = tell(arena, &table->fields[n]);
