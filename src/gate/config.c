@@ -352,10 +352,12 @@ static enum err check_socket(const struct config *config, struct why *why)
 
 static enum err check_policies(const struct config *config, struct why *why)
 {
-    if (!config->policies || is_folder(config->policies))
+    struct stat st;
+    bool there = config->policies && stat(config->policies, &st) == 0;
+    if (!config->policies || (there && (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode))))
         return OK;
     return why_set(why, ERR_CONFIG, "policies %s: expected a folder of *.lua files, found %s",
-                   config->policies, access(config->policies, F_OK) == 0 ? "a file" : "nothing there");
+                   config->policies, there ? "neither that nor a file" : "nothing there");
 }
 
 enum err config_load(const struct config_sources *sources, struct config *out, struct why *why)
