@@ -10,7 +10,7 @@
 
 static const struct command *const commands[] = {
     &command_serve, &command_connect,  &command_call,    &command_check,  &command_tools,
-    &command_test,  &command_validate, &command_session, &command_status, &command_bench,
+    &command_test,  &command_validate, &command_session, &command_status, &command_reload, &command_bench,
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 

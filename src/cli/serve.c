@@ -47,19 +47,22 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct local_options options = {0};
     const char *socket = NULL;
-    bool only_check = false, echo = false;
+    bool only_check = false, echo = false, no_watch = false;
     int status;
     const struct cli_option table[] = {
         {"socket", "PATH", "listen here (default $XDG_RUNTIME_DIR/toolgate.sock)", 's', OPTION_TEXT, &socket},
         LOCAL_OPTIONS(&options),
         {"check", NULL, "load everything, run the examples, say what is wrong, exit", 0, OPTION_FLAG,
          &only_check},
+        {"no-watch", NULL, "load changed files only when asked: SIGHUP, `toolgate reload`", 0, OPTION_FLAG,
+         &no_watch},
         {"echo", NULL, NULL, 0, OPTION_FLAG, &echo}, /* the bench's yardstick */
         {0},
     };
     if (!options_read(command, table, &argc, &argv, &status))
         return status;
     struct config_sources sources = local_sources(&options, socket);
+    sources.no_watch = no_watch;
     return only_check ? check(&sources) : serve(&sources, echo);
 }
 
@@ -68,8 +71,9 @@ const struct command command_serve = {
     .operands = "",
     .summary = "run the daemon",
     .about = "Serves MCP and toolgate's own methods on a Unix socket until SIGTERM, which lets calls in\n"
-             "flight finish. SIGHUP loads configuration, tools and policies anew; if anything is wrong\n"
-             "with them, what was served before stays. Without any file at all it serves ./policies.",
+             "flight finish. Configuration, tools and policies are loaded anew when their files change, at\n"
+             "SIGHUP, and when `toolgate reload` asks; if anything is wrong with them, what was served\n"
+             "before stays. Without any file at all it serves ./policies.",
     .exits = "  0  stopped after a clean drain; --check: all is well\n"
              "  1  could not start; --check: something is wrong, each fault is on stderr\n"
              "  2  usage",

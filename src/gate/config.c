@@ -5,8 +5,10 @@
 #include "gate/config.h"
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "gate/allow.h"
 #include "gate/settings.h"
+#include "json/canonical.h"
 #include "ledger/ledger.h"
 
 #include <stdlib.h>
@@ -14,7 +16,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define CONFIG_DEFAULT_FOLDER "policies"
 #define CONFIG_COUNT_MAX      1000 /* of a budget or a loop: more is no limit at all */
 
 #define KEY(text, reader, field) .name = STR(text), .read = (reader), .offset = offsetof(struct config, field)
@@ -138,6 +139,8 @@ static const struct setting config_keys[] = {
     TABLE("defaults", defaults_keys),
     TABLE("limits", limits_keys),
     TABLE("log", log_keys),
+    {KEY("watch", setting_bool, watch)},
+    {KEY("state", setting_path, state)},
     U32("turn_idle_s", turn_idle_s, 0, 86400),
     U32("anonymous_repeats", anonymous_repeats, 2, CONFIG_COUNT_MAX),
     {KEY("require_descriptions", setting_bool, require_descriptions)},
@@ -255,6 +258,7 @@ static void set_defaults(struct config *config)
     config->limits.policy_ms = POLICY_DEADLINE_MS;
     config->limits.policy_kb = POLICY_MEMORY_KB;
     config->log_level = LOG_INFO;
+    config->watch = true;
     config->turn_idle_s = CONFIG_TURN_IDLE_S;
     config->anonymous_repeats = CONFIG_ANONYMOUS_REPEATS;
 }
@@ -278,6 +282,15 @@ static void check_together(struct settings *settings, const struct config *confi
                        config->limits.message, config->limits.arguments);
 }
 
+static uint64_t hash_of(const struct json *table)
+{
+    struct buf text = {0};
+    json_canonical(&text, table);
+    uint64_t hash = hash_stable(buf_view(&text)).low;
+    buf_clear(&text);
+    return hash;
+}
+
 static enum err read_file(const char *path, struct config *config, struct why *why)
 {
     struct json table;
@@ -285,6 +298,7 @@ static enum err read_file(const char *path, struct config *config, struct why *w
     if (err != OK)
         return err;
     config->file = arena_dup(config->arena, str_of(path)).at;
+    config->hash = hash_of(&table);
     struct settings settings = {config->arena, config->file, buf_in(config->arena)};
     settings_read(&settings, config_keys, STR_NONE, &table, config);
     check_together(&settings, config);
@@ -335,6 +349,8 @@ static void complete(const struct config_sources *sources, struct config *config
         config->policies = arena_dup(config->arena, str_of(sources->policies)).at;
     if (!config->policies && is_folder(CONFIG_DEFAULT_FOLDER))
         config->policies = CONFIG_DEFAULT_FOLDER;
+    if (sources->no_watch)
+        config->watch = false;
     if (!config->limits.arguments)
         config->limits.arguments = min_u32(CONFIG_ARGUMENTS_BYTES, config->limits.message);
     add_tools(config, sources);

@@ -23,8 +23,9 @@ struct arena;
 #define CONFIG_TURN_IDLE_S       0u          /* turn_idle_s: 0, a silence begins no turn */
 #define CONFIG_ANONYMOUS_REPEATS 8u
 
-#define CONFIG_SYSTEM_FOLDER "/run/toolgate" /* holds the socket where XDG_RUNTIME_DIR is not set */
-#define CONFIG_SOCKET_NAME   "toolgate.sock"
+#define CONFIG_DEFAULT_FOLDER "policies"      /* served where nobody names one and it is there */
+#define CONFIG_SYSTEM_FOLDER  "/run/toolgate" /* holds the socket where XDG_RUNTIME_DIR is not set */
+#define CONFIG_SOCKET_NAME    "toolgate.sock"
 
 struct config_rule { /* allow = { { users = {…}, groups = {…}, tools = {…} } } */
     const uid_t *uids;
@@ -39,6 +40,7 @@ struct config_rule { /* allow = { { users = {…}, groups = {…}, tools = {…}
 struct config {
     struct arena *arena; /* owns everything below */
     const char *file;    /* NULL: none */
+    uint64_t hash;       /* of what the file says; 0: none */
     const char *socket;  /* the default: $XDG_RUNTIME_DIR or /run/toolgate, /toolgate.sock */
     mode_t socket_mode;
     const struct config_rule *allow;
@@ -62,6 +64,8 @@ struct config {
     enum log_format log_format;
     bool log_arguments;
     const char *log_file; /* NULL: stderr */
+    bool watch;           /* changed files are loaded without being asked */
+    const char *state;    /* folder for what outlives the process; NULL: systemd's, else beside the socket */
     uint32_t turn_idle_s, anonymous_repeats;
 };
 
@@ -71,6 +75,7 @@ struct config_sources {
     const char *file, *socket, *policies; /* NULL: not given */
     const char *const *tools;             /* --tools FILE, added to the file's */
     size_t tools_count;
+    bool no_watch;
 };
 
 /* Free with config_free, also after a failure. `why` has one line for each thing that is wrong: file, key,

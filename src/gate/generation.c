@@ -1,4 +1,7 @@
-/* Building a generation step by step, each step adding to one report, and holding it by count. */
+/*
+ * Building a generation, one file, definition or tool a step, each adding to
+ * one report; and holding it by count.
+ */
 #include "gate/generation.h"
 
 #include "base/arena.h"
@@ -13,11 +16,24 @@
 
 #define TOOLS_FILE_MAX_BYTES 67108864u
 
+/* Under way: the phases below, each for as many steps as it wants. */
+struct building {
+    struct generation *g;
+    struct generation_report *report;
+    struct policies_loading *loading;
+    struct policies_faults faults;
+    size_t phase, at;               /* at: the next file, policy or tool of the phase */
+    const struct json *definitions; /* of the file being read; NULL: none is */
+    struct str file;
+    uint32_t definition;
+    uint64_t hash, list_hash;
+};
+
 struct generation {
     struct arena *arena;
     struct config config;
     struct policies *policies;
-    struct map *by_name, *policy_by_name;
+    struct map *by_name;
     struct tool **tools; /* sorted by name */
     size_t count, capacity;
     struct str hash;
@@ -27,39 +43,6 @@ struct generation {
     struct generation_memo memo;
     unsigned references;
 };
-
-/* ---- the report ----------------------------------------------------------- */
-
-void generation_report_init(struct generation_report *report, struct arena *arena)
-{
-    *report = (struct generation_report){.arena = arena};
-}
-
-static void append(struct arena *arena, struct str **list, size_t *count, struct str line)
-{
-    struct str *longer = ARENA_ARRAY(arena, struct str, *count + 1);
-    if (*count)
-        memcpy(longer, *list, *count * sizeof(*longer));
-    longer[(*count)++] = line;
-    *list = longer;
-}
-
-void generation_report_error(struct generation_report *report, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    append(report->arena, &report->errors, &report->error_count, arena_vprintf(report->arena, format, args));
-    va_end(args);
-}
-
-void generation_report_warning(struct generation_report *report, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    append(report->arena, &report->warnings, &report->warning_count,
-           arena_vprintf(report->arena, format, args));
-    va_end(args);
-}
 
 /* ---- tools ---------------------------------------------------------------- */
 
@@ -95,7 +78,7 @@ static void add_definition(struct generation *g, const struct json *definition, 
     struct why why;
     struct str name = json_str(json_get_text(definition, "name"));
     enum err err =
-        tool_build(g->arena, definition, map_get(g->policy_by_name, name), &g->config, file, &tool, &why);
+        tool_build(g->arena, definition, policies_find(g->policies, name), &g->config, file, &tool, &why);
     if (err == OK)
         add_tool(g, tool, report);
     else
@@ -113,24 +96,22 @@ static const struct json *definitions_in(const struct json *file)
     return json_is(tools, JSON_ARRAY) ? tools : NULL;
 }
 
-static void read_tools_file(struct generation *g, const char *path, struct generation_report *report)
+/* The file's definitions; NULL where it has none, which is said. */
+static const struct json *read_tools_file(struct generation *g, const char *path,
+                                          struct generation_report *report)
 {
     struct json *file = arena_alloc(g->arena, sizeof(*file));
     struct why why;
     if (json_read_file(g->arena, path, TOOLS_FILE_MAX_BYTES, file, &why) != OK) {
         generation_report_error(report, "%s", why.text);
-        return;
+        return NULL;
     }
     const struct json *definitions = definitions_in(file);
-    if (!definitions) {
+    if (!definitions)
         generation_report_error(
             report, "%s: expected an array of {name, description, inputSchema} or {\"tools\": […]}, got %s",
             path, json_type_name((enum json_type)file->type));
-        return;
-    }
-    struct str name = arena_dup(g->arena, str_of(path));
-    for (uint32_t i = 0; i < definitions->len; i++)
-        add_definition(g, &definitions->items[i], name, report);
+    return definitions;
 }
 
 static void add_policy(struct generation *g, const struct policy *policy, struct generation_report *report)
@@ -150,50 +131,34 @@ static int by_name(const void *a, const void *b)
     return str_cmp((*(struct tool *const *)a)->name, (*(struct tool *const *)b)->name);
 }
 
-static void load_tools(struct generation *g, struct generation_report *report)
-{
-    g->by_name = map_new(g->arena);
-    g->policy_by_name = map_new(g->arena);
-    for (size_t i = 0; i < policies_count(g->policies); i++)
-        map_add(g->policy_by_name, policies_at(g->policies, i)->name, (void *)policies_at(g->policies, i));
-    for (size_t i = 0; i < g->config.tools_count; i++)
-        read_tools_file(g, g->config.tools[i], report);
-    for (size_t i = 0; i < policies_count(g->policies); i++)
-        add_policy(g, policies_at(g->policies, i), report);
-    if (g->count)
-        qsort(g->tools, g->count, sizeof(*g->tools), by_name);
-}
-
-/* ---- policies ------------------------------------------------------------- */
-
-static void load_policies(struct generation *g, struct generation_report *report)
-{
-    struct policies_options options = {.deadline_ms = g->config.limits.policy_ms,
-                                       .memory_kb = g->config.limits.policy_kb};
-    struct policies_faults faults = {.arena = report->arena};
-    if (policies_load(g->config.policies, &options, &g->policies, &faults) == OK)
-        return;
-    for (size_t i = 0; i < faults.count; i++)
-        generation_report_error(report, STR_FMT, STR_ARG(faults.list[i]));
-}
-
 /* ---- hashes: two workers on different policies can be told apart ---------- */
 
+static void mix(uint64_t *hash, uint64_t more)
+{
+    uint64_t both[2] = {*hash, more};
+    *hash = hash_stable((struct str){(const char *)both, sizeof(both)}).low;
+}
+
 /* As it is listed, so that what a model sees and what is hashed can't differ. */
-static void hash_tool(struct buf *text, const struct tool *tool)
+static uint64_t tool_hash(const struct tool *tool)
 {
     struct arena *arena = arena_new();
+    struct buf text = {0};
     struct json definition;
     struct why why;
     bool listable = definition_of(arena, tool, &definition, &why) == OK;
-    buf_str(text, tool->name);
-    json_write(text, listable ? &definition : tool->input);
+    buf_str(&text, tool->name);
+    json_write(&text, listable ? &definition : tool->input);
+    uint64_t hash = hash_stable(buf_view(&text)).low;
+    buf_clear(&text);
     arena_free(arena);
+    return hash;
 }
 
 /* Who may see what. */
-static void hash_allow(struct buf *text, const struct config *config)
+static uint64_t allow_hash(const struct config *config)
 {
+    struct buf out = {0}, *text = &out;
     for (size_t i = 0; i < config->allow_count; i++) {
         const struct config_rule *rule = &config->allow[i];
         buf_printf(text, "%d %zu %zu %zu ", rule->everyone, rule->uid_count, rule->gid_count,
@@ -203,6 +168,9 @@ static void hash_allow(struct buf *text, const struct config *config)
         for (size_t k = 0; k < rule->tool_count; k++)
             buf_printf(text, STR_FMT " ", STR_ARG(rule->tools[k]));
     }
+    uint64_t hash = hash_stable(buf_view(text)).low;
+    buf_clear(text);
+    return hash;
 }
 
 static bool list_depends_on_code(const struct generation *g)
@@ -213,38 +181,121 @@ static bool list_depends_on_code(const struct generation *g)
     return depends;
 }
 
-static void hash_config_file(struct buf *text, const struct config *config)
+/* ---- the phases, in their order: each says whether it wants another step ---- */
+
+static bool read_policies(struct building *b)
 {
-    char block[4096];
-    size_t n;
-    FILE *file = config->file ? fopen(config->file, "re") : NULL;
-    while (file && (n = fread(block, 1, sizeof(block), file)) > 0)
-        buf_add(text, block, n);
-    if (file)
-        fclose(file);
+    if (policies_load_step(b->loading))
+        return true;
+    enum err err = policies_load_end(b->loading, &b->g->policies);
+    b->loading = NULL;
+    for (size_t i = 0; err && i < b->faults.count; i++)
+        generation_report_error(b->report, STR_FMT, STR_ARG(b->faults.list[i]));
+    return false;
 }
 
-static void hash_all(struct generation *g)
+/* File by file, definition by definition. */
+static bool read_definitions(struct building *b)
 {
-    struct buf list = {0}, all = {0};
-    uint64_t policies = policies_hash(g->policies);
-    hash_allow(&list, &g->config);
-    if (list_depends_on_code(g))
-        buf_add(&list, &policies, sizeof(policies));
-    for (size_t i = 0; i < g->count; i++) {
-        hash_tool(&all, g->tools[i]);
-        if (tool_is_listed(g->tools[i]))
-            hash_tool(&list, g->tools[i]);
+    struct generation *g = b->g;
+    if (b->definitions && b->definition < b->definitions->len) {
+        add_definition(g, &b->definitions->items[b->definition++], b->file, b->report);
+        return true;
     }
-    buf_add(&all, &policies, sizeof(policies));
-    hash_config_file(&all, &g->config);
-    g->list_hash = hash_stable(buf_view(&list)).low;
-    g->hash = arena_printf(g->arena, "%016llx", (unsigned long long)hash_stable(buf_view(&all)).low);
-    buf_clear(&list);
-    buf_clear(&all);
+    if (b->at == g->config.tools_count)
+        return false;
+    const char *path = g->config.tools[b->at++];
+    b->file = arena_dup(g->arena, str_of(path));
+    b->definitions = read_tools_file(g, path, b->report);
+    b->definition = 0;
+    return true;
 }
+
+static bool add_policies(struct building *b)
+{
+    if (b->at == policies_count(b->g->policies))
+        return false;
+    add_policy(b->g, policies_at(b->g->policies, b->at++), b->report);
+    return true;
+}
+
+static bool sort_tools(struct building *b)
+{
+    struct generation *g = b->g;
+    if (g->count)
+        qsort(g->tools, g->count, sizeof(*g->tools), by_name);
+    return false;
+}
+
+static bool hash_tools(struct building *b)
+{
+    struct generation *g = b->g;
+    if (b->at == g->count)
+        return false;
+    const struct tool *tool = g->tools[b->at++];
+    uint64_t hash = tool_hash(tool);
+    mix(&b->hash, hash);
+    if (tool_is_listed(tool))
+        mix(&b->list_hash, hash);
+    return true;
+}
+
+static bool hash_whole(struct building *b)
+{
+    struct generation *g = b->g;
+    uint64_t policies = policies_hash(g->policies), allow = allow_hash(&g->config);
+    mix(&b->list_hash, allow);
+    if (list_depends_on_code(g))
+        mix(&b->list_hash, policies);
+    mix(&b->hash, policies);
+    mix(&b->hash, allow);
+    mix(&b->hash, g->config.hash);
+    g->list_hash = b->list_hash;
+    g->hash = arena_printf(g->arena, "%016llx", (unsigned long long)b->hash);
+    return false;
+}
+
+static bool (*const phases[])(struct building *) = {read_policies, read_definitions, add_policies,
+                                                    sort_tools,    hash_tools,       hash_whole};
+#define PHASES (sizeof(phases) / sizeof(phases[0]))
 
 /* ---- the whole ------------------------------------------------------------ */
+
+struct building *generation_begin(struct config *config, uint64_t number, const struct policy_stall *stalls,
+                                  size_t stall_count, struct generation_report *report)
+{
+    struct policies_options options = {.deadline_ms = config->limits.policy_ms,
+                                       .memory_kb = config->limits.policy_kb,
+                                       .stalls = stalls,
+                                       .stall_count = stall_count};
+    struct arena *arena = arena_new();
+    struct building *b = calloc(1, sizeof(*b));
+    if (!b)
+        abort();
+    b->g = ARENA_NEW(arena, struct generation);
+    *b->g = (struct generation){
+        .arena = arena, .number = number, .references = 1, .config = *config, .by_name = map_new(arena)};
+    *config = (struct config){0};
+    b->report = report;
+    b->faults.arena = report->arena;
+    b->loading = policies_load_begin(b->g->config.policies, &options, &b->faults);
+    return b;
+}
+
+/* Tools say more about what is wrong, so an error ends it only where there are no policies to lay over them.
+ */
+bool generation_step(struct building *b)
+{
+    if (b->phase == PHASES)
+        return false;
+    if (phases[b->phase](b))
+        return true;
+    b->at = 0;
+    b->phase++;
+    if (!b->g->policies)
+        b->phase = PHASES;
+    return b->phase < PHASES;
+}
 
 static void keep_warnings(struct generation *g, const struct generation_report *report)
 {
@@ -254,30 +305,28 @@ static void keep_warnings(struct generation *g, const struct generation_report *
         g->warnings[i] = arena_dup(g->arena, report->warnings[i]);
 }
 
+enum err generation_end(struct building *b, struct generation **out)
+{
+    struct generation *g = b->g;
+    bool whole = b->phase == PHASES && b->report->error_count == 0;
+    if (b->loading) /* given up before its end */
+        policies_load_end(b->loading, &g->policies);
+    if (whole)
+        keep_warnings(g, b->report);
+    else
+        generation_unref(g);
+    *out = whole ? g : NULL;
+    free(b);
+    return whole ? OK : ERR_CONFIG;
+}
+
 enum err generation_build(struct config *config, uint64_t number, struct generation **out,
                           struct generation_report *report)
 {
-    struct arena *arena = arena_new();
-    struct generation *g = ARENA_NEW(arena, struct generation);
-    *out = NULL;
-    g->arena = arena;
-    g->number = number;
-    g->references = 1;
-    g->config = *config;
-    load_policies(g, report);
-    if (g->policies)
-        load_tools(g, report);
-    if (report->error_count == 0)
-        hash_all(g);
-    if (report->error_count > 0) {
-        g->config = (struct config){0}; /* stays the caller's */
-        generation_unref(g);
-        return ERR_CONFIG;
-    }
-    keep_warnings(g, report);
-    *config = (struct config){0};
-    *out = g;
-    return OK;
+    struct building *b = generation_begin(config, number, NULL, 0, report);
+    while (generation_step(b))
+        continue;
+    return generation_end(b, out);
 }
 
 struct generation *generation_ref(struct generation *g)

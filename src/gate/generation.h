@@ -29,10 +29,20 @@ void generation_report_error(struct generation_report *report, const char *forma
 void generation_report_warning(struct generation_report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Takes over `config` on success (and only then). On failure the report holds all errors. The examples have
- * not run yet: gate/load.h, which the daemon and every command use, does that too. */
+/* Takes over `config`. On failure the report holds all errors. The examples have not run yet: gate/load.h,
+ * which the daemon and every command use, does that too. */
 enum err generation_build(struct config *config, uint64_t number, struct generation **out,
                           struct generation_report *report);
+
+/* The same in steps, for a loop that has others to serve meanwhile: one file, definition or tool each. Begin,
+ * step until it says false, end; an end before that gives it up. The stalls and the report are borrowed until
+ * then. */
+struct building;
+struct building *generation_begin(struct config *config, uint64_t number, const struct policy_stall *stalls,
+                                  size_t stall_count, struct generation_report *report);
+bool generation_step(struct building *building);
+enum err generation_end(struct building *building, struct generation **out);
+
 struct generation *generation_ref(struct generation *generation);
 void generation_unref(struct generation *generation);
 

@@ -191,11 +191,20 @@ static enum err check_whole(struct arena *arena, struct tool *tool, const struct
     return OK;
 }
 
+/* What no list can hold is left out of everything. */
+static enum err check_listed(const struct tool *tool, struct why *why)
+{
+    struct arena *scratch = arena_new();
+    struct json listed;
+    enum err err = definition_of(scratch, tool, &listed, why);
+    arena_free(scratch);
+    return err;
+}
+
 enum err tool_build(struct arena *arena, const struct json *definition, const struct policy *policy,
                     const struct config *config, struct str origin, struct tool **out, struct why *why)
 {
     struct tool *tool = ARENA_NEW(arena, struct tool);
-    struct json listed;
     *out = NULL;
     tool->origin = origin;
     take_definition(arena, tool, definition, policy);
@@ -207,7 +216,7 @@ enum err tool_build(struct arena *arena, const struct json *definition, const st
         err = compile(arena, tool, tool->output, "output schema", &tool->output_schema, why);
     if (err != OK)
         return err;
-    err = definition_of(arena, tool, &listed, why); /* what no list can hold is left out of everything */
+    err = check_listed(tool, why);
     if (err != OK)
         return err;
     list_parameters(arena, tool);

@@ -9,9 +9,149 @@
 #include "server/methods.h"
 #include "server/notify.h"
 #include "server/permission.h"
+#include "server/quarantine.h"
 #include "server/subscriptions.h"
+#include "server/watcher.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+
+/* A client that is to hear what came of it. */
+struct waiter {
+    struct waiter *next;
+    struct request *request;
+};
+
+/* How one went. */
+struct outcome {
+    enum err err;
+    bool unchanged;
+    int64_t at_ms;               /* 0: there was none */
+    int64_t took_us, longest_us; /* from its beginning to its end; of its slices */
+};
+
+struct reloader {
+    struct server *server;
+    struct loading *loading; /* NULL: none is under way */
+    struct arena *arena;
+    struct generation_report report;
+    const char *cause, *next_cause; /* next_cause NULL: nobody has asked for one more */
+    struct waiter *waiting, *next_waiting;
+    int64_t began_us;
+    struct outcome outcome; /* of the one under way, then kept as the last */
+    struct outcome last;
+    struct buf errors; /* of the last one that ended, one a line */
+};
+
+struct reloader *reloader_new(struct server *server)
+{
+    struct reloader *r = calloc(1, sizeof(*r));
+    if (!r)
+        abort();
+    r->server = server;
+    return r;
+}
+
+void reloader_free(struct reloader *r)
+{
+    struct generation *unfinished = NULL;
+    if (!r)
+        return;
+    if (r->loading)
+        loading_end(r->loading, &unfinished);
+    generation_unref(unfinished);
+    arena_free(r->arena);
+    buf_clear(&r->errors);
+    free(r);
+}
+
+/* ---- loading ---------------------------------------------------------------- */
+
+static void begin(struct reloader *r, const char *cause)
+{
+    struct generation *serving = r->server->gate.generation;
+    struct load_request request = {.sources = &r->server->options->sources,
+                                   .number = serving ? generation_number(serving) + 1 : 1,
+                                   .serving = serving};
+    r->arena = arena_new();
+    generation_report_init(&r->report, r->arena);
+    r->cause = cause;
+    r->began_us = clock_mono_us();
+    r->outcome = (struct outcome){.err = OK};
+    r->loading = loading_begin(&request, &r->report);
+}
+
+/* Between the configuration and what it names: where changes are watched for, and what must not run. */
+static void heed(struct reloader *r, const struct config *config)
+{
+    struct server *server = r->server;
+    size_t count;
+    if (!server->quarantine)
+        server->quarantine = quarantine_new(config);
+    const struct policy_stall *stalls = quarantine_stalls(server->quarantine, &count);
+    loading_distrust(r->loading, stalls, count);
+    watcher_follow(server->watcher, config);
+}
+
+static bool step(struct reloader *r)
+{
+    bool more = loading_step(r->loading);
+    const struct config *config = more ? loading_config(r->loading) : NULL;
+    if (config)
+        heed(r, config);
+    return more;
+}
+
+static void release(struct reloader *r)
+{
+    arena_free(r->arena);
+    r->arena = NULL;
+}
+
+static void keep_quarantine(struct server *server)
+{
+    size_t count;
+    const struct policy_stall *holding =
+        policies_stalls(generation_policies(server->gate.generation), &count);
+    quarantine_keep(server->quarantine, holding, count);
+}
+
+/* ---- the first --------------------------------------------------------------- */
+
+/* Every error in the log; the first, and how many there are, for the one line that ends the start. */
+static void say_errors(const struct generation_report *report, enum err err, struct why *why)
+{
+    if (!report->error_count) {
+        why_set(why, err, "nothing could be loaded (%s)", err_name(err));
+        return;
+    }
+    for (size_t i = 1; i < report->error_count; i++)
+        log_event(LOG_ERROR, "generation_error", LOG_STR("why", report->errors[i]));
+    why_set(why, err, STR_FMT, STR_ARG(report->errors[0]));
+    if (report->error_count > 1)
+        why_set(why, err, STR_FMT "\n(and %zu more, logged above)", STR_ARG(report->errors[0]),
+                report->error_count - 1);
+}
+
+enum err reload_first(struct server *server, struct why *why)
+{
+    struct reloader *r = server->reloader;
+    begin(r, "start");
+    while (step(r))
+        continue;
+    enum err err = loading_end(r->loading, &server->gate.generation);
+    r->loading = NULL;
+    for (size_t i = 0; i < r->report.warning_count; i++)
+        log_event(LOG_WARN, "generation_warning", LOG_STR("why", r->report.warnings[i]));
+    if (err)
+        say_errors(&r->report, err, why);
+    else
+        keep_quarantine(server);
+    release(r);
+    return err;
+}
+
+/* ---- swapping ----------------------------------------------------------------- */
 
 /* What a running daemon cannot change under its clients' feet. */
 static void say_what_stays(const struct server *server, const struct config *now, const struct config *before)
@@ -21,6 +161,16 @@ static void say_what_stays(const struct server *server, const struct config *now
         log_event(LOG_WARN, "restart_needed", LOG_TEXT("key", "socket, socket_mode"));
     if (now->ledger_ttl_s != before->ledger_ttl_s || now->ledger_history != before->ledger_history)
         log_event(LOG_WARN, "restart_needed", LOG_TEXT("key", "ledger"));
+    if (!now->state != !before->state || (now->state && strcmp(now->state, before->state) != 0))
+        log_event(LOG_WARN, "restart_needed", LOG_TEXT("key", "state"));
+}
+
+/* Also where nothing has changed: SIGHUP is how a log that was rotated is let go of. */
+static void reopen_log(const struct config *config)
+{
+    struct why why;
+    if (log_open(config->log_level, config->log_format, config->log_file, &why))
+        log_event(LOG_ERROR, "log_unchanged", LOG_TEXT("why", why.text));
 }
 
 static void swap(struct server *server, struct generation *fresh)
@@ -28,10 +178,7 @@ static void swap(struct server *server, struct generation *fresh)
     struct generation *old = server->gate.generation;
     const struct config *config = generation_config(fresh);
     bool list_changed = generation_list_hash(fresh) != generation_list_hash(old);
-    struct why why;
     say_what_stays(server, config, generation_config(old));
-    if (log_open(config->log_level, config->log_format, config->log_file, &why))
-        log_event(LOG_ERROR, "log_unchanged", LOG_TEXT("why", why.text));
     server->gate.generation = fresh;
     generation_unref(old);
     loop_limit_bytes(server->loop, config->limits.memory);
@@ -39,52 +186,49 @@ static void swap(struct server *server, struct generation *fresh)
         client_new_rules(client);
     if (list_changed)
         subscriptions_list_changed(server);
+    keep_quarantine(server);
 }
 
-static void remember(struct server *server, enum err err, const struct generation_report *report)
+static void remember(struct reloader *r)
 {
-    struct reload_memory *memory = &server->reload;
-    memory->at_ms = clock_wall_ms();
-    memory->failed = err != OK;
-    buf_clear(&memory->errors);
-    for (size_t i = 0; i < report->error_count; i++) {
-        buf_str(&memory->errors, report->errors[i]);
-        buf_byte(&memory->errors, '\n');
+    r->outcome.at_ms = clock_wall_ms();
+    r->outcome.took_us = clock_mono_us() - r->began_us;
+    r->last = r->outcome;
+    buf_clear(&r->errors);
+    for (size_t i = 0; i < r->report.error_count; i++) {
+        buf_str(&r->errors, r->report.errors[i]);
+        buf_byte(&r->errors, '\n');
     }
 }
 
-static void say_how(const struct server *server, enum err err, const struct generation_report *report)
+static void say_how(const struct reloader *r)
 {
+    const struct generation *serving = r->server->gate.generation;
+    const struct generation_report *report = &r->report;
+    const struct outcome *o = &r->outcome;
     for (size_t i = 0; i < report->error_count; i++)
         log_event(LOG_ERROR, "generation_error", LOG_STR("why", report->errors[i]));
-    for (size_t i = 0; i < report->warning_count && !err; i++)
+    for (size_t i = 0; i < report->warning_count && !o->err && !o->unchanged; i++)
         log_event(LOG_WARN, "generation_warning", LOG_STR("why", report->warnings[i]));
-    if (err)
+    if (o->err)
         log_event(LOG_ERROR, "reload_failed", LOG_NUM("errors", report->error_count),
-                  LOG_NUM("generation", generation_number(server->gate.generation)));
+                  LOG_TEXT("cause", r->cause), LOG_NUM("generation", generation_number(serving)),
+                  LOG_NUM("ms", o->took_us / 1000));
     else
-        log_event(LOG_INFO, "reloaded", LOG_NUM("generation", generation_number(server->gate.generation)),
-                  LOG_STR("hash", generation_hash(server->gate.generation)),
-                  LOG_NUM("tools", generation_tool_count(server->gate.generation)),
-                  LOG_NUM("examples", report->example_count));
+        log_event(LOG_INFO, o->unchanged ? "reload_unchanged" : "reloaded",
+                  LOG_NUM("generation", generation_number(serving)),
+                  LOG_STR("hash", generation_hash(serving)), LOG_NUM("tools", generation_tool_count(serving)),
+                  LOG_NUM("examples", report->example_count), LOG_TEXT("cause", r->cause),
+                  LOG_NUM("ms", o->took_us / 1000), LOG_NUM("longest_us", o->longest_us));
 }
 
-enum err reload(struct server *server, struct generation_report *report)
+/* ---- answering ----------------------------------------------------------------- */
+
+static void put_number(struct json_out *out, const char *key, size_t n)
 {
-    struct generation *fresh;
-    notify_reloading();
-    enum err err = load_generation(&server->options->sources, generation_number(server->gate.generation) + 1,
-                                   &fresh, report);
-    if (!err)
-        swap(server, fresh);
-    remember(server, err, report);
-    say_how(server, err, report);
-    notify("READY=1\nSTATUS=%s generation %" PRIu64, err ? "the last reload failed; serving" : "serving",
-           generation_number(server->gate.generation));
-    return err;
+    json_key(out, key);
+    json_put_int(out, (int64_t)n);
 }
-
-/* ---- toolgate/reload: {ok:true, …}, or the errors -------------------------- */
 
 static void put_lines(struct json_out *out, const char *key, const struct str *lines, size_t count)
 {
@@ -95,22 +239,142 @@ static void put_lines(struct json_out *out, const char *key, const struct str *l
     json_close(out, ']');
 }
 
-enum handled reload_asked(struct request *r)
+/* {ok:true, …}, or the errors */
+static void answer(const struct reloader *r, struct request *request)
 {
-    struct generation_report report;
-    if (permission_needed(r, "toolgate/reload"))
-        return HANDLED_DONE;
-    generation_report_init(&report, r->arena);
-    enum err err = reload(r->client->server, &report);
-    const struct generation *serving = r->client->server->gate.generation;
-    struct json_out *out = reply_open(r);
+    const struct generation *serving = r->server->gate.generation;
+    const struct generation_report *report = &r->report;
+    struct json_out *out = reply_open(request);
     json_key(out, "ok");
-    json_put_bool(out, !err);
-    json_key(out, "generation");
-    json_put_int(out, (int64_t)generation_number(serving));
+    json_put_bool(out, !r->outcome.err);
+    json_key(out, "unchanged");
+    json_put_bool(out, r->outcome.unchanged);
+    put_number(out, "generation", generation_number(serving));
     json_key(out, "hash");
     json_put_str(out, generation_hash(serving));
-    put_lines(out, "errors", report.errors, report.error_count);
-    put_lines(out, "warnings", report.warnings, report.warning_count);
-    return reply_close(r);
+    put_number(out, "tools", generation_tool_count(serving));
+    put_number(out, "policies", policies_count(generation_policies(serving)));
+    put_number(out, "examples", report->example_count);
+    put_number(out, "ms", (size_t)r->outcome.took_us / 1000);
+    put_lines(out, "errors", report->errors, report->error_count);
+    put_lines(out, "warnings", report->warnings, report->warning_count);
+    reply_close(request);
+    request_done(request);
+}
+
+static void answer_all(struct reloader *r)
+{
+    while (r->waiting) {
+        struct request *request = r->waiting->request;
+        r->waiting = r->waiting->next; /* it goes with its request */
+        answer(r, request);
+    }
+}
+
+static void cancel(struct request *request)
+{
+    struct reloader *r = request->client->server->reloader;
+    struct waiter *waiter = request->work, **lists[] = {&r->waiting, &r->next_waiting};
+    for (size_t i = 0; i < 2; i++)
+        for (struct waiter **at = lists[i]; *at; at = &(*at)->next)
+            if (*at == waiter) {
+                *at = waiter->next;
+                return;
+            }
+}
+
+enum handled reload_asked(struct request *request)
+{
+    struct reloader *r = request->client->server->reloader;
+    if (permission_needed(request, "toolgate/reload"))
+        return HANDLED_DONE;
+    struct waiter *waiter = ARENA_NEW(request->arena, struct waiter);
+    *waiter = (struct waiter){r->next_waiting, request};
+    r->next_waiting = waiter;
+    request->work = waiter;
+    request->cancel = cancel;
+    reload_ask(r->server, "asked");
+    return HANDLED_PENDING;
+}
+
+/* ---- turn by turn ---------------------------------------------------------------- */
+
+void reload_ask(struct server *server, const char *cause)
+{
+    server->reloader->next_cause = cause;
+}
+
+static void begin_next(struct reloader *r)
+{
+    notify_reloading();
+    r->waiting = r->next_waiting;
+    r->next_waiting = NULL;
+    begin(r, r->next_cause);
+    r->next_cause = NULL;
+}
+
+static void finish(struct reloader *r)
+{
+    struct server *server = r->server;
+    struct generation *fresh;
+    r->outcome.err = loading_end(r->loading, &fresh);
+    r->outcome.unchanged = !r->outcome.err && !fresh;
+    r->loading = NULL;
+    if (fresh)
+        swap(server, fresh);
+    if (!r->outcome.err)
+        reopen_log(server_config(server));
+    remember(r);
+    say_how(r);
+    notify("READY=1\nSTATUS=%s generation %" PRIu64,
+           r->outcome.err ? "the last reload failed; serving" : "serving",
+           generation_number(server->gate.generation));
+}
+
+static bool slice(struct reloader *r)
+{
+    int64_t began = clock_mono_us(), now = began;
+    bool more = true;
+    while (more && now - began < (int64_t)RELOAD_SLICE_US) {
+        more = step(r);
+        now = clock_mono_us();
+    }
+    if (now - began > r->outcome.longest_us)
+        r->outcome.longest_us = now - began;
+    return more;
+}
+
+bool reload_turn(struct server *server)
+{
+    struct reloader *r = server->reloader;
+    if (!r || (!r->loading && !r->next_cause))
+        return false;
+    if (!r->loading)
+        begin_next(r);
+    if (slice(r))
+        return true;
+    finish(r);
+    answer_all(r);
+    release(r);
+    return r->next_cause != NULL;
+}
+
+/* ---- status ------------------------------------------------------------------------ */
+
+void reload_show(const struct client *client, struct json_out *out)
+{
+    const struct reloader *r = client->server->reloader;
+    if (!r->last.at_ms)
+        return;
+    json_key(out, "reload");
+    json_open(out, '{');
+    put_number(out, "at_ms", (size_t)r->last.at_ms);
+    json_key(out, "ok");
+    json_put_bool(out, !r->last.err);
+    put_number(out, "ms", (size_t)r->last.took_us / 1000);
+    if (r->last.err && permission_has(client)) {
+        json_key(out, "errors");
+        json_put_str(out, str_trim(buf_view(&r->errors)));
+    }
+    json_close(out, '}');
 }

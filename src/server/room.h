@@ -13,18 +13,14 @@
 struct client;
 struct event;
 struct listener;
+struct quarantine;
+struct reloader;
 struct request;
 struct subscription;
+struct watcher;
 
 #define SERVER_IN_FLIGHT_SHARES 64u      /* calls in flight in all: this many times limits.in_flight */
 #define SERVER_LINE_MAX_BYTES   9437184u /* to a client: at 10 MiB the official SDK closes the connection */
-
-/* How the last reload went, for status. */
-struct reload_memory {
-    int64_t at_ms; /* 0: there was none */
-    bool failed;
-    struct buf errors; /* one a line */
-};
 
 struct server {
     const struct server_options *options;
@@ -38,9 +34,11 @@ struct server {
     size_t pending, pending_bytes; /* requests that wait for something, and the memory they hold */
     uint64_t accepted, refused;    /* connections since the start */
     int64_t started_ms;
-    struct reload_memory reload;
+    struct reloader *reloader;     /* NULL in echo mode, and so the next two */
+    struct quarantine *quarantine; /* NULL until a configuration says where it is */
+    struct watcher *watcher;
     struct event *on_term, *on_int, *on_hup, *watchdog, *drain_over;
-    bool draining, finished;
+    bool serving, draining, finished;
 };
 
 static inline const struct config *server_config(const struct server *server)

@@ -4,16 +4,15 @@
  */
 #include "server/server.h"
 
-#include "base/arena.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "gate/load.h"
 #include "server/listen.h"
 #include "server/notify.h"
+#include "server/quarantine.h"
 #include "server/reload.h"
 #include "server/room.h"
-#include "server/subscriptions.h"
+#include "server/watcher.h"
 
 #include <event2/event.h>
 #include <inttypes.h>
@@ -60,11 +59,14 @@ static void on_reload_signal(evutil_socket_t number, short what, void *arg)
     (void)number, (void)what;
     if (server->draining || server->options->echo)
         return;
-    struct arena *arena = arena_new();
-    struct generation_report report;
-    generation_report_init(&report, arena);
-    reload(server, &report);
-    arena_free(arena);
+    reload_ask(server, "SIGHUP");
+}
+
+static void on_files_changed(void *arg)
+{
+    struct server *server = arg;
+    if (!server->draining)
+        reload_ask(server, "files");
 }
 
 static void on_watchdog(evutil_socket_t fd, short what, void *arg)
@@ -113,34 +115,6 @@ static void on_no_files(void *owner, int fd)
 
 static const struct listen_hooks listen_hooks = {on_accepted, on_no_files};
 
-/* Every error in the log; the first, and how many there are, for the one line that ends the start. */
-static enum err say_errors(const struct generation_report *report, enum err err, struct why *why)
-{
-    for (size_t i = 1; i < report->error_count; i++)
-        log_event(LOG_ERROR, "generation_error", LOG_STR("why", report->errors[i]));
-    why_set(why, err, STR_FMT, STR_ARG(report->errors[0]));
-    if (report->error_count > 1)
-        why_set(why, err, STR_FMT "\n(and %zu more, logged above)", STR_ARG(report->errors[0]),
-                report->error_count - 1);
-    return err;
-}
-
-static enum err load_first(struct server *server, struct why *why)
-{
-    struct arena *arena = arena_new();
-    struct generation_report report;
-    generation_report_init(&report, arena);
-    enum err err = load_generation(&server->options->sources, 1, &server->gate.generation, &report);
-    for (size_t i = 0; i < report.warning_count; i++)
-        log_event(LOG_WARN, "generation_warning", LOG_STR("why", report.warnings[i]));
-    if (err && report.error_count)
-        say_errors(&report, err, why);
-    else if (err)
-        why_set(why, err, "nothing could be loaded (%s)", err_name(err));
-    arena_free(arena);
-    return err;
-}
-
 static enum err open_ledger(struct server *server, struct why *why)
 {
     const struct config *config = server_config(server);
@@ -152,7 +126,9 @@ static enum err load(struct server *server, struct why *why)
 {
     if (server->options->echo)
         return config_load(&server->options->sources, &server->echo_config, why);
-    enum err err = load_first(server, why);
+    server->reloader = reloader_new(server);
+    server->watcher = watcher_new(loop_base(server->loop), on_files_changed, server);
+    enum err err = reload_first(server, why);
     const struct config *config = err ? NULL : server_config(server);
     if (!err)
         err = log_open(config->log_level, config->log_format, config->log_file, why);
@@ -176,9 +152,9 @@ static void raise_files(struct server *server)
 static enum err start(struct server *server, struct why *why)
 {
     server->started_ms = clock_wall_ms();
+    if (!(server->loop = loop_new()))
+        return why_set(why, ERR_IO, "the kernel gives no event queue (epoll): too many open files?");
     enum err err = load(server, why);
-    if (!err && !(server->loop = loop_new()))
-        err = why_set(why, ERR_IO, "the kernel gives no event queue (epoll): too many open files?");
     if (err)
         return err;
     raise_files(server);
@@ -212,16 +188,18 @@ static void free_event(struct event *event)
 static void stop(struct server *server)
 {
     listener_free(server->listener);
+    watcher_free(server->watcher);
     struct event *events[] = {server->on_term, server->on_int, server->on_hup, server->watchdog,
                               server->drain_over};
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
         free_event(events[i]);
     loop_free(server->loop); /* clients go here, and with them their calls, which need the ledger */
+    reloader_free(server->reloader);
+    quarantine_free(server->quarantine, server->serving);
     if (server->gate.ledger)
         ledger_free(server->gate.ledger);
     generation_unref(server->gate.generation);
     config_free(&server->echo_config);
-    buf_clear(&server->reload.errors);
     libevent_global_shutdown();
 }
 
@@ -230,10 +208,13 @@ enum err server_run(const struct server_options *options, struct why *why)
     struct server server = {.options = options};
     enum err err = start(&server, why);
     if (!err) {
+        bool busy = false;
+        server.serving = true;
         say_ready(&server);
         while (!server.finished && !(server.draining && !server.clients)) {
-            loop_turn(server.loop, true);
+            loop_turn(server.loop, !busy);
             listener_accept(server.listener);
+            busy = reload_turn(&server);
         }
         log_event(LOG_INFO, "stopped", LOG_NUM("connections", server.accepted));
     }

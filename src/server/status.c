@@ -4,6 +4,8 @@
 #include "server/listen.h"
 #include "server/methods.h"
 #include "server/permission.h"
+#include "server/quarantine.h"
+#include "server/reload.h"
 
 #include <unistd.h>
 
@@ -43,24 +45,6 @@ static void put_generation(struct json_out *out, const struct client *client)
     for (size_t i = 0; i < count && permission_has(client); i++)
         json_put_str(out, warnings[i]);
     json_close(out, ']');
-    json_close(out, '}');
-}
-
-/* The errors name files and tools: they are for whoever may reload. */
-static void put_reload(struct json_out *out, const struct client *client)
-{
-    const struct reload_memory *reload = &client->server->reload;
-    if (!reload->at_ms)
-        return;
-    json_key(out, "reload");
-    json_open(out, '{');
-    put_number(out, "at_ms", reload->at_ms);
-    json_key(out, "ok");
-    json_put_bool(out, !reload->failed);
-    if (reload->failed && permission_has(client)) {
-        json_key(out, "errors");
-        json_put_str(out, str_trim(buf_view(&reload->errors)));
-    }
     json_close(out, '}');
 }
 
@@ -152,6 +136,45 @@ static void put_faults(struct json_out *out, const struct client *client)
     json_close(out, ']');
 }
 
+static void put_line(struct json_out *out, const char *key, const char *text)
+{
+    json_key(out, key);
+    json_put_text(out, text);
+}
+
+static void put_stall(struct json_out *out, const struct server *server, const struct policy_stall *stall)
+{
+    const struct policies *policies = generation_policies(server->gate.generation);
+    json_open(out, '{');
+    for (size_t i = 0; i < policies_count(policies); i++)
+        if (str_eq(policies_at(policies, i)->file, stall->file)) {
+            json_key(out, "tool");
+            json_put_str(out, policies_at(policies, i)->name);
+        }
+    json_key(out, "file");
+    json_put_str(out, stall->file);
+    put_line(out, "why", "it stalled the process, so it does not run, and its tool's calls fail");
+    put_line(out, "mend",
+             "change the file, and it is tried again; or take its line out of the list and restart");
+    put_line(out, "list", quarantine_path(server->quarantine));
+    json_close(out, '}');
+}
+
+/* Names files, so it is for whoever may reload; the others find the tool among the faults. */
+static void put_quarantined(struct json_out *out, const struct client *client)
+{
+    size_t count;
+    const struct generation *g = client->server->gate.generation;
+    const struct policy_stall *stalls = policies_stalls(generation_policies(g), &count);
+    if (!count || !permission_has(client))
+        return;
+    json_key(out, "quarantined");
+    json_open(out, '[');
+    for (size_t i = 0; i < count; i++)
+        put_stall(out, client->server, &stalls[i]);
+    json_close(out, ']');
+}
+
 enum handled status_show(struct request *r)
 {
     const struct server *server = r->client->server;
@@ -164,12 +187,13 @@ enum handled status_show(struct request *r)
     json_key(out, "socket");
     json_put_text(out, server->listener ? listener_path(server->listener) : "");
     put_generation(out, r->client);
-    put_reload(out, r->client);
+    reload_show(r->client, out);
     put_ledger(out, server->gate.ledger);
     put_connections(out, server);
     json_key(out, "counters");
     metrics_write(out, &server->metrics);
     put_policies(out, r->client);
     put_faults(out, r->client);
+    put_quarantined(out, r->client);
     return reply_close(r);
 }

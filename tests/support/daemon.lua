@@ -115,7 +115,11 @@ end
 -- SIGHUP, and wait until the new generation serves or was turned down.
 function daemon:reload()
   local function reloads()
-    return select(2, self:log():gsub(" reloaded ", "")) + select(2, self:log():gsub(" reload_failed ", ""))
+    local count = 0
+    for _, event in ipairs { " reloaded ", " reload_failed ", " reload_unchanged " } do
+      count = count + select(2, self:log():gsub(event, ""))
+    end
+    return count
   end
   local before = reloads()
   self:signal(signal.SIGHUP)

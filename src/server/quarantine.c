@@ -1,0 +1,165 @@
+/* See quarantine.h. The file is kept open: a signal handler cannot look for one. */
+#include "server/quarantine.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define QUARANTINE_HASH_DIGITS 16u
+
+struct quarantine {
+    struct arena *arena;
+    const char *path;
+    int fd; /* -1: none could be had */
+    struct policy_stall list[QUARANTINE_MAX];
+    size_t count;
+};
+
+static const char *path_of(struct arena *arena, const struct config *config)
+{
+    const char *folder = config->state ? config->state : getenv("STATE_DIRECTORY");
+    if (folder && *folder)
+        return arena_printf(arena, "%.*s/quarantine", (int)strcspn(folder, ":"), folder).at;
+    return arena_printf(arena, "%s.quarantine", config->socket).at;
+}
+
+/* ---- reading ---------------------------------------------------------------- */
+
+/* False: it is no such line. */
+static bool read_hash(struct str line, uint64_t *out)
+{
+    *out = 0;
+    if (line.len < QUARANTINE_HASH_DIGITS + 2 || line.at[QUARANTINE_HASH_DIGITS] != ' ')
+        return false;
+    for (size_t i = 0; i < QUARANTINE_HASH_DIGITS; i++) {
+        const char *digit = memchr("0123456789abcdef", line.at[i], 16);
+        if (!digit)
+            return false;
+        *out = *out << 4 | (uint64_t)(digit - "0123456789abcdef");
+    }
+    return true;
+}
+
+static void read_line(struct quarantine *q, struct str line)
+{
+    uint64_t text;
+    if (!line.len)
+        return;
+    if (!read_hash(line, &text))
+        log_event(LOG_WARN, "quarantine_line_ignored", LOG_TEXT("file", q->path), LOG_STR("line", line),
+                  LOG_TEXT("expected", "<16 hex digits> <policy's file>"));
+    else if (q->count < QUARANTINE_MAX)
+        q->list[q->count++] =
+            (struct policy_stall){arena_dup(q->arena, str_from(line, QUARANTINE_HASH_DIGITS + 1)), text};
+}
+
+static void read_lines(struct quarantine *q)
+{
+    char *text = arena_alloc(q->arena, QUARANTINE_FILE_MAX_BYTES);
+    ssize_t got = pread(q->fd, text, QUARANTINE_FILE_MAX_BYTES, 0);
+    struct str rest = {text, got > 0 ? (size_t)got : 0};
+    while (rest.len) {
+        const char *end = memchr(rest.at, '\n', rest.len);
+        size_t len = end ? (size_t)(end - rest.at) : rest.len;
+        read_line(q, (struct str){rest.at, len});
+        rest = str_from(rest, len + 1);
+    }
+}
+
+struct quarantine *quarantine_new(const struct config *config)
+{
+    struct arena *arena = arena_new();
+    struct quarantine *q = ARENA_NEW(arena, struct quarantine);
+    q->arena = arena;
+    q->path = path_of(arena, config);
+    q->fd = open(q->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    if (q->fd < 0) {
+        log_event(LOG_WARN, "no_quarantine", LOG_TEXT("file", q->path), LOG_TEXT("why", strerror(errno)),
+                  LOG_TEXT("mend",
+                           "give the daemon a folder it may write to (config state): without one, a policy "
+                           "that stalls the process will do so again"));
+        return q;
+    }
+    read_lines(q);
+    policy_watchdog_tells(q->fd);
+    return q;
+}
+
+void quarantine_free(struct quarantine *q, bool ours)
+{
+    if (!q)
+        return;
+    policy_watchdog_tells(0);
+    if (q->fd >= 0 && ours && lseek(q->fd, 0, SEEK_END) == 0)
+        unlink(q->path);
+    if (q->fd >= 0)
+        close(q->fd);
+    arena_free(q->arena);
+}
+
+const struct policy_stall *quarantine_stalls(const struct quarantine *q, size_t *count)
+{
+    *count = q->count;
+    return q->list;
+}
+
+const char *quarantine_path(const struct quarantine *q)
+{
+    return q->path;
+}
+
+/* ---- keeping ---------------------------------------------------------------- */
+
+static bool holds(const struct policy_stall *stall, const struct policy_stall *holding, size_t count)
+{
+    size_t i = 0;
+    while (i < count && !(holding[i].text == stall->text && str_eq(holding[i].file, stall->file)))
+        i++;
+    return i < count;
+}
+
+/* In place, as the watchdog holds this very file. */
+static void write_lines(const struct quarantine *q)
+{
+    struct buf text = {0};
+    for (size_t i = 0; i < q->count; i++)
+        buf_printf(&text, "%016" PRIx64 " " STR_FMT "\n", q->list[i].text, STR_ARG(q->list[i].file));
+    struct str all = buf_view(&text);
+    if (ftruncate(q->fd, 0) != 0 || (all.len && write(q->fd, all.at, all.len) != (ssize_t)all.len))
+        log_event(LOG_ERROR, "quarantine_unwritten", LOG_TEXT("file", q->path),
+                  LOG_TEXT("why", strerror(errno)));
+    buf_clear(&text);
+}
+
+static void say_holding(const struct quarantine *q, const struct policy_stall *stall)
+{
+    log_event(
+        LOG_ERROR, "policy_quarantined", LOG_STR("file", stall->file),
+        LOG_TEXT("why", "it stalled the process: its tool's calls fail"),
+        LOG_TEXT("mend",
+                 "change the file, and it is tried again; or take its line out of the list and restart"),
+        LOG_TEXT("list", q->path));
+}
+
+void quarantine_keep(struct quarantine *q, const struct policy_stall *holding, size_t count)
+{
+    size_t kept = 0, before = q->count;
+    for (size_t i = 0; i < q->count; i++) {
+        if (holds(&q->list[i], holding, count))
+            q->list[kept++] = q->list[i];
+        else
+            log_event(LOG_INFO, "quarantine_lifted", LOG_STR("file", q->list[i].file));
+    }
+    q->count = kept;
+    for (size_t i = 0; i < kept; i++)
+        say_holding(q, &q->list[i]);
+    if (kept != before && q->fd >= 0)
+        write_lines(q);
+}
