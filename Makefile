@@ -198,10 +198,10 @@ ANALYZER = -Wno-analyzer-malloc-leak -Wno-analyzer-null-argument -Wno-analyzer-n
            -Wno-analyzer-use-of-uninitialized-value
 C_FILES = $(wildcard src/*/*.c src/*/*.h tests/unit/*.c tests/unit/*.h)
 # A ledger script runs as one text with what all share before it, of which it uses a part.
-LEDGER_SCRIPTS = $(filter-out %/session.lua %/rules.lua,$(wildcard lua/ledger/*.lua))
+LEDGER_SCRIPTS = $(filter-out %/session.lua %/rules.lua %/limits.lua,$(wildcard lua/ledger/*.lua))
 lint-now:
 	luacheck --quiet lua/policy lua/bench policies tests
-	for script in $(LEDGER_SCRIPTS); do cat lua/ledger/session.lua lua/ledger/rules.lua $$script | \
+	for script in $(LEDGER_SCRIPTS); do cat lua/ledger/session.lua lua/ledger/rules.lua lua/ledger/limits.lua $$script | \
 	    luacheck - --quiet --read-globals redis KEYS ARGV --ignore 211 221 231 || exit 1; done
 	clang-format --dry-run -Werror $(C_FILES)
 	printf '%s\n' $(SOURCES) | xargs -P$(shell nproc) -n1 \

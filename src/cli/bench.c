@@ -1,245 +1,62 @@
-/*
- * toolgate bench socket: what a full verdict costs beside the same socket code
- * that only echoes. Both daemons are this binary; rounds alternate, and the
- * median round is told, so that a busy host disturbs both alike.
- */
-#include "cli/bench_daemon.h"
-#include "cli/bench_load.h"
+/* toolgate bench: what is measured, by its name, and the options of all of it. */
+#include "cli/bench.h"
+
 #include "cli/options.h"
 #include "cli/say.h"
-#include "json/write.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
-#define BENCH_ROUNDS 3u
-
-struct bench_kind {
-    const char *name, *method, *wanted;
-    bool echo;
-};
-
-static const struct bench_kind kinds[] = {
-    {"echo", "toolgate/check", NULL, true},
-    {"check", "toolgate/check", "\"verdict\":\"pass\"", false},
-    {"call", "tools/call", "Review of the quarter", false},
+static const struct bench_kind {
+    const char *name;
+    int (*run)(const struct command *command, const struct bench_options *options);
+} kinds[] = {
+    {"socket", bench_socket},
+    {"policy", bench_policy},
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-struct bench_shape {
-    unsigned connections, depth;
-};
-
-struct bench_options {
-    unsigned connections, depth, seconds;
-    bool json;
-};
-
-struct sample {
-    struct load_result load;
-    double rate, cpu_us; /* answers a second; the daemon's CPU time an answer, 0: not known */
-};
-
-struct bench {
-    const struct command *command;
-    const struct bench_options *options;
-    struct bench_daemon daemons[2]; /* gate, echo */
-    struct json_out *out;           /* --json */
-};
-
-/* ---- measuring ---- */
-
-static enum err measure(struct bench *bench, const struct bench_kind *kind, struct bench_shape shape,
-                        struct sample *sample, struct why *why)
-{
-    const struct bench_daemon *daemon = &bench->daemons[kind->echo];
-    struct load load = {
-        .socket = daemon->socket,
-        .method = kind->method,
-        .wanted = kind->wanted,
-        .connections = shape.connections,
-        .depth = shape.depth,
-        .seconds = (double)bench->options->seconds / BENCH_ROUNDS,
-    };
-    int64_t before = bench_daemon_cpu_ns(daemon);
-    enum err err = load_run(&load, &sample->load, why);
-    int64_t cpu = bench_daemon_cpu_ns(daemon) - before;
-    if (err != OK)
-        return err;
-    if (sample->load.unwanted || !sample->load.answers)
-        return why_set(why, ERR_UNAVAILABLE, "%s: %llu of %llu answers were not a pass; the first: %s",
-                       kind->name, (unsigned long long)sample->load.unwanted,
-                       (unsigned long long)sample->load.answers, sample->load.sample);
-    sample->rate = (double)sample->load.answers / sample->load.seconds;
-    sample->cpu_us = (double)cpu / 1000 / (double)sample->load.all_answers;
-    return OK;
-}
-
-static int by_rate(const void *a, const void *b)
-{
-    double x = ((const struct sample *)a)->rate, y = ((const struct sample *)b)->rate;
-    return (x > y) - (x < y);
-}
-
-/* All kinds, round by round; `medians` holds one of each. */
-static enum err measure_shape(struct bench *bench, struct bench_shape shape, struct sample medians[KINDS],
-                              struct why *why)
-{
-    struct sample samples[KINDS][BENCH_ROUNDS];
-    for (unsigned round = 0; round < BENCH_ROUNDS; round++)
-        for (size_t k = 0; k < KINDS; k++) {
-            enum err err = measure(bench, &kinds[k], shape, &samples[k][round], why);
-            if (err != OK)
-                return err;
-        }
-    for (size_t k = 0; k < KINDS; k++) {
-        qsort(samples[k], BENCH_ROUNDS, sizeof(samples[k][0]), by_rate);
-        medians[k] = samples[k][BENCH_ROUNDS / 2];
-    }
-    return OK;
-}
-
-/* ---- telling ---- */
-
-static void print_shape(struct bench_shape shape, const struct sample medians[KINDS])
-{
-    printf("%s%u connections x %u in flight%s\n", say_colour(SAY_BOLD), shape.connections, shape.depth,
-           say_colour(SAY_PLAIN));
-    for (size_t k = 0; k < KINDS; k++) {
-        const struct sample *s = &medians[k];
-        printf("  %-6s %10.0f msg/s   p50 %5.0f µs   p99 %5.0f µs   CPU %6.2f µs/msg   %.3f of echo\n",
-               kinds[k].name, s->rate, s->load.p50_us, s->load.p99_us, s->cpu_us, s->rate / medians[0].rate);
-    }
-}
-
-static void put_number(struct json_out *out, const char *key, double n)
-{
-    json_key(out, key);
-    json_put_double(out, n);
-}
-
-static void put_shape(struct json_out *out, struct bench_shape shape, const struct sample medians[KINDS])
-{
-    json_open(out, '{');
-    put_number(out, "connections", shape.connections);
-    put_number(out, "depth", shape.depth);
-    for (size_t k = 0; k < KINDS; k++) {
-        json_key(out, kinds[k].name);
-        json_open(out, '{');
-        put_number(out, "msgs_per_s", medians[k].rate);
-        put_number(out, "p50_us", medians[k].load.p50_us);
-        put_number(out, "p99_us", medians[k].load.p99_us);
-        put_number(out, "cpu_us", medians[k].cpu_us);
-        put_number(out, "of_echo", medians[k].rate / medians[0].rate);
-        json_close(out, '}');
-    }
-    json_close(out, '}');
-}
-
-static enum err run_shapes(struct bench *bench, struct why *why)
-{
-    const struct bench_options *options = bench->options;
-    bool chosen = options->connections || options->depth;
-    struct bench_shape shapes[] = {{16, 1}, {16, 16}};
-    size_t count = chosen ? 1 : 2;
-    if (chosen)
-        shapes[0] = (struct bench_shape){options->connections ? options->connections : 16,
-                                         options->depth ? options->depth : 1};
-    for (size_t i = 0; i < count; i++) {
-        struct sample medians[KINDS];
-        enum err err = measure_shape(bench, shapes[i], medians, why);
-        if (err != OK)
-            return err;
-        if (options->json)
-            put_shape(bench->out, shapes[i], medians);
-        else
-            print_shape(shapes[i], medians);
-    }
-    return OK;
-}
-
-static enum err run_beside_echo(struct bench *bench, struct why *why)
-{
-    struct bench_folder folder;
-    enum err err = bench_folder_make(&folder, why);
-    if (err == OK)
-        err = bench_daemon_start(&folder, false, &bench->daemons[0], why);
-    if (err == OK)
-        err = bench_daemon_start(&folder, true, &bench->daemons[1], why);
-    if (err == OK)
-        err = run_shapes(bench, why);
-    bench_daemon_stop(&bench->daemons[0]);
-    bench_daemon_stop(&bench->daemons[1]);
-    bench_folder_drop(&folder);
-    return err;
-}
-
-static int report(const struct bench *bench, enum err err, const struct why *why)
-{
-    if (err != OK) {
-        say_error(bench->command->name, "%s", why->text);
-        return CLI_TROUBLE;
-    }
-    if (bench->options->json)
-        printf(STR_FMT "\n", STR_ARG(buf_view(bench->out->buf)));
-    return CLI_YES;
-}
-
-static bool within(const char *name, unsigned n, unsigned most)
-{
-    if (n <= most)
-        return true;
-    say_error("bench", "--%s: expected at most %u, got %u", name, most, n);
-    return false;
-}
-
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct bench_options options = {.seconds = 3};
+    struct bench_options options = {.seconds = 3, .policies = BENCH_POLICIES};
     int status;
     const struct cli_option table[] = {
-        {"connections", "N", "connections (default: 16)", 0, OPTION_NUMBER, &options.connections},
-        {"depth", "N", "requests in flight on each (default: 1, then 16)", 0, OPTION_NUMBER, &options.depth},
-        {"seconds", "S", "for each line of the result (default: 3)", 0, OPTION_NUMBER, &options.seconds},
+        {"connections", "N", "socket: connections (default: 16)", 0, OPTION_NUMBER, &options.connections},
+        {"depth", "N", "socket: requests in flight on each (default: 1, then 16)", 0, OPTION_NUMBER,
+         &options.depth},
+        {"policies", "N", "policy: how many are loaded for their memory (default: 10000)", 0, OPTION_NUMBER,
+         &options.policies},
+        {"seconds", "S", "socket: for each line of the result; policy: for all (default: 3)", 0,
+         OPTION_NUMBER, &options.seconds},
         {"json", NULL, "one JSON object", 'j', OPTION_FLAG, &options.json},
         {0},
     };
     if (!options_read(command, table, &argc, &argv, &status))
         return status;
-    if (strcmp(argv[0], "socket") != 0) {
-        say_error(command->name, "expected 'socket', got '%s'", argv[0]);
-        return CLI_TROUBLE;
-    }
-    if (!within("connections", options.connections, LOAD_CONNECTIONS_MAX) ||
-        !within("depth", options.depth, LOAD_DEPTH_MAX))
-        return CLI_TROUBLE;
-    struct buf text = {0};
-    struct json_out out = json_out(&text);
-    struct bench bench = {.command = command, .options = &options, .out = &out};
-    struct why why;
-    json_open(&out, '{');
-    json_key(&out, "runs");
-    json_open(&out, '[');
-    enum err err = run_beside_echo(&bench, &why);
-    json_close(&out, ']');
-    json_close(&out, '}');
-    status = report(&bench, err, &why);
-    buf_clear(&text);
-    return status;
+    for (size_t i = 0; i < KINDS; i++)
+        if (strcmp(argv[0], kinds[i].name) == 0)
+            return kinds[i].run(command, &options);
+    say_error(command->name, "expected 'socket' or 'policy', got '%s'", argv[0]);
+    return CLI_TROUBLE;
 }
 
 const struct command command_bench = {
     .name = "bench",
-    .operands = "socket",
-    .summary = "measure verdicts against an echo over the same socket",
-    .about = "Starts two daemons of its own in a temporary folder, one that judges and one that echoes each\n"
-             "line, and loads them in turn: toolgate/check (schema, rules, check, local ledger) and\n"
-             "tools/call (the same, run and settled). Every answer must be a pass. Trust the ratios more\n"
-             "than the absolute numbers: the load runs on the same host.",
+    .operands = "socket|policy",
+    .summary = "measure verdicts and policies on this machine",
+    .about = "socket: starts two daemons of its own in a temporary folder, one that judges and one that\n"
+             "echoes each line, and loads them in turn: toolgate/check (schema, rules, check, local ledger)\n"
+             "and tools/call (the same, run and settled). Every answer must be a pass.\n"
+             "\n"
+             "policy: what hooks cost in this process, beside a hook that does nothing: six arguments\n"
+             "handed to Lua and read back, rules, a policy of twenty lines, a check of a call with and\n"
+             "without it; and the memory of many policies.\n"
+             "\n"
+             "Rounds alternate and medians are told. Trust the ratios more than the absolute numbers.",
     .exits = "  0  measured\n"
              "  2  usage, a daemon that did not start, an answer that was not a pass",
     .example = "  toolgate bench socket\n"
-               "  toolgate bench socket --connections 16 --depth 16 --seconds 6 --json",
+               "  toolgate bench socket --connections 16 --depth 16 --seconds 6 --json\n"
+               "  toolgate bench policy --policies 1000",
     .least = 1,
     .most = 1,
     .run = run,

@@ -1,0 +1,197 @@
+/*
+ * toolgate bench policy: what hooks cost beside one that does nothing. All is
+ * measured in turn, round by round, so that a busy host disturbs all alike,
+ * and the median round is told.
+ */
+#include "base/clock.h"
+#include "cli/bench.h"
+#include "cli/bench_subjects.h"
+#include "cli/say.h"
+#include "json/write.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define BATCH        500u /* of one subject in a row */
+#define ROUNDS_LEAST 5u
+#define ROUNDS_MOST  2000u
+
+static const struct line {
+    const char *name, *words;
+} lines[SUBJECT_COUNT] = {
+    [SUBJECT_EMPTY] = {"empty", "a check that does nothing"},
+    [SUBJECT_PUSH] = {"push", "the same, handed six arguments"},
+    [SUBJECT_BRIDGE] = {"bridge", "six arguments to Lua and back, unchanged"},
+    [SUBJECT_CHANGE] = {"change", "the same, one of them changed"},
+    [SUBJECT_RULES] = {"rules", "two rules, no function"},
+    [SUBJECT_TWENTY] = {"policy", "a policy of twenty lines: rules and check"},
+    [SUBJECT_RESULT] = {"result", "its judgement of a result"},
+    [SUBJECT_PLAIN] = {"call", "a whole check of a call, without a policy"},
+    [SUBJECT_WHOLE] = {"call_policy", "the same with those twenty lines"},
+    [SUBJECT_AMONG] = {"call_among", "the same among all loaded policies"},
+};
+
+/* What was promised, as the difference of two lines. */
+static const struct promise {
+    const char *name, *words;
+    enum subject_kind more, less;
+    double most_ns; /* 0: it is told only */
+} promises[] = {
+    {"bridge", "the bridge for six arguments", SUBJECT_BRIDGE, SUBJECT_EMPTY, 600},
+    {"policy", "a policy of twenty lines beyond the bridge", SUBJECT_TWENTY, SUBJECT_PUSH, 1000},
+    {"loaded", "what all other loaded policies add to a call", SUBJECT_AMONG, SUBJECT_WHOLE, 0},
+};
+#define PROMISES            (sizeof(promises) / sizeof(promises[0]))
+#define PROMISED_BYTES_EACH 2500.0
+
+/* ---- measuring ---- */
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static enum err measure_round(struct subjects *subjects, double ns[SUBJECT_COUNT], struct why *why)
+{
+    for (int kind = 0; kind < SUBJECT_COUNT; kind++) {
+        int64_t began = clock_mono_ns();
+        enum err err = subjects_do(subjects, (enum subject_kind)kind, BATCH, why);
+        if (err != OK)
+            return err;
+        ns[kind] = (double)(clock_mono_ns() - began) / BATCH;
+    }
+    return OK;
+}
+
+static enum err measure(struct subjects *subjects, unsigned seconds, double medians[SUBJECT_COUNT],
+                        struct why *why)
+{
+    int64_t until = clock_mono_us() + (int64_t)seconds * 1000000;
+    double(*samples)[ROUNDS_MOST] = calloc(SUBJECT_COUNT, sizeof(*samples)), round[SUBJECT_COUNT];
+    unsigned rounds = 0;
+    enum err err = samples ? measure_round(subjects, round, why) : ERR_LIMIT; /* warms up */
+    while (err == OK && rounds < ROUNDS_MOST && (rounds < ROUNDS_LEAST || clock_mono_us() < until)) {
+        err = measure_round(subjects, round, why);
+        for (int kind = 0; kind < SUBJECT_COUNT; kind++)
+            samples[kind][rounds] = round[kind];
+        rounds++;
+    }
+    for (int kind = 0; err == OK && kind < SUBJECT_COUNT; kind++) {
+        qsort(samples[kind], rounds, sizeof(double), by_size);
+        medians[kind] = samples[kind][rounds / 2];
+    }
+    free(samples);
+    return err;
+}
+
+/* ---- telling ---- */
+
+static double difference(const struct promise *promise, const double ns[SUBJECT_COUNT])
+{
+    return ns[promise->more] - ns[promise->less];
+}
+
+static const char *kept(double got, double most)
+{
+    return say_colour(got <= most ? SAY_GREEN : SAY_RED);
+}
+
+static void print_promise(const struct promise *promise, const double ns[SUBJECT_COUNT])
+{
+    double got = difference(promise, ns);
+    printf("  %-46s %9.0f ns  %5.2f", promise->words, got, got / ns[SUBJECT_EMPTY]);
+    if (promise->most_ns > 0)
+        printf("  %sat most %.0f%s", kept(got, promise->most_ns), promise->most_ns, say_colour(SAY_PLAIN));
+    printf("\n");
+}
+
+static void print_load(const struct subjects_load *load)
+{
+    double each = (double)load->policies_bytes / (double)load->count;
+    if (!load->count)
+        return;
+    printf("  %-46s %9.0f B   %sat most %.0f%s\n", "memory of a loaded policy", each,
+           kept(each, PROMISED_BYTES_EACH), PROMISED_BYTES_EACH, say_colour(SAY_PLAIN));
+    printf("  %zu policies: %.1f MB, %.1f MB more for their tools and schemas, loaded in %.2f s\n",
+           load->count, (double)load->policies_bytes / 1e6, (double)load->tools_bytes / 1e6, load->seconds);
+}
+
+static void print(const double ns[SUBJECT_COUNT], const struct subjects_load *load)
+{
+    printf("%s  %-46s %12s  of empty%s\n", say_colour(SAY_BOLD), "one call", "time", say_colour(SAY_PLAIN));
+    for (int kind = 0; kind < SUBJECT_COUNT; kind++)
+        printf("  %-46s %9.0f ns  %5.2f\n", lines[kind].words, ns[kind], ns[kind] / ns[SUBJECT_EMPTY]);
+    printf("%s  of which%s\n", say_colour(SAY_BOLD), say_colour(SAY_PLAIN));
+    for (size_t i = 0; i < PROMISES; i++)
+        print_promise(&promises[i], ns);
+    print_load(load);
+}
+
+static void put_number(struct json_out *out, const char *key, double n)
+{
+    json_key(out, key);
+    json_put_double(out, n);
+}
+
+static void put_load(struct json_out *out, const struct subjects_load *load)
+{
+    json_key(out, "loaded");
+    json_open(out, '{');
+    put_number(out, "policies", (double)load->count);
+    put_number(out, "policies_bytes", (double)load->policies_bytes);
+    put_number(out, "tools_bytes", (double)load->tools_bytes);
+    put_number(out, "seconds", load->seconds);
+    json_close(out, '}');
+}
+
+static void print_json(const double ns[SUBJECT_COUNT], const struct subjects_load *load)
+{
+    struct buf text = {0};
+    struct json_out out = json_out(&text);
+    json_open(&out, '{');
+    json_key(&out, "ns");
+    json_open(&out, '{');
+    for (int kind = 0; kind < SUBJECT_COUNT; kind++)
+        put_number(&out, lines[kind].name, ns[kind]);
+    json_close(&out, '}');
+    json_key(&out, "of_empty");
+    json_open(&out, '{');
+    for (int kind = 0; kind < SUBJECT_COUNT; kind++)
+        put_number(&out, lines[kind].name, ns[kind] / ns[SUBJECT_EMPTY]);
+    json_close(&out, '}');
+    json_key(&out, "differences_ns");
+    json_open(&out, '{');
+    for (size_t i = 0; i < PROMISES; i++)
+        put_number(&out, promises[i].name, difference(&promises[i], ns));
+    json_close(&out, '}');
+    if (load->count)
+        put_load(&out, load);
+    json_close(&out, '}');
+    printf(STR_FMT "\n", STR_ARG(buf_view(&text)));
+    buf_clear(&text);
+}
+
+int bench_policy(const struct command *command, const struct bench_options *options)
+{
+    struct subjects *subjects;
+    struct subjects_load load;
+    double ns[SUBJECT_COUNT] = {0};
+    struct why why = {""};
+    if (options->policies > BENCH_POLICIES_MAX) {
+        say_error(command->name, "--policies: expected at most %u, got %u", BENCH_POLICIES_MAX,
+                  options->policies);
+        return CLI_TROUBLE;
+    }
+    enum err err = subjects_new(options->policies, &subjects, &load, &why);
+    if (err == OK)
+        err = measure(subjects, options->seconds, ns, &why);
+    subjects_free(subjects);
+    if (err != OK)
+        say_error(command->name, "%s", why.text);
+    else if (options->json)
+        print_json(ns, &load);
+    else
+        print(ns, &load);
+    return err == OK ? CLI_YES : CLI_TROUBLE;
+}
