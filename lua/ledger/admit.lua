@@ -6,14 +6,17 @@
 --          24-27 reads, writes, destructive, polls   28 repair   29 same_call   30 transient   31 repeats   32 halt
 --          33 across_turns   34 poll_max   35 anonymous_repeats (255 in a limit: none)   36 journal label
 --          37-39 wants goal, facts, journal   40-43 reservation, ms   44-47 ttl, s   48-51 entries of the journal
---          52 has limits   53-72 calls a turn, calls a session, cost a turn, cost a session, seconds a turn
---          73-76 a silence of so many seconds begins a turn, where none is told (0: none does)
+--          52 limits: 1 the tool's, 2 the session's, 3 both, 0 none   53-56 a silence of so many seconds begins a turn,
+--          where none is told (0: none does)   57 1: it costs something   58-63 what   64-67 it may be asked every so many
+--          ms (0: at any pace)   then the tool's limits, then the session's, 24 bytes each, as limits.lua reads them
 -- ARGV[2]  the tool's name   ARGV[3] ext, for its chain's log line   ARGV[4] candidate ids, 8 bytes each, at most 64
 --
 -- Returns  1-4 turn   5 says   6 code   7 would   8 attempt   9 attempts left   10 repeats   11 no progress   12 spent
 --          13 transients   14 chain outcome   15 retries   16 1: ids complete   17-24 unseen, one bit an id, lowest first
 --          then, each behind its length in 4 bytes: chains given up (retries, name, ext), the goal, lists of such
---          strings for facts (name, JSON) and tools (hash, name), the journal, open chains as session.lua packs them.
+--          strings for facts (name, JSON) and tools (hash, name), the journal, open chains as session.lua packs them;
+--          and where a limit or the pace speaks against it: whose limit (1 the tool's, 2 the session's), 6 bytes of what
+--          is used up (calls, s, millionths of cost) or of the ms to wait.
 --
 -- At most once: an admission that is there already changes nothing and is answered as it was.
 
@@ -28,10 +31,10 @@ local ttl, most = u32(a, 44), u32(a, 48)
 open()
 local known = seek(admission, 19)
 if not known then
-  local told, silence, last = u32(a, 1), u32(a, 73), u32(seldom, 21)
+  local told, silence, last = u32(a, 1), u32(a, 53), u32(seldom, 25)
   if told == 0 and silence > 0 and last > 0 and second - last >= silence then told = turn + 1 end
   if told > turn then begin_turn(told) end
-  if silence > 0 then seldom = sub(seldom, 1, 20) .. p32(second) end
+  if silence > 0 then seldom = sub(seldom, 1, 24) .. p32(second) end
   begin_step(sub(a, 5, 8))
   expire_reservations()
 end
@@ -42,7 +45,10 @@ look(key, from, current, byte(a, 26) == 1, nil)
 -- On a tie between budget and loop, loop is what is said.
 local code, worst, times = find_loop(a, key, from, current)
 local looping = code ~= 0
-if so_far == VALID and not looping then code = over_budget(a) end
+if so_far == VALID and not looping then
+  code, worst = find_against(a, key, tool)
+end
+local against = code
 
 local says, would = RUN, 0
 if so_far == IS_INVALID then says = REPAIR elseif so_far ~= VALID then says = REFUSE end
@@ -98,9 +104,10 @@ else
   end
   remember_name(tool, ARGV[2], ttl)
   if kind == PENDING then
-    reserve(admission, now + u32(a, 40))
+    let_run(a, admission, key, tool, ttl)
   else
-    idle, spoken = up_to(idle + 1, 255), 1
+    if code ~= TOO_SOON then idle = up_to(idle + 1, 255) end
+    spoken = 1
     if kind == DENIED then label_told = denied_label(code) end
     if says ~= REPAIR then note(tool, label_told, code, turn, current, retries) end
   end
@@ -109,4 +116,4 @@ end
 
 -- Wanted parts are read after the call was counted; the journal knows it only once it is settled.
 return p32(turn) .. char(says, code, would, attempt, left, up_to(run, 255), idle, spent + 1, transients, outcome, retries)
-  .. reply_rest(ARGV[4], byte(a, 37, 39))
+  .. reply_rest(ARGV[4], byte(a, 37, 39)) .. reply_used(against, code, would)

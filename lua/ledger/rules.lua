@@ -1,5 +1,5 @@
 -- The rules that admit and settle share: repair chains, what the window says of a call, and what speaks against it.
--- Stands between session.lua and each script's own text.
+-- Stands between session.lua and limits.lua.
 
 -- ---- repair chains --------------------------------------------------------
 
@@ -49,11 +49,12 @@ end
 
 -- ---- what the window says of one call -------------------------------------
 
-local run, across, polls, asked, held, spent, transients, twin, broken, again, last_kind
+local run, across, polls, asked, early, held, spent, transients, twin, broken, again, last_kind
 
 -- Looks back from before the record at `from` over calls of (tool, arguments) = key. Sets
 --   run, across   steps in a row that hold it with one result, of this turn and of any
 --   polls, asked  how often in that row its result had changed, and how often it was asked at all, in this turn
+--   early         how often in a row it was asked sooner than it may be, just now; those count nowhere else
 --   held          how often this turn has it
 --   spent         steps of its same-call budget in this turn
 --   transients    transient failures since it last answered otherwise
@@ -62,13 +63,13 @@ local run, across, polls, asked, held, spent, transients, twin, broken, again, l
 -- A successful call of another tool that is not declared read re-arms run, across, polls, asked and spent.
 -- `ref` is the result to compare with, nil for the newest there is.
 local function look(key, from, current, destructive, ref)
-  run, across, polls, asked, held, spent, transients = 0, 0, 0, 0, 0, 0, 0
+  run, across, polls, asked, early, held, spent, transients = 0, 0, 0, 0, 0, 0, 0, 0
   twin, broken, again, last_kind = false, false, false, nil
   local first = seek(key, 1)
   if not first then return end
   local tool, low = sub(key, 1, 3), turn % 256
   local row, same, armed, failing = true, true, true, true
-  local row_step, spent_step, gap_step, gap_hard = current, current, nil, false
+  local row_step, spent_step, early_step, gap_step, gap_hard = current, current, current, nil, false
   local at = from - RECORD
   while at >= first do
     local class, in_turn, in_step = byte(session, at + 15, at + 17)
@@ -101,7 +102,9 @@ local function look(key, from, current, destructive, ref)
               if not ref then ref = result elseif ref ~= result then same = false end
             end
           end
-          if in_step ~= row_step then
+          if kind == DENIED and byte(session, at + 14) == TOO_SOON then
+            if here and asked == 0 and in_step ~= early_step then early, early_step = early + 1, in_step end
+          elseif in_step ~= row_step then
             row_step = in_step
             if same then across = across + 1 end
             if here then
@@ -191,18 +194,12 @@ end
 local function over_budget(a)
   local writes, destructive, poll = byte(a, 25, 27)
   local same_call, transient = byte(a, 29, 30)
-  local poll_max, limited = byte(a, 34), byte(a, 52)
+  local poll_max = byte(a, 34)
   if broken then return BROKEN end
   if twin and writes + destructive > 0 then return DUPLICATE end
   if same_call ~= UNLIMITED and poll == 0 and spent >= same_call then return SAME_CALL end
   if transient ~= UNLIMITED and transients >= transient then return TRANSIENT_BUDGET end
   if poll_max ~= UNLIMITED and polls >= poll_max then return POLL_BUDGET end
-  if limited == 0 then return 0 end
-  if calls_turn >= u32(a, 53) then return CALLS_PER_TURN end
-  if calls >= u32(a, 57) then return CALLS_PER_SESSION end
-  if u32(seldom, 5) >= u32(a, 61) then return COST_PER_TURN end
-  if u32(seldom, 9) >= u32(a, 65) then return COST_PER_SESSION end
-  if second - u32(seldom, 13) >= u32(a, 69) then return SECONDS_PER_TURN end
   return 0
 end
 
@@ -216,6 +213,7 @@ end
 
 -- The journal's label of what the ledger itself denies.
 local function denied_label(code)
+  if code == TOO_SOON then return LABEL_TRANSIENT end
   if code == LOOP or code == CYCLE then return LABEL_LOOP end
   return LABEL_BUDGET
 end

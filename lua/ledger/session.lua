@@ -4,15 +4,15 @@
 -- KEYS, the same four for every script, in one hash slot:
 --   KEYS[1] s  the session: header, reservations, repair chains, window of calls
 --   KEYS[2] h  the journal: one entry a logical call, oldest first; read by people and by policies that ask
---   KEYS[3] d  a hash: "g" the turn's goal, "t"+tool names, "f"+name facts as JSON
+--   KEYS[3] d  a hash: "g" the turn's goal, "t"+tool names, "f"+name facts as JSON, "l"+tool and "p": see limits.lua
 --   KEYS[4] i  seen ids, 8 bytes each, oldest first
 --
 -- Header (numbers are big-endian):
 --   1 ids: 0 none seen, 1 all kept, 2 some forgotten   2 goal: 1 told   3 spoken: 1 feedback was sent in this step
 --   4-7 turn   8 step   9 calls in a row without progress   10-11 calls of the turn   12-15 calls
 --   16 reservations   17-18 bytes of chains, then what seldom changes:
---   19-22 step label   23-26 cost of the turn   27-30 cost   31-34 second the turn began   35-38 second of the last EXPIRE
---   39-42 second of the last call, where a silence begins a turn; else 0
+--   19-22 step label   23-28 cost of the turn   29-34 cost   35-38 second the turn began   39-42 second of the last EXPIRE
+--   43-46 second of the last call, where a silence begins a turn; else 0. Costs are in millionths.
 -- Reservation (10 bytes): admission 4, deadline in ms 6.
 -- Chain: tool 3, invalid calls 1, ended 1, step of the last one 1, name and ext (each a length byte and its bytes).
 -- Call (22 bytes, oldest first, at most WINDOW):
@@ -29,7 +29,7 @@ local byte, char, find, rep, sub = string.byte, string.char, string.find, string
 local call = redis.call
 
 local WINDOW, RECORD, ENTRY = 32, 22, 13
-local HEADER = 42
+local HEADER = 46
 local IDS_MAX, NAMES_MAX, CHAINS_BYTES, FACTS_BYTES = 512, 256, 2048, 16384
 local UNLIMITED = 255
 
@@ -48,13 +48,13 @@ local RUN, REPAIR, REFUSE, HALT = 0, 1, 2, 3
 -- Codes of a refusal; ledger/words.c has the same list in words.
 local RETRY_BUDGET, SAME_CALL, LOOP, CYCLE, TRANSIENT_BUDGET, DUPLICATE, BROKEN, POLL_BUDGET = 1, 2, 3, 4, 5, 6, 7, 8
 local CALLS_PER_TURN, CALLS_PER_SESSION, COST_PER_TURN, COST_PER_SESSION, SECONDS_PER_TURN = 9, 10, 11, 12, 13
-local GAVE_UP_CODE = 14
+local GAVE_UP_CODE, TOO_SOON = 14, 15
 
 -- How a repair chain ended.
 local NO_RETRY, SUCCESS, REDUNDANT, EXHAUSTED, FABRICATED_ON_RETRY = 1, 2, 3, 4, 6
 
 -- Journal labels that the scripts choose themselves.
-local LABEL_UNKNOWN, LABEL_INVALID, LABEL_LOOP, LABEL_BUDGET = 0, 7, 12, 13
+local LABEL_UNKNOWN, LABEL_TRANSIENT, LABEL_INVALID, LABEL_LOOP, LABEL_BUDGET = 0, 6, 7, 12, 13
 
 local now, second
 local fresh, ids_state, goal_told, spoken, turn, step, idle
@@ -74,6 +74,17 @@ local function p32(n)
   n = (n - c) / 256
   local b = n % 256
   return char((n - b) / 256 % 256, b, c, d)
+end
+
+local function u48(s, at)
+  local a, b = byte(s, at, at + 1)
+  return (a * 256 + b) * 4294967296 + u32(s, at + 2)
+end
+
+local function p48(n)
+  local low = n % 4294967296
+  local high = (n - low) / 4294967296
+  return char((high - high % 256) / 256 % 256, high % 256) .. p32(low)
 end
 
 local function up_to(n, most)
@@ -130,7 +141,7 @@ local function begin_turn(number)
   give_up_chains(0)
   turn = number
   calls_turn, goal_told, spoken = 0, 0, 1
-  seldom = NO_LABEL .. p32(0) .. sub(seldom, 9, 12) .. p32(second) .. sub(seldom, 17)
+  seldom = NO_LABEL .. NO_RESULT .. sub(seldom, 11, 16) .. p32(second) .. sub(seldom, 21)
   forget_namesakes()
 end
 
@@ -155,7 +166,7 @@ local function open()
   fresh = not session
   if fresh then
     ids_state, goal_told, spoken, turn, step, idle, calls_turn, calls = 0, 0, 1, 0, 0, 0, 0, 0
-    seldom = NO_LABEL .. NO_LABEL .. NO_LABEL .. p32(second) .. p32(second) .. NO_LABEL
+    seldom = NO_LABEL .. NO_RESULT .. NO_RESULT .. p32(second) .. p32(second) .. NO_LABEL
     reservations, chains, session, base = "", "", "", 0
     return
   end
@@ -194,8 +205,8 @@ end
 -- Writes the session. Its window comes in pieces, so that it is put together only once.
 local function close(most, ttl, head, a, b, c, d)
   -- The life of the keys is renewed now and then, not with every call.
-  local renew = not fresh and (second - u32(seldom, 17)) * 32 > ttl
-  if renew then seldom = sub(seldom, 1, 16) .. p32(second) .. sub(seldom, 21) end
+  local renew = not fresh and (second - u32(seldom, 21)) * 32 > ttl
+  if renew then seldom = sub(seldom, 1, 20) .. p32(second) .. sub(seldom, 25) end
   local t4, t34, c4, c34 = turn % 256, turn % 65536, calls % 256, calls % 65536
   local t12, c12, n2, b2 = (turn - t34) / 65536, (calls - c34) / 65536, calls_turn % 256, #chains % 256
   set(KEYS[1], char(ids_state, goal_told, spoken, (t12 - t12 % 256) / 256, t12 % 256, (t34 - t4) / 256, t4, step, idle,
@@ -222,10 +233,7 @@ end
 -- A call is let run. At most as many reservations as the window has calls: an older one's call is no longer there to be released.
 local function reserve(admission, deadline)
   if #reservations >= WINDOW * 10 then reservations = sub(reservations, 11) end
-  local low = deadline % 4294967296
-  local high = (deadline - low) / 4294967296
-  calls_turn, calls = up_to(calls_turn + 1, 65535), up_to(calls + 1, 4294967295)
-  reservations = reservations .. admission .. char((high - high % 256) / 256, high % 256) .. p32(low)
+  reservations = reservations .. admission .. p48(deadline)
 end
 
 local function release(admission)
@@ -241,8 +249,7 @@ end
 local function expire_reservations()
   local at = 1
   while at <= #reservations do
-    local a, b = byte(reservations, at + 4, at + 5)
-    if (a * 256 + b) * 4294967296 + u32(reservations, at + 6) < now then
+    if u48(reservations, at + 4) < now then
       local record = seek(sub(reservations, at, at + 3), 19)
       if record then
         local class, _, in_step = byte(session, record + 15, record + 17)

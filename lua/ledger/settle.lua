@@ -3,7 +3,8 @@
 -- KEYS     the session's four, see session.lua.
 -- ARGV[1]  1-4 turn   5-8 step label (both unused where the call is known)   9-12 admission   13-15 tool   16-21 arguments
 --          22-27 result   28 class, as in session.lua   29 reads   30 destructive   31 repair   32 journal label
---          33-36 cost   37-40 ttl, s   41-44 entries of the journal   45 1: advise only (anonymous)
+--          33-38 cost   39-42 ttl, s   43-46 entries of the journal   47 1: advise only (anonymous)
+--          48 1: the tool has limits   49 1: it has a pace   50-55 the cost that admit took for it
 -- ARGV[2]  the tool's name   ARGV[3] ext   ARGV[4] ids it gave, 8 bytes each   ARGV[5…] facts: name, JSON, name, …
 --
 -- Returns  1 says   2 1: unchanged   3 repeats   4 no progress   5 attempt   6 attempts left   7 transients
@@ -15,13 +16,13 @@
 local a = ARGV[1]
 local admission, key, tool, result = sub(a, 9, 12), sub(a, 13, 21), sub(a, 13, 15), sub(a, 22, 27)
 local kind, reads, destructive, repair, label_told = byte(a, 28, 32)
-local ttl, most = u32(a, 37), u32(a, 41)
-local advise = byte(a, 45) == 1
+local ttl, most = u32(a, 39), u32(a, 43)
+local advise = byte(a, 47) == 1
 
 open()
 local at = seek(admission, 19)
 local orphan = not at
-local settled = false
+local settled, taken = false, false
 if orphan then
   begin_step(sub(a, 5, 8))
   at = #session + 1
@@ -32,6 +33,7 @@ if orphan then
 else
   local was = byte(session, at + 15)
   key = sub(session, at, at + 8) -- a report may spell the arguments as they were before they were mended
+  taken = was % 32 ~= DENIED
   settled = was % 32 ~= PENDING and was % 32 ~= DENIED and (was % 32 ~= UNKNOWN or was < 64)
 end
 local in_turn, in_step = byte(session, at + 16, at + 17)
@@ -91,17 +93,13 @@ else
   settle_chain()
   release(admission)
   if in_step == step then spoken = 1 end
-  if sub(seldom, 21) ~= NO_LABEL then seldom = sub(seldom, 1, 20) .. p32(second) end -- a tool at work is no silence
+  if sub(seldom, 25) ~= NO_LABEL then seldom = sub(seldom, 1, 24) .. p32(second) end -- a tool at work is no silence
   if kind == PARTIAL or (kind == OK and unchanged == 0) then
     idle = 0
   elseif kind ~= TRANSIENT and kind ~= RELEASED and kind ~= UNKNOWN then
     idle = up_to(idle + 1, 255)
   end
-  local spent_now = u32(a, 33)
-  if spent_now > 0 then
-    seldom = sub(seldom, 1, 4) .. p32(up_to(u32(seldom, 5) + spent_now, 4294967295))
-      .. p32(up_to(u32(seldom, 9) + spent_now, 4294967295)) .. sub(seldom, 13)
-  end
+  settle_sums(a, key, kind, taken, in_turn == turn % 256, ttl)
   if says ~= REPAIR then
     local code = 0
     if says == REFUSE then code = RETRY_BUDGET end

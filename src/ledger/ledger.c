@@ -149,6 +149,10 @@ static enum err read_answer(const struct ledger_admit *request, struct arena *ar
         return short_reply(&answer->why, SCRIPT_ADMIT, text.len);
     answer->gave_up = log_gave_up(parts.gave_up);
     answer->goal = parts.goal;
+    if (reply.at < reply.end) {
+        answer->of_session = reply_u8(&reply) == 2;
+        answer->used = reply_u48(&reply);
+    }
     if (request->wants_history)
         answer->history = view_history(arena, &parts);
     if (request->wants_facts)
@@ -267,6 +271,27 @@ enum ledger_state ledger_view(struct ledger *ledger, struct str session, struct 
             why_set(&view->why, ERR_NOT_FOUND, "no session '" STR_FMT "' is known", STR_ARG(session));
     if (view->error == OK)
         view->error = view_session(arena, session, reply, &view->session, &view->why);
+    return LEDGER_DONE;
+}
+
+enum ledger_state ledger_peek(struct ledger *ledger, struct str session, struct arena *arena,
+                              struct ledger_peek *peek, ledger_done *done, void *owner)
+{
+    (void)done, (void)owner;
+    char keys[SCRIPT_KEYS][SCRIPT_KEY_BYTES];
+    struct script_run run;
+    struct str text;
+    *peek = (struct ledger_peek){.error = OK};
+    script_begin(&run, SCRIPT_PEEK, session, keys);
+    peek->error = run_script(ledger, &run, arena, &text, &peek->why);
+    if (peek->error != OK)
+        return LEDGER_DONE;
+    struct reply reply = reply_of(text);
+    peek->turn = reply_u32(&reply);
+    peek->no_progress = reply_u8(&reply);
+    peek->goal = reply_part(&reply);
+    if (reply.bad)
+        peek->error = short_reply(&peek->why, SCRIPT_PEEK, text.len);
     return LEDGER_DONE;
 }
 

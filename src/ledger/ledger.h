@@ -49,18 +49,32 @@ enum ledger_state { LEDGER_DONE, LEDGER_PENDING };
  * means "none allowed"; LEDGER_UNLIMITED means no limit. */
 #define LEDGER_UNLIMITED UINT32_MAX
 #define LEDGER_COUNT_MAX 31u /* a larger count cannot be told within the window, and is read as this one */
+
+#define LEDGER_COST_UNIT 1000000u /* costs are whole millionths of what the operator counts in */
+#define LEDGER_COST_MAX                                                                                      \
+    100000000000000u /* 100 million of them, of one call or of a limit; the sums hold more */
+
+/* How much may be used up; 0: no limit. */
+struct ledger_allowance {
+    uint32_t calls_per_turn, calls_per_session, seconds_per_turn;
+    uint64_t cost_per_turn, cost_per_session;
+};
+
 struct ledger_limits {
-    uint32_t repair;                 /* 2: answers of "repair" before the chain is exhausted */
-    uint32_t same_call;              /* 3; read 5, write 2, destructive 1 */
-    uint32_t transient;              /* 3 */
-    uint32_t repeats;                /* 3: the run's length that is refused */
-    uint32_t halt;                   /* 5: the run's length that ends the run */
-    uint32_t across_turns;           /* 5 */
-    uint32_t poll_max;               /* 20 changed results in a row */
-    bool polls;                      /* declared with loop.poll: identical results do not count either */
+    uint32_t repair;        /* 2: answers of "repair" before the chain is exhausted */
+    uint32_t same_call;     /* 3; read 5, write 2, destructive 1 */
+    uint32_t transient;     /* 3 */
+    uint32_t repeats;       /* 3: the run's length that is refused */
+    uint32_t halt;          /* 5: the run's length that ends the run */
+    uint32_t across_turns;  /* 5 */
+    uint32_t poll_max;      /* 20 changed results in a row */
+    bool polls;             /* declared with loop.poll: identical results do not count either */
+    uint32_t poll_every_ms; /* the same call is not let run sooner than this after the last; 0: at any pace */
     bool reads, writes, destructive; /* effects; none where undeclared */
-    /* Of the whole session; 0: no limit. */
-    uint32_t calls_per_turn, calls_per_session, cost_per_turn, cost_per_session, seconds_per_turn;
+    bool costs;                      /* limits by cost speak about it */
+    uint64_t cost;                   /* of one call, taken when it is let run; settle may say otherwise */
+    struct ledger_allowance tool;    /* of this tool's calls; seconds count from its first of the turn */
+    struct ledger_allowance session; /* of all calls together; seconds count from where the turn began */
 };
 
 extern const struct ledger_limits ledger_default_limits;
@@ -110,11 +124,13 @@ struct ledger_answer {
     struct why why;
     enum ledger_says says;
     struct str
-        code;      /* of a refusal: "retry_budget_exceeded", "same_call", "loop", "cycle", "transient_budget",
-                      "duplicate_in_step", "already_broken", "poll_budget", "calls_per_turn",
-                      "calls_per_session", "cost_per_turn", "cost_per_session", "seconds_per_turn"; empty where
-                      the ledger has nothing against it that the gate did not know */
-    uint32_t turn; /* the turn it was counted in */
+        code; /* of a refusal: "retry_budget_exceeded", "same_call", "loop", "cycle", "transient_budget",
+                 "duplicate_in_step", "already_broken", "poll_budget", "too_soon", "calls_per_turn",
+                 "calls_per_session", "cost_per_turn", "cost_per_session", "seconds_per_turn"; empty where
+                 the ledger has nothing against it that the gate did not know */
+    bool of_session; /* it is the whole session's limit, not the tool's own */
+    uint64_t used;   /* calls, seconds or cost so far, where a limit is the code; of "too_soon": ms to wait */
+    uint32_t turn;   /* the turn it was counted in */
     uint32_t attempt;       /* 1 for the first of a repair chain */
     uint32_t attempts_left; /* repairs left after this one */
     uint32_t repeats;       /* identical calls in a row before this one */
@@ -171,7 +187,8 @@ struct ledger_settle {
     const struct hash128 *gives_ids;
     size_t gives_id_count;
     const struct json *facts; /* object, merged into the session's; NULL: none */
-    uint32_t cost;
+    bool cost_told;           /* `cost` is what it really came to; else it cost what the limits declare */
+    uint64_t cost;
 };
 
 /* How a repair chain ended; LEDGER.md names the log line. */
@@ -220,6 +237,16 @@ struct ledger_view {
 };
 enum ledger_state ledger_view(struct ledger *ledger, struct str session, struct arena *arena,
                               struct ledger_view *view, ledger_done *done, void *owner);
+
+/* What a list of tools depends on. Of a session nobody knows: turn 0, no goal. */
+struct ledger_peek {
+    enum err error;
+    struct why why;
+    uint32_t turn, no_progress;
+    struct str goal;
+};
+enum ledger_state ledger_peek(struct ledger *ledger, struct str session, struct arena *arena,
+                              struct ledger_peek *peek, ledger_done *done, void *owner);
 
 /* A person ends a run: of one tool, or (tool empty) the whole session is forgotten. */
 enum ledger_state ledger_reset(struct ledger *ledger, struct str session, struct str tool,

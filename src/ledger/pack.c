@@ -30,10 +30,20 @@ static void put_count(struct buf *buf, uint32_t n)
     put_u8(buf, n == LEDGER_UNLIMITED ? 255 : n > LEDGER_COUNT_MAX ? LEDGER_COUNT_MAX : n);
 }
 
-/* A limit where 0 says there is none. */
+static void put_u48(struct buf *buf, uint64_t n)
+{
+    put_low_bytes(buf, n, 6);
+}
+
+/* Limits where 0 says there is none. */
 static void put_limit(struct buf *buf, uint32_t n)
 {
     put_u32(buf, n ? n : UINT32_MAX);
+}
+
+static void put_cost_limit(struct buf *buf, uint64_t n)
+{
+    put_u48(buf, n ? n : (1ull << 48) - 1);
 }
 
 static void put_step(struct buf *buf, struct str label)
@@ -98,15 +108,28 @@ static void put_limits(struct buf *buf, const struct ledger_limits *l, uint32_t 
     put_count(buf, anonymous_repeats ? anonymous_repeats : LEDGER_UNLIMITED);
 }
 
-static void put_session_limits(struct buf *buf, const struct ledger_limits *l)
+static bool is_limited(const struct ledger_allowance *a)
 {
-    put_u8(buf, l->calls_per_turn || l->calls_per_session || l->cost_per_turn || l->cost_per_session ||
-                    l->seconds_per_turn);
-    put_limit(buf, l->calls_per_turn);
-    put_limit(buf, l->calls_per_session);
-    put_limit(buf, l->cost_per_turn);
-    put_limit(buf, l->cost_per_session);
-    put_limit(buf, l->seconds_per_turn);
+    return a->calls_per_turn || a->calls_per_session || a->seconds_per_turn || a->cost_per_turn ||
+           a->cost_per_session;
+}
+
+static void put_allowance(struct buf *buf, const struct ledger_allowance *a)
+{
+    put_limit(buf, a->calls_per_turn);
+    put_limit(buf, a->calls_per_session);
+    put_limit(buf, a->seconds_per_turn);
+    put_cost_limit(buf, a->cost_per_turn);
+    put_cost_limit(buf, a->cost_per_session);
+}
+
+/* The calls of most tools are limited by nothing of this: then there is nothing more to read. */
+static void put_allowances(struct buf *buf, const struct ledger_limits *l)
+{
+    if (is_limited(&l->tool))
+        put_allowance(buf, &l->tool);
+    if (is_limited(&l->session))
+        put_allowance(buf, &l->session);
 }
 
 static struct str label_of(const struct ledger_admit *request)
@@ -122,6 +145,7 @@ void pack_admit(struct script_run *run, const struct ledger_admit *request,
                 const struct pack_options *options, struct arena *arena)
 {
     const struct ledger_place *place = &request->place;
+    const struct ledger_limits *limits = request->limits ? request->limits : &ledger_default_limits;
     struct buf buf = buf_in(arena);
     put_u32(&buf, place->turn);
     put_step(&buf, place->step);
@@ -129,7 +153,7 @@ void pack_admit(struct script_run *run, const struct ledger_admit *request,
     put_key(&buf, request->tool, request->arguments);
     put_u8(&buf, request->so_far);
     put_u8(&buf, place->anonymous);
-    put_limits(&buf, request->limits ? request->limits : &ledger_default_limits, place->anonymous_repeats);
+    put_limits(&buf, limits, place->anonymous_repeats);
     put_u8(&buf, word_label_number(label_of(request)));
     put_u8(&buf, 1);
     put_u8(&buf, request->wants_facts);
@@ -137,8 +161,12 @@ void pack_admit(struct script_run *run, const struct ledger_admit *request,
     put_u32(&buf, request->reservation_ms ? request->reservation_ms : LEDGER_RESERVATION_MS);
     put_u32(&buf, options->ttl_s);
     put_u32(&buf, options->history);
-    put_session_limits(&buf, request->limits ? request->limits : &ledger_default_limits);
+    put_u8(&buf, (is_limited(&limits->tool) ? 1 : 0) + (is_limited(&limits->session) ? 2 : 0));
     put_u32(&buf, place->turn_idle_s);
+    put_u8(&buf, limits->costs);
+    put_u48(&buf, limits->cost);
+    put_u32(&buf, limits->poll_every_ms);
+    put_allowances(&buf, limits);
     script_arg(run, buf_view(&buf));
     add_names(run, request->tool, request->ext);
     script_arg(run, pack_ids(arena, request->ids, request->id_count));
@@ -179,10 +207,13 @@ void pack_settle(struct script_run *run, const struct ledger_settle *request,
     put_u8(&buf, limits->destructive);
     put_count(&buf, limits->repair);
     put_u8(&buf, word_label_number(request->label));
-    put_u32(&buf, request->cost);
+    put_u48(&buf, request->cost_told ? request->cost : limits->cost);
     put_u32(&buf, options->ttl_s);
     put_u32(&buf, options->history);
     put_u8(&buf, request->place.anonymous);
+    put_u8(&buf, is_limited(&limits->tool));
+    put_u8(&buf, limits->poll_every_ms > 0);
+    put_u48(&buf, limits->cost);
     script_arg(run, buf_view(&buf));
     add_names(run, request->tool, request->ext);
     script_arg(run, pack_ids(arena, request->gives_ids, request->gives_id_count));
@@ -257,6 +288,13 @@ uint32_t reply_u32(struct reply *reply)
     for (int i = 0; i < 4; i++)
         n = n << 8 | reply_u8(reply);
     return n;
+}
+
+uint64_t reply_u48(struct reply *reply)
+{
+    uint64_t high = (uint64_t)reply_u8(reply) << 8;
+    high |= reply_u8(reply);
+    return high << 32 | reply_u32(reply);
 }
 
 struct str reply_part(struct reply *reply)

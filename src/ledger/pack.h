@@ -37,6 +37,7 @@ struct reply {
 struct reply reply_of(struct str text);
 uint8_t reply_u8(struct reply *reply);
 uint32_t reply_u32(struct reply *reply);
+uint64_t reply_u48(struct reply *reply);
 struct str reply_take(struct reply *reply, size_t len);
 struct str reply_part(struct reply *reply); /* what stands behind its length in 4 bytes */
 

@@ -15,6 +15,7 @@ static const char *const names[SCRIPT_COUNT] = {
     [SCRIPT_ADMIT] = "ledger/admit.lua", [SCRIPT_SETTLE] = "ledger/settle.lua",
     [SCRIPT_TURN] = "ledger/turn.lua",   [SCRIPT_SEE] = "ledger/see.lua",
     [SCRIPT_VIEW] = "ledger/view.lua",   [SCRIPT_RESET] = "ledger/reset.lua",
+    [SCRIPT_PEEK] = "ledger/peek.lua",
 };
 
 const char *script_name(enum script script)
@@ -24,8 +25,10 @@ const char *script_name(enum script script)
 
 struct str script_common(struct arena *arena)
 {
-    struct str session = embedded_text("ledger/session.lua"), rules = embedded_text("ledger/rules.lua");
-    return arena_printf(arena, STR_FMT "\n" STR_FMT, STR_ARG(session), STR_ARG(rules));
+    struct str session = embedded_text("ledger/session.lua"), rules = embedded_text("ledger/rules.lua"),
+               limits = embedded_text("ledger/limits.lua");
+    return arena_printf(arena, STR_FMT "\n" STR_FMT "\n" STR_FMT, STR_ARG(session), STR_ARG(rules),
+                        STR_ARG(limits));
 }
 
 struct str script_body(enum script script)

@@ -9,7 +9,16 @@
 
 struct arena;
 
-enum script { SCRIPT_ADMIT, SCRIPT_SETTLE, SCRIPT_TURN, SCRIPT_SEE, SCRIPT_VIEW, SCRIPT_RESET, SCRIPT_COUNT };
+enum script {
+    SCRIPT_ADMIT,
+    SCRIPT_SETTLE,
+    SCRIPT_TURN,
+    SCRIPT_SEE,
+    SCRIPT_VIEW,
+    SCRIPT_RESET,
+    SCRIPT_PEEK,
+    SCRIPT_COUNT
+};
 
 #define SCRIPT_KEYS        4u
 #define SCRIPT_KEY_LETTERS "shdi"          /* the last letter of each */

@@ -191,7 +191,8 @@ static void put_chains(struct json_out *out, struct str list)
 
 struct header {
     uint8_t ids, step, idle, waiting;
-    uint32_t turn, calls_turn, calls, cost_turn, cost, began;
+    uint32_t turn, calls_turn, calls, began;
+    uint64_t cost_turn, cost;
 };
 
 static struct header read_header(struct str raw, bool *bad)
@@ -207,25 +208,69 @@ static struct header read_header(struct str raw, bool *bad)
     h.calls = reply_u32(&reply);
     h.waiting = reply_u8(&reply);
     reply_take(&reply, 2 + 4);
-    h.cost_turn = reply_u32(&reply);
-    h.cost = reply_u32(&reply);
+    h.cost_turn = reply_u48(&reply);
+    h.cost = reply_u48(&reply);
     h.began = reply_u32(&reply);
     *bad = reply.bad;
     return h;
 }
 
-static void put_budgets(struct json_out *out, const struct header *h, struct str chains)
+/* Millionths as the number that the operator counts in. */
+static void put_cost(struct json_out *out, const char *key, uint64_t cost)
+{
+    json_key(out, key);
+    json_put_double(out, (double)cost / LEDGER_COST_UNIT);
+}
+
+/* What a tool with limits has used up; see lua/ledger/limits.lua. */
+static void put_tool(struct json_out *out, struct str name, struct str count, uint32_t turn)
+{
+    struct reply reply = reply_of(count);
+    bool this_turn = reply_u32(&reply) == turn;
+    uint32_t calls_turn = reply_u32(&reply), calls = reply_u32(&reply);
+    uint64_t cost_turn = reply_u48(&reply), cost = reply_u48(&reply);
+    json_open(out, '{');
+    put_name(out, "tool", name);
+    put_number(out, "calls_in_turn", this_turn ? calls_turn : 0);
+    put_number(out, "calls", calls);
+    put_cost(out, "cost_in_turn", this_turn ? cost_turn : 0);
+    put_cost(out, "cost", cost);
+    json_close(out, '}');
+}
+
+static void put_tools(struct json_out *out, struct arena *arena, struct str names_list, struct str list,
+                      uint32_t turn)
+{
+    struct tool_names *names = ARENA_NEW(arena, struct tool_names);
+    struct pair counts[SESSION_PAIRS_MAX];
+    size_t count = read_pairs(list, counts);
+    names->count = read_pairs(names_list, names->pairs);
+    for (size_t i = 0; i < count; i++)
+        counts[i].name = tool_name(names, counts[i].name);
+    qsort(counts, count, sizeof(*counts), by_name);
+    json_open(out, '[');
+    for (size_t i = 0; i < count; i++)
+        put_tool(out, counts[i].name, counts[i].value, turn);
+    json_close(out, ']');
+}
+
+static void put_budgets(struct json_out *out, struct arena *arena, const struct header *h,
+                        const struct reply_parts *parts, struct str counts)
 {
     json_open(out, '{');
     put_number(out, "calls_in_turn", h->calls_turn);
     put_number(out, "calls", h->calls);
-    put_number(out, "cost_in_turn", h->cost_turn);
-    put_number(out, "cost", h->cost);
+    put_cost(out, "cost_in_turn", h->cost_turn);
+    put_cost(out, "cost", h->cost);
     put_number(out, "turn_began_ms", (int64_t)h->began * 1000);
     put_number(out, "no_progress", h->idle);
     put_number(out, "waiting", h->waiting);
     json_key(out, "chains");
-    put_chains(out, chains);
+    put_chains(out, parts->chains);
+    if (counts.len) {
+        json_key(out, "tools");
+        put_tools(out, arena, parts->names, counts, h->turn);
+    }
     json_close(out, '}');
 }
 
@@ -244,7 +289,7 @@ enum err view_session(struct arena *arena, struct str session, struct str text, 
     struct reply reply = reply_of(text);
     struct reply_parts parts;
     reply_read_parts(&reply, &parts);
-    struct str raw = reply_part(&reply), ids = reply_part(&reply);
+    struct str raw = reply_part(&reply), ids = reply_part(&reply), counts = reply_part(&reply);
     bool bad = false;
     struct header h = read_header(raw, &bad);
     if (bad || reply.bad)
@@ -258,7 +303,7 @@ enum err view_session(struct arena *arena, struct str session, struct str text, 
     put_number(&put, "step", h.step);
     put_name(&put, "goal", parts.goal);
     json_key(&put, "budgets");
-    put_budgets(&put, &h, parts.chains);
+    put_budgets(&put, arena, &h, &parts, counts);
     json_key(&put, "ids");
     put_ids(&put, &h, ids.len / 8);
     json_key(&put, "facts");

@@ -18,6 +18,7 @@ static const struct str codes[] = {
     STR("cost_per_session"),
     STR("seconds_per_turn"),
     STR("llm_gave_up"),
+    STR("too_soon"),
 };
 
 static const struct str outcomes[] = {

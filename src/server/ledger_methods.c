@@ -106,10 +106,13 @@ static void hide_forbidden(const struct request *r, struct json *session)
     const struct json *history = json_get_text(session, "history");
     const struct json *budgets = json_get_text(session, "budgets");
     const struct json *chains = json_get_text(budgets, "chains");
-    if (json_is(chains, JSON_ARRAY)) {
-        struct json open = json_with(r->arena, budgets, STR_LIT("chains"), entries_allowed(r, chains));
-        *session = json_with(r->arena, session, STR_LIT("budgets"), open);
-    }
+    const struct json *tools = json_get_text(budgets, "tools");
+    struct json allowed = *budgets;
+    if (json_is(chains, JSON_ARRAY))
+        allowed = json_with(r->arena, &allowed, STR_LIT("chains"), entries_allowed(r, chains));
+    if (json_is(tools, JSON_ARRAY))
+        allowed = json_with(r->arena, &allowed, STR_LIT("tools"), entries_allowed(r, tools));
+    *session = json_with(r->arena, session, STR_LIT("budgets"), allowed);
     if (json_is(history, JSON_ARRAY))
         *session = json_with(r->arena, session, STR_LIT("history"), entries_allowed(r, history));
 }

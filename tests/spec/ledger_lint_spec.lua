@@ -3,8 +3,8 @@
 local bc = require "jit.bc"
 
 local FOLDER = "lua/ledger/"
-local COMMON = { "session", "rules" }
-local SCRIPTS = { "admit", "settle", "turn", "see", "view", "reset" }
+local COMMON = { "session", "rules", "limits" }
+local SCRIPTS = { "admit", "settle", "turn", "see", "view", "reset", "peek" }
 
 local function set(words)
   local found = {}

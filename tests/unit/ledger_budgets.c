@@ -227,8 +227,8 @@ static void a_late_settle_counts_after_all(void **state)
 static void limits_of_the_session_hold(void **state)
 {
     struct ledger_case *t = *state;
-    t->limits.calls_per_turn = 2;
-    t->limits.calls_per_session = 3;
+    t->limits.session.calls_per_turn = 2;
+    t->limits.session.calls_per_session = 3;
     case_runs(t, "a", "{1}", "1");
     case_runs(t, "a", "{2}", "2");
     assert_string_equal(case_asks(t, "a", "{3}"), "refuse calls_per_turn");
@@ -240,7 +240,7 @@ static void limits_of_the_session_hold(void **state)
 static void time_of_a_turn_is_limited(void **state)
 {
     struct ledger_case *t = *state;
-    t->limits.seconds_per_turn = 10;
+    t->limits.session.seconds_per_turn = 10;
     case_runs(t, "a", "{1}", "1");
     case_now += 9000;
     case_runs(t, "a", "{2}", "2");
@@ -253,7 +253,8 @@ static void time_of_a_turn_is_limited(void **state)
 static void cost_is_limited(void **state)
 {
     struct ledger_case *t = *state;
-    t->limits.cost_per_turn = 100;
+    t->limits.session.cost_per_turn = 100;
+    t->limits.costs = true;
     assert_string_equal(case_asks(t, "a", "{1}"), "run");
     struct ledger_settle settle = {.place = t->place,
                                    .admission = t->admissions,
@@ -262,6 +263,7 @@ static void cost_is_limited(void **state)
                                    .label = STR_LIT("ok"),
                                    .result = case_hash("1"),
                                    .limits = &t->limits,
+                                   .cost_told = true,
                                    .cost = 100};
     ledger_settle(t->ledger, &settle, t->arena, &t->settled, NULL, NULL);
     ledger_settle(t->ledger, &settle, t->arena, &t->settled, NULL, NULL); /* counts once */
