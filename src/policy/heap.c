@@ -1,8 +1,9 @@
 /*
  * Size classes of 16 bytes with free lists: what a policy's tables and
- * strings need. Lua tells every block's size when it gives it back, so blocks
- * carry no header. Large blocks are malloc's, so that an overrun of one is
- * seen by the sanitizer.
+ * strings need. Lua tells every block's size when it gives it back, so small
+ * blocks carry no header. Large blocks are malloc's, so that an overrun of
+ * one is seen by the sanitizer, and in a list, so that all can be given back
+ * at once without asking Lua.
  */
 #include "policy/heap.h"
 
@@ -18,6 +19,11 @@ struct heap_free {
     struct heap_free *next;
 };
 
+/* Before each large block; 16 bytes, as blocks begin on 16. */
+struct heap_large {
+    struct heap_large *next, **place; /* place: what points here */
+};
+
 void heap_init(struct heap *heap, size_t cap)
 {
     *heap = (struct heap){.cap = cap};
@@ -29,6 +35,11 @@ void heap_clear(struct heap *heap)
         struct heap_chunk *next = heap->chunks->next;
         free(heap->chunks);
         heap->chunks = next;
+    }
+    while (heap->large) {
+        struct heap_large *next = heap->large->next;
+        free(heap->large);
+        heap->large = next;
     }
     *heap = (struct heap){.cap = heap->cap};
 }
@@ -60,11 +71,43 @@ static void *take_small(struct heap *heap, size_t size)
     return block;
 }
 
+static void *link_large(struct heap *heap, struct heap_large *block)
+{
+    block->next = heap->large;
+    block->place = &heap->large;
+    if (block->next)
+        block->next->place = &block->next;
+    heap->large = block;
+    return block + 1;
+}
+
+static struct heap_large *unlink_large(void *at)
+{
+    struct heap_large *block = (struct heap_large *)at - 1;
+    *block->place = block->next;
+    if (block->next)
+        block->next->place = block->place;
+    return block;
+}
+
+static void *take_large(struct heap *heap, size_t size)
+{
+    struct heap_large *block = malloc(sizeof(*block) + size);
+    return block ? link_large(heap, block) : NULL;
+}
+
+static void *resize_large(struct heap *heap, void *at, size_t size)
+{
+    struct heap_large *block = unlink_large(at), *fresh = realloc(block, sizeof(*block) + size);
+    void *linked = link_large(heap, fresh ? fresh : block);
+    return fresh ? linked : NULL;
+}
+
 static void give_back(struct heap *heap, void *block, size_t size)
 {
     heap->used -= size;
     if (size > HEAP_SMALL_BYTES) {
-        free(block);
+        free(unlink_large(block));
         return;
     }
     struct heap_free *freed = block;
@@ -91,12 +134,12 @@ void *heap_move(void *ud, void *block, size_t old_size, size_t new_size)
     }
     void *fresh;
     if (block && old_size > HEAP_SMALL_BYTES && new_size > HEAP_SMALL_BYTES) {
-        fresh = realloc(block, new_size);
+        fresh = resize_large(heap, block, new_size);
         heap->used += fresh ? new_size - old_size : 0;
         heap->failures += !fresh;
         return fresh;
     }
-    fresh = new_size > HEAP_SMALL_BYTES ? malloc(new_size) : take_small(heap, new_size);
+    fresh = new_size > HEAP_SMALL_BYTES ? take_large(heap, new_size) : take_small(heap, new_size);
     if (!fresh) {
         heap->failures++;
         return NULL;

@@ -19,12 +19,13 @@ struct heap {
     size_t used, cap, slack; /* slack: beyond the cap, while garbage is being collected */
     uint64_t failures;
     struct heap_chunk *chunks;
+    struct heap_large *large;
     char *at, *end; /* the rest of the newest chunk */
     struct heap_free *free[HEAP_CLASSES];
 };
 
 void heap_init(struct heap *heap, size_t cap);
-void heap_clear(struct heap *heap); /* once Lua has given everything back */
+void heap_clear(struct heap *heap); /* everything at once, whether or not Lua has given it back */
 
 /* lua_Alloc; `heap` is a struct heap. */
 void *heap_move(void *heap, void *block, size_t old_size, size_t new_size);
