@@ -14,7 +14,7 @@
 struct client;
 struct json_out;
 
-#define RELOAD_SLICE_US 2000u /* of loading, then it is the connections' turn */
+#define RELOAD_SLICE_US 1000u /* of loading, then it is the connections' turn */
 
 struct reloader *reloader_new(struct server *server);
 void reloader_free(struct reloader *reloader); /* NULL is fine; what is under way is given up */
