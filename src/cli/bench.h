@@ -13,10 +13,12 @@ struct bench_options {
     unsigned connections, depth; /* socket; 0: not given */
     unsigned policies;           /* policy */
     unsigned seconds;            /* for each line of the socket's result; for all of the policy's */
+    const char *workload;        /* schema: the file; NULL: not given */
     bool json;
 };
 
 int bench_socket(const struct command *command, const struct bench_options *options);
+int bench_schema(const struct command *command, const struct bench_options *options);
 int bench_policy(const struct command *command, const struct bench_options *options);
 
 #endif
