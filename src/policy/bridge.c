@@ -1,6 +1,7 @@
 /* See bridge.h. Depth and the number of values are bounded in both directions: parse.h bounds what comes in.
  */
 #include "policy/bridge.h"
+#include "policy/frozen.h"
 #include "policy/sandbox.h"
 #include "policy/words.h"
 #include "base/arena.h"
@@ -348,6 +349,7 @@ static struct json read_value(struct reading *r, int at, const struct place *pla
 {
     struct place here = *place;
     char trouble[64];
+    frozen_unwrap(r->L, at);
     if (++r->nodes > BRIDGE_MAX_NODES)
         complain(r, place, "more values than JSON of this size may have (100000)");
     switch (lua_type(r->L, at)) {

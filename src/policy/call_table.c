@@ -149,6 +149,16 @@ static void push_field(lua_State *L, enum call_field field, const struct sandbox
     }
 }
 
+bool call_table_has(struct str name, struct str *meant)
+{
+    *meant = STR_NONE;
+    for (int field = 0; field < CALL_FIELDS; field++)
+        if (str_eq(names[field], name))
+            return true;
+    *meant = suggest_one(name, names, CALL_FIELDS);
+    return false;
+}
+
 static int unknown_field(lua_State *L, struct str name)
 {
     struct str meant = suggest_one(name, names, CALL_FIELDS);

@@ -2,10 +2,15 @@
 #ifndef TOOLGATE_POLICY_CALL_TABLE_H
 #define TOOLGATE_POLICY_CALL_TABLE_H
 
+#include "base/str.h"
+
 #include <lua.h>
 
 struct field_table;
 extern const struct field_table call_table; /* its fields */
+
+/* Is there such a field; if not, the closest one, or STR_NONE. */
+bool call_table_has(struct str name, struct str *meant);
 
 /* Pushes one for the running hook. Fields are made when they are read: most hooks read one or none. */
 void call_table_push(lua_State *L);

@@ -25,22 +25,14 @@ struct policy_code {
     struct policy_fault *fault; /* NULL: it never broke */
 };
 
-/* A file's text is kept: its functions may have to be made again (recover.c). */
-struct policy_source {
-    struct str file, text;
-    struct policy *policy; /* NULL: the gateway */
-};
-
 struct policies {
-    struct arena *arena; /* everything below, and the sources */
+    struct arena *arena; /* everything below */
     struct sandbox *sandbox;
     struct policies_options options;
     const char *folder; /* NULL: loaded from text */
     struct policy **list;
     struct map *by_name;
     size_t count;
-    struct policy_source *sources;
-    size_t source_count;
     struct json_files files;
     struct str gateway_file, instructions; /* gateway_file empty: there is none */
     uint64_t gateway_text;                 /* hash of its file's text */
@@ -50,9 +42,5 @@ struct policies {
     size_t stall_count;
     uint64_t hash;
 };
-
-/* A fresh state with the same functions, after policies have filled the old one. Where a file does not run a
- * second time the old state stays. */
-void policies_recover(struct policies *home, const char *culprit);
 
 #endif

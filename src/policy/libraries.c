@@ -6,9 +6,10 @@
  * without looking at the deadline: ours stand in for it.
  */
 #include "policy/libraries.h"
-#include "base/str.h"
+#include "policy/frozen.h"
 #include "policy/strings.h"
 #include "policy/tables.h"
+#include "policy/texts.h"
 #include "schema/suggest.h"
 
 #include <lauxlib.h>
@@ -25,13 +26,18 @@ static const luaL_Reg our_string[] = {{"find", strings_find},
                                       {"match", strings_match},
                                       {"gmatch", strings_gmatch},
                                       {"gsub", strings_gsub},
+                                      {"rep", texts_rep},
+                                      {"format", texts_format},
                                       {NULL, NULL}};
-static const luaL_Reg our_table[] = {{"sort", tables_sort}, {"insert", tables_insert}, {NULL, NULL}};
+static const luaL_Reg our_table[] = {{"sort", tables_sort},
+                                     {"insert", tables_insert},
+                                     {"remove", tables_remove},
+                                     {"concat", tables_concat},
+                                     {NULL, NULL}};
 static const luaL_Reg nothing[] = {{NULL, NULL}};
 
-static const char *const stock_string[] = {"byte", "char", "format", "len",     "lower",
-                                           "rep",  "sub",  "upper",  "reverse", NULL};
-static const char *const stock_table[] = {"concat", "remove", NULL};
+static const char *const stock_string[] = {"byte", "char", "len", "lower", "sub", "upper", "reverse", NULL};
+static const char *const stock_table[] = {NULL};
 static const char *const stock_math[] = {"abs",   "acos", "asin",  "atan", "atan2", "ceil", "cos",   "cosh",
                                          "deg",   "exp",  "floor", "fmod", "frexp", "huge", "ldexp", "log",
                                          "log10", "max",  "min",   "modf", "pi",    "pow",  "rad",   "sin",
@@ -48,14 +54,12 @@ static const struct library libraries[] = {{"string", stock_string, our_string},
 
 /* ---- names that do not exist, tables that do not change ---------------------------------- */
 
-/* Keys of the table at `at` that are texts. */
-static size_t names_in(lua_State *L, int at, struct str *out)
+size_t libraries_names(lua_State *L, int at, struct str *out, size_t count)
 {
-    size_t count = 0;
     lua_pushnil(L);
-    while (lua_next(L, at) && count < LIBRARIES_NAMES_MAX) {
+    while (lua_next(L, at)) {
         lua_pop(L, 1);
-        if (lua_type(L, -1) == LUA_TSTRING) {
+        if (lua_type(L, -1) == LUA_TSTRING && count < LIBRARIES_NAMES_MAX) {
             out[count].at = lua_tolstring(L, -1, &out[count].len);
             count++;
         }
@@ -63,23 +67,27 @@ static size_t names_in(lua_State *L, int at, struct str *out)
     return count;
 }
 
-/* __index of the words and of each library; upvalue 1: "'%s' is not …" or nil for words. */
+void libraries_say_missing(char *out, size_t size, const char *library, struct str name,
+                           const struct str *names, size_t count)
+{
+    struct str meant = suggest_one(name, names, count);
+    int n = library
+                ? snprintf(out, size, "there is no %s." STR_FMT, library, STR_ARG(str_cut(name, 60)))
+                : snprintf(out, size, "there is no word or global '" STR_FMT "'", STR_ARG(str_cut(name, 60)));
+    if (meant.len && n > 0 && (size_t)n < size)
+        snprintf(out + n, size - (size_t)n, " (did you mean '" STR_FMT "'?)", STR_ARG(meant));
+}
+
+/* __index of the words and of each library; upvalue 1: the library's name, or nil for words. */
 static int missing_name(lua_State *L)
 {
     struct str names[LIBRARIES_NAMES_MAX], name = {"?", 1};
+    char text[LIBRARIES_SENTENCE_MAX];
     if (lua_type(L, 2) == LUA_TSTRING)
         name.at = lua_tolstring(L, 2, &name.len);
-    struct str meant = suggest_one(name, names, names_in(L, 1, names));
-    const char *library = lua_tostring(L, lua_upvalueindex(1));
-    char text[200];
-    if (library)
-        snprintf(text, sizeof(text), "there is no %s." STR_FMT, library, STR_ARG(str_cut(name, 60)));
-    else
-        snprintf(text, sizeof(text), "there is no word or global '" STR_FMT "'", STR_ARG(str_cut(name, 60)));
-    if (!meant.len)
-        return luaL_error(L, "%s", text);
-    lua_pushlstring(L, meant.at, meant.len);
-    return luaL_error(L, "%s (did you mean '%s'?)", text, lua_tostring(L, -1));
+    libraries_say_missing(text, sizeof(text), lua_tostring(L, lua_upvalueindex(1)), name, names,
+                          libraries_names(L, 1, names, 0));
+    return luaL_error(L, "%s", text);
 }
 
 void libraries_complain_about_missing(lua_State *L, const char *library)
@@ -115,6 +123,15 @@ void libraries_wrap_constant(lua_State *L, const char *name)
     lua_remove(L, -2);
 }
 
+bool libraries_push_constant(lua_State *L, int at)
+{
+    if (lua_type(L, at) != LUA_TUSERDATA || frozen_is(L, at) || !lua_getmetatable(L, at))
+        return false;
+    lua_getfield(L, -1, "__index");
+    lua_remove(L, -2);
+    return true;
+}
+
 /* ---- the libraries --------------------------------------------------------------------------- */
 
 void libraries_open(lua_State *L)
@@ -140,11 +157,12 @@ static void push_library(lua_State *L, const struct library *library)
         lua_getfield(L, -1, *name);
         lua_setfield(L, -3, *name);
     }
-    lua_pop(L, 1);
-    for (const luaL_Reg *ours = library->ours; ours->name; ours++) {
-        lua_pushcfunction(L, ours->func);
-        lua_setfield(L, -2, ours->name);
+    for (const luaL_Reg *ours = library->ours; ours->name; ours++) { /* upvalue 1: the stock one */
+        lua_getfield(L, -1, ours->name);
+        lua_pushcclosure(L, ours->func, 1);
+        lua_setfield(L, -3, ours->name);
     }
+    lua_pop(L, 1);
     if (strcmp(library->name, "table") == 0) {
         lua_getglobal(L, "unpack");
         lua_setfield(L, -2, "unpack");

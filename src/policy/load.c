@@ -1,15 +1,22 @@
 /*
  * Files to policies. All files are read and run before the first complaint is
- * handed over, one complaint a file, so that an operator mends them together.
+ * handed over, so that an operator mends them together. A file is compiled,
+ * searched for names that do not exist, run, read, and settled: from then on
+ * nothing of it changes.
  */
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "json/parse.h"
+#include "policy/bytecode.h"
+#include "policy/complaints.h"
 #include "policy/declare.h"
 #include "policy/home.h"
 #include "policy/locate.h"
+#include "policy/names.h"
+#include "policy/outcome.h"
+#include "policy/settle.h"
 #include "policy/source.h"
 #include "policy/words.h"
 
@@ -23,13 +30,21 @@
 
 /* ---- faults ------------------------------------------------------------------------- */
 
-static void complain(struct policies_faults *faults, const char *text)
+static void add_fault(struct policies_faults *faults, struct str text)
 {
     struct str *list = ARENA_ARRAY(faults->arena, struct str, faults->count + 1);
     if (faults->count)
         memcpy(list, faults->list, faults->count * sizeof(*list));
-    list[faults->count++] = arena_dup(faults->arena, str_of(text));
+    list[faults->count++] = arena_dup(faults->arena, text);
     faults->list = list;
+}
+
+static void complain(struct policies_faults *faults, const char *text)
+{
+    struct str rest = str_of(text);
+    do
+        add_fault(faults, complaints_next(&rest));
+    while (rest.len);
 }
 
 /* ---- the set -------------------------------------------------------------------------- */
@@ -62,7 +77,6 @@ void policies_free(struct policies *home)
 static void make_room(struct policies *home, size_t files)
 {
     home->list = ARENA_ARRAY(home->arena, struct policy *, files + 1);
-    home->sources = ARENA_ARRAY(home->arena, struct policy_source, files + 1);
 }
 
 const struct policy *policies_find(const struct policies *home, struct str tool)
@@ -84,14 +98,54 @@ static enum err add_policy(struct policies *home, struct policy *policy, struct 
 
 /* ---- one file ----------------------------------------------------------------------------- */
 
+struct reading {
+    struct declaring d;
+    struct complaints complaints;
+};
+
+/* One value is the policy; a second one would be nobody's. */
+static void check_returned(lua_State *L, int count, const struct bytecode *code, const char *file)
+{
+    if (count > 1)
+        luaL_error(L, "%s:%d: expected the file to return one value, its tool or gateway, got %d",
+                   sandbox_chunk(file), bytecode_line(code, code->count - 1), count);
+    lua_settop(L, 2);
+}
+
+/* Fields of `call` that the hooks of the declaration at `at` read. */
+static void check_hooks(lua_State *L, int at, struct complaints *complaints)
+{
+    lua_getfield(L, at, "fields");
+    for (int i = 0; i <= HOOK_COUNT; i++) {
+        lua_pushstring(L, i < HOOK_COUNT ? outcome_hook_name((enum policy_hook)i) : "prepare_tools");
+        lua_rawget(L, -2);
+        if (lua_isfunction(L, -1))
+            names_check_call(L, bytecode_of(L, -1, complaints->arena), complaints);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+}
+
+/* The file's environment is at 1, what it returned at 2. */
 static void load_step(lua_State *L, void *context)
 {
-    struct declaring *d = context;
+    struct reading *r = context;
+    struct complaints *complaints = &r->complaints;
+    r->d.L = L;
     word_json_forget(L);
-    sandbox_load(L, d->source, d->file.at);
-    lua_call(L, 0, 1);
-    d->L = L;
-    declare_read(d, lua_gettop(L));
+    sandbox_load(L, r->d.source, r->d.file.at);
+    const struct bytecode *code = bytecode_of(L, 1, complaints->arena);
+    names_check(L, code, complaints);
+    complaints_raise(L, complaints);
+    lua_getfenv(L, 1);
+    lua_insert(L, 1);
+    lua_call(L, 0, LUA_MULTRET);
+    check_returned(L, lua_gettop(L) - 1, code, r->d.file.at);
+    declare_read(&r->d, 2);
+    lua_settop(L, 2);
+    check_hooks(L, 2, complaints);
+    settle(L, 1, 2, complaints);
+    complaints_raise(L, complaints);
     word_json_forget(L);
 }
 
@@ -141,35 +195,41 @@ static void mix(uint64_t *hash, uint64_t more)
     *hash = hash_stable((struct str){(const char *)both, sizeof(both)}).low;
 }
 
-static void keep_source(struct policies *home, struct str file, struct str source, uint64_t text,
-                        struct policy *policy)
+static void keep_hash(struct policies *home, uint64_t text, struct policy *policy)
 {
-    home->sources[home->source_count++] = (struct policy_source){file, source, policy};
     if (policy)
         policy->code->text = text;
     else
         home->gateway_text = text;
 }
 
+/* `source` is borrowed. */
 static enum err load_source(struct policies *home, struct str file, struct str source, struct why *why)
 {
     uint64_t text = hash_stable(source).low;
-    struct declaring d = {.home = home, .file = file, .source = source};
+    struct arena *scratch = arena_new();
+    struct reading r = {.d = {.home = home, .file = file, .source = source},
+                        .complaints = {.arena = scratch, .file = file.at}};
     struct sandbox_now now = {.arena = home->arena,
                               .folder = home->folder,
                               .file = file.at,
                               .text = text,
                               .loading = true,
                               .files = &home->files};
+    enum err err = OK;
     mix(&home->hash, hash_stable(file).low);
     mix(&home->hash, text);
-    if (has_stalled(home, file, text))
-        d.policy = blank_quarantined(home, file, source);
-    else if (sandbox_run(home->sandbox, POLICY_LOAD_DEADLINE_MS, &now, load_step, &d, why) == OK)
-        keep_source(home, file, source, text, d.policy);
-    else
-        return ERR_POLICY;
-    return d.policy ? add_policy(home, d.policy, why) : OK;
+    if (has_stalled(home, file, text)) {
+        r.d.policy = blank_quarantined(home, file, source);
+    } else {
+        err = sandbox_run(home->sandbox, POLICY_LOAD_DEADLINE_MS, &now, load_step, &r, why);
+        if (err == OK)
+            keep_hash(home, text, r.d.policy);
+    }
+    if (err == OK && r.d.policy)
+        err = add_policy(home, r.d.policy, why);
+    arena_free(scratch);
+    return err;
 }
 
 enum err policies_load_text(struct str name, struct str source, const struct policies_options *options,
@@ -179,7 +239,7 @@ enum err policies_load_text(struct str name, struct str source, const struct pol
     struct policies *home = home_new(options);
     *out = NULL;
     make_room(home, 1);
-    enum err err = load_source(home, arena_dup(home->arena, name), arena_dup(home->arena, source), &why);
+    enum err err = load_source(home, arena_dup(home->arena, name), source, &why);
     if (err != OK) {
         complain(faults, why.text);
         policies_free(home);
@@ -289,10 +349,12 @@ bool policies_load_step(struct policies_loading *loading)
     struct why why = {""};
     if (loading->at == loading->count)
         return false;
+    struct arena *scratch = arena_new();
     struct str file = loading->files[loading->at++];
-    enum err err = source_read(home->arena, file.at, &source, &why);
+    enum err err = source_read(scratch, file.at, &source, &why);
     if (err == OK)
         err = load_source(home, file, source, &why);
+    arena_free(scratch);
     if (err != OK)
         note_fault(loading, err, &why);
     return true;

@@ -4,6 +4,7 @@
 #include "json/build.h"
 #include "json/write.h"
 #include "policy/bridge.h"
+#include "policy/frozen.h"
 #include "policy/sandbox.h"
 
 #define IN(hook) (1u << (hook))
@@ -111,6 +112,7 @@ static void read_problems(lua_State *L, int at, struct arena *arena, struct poli
 {
     lua_getfield(L, at, "problems");
     int list = lua_gettop(L);
+    frozen_unwrap(L, list);
     size_t count = lua_objlen(L, list);
     for (size_t i = 0; i < count; i++) {
         lua_rawgeti(L, list, (int)i + 1);

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "policy/bridge.h"
 #include "policy/call_table.h"
+#include "policy/frozen.h"
 #include "policy/home.h"
 #include "policy/outcome.h"
 #include "policy/words.h"
@@ -31,6 +32,7 @@ static void run_step(lua_State *L, void *context)
     lua_pushvalue(L, 1);
     call_table_push(L);
     lua_call(L, 2, 1);
+    frozen_unwrap(L, 2);
     r->take(L, r);
 }
 
@@ -59,8 +61,6 @@ static void run(struct policies *home, struct running *r, struct sandbox_now *no
     now->arena = r->arena;
     if (sandbox_run(home->sandbox, home->options.deadline_ms, now, run_step, r, &r->outcome->why) != OK)
         broke(home, r->policy, r->outcome);
-    if (sandbox_is_full(home->sandbox))
-        policies_recover(home, now->file);
 }
 
 /* True where there is nothing to run: no such function, or a quarantined policy, which has broken. */

@@ -9,6 +9,9 @@
  * pattern functions and table.sort are ours (strings.c, tables.c).
  */
 #include "policy/sandbox.h"
+#include "base/arena.h"
+#include "policy/bytecode.h"
+#include "policy/frozen.h"
 #include "policy/heap.h"
 #include "policy/policy.h"
 #include "policy/tick.h"
@@ -32,13 +35,14 @@ struct sandbox {
         struct tick_run *run;
         const char *stack; /* where the C stack stood when the step began */
     } frame;
-    int enter_ref, words_ref, own_globals_ref, mark_refs[MARK_COUNT];
+    struct opcodes opcodes;
+    int enter_ref, mark_refs[MARK_COUNT];
+    int words_refs[2], own_refs[2]; /* for policies without and with stand-ins (frozen.h) */
     struct {
         double n;
         const struct json *literal;
     } lossy[SANDBOX_LOSSY_MAX];
     size_t lossy_count;
-    bool full;
 };
 
 struct sandbox *sandbox_of(lua_State *L)
@@ -53,9 +57,14 @@ const struct sandbox_now *sandbox_now(const struct sandbox *sandbox)
     return sandbox->now;
 }
 
-bool sandbox_is_full(const struct sandbox *sandbox)
+const struct opcodes *sandbox_opcodes(const struct sandbox *sandbox)
 {
-    return sandbox->full && !sandbox->frame.run;
+    return &sandbox->opcodes;
+}
+
+size_t sandbox_memory_bytes(const struct sandbox *sandbox)
+{
+    return sandbox->heap.cap;
 }
 
 /* ---- deadline --------------------------------------------------------------- */
@@ -138,7 +147,6 @@ static void collect(struct sandbox *sandbox)
     sandbox->heap.slack = GC_SLACK_BYTES;
     lua_gc(sandbox->L, LUA_GCCOLLECT, 0);
     sandbox->heap.slack = 0;
-    sandbox->full = sandbox->heap.used > sandbox->heap.cap / 4 * 3;
 }
 
 enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct sandbox_now *now,
@@ -223,14 +231,21 @@ void sandbox_set_mark(lua_State *L, enum mark mark)
     lua_setmetatable(L, -2);
 }
 
+/* Of a stand-in: its table's. */
 enum mark sandbox_mark(lua_State *L, int at)
 {
     enum mark mark = MARK_NONE;
-    if (lua_type(L, at) == LUA_TTABLE && lua_getmetatable(L, at)) {
+    int top = lua_gettop(L), type = lua_type(L, at);
+    if (type == LUA_TUSERDATA && frozen_is(L, at)) {
+        lua_pushvalue(L, at);
+        frozen_unwrap(L, at = top + 1);
+        type = LUA_TTABLE;
+    }
+    if (type == LUA_TTABLE && lua_getmetatable(L, at)) {
         lua_rawgeti(L, -1, 1);
         mark = (enum mark)lua_tointeger(L, -1);
-        lua_pop(L, 2);
     }
+    lua_settop(L, top);
     return mark;
 }
 
@@ -249,7 +264,7 @@ static int set_global(lua_State *L)
     if (!sandbox->now->loading)
         return luaL_error(L, "'%s' is set as a global: a policy keeps nothing between calls; write local %s",
                           name, name);
-    lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->words_ref);
+    sandbox_push_words(L);
     lua_pushvalue(L, 2);
     lua_rawget(L, -2);
     if (!lua_isnil(L, -1))
@@ -261,7 +276,7 @@ static int set_global(lua_State *L)
     lua_getfield(L, -1, "__index");
     if (lua_rawequal(L, -1, -3)) { /* the first one */
         lua_newtable(L);
-        lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->own_globals_ref);
+        lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->own_refs[0]);
         lua_setmetatable(L, -2);
         lua_pushvalue(L, -1);
         lua_setfield(L, -4, "__index");
@@ -276,11 +291,45 @@ static void push_environment(lua_State *L)
 {
     lua_newtable(L);
     lua_createtable(L, 0, 3);
-    lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox_of(L)->words_ref);
+    sandbox_push_words(L);
     lua_setfield(L, -2, "__index");
     lua_pushcfunction(L, set_global);
     lua_setfield(L, -2, "__newindex");
     lua_setmetatable(L, -2);
+}
+
+void sandbox_push_words(lua_State *L)
+{
+    lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox_of(L)->words_refs[0]);
+}
+
+void sandbox_push_globals(lua_State *L, int environment)
+{
+    lua_getmetatable(L, environment);
+    lua_getfield(L, -1, "__index");
+    lua_remove(L, -2);
+    sandbox_push_words(L);
+    if (lua_rawequal(L, -1, -2)) {
+        lua_pushnil(L);
+        lua_replace(L, -3);
+    }
+    lua_pop(L, 1);
+}
+
+void sandbox_expect_frozen(lua_State *L, int environment)
+{
+    struct sandbox *sandbox = sandbox_of(L);
+    sandbox_push_globals(L, environment);
+    if (lua_istable(L, -1)) {
+        lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->own_refs[1]);
+        lua_setmetatable(L, -2);
+    } else {
+        lua_getmetatable(L, environment);
+        lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->words_refs[1]);
+        lua_setfield(L, -2, "__index");
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
 }
 
 void sandbox_load(lua_State *L, struct str source, const char *file)
@@ -295,22 +344,32 @@ void sandbox_load(lua_State *L, struct str source, const char *file)
 
 /* ---- the state -------------------------------------------------------------------- */
 
+/* The words on top, and what reads them behind globals of a policy's own. */
+static void keep_words(lua_State *L, struct sandbox *sandbox, int which)
+{
+    lua_createtable(L, 0, 1);
+    lua_pushvalue(L, -2);
+    lua_setfield(L, -2, "__index");
+    sandbox->own_refs[which] = luaL_ref(L, LUA_REGISTRYINDEX);
+    sandbox->words_refs[which] = luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
 static void set_up(lua_State *L, void *context)
 {
     struct sandbox *sandbox = context;
+    opcodes_learn(L, sandbox->now->arena, &sandbox->opcodes);
     make_marks(sandbox);
     words_open(L);
-    sandbox->words_ref = luaL_ref(L, LUA_REGISTRYINDEX);
-    lua_createtable(L, 0, 1);
-    lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->words_ref);
-    lua_setfield(L, -2, "__index");
-    sandbox->own_globals_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+    words_push_stock(L);
+    keep_words(L, sandbox, 0);
+    keep_words(L, sandbox, 1);
 }
 
 struct sandbox *sandbox_new(uint32_t memory_kb)
 {
     struct sandbox *sandbox = calloc(1, sizeof(*sandbox));
-    struct sandbox_now now = {.file = "the words of policies", .loading = true};
+    struct arena *arena = arena_new();
+    struct sandbox_now now = {.arena = arena, .file = "the words of policies", .loading = true};
     struct why why = {""};
     if (!sandbox)
         abort();
@@ -328,6 +387,7 @@ struct sandbox *sandbox_new(uint32_t memory_kb)
         abort();
     }
     sandbox->now = NULL;
+    arena_free(arena);
     return sandbox;
 }
 

@@ -19,6 +19,7 @@
 
 struct arena;
 struct json_files;
+struct opcodes;
 struct policy_call;
 
 #define SANDBOX_STACK_BYTES 262144u /* C stack that callbacks within callbacks may use */
@@ -73,15 +74,20 @@ const char *sandbox_chunk(const char *file);
  */
 void sandbox_load(lua_State *L, struct str source, const char *file);
 
+/* The table of all words; what the policy of this environment has set beside them, or nil. */
+void sandbox_push_words(lua_State *L);
+void sandbox_push_globals(lua_State *L, int environment);
+
+/* From now on the words of this environment know stand-ins (frozen.h): they read a little slower. */
+void sandbox_expect_frozen(lua_State *L, int environment);
+
 const struct sandbox_now *sandbox_now(const struct sandbox *sandbox);
+const struct opcodes *sandbox_opcodes(const struct sandbox *sandbox);
+size_t sandbox_memory_bytes(const struct sandbox *sandbox); /* what all policies together may use */
 
 /* Numbers pushed in this run that a double cannot hold: their own text is used where they come back. */
 void sandbox_remember_lossy(struct sandbox *sandbox, double n, const struct json *literal);
 const struct json *sandbox_lossy(struct sandbox *sandbox, double n);
-
-/* True where memory ran out and what is left after collecting is kept by policies (in locals of their files):
- * most of it is gone for good, and only a fresh state helps. */
-bool sandbox_is_full(const struct sandbox *sandbox);
 
 /* Marked tables: a metatable that policies can neither read nor change. */
 enum mark {
@@ -92,9 +98,10 @@ enum mark {
     MARK_OUTCOME,     /* repair, refuse, ok, … */
     MARK_DECLARATION, /* tool "…" {…}, gateway {…} */
     MARK_RULE,
-    MARK_TYPE, /* of params */
-    MARK_ID,   /* seen, shape */
-    MARK_CALL, /* the `call` table */
+    MARK_CONDITION, /* above, between, none_of, is, … */
+    MARK_TYPE,      /* of params */
+    MARK_ID,        /* seen, shape */
+    MARK_CALL,      /* the `call` table */
     MARK_COUNT
 };
 enum mark sandbox_mark(lua_State *L, int at);

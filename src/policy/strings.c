@@ -4,6 +4,7 @@
  * are linear, and gsub within gsub stops before the C stack does.
  */
 #include "policy/strings.h"
+#include "policy/frozen.h"
 #include "policy/lua_pattern.h"
 #include "policy/sandbox.h"
 
@@ -106,7 +107,7 @@ int strings_match(lua_State *L)
 }
 
 /* Upvalues: subject, pattern, offset of the next search. */
-static int gmatch_next(lua_State *L)
+int strings_gmatch_step(lua_State *L)
 {
     size_t len, plen;
     const char *s = lua_tolstring(L, lua_upvalueindex(1), &len),
@@ -131,7 +132,7 @@ int strings_gmatch(lua_State *L)
     luaL_checkstring(L, 2);
     lua_settop(L, 2);
     lua_pushinteger(L, 0);
-    lua_pushcclosure(L, gmatch_next, 3);
+    lua_pushcclosure(L, strings_gmatch_step, 3);
     return 1;
 }
 
@@ -186,6 +187,7 @@ int strings_gsub(lua_State *L)
 {
     size_t len, plen;
     const char *s = luaL_checklstring(L, 1, &len), *p = luaL_checklstring(L, 2, &plen);
+    frozen_unwrap(L, 3);
     int type = lua_type(L, 3);
     if (type != LUA_TNUMBER && type != LUA_TSTRING && type != LUA_TFUNCTION && type != LUA_TTABLE)
         return luaL_argerror(L, 3, "string/function/table expected");

@@ -7,6 +7,7 @@
 int strings_find(lua_State *L);
 int strings_match(lua_State *L);
 int strings_gmatch(lua_State *L);
+int strings_gmatch_step(lua_State *L); /* what gmatch returns: it knows where it is */
 int strings_gsub(lua_State *L);
 
 #endif

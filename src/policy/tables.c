@@ -1,9 +1,11 @@
 /*
  * What the stock table functions do without ever looking at the deadline:
  * sorting (a heap sort, as it needs no stack of its own and cannot be led
- * astray by a comparator that contradicts itself) and inserting in the middle.
+ * astray by a comparator that contradicts itself), inserting in the middle and
+ * removing there. Tables that were made at load are read, never changed.
  */
 #include "policy/tables.h"
+#include "policy/frozen.h"
 #include "policy/sandbox.h"
 
 #include <limits.h>
@@ -55,16 +57,23 @@ static void sift(lua_State *L, int root, int count, bool has_comparator)
     lua_rawseti(L, 1, root);
 }
 
+/* The list that is to be changed; its length. */
+static int check_list(lua_State *L)
+{
+    frozen_refuse_write(L, 1);
+    luaL_checktype(L, 1, LUA_TTABLE);
+    size_t size = lua_objlen(L, 1);
+    luaL_argcheck(L, size < INT_MAX / 2, 1, "the list is too long");
+    return (int)size;
+}
+
 int tables_sort(lua_State *L)
 {
-    luaL_checktype(L, 1, LUA_TTABLE);
+    int count = check_list(L);
     bool has_comparator = !lua_isnoneornil(L, 2);
     if (has_comparator)
         luaL_checktype(L, 2, LUA_TFUNCTION);
     lua_settop(L, 2);
-    size_t size = lua_objlen(L, 1);
-    luaL_argcheck(L, size < INT_MAX / 2, 1, "the list is too long to sort");
-    int count = (int)size;
     sandbox_check_stack(L, "table.sort");
     for (int root = count / 2; root >= 1; root--)
         sift(L, root, count, has_comparator);
@@ -80,10 +89,7 @@ int tables_sort(lua_State *L)
 
 int tables_insert(lua_State *L)
 {
-    luaL_checktype(L, 1, LUA_TTABLE);
-    size_t size = lua_objlen(L, 1);
-    luaL_argcheck(L, size < INT_MAX / 2, 1, "the list is too long");
-    int end = (int)size + 1;
+    int end = check_list(L) + 1;
     if (lua_gettop(L) == 2) {
         lua_rawseti(L, 1, end);
         return 0;
@@ -100,4 +106,32 @@ int tables_insert(lua_State *L)
     }
     lua_rawseti(L, 1, (int)at);
     return 0;
+}
+
+/* As the stock one: the last item, or the one at a position; nothing where there is none. */
+int tables_remove(lua_State *L)
+{
+    int end = check_list(L);
+    lua_Integer at = luaL_optinteger(L, 2, end);
+    if (at < 1 || at > end)
+        return 0;
+    lua_rawgeti(L, 1, (int)at);
+    for (int i = (int)at; i < end; i++) {
+        if (i % MOVES_A_LOOK == 0)
+            look_at_deadline(L);
+        lua_rawgeti(L, 1, i + 1);
+        lua_rawseti(L, 1, i);
+    }
+    lua_pushnil(L);
+    lua_rawseti(L, 1, end);
+    return 1;
+}
+
+int tables_concat(lua_State *L)
+{
+    frozen_unwrap(L, 1);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    lua_call(L, lua_gettop(L) - 1, 1);
+    return 1;
 }

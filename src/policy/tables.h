@@ -1,4 +1,4 @@
-/* table.sort and table.insert for policies; only files of this room include this header. */
+/* table.sort, insert, remove and concat for policies; only files of this room include this header. */
 #ifndef TOOLGATE_POLICY_TABLES_H
 #define TOOLGATE_POLICY_TABLES_H
 
@@ -6,5 +6,7 @@
 
 int tables_sort(lua_State *L);
 int tables_insert(lua_State *L);
+int tables_remove(lua_State *L);
+int tables_concat(lua_State *L); /* upvalue 1: the stock one */
 
 #endif

@@ -7,14 +7,14 @@
 #include "policy/words.h"
 #include "base/embedded.h"
 #include "policy/call_table.h"
+#include "policy/frozen.h"
 #include "policy/libraries.h"
 #include "policy/natives.h"
 #include "policy/policy.h"
 #include "policy/sandbox.h"
+#include "policy/texts.h"
 
 #include <lauxlib.h>
-
-static int word_tostring(lua_State *L);
 
 enum origin { FROM_LUA, FROM_STOCK, FROM_C, FROM_LIBRARY, FROM_VALUE, FROM_METHOD };
 
@@ -382,36 +382,10 @@ const struct policy_word *policy_words(size_t *count)
     return told;
 }
 
-/* ---- Lua's own -------------------------------------------------------------------------- */
-
-/* No addresses: a text that a policy makes is the same on every worker and in every replay. */
-static int word_tostring(lua_State *L)
-{
-    luaL_checkany(L, 1);
-    switch (lua_type(L, 1)) {
-    case LUA_TSTRING:
-    case LUA_TNUMBER:
-        lua_pushvalue(L, 1);
-        lua_tostring(L, -1);
-        break;
-    case LUA_TBOOLEAN:
-        lua_pushstring(L, lua_toboolean(L, 1) ? "true" : "false");
-        break;
-    case LUA_TNIL:
-        lua_pushliteral(L, "nil");
-        break;
-    case LUA_TLIGHTUSERDATA:
-        lua_pushliteral(L, "null");
-        break;
-    default:
-        lua_pushstring(L, luaL_typename(L, 1));
-    }
-    return 1;
-}
-
 /* ---- all of them ------------------------------------------------------------------------- */
 
-/* Each Lua file is called with the natives and returns its words; they are added to the table at `found`. */
+/* Each Lua file is called with the natives and the words so far, and returns its own; they are added to the table at
+ * `found`. */
 static void run_lua_file(lua_State *L, const char *name, int found)
 {
     struct str text = embedded_text(name);
@@ -459,6 +433,7 @@ static void forget_globals(lua_State *L)
 void words_open(lua_State *L)
 {
     libraries_open(L);
+    frozen_open(L);
     call_table_open(L);
     lua_newtable(L);
     int found = lua_gettop(L);
@@ -475,4 +450,20 @@ void words_open(lua_State *L)
     libraries_complain_about_missing(L, NULL);
     forget_globals(L);
     lua_remove(L, found);
+}
+
+void words_push_stock(lua_State *L)
+{
+    int from = lua_gettop(L);
+    lua_createtable(L, 0, (int)WORD_COUNT);
+    for (lua_pushnil(L); lua_next(L, from);) {
+        lua_pushvalue(L, -2);
+        lua_pushvalue(L, -2);
+        frozen_stock(L);
+        lua_pushvalue(L, lua_isnil(L, -1) ? -3 : -1);
+        lua_remove(L, -2);
+        lua_rawset(L, from + 1);
+        lua_pop(L, 1);
+    }
+    libraries_complain_about_missing(L, NULL);
 }
