@@ -1,0 +1,347 @@
+/*
+ * Down the schema, building the value it asks for. Where several branches are
+ * offered one is taken; which, differs from attempt to attempt, and the
+ * compiled schema has the last word.
+ */
+#include "schema/sample.h"
+
+#include "base/arena.h"
+#include "json/build.h"
+#include "schema/format.h"
+
+#include <math.h>
+
+#define ATTEMPTS    6u
+#define MEMBERS_MAX 256u
+#define ITEMS_MAX   64u
+
+struct maker {
+    struct arena *arena;
+    const struct json *root;
+    enum sample_extent extent;
+    unsigned branch; /* which of anyOf, oneOf */
+    bool plain;      /* what the schema proposes (default, examples) is passed over */
+    unsigned nodes;
+};
+
+/* Where in the instance: what a text may be made from, and which of several items it is. */
+struct spot {
+    struct str name;
+    unsigned nth, depth;
+};
+
+static struct json make(struct maker *m, const struct json *schema, struct spot spot);
+
+/* ---- $ref ------------------------------------------------------------------- */
+
+static struct str unescaped(struct arena *arena, struct str token)
+{
+    struct buf out = buf_in(arena);
+    for (size_t i = 0; i < token.len; i++) {
+        bool escaped = token.at[i] == '~' && i + 1 < token.len;
+        buf_byte(&out, escaped ? (token.at[i + 1] == '1' ? '/' : '~') : token.at[i]);
+        i += escaped;
+    }
+    return buf_view(&out);
+}
+
+/* "#/$defs/order" within this document; NULL: elsewhere, or nothing there. */
+static const struct json *referred(struct maker *m, struct str ref)
+{
+    const struct json *at = m->root;
+    if (!str_starts(ref, "#"))
+        return NULL;
+    ref = str_from(ref, 1);
+    while (ref.len && at) {
+        const char *slash = memchr(ref.at + 1, '/', ref.len - 1);
+        size_t n = slash ? (size_t)(slash - ref.at) : ref.len;
+        at = json_get(at, unescaped(m->arena, (struct str){ref.at + 1, n - 1}));
+        ref = str_from(ref, n);
+    }
+    return at;
+}
+
+/* ---- one schema from several -------------------------------------------------- */
+
+static struct json joined_lists(struct maker *m, const struct json *a, const struct json *b)
+{
+    struct json *items = arena_alloc(m->arena, (a->len + b->len) * sizeof(*items));
+    for (uint32_t i = 0; i < a->len; i++)
+        items[i] = a->items[i];
+    for (uint32_t i = 0; i < b->len; i++)
+        items[a->len + i] = b->items[i];
+    return json_array(items, a->len + b->len);
+}
+
+/* Everything that either says; of `properties` and `required` both, else the second. */
+static struct json merged(struct maker *m, const struct json *a, const struct json *b)
+{
+    struct json out = *a;
+    for (uint32_t i = 0; json_is(b, JSON_OBJECT) && i < b->len && m->nodes < SAMPLE_MAX_NODES;
+         i++, m->nodes++) {
+        struct str key = b->members[i].key;
+        const struct json *old = json_get(&out, key), *new = &b->members[i].value;
+        struct json both = *new;
+        if (json_is(old, JSON_ARRAY) && json_is(new, JSON_ARRAY) && str_is(key, "required"))
+            both = joined_lists(m, old, new);
+        else if (json_is(old, JSON_OBJECT) && json_is(new, JSON_OBJECT))
+            both = merged(m, old, new);
+        out = json_with(m->arena, &out, key, both);
+    }
+    return out;
+}
+
+static struct json without(struct maker *m, const struct json *schema, const char *key)
+{
+    return json_without(m->arena, schema, str_of(key));
+}
+
+/* $ref, allOf and one of anyOf and oneOf, laid over the rest. */
+static struct json flattened(struct maker *m, struct json schema, unsigned depth)
+{
+    static const char *const lists[] = {"allOf", "anyOf", "oneOf"};
+    const struct json *ref = json_get_text(&schema, "$ref");
+    if (depth > SAMPLE_DEPTH_MAX || schema.type != JSON_OBJECT || ++m->nodes > SAMPLE_MAX_NODES)
+        return schema;
+    if (json_is(ref, JSON_STRING)) {
+        const struct json *target = referred(m, json_str(ref));
+        struct json rest = without(m, &schema, "$ref");
+        return json_is(target, JSON_OBJECT) ? flattened(m, merged(m, target, &rest), depth + 1) : rest;
+    }
+    for (size_t i = 0; i < 3; i++) {
+        const struct json *list = json_get_text(&schema, lists[i]);
+        if (!json_is(list, JSON_ARRAY) || !list->len)
+            continue;
+        struct json rest = without(m, &schema, lists[i]);
+        for (uint32_t k = 0; k < list->len; k++) {
+            struct json part = flattened(m, list->items[k], depth + 1);
+            if (part.type == JSON_OBJECT && (i == 0 || k == m->branch % list->len))
+                rest = merged(m, &rest, &part);
+        }
+        return flattened(m, rest, depth + 1);
+    }
+    return schema;
+}
+
+/* ---- scalars -------------------------------------------------------------------- */
+
+static bool number_of(const struct json *schema, const char *key, double *out)
+{
+    return json_double(json_get_text(schema, key), out);
+}
+
+static struct json make_number(struct maker *m, const struct json *schema, bool whole, unsigned nth)
+{
+    double low = -INFINITY, high = INFINITY, over, under, step = whole ? 1 : 0, n;
+    number_of(schema, "minimum", &low);
+    number_of(schema, "maximum", &high);
+    double least = whole ? 1 : 0.5;
+    if (number_of(schema, "exclusiveMinimum", &over) && over + least > low)
+        low = over + least;
+    if (json_is_true(json_get_text(schema, "exclusiveMinimum")))
+        low += least;
+    if (number_of(schema, "exclusiveMaximum", &under) && under - least < high)
+        high = under - least;
+    if (json_is_true(json_get_text(schema, "exclusiveMaximum")))
+        high -= least;
+    number_of(schema, "multipleOf", &step);
+    n = low > 1 ? low : high < 1 ? high : 1;
+    if (step > 0)
+        n = n == high && n != low ? floor(n / step) * step : ceil(n / step) * step;
+    n += nth * (step > 0 ? step : 1);
+    if (whole || n == floor(n))
+        return fabs(n) < 9e15 ? json_integer(m->arena, (int64_t)n) : json_number(m->arena, n);
+    return json_number(m->arena, n);
+}
+
+static struct str padded(struct maker *m, const struct json *schema, struct str text, unsigned nth)
+{
+    double least = 0, most = SAMPLE_TEXT_MAX_BYTES;
+    struct buf out = buf_in(m->arena);
+    number_of(schema, "minLength", &least);
+    number_of(schema, "maxLength", &most);
+    buf_str(&out, text);
+    if (nth)
+        buf_printf(&out, " %u", nth + 1);
+    while ((double)out.len < least && out.len < SAMPLE_TEXT_MAX_BYTES * 8)
+        buf_byte(&out, 'x');
+    return most < (double)out.len && most >= 0 ? str_cut(buf_view(&out), (size_t)most) : buf_view(&out);
+}
+
+static struct json make_text(struct maker *m, const struct json *schema, struct spot spot)
+{
+    struct str pattern = json_str(json_get_text(schema, "pattern"));
+    const struct format *format = format_find(json_str(json_get_text(schema, "format")));
+    if (pattern.len) {
+        struct str text = sample_pattern(m->arena, pattern);
+        return json_string(text.len ? padded(m, schema, text, 0) : text);
+    }
+    if (format)
+        return json_string(str_of(format->example));
+    return json_string(padded(m, schema, spot.name.len ? spot.name : STR_LIT("text"), spot.nth));
+}
+
+/* ---- arrays and objects ----------------------------------------------------------- */
+
+static struct json make_array(struct maker *m, const struct json *schema, struct spot spot)
+{
+    const struct json *first = json_get_text(schema, "prefixItems"), *items = json_get_text(schema, "items");
+    double least = 0, most = ITEMS_MAX;
+    if (json_is(items, JSON_ARRAY)) {
+        first = items; /* drafts before 2020-12 */
+        items = json_get_text(schema, "additionalItems");
+    }
+    number_of(schema, "minItems", &least);
+    number_of(schema, "maxItems", &most);
+    if (json_is(items, JSON_BOOL) && !items->truth && !first)
+        most = 0;
+    unsigned count = (unsigned)fmax(0, fmin(fmin(fmax(least, first ? first->len : 1), most), ITEMS_MAX));
+    struct json *list = ARENA_ARRAY(m->arena, struct json, count + 1);
+    bool deep = spot.depth >= SAMPLE_DEPTH_MAX && least <= 0;
+    for (unsigned i = 0; i < count && !deep; i++) {
+        const struct json *of = first && i < first->len ? &first->items[i] : items;
+        list[i] = make(m, of, (struct spot){spot.name, i, spot.depth + 1});
+    }
+    return json_array(list, deep ? 0 : count);
+}
+
+static bool is_required(const struct json *schema, struct str name)
+{
+    const struct json *required = json_get_text(schema, "required");
+    for (uint32_t i = 0; json_is(required, JSON_ARRAY) && i < required->len; i++)
+        if (str_eq(json_str(&required->items[i]), name))
+            return true;
+    return false;
+}
+
+struct members {
+    struct json_member list[MEMBERS_MAX];
+    size_t count;
+};
+
+static void add_member(struct maker *m, struct members *members, struct str name, const struct json *schema,
+                       struct spot spot)
+{
+    for (size_t i = 0; i < members->count; i++)
+        if (str_eq(members->list[i].key, name))
+            return;
+    if (members->count < MEMBERS_MAX)
+        members->list[members->count++] =
+            json_member(name, make(m, schema, (struct spot){name, 0, spot.depth + 1}));
+}
+
+/* Names that are required but not declared, and what brings others with it. */
+static void add_demanded(struct maker *m, struct members *members, const struct json *schema,
+                         const struct json *names, struct spot spot)
+{
+    const struct json *properties = json_get_text(schema, "properties");
+    for (uint32_t i = 0; json_is(names, JSON_ARRAY) && i < names->len; i++) {
+        struct str name = json_str(&names->items[i]);
+        const struct json *declared = json_get(properties, name);
+        add_member(m, members, name, declared ? declared : json_get_text(schema, "additionalProperties"),
+                   spot);
+    }
+}
+
+static struct json make_object(struct maker *m, const struct json *schema, struct spot spot)
+{
+    const struct json *properties = json_get_text(schema, "properties");
+    const struct json *dependent = json_get_text(schema, "dependentRequired");
+    struct members *members = ARENA_NEW(m->arena, struct members);
+    bool all = m->extent == SAMPLE_ALL && spot.depth < SAMPLE_DEPTH_MAX / 2;
+    double least = 0;
+    number_of(schema, "minProperties", &least);
+    for (uint32_t i = 0; json_is(properties, JSON_OBJECT) && i < properties->len; i++) {
+        struct str name = properties->members[i].key;
+        const struct json *value = &properties->members[i].value;
+        bool forbidden = value->type == JSON_BOOL && !value->truth;
+        if (is_required(schema, name) || (all && !forbidden) || (double)members->count < least)
+            add_member(m, members, name, value, spot);
+    }
+    add_demanded(m, members, schema, json_get_text(schema, "required"), spot);
+    for (size_t i = 0; i < members->count; i++)
+        add_demanded(m, members, schema, json_get(dependent, members->list[i].key), spot);
+    return json_object(m->arena, members->list, members->count);
+}
+
+/* ---- any --------------------------------------------------------------------------- */
+
+static struct str type_of(const struct json *schema)
+{
+    static const char *const telling[][2] = {
+        {"properties", "object"}, {"required", "object"},   {"additionalProperties", "object"},
+        {"items", "array"},       {"prefixItems", "array"}, {"minItems", "array"},
+        {"minimum", "number"},    {"maximum", "number"},    {"multipleOf", "number"},
+    };
+    const struct json *type = json_get_text(schema, "type");
+    for (uint32_t i = 0; json_is(type, JSON_ARRAY) && i < type->len; i++)
+        if (!str_is(json_str(&type->items[i]), "null") || type->len == 1)
+            return json_str(&type->items[i]);
+    if (json_is(type, JSON_STRING))
+        return json_str(type);
+    for (size_t i = 0; i < sizeof(telling) / sizeof(telling[0]); i++)
+        if (json_get_text(schema, telling[i][0]))
+            return str_of(telling[i][1]);
+    return STR_LIT("string");
+}
+
+/* What the schema itself proposes, the n-th where there are several and each item must be another. */
+static const struct json *proposed(const struct maker *m, const struct json *schema, unsigned nth)
+{
+    const struct json *constant = json_get_text(schema, "const"), *choices = json_get_text(schema, "enum");
+    const struct json *usual = json_get_text(schema, "default"),
+                      *examples = json_get_text(schema, "examples");
+    if (constant)
+        return constant;
+    if (json_is(choices, JSON_ARRAY) && choices->len) {
+        bool told = usual && usual->type != JSON_NULL && !nth && !m->plain;
+        return told ? usual : &choices->items[nth % choices->len];
+    }
+    if (m->plain || nth)
+        return NULL;
+    if (json_is(examples, JSON_ARRAY) && examples->len)
+        return &examples->items[0];
+    return usual && usual->type != JSON_NULL ? usual : NULL;
+}
+
+static struct json make_typed(struct maker *m, const struct json *schema, struct spot spot)
+{
+    struct str type = type_of(schema);
+    if (str_is(type, "object"))
+        return make_object(m, schema, spot);
+    if (str_is(type, "array"))
+        return make_array(m, schema, spot);
+    if (str_is(type, "integer") || str_is(type, "number"))
+        return make_number(m, schema, str_is(type, "integer"), spot.nth);
+    if (str_is(type, "boolean"))
+        return json_bool(spot.nth % 2 == 0);
+    return str_is(type, "null") ? json_null() : make_text(m, schema, spot);
+}
+
+static struct json make(struct maker *m, const struct json *schema, struct spot spot)
+{
+    static const struct json anything = {.type = JSON_OBJECT};
+    if (!json_is(schema, JSON_OBJECT))
+        schema = &anything;
+    if (++m->nodes > SAMPLE_MAX_NODES)
+        return json_null();
+    struct json whole = flattened(m, *schema, 0);
+    const struct json *given = proposed(m, &whole, spot.nth);
+    return given ? *given : make_typed(m, &whole, spot);
+}
+
+bool schema_sample(struct arena *arena, const struct schema *schema, enum sample_extent extent,
+                   struct json *out)
+{
+    for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
+        struct maker m = {.arena = arena,
+                          .root = schema_source(schema),
+                          .extent = extent,
+                          .branch = attempt / 2,
+                          .plain = attempt % 2};
+        *out = make(&m, m.root, (struct spot){.depth = 0});
+        if (schema_accepts(schema, out) == SCHEMA_VALID)
+            return true;
+    }
+    return false;
+}
