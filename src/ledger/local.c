@@ -7,6 +7,7 @@
 #include "ledger/local.h"
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "ledger/commands.h"
 #include "ledger/store.h"
 
@@ -68,31 +69,33 @@ static void push_environment(struct local *local)
     push_shared(lua, "ARGV", SCRIPT_ARGS_MAX);
 }
 
-/* Leaves the script on the stack: the function that the chunk <common> return function() <body> end returns.
- */
-static enum err push_script(lua_State *lua, enum script script, struct arena *arena, struct why *why)
+/* common; return function() <body> end, function() <body> end, … */
+static struct str scripts_text(struct arena *arena)
 {
-    struct str common = script_common(arena), body = script_body(script);
-    struct str text =
-        arena_printf(arena, STR_FMT "\nreturn function()\n" STR_FMT "\nend", STR_ARG(common), STR_ARG(body));
-    struct str name = arena_printf(arena, "=%s", script_name(script));
-    if (luaL_loadbufferx(lua, text.at, text.len, name.at, "t") == 0) {
-        lua_pushvalue(lua, SLOT_ENV);
-        lua_setfenv(lua, -2);
-        if (lua_pcall(lua, 0, 1, SLOT_HANDLER) == 0)
-            return OK;
+    struct buf text = buf_in(arena);
+    buf_str(&text, script_common(arena));
+    for (int i = 0; i < SCRIPT_COUNT; i++) {
+        buf_text(&text, i == 0 ? "\nreturn function()\n" : ", function()\n");
+        buf_str(&text, script_body((enum script)i));
+        buf_text(&text, "\nend");
     }
-    return why_set(why, ERR_CONFIG, "%s does not load: %s", script_name(script), lua_tostring(lua, -1));
+    return buf_view(&text);
 }
 
+/* Leaves all scripts on the stack. One chunk, as reading what they share once for each would take
+ * milliseconds, and a ledger is made for the examples of every reload, too. */
 static enum err push_scripts(lua_State *lua, struct why *why)
 {
     struct arena *arena = arena_new();
-    enum err err = OK;
-    for (int i = 0; i < SCRIPT_COUNT && err == OK; i++)
-        err = push_script(lua, (enum script)i, arena, why);
+    struct str text = scripts_text(arena);
+    int status = luaL_loadbufferx(lua, text.at, text.len, "=the ledger's scripts", "t");
     arena_free(arena);
-    return err;
+    if (status == 0) {
+        lua_pushvalue(lua, SLOT_ENV);
+        lua_setfenv(lua, -2);
+        status = lua_pcall(lua, 0, SCRIPT_COUNT, SLOT_HANDLER);
+    }
+    return status == 0 ? OK : why_set(why, ERR_CONFIG, "%s", lua_tostring(lua, -1));
 }
 
 /* MemoryDenyWriteExecute= and its like forbid what a compiler must do; LuaJIT would end the process over it.
