@@ -1,6 +1,6 @@
 -- tool, gateway, rules and ids: what a policy declares. Rules and ids are data; src/policy/rule.c evaluates them.
 
-local native = ...
+local native, words = ... -- the words of the files before this one
 local complain = native.complain -- an error at the line of the policy, however deep in here
 local M = {}
 
@@ -23,8 +23,8 @@ end
 
 -- ---- rules -------------------------------------------------------------------------------------------------
 
--- "start, end", ("start", "end") and {"start", "end"} name the same two.
-local function names(word, ...)
+-- "start, end", ("start", "end") and {"start", "end"} name the same two. `least`: fewer mean nothing.
+local function names(word, least, ...)
   local found = {}
   local function add(given)
     if type(given) == "table" then
@@ -36,7 +36,16 @@ local function names(word, ...)
     end
   end
   for at = 1, select("#", ...) do add((select(at, ...))) end
-  if #found == 0 then complain(word .. ": expected at least one name of an argument") end
+  if #found < least then
+    complain(word .. ": expected at least " .. (least == 1 and "one name" or "two names") .. " of arguments, got "
+          .. (#found == 0 and "none" or "only '" .. found[1] .. "'"
+          .. (word == "needs_one_of" and ': for one argument write needs "' .. found[1] .. '"' or "")))
+  end
+  local twice = {}
+  for _, name in ipairs(found) do
+    if twice[name] then complain(word .. ": '" .. name .. "' is named twice: once is enough") end
+    twice[name] = true
+  end
   return found
 end
 
@@ -53,12 +62,12 @@ local function append(list, more)
 end
 
 function methods.needs(self, ...)
-  append(self.required, names("needs", ...))
+  append(self.required, names("needs", 1, ...))
   return self
 end
 
 function methods.drops(self, ...)
-  append(self.dropped, names("drops", ...))
+  append(self.dropped, names("drops", 1, ...))
   return self
 end
 
@@ -72,12 +81,12 @@ function methods.defaults(self, values)
 end
 
 function methods.needs_one_of(self, ...)
-  self.one_of[#self.one_of + 1] = names("needs_one_of", ...)
+  self.one_of[#self.one_of + 1] = names("needs_one_of", 2, ...)
   return self
 end
 
 function methods.exclusive(self, ...)
-  self.at_most_one[#self.at_most_one + 1] = names("exclusive", ...)
+  self.at_most_one[#self.at_most_one + 1] = names("exclusive", 2, ...)
   return self
 end
 
@@ -96,14 +105,12 @@ function M.when(condition)
   if type(condition) ~= "table" or next(condition) == nil then
     complain("when: expected { argument = value }, got " .. native.kind(condition))
   end
-  for name, value in pairs(condition) do
+  local conditions = {}
+  for name, wanted in pairs(condition) do
     if type(name) ~= "string" then complain("when: expected { argument = value }, got a list") end
-    if type(value) == "function" then
-      complain("when: '" .. name .. "': expected a value or a list of values, got a function: what depends on more "
-            .. "belongs into check(args, call)")
-    end
+    conditions[name] = words.condition_on(name, wanted)
   end
-  return rule(condition)
+  return rule(conditions)
 end
 
 -- `always : needs "x"`: each method begins a rule of its own.

@@ -325,9 +325,10 @@ static struct json read_table(struct reading *r, int at, struct place *place,
 {
     enum mark mark = sandbox_mark(r->L, at);
     if (mark == MARK_OUTCOME || mark == MARK_RULE || mark == MARK_TYPE || mark == MARK_ID ||
-        mark == MARK_CALL)
+        mark == MARK_CALL || mark == MARK_CONDITION)
         complain(r, place,
-                 "expected plain data, got a word's own value (an outcome, a rule, a type or `call`)");
+                 "expected plain data, got a word's own value (an outcome, a rule, a condition, a type or "
+                 "`call`)");
     place->table = lua_topointer(r->L, at);
     for (const struct place *up = place->up; up; up = up->up)
         if (up->table == place->table)

@@ -10,7 +10,7 @@
 static const char *const mark_names[MARK_COUNT] = {
     [MARK_ARRAY] = "array", [MARK_OBJECT] = "object", [MARK_SET] = "set", [MARK_OUTCOME] = "outcome",
     [MARK_RULE] = "rule",   [MARK_TYPE] = "type",     [MARK_ID] = "id",   [MARK_DECLARATION] = "declaration",
-    [MARK_CALL] = "call",
+    [MARK_CALL] = "call",   [MARK_CONDITION] = "condition",
 };
 
 static enum mark mark_named(lua_State *L, int at)

@@ -152,15 +152,75 @@ static void take_definition(lua_State *L, struct running *r)
     r->outcome->value = bridge_read(L, 2, "definition", &hints, r->arena);
 }
 
+/* ---- the rules ------------------------------------------------------------------------------- */
+
+/* Rules with predicates run where policies do, all those of one stage within one deadline. */
+struct judging {
+    const struct rules *rules;
+    const struct json *args;
+    struct arena *arena;
+    struct problems *problems; /* NULL: refuse, else apply */
+    struct condition_tests tests;
+    const struct rule *refusing;
+};
+
+static void judge(struct judging *j, struct condition_tests *tests)
+{
+    if (j->problems)
+        j->args = rules_apply(j->rules, j->args, j->arena, j->problems, tests);
+    else
+        j->refusing = rules_refuse(j->rules, j->args, tests);
+}
+
+static void judge_step(lua_State *L, void *context)
+{
+    struct judging *j = context;
+    j->tests = (struct condition_tests){.L = L, .refs = j->rules->tests};
+    judge(j, &j->tests);
+}
+
+/* A predicate is found by its rule: its own line may be anywhere. */
+static void blame_rule(const struct judging *j, struct why *why)
+{
+    const struct rule *rule = j->tests.rule;
+    struct why cause = *why;
+    if (rule)
+        why_set(why, ERR_POLICY, "%.1500s (in the rule on line %d, " STR_FMT ")", cause.text, rule->line,
+                STR_ARG(str_cut(rule->when, 300)));
+}
+
+/* False where a predicate broke; the outcome says so then. */
+static bool judge_by_rules(const struct policy *policy, const struct policy_call *call, struct judging *j,
+                           struct policy_outcome *outcome)
+{
+    j->rules = &policy->code->rules;
+    j->arena = outcome->problems.arena;
+    if (!j->rules->test_count) {
+        judge(j, NULL);
+        return true;
+    }
+    struct policies *home = policy->home;
+    struct sandbox_now now = {
+        .call = call, .arena = j->arena, .file = policy->file.at, .text = policy->code->text};
+    bool well =
+        sandbox_run(home->sandbox, home->options.deadline_ms, &now, judge_step, j, &outcome->why) == OK;
+    if (!well) {
+        blame_rule(j, &outcome->why);
+        broke(home, policy, outcome);
+    }
+    return well;
+}
+
 /* ---- the hooks ------------------------------------------------------------------------------ */
 
 void policy_normalise(const struct policy *policy, const struct policy_call *call, const struct json *args,
                       struct arena *arena, struct policy_outcome *outcome)
 {
     outcome_init(outcome, arena);
-    outcome->args = args;
-    args = rules_apply(&policy->code->rules, args, arena, &outcome->problems);
-    outcome->args = args;
+    struct judging j = {.args = args, .problems = &outcome->problems};
+    if (!judge_by_rules(policy, call, &j, outcome))
+        return;
+    outcome->args = args = j.args;
     if (outcome->problems.errors || outcome->problems.more) {
         outcome->said = SAID_REPAIR;
         return;
@@ -178,12 +238,14 @@ void policy_check(const struct policy *policy, const struct policy_call *call, c
                   struct arena *arena, struct policy_outcome *outcome)
 {
     outcome_init(outcome, arena);
-    const struct rule *refusing = rules_refuse(&policy->code->rules, args);
-    if (refusing) {
+    struct judging j = {.args = args};
+    if (!judge_by_rules(policy, call, &j, outcome))
+        return;
+    if (j.refusing) {
         outcome->said = SAID_REFUSE;
-        outcome->code = refusing->code;
-        outcome->detail = refusing->message;
-        outcome->hint = refusing->hint;
+        outcome->code = j.refusing->code;
+        outcome->detail = j.refusing->message;
+        outcome->hint = j.refusing->hint;
         return;
     }
     if (!is_idle(policy, HOOK_CHECK, outcome))

@@ -9,25 +9,23 @@
 #include "policy/path.h"
 #include "policy/rule_words.h"
 
-static bool holds(const struct rule *rule, const struct json *args)
+static bool holds(const struct rule *rule, const struct json *args, struct condition_tests *tests)
 {
+    if (tests) {
+        tests->rule = rule;
+        tests->args = args;
+    }
     for (size_t i = 0; i < rule->condition_count; i++) {
         const struct rule_condition *c = &rule->conditions[i];
-        const struct json *value = path_get(args, c->path);
-        bool any = false;
-        for (size_t v = 0; value && !any && v < c->count; v++)
-            any = json_equal(value, &c->values[v]);
-        if (!any)
+        if (!condition_holds(c, path_get(args, c->path), tests))
             return false;
     }
     return true;
 }
 
-/* null is what some models send for "nothing". */
 static bool is_given(const struct json *args, struct str name)
 {
-    const struct json *value = path_get(args, name);
-    return value && value->type != JSON_NULL;
+    return condition_is_given(path_get(args, name));
 }
 
 static const struct json *keep(struct arena *arena, struct json value)
@@ -119,11 +117,11 @@ static bool find_exclusive(const struct rule *rule, const struct json *args, str
 /* ---- all of them -------------------------------------------------------------------------- */
 
 const struct json *rules_apply(const struct rules *rules, const struct json *args, struct arena *arena,
-                               struct problems *problems)
+                               struct problems *problems, struct condition_tests *tests)
 {
     for (size_t i = 0; i < rules->count; i++) {
         const struct rule *rule = &rules->list[i];
-        if (!holds(rule, args))
+        if (!holds(rule, args, tests))
             continue;
         const struct json *before = args;
         args = add_defaults(rule, drop(rule, args, arena), arena);
@@ -134,10 +132,11 @@ const struct json *rules_apply(const struct rules *rules, const struct json *arg
     return args;
 }
 
-const struct rule *rules_refuse(const struct rules *rules, const struct json *args)
+const struct rule *rules_refuse(const struct rules *rules, const struct json *args,
+                                struct condition_tests *tests)
 {
     for (size_t i = 0; i < rules->count; i++) {
-        if (!rules->list[i].refuses || !holds(&rules->list[i], args))
+        if (!rules->list[i].refuses || !holds(&rules->list[i], args, tests))
             continue;
         rules->hits[i]++;
         return &rules->list[i];
@@ -148,7 +147,7 @@ const struct rule *rules_refuse(const struct rules *rules, const struct json *ar
 void rules_explain(const struct rules *rules, const struct json *args, struct problems *problems)
 {
     for (size_t i = 0; i < rules->count; i++) {
-        if (!holds(&rules->list[i], args))
+        if (!holds(&rules->list[i], args, NULL))
             continue;
         args = add_defaults(&rules->list[i], drop(&rules->list[i], args, problems->arena), problems->arena);
         find_missing(&rules->list[i], args, problems);

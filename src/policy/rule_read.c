@@ -1,13 +1,21 @@
-/* Rules from the tables that lua/policy/declare.lua makes of them. Runs inside a protected call. */
+/* Rules from the tables that the words make of them: lua/policy/declare.lua, and conditions.lua for what
+ * `when` holds. Runs inside a protected call. */
 #include "base/arena.h"
 #include "policy/bridge.h"
 #include "policy/rule.h"
 #include "policy/rule_words.h"
 #include "policy/sandbox.h"
+#include "policy/words.h"
 
 #include <stdlib.h>
 
 #define RULES_MAX 1000u /* a policy; far more than anybody can read */
+
+struct reading {
+    lua_State *L;
+    struct arena *arena;
+    struct rules *rules;
+};
 
 static size_t raw_field(lua_State *L, int at, const char *name)
 {
@@ -86,53 +94,142 @@ static size_t read_set(lua_State *L, struct arena *arena, struct json *out)
 }
 
 /* The value on top: one, or any of a list or set. */
-static void read_condition(lua_State *L, struct arena *arena, struct rule_condition *out)
+static void read_values(struct reading *r, struct rule_condition *out)
 {
+    lua_State *L = r->L;
     int at = lua_gettop(L);
     bool is_set = sandbox_mark(L, at) == MARK_SET;
-    out->count = !lua_istable(L, at) ? 1 : is_set ? read_set(L, arena, NULL) : lua_objlen(L, at);
-    struct json *values = ARENA_ARRAY(arena, struct json, out->count + 1);
+    out->count = !lua_istable(L, at) ? 1 : is_set ? read_set(L, r->arena, NULL) : lua_objlen(L, at);
+    struct json *values = ARENA_ARRAY(r->arena, struct json, out->count + 1);
     if (lua_istable(L, at) && out->count == 0)
-        luaL_error(L,
-                   "rules: when: '"
-                   "%s': expected a value or a list of values, got an empty table",
+        luaL_error(L, "rules: when: '%s': expected a value or a list of values, got an empty table",
                    out->path.at);
     for (size_t i = 0; !is_set && i < out->count; i++) {
         if (lua_istable(L, at))
             lua_rawgeti(L, at, (int)i + 1);
         else
             lua_pushvalue(L, at);
-        values[i] = *bridge_read(L, -1, "rules: when", NULL, arena);
+        values[i] = *bridge_read(L, -1, "rules: when", NULL, r->arena);
         lua_pop(L, 1);
     }
     if (is_set)
-        read_set(L, arena, values);
+        read_set(L, r->arena, values);
     out->values = values;
 }
 
-static int by_path(const void *a, const void *b)
+/* Pushes a field of the condition on top, past any metatable. */
+static void push_field(lua_State *L, const char *name)
 {
-    return str_cmp(((const struct rule_condition *)a)->path, ((const struct rule_condition *)b)->path);
+    lua_pushstring(L, name);
+    lua_rawget(L, -2);
 }
 
-static void read_conditions(lua_State *L, int at, struct arena *arena, struct rule *out)
+static void read_none_of(struct reading *r, struct rule_condition *out)
 {
-    size_t count = 0;
+    push_field(r->L, "values");
+    read_values(r, out);
+    lua_pop(r->L, 1);
+}
+
+static void read_bound(struct reading *r, const char *name, const char *open, struct bound *out)
+{
+    push_field(r->L, name);
+    if (!lua_isnil(r->L, -1))
+        out->value = bridge_read(r->L, -1, "rules: when", NULL, r->arena);
+    if (json_is(out->value, JSON_STRING))
+        time_read(json_str(out->value), &out->seconds);
+    lua_pop(r->L, 1);
+    push_field(r->L, open);
+    out->open = lua_toboolean(r->L, -1);
+    lua_pop(r->L, 1);
+}
+
+static void read_range(struct reading *r, struct rule_condition *out)
+{
+    read_bound(r, "low", "low_open", &out->low);
+    read_bound(r, "high", "high_open", &out->high);
+}
+
+static void read_presence(struct reading *r, struct rule_condition *out)
+{
+    (void)r;
+    (void)out;
+}
+
+/* The predicates of all rules stand in one row; out->test is the place. */
+static void read_is(struct reading *r, struct rule_condition *out)
+{
+    struct rules *rules = r->rules;
+    push_field(r->L, "words");
+    out->words = copy_text(r->L, r->arena);
+    lua_pop(r->L, 1);
+    push_field(r->L, "test");
+    out->which = lua_topointer(r->L, -1);
+    out->test = rules->test_count;
+    int *tests = ARENA_ARRAY(r->arena, int, rules->test_count + 1);
+    if (rules->test_count)
+        memcpy(tests, rules->tests, rules->test_count * sizeof(*tests));
+    rules->tests = tests;
+    rules->tests[rules->test_count++] = luaL_ref(r->L, LUA_REGISTRYINDEX);
+}
+
+/* By the name that lua/policy/conditions.lua gives each. */
+static const struct {
+    const char *name;
+    enum condition_kind kind;
+    void (*read)(struct reading *r, struct rule_condition *out);
+} kinds[] = {
+    {"none_of", COND_NONE_OF, read_none_of}, {"numbers", COND_NUMBERS, read_range},
+    {"times", COND_TIMES, read_range},       {"given", COND_GIVEN, read_presence},
+    {"absent", COND_ABSENT, read_presence},  {"is", COND_IS, read_is},
+};
+
+static void read_condition(struct reading *r, struct rule_condition *out)
+{
+    lua_State *L = r->L;
+    if (!lua_istable(L, -1) || sandbox_mark(L, -1) != MARK_CONDITION) {
+        read_values(r, out);
+        return;
+    }
+    push_field(L, "kind");
+    struct str kind = copy_text(L, r->arena);
+    lua_pop(L, 1);
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (!str_is(kind, kinds[i].name))
+            continue;
+        out->kind = kinds[i].kind;
+        kinds[i].read(r, out);
+        return;
+    }
+    luaL_error(L, "rules: when: '%s': the condition was changed after it was made", out->path.at);
+}
+
+/* Predicates last: what C can tell is asked first. */
+static int by_cost_and_path(const void *a, const void *b)
+{
+    const struct rule_condition *left = a, *right = b;
+    bool left_is = left->kind == COND_IS, right_is = right->kind == COND_IS;
+    return left_is != right_is ? left_is - right_is : str_cmp(left->path, right->path);
+}
+
+static void read_conditions(struct reading *r, int at, struct rule *out)
+{
+    lua_State *L = r->L;
+    size_t count = 0, n = 0;
     raw_field(L, at, "condition");
     int when = lua_gettop(L);
     for (lua_pushnil(L); lua_istable(L, when) && lua_next(L, when); lua_pop(L, 1))
         count++;
     lua_settop(L, when);
-    struct rule_condition *list = ARENA_ARRAY(arena, struct rule_condition, count + 1);
-    size_t n = 0;
+    struct rule_condition *list = ARENA_ARRAY(r->arena, struct rule_condition, count + 1);
     for (lua_pushnil(L); lua_istable(L, when) && lua_next(L, when); lua_pop(L, 1)) {
         lua_pushvalue(L, -2);
-        list[n].path = copy_text(L, arena);
+        list[n].path = copy_text(L, r->arena);
         lua_pop(L, 1);
-        read_condition(L, arena, &list[n++]);
+        read_condition(r, &list[n++]);
     }
     lua_settop(L, when - 1);
-    qsort(list, n, sizeof(*list), by_path);
+    qsort(list, n, sizeof(*list), by_cost_and_path);
     out->conditions = list;
     out->condition_count = n;
 }
@@ -164,12 +261,14 @@ static void read_refusal(lua_State *L, int at, struct arena *arena, struct rule 
     lua_pop(L, 1);
 }
 
-static void read_rule(lua_State *L, int at, const struct json *schema, struct arena *arena, struct rule *out)
+static void read_rule(struct reading *r, int at, const struct json *schema, struct rule *out)
 {
+    lua_State *L = r->L;
+    struct arena *arena = r->arena;
     raw_field(L, at, "line");
     out->line = (int)lua_tointeger(L, -1);
     lua_pop(L, 1);
-    read_conditions(L, at, arena, out);
+    read_conditions(r, at, out);
     out->needs = read_name_list(L, at, "required", arena);
     out->drops = read_name_list(L, at, "dropped", arena);
     read_defaults(L, at, schema, arena, out);
@@ -185,6 +284,7 @@ static void read_rule(lua_State *L, int at, const struct json *schema, struct ar
 
 void rules_read(lua_State *L, int at, const struct json *schema, struct arena *arena, struct rules *out)
 {
+    struct reading r = {L, arena, out};
     *out = (struct rules){0};
     if (lua_isnil(L, at))
         return;
@@ -199,7 +299,7 @@ void rules_read(lua_State *L, int at, const struct json *schema, struct arena *a
         if (sandbox_mark(L, -1) != MARK_RULE)
             luaL_error(L, "rules: item %d: expected a rule (when { … } : needs \"…\"), got a %s",
                        (int)out->count + 1, luaL_typename(L, -1));
-        read_rule(L, lua_gettop(L), schema, arena, &out->list[out->count]);
+        read_rule(&r, lua_gettop(L), schema, &out->list[out->count]);
         lua_pop(L, 1);
     }
 }

@@ -13,17 +13,12 @@ static void add_names(struct buf *out, const struct rule_names *names)
         buf_printf(out, "%s'" STR_FMT "'", i ? ", " : "", STR_ARG(names->list[i]));
 }
 
-static struct str condition_words(struct arena *arena, const struct rule *rule)
+static struct str when_words(struct arena *arena, const struct rule *rule)
 {
     struct buf out = buf_in(arena);
     for (size_t i = 0; i < rule->condition_count; i++) {
-        const struct rule_condition *c = &rule->conditions[i];
-        buf_printf(&out, "%s" STR_FMT " is %s", i ? " and " : "when ", STR_ARG(c->path),
-                   c->count > 1 ? "one of " : "");
-        for (size_t v = 0; v < c->count; v++) {
-            buf_text(&out, v ? ", " : "");
-            add_value(&out, &c->values[v]);
-        }
+        buf_text(&out, i ? " and " : "when ");
+        condition_words(&out, &rule->conditions[i]);
     }
     return buf_view(&out);
 }
@@ -74,7 +69,7 @@ static void add_clauses(struct buf *out, const struct rule *rule, size_t from)
 void rule_words_fill(struct arena *arena, struct rule *rule)
 {
     struct buf out = buf_in(arena);
-    rule->when = condition_words(arena, rule);
+    rule->when = when_words(arena, rule);
     if (rule->when.len)
         buf_printf(&out, STR_FMT ": ", STR_ARG(rule->when));
     add_clauses(&out, rule, out.len);

@@ -77,9 +77,55 @@ static const struct word words[] = {
      .origin = FROM_LUA},
 
     {.told = {.name = "when", .group = RULES,
-              .signature = "when { argument = value, other = { value, value } }",
-              .sentence = "Begins a rule that holds where each argument has the value, or one of the list.",
+              .signature = "when { argument = value, other = { value, value }, third = above(100) }",
+              .sentence = "Begins a rule that holds where each argument has the value, one of the list, or is what the condition says.",
               .type = "fun(condition: table<string, any>): toolgate.Rule"},
+     .origin = FROM_LUA},
+    {.told = {.name = "above", .group = RULES,
+              .signature = "when { limit = above(100) }",
+              .sentence = "The argument is greater than this number, or later than this time; the bound itself is not.",
+              .type = "fun(bound: number|string): toolgate.Condition"},
+     .origin = FROM_LUA},
+    {.told = {.name = "below", .group = RULES,
+              .signature = "when { limit = below(0) }",
+              .sentence = "The argument is less than this number, or earlier than this time; the bound itself is not.",
+              .type = "fun(bound: number|string): toolgate.Condition"},
+     .origin = FROM_LUA},
+    {.told = {.name = "at_least", .group = RULES,
+              .signature = "when { start = at_least(\"2026-05-01\") }",
+              .sentence = "The argument is this number or greater, this time or later.",
+              .type = "fun(bound: number|string): toolgate.Condition"},
+     .origin = FROM_LUA},
+    {.told = {.name = "at_most", .group = RULES,
+              .signature = "when { limit = at_most(10) }",
+              .sentence = "The argument is this number or less, this time or earlier.",
+              .type = "fun(bound: number|string): toolgate.Condition"},
+     .origin = FROM_LUA},
+    {.told = {.name = "between", .group = RULES,
+              .signature = "when { limit = between(1, 10) }",
+              .sentence = "The argument is in this range of numbers or times, both bounds included.",
+              .type = "fun(low: number, high: number): toolgate.Condition\n"
+                      "fun(low: string, high: string): toolgate.Condition"},
+     .origin = FROM_LUA},
+    {.told = {.name = "given", .group = RULES,
+              .signature = "when { start = given }",
+              .sentence = "The argument is there, and not null.",
+              .type = "toolgate.Condition"},
+     .origin = FROM_LUA},
+    {.told = {.name = "absent", .group = RULES,
+              .signature = "when { query = absent }",
+              .sentence = "The argument is left out, or null.",
+              .type = "toolgate.Condition"},
+     .origin = FROM_LUA},
+    {.told = {.name = "none_of", .group = RULES,
+              .signature = "when { mode = none_of { \"draft\", \"spam\" } }",
+              .sentence = "The argument is given, and is none of these values.",
+              .type = "fun(...: any): toolgate.Condition"},
+     .origin = FROM_LUA},
+    {.told = {.name = "is", .group = RULES,
+              .signature = "when { day = is(\"on a weekend\", function(value, args) … end) }",
+              .sentence = "The argument is given, and the pure function says yes of it; the words say what it is then.",
+              .type = "fun(words: string, test: fun(value: any, args: table): any): toolgate.Condition"},
      .origin = FROM_LUA},
     {.told = {.name = "always", .group = RULES,
               .signature = "always : defaults { page = 1 }",
@@ -370,7 +416,8 @@ static const struct word words[] = {
 
 #define WORD_COUNT (sizeof(words) / sizeof(words[0]))
 
-static const char *const lua_files[] = {"policy/declare.lua", "policy/params.lua", "policy/outcomes.lua",
+static const char *const lua_files[] = {"policy/conditions.lua", "policy/declare.lua",
+                                        "policy/params.lua", "policy/outcomes.lua",
                                         "policy/helpers.lua"};
 
 const struct policy_word *policy_words(size_t *count)
@@ -393,7 +440,8 @@ static void run_lua_file(lua_State *L, const char *name, int found)
         lua_error(L);
     lua_newtable(L);
     luaL_setfuncs(L, natives, 0);
-    lua_call(L, 1, 1);
+    lua_pushvalue(L, found);
+    lua_call(L, 2, 1);
     lua_pushnil(L);
     while (lua_next(L, -2)) {
         lua_pushvalue(L, -2);

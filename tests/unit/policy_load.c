@@ -139,7 +139,7 @@ static void mistakes_are_named_with_line_and_mend(void **state)
     faulty("return tool 't' { rules = { { needs = 'b' } } }", "rules: item 1: expected a rule");
     faulty("return tool 't' { rules = { when { a = 1 } } }", "the rule on line 1 demands nothing");
     faulty("return tool 't' { rules = { when { a = function() end } : needs 'b' } }",
-           "p.lua:1: when: 'a': expected a value or a list of values");
+           "p.lua:1: when: 'a': a function needs words that say what it tells");
     faulty("return tool 't' { rules = { when { a = 1 } : need 'b' } }",
            "there is no rule.need (did you mean 'needs'?)");
     faulty("return gateway { instruction = 'x' }",
