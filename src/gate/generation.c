@@ -86,8 +86,7 @@ static void add_definition(struct generation *g, const struct json *definition, 
                                   STR_ARG(name), why.text);
 }
 
-/* An array of definitions, a tools/list result, or the whole reply that held it. */
-static const struct json *definitions_in(const struct json *file)
+const struct json *generation_definitions(const struct json *file)
 {
     const struct json *result = json_get_text(file, "result");
     const struct json *tools = json_get_text(result ? result : file, "tools");
@@ -106,7 +105,7 @@ static const struct json *read_tools_file(struct generation *g, const char *path
         generation_report_error(report, "%s", why.text);
         return NULL;
     }
-    const struct json *definitions = definitions_in(file);
+    const struct json *definitions = generation_definitions(file);
     if (!definitions)
         generation_report_error(
             report, "%s: expected an array of {name, description, inputSchema} or {\"tools\": […]}, got %s",

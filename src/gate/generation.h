@@ -66,4 +66,8 @@ size_t generation_tool_count(const struct generation *generation);
 const struct tool *generation_tool_at(const struct generation *generation, size_t index);
 const struct tool *generation_find(const struct generation *generation, struct str name);
 
+/* The array in a file of tools: the array itself, a tools/list result, or the whole reply that held it; NULL
+ * where it is none of them. */
+const struct json *generation_definitions(const struct json *file);
+
 #endif
