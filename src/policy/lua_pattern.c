@@ -1,8 +1,8 @@
 /*
  * The backtracking matcher of Lua 5.1 as LuaJIT has it, with a step counter:
  * a hook cannot interrupt a C function, and ('.-'):rep(4) .. 'b' on 4,000
- * bytes never ends in the stock one. tests/unit/policy_pattern.c compares
- * both on random pairs.
+ * bytes never ends in the stock one. tests/unit/policy_lua_pattern.c
+ * compares both on random pairs.
  */
 #include "policy/lua_pattern.h"
 #include "policy/sandbox.h"
@@ -21,18 +21,34 @@ void lua_pattern_init(struct lua_pattern *m, lua_State *L, const char *subject, 
     m->pattern = pattern;
     m->pattern_end = pattern + strnlen(pattern, pattern_len); /* a NUL ends a pattern, as in Lua 5.1 */
     m->steps = SANDBOX_PATTERN_STEPS + 32 * (uint64_t)len;
+    m->until_look = STEPS_A_LOOK;
     m->depth = m->level = 0;
 }
 
-static void step(struct lua_pattern *m)
+static void look(struct lua_pattern *m, uint64_t taken)
 {
-    if (--m->steps % STEPS_A_LOOK != 0)
-        return;
-    if (m->steps == 0)
+    if (m->steps <= taken)
         luaL_error(
             m->L, "the pattern takes too many steps on this text: make it simpler, with fewer of *, + and -");
     if (sandbox_is_late(sandbox_of(m->L)))
         sandbox_raise_late(m->L);
+    m->steps -= taken;
+    m->until_look = STEPS_A_LOOK;
+}
+
+static void step(struct lua_pattern *m)
+{
+    if (--m->until_look == 0)
+        look(m, STEPS_A_LOOK);
+}
+
+/* What compares many bytes at once pays for each of them. */
+static void pay(struct lua_pattern *m, size_t bytes)
+{
+    if (bytes < m->until_look)
+        m->until_look -= (uint32_t)bytes;
+    else
+        look(m, STEPS_A_LOOK - m->until_look + (uint64_t)bytes);
 }
 
 /* ---- classes: locale-free ASCII -------------------------------------------- */
@@ -239,10 +255,10 @@ static const char *match_capture(struct lua_pattern *m, const char *s, int digit
     ptrdiff_t len = m->capture[at].len;
     if (len < 0) /* a position: its length in the stock matcher is beyond any subject */
         return NULL;
-    m->steps -= (uint64_t)len < m->steps ? (uint64_t)len : m->steps - 1;
-    if (m->end - s < len || memcmp(m->capture[at].at, s, (size_t)len) != 0)
+    if (m->end - s < len)
         return NULL;
-    return s + len;
+    pay(m, (size_t)len);
+    return memcmp(m->capture[at].at, s, (size_t)len) == 0 ? s + len : NULL;
 }
 
 /* The border between a character outside the set and one inside. */

@@ -17,7 +17,8 @@ struct lua_pattern {
     const char *subject, *end; /* the end of the subject */
     const char *pattern_end;
     const char *pattern; /* for error messages */
-    uint64_t steps;      /* left */
+    uint64_t steps;      /* left, beside those until the next look at the deadline */
+    uint32_t until_look;
     int depth, level;
     struct {
         const char *at;

@@ -1,0 +1,44 @@
+/* Replays a fuzzer's corpus over the fuzzer's own function: what it once found stays found. */
+#ifndef TOOLGATE_TESTS_REPLAY_H
+#define TOOLGATE_TESTS_REPLAY_H
+
+#include <dirent.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef int replay_function(const uint8_t *data, size_t size);
+
+#define REPLAY_CUT_BYTES 512 /* an input this short is replayed cut at every byte, too */
+
+static inline void replay_file(const char *path, replay_function *function)
+{
+    static char bytes[65536];
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    size_t len = fread(bytes, 1, sizeof(bytes), file);
+    fclose(file);
+    assert_int_equal(function((const uint8_t *)bytes, len), 0);
+    for (size_t cut = 0; cut < len && len < REPLAY_CUT_BYTES; cut++)
+        function((const uint8_t *)bytes, cut);
+}
+
+/* Fails where the folder holds fewer files than `least`. */
+static inline void replay_corpus(const char *folder, replay_function *function, int least)
+{
+    DIR *open = opendir(folder);
+    int count = 0;
+    if (!open)
+        fail_msg("%s is not here: run from the top of the tree", folder);
+    for (struct dirent *entry; (entry = readdir(open));) {
+        char path[512];
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+        replay_file(path, function);
+        count++;
+    }
+    closedir(open);
+    assert_true(count >= least);
+}
+
+#endif
