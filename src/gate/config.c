@@ -11,12 +11,13 @@
 #include "json/canonical.h"
 #include "ledger/ledger.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#define CONFIG_COUNT_MAX      1000 /* of a budget or a loop: more is no limit at all */
+#define CONFIG_COUNT_MAX 1000 /* of a budget or a loop: more is no limit at all */
 
 #define KEY(text, reader, field) .name = STR(text), .read = (reader), .offset = offsetof(struct config, field)
 #define COUNT(text, field)                                                                                   \
@@ -41,7 +42,7 @@
     }
 
 static setting_read read_tools, read_socket_mode, read_namespace, read_only_local, read_only_awaited,
-    read_coerce;
+    read_coerce, read_cost, read_compact, read_names;
 
 /* ---- the keys ---- */
 
@@ -83,14 +84,33 @@ static const struct setting_choice modes[] = {
 static const struct setting_choice unknowns[] = {
     {"pass", UNKNOWN_PASS}, {"drop", UNKNOWN_DROP}, {"refuse", UNKNOWN_REFUSE}, {0}};
 
+#define CONFIG_LIMIT_MAX 1000000000
+#define LIMITS(of)                                                                                           \
+    U32("calls_per_turn", of.calls_per_turn, 1, CONFIG_LIMIT_MAX),                                           \
+        U32("calls_per_session", of.calls_per_session, 1, CONFIG_LIMIT_MAX),                                 \
+        U32("seconds_per_turn", of.seconds_per_turn, 1, CONFIG_LIMIT_MAX),                                   \
+        {KEY("cost_per_turn", read_cost, of.cost_per_turn)},                                                 \
+        {KEY("cost_per_session", read_cost, of.cost_per_session)}, THE_END
+
+static const struct setting tool_limits_keys[] = {LIMITS(tool_limits)};
+static const struct setting session_limits_keys[] = {LIMITS(session_limits)};
+
+static const struct setting compact_keys[] = {
+    U32("max_bytes", compact.max_bytes, POLICY_COMPACT_LEAST, CONFIG_LIMIT_MAX),
+    U32("max_tokens", compact.max_tokens, POLICY_COMPACT_LEAST, CONFIG_LIMIT_MAX),
+    {KEY("keep", read_names, compact.keep)},
+    {KEY("drop", read_names, compact.drop)},
+    THE_END,
+};
+
 static const struct setting defaults_keys[] = {
     TABLE("retry", retry_keys),
     TABLE("loop", loop_keys),
     {KEY("mode", setting_one_of, mode), .choices = modes},
     {KEY("unknown", setting_one_of, unknown), .choices = unknowns},
     {.name = STR("coerce"), .read = read_coerce},
-    ABSENT("limits", "this version counts no calls, cost or seconds beyond retry and loop; remove the key"),
-    ABSENT("compact", "this version does not compact results; remove the key"),
+    TABLE("limits", tool_limits_keys),
+    {.name = STR("compact"), .read = read_compact},
     THE_END,
 };
 
@@ -138,6 +158,7 @@ static const struct setting config_keys[] = {
     TABLE("ledger", ledger_keys),
     TABLE("defaults", defaults_keys),
     TABLE("limits", limits_keys),
+    TABLE("session_limits", session_limits_keys),
     TABLE("log", log_keys),
     {KEY("watch", setting_bool, watch)},
     {KEY("state", setting_path, state)},
@@ -214,6 +235,49 @@ static void read_coerce(struct settings *settings, const struct setting *setting
         settings_read(settings, coerce_keys, path, value, into);
 }
 
+/* Kept in whole millionths. */
+static void read_cost(struct settings *settings, const struct setting *setting, struct str path,
+                      const struct json *value, void *into)
+{
+    double n;
+    if (json_double(value, &n) && n >= 1.0 / POLICY_COST_UNIT && n <= POLICY_COST_MAX)
+        *(uint64_t *)((char *)into + setting->offset) = (uint64_t)llround(n * POLICY_COST_UNIT);
+    else
+        settings_expected(settings, path, "a number from 0.000001 to 100000000", value);
+}
+
+/* A list of texts; its length stands right behind it. */
+static void read_names(struct settings *settings, const struct setting *setting, struct str path,
+                       const struct json *value, void *into)
+{
+    struct names {
+        const struct str *list;
+        size_t count;
+    } *names = (struct names *)((char *)into + setting->offset);
+    if (!settings_list(settings, path, "a list of fields, e.g. { \"events[].raw\" }", value))
+        return;
+    struct str *list = ARENA_ARRAY(settings->arena, struct str, value->len);
+    for (uint32_t i = 0; i < value->len; i++) {
+        list[i] = arena_dup(settings->arena, json_str(&value->items[i]));
+        if (!list[i].len)
+            settings_expected(settings, path, "the name or path of a field", &value->items[i]);
+    }
+    *names = (struct names){list, value->len};
+}
+
+/* compact = true, false or a table. */
+static void read_compact(struct settings *settings, const struct setting *setting, struct str path,
+                         const struct json *value, void *into)
+{
+    (void)setting;
+    struct config *config = into;
+    config->compact.on = value->type != JSON_BOOL || value->truth;
+    if (value->type != JSON_BOOL)
+        settings_read(settings, compact_keys, path, value, into);
+    if (!config->compact.max_bytes && !config->compact.max_tokens)
+        config->compact.max_bytes = POLICY_COMPACT_BYTES;
+}
+
 /* tools = "file.json" or { "a.json", "b.json" } */
 static void read_tools(struct settings *settings, const struct setting *setting, struct str path,
                        const struct json *value, void *into)
@@ -248,6 +312,7 @@ static void set_defaults(struct config *config)
     config->ledger_ttl_s = LEDGER_TTL_S_DEFAULT;
     config->ledger_history = LEDGER_HISTORY_DEFAULT;
     config->repair = config->same_call = config->transient = POLICY_UNSET;
+    config->tool_limits = config->session_limits = policy_limits_unset;
     config->repeats = config->halt = config->across_turns = config->poll_max = POLICY_UNSET;
     config->coerce = coerce_all;
     config->limits.message = CONFIG_MESSAGE_BYTES;

@@ -55,6 +55,9 @@ struct config {
     enum policy_mode mode;
     enum policy_unknown unknown;
     struct coerce_switches coerce;
+    struct policy_limits tool_limits;    /* defaults.limits: of each tool's calls */
+    struct policy_limits session_limits; /* of all calls of a session together */
+    struct policy_compact compact;
     bool require_descriptions;
     struct {
         uint32_t message, arguments, depth, in_flight, connections, policy_ms, policy_kb;

@@ -91,6 +91,42 @@ static uint32_t chosen(uint32_t by_policy, uint32_t by_config, uint32_t otherwis
     return by_policy != POLICY_UNSET ? by_policy : by_config != POLICY_UNSET ? by_config : otherwise;
 }
 
+_Static_assert(POLICY_COST_UNIT == LEDGER_COST_UNIT, "costs pass from one to the other as they are");
+
+static uint32_t limit(uint32_t by_policy, uint32_t by_config)
+{
+    return chosen(by_policy, by_config, 0);
+}
+
+static uint64_t cost_limit(uint64_t by_policy, uint64_t by_config)
+{
+    return by_policy != POLICY_COST_UNSET ? by_policy : by_config != POLICY_COST_UNSET ? by_config : 0;
+}
+
+static struct ledger_allowance allowance(const struct policy_limits *by_policy,
+                                         const struct policy_limits *by_config)
+{
+    return (struct ledger_allowance){
+        .calls_per_turn = limit(by_policy->calls_per_turn, by_config->calls_per_turn),
+        .calls_per_session = limit(by_policy->calls_per_session, by_config->calls_per_session),
+        .seconds_per_turn = limit(by_policy->seconds_per_turn, by_config->seconds_per_turn),
+        .cost_per_turn = cost_limit(by_policy->cost_per_turn, by_config->cost_per_turn),
+        .cost_per_session = cost_limit(by_policy->cost_per_session, by_config->cost_per_session),
+    };
+}
+
+/* Limits by cost speak of a tool that names a cost or has such a limit of its own; any other is free. */
+static void set_allowances(struct tool *tool, const struct policy *policy, const struct config *config)
+{
+    struct ledger_limits *l = &tool->limits;
+    l->tool = allowance(policy ? &policy->limits : &policy_limits_unset, &config->tool_limits);
+    l->session = allowance(&policy_limits_unset, &config->session_limits);
+    l->costs =
+        (policy && policy->cost != POLICY_COST_UNSET) || l->tool.cost_per_turn || l->tool.cost_per_session;
+    l->cost = policy && policy->cost != POLICY_COST_UNSET ? policy->cost : 0;
+    l->poll_every_ms = policy ? policy->poll_every_ms : 0;
+}
+
 static void set_limits(struct tool *tool, const struct policy *policy, const struct config *config)
 {
     static const struct policy silent = {.repair = POLICY_UNSET,
@@ -123,7 +159,9 @@ static void set_behaviour(struct tool *tool, const struct policy *policy, const 
     tool->mode = policy && policy->mode_given ? policy->mode : config->mode;
     tool->unknown = policy && policy->unknown_given ? policy->unknown : config->unknown;
     tool->coerce = policy && policy->coerce_given ? policy->coerce : config->coerce;
+    tool->compact = policy && policy->compact_given ? policy->compact : config->compact;
     set_limits(tool, policy, config);
+    set_allowances(tool, policy, config);
 }
 
 static void list_parameters(struct arena *arena, struct tool *tool)

@@ -32,6 +32,7 @@ struct tool {
     enum policy_unknown unknown;
     struct coerce_switches coerce;
     struct ledger_limits limits;
+    struct policy_compact compact;
     const struct str *parameters; /* names of the declared properties, for suggestions and feedback */
     size_t parameter_count;
     const struct str *warnings; /* what was odd about its definition, for status and lint */

@@ -14,6 +14,8 @@ struct policy *declare_blank(struct policies *home, struct str name, struct str 
     p->coerce = coerce_all;
     p->repair = p->same_call = p->transient = POLICY_UNSET;
     p->repeats = p->halt = p->across_turns = p->poll_max = POLICY_UNSET;
+    p->limits = policy_limits_unset;
+    p->cost = POLICY_COST_UNSET;
     p->home = home;
     p->code = ARENA_NEW(home->arena, struct policy_code);
     for (int i = 0; i < HOOK_COUNT; i++)
@@ -180,12 +182,6 @@ static const struct field tool_fields[] = {
     {.name = "exec",
      .kind = FIELD_ABSENT,
      .choices = "commands are not served by this version: give the tool a run(args, call)"},
-    {.name = "compact",
-     .kind = FIELD_ABSENT,
-     .choices = "compaction of results is not served by this version: remove it"},
-    {.name = "limits",
-     .kind = FIELD_ABSENT,
-     .choices = "limits by cost, time or number a turn are not served by this version: retry and loop are"},
     {.name = "schema",
      .kind = FIELD_OWN,
      AT(schema),
@@ -258,6 +254,25 @@ static const struct field tool_fields[] = {
      .form = "{ repeats = 3, volatile = { \"request_id\" } }",
      .type = "toolgate.Loop",
      .sentence = "What counts as going round in circles."},
+    {.name = "limits",
+     .kind = FIELD_OWN,
+     .read = declare_limits,
+     .form = "{ calls_per_turn = 10, cost_per_session = 2.5 }",
+     .type = "toolgate.Limits",
+     .sentence = "How much of this tool may be used up, by number, cost and time."},
+    {.name = "cost",
+     .kind = FIELD_OWN,
+     .read = declare_cost,
+     .form = "0.02",
+     .type = "number",
+     .sentence = "What a call costs, in whatever unit the limits count in; a result may tell better."},
+    {.name = "compact",
+     .kind = FIELD_OWN,
+     .read = declare_compact,
+     GIVEN(compact_given),
+     .form = "{ max_bytes = 20000, keep = { \"title\" }, drop = { \"events[].raw\" } }",
+     .type = "boolean|toolgate.Compact",
+     .sentence = "What a result that is too large for a model is shortened to, field by field."},
     {.name = "ids",
      .kind = FIELD_OWN,
      .read = declare_ids,

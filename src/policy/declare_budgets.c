@@ -1,5 +1,8 @@
-/* How often, how much and how long: retry, loop. */
+/* How often, how much and how long: retry, loop, limits, cost. */
 #include "policy/declare_parts.h"
+#include "policy/words.h"
+
+#include <math.h>
 
 static const struct field retry_fields[] = {
     {.name = "repair",
@@ -29,14 +32,30 @@ void declare_retry(struct declaring *d, const struct field *field, int at)
     fields_read(d, at, field->name, retry_fields, declare_retry_table.count, d->policy);
 }
 
+/* "5s", "PT5S", or seconds: what the word duration reads. */
+static void read_every(struct declaring *d, const struct field *field, int at)
+{
+    lua_pushcfunction(d->L, word_duration);
+    lua_pushvalue(d->L, at);
+    bool fits = lua_type(d->L, at) == LUA_TNUMBER || lua_type(d->L, at) == LUA_TSTRING;
+    double seconds = fits && lua_pcall(d->L, 1, 1, 0) == 0 ? lua_tonumber(d->L, -1) : 0;
+    if (!(seconds >= 0.001 && seconds <= POLICY_PACE_MAX_S))
+        fields_wrong(d, "loop.poll", field->name, at, "\"5s\", \"PT5S\" or seconds, up to a day");
+    d->policy->poll_every_ms = (uint32_t)(seconds * 1000 + 0.5);
+    lua_settop(d->L, at);
+}
+
 static const struct field poll_fields[] = {
     {.name = "max",
      .kind = FIELD_COUNT,
      .offset = offsetof(struct policy, poll_max),
      .sentence = "How often it may be asked; 20 where nothing is said."},
     {.name = "every",
-     .kind = FIELD_ABSENT,
-     .choices = "a pause between polls is not served by this version: remove it; max bounds how often"},
+     .kind = FIELD_OWN,
+     .read = read_every,
+     .form = "\"5s\"",
+     .type = "string|number",
+     .sentence = "The pause between two of the same call; one that comes sooner is told how long to wait."},
 };
 
 const struct field_table declare_poll_table = {.of = "loop.poll",
@@ -44,7 +63,7 @@ const struct field_table declare_poll_table = {.of = "loop.poll",
                                                .sentence = "A tool that is meant to be asked again.",
                                                FIELD_TABLE(poll_fields)};
 
-/* poll = true, or poll = { max = 20 } */
+/* poll = true, or poll = { every = "5s", max = 20 } */
 static void read_poll(struct declaring *d, const struct field *field, int at)
 {
     d->policy->polls = true;
@@ -52,7 +71,7 @@ static void read_poll(struct declaring *d, const struct field *field, int at)
         d->policy->polls = lua_toboolean(d->L, at);
         return;
     }
-    declare_must_be_table(d, "loop", field->name, at, "true or { max = 20 }");
+    declare_must_be_table(d, "loop", field->name, at, "true or { every = \"5s\", max = 20 }");
     fields_read(d, at, "poll", poll_fields, declare_poll_table.count, d->policy);
 }
 
@@ -77,7 +96,7 @@ static const struct field loop_fields[] = {
     {.name = "poll",
      .kind = FIELD_OWN,
      .read = read_poll,
-     .form = "true  or  { max = 20 }",
+     .form = "true  or  { every = \"5s\", max = 20 }",
      .type = "boolean|toolgate.Poll",
      .sentence = "The tool is meant to be asked again until something has changed."},
 };
@@ -91,4 +110,81 @@ void declare_loop(struct declaring *d, const struct field *field, int at)
 {
     declare_must_be_table(d, NULL, field->name, at, "{ repeats = 3 }");
     fields_read(d, at, field->name, loop_fields, declare_loop_table.count, d->policy);
+}
+
+/* ---- limits ------------------------------------------------------------------------- */
+
+const struct policy_limits policy_limits_unset = {
+    .calls_per_turn = POLICY_UNSET,
+    .calls_per_session = POLICY_UNSET,
+    .seconds_per_turn = POLICY_UNSET,
+    .cost_per_turn = POLICY_COST_UNSET,
+    .cost_per_session = POLICY_COST_UNSET,
+};
+
+/* false lifts what the configuration says of every tool. */
+static bool is_lifted(struct declaring *d, int at)
+{
+    return lua_isboolean(d->L, at) && !lua_toboolean(d->L, at);
+}
+
+static void read_calls(struct declaring *d, const struct field *field, int at)
+{
+    double n = lua_type(d->L, at) == LUA_TNUMBER ? lua_tonumber(d->L, at) : 0;
+    if (is_lifted(d, at))
+        n = 0;
+    else if (!(n >= 1 && n == floor(n) && n <= 1e9))
+        fields_wrong(d, "limits", field->name, at, "a whole number from 1, or false for no limit");
+    *(uint32_t *)((char *)d->policy + field->offset) = (uint32_t)n;
+}
+
+static uint64_t read_money(struct declaring *d, const char *parent, const struct field *field, int at,
+                           double least, const char *expected)
+{
+    double n = lua_type(d->L, at) == LUA_TNUMBER ? lua_tonumber(d->L, at) : -1;
+    if (!(n >= least && n <= POLICY_COST_MAX))
+        fields_wrong(d, parent, field->name, at, expected);
+    return (uint64_t)llround(n * POLICY_COST_UNIT);
+}
+
+static void read_cost_limit(struct declaring *d, const struct field *field, int at)
+{
+    uint64_t *into = (uint64_t *)((char *)d->policy + field->offset);
+    *into = 0;
+    if (!is_lifted(d, at))
+        *into = read_money(d, "limits", field, at, 1.0 / POLICY_COST_UNIT,
+                           "a number from 0.000001 to 100000000, or false for no limit");
+}
+
+#define LIMIT(member, reader, what)                                                                          \
+    {                                                                                                        \
+        .name = #member, .kind = FIELD_OWN, .read = (reader),                                                \
+        .offset = offsetof(struct policy, limits.member), .form = "10", .type = "number|false",              \
+        .sentence = (what)                                                                                   \
+    }
+static const struct field limits_fields[] = {
+    LIMIT(calls_per_turn, read_calls, "Calls of this tool in one turn."),
+    LIMIT(calls_per_session, read_calls, "Calls of this tool in one session."),
+    LIMIT(seconds_per_turn, read_calls,
+          "Seconds from its first call of a turn on, after which it is refused."),
+    LIMIT(cost_per_turn, read_cost_limit, "What its calls of one turn may cost together."),
+    LIMIT(cost_per_session, read_cost_limit, "What its calls of one session may cost together."),
+};
+#undef LIMIT
+
+const struct field_table declare_limits_table = {
+    .of = "limits",
+    .type = "toolgate.Limits",
+    .sentence = "How much of this tool may be used up; false lifts a limit of the configuration's defaults.",
+    FIELD_TABLE(limits_fields)};
+
+void declare_limits(struct declaring *d, const struct field *field, int at)
+{
+    declare_must_be_table(d, NULL, field->name, at, "{ calls_per_turn = 10 }");
+    fields_read(d, at, field->name, limits_fields, declare_limits_table.count, d->policy);
+}
+
+void declare_cost(struct declaring *d, const struct field *field, int at)
+{
+    d->policy->cost = read_money(d, NULL, field, at, 0, "a number from 0 to 100000000");
 }

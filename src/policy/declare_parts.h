@@ -10,15 +10,17 @@
 
 /* Readers of one field each; the value is at `at`. */
 typedef void declare_part(struct declaring *d, const struct field *field, int at);
-declare_part declare_retry, declare_loop; /* declare_budgets.c */
-declare_part declare_ids;                 /* declare_ids.c */
-declare_part declare_examples;            /* declare_examples.c */
+declare_part declare_retry, declare_loop, declare_limits, declare_cost; /* declare_budgets.c */
+declare_part declare_compact;                                           /* declare_compact.c */
+declare_part declare_ids;                                               /* declare_ids.c */
+declare_part declare_examples;                                          /* declare_examples.c */
 
 /* Their fields; a new one is also named in vocabulary.c. */
 extern const struct field_table declare_policy_table, declare_gateway_table,
     declare_coerce_table; /* declare.c */
-extern const struct field_table declare_retry_table, declare_loop_table,
-    declare_poll_table;                                /* declare_budgets.c */
+extern const struct field_table declare_retry_table, declare_loop_table, declare_poll_table,
+    declare_limits_table;                                                          /* declare_budgets.c */
+extern const struct field_table declare_compact_table;                             /* declare_compact.c */
 extern const struct field_table declare_example_table, declare_example_call_table; /* declare_examples.c */
 
 /* Raises an error that says what was expected where the value is no plain table. */

@@ -50,6 +50,31 @@ struct policy_example {
     uint32_t turn;                              /* 0: not given */
 };
 
+/* How much may be used up: POLICY_UNSET or POLICY_COST_UNSET where nothing is said, 0 where there is to be no
+ * limit. */
+#define POLICY_COST_UNIT 1000000u   /* costs are whole millionths of what the operator counts in */
+#define POLICY_COST_MAX  100000000u /* of them that one call, or a limit, may name, in the operator's units  \
+                                     */
+#define POLICY_COST_UNSET UINT64_MAX
+#define POLICY_PACE_MAX_S 86400u /* loop.poll.every */
+struct policy_limits {
+    uint32_t calls_per_turn, calls_per_session, seconds_per_turn;
+    uint64_t cost_per_turn, cost_per_session;
+};
+extern const struct policy_limits policy_limits_unset;
+
+/* What becomes of a result that is too large for a model; gate/compact.h does it. */
+#define POLICY_COMPACT_BYTES 20000u /* where a policy names no budget */
+#define POLICY_COMPACT_LEAST 200u   /* bytes, or tokens: less leaves nothing to read */
+struct policy_compact {
+    bool on;
+    uint32_t max_bytes, max_tokens; /* 0: none */
+    const struct str *keep;         /* paths like gives_ids, or bare names of fields anywhere */
+    size_t keep_count;
+    const struct str *drop;
+    size_t drop_count;
+};
+
 struct policy {
     struct str name, file; /* file: as the operator knows it, e.g. "policies/get_events.lua" */
     struct str title, upstream, description, use_when, avoid_when;
@@ -61,6 +86,11 @@ struct policy {
     bool final;                                   /* its result ends the run */
     bool fails_open;                              /* on_policy_error = "open" */
     bool unknown_given, coerce_given, mode_given; /* otherwise the configuration's defaults apply */
+    bool compact_given;                           /* likewise */
+    struct policy_compact compact;
+    struct policy_limits limits; /* of this tool's calls */
+    uint64_t cost;               /* of one call; POLICY_COST_UNSET */
+    uint32_t poll_every_ms;      /* loop.poll.every; 0: at any pace */
     struct coerce_switches coerce;
     uint32_t repair, same_call, transient;          /* retry = {…}; POLICY_UNSET */
     uint32_t repeats, halt, across_turns, poll_max; /* loop = {…}; POLICY_UNSET */
@@ -175,8 +205,8 @@ struct policies_faults {
     size_t count;
 };
 
-/* Loads every *.lua in the folder (sorted by name), or the one file. NULL gives an empty set. On ERR_POLICY or
- * ERR_IO `faults` holds at least one line and `*out` is NULL. */
+/* Loads every *.lua in the folder (sorted by name), or the one file. NULL gives an empty set. On ERR_POLICY
+ * or ERR_IO `faults` holds at least one line and `*out` is NULL. */
 enum err policies_load(const char *folder, const struct policies_options *options, struct policies **out,
                        struct policies_faults *faults);
 

@@ -53,6 +53,10 @@ static const struct field ok_fields[] = {
      .form = "{ tool = \"get_order\", args = { id = \"o7\" } }",
      .type = "toolgate.FollowUp",
      .sentence = "The exact next call."},
+    {.name = "cost",
+     .form = "0.3",
+     .type = "number",
+     .sentence = "What this call really cost, instead of what the policy declares."},
 };
 
 static const struct field_table ok_table = {
@@ -237,6 +241,8 @@ static const struct field_table *const tables[] = {
     &declare_retry_table,
     &declare_loop_table,
     &declare_poll_table,
+    &declare_limits_table,
+    &declare_compact_table,
     &declare_coerce_table,
     &declare_example_table,
     &declare_example_call_table,
