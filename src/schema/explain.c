@@ -289,7 +289,8 @@ static void explain_ops(struct explain *e, const struct node *node, const struct
     }
 }
 
-void explain_node(struct explain *e, const struct node *node, const struct json *v, const struct path *path)
+static void explain_here(struct explain *e, const struct node *node, const struct json *v,
+                         const struct path *path)
 {
     if (!(node->types & type_of(v))) {
         explain_type(e, node, v, path);
@@ -301,6 +302,20 @@ void explain_node(struct explain *e, const struct node *node, const struct json 
     const struct scope *outer = pass_enter(&e->pass, node, &here);
     explain_ops(e, node, v, path);
     pass_leave(&e->pass, outer);
+}
+
+/* A description beside a reference holds for what it leads to, unless that has one of its own. */
+void explain_node(struct explain *e, const struct node *node, const struct json *v, const struct path *path)
+{
+    const struct node *outer_node = e->node;
+    const struct path *outer_place = e->place;
+    if (!e->node || path != e->place || node->description.len) {
+        e->node = node;
+        e->place = path;
+    }
+    explain_here(e, node, v, path);
+    e->node = outer_node;
+    e->place = outer_place;
 }
 
 static void say_too_complex(struct problems *problems, const char *reason)

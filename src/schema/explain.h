@@ -22,6 +22,9 @@ struct explain {
     struct problems *problems;
     struct arena *arena; /* the problems' */
     unsigned guesses;    /* alternatives being tried within alternatives */
+    const struct node
+        *node; /* what describes `place`: the node reached last, or one before it that says more */
+    const struct path *place; /* of the value that is looked at */
 };
 
 /* ---- explain.c ---- */

@@ -157,6 +157,7 @@ struct node {
     const struct tell *tells;
     const struct resource *resource;
     const struct json *source;
+    struct str description; /* the first line of the schema's own, cut; empty: none */
 };
 
 struct schema {

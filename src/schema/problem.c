@@ -106,5 +106,9 @@ void problem_json(struct json_out *out, const struct problem *problem)
     json_put_text(out, problem->warning ? "warning" : "error");
     put_json(out, "expected", problem->expected);
     put_json(out, "got", problem->got);
+    if (problem->description.len) {
+        json_key(out, "description");
+        json_put_str(out, problem->description);
+    }
     json_close(out, '}');
 }

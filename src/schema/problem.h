@@ -15,7 +15,9 @@ struct json_out;
 #define PROBLEMS_MAX_TEXT_BYTES 8192u /* of all messages together */
 #define PROBLEM_GOT_MAX_BYTES   80u   /* a quoted value is cut to this */
 #define PROBLEM_PATH_MAX_BYTES  200u  /* so much of a path is shown in a line */
-#define PROBLEM_CHOICES_MAX     12u   /* allowed values listed in a message; then "… (N more)" */
+#define PROBLEM_DESCRIPTION_MAX_BYTES                                                                        \
+    160u /* of a schema's description, which is somebody else's text: cut, and on one line */
+#define PROBLEM_CHOICES_MAX 12u /* allowed values listed in a message; then "… (N more)" */
 
 struct problem {
     struct str path; /* "items[0].price"; empty: the arguments as a whole */
@@ -23,8 +25,9 @@ struct problem {
         *code; /* "missing", "type", "format", "list", "unknown_field", "enum", or the keyword: static text */
     struct str message;                   /* "required field is missing — provide a value" */
     struct str expected, got, suggestion; /* JSON texts; empty where there is none */
-    bool warning;                         /* worth saying, no reason to refuse */
-    bool in_result;                       /* it is the tool's result that is wrong, not the arguments */
+    struct str description; /* the schema's own, of the place that is wrong, cut; empty where it has none */
+    bool warning;           /* worth saying, no reason to refuse */
+    bool in_result;         /* it is the tool's result that is wrong, not the arguments */
 };
 
 struct problems {

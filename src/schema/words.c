@@ -119,6 +119,8 @@ static struct str got_json(struct arena *arena, const struct json *v)
 void say(struct explain *e, const struct path *path, struct problem problem)
 {
     problem.path = path_text(e->arena, path);
+    if (!problem.description.len && e->node && path == e->place)
+        problem.description = e->node->description;
     for (size_t i = 0; i < e->problems->count; i++) {
         const struct problem *old = &e->problems->list[i];
         if (str_eq(old->path, problem.path) && str_eq(old->message, problem.message))
@@ -226,7 +228,8 @@ void say_missing(struct explain *e, struct str name, const struct node *node, st
     say(e, &at,
         (struct problem){.code = "missing",
                          .message = message,
-                         .expected = node ? types_json(e->arena, node->types) : STR_NONE});
+                         .expected = node ? types_json(e->arena, node->types) : STR_NONE,
+                         .description = node ? node->description : STR_NONE});
 }
 
 void say_unknown(struct explain *e, struct str close, bool warning, const struct path *path)
@@ -390,9 +393,15 @@ static struct problem multiple_words(struct explain *e, const struct op *op, con
     return limit_words(e, "multipleOf", "must be a multiple of", op, v);
 }
 
+/* An expression is hard to read: what the schema says of the field goes with it. */
 static struct problem pattern_words(struct explain *e, const struct op *op, const struct json *v)
 {
-    return limit_words(e, "pattern", "must match the pattern", op, v);
+    struct problem p = limit_words(e, "pattern", "must match the pattern", op, v);
+    struct str description = e->node ? e->node->description : STR_NONE;
+    if (description.len)
+        p.message =
+            ARENA_JOIN(e->arena, p.message, STR_LIT(" (the schema says: "), description, STR_LIT(")"));
+    return p;
 }
 
 static struct problem format_words(struct explain *e, const struct op *op, const struct json *v)

@@ -149,6 +149,42 @@ static void programs_get_json(void **state)
     assert_true(str_is(problems.list[0].suggestion, "\"aa\""));
 }
 
+/* ---- the schema's own words ---- */
+
+static struct str described(const char *schema, const char *instance)
+{
+    struct problems problems;
+    problems_init(&problems, arena);
+    schema_explain(compile(schema), parse(instance), &problems);
+    assert_int_equal(problems.count, 1);
+    return problems.list[0].description;
+}
+
+static void what_the_schema_says_of_a_place_goes_with_its_problem(void **state)
+{
+    (void)state;
+#define ORDER                                                                                                \
+    "{`properties`:{`id`:{`description`:` The order's id\\nin "                                              \
+    "full`,`type`:`string`,`pattern`:`^W[0-9]+$`}},"
+    assert_true(
+        str_is(described(ORDER "`required`:[`id`],`description`:`An order`}", "{}"), "The order's id"));
+    assert_true(str_is(described(ORDER "`description`:`An order`}", "{`id`:7}"), "The order's id"));
+    assert_true(
+        str_is(described(ORDER "`additionalProperties`:false,`description`:`An order`}", "{`x`:1}"), ""));
+    assert_true(str_is(described(ORDER "`required`:[`x`],`description`:`An order`}", "{}"), ""));
+    /* through a reference: what stands beside it, unless what it leads to says more */
+    assert_true(str_is(
+        described("{`$defs`:{`n`:{`minimum`:3}},`$ref`:`#/$defs/n`,`description`:`Outer`}", "1"), "Outer"));
+    assert_true(str_is(described("{`$defs`:{`n`:{`minimum`:3,`description`:`Inner`}},`$ref`:`#/$defs/n`,"
+                                 "`description`:`Outer`}",
+                                 "1"),
+                       "Inner"));
+    /* an expression alone says little to a model */
+    expect_lines(ORDER "`type`:`object`}", "{`id`:`77`}",
+                 "- 'id': must match the pattern ^W[0-9]+$, got `77` (the schema says: The order's id)\n");
+#undef ORDER
+}
+
 /* ---- alternatives ---- */
 
 static void alternatives_are_never_noise(void **state)
@@ -225,6 +261,7 @@ int main(void)
         TEST(lists_of_choices_are_cut),
         TEST(many_problems_are_counted),
         TEST(programs_get_json),
+        TEST(what_the_schema_says_of_a_place_goes_with_its_problem),
         TEST(alternatives_are_never_noise),
         TEST(strangers_are_told_from_the_declared),
     };
