@@ -4,6 +4,7 @@
 
 #include "cli/local.h"
 #include "gate/examples.h"
+#include "policy/coverage.h"
 
 struct test_options {
     struct local_options local;
@@ -11,14 +12,24 @@ struct test_options {
     int place_count;
     const char *only;
     bool all, json; /* -v: also what holds; --json */
+    bool watch, cover;
+    const char *lcov;      /* NULL: no such file is wanted */
+    unsigned coverage_min; /* percent */
 };
 
 struct test_tally {
     struct examples_count count;
-    size_t broken; /* complaints about what does not load */
+    size_t broken;             /* complaints about what does not load */
+    struct coverage *coverage; /* NULL: not asked for */
 };
 
 /* Everything once; the exit status. */
 int test_all(const struct test_options *options);
+
+/* The same again after every change; returns only where nothing can be watched. */
+int test_watch(const struct test_options *options);
+
+/* CLI_NO where it is less than --coverage-min. */
+int test_show_coverage(const struct test_options *options, const struct coverage *coverage);
 
 #endif

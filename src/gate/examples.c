@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "gate/examples_sample.h"
 #include "gate/play.h"
 #include "json/write.h"
 
@@ -145,16 +146,24 @@ static void tell(struct examples *run, const struct example_outcome *o, struct a
 }
 
 static void run_example(struct examples *run, const struct policy *policy,
-                        const struct policy_example *example)
+                        const struct policy_example *example, bool sample)
 {
-    struct example_outcome outcome = {.policy = policy, .example = example};
+    struct example_outcome outcome = {.policy = policy, .example = example, .sample = sample};
     struct playing p = {.arena = arena_new(), .example = example, .outcome = &outcome};
+    struct examples_count *count = &run->count;
+    uint64_t faults = sample_faults(policy);
     int64_t began = clock_mono_us();
     play_example(run, &p);
     outcome.us = clock_mono_us() - began;
     look_at(&p, &outcome);
-    compare(&p, &outcome);
-    *(outcome.passed ? &run->count.passed : &run->count.failed) += 1;
+    if (sample)
+        sample_judge(p.arena, p.call, faults, &outcome);
+    else
+        compare(&p, &outcome);
+    if (sample)
+        *(outcome.passed ? &count->samples : &count->samples_failed) += 1;
+    else
+        *(outcome.passed ? &count->passed : &count->failed) += 1;
     tell(run, &outcome, p.arena);
     call_free(p.call);
     arena_free(p.arena);
@@ -192,32 +201,48 @@ struct examples *examples_begin(struct generation *generation, struct generation
     return run;
 }
 
-/* The policy that has the next example; NULL: there is none. */
-static const struct policy *next(struct examples *run)
+static bool run_named(struct examples *run, const struct policy *policy, const struct policy_example *example,
+                      bool sample)
 {
-    const struct policies *policies = generation_policies(run->gate.generation);
-    while (run->policy < policies_count(policies) &&
-           run->example == policies_at(policies, run->policy)->example_count) {
-        run->policy++;
-        run->example = 0;
+    if (!is_wanted(run, policy->name, example->name))
+        return false;
+    enum log_level level = log_quiet(); /* an example's refusal is no event of the daemon */
+    run_example(run, policy, example, sample);
+    log_level_set(level);
+    return true;
+}
+
+/* With all fields too, where that is another call. */
+static void run_samples(struct examples *run, const struct policy *policy)
+{
+    const struct tool *tool = generation_find(run->gate.generation, policy->name);
+    struct arena *arena = arena_new();
+    struct policy_example least, most;
+    bool runs = tool && tool->policy == policy && tool->runner == RUNNER_LUA;
+    if (runs && sample_example(arena, tool, SAMPLE_REQUIRED, &least)) {
+        run_named(run, policy, &least, true);
+        if (sample_example(arena, tool, SAMPLE_ALL, &most) && !json_equal(least.args, most.args))
+            run_named(run, policy, &most, true);
+    } else if (runs) {
+        run->count.unsampled++;
     }
-    return run->gate.ledger && run->policy < policies_count(policies) ? policies_at(policies, run->policy)
-                                                                      : NULL;
+    arena_free(arena);
 }
 
 bool examples_step(struct examples *run)
 {
-    const struct policy *policy = next(run);
-    if (!policy)
+    const struct policies *policies = generation_policies(run->gate.generation);
+    if (!run->gate.ledger || run->policy == policies_count(policies))
         return false;
-    const struct policy_example *example = &policy->examples[run->example++];
-    if (!is_wanted(run, policy->name, example->name))
-        return true;
-    enum log_level level = log_quiet(); /* an example's refusal is no event of the daemon */
-    run_example(run, policy, example);
-    log_level_set(level);
-    if (run->report)
+    const struct policy *policy = policies_at(policies, run->policy);
+    if (run->options.samples)
+        run_samples(run, policy);
+    if (run->options.samples || run->example == policy->example_count) {
+        run->policy++;
+        run->example = 0;
+    } else if (run_named(run, policy, &policy->examples[run->example++], false) && run->report) {
         run->report->example_count++;
+    }
     return true;
 }
 

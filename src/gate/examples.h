@@ -39,7 +39,7 @@ typedef void example_seen(void *owner, const struct example_outcome *outcome);
 
 struct examples_options {
     const char *only;   /* NULL: all; else a glob or a part of "tool: name" */
-    bool samples;       /* also the sample calls */
+    bool samples;       /* the sample calls, instead of the examples */
     example_seen *seen; /* NULL: nobody; the outcome lives for the call */
     void *owner;
 };

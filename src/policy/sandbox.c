@@ -43,6 +43,8 @@ struct sandbox {
         const struct json *literal;
     } lossy[SANDBOX_LOSSY_MAX];
     size_t lossy_count;
+    sandbox_line *trace; /* NULL: lines are not counted */
+    void *tracer;
 };
 
 struct sandbox *sandbox_of(lua_State *L)
@@ -90,6 +92,21 @@ static void on_late(void *owner)
 bool sandbox_is_late(struct sandbox *sandbox)
 {
     return sandbox->frame.run && sandbox->frame.run->late;
+}
+
+/* ---- lines, for coverage ------------------------------------------------------ */
+
+static void trace_hook(lua_State *L, lua_Debug *where)
+{
+    struct sandbox *sandbox = sandbox_of(L);
+    if (lua_getinfo(L, "S", where) && where->source[0] == '@')
+        sandbox->trace(sandbox->tracer, where->source + 1, where->currentline);
+}
+
+void sandbox_trace_lines(struct sandbox *sandbox, sandbox_line *trace, void *context)
+{
+    sandbox->trace = trace;
+    sandbox->tracer = context;
 }
 
 /* ---- C stack ---------------------------------------------------------------- */
@@ -166,10 +183,12 @@ enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct s
     sandbox->now = now;
     sandbox->lossy_count = 0;
     lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->enter_ref);
+    if (sandbox->trace)
+        lua_sethook(L, trace_hook, LUA_MASKLINE, 0);
     tick_enter(&run);
     int status = lua_pcall(L, 0, 0, 0);
     tick_leave(&run);
-    if (run.late)
+    if (run.late || sandbox->trace)
         lua_sethook(L, NULL, 0, 0);
     if (status != 0)
         explain_failure(sandbox, status, why);

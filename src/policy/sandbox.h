@@ -59,6 +59,11 @@ struct sandbox *sandbox_of(lua_State *L);
 enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct sandbox_now *now,
                      sandbox_step *step, void *context, struct why *why);
 
+/* Each line that runs from now on is told with its chunk (sandbox_chunk), which makes everything slow; NULL
+ * ends it. Past a deadline no lines are told. */
+typedef void sandbox_line(void *context, const char *chunk, int line);
+void sandbox_trace_lines(struct sandbox *sandbox, sandbox_line *trace, void *context);
+
 /* True once the running step is past its deadline: loops in C ask this and then raise sandbox_raise_late. */
 bool sandbox_is_late(struct sandbox *sandbox);
 int sandbox_raise_late(lua_State *L);

@@ -1,0 +1,224 @@
+/*
+ * The lines that can run are those of the compiled code, so that no comment,
+ * blank or `else` counts; those that did run are told by LuaJIT's line hook.
+ */
+#include "policy/coverage.h"
+
+#include "base/arena.h"
+#include "policy/bytecode.h"
+#include "policy/home.h"
+#include "policy/outcome.h"
+#include "policy/source.h"
+
+#include <stdlib.h>
+
+struct coverage {
+    struct arena *arena;
+    struct coverage_file *files;
+    size_t count, room;
+    size_t first;      /* of the set that is being counted */
+    const char *chunk; /* what LuaJIT named last, and the file it is: a hook runs in one file */
+    struct coverage_file *hit;
+};
+
+struct coverage *coverage_new(void)
+{
+    struct coverage *c = calloc(1, sizeof(*c));
+    if (!c)
+        abort();
+    c->arena = arena_new();
+    return c;
+}
+
+void coverage_free(struct coverage *c)
+{
+    if (!c)
+        return;
+    arena_free(c->arena);
+    free(c);
+}
+
+const struct coverage_file *coverage_files(const struct coverage *c, size_t *count)
+{
+    *count = c->count;
+    return c->files;
+}
+
+int policy_hook_line(const struct policy *policy, enum policy_hook hook)
+{
+    return policy->code->hooks[hook].line;
+}
+
+/* ---- what there is to run ------------------------------------------------------- */
+
+struct reading {
+    struct coverage *c;
+    struct coverage_file *file;
+    struct str source;
+    const struct policy *policy; /* NULL: the gateway */
+    size_t instructions, functions;
+};
+
+static void count_code(struct reading *r, const struct bytecode *code, bool inner)
+{
+    r->instructions += inner ? code->count : 0;
+    r->functions += inner;
+    for (uint32_t i = 0; i < code->constant_count; i++)
+        if (code->constants[i].function)
+            count_code(r, code->constants[i].function, true);
+}
+
+static struct str name_of(const struct reading *r, int line)
+{
+    for (int i = 0; r->policy && i < HOOK_COUNT; i++)
+        if (r->policy->code->hooks[i].ref != HOOK_NONE && r->policy->code->hooks[i].line == line)
+            return str_of(outcome_hook_name((enum policy_hook)i));
+    return arena_printf(r->c->arena, "function at line %d", line);
+}
+
+static void add_code(struct reading *r, const struct bytecode *code, bool inner)
+{
+    struct coverage_file *f = r->file;
+    int first = (int)code->first_line;
+    if (inner)
+        f->functions[f->function_count++] = (struct coverage_function){name_of(r, first), first, 0};
+    for (uint32_t i = 0; inner && i < code->count; i++)
+        f->lines[f->line_count++].line = bytecode_line(code, i);
+    for (uint32_t i = 0; i < code->constant_count; i++)
+        if (code->constants[i].function)
+            add_code(r, code->constants[i].function, true);
+}
+
+static int by_line(const void *a, const void *b)
+{
+    const struct coverage_line *x = a, *y = b;
+    return (x->line > y->line) - (x->line < y->line);
+}
+
+static void sort_lines(struct coverage_file *f)
+{
+    size_t kept = 0;
+    qsort(f->lines, f->line_count, sizeof(*f->lines), by_line);
+    for (size_t i = 0; i < f->line_count; i++)
+        if (!kept || f->lines[kept - 1].line != f->lines[i].line)
+            f->lines[kept++] = f->lines[i];
+    f->line_count = kept;
+}
+
+/* Compiled, never run. */
+static int read_code(lua_State *L)
+{
+    struct reading *r = lua_touserdata(L, 1);
+    if (luaL_loadbufferx(L, r->source.at, r->source.len, "=coverage", "t") != 0)
+        lua_error(L);
+    const struct bytecode *code = bytecode_of(L, -1, r->c->arena);
+    count_code(r, code, false);
+    r->file->lines = ARENA_ARRAY(r->c->arena, struct coverage_line, r->instructions + 1);
+    r->file->functions = ARENA_ARRAY(r->c->arena, struct coverage_function, r->functions + 1);
+    add_code(r, code, false);
+    sort_lines(r->file);
+    return 0;
+}
+
+static void make_room(struct coverage *c)
+{
+    if (c->count < c->room)
+        return;
+    size_t room = c->room ? c->room * 2 : 16;
+    struct coverage_file *more = ARENA_ARRAY(c->arena, struct coverage_file, room);
+    if (c->count)
+        memcpy(more, c->files, c->count * sizeof(*more));
+    c->files = more;
+    c->room = room;
+}
+
+static void add_file(struct coverage *c, lua_State *L, struct str file, const struct policy *policy)
+{
+    struct reading r = {.c = c, .policy = policy};
+    struct why why;
+    if (source_read(c->arena, file.at, &r.source, &why) != OK)
+        return;
+    make_room(c);
+    r.file = &c->files[c->count];
+    *r.file = (struct coverage_file){.file = arena_dup(c->arena, file),
+                                     .tool = policy ? arena_dup(c->arena, policy->name) : STR_NONE,
+                                     .examples = policy ? policy->example_count : 0};
+    c->count += lua_cpcall(L, read_code, &r) == 0;
+    lua_settop(L, 0);
+}
+
+/* ---- what did run ------------------------------------------------------------------ */
+
+static struct coverage_file *file_of(struct coverage *c, const char *chunk)
+{
+    if (c->chunk == chunk)
+        return c->hit;
+    c->chunk = chunk;
+    c->hit = NULL;
+    for (size_t i = c->first; i < c->count && !c->hit; i++)
+        if (strcmp(sandbox_chunk(c->files[i].file.at), chunk) == 0)
+            c->hit = &c->files[i];
+    return c->hit;
+}
+
+static void on_line(void *context, const char *chunk, int line)
+{
+    struct coverage_file *f = file_of(context, chunk);
+    size_t low = 0, high = f ? f->line_count : 0;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (f->lines[middle].line < line)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (f && low < f->line_count && f->lines[low].line == line)
+        f->lines[low].hits++;
+}
+
+void coverage_begin(struct coverage *c, struct policies *home)
+{
+    lua_State *L = luaL_newstate();
+    if (!L)
+        abort();
+    c->first = c->count;
+    c->chunk = NULL;
+    for (size_t i = 0; i < home->count; i++)
+        add_file(c, L, home->list[i]->file, home->list[i]);
+    if (home->gateway_file.len)
+        add_file(c, L, home->gateway_file, NULL);
+    lua_close(L);
+    sandbox_trace_lines(home->sandbox, on_line, c);
+}
+
+/* A function was entered if its first line that can run did. */
+static void count_functions(struct coverage_file *f)
+{
+    for (size_t i = 0; i < f->function_count; i++) {
+        size_t k = 0;
+        while (k < f->line_count && f->lines[k].line < f->functions[i].line)
+            k++;
+        f->functions[i].hits = k < f->line_count ? f->lines[k].hits : 0;
+    }
+}
+
+static void take_rules(struct coverage *c, struct coverage_file *f, const struct policy *policy)
+{
+    const uint64_t *hits = policy_rule_hits(policy);
+    f->rules = ARENA_ARRAY(c->arena, struct coverage_rule, policy->rule_count + 1);
+    f->rule_count = policy->rule_count;
+    for (size_t i = 0; i < policy->rule_count; i++)
+        f->rules[i] = (struct coverage_rule){arena_dup(c->arena, policy->rule_words[i]), hits[i]};
+}
+
+void coverage_end(struct coverage *c, struct policies *home)
+{
+    sandbox_trace_lines(home->sandbox, NULL, NULL);
+    for (size_t i = c->first; i < c->count; i++) {
+        struct coverage_file *f = &c->files[i];
+        const struct policy *policy = f->tool.len ? policies_find(home, f->tool) : NULL;
+        count_functions(f);
+        if (policy)
+            take_rules(c, f, policy);
+    }
+}
