@@ -121,13 +121,19 @@ local function follow_up_of(follow_up)
   return follow_up
 end
 
+local function cost_of(cost)
+  if cost == nil or (type(cost) == "number" and cost >= 0 and cost <= 1e8) then return cost end
+  complain("ok: cost: expected a number from 0 to 100000000, got "
+        .. (type(cost) == "number" and tostring(cost) or native.kind(cost)))
+end
+
 function M.ok(given)
   if type(given) == "string" then given = { coverage = given } end
   given = given or {}
   a_table("ok", given, "{ coverage = …, facts = …, follow_up = … }")
   only_ok(given)
   return outcome("ok", { coverage = coverage_of("ok", given.coverage), facts = given.facts,
-                         follow_up = follow_up_of(given.follow_up) })
+                         follow_up = follow_up_of(given.follow_up), cost = cost_of(given.cost) })
 end
 
 function M.partial(code, detail, next_args, hint)

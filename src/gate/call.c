@@ -26,6 +26,7 @@
 #include "gate/metrics.h"
 #include "json/canonical.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #define CALL_TRACES_MAX 8u
@@ -366,11 +367,22 @@ static enum step settled(struct call *c)
     return GO_ON;
 }
 
+/* What the policy said of this result, else what the result says of itself. */
+static double cost_told(const struct call *c)
+{
+    double cost;
+    if (c->verdict.cost >= 0)
+        return c->verdict.cost;
+    bool told = json_double(json_get_text(c->result.metadata, CALL_COST_KEY), &cost);
+    return told && cost >= 0 && cost <= POLICY_COST_MAX ? cost : -1;
+}
+
 static struct ledger_settle *settle_request(struct call *c, enum ledger_class class)
 {
     struct ledger_settle *request = ARENA_NEW(c->arena, struct ledger_settle);
     struct hash128 *gives = NULL;
     size_t gives_count = 0;
+    double cost = cost_told(c);
     if (c->ran && c->tool->policy && c->tool->policy->gives_id_count && c->result.value) {
         gives = ARENA_ARRAY(c->arena, struct hash128, LEDGER_IDS_MAX);
         gives_count = ids_given(c->tool->policy, c->result.value, gives);
@@ -389,6 +401,8 @@ static struct ledger_settle *settle_request(struct call *c, enum ledger_class cl
         .gives_ids = gives,
         .gives_id_count = gives_count,
         .facts = json_is(c->verdict.facts, JSON_OBJECT) ? c->verdict.facts : NULL,
+        .cost_told = cost >= 0,
+        .cost = cost >= 0 ? (uint64_t)llround(cost * LEDGER_COST_UNIT) : 0,
     };
     return request;
 }
@@ -544,6 +558,7 @@ struct call *call_new(struct gate *gate, struct arena *arena, const struct call_
     c->generation = generation_ref(gate->generation);
     c->admission = request->mode == CALL_REPORT ? read_call_id(request->call_id) : mint_admission(gate);
     c->verdict.after_s = -1;
+    c->verdict.cost = -1;
     problems_init(&c->verdict.problems, arena);
     return c;
 }

@@ -11,6 +11,8 @@
 
 struct call;
 
+#define CALL_COST_KEY "dev.toolgate/cost" /* in a result's _meta: what the call really cost */
+
 enum call_mode {
     CALL_RUN,   /* tools/call: all stages */
     CALL_CHECK, /* toolgate/check: stops after stage 5 */

@@ -24,6 +24,7 @@ void undecide(struct verdict *v, struct arena *arena, bool remember)
 {
     struct verdict fresh = {.valid = true,
                             .after_s = -1,
+                            .cost = v->cost,
                             .would = v->would,
                             .attempt = v->attempt,
                             .repeats = v->repeats,
@@ -117,6 +118,13 @@ static void exhaust(struct verdict *v)
     v->code = STR_LIT("retry_budget_exceeded");
 }
 
+/* Asked sooner than its policy allows: nothing is wrong with the call but the time. */
+static void wait_for_it(struct verdict *v, const struct ledger_answer *a)
+{
+    decide(v, CLASS_TRANSIENT, a->code, STR_NONE, STR_NONE);
+    v->after_s = (int64_t)(a->used + 999) / 1000;
+}
+
 void decide_by_ledger(struct verdict *v, const struct ledger_answer *a)
 {
     v->attempt = a->attempt;
@@ -125,6 +133,8 @@ void decide_by_ledger(struct verdict *v, const struct ledger_answer *a)
     v->repeats = a->repeats;
     v->no_progress = a->no_progress;
     v->spent = a->spent;
+    v->used = a->used;
+    v->of_session = a->of_session;
     if (a->would.len && !v->would.len && (a->says == LEDGER_RUN || a->says == LEDGER_REPAIR))
         v->would = a->would;
     if (a->error != OK)
@@ -133,6 +143,8 @@ void decide_by_ledger(struct verdict *v, const struct ledger_answer *a)
         decide(v, CLASS_LOOP, a->code, STR_NONE, STR_NONE);
     else if (a->says == LEDGER_REFUSE && v->class == CLASS_INVALID_ARGUMENTS)
         exhaust(v);
+    else if (a->says == LEDGER_REFUSE && v->class == CLASS_OK && str_is(a->code, "too_soon"))
+        wait_for_it(v, a);
     else if (a->says == LEDGER_REFUSE && v->class == CLASS_OK)
         decide(v, CLASS_RETRY_BUDGET, a->code, STR_NONE, STR_NONE);
     if (a->says == LEDGER_HALT)
@@ -241,6 +253,8 @@ void decide_by_result(struct verdict *v, const struct tool *tool, struct arena *
     v->coverage = said->coverage;
     v->facts = said->facts;
     v->follow_up = said->follow_up;
+    if (said->cost >= 0)
+        v->cost = said->cost;
     if (json_is(said->next_args, JSON_OBJECT) && json_is(args, JSON_OBJECT))
         v->next_args = whole_next_args(arena, args, said->next_args);
     switch (said->said) {

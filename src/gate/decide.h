@@ -48,8 +48,8 @@ void decide_unseen(struct verdict *verdict, struct arena *arena, const struct id
  */
 void decide_by_hook(struct verdict *verdict, struct arena *arena, const struct policy_outcome *said);
 
-/* The result hook, with coverage, facts and follow-ups. A hook that broke only leaves a warning: the tool has
- * run. */
+/* The result hook, with coverage, facts, follow-ups and cost. A hook that broke only leaves a warning: the
+ * tool has run. */
 void decide_by_result(struct verdict *verdict, const struct tool *tool, struct arena *arena,
                       const struct json *args, const struct result *result,
                       const struct policy_outcome *said);

@@ -6,6 +6,7 @@
 #include "gate/feedback.h"
 
 #include "base/arena.h"
+#include "gate/budget.h"
 #include "json/write.h"
 
 struct words {
@@ -238,42 +239,11 @@ static void forbidden(const struct words *w)
     say_next(w, "Do not repeat this call. Use another tool, or tell the user why it cannot be done.");
 }
 
-static const struct budget {
-    const char *code, *what, *next;
-} budgets[] = {
-    {"same_call", "this exact call has already been made as often this turn as it may be",
-     "Use the results you have. Change the arguments if you need something else."},
-    {"duplicate_in_step", "the same call was already made in this very step",
-     "One is enough: wait for its result and use that."},
-    {"already_broken", "this exact call returned a broken result earlier this turn, and would again",
-     "Do not repeat it. Use another tool, or tell the user that this one is broken."},
-    {"transient_budget", "it has failed for passing reasons too often this turn",
-     "Stop waiting for it. Use another tool, or tell the user that it is out of order just now."},
-    {"poll_budget", "it has been asked again as often as it may be",
-     "Stop asking. Tell the user how far it got, and that it is still going on."},
-    {"calls_per_turn", "no more calls of it are allowed this turn", "Answer with what you have."},
-    {"calls_per_session", "no more calls of it are allowed in this conversation",
-     "Answer with what you have."},
-    {"cost_per_turn", "what it may cost this turn is spent", "Answer with what you have."},
-    {"cost_per_session", "what it may cost in this conversation is spent", "Answer with what you have."},
-    {"seconds_per_turn", "the time for it this turn is over", "Answer with what you have."},
-};
-
-static const struct budget *budget_named(struct str code)
-{
-    static const struct budget unnamed = {NULL, "its budget for this turn is used up",
-                                          "Use what you have, or another tool."};
-    for (size_t i = 0; i < sizeof(budgets) / sizeof(budgets[0]); i++)
-        if (str_is(code, budgets[i].code))
-            return &budgets[i];
-    return &unnamed;
-}
-
 static void retry_budget(const struct words *w)
 {
-    const struct budget *budget = budget_named(w->v->code);
-    say(w, STR_FMT " was not run: %s.\n", STR_ARG(w->f->name), budget->what);
-    say_next(w, budget->next);
+    struct budget budget = budget_of(w->arena, w->v->code, w->v, w->f->tool);
+    say(w, STR_FMT " was not run: %s.\n", STR_ARG(w->f->name), budget.what);
+    say_next(w, budget.next);
 }
 
 static const char *loop_words(struct str code)
@@ -310,8 +280,19 @@ static void tool_error(const struct words *w)
                 "same way.");
 }
 
+static void too_soon(const struct words *w)
+{
+    struct budget budget = budget_of(w->arena, w->v->code, w->v, w->f->tool);
+    say(w, STR_FMT " was not run: %s.\n", STR_ARG(w->f->name), budget.what);
+    say_next(w, budget.next);
+}
+
 static void transient(const struct words *w)
 {
+    if (str_is(w->v->code, "too_soon")) {
+        too_soon(w);
+        return;
+    }
     say(w, STR_FMT " could not be run just now", STR_ARG(w->f->name));
     say_code(w);
     say(w, ".\n");
@@ -463,8 +444,10 @@ static void advise_budget(const struct words *w)
     bool loops = str_is(would, "loop") || str_is(would, "cycle");
     if (loops && w->v->repeats < 2)
         say(w, "Note: %s. Use the results you have.\n", loop_words(would));
-    else if (would.len && !loops)
-        say(w, "Note: %s. %s\n", budget_named(would)->what, budget_named(would)->next);
+    else if (would.len && !loops) {
+        struct budget budget = budget_of(w->arena, would, w->v, w->f->tool);
+        say(w, "Note: %s. %s\n", budget.what, budget.next);
+    }
 }
 
 /* What writes is told beforehand that it will not be done again. */

@@ -59,12 +59,15 @@ struct verdict {
     uint32_t repeats;
     uint32_t no_progress; /* calls in a row that brought nothing new; told from VERDICT_NO_PROGRESS on */
     uint32_t spent;       /* of the same-call budget, this call included; for the feedback only */
+    uint64_t used;        /* of the limit that `code` names; likewise */
+    bool of_session;      /* it is the whole session's limit; likewise */
     int64_t after_s;      /* wait: seconds; -1 otherwise */
     struct str coverage;  /* "SATISFIED" …; empty: not told */
     const struct json *facts, *follow_up, *next_args, *choices; /* NULL: none */
     struct str would;   /* shadow mode, anonymous sessions: the code of what would have been said */
     struct str quoted;  /* the tool's own words, for the feedback only */
     struct str warning; /* ours, beside a result that is delivered all the same */
+    double cost;        /* what the call really cost; -1: not told */
     bool final;         /* the tool's result ends the run */
     const char *engine; /* ledger engine that answered */
     const char *stage;  /* where it was decided: "known", "shape", … */

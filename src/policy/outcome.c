@@ -46,6 +46,7 @@ void outcome_init(struct policy_outcome *outcome, struct arena *arena)
            offsetof(struct policy_outcome, why)); /* the sentence is 2 KB: only its first byte matters */
     why[0] = '\0';
     outcome->after_s = -1;
+    outcome->cost = -1;
     problems_init(&outcome->problems, arena);
 }
 
@@ -137,6 +138,10 @@ static void read_fields(lua_State *L, int at, struct arena *arena, struct policy
     lua_getfield(L, at, "after_s");
     if (lua_isnumber(L, -1))
         outcome->after_s = (int64_t)(lua_tonumber(L, -1) + 0.999);
+    lua_pop(L, 1);
+    lua_getfield(L, at, "cost");
+    if (lua_isnumber(L, -1))
+        outcome->cost = lua_tonumber(L, -1);
     lua_pop(L, 1);
     if (outcome->said == SAID_VALUE) {
         struct json *null = ARENA_NEW(arena, struct json);

@@ -146,6 +146,7 @@ struct policy_outcome {
     struct str code, detail, hint, coverage;
     const struct json *suggest, *choices, *facts, *follow_up, *next_args, *value, *content, *metadata;
     int64_t after_s; /* -1: not told */
+    double cost;     /* result: what the call really cost; -1: not told */
     struct why why;  /* SAID_BROKE: "policies/x.lua:12: …" */
 };
 
