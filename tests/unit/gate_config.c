@@ -88,7 +88,10 @@ static void every_key_is_read(void **state)
              "'awaited' },"
              " defaults = { retry = { repair = 1, same_call = 4, transient = 2 },"
              "   loop = { repeats = 4, halt = 6, across_turns = 7, poll = { max = 9 } },"
-             "   mode = 'shadow', coerce = { lists = false }, unknown = 'drop' },"
+             "   mode = 'shadow', coerce = { lists = false }, unknown = 'drop',"
+             "   limits = { calls_per_turn = 11, seconds_per_turn = 30, cost_per_turn = 0.25 },"
+             "   compact = { max_tokens = 900, drop = { 'raw', 'items[].html' } } },"
+             " session_limits = { calls_per_session = 500, cost_per_session = 5 },"
              " limits = { message = 2048, arguments = 1024, depth = 16, in_flight = 2, connections = 3,"
              "   memory = 33554432, policy_ms = 5, policy_kb = 2048 },"
              " log = { level = 'debug', format = 'json', arguments = true, file = 'log' },"
@@ -113,6 +116,16 @@ static void every_key_is_read(void **state)
     assert_int_equal(config.poll_max, 9);
     assert_int_equal(config.mode, POLICY_SHADOW);
     assert_int_equal(config.unknown, UNKNOWN_DROP);
+    assert_int_equal(config.tool_limits.calls_per_turn, 11);
+    assert_int_equal(config.tool_limits.seconds_per_turn, 30);
+    assert_int_equal(config.tool_limits.cost_per_turn, 250000);
+    assert_int_equal(config.tool_limits.calls_per_session, POLICY_UNSET);
+    assert_int_equal(config.session_limits.calls_per_session, 500);
+    assert_int_equal(config.session_limits.cost_per_session, 5 * POLICY_COST_UNIT);
+    assert_true(config.compact.on);
+    assert_int_equal(config.compact.max_tokens, 900);
+    assert_int_equal(config.compact.max_bytes, 0);
+    assert_int_equal(config.compact.drop_count, 2);
     assert_false(config.coerce.lists);
     assert_true(config.coerce.strings);
     assert_int_equal(config.limits.message, 2048);
@@ -154,6 +167,14 @@ static void a_wrong_value_is_shown(void **state)
     refuses("return { limits = { depth = 4.5 } }",
             "limits.depth: expected a whole number from 4 to 128, got 4.5");
     refuses("return { limits = { depth = 129 } }", "got 129");
+    refuses("return { defaults = { limits = { calls_per_turn = 0 } } }",
+            "defaults.limits.calls_per_turn: expected a whole number from 1 to 1000000000, got 0");
+    refuses("return { session_limits = { cost_per_turn = 'much' } }",
+            "session_limits.cost_per_turn: expected a number from 0.000001 to 100000000, got \"much\"");
+    refuses("return { defaults = { compact = { max_bytes = 1 } } }",
+            "defaults.compact.max_bytes: expected a whole number from 200");
+    refuses("return { defaults = { compact = { keep = 'id' } } }",
+            "defaults.compact.keep: expected a list of fields");
     refuses("return { log = 'debug' }", "log: expected a table of keys, got \"debug\"");
     refuses("return { log = { level = 'loud' } }", "\"debug\" or \"info\"");
     refuses("return { socket_mode = 0660 }", "expected octal digits as a string");
@@ -190,7 +211,6 @@ static void what_this_version_lacks_is_refused(void **state)
     refuses("return { upstreams = {} }", "upstreams: this version");
     refuses("return { mcp_config = 'x' }", "mcp_config: this version");
     refuses("return { metrics = { listen = ':1' } }", "metrics: this version");
-    refuses("return { defaults = { compact = { max_bytes = 1 } } }", "defaults.compact: this version");
 }
 
 static void all_faults_at_once(void **state)

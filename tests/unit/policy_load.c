@@ -27,7 +27,10 @@ static void everything_declared_is_read(void **state)
         "  on_policy_error = 'open', coerce = { strings = false },\n"
         "  retry = { repair = 1, same_call = 2, transient = 4 },\n"
         "  loop = { repeats = 5, halt = 7, across_turns = 9, volatile = { 'request_id', 'ts' }, poll = { max "
-        "= 20 } },\n"
+        "= 20, every = 'PT5S' } },\n"
+        "  limits = { calls_per_turn = 10, calls_per_session = false, cost_per_session = 2.5 }, cost = "
+        "0.02,\n"
+        "  compact = { max_tokens = 900, keep = { 'events[].id', 'title' }, drop = 'raw' },\n"
         "  ids = { ids = seen { look_up = 'search first' }, ['items[].id'] = shape 'uuid', e = shape { "
         "prefix = 'evt_' },\n"
         "          both = seen { shape = 'integer' } },\n"
@@ -45,6 +48,15 @@ static void everything_declared_is_read(void **state)
                 p->coerce.lists);
     assert_true(p->repair == 1 && p->same_call == 2 && p->transient == 4);
     assert_true(p->repeats == 5 && p->halt == 7 && p->across_turns == 9 && p->polls && p->poll_max == 20);
+    assert_int_equal(p->poll_every_ms, 5000);
+    assert_int_equal(p->limits.calls_per_turn, 10);
+    assert_int_equal(p->limits.calls_per_session, 0);
+    assert_int_equal(p->limits.seconds_per_turn, POLICY_UNSET);
+    assert_int_equal(p->limits.cost_per_session, 2500000);
+    assert_int_equal(p->cost, 20000);
+    assert_true(p->compact_given && p->compact.on && p->compact.max_tokens == 900 && !p->compact.max_bytes);
+    assert_true(p->compact.keep_count == 2 && p->compact.drop_count == 1 &&
+                str_is(p->compact.drop[0], "raw"));
     assert_int_equal(p->volatile_count, 2);
     assert_true(str_is(p->volatiles[1], "ts"));
     assert_int_equal(p->id_count, 4);
@@ -96,7 +108,17 @@ static void mistakes_are_named_with_line_and_mend(void **state)
     faulty("return tool 't' { on_policy_error = 'opne' }", "expected \"closed\" or \"open\", got \"opne\"");
     faulty("return tool 't' { upstream = 'calendar' }",
            "p.lua:1: 'upstream': upstreams are not served by this version");
-    faulty("return tool 't' { compact = {} }", "'compact': compaction of results is not served");
+    faulty("return tool 't' { compact = 5 }",
+           "'compact': expected true, false or { max_bytes = 20000 }, got 5");
+    faulty("return tool 't' { compact = { max_byte = 5 } }", "(did you mean 'max_bytes'?)");
+    faulty("return tool 't' { compact = { max_tokens = 5 } }",
+           "p.lua:1: 'compact.max_tokens': expected a whole number from 200, got 5");
+    faulty("return tool 't' { limits = { calls_per_turn = 0 } }",
+           "'limits.calls_per_turn': expected a whole number from 1, or false for no limit, got 0");
+    faulty("return tool 't' { limits = { cost_per_turn = -1 } }",
+           "'limits.cost_per_turn': expected a number from 0.000001 to 100000000, or false for no limit");
+    faulty("return tool 't' { limits = 5 }", "'limits': expected { calls_per_turn = 10 }, got 5");
+    faulty("return tool 't' { cost = 'much' }", "'cost': expected a number from 0 to 100000000");
     faulty("return tool 't' { 'a title' }", "expected { name = value }, got a list item");
     faulty("local x = 1\nreturn tol 't' {}",
            "p.lua:2: there is no word or global 'tol' (did you mean 'tool'?)");
@@ -108,7 +130,9 @@ static void mistakes_are_named_with_line_and_mend(void **state)
     faulty("return tool 't' {", "p.lua:1: unexpected symbol near '<eof>'");
     faulty("return tool 't' { schema = json 'x.json' }", "this policy has no folder");
     faulty("return tool 't' {\n schema = json [[{\n\"a\":\n}]] }", "json: line 3 of the text:");
-    faulty("return tool 't' { loop = { poll = { every = '5s' } } }", "a pause between polls is not served");
+    faulty("return tool 't' { loop = { poll = { every = '5 parsecs' } } }",
+           "'loop.poll.every': expected \"5s\", \"PT5S\" or seconds, up to a day, got \"5 parsecs\"");
+    faulty("return tool 't' { loop = { poll = { every = 0 } } }", "'loop.poll.every': expected");
     faulty("return tool 't' { examples = { { args = {} } } }", "p.lua:1: example: expected its name first");
     faulty("return tool 't' {\n examples = {\n  { 'a', gives = 'pass' },\n  { 'b', arg = {} } } }",
            "p.lua:4: example: unknown field \"arg\"");
