@@ -16,6 +16,8 @@ struct arena;
 #define BYTECODE_OUTER_LOCAL                                                                                 \
     0x8000u /* in `outer`: a local of the function around, else one that it has itself */
 
+#define BYTECODE_JUMP 0x8000u /* what stands for no distance, from the next instruction */
+
 struct bytecode {
     const uint32_t *at; /* instructions */
     uint32_t count;

@@ -9,6 +9,8 @@ struct stand_in {
 
 static const char tag, stock_key, aware_key; /* the addresses of the latter name tables in the registry */
 
+#define UNPACK_MAX 65536 /* what Lua's stack holds */
+
 #define KINDS 9 /* of Lua values: LUA_TNIL to LUA_TTHREAD */
 
 bool frozen_is(lua_State *L, int at)
@@ -24,6 +26,22 @@ void frozen_unwrap(lua_State *L, int at)
     if (at < 0)
         at = lua_gettop(L) + at + 1;
     lua_getfenv(L, at);
+    lua_replace(L, at);
+}
+
+void frozen_copy(lua_State *L)
+{
+    if (!frozen_is(L, -1))
+        return;
+    int at = lua_gettop(L);
+    lua_newtable(L);
+    lua_getfenv(L, at);
+    for (lua_pushnil(L); lua_next(L, at + 2);) {
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, at + 1);
+    }
+    lua_settop(L, at + 1);
     lua_replace(L, at);
 }
 
@@ -162,14 +180,19 @@ static int aware_ipairs(lua_State *L)
     return 3;
 }
 
-/* Upvalue 1: the stock one. */
 static int aware_unpack(lua_State *L)
 {
-    frozen_unwrap(L, 1);
-    lua_pushvalue(L, lua_upvalueindex(1));
-    lua_insert(L, 1);
-    lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
-    return lua_gettop(L);
+    push_table(L);
+    lua_replace(L, 1);
+    double first = luaL_optnumber(L, 2, 1), last = luaL_optnumber(L, 3, (double)lua_objlen(L, 1));
+    double count = last - first + 1;
+    if (count <= 0)
+        return 0;
+    if (!(count < UNPACK_MAX) || !lua_checkstack(L, (int)count))
+        return luaL_error(L, "unpack: too many results");
+    for (int i = 0; i < (int)count; i++)
+        lua_rawgeti(L, 1, (int)first + i);
+    return (int)count;
 }
 
 /* ---- both kinds ------------------------------------------------------------------------ */
@@ -220,8 +243,7 @@ void frozen_open(lua_State *L)
     open_loop(L, "ipairs", aware_ipairs);
     lua_pushcfunction(L, aware_next);
     pair_with_stock(L, "next");
-    lua_getglobal(L, "unpack");
-    lua_pushcclosure(L, aware_unpack, 1);
+    lua_pushcfunction(L, aware_unpack);
     pair_with_stock(L, "unpack");
 }
 

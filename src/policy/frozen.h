@@ -32,6 +32,9 @@ bool frozen_is(lua_State *L, int at);
 /* Replaces a stand-in at `at` by its table, for C that reads it and gives it to nobody; others stay. */
 void frozen_unwrap(lua_State *L, int at);
 
+/* Replaces a stand-in on top by a copy of its table, which may be written to; others stay. */
+void frozen_copy(lua_State *L);
+
 /* The name that the stand-in at `at` was given. */
 const char *frozen_name(lua_State *L, int at);
 

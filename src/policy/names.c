@@ -23,6 +23,15 @@ static bool is_op(const struct bytecode *code, uint32_t i, uint8_t op)
     return i < code->count && bytecode_op(code->at[i]) == op;
 }
 
+/* May the instruction be reached by a jump? Whatever reads as one counts. */
+static bool is_target(const struct bytecode *code, uint32_t i)
+{
+    for (uint32_t from = 0; from < code->count; from++)
+        if (from + 1 + bytecode_d(code->at[from]) - BYTECODE_JUMP == i)
+            return true;
+    return false;
+}
+
 static bool is_own(const struct naming *n, struct str name)
 {
     for (size_t i = 0; i < n->own_count; i++)
@@ -73,7 +82,8 @@ static void check_read(struct naming *n, const struct bytecode *code, uint32_t i
     int top = lua_gettop(n->L);
     if (!push_field(n->L, n->words, name) && !is_own(n, name))
         unknown_global(n, bytecode_line(code, i), name);
-    else if (is_op(code, i + 1, n->ops->field_read) && bytecode_b(code->at[i + 1]) == bytecode_a(code->at[i]))
+    else if (is_op(code, i + 1, n->ops->field_read) &&
+             bytecode_b(code->at[i + 1]) == bytecode_a(code->at[i]) && !is_target(code, i + 1))
         check_field(n, code, i + 1, name);
     lua_settop(n->L, top);
 }

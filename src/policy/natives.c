@@ -1,5 +1,6 @@
 /* Marks, messages and the place of an error, for the words that are written in Lua. */
 #include "policy/natives.h"
+#include "policy/frozen.h"
 #include "policy/libraries.h"
 #include "policy/sandbox.h"
 #include "policy/shape.h"
@@ -27,13 +28,14 @@ static int native_mark(lua_State *L)
 {
     enum mark mark = mark_named(L, 2);
     lua_settop(L, 1);
+    frozen_copy(L);
     sandbox_set_mark(L, mark);
     return 1;
 }
 
 static int native_marked(lua_State *L)
 {
-    enum mark mark = lua_istable(L, 1) ? sandbox_mark(L, 1) : MARK_NONE;
+    enum mark mark = sandbox_mark(L, 1);
     if (mark == MARK_NONE)
         lua_pushnil(L);
     else

@@ -129,9 +129,25 @@ int tables_remove(lua_State *L)
 
 int tables_concat(lua_State *L)
 {
+    size_t len = 0;
+    luaL_Buffer text;
     frozen_unwrap(L, 1);
-    lua_pushvalue(L, lua_upvalueindex(1));
-    lua_insert(L, 1);
-    lua_call(L, lua_gettop(L) - 1, 1);
+    luaL_checktype(L, 1, LUA_TTABLE);
+    const char *between = luaL_optlstring(L, 2, "", &len);
+    lua_Integer at = luaL_optinteger(L, 3, 1), last = luaL_optinteger(L, 4, (lua_Integer)lua_objlen(L, 1));
+    lua_settop(L, 2);
+    luaL_buffinit(L, &text);
+    for (; at <= last; at++) {
+        if (at % MOVES_A_LOOK == 0)
+            look_at_deadline(L);
+        lua_rawgeti(L, 1, (int)at);
+        if (!lua_isstring(L, -1))
+            return luaL_error(L, "table.concat: item %d: expected text or a number, got a %s", (int)at,
+                              frozen_is(L, -1) ? "table" : luaL_typename(L, -1));
+        luaL_addvalue(&text);
+        if (at < last)
+            luaL_addlstring(&text, between, len);
+    }
+    luaL_pushresult(&text);
     return 1;
 }

@@ -7,6 +7,6 @@
 int tables_sort(lua_State *L);
 int tables_insert(lua_State *L);
 int tables_remove(lua_State *L);
-int tables_concat(lua_State *L); /* upvalue 1: the stock one */
+int tables_concat(lua_State *L);
 
 #endif

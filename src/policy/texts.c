@@ -11,6 +11,9 @@
 #include <lauxlib.h>
 #include <string.h>
 
+#define OPTION_DIGITS 2 /* of a width or precision: LuaJIT's own limit */
+
+/* With arguments that it takes: the only error left is that memory runs out. */
 static int call_stock(lua_State *L)
 {
     lua_pushvalue(L, lua_upvalueindex(1));
@@ -55,22 +58,42 @@ static bool has_text(int type)
     return type == LUA_TSTRING || type == LUA_TNUMBER || type == LUA_TBOOLEAN || type == LUA_TNIL;
 }
 
-/* %s of a table or a function is its kind, as with tostring; %p has nothing to say here. */
+/* The one option at `form`, behind its %: what it wants of the argument at `at`. Told here, as the stock
+ * function would not know by what name and from which line it was called. */
+static const char *check_option(lua_State *L, const char *form, int at)
+{
+    const char *begin = form;
+    form += strspn(form, "-+ #0");
+    form += strspn(form, "0123456789") <= OPTION_DIGITS ? strspn(form, "0123456789") : 0;
+    if (*form == '.')
+        form += 1 + (strspn(form + 1, "0123456789") <= OPTION_DIGITS ? strspn(form + 1, "0123456789") : 0);
+    if (*form == 'p')
+        luaL_error(L, "string.format: %%p would tell an address: use %%s");
+    if (*form == '\0' || !strchr("cdiuoxXeEfgGaAqs", *form)) {
+        lua_pushlstring(L, begin, strnlen(begin, (size_t)(form - begin) + 1));
+        luaL_error(L, "string.format: no such option: '%%%s'", lua_tostring(L, -1));
+    }
+    if (*form == 's' || *form == 'q')
+        luaL_checkany(L, at);
+    else
+        luaL_checknumber(L, at);
+    return form;
+}
+
+/* %s and %q of a table or a function are its kind, as with tostring. */
 int texts_format(lua_State *L)
 {
-    const char *form = luaL_checkstring(L, 1);
-    int top = lua_gettop(L);
-    for (int at = 2; (form = strchr(form, '%')); form++) {
-        form += 1 + strspn(form + 1, "-+ #0123456789.");
-        if (*form == 'p')
-            return luaL_error(L, "string.format: %%p would tell an address: use %%s");
-        if (*form == 's' && at <= top && !has_text(lua_type(L, at))) {
+    size_t len;
+    const char *form = luaL_checklstring(L, 1, &len), *end = form + len;
+    for (int at = 2; (form = memchr(form, '%', (size_t)(end - form))); form++) {
+        if (*++form == '%')
+            continue;
+        form = check_option(L, form, at);
+        if (!has_text(lua_type(L, at))) {
             push_kind(L, at);
             lua_replace(L, at);
         }
-        if (*form == '\0')
-            break;
-        at += *form != '%';
+        at++;
     }
     return call_stock(L);
 }

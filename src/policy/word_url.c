@@ -3,6 +3,7 @@
  * and "example.com.evil.org" are not "example.com", and a URL that browsers
  * read differently from each other (a backslash, a space) is no URL.
  */
+#include "policy/frozen.h"
 #include "policy/words.h"
 #include "base/str.h"
 
@@ -154,6 +155,7 @@ int word_host_in(lua_State *L)
 {
     struct str text = check_text(L, 1);
     struct url url;
+    frozen_unwrap(L, 2);
     luaL_checktype(L, 2, LUA_TTABLE);
     struct str host = read_url(text, &url) ? url.host : text;
     if (host.len && host.at[host.len - 1] == '.') /* the root's dot */
