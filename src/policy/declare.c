@@ -132,22 +132,6 @@ static void read_on_error(struct declaring *d, const struct field *field, int at
     d->policy->fails_open = strcmp(given, "open") == 0;
 }
 
-/* ---- rules ------------------------------------------------------------------------------------ */
-
-static void read_rules(struct declaring *d, const struct field *field, int at)
-{
-    struct rules *rules = &d->policy->code->rules;
-    (void)field;
-    rules_read(d->L, at, d->policy->schema, d->home->arena, rules);
-    struct str *words = ARENA_ARRAY(d->home->arena, struct str, rules->count + 1);
-    for (size_t i = 0; i < rules->count; i++) {
-        words[i] = rules->list[i].words;
-        d->policy->hooks[HOOK_CHECK] |= rules->list[i].refuses; /* a rule that refuses speaks in that stage */
-    }
-    d->policy->rule_words = words;
-    d->policy->rule_count = rules->count;
-}
-
 /* ---- all of them ------------------------------------------------------------------------------------ */
 
 #define AT(member)    .offset = offsetof(struct policy, member)
@@ -286,7 +270,7 @@ static const struct field tool_fields[] = {
      .sentence = "Where this tool's results carry ids."},
     {.name = "rules",
      .kind = FIELD_OWN,
-     .read = read_rules,
+     .read = declare_rules,
      .form = "{ when { … } : needs \"…\", … }",
      .type = "toolgate.Rule[]",
      .sentence = "What the arguments must be to each other; told to the model in words."},
@@ -344,6 +328,7 @@ static void read_tool(struct declaring *d, int fields)
     fields_read(d, fields, NULL, tool_fields, declare_policy_table.count, d->policy);
     d->policy->wants_history = locate_mentions(d->source, "history");
     d->policy->wants_facts = locate_mentions(d->source, "facts");
+    declare_check_rules(d);
 }
 
 static void read_prepare_tools(struct declaring *d, const struct field *field, int at)

@@ -23,6 +23,11 @@ extern const struct field_table declare_retry_table, declare_loop_table, declare
 extern const struct field_table declare_compact_table;                             /* declare_compact.c */
 extern const struct field_table declare_example_table, declare_example_call_table; /* declare_examples.c */
 
+declare_part declare_rules;               /* declare_rules.c */
+
+/* After all fields: rules that contradict each other or the schema are errors. */
+void declare_check_rules(struct declaring *d);
+
 /* Raises an error that says what was expected where the value is no plain table. */
 void declare_must_be_table(struct declaring *d, const char *parent, const char *name, int at,
                            const char *expected);

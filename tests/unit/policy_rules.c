@@ -250,7 +250,7 @@ static void rules_say_what_they_demand(void **state)
     (void)state;
     const struct policy *p =
         rules("when { action = 'by_ids', mode = { 'a', 'b' } } : needs 'ids' : drops 'limit',\n"
-              "when { n = 3 } : needs('start', 'end') : defaults { limit = 50 },\n"
+              "when { n = 3 } : needs('start', 'end') : defaults { page = 50 },\n"
               "exclusive('a', 'b'),\n"
               "always : needs_one_of { 'x', 'y' },\n"
               "when { n = above(100), m = between(1, 2.5) } : refuses 'no',\n"
@@ -260,7 +260,7 @@ static void rules_say_what_they_demand(void **state)
               "when { z = 1, d = is('on a weekend', function() end) } : refuses 'no'");
     static const char *const words[] = {
         "when action is \"by_ids\" and mode is one of \"a\", \"b\": 'ids' is required; 'limit' is dropped",
-        "when n is 3: 'start', 'end' are required; 'limit' is 50 when left out",
+        "when n is 3: 'start', 'end' are required; 'page' is 50 when left out",
         "at most one of 'a', 'b' may be given",
         "at least one of 'x', 'y' is required",
         "when m is at least 1 and at most 2.5 and n is above 100: refused: no",
