@@ -25,7 +25,7 @@ enum err reload_first(struct server *server, struct why *why);
 /* One that begins after this. `cause`: a word for the log. */
 void reload_ask(struct server *server, const char *cause);
 
-/* A slice. False: there is nothing to do, the loop may wait. */
+/* A slice. False: there was nothing to do, the loop may wait. */
 bool reload_turn(struct server *server);
 
 /* "reload":{…}, how the last one went; nothing where there was none. What names files is for whoever may

@@ -111,6 +111,115 @@ describe("A reload", function()
   end)
 end)
 
+-- No watch here: each reload is one that was asked for.
+describe("toolgate reload", function()
+  local gate
+  before_each(function()
+    gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo }, arguments = { "--no-watch" } }
+  end)
+  after_each(daemon.stop_all)
+
+  local function toolgate_reload(...)
+    return process.run { daemon.binary, "reload", "--socket", gate.socket, ... }
+  end
+
+  it("prints the new generation, its hash, its tools and how many examples passed", function()
+    gate:write_policy("echo.lua", (fixtures.echo:gsub("effects", [[examples = { { "passes", args = { text = "x" },
+      gives = "pass" } }, effects]])))
+    local code, out, err = toolgate_reload()
+    assert.same({ 0, "" }, { code, err })
+    assert.truthy(out:find("^generation 2 %(%x+%), tools: 1, policies: 1, examples passed: 1, in %d+ ms\n$"), out)
+  end)
+
+  it("says so where nothing has changed", function()
+    local code, out = toolgate_reload()
+    assert.equal(0, code)
+    assert.truthy(out:find("^unchanged: generation 1 "), out)
+  end)
+
+  it("exits with 1 and shows line, example, expected and got where something is wrong", function()
+    gate:write_policy("echo.lua", (fixtures.echo:gsub("effects", [[examples = { { "never", args = { text = "x" },
+      gives = "refuse" } }, effects]])))
+    local code, out, err = toolgate_reload()
+    assert.equal(1, code)
+    for _, words in ipairs { "echo.lua:6: example 'never'", "expected", "refuse", "got", "pass" } do
+      assert.truthy(err:find(words, 1, true), words .. " is not in " .. err)
+    end
+    assert.truthy(out:find("generation 1 ", 1, true), out)
+  end)
+
+  it("gives the answer as JSON", function()
+    gate:write_policy("second.lua", (fixtures.echo:gsub("echo", "second")))
+    local code, out = toolgate_reload "--json"
+    local answer = client_of.json.decode(out)
+    assert.same({ 0, true, false, 2, 2 }, { code, answer.ok, answer.unchanged, answer.tools, answer.generation })
+    gate:write_policy("second.lua", "return")
+    code, out = toolgate_reload "--json"
+    answer = client_of.json.decode(out)
+    assert.same({ 1, false, 2 }, { code, answer.ok, answer.generation })
+    assert.truthy(answer.errors[1]:find("second.lua", 1, true))
+  end)
+
+  it("exits with 2 where no daemon answers", function()
+    local code, _, err = process.run { daemon.binary, "reload", "--socket", gate.directory .. "/nobody" }
+    assert.equal(2, code)
+    assert.truthy(err:find("nobody", 1, true), err)
+  end)
+end)
+
+describe("a reload of many policies", function()
+  after_each(daemon.stop_all)
+
+  local function serving_many()
+    local policies = {}
+    for i = 1, 300 do
+      policies[("t%03d.lua"):format(i)] = fixtures.echo:gsub("echo", ("t%03d"):format(i))
+    end
+    return daemon.start { policies = policies, arguments = { "--no-watch" } }
+  end
+
+  it("is done between the calls: who asks later is answered sooner", function()
+    local gate = serving_many()
+    gate:write_policy("t001.lua", (fixtures.echo:gsub("echo", "other")))
+    local client = gate:connect()
+    client:say_line('{"jsonrpc":"2.0","id":"reload","method":"toolgate/reload"}\n'
+                    .. '{"jsonrpc":"2.0","id":"call","method":"tools/call","params":{"name":"t001","arguments":{"text":"x"}}}')
+    local heard = client:hears()
+    assert.equal("call", heard.id)
+    assert.truthy(text(heard.result):find("x", 1, true)) -- on the generation of before
+    repeat heard = client:hears() until heard.id
+    assert.same({ "reload", true }, { heard.id, heard.result.ok })
+    assert.is_true(client:calls("t001", { text = "x" }).isError)
+    assert.is_not_true(client:calls("other", { text = "x" }).isError)
+  end)
+
+  it("is one for all who asked before it began, and one more for those who asked after", function()
+    local gate = serving_many()
+    local first, second = gate:connect(), gate:connect()
+    first:say_line(('{"jsonrpc":"2.0","id":1,"method":"toolgate/reload"}\n'):rep(3)
+                   .. '{"jsonrpc":"2.0","id":2,"method":"ping"}')
+    assert.equal(2, first:hears().id) -- the reload is under way
+    gate:write_policy("t001.lua", (fixtures.echo:gsub("echo", "late")))
+    assert.equal(2, second:asks("toolgate/reload").generation) -- it has what was written after the first began
+    for _ = 1, 3 do assert.is_true(first:hears().result.ok) end
+    local _, loads = gate:log():gsub(" cause=asked ", "")
+    assert.equal(2, loads)
+  end)
+
+  it("goes on where the client that asked goes away, and stops with the daemon", function()
+    local gate = serving_many()
+    local gone = gate:connect()
+    gone:say { jsonrpc = "2.0", id = 1, method = "toolgate/reload" }
+    gone:close()
+    gate:logs " reload_unchanged "
+    local left = gate:connect()
+    left:say { jsonrpc = "2.0", id = 1, method = "toolgate/reload" }
+    gate:signal(signal.SIGTERM)
+    left:hears_the_end()
+    assert.same({ "exited", 0 }, { gate.child:wait() })
+  end)
+end)
+
 describe("SIGTERM", function()
   after_each(daemon.stop_all)
 

@@ -1,0 +1,201 @@
+-- Files that change are loaded without being asked for: written, renamed over, swapped behind a link, taken away.
+local daemon = require "daemon"
+local process = require "process"
+local client_of = require "client"
+local fixtures = require "fixtures"
+local text = client_of.text
+
+local CHANGED = { jsonrpc = "2.0", method = "notifications/tools/list_changed" }
+
+local function sh(format, ...)
+  assert.equal(0, os.execute(format:format(...)))
+end
+
+local function named(name)
+  return (fixtures.echo:gsub("echo", name))
+end
+
+describe("a watched folder", function()
+  local gate, client
+
+  before_each(function()
+    gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
+    client = gate:connect()
+    client:asks "tools/list" -- who listed hears of changes
+  end)
+  after_each(daemon.stop_all)
+
+  local function names()
+    local found = {}
+    for i, tool in ipairs(client:ask("tools/list").result.tools) do found[i] = tool.name end
+    return found
+  end
+
+  it("serves a new file, and tells clients of both eras that the list changed", function()
+    local modern = gate:connect()
+    modern:say { jsonrpc = "2.0", id = "s", method = "subscriptions/listen",
+                 params = { _meta = client_of.modern(), notifications = { toolsListChanged = true } } }
+    assert.equal("notifications/subscriptions/acknowledged", modern:hears().method)
+    gate:write_policy("second.lua", named "second")
+    assert.same(CHANGED, client:hears())
+    assert.equal("notifications/tools/list_changed", modern:hears().method)
+    assert.same({ "echo", "second" }, names())
+    assert.truthy(gate:logs(" reloaded "):find("cause=files", 1, true))
+  end)
+
+  it("serves what an editor renamed over the file", function()
+    process.write(gate.policies .. "/.echo.lua.new", named "louder")
+    assert(os.rename(gate.policies .. "/.echo.lua.new", gate.policies .. "/echo.lua"))
+    assert.same(CHANGED, client:hears())
+    assert.same({ "louder" }, names())
+  end)
+
+  it("lets go of a file that was deleted", function()
+    gate:write_policy("second.lua", named "second")
+    assert.same(CHANGED, client:hears())
+    os.remove(gate.policies .. "/echo.lua")
+    assert.same(CHANGED, client:hears())
+    assert.same({ "second" }, names())
+  end)
+
+  it("outlives the folder's removal, and serves it once it is there again", function()
+    sh("rm -r '%s'", gate.policies)
+    assert.truthy(gate:logs(" generation_error "):find("expected a folder", 1, true))
+    assert.same({ "echo" }, names())
+    sh("mkdir '%s'", gate.policies)
+    gate:write_policy("back.lua", named "back")
+    assert.same(CHANGED, client:hears())
+    assert.same({ "back" }, names())
+  end)
+
+  it("says unchanged of a file that was touched, and keeps the generation", function()
+    local before = client:asks("toolgate/status").generation
+    sh("touch '%s/echo.lua'", gate.policies)
+    gate:logs " reload_unchanged "
+    assert.same(before, client:asks("toolgate/status").generation)
+  end)
+
+  it("keeps the old ones where the new are broken, says why, and takes them once mended", function()
+    gate:write_policy("echo.lua", "return tool 'echo' {")
+    assert.truthy(gate:logs(" generation_error "):find("echo.lua:1", 1, true))
+    local told = client:asks("toolgate/status").reload
+    assert.is_false(told.ok)
+    assert.truthy(told.errors:find("echo.lua:1", 1, true), told.errors)
+    assert.is_not_true(client:calls("echo", { text = "x" }).isError)
+    gate:write_policy("echo.lua", named "mended")
+    assert.same(CHANGED, client:hears())
+    assert.is_true(client:asks("toolgate/status").reload.ok)
+  end)
+
+  it("is watched with the files that its policies read", function()
+    gate:write_policy("shape.json", '{"type":"object","properties":{"a":{"type":"string"}}}')
+    gate:write_policy("echo.lua", [[return tool "echo" { schema = json "shape.json", run = function() end }]])
+    assert.same(CHANGED, client:hears())
+    gate:write_policy("shape.json", '{"type":"object","properties":{"b":{"type":"string"}}}')
+    assert.same(CHANGED, client:hears())
+    assert.is_table(client:asks("tools/list").tools[1].inputSchema.properties.b)
+  end)
+end)
+
+describe("files behind links", function()
+  local directory
+  before_each(function() directory = process.directory() end)
+  after_each(function()
+    daemon.stop_all()
+    process.remove(directory)
+  end)
+
+  local function version(name, tool)
+    sh("mkdir -p '%s/%s'", directory, name)
+    process.write(("%s/%s/echo.lua"):format(directory, name), named(tool))
+  end
+
+  local function turn(link, to)
+    sh("ln -s '%s' '%s/new' && mv -T '%s/new' '%s/%s'", to, directory, directory, directory, link)
+  end
+
+  local function listening(policies)
+    local client = daemon.start { policies = policies }:connect()
+    assert.equal("one", client:asks("tools/list").tools[1].name)
+    return client
+  end
+
+  it("are served when the folder's link is turned elsewhere", function()
+    version("v1", "one")
+    version("v2", "two")
+    turn("policies", "v1")
+    local client = listening(directory .. "/policies")
+    turn("policies", "v2")
+    assert.same(CHANGED, client:hears())
+    assert.equal("two", client:asks("tools/list").tools[1].name)
+    process.write(directory .. "/v2/echo.lua", named "three") -- and it is watched where it is now
+    assert.same(CHANGED, client:hears())
+  end)
+
+  it("are served when a mounted folder's content is swapped as Kubernetes does", function()
+    version("..v1", "one")
+    version("..v2", "two")
+    turn("..data", "..v1")
+    turn("echo.lua", "..data/echo.lua")
+    local client = listening(directory)
+    turn("..data", "..v2")
+    assert.same(CHANGED, client:hears())
+    assert.equal("two", client:asks("tools/list").tools[1].name)
+  end)
+end)
+
+describe("other files that are watched", function()
+  after_each(daemon.stop_all)
+
+  local definition = '[{"name":"far","description":"%s","inputSchema":{"type":"object"}}]'
+
+  it("are those with tools' definitions", function()
+    local gate = daemon.start { tools = definition:format "once" }
+    local client = gate:connect()
+    process.write(gate.directory .. "/tools.json", definition:format "twice")
+    assert.truthy(gate:logs(" reloaded "):find("cause=files", 1, true))
+    assert.truthy(client:asks("toolgate/tools", { format = "mcp" }).tools[1].description:find("twice", 1, true))
+  end)
+
+  it("are the configuration, and what it names from then on", function()
+    local empty = process.directory()
+    local gate = daemon.start { policies = false, config = ("return { policies = '%s' }"):format(empty) }
+    local client = gate:connect()
+    assert.is_nil(next(client:asks("tools/list").tools))
+    sh("mkdir '%s/elsewhere'", gate.directory)
+    process.write(gate.directory .. "/toolgate.lua", [[return { policies = "elsewhere" }]])
+    gate:logs " reloaded "
+    process.write(gate.directory .. "/elsewhere/echo.lua", fixtures.echo)
+    assert.same(CHANGED, client:hears())
+    assert.equal("echo", client:asks("tools/list").tools[1].name)
+    process.remove(empty)
+  end)
+
+  local function watches(gate)
+    local open = io.popen(("ls -l /proc/%d/fd"):format(gate.child.pid)):read "*a"
+    return open:find("inotify", 1, true) ~= nil
+  end
+
+  it("are none where watching is switched off", function()
+    assert.is_true(watches(daemon.start {}))
+    assert.is_false(watches(daemon.start { arguments = { "--no-watch" } }))
+    local gate = daemon.start { config = "return { watch = false }" }
+    assert.is_false(watches(gate))
+    process.write(gate.directory .. "/toolgate.lua", "return { watch = true }")
+    gate:reload()
+    assert.is_true(watches(gate))
+  end)
+end)
+
+describe("a called tool", function()
+  after_each(daemon.stop_all)
+
+  it("answers on its old generation or its new one, never on none, while files change a hundred times", function()
+    local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
+    local client = gate:connect()
+    for round = 1, 100 do
+      gate:write_policy("echo.lua", (fixtures.echo:gsub("said = args.text", ("said = args.text .. '%d'"):format(round))))
+      assert.truthy(text(client:calls("echo", { text = "round " .. round })):find("round", 1, true))
+    end
+  end)
+end)
