@@ -104,7 +104,7 @@ fuzz:
 	$(ANEW) fuzz-now
 
 bench:
-	$(NEED) 'make bench' $(BUILD_PACKAGES)
+	$(NEED) 'make bench' $(BUILD_PACKAGES) $(DEMO_PACKAGES)
 	$(ANEW) bench-now
 
 $(BUILD)/toolgate: $(BUILD)/obj/cli/main.o $(LIBRARY)
@@ -191,6 +191,7 @@ fuzz-now: $(BUILD)/gen/embedded.c
 bench-now: $(BUILD)/toolgate
 	$(BUILD)/toolgate bench socket
 	$(BUILD)/toolgate bench policy
+	TOOLGATE=$(BUILD)/toolgate luajit tests/bench/reload_under_load.lua
 
 # The analysers' chosen sets are in .clang-tidy and here, and kept clean. What gcc 12's doesn't follow through arenas
 # and structs passed by value is clang's to judge.
