@@ -661,6 +661,11 @@ const struct json *call_metadata(const struct call *c)
     return c->result.metadata;
 }
 
+const struct json *call_result(const struct call *c)
+{
+    return c->result.value;
+}
+
 size_t call_traces(const struct call *c, const struct call_trace **out)
 {
     *out = c->traces;

@@ -83,6 +83,7 @@ struct str call_advice(
 const struct json *call_content(const struct call *call);
 const struct json *call_structured(const struct call *call);
 const struct json *call_metadata(const struct call *call);
+const struct json *call_result(const struct call *call); /* as one value, the way a policy reads it */
 
 struct call_trace {
     const char *stage;   /* "known", "shape", … in order */

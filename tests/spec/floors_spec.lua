@@ -1,12 +1,12 @@
 -- The house stands: each room includes only from the floors below it, and no library's type leaves its room.
-local ROOMS = { "base", "json", "schema", "policy", "ledger", "gate", "server", "cli" }
+local ROOMS = { "base", "json", "schema", "policy", "ledger", "gate", "server", "cli", "module" }
 
 -- Which room may include which library's header; everything else is the C library's.
 local LIBRARIES = {
   { "^event2/", { server = true } },
   { "^yajl/",   { json = true } },
-  { "^lua",     { policy = true, ledger = true } },
-  { "^lauxlib", { policy = true, ledger = true } },
+  { "^lua",     { policy = true, ledger = true, module = true } },
+  { "^lauxlib", { policy = true, ledger = true, module = true } },
   { "^pcre2",   { schema = true } },
   { "^xxhash",  { base = true } },
   { "^idn2",    { schema = true } },

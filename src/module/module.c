@@ -1,0 +1,402 @@
+/*
+ * require "toolgate": policies in an operator's own specs. A gate holds what a
+ * folder or a file of policies declares, a ledger and a clock of its own;
+ * calls go through the one pipeline, in this process, without a daemon.
+ *
+ *   local gate = toolgate.load "policies/get_events.lua"
+ *   local said = gate:call("get_events", { action = "by_ids" }, { goal = "what is on?" })
+ *   assert.equal("repair", said.verdict)
+ */
+#include "module/value.h"
+
+#include "base/arena.h"
+#include "base/version.h"
+#include "gate/catalog.h"
+#include "gate/config.h"
+#include "gate/play.h"
+#include "json/parse.h"
+#include "json/write.h"
+#include "schema/suggest.h"
+
+#include <lauxlib.h>
+#include <math.h>
+
+#define GATE_MARK       "toolgate.gate"
+#define DEFAULT_SESSION "spec"
+#define TOOL_FILES_MAX  64
+
+struct spec_gate {
+    struct gate gate;
+    struct arena *arena; /* of the last call; kept while an error may leave it in the middle */
+    int64_t now_ms;
+};
+
+__attribute__((visibility("default"))) int luaopen_toolgate(lua_State *L);
+
+/* Each call begins with an empty arena, and at its gate's own time. */
+static struct spec_gate *begin(lua_State *L)
+{
+    struct spec_gate *g = luaL_checkudata(L, 1, GATE_MARK);
+    arena_free(g->arena);
+    g->arena = arena_new();
+    play_clock_set(g->now_ms);
+    return g;
+}
+
+/* ---- options ------------------------------------------------------------------- */
+
+static const char *const option_names[] = {"session", "goal",    "step",   "user",  "turn",      "seen",
+                                           "facts",   "history", "result", "error", "transient", NULL};
+
+static void check_options(lua_State *L, int at)
+{
+    struct str names[16];
+    size_t count = 0;
+    if (lua_isnoneornil(L, at))
+        return;
+    luaL_checktype(L, at, LUA_TTABLE);
+    for (; option_names[count]; count++)
+        names[count] = str_of(option_names[count]);
+    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
+        size_t i = 0;
+        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : luaL_typename(L, -2);
+        while (i < count && !str_is(names[i], key))
+            i++;
+        if (i < count)
+            continue;
+        struct str meant = suggest_one(str_of(key), names, count);
+        lua_pushlstring(L, meant.len ? meant.at : "", meant.len);
+        luaL_error(L, meant.len ? "unknown option '%s' (did you mean '%s'?)" : "unknown option '%s'", key,
+                   lua_tostring(L, -1));
+    }
+}
+
+static bool push_option(lua_State *L, int at, const char *name)
+{
+    if (lua_isnoneornil(L, at))
+        return false;
+    lua_getfield(L, at, name);
+    if (!lua_isnil(L, -1))
+        return true;
+    lua_pop(L, 1);
+    return false;
+}
+
+static struct str text_option(lua_State *L, int at, const char *name, struct arena *arena)
+{
+    struct str text = STR_NONE;
+    if (!push_option(L, at, name))
+        return text;
+    if (lua_type(L, -1) != LUA_TSTRING)
+        luaL_error(L, "option '%s': expected a text, got a %s", name, luaL_typename(L, -1));
+    text.at = lua_tolstring(L, -1, &text.len);
+    text = arena_dup(arena, text);
+    lua_pop(L, 1);
+    return text;
+}
+
+static const struct json *value_option(lua_State *L, int at, const char *name, struct arena *arena)
+{
+    const struct json *value = NULL;
+    if (push_option(L, at, name)) {
+        value = value_read(L, lua_gettop(L), name, arena);
+        lua_pop(L, 1);
+    }
+    return value;
+}
+
+static uint32_t turn_option(lua_State *L, int at)
+{
+    double n = 0;
+    if (push_option(L, at, "turn")) {
+        n = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : -1;
+        lua_pop(L, 1);
+    }
+    if (n < 0 || n > UINT32_MAX || n != floor(n))
+        luaL_error(L, "option 'turn': expected a whole number from 0");
+    return (uint32_t)n;
+}
+
+/* ---- one call --------------------------------------------------------------------- */
+
+struct asking {
+    struct call_request request;
+    struct peer peer;
+    const struct json *result;
+};
+
+static struct str text_at(lua_State *L, int at, struct arena *arena)
+{
+    struct str s;
+    s.at = luaL_checklstring(L, at, &s.len);
+    return arena_dup(arena, s);
+}
+
+static void read_options(lua_State *L, int at, struct spec_gate *g, struct asking *a)
+{
+    struct call_request *r = &a->request;
+    check_options(L, at);
+    struct str session = text_option(L, at, "session", g->arena);
+    struct str user = text_option(L, at, "user", g->arena);
+    r->session = session.len ? session : STR_LIT(DEFAULT_SESSION);
+    r->goal = text_option(L, at, "goal", g->arena);
+    r->step = text_option(L, at, "step", g->arena);
+    r->turn = turn_option(L, at);
+    r->facts = value_option(L, at, "facts", g->arena);
+    a->result = value_option(L, at, "result", g->arena);
+    if (user.len) {
+        peer_imagine(&a->peer, user);
+        r->peer = &a->peer;
+    }
+}
+
+/* What the session knows already: ids, and the calls before this one. */
+static void play_before(lua_State *L, int at, struct spec_gate *g, const struct asking *a)
+{
+    struct why why;
+    play_seen(&g->gate, g->arena, &a->request, value_option(L, at, "seen", g->arena));
+    if (play_history(&g->gate, g->arena, &a->request, value_option(L, at, "history", g->arena), &why) != OK)
+        luaL_error(L, "%s", why.text);
+}
+
+static void set_text(lua_State *L, const char *name, struct str s)
+{
+    lua_pushlstring(L, s.at ? s.at : "", s.len);
+    lua_setfield(L, -2, name);
+}
+
+static void set_value(lua_State *L, const char *name, const struct json *value)
+{
+    value_push(L, value);
+    lua_setfield(L, -2, name);
+}
+
+static void rename_field(lua_State *L, const char *from, const char *to)
+{
+    lua_getfield(L, -1, from);
+    lua_setfield(L, -2, to);
+    lua_pushnil(L);
+    lua_setfield(L, -2, from);
+}
+
+/* The verdict's own members under the names that policies use, and what stands beside it. */
+static void push_verdict(lua_State *L, struct spec_gate *g, const struct asking *a, const struct call *call)
+{
+    struct buf text = buf_in(g->arena);
+    struct json verdict = {.type = JSON_OBJECT};
+    struct json_fault fault;
+    verdict_write(&text, call_verdict(call));
+    json_parse(g->arena, buf_view(&text), NULL, &verdict, &fault);
+    value_push(L, &verdict);
+    rename_field(L, "error_class", "class");
+    rename_field(L, "messages", "problems");
+    set_text(L, "tool", a->request.tool);
+    set_text(L, "session", a->request.session);
+    set_text(L, "call_id", call_id(call));
+    set_text(L, "text", call_text(call).len ? call_text(call) : call_advice(call));
+    set_value(L, "arguments", call_arguments(call));
+    set_value(L, "content", call_content(call));
+    set_value(L, "result", call_result(call));
+    set_value(L, "metadata", call_metadata(call));
+}
+
+static int answer(lua_State *L, struct spec_gate *g, const struct asking *a, struct call *call)
+{
+    push_verdict(L, g, a, call);
+    call_free(call);
+    return 1;
+}
+
+static void read_call(lua_State *L, struct spec_gate *g, struct asking *a)
+{
+    a->request.tool = text_at(L, 2, g->arena);
+    a->request.arguments = lua_isnoneornil(L, 3) ? NULL : value_read(L, 3, "arguments", g->arena);
+    read_options(L, 4, g, a);
+    play_before(L, 4, g, a);
+}
+
+/* gate:call(tool, args, options): all of it; a tool that the agent runs is reported with `result`. */
+static int gate_call(lua_State *L)
+{
+    struct spec_gate *g = begin(L);
+    struct asking a = {.result = NULL};
+    read_call(L, g, &a);
+    return answer(L, g, &a, play(&g->gate, g->arena, &a.request, a.result));
+}
+
+static int gate_check(lua_State *L)
+{
+    struct spec_gate *g = begin(L);
+    struct asking a = {.result = NULL};
+    read_call(L, g, &a);
+    return answer(L, g, &a, play_check(&g->gate, g->arena, &a.request));
+}
+
+/* gate:report(checked, result, options): `checked` is what check returned; options.error instead of a result.
+ */
+static int gate_report(lua_State *L)
+{
+    struct spec_gate *g = begin(L);
+    struct asking a = {.result = NULL};
+    luaL_checktype(L, 2, LUA_TTABLE);
+    read_options(L, 4, g, &a);
+    a.request.tool = text_option(L, 2, "tool", g->arena);
+    a.request.call_id = text_option(L, 2, "call_id", g->arena);
+    a.request.session = text_option(L, 2, "session", g->arena);
+    a.request.arguments = value_option(L, 2, "arguments", g->arena);
+    a.request.error_message = text_option(L, 4, "error", g->arena);
+    a.request.has_error = a.request.error_message.len > 0;
+    a.request.error_transient = push_option(L, 4, "transient") && lua_toboolean(L, -1);
+    if (!a.request.has_error)
+        a.request.result = lua_isnoneornil(L, 3) ? value_option(L, 4, "result", g->arena)
+                                                 : value_read(L, 3, "result", g->arena);
+    if (!a.request.has_error && !a.request.result)
+        return luaL_error(L, "report: expected a result, or { error = \"…\" } behind nil");
+    return answer(L, g, &a, play_report(&g->gate, g->arena, &a.request));
+}
+
+/* gate:list(options): the definitions that a model would see. */
+static int gate_list(lua_State *L)
+{
+    struct spec_gate *g = begin(L);
+    struct asking a = {.result = NULL};
+    struct buf text = buf_in(g->arena);
+    struct json list = {.type = JSON_ARRAY};
+    struct json_fault fault;
+    read_options(L, 2, g, &a);
+    struct catalog_request request = {
+        .all = true, .peer = a.request.peer, .session = a.request.session, .goal = a.request.goal};
+    catalog_write(g->arena, g->gate.generation, &request, &text);
+    json_parse(g->arena, buf_view(&text), NULL, &list, &fault);
+    value_push(L, &list);
+    return 1;
+}
+
+/* ---- time ----------------------------------------------------------------------------- */
+
+/* gate:at(seconds since 1970), gate:advance(seconds); both return the gate. */
+static int gate_at(lua_State *L)
+{
+    struct spec_gate *g = begin(L);
+    g->now_ms = (int64_t)(luaL_checknumber(L, 2) * 1000);
+    lua_settop(L, 1);
+    return 1;
+}
+
+static int gate_advance(lua_State *L)
+{
+    struct spec_gate *g = begin(L);
+    g->now_ms += (int64_t)(luaL_checknumber(L, 2) * 1000);
+    lua_settop(L, 1);
+    return 1;
+}
+
+/* gate:forget(): every session as if it had never been. */
+static int gate_forget(lua_State *L)
+{
+    struct spec_gate *g = begin(L);
+    struct why why;
+    ledger_free(g->gate.ledger);
+    g->gate.ledger = NULL;
+    if (play_ledger(&g->gate.ledger, &why) != OK)
+        return luaL_error(L, "%s", why.text);
+    lua_settop(L, 1);
+    return 1;
+}
+
+/* ---- loading ---------------------------------------------------------------------------- */
+
+static int gate_gc(lua_State *L)
+{
+    struct spec_gate *g = luaL_checkudata(L, 1, GATE_MARK);
+    if (g->gate.ledger)
+        ledger_free(g->gate.ledger);
+    generation_unref(g->gate.generation);
+    arena_free(g->arena);
+    *g = (struct spec_gate){.now_ms = 0};
+    return 0;
+}
+
+static void build(lua_State *L, struct spec_gate *g, const struct config_sources *sources)
+{
+    struct generation_report report;
+    struct config config;
+    struct why why;
+    generation_report_init(&report, g->arena);
+    if (config_load(sources, &config, &why) != OK) {
+        config_free(&config);
+        luaL_error(L, "%s", why.text);
+    }
+    if (generation_build(&config, 1, &g->gate.generation, &report) == OK)
+        return;
+    luaL_Buffer text;
+    luaL_buffinit(L, &text);
+    for (size_t i = 0; i < report.error_count; i++) {
+        luaL_addstring(&text, i ? "\n" : "");
+        luaL_addlstring(&text, report.errors[i].at, report.errors[i].len);
+    }
+    luaL_pushresult(&text);
+    lua_error(L);
+}
+
+/* toolgate.load(path, { config = FILE, tools = { FILE, … } }): a folder of policies, or one file; nil: what
+ * the configuration names. Its examples are not run: `toolgate test` does that. */
+static int load(lua_State *L)
+{
+    const char *files[TOOL_FILES_MAX];
+    struct config_sources sources = {.policies = luaL_optstring(L, 1, NULL), .tools = files};
+    struct why why;
+    lua_settop(L, 2);
+    struct spec_gate *g = lua_newuserdata(L, sizeof(*g));
+    *g = (struct spec_gate){.arena = arena_new(), .now_ms = PLAY_TIME_MS};
+    luaL_getmetatable(L, GATE_MARK);
+    lua_setmetatable(L, -2);
+    if (push_option(L, 2, "config"))
+        sources.file = luaL_checkstring(L, -1); /* the options hold it */
+    if (push_option(L, 2, "tools")) {
+        int list = lua_gettop(L);
+        for (size_t i = 1; i <= lua_objlen(L, list) && i <= TOOL_FILES_MAX; i++) {
+            lua_rawgeti(L, list, (int)i);
+            files[sources.tools_count++] = luaL_checkstring(L, -1);
+        }
+    }
+    build(L, g, &sources);
+    if (play_ledger(&g->gate.ledger, &why) != OK)
+        return luaL_error(L, "%s", why.text);
+    lua_pushvalue(L, 3);
+    return 1;
+}
+
+static const luaL_Reg methods[] = {
+    {"call", gate_call}, {"check", gate_check},     {"report", gate_report}, {"list", gate_list},
+    {"at", gate_at},     {"advance", gate_advance}, {"forget", gate_forget}, {NULL, NULL},
+};
+
+/* The states of policies are LuaJIT's, and this module takes LuaJIT from its host. */
+static void check_host(lua_State *L)
+{
+    lua_getglobal(L, "jit");
+    if (!lua_istable(L, -1))
+        luaL_error(L, "toolgate needs LuaJIT: run busted --lua=luajit");
+    lua_pop(L, 1);
+}
+
+int luaopen_toolgate(lua_State *L)
+{
+    check_host(L);
+    log_open(LOG_OFF, LOG_FORMAT_TEXT, NULL, NULL); /* what is decided is returned, not logged */
+    luaL_newmetatable(L, GATE_MARK);
+    lua_pushcfunction(L, gate_gc);
+    lua_setfield(L, -2, "__gc");
+    lua_newtable(L);
+    luaL_register(L, NULL, methods);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+    lua_newtable(L);
+    value_words(L);
+    lua_pushcfunction(L, load);
+    lua_setfield(L, -2, "load");
+    lua_pushliteral(L, TOOLGATE_VERSION);
+    lua_setfield(L, -2, "version");
+    return 1;
+}
