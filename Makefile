@@ -30,7 +30,7 @@ LIBRARIES := luajit libevent_core yajl libpcre2-8 libxxhash libidn2
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings \
             -Wvla -Wformat=2 -Wno-format-nonliteral
 HARDEN   := -fstack-protector-strong -fstack-clash-protection -fcf-protection=full \
-            -ftrivial-auto-var-init=zero -fPIE
+            -ftrivial-auto-var-init=zero -fPIC -fvisibility=hidden
 LINKHARD := -pie -Wl,-z,relro,-z,now -Wl,-z,noexecstack
 OPTIMISE := -O2 -g -D_FORTIFY_SOURCE=2
 
@@ -48,15 +48,20 @@ SOURCES  := $(sort $(foreach room,$(ROOMS),$(wildcard src/$(room)/*.c)))
 OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/embedded.o
 LIBRARY  := $(BUILD)/libtoolgate.a
 LUA      := $(sort $(wildcard lua/*/*.lua))
+# require "toolgate" for operators' own specs; LuaJIT comes from the host that loads it.
+MODULE   := $(if $(SAN),,$(BUILD)/toolgate.so)
+MODULE_SOURCES := $(sort $(wildcard src/module/*.c))
+MODULE_OBJECTS := $(MODULE_SOURCES:src/%.c=$(BUILD)/obj/%.o)
+MODULE_LIBRARIES := $(filter-out luajit libevent_core,$(LIBRARIES))
 UNITS    := $(sort $(foreach room,$(ROOMS),$(wildcard tests/unit/$(room)_*.c)))
 UNIT_BIN := $(UNITS:tests/unit/%.c=$(BUILD)/unit/%)
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all help deps demo test run install clean lint unit conformance bench fuzz \
+.PHONY: always all help deps demo test run install clean lint unit conformance bench fuzz \
         fuzz-now demo-now test-now run-now lint-now conformance-now bench-now
 
-all: $(BUILD)/toolgate
+all: $(BUILD)/toolgate $(MODULE)
 
 help:
 	@echo 'make               build $(BUILD)/toolgate'
@@ -111,12 +116,22 @@ $(BUILD)/toolgate: $(BUILD)/obj/cli/main.o $(LIBRARY)
 	$(if $(V),,@echo "  LINK $@")
 	$(AT)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+$(BUILD)/toolgate.so: $(MODULE_OBJECTS) $(LIBRARY)
+	$(if $(V),,@echo "  LINK $@")
+	$(AT)$(CC) $(CFLAGS) -shared -Wl,-z,relro,-z,now -Wl,-z,noexecstack -o $@ $^ \
+	    $(shell pkg-config --libs $(MODULE_LIBRARIES) 2>/dev/null) -lm
+
 $(LIBRARY): $(filter-out $(BUILD)/obj/cli/main.o,$(OBJECTS))
 	@rm -f $@
 	$(if $(V),,@echo "  AR   $@")
 	$(AT)$(AR) qcs $@ $^
 
-$(BUILD)/obj/%.o: src/%.c | packages-present
+# Other flags, other objects.
+$(BUILD)/flags: always
+	@mkdir -p $(@D)
+	@echo '$(CC) $(CPPFLAGS) $(CFLAGS)' | cmp -s - $@ || echo '$(CC) $(CPPFLAGS) $(CFLAGS)' > $@
+
+$(BUILD)/obj/%.o: src/%.c $(BUILD)/flags | packages-present
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  CC   $@")
 	$(AT)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
@@ -164,7 +179,7 @@ unit: $(UNIT_BIN)
 demo-now: $(BUILD)/toolgate
 	luajit tests/support/demo.lua $(BUILD)/toolgate
 
-test-now: $(BUILD)/toolgate $(UNIT_BIN)
+test-now: $(BUILD)/toolgate $(MODULE) $(UNIT_BIN)
 	@TOOLGATE=$(BUILD)/toolgate luajit tests/support/suite.lua $(UNIT_BIN)
 
 RUN_SOCKET := $(abspath $(BUILD))/toolgate.sock
@@ -205,12 +220,13 @@ lint-now:
 	for script in $(LEDGER_SCRIPTS); do cat lua/ledger/session.lua lua/ledger/rules.lua lua/ledger/limits.lua $$script | \
 	    luacheck - --quiet --read-globals redis KEYS ARGV --ignore 211 221 231 || exit 1; done
 	clang-format --dry-run -Werror $(C_FILES)
-	printf '%s\n' $(SOURCES) | xargs -P$(shell nproc) -n1 \
+	printf '%s\n' $(SOURCES) $(MODULE_SOURCES) | xargs -P$(shell nproc) -n1 \
 	    gcc $(CPPFLAGS) -std=gnu11 -O2 -Werror -fanalyzer $(ANALYZER) -c -o /dev/null
-	printf '%s\n' $(SOURCES) | xargs -P$(shell nproc) -n4 sh -c 'clang-tidy --quiet "$$@" -- $(CPPFLAGS) -std=gnu11' sh
+	printf '%s\n' $(SOURCES) $(MODULE_SOURCES) | xargs -P$(shell nproc) -n4 sh -c 'clang-tidy --quiet "$$@" -- $(CPPFLAGS) -std=gnu11' sh
 
-install: $(BUILD)/toolgate
+install: $(BUILD)/toolgate $(MODULE)
 	install -D -m 755 $(BUILD)/toolgate $(DESTDIR)$(PREFIX)/bin/toolgate
+	$(if $(MODULE),install -D -m 644 $(MODULE) $(DESTDIR)$(PREFIX)/lib/lua/5.1/toolgate.so)
 	install -d $(DESTDIR)$(PREFIX)/share/toolgate/policies $(DESTDIR)$(PREFIX)/lib/systemd/system
 	cp -R policies/. $(DESTDIR)$(PREFIX)/share/toolgate/policies
 	for unit in systemd/*; do sed 's|/usr/bin/toolgate|$(PREFIX)/bin/toolgate|' $$unit \
@@ -220,4 +236,4 @@ install: $(BUILD)/toolgate
 clean:
 	rm -rf build build-san
 
--include $(OBJECTS:.o=.d) $(UNIT_BIN:=.d)
+-include $(OBJECTS:.o=.d) $(MODULE_OBJECTS:.o=.d) $(UNIT_BIN:=.d)
