@@ -254,7 +254,8 @@ enum err policies_load_text(struct str name, struct str source, const struct pol
 static bool is_policy_name(const char *name)
 {
     size_t len = strlen(name);
-    return name[0] != '.' && len > 4 && strcmp(name + len - 4, ".lua") == 0;
+    bool spec = len >= 9 && strcmp(name + len - 9, "_spec.lua") == 0; /* an operator's own, for busted */
+    return name[0] != '.' && len > 4 && strcmp(name + len - 4, ".lua") == 0 && !spec;
 }
 
 static int by_name(const void *a, const void *b)
