@@ -206,8 +206,8 @@ struct policies_faults {
     size_t count;
 };
 
-/* Loads every *.lua in the folder (sorted by name), or the one file. NULL gives an empty set. On ERR_POLICY
- * or ERR_IO `faults` holds at least one line and `*out` is NULL. */
+/* Loads every *.lua in the folder but *_spec.lua (sorted by name), or the one file. NULL gives an empty set. On
+ * ERR_POLICY or ERR_IO `faults` holds at least one line and `*out` is NULL. */
 enum err policies_load(const char *folder, const struct policies_options *options, struct policies **out,
                        struct policies_faults *faults);
 
