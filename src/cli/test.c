@@ -4,6 +4,7 @@
 #include "cli/say.h"
 #include "cli/test.h"
 
+#include <glob.h>
 #include <stdio.h>
 
 /* ---- what was seen ------------------------------------------------------------ */
@@ -124,6 +125,18 @@ static void print_sum(const struct test_options *options, const struct test_tall
     printf("\n");
 }
 
+/* Operators' own specs are busted's to run. */
+static void point_at_specs(const struct test_options *options, const char *folder)
+{
+    char pattern[4096];
+    glob_t found;
+    snprintf(pattern, sizeof(pattern), "%s/*_spec.lua", folder);
+    if (glob(pattern, 0, NULL, &found) == 0 && !options->json)
+        printf("%zu spec%s: run busted --lua=luajit %s\n", found.gl_pathc, found.gl_pathc == 1 ? "" : "s",
+               folder);
+    globfree(&found);
+}
+
 int test_all(const struct test_options *options)
 {
     struct test_tally tally = {.coverage = options->cover ? coverage_new() : NULL};
@@ -132,6 +145,8 @@ int test_all(const struct test_options *options)
     for (int i = 0; i < options->place_count; i++)
         test_place(options, options->places[i], &tally);
     print_sum(options, &tally);
+    for (int i = 0; i < options->place_count; i++)
+        point_at_specs(options, options->places[i]);
     int status = tally.count.failed || tally.count.samples_failed || tally.broken ? CLI_NO : CLI_YES;
     if (tally.coverage) {
         int covered = test_show_coverage(options, tally.coverage);
