@@ -212,36 +212,34 @@ static void params_are_a_closed_schema(void **state)
              "  to = email 'Whom', link = uri } }");
     const struct json *props = json_get_text(p->schema, "properties");
     static const char *const wanted[][2] = {
-        {"title", "{\"description\":\"Task "
-                  "title\",\"maxLength\":9,\"minLength\":1,\"pattern\":\"^a\",\"type\":\"string\"}"},
-        {"count", "{\"default\":5,\"description\":\"How many\",\"minimum\":0,\"type\":\"integer\"}"},
-        {"rate", "{\"exclusiveMinimum\":0,\"type\":\"number\"}"},
+        {"title", "{\"type\":\"string\",\"description\":\"Task "
+                  "title\",\"maxLength\":9,\"minLength\":1,\"pattern\":\"^a\"}"},
+        {"count", "{\"type\":\"integer\",\"description\":\"How many\",\"default\":5,\"minimum\":0}"},
+        {"rate", "{\"type\":\"number\",\"exclusiveMinimum\":0}"},
         {"on", "{\"type\":\"boolean\"}"},
-        {"tags", "{\"description\":\"Tags\",\"items\":{\"type\":\"string\"},\"type\":\"array\"}"},
-        {"ids", "{\"description\":\"Ids\",\"items\":{\"format\":\"uuid\",\"type\":\"string\"},\"minItems\":1,"
-                "\"type\":\"array\","
-                "\"uniqueItems\":true}"},
-        {"state", "{\"description\":\"State\",\"enum\":[\"open\",\"done\"],\"type\":\"string\"}"},
+        {"tags", "{\"type\":\"array\",\"description\":\"Tags\",\"items\":{\"type\":\"string\"}}"},
+        {"ids", "{\"type\":\"array\",\"description\":\"Ids\",\"items\":{\"type\":\"string\",\"format\":"
+                "\"uuid\"},\"minItems\":1,\"uniqueItems\":true}"},
+        {"state", "{\"type\":\"string\",\"description\":\"State\",\"enum\":[\"open\",\"done\"]}"},
         {"level", "{\"enum\":[1,2]}"},
-        {"where", "{\"additionalProperties\":false,\"description\":\"Where\",\"properties\":{\"street\":{"
-                  "\"type\":\"string\"}},"
-                  "\"required\":[\"street\"],\"type\":\"object\"}"},
-        {"due", "{\"format\":\"date-time\",\"type\":\"string\"}"},
-        {"day", "{\"description\":\"The day\",\"format\":\"date\",\"type\":\"string\"}"},
-        {"to", "{\"description\":\"Whom\",\"format\":\"email\",\"type\":\"string\"}"},
-        {"link", "{\"format\":\"uri\",\"type\":\"string\"}"},
+        {"where", "{\"type\":\"object\",\"description\":\"Where\",\"properties\":{\"street\":{\"type\":"
+                  "\"string\"}},\"required\":[\"street\"],\"additionalProperties\":false}"},
+        {"due", "{\"type\":\"string\",\"format\":\"date-time\"}"},
+        {"day", "{\"type\":\"string\",\"format\":\"date\",\"description\":\"The day\"}"},
+        {"to", "{\"type\":\"string\",\"format\":\"email\",\"description\":\"Whom\"}"},
+        {"link", "{\"type\":\"string\",\"format\":\"uri\"}"},
     };
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
         assert_string_equal(json_of(json_get_text(props, wanted[i][0])), wanted[i][1]);
     assert_string_equal(
         json_of(json_get_text(p->schema, "required")),
-        "[\"day\",\"ids\",\"level\",\"link\",\"on\",\"rate\",\"state\",\"tags\",\"title\",\"to\",\"where\"]");
+        "[\"title\",\"rate\",\"on\",\"tags\",\"ids\",\"state\",\"level\",\"where\",\"day\",\"to\",\"link\"]");
     assert_string_equal(json_of(json_get_text(p->schema, "additionalProperties")), "false");
     assert_string_equal(json_of(load("return tool 't' { schema = params {} }")->schema),
-                        "{\"additionalProperties\":false,\"properties\":{},\"type\":\"object\"}");
+                        "{\"type\":\"object\",\"properties\":{},\"additionalProperties\":false}");
     assert_string_equal(
         json_of(load("return tool 't' { schema = params({ a = optional(str) }, { open = true }) }")->schema),
-        "{\"properties\":{\"a\":{\"type\":\"string\"}},\"type\":\"object\"}");
+        "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\"}}}");
     faulty("return tool 't' { schema = params { a = 'str' } }",
            "p.lua:1: params: 'a': expected a type (str, int,");
     faulty("return tool 't' { schema = params { a = str { mn = 1 } } }",

@@ -1,0 +1,57 @@
+/*
+ * Any regular expression on any text: the input's first line is the one, the
+ * rest the other. An expression is taken or refused with a sentence; a match
+ * ends, and the quick look never says another thing than the long one.
+ */
+#include "base/arena.h"
+#include "schema/pattern.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define REQUIRE(what)                                                                                        \
+    do {                                                                                                     \
+        if (!(what)) {                                                                                       \
+            fprintf(stderr, "fuzz_pattern: %s:%d: %s\n", __FILE__, __LINE__, #what);                         \
+            abort();                                                                                         \
+        }                                                                                                    \
+    } while (0)
+
+/* PCRE2 may only be given UTF-8, which the parser has seen to wherever a pattern is used. */
+static bool is_utf8(struct str s)
+{
+    const char *p = s.at, *end = s.at + s.len;
+    size_t n = 1;
+    while (p < end && (n = utf8_length(p, end)) > 0)
+        p += n;
+    return p == end;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct arena *arena = arena_new();
+    struct str expression = arena_dup(arena, (struct str){(const char *)data, size}), subject = STR_NONE;
+    const char *newline = size ? memchr(expression.at, '\n', size) : NULL;
+    struct pattern *pattern;
+    struct why why = {""};
+    if (newline) {
+        subject = str_from(expression, (size_t)(newline - expression.at) + 1);
+        expression.len = (size_t)(newline - expression.at);
+    }
+    if (is_utf8(expression) && is_utf8(subject)) {
+        bool regex = pattern_is_regex(expression);
+        if (pattern_compile(arena, expression, &pattern, &why) == OK) {
+            REQUIRE(regex);
+            enum pattern_answer easily = pattern_match_easily(pattern, subject);
+            enum pattern_answer answer = pattern_match(pattern, subject);
+            REQUIRE(easily == PATTERN_TOO_COMPLEX || easily == answer);
+        } else {
+            REQUIRE(why.text[0]);
+        }
+    }
+    arena_free(arena);
+    return 0;
+}

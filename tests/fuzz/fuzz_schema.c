@@ -1,0 +1,87 @@
+/*
+ * Any schema and any instance: the input's first line is the one, the rest the
+ * other. A schema is understood or refused with a sentence; the two passes
+ * agree; what is valid is never mended, and mending twice is mending once.
+ */
+#include "base/arena.h"
+#include "json/parse.h"
+#include "json/write.h"
+#include "schema/coerce.h"
+#include "schema/schema.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define REQUIRE(what)                                                                                        \
+    do {                                                                                                     \
+        if (!(what)) {                                                                                       \
+            fprintf(stderr, "fuzz_schema: %s:%d: %s\n", __FILE__, __LINE__, #what);                          \
+            abort();                                                                                         \
+        }                                                                                                    \
+    } while (0)
+
+static struct str text_of(struct arena *arena, const struct json *v)
+{
+    struct buf out = buf_in(arena);
+    json_write(&out, v);
+    return buf_view(&out);
+}
+
+static void check_passes(struct arena *arena, const struct schema *schema, const struct json *instance)
+{
+    struct problems problems;
+    struct buf lines = buf_in(arena);
+    problems_init(&problems, arena);
+    enum schema_answer answer = schema_accepts(schema, instance);
+    REQUIRE(schema_explain(schema, instance, &problems) == answer);
+    REQUIRE((answer == SCHEMA_VALID) == (problems.errors == 0));
+    problems_text(&lines, &problems);
+    REQUIRE((answer == SCHEMA_VALID) == (lines.len == 0));
+    schema_strangers(schema, instance, &problems);
+}
+
+static void check_mending(struct arena *arena, const struct schema *schema, const struct json *instance)
+{
+    struct coerce_switches no_floats = coerce_all;
+    no_floats.floats = false;
+    if (schema_accepts(schema, instance) == SCHEMA_VALID)
+        REQUIRE(schema_coerce(schema, instance, &no_floats, arena) == instance);
+    const struct json *once = schema_coerce(schema, instance, &coerce_all, arena);
+    const struct json *twice = schema_coerce(schema, once, &coerce_all, arena);
+    REQUIRE(str_eq(text_of(arena, once), text_of(arena, twice)));
+}
+
+static void check(struct arena *arena, struct str first, struct str rest)
+{
+    struct json source, instance;
+    struct json_fault fault;
+    struct schema *schema;
+    struct problems warnings;
+    struct why why = {""};
+    if (json_parse(arena, first, NULL, &source, &fault) != OK ||
+        json_parse(arena, rest, NULL, &instance, &fault) != OK)
+        return;
+    problems_init(&warnings, arena);
+    if (schema_compile(arena, &source, NULL, &schema, &warnings, &why) != OK) {
+        REQUIRE(why.text[0]);
+        return;
+    }
+    check_passes(arena, schema, &instance);
+    check_mending(arena, schema, &instance);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct arena *arena = arena_new();
+    struct str all = arena_dup(arena, (struct str){(const char *)data, size}), rest = STR_NONE;
+    const char *newline = size ? memchr(all.at, '\n', size) : NULL;
+    if (newline) {
+        rest = str_from(all, (size_t)(newline - all.at) + 1);
+        all.len = (size_t)(newline - all.at);
+    }
+    check(arena, all, rest);
+    arena_free(arena);
+    return 0;
+}
