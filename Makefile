@@ -116,9 +116,10 @@ $(BUILD)/toolgate: $(BUILD)/obj/cli/main.o $(LIBRARY)
 	$(if $(V),,@echo "  LINK $@")
 	$(AT)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
+# It is never unloaded, as a host does when it ends: the timer that bounds policies may still be running.
 $(BUILD)/toolgate.so: $(MODULE_OBJECTS) $(LIBRARY)
 	$(if $(V),,@echo "  LINK $@")
-	$(AT)$(CC) $(CFLAGS) -shared -Wl,-z,relro,-z,now -Wl,-z,noexecstack -o $@ $^ \
+	$(AT)$(CC) $(CFLAGS) -shared -Wl,-z,relro,-z,now,-z,nodelete -Wl,-z,noexecstack -o $@ $^ \
 	    $(shell pkg-config --libs $(MODULE_LIBRARIES) 2>/dev/null) -lm
 
 $(LIBRARY): $(filter-out $(BUILD)/obj/cli/main.o,$(OBJECTS))
