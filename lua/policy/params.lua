@@ -1,6 +1,6 @@
 -- params{…}: a JSON Schema without JSON. Each type is a function, used bare (`datetime`), with a description
 -- (`uuid "Project UUID"`) or with options (`str{ min = 1, "Task title" }`). Objects are closed, and every parameter
--- not marked `optional` is required.
+-- not marked `optional` is required. Parameters keep the order in which they are written.
 
 local native = ...
 local complain = native.complain -- an error at the line of the policy, however deep in here
@@ -13,8 +13,11 @@ local NUMBER = { min = "minimum", max = "maximum", over = "exclusiveMinimum", un
                  step = "multipleOf" }
 local LIST = { min = "minItems", max = "maxItems", unique = "uniqueItems" }
 
+-- As JSON the keywords stand in this order, and what is not named here behind them.
+local ORDER = { "type", "format", "description", "enum", "items", "properties", "required", "additionalProperties" }
+
 local function new(schema)
-  return native.mark({ schema = schema }, "type")
+  return native.mark({ schema = native.order(schema, ORDER) }, "type")
 end
 
 local function known_options(options)
@@ -122,15 +125,20 @@ local function object_of(word, fields)
   if type(fields) ~= "table" or native.marked(fields) then
     complain(word .. ": expected { name = type }, got " .. native.kind(fields))
   end
-  local properties, required = native.mark({}, "object"), {}
+  local properties, required, names, optional = native.mark({}, "object"), {}, {}, {}
   for name, given in pairs(fields) do
     if type(name) ~= "string" then complain(word .. ": expected { name = type }, got a list") end
     local made = type_of(word .. ": '" .. name .. "'", given)
     properties[name] = made.schema
-    if not made.optional then required[#required + 1] = name end
+    names[#names + 1] = name
+    if made.optional then optional[name] = true end
   end
-  table.sort(required)
-  return { type = "object", properties = properties, additionalProperties = false,
+  table.sort(names)
+  names = native.written(names, native.line())
+  for _, name in ipairs(names) do
+    if not optional[name] then required[#required + 1] = name end
+  end
+  return { type = "object", properties = native.order(properties, names), additionalProperties = false,
            required = #required > 0 and native.mark(required, "array") or nil }
 end
 
@@ -144,7 +152,9 @@ function M.optional(given, default)
   local schema = {}
   for key, value in pairs(made.schema) do schema[key] = value end
   schema.default = default
-  return native.mark({ schema = schema, optional = true }, "type")
+  local new_one = new(schema)
+  new_one.optional = true
+  return new_one
 end
 
 function M.params(fields, options)
@@ -156,7 +166,7 @@ function M.params(fields, options)
     end
     if options.open then schema.additionalProperties = nil end
   end
-  return schema
+  return native.order(schema, ORDER)
 end
 
 return M

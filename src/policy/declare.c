@@ -27,7 +27,7 @@ struct policy *declare_blank(struct policies *home, struct str name, struct str 
 
 const struct json *declare_json(struct declaring *d, const char *what, int at, const struct json *schema)
 {
-    struct bridge_hints hints = {.original = word_json_source(d->L, at), .schema = schema};
+    struct bridge_hints hints = {.original = word_json_source(d->L, at), .schema = schema, .by_table = true};
     return bridge_read(d->L, at, what, &hints, d->home->arena);
 }
 

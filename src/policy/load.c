@@ -213,6 +213,7 @@ static enum err load_source(struct policies *home, struct str file, struct str s
     struct sandbox_now now = {.arena = home->arena,
                               .folder = home->folder,
                               .file = file.at,
+                              .source = source,
                               .text = text,
                               .loading = true,
                               .files = &home->files};

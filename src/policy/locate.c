@@ -1,6 +1,8 @@
 /* Tokens: names, texts, and single characters; comments and white space are skipped, lines counted. */
 #include "policy/locate.h"
 
+#include <limits.h>
+
 enum kind { END, NAME, TEXT, SIGN };
 
 struct token {
@@ -179,6 +181,73 @@ int locate_field(struct str source, const char *parent, struct str name)
         return line;
     int inner = find_field(&lex, name);
     return inner ? inner : line;
+}
+
+/* ---- the order of fields -------------------------------------------------------------- */
+
+static size_t index_of(const struct str *names, size_t count, struct str name)
+{
+    size_t i = 0;
+    while (i < count && !str_eq(names[i], name))
+        i++;
+    return i;
+}
+
+/* The name of a field that begins at this token, `name =` or `["name"] =`; the lexer is moved behind it. */
+static struct str field_name(struct lexer *lex, struct token t)
+{
+    struct lexer ahead = *lex;
+    struct str name = t.kind == NAME ? t.text : STR_NONE;
+    if (is_sign(t, '[')) {
+        struct token key = next(&ahead);
+        if (key.kind == TEXT && is_sign(next(&ahead), ']'))
+            name = key.text;
+    }
+    struct lexer behind = ahead;
+    if (!name.len || !is_sign(next(&behind), '='))
+        return STR_NONE;
+    *lex = behind;
+    return is_sign(next(&behind), '=') ? STR_NONE : name;
+}
+
+/* Inside a table: swaps the names into the order of its fields; false where it has others, or not all. */
+static bool match_fields(struct lexer lex, struct str *names, size_t count)
+{
+    size_t found = 0;
+    bool fresh = true;
+    struct token t = next(&lex);
+    for (int depth = 1; t.kind != END; t = next(&lex)) {
+        struct str name = depth == 1 && fresh ? field_name(&lex, t) : STR_NONE;
+        if (name.len) {
+            size_t at = index_of(names, count, name);
+            if (at == count || at < found)
+                return false;
+            struct str moved = names[found];
+            names[found++] = names[at];
+            names[at] = moved;
+            fresh = false;
+            continue;
+        }
+        depth += depth_of(t);
+        fresh = depth == 1 && (is_sign(t, ',') || is_sign(t, ';'));
+        if (depth <= 0)
+            break;
+    }
+    return found == count;
+}
+
+static bool find_order(struct str source, int from, int to, struct str *names, size_t count)
+{
+    struct lexer lex = start(source);
+    for (struct token t = next(&lex); t.kind != END && t.line < to; t = next(&lex))
+        if (is_sign(t, '{') && t.line >= from && match_fields(lex, names, count))
+            return true;
+    return false;
+}
+
+bool locate_order(struct str source, int line, struct str *names, size_t count)
+{
+    return find_order(source, line, INT_MAX, names, count) || find_order(source, 0, line, names, count);
 }
 
 int locate_item(struct str source, const char *field, size_t n)

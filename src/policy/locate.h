@@ -12,6 +12,10 @@
  * holds. `parent` and `name` as "" and NULL: no parent. */
 int locate_field(struct str source, const char *parent, struct str name);
 
+/* Puts the names of fields into the order in which the text has them: the first table from that line on, else
+ * of the file, that has exactly these. False where there is none. */
+bool locate_order(struct str source, int line, struct str *names, size_t count);
+
 /* The line where the n-th item (from 0) of the list in that field begins. */
 int locate_item(struct str source, const char *field, size_t n);
 

@@ -199,5 +199,7 @@ const luaL_Reg natives[] = {{"mark", native_mark},
                             {"shapes", native_shapes},
                             {"time", word_time},
                             {"day", word_day},
+                            {"written", word_written},
+                            {"order", word_order},
                             {"fields", native_fields},
                             {NULL, NULL}};

@@ -36,6 +36,7 @@ struct sandbox_now {
     struct arena *arena;            /* where texts and values of this run go */
     const char *folder;             /* loading: files beside the policy; NULL: none */
     const char *file;               /* as the operator knows it */
+    struct str source;              /* loading: its text */
     uint64_t text;                  /* hash of its text: with the name it says which file stalled */
     const char *hook; /* the function that runs and where it begins: the place of an error that has none */
     int hook_line;

@@ -25,6 +25,8 @@ void words_push_kind(lua_State *L, int at);
 int word_json(lua_State *L); /* word_json.c */
 int word_time(lua_State *L); /* word_time.c */
 bool time_read(struct str text, double *seconds); /* false: it is no time */
+int word_written(lua_State *L); /* word_order.c */
+int word_order(lua_State *L);
 int word_day(lua_State *L);
 int word_duration(lua_State *L);
 int word_url(lua_State *L); /* word_url.c */

@@ -10,7 +10,7 @@ return tool "sized" {
   description = "Say the size.", use_when = "sizes matter", effects = "read", final = true, mode = %q,
   schema = json [[{"type":"object","properties":{"n":{"type":"integer"},"kind":{"enum":["a","b"]}},"required":["n"]}]],
   output_schema = json [[{"type":"object","properties":{"n":{"type":"integer"}}}]],
-  rules = { when { kind = "a" } : drops "n" },
+  rules = { when { kind = "a" } : drops "note" },
   check = function(args) if args.n == 7 then return ask("really?", { "yes", "no" }) end end,
   run = function(args) return { n = args.n, of = type(args.n) } end,
   result = function(result)
