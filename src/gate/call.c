@@ -20,6 +20,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "gate/audit.h"
+#include "gate/compact.h"
 #include "gate/decide.h"
 #include "gate/feedback.h"
 #include "gate/known.h"
@@ -52,6 +53,7 @@ struct call {
     struct ledger_answer answer;
     struct ledger_settled settled;
     struct result result;
+    struct compacted shown; /* what is shown of it, where that is less; `done` says so */
     struct verdict verdict; /* VERDICT_PASS, CLASS_OK until something decides otherwise */
     struct str text, advice;
     bool admitted, ran, settling, empty, finished;
@@ -340,6 +342,18 @@ static void judge_result(struct call *c)
     forget_unless_enforced(c);
 }
 
+/* Only for the answer: ids, facts and fingerprints are those of the whole result. */
+static void compact(struct call *c)
+{
+    const struct tool *tool = c->tool;
+    bool felt = tool->compact.on && tool->mode == POLICY_ENFORCE && !class_info(c->verdict.class)->is_error;
+    if (!felt || !compact_result(c->arena, tool, c->args.now, goal_of(c), &c->result, &c->shown))
+        return;
+    c->verdict.compact_note = c->shown.note;
+    c->verdict.bytes_from = c->shown.from;
+    c->verdict.bytes_to = c->shown.done ? c->shown.to : c->shown.from;
+}
+
 static enum step judge(struct call *c)
 {
     if (c->request.mode == CALL_REPORT)
@@ -351,6 +365,7 @@ static enum step judge(struct call *c)
     if (!is_decided(&c->verdict))
         judge_result(c);
     c->empty = c->result.value && result_is_empty(c->result.value);
+    compact(c);
     return GO_ON;
 }
 
@@ -648,12 +663,12 @@ struct str call_advice(const struct call *c)
 
 const struct json *call_content(const struct call *c)
 {
-    return c->result.content;
+    return c->shown.done ? c->shown.result.content : c->result.content;
 }
 
 const struct json *call_structured(const struct call *c)
 {
-    return c->result.structured;
+    return c->shown.done ? c->shown.result.structured : c->result.structured;
 }
 
 const struct json *call_metadata(const struct call *c)

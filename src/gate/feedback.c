@@ -485,6 +485,8 @@ struct str feedback_advice(struct arena *arena, const struct feedback *feedback)
     struct words w = {&out, arena, feedback, feedback->verdict};
     if (w.v->warning.len)
         say(&w, "Note: " STR_FMT "\n", STR_ARG(w.v->warning));
+    if (w.v->compact_note.len)
+        say(&w, "Note: " STR_FMT "\n", STR_ARG(w.v->compact_note));
     advise_rewrites(&w);
     if (w.v->problems.count)
         problems_text(&out, &w.v->problems);

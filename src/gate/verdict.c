@@ -140,6 +140,13 @@ void verdict_write(struct buf *buf, const struct verdict *v)
     put_value(out, "follow_up", v->follow_up);
     put_value(out, "next_args", v->next_args);
     put_value(out, "choices", v->choices);
+    if (v->bytes_from) {
+        json_key(out, "compacted");
+        json_open(out, '{');
+        put_number(out, "from_bytes", (int64_t)v->bytes_from);
+        put_number(out, "to_bytes", (int64_t)v->bytes_to);
+        json_close(out, '}');
+    }
     put_optional(out, "would", v->would);
     if (v->final) {
         json_key(out, "final");
@@ -181,6 +188,8 @@ struct str verdict_schema(void)
         "\"coverage\":{\"enum\":[\"SATISFIED\",\"NEEDS_MORE_TOOLS\",\"NEED_USER_INPUT\",\"FAILED\"]},"
         "\"facts\":{\"type\":\"object\"},\"follow_up\":{\"type\":\"object\"},\"next_args\":{\"type\":"
         "\"object\"},"
+        "\"compacted\":{\"type\":\"object\",\"required\":[\"from_bytes\",\"to_bytes\"],\"properties\":{"
+        "\"from_bytes\":{\"type\":\"integer\"},\"to_bytes\":{\"type\":\"integer\"}}},"
         "\"choices\":{\"type\":\"array\"},\"would\":{\"type\":\"string\"},\"final\":{\"type\":\"boolean\"},"
         "\"ledger\":{\"type\":\"string\"}}}";
     return STR_LIT(text);

@@ -64,13 +64,15 @@ struct verdict {
     int64_t after_s;      /* wait: seconds; -1 otherwise */
     struct str coverage;  /* "SATISFIED" …; empty: not told */
     const struct json *facts, *follow_up, *next_args, *choices; /* NULL: none */
-    struct str would;   /* shadow mode, anonymous sessions: the code of what would have been said */
-    struct str quoted;  /* the tool's own words, for the feedback only */
-    struct str warning; /* ours, beside a result that is delivered all the same */
-    double cost;        /* what the call really cost; -1: not told */
-    bool final;         /* the tool's result ends the run */
-    const char *engine; /* ledger engine that answered */
-    const char *stage;  /* where it was decided: "known", "shape", … */
+    struct str would;            /* shadow mode, anonymous sessions: the code of what would have been said */
+    struct str quoted;           /* the tool's own words, for the feedback only */
+    struct str warning;          /* ours, beside a result that is delivered all the same */
+    struct str compact_note;     /* what was left out of a result that is too large; empty: nothing */
+    size_t bytes_from, bytes_to; /* what of it a model would have read, and reads; 0: it was not too large */
+    double cost;                 /* what the call really cost; -1: not told */
+    bool final;                  /* the tool's result ends the run */
+    const char *engine;          /* ledger engine that answered */
+    const char *stage;           /* where it was decided: "known", "shape", … */
 };
 
 /* The object of PROTOCOL.md: {"verdict":…,"valid":…,…}. */
