@@ -118,10 +118,13 @@ static void print_sum(const struct test_options *options, const struct test_tall
     if (options->json)
         return;
     printf("%zu passed, %zu failed", count->passed, count->failed);
-    if (count->samples)
-        printf("; %zu sample call%s", count->samples, count->samples == 1 ? "" : "s");
+    size_t samples = count->samples + count->samples_failed;
+    if (samples)
+        printf("; %zu sample call%s", samples, samples == 1 ? "" : "s");
     if (count->samples_failed)
-        printf(", %zu failed", count->samples_failed);
+        printf(", %zu of them failed", count->samples_failed);
+    if (count->unsampled)
+        printf("; no sample could be made from the schema of %zu", count->unsampled);
     printf("\n");
 }
 

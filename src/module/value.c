@@ -93,9 +93,11 @@ static struct json read_array(lua_State *L, int at, struct reading *r)
     size_t seen = 0;
     for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
         double key = lua_type(L, -2) == LUA_TNUMBER ? lua_tonumber(L, -2) : 0;
-        if (key < 1 || key > (double)count || key != floor(key))
+        if (lua_type(L, -2) != LUA_TNUMBER)
             luaL_error(L, "%s: a list also has the key %s: JSON has no such table", r->what,
                        lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : luaL_typename(L, -2));
+        if (key < 1 || key > (double)count || key != floor(key))
+            luaL_error(L, "%s: a list has holes: use toolgate.null", r->what);
         items[(size_t)key - 1] = read_value(L, lua_gettop(L), r);
         seen++;
     }

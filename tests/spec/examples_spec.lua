@@ -1,0 +1,341 @@
+-- toolgate test: what an example may tell of, how a failing one is shown, and what the examples leave untried.
+local daemon = require "daemon"
+local process = require "process"
+local client_of = require "client"
+local fixtures = require "fixtures"
+
+-- A tool whose policy reads all that an example can tell.
+local SEEING = [==[
+-- lookup: finds orders. Read only.
+return tool "lookup" {
+  description = "Find orders.",
+  schema = params { id = str "Which", limit = optional(int "How many") },
+  effects = "read",
+  ids = { id = seen() },
+  gives_ids = { "orders[].id" },
+  rules = {
+    always : defaults { limit = 50 },
+    when { limit = 7 } : refuses("no_sevens", "seven is not for sale"),
+  },
+  prepare = function(def, call)
+    if call.user == "guest" then return nil end
+    return def
+  end,
+  check = function(args, call)
+    if call.facts.closed then return refuse("closed", "closed since " .. call.facts.closed) end
+    local last = call.history[#call.history]
+    if last and last.class == "tool_error" then
+      return refuse("failing", last.tool .. " failed in turn " .. last.turn .. ", now is " .. call.turn)
+    end
+    if call.goal == "never" then
+      local unused = 1
+      return refuse("never", "never" .. unused)
+    end
+  end,
+  run = function(args)
+    return { orders = { { id = args.id } }, limit = args.limit }
+  end,
+  examples = {
+    EXAMPLES
+  },
+}
+]==]
+
+describe("toolgate test", function()
+  local folder
+
+  before_each(function() folder = process.directory() end)
+  after_each(function() process.remove(folder) end)
+
+  local function write(name, source) return process.write(folder .. "/" .. name, source) end
+
+  local function test(...)
+    return process.run({ daemon.binary, "test", ... })
+  end
+
+  local function try(examples, ...)
+    write("lookup.lua", (SEEING:gsub("EXAMPLES", function() return examples end)))
+    return test(folder, ...)
+  end
+
+  local function holds(example)
+    local code, out, err = try(example)
+    assert.equal(0, code, out .. err)
+    assert.matches("1 passed, 0 failed", out)
+  end
+
+  local function fails(example)
+    local code, out, err = try(example)
+    assert.equal(1, code, out .. err)
+    return out, err
+  end
+
+  describe("plays an example with", function()
+    it("ids that are known, or not", function()
+      holds [[{ "a", args = { id = "o1" }, seen = { "o1" }, gives = "pass" }]]
+      holds [[{ "a", args = { id = "o1" }, goal = "find it", gives = "refuse fabricated_id" }]]
+      holds [[{ "a", args = { id = "o1" }, goal = "find o1", gives = "pass" }]]
+    end)
+
+    it("facts", function()
+      holds [[{ "a", args = { id = "o1" }, seen = { "o1" }, facts = { closed = "noon" }, gives = "refuse closed",
+                says = "closed since noon" }]]
+    end)
+
+    it("a turn, and calls before it that the policy reads as a daemon would hand them over", function()
+      holds [[{ "a", args = { id = "o1" }, seen = { "o1" }, turn = 4,
+                history = { { tool = "other", class = "ok", turn = 3 }, { tool = "pay", class = "tool_error", turn = 3 } },
+                gives = "refuse failing", says = "pay failed in turn 3, now is 4" }]]
+    end)
+
+    it("calls before it that budgets and loops count", function()
+      local same = [[{ args = { id = "o1" } }, { args = { id = "o1" } }]]
+      holds([[{ "a", args = { id = "o1" }, seen = { "o1" }, history = { ]] .. same .. [[ }, gives = "refuse loop" }]])
+      holds([[{ "another turn", args = { id = "o1" }, seen = { "o1" }, turn = 2,
+                history = { { args = { id = "o1" }, turn = 1 }, { args = { id = "o1" }, turn = 1 } }, gives = "pass" }]])
+      holds [[{ "results that differ", args = { id = "o1" }, seen = { "o1" }, gives = "pass",
+                history = { { args = { id = "o1" }, result = { n = 1 } }, { args = { id = "o1" }, result = { n = 2 } } } }]]
+      holds [[{ "written as it will be mended", args = { id = "o1", limit = "50" }, seen = { "o1" },
+                history = { { args = { id = "o1" } }, { args = { id = "o1", limit = 50 } } }, gives = "refuse loop" }]]
+      holds [[{ "wrong three times", args = { limit = true }, gives = "refuse retry_budget_exceeded", history = {
+                { args = { limit = "a" }, class = "invalid_arguments" },
+                { args = { limit = "b" }, class = "invalid_arguments" } } }]]
+    end)
+
+    it("ids that an earlier result gave", function()
+      holds [[{ "a", args = { id = "o9" }, goal = "find it", gives = "pass",
+                history = { { args = { id = "x" }, result = { orders = { { id = "o9" } } } } } }]]
+    end)
+
+    it("a user, who sees what that user would see", function()
+      holds [[{ "a", args = { id = "o1" }, seen = { "o1" }, user = "guest", gives = "refuse unknown_tool" }]]
+      holds [[{ "a", args = { id = "o1" }, seen = { "o1" }, user = "anna", gives = "pass" }]]
+      holds [[{ "nobody: nothing is hidden", args = { id = "o1" }, seen = { "o1" }, gives = "pass" }]]
+    end)
+
+    it("what the tool gives, what becomes of the arguments, and the coverage", function()
+      holds [[{ "a", args = { id = "o1" }, seen = { "o1" }, result = { orders = {} }, gives = "pass",
+                becomes = { id = "o1", limit = 50 } }]]
+    end)
+  end)
+
+  describe("refuses to load an example with", function()
+    local function says(example, text)
+      local code, _, err = try(example)
+      assert.equal(1, code)
+      assert.truthy(err:find(text, 1, true), err)
+    end
+
+    it("a field it does not know, and names the closest", function()
+      says([[{ "a", arsg = {}, gives = "pass" }]], [[unknown field "arsg" (did you mean 'args'?)]])
+      says([[{ "a", history = { { clas = "ok" } }, gives = "pass" }]],
+           [[history[1]: unknown field "clas" (did you mean 'class'?)]])
+    end)
+
+    it("nothing that it expects", function()
+      says([[{ "a", args = {} }]], "expects nothing")
+    end)
+  end)
+
+  it("names a class of the history that does not exist", function()
+    local out = fails [[{ "a", args = { id = "o1" }, seen = { "o1" }, history = { { class = "okay" } }, gives = "pass" }]]
+    assert.truthy(out:find("history[1]: unknown class 'okay' (did you mean 'ok'?)", 1, true), out)
+  end)
+
+  describe("shows of a failing example", function()
+    local example = [[{ "wrong in every way", args = { id = "o1" }, seen = { "o1" },
+      gives = "refuse", becomes = { id = "o2", limit = 10, also = { 1 } }, says = "hello", status = "SATISFIED" }]]
+
+    it("each thing expected beside what was found, and where it stands", function()
+      local out = fails(example)
+      for _, line in ipairs {
+        "FAIL  lookup: wrong in every way",
+        "      " .. folder .. "/lookup.lua:31",
+        "      gives     expected  refuse",
+        "                got       pass ok",
+        "- also = [1]\n",
+        "- limit = 10\n                + limit = 50\n",
+        [[- id = "o2"]],
+        [[+ id = "o1"]],
+        "      says      expected  hello",
+        "      status    expected  SATISFIED",
+        "                got       (nothing)",
+        "      the model reads nothing",
+        "0 passed, 1 failed",
+      } do
+        assert.truthy(out:find(line, 1, true), line .. "\nis not in\n" .. out)
+      end
+      assert.is_nil(out:find("\27", 1, true))
+    end)
+
+    it("what the model reads", function()
+      local out = fails [[{ "a", args = {}, gives = "pass" }]]
+      assert.truthy(out:find("        - 'id': required field is missing", 1, true), out)
+    end)
+
+    it("the same to programs", function()
+      local code, out = try(example, "--json")
+      assert.equal(1, code)
+      local seen = {}
+      for line in out:gmatch "[^\n]+" do
+        local object = client_of.json.decode(line)
+        seen[object.kind] = seen[object.kind] or object
+      end
+      local shown = assert(seen.example)
+      assert.is_false(shown.passed)
+      assert.equal("wrong in every way", shown.example)
+      assert.equal(31, shown.line)
+      assert.same({ "gives", "becomes", "says", "status" },
+                  { shown.mismatches[1].field, shown.mismatches[2].field, shown.mismatches[3].field,
+                    shown.mismatches[4].field })
+      assert.equal("pass ok", shown.mismatches[1].got)
+      assert.truthy(table.concat(shown.mismatches[2].changes, "\n"):find("- limit = 10\n+ limit = 50", 1, true))
+      assert.is_table(seen.sample)
+      assert.is_true(seen.sample.passed)
+    end)
+  end)
+
+  it("shows with -v what each example gives", function()
+    local _, out = try([[{ "a", args = { id = "o1" }, seen = { "o1" }, gives = "pass" }]], "-v")
+    assert.truthy(out:find("gives     got       pass ok", 1, true), out)
+    assert.truthy(out:find([[becomes   got       {"id":"o1","limit":50}]], 1, true), out)
+    assert.truthy(out:find("sample required fields only", 1, true), out)
+  end)
+
+  describe("calls each tool that toolgate runs", function()
+    local function broken(change)
+      local source = SEEING:gsub("EXAMPLES", ""):gsub("return { orders = { { id = args.id } }, limit = args.limit }", change)
+      write("lookup.lua", source)
+      return test(folder)
+    end
+
+    it("and counts those calls apart", function()
+      local code, out = broken "return { n = args.limit + #args.id }"
+      assert.equal(0, code, out)
+      assert.truthy(out:find("0 passed, 0 failed; 2 sample calls", 1, true), out)
+    end)
+
+    it("and fails where its policy breaks", function()
+      local code, out = broken "return { n = args.nothing.at_all }"
+      assert.equal(1, code)
+      assert.truthy(out:find("FAIL  lookup: sample required fields only", 1, true), out)
+      assert.matches("got .*lookup%.lua:28: attempt to index field 'nothing'", out)
+    end)
+
+    it("which may say no", function()
+      local code, out = broken [[return failed("no_such", "there is no such thing")]]
+      assert.equal(0, code, out)
+    end)
+
+    it("and fails where what it gives does not fit its output schema", function()
+      write("echo.lua", (fixtures.echo:gsub("effects",
+        [[output_schema = json '{"type":"object","properties":{"said":{"type":"integer"}}}', effects]])))
+      local code, out = test(folder)
+      assert.equal(1, code)
+      assert.truthy(out:find("expected  a result that fits the output schema", 1, true), out)
+    end)
+  end)
+
+  describe("with --coverage", function()
+    local one = [[{ "a", args = { id = "o1" }, seen = { "o1" }, gives = "pass" }]]
+
+    it("names the rules and lines that no example reached", function()
+      local code, out = try(one, "--coverage")
+      assert.equal(0, code, out)
+      assert.matches("lookup +1 +1/2 +6/11 +/.-lookup%.lua: 13%-14, 20, 23%-24\n", out)
+      assert.truthy(out:find("rule never hit: when limit is 7", 1, true), out)
+      assert.truthy(out:find("6 of 11 lines run, 54.5 %", 1, true), out)
+    end)
+
+    it("tells programs the same, also lcov", function()
+      local trace = folder .. "/trace.info"
+      local code, out = try(one, "--coverage", "--json", "--lcov", trace)
+      assert.equal(0, code)
+      local covered
+      for line in out:gmatch "[^\n]+" do
+        local object = client_of.json.decode(line)
+        if object.kind == "coverage" then covered = object end
+      end
+      assert.same({ hit = 6, total = 11, missed = { 13, 14, 20, 23, 24 } }, covered.lines)
+      assert.equal(1, covered.rules.hit)
+      local lcov = process.read(trace)
+      assert.truthy(lcov:find("SF:" .. folder .. "/lookup.lua\n", 1, true), lcov)
+      assert.truthy(lcov:find("FN:16,check\nFNDA:1,check\n", 1, true), lcov)
+      assert.truthy(lcov:find("DA:19,1\nDA:20,0\n", 1, true), lcov)
+      assert.truthy(lcov:find("LF:11\nLH:6\nend_of_record\n", 1, true), lcov)
+    end)
+
+    it("fails where it is less than what was asked for", function()
+      assert.equal(0, (try(one, "--coverage-min", "50")))
+      local code, _, err = try(one, "--coverage-min", "60")
+      assert.equal(1, code)
+      assert.truthy(err:find("coverage is 6 of 11 lines, less than the 60 %", 1, true), err)
+    end)
+
+    it("ends a hook that runs on and on all the same", function()
+      write("lookup.lua", (SEEING:gsub("EXAMPLES", [[{ "a", args = { id = "o1" }, seen = { "o1" },
+        gives = "refuse policy_error" }]]):gsub("if call%.facts%.closed", "while true do end %1")))
+      local code, out = test(folder, "--coverage", "--only", "lookup: a")
+      assert.equal(0, code, out)
+    end)
+  end)
+
+  describe("runs a part:", function()
+    local two = [[{ "first", args = { id = "o1" }, seen = { "o1" }, gives = "pass" },
+                  { "second", args = {}, gives = "repair" }]]
+
+    it("the examples with a text or pattern in their names", function()
+      local _, out = try(two, "--only", "SECOND")
+      assert.matches("1 passed, 0 failed\n", out)
+      _, out = try(two, "--only", "lookup: f*")
+      assert.matches("ok +lookup: first", out)
+      assert.matches("1 passed, 0 failed\n", out)
+    end)
+
+    it("the files it is given, each without its neighbours", function()
+      try(two)
+      write("broken.lua", "return tool 'x' {")
+      write("echo.lua", fixtures.echo)
+      assert.equal(1, (test(folder)))
+      local code, out = test(folder .. "/lookup.lua", folder .. "/echo.lua")
+      assert.equal(0, code, out)
+      assert.matches("2 passed, 0 failed", out)
+    end)
+  end)
+
+  it("leaves specs beside the policies to busted, and says so", function()
+    write("lookup_spec.lua", "this is no policy")
+    local code, out, err = try [[{ "a", args = { id = "o1" }, seen = { "o1" }, gives = "pass" }]]
+    assert.equal(0, code, err)
+    assert.truthy(out:find("1 spec: run busted --lua=luajit " .. folder, 1, true), out)
+  end)
+
+  it("--watch runs everything again after a change, and ends by Ctrl-C", function()
+    write("lookup.lua", (SEEING:gsub("EXAMPLES", [[{ "a", args = { id = "o1" }, gives = "pass" }]])))
+    local out = folder .. "/out"
+    local child = process.start({ daemon.binary, "test", "--watch", folder .. "/lookup.lua" }, { stdout = out })
+    process.eventually("the first run", function() return process.read(out):find("0 passed, 1 failed", 1, true) end)
+    write("lookup.lua", (SEEING:gsub("EXAMPLES", [[{ "a", args = { id = "o1" }, gives = "repair" }]])))
+    process.eventually("the second run", function() return process.read(out):find("1 passed, 0 failed", 1, true) end)
+    child:signal(require("posix.signal").SIGINT)
+    local how, code = child:wait()
+    assert.same({ "killed", 2 }, { how, code })
+    assert.is_nil(process.read(out):find("\27", 1, true))
+  end)
+end)
+
+describe("A reload with a failing example", function()
+  after_each(daemon.stop_all)
+
+  it("says in one line what was expected and found, in the log and in its answer", function()
+    local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
+    gate:write_policy("echo.lua", (fixtures.echo:gsub("effects", [[examples = { { "is wrong", args = { text = "x" },
+      gives = "refuse", becomes = { text = "y" } } }, effects]])))
+    local answer = gate:connect():asks("toolgate/reload")
+    assert.is_false(answer.ok)
+    local expected = [[echo.lua:6: example 'is wrong': gives: expected refuse, got pass ok; ]]
+                     .. [[becomes: - text = "y", + text = "x"; the model reads (nothing)]]
+    assert.truthy(answer.errors[1]:find(expected, 1, true), answer.errors[1])
+    assert.truthy(gate:log():find("example 'is wrong': gives: expected refuse, got pass ok", 1, true), gate:log())
+  end)
+end)
