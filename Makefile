@@ -47,7 +47,8 @@ LDLIBS   += $(shell pkg-config --libs $(LIBRARIES) 2>/dev/null) -lm
 SOURCES  := $(sort $(foreach room,$(ROOMS),$(wildcard src/$(room)/*.c)))
 OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/embedded.o
 LIBRARY  := $(BUILD)/libtoolgate.a
-LUA      := $(sort $(wildcard lua/*/*.lua))
+# lua/types is for editors.
+LUA      := $(sort $(filter-out lua/types/%,$(wildcard lua/*/*.lua)))
 # require "toolgate" for operators' own specs; LuaJIT comes from the host that loads it.
 MODULE   := $(if $(SAN),,$(BUILD)/toolgate.so)
 MODULE_SOURCES := $(sort $(wildcard src/module/*.c))
@@ -71,6 +72,7 @@ help:
 	@echo 'make test          unit tests and specs (SAN=1: with the address and undefined-behaviour sanitizers)'
 	@echo 'make conformance   official MCP clients, the MCP and JSON Schema suites, recorded traffic (npm, PyPI)'
 	@echo 'make bench         verdicts a second beside an echo through the same socket code; what policies cost'
+	@echo 'make reference     write docs/vocabulary.md and lua/types anew, after a change of words or fields'
 	@echo 'make lint          luacheck, clang-format, gcc -fanalyzer, clang-tidy'
 	@echo 'make install       to $$(DESTDIR)$$(PREFIX), by default $(PREFIX)'
 	@echo 'make deps          install the Debian packages that building and testing need'
@@ -176,6 +178,15 @@ $(BUILD)/unit/%: tests/unit/%.c $(LIBRARY)
 unit: $(UNIT_BIN)
 	@for t in $(UNIT_BIN); do $$t || exit 1; done
 
+# ---- what is printed by the program and kept in the tree (tests/spec/vocabulary_spec.lua) ----
+.PHONY: reference
+reference: $(BUILD)/toolgate
+	@mkdir -p lua/types
+	$(BUILD)/toolgate words --format markdown > $(BUILD)/vocabulary.md
+	$(BUILD)/toolgate words --format luacats > $(BUILD)/types.lua
+	mv $(BUILD)/vocabulary.md docs/vocabulary.md
+	mv $(BUILD)/types.lua lua/types/toolgate.lua
+
 # ---- the rest, once the packages are there ----
 demo-now: $(BUILD)/toolgate
 	luajit tests/support/demo.lua $(BUILD)/toolgate
@@ -230,6 +241,7 @@ install: $(BUILD)/toolgate $(MODULE)
 	$(if $(MODULE),install -D -m 644 $(MODULE) $(DESTDIR)$(PREFIX)/lib/lua/5.1/toolgate.so)
 	install -d $(DESTDIR)$(PREFIX)/share/toolgate/policies $(DESTDIR)$(PREFIX)/lib/systemd/system
 	cp -R policies/. $(DESTDIR)$(PREFIX)/share/toolgate/policies
+	install -D -m 644 lua/types/toolgate.lua $(DESTDIR)$(PREFIX)/share/toolgate/types/toolgate.lua
 	for unit in systemd/*; do sed 's|/usr/bin/toolgate|$(PREFIX)/bin/toolgate|' $$unit \
 	    > $(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit##*/}; done
 	for page in $(wildcard man/*.1); do install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man1/$${page##*/}; done
