@@ -211,11 +211,18 @@ static struct str shrink_text(struct compacting *c, struct str text, const struc
     return small ? written(c->arena, small) : shrink_plain(c, text, budget);
 }
 
+/* 0 stands for no budget, so that what is spent is never quite. */
+static uint32_t part_of(uint32_t rest, size_t left)
+{
+    uint32_t part = rest / (uint32_t)left;
+    return rest && !part ? 1 : part;
+}
+
 static struct policy_compact share_of(const struct policy_compact *rest, size_t left)
 {
     struct policy_compact share = *rest;
-    share.max_bytes = rest->max_bytes ? rest->max_bytes / (uint32_t)left + 1 : 0;
-    share.max_tokens = rest->max_tokens ? rest->max_tokens / (uint32_t)left + 1 : 0;
+    share.max_bytes = part_of(rest->max_bytes, left);
+    share.max_tokens = part_of(rest->max_tokens, left);
     return share;
 }
 
