@@ -214,6 +214,9 @@ fuzz-now: $(BUILD)/gen/embedded.c
 	    $(BUILD)/fuzz/$$target -max_len=4096 -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=$(BUILD)/fuzz/ \
 	        $(BUILD)/fuzz/found-$$corpus tests/fuzz/corpus/$$corpus || exit 1; \
 	done
+	$(CC) $(CPPFLAGS) -g -O1 -std=gnu11 -fsanitize=address,undefined -o $(BUILD)/fuzz/json_reader \
+	    tests/fuzz/json_reader.c $(filter src/base/% src/json/%,$(SOURCES)) $(BUILD)/gen/embedded.c $(LDLIBS)
+	python3 tests/fuzz/json_differential.py $(BUILD)/fuzz/json_reader tests/fuzz/corpus/json $(FUZZ_SECONDS)
 
 bench-now: $(BUILD)/toolgate
 	$(BUILD)/toolgate bench socket
