@@ -41,6 +41,8 @@ static void put_trace(struct json_out *out, const struct call *call)
 void answer_check(struct json_out *out, const struct call *call, bool trace)
 {
     put_text(out, "callId", call_id(call));
+    if (call_called(call).len) /* whoever runs it needs the name that it has now */
+        put_text(out, "tool", call_tool(call)->name);
     put_value(out, "arguments", call_arguments(call));
     put_text(out, "text", call_text(call));
     put_text(out, "advice", call_advice(call));

@@ -25,6 +25,7 @@
 #include "gate/feedback.h"
 #include "gate/known.h"
 #include "gate/metrics.h"
+#include "gate/redact.h"
 #include "json/canonical.h"
 
 #include <math.h>
@@ -46,6 +47,7 @@ struct call {
 
     uint64_t admission;
     const struct tool *tool; /* NULL until known */
+    struct str called;       /* the alias it was called by; empty: its name */
     struct arguments args;
     struct id_candidates *ids; /* NULL: none must have been seen */
     struct hash128 fingerprint;
@@ -112,9 +114,19 @@ static struct policy_call hook_view(struct call *c)
 
 /* ---- 1 known -------------------------------------------------------------- */
 
+/* Of an alias, too, the rest speaks by the name that the tool has now: budgets and ids are the same. */
+static void take_name(struct call *c)
+{
+    if (!c->tool || str_eq(c->tool->name, c->request.tool))
+        return;
+    c->called = c->request.tool;
+    c->request.tool = c->tool->name;
+}
+
 static enum step known(struct call *c)
 {
     c->tool = known_find(c->arena, c->generation, &c->request);
+    take_name(c);
     if (!c->tool)
         decide(&c->verdict, CLASS_UNKNOWN_TOOL, STR_LIT("unknown_tool"), STR_NONE, STR_NONE);
     else if (c->request.mode == CALL_RUN && c->tool->runner == RUNNER_AGENT)
@@ -329,13 +341,24 @@ static void judge_by_policy(struct call *c)
     decide_by_result(&c->verdict, c->tool, c->arena, c->args.now, &c->result, &said);
 }
 
+/* The schema speaks of what the tool gave; from here on nobody reads what is to be hidden of it. */
+static void judge_output(struct call *c)
+{
+    const struct policy *policy = c->tool->policy;
+    decide_by_output(&c->verdict, c->tool, c->arena, &c->result);
+    if (!policy || !policy->redact_count || c->tool->mode != POLICY_ENFORCE)
+        return;
+    if (redact_result(c->arena, policy->redact, policy->redact_count, &c->result) && is_decided(&c->verdict))
+        problems_init(&c->verdict.problems, c->arena); /* they quote it */
+}
+
 /* What a tool says of its own failure is no judgement of ours, and stays; this may be taken back. */
 static void judge_result(struct call *c)
 {
     const struct policy *policy = c->tool->policy;
     if (c->tool->mode == POLICY_OFF)
         return;
-    decide_by_output(&c->verdict, c->tool, c->arena, &c->result);
+    judge_output(c);
     if (!is_decided(&c->verdict))
         judge_by_policy(c);
     c->verdict.final = policy && policy->final && !class_info(c->verdict.class)->is_error;
@@ -499,8 +522,11 @@ static void leave(struct call *c, const struct stage *stage)
 static void finish(struct call *c)
 {
     struct str names[SUGGEST_MAX];
-    struct feedback feedback = {
-        .verdict = &c->verdict, .tool = c->tool, .name = c->request.tool, .suggestions = names};
+    struct feedback feedback = {.verdict = &c->verdict,
+                                .tool = c->tool,
+                                .name = c->request.tool,
+                                .called = c->called,
+                                .suggestions = names};
     if (c->verdict.class == CLASS_UNKNOWN_TOOL)
         feedback.suggestion_count = known_suggest(c->arena, c->generation, &c->request, names);
     if (class_info(c->verdict.class)->is_error)
@@ -637,6 +663,11 @@ const struct verdict *call_verdict(const struct call *c)
 const struct tool *call_tool(const struct call *c)
 {
     return c->tool;
+}
+
+struct str call_called(const struct call *c)
+{
+    return c->called;
 }
 
 struct str call_id(const struct call *c)

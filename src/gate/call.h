@@ -71,8 +71,9 @@ void call_free(struct call *call); /* drops the generation; the memory goes with
 
 /* After it finished: */
 const struct verdict *call_verdict(const struct call *call);
-const struct tool *call_tool(const struct call *call);      /* NULL: unknown */
-struct str call_id(const struct call *call);                /* 16 hex digits */
+const struct tool *call_tool(const struct call *call); /* NULL: unknown */
+struct str call_called(const struct call *call); /* the alias it was called by; empty: the tool's own name */
+struct str call_id(const struct call *call);     /* 16 hex digits */
 const struct json *call_arguments(const struct call *call); /* as normalised; what the tool was given */
 struct str call_text(const struct call *call); /* what the model reads: the feedback; empty on a plain pass */
 struct str call_advice(

@@ -35,7 +35,7 @@ static void play_example(struct examples *run, struct playing *p)
 {
     const struct policy_example *e = p->example;
     const struct policy *policy = p->outcome->policy;
-    struct call_request request = {.tool = policy->name,
+    struct call_request request = {.tool = e->called.len ? e->called : policy->name,
                                    .arguments = e->args,
                                    .session = arena_printf(p->arena, STR_FMT ":%d " STR_FMT,
                                                            STR_ARG(policy->file), e->line, STR_ARG(e->name)),

@@ -366,6 +366,16 @@ static void (*const writers[CLASS_COUNT])(const struct words *) = {
     [CLASS_CANCELLED] = plainly,
 };
 
+static void say_new_name(const struct words *w)
+{
+    if (!w->f->called.len)
+        return;
+    if (w->out->len && w->out->at[w->out->len - 1] != '\n')
+        say(w, "\n");
+    say(w, "Note: '" STR_FMT "' is called '" STR_FMT "' now: use that name.\n", STR_ARG(w->f->called),
+        STR_ARG(w->f->name));
+}
+
 static struct str without_last_newline(const struct buf *out)
 {
     struct str text = buf_view(out);
@@ -380,6 +390,7 @@ struct str feedback_text(struct arena *arena, const struct feedback *feedback)
     struct words w = {&out, arena, feedback, feedback->verdict};
     if (writers[w.v->class])
         writers[w.v->class](&w);
+    say_new_name(&w);
     return without_last_newline(&out);
 }
 
@@ -483,6 +494,7 @@ struct str feedback_advice(struct arena *arena, const struct feedback *feedback)
 {
     struct buf out = buf_in(arena);
     struct words w = {&out, arena, feedback, feedback->verdict};
+    say_new_name(&w);
     if (w.v->warning.len)
         say(&w, "Note: " STR_FMT "\n", STR_ARG(w.v->warning));
     if (w.v->compact_note.len)

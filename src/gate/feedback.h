@@ -18,7 +18,8 @@
 struct feedback {
     const struct verdict *verdict;
     const struct tool *tool;       /* NULL: unknown */
-    struct str name;               /* as the model called it */
+    struct str name;               /* as the model called it, or as it is called now */
+    struct str called;             /* the alias that the model used; empty: none */
     const struct str *suggestions; /* names of tools that may have been meant */
     size_t suggestion_count;
 };

@@ -218,6 +218,32 @@ static bool add_policies(struct building *b)
     return true;
 }
 
+/* A tool under a name that it used to have; a tool that has the name today goes before. */
+static void add_alias(struct generation *g, struct tool *tool, struct str alias,
+                      struct generation_report *report)
+{
+    const struct tool *other = map_get(g->by_name, alias);
+    if (map_add(g->by_name, alias, tool))
+        return;
+    generation_report_error(report,
+                            STR_FMT ": aliases: '" STR_FMT "' is %s '" STR_FMT "' (" STR_FMT
+                                    "): take it out of one of them",
+                            STR_ARG(tool->policy->file), STR_ARG(alias),
+                            str_eq(other->name, alias) ? "the name of the tool" : "an alias of",
+                            STR_ARG(other->name), STR_ARG(other->origin));
+}
+
+static bool add_aliases(struct building *b)
+{
+    struct generation *g = b->g;
+    if (b->at == g->count)
+        return false;
+    struct tool *tool = g->tools[b->at++];
+    for (size_t i = 0; tool->policy && i < tool->policy->alias_count; i++)
+        add_alias(g, tool, tool->policy->aliases[i], b->report);
+    return true;
+}
+
 static bool sort_tools(struct building *b)
 {
     struct generation *g = b->g;
@@ -254,8 +280,8 @@ static bool hash_whole(struct building *b)
     return false;
 }
 
-static bool (*const phases[])(struct building *) = {read_policies, read_definitions, add_policies,
-                                                    sort_tools,    hash_tools,       hash_whole};
+static bool (*const phases[])(struct building *) = {
+    read_policies, read_definitions, add_policies, add_aliases, sort_tools, hash_tools, hash_whole};
 #define PHASES (sizeof(phases) / sizeof(phases[0]))
 
 /* ---- the whole ------------------------------------------------------------ */

@@ -64,6 +64,7 @@ struct generation_memo *generation_memo(struct generation *generation);
 /* All tools in the order of their names. */
 size_t generation_tool_count(const struct generation *generation);
 const struct tool *generation_tool_at(const struct generation *generation, size_t index);
+/* By its name, or by one of its policy's aliases: then tool->name is another. */
 const struct tool *generation_find(const struct generation *generation, struct str name);
 
 /* The array in a file of tools: the array itself, a tools/list result, or the whole reply that held it; NULL

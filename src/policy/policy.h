@@ -47,14 +47,16 @@ struct policy_example {
     const struct json *result, *seen, *history, *facts; /* NULL: not given */
     const struct json *becomes;
     struct str goal, user, gives, says, status; /* empty: not given */
+    struct str called;                          /* the alias that it is called by; empty: its name */
     uint32_t turn;                              /* 0: not given */
 };
 
 /* How much may be used up: POLICY_UNSET or POLICY_COST_UNSET where nothing is said, 0 where there is to be no
  * limit. */
-#define POLICY_COST_UNIT 1000000u   /* costs are whole millionths of what the operator counts in */
-#define POLICY_COST_MAX  100000000u /* of them that one call, or a limit, may name, in the operator's units  \
-                                     */
+#define POLICY_COST_UNIT 1000000u /* costs are whole millionths of what the operator counts in */
+#define POLICY_COST_MAX                                                                                      \
+    100000000u /* of them that one call, or a limit, may name, in the operator's units                       \
+                */
 #define POLICY_COST_UNSET UINT64_MAX
 #define POLICY_PACE_MAX_S 86400u /* loop.poll.every */
 struct policy_limits {
@@ -102,6 +104,11 @@ struct policy {
     size_t id_count;
     const struct str *gives_ids; /* paths into results: "events[].id" */
     size_t gives_id_count;
+    const struct str *aliases; /* names that the tool used to have */
+    size_t alias_count;
+    const struct str
+        *redact; /* fields of results that nobody may read: paths like gives_ids, or bare names */
+    size_t redact_count;
     const struct str *rule_words; /* each rule in words: "when action is by_ids: needs ids; drops limit" */
     size_t rule_count;
     const struct policy_example *examples;
@@ -206,8 +213,8 @@ struct policies_faults {
     size_t count;
 };
 
-/* Loads every *.lua in the folder but *_spec.lua (sorted by name), or the one file. NULL gives an empty set. On
- * ERR_POLICY or ERR_IO `faults` holds at least one line and `*out` is NULL. */
+/* Loads every *.lua in the folder but *_spec.lua (sorted by name), or the one file. NULL gives an empty set.
+ * On ERR_POLICY or ERR_IO `faults` holds at least one line and `*out` is NULL. */
 enum err policies_load(const char *folder, const struct policies_options *options, struct policies **out,
                        struct policies_faults *faults);
 
