@@ -264,6 +264,13 @@ void opcodes_learn(lua_State *L, struct arena *arena, struct opcodes *out)
     out->global_write = probe(L, arena, "x = nil", false, 1);
     out->field_read = probe(L, arena, "return x.y", false, 1);
     out->field_write = probe(L, arena, "x.y = nil", false, 2);
+    out->outer_read = probe(L, arena, "local a return function() return a end", true, 0);
+    out->call = probe(L, arena, "for k in pairs(x) do end", false, 2);
+    for (int i = 0; i < 2; i++) {
+        const char *loop = i ? "for k in ipairs(x) do end" : "for k in pairs(x) do end";
+        out->loop_begin[i] = probe(L, arena, loop, false, 3);
+        out->loop_step[i] = probe(L, arena, loop, false, 4);
+    }
     out->nothing = probe(L, arena, "local a, b", false, 0);
     for (int i = 0; i < OPCODES_OUTER_WRITES; i++)
         out->outer_write[i] = probe(L, arena, outer[i], true, 0);

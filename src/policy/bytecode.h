@@ -76,7 +76,8 @@ struct str bytecode_text(const struct bytecode *code, uint32_t constant);
  * learns them from small functions that must contain them. */
 #define OPCODES_OUTER_WRITES 4 /* a variable, a text, a number, nil or a boolean */
 struct opcodes {
-    uint8_t global_read, global_write, field_read, field_write, nothing;
+    uint8_t global_read, global_write, field_read, field_write, outer_read, nothing, call;
+    uint8_t loop_begin[2], loop_step[2]; /* of pairs, and of other iterators */
     uint8_t outer_write[OPCODES_OUTER_WRITES];
 };
 void opcodes_learn(lua_State *L, struct arena *arena, struct opcodes *out);

@@ -7,7 +7,8 @@ struct stand_in {
     const void *tag; /* &tag: no other userdata of this state begins with it */
 };
 
-static const char tag, stock_key, aware_key; /* the addresses of the latter name tables in the registry */
+/* The addresses of all but the first name tables in the registry. */
+static const char tag, stock_key, aware_key;
 
 #define UNPACK_MAX 65536 /* what Lua's stack holds */
 
@@ -152,6 +153,25 @@ static int next_item(lua_State *L)
     return lua_isnil(L, -1) ? 0 : 2;
 }
 
+/* Upvalue 1 steps through tables. It is handed the table itself: nobody else sees it, in a loop. */
+static int quick_pairs(lua_State *L)
+{
+    push_table(L);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, -2);
+    lua_pushnil(L);
+    return 3;
+}
+
+static int quick_ipairs(lua_State *L)
+{
+    push_table(L);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, -2);
+    lua_pushinteger(L, 0);
+    return 3;
+}
+
 /* For a table what the stock one would give (upvalue 1 steps through it), for a stand-in steps of ours. */
 static int begin_loop(lua_State *L, lua_CFunction step)
 {
@@ -195,24 +215,7 @@ static int aware_unpack(lua_State *L)
     return (int)count;
 }
 
-/* ---- both kinds ------------------------------------------------------------------------ */
-
-/* The function on top replaces the global, and the two know each other. */
-static void pair_with_stock(lua_State *L, const char *name)
-{
-    lua_getglobal(L, name);
-    const void *const keys[] = {&aware_key, &stock_key};
-    for (int i = 0; i < 2; i++) { /* aware[stock] = ours, stock[ours] = stock */
-        lua_pushlightuserdata(L, (void *)keys[i]);
-        lua_rawget(L, LUA_REGISTRYINDEX);
-        lua_pushvalue(L, i ? -3 : -2);
-        lua_pushvalue(L, i ? -3 : -4);
-        lua_rawset(L, -3);
-        lua_pop(L, 1);
-    }
-    lua_pop(L, 1);
-    lua_setglobal(L, name);
-}
+/* ---- one for the other ------------------------------------------------------------------ */
 
 static void new_table(lua_State *L, const void *key)
 {
@@ -221,14 +224,45 @@ static void new_table(lua_State *L, const void *key)
     lua_rawset(L, LUA_REGISTRYINDEX);
 }
 
-/* The stock `begin` of a loop tells what steps through it. */
-static void open_loop(lua_State *L, const char *name, lua_CFunction function)
+/* In the table of that key, the function at `from` leads to the one at `to`. */
+static void lead(lua_State *L, const void *key, int from, int to)
 {
+    lua_pushlightuserdata(L, (void *)key);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+    lua_pushvalue(L, from);
+    lua_pushvalue(L, to);
+    lua_rawset(L, -3);
+    lua_pop(L, 1);
+}
+
+/* The function on top stands for the global. */
+static void replace_global(lua_State *L, const char *name)
+{
+    int aware = lua_gettop(L);
     lua_getglobal(L, name);
+    lead(L, &aware_key, aware + 1, aware);
+    lead(L, &stock_key, aware, aware + 1);
+    lua_pop(L, 1);
+    lua_setglobal(L, name);
+}
+
+/* The stock function that begins a loop tells what steps through it. */
+static void replace_loop(lua_State *L, const char *name, lua_CFunction aware, lua_CFunction quick)
+{
+    int top = lua_gettop(L);
+    lua_getglobal(L, name);
+    lua_pushvalue(L, -1);
     lua_newtable(L);
     lua_call(L, 1, 1);
-    lua_pushcclosure(L, function, 1);
-    pair_with_stock(L, name);
+    lua_pushvalue(L, -1);
+    lua_pushcclosure(L, aware, 1);
+    lua_insert(L, -2);
+    lua_pushcclosure(L, quick, 1); /* stock, aware, quick */
+    lead(L, &aware_key, top + 1, top + 2);
+    lead(L, &aware_key, top + 3, top + 2);
+    lead(L, &stock_key, top + 3, top + 1);
+    lua_setglobal(L, name);
+    lua_settop(L, top);
 }
 
 void frozen_open(lua_State *L)
@@ -238,13 +272,13 @@ void frozen_open(lua_State *L)
     for (int type = 0; type < KINDS; type++)
         lua_pushstring(L, lua_typename(L, type));
     lua_pushcclosure(L, aware_type, KINDS);
-    pair_with_stock(L, "type");
-    open_loop(L, "pairs", aware_pairs);
-    open_loop(L, "ipairs", aware_ipairs);
+    replace_global(L, "type");
     lua_pushcfunction(L, aware_next);
-    pair_with_stock(L, "next");
+    replace_global(L, "next");
     lua_pushcfunction(L, aware_unpack);
-    pair_with_stock(L, "unpack");
+    replace_global(L, "unpack");
+    replace_loop(L, "pairs", aware_pairs, quick_pairs);
+    replace_loop(L, "ipairs", aware_ipairs, quick_ipairs);
 }
 
 static void exchange(lua_State *L, const void *key)

@@ -14,12 +14,13 @@
 #include <lua.h>
 #include <stdbool.h>
 
-/* Replaces the globals type, pairs, ipairs, next and unpack of the state by such as know stand-ins. Once a
- * state, when the stock libraries are open. */
+/* Replaces the globals type, pairs, ipairs, next and unpack of the state by such as know stand-ins. Its pairs
+ * and ipairs are as quick as the stock ones and hand out the table behind a stand-in: they are for whoever
+ * uses them in loops only (loops.h), as our own files do. Once a state, when the stock libraries are open. */
 void frozen_open(lua_State *L);
 
-/* From the function on top to the stock one of the same name, or from a stock one to that; nil where it is
- * neither. Replaces it. */
+/* Replaces the function on top by the stock one that it stands for, or by the one that stands for it and is
+ * right anywhere; by nil where there is none. */
 void frozen_stock(lua_State *L);
 void frozen_aware(lua_State *L);
 

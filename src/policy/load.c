@@ -144,7 +144,7 @@ static void load_step(lua_State *L, void *context)
     declare_read(&r->d, 2);
     lua_settop(L, 2);
     check_hooks(L, 2, complaints);
-    settle(L, 1, 2, complaints);
+    settle(L, code, 1, 2, complaints);
     complaints_raise(L, complaints);
     word_json_forget(L);
 }

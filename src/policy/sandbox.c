@@ -25,6 +25,10 @@
 
 #define GC_SLACK_BYTES 1048576u /* what the collector itself may need when the heap is full */
 
+/* The same words, for policies without stand-ins, with such in loops only, and with such anywhere (frozen.h).
+ */
+enum words_kind { WORDS_STOCK, WORDS_QUICK, WORDS_AWARE, WORDS_KINDS };
+
 struct sandbox {
     lua_State *L;
     struct heap heap;
@@ -37,7 +41,7 @@ struct sandbox {
     } frame;
     struct opcodes opcodes;
     int enter_ref, mark_refs[MARK_COUNT];
-    int words_refs[2], own_refs[2]; /* for policies without and with stand-ins (frozen.h) */
+    int words_refs[WORDS_KINDS], own_refs[WORDS_KINDS];
     struct {
         double n;
         const struct json *literal;
@@ -295,7 +299,7 @@ static int set_global(lua_State *L)
     lua_getfield(L, -1, "__index");
     if (lua_rawequal(L, -1, -3)) { /* the first one */
         lua_newtable(L);
-        lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->own_refs[0]);
+        lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->own_refs[WORDS_STOCK]);
         lua_setmetatable(L, -2);
         lua_pushvalue(L, -1);
         lua_setfield(L, -4, "__index");
@@ -319,7 +323,7 @@ static void push_environment(lua_State *L)
 
 void sandbox_push_words(lua_State *L)
 {
-    lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox_of(L)->words_refs[0]);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox_of(L)->words_refs[WORDS_STOCK]);
 }
 
 void sandbox_push_globals(lua_State *L, int environment)
@@ -335,16 +339,17 @@ void sandbox_push_globals(lua_State *L, int environment)
     lua_pop(L, 1);
 }
 
-void sandbox_expect_frozen(lua_State *L, int environment)
+void sandbox_expect_frozen(lua_State *L, int environment, bool in_loops_only)
 {
     struct sandbox *sandbox = sandbox_of(L);
+    enum words_kind kind = in_loops_only ? WORDS_QUICK : WORDS_AWARE;
     sandbox_push_globals(L, environment);
     if (lua_istable(L, -1)) {
-        lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->own_refs[1]);
+        lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->own_refs[kind]);
         lua_setmetatable(L, -2);
     } else {
         lua_getmetatable(L, environment);
-        lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->words_refs[1]);
+        lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->words_refs[kind]);
         lua_setfield(L, -2, "__index");
         lua_pop(L, 1);
     }
@@ -364,13 +369,13 @@ void sandbox_load(lua_State *L, struct str source, const char *file)
 /* ---- the state -------------------------------------------------------------------- */
 
 /* The words on top, and what reads them behind globals of a policy's own. */
-static void keep_words(lua_State *L, struct sandbox *sandbox, int which)
+static void keep_words(lua_State *L, struct sandbox *sandbox, enum words_kind kind)
 {
     lua_createtable(L, 0, 1);
     lua_pushvalue(L, -2);
     lua_setfield(L, -2, "__index");
-    sandbox->own_refs[which] = luaL_ref(L, LUA_REGISTRYINDEX);
-    sandbox->words_refs[which] = luaL_ref(L, LUA_REGISTRYINDEX);
+    sandbox->own_refs[kind] = luaL_ref(L, LUA_REGISTRYINDEX);
+    sandbox->words_refs[kind] = luaL_ref(L, LUA_REGISTRYINDEX);
 }
 
 static void set_up(lua_State *L, void *context)
@@ -379,9 +384,12 @@ static void set_up(lua_State *L, void *context)
     opcodes_learn(L, sandbox->now->arena, &sandbox->opcodes);
     make_marks(sandbox);
     words_open(L);
-    words_push_stock(L);
-    keep_words(L, sandbox, 0);
-    keep_words(L, sandbox, 1);
+    int words = lua_gettop(L);
+    words_push_variant(L, words, frozen_stock);
+    keep_words(L, sandbox, WORDS_STOCK);
+    words_push_variant(L, words, frozen_aware);
+    keep_words(L, sandbox, WORDS_AWARE);
+    keep_words(L, sandbox, WORDS_QUICK);
 }
 
 struct sandbox *sandbox_new(uint32_t memory_kb)

@@ -84,8 +84,9 @@ void sandbox_load(lua_State *L, struct str source, const char *file);
 void sandbox_push_words(lua_State *L);
 void sandbox_push_globals(lua_State *L, int environment);
 
-/* From now on the words of this environment know stand-ins (frozen.h): they read a little slower. */
-void sandbox_expect_frozen(lua_State *L, int environment);
+/* From now on the words of this environment know stand-ins (frozen.h). `in_loops_only`: that is how the file
+ * uses pairs and ipairs. */
+void sandbox_expect_frozen(lua_State *L, int environment, bool in_loops_only);
 
 const struct sandbox_now *sandbox_now(const struct sandbox *sandbox);
 const struct opcodes *sandbox_opcodes(const struct sandbox *sandbox);

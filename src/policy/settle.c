@@ -5,8 +5,8 @@
  * variables of closures, in the table of globals, and in tables.
  */
 #include "policy/settle.h"
-#include "policy/bytecode.h"
 #include "policy/frozen.h"
+#include "policy/loops.h"
 #include "policy/natives.h"
 #include "policy/sandbox.h"
 #include "policy/strings.h"
@@ -242,41 +242,56 @@ static void empty_queue(struct settling *s)
 
 /* ---- where it begins --------------------------------------------------------------------- */
 
+/* Fields that were read as JSON: there can be no function in them, and they are large. */
+static bool is_data(lua_State *L, int key)
+{
+    static const char *const names[] = {"examples", "schema", "output_schema", "annotations"};
+    for (size_t i = 0; lua_type(L, key) == LUA_TSTRING && i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(lua_tostring(L, key), names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Was the table on top found before? From now on it was. */
+static bool was_found(lua_State *L, int found)
+{
+    lua_pushvalue(L, -1);
+    lua_rawget(L, found);
+    bool was = !lua_isnil(L, -1);
+    lua_pop(L, 1);
+    lua_pushvalue(L, -1);
+    lua_pushboolean(L, true);
+    lua_rawset(L, found);
+    return was;
+}
+
 /* All functions in the table at `declared` and the tables in there, which themselves nobody reaches. */
 static void find_functions(struct settling *s, int declared)
 {
     lua_State *L = s->L;
-    int top = lua_gettop(L), first = 1, last = 1;
-    lua_newtable(L); /* tables, in a row */
-    lua_newtable(L); /* the same, as keys */
+    int top = lua_gettop(L), tables = top + 1, found = top + 2, first = 1, last = 1;
+    lua_newtable(L); /* in a row: what was declared, its fields, and so on */
+    lua_newtable(L);
     lua_pushvalue(L, declared);
-    lua_rawseti(L, top + 1, 1);
-    for (; first <= last; lua_settop(L, top + 2), first++) {
-        lua_rawgeti(L, top + 1, first);
+    lua_rawseti(L, tables, 1);
+    for (; first <= last; lua_settop(L, found), first++) {
+        lua_rawgeti(L, tables, first);
         look_at_deadline(L);
-        for (lua_pushnil(L); lua_next(L, top + 3); lua_pop(L, 1)) {
+        for (lua_pushnil(L); lua_next(L, found + 1); lua_pop(L, 1)) {
             s->name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "an item";
             if (lua_isfunction(L, -1))
                 settle_value(s);
-            if (!lua_istable(L, -1))
+            if (!lua_istable(L, -1) || (first == 2 && is_data(L, -2)) || was_found(L, found))
                 continue;
             lua_pushvalue(L, -1);
-            lua_rawget(L, top + 2);
-            bool met = !lua_isnil(L, -1);
-            lua_pop(L, 1);
-            if (met)
-                continue;
-            lua_pushvalue(L, -1);
-            lua_pushboolean(L, true);
-            lua_rawset(L, top + 2);
-            lua_pushvalue(L, -1);
-            lua_rawseti(L, top + 1, ++last);
+            lua_rawseti(L, tables, ++last);
         }
     }
     lua_settop(L, top);
 }
 
-void settle(lua_State *L, int environment, int declared, struct complaints *complaints)
+void settle(lua_State *L, const struct bytecode *file, int environment, int declared,
+            struct complaints *complaints)
 {
     int top = lua_gettop(L);
     struct settling s = {.L = L,
@@ -294,6 +309,6 @@ void settle(lua_State *L, int environment, int declared, struct complaints *comp
         enter_table(&s, top + 3, true);
     empty_queue(&s);
     if (s.froze)
-        sandbox_expect_frozen(L, environment);
+        sandbox_expect_frozen(L, environment, loops_only(s.ops, file));
     lua_settop(L, top);
 }

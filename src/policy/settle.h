@@ -9,10 +9,13 @@
 #ifndef TOOLGATE_POLICY_SETTLE_H
 #define TOOLGATE_POLICY_SETTLE_H
 
+#include "policy/bytecode.h"
 #include "policy/complaints.h"
 
-/* `environment` is the file's, `declared` is what it returned: all functions in there are taken for such as
- * will be called. Freezes tables, adds complaints about what cannot be made read-only. */
-void settle(lua_State *L, int environment, int declared, struct complaints *complaints);
+/* `file` is what was run, `environment` its globals, `declared` is what it returned: all functions in there
+ * are taken for such as will be called. Freezes tables, adds complaints about what cannot be made read-only.
+ */
+void settle(lua_State *L, const struct bytecode *file, int environment, int declared,
+            struct complaints *complaints);
 
 #endif

@@ -500,17 +500,17 @@ void words_open(lua_State *L)
     lua_remove(L, found);
 }
 
-void words_push_stock(lua_State *L)
+void words_push_variant(lua_State *L, int from, void (*exchange)(lua_State *L))
 {
-    int from = lua_gettop(L);
     lua_createtable(L, 0, (int)WORD_COUNT);
+    int to = lua_gettop(L);
     for (lua_pushnil(L); lua_next(L, from);) {
         lua_pushvalue(L, -2);
         lua_pushvalue(L, -2);
-        frozen_stock(L);
+        exchange(L);
         lua_pushvalue(L, lua_isnil(L, -1) ? -3 : -1);
         lua_remove(L, -2);
-        lua_rawset(L, from + 1);
+        lua_rawset(L, to);
         lua_pop(L, 1);
     }
     libraries_complain_about_missing(L, NULL);

@@ -14,9 +14,11 @@
 /* Opens the libraries, pushes the table of all words. Runs once a state, protected. */
 void words_open(lua_State *L);
 
-/* Pushes a copy of the table on top with the stock functions that know no stand-ins, and are faster: for
- * policies that have none (frozen.h). */
-void words_push_stock(lua_State *L);
+/* Pushes a copy of the table at `from`, in which what `exchange` replaces by something is replaced (frozen.h). */
+void words_push_variant(lua_State *L, int from, void (*exchange)(lua_State *L));
+
+/* Pushes the function of lua/policy/annotations.lua that makes a schema of comments. */
+void words_push_annotations(lua_State *L);
 
 /* Pushes a value in words, for messages: `nothing`, `"abc"`, `a table`. */
 void words_push_kind(lua_State *L, int at);
