@@ -1,6 +1,7 @@
 /* All fields of a policy, each once, in one table; adding one adds a line. */
 #include "policy/declare_parts.h"
 #include "base/arena.h"
+#include "json/build.h"
 #include "policy/bridge.h"
 #include "policy/locate.h"
 #include "policy/words.h"
@@ -25,10 +26,23 @@ struct policy *declare_blank(struct policies *home, struct str name, struct str 
 
 /* ---- values ------------------------------------------------------------------------- */
 
+/* A file's value is kept once for all policies that read it. */
+static bool is_of_file(const struct policies *home, const struct json *value)
+{
+    const struct json_file *file = home->files.first;
+    while (file && !(value->raw_len && file->value.raw == value->raw))
+        file = file->next;
+    return file != NULL;
+}
+
+/* Read aside and then packed: half of what reading takes is thrown away. */
 const struct json *declare_json(struct declaring *d, const char *what, int at, const struct json *schema)
 {
     struct bridge_hints hints = {.original = word_json_source(d->L, at), .schema = schema, .by_table = true};
-    return bridge_read(d->L, at, what, &hints, d->home->arena);
+    const struct json *value = bridge_read(d->L, at, what, &hints, d->scratch);
+    struct json *kept = ARENA_NEW(d->arena, struct json);
+    *kept = is_of_file(d->home, value) ? *value : json_copy(d->arena, value);
+    return kept;
 }
 
 struct str declare_raw_text(struct declaring *d, int at, const char *name)

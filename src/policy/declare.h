@@ -14,6 +14,8 @@ struct declaring {
     lua_State *L;
     struct policies *home;
     struct str file, source;
+    struct arena *arena;   /* where what is read goes: the home's */
+    struct arena *scratch; /* until the file is read */
     struct policy *policy; /* out: NULL where the file declares the gateway */
 };
 

@@ -126,7 +126,7 @@ static void complain(const struct place *p, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    struct str text = arena_vprintf(p->d->home->arena, format, args);
+    struct str text = arena_vprintf(p->d->arena, format, args);
     va_end(args);
     luaL_error(p->d->L, "%s:%d: %s: %s", sandbox_chunk(p->d->file.at), p->line, p->what, text.at);
     abort(); /* luaL_error never returns */
@@ -162,7 +162,7 @@ static void check_kind(const struct place *p, const struct field *field)
 static void unknown_field(const struct place *p, const struct field_table *table, const char *first)
 {
     struct str names[32], meant = STR_NONE;
-    struct buf list = buf_in(p->d->home->arena);
+    struct buf list = buf_in(p->d->arena);
     for (size_t i = 0; i < table->count; i++) {
         names[i] = str_of(table->fields[i].name);
         buf_printf(&list, "%s%s", i ? ", " : "", table->fields[i].name);
@@ -205,7 +205,7 @@ static void check_history(const struct place *example, int at)
         complain(example, "'history': expected at most %u calls, got %zu", HISTORY_MAX, count);
     for (size_t i = 1; i <= count; i++) {
         struct place p = {example->d, example->line,
-                          arena_printf(example->d->home->arena, "example: history[%zu]", i).at};
+                          arena_printf(example->d->arena, "example: history[%zu]", i).at};
         lua_rawgeti(L, list, (int)i);
         if (!lua_istable(L, -1))
             complain(&p, "expected { tool = \"…\", args = {…}, class = \"…\" }, got a %s",
@@ -274,7 +274,7 @@ static void read_example(struct declaring *d, int at, size_t n, struct policy_ex
     e->name = fields_text(d, -1);
     lua_pop(d->L, 1);
     read_fields(d, at, e);
-    p.what = arena_printf(d->home->arena, "example '" STR_FMT "'", STR_ARG(e->name)).at;
+    p.what = arena_printf(d->arena, "example '" STR_FMT "'", STR_ARG(e->name)).at;
     check_list(&p, "seen", e->seen);
     check_list(&p, "history", e->history);
     if (!e->gives.len && !e->says.len && !e->status.len && !e->becomes)
@@ -294,15 +294,18 @@ static void check_is_list(struct declaring *d, const struct field *field, int at
     }
 }
 
+/* They are wanted until they have been tried, and lie where they can be let go of. */
 void declare_examples(struct declaring *d, const struct field *field, int at)
 {
+    struct arena *kept = d->arena;
+    d->arena = d->home->examples;
     size_t count = lua_istable(d->L, at) ? lua_objlen(d->L, at) : 0;
     declare_must_be_table(d, NULL, field->name, at, "a list of examples");
     if (count > EXAMPLES_MAX)
         fields_complain(d, NULL, field->name, "'examples': expected at most %u, got %zu", EXAMPLES_MAX,
                         count);
     check_is_list(d, field, at, count);
-    struct policy_example *list = ARENA_ARRAY(d->home->arena, struct policy_example, count + 1);
+    struct policy_example *list = ARENA_ARRAY(d->arena, struct policy_example, count + 1);
     for (size_t i = 0; i < count; i++) {
         lua_rawgeti(d->L, at, (int)i + 1);
         read_example(d, lua_gettop(d->L), i, &list[i]);
@@ -310,4 +313,5 @@ void declare_examples(struct declaring *d, const struct field *field, int at)
     }
     d->policy->examples = list;
     d->policy->example_count = count;
+    d->arena = kept;
 }

@@ -37,7 +37,7 @@ struct str fields_text(struct declaring *d, int at)
 {
     struct str s;
     s.at = lua_tolstring(d->L, at, &s.len);
-    return arena_dup(d->home->arena, s);
+    return arena_dup(d->arena, s);
 }
 
 /* ---- by type ------------------------------------------------------------------------- */
@@ -107,7 +107,7 @@ static void read_texts(struct declaring *d, const char *parent, const struct fie
                        struct texts *out)
 {
     size_t count = lua_istable(d->L, at) ? lua_objlen(d->L, at) : 1;
-    struct str *list = ARENA_ARRAY(d->home->arena, struct str, count + 1);
+    struct str *list = ARENA_ARRAY(d->arena, struct str, count + 1);
     for (size_t i = 0; i < count; i++) {
         if (lua_istable(d->L, at))
             lua_rawgeti(d->L, at, (int)i + 1);

@@ -26,7 +26,8 @@ struct policy_code {
 };
 
 struct policies {
-    struct arena *arena; /* everything below */
+    struct arena *examples; /* theirs; NULL once they have been let go of */
+    struct arena *arena;    /* everything below */
     struct sandbox *sandbox;
     struct policies_options options;
     const char *folder; /* NULL: loaded from text */

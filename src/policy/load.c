@@ -53,7 +53,8 @@ static struct policies *home_new(const struct policies_options *options)
 {
     struct arena *arena = arena_new();
     struct policies *home = ARENA_NEW(arena, struct policies);
-    home->arena = arena;
+    home->arena = home->files.arena = arena;
+    home->examples = arena_new();
     if (options)
         home->options = *options;
     if (!home->options.deadline_ms)
@@ -71,6 +72,7 @@ void policies_free(struct policies *home)
     if (!home)
         return;
     sandbox_free(home->sandbox);
+    arena_free(home->examples);
     arena_free(home->arena);
 }
 
@@ -208,9 +210,10 @@ static enum err load_source(struct policies *home, struct str file, struct str s
 {
     uint64_t text = hash_stable(source).low;
     struct arena *scratch = arena_new();
-    struct reading r = {.d = {.home = home, .file = file, .source = source},
-                        .complaints = {.arena = scratch, .file = file.at}};
-    struct sandbox_now now = {.arena = home->arena,
+    struct reading r = {
+        .d = {.home = home, .file = file, .source = source, .arena = home->arena, .scratch = scratch},
+        .complaints = {.arena = scratch, .file = file.at}};
+    struct sandbox_now now = {.arena = scratch,
                               .folder = home->folder,
                               .file = file.at,
                               .source = source,

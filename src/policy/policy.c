@@ -327,6 +327,16 @@ const struct policy_fault *policies_gateway_fault(const struct policies *policie
     return policies->gateway_fault;
 }
 
+void policies_forget_examples(struct policies *policies)
+{
+    for (size_t i = 0; i < policies->count; i++) {
+        policies->list[i]->examples = NULL;
+        policies->list[i]->example_count = 0;
+    }
+    arena_free(policies->examples);
+    policies->examples = NULL;
+}
+
 void policies_forget_hits(struct policies *policies)
 {
     policies->gateway_fault = NULL;

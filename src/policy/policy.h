@@ -295,6 +295,9 @@ struct policy_fault {
 const struct policy_fault *policy_fault(const struct policy *policy);
 const struct policy_fault *policies_gateway_fault(const struct policies *policies);
 
+/* What has been tried and will not be again: a quarter of what a policy takes. */
+void policies_forget_examples(struct policies *policies);
+
 /* Hits and faults start at zero again: what the examples hit at load is nobody's traffic. */
 void policies_forget_hits(struct policies *policies);
 

@@ -1,5 +1,6 @@
 /* `when action is "by_ids": 'ids' is required; 'limit' is dropped` */
 #include "policy/rule_words.h"
+#include "base/arena.h"
 #include "json/write.h"
 
 static void add_value(struct buf *out, const struct json *value)
@@ -13,14 +14,22 @@ static void add_names(struct buf *out, const struct rule_names *names)
         buf_printf(out, "%s'" STR_FMT "'", i ? ", " : "", STR_ARG(names->list[i]));
 }
 
+/* Kept at their length: a buffer in the arena would leave its room behind, and there are thousands. */
+static struct str settled(struct arena *arena, struct buf *out)
+{
+    struct str words = arena_dup(arena, buf_view(out));
+    buf_clear(out);
+    return words;
+}
+
 static struct str when_words(struct arena *arena, const struct rule *rule)
 {
-    struct buf out = buf_in(arena);
+    struct buf out = {0};
     for (size_t i = 0; i < rule->condition_count; i++) {
         buf_text(&out, i ? " and " : "when ");
         condition_words(&out, &rule->conditions[i]);
     }
-    return buf_view(&out);
+    return settled(arena, &out);
 }
 
 /* Each demand is a clause; clauses are joined by semicolons. */
@@ -68,12 +77,12 @@ static void add_clauses(struct buf *out, const struct rule *rule, size_t from)
 
 void rule_words_fill(struct arena *arena, struct rule *rule)
 {
-    struct buf out = buf_in(arena);
+    struct buf out = {0};
     rule->when = when_words(arena, rule);
     if (rule->when.len)
         buf_printf(&out, STR_FMT ": ", STR_ARG(rule->when));
     add_clauses(&out, rule, out.len);
-    rule->words = buf_view(&out);
+    rule->words = settled(arena, &out);
 }
 
 /* " when action is …", or nothing for a rule that always holds. */

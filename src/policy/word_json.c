@@ -90,14 +90,15 @@ static void read_once(lua_State *L, const struct sandbox_now *now, struct str pa
         *out = file->value;
         return;
     }
-    if (json_read_file(now->arena, path.at, POLICY_FILE_MAX_BYTES, out, &why) != OK)
+    struct arena *arena = now->files ? now->files->arena : now->arena;
+    if (json_read_file(arena, path.at, POLICY_FILE_MAX_BYTES, out, &why) != OK)
         luaL_error(L, "json: %s", why.text);
     if (!now->files)
         return;
     uint64_t both[2] = {now->files->hash, hash_stable((struct str){out->raw, out->raw_len}).low};
     now->files->hash = hash_stable((struct str){(const char *)both, sizeof(both)}).low;
-    file = ARENA_NEW(now->arena, struct json_file);
-    *file = (struct json_file){now->files->first, path, *out};
+    file = ARENA_NEW(arena, struct json_file);
+    *file = (struct json_file){now->files->first, arena_dup(arena, path), *out};
     now->files->first = file;
 }
 

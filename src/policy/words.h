@@ -24,10 +24,10 @@ void words_push_annotations(lua_State *L);
 void words_push_kind(lua_State *L, int at);
 
 /* Native parts of words, in files of their own. */
-int word_json(lua_State *L); /* word_json.c */
-int word_time(lua_State *L); /* word_time.c */
+int word_json(lua_State *L);                      /* word_json.c */
+int word_time(lua_State *L);                      /* word_time.c */
 bool time_read(struct str text, double *seconds); /* false: it is no time */
-int word_written(lua_State *L); /* word_order.c */
+int word_written(lua_State *L);                   /* word_order.c */
 int word_order(lua_State *L);
 int word_day(lua_State *L);
 int word_duration(lua_State *L);
@@ -42,7 +42,8 @@ struct json_files {
         struct str path;
         struct json value;
     } * first;
-    uint64_t hash; /* over all of them */
+    uint64_t hash;       /* over all of them */
+    struct arena *arena; /* theirs */
 };
 
 /* Tables that json "…" made in this file, by the value they came from, so that an untouched schema keeps its

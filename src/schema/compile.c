@@ -67,30 +67,33 @@ const struct node *resource_dynamic(const struct resource *resource, struct str 
     return NULL;
 }
 
+static enum err compile_all(struct compiler *c, struct schema *schema)
+{
+    struct resource *resource;
+    enum err err = index_document(c, schema->source, STR_LIT(""), &resource);
+    if (err)
+        return err;
+    schema->root = node_of(c, resource->root);
+    err = compile_queue(c);
+    if (!err)
+        err = compile_dynamic(c);
+    return err ? err : analyse(c);
+}
+
 enum err schema_compile(struct arena *arena, const struct json *source, const struct schema_options *options,
                         struct schema **out, struct problems *warnings, struct why *why)
 {
     struct compiler c = {.arena = arena, .options = options, .warnings = warnings, .why = why};
+    struct arena *scratch = arena_new(); /* what is looked up while compiling is not looked up again */
     struct schema *schema = ARENA_NEW(arena, struct schema);
-    struct resource *resource;
-    *out = NULL;
-    c.places = map_new(arena);
-    c.resources = map_new(arena);
-    enum err err = index_document(&c, source, STR_LIT(""), &resource);
-    if (err)
-        return err;
+    c.places = map_new(scratch);
+    c.resources = map_new(scratch);
     schema->source = source;
-    schema->root = node_of(&c, resource->root);
-    err = compile_queue(&c);
-    if (!err)
-        err = compile_dynamic(&c);
-    if (!err)
-        err = analyse(&c);
-    if (err)
-        return err;
+    enum err err = compile_all(&c, schema);
+    arena_free(scratch);
     schema->dynamic = c.dynamic;
-    *out = schema;
-    return OK;
+    *out = err ? NULL : schema;
+    return err;
 }
 
 const struct json *schema_source(const struct schema *schema)

@@ -108,8 +108,10 @@ static void release(struct reloader *r)
     r->arena = NULL;
 }
 
-static void keep_quarantine(struct server *server)
+/* Of what is served only the list of what must not run is looked at again. */
+static void settle_in(struct server *server)
 {
+    policies_forget_examples(generation_policies(server->gate.generation));
     size_t count;
     const struct policy_stall *holding =
         policies_stalls(generation_policies(server->gate.generation), &count);
@@ -146,7 +148,7 @@ enum err reload_first(struct server *server, struct why *why)
     if (err)
         say_errors(&r->report, err, why);
     else
-        keep_quarantine(server);
+        settle_in(server);
     release(r);
     return err;
 }
@@ -186,7 +188,7 @@ static void swap(struct server *server, struct generation *fresh)
         client_new_rules(client);
     if (list_changed)
         subscriptions_list_changed(server);
-    keep_quarantine(server);
+    settle_in(server);
 }
 
 static void remember(struct reloader *r)
