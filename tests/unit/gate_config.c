@@ -259,7 +259,8 @@ static void the_command_line_wins(void **state)
     fputs("return { socket = '/a', policies = '/nowhere', tools = 'x.json' }", out);
     fclose(out);
     const char *tools[] = {"y.json"};
-    struct config_sources sources = {file, "/b", folder, tools, 1};
+    struct config_sources sources = {
+        .file = file, .socket = "/b", .policies = folder, .tools = tools, .tools_count = 1};
     assert_int_equal(config_load(&sources, &config, &why), OK);
     assert_string_equal(config.socket, "/b");
     assert_string_equal(config.policies, folder);
