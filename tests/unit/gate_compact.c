@@ -441,8 +441,8 @@ static void random_results_fit_and_stay_json(void **state)
         if (tool.compact.max_tokens && tokens_estimate(text) > tool.compact.max_tokens)
             fail_msg("%zu tokens, %u allowed: " STR_FMT, tokens_estimate(text), tool.compact.max_tokens,
                      STR_ARG(text));
-        assert_true(c.note.len > 0);
         const struct json *small = parse(text);
+        assert_true(c.note.len > 0 || json_equal(small, value)); /* where only spaces went, nothing is said */
         assert_true(json_equal(json_get_text(small, "id"), json_get_text(value, "id")));
         ids_come_from(small, buf_view(&out));
         again = shrink(small, "{\"id\":5}", "a wörd of 2026");
