@@ -165,10 +165,13 @@ static void write_lcov(FILE *out, const struct coverage_file *f)
 static bool write_file(const char *path, const struct coverage_file *files, size_t count)
 {
     FILE *out = fopen(path, "we");
-    for (size_t i = 0; out && i < count; i++)
-        write_lcov(out, &files[i]);
-    bool ok = out && !ferror(out);
-    ok = out && fclose(out) == 0 && ok;
+    bool ok = out != NULL;
+    if (out) {
+        for (size_t i = 0; i < count; i++)
+            write_lcov(out, &files[i]);
+        ok = !ferror(out);
+        ok = fclose(out) == 0 && ok;
+    }
     if (!ok)
         say_error("test", "%s could not be written: %s", path, strerror(errno));
     return ok;
