@@ -92,6 +92,11 @@ const struct tool *call_tool(const struct call *call)
     (void)call;
     return NULL;
 }
+struct str call_called(const struct call *call)
+{
+    (void)call;
+    return STR_NONE;
+}
 struct str call_id(const struct call *call)
 {
     (void)call;
