@@ -20,12 +20,14 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "gate/audit.h"
+#include "gate/catalog.h"
 #include "gate/compact.h"
 #include "gate/decide.h"
 #include "gate/feedback.h"
 #include "gate/known.h"
 #include "gate/metrics.h"
 #include "gate/redact.h"
+#include "json/build.h"
 #include "json/canonical.h"
 
 #include <math.h>
@@ -46,8 +48,9 @@ struct call {
     void *owner, *listener;
 
     uint64_t admission;
-    const struct tool *tool; /* NULL until known */
-    struct str called;       /* the alias it was called by; empty: its name */
+    const struct tool *tool;  /* NULL until known */
+    struct str called;        /* the alias it was called by; empty: its name */
+    struct ledger_peek *peek; /* NULL: no hook hides it */
     struct arguments args;
     struct id_candidates *ids; /* NULL: none must have been seen */
     struct hash128 fingerprint;
@@ -125,6 +128,10 @@ static void take_name(struct call *c)
 
 static enum step known(struct call *c)
 {
+    if (c->peek) {
+        c->request.goal = c->request.goal.len ? c->request.goal : c->peek->goal;
+        c->request.widened = c->peek->stuck;
+    }
     c->tool = known_find(c->arena, c->generation, &c->request);
     take_name(c);
     if (!c->tool)
@@ -132,6 +139,23 @@ static enum step known(struct call *c)
     else if (c->request.mode == CALL_RUN && c->tool->runner == RUNNER_AGENT)
         decide(&c->verdict, CLASS_AGENT_RUNS_THIS, STR_LIT("agent_runs_this"), STR_NONE, STR_NONE);
     return GO_ON;
+}
+
+static void take_place(struct call *c);
+static void resume(void *owner);
+
+/* Hooks may hide a tool by the goal, and show it to a session that is stuck: both are told by the ledger,
+ * where every worker finds them. Without such hooks nobody asks. */
+static enum step look_first(struct call *c)
+{
+    const struct call_request *r = &c->request;
+    if (r->dry || r->unhidden || !catalog_may_hide(c->generation, r->tool))
+        return known(c);
+    take_place(c);
+    c->peek = ARENA_NEW(c->arena, struct ledger_peek);
+    if (ledger_peek(c->gate->ledger, c->place.session, c->arena, c->peek, resume, c) == LEDGER_PENDING)
+        return WAIT;
+    return known(c);
 }
 
 /* ---- 2 shape -------------------------------------------------------------- */
@@ -224,8 +248,6 @@ static enum step admitted(struct call *c)
     forget_unless_enforced(c);
     return GO_ON;
 }
-
-static void resume(void *owner);
 
 /* A dry run is told what a fresh session would be told. */
 static enum step admit_dry(struct call *c, const struct ledger_limits *limits)
@@ -477,7 +499,7 @@ static const struct stage {
     enum step (*enter)(struct call *c);
     enum step (*resumed)(struct call *c); /* after WAIT: the ledger has answered */
 } stages[] = {
-    {"known", ALWAYS, true, known, NULL},
+    {"known", ALWAYS, true, look_first, known},
     {"shape", BEFORE, false, shape, NULL},
     {"meaning", BEFORE, true, meaning, NULL},
     {"admit", BEFORE, true, admit, admitted},
@@ -700,6 +722,21 @@ const struct json *call_content(const struct call *c)
 const struct json *call_structured(const struct call *c)
 {
     return c->shown.done ? c->shown.result.structured : c->result.structured;
+}
+
+const struct json *call_shown(const struct call *c)
+{
+    struct result shown = c->result;
+    if (class_info(c->verdict.class)->is_error)
+        return NULL;
+    if (c->shown.done && c->shown.result.structured)
+        return c->shown.result.structured;
+    if (c->shown.done) {
+        struct json_member content = json_member(STR_LIT("content"), *c->shown.result.content);
+        struct json sent = json_object(c->arena, &content, 1);
+        result_read(c->arena, &sent, &shown);
+    }
+    return shown.value;
 }
 
 const struct json *call_metadata(const struct call *c)

@@ -38,9 +38,10 @@ struct call_request {
     struct str call_id;                   /* report: from the check; empty: there was none */
     const struct json *stands_for_result; /* examples: what the tool gives instead of being run */
     const struct json *facts;             /* examples: instead of the ledger's; NULL otherwise */
-    bool unhidden;                        /* examples: a tool that prepare hooks hide exists all the same */
-    bool dry;                             /* `check --trace` without a session: nothing is counted */
-    bool trace;                           /* keep a line per stage */
+    bool widened;  /* the gate's own word: the session is stuck, and prepare_tools hides nothing */
+    bool unhidden; /* examples: a tool that prepare hooks hide exists all the same */
+    bool dry;      /* `check --trace` without a session: nothing is counted */
+    bool trace;    /* keep a line per stage */
 };
 
 /* What every call shares. */
@@ -84,6 +85,9 @@ struct str call_advice(
 const struct json *call_content(const struct call *call);
 const struct json *call_structured(const struct call *call);
 const struct json *call_metadata(const struct call *call);
+
+/* The same as one value, as the model gets it; NULL where there is none. */
+const struct json *call_shown(const struct call *call);
 const struct json *call_result(const struct call *call); /* as one value, the way a policy reads it */
 
 struct call_trace {

@@ -95,15 +95,17 @@ static void differs(struct example_outcome *o, const char *field, struct str exp
     o->mismatches[o->mismatch_count++] = (struct example_mismatch){field, expected, got, NULL};
 }
 
-static void compare_arguments(struct playing *p, struct example_outcome *o)
+/* `expected` NULL: the example says nothing of it. */
+static void compare_values(struct playing *p, struct example_outcome *o, const char *field,
+                           const struct json *expected, const struct json *got)
 {
     static const struct json none = {.type = JSON_NULL};
-    const struct json *got = o->arguments ? o->arguments : &none;
-    if (!p->example->becomes || json_equal(p->example->becomes, got))
+    got = got ? got : &none;
+    if (!expected || json_equal(expected, got))
         return;
     struct differences *changes = arena_alloc(p->arena, sizeof(*changes));
-    differences_find(p->arena, p->example->becomes, got, changes);
-    differs(o, "becomes", json_text(p->arena, p->example->becomes), json_text(p->arena, got));
+    differences_find(p->arena, expected, got, changes);
+    differs(o, field, json_text(p->arena, expected), json_text(p->arena, got));
     o->mismatches[o->mismatch_count - 1].changes = changes;
 }
 
@@ -115,6 +117,7 @@ static void look_at(struct playing *p, struct example_outcome *o)
     o->said = text.len ? text : call_advice(p->call);
     o->status = v->coverage;
     o->arguments = call_arguments(p->call);
+    o->shown = call_shown(p->call);
 }
 
 static void compare(struct playing *p, struct example_outcome *o)
@@ -124,7 +127,8 @@ static void compare(struct playing *p, struct example_outcome *o)
         differs(o, "history", STR_LIT("calls that can have been"), arena_dup(p->arena, str_of(p->why.text)));
     if (e->gives.len && !gives_fits(e->gives, call_verdict(p->call)))
         differs(o, "gives", e->gives, o->verdict);
-    compare_arguments(p, o);
+    compare_values(p, o, "becomes", e->becomes, o->arguments);
+    compare_values(p, o, "shows", e->shows, o->shown);
     if (e->says.len && !str_contains_nocase(o->said, e->says))
         differs(o, "says", e->says, STR_NONE);
     if (e->status.len && !str_eq(e->status, o->status))

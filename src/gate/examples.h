@@ -14,12 +14,12 @@ struct verdict;
 
 /* One thing that an example expects and did not get. */
 struct example_mismatch {
-    const char *field;                 /* "gives", "becomes", "says", "status", "history" */
-    struct str expected, got;          /* as texts; `becomes`: JSON */
-    const struct differences *changes; /* `becomes` only, else NULL */
+    const char *field;                 /* "gives", "becomes", "shows", "says", "status", "history" */
+    struct str expected, got;          /* as texts; `becomes`, `shows`: JSON */
+    const struct differences *changes; /* `becomes` and `shows` only, else NULL */
 };
 
-#define EXAMPLE_MISMATCHES_MAX 5u
+#define EXAMPLE_MISMATCHES_MAX 6u
 
 struct example_outcome {
     const struct policy *policy;
@@ -32,6 +32,7 @@ struct example_outcome {
     struct str said;              /* what the model reads; empty: nothing */
     struct str status;            /* the coverage; empty: not told */
     const struct json *arguments; /* as the tool got them */
+    const struct json *shown;     /* the result as the model gets it; NULL: none */
     int64_t us;
 };
 

@@ -40,12 +40,12 @@ static void row(const struct page *p, const char *field, const char *word, const
                shown.len < value.len ? " …" : "", p->paint->plain);
 }
 
-static void change_rows(const struct page *p, const struct differences *changes)
+static void change_rows(const struct page *p, const char *field, const struct differences *changes)
 {
     for (size_t i = 0; i < changes->count; i++) {
         const struct difference *line = &changes->lines[i];
         spaces(p->out, p->indent);
-        buf_printf(p->out, "%-9s %s%c " STR_FMT "%s\n", i ? "" : "becomes",
+        buf_printf(p->out, "%-9s %s%c " STR_FMT "%s\n", i ? "" : field,
                    line->sign == '-' ? p->paint->expected : p->paint->got, line->sign, STR_ARG(line->text),
                    p->paint->plain);
     }
@@ -58,7 +58,7 @@ static void change_rows(const struct page *p, const struct differences *changes)
 static void mismatch_rows(const struct page *p, const struct example_mismatch *m)
 {
     if (m->changes) {
-        change_rows(p, m->changes);
+        change_rows(p, m->field, m->changes);
         return;
     }
     row(p, m->field, "expected", p->paint->expected, m->expected);
@@ -74,18 +74,25 @@ static bool is_mismatched(const struct example_outcome *o, const char *field)
     return false;
 }
 
+static void value_row(const struct page *p, const struct example_outcome *o, const char *field,
+                      const struct json *value)
+{
+    struct buf text = {0};
+    if (!value || is_mismatched(o, field))
+        return;
+    json_write(&text, value);
+    row(p, field, "got", p->paint->quiet, buf_view(&text));
+    buf_clear(&text);
+}
+
 static void agreeing_rows(const struct page *p, const struct example_outcome *o)
 {
-    struct buf arguments = {0};
     if (!is_mismatched(o, "gives"))
         row(p, "gives", "got", p->paint->quiet, o->verdict);
     if (o->status.len && !is_mismatched(o, "status"))
         row(p, "status", "got", p->paint->quiet, o->status);
-    if (o->arguments && !is_mismatched(o, "becomes")) {
-        json_write(&arguments, o->arguments);
-        row(p, "becomes", "got", p->paint->quiet, buf_view(&arguments));
-        buf_clear(&arguments);
-    }
+    value_row(p, o, "becomes", o->arguments);
+    value_row(p, o, "shows", o->shown);
 }
 
 static void said_rows(const struct page *p, struct str said)
@@ -210,6 +217,10 @@ void example_write_json(struct buf *buf, const struct example_outcome *o)
     put_str(out, "said", o->said);
     json_key(out, "arguments");
     json_put(out, o->arguments);
+    if (o->shown) {
+        json_key(out, "shown");
+        json_put(out, o->shown);
+    }
     json_key(out, "us");
     json_put_int(out, o->us);
     json_close(out, '}');

@@ -60,6 +60,10 @@ static const struct field example_fields[] = {
      .form = "{ action = \"list\" }",
      .type = "table",
      .sentence = "The arguments as the tool gets them."},
+    {.name = "shows",
+     .kind = FIELD_ANY,
+     .form = "{ name = \"Ana\", email = \"[redacted]\" }",
+     .sentence = "The result as the model gets it: redacted, and shortened where it is too large."},
     {.name = "says",
      .kind = FIELD_TEXT,
      .form = "\"page 2\"",
@@ -241,6 +245,7 @@ static void read_fields(struct declaring *d, int at, struct policy_example *e)
 {
     e->args = example_value(d, at, "args", d->policy->schema);
     e->becomes = example_value(d, at, "becomes", d->policy->schema);
+    e->shows = example_value(d, at, "shows", d->policy->output_schema);
     e->result = example_value(d, at, "result", d->policy->output_schema);
     e->seen = example_value(d, at, "seen", NULL);
     e->history = example_value(d, at, "history", NULL);

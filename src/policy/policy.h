@@ -45,7 +45,7 @@ struct policy_example {
     int line;
     const struct json *args;
     const struct json *result, *seen, *history, *facts; /* NULL: not given */
-    const struct json *becomes;
+    const struct json *becomes, *shows;
     struct str goal, user, gives, says, status; /* empty: not given */
     struct str called;                          /* the alias that it is called by; empty: its name */
     uint32_t turn;                              /* 0: not given */
