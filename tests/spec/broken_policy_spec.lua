@@ -61,3 +61,27 @@ describe("a policy that breaks", function()
     assert.same({}, gate:status().policy_faults)
   end)
 end)
+
+describe("a policy with mistyped names", function()
+  local process = require "process"
+
+  it("is refused before anybody calls it, with every line and the closest word", function()
+    local directory = process.directory()
+    process.write(directory .. "/open.lua", tool [[check = function(args, call)
+      if call.goall then return refuze("never", "no") end
+      limit = string.fnid(args.text, "x")
+    end]])
+    local code, out, err = process.run { daemon.binary, "serve", "--check", "--policies", directory }
+    assert.not_equal(0, code)
+    for _, line in ipairs { "open.lua:6: there is no word or global 'refuze' (did you mean 'refuse'?)",
+                            "open.lua:7: there is no string.fnid (did you mean 'find'?)",
+                            "open.lua:7: 'limit' is set as a global inside of a function" } do
+      assert.truthy((out .. err):find(line, 1, true), out .. err)
+    end
+    process.write(directory .. "/open.lua", tool "check = function(args, call) return call.goall end")
+    code, out, err = process.run { daemon.binary, "serve", "--check", "--policies", directory }
+    assert.not_equal(0, code)
+    assert.truthy((out .. err):find("there is no call.goall (did you mean call.goal?)", 1, true), out .. err)
+    process.remove(directory)
+  end)
+end)

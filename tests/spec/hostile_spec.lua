@@ -151,3 +151,32 @@ return gateway { prepare_tools = function(defs) defs[1].name = "better" return d
     assert.truthy(gate:logs "gateway.lua":find("item 1 is named 'better'", 1, true), gate:log())
   end)
 end)
+
+describe("a policy that would keep what it is given", function()
+  after_each(daemon.stop_all)
+
+  local session = client_of.session
+
+  it("does not load where it sets a variable of its file", function()
+    local log = daemon.fails { policies = { ["a.lua"] =
+      "local last\n" .. policy("a", "check = function(args) last = args.text end,") } }
+    assert.truthy(log:find("a.lua:%d+: keeps state between calls: 'last' is older than the call"), log)
+  end)
+
+  it("is told so where it writes, and the other session sees nothing", function()
+    local gate = daemon.start { policies = { ["a.lua"] = "local kept = { 'nothing' }\n" .. policy("a", [==[
+  check = function(args)
+    if args.text then kept[1] = args.text end
+    return refuse("kept", "it has " .. kept[1])
+  end,]==]) } }
+    local one, two = gate:connect(), gate:connect()
+    for _ = 1, 2 do
+      local broken = one:calls("a", { text = "my secret" }, session "one")
+      assert.equal("policy_error", client_of.verdict(broken).error_class)
+      local said = text(two:calls("a", {}, session "two"))
+      assert.truthy(said:find("it has nothing", 1, true), said)
+    end
+    assert.truthy(gate:log():find("a.lua:%d+: keeps state between calls: the table 'kept'"), gate:log())
+    assert.is_nil(gate:log():find("my secret", 1, true))
+  end)
+end)
