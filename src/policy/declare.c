@@ -352,9 +352,11 @@ const struct field_table declare_policy_table = {
 
 static void read_tool(struct declaring *d, int fields)
 {
+    declare_annotations(d, fields);
     fields_read(d, fields, NULL, tool_fields, declare_policy_table.count, d->policy);
     d->policy->wants_history = locate_mentions(d->source, "history");
     d->policy->wants_facts = locate_mentions(d->source, "facts");
+    declare_check_annotations(d);
     declare_check_rules(d);
 }
 

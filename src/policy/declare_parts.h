@@ -25,6 +25,11 @@ extern const struct field_table declare_example_table, declare_example_call_tabl
 
 declare_part declare_rules;               /* declare_rules.c */
 
+/* Before all fields: the schema and the description from comments above `run`; after them: what a schema of its own
+ * does not know is an error. declare_annotations.c */
+void declare_annotations(struct declaring *d, int fields);
+void declare_check_annotations(struct declaring *d);
+
 /* After all fields: rules that contradict each other or the schema are errors. */
 void declare_check_rules(struct declaring *d);
 

@@ -50,23 +50,28 @@ static size_t long_bracket(struct str s)
     return s.len;
 }
 
+/* The lexer is at its --. */
+static void skip_comment(struct lexer *lex)
+{
+    struct str s = lex->rest;
+    size_t n = long_bracket(str_from(s, 2));
+    if (n)
+        n += 2;
+    else
+        while (n < s.len && s.at[n] != '\n')
+            n++;
+    take(lex, n);
+}
+
 static void skip(struct lexer *lex)
 {
     for (;;) {
-        struct str s = lex->rest;
-        if (s.len && strchr(" \t\r\n\f\v", s.at[0])) {
+        if (lex->rest.len && strchr(" \t\r\n\f\v", lex->rest.at[0]))
             take(lex, 1);
-        } else if (str_starts(s, "--")) {
-            size_t n = long_bracket(str_from(s, 2));
-            if (n)
-                n += 2;
-            else
-                while (n < s.len && s.at[n] != '\n')
-                    n++;
-            take(lex, n);
-        } else {
+        else if (str_starts(lex->rest, "--"))
+            skip_comment(lex);
+        else
             return;
-        }
     }
 }
 
@@ -286,4 +291,66 @@ struct str locate_tool(struct str source)
     struct str name = STR_NONE;
     enter_declaration(&lex, &name);
     return name;
+}
+
+/* ---- remarks and functions ------------------------------------------------------------------- */
+
+struct remarks remarks_of(struct str source)
+{
+    return (struct remarks){source, source, 1};
+}
+
+/* Nothing but white space stands before it on its line. */
+static bool is_alone(const struct remarks *remarks, const char *at)
+{
+    while (at > remarks->source.at && (at[-1] == ' ' || at[-1] == '\t'))
+        at--;
+    return at == remarks->source.at || at[-1] == '\n';
+}
+
+static struct str line_of(struct str s)
+{
+    const char *end = s.len ? memchr(s.at, '\n', s.len) : NULL;
+    size_t len = end ? (size_t)(end - s.at) : s.len;
+    return (struct str){s.at, len && s.at[len - 1] == '\r' ? len - 1 : len};
+}
+
+bool remarks_next(struct remarks *remarks, struct str *text, int *line)
+{
+    struct lexer lex = {remarks->rest, remarks->line};
+    bool found = false, end = false;
+    while (!found && !end) {
+        struct str s = lex.rest;
+        if (s.len && strchr(" \t\r\n\f\v", s.at[0])) {
+            take(&lex, 1);
+            continue;
+        }
+        found = str_starts(s, "---") && is_alone(remarks, s.at);
+        if (found) {
+            *text = line_of(str_from(s, 3));
+            *line = lex.line;
+        }
+        if (str_starts(s, "--"))
+            skip_comment(&lex);
+        else
+            end = next(&lex).kind == END;
+    }
+    *remarks = (struct remarks){remarks->source, lex.rest, lex.line};
+    return found;
+}
+
+void locate_parameters(struct str source, int line, struct str *first, struct str *second)
+{
+    struct lexer lex = start(source);
+    struct token t = next(&lex);
+    *first = *second = STR_NONE;
+    while (t.kind != END && !(t.line >= line && t.kind == NAME && str_is(t.text, "function")))
+        t = next(&lex);
+    while (t.kind != END && !is_sign(t, '('))
+        t = next(&lex);
+    struct token one = next(&lex), comma = next(&lex), two = next(&lex);
+    if (one.kind == NAME)
+        *first = one.text;
+    if (one.kind == NAME && is_sign(comma, ',') && two.kind == NAME)
+        *second = two.text;
 }

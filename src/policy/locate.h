@@ -25,4 +25,18 @@ bool locate_mentions(struct str source, const char *name);
 /* The name in tool "…" {, or STR_NONE. */
 struct str locate_tool(struct str source);
 
+/* Comments that begin with ---, each alone on its line, one after the other. */
+struct remarks {
+    struct str source, rest;
+    int line;
+};
+struct remarks remarks_of(struct str source);
+
+/* The text behind the --- and its line; false where there are no more. */
+bool remarks_next(struct remarks *remarks, struct str *text, int *line);
+
+/* The names of the first two parameters of the function that begins on that line; empty where it has fewer.
+ */
+void locate_parameters(struct str source, int line, struct str *first, struct str *second);
+
 #endif

@@ -414,10 +414,11 @@ static const struct word words[] = {
 };
 /* clang-format on */
 
-#define WORD_COUNT (sizeof(words) / sizeof(words[0]))
+#define READ_ANNOTATIONS "read_annotations"
+#define WORD_COUNT       (sizeof(words) / sizeof(words[0]))
 
 static const char *const lua_files[] = {"policy/conditions.lua", "policy/declare.lua",
-                                        "policy/params.lua", "policy/outcomes.lua",
+                                        "policy/params.lua", "policy/annotations.lua", "policy/outcomes.lua",
                                         "policy/helpers.lua"};
 
 const struct policy_word *policy_words(size_t *count)
@@ -471,6 +472,11 @@ static void push_word(lua_State *L, const struct word *word, int found)
         luaL_error(L, "the word '%s' is registered and nowhere defined", word->told.name);
 }
 
+void words_push_annotations(lua_State *L)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, READ_ANNOTATIONS);
+}
+
 /* The Lua files keep what they need by their environment; everybody else finds an empty one. */
 static void forget_globals(lua_State *L)
 {
@@ -496,6 +502,8 @@ void words_open(lua_State *L)
         lua_setfield(L, -2, words[i].told.name);
     }
     libraries_complain_about_missing(L, NULL);
+    lua_getfield(L, found, READ_ANNOTATIONS); /* no word: for declare_annotations.c */
+    lua_setfield(L, LUA_REGISTRYINDEX, READ_ANNOTATIONS);
     forget_globals(L);
     lua_remove(L, found);
 }

@@ -1,0 +1,413 @@
+-- A tool written in Lua may say what it takes by annotations above `run`, in LuaCATS, the form that editors know:
+--
+--   ---@param city string Name of the city         one line an argument, or
+--   ---@param args CityArgs                         a class for all of them: run's own first parameter
+--
+-- They become the JSON Schema that params{…} would make: closed, in the author's order, what has no `?` required.
+
+local native = ...
+local M = {}
+
+-- Keywords as JSON stand in this order.
+local ORDER = { "type", "description", "enum", "items", "properties", "required", "additionalProperties" }
+local TAGS = { "param", "class", "field", "alias", "return", "see", "nodiscard", "deprecated", "async", "diagnostic",
+               "overload", "generic", "type", "cast", "as", "meta", "module", "operator", "package", "private",
+               "protected", "source", "vararg", "version", "enum" }
+local SCALARS = { string = "string", number = "number", integer = "integer", boolean = "boolean" }
+local TYPES = { "string", "number", "integer", "boolean", "any", "nil", "table" }
+local NO_JSON = { fun = true, ["function"] = true, userdata = true, lightuserdata = true, thread = true }
+
+local known_tag = {}
+for _, tag in ipairs(TAGS) do known_tag[tag] = true end
+
+-- ---- reading a text ------------------------------------------------------------------------------------------
+
+local function fault(at, text)
+  error(at.chunk .. ":" .. at.line .. ": annotations: " .. text, 0)
+end
+
+local function meant(word, names)
+  local closest = native.closest(word, names)
+  return closest and " (did you mean '" .. closest .. "'?)" or ""
+end
+
+-- What the pattern finds right here, or nil; a capture in it is what is given.
+local function take(p, pattern)
+  local from, to, capture = p.text:find("^" .. pattern, p.at)
+  if not from then return nil end
+  p.at = to + 1
+  return capture or p.text:sub(from, to)
+end
+
+local function skip(p) take(p, "%s*") end
+
+local function take_sign(p, sign)
+  local back = p.at
+  skip(p)
+  if take(p, sign) then skip(p) return true end
+  p.at = back
+  return false
+end
+
+local function expect_sign(p, sign, what)
+  if not take_sign(p, "%" .. sign) then fault(p, "expected '" .. sign .. "' " .. what .. ", got '" .. p.text:sub(p.at) .. "'") end
+end
+
+-- ---- types -----------------------------------------------------------------------------------------------------
+-- A type is { schema = …, null = whether nil is one of its values, values = of an enum, else nil }.
+
+local union -- and object_of_class: types hold types
+
+local function schema_of(fields)
+  return native.order(native.mark(fields, "object"), ORDER)
+end
+
+-- Inside of lists and tables nil is JSON's null.
+local function inner_schema(made)
+  local schema = made.schema
+  if not made.null then return schema end
+  if type(schema.type) == "string" and not schema.enum then
+    schema.type = native.mark({ schema.type, "null" }, "array")
+    return schema
+  end
+  return schema_of { anyOf = native.mark({ schema, { type = "null" } }, "array") }
+end
+
+local function enum_of(values, null)
+  local texts = true
+  for _, value in ipairs(values) do texts = texts and type(value) == "string" end
+  return { schema = schema_of { type = texts and "string" or nil, enum = native.mark(values, "array") },
+           values = values, null = null }
+end
+
+-- A literal beside its own type says nothing more: "a"|string is a string.
+local function is_covered(value, plain)
+  local name = type(value)
+  return plain[name] or name == "number" and plain.integer and value == math.floor(value)
+end
+
+-- Of several types: an enum where all are literals, else one of their schemas.
+local function join(options)
+  local null, values, others, plain = false, {}, {}, {}
+  for _, option in ipairs(options) do
+    null = null or option.null
+    if option.schema and not option.values then
+      others[#others + 1] = option.schema
+      if type(option.schema.type) == "string" then plain[option.schema.type] = true end
+    end
+  end
+  for _, option in ipairs(options) do
+    for _, value in ipairs(option.values or {}) do
+      if not is_covered(value, plain) then values[#values + 1] = value end
+    end
+  end
+  if #others == 0 then return #values > 0 and enum_of(values, null) or { null = null } end
+  if #values > 0 then others[#others + 1] = enum_of(values).schema end
+  if #others == 1 then return { schema = others[1], null = null } end
+  return { schema = schema_of { anyOf = native.mark(others, "array") }, null = null }
+end
+
+local function properties_of(entries, rest)
+  local properties, names, required = native.mark({}, "object"), {}, {}
+  for _, entry in ipairs(entries) do
+    if not entry.made.schema then fault(entry, "'" .. entry.name .. "' can only be nil: say what else it may be") end
+    properties[entry.name] = entry.made.schema
+    if entry.description ~= "" then entry.made.schema.description = entry.description end
+    names[#names + 1] = entry.name
+    if not entry.optional and not entry.made.null then required[#required + 1] = entry.name end
+  end
+  return { schema = schema_of { type = "object", properties = native.order(properties, names),
+                                required = #required > 0 and native.mark(required, "array") or nil,
+                                additionalProperties = rest and inner_schema(rest) or false } }
+end
+
+-- { city: string, days?: integer, [string]: any }
+local function literal_table(p)
+  local entries, rest = {}, nil
+  while not take_sign(p, "}") do
+    if #entries > 0 or rest then
+      if not take_sign(p, "[,;]") then fault(p, "expected ',' or '}' in { name: type }, got '" .. p.text:sub(p.at) .. "'") end
+      if take_sign(p, "}") then break end
+    end
+    if take_sign(p, "%[") then
+      union(p)
+      expect_sign(p, "]", "after the type of the keys")
+      expect_sign(p, ":", "and the type of the values")
+      rest = union(p)
+    else
+      skip(p)
+      local name = take(p, "([%w_%-]+)") or fault(p, "expected { name: type }, got '" .. p.text:sub(p.at) .. "'")
+      local optional = take(p, "%?") ~= nil
+      expect_sign(p, ":", "after '" .. name .. "' in { name: type }")
+      entries[#entries + 1] = { name = name, optional = optional, made = union(p), description = "", chunk = p.chunk,
+                                line = p.line }
+    end
+  end
+  if #entries == 0 and not rest then return { schema = schema_of { type = "object" } } end
+  return properties_of(entries, rest)
+end
+
+-- table, table<string, T>, table<integer, T>
+local function a_table(p)
+  if not take_sign(p, "<") then return { schema = schema_of { type = "object" } } end
+  skip(p)
+  local key = take(p, "([%a_][%w_]*)")
+  expect_sign(p, ",", "as in table<string, integer>")
+  local value = union(p)
+  expect_sign(p, ">", "as in table<string, integer>")
+  if key == "integer" then return { schema = schema_of { type = "array", items = inner_schema(value) } } end
+  if key ~= "string" then
+    fault(p, "JSON has no table by " .. tostring(key) .. ": it takes table<string, T>, or T[] for a list")
+  end
+  return { schema = schema_of { type = "object", additionalProperties = inner_schema(value) } }
+end
+
+local function list_of(made)
+  return { schema = schema_of { type = "array", items = inner_schema(made) } }
+end
+
+-- Parses what an entry says: its type, then the description, which following lines go on with.
+local function read_entry(p, entry)
+  local at = { text = entry.text, at = 1, line = entry.line, chunk = p.chunk, file = p.file, open = p.open }
+  local options, texts = {}, {}
+  skip(at)
+  if at.at <= #at.text then options[1] = union(at) end
+  if at.at <= #at.text and not at.text:find("^[%s#@]", at.at) then
+    fault(at, "expected a description after the type of '" .. entry.name .. "', got '" .. at.text:sub(at.at) .. "'")
+  end
+  for _, option in ipairs(entry.options) do
+    options[#options + 1] = union { text = option.text, at = 1, line = option.line, chunk = p.chunk, file = p.file,
+                                    open = p.open }
+  end
+  if #options == 0 then
+    fault(at, "expected a type after '" .. entry.name .. "', as in ---@param city string Name of the city")
+  end
+  texts[1] = at.text:sub(at.at):gsub("^%s*[#@]?%s*", "")
+  for _, more in ipairs(entry.more) do texts[#texts + 1] = more end
+  entry.made = join(options)
+  entry.description = table.concat(texts, " "):gsub("%s+", " "):match("^%s*(.-)%s*$")
+  return entry
+end
+
+-- An entry is read anew wherever it is used: each use has a description of its own.
+local function copy_of(p, given)
+  return read_entry(p, { name = given.name, text = given.text, line = given.line, optional = given.optional,
+                         options = given.options, more = given.more, chunk = p.chunk })
+end
+
+local function guarded(p, name, read)
+  if p.open[name] then fault(p, "'" .. name .. "' holds itself, and a schema has to end: write it as JSON") end
+  p.open[name] = true
+  local made = read()
+  p.open[name] = nil
+  return made
+end
+
+local function add_fields(p, class, entries)
+  for _, parent in ipairs(class.parents) do
+    local above = p.file.classes[parent]
+    if not above then fault(class, "there is no class '" .. parent .. "'" .. meant(parent, p.file.names)) end
+    guarded(p, parent, function() add_fields(p, above, entries) end)
+  end
+  for _, field in ipairs(class.fields) do
+    for at, entry in ipairs(entries) do
+      if entry.name == field.name then table.remove(entries, at) break end
+    end
+    entries[#entries + 1] = copy_of(p, field)
+  end
+end
+
+local function object_of_class(p, class)
+  local entries = {}
+  add_fields(p, class, entries)
+  local made = properties_of(entries, class.rest and copy_of(p, class.rest).made)
+  if class.description ~= "" then made.schema.description = class.description end
+  return made
+end
+
+local function named(p, name)
+  if SCALARS[name] then return { schema = schema_of { type = SCALARS[name] } } end
+  if name == "any" then return { schema = schema_of {} } end
+  if name == "nil" then return { null = true } end
+  if name == "true" or name == "false" then return enum_of { name == "true" } end
+  if name == "table" then return a_table(p) end
+  if NO_JSON[name] then fault(p, "no argument can be a " .. (name == "fun" and "function" or name) .. ": JSON has none") end
+  local class, alias = p.file.classes[name], p.file.aliases[name]
+  if class then return guarded(p, name, function() return object_of_class(p, class) end) end
+  if alias then return guarded(p, name, function() return copy_of(p, alias).made end) end
+  fault(p, "unknown type '" .. name .. "'" .. meant(name, p.file.names) .. ": it takes " .. table.concat(TYPES, ", ")
+        .. ', "a"|"b", T[], T?, table<string, T>, and classes and aliases of this file')
+end
+
+local function primary(p)
+  if take_sign(p, "%(") then
+    local made = union(p)
+    expect_sign(p, ")", "after the types")
+    return made
+  end
+  if take_sign(p, "{") then return literal_table(p) end
+  local text = take(p, '"([^"]*)"') or take(p, "'([^']*)'")
+  if text then return enum_of { text } end
+  local number = take(p, "%-?%d+%.?%d*")
+  if number then return enum_of { tonumber(number) } end
+  local name = take(p, "([%a_][%w_%.]*)")
+  if name then return named(p, name) end
+  fault(p, "expected a type, got '" .. p.text:sub(p.at) .. "'")
+end
+
+local function postfix(p)
+  local made = primary(p)
+  while true do
+    if take(p, "%[%]") then
+      made = list_of(made)
+    elseif take(p, "%?") then
+      made.null = true
+    else
+      return made
+    end
+  end
+end
+
+function union(p)
+  local options = {}
+  repeat options[#options + 1] = postfix(p) until not take_sign(p, "|")
+  return #options == 1 and options[1] or join(options)
+end
+
+-- ---- lines --------------------------------------------------------------------------------------------------------
+
+local function entry_of(line, name, text)
+  return { name = name, text = text, line = line.line, chunk = line.chunk, options = {}, more = {} }
+end
+
+-- "name? type description"
+local function named_entry(line, rest, form)
+  local name, optional, text = rest:match("^%s*([%w_%-]+)(%??)(.*)$")
+  if not name or text:find("^[^%s]") then fault(line, "expected " .. form .. ", got '" .. rest .. "'") end
+  local entry = entry_of(line, name, text)
+  entry.optional = optional == "?"
+  return entry
+end
+
+local function read_field(line, rest, class)
+  local scope, behind = rest:match("^%s*(%a+)%s+(.*)$")
+  local hidden = scope == "private" or scope == "protected" or scope == "package"
+  if hidden or scope == "public" then rest = behind end
+  local key, text = rest:match("^%s*(%b[])%s*(.*)$")
+  if key then
+    class.rest = entry_of(line, key, text)
+    return class.rest
+  end
+  local entry = named_entry(line, rest, "---@field name type description")
+  if not hidden then class.fields[#class.fields + 1] = entry end
+  return entry
+end
+
+-- "(exact) Name: Parent, Parent  what it is"
+local function read_class(line, rest, file)
+  local name, more = rest:gsub("^%s*%(exact%)", ""):match("^%s*([%a_][%w_%.]*)(.*)$")
+  if not name then fault(line, "expected ---@class Name, got '" .. rest .. "'") end
+  local class = { name = name, line = line.line, chunk = line.chunk, fields = {}, parents = {} }
+  local sign = ":"
+  while true do
+    local parent, behind = more:match("^%s*" .. sign .. "%s*([%a_][%w_%.]*)(.*)$")
+    if not parent then break end
+    class.parents[#class.parents + 1] = parent
+    more, sign = behind, ","
+  end
+  class.more = { more }
+  file.classes[name] = class
+  file.names[#file.names + 1] = name
+  return class
+end
+
+local function read_alias(line, rest, file)
+  local name, text = rest:match("^%s*([%a_][%w_%.]*)%s*(.*)$")
+  if not name then fault(line, "expected ---@alias Name type, got '" .. rest .. "'") end
+  file.aliases[name] = entry_of(line, name, text)
+  file.names[#file.names + 1] = name
+  return file.aliases[name]
+end
+
+-- Classes and aliases of the whole file; what each field's type says is read where it is used. `params`: the entries of
+-- the block from the index `from` to `to`, and what is said before its first tag.
+local function read_lines(chunk, lines, from, to)
+  local file, params, said = { classes = {}, aliases = {}, names = {} }, {}, {}
+  for _, name in ipairs(TYPES) do file.names[#file.names + 1] = name end
+  local class, current, last, tagged
+  for at, line in ipairs(lines) do
+    line.chunk = chunk
+    if at == from or line.line ~= last then class, current, tagged = nil, nil, false end
+    last = line.line + 1
+    local tag, rest = line.text:match("^%s*@(%a+)(.*)$")
+    local option = line.text:match("^%s*|[>+]?%s*(.-)%s*$")
+    local ours = at >= from and at <= to
+    if tag then
+      current = nil
+      if ours and not known_tag[tag] then fault(line, "unknown tag '@" .. tag .. "'" .. meant(tag, TAGS)) end
+      if not tagged and tag ~= "param" then said = ours and {} or said end
+      if tag == "class" then
+        class = read_class(line, rest, file)
+        current = class
+      elseif tag == "field" and class then
+        current = read_field(line, rest, class)
+      elseif tag == "alias" then
+        current = read_alias(line, rest, file)
+      elseif tag == "param" and ours then
+        current = named_entry(line, rest, "---@param name type description")
+        params[#params + 1] = current
+      end
+      tagged = true
+    elseif option and current and current.options then
+      current.options[#current.options + 1] = { text = option, line = line.line }
+    elseif current then
+      current.more[#current.more + 1] = line.text
+    elseif ours and not tagged then
+      said[#said + 1] = line.text
+    end
+  end
+  for _, one in pairs(file.classes) do one.description = table.concat(one.more, " "):match("^%s*(.-)%s*$") end
+  return file, params, table.concat(said, " "):gsub("%s+", " "):match("^%s*(.-)%s*$")
+end
+
+-- ---- what run takes ---------------------------------------------------------------------------------------------
+
+local function whole_of(p, entry)
+  if entry.text:find("^%s*table%s*$") or entry.text:find("^%s*table%s+[^<]") then return nil end -- says nothing
+  local made = copy_of(p, entry).made
+  if not made.schema or made.schema.type ~= "object" then
+    fault(entry, "'" .. entry.name .. "' is run's own parameter, the table of all arguments: expected a class or "
+          .. "{ name: type }; an argument of that name needs another name for the parameter")
+  end
+  return made.schema
+end
+
+-- `lines`: all comments that begin with ---, each { line, text }; those from `from` to `to` stand above run, whose own
+-- parameters are `own` and `call`. Gives the schema, the description that stands first, and the line of each argument.
+function M.read_annotations(chunk, lines, from, to, own, call)
+  local file, params, said = read_lines(chunk, lines, from, to)
+  local whole, singles, where = nil, {}, {}
+  for _, entry in ipairs(params) do
+    local p = { chunk = chunk, line = entry.line, file = file, open = {} }
+    if entry.name == own then
+      whole = { entry = entry, schema = whole_of(p, entry) }
+    elseif entry.name ~= call then
+      local before = where[entry.name]
+      if before then fault(entry, "'" .. entry.name .. "' is annotated on line " .. before .. " already") end
+      where[entry.name] = entry.line
+      singles[#singles + 1] = copy_of(p, entry)
+    end
+  end
+  if whole and whole.schema and #singles > 0 then
+    fault(whole.entry, "'" .. own .. "' says what all arguments are, and so does '" .. singles[1].name .. "' on line "
+          .. singles[1].line .. ": annotate either the table or each argument")
+  end
+  if whole and whole.schema then
+    for name in pairs(whole.schema.properties or {}) do where[name] = whole.entry.line end
+    return whole.schema, said, where
+  end
+  if #singles == 0 then return nil end
+  return properties_of(singles).schema, said, where
+end
+
+return M
