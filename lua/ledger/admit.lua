@@ -34,7 +34,7 @@ if not known then
   local told, silence, last = u32(a, 1), u32(a, 53), u32(seldom, 25)
   if told == 0 and silence > 0 and last > 0 and second - last >= silence then told = turn + 1 end
   if told > turn then begin_turn(told) end
-  if silence > 0 then seldom = sub(seldom, 1, 24) .. p32(second) end
+  if silence > 0 then seldom = sub(seldom, 1, 24) .. p32(second) .. sub(seldom, 29) end
   begin_step(sub(a, 5, 8))
   expire_reservations()
 end
@@ -106,7 +106,7 @@ else
   if kind == PENDING then
     let_run(a, admission, key, tool, ttl)
   else
-    if code ~= TOO_SOON then idle = up_to(idle + 1, 255) end
+    if code ~= TOO_SOON then fare_badly() end
     spoken = 1
     if kind == DENIED then label_told = denied_label(code) end
     if says ~= REPAIR then note(tool, label_told, code, turn, current, retries) end

@@ -12,7 +12,8 @@
 --   4-7 turn   8 step   9 calls in a row without progress   10-11 calls of the turn   12-15 calls
 --   16 reservations   17-18 bytes of chains, then what seldom changes:
 --   19-22 step label   23-28 cost of the turn   29-34 cost   35-38 second the turn began   39-42 second of the last EXPIRE
---   43-46 second of the last call, where a silence begins a turn; else 0. Costs are in millionths.
+--   43-46 second of the last call, where a silence begins a turn; else 0   47 1: calls brought nothing new STUCK times in
+--   a row in this turn. Costs are in millionths.
 -- Reservation (10 bytes): admission 4, deadline in ms 6.
 -- Chain: tool 3, invalid calls 1, ended 1, step of the last one 1, name and ext (each a length byte and its bytes).
 -- Call (22 bytes, oldest first, at most WINDOW):
@@ -29,7 +30,8 @@ local byte, char, find, rep, sub = string.byte, string.char, string.find, string
 local call = redis.call
 
 local WINDOW, RECORD, ENTRY = 32, 22, 13
-local HEADER = 46
+local STUCK = 6
+local HEADER = 47
 local IDS_MAX, NAMES_MAX, CHAINS_BYTES, FACTS_BYTES = 512, 256, 2048, 16384
 local UNLIMITED = 255
 
@@ -141,7 +143,7 @@ local function begin_turn(number)
   give_up_chains(0)
   turn = number
   calls_turn, goal_told, spoken = 0, 0, 1
-  seldom = NO_LABEL .. NO_RESULT .. sub(seldom, 11, 16) .. p32(second) .. sub(seldom, 21)
+  seldom = NO_LABEL .. NO_RESULT .. sub(seldom, 11, 16) .. p32(second) .. sub(seldom, 21, 28) .. "\0"
   forget_namesakes()
 end
 
@@ -166,7 +168,7 @@ local function open()
   fresh = not session
   if fresh then
     ids_state, goal_told, spoken, turn, step, idle, calls_turn, calls = 0, 0, 1, 0, 0, 0, 0, 0
-    seldom = NO_LABEL .. NO_RESULT .. NO_RESULT .. p32(second) .. p32(second) .. NO_LABEL
+    seldom = NO_LABEL .. NO_RESULT .. NO_RESULT .. p32(second) .. p32(second) .. NO_LABEL .. "\0"
     reservations, chains, session, base = "", "", "", 0
     return
   end
@@ -226,6 +228,12 @@ end
 local function close_with(most, ttl, key, result, class, in_step, admission)
   if #session - base >= WINDOW * RECORD then base = #session - (WINDOW - 1) * RECORD end
   close(most, ttl, sub(session, base + 1), key, result, char(class, turn % 256, in_step), admission)
+end
+
+-- Nothing new came of a call. A session that is stuck is so for the rest of its turn: what it is shown then, it may use.
+local function fare_badly()
+  idle = up_to(idle + 1, 255)
+  if idle == STUCK then seldom = sub(seldom, 1, 28) .. "\1" end
 end
 
 -- ---- reservations ---------------------------------------------------------

@@ -139,7 +139,9 @@ static void say_unknown_names(const struct view *v, const struct json *definitio
     }
 }
 
-/* Only what was there before can be there after: prepare_tools rewords and hides, it grants nothing. */
+/* Only what was there before can be there after: prepare_tools rewords and hides, it grants nothing. From a
+ * session that is stuck it hides nothing either: what it took for irrelevant may have been what was needed.
+ */
 static void keep_those_in(struct view *v, const struct json *definitions)
 {
     struct map *kept = map_new(v->arena);
@@ -149,10 +151,11 @@ static void keep_those_in(struct view *v, const struct json *definitions)
                 (void *)&definitions->items[i]);
     for (size_t i = 0; i < v->count; i++) {
         const struct json *fresh = map_get(kept, v->list[i].name);
-        if (!fresh)
+        if (!fresh && !v->request->widened)
             continue;
         v->list[count] = v->list[i];
-        v->list[count].definition = mended(v, v->list[i].name, fresh, &v->list[i].definition);
+        if (fresh)
+            v->list[count].definition = mended(v, v->list[i].name, fresh, &v->list[i].definition);
         count++;
     }
     v->count = count;
@@ -271,6 +274,7 @@ static struct hash128 key_of(const struct view *v, const struct hidden *kept)
     struct buf key = buf_in(v->arena);
     buf_add(&key, kept->salt, sizeof(kept->salt));
     buf_add(&key, &uid, sizeof(uid));
+    buf_byte(&key, r->widened);
     buf_add(&key, &r->session.len, sizeof(r->session.len));
     buf_str(&key, r->session);
     buf_str(&key, r->goal);
@@ -314,6 +318,20 @@ static bool is_hidden(struct view *v, struct str tool)
     if (!slot->hidden || slot->key.low != key.low || slot->key.high != key.high)
         fill_slot(slot, v, key);
     return slot->hidden[place / 8] & 1u << place % 8;
+}
+
+bool catalog_may_hide(const struct generation *generation, struct str name)
+{
+    const struct tool *tool = generation_find(generation, name);
+    return tool && (prepares(tool) || policies_has_gateway(generation_policies(generation)));
+}
+
+bool catalog_has_hooks(const struct generation *generation)
+{
+    bool any = policies_has_gateway(generation_policies(generation));
+    for (size_t i = 0; !any && i < generation_tool_count(generation); i++)
+        any = prepares(generation_tool_at(generation, i));
+    return any;
 }
 
 bool catalog_shows(struct arena *arena, struct generation *generation, const struct catalog_request *request,

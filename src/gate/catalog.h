@@ -25,6 +25,7 @@ struct catalog_request {
     const struct peer *peer;
     struct toolbox *toolbox; /* NULL: none */
     struct str session, goal;
+    bool widened;       /* the session is stuck: what prepare_tools leaves out is shown, too */
     catalog_warn *warn; /* NULL: such things go to the log */
     void *owner;
 };
@@ -33,6 +34,11 @@ struct catalog_request {
  * shown as it is. */
 void catalog_write(struct arena *arena, struct generation *generation, const struct catalog_request *request,
                    struct buf *out);
+
+/* Are there hooks that look at goal and session: for one tool, for any. Where not, nobody needs to know
+ * either. */
+bool catalog_may_hide(const struct generation *generation, struct str tool);
+bool catalog_has_hooks(const struct generation *generation);
 
 /* Does this tool exist for this peer and is it not hidden by prepare / prepare_tools. */
 bool catalog_shows(struct arena *arena, struct generation *generation, const struct catalog_request *request,

@@ -14,7 +14,8 @@ static bool is_granted(struct generation *generation, const struct call_request 
 static bool exists(struct arena *arena, struct generation *generation, const struct call_request *r,
                    const struct tool *tool)
 {
-    struct catalog_request view = {.all = true, .peer = r->peer, .session = r->session, .goal = r->goal};
+    struct catalog_request view = {
+        .all = true, .peer = r->peer, .session = r->session, .goal = r->goal, .widened = r->widened};
     return is_granted(generation, r, tool) &&
            (r->unhidden || catalog_shows(arena, generation, &view, tool->name));
 }

@@ -44,7 +44,7 @@ struct class_info {
 const struct class_info *class_info(enum error_class class);
 const char *verdict_name(enum verdict_kind kind);
 
-#define VERDICT_NO_PROGRESS 6u /* calls in a row */
+#define VERDICT_NO_PROGRESS LEDGER_STUCK /* calls in a row */
 
 struct verdict {
     enum verdict_kind kind;

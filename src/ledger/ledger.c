@@ -289,6 +289,7 @@ enum ledger_state ledger_peek(struct ledger *ledger, struct str session, struct 
     struct reply reply = reply_of(text);
     peek->turn = reply_u32(&reply);
     peek->no_progress = reply_u8(&reply);
+    peek->stuck = reply_u8(&reply) == 1;
     peek->goal = reply_part(&reply);
     if (reply.bad)
         peek->error = short_reply(&peek->why, SCRIPT_PEEK, text.len);

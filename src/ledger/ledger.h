@@ -22,6 +22,7 @@ struct arena;
 struct buf;
 struct ledger;
 
+#define LEDGER_STUCK           6u   /* calls in a row without progress */
 #define LEDGER_WINDOW          32u  /* calls a session remembers hot */
 #define LEDGER_HISTORY_DEFAULT 100u /* entries of the cold ring, for people and policies */
 #define LEDGER_TTL_S_DEFAULT   86400u
@@ -243,6 +244,7 @@ struct ledger_peek {
     enum err error;
     struct why why;
     uint32_t turn, no_progress;
+    bool stuck; /* calls brought nothing new LEDGER_STUCK times in a row, in this turn */
     struct str goal;
 };
 enum ledger_state ledger_peek(struct ledger *ledger, struct str session, struct arena *arena,
