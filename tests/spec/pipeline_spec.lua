@@ -161,7 +161,7 @@ return tool "chatty" {
     call.log("info", "found")
     call.log("error", "lost")
     for i = 1, 500 do call.log("emergency", ("x"):rep(100000)) end
-    return i
+    return nil
   end,
 }
 ]==] } }:connect()
