@@ -236,6 +236,11 @@ local function fare_badly()
   if idle == STUCK then seldom = sub(seldom, 1, 28) .. "\1" end
 end
 
+-- A tool at work is no silence.
+local function end_silence()
+  if sub(seldom, 25, 28) ~= NO_LABEL then seldom = sub(seldom, 1, 24) .. p32(second) .. sub(seldom, 29) end
+end
+
 -- ---- reservations ---------------------------------------------------------
 
 -- A call is let run. At most as many reservations as the window has calls: an older one's call is no longer there to be released.

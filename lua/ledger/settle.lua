@@ -93,7 +93,7 @@ else
   settle_chain()
   release(admission)
   if in_step == step then spoken = 1 end
-  if sub(seldom, 25, 28) ~= NO_LABEL then seldom = sub(seldom, 1, 24) .. p32(second) .. sub(seldom, 29) end -- a tool at work is no silence
+  end_silence()
   if kind == PARTIAL or (kind == OK and unchanged == 0) then
     idle = 0
   elseif kind ~= TRANSIENT and kind ~= RELEASED and kind ~= UNKNOWN then
