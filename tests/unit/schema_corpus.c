@@ -1,7 +1,8 @@
 /*
  * Real tools and real calls, where the recorded corpus is found beside the
  * project or at $TOOLGATE_CORPUS: every schema compiles, every published
- * right call passes.
+ * right call passes, and what the environment refused for its arguments is
+ * caught unless the published schema allows it.
  */
 #include "base/arena.h"
 #include "base/map.h"
@@ -15,14 +16,15 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#define BESIDE_US "../shared/data/corpus"
+#define BESIDE_US   "../shared/data/corpus"
+#define SHOWN_BYTES 160u /* of arguments and of an error */
 
 struct corpus {
     const char *root;
     struct arena *arena;
     struct map *schemas; /* "toolset/tool" */
     struct map *defects; /* "source|session|turn|tool" */
-    unsigned compiled, warned, passed, skipped, failed, untouched;
+    unsigned compiled, warned, passed, skipped, failed, untouched, faulty, caught;
 };
 
 static struct str key_of(struct arena *arena, struct str toolset, struct str tool)
@@ -148,8 +150,32 @@ static void check_call(struct corpus *c, struct arena *arena, const struct json 
     c->untouched += schema_coerce(schema, arguments, &may, arena) == arguments;
 }
 
+/* What the environment itself refused: caught here, unless the published schema allows it. Those are listed.
+ */
+static void check_faulty(struct corpus *c, struct arena *arena, const struct json *row)
+{
+    struct str tool = json_str(json_get_text(row, "tool"));
+    const struct schema *schema =
+        map_get(c->schemas, key_of(arena, json_str(json_get_text(row, "toolset")), tool));
+    const struct json *arguments = json_get_text(row, "arguments");
+    if (!schema || !str_is(json_str(json_get_text(row, "env")), "argument_error"))
+        return;
+    c->faulty++;
+    if (schema_accepts(schema, schema_coerce(schema, arguments, &coerce_all, arena)) == SCHEMA_INVALID) {
+        c->caught++;
+        return;
+    }
+    struct buf text = buf_in(arena);
+    json_write(&text, arguments);
+    printf("schema_corpus: the published schema allows " STR_FMT " " STR_FMT ", which was refused: " STR_FMT
+           "\n",
+           STR_ARG(tool), STR_ARG(str_cut(buf_view(&text), SHOWN_BYTES)),
+           STR_ARG(str_cut(json_str(json_get_text(row, "result_error")), SHOWN_BYTES)));
+}
+
 int main(void)
 {
+    static const char *const models[] = {"bfcl", "livemcp", "tau", "tau2"};
     static const char *const calls[] = {"bfcl", "tau", "tau2"};
     const char *named = getenv("TOOLGATE_CORPUS");
     struct corpus c = {.root = named ? named : BESIDE_US};
@@ -167,11 +193,15 @@ int main(void)
     for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
         read_rows(&c, arena_printf(c.arena, "%s/calls-%s-groundtruth.ndjson", c.root, calls[i]).at,
                   check_call);
+    for (size_t i = 0; i < sizeof(models) / sizeof(*models); i++)
+        read_rows(&c, arena_printf(c.arena, "%s/calls-%s-models.ndjson", c.root, models[i]).at, check_faulty);
+    printf("schema_corpus: %u of %u calls that their environment refused for their arguments are caught\n",
+           c.caught, c.faulty);
     printf(
         "schema_corpus: %u schemas compile (%u with warnings), %u right calls pass, %u untouched by mending; "
         "%u skipped (listed defects, or no such tool); %u failed\n",
         c.compiled, c.warned, c.passed, c.untouched, c.skipped, c.failed);
-    bool ok = !c.failed && c.compiled && c.passed && c.untouched == c.passed;
+    bool ok = !c.failed && c.compiled && c.passed && c.untouched == c.passed && c.caught;
     arena_free(c.arena);
     return ok ? 0 : 1;
 }
