@@ -1,0 +1,219 @@
+-- toolgate new: what it writes loads, holds its examples, and is what an operator would go on from.
+local process = require "process"
+local daemon = require "daemon"
+local json = require("client").json
+
+local CORPUS = "../shared/data/corpus"
+
+describe("toolgate new", function()
+  local folder
+
+  before_each(function() folder = process.directory() end)
+  after_each(function() process.remove(folder) end)
+
+  -- In a folder of its own: code, stdout, stderr.
+  local function toolgate(...)
+    return process.run({ daemon.binary, ... }, { directory = folder })
+  end
+
+  local function policy(name) return process.read(folder .. "/policies/" .. name .. ".lua") end
+
+  local function write(name, value)
+    return process.write(folder .. "/" .. name, type(value) == "string" and value or json.encode(value))
+  end
+
+  local function says(text, words) assert.truthy(text:find(words, 1, true), "no '" .. words .. "' in:\n" .. text) end
+  local function says_not(text, words) assert.is_nil(text:find(words, 1, true), text) end
+
+  -- Whatever it wrote holds by itself, and serve would take it.
+  local function holds(...)
+    local code, out, err = toolgate("test", ...)
+    assert.equal(0, code, out .. err)
+    return out
+  end
+
+  local ORDER = [[{"type":"object","additionalProperties":false,"required":["order_id","action"],
+    "description":"Change an order.",
+    "properties":{"order_id":{"type":"string","format":"uuid","description":"The order"},
+                  "customer_id":{"type":"string","title":"Customer Id"},
+                  "action":{"type":"string","enum":["cancel","return"],"description":"What shall happen"},
+                  "count":{"type":"integer","minimum":1,"default":2},
+                  "tags":{"type":"array","items":{"type":"string"},"maxItems":3}}}]]
+
+  it("writes a policy to fill in where nothing is known", function()
+    local code, out, err = toolgate("new", "find_things")
+    assert.equal(0, code, err)
+    says(out, "policies/find_things.lua is written; its 3 examples hold.")
+    says(policy "find_things", "schema = params {")
+    assert.matches("^%-%- find_things: ", policy "find_things")
+    holds()
+  end)
+
+  it("names commands that can be typed as they stand", function()
+    local _, out = toolgate("new", "find_things")
+    for _, command in ipairs { "test", "check" } do
+      local line = assert(out:match("\n  (toolgate " .. command .. "[^\n]*)"), out)
+      local code, printed, err = process.run({ "sh", "-c", (line:gsub("^toolgate", '"$0"')), daemon.binary },
+                                             { directory = folder })
+      assert.equal(0, code, line .. "\n" .. printed .. err)
+    end
+  end)
+
+  it("says a schema in params where nothing of it is lost", function()
+    write("order.json", ORDER)
+    assert.equal(0, (toolgate("new", "change_order", "--schema", "order.json")))
+    local text = policy "change_order"
+    for _, line in ipairs {
+      'description = "Change an order.",',
+      'order_id    = uuid "The order",',
+      "customer_id = optional(str),", -- a title that says the name again is left out
+      'action      = enum({ "cancel", "return" }, "What shall happen"),',
+      "count       = optional(int { min = 1 }, 2),",
+      "tags        = optional(list { str, max = 3 }),",
+      'order_id = shape "uuid"',
+      "-- customer_id = seen(),",
+      '--   when { action = "cancel" } : needs "order_id",',
+    } do says(text, line) end
+    says(holds(), "3 passed, 0 failed")
+    local _, tools = toolgate("tools", "--json")
+    local shown, given = json.decode(tools)[1].inputSchema, json.decode(ORDER)
+    given.description, given.properties.customer_id.title = nil, nil
+    table.sort(given.required)
+    table.sort(shown.required)
+    assert.same(given, shown)
+  end)
+
+  it("lays a schema beside the policy where params cannot say it", function()
+    write("pick.json", [[{"type":"object","properties":{"what":{"oneOf":[{"type":"string"},{"type":"integer"}]},
+                          "n":{"type":"integer","maximum":18446744073709551615}},"required":["what"]}]])
+    local _, out = toolgate("new", "pick", "--schema", "pick.json")
+    says(out, "with policies/pick.schema.json")
+    says(policy "pick", 'schema = json "pick.schema.json"')
+    assert.same(json.decode(process.read(folder .. "/pick.json")),
+                json.decode(process.read(folder .. "/policies/pick.schema.json")))
+    says(process.read(folder .. "/policies/pick.schema.json"), "18446744073709551615")
+    holds()
+  end)
+
+  it("takes a schema that lies beside the policies as it is", function()
+    os.execute("mkdir " .. folder .. "/policies")
+    write("policies/mine.schema.json", [[{"type":"object","properties":{"a":{"type":["string","null"]}}}]])
+    assert.equal(0, (toolgate("new", "pick", "--schema", "policies/mine.schema.json")))
+    says(policy "pick", 'schema = json "mine.schema.json"')
+    holds()
+  end)
+
+  describe("of a tool in a file of tools", function()
+    local TOOLS = { { name = "delete_note", description = "Remove a note for good. Use this when the user wants it gone."
+                      .. " Do not use this when it only shall be hidden. It stays in backups.",
+                      inputSchema = { type = "object", properties = { note_id = { type = "string" } },
+                                      required = { "note_id" } } },
+                    { name = "get_note", description = "Read a note.", annotations = { readOnlyHint = true },
+                      inputSchema = { type = "object", properties = { n = { type = "integer", minimum = 3 } },
+                                      required = { "n" } } } }
+
+    before_each(function() write("tools.json", TOOLS) end)
+
+    it("leaves to the definition what stands there", function()
+      local _, out = toolgate("new", "get_note", "--tools", "tools.json")
+      says(out, "toolgate test --tools tools.json")
+      local text = policy "get_note"
+      says_not(text, "\n  schema")
+      says_not(text, "\n  description")
+      says(text, "in tools.json: give that with --tools")
+      says(text, 'effects     = "read", -- the definition\'s readOnlyHint says so')
+      says(text, '-- get_note: Read a note. It only reads.')
+      says(text, 'args = { n = "3" },\n      gives = "pass", becomes = { n = 3 } },')
+      holds("--tools", "tools.json")
+    end)
+
+    it("writes the schema too where it is asked to, and needs the file no more", function()
+      toolgate("new", "get_note", "--tools", "tools.json", "--with-schema")
+      says(policy "get_note", "n = int { min = 3 },")
+      holds()
+    end)
+
+    it("takes advice out of a description, and tells a guess as one", function()
+      toolgate("new", "delete_note", "--tools", "tools.json")
+      local text = policy "delete_note"
+      says(text, 'description = "Remove a note for good. It stays in backups.",')
+      says(text, 'use_when    = "the user wants it gone",')
+      says(text, 'avoid_when  = "it only shall be hidden",')
+      says(text, "effects     = \"destructive\", -- a guess: its name says 'delete'")
+      holds("--tools", "tools.json")
+    end)
+
+    it("names the closest where there is none of that name", function()
+      local code, _, err = toolgate("new", "delete_notes", "--tools", "tools.json")
+      assert.equal(2, code)
+      says(err, "did you mean 'delete_note'?")
+      assert.equal("", policy "delete_notes")
+    end)
+  end)
+
+  it("never writes over a file, but by --force", function()
+    toolgate("new", "find_things")
+    process.write(folder .. "/policies/find_things.lua", "-- mine\n")
+    local code, _, err = toolgate("new", "find_things")
+    assert.equal(2, code)
+    says(err, "policies/find_things.lua is there already; --force writes it anew")
+    assert.equal("-- mine\n", policy "find_things")
+    assert.equal(0, (toolgate("new", "find_things", "--force")))
+    says(policy "find_things", 'return tool "find_things"')
+  end)
+
+  it("writes nothing where it only prints", function()
+    local code, out = toolgate("new", "find_things", "--print")
+    assert.equal(0, code)
+    says(out, 'return tool "find_things" {')
+    assert.equal("", policy "find_things")
+  end)
+
+  it("makes a file's name of any tool's name, and a text of any text", function()
+    local name = 'files/"read" it'
+    write("tools.json", { { name = name, description = "One ]] two\nthree \\ \"four\" ]=]",
+                            inputSchema = { type = "object", properties = { ["end"] = { type = "string" },
+                              ["a-b"] = { type = "string", enum = { 'x"\\', "y\nz" } } }, required = { "end" } } } })
+    local code, out, err = toolgate("new", name, "--tools", "tools.json", "--with-schema")
+    assert.equal(0, code, out .. err)
+    local text = policy "files__read__it"
+    says(text, '["end"] = str,')
+    says(text, "description = [==[\nOne ]] two\nthree \\ \"four\" ]=]]==],")
+    holds()
+  end)
+
+  it("says what is wrong with what it is given", function()
+    for file, words in pairs { ["none.json"] = "none.json", ["list.json"] = "expected a JSON Schema, an object",
+                               ["whole.json"] = "give it with --tools" } do
+      write("list.json", "[]")
+      write("whole.json", [[{"name":"x","inputSchema":{"type":"object"}}]])
+      local code, _, err = toolgate("new", "x", "--schema", file)
+      assert.equal(2, code)
+      says(err, words)
+    end
+  end)
+
+  -- Every tool would take a minute; NEW_EACH=1 takes them all.
+  describe("over real tools", function()
+    local each = tonumber(os.getenv "NEW_EACH" or "60")
+
+    it("writes what loads and holds", function()
+      local files = io.popen("ls " .. CORPUS .. "/tools-*.json 2>/dev/null"):read "*a"
+      if files == "" then return pending("no " .. CORPUS) end
+      local tried, at = 0, 0
+      for file in files:gmatch "[^\n]+" do
+        for _, tool in ipairs(json.decode(process.read(file))) do
+          at = at + 1
+          if at % each == 0 then
+            local code, out, err = toolgate("new", tool.name, "--tools", daemon.root .. "/" .. file,
+                                            "--policies", "p" .. at, at % 2 == 0 and "--with-schema" or "--force")
+            assert.equal(0, code, tool.name .. " of " .. file .. ":\n" .. out .. err)
+            says(out, " hold")
+            tried = tried + 1
+          end
+        end
+      end
+      assert.is_true(tried > 20, "only " .. tried)
+    end)
+  end)
+end)

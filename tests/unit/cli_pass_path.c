@@ -1,0 +1,90 @@
+/*
+ * A call that passes asks malloc for nothing: its memory is an arena kept from
+ * the call before, and Lua's own heap keeps what it has. Counted are malloc
+ * and its kin of the whole process, whoever calls them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "cli/bench_subjects.h"
+
+#include <stdlib.h>
+
+#define WARM_UP 3000u /* Lua's heap has grown to what it needs */
+#define CALLS   3000u
+
+#ifdef __SANITIZE_ADDRESS__
+
+/* The sanitizer brings an allocator of its own. */
+static void pass_without_malloc(void **state)
+{
+    (void)state;
+    skip();
+}
+
+#else
+
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *block, size_t size);
+
+static uint64_t asked;
+
+void *malloc(size_t size)
+{
+    asked++;
+    return __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+    asked++;
+    return __libc_calloc(count, size);
+}
+
+void *realloc(void *block, size_t size)
+{
+    asked++;
+    return __libc_realloc(block, size);
+}
+
+static uint64_t asked_by(struct subjects *subjects, enum subject_kind kind)
+{
+    struct why why = {""};
+    if (subjects_do(subjects, kind, WARM_UP, &why) != OK)
+        fail_msg("%s", why.text);
+    uint64_t before = asked;
+    assert_int_equal(subjects_do(subjects, kind, CALLS, &why), OK);
+    return asked - before;
+}
+
+static void pass_without_malloc(void **state)
+{
+    struct subjects *subjects;
+    struct subjects_load load;
+    struct why why = {""};
+    (void)state;
+    if (subjects_new(1, &subjects, &load, &why) != OK)
+        fail_msg("%s", why.text);
+    assert_true(asked > 0); /* it does count */
+    for (int kind = 0; kind < SUBJECT_COUNT; kind++) {
+        uint64_t count = asked_by(subjects, (enum subject_kind)kind);
+        if (count)
+            fail_msg("%u calls of kind %d asked malloc %llu times", CALLS, kind, (unsigned long long)count);
+    }
+    subjects_free(subjects);
+}
+
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pass_without_malloc),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
