@@ -14,6 +14,7 @@ enum catalog_format { CATALOG_MCP, CATALOG_OPENAI, CATALOG_ANTHROPIC, CATALOG_GE
 
 /* OK or ERR_NOT_FOUND. */
 enum err catalog_format_named(struct str name, enum catalog_format *out);
+const char *catalog_format_name(enum catalog_format format);
 
 /* Something that a provider's form cannot say about a tool, or would refuse. */
 typedef void catalog_warn(void *owner, struct str tool, const char *text);

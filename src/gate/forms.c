@@ -113,6 +113,11 @@ enum err catalog_format_named(struct str name, enum catalog_format *out)
     return ERR_NOT_FOUND;
 }
 
+const char *catalog_format_name(enum catalog_format format)
+{
+    return forms[format].name;
+}
+
 /* What all three take: [A-Za-z0-9_-]{1,64}; Gemini wants a letter or underscore first. */
 static bool name_fits(const struct form *form, struct str name)
 {

@@ -7,6 +7,7 @@
 #include "gate/answer.h"
 #include "server/mcp.h"
 #include "server/methods.h"
+#include "server/subscriptions.h"
 
 #include <math.h>
 
@@ -202,9 +203,19 @@ static enum handled tell_report(struct request *r)
 
 /* ---- between -------------------------------------------------------------- */
 
+/* A session that has just become stuck is shown more than before. */
+static void tell_widened(struct request *r)
+{
+    struct generation *generation = r->client->server->gate.generation;
+    if (call_verdict(r->call)->no_progress == VERDICT_NO_PROGRESS &&
+        policies_has_gateway(generation_policies(generation)))
+        subscriptions_own_list_changed(r->client);
+}
+
 static enum handled answer(struct request *r)
 {
     enum handled handled = r->answer(r);
+    tell_widened(r);
     call_free(r->call);
     return handled;
 }

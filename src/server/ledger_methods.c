@@ -3,9 +3,11 @@
  * ledger directly. The ledger may answer later; then the request waits.
  */
 #include "base/arena.h"
+#include "gate/catalog.h"
 #include "json/build.h"
 #include "server/methods.h"
 #include "server/permission.h"
+#include "server/subscriptions.h"
 
 struct ledger_work {
     struct str session;
@@ -62,7 +64,10 @@ static enum handled answer_turn(struct request *r)
     json_put_int(out, work->turned.turn);
     json_key(out, "gaveUp");
     json_put_int(out, work->turned.gave_up);
-    return reply_close(r);
+    enum handled handled = reply_close(r);
+    if (catalog_has_hooks(r->client->server->gate.generation)) /* they may look at the goal */
+        subscriptions_own_list_changed(r->client);
+    return handled;
 }
 
 enum handled ledger_methods_turn(struct request *r)

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/version.h"
 #include "gate/catalog.h"
+#include "server/listing.h"
 #include "server/methods.h"
 #include "server/subscriptions.h"
 
@@ -136,6 +137,17 @@ enum handled mcp_set_level(struct request *r)
 
 /* ---- tools ---------------------------------------------------------------- */
 
+static enum handled tell_list(struct request *r, const struct catalog_request *wanted)
+{
+    struct json_out *out = reply_open(r);
+    json_key(out, "tools");
+    catalog_write(r->arena, r->client->server->gate.generation, wanted, out->buf);
+    out->comma = true;
+    if (r->modern)
+        put_caching(out);
+    return reply_close(r);
+}
+
 enum handled mcp_tools_list(struct request *r)
 {
     struct client *client = r->client;
@@ -152,13 +164,7 @@ enum handled mcp_tools_list(struct request *r)
         return HANDLED_DONE;
     if (!r->modern) /* no handshake is demanded, so asking for the list is what shows interest in it */
         client->hears_changes = true;
-    struct json_out *out = reply_open(r);
-    json_key(out, "tools");
-    catalog_write(r->arena, client->server->gate.generation, &wanted, out->buf);
-    out->comma = true;
-    if (r->modern)
-        put_caching(out);
-    return reply_close(r);
+    return listing_begin(r, &wanted, tell_list);
 }
 
 /* ---- notifications -------------------------------------------------------- */

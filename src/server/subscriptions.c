@@ -83,15 +83,19 @@ bool subscriptions_cancel(struct client *client, const struct json *id)
     return false;
 }
 
+void subscriptions_own_list_changed(struct client *client)
+{
+    if (client->hears_changes)
+        client_notify(client, "notifications/tools/list_changed", STR_NONE);
+    for (const struct subscription *s = client->subscriptions; s; s = s->next)
+        if (s->tools)
+            notify_one(client, s, "notifications/tools/list_changed", "");
+}
+
 void subscriptions_list_changed(struct server *server)
 {
-    for (struct client *client = server->clients; client; client = client->next) {
-        if (client->hears_changes)
-            client_notify(client, "notifications/tools/list_changed", STR_NONE);
-        for (const struct subscription *s = client->subscriptions; s; s = s->next)
-            if (s->tools)
-                notify_one(client, s, "notifications/tools/list_changed", "");
-    }
+    for (struct client *client = server->clients; client; client = client->next)
+        subscriptions_own_list_changed(client);
 }
 
 void subscriptions_end(struct client *client)

@@ -5,6 +5,7 @@
 #include "gate/strict.h"
 #include "json/build.h"
 #include "json/parse.h"
+#include "server/listing.h"
 #include "server/mcp.h"
 #include "server/methods.h"
 
@@ -101,32 +102,34 @@ static enum err read_format(struct request *r, struct str *name, enum catalog_fo
     return ERR_PARSE;
 }
 
-enum handled tools_definitions(struct request *r)
+static enum handled tell_definitions(struct request *r, const struct catalog_request *wanted)
 {
-    struct client *client = r->client;
+    struct catalog_request now = *wanted;
     struct buf warnings_text = buf_in(r->arena);
-    struct json_out warnings = json_out(&warnings_text);
-    struct catalog_request wanted = {.all = true,
-                                     .peer = &client->peer,
-                                     .toolbox = client->toolbox,
-                                     .warn = collect_warning,
-                                     .owner = &warnings};
-    struct str format;
-    if (read_format(r, &format, &wanted.format) || param_flag(r, "strict", &wanted.strict) ||
-        param_session(r, &wanted.session) ||
-        param_text(r, r->meta, "params._meta.", GATE_GOAL_KEY, &wanted.goal))
-        return HANDLED_DONE;
-    struct json_out *out = reply_open(r);
+    struct json_out warnings = json_out(&warnings_text), *out = reply_open(r);
+    now.warn = collect_warning;
+    now.owner = &warnings;
     json_key(out, "format");
-    json_put_str(out, format);
+    json_put_text(out, catalog_format_name(now.format));
     json_key(out, "tools");
     json_open(&warnings, '[');
-    catalog_write(r->arena, client->server->gate.generation, &wanted, out->buf);
+    catalog_write(r->arena, r->client->server->gate.generation, &now, out->buf);
     out->comma = true;
     json_close(&warnings, ']');
     json_key(out, "warnings");
     json_put_raw(out, buf_view(&warnings_text));
     return reply_close(r);
+}
+
+enum handled tools_definitions(struct request *r)
+{
+    struct catalog_request wanted = {.all = true, .peer = &r->client->peer, .toolbox = r->client->toolbox};
+    struct str format;
+    if (read_format(r, &format, &wanted.format) || param_flag(r, "strict", &wanted.strict) ||
+        param_session(r, &wanted.session) ||
+        param_text(r, r->meta, "params._meta.", GATE_GOAL_KEY, &wanted.goal))
+        return HANDLED_DONE;
+    return listing_begin(r, &wanted, tell_definitions);
 }
 
 /* ---- schemas -------------------------------------------------------------- */
