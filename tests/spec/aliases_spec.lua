@@ -1,0 +1,63 @@
+-- A tool that has been renamed: a call of its old name is a call of it.
+local daemon = require "daemon"
+local client_of = require "client"
+
+local NEW = [[
+-- get_events: events. Read only.
+return tool "get_events" {
+  description = "Read events.", effects = "read", aliases = { "get_event", "events.read" },
+  schema = params { ids = list(str) },
+  run = function(args) return { count = #args.ids } end,
+}
+]]
+
+local RUN_BY_THE_AGENT = [[
+-- book: books. Writes.
+return tool "book" { aliases = { "reserve" }, retry = { same_call = 1 }, schema = params { what = str } }
+]]
+
+local function says(text, words) assert.truthy(text:find(words, 1, true), text) end
+
+describe("an alias", function()
+  after_each(daemon.stop_all)
+
+  local function gate(policies) return daemon.start { policies = policies } end
+
+  it("is run as the tool, and the model is told the name of today", function()
+    local client = gate({ ["get_events.lua"] = NEW }):connect()
+    local result = client:calls("get_event", { ids = { "e1", "e2" } })
+    assert.is_not_true(result.isError)
+    says(client_of.text(result), '{"count":2}')
+    says(client_of.text(result), "'get_event' is called 'get_events' now: use that name.")
+    says(client_of.text(client:calls("events.read", {})), "'events.read' is called 'get_events' now")
+    assert.is_nil(client_of.text(client:calls("get_events", { ids = { "e1" } })):find("is called", 1, true))
+  end)
+
+  it("is in no list", function()
+    local tools = gate({ ["get_events.lua"] = NEW }):connect():asks("tools/list").tools
+    assert.equal(1, #tools)
+    assert.equal("get_events", tools[1].name)
+  end)
+
+  it("shares budgets with the tool, and tells the agent's program what to run", function()
+    local client = gate({ ["book.lua"] = RUN_BY_THE_AGENT }):connect()
+    local meta = client_of.session("s", { turn = 1 })
+    local checked = client:checks("reserve", { what = "a table" }, meta)
+    assert.equal("pass", checked.verdict)
+    assert.equal("book", checked.tool)
+    client:asks("toolgate/report", { name = "reserve", callId = checked.callId, arguments = { what = "a table" },
+                                     result = { ok = true }, _meta = meta })
+    local again = client:checks("book", { what = "a table" }, meta)
+    assert.equal("same_call", again.code)
+    assert.is_nil(again.tool)
+  end)
+
+  it("that is another tool's name is said where the files are loaded", function()
+    local said = daemon.fails { policies = { ["a.lua"] = NEW, ["b.lua"] = 'return tool "get_event" { schema = params {} }' } }
+    says(said, "aliases: 'get_event' is the name of the tool 'get_event'")
+    says(said, "take it out of one of them")
+    said = daemon.fails { policies = { ["a.lua"] = NEW,
+                                       ["b.lua"] = 'return tool "x" { schema = params {}, aliases = { "get_event" } }' } }
+    says(said, "is an alias of 'get_events'")
+  end)
+end)
