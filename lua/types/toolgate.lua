@@ -13,6 +13,9 @@
 ---What is demanded of an id: made by seen or shape.
 ---@class toolgate.Id
 
+---What an argument must be for a rule: made by above, between, none_of, is, …
+---@class toolgate.Condition
+
 ---JSON's null.
 ---@class toolgate.Null
 
@@ -72,6 +75,8 @@
 ---@field compact? boolean|toolgate.Compact What a result that is too large for a model is shortened to, field by field.
 ---@field ids? table<string, toolgate.Id> Which arguments hold ids, and what is demanded of them.
 ---@field gives_ids? string|string[] Where this tool's results carry ids.
+---@field aliases? string|string[] Names that the tool used to have: a call of one is a call of this tool, and the model is told.
+---@field redact? string|string[] Fields of results that nobody may read: a path as in gives_ids, or the name of a field anywhere.
 ---@field rules? toolgate.Rule[] What the arguments must be to each other; told to the model in words.
 ---@field prepare? fun(def: toolgate.Definition, call: toolgate.Call): toolgate.Definition? The tool's definition as this peer shall see it; nil hides it.
 ---@field normalise? fun(args: table, call: toolgate.Call): table|toolgate.Outcome|nil Arguments in, arguments out; the schema is checked again where they changed.
@@ -129,6 +134,7 @@
 ---@field args? any What the model sends.
 ---@field seen? (string|number)[] Ids that are known already.
 ---@field goal? string What the user asked for.
+---@field called? string The name of `aliases` that it is called by; the tool's own where left out.
 ---@field turn? integer The user turn that the call belongs to: call.turn, and where budgets by turn begin anew.
 ---@field user? string Who the agent works as: call.user. Where it is told, a tool hidden from this user does not exist.
 ---@field history? toolgate.ExampleCall[] Calls of this session before this one, oldest first: call.history, and what budgets and loops count.
@@ -136,6 +142,7 @@
 ---@field result? any What the tool gives, instead of running it.
 ---@field gives? string Words that all must fit: the verdict, the class, the code.
 ---@field becomes? table The arguments as the tool gets them.
+---@field shows? any The result as the model gets it: redacted, and shortened where it is too large.
 ---@field says? string A text that the model must read.
 ---@field status? toolgate.Coverage The coverage that the reply tells.
 

@@ -276,6 +276,7 @@ static const struct policy_type types[] = {
     {"toolgate.Declaration", NULL, "What a policy's file returns: made by tool or gateway."},
     {"toolgate.Outcome", NULL, "What a hook decided: made by repair, refuse, ask, retry, ok, partial, …"},
     {"toolgate.Id", NULL, "What is demanded of an id: made by seen or shape."},
+    {"toolgate.Condition", NULL, "What an argument must be for a rule: made by above, between, none_of, is, …"},
     {"toolgate.Null", NULL, "JSON's null."},
     {"toolgate.Type", NULL, "The type of an argument: made by str, int, list, …"},
     {"toolgate.AnyType", "toolgate.Type|fun(...: any): toolgate.Type",

@@ -1,0 +1,89 @@
+-- A tool that is annotated and has no schema: what the model sees of it, and what it is told.
+local cjson = require "cjson"
+local client_of = require "client"
+local daemon = require "daemon"
+local process = require "process"
+local text, verdict = client_of.text, client_of.verdict
+
+local page = process.read "docs/policy.md"
+local forecast = assert(page:match '```lua\n(return tool "get_forecast".-)\n```')
+
+describe("an annotated tool", function()
+  it("is listed as docs/policy.md shows it", function()
+    local shown = assert(page:match '```json\n({"name":"get_forecast".-)\n```')
+    local folder = process.directory()
+    process.write(folder .. "/get_forecast.lua", forecast)
+    local code, out, err = process.run { daemon.binary, "tools", "--format", "mcp", "--policies", folder }
+    process.remove(folder)
+    assert.equal(0, code, err)
+    assert.truthy(out:find(shown, 1, true), out)
+  end)
+
+  it("reaches every provider with the author's order", function()
+    local order = '"day".*"days".*"desk".*"visitors".*"host"'
+    for _, form in ipairs { "mcp", "openai", "anthropic", "gemini" } do
+      local code, out, err = process.run { daemon.binary, "tools", "--format", form, "--policies", "policies" }
+      assert.equal(0, code, err)
+      local line = assert(out:match '[^\n]*"book_desk"[^\n]*')
+      assert.matches('"properties":{' .. order, line)
+    end
+  end)
+end)
+
+describe("over the socket an annotated tool", function()
+  local gate, client
+  before_each(function()
+    gate = daemon.start { policies = { ["get_forecast.lua"] = forecast, ["odd.lua"] = [==[
+-- odd: a predicate that does not count on what it is given.
+return tool "odd" {
+  effects = "read",
+  rules   = {
+    when { n = is("a multiple of ten", function(n) return n % 10 == 0 end) } : needs "why",
+  },
+  ---@param n any
+  ---@param why? string
+  run = function() return {} end,
+}
+]==] } }
+    client = gate:connect()
+  end)
+  after_each(daemon.stop_all)
+
+  it("is in the list, closed", function()
+    local tools = client:asks("tools/list").tools
+    for _, tool in ipairs(tools) do
+      if tool.name == "get_forecast" then
+        assert.equal("The weather of the next days.", tool.description)
+        assert.same({ "city", "days" }, tool.inputSchema.required)
+        assert.is_false(tool.inputSchema.additionalProperties)
+        return
+      end
+    end
+    error("get_forecast is not in the list: " .. cjson.encode(tools))
+  end)
+
+  it("hears everything that is wrong", function()
+    local result = client:calls("get_forecast", { cty = "Faro", unit = "k", days = "1" })
+    assert.matches("'city': required field is missing", text(result))
+    assert.matches("did you mean 'city'", text(result))
+    assert.matches("'unit': ", text(result))
+  end)
+
+  it("has one day read as a list of one", function()
+    local result = client:calls("get_forecast", { city = "Faro", days = 2 })
+    assert.equal("pass", verdict(result).verdict)
+    assert.equal(1, cjson.decode(result.content[1].text).days)
+  end)
+
+  it("asks what a rule with a predicate demands", function()
+    assert.matches("'why': required field is missing when n is a multiple of ten", text(client:calls("odd", { n = 20 })))
+    assert.equal("pass", verdict(client:calls("odd", { n = 21 })).verdict)
+  end)
+
+  it("fails the call where the predicate throws, and names the rule's line", function()
+    local said = verdict(client:calls("odd", { n = { deep = true } }))
+    assert.equal("policy_error", said.error_class)
+    local fault = gate:status().policy_faults[1]
+    assert.matches("odd%.lua:5: .+%(in the rule on line 5, when n is a multiple of ten%)", fault.last)
+  end)
+end)
