@@ -53,7 +53,7 @@ static const struct word words[] = {
     {.told = {.name = "params", .group = DECLARING,
               .signature = "params { name = type, … }  or  params({ … }, { open = true })",
               .sentence = "A JSON Schema without JSON: closed, everything required that is not optional.",
-              .type = "fun(fields: table<string, toolgate.Type>, options?: toolgate.ParamsOptions): toolgate.Schema"},
+              .type = "fun(fields: table<string, toolgate.AnyType>, options?: toolgate.ParamsOptions): toolgate.Schema"},
      .origin = FROM_LUA},
     {.told = {.name = "seen", .group = DECLARING,
               .signature = "seen()  or  seen { look_up = \"…\", shape = \"uuid\" }",
@@ -189,13 +189,13 @@ static const struct word words[] = {
     {.told = {.name = "list", .group = PARAMS,
               .signature = "list(str, \"Tags\")  or  list { uuid, \"Members\", min = 1, unique = true }",
               .sentence = "A list of one type.",
-              .type = "fun(type: toolgate.Type, description?: string|toolgate.ListOptions): toolgate.Type\n"
+              .type = "fun(type: toolgate.AnyType, description?: string|toolgate.ListOptions): toolgate.Type\n"
                       "fun(spec: toolgate.ListOptions): toolgate.Type"},
      .origin = FROM_LUA},
     {.told = {.name = "object", .group = PARAMS,
               .signature = "object({ street = str, city = str }, \"Where to\")",
               .sentence = "An object with these fields, closed.",
-              .type = "fun(fields: table<string, toolgate.Type>, description?: string|toolgate.TypeOptions): toolgate.Type"},
+              .type = "fun(fields: table<string, toolgate.AnyType>, description?: string|toolgate.TypeOptions): toolgate.Type"},
      .origin = FROM_LUA},
     {.told = {.name = "enum", .group = PARAMS,
               .signature = "enum({ \"open\", \"done\" }, \"State\")",
@@ -225,7 +225,7 @@ static const struct word words[] = {
     {.told = {.name = "optional", .group = PARAMS,
               .signature = "optional(str \"Note\")  or  optional(int, 1)",
               .sentence = "May be left out; the second argument is the default that the schema tells.",
-              .type = "fun(type: toolgate.Type, default?: any): toolgate.Type"},
+              .type = "fun(type: toolgate.AnyType, default?: any): toolgate.Type"},
      .origin = FROM_LUA},
 
     {.told = {.name = "repair", .group = DECIDING,
@@ -417,8 +417,7 @@ static const struct word words[] = {
 #define READ_ANNOTATIONS "read_annotations"
 #define WORD_COUNT       (sizeof(words) / sizeof(words[0]))
 
-static const char *const lua_files[] = {"policy/conditions.lua", "policy/declare.lua",
-                                        "policy/params.lua", "policy/annotations.lua", "policy/outcomes.lua",
+static const char *const lua_files[] = {"policy/conditions.lua", "policy/declare.lua", "policy/params.lua", "policy/annotations.lua", "policy/outcomes.lua",
                                         "policy/helpers.lua"};
 
 const struct policy_word *policy_words(size_t *count)
