@@ -92,6 +92,11 @@ static void take_problems(struct arguments *args, const struct problems *from)
     args->problems.more += from->more;
 }
 
+static bool accepts(void *schema, const struct json *args)
+{
+    return schema_accepts(schema, args) == SCHEMA_VALID;
+}
+
 /* A policy that turns valid arguments into invalid ones is at fault, not the model; what it made of them is
  * not taken, also where it fails open. */
 static void take_changed(struct arguments *args, struct arena *arena, const struct tool *tool,
@@ -104,10 +109,10 @@ static void take_changed(struct arguments *args, struct arena *arena, const stru
     }
     problems_init(&broken, arena);
     schema_explain(tool->input_schema, changed, &broken);
-    args->broke = arena_printf(
-        arena,
-        STR_FMT ": its rules or normalise changed the arguments against the schema: '" STR_FMT "' " STR_FMT,
-        STR_ARG(tool->policy->file), STR_ARG(broken.list[0].path), STR_ARG(broken.list[0].message));
+    struct str who = policy_blame(tool->policy, args->now, accepts, tool->input_schema, arena);
+    args->broke =
+        arena_printf(arena, STR_FMT " changed the arguments against the schema: '" STR_FMT "' " STR_FMT,
+                     STR_ARG(who), STR_ARG(broken.list[0].path), STR_ARG(broken.list[0].message));
 }
 
 void arguments_meaning(struct arguments *args, struct arena *arena, const struct tool *tool,

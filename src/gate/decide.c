@@ -290,7 +290,8 @@ void decide_by_result(struct verdict *v, const struct tool *tool, struct arena *
 void decide_by_output(struct verdict *v, const struct tool *tool, struct arena *arena,
                       const struct result *result)
 {
-    if (!tool->output_schema || schema_accepts(tool->output_schema, result->value) == SCHEMA_VALID)
+    bool judged = !(tool->policy && !tool->policy->validate); /* else the schema is documentation only */
+    if (!judged || !tool->output_schema || schema_accepts(tool->output_schema, result->value) == SCHEMA_VALID)
         return;
     problems_init(&v->problems, arena);
     schema_explain(tool->output_schema, result->value, &v->problems);

@@ -335,10 +335,19 @@ static void need_user_input(const struct words *w)
     say_next(w, "Ask exactly that and wait for the answer; do not answer it yourself.");
 }
 
+/* File and line are the operator's, in the log and the verdict: a model has no use for them. */
+static void policy_error(const struct words *w)
+{
+    say(w, STR_FMT " was not run: the gateway's own rules for this tool are broken, not your call.\n",
+        STR_ARG(w->f->name));
+    say(w,
+        "Next: do not repeat it. Use another tool, or tell the user that this one cannot be used until its "
+        "operator has mended it.\n");
+}
+
 static void plainly(const struct words *w)
 {
     static const char *const texts[CLASS_COUNT] = {
-        [CLASS_POLICY_ERROR] = "was not run: the gateway's policy for it failed",
         [CLASS_UNAVAILABLE] = "is out of order just now",
         [CLASS_CANCELLED] = "was cancelled",
     };
@@ -360,7 +369,7 @@ static void (*const writers[CLASS_COUNT])(const struct words *) = {
     [CLASS_AGENT_RUNS_THIS] = agent_runs_this,
     [CLASS_RETRY_BUDGET] = retry_budget,
     [CLASS_LOOP] = loop,
-    [CLASS_POLICY_ERROR] = plainly,
+    [CLASS_POLICY_ERROR] = policy_error,
     [CLASS_UNAVAILABLE] = plainly,
     [CLASS_NEED_USER_INPUT] = need_user_input,
     [CLASS_CANCELLED] = plainly,

@@ -30,8 +30,8 @@ describe("a call", function()
     { how = "refuse",    class = "forbidden",         verdict = "refuse", error = true,  says = "not done here" },
     { how = "ask",       class = "need_user_input",   verdict = "ask",    error = true,  says = "which one?" },
     { how = "need_user", class = "need_user_input",   verdict = "ask",    error = true,  says = "which of the two?" },
-    { how = "throws",    class = "policy_error",      verdict = "refuse", error = true,  says = "outcome.lua" },
-    { how = "check_throws", class = "policy_error",   verdict = "refuse", error = true,  says = "outcome.lua" },
+    { how = "throws",    class = "policy_error",      verdict = "refuse", error = true,  says = "operator" },
+    { how = "check_throws", class = "policy_error",   verdict = "refuse", error = true,  says = "operator" },
   }
   for _, row in ipairs(table_of_classes) do
     it(("that ends as %s is a %s (%s)"):format(row.how, row.verdict, row.class), function()
