@@ -26,6 +26,9 @@ void fault_set(struct json_fault *fault, enum json_fault_code code, size_t offse
     size_t len = strlen(fault->text); /* a sentence cut in the middle of a character is mended */
     if (len == sizeof(fault->text) - 1)
         fault->text[str_cut((struct str){fault->text, len}, len - 1).len] = '\0';
+    for (char *c = fault->text; *c;
+         c++) /* a key may hold what would break the line, or speak to a terminal */
+        *c = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
 }
 
 enum place {
