@@ -301,7 +301,7 @@ function json(file_or_text) end
 ---params { name = type, … }
 ---params({ … }, { open = true })
 ---```
----@param fields table<string, toolgate.Type>
+---@param fields table<string, toolgate.AnyType>
 ---@param options? toolgate.ParamsOptions
 ---@return 
 function params(fields, options) end
@@ -485,7 +485,7 @@ function bool(spec) end
 ---list { uuid, "Members", min = 1, unique = true }
 ---```
 ---@overload fun(spec: toolgate.ListOptions): toolgate.Type
----@param type toolgate.Type
+---@param type toolgate.AnyType
 ---@param description? string|toolgate.ListOptions
 ---@return 
 function list(type, description) end
@@ -494,7 +494,7 @@ function list(type, description) end
 ---```lua
 ---object({ street = str, city = str }, "Where to")
 ---```
----@param fields table<string, toolgate.Type>
+---@param fields table<string, toolgate.AnyType>
 ---@param description? string|toolgate.TypeOptions
 ---@return 
 function object(fields, description) end
@@ -545,7 +545,7 @@ function uri(spec) end
 ---optional(str "Note")
 ---optional(int, 1)
 ---```
----@param type toolgate.Type
+---@param type toolgate.AnyType
 ---@param default? any
 ---@return 
 function optional(type, default) end
