@@ -1,0 +1,84 @@
+-- The vocabulary as `toolgate words` prints it, and the two files that are kept of it.
+local daemon = require "daemon"
+local process = require "process"
+
+local function words(...)
+  return process.run { daemon.binary, "words", ... }
+end
+
+local function read(path)
+  local file = assert(io.open(path, "rb"))
+  local text = file:read "*a"
+  file:close()
+  return text
+end
+
+describe("toolgate words", function()
+  for format, path in pairs { markdown = "docs/vocabulary.md", luacats = "lua/types/toolgate.lua" } do
+    it("prints " .. path .. " as it is kept", function()
+      local code, out = words("--format", format)
+      assert.equal(0, code)
+      assert.is_true(out == read(path), path .. " is not what the program knows today: run `make reference`")
+    end)
+  end
+
+  it("tells one word, with what it takes", function()
+    local code, out = words "repair"
+    assert.equal(0, code)
+    assert.truthy(out:find("The model should change the arguments", 1, true), out)
+    assert.truthy(out:find("suggest", 1, true), out)
+    assert.truthy(out:find("field of retry", 1, true), out)
+  end)
+
+  it("tells a field with where it belongs", function()
+    local code, out = words "volatile"
+    assert.equal(0, code)
+    assert.truthy(out:find("field of loop", 1, true), out)
+  end)
+
+  it("names the closest where there is none", function()
+    local code, _, err = words "exlusive"
+    assert.equal(1, code)
+    assert.truthy(err:find("did you mean 'exclusive'?", 1, true), err)
+    code, _, err = words "quetzalcoatl"
+    assert.equal(1, code)
+    assert.truthy(err:find("`toolgate words` lists them all", 1, true), err)
+  end)
+
+  it("says which formats there are", function()
+    local code, _, err = words("--format", "html")
+    assert.equal(2, code)
+    assert.truthy(err:find("expected markdown or luacats, got 'html'", 1, true), err)
+  end)
+
+  it("lists what the libraries really have", function()
+    local dir = process.directory()
+    for _, library in ipairs { "string", "table", "math", "bit" } do
+      local _, out = words(library)
+      for name in assert(out:match(library .. "%.([%w_, ]+)")):gmatch "[%w_]+" do
+        process.write(dir .. "/p.lua", ('local _ = %s.%s return tool "t" { examples = {} }\n'):format(library, name))
+        local code, _, err = process.run { daemon.binary, "test", dir }
+        assert.equal(0, code, library .. "." .. name .. ": " .. err)
+      end
+    end
+    process.run { "rm", "-r", dir }
+  end)
+end)
+
+describe("lua/types/toolgate.lua", function()
+  it("is Lua, and defines nothing that policies have not got", function()
+    local seen = {}
+    local chunk = assert(loadfile "lua/types/toolgate.lua")
+    setfenv(chunk, setmetatable({}, { __newindex = function(_, name) seen[name] = true end }))
+    chunk()
+    local text = read "lua/types/toolgate.lua"
+    for name in text:gmatch "\nfunction ([%w_]+)" do assert.is_true(seen[name]) end
+    for name in pairs(seen) do
+      local code = words(name)
+      assert.equal(0, code, name)
+    end
+    for _, absent in ipairs { "io", "os", "require", "load", "setmetatable", "coroutine", "print" } do
+      assert.is_nil(seen[absent])
+    end
+  end)
+end)
