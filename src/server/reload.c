@@ -14,6 +14,7 @@
 #include "server/watcher.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdlib.h>
 
 /* A client that is to hear what came of it. */
@@ -41,6 +42,7 @@ struct reloader {
     struct outcome outcome; /* of the one under way, then kept as the last */
     struct outcome last;
     struct buf errors; /* of the last one that ended, one a line */
+    bool untidy;       /* the old generation's memory is free, but still ours */
 };
 
 struct reloader *reloader_new(struct server *server)
@@ -150,6 +152,7 @@ enum err reload_first(struct server *server, struct why *why)
     else
         settle_in(server);
     release(r);
+    malloc_trim(0);
     return err;
 }
 
@@ -346,9 +349,22 @@ static bool slice(struct reloader *r)
     return more;
 }
 
+/* Two generations lie side by side while one is built: without this the process would stay as large as both.
+ */
+static void tidy(struct reloader *r)
+{
+    malloc_trim(0);
+    r->untidy = false;
+}
+
+/* After the end there is always one more turn, by which what was told to clients goes out. */
 bool reload_turn(struct server *server)
 {
     struct reloader *r = server->reloader;
+    if (r && r->untidy) {
+        tidy(r);
+        return true;
+    }
     if (!r || (!r->loading && !r->next_cause))
         return false;
     if (!r->loading)
@@ -358,7 +374,8 @@ bool reload_turn(struct server *server)
     finish(r);
     answer_all(r);
     release(r);
-    return true; /* what was told to clients goes out with the next turn */
+    r->untidy = true;
+    return true;
 }
 
 /* ---- status ------------------------------------------------------------------------ */
