@@ -158,25 +158,19 @@ static void take_definition(lua_State *L, struct running *r)
 struct judging {
     const struct rules *rules;
     const struct json *args;
-    struct arena *arena;
     struct problems *problems; /* NULL: refuse, else apply */
     struct condition_tests tests;
     const struct rule *refusing;
 };
 
-static void judge(struct judging *j, struct condition_tests *tests)
-{
-    if (j->problems)
-        j->args = rules_apply(j->rules, j->args, j->arena, j->problems, tests);
-    else
-        j->refusing = rules_refuse(j->rules, j->args, tests);
-}
-
 static void judge_step(lua_State *L, void *context)
 {
     struct judging *j = context;
     j->tests = (struct condition_tests){.L = L, .refs = j->rules->tests};
-    judge(j, &j->tests);
+    if (j->problems)
+        j->args = rules_apply(j->rules, j->args, j->problems->arena, j->problems, &j->tests);
+    else
+        j->refusing = rules_refuse(j->rules, j->args, &j->tests);
 }
 
 /* A predicate is found by its rule: its own line may be anywhere. */
@@ -189,26 +183,40 @@ static void blame_rule(const struct judging *j, struct why *why)
                 STR_ARG(str_cut(rule->when, 300)));
 }
 
-/* False where a predicate broke; the outcome says so then. */
-static bool judge_by_rules(const struct policy *policy, const struct policy_call *call, struct judging *j,
-                           struct policy_outcome *outcome)
+/* Where a predicate breaks the outcome says so. */
+static void judge(const struct policy *policy, const struct policy_call *call, struct judging *j,
+                  struct policy_outcome *outcome)
 {
-    j->rules = &policy->code->rules;
-    j->arena = outcome->problems.arena;
-    if (!j->rules->test_count) {
-        judge(j, NULL);
-        return true;
-    }
     struct policies *home = policy->home;
     struct sandbox_now now = {
-        .call = call, .arena = j->arena, .file = policy->file.at, .text = policy->code->text};
-    bool well =
-        sandbox_run(home->sandbox, home->options.deadline_ms, &now, judge_step, j, &outcome->why) == OK;
-    if (!well) {
-        blame_rule(j, &outcome->why);
-        broke(home, policy, outcome);
-    }
-    return well;
+        .call = call, .arena = outcome->problems.arena, .file = policy->file.at, .text = policy->code->text};
+    j->rules = &policy->code->rules;
+    if (sandbox_run(home->sandbox, home->options.deadline_ms, &now, judge_step, j, &outcome->why) == OK)
+        return;
+    blame_rule(j, &outcome->why);
+    broke(home, policy, outcome);
+}
+
+/* The arguments as the rules leave them. */
+static const struct json *apply_rules(const struct policy *policy, const struct policy_call *call,
+                                      const struct json *args, struct arena *arena,
+                                      struct policy_outcome *outcome)
+{
+    if (!policy->code->rules.test_count)
+        return rules_apply(&policy->code->rules, args, arena, &outcome->problems, NULL);
+    struct judging j = {.args = args, .problems = &outcome->problems};
+    judge(policy, call, &j, outcome);
+    return j.args;
+}
+
+static const struct rule *refusing_rule(const struct policy *policy, const struct policy_call *call,
+                                        const struct json *args, struct policy_outcome *outcome)
+{
+    if (!policy->code->rules.test_count)
+        return rules_refuse(&policy->code->rules, args, NULL);
+    struct judging j = {.args = args};
+    judge(policy, call, &j, outcome);
+    return j.refusing;
 }
 
 /* ---- the hooks ------------------------------------------------------------------------------ */
@@ -217,10 +225,10 @@ void policy_normalise(const struct policy *policy, const struct policy_call *cal
                       struct arena *arena, struct policy_outcome *outcome)
 {
     outcome_init(outcome, arena);
-    struct judging j = {.args = args, .problems = &outcome->problems};
-    if (!judge_by_rules(policy, call, &j, outcome))
+    args = apply_rules(policy, call, args, arena, outcome);
+    if (outcome->said == SAID_BROKE)
         return;
-    outcome->args = args = j.args;
+    outcome->args = args;
     if (outcome->problems.errors || outcome->problems.more) {
         outcome->said = SAID_REPAIR;
         return;
@@ -238,14 +246,14 @@ void policy_check(const struct policy *policy, const struct policy_call *call, c
                   struct arena *arena, struct policy_outcome *outcome)
 {
     outcome_init(outcome, arena);
-    struct judging j = {.args = args};
-    if (!judge_by_rules(policy, call, &j, outcome))
+    const struct rule *refusing = refusing_rule(policy, call, args, outcome);
+    if (outcome->said == SAID_BROKE)
         return;
-    if (j.refusing) {
+    if (refusing) {
         outcome->said = SAID_REFUSE;
-        outcome->code = j.refusing->code;
-        outcome->detail = j.refusing->message;
-        outcome->hint = j.refusing->hint;
+        outcome->code = refusing->code;
+        outcome->detail = refusing->message;
+        outcome->hint = refusing->hint;
         return;
     }
     if (!is_idle(policy, HOOK_CHECK, outcome))

@@ -9,15 +9,23 @@
 #include "policy/path.h"
 #include "policy/rule_words.h"
 
-static bool holds(const struct rule *rule, const struct json *args, struct condition_tests *tests)
+static bool holds_otherwise(const struct rule *rule, const struct rule_condition *c, const struct json *args,
+                            const struct json *value, struct condition_tests *tests)
 {
     if (tests) {
         tests->rule = rule;
         tests->args = args;
     }
+    return condition_holds(c, value, tests);
+}
+
+static bool holds(const struct rule *rule, const struct json *args, struct condition_tests *tests)
+{
     for (size_t i = 0; i < rule->condition_count; i++) {
         const struct rule_condition *c = &rule->conditions[i];
-        if (!condition_holds(c, path_get(args, c->path), tests))
+        const struct json *value = path_get(args, c->path);
+        if (c->kind == COND_VALUES ? !condition_is_any(c, value)
+                                   : !holds_otherwise(rule, c, args, value, tests))
             return false;
     }
     return true;

@@ -9,17 +9,9 @@
 
 /* ---- when it holds --------------------------------------------------------------------- */
 
-static bool is_any(const struct rule_condition *c, const struct json *value)
-{
-    for (size_t i = 0; i < c->count; i++)
-        if (json_equal(value, &c->values[i]))
-            return true;
-    return false;
-}
-
 static bool is_none(const struct rule_condition *c, const struct json *value)
 {
-    return condition_is_given(value) && !is_any(c, value);
+    return condition_is_given(value) && !condition_is_any(c, value);
 }
 
 /* `side` is how the value compares with the bound: -1 below, 0 equal, 1 above. */
@@ -69,7 +61,7 @@ bool condition_takes(const struct rule_condition *c, const struct json *value)
         [COND_GIVEN] = is_given,  [COND_ABSENT] = is_absent,
     };
     if (c->kind == COND_VALUES)
-        return value && is_any(c, value);
+        return condition_is_any(c, value);
     return holds[c->kind] && holds[c->kind](c, value);
 }
 

@@ -57,6 +57,15 @@ static inline bool condition_is_given(const struct json *value)
     return value && value->type != JSON_NULL;
 }
 
+/* Most conditions are values, and in every call. */
+static inline bool condition_is_any(const struct rule_condition *c, const struct json *value)
+{
+    for (size_t i = 0; value && i < c->count; i++)
+        if (json_equal(value, &c->values[i]))
+            return true;
+    return false;
+}
+
 /* Does it hold for this value (NULL: left out). May raise Lua errors where there are tests. */
 bool condition_holds(const struct rule_condition *c, const struct json *value, struct condition_tests *tests);
 
