@@ -235,7 +235,7 @@ static void names_the_path_of_duplicate_keys(void **state)
         {"{\"x\":{},\"y\":{\"k\":null,\"a\":[{\"b\":0},{\"c\":1,\"c\":{}}]}}", "duplicate key 'c' in y.a[1]"},
         {"{\"a\\u0062\":1,\"\\u0061b\":2}", "duplicate key 'ab' at the top level"},
         {"{\"\":1,\"\":2}", "duplicate key '' at the top level"},
-        {"{\"a\\n\\u001b\":1,\"a\\n\\u001b\":2}", "duplicate key 'a??' at the top level"},
+        {"{\"a\\n\\u001b\":1,\"a\\n\\u001b\":2}", "duplicate key 'a?\?' at the top level"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         assert_int_equal(parse(rows[i].text), ERR_PARSE);
