@@ -1,10 +1,11 @@
 /*
  * Chunks hold blocks of one size each, in steps of 16 bytes. Lua tells every
  * block's size when it gives it back, and a chunk lies at a multiple of its
- * own size, so blocks carry no header. A chunk whose last block comes back
+ * own size, so small blocks carry no header. A chunk whose last block comes back
  * serves any other size: a policy that fills the memory with blocks of one
  * size after the other takes no more than one that fills it once. Large blocks
- * are malloc's, so that an overrun of one is seen by the sanitizer.
+ * are malloc's, so that an overrun of one is seen by the sanitizer, and in a
+ * list, so that all can be given back at once without asking Lua.
  */
 #include "policy/heap.h"
 
@@ -27,6 +28,11 @@ struct heap_region {
     struct heap_region *next;
 };
 
+/* Before each large block; 16 bytes, as blocks begin on 16. */
+struct heap_large {
+    struct heap_large *next, **place; /* place: what points here */
+};
+
 #define CHUNK_MASK (~(uintptr_t)(HEAP_CHUNK_BYTES - 1))
 #define FIRST_OFFSET                                                                                         \
     ((sizeof(struct heap_chunk) + HEAP_GRAIN_BYTES - 1) / HEAP_GRAIN_BYTES * HEAP_GRAIN_BYTES)
@@ -42,6 +48,11 @@ void heap_clear(struct heap *heap)
         struct heap_region *next = heap->regions->next;
         free(heap->regions);
         heap->regions = next;
+    }
+    while (heap->large) {
+        struct heap_large *next = heap->large->next;
+        free(heap->large);
+        heap->large = next;
     }
     *heap = (struct heap){.cap = heap->cap};
 }
@@ -154,13 +165,40 @@ static void give_back_small(struct heap *heap, void *block)
 
 /* ---- large ones ------------------------------------------------------------------------ */
 
-static void *take_large(struct heap *heap, void *block, size_t old_size, size_t new_size)
+static void *link_large(struct heap *heap, struct heap_large *block)
 {
-    size_t more = new_size > old_size ? new_size - old_size : 0;
-    void *fresh = may_hold(heap, more) ? realloc(block, new_size) : NULL;
-    if (fresh)
-        heap->held += new_size - old_size;
-    return fresh;
+    block->next = heap->large;
+    block->place = &heap->large;
+    if (block->next)
+        block->next->place = &block->next;
+    heap->large = block;
+    return block + 1;
+}
+
+static struct heap_large *unlink_large(void *at)
+{
+    struct heap_large *block = (struct heap_large *)at - 1;
+    *block->place = block->next;
+    if (block->next)
+        block->next->place = block->place;
+    return block;
+}
+
+static void *take_large(struct heap *heap, size_t size)
+{
+    struct heap_large *block = may_hold(heap, size) ? malloc(sizeof(*block) + size) : NULL;
+    heap->held += block ? size : 0;
+    return block ? link_large(heap, block) : NULL;
+}
+
+static void *resize_large(struct heap *heap, void *at, size_t old_size, size_t size)
+{
+    if (size > old_size && !may_hold(heap, size - old_size))
+        return NULL;
+    struct heap_large *block = unlink_large(at), *fresh = realloc(block, sizeof(*block) + size);
+    void *linked = link_large(heap, fresh ? fresh : block);
+    heap->held += fresh ? size - old_size : 0;
+    return fresh ? linked : NULL;
 }
 
 /* ---- any --------------------------------------------------------------------------------- */
@@ -173,7 +211,7 @@ static void give_back(struct heap *heap, void *block, size_t size)
         return;
     }
     heap->held -= size;
-    free(block);
+    free(unlink_large(block));
 }
 
 static void *fail(struct heap *heap)
@@ -199,11 +237,11 @@ void *heap_move(void *ud, void *block, size_t old_size, size_t new_size)
     if (new_size > held && heap->used + (new_size - held) > heap->cap + heap->slack)
         return fail(heap);
     if (block && !was_small && !is_small) {
-        void *moved = take_large(heap, block, old_size, new_size);
+        void *moved = resize_large(heap, block, old_size, new_size);
         heap->used += moved ? new_size - old_size : 0;
         return moved ? moved : fail(heap);
     }
-    void *fresh = is_small ? take_small(heap, new_size) : take_large(heap, NULL, 0, new_size);
+    void *fresh = is_small ? take_small(heap, new_size) : take_large(heap, new_size);
     if (!fresh)
         return fail(heap);
     heap->used += new_size;

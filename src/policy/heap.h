@@ -25,10 +25,11 @@ struct heap {
     struct heap_chunk *room[HEAP_CLASSES]; /* chunks of that size with a free block */
     struct heap_chunk *spare;              /* empty ones, for any size */
     struct heap_region *regions;
+    struct heap_large *large;
 };
 
 void heap_init(struct heap *heap, size_t cap);
-void heap_clear(struct heap *heap); /* once Lua has given everything back */
+void heap_clear(struct heap *heap); /* everything at once, whether or not Lua has given it back */
 
 /* lua_Alloc; `heap` is a struct heap. */
 void *heap_move(void *heap, void *block, size_t old_size, size_t new_size);

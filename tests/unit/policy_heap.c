@@ -88,6 +88,17 @@ static void blocks_keep_their_bytes(void **state)
     heap_clear(&heap);
 }
 
+/* Nobody has given anything back. */
+static void all_goes_at_once(void **state)
+{
+    (void)state;
+    heap_init(&heap, CAP);
+    for (size_t size = 16; size < 4096; size += 100)
+        assert_non_null(heap_move(&heap, NULL, 0, size));
+    heap_clear(&heap);
+    assert_true(heap.used == 0 && heap.held == 0 && heap.cap == CAP);
+}
+
 /* The same from Lua: garbage of one size leaves room for another. */
 static void policies_may_change_their_mind(void **state)
 {
@@ -109,6 +120,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(blocks_of_each_size_in_turn_share_the_cap, set_up, tear_down),
         cmocka_unit_test_setup_teardown(scattered_blocks_count_with_their_chunks, set_up, tear_down),
         cmocka_unit_test_setup_teardown(blocks_keep_their_bytes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(all_goes_at_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(policies_may_change_their_mind, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("policy_heap", tests, NULL, NULL);
