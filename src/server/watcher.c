@@ -94,9 +94,10 @@ static struct buf files_of(const struct config *config)
 
 static void say_unwatched(const struct why *why)
 {
-    log_event(
-        LOG_WARN, "unwatched", LOG_TEXT("why", why->text),
-        LOG_TEXT("mend", "until then ask for a reload when files have changed: toolgate reload, or SIGHUP"));
+    log_event(LOG_WARN, "unwatched", LOG_TEXT("why", why->text),
+              LOG_TEXT("mend",
+                       "raise sysctl fs.inotify.max_user_instances or fs.inotify.max_user_watches; until "
+                       "then ask for a reload when files have changed: toolgate reload, or SIGHUP"));
 }
 
 static void add_all(struct watcher *w)
