@@ -62,6 +62,7 @@ const struct json *word_json_source(lua_State *L, int at)
 
 void word_json_forget(lua_State *L)
 {
+    word_order_forget(L);
     lua_pushlightuserdata(L, (void *)&sources_key);
     lua_pushnil(L);
     lua_rawset(L, LUA_REGISTRYINDEX);

@@ -66,7 +66,8 @@ static struct json *template_of(lua_State *L, int names, struct arena *arena)
     return template;
 }
 
-/* The table of templates by their lists, which lives as long as the state, and with it the arena. */
+/* The table of templates by their lists; templates live in the arena of one file's loading, the lists may
+ * live longer. */
 static void push_templates(lua_State *L)
 {
     lua_pushlightuserdata(L, (void *)&templates_key);
@@ -81,6 +82,13 @@ static void push_templates(lua_State *L)
     lua_setmetatable(L, -2);
     lua_pushlightuserdata(L, (void *)&templates_key);
     lua_pushvalue(L, -2);
+    lua_rawset(L, LUA_REGISTRYINDEX);
+}
+
+void word_order_forget(lua_State *L)
+{
+    lua_pushlightuserdata(L, (void *)&templates_key);
+    lua_pushnil(L);
     lua_rawset(L, LUA_REGISTRYINDEX);
 }
 

@@ -14,7 +14,8 @@
 /* Opens the libraries, pushes the table of all words. Runs once a state, protected. */
 void words_open(lua_State *L);
 
-/* Pushes a copy of the table at `from`, in which what `exchange` replaces by something is replaced (frozen.h). */
+/* Pushes a copy of the table at `from`, in which what `exchange` replaces by something is replaced
+ * (frozen.h). */
 void words_push_variant(lua_State *L, int from, void (*exchange)(lua_State *L));
 
 /* Pushes the function of lua/policy/annotations.lua that makes a schema of comments. */
@@ -51,5 +52,6 @@ struct json_files {
 const struct json *word_json_source(lua_State *L, int at);
 void word_json_remember(lua_State *L, const struct json *value); /* the table on top */
 void word_json_forget(lua_State *L);
+void word_order_forget(lua_State *L); /* templates of a file that has been read; part of word_json_forget */
 
 #endif
