@@ -1,8 +1,8 @@
-/* See bridge.h. Depth and the number of values are bounded in both directions: parse.h bounds what comes in.
- */
+/* In: what a policy made, as JSON. Depth and the number of values are bounded in both directions: parse.h
+ * bounds what goes out. */
 #include "policy/bridge.h"
+#include "policy/bridge_parts.h"
 #include "policy/frozen.h"
-#include "policy/sandbox.h"
 #include "policy/words.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -12,98 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define EXACT_DIGITS 15u /* a number of at most so many characters is one double and back */
-
-/* ---- out ------------------------------------------------------------------------ */
-
-/* Short whole numbers without a detour: most numbers are. */
-static bool small_integer(const struct json *v, double *out)
-{
-    size_t i = v->len > 0 && v->text[0] == '-';
-    int64_t n = 0;
-    if (v->len > EXACT_DIGITS || i == v->len)
-        return false;
-    for (size_t at = i; at < v->len; at++) {
-        if (v->text[at] < '0' || v->text[at] > '9')
-            return false;
-        n = n * 10 + (v->text[at] - '0');
-    }
-    *out = (double)(i ? -n : n);
-    return true;
-}
-
-static double number_of(const struct json *v)
-{
-    double n = 0;
-    if (!small_integer(v, &n))
-        json_double(v, &n);
-    return n;
-}
-
-static void push_number(lua_State *L, const struct json *v)
-{
-    double n = number_of(v);
-    if (v->len > EXACT_DIGITS || isinf(n))
-        sandbox_remember_lossy(sandbox_of(L), n, v);
-    lua_pushnumber(L, n);
-}
-
-static void push_array(lua_State *L, const struct json *v)
-{
-    lua_createtable(L, (int)v->len, 0);
-    sandbox_set_mark(L, MARK_ARRAY);
-    if (sandbox_now(sandbox_of(L))->remembers)
-        word_json_remember(L, v);
-    for (uint32_t i = 0; i < v->len; i++) {
-        bridge_push(L, &v->items[i]);
-        lua_rawseti(L, -2, (int)i + 1);
-    }
-}
-
-static void push_object(lua_State *L, const struct json *v)
-{
-    lua_createtable(L, 0, (int)v->len);
-    if (v->len == 0)
-        sandbox_set_mark(L, MARK_OBJECT);
-    if (sandbox_now(sandbox_of(L))->remembers)
-        word_json_remember(L, v);
-    for (uint32_t i = 0; i < v->len; i++) {
-        lua_pushlstring(L, v->members[i].key.at, v->members[i].key.len);
-        bridge_push(L, &v->members[i].value);
-        lua_rawset(L, -3);
-    }
-}
-
-void bridge_push(lua_State *L, const struct json *v)
-{
-    if (!v) {
-        lua_pushnil(L);
-        return;
-    }
-    switch (v->type) {
-    case JSON_BOOL:
-        lua_pushboolean(L, v->truth);
-        break;
-    case JSON_NUMBER:
-        push_number(L, v);
-        break;
-    case JSON_STRING:
-        lua_pushlstring(L, v->text, v->len);
-        break;
-    case JSON_ARRAY:
-        luaL_checkstack(L, 6, "JSON nested too deep");
-        push_array(L, v);
-        break;
-    case JSON_OBJECT:
-        luaL_checkstack(L, 6, "JSON nested too deep");
-        push_object(L, v);
-        break;
-    default:
-        lua_pushlightuserdata(L, NULL);
-    }
-}
-
-/* ---- in: where we are --------------------------------------------------------------- */
+/* ---- where we are --------------------------------------------------------------- */
 
 /* The way down to the value that is being read: for messages, and to see a table within itself. */
 struct place {
@@ -145,14 +54,21 @@ static int complain(struct reading *r, const struct place *place, const char *tr
 static struct json read_value(struct reading *r, int at, const struct place *place,
                               const struct bridge_hints *hints);
 
-/* ---- in: scalars ----------------------------------------------------------------------- */
+/* ---- scalars ----------------------------------------------------------------------- */
 
 static struct json read_number(struct reading *r, double n, const struct place *place,
                                const struct json *original)
 {
-    if (json_is(original, JSON_NUMBER) && number_of(original) == n)
+    struct bridge_origins *origins = sandbox_now(sandbox_of(r->L))->origins;
+    bool several = false;
+    if (json_is(original, JSON_NUMBER) && bridge_number(original) == n)
         return *original;
-    const struct json *literal = sandbox_lossy(sandbox_of(r->L), n);
+    const struct json *literal = origins ? bridge_origins_number(origins, n, &several) : NULL;
+    if (several)
+        complain(r, place,
+                 "several numbers that came in are one and the same in Lua, whose numbers hold 15 digits, so "
+                 "nobody "
+                 "can tell which of them this is: leave it in its field, or move the object that holds it");
     if (literal)
         return *literal;
     if (!isfinite(n))
@@ -171,7 +87,7 @@ static struct json read_string(struct reading *r, int at, const struct json *ori
     return json_string(arena_dup(r->arena, s));
 }
 
-/* ---- in: lists --------------------------------------------------------------------------- */
+/* ---- lists --------------------------------------------------------------------------- */
 
 static const struct json *item_of(const struct json *array, uint32_t i)
 {
@@ -201,12 +117,18 @@ static struct json read_list(struct reading *r, int at, size_t count, const stru
     return same ? *hints->original : json_array(items, count);
 }
 
-/* ---- in: objects --------------------------------------------------------------------------- */
+/* ---- objects --------------------------------------------------------------------------- */
 
 static const struct json *schema_of(const struct json *schema, struct str key)
 {
     const struct json *named = json_get(json_get_text(schema, "properties"), key);
     return named ? named : json_get_text(schema, "additionalProperties");
+}
+
+/* Fields of a lazy table that nobody has read are what they were. */
+static bool is_waiting(const struct json *was, bool lazy)
+{
+    return lazy && bridge_waits(was);
 }
 
 /* The member's value if the table has the key; pushes nothing. */
@@ -244,28 +166,33 @@ static size_t new_keys(struct reading *r, int at, const struct json *original, s
     return count;
 }
 
-static struct json read_object(struct reading *r, int at, size_t count, const struct place *place,
+/* `count` names are in the table itself. */
+static struct json read_object(struct reading *r, int at, size_t count, bool lazy, const struct place *place,
                                const struct bridge_hints *hints)
 {
     const struct json *original = json_is(hints->original, JSON_OBJECT) ? hints->original : NULL;
     uint32_t had = original ? original->len : 0;
-    struct json_member *members = ARENA_ARRAY(r->arena, struct json_member, count + 1);
-    size_t n = 0;
-    bool same = had == count;
+    struct json_member *members = ARENA_ARRAY(r->arena, struct json_member, had + count + 1);
+    size_t n = 0, known = 0;
+    bool same = original != NULL;
     for (uint32_t i = 0; i < had; i++) {
         const struct json_member *was = &original->members[i];
         struct bridge_hints member = {.original = &was->value, .schema = schema_of(hints->schema, was->key)};
-        if (!read_member(r, at, was->key, place, &member, &members[n].value)) {
+        if (read_member(r, at, was->key, place, &member, &members[n].value)) {
+            known++;
+        } else if (is_waiting(&was->value, lazy)) {
+            members[n].value = was->value;
+        } else {
             same = false;
             continue;
         }
         same = same && same_value(&members[n].value, &was->value);
         members[n++].key = was->key;
     }
-    if (same && original)
+    if (same && known == count)
         return *original;
     struct str *added = ARENA_ARRAY(r->arena, struct str, count + 1);
-    size_t add = n < count ? new_keys(r, at, original, added) : 0;
+    size_t add = known < count ? new_keys(r, at, original, added) : 0;
     for (size_t i = 0; i < add; i++) {
         struct bridge_hints member = {.original = NULL, .schema = schema_of(hints->schema, added[i])};
         read_member(r, at, added[i], place, &member, &members[n].value);
@@ -274,7 +201,7 @@ static struct json read_object(struct reading *r, int at, size_t count, const st
     return json_object(r->arena, members, n);
 }
 
-/* ---- in: which of the two ------------------------------------------------------------------- */
+/* ---- which of the two ------------------------------------------------------------------- */
 
 struct keys {
     size_t names, numbers, highest;
@@ -311,7 +238,7 @@ static bool schema_wants(const struct json *schema, const char *type)
 
 static bool empty_is_list(enum mark mark, const struct place *place, const struct bridge_hints *hints)
 {
-    if (mark == MARK_ARRAY || mark == MARK_OBJECT)
+    if (mark == MARK_ARRAY || mark == MARK_OBJECT || mark == MARK_LAZY)
         return mark == MARK_ARRAY;
     if (hints->original && (hints->original->type == JSON_ARRAY || hints->original->type == JSON_OBJECT))
         return hints->original->type == JSON_ARRAY;
@@ -337,12 +264,15 @@ static struct json read_table(struct reading *r, int at, struct place *place,
         complain(r, place, "nested deeper than 128");
     luaL_checkstack(r->L, 6, "nested too deep");
     struct bridge_hints moved = *hints;
-    if (r->by_table && (moved.original = word_json_source(r->L, at)))
+    moved.original = bridge_origin_of(r->L, at);
+    if (!moved.original && r->by_table)
+        moved.original = word_json_source(r->L, at);
+    if (moved.original)
         hints = &moved;
     struct keys keys = count_keys(r, at, place);
     if (keys.numbers || (!keys.names && empty_is_list(mark, place, hints)))
         return read_list(r, at, keys.numbers, place, hints);
-    return read_object(r, at, keys.names, place, hints);
+    return read_object(r, at, keys.names, mark == MARK_LAZY, place, hints);
 }
 
 static struct json read_value(struct reading *r, int at, const struct place *place,
@@ -375,73 +305,6 @@ static struct json read_value(struct reading *r, int at, const struct place *pla
     }
 }
 
-/* ---- in: nothing changed ---------------------------------------------------------------------- */
-
-/* Most of what comes back is what went over: seen without building anything. Bounded by the original's own
- * shape. */
-static bool is_unchanged(lua_State *L, int at, const struct json *original);
-
-static bool is_same_list(lua_State *L, int at, const struct json *original)
-{
-    for (uint32_t i = 0; i < original->len; i++) {
-        lua_rawgeti(L, at, (int)i + 1);
-        bool same = is_unchanged(L, lua_gettop(L), &original->items[i]);
-        lua_pop(L, 1);
-        if (!same)
-            return false;
-    }
-    return true;
-}
-
-static bool is_same_object(lua_State *L, int at, const struct json *original)
-{
-    for (uint32_t i = 0; i < original->len; i++) {
-        const struct json_member *member = &original->members[i];
-        lua_pushlstring(L, member->key.at, member->key.len);
-        lua_rawget(L, at);
-        bool same = is_unchanged(L, lua_gettop(L), &member->value);
-        lua_pop(L, 1);
-        if (!same)
-            return false;
-    }
-    return true;
-}
-
-static bool is_same_table(lua_State *L, int at, const struct json *original)
-{
-    uint32_t keys = 0;
-    enum mark mark = sandbox_mark(L, at);
-    if (mark != (original->type == JSON_ARRAY ? MARK_ARRAY : original->len ? MARK_NONE : MARK_OBJECT))
-        return false;
-    luaL_checkstack(L, 6, "nested too deep");
-    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1))
-        keys++;
-    if (keys != original->len)
-        return false;
-    return original->type == JSON_ARRAY ? is_same_list(L, at, original) : is_same_object(L, at, original);
-}
-
-static bool is_unchanged(lua_State *L, int at, const struct json *original)
-{
-    struct str s;
-    switch (lua_type(L, at)) {
-    case LUA_TBOOLEAN:
-        return original->type == JSON_BOOL && original->truth == lua_toboolean(L, at);
-    case LUA_TNUMBER:
-        return original->type == JSON_NUMBER && number_of(original) == lua_tonumber(L, at);
-    case LUA_TSTRING:
-        s.at = lua_tolstring(L, at, &s.len);
-        return original->type == JSON_STRING && str_eq(json_str(original), s);
-    case LUA_TTABLE:
-        return (original->type == JSON_ARRAY || original->type == JSON_OBJECT) &&
-               is_same_table(L, at, original);
-    case LUA_TLIGHTUSERDATA:
-        return original->type == JSON_NULL;
-    default:
-        return false;
-    }
-}
-
 const struct json *bridge_read(lua_State *L, int at, const char *what, const struct bridge_hints *hints,
                                struct arena *arena)
 {
@@ -452,7 +315,7 @@ const struct json *bridge_read(lua_State *L, int at, const char *what, const str
         hints = &none;
     if (at < 0 && at > LUA_REGISTRYINDEX)
         at = lua_gettop(L) + at + 1;
-    if (hints->original && is_unchanged(L, at, hints->original))
+    if (hints->original && bridge_is_same(L, at, hints->original))
         return hints->original;
     struct json value = read_value(&r, at, &root, hints);
     if (hints->original && same_value(&value, hints->original))
@@ -460,4 +323,12 @@ const struct json *bridge_read(lua_State *L, int at, const char *what, const str
     struct json *out = ARENA_NEW(arena, struct json);
     *out = value;
     return out;
+}
+
+const struct json *bridge_read_own(lua_State *L, int at, const char *what, const struct bridge_hints *hints,
+                                   struct arena *arena)
+{
+    struct json *own = ARENA_NEW(arena, struct json);
+    *own = json_copy(arena, bridge_read(L, at, what, hints, arena));
+    return own;
 }

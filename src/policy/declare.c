@@ -356,6 +356,7 @@ static void read_tool(struct declaring *d, int fields)
     fields_read(d, fields, NULL, tool_fields, declare_policy_table.count, d->policy);
     d->policy->wants_history = locate_mentions(d->source, "history");
     d->policy->wants_facts = locate_mentions(d->source, "facts");
+    d->policy->code->walks = bridge_walks(d->source);
     declare_check_annotations(d);
     declare_check_rules(d);
 }

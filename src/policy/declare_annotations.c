@@ -89,7 +89,7 @@ void declare_annotations(struct declaring *d, int fields)
         goto out;
     d->policy->schema = declare_json(d, "annotations", lua_gettop(L) - 2, NULL);
     d->policy->description = fields_text(d, lua_gettop(L) - 1);
-    d->annotated = bridge_read(L, -1, "annotations", NULL, d->home->arena);
+    d->annotated = bridge_read_own(L, -1, "annotations", NULL, d->home->arena);
 out:
     lua_settop(L, top);
 }

@@ -9,6 +9,8 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "json/parse.h"
+#include "policy/bridge.h"
+#include "policy/bridge_origins.h"
 #include "policy/bytecode.h"
 #include "policy/complaints.h"
 #include "policy/declare.h"
@@ -213,7 +215,9 @@ static enum err load_source(struct policies *home, struct str file, struct str s
     struct reading r = {
         .d = {.home = home, .file = file, .source = source, .arena = home->arena, .scratch = scratch},
         .complaints = {.arena = scratch, .file = file.at}};
+    struct bridge_origins origins = {.arena = scratch};
     struct sandbox_now now = {.arena = scratch,
+                              .origins = &origins,
                               .folder = home->folder,
                               .file = file.at,
                               .source = source,

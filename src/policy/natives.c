@@ -9,9 +9,12 @@
 #include "schema/suggest.h"
 
 static const char *const mark_names[MARK_COUNT] = {
-    [MARK_ARRAY] = "array", [MARK_OBJECT] = "object", [MARK_SET] = "set", [MARK_OUTCOME] = "outcome",
-    [MARK_RULE] = "rule",   [MARK_TYPE] = "type",     [MARK_ID] = "id",   [MARK_DECLARATION] = "declaration",
+    [MARK_ARRAY] = "array", [MARK_OBJECT] = "object",
+    [MARK_SET] = "set",     [MARK_OUTCOME] = "outcome",
+    [MARK_RULE] = "rule",   [MARK_TYPE] = "type",
+    [MARK_ID] = "id",       [MARK_DECLARATION] = "declaration",
     [MARK_CALL] = "call",   [MARK_CONDITION] = "condition",
+    [MARK_LAZY] = "lazy",
 };
 
 static enum mark mark_named(lua_State *L, int at)
@@ -24,6 +27,7 @@ static enum mark mark_named(lua_State *L, int at)
     return MARK_NONE;
 }
 
+/* What was made when the file was loaded does not change: a copy of it is marked. */
 static int native_mark(lua_State *L)
 {
     enum mark mark = mark_named(L, 2);

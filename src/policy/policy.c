@@ -6,6 +6,7 @@
 #include "policy/policy.h"
 #include "base/arena.h"
 #include "policy/bridge.h"
+#include "policy/bridge_origins.h"
 #include "policy/call_table.h"
 #include "policy/frozen.h"
 #include "policy/home.h"
@@ -27,7 +28,7 @@ struct running {
 static void run_step(lua_State *L, void *context)
 {
     struct running *r = context;
-    bridge_push(L, r->subject);
+    bridge_push_kept(L, r->subject);
     lua_rawgeti(L, LUA_REGISTRYINDEX, r->ref);
     lua_pushvalue(L, 1);
     call_table_push(L);
@@ -58,7 +59,9 @@ static void broke(struct policies *home, const struct policy *policy, struct pol
 
 static void run(struct policies *home, struct running *r, struct sandbox_now *now)
 {
+    struct bridge_origins origins = {.arena = r->arena};
     now->arena = r->arena;
+    now->origins = &origins;
     if (sandbox_run(home->sandbox, home->options.deadline_ms, now, run_step, r, &r->outcome->why) != OK)
         broke(home, r->policy, r->outcome);
 }
@@ -81,6 +84,7 @@ static struct sandbox_now now_of(const struct policy *policy, enum policy_hook h
     return (struct sandbox_now){.call = call,
                                 .file = policy->file.at,
                                 .text = policy->code->text,
+                                .lazy = !policy->code->walks,
                                 .hook = outcome_hook_name(hook),
                                 .hook_line = policy->code->hooks[hook].line};
 }
@@ -292,7 +296,7 @@ void policy_prepare(const struct policy *policy, const struct policy_call *call,
 /* Definitions move when some of them are left out: each is known by its table, not by its place. */
 static void take_definitions(lua_State *L, struct running *r)
 {
-    struct bridge_hints hints = {.original = r->subject, .by_table = true};
+    struct bridge_hints hints = {.original = r->subject};
     if (lua_isnil(L, 2))
         return;
     r->outcome->value = bridge_read(L, 2, "definitions", &hints, r->arena);
@@ -310,8 +314,7 @@ void policies_prepare_tools(struct policies *home, const struct policy_call *cal
                               .file = home->gateway_file.at,
                               .text = home->gateway_text,
                               .hook = "prepare_tools",
-                              .hook_line = home->prepare_tools.line,
-                              .remembers = true};
+                              .hook_line = home->prepare_tools.line};
     outcome_init(outcome, arena);
     outcome->value = definitions;
     if (home->prepare_tools.ref == HOOK_NONE)

@@ -10,6 +10,7 @@
  */
 #include "policy/sandbox.h"
 #include "base/arena.h"
+#include "policy/bridge.h"
 #include "policy/bytecode.h"
 #include "policy/frozen.h"
 #include "policy/heap.h"
@@ -42,11 +43,6 @@ struct sandbox {
     struct opcodes opcodes;
     int enter_ref, mark_refs[MARK_COUNT];
     int words_refs[WORDS_KINDS], own_refs[WORDS_KINDS];
-    struct {
-        double n;
-        const struct json *literal;
-    } lossy[SANDBOX_LOSSY_MAX];
-    size_t lossy_count;
     sandbox_line *trace; /* NULL: lines are not counted */
     void *tracer;
 };
@@ -166,6 +162,7 @@ static void explain_failure(const struct sandbox *sandbox, int status, struct wh
 static void collect(struct sandbox *sandbox)
 {
     sandbox->heap.slack = GC_SLACK_BYTES;
+    bridge_forget(sandbox->L);
     lua_gc(sandbox->L, LUA_GCCOLLECT, 0);
     sandbox->heap.slack = 0;
 }
@@ -185,7 +182,6 @@ enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct s
     int top = lua_gettop(L);
     sandbox->frame = (struct sandbox_frame){.step = step, .context = context, .run = &run};
     sandbox->now = now;
-    sandbox->lossy_count = 0;
     lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->enter_ref);
     if (sandbox->trace)
         lua_sethook(L, trace_hook, LUA_MASKLINE, 0);
@@ -201,30 +197,6 @@ enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct s
         collect(sandbox);
     sandbox->frame = outer;
     return status == 0 ? OK : ERR_POLICY;
-}
-
-/* ---- numbers that a double cannot hold --------------------------------------- */
-
-void sandbox_remember_lossy(struct sandbox *sandbox, double n, const struct json *literal)
-{
-    if (sandbox->lossy_count == SANDBOX_LOSSY_MAX)
-        return;
-    sandbox->lossy[sandbox->lossy_count].n = n;
-    sandbox->lossy[sandbox->lossy_count++].literal = literal;
-}
-
-/* NULL where the double could be one of several. */
-const struct json *sandbox_lossy(struct sandbox *sandbox, double n)
-{
-    const struct json *found = NULL;
-    for (size_t i = 0; i < sandbox->lossy_count; i++) {
-        if (sandbox->lossy[i].n != n)
-            continue;
-        if (found && !json_equal(found, sandbox->lossy[i].literal))
-            return NULL;
-        found = sandbox->lossy[i].literal;
-    }
-    return found;
 }
 
 /* ---- marks -------------------------------------------------------------------- */

@@ -18,12 +18,12 @@
 #include <stdint.h>
 
 struct arena;
+struct bridge_origins;
 struct json_files;
 struct opcodes;
 struct policy_call;
 
 #define SANDBOX_STACK_BYTES 262144u /* C stack that callbacks within callbacks may use */
-#define SANDBOX_LOSSY_MAX   16u     /* numbers a double cannot hold, remembered by their text */
 #define SANDBOX_PATTERN_STEPS                                                                                \
     1000000u /* of one find, match, gmatch or gsub, and 32 more for each byte of the subject */
 
@@ -42,7 +42,8 @@ struct sandbox_now {
     int hook_line;
     struct json_files *files; /* loading: what json "…" has read before; NULL: nobody remembers */
     bool loading;
-    bool remembers; /* tables that go over are remembered with the values they came from */
+    struct bridge_origins *origins; /* what goes over is remembered here; NULL: it is not */
+    bool lazy;                      /* long texts go over when they are read */
 };
 
 /* Runs inside the protected call; may raise Lua errors. */
@@ -92,15 +93,12 @@ const struct sandbox_now *sandbox_now(const struct sandbox *sandbox);
 const struct opcodes *sandbox_opcodes(const struct sandbox *sandbox);
 size_t sandbox_memory_bytes(const struct sandbox *sandbox); /* what all policies together may use */
 
-/* Numbers pushed in this run that a double cannot hold: their own text is used where they come back. */
-void sandbox_remember_lossy(struct sandbox *sandbox, double n, const struct json *literal);
-const struct json *sandbox_lossy(struct sandbox *sandbox, double n);
-
 /* Marked tables: a metatable that policies can neither read nor change. */
 enum mark {
     MARK_NONE,
     MARK_ARRAY,       /* a JSON array, even when empty */
     MARK_OBJECT,      /* a JSON object, even when empty */
+    MARK_LAZY,        /* a JSON object that leaves long texts out until they are read */
     MARK_SET,         /* set{…}: its keys are the members */
     MARK_OUTCOME,     /* repair, refuse, ok, … */
     MARK_DECLARATION, /* tool "…" {…}, gateway {…} */

@@ -2,8 +2,6 @@
  * refused. */
 #include "policy_support.h"
 
-#include <math.h>
-
 static const char *const odd =
     "{ \"id\" : 9007199254740993, \"z\":1.10 ,\"big\":1e400,\"a\":[ ], \"o\":{ }, \"n\":null,"
     "\"s\":\"caf\\u00e9\",\"deep\":[{\"y\":-0,\"x\":[[[]]]}],\"t\":true}";
@@ -43,8 +41,11 @@ static void numbers_beyond_a_double_keep_their_text_when_moved(void **state)
                         "{\"copy\":9007199254740993}");
     assert_string_equal(normalised("args.copy = args.big", "{\"big\":1e400}"),
                         "{\"big\":1e400,\"copy\":1e400}");
-    assert_string_equal(normalised("args.copy = args.a", "{\"a\":9007199254740993,\"b\":9007199254740992}"),
-                        "{\"a\":9007199254740993,\"b\":9007199254740992,\"copy\":9007199254740992}");
+    assert_has(normalised("args.copy = args.a", "{\"a\":9007199254740993,\"b\":9007199254740992}"),
+               "arguments.copy: several numbers that came in are one and the same in Lua");
+    assert_string_equal(
+        normalised("args.c = { args.a }", "{\"a\":9007199254740992,\"b\":9007199254740992.0}"),
+        "{\"a\":9007199254740992,\"b\":9007199254740992.0,\"c\":[9007199254740992]}");
     assert_string_equal(eval("123456789012345"), "{\"v\":123456789012345}");
     assert_string_equal(eval("-5"), "{\"v\":-5}");
     assert_string_equal(eval("0.1"), "{\"v\":0.1}");
@@ -125,64 +126,6 @@ static void definitions_keep_their_bytes_when_they_move(void **state)
     assert_string_equal(json_of(said.value), "[]");
 }
 
-/* Random values, passed through an identity, are the same value; copied by Lua, an equal one. */
-static uint64_t seed = 88172645463325252u;
-
-static unsigned below(unsigned n)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (unsigned)(seed >> 33) % n;
-}
-
-static void random_json(struct buf *out, int depth)
-{
-    static const char *const scalars[] = {
-        "null", "true",    "false",          "0",     "-1",   "1.10", "1e3", "12345678901234567890", "0.1",
-        "\"\"", "\"a b\"", "\"\\u00e9\\n\"", "1E400", "-0.0", "[]",   "{}"};
-    unsigned kind = depth > 4 ? 0 : below(4), count = below(5);
-    if (kind < 2) {
-        buf_text(out, scalars[below(sizeof(scalars) / sizeof(scalars[0]))]);
-        return;
-    }
-    buf_byte(out, kind == 2 ? '[' : '{');
-    for (unsigned i = 0; i < count; i++) {
-        buf_text(out, i ? "," : "");
-        if (kind == 3)
-            buf_printf(out, "\"k%u\":", (i * 7 + 3) % 11);
-        random_json(out, depth + 1);
-    }
-    buf_byte(out, kind == 2 ? ']' : '}');
-}
-
-static void random_values_come_back(void **state)
-{
-    (void)state;
-    const struct policy *same = load(
-        "local function copy(v)\n  if type(v) ~= 'table' then return v end\n"
-        "  local c = #v > 0 and array {} or {}\n  for k, x in pairs(v) do c[k] = copy(x) end return c\nend\n"
-        "return tool 't' { normalise = function(args) if args.copy then return copy(args) end return args "
-        "end }");
-    for (int i = 0; i < 3000; i++) {
-        struct arena *outer = arena;
-        arena = arena_new();
-        struct buf text = buf_in(arena);
-        buf_printf(&text, "{\"copy\":%s,\"v\":", i % 2 ? "true" : "false");
-        random_json(&text, 0);
-        buf_text(&text, "}\0");
-        const struct json *args = value_of(text_of(buf_view(&text)));
-        policy_normalise(same, &a_call, args, arena, &said);
-        if (said.said != SAID_NOTHING || (i % 2 ? !json_equal(said.args, args) : said.args != args))
-            fail_msg("%s became %s %s", text.at, json_of(said.args),
-                     said.said == SAID_BROKE ? said.why.text : "");
-        if (strcmp(json_of(said.args), json_of(args)) != 0)
-            fail_msg("%s became %s", json_of(args), json_of(said.args));
-        arena_free(arena);
-        arena = outer;
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -194,7 +137,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_json_cannot_hold_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(null_is_a_value, set_up, tear_down),
         cmocka_unit_test_setup_teardown(definitions_keep_their_bytes_when_they_move, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(random_values_come_back, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("policy_bridge", tests, NULL, NULL);
 }
