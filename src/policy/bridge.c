@@ -78,13 +78,38 @@ static struct json read_number(struct reading *r, double n, const struct place *
     return json_number(r->arena, n);
 }
 
+/* How much of the text is UTF-8, from its beginning. */
+static size_t utf8_part(struct str s)
+{
+    const char *p = s.at, *end = s.at + s.len;
+    for (size_t len = 1; p < end && len; p += len)
+        len = (unsigned char)*p < 0x80 ? 1 : utf8_length(p, end);
+    return (size_t)(p - s.at);
+}
+
+/* A copy; bytes that are no UTF-8, as where a text was cut within a character, become U+FFFD. */
+static struct str own_text(struct arena *arena, struct str s)
+{
+    struct buf out = buf_in(arena);
+    size_t good = utf8_part(s);
+    if (good == s.len)
+        return arena_dup(arena, s);
+    for (; good < s.len; good = utf8_part(s)) {
+        buf_add(&out, s.at, good);
+        buf_text(&out, "\xEF\xBF\xBD");
+        s = (struct str){s.at + good + 1, s.len - good - 1};
+    }
+    buf_str(&out, s);
+    return buf_view(&out);
+}
+
 static struct json read_string(struct reading *r, int at, const struct json *original)
 {
     struct str s;
     s.at = lua_tolstring(r->L, at, &s.len);
     if (json_is(original, JSON_STRING) && str_eq(json_str(original), s))
         return *original;
-    return json_string(arena_dup(r->arena, s));
+    return json_string(own_text(r->arena, s));
 }
 
 /* ---- lists --------------------------------------------------------------------------- */
@@ -207,6 +232,14 @@ struct keys {
     size_t names, numbers, highest;
 };
 
+/* The key on top. */
+static bool is_name(lua_State *L)
+{
+    struct str key;
+    key.at = lua_tolstring(L, -1, &key.len);
+    return utf8_part(key) == key.len;
+}
+
 static struct keys count_keys(struct reading *r, int at, const struct place *place)
 {
     struct keys keys = {0};
@@ -214,8 +247,10 @@ static struct keys count_keys(struct reading *r, int at, const struct place *pla
     while (lua_next(r->L, at)) {
         lua_pop(r->L, 1);
         double n = lua_type(r->L, -1) == LUA_TNUMBER ? lua_tonumber(r->L, -1) : 0;
-        if (lua_type(r->L, -1) == LUA_TSTRING)
+        if (lua_type(r->L, -1) == LUA_TSTRING && is_name(r->L))
             keys.names++;
+        else if (lua_type(r->L, -1) == LUA_TSTRING)
+            complain(r, place, "a field whose name is no UTF-8");
         else if (n >= 1 && n == floor(n) && n < 1e9)
             keys.numbers++;
         else

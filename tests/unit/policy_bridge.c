@@ -94,6 +94,15 @@ static void what_json_cannot_hold_is_refused(void **state)
     assert_int_equal(normalise(with_hook("normalise", "args", "return 5"), "{}"), SAID_BROKE);
 }
 
+static void texts_are_utf8(void **state)
+{
+    (void)state;
+    assert_string_equal(eval("('caf\\195\\169'):sub(1, 4)"), "{\"v\":\"caf\xEF\xBF\xBD\"}");
+    assert_string_equal(eval("'\\255a\\254\\195\\169'"), "{\"v\":\"\xEF\xBF\xBD"
+                                                         "a\xEF\xBF\xBD\xC3\xA9\"}");
+    assert_has(eval("{ ['\\255'] = 1 }"), "result.v: a field whose name is no UTF-8");
+}
+
 static void null_is_a_value(void **state)
 {
     (void)state;
@@ -135,6 +144,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(empty_tables_are_what_stood_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_json_cannot_hold_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(texts_are_utf8, set_up, tear_down),
         cmocka_unit_test_setup_teardown(null_is_a_value, set_up, tear_down),
         cmocka_unit_test_setup_teardown(definitions_keep_their_bytes_when_they_move, set_up, tear_down),
     };
