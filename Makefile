@@ -13,7 +13,7 @@ V      ?=
 AT     := $(if $(V),,@)
 
 # Rooms, lowest floor first; each includes only from those before it (tests/spec/floors_spec.lua).
-ROOMS  ?= base json schema policy ledger gate server cli
+ROOMS  ?= base json schema policy ledger gate lint server cli
 
 BUILD_PACKAGES := gcc make pkg-config libc6-dev libluajit-5.1-dev libevent-dev libyajl-dev libpcre2-dev \
                   libxxhash-dev libidn2-dev

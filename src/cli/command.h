@@ -22,7 +22,7 @@ struct command {
 };
 
 extern const struct command command_serve, command_connect, command_call, command_check, command_tools,
-    command_test, command_new, command_words, command_validate, command_session, command_status,
+    command_test, command_new, command_words, command_lint, command_validate, command_session, command_status,
     command_reload, command_bench;
 
 #endif

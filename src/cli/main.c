@@ -9,9 +9,9 @@
 #include <string.h>
 
 static const struct command *const commands[] = {
-    &command_serve,  &command_connect, &command_call,  &command_check,    &command_tools,
-    &command_test,   &command_new,     &command_words, &command_validate, &command_session,
-    &command_status, &command_reload,  &command_bench,
+    &command_serve,   &command_connect, &command_call,   &command_check, &command_tools,
+    &command_test,    &command_new,     &command_words,  &command_lint,  &command_validate,
+    &command_session, &command_status,  &command_reload, &command_bench,
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 

@@ -116,6 +116,7 @@ static void look_at(struct playing *p, struct example_outcome *o)
     o->verdict = verdict_words(p->arena, v);
     o->said = text.len ? text : call_advice(p->call);
     o->status = v->coverage;
+    o->stage = v->stage;
     o->arguments = call_arguments(p->call);
     o->shown = call_shown(p->call);
 }

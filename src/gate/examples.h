@@ -31,6 +31,7 @@ struct example_outcome {
     struct str verdict;           /* "repair invalid_arguments", in words that `gives` could hold */
     struct str said;              /* what the model reads; empty: nothing */
     struct str status;            /* the coverage; empty: not told */
+    const char *stage;            /* the one that decided, "check"; NULL: none had to */
     const struct json *arguments; /* as the tool got them */
     const struct json *shown;     /* the result as the model gets it; NULL: none */
     int64_t us;
