@@ -109,10 +109,9 @@ static void take_changed(struct arguments *args, struct arena *arena, const stru
     }
     problems_init(&broken, arena);
     schema_explain(tool->input_schema, changed, &broken);
-    struct str who = policy_blame(tool->policy, args->now, accepts, tool->input_schema, arena);
-    args->broke =
-        arena_printf(arena, STR_FMT " changed the arguments against the schema: '" STR_FMT "' " STR_FMT,
-                     STR_ARG(who), STR_ARG(broken.list[0].path), STR_ARG(broken.list[0].message));
+    struct str complaint = arena_printf(arena, "'" STR_FMT "' " STR_FMT, STR_ARG(broken.list[0].path),
+                                        STR_ARG(broken.list[0].message));
+    args->broke = policy_blame(tool->policy, args->now, accepts, tool->input_schema, complaint, arena);
 }
 
 void arguments_meaning(struct arguments *args, struct arena *arena, const struct tool *tool,

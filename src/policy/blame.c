@@ -27,8 +27,8 @@ static const struct rule *bad_rule(const struct policy *policy, const struct jso
     return NULL;
 }
 
-struct str policy_blame(const struct policy *policy, const struct json *args, policy_accepts *accepts,
-                        void *owner, struct arena *arena)
+static struct str culprit(const struct policy *policy, const struct json *args, policy_accepts *accepts,
+                          void *owner, struct arena *arena)
 {
     const struct rule *rule = bad_rule(policy, args, accepts, owner, arena);
     if (rule)
@@ -37,4 +37,15 @@ struct str policy_blame(const struct policy *policy, const struct json *args, po
     if (policy->hooks[HOOK_NORMALISE])
         return at_line(policy, policy->code->hooks[HOOK_NORMALISE].line, STR_LIT("normalise"), arena);
     return arena_printf(arena, STR_FMT ": a rule", STR_ARG(policy->file));
+}
+
+struct str policy_blame(const struct policy *policy, const struct json *args, policy_accepts *accepts,
+                        void *owner, struct str complaint, struct arena *arena)
+{
+    struct str who = culprit(policy, args, accepts, owner, arena);
+    struct why why;
+    why_set(&why, ERR_POLICY, STR_FMT " changed the arguments against the schema: " STR_FMT, STR_ARG(who),
+            STR_ARG(complaint));
+    policy_remember_fault(policy->home, policy, &why);
+    return arena_dup(arena, str_of(why.text));
 }

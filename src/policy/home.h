@@ -45,4 +45,7 @@ struct policies {
     uint64_t hash;
 };
 
+/* For policy_fault, or policies_gateway_fault where `policy` is NULL. */
+void policy_remember_fault(struct policies *home, const struct policy *policy, const struct why *why);
+
 #endif

@@ -38,7 +38,7 @@ static void run_step(lua_State *L, void *context)
 }
 
 /* Few policies ever break: what is told of one takes room only then. */
-static void remember_fault(struct policies *home, const struct policy *policy, const struct why *why)
+void policy_remember_fault(struct policies *home, const struct policy *policy, const struct why *why)
 {
     struct policy_fault **fault = policy ? &policy->code->fault : &home->gateway_fault;
     if (!*fault)
@@ -50,7 +50,7 @@ static void remember_fault(struct policies *home, const struct policy *policy, c
 static void broke(struct policies *home, const struct policy *policy, struct policy_outcome *outcome)
 {
     struct why why = outcome->why;
-    remember_fault(home, policy, &why);
+    policy_remember_fault(home, policy, &why);
     struct arena *arena = outcome->problems.arena;
     outcome_init(outcome, arena);
     outcome->why = why;

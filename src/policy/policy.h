@@ -261,10 +261,11 @@ void policy_normalise(const struct policy *policy, const struct policy_call *cal
  * everything at once; changes nothing and counts no hits. */
 void policy_rules_explain(const struct policy *policy, const struct json *args, struct problems *problems);
 
-/* Who made arguments that were good bad: "policies/x.lua:12: the rule 'when …'" or "…: normalise". */
+/* Its rules or normalise made good arguments bad, as `complaint` says: "policies/x.lua:12: the rule 'when …'
+ * changed the arguments against the schema: …". Counted among its faults. */
 typedef bool policy_accepts(void *owner, const struct json *args);
 struct str policy_blame(const struct policy *policy, const struct json *args, policy_accepts *accepts,
-                        void *owner, struct arena *arena);
+                        void *owner, struct str complaint, struct arena *arena);
 
 void policy_check(const struct policy *policy, const struct policy_call *call, const struct json *args,
                   struct arena *arena, struct policy_outcome *outcome);
