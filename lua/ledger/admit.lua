@@ -97,7 +97,7 @@ if known then
 else
   local kind, result = PENDING, NO_RESULT
   if code ~= 0 and (looping or so_far == VALID) then
-    kind, result = DENIED, NO_LABEL .. char(says, code)
+    kind, result = DENIED, denied_result(key, says, code)
   elseif so_far ~= VALID then
     kind = INVALID + so_far - IS_INVALID
     result = REFUSED_RESULT .. char(kind)

@@ -158,6 +158,20 @@ local function find_against(a, key, tool)
   return code, REFUSE
 end
 
+-- The result of a call that is denied. One that comes too soon again takes the place of the one before: hammering
+-- must not push out of the window what the session remembers.
+local function denied_result(key, says, code)
+  local count, last = 0, #session - RECORD + 1
+  if code == TOO_SOON then
+    count = up_to(early + 1, 255)
+    if last > base and sub(session, last, last + 8) == key and byte(session, last + 15) % 32 == DENIED
+      and byte(session, last + 14) == TOO_SOON then
+      session = sub(session, 1, last - 1)
+    end
+  end
+  return "\0\0\0" .. char(count, says, code)
+end
+
 -- A call is let run: it holds a reservation, and is counted with what it is said to cost.
 local function let_run(a, admission, key, tool, ttl)
   local counted = byte(a, 52) % 2 == 1

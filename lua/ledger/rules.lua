@@ -69,7 +69,7 @@ local function look(key, from, current, destructive, ref)
   if not first then return end
   local tool, low = sub(key, 1, 3), turn % 256
   local row, same, armed, failing = true, true, true, true
-  local row_step, spent_step, early_step, gap_step, gap_hard = current, current, current, nil, false
+  local row_step, spent_step, gap_step, gap_hard = current, current, nil, false
   local at = from - RECORD
   while at >= first do
     local class, in_turn, in_step = byte(session, at + 15, at + 17)
@@ -103,7 +103,10 @@ local function look(key, from, current, destructive, ref)
             end
           end
           if kind == DENIED and byte(session, at + 14) == TOO_SOON then
-            if here and asked == 0 and in_step ~= early_step then early, early_step = early + 1, in_step end
+            if here and asked == 0 and early == 0 then
+              early = byte(session, at + 12)
+              if in_step == current then early = early - 1 end
+            end
           elseif in_step ~= row_step then
             row_step = in_step
             if same then across = across + 1 end

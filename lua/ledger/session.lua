@@ -21,7 +21,7 @@
 --   changed (of an unknown one: if it may still be settled)
 --   17 turn   18 step   19-22 admission
 --   The result of a call that ran is a hash; of one that was refused for what it is, the same for its kind; of one
---   that was denied, 0 0 0 0, what was said, code.
+--   that was denied, 0 0 0, how often in a row if it came too soon, what was said, code.
 -- Journal entry (13 bytes): second 4, tool 3, label 1, code 1, turn 2, step 1, retries 1.
 --
 -- Only what Redis' Lua and LuaJIT agree on is used here; tests/spec/ledger_lint_spec.lua holds all of it to that.
