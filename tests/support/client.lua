@@ -90,6 +90,16 @@ function client:answer(id)
   end
 end
 
+-- Waits for so many notifications; each that came stays in self.notices.
+function client:hears_notice(method, count)
+  self.notices = self.notices or {}
+  while #self.notices < (count or 1) do
+    local message, line = self:hears()
+    if message.method ~= method then error(("expected %s, got %s"):format(method, line), 2) end
+    table.insert(self.notices, message)
+  end
+end
+
 -- The result of a request that must not fail.
 function client:asks(method, params)
   local message, line = self:ask(method, params)

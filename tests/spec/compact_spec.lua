@@ -1,0 +1,139 @@
+-- Results that are too large for a model: what it gets instead, and what it is told.
+local daemon = require "daemon"
+local client_of = require "client"
+local text, verdict, session, json = client_of.text, client_of.verdict, client_of.session, client_of.json
+
+local function events(fields)
+  return ([==[
+-- events: many events. For specs.
+return tool "events" {
+  description = "Events.", effects = "read", gives_ids = { "events[].id" },
+  schema = params { n = int "How many", how = optional(str "How it ends"), id = optional(str "One of them"),
+                    limit = optional(int "At most") },
+  run = function(args)
+    local events = {}
+    for i = 1, args.n do
+      events[i] = { id = "e" .. i, title = "Event " .. i, at = ("2026-05-%%02d"):format(i %% 28 + 1),
+                    body = ("words "):rep(50), raw = ("x"):rep(100) }
+    end
+    if args.how == "failed" then return failed("lost", ("long words "):rep(1000)) end
+    return { events = events }
+  end,
+  result = function(result, call)
+    if call.args.how == "partial" then return partial("more_pages", "more follow", { limit = 5 }) end
+    if call.args.how == "garbage" then return garbage("odd", "it is odd") end
+  end,
+  %s
+}
+]==]):format(fields)
+end
+
+describe("a result that is too large", function()
+  local client
+
+  local function serve(fields, config)
+    client = daemon.start { policies = { ["events.lua"] = events(fields) }, config = config }:connect()
+  end
+  after_each(daemon.stop_all)
+
+  local function calls(arguments, meta)
+    return client:calls("events", arguments, meta or session("s", { turn = 1 }))
+  end
+
+  it("keeps its ids and titles, and says what went and how to get it", function()
+    serve "compact = { max_bytes = 3000 },"
+    local result = calls { n = 40 }
+    local shown = json.decode(result.content[1].text)
+    assert(#result.content[1].text <= 3000)
+    assert.equal(40, #shown.events)
+    for i, event in ipairs(shown.events) do assert.equal("e" .. i, event.id) end
+    local note = result.content[2].text
+    assert.truthy(note:find("Note: this result was shortened: ", 1, true), note)
+    assert.truthy(note:find("cut down to ids, titles and times", 1, true), note)
+    assert.truthy(note:find("narrow the call by 'limit' or 'id'.", 1, true), note)
+    assert(verdict(result).compacted.from_bytes > verdict(result).compacted.to_bytes)
+  end)
+
+  it("is left as it is where no policy and no configuration asks for less", function()
+    serve ""
+    local result = calls { n = 40 }
+    assert.equal(50 * 6, #json.decode(result.content[1].text).events[40].body)
+    assert.is_nil(result.content[2])
+  end)
+
+  it("is shortened by the configuration for every tool, until a policy says no", function()
+    local config = "return { defaults = { compact = { max_tokens = 1000 } } }"
+    serve("", config)
+    assert.truthy(verdict(calls { n = 40 }).compacted)
+    serve("compact = false,", config)
+    assert.is_nil((verdict(calls { n = 40 }) or {}).compacted)
+  end)
+
+  it("still matches its output schema", function()
+    serve [==[compact = { max_bytes = 2000, drop = { "events[].raw" } },
+      output_schema = json [[{"type":"object","required":["events"],"properties":{"events":{"type":"array","items":
+        {"type":"object","required":["id","body"],"properties":{"raw":{"type":"string"}}}}}}]],]==]
+    local result = calls { n = 40 }
+    local shown = result.structuredContent
+    assert(#shown.events > 0 and #shown.events < 40)
+    for _, event in ipairs(shown.events) do assert.equal(300, #event.body) end
+    assert.same(shown, json.decode(result.content[1].text))
+    assert.truthy(text(result):find("items of events are left out", 1, true), text(result))
+  end)
+
+  it("keeps whole what the call asked about, and what the goal speaks of", function()
+    serve "compact = { max_bytes = 3000 },"
+    for _, event in ipairs(json.decode(calls({ n = 40, id = "e17" }).content[1].text).events) do
+      assert.equal(event.id == "e17", event.body ~= nil and event.id == "e17")
+    end
+  end)
+
+  it("gives its ids to the session all the same", function()
+    client = daemon.start { policies = { ["events.lua"] = events "compact = { max_bytes = 400 },", ["read.lua"] = [==[
+-- read: one event. For specs.
+return tool "read" { description = "One event.", schema = params { id = str "Which" }, ids = { id = seen() },
+  run = function(args) return { id = args.id } end }
+]==] } }:connect()
+    assert.is_nil(calls({ n = 40 }).content[1].text:find('"e7"', 1, true))
+    assert.is_not_true(client:calls("read", { id = "e7" }, session("s", { turn = 1, goal = "read them" })).isError)
+  end)
+
+  it("that is partial tells both what is missing here and how to get on", function()
+    serve "compact = { max_bytes = 3000 },"
+    local said = text(calls { n = 40, how = "partial" })
+    assert.truthy(said:find("this result was shortened", 1, true), said)
+    assert.truthy(said:find('"limit":5', 1, true), said)
+  end)
+
+  it("is never shortened where it says what is wrong", function()
+    serve "compact = { max_bytes = 300 },"
+    local failed = calls { n = 1, how = "failed" }
+    assert.is_true(failed.isError)
+    assert.is_nil(verdict(failed).compacted)
+    local invalid = client:calls("events", { n = "many", how = 5 }, session "s")
+    assert.is_nil(verdict(invalid).compacted)
+    assert.equal(2, #verdict(invalid).messages)
+  end)
+
+  it("is shortened for an agent that runs its own tools, in the answer to its report", function()
+    client = daemon.start { policies = { ["log.lua"] = [==[
+-- log: lines of a log. Run by the agent.
+return tool "log" { description = "A log.", effects = "read", schema = params { n = int "Which" },
+  compact = { max_bytes = 1000 } }
+]==] } }:connect()
+    local meta, lines = session("s", { turn = 1, goal = "why did the printer fail?" }), {}
+    for i = 1, 200 do lines[i] = i == 120 and "printer on fire" or "all is well " .. i end
+    local checked = client:checks("log", { n = 1 }, meta)
+    local said = client:asks("toolgate/report", { callId = checked.callId, name = "log", arguments = { n = 1 },
+      result = { content = { { type = "text", text = table.concat(lines, "\n") } } }, _meta = meta })
+    assert(#said.content[1].text <= 1000)
+    assert.truthy(said.content[1].text:find("printer on fire", 1, true))
+    assert.truthy(said.content[1].text:find("lines left out", 1, true))
+    assert.truthy(said.advice:find("the text is cut by", 1, true), said.advice)
+  end)
+
+  it("is whole in shadow mode", function()
+    serve "compact = { max_bytes = 300 }, mode = 'shadow',"
+    assert.equal(40, #json.decode(calls({ n = 40 }).content[1].text).events)
+  end)
+end)

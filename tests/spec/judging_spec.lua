@@ -1,0 +1,110 @@
+-- What a policy's hooks say of a result and of the next call, and who is at fault where a policy breaks its own schema.
+local daemon = require "daemon"
+local client_of = require "client"
+local text, verdict, session = client_of.text, client_of.verdict, client_of.session
+
+describe("a result hook", function()
+  local client
+
+  before_each(function()
+    client = daemon.start { policies = { ["mails.lua"] = [==[
+-- mails: finds mails, and names the call that reads the newest. For specs.
+return tool "mails" {
+  description = "Find mails.", effects = "read", gives_ids = { "mails[].id" },
+  schema = params { limit = optional(int { min = 1, max = 100, "At most" }) },
+  normalise = function(args, call)
+    if wants_all(call.goal) then args.limit = 100 end
+    return args
+  end,
+  run = function(args)
+    return { limit = args.limit, mails = { { id = "m1", at = "2026-05-01T10:00:00Z" },
+             { id = "m2", at = "2026-05-01T13:00:00+02:00" }, { id = "m3", at = "2026-04-30T23:00:00Z" } } }
+  end,
+  result = function(result, call)
+    local last = newest(result.mails, "at")
+    return ok { coverage = call.facts.newest == last.id and "SATISFIED" or "NEEDS_MORE_TOOLS",
+                facts = { newest = last.id }, follow_up = { tool = "read", args = { id = last.id } } }
+  end,
+}
+]==], ["read.lua"] = [==[
+-- read: reads a mail. For specs.
+return tool "read" { description = "Read a mail.", effects = "read", schema = params { id = str "Which" },
+  ids = { id = seen() }, run = function(args) return { id = args.id, body = "hello" } end }
+]==] } }:connect()
+  end)
+  after_each(daemon.stop_all)
+
+  local function finds(goal, arguments)
+    return client:calls("mails", arguments or {}, session("s", { turn = 1, goal = goal }))
+  end
+
+  it("finds the newest whatever its time zone, and names the exact next call, which passes", function()
+    local result = finds "what is new?"
+    local follow_up = verdict(result).follow_up
+    assert.same({ tool = "read", args = { id = "m2" } }, follow_up)
+    assert.truthy(text(result):find('Next: call read with {"id":"m2"}', 1, true), text(result))
+    local read = client:calls(follow_up.tool, follow_up.args, session("s", { turn = 1, goal = "what is new?" }))
+    assert.is_not_true(read.isError, text(read))
+  end)
+
+  it("takes a limit for unbounded where the user wants all there is", function()
+    assert.truthy(text(finds("show me ALL my mails", { limit = 3 })):find('"limit":100', 1, true))
+    assert.truthy(text(finds("after all, what is new?", { limit = 3 })):find('"limit":3', 1, true))
+  end)
+
+  it("remembers facts for the session, and its coverage may rest on them", function()
+    assert.equal("NEEDS_MORE_TOOLS", verdict(finds "what is new?").coverage)
+    assert.equal("SATISFIED", verdict(finds "what is new?").coverage)
+    assert.same({ newest = "m2" }, client:asks("toolgate/session", { session = "s" }).facts)
+  end)
+end)
+
+describe("a policy that breaks its own schema", function()
+  after_each(daemon.stop_all)
+
+  -- Line 3 is the schema's, so a part that is added stands from line 4 on.
+  local function breaks(part, arguments)
+    local gate = daemon.start { policies = { ["task.lua"] = [==[
+-- task: for specs.
+return tool "task" { description = "For specs.", run = function(args) return args end,
+  schema = json [[{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string"}},"required":["a"]}]],
+]==] .. part .. "\n}\n" } }
+    local result = gate:connect():calls("task", arguments, session "s")
+    return result, gate
+  end
+
+  local function blames(where, part, arguments)
+    local result, gate = breaks(part, arguments)
+    local said = verdict(result)
+    assert.same({ "refuse", "policy_error" }, { said.verdict, said.error_class })
+    assert.truthy(said.detail:find(where, 1, true), said.detail)
+    assert.is_nil(said.attempts_left) -- the model has nothing to repair
+    assert.truthy(text(result):find("broken, not your call", 1, true), text(result))
+    assert.is_nil(text(result):find("task.lua", 1, true), text(result))
+    assert.truthy(gate:logs("policy_error"):find("task.lua:", 1, true))
+    local status = client_of.json.encode((gate:connect():asks("toolgate/status", {})))
+    assert.truthy(status:find("task.lua:", 1, true), status)
+  end
+
+  it("in a rule is named by the rule and its line", function()
+    blames("task.lua:6: the rule 'when b is \"x\": 'a' is dropped' changed the arguments against the schema: 'a'",
+           'rules = {\n  when { b = "y" } : defaults { a = 1 },\n  when { b = "x" } : drops "a",\n},', { a = 1, b = "x" })
+  end)
+
+  it("in normalise is named by the hook and its line", function()
+    blames("task.lua:5: normalise changed the arguments against the schema: 'a' ",
+           "rules = { when { b = 'y' } : defaults { a = 1 } },\nnormalise = function(args) args.a = 'text' return args end,",
+           { a = 1, b = "x" })
+  end)
+
+  it("is at fault for what it changed alone: what the model sent is the model's to repair", function()
+    local result = breaks("normalise = function(args) args.b = 'c' return args end,", { a = "text" })
+    assert.equal("invalid_arguments", verdict(result).error_class)
+  end)
+
+  it("has no schema to break where it takes it for documentation, for arguments or results", function()
+    local result = breaks("validate = false, output_schema = json [[{\"type\":\"object\",\"required\":[\"z\"]}]],",
+                          { a = "text" })
+    assert.is_not_true(result.isError, text(result))
+  end)
+end)

@@ -1,0 +1,225 @@
+-- Limits by number, cost and time, and the pace of asking again: what the model is told, and what is counted.
+local daemon = require "daemon"
+local client_of = require "client"
+local text, verdict, session = client_of.text, client_of.verdict, client_of.session
+
+local function tool(name, fields)
+  return ([==[
+-- %s: for specs.
+return tool "%s" {
+  description = "For specs.", effects = "read",
+  schema = params { n = int "Which", price = optional(num "What it costs") },
+  run = function(args) return { n = args.n, price = args.price } end,
+  %s
+}
+]==]):format(name, name, fields)
+end
+
+describe("a limit", function()
+  local gate, client
+
+  local function serve(policies, config)
+    gate = daemon.start { policies = policies, config = config }
+    client = gate:connect()
+  end
+  after_each(daemon.stop_all)
+
+  local function calls(name, n, meta, price)
+    return client:calls(name, { n = n, price = price }, meta or session("s", { turn = 1 }))
+  end
+
+  local function passes(...)
+    local result = calls(...)
+    assert.is_not_true(result.isError, text(result))
+    return result
+  end
+
+  local function is_refused(code, words, ...)
+    local result = calls(...)
+    assert.same({ "refuse", "retry_budget", code },
+                { verdict(result).verdict, verdict(result).error_class, verdict(result).code })
+    assert.truthy(text(result):find(words, 1, true), text(result))
+    return result
+  end
+
+  it("in a tool's policy is of that tool's calls, and says how many there were and what to do", function()
+    serve { ["search.lua"] = tool("search", "limits = { calls_per_turn = 2 },"), ["list.lua"] = tool("list", "") }
+    passes("search", 1)
+    passes("search", 2)
+    local refused = is_refused("calls_per_turn", "it may be called 2 times this turn, and 2 were made", "search", 3)
+    assert.truthy(text(refused):find("Next: Answer with what you have", 1, true), text(refused))
+    passes("list", 1)
+    passes("search", 3, session("s", { turn = 2 }))
+  end)
+
+  it("in the defaults is of each tool's calls, until a policy lifts it", function()
+    serve({ ["search.lua"] = tool("search", ""), ["list.lua"] = tool("list", ""),
+            ["free.lua"] = tool("free", "limits = { calls_per_session = false },") },
+          "return { defaults = { limits = { calls_per_session = 1 } } }")
+    passes("search", 1)
+    passes("list", 1)
+    is_refused("calls_per_session", "it may be called 1 time in this conversation", "search", 2)
+    passes("free", 1)
+    passes("free", 2)
+  end)
+
+  it("of the session is of all tools together", function()
+    serve({ ["search.lua"] = tool("search", ""), ["list.lua"] = tool("list", "") },
+          "return { session_limits = { calls_per_turn = 2 } }")
+    passes("search", 1)
+    passes("list", 1)
+    is_refused("calls_per_turn", "all tools together may be called 2 times this turn", "list", 2)
+  end)
+
+  it("by cost takes what is declared, in fractions", function()
+    serve { ["search.lua"] = tool("search", "cost = 0.4, limits = { cost_per_session = 1 },") }
+    passes("search", 1)
+    passes("search", 2)
+    is_refused("cost_per_session", "its calls may cost 1 in this conversation, of which 0.8 is spent, "
+                                .. "and this one would cost 0.4", "search", 3)
+    local known = client:asks("toolgate/session", { session = "s" })
+    assert.equal(0.8, known.budgets.cost)
+    assert.same({ { tool = "search", calls_in_turn = 2, calls = 2, cost_in_turn = 0.8, cost = 0.8 } }, known.budgets.tools)
+  end)
+
+  it("by cost takes what the result hook says instead", function()
+    serve { ["search.lua"] = tool("search", [[cost = 0.4, limits = { cost_per_turn = 1 },
+              result = function(result) return ok { cost = result.price } end]]) }
+    passes("search", 1, nil, 0)
+    passes("search", 2, nil, 0.9)
+    is_refused("cost_per_turn", "of which 0.9 is spent", "search", 3)
+  end)
+
+  it("by cost takes what a tool says of itself to the agent's program", function()
+    serve { ["search.lua"] = [==[
+-- search: for specs.
+return tool "search" { description = "For specs.", effects = "read", schema = params { n = int "Which" },
+  limits = { cost_per_session = 1 },
+  run = function(args) return tool_return { value = { n = args.n }, metadata = { ["dev.toolgate/cost"] = 0.75 } } end,
+}
+]==] }
+    assert.equal(0.75, passes("search", 1)._meta["dev.toolgate/cost"])
+    passes("search", 2)
+    is_refused("cost_per_session", "of which 1.5 is spent", "search", 3)
+  end)
+
+  it("by cost leaves a tool alone that costs nothing", function()
+    serve({ ["search.lua"] = tool("search", "cost = 5,"), ["list.lua"] = tool("list", "") },
+          "return { session_limits = { cost_per_session = 5 } }")
+    passes("search", 1)
+    local refused = is_refused("cost_per_session", "all calls together may cost 5 in this conversation", "search", 2)
+    assert.truthy(text(refused):find("No more tools can be called", 1, true), text(refused))
+    passes("list", 1)
+  end)
+
+  describe("of a tool that the agent runs itself", function()
+    before_each(function()
+      serve { ["buy.lua"] = [==[
+-- buy: for specs. Run by the agent.
+return tool "buy" { description = "For specs.", effects = "write", schema = params { n = int "Which" },
+  cost = 1, limits = { cost_per_turn = 2 }, check = function(args) if args.n == 13 then return refuse "not that" end end }
+]==] }
+    end)
+
+    local function checks(n)
+      return client:checks("buy", { n = n }, session("s", { turn = 1 }))
+    end
+
+    local function reports(checked, n, told)
+      told.callId, told.name, told.arguments, told._meta = checked.callId, "buy", { n = n }, session("s", { turn = 1 })
+      return client:asks("toolgate/report", told)
+    end
+
+    it("holds for calls that run side by side", function()
+      assert.equal("pass", checks(1).verdict)
+      assert.equal("pass", checks(2).verdict)
+      assert.equal("cost_per_turn", checks(3).code)
+    end)
+
+    it("takes what the report tells", function()
+      local first, second = checks(1), checks(2)
+      local content = { { type = "text", text = "bought" } }
+      reports(first, 1, { result = { content = content, _meta = { ["dev.toolgate/cost"] = 0.25 } } })
+      reports(second, 2, { result = { content = content, _meta = { ["dev.toolgate/cost"] = 0.5 } } })
+      assert.equal("pass", checks(3).verdict)
+      assert.equal("cost_per_turn", checks(4).code)
+    end)
+
+    it("is not spent by what the policy refuses", function()
+      for _ = 1, 2 do assert.equal("forbidden", checks(13).error_class) end
+      assert.equal("pass", checks(1).verdict)
+      assert.equal("pass", checks(2).verdict)
+    end)
+  end)
+
+  it("only advises where the session has no name", function()
+    serve { ["search.lua"] = tool("search", "limits = { calls_per_session = 1 },") }
+    passes("search", 1, {})
+    local second = passes("search", 2, {})
+    assert.equal("calls_per_session", verdict(second).would)
+    assert.truthy(text(second):find("Note: it may be called 1 time in this conversation", 1, true), text(second))
+  end)
+
+  it("by time begins with the tool's first call of a turn", function()
+    serve { ["search.lua"] = tool("search", "limits = { seconds_per_turn = 3600 },") }
+    passes("search", 1)
+    passes("search", 2)
+  end)
+end)
+
+describe("a tool that is polled", function()
+  local client
+
+  local function serve(every)
+    client = daemon.start { policies = { ["job.lua"] = ([==[
+-- job: how far a job is. For specs.
+return tool "job" { description = "How far.", effects = "read", schema = params { n = int "Which" },
+  loop = { poll = { every = %s, max = 4 } }, run = function(args) return { n = args.n, done = false } end }
+]==]):format(every) } }:connect()
+  end
+  after_each(daemon.stop_all)
+
+  local function asks(n)
+    return client:calls("job", { n = n }, session("s", { turn = 1 }))
+  end
+
+  for _, every in ipairs { '"60s"', '"PT1M"', "60" } do
+    it("waits where it is asked sooner than " .. every, function()
+      serve(every)
+      assert.is_not_true(asks(1).isError)
+      local early = asks(1)
+      local said = verdict(early)
+      assert.same({ "wait", "transient", "too_soon" }, { said.verdict, said.error_class, said.code })
+      assert(said.after_s > 30 and said.after_s <= 60, said.after_s)
+      assert.truthy(text(early):find("this call may be made every 60 s", 1, true), text(early))
+      assert.truthy(text(early):find(("Next: Ask again in %d s"):format(said.after_s), 1, true), text(early))
+    end)
+  end
+
+  it("may be asked about something else at once", function()
+    serve '"60s"'
+    assert.is_not_true(asks(1).isError)
+    assert.is_not_true(asks(2).isError)
+  end)
+
+  it("is told to end where it is asked early again and again", function()
+    serve '"60s"'
+    asks(1)
+    for _ = 1, 4 do assert.equal("wait", verdict(asks(1)).verdict) end
+    assert.equal("halt", verdict(asks(1)).verdict)
+  end)
+
+  it("is asked in its time, with the same answer, as often as it may be", function()
+    serve "0.001"
+    local function asks_in_time() -- a millisecond may not be over yet
+      local result
+      repeat result = asks(1) until not verdict(result) or verdict(result).code ~= "too_soon"
+      return result
+    end
+    for n = 1, 4 do
+      local result = asks_in_time()
+      assert.is_not_true(result.isError, n .. text(result))
+    end
+    assert.equal("poll_budget", verdict(asks_in_time()).code)
+  end)
+end)

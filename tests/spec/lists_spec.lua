@@ -1,0 +1,127 @@
+-- Lists of tools that know what the user asked for and how it goes, on every connection of a session.
+local daemon = require "daemon"
+local client_of = require "client"
+local fixtures = require "fixtures"
+local text, verdict, session = client_of.text, client_of.verdict, client_of.session
+
+local gateway = [==[
+-- gateway: shows what the goal speaks of. For specs.
+return gateway {
+  prepare_tools = function(defs, call)
+    if not call.goal or call.goal == "" then return defs end
+    local shown = {}
+    for _, def in ipairs(defs) do
+      if def.name == "outcome" or call.goal:find(def.name, 1, true) then
+        def.description = "For: " .. call.goal
+        shown[#shown + 1] = def
+      end
+    end
+    return shown
+  end,
+}
+]==]
+
+local hidden_for_good = [==[
+-- secret: hidden by its own policy, whatever happens.
+return tool "secret" { description = "Hidden.", schema = params { n = int "Which" },
+  prepare = function(def, call) return nil end, run = function() return {} end }
+]==]
+
+describe("a list of tools", function()
+  local gate, client
+
+  before_each(function()
+    gate = daemon.start { policies = { ["outcome.lua"] = fixtures.outcome, ["echo.lua"] = fixtures.echo,
+                                       ["gateway.lua"] = gateway, ["secret.lua"] = hidden_for_good } }
+    client = gate:connect()
+  end)
+  after_each(daemon.stop_all)
+
+  local function listed(by, meta)
+    local names, words = {}, {}
+    for _, def in ipairs((by or client):asks("tools/list", { _meta = meta or session "s" }).tools) do
+      names[#names + 1], words[def.name] = def.name, def.description
+    end
+    return names, words
+  end
+
+  local function turns(goal)
+    client:asks("toolgate/turn", { goal = goal, _meta = session "s" })
+  end
+
+  local function gets_nowhere(times)
+    for i = 1, times do
+      assert.is_true(client:calls("outcome", { how = "failed", n = i }, session "s").isError)
+    end
+  end
+
+  it("knows the goal that a turn told, on every connection", function()
+    assert.same({ "echo", "outcome" }, (listed()))
+    turns "what is new?"
+    assert.same({ "outcome" }, (listed()))
+    local names, words = listed(gate:connect())
+    assert.same({ "outcome" }, names)
+    assert.equal("For: what is new?", words.outcome)
+  end)
+
+  it("takes the goal that comes with the request before the turn's", function()
+    turns "what is new?"
+    assert.same({ "echo", "outcome" }, (listed(nil, session("s", { goal = "echo it" }))))
+  end)
+
+  it("is what can be called: a tool that the goal hides is unknown", function()
+    turns "what is new?"
+    assert.equal("unknown_tool", verdict(client:calls("echo", { text = "a" }, session "s")).error_class)
+    turns "echo what I say"
+    assert.is_not_true(client:calls("echo", { text = "a" }, session "s").isError)
+  end)
+
+  it("is the same for an agent that runs its own tools", function()
+    turns "what is new?"
+    local names = {}
+    for _, def in ipairs(client:asks("toolgate/tools", { _meta = session "s" }).tools) do names[#names + 1] = def.name end
+    assert.same({ "outcome" }, names)
+    assert.equal("unknown_tool", client:checks("echo", { text = "a" }, session "s").error_class)
+  end)
+
+  it("widens where nothing new comes of anything, to what its policies allow", function()
+    turns "what is new?"
+    gets_nowhere(5)
+    assert.same({ "outcome" }, (listed()))
+    gets_nowhere(1)
+    local names, words = listed()
+    assert.same({ "echo", "outcome" }, names)
+    assert.equal("For: what is new?", words.outcome) -- rewording stays
+    assert.is_not_true(client:calls("echo", { text = "a" }, session "s").isError)
+    assert.equal("unknown_tool", verdict(client:calls("secret", { n = 1 }, session "s")).error_class)
+  end)
+
+  it("stays wide until the next turn: what has just helped must not vanish", function()
+    turns "what is new?"
+    gets_nowhere(6)
+    for i = 1, 3 do
+      local result = client:calls("echo", { text = "a" .. i }, session "s")
+      assert.is_not_true(result.isError, text(result))
+    end
+    turns "what else is new?"
+    assert.same({ "outcome" }, (listed()))
+  end)
+
+  it("is said to have changed when a turn begins, and when it widens", function()
+    listed() -- whoever lists tools wants to know
+    turns "what is new?"
+    gets_nowhere(5)
+    client:hears_notice "notifications/tools/list_changed"
+    assert.equal(1, #client.notices)
+    gets_nowhere(1)
+    client:hears_notice("notifications/tools/list_changed", 2)
+    assert.equal(2, #client.notices)
+  end)
+
+  it("widens for its own session alone", function()
+    turns "what is new?"
+    gets_nowhere(6)
+    client:asks("toolgate/turn", { goal = "what is new?", _meta = session "other" })
+    assert.same({ "outcome" }, (listed(nil, session "other")))
+  end)
+end)
