@@ -337,7 +337,7 @@ static const struct word words[] = {
     {.told = {.name = "set", .group = HELPING,
               .signature = "set { \"a\", \"b\" }",
               .sentence = "A table for asking: set[x] is true for its members.",
-              .type = "fun(...: any): table<any, true>"},
+              .type = "fun(...: any): table<any, boolean?>"},
      .origin = FROM_LUA},
 
     {.told = {.name = "assert", .group = LUAS,
