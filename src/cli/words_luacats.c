@@ -67,8 +67,10 @@ static void add_function(struct buf *out, const char *name, struct str form)
     struct str rest = str_from(form, strlen("fun(")), params = take_until(&rest, ')');
     while (params.len)
         add_param(out, &names, trim(take_until(&params, ',')));
-    for (rest = trim(str_from(rest, rest.len ? 1 : 0)); rest.len;)
-        buf_printf(out, "---@return " STR_FMT "\n", STR_ARG(trim(take_until(&rest, ','))));
+    for (rest = trim(str_from(rest, rest.len ? 1 : 0)); rest.len;) {
+        struct str type = trim(take_until(&rest, ','));
+        buf_printf(out, "---@return " STR_FMT "\n", STR_ARG(type));
+    }
     buf_printf(out, "function %s(" STR_FMT ") end\n\n", name, STR_ARG(buf_view(&names)));
 }
 
@@ -173,7 +175,7 @@ void words_luacats(struct arena *arena, struct buf *out)
     const struct policy_fields *tables = policy_fields(arena, &table_count);
     const struct policy_type *types = policy_types(&type_count);
     buf_text(out,
-             "---@meta toolgate\n\n"
+             "---@meta _\n\n"
              "-- What policies may write, for completion in editors (lua-language-server and kin; how to\n"
              "-- set one up is in docs/policy.md). `toolgate words --format luacats` prints this file.\n"
              "-- luacheck: ignore\n\n");

@@ -77,6 +77,7 @@ describe("lua/types/toolgate.lua", function()
       local code = words(name)
       assert.equal(0, code, name)
     end
+    assert.is_nil(text:match "%-%-%-@%a+ *\n", "an annotation that says nothing")
     for _, absent in ipairs { "io", "os", "require", "load", "setmetatable", "coroutine", "print" } do
       assert.is_nil(seen[absent])
     end
