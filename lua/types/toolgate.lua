@@ -1,4 +1,4 @@
----@meta toolgate
+---@meta _
 
 -- What policies may write, for completion in editors (lua-language-server and kin; how to
 -- set one up is in docs/policy.md). `toolgate words --format luacats` prints this file.
@@ -276,7 +276,7 @@
 ---tool "name" { … }
 ---```
 ---@param name string
----@return 
+---@return fun(fields: toolgate.Policy): toolgate.Declaration
 function tool(name) end
 
 ---Declares what holds for all tools; the file returns it.
@@ -284,7 +284,7 @@ function tool(name) end
 ---gateway { instructions = …, prepare_tools = function(defs, call) … end }
 ---```
 ---@param fields toolgate.Gateway
----@return 
+---@return toolgate.Declaration
 function gateway(fields) end
 
 ---JSON from a file beside the policy, or from the text itself; only while the policy loads.
@@ -293,7 +293,7 @@ function gateway(fields) end
 ---json [[{…}]]
 ---```
 ---@param file_or_text string
----@return 
+---@return table
 function json(file_or_text) end
 
 ---A JSON Schema without JSON: closed, everything required that is not optional.
@@ -303,7 +303,7 @@ function json(file_or_text) end
 ---```
 ---@param fields table<string, toolgate.AnyType>
 ---@param options? toolgate.ParamsOptions
----@return 
+---@return toolgate.Schema
 function params(fields, options) end
 
 ---Each id here must have come from an earlier result or from the user.
@@ -312,7 +312,7 @@ function params(fields, options) end
 ---seen { look_up = "…", shape = "uuid" }
 ---```
 ---@param options? toolgate.SeenOptions
----@return 
+---@return toolgate.Id
 function seen(options) end
 
 ---Each id here must look like this, or it cannot be one: uuid, integer, digits, hex, slug, email, url, or a prefix.
@@ -321,7 +321,7 @@ function seen(options) end
 ---shape { prefix = "evt_" }
 ---```
 ---@param name toolgate.ShapeName|{ prefix: string }
----@return 
+---@return toolgate.Id
 function shape(name) end
 
 ---JSON's null; it counts as true in a condition, so compare with it.
@@ -336,7 +336,7 @@ null = nil
 ---array { … }
 ---```
 ---@param list? any[]
----@return 
+---@return any[]
 function array(list) end
 
 ---Begins a rule that holds where each argument has the value, one of the list, or is what the condition says.
@@ -344,7 +344,7 @@ function array(list) end
 ---when { argument = value, other = { value, value }, third = above(100) }
 ---```
 ---@param condition table<string, any>
----@return 
+---@return toolgate.Rule
 function when(condition) end
 
 ---The argument is greater than this number, or later than this time; the bound itself is not.
@@ -352,7 +352,7 @@ function when(condition) end
 ---when { limit = above(100) }
 ---```
 ---@param bound number|string
----@return 
+---@return toolgate.Condition
 function above(bound) end
 
 ---The argument is less than this number, or earlier than this time; the bound itself is not.
@@ -360,7 +360,7 @@ function above(bound) end
 ---when { limit = below(0) }
 ---```
 ---@param bound number|string
----@return 
+---@return toolgate.Condition
 function below(bound) end
 
 ---The argument is this number or greater, this time or later.
@@ -368,7 +368,7 @@ function below(bound) end
 ---when { start = at_least("2026-05-01") }
 ---```
 ---@param bound number|string
----@return 
+---@return toolgate.Condition
 function at_least(bound) end
 
 ---The argument is this number or less, this time or earlier.
@@ -376,7 +376,7 @@ function at_least(bound) end
 ---when { limit = at_most(10) }
 ---```
 ---@param bound number|string
----@return 
+---@return toolgate.Condition
 function at_most(bound) end
 
 ---The argument is in this range of numbers or times, both bounds included.
@@ -386,7 +386,7 @@ function at_most(bound) end
 ---@overload fun(low: string, high: string): toolgate.Condition
 ---@param low number
 ---@param high number
----@return 
+---@return toolgate.Condition
 function between(low, high) end
 
 ---The argument is there, and not null.
@@ -408,7 +408,7 @@ absent = nil
 ---when { mode = none_of { "draft", "spam" } }
 ---```
 ---@param ... any
----@return 
+---@return toolgate.Condition
 function none_of(...) end
 
 ---The argument is given, and the pure function says yes of it; the words say what it is then.
@@ -417,7 +417,7 @@ function none_of(...) end
 ---```
 ---@param words string
 ---@param test fun(value: any, args: table): any
----@return 
+---@return toolgate.Condition
 function is(words, test) end
 
 ---Begins a rule that always holds.
@@ -433,7 +433,7 @@ always = nil
 ---rule : needs_one_of { … }
 ---```
 ---@param ... string|string[]
----@return 
+---@return toolgate.Rule
 function needs_one_of(...) end
 
 ---At most one of these arguments may be given.
@@ -442,7 +442,7 @@ function needs_one_of(...) end
 ---rule : exclusive { … }
 ---```
 ---@param ... string|string[]
----@return 
+---@return toolgate.Rule
 function exclusive(...) end
 
 ---Text.
@@ -452,7 +452,7 @@ function exclusive(...) end
 ---str { min = 1, max = 80, pattern = "^[a-z]+$", "Title" }
 ---```
 ---@param spec? string|toolgate.TextOptions
----@return 
+---@return toolgate.Type
 function str(spec) end
 
 ---A whole number.
@@ -460,7 +460,7 @@ function str(spec) end
 ---int { min = 1, max = 100, "How many" }
 ---```
 ---@param spec? string|toolgate.NumberOptions
----@return 
+---@return toolgate.Type
 function int(spec) end
 
 ---A number; over and under exclude the bound, min and max include it, step is what it is a multiple of.
@@ -468,7 +468,7 @@ function int(spec) end
 ---num { over = 0, "Price" }
 ---```
 ---@param spec? string|toolgate.NumberOptions
----@return 
+---@return toolgate.Type
 function num(spec) end
 
 ---true or false.
@@ -476,7 +476,7 @@ function num(spec) end
 ---bool "Whether to send"
 ---```
 ---@param spec? string|toolgate.TypeOptions
----@return 
+---@return toolgate.Type
 function bool(spec) end
 
 ---A list of one type.
@@ -487,7 +487,7 @@ function bool(spec) end
 ---@overload fun(spec: toolgate.ListOptions): toolgate.Type
 ---@param type toolgate.AnyType
 ---@param description? string|toolgate.ListOptions
----@return 
+---@return toolgate.Type
 function list(type, description) end
 
 ---An object with these fields, closed.
@@ -496,7 +496,7 @@ function list(type, description) end
 ---```
 ---@param fields table<string, toolgate.AnyType>
 ---@param description? string|toolgate.TypeOptions
----@return 
+---@return toolgate.Type
 function object(fields, description) end
 
 ---One of these values.
@@ -505,7 +505,7 @@ function object(fields, description) end
 ---```
 ---@param values any[]
 ---@param description? string|toolgate.TypeOptions
----@return 
+---@return toolgate.Type
 function enum(values, description) end
 
 ---Text in the form of a UUID.
@@ -513,7 +513,7 @@ function enum(values, description) end
 ---uuid "Project"
 ---```
 ---@param spec? string|toolgate.TypeOptions
----@return 
+---@return toolgate.Type
 function uuid(spec) end
 
 ---Text: an ISO 8601 date and time with its zone.
@@ -521,7 +521,7 @@ function uuid(spec) end
 ---datetime "When it is due"
 ---```
 ---@param spec? string|toolgate.TypeOptions
----@return 
+---@return toolgate.Type
 function datetime(spec) end
 
 ---Text: an email address.
@@ -529,7 +529,7 @@ function datetime(spec) end
 ---email "Whom to ask"
 ---```
 ---@param spec? string|toolgate.TypeOptions
----@return 
+---@return toolgate.Type
 function email(spec) end
 
 ---Text: a URI.
@@ -537,7 +537,7 @@ function email(spec) end
 ---uri "Where it is"
 ---```
 ---@param spec? string|toolgate.TypeOptions
----@return 
+---@return toolgate.Type
 function uri(spec) end
 
 ---May be left out; the second argument is the default that the schema tells.
@@ -547,7 +547,7 @@ function uri(spec) end
 ---```
 ---@param type toolgate.AnyType
 ---@param default? any
----@return 
+---@return toolgate.Type
 function optional(type, default) end
 
 ---The model should change the arguments: one problem, or several.
@@ -556,7 +556,7 @@ function optional(type, default) end
 ---repair { {…}, {…} }
 ---```
 ---@param problem toolgate.Problem|toolgate.Problem[]|string
----@return 
+---@return toolgate.Outcome
 function repair(problem) end
 
 ---This call may not be made.
@@ -567,7 +567,7 @@ function repair(problem) end
 ---@param code string
 ---@param message string
 ---@param hint? string
----@return 
+---@return toolgate.Outcome
 function refuse(code, message, hint) end
 
 ---The user must decide.
@@ -576,7 +576,7 @@ function refuse(code, message, hint) end
 ---```
 ---@param question string
 ---@param choices? any[]
----@return 
+---@return toolgate.Outcome
 function ask(question, choices) end
 
 ---From run: the model should try again with other arguments; spends its repair budget.
@@ -585,7 +585,7 @@ function ask(question, choices) end
 ---```
 ---@param message string
 ---@param hint? string
----@return 
+---@return toolgate.Outcome
 function retry(message, hint) end
 
 ---From run: a value with MCP content blocks, or with metadata for the agent's program alone.
@@ -593,7 +593,7 @@ function retry(message, hint) end
 ---tool_return { value = …, content = { … }, metadata = { … } }
 ---```
 ---@param fields toolgate.ToolReturn
----@return 
+---@return toolgate.Outcome
 function tool_return(fields) end
 
 ---The result is what was asked for.
@@ -601,7 +601,7 @@ function tool_return(fields) end
 ---ok { coverage = "SATISFIED", facts = { … }, follow_up = { tool = …, args = { … } } }
 ---```
 ---@param fields? toolgate.Ok|toolgate.Coverage
----@return 
+---@return toolgate.Outcome
 function ok(fields) end
 
 ---There is more; next_args gets it.
@@ -612,7 +612,7 @@ function ok(fields) end
 ---@param detail string
 ---@param next_args? table
 ---@param hint? string
----@return 
+---@return toolgate.Outcome
 function partial(code, detail, next_args, hint) end
 
 ---The result is well formed and means nothing.
@@ -622,7 +622,7 @@ function partial(code, detail, next_args, hint) end
 ---@param code string
 ---@param detail string
 ---@param hint? string
----@return 
+---@return toolgate.Outcome
 function garbage(code, detail, hint) end
 
 ---The tool is broken: asking again does not help.
@@ -631,7 +631,7 @@ function garbage(code, detail, hint) end
 ---```
 ---@param code string
 ---@param detail string
----@return 
+---@return toolgate.Outcome
 function broken(code, detail) end
 
 ---It will work later.
@@ -640,7 +640,7 @@ function broken(code, detail) end
 ---```
 ---@param detail string
 ---@param after_seconds? number
----@return 
+---@return toolgate.Outcome
 function transient(detail, after_seconds) end
 
 ---Only the user can go on.
@@ -649,7 +649,7 @@ function transient(detail, after_seconds) end
 ---```
 ---@param question string
 ---@param choices? any[]
----@return 
+---@return toolgate.Outcome
 function need_user(question, choices) end
 
 ---The tool says that it could not.
@@ -660,7 +660,7 @@ function need_user(question, choices) end
 ---@param code string
 ---@param detail string
 ---@param hint? string
----@return 
+---@return toolgate.Outcome
 function failed(code, detail, hint) end
 
 ---The item whose field is the latest time or the greatest number, and its position.
@@ -669,7 +669,8 @@ function failed(code, detail, hint) end
 ---```
 ---@param list any[]
 ---@param field string
----@return 
+---@return any
+---@return integer?
 function newest(list, field) end
 
 ---Whether the user's words ask for everything there is (all, every, everyone, entire, …).
@@ -677,7 +678,7 @@ function newest(list, field) end
 ---wants_all(call.goal)
 ---```
 ---@param goal? string
----@return 
+---@return boolean
 function wants_all(goal) end
 
 ---Seconds since 1970 of an ISO 8601 time or date; nil for any other text.
@@ -685,7 +686,7 @@ function wants_all(goal) end
 ---time("2026-05-01T00:00:00Z")
 ---```
 ---@param text any
----@return 
+---@return number?
 function time(text) end
 
 ---The day of a time as "2026-05-01", in UTC; nil for any other text. In params: text, an ISO 8601 date.
@@ -695,7 +696,7 @@ function time(text) end
 ---```
 ---@overload fun(spec?: string|toolgate.TypeOptions): toolgate.Type
 ---@param time string|number
----@return 
+---@return string?
 function date(time) end
 
 ---Seconds of an ISO 8601 or short duration (weeks, days, hours, minutes, seconds); nil for any other text.
@@ -704,7 +705,7 @@ function date(time) end
 ---duration("90m")
 ---```
 ---@param text any
----@return 
+---@return number?
 function duration(text) end
 
 ---A table with scheme, host, port, path, query, fragment, user; nil for any other text.
@@ -712,7 +713,7 @@ function duration(text) end
 ---url("https://example.com:8080/a?b=c#d")
 ---```
 ---@param text any
----@return 
+---@return toolgate.Url?
 function url(text) end
 
 ---Whether the host is one of these; *. stands for any subdomain, not for the domain itself.
@@ -721,7 +722,7 @@ function url(text) end
 ---```
 ---@param url_or_host string
 ---@param hosts string[]
----@return 
+---@return boolean
 function host_in(url_or_host, hosts) end
 
 ---Whether the text fits the pattern: * is any run of characters, ? is one.
@@ -730,7 +731,7 @@ function host_in(url_or_host, hosts) end
 ---```
 ---@param pattern string
 ---@param text string
----@return 
+---@return boolean
 function glob(pattern, text) end
 
 ---A table for asking: set[x] is true for its members.
@@ -738,7 +739,7 @@ function glob(pattern, text) end
 ---set { "a", "b" }
 ---```
 ---@param ... any
----@return 
+---@return table<any, boolean?>
 function set(...) end
 
 ---Raises the message where value is false or nil.
@@ -748,7 +749,7 @@ function set(...) end
 ---@param value any
 ---@param message? any
 ---@param ... any
----@return 
+---@return any
 function assert(value, message, ...) end
 
 ---Ends the hook with an error; the call fails as policy_error.
@@ -764,7 +765,9 @@ function error(message, level) end
 ---ipairs(list)
 ---```
 ---@param list any[]
----@return any[], 
+---@return (fun(list: any[], at: integer): integer, any)
+---@return any[]
+---@return integer
 function ipairs(list) end
 
 ---The next key and value.
@@ -773,7 +776,8 @@ function ipairs(list) end
 ---```
 ---@param table table
 ---@param key? any
----@return 
+---@return any
+---@return any
 function next(table, key) end
 
 ---Iterates all keys.
@@ -781,7 +785,8 @@ function next(table, key) end
 ---pairs(table)
 ---```
 ---@param table table
----@return 
+---@return (fun(table: table, key?: any): any, any)
+---@return table
 function pairs(table) end
 
 ---Calls f and catches its errors; a spent deadline it does not catch.
@@ -790,7 +795,8 @@ function pairs(table) end
 ---```
 ---@param f function
 ---@param ... any
----@return 
+---@return boolean
+---@return any
 function pcall(f, ...) end
 
 ---The arguments from the n-th on, or their number for "#".
@@ -799,7 +805,7 @@ function pcall(f, ...) end
 ---```
 ---@param n integer|"#"
 ---@param ... any
----@return 
+---@return any
 function select(n, ...) end
 
 ---The number, or nil.
@@ -808,7 +814,7 @@ function select(n, ...) end
 ---```
 ---@param value any
 ---@param base? integer
----@return 
+---@return number?
 function tonumber(value, base) end
 
 ---The text of a value.
@@ -816,7 +822,7 @@ function tonumber(value, base) end
 ---tostring(value)
 ---```
 ---@param value any
----@return 
+---@return string
 function tostring(value) end
 
 ---"nil", "boolean", "number", "string", "table", "function", "userdata".
@@ -824,7 +830,7 @@ function tostring(value) end
 ---type(value)
 ---```
 ---@param value any
----@return 
+---@return "nil"|"boolean"|"number"|"string"|"table"|"function"|"userdata"
 function type(value) end
 
 ---The items as separate values.
@@ -834,6 +840,6 @@ function type(value) end
 ---@param list any[]
 ---@param from? integer
 ---@param to? integer
----@return 
+---@return any
 function unpack(list, from, to) end
 
