@@ -23,10 +23,10 @@ extern const struct field_table declare_retry_table, declare_loop_table, declare
 extern const struct field_table declare_compact_table;                             /* declare_compact.c */
 extern const struct field_table declare_example_table, declare_example_call_table; /* declare_examples.c */
 
-declare_part declare_rules;               /* declare_rules.c */
+declare_part declare_rules; /* declare_rules.c */
 
-/* Before all fields: the schema and the description from comments above `run`; after them: what a schema of its own
- * does not know is an error. declare_annotations.c */
+/* Before all fields: the schema and the description from comments above `run`; after them: what a schema of
+ * its own does not know is an error. declare_annotations.c */
 void declare_annotations(struct declaring *d, int fields);
 void declare_check_annotations(struct declaring *d);
 

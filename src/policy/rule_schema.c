@@ -62,7 +62,7 @@ static const struct json *holder(const struct rule_schema *s, struct str path, s
     const struct json *object = resolve(s->root, s->root);
     const char *dot;
     *name = path;
-    while (object && !json_get(json_get_text(object, "properties"), *name) &&
+    while (object && !json_get(json_get_text(object, "properties"), *name) && name->len &&
            (dot = memchr(name->at, '.', name->len))) {
         struct str step = {name->at, (size_t)(dot - name->at)};
         const struct json *inner = json_get(json_get_text(object, "properties"), step);

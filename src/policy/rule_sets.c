@@ -145,6 +145,8 @@ enum certainty conditions_meet(const struct rule_schema *s, const struct rule_co
                                size_t count)
 {
     struct meeting m = {s, list, count};
+    if (!count)
+        return SURELY;
     const struct rule_condition *values = first_of(&m, COND_VALUES);
     const struct json *choices = rule_schema_choices(s, list[0]->path);
     bool numbers = first_of(&m, COND_NUMBERS), times = first_of(&m, COND_TIMES);

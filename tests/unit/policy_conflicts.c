@@ -201,7 +201,7 @@ static void names_are_the_schemas(void **state)
             "drops 'action', which the schema requires: make it optional there, or keep it"},
            {"exclusive { 'id', 'nam' }", "no 'nam' in"},
            {"always : defaults { limt = 4 }", "no 'limt' in (did you mean 'limit'?)"},
-           {"always : needs 'to.city'", NULL}, );
+           {"always : needs 'to.'", "the schema lets no 'to.' in"}, {"always : needs 'to.city'", NULL}, );
     assert_has(
         fault_of("return tool 't' { unknown = 'refuse', schema = json [[{\"properties\":{\"id\":{}}}]],\n"
                  "  rules = { always : needs 'idd' } }"),
