@@ -33,7 +33,6 @@ struct heap_large {
     struct heap_large *next, **place; /* place: what points here */
 };
 
-#define CHUNK_MASK (~(uintptr_t)(HEAP_CHUNK_BYTES - 1))
 #define FIRST_OFFSET                                                                                         \
     ((sizeof(struct heap_chunk) + HEAP_GRAIN_BYTES - 1) / HEAP_GRAIN_BYTES * HEAP_GRAIN_BYTES)
 
@@ -63,6 +62,12 @@ static size_t class_of(size_t size)
 }
 
 /* ---- chunks ------------------------------------------------------------------------ */
+
+/* The one that the block lies in. */
+static struct heap_chunk *chunk_of(void *block)
+{
+    return (struct heap_chunk *)((char *)block - (uintptr_t)block % HEAP_CHUNK_BYTES);
+}
 
 static void enter_room(struct heap *heap, struct heap_chunk *chunk)
 {
@@ -99,7 +104,7 @@ static void new_region(struct heap *heap)
         return;
     region->next = heap->regions;
     heap->regions = region;
-    char *at = (char *)(((uintptr_t)(region + 1) + HEAP_CHUNK_BYTES - 1) & CHUNK_MASK);
+    char *at = (char *)chunk_of((char *)(region + 1) + HEAP_CHUNK_BYTES - 1);
     for (size_t i = HEAP_REGION_CHUNKS; i-- > 0;) {
         struct heap_chunk *chunk = (struct heap_chunk *)(at + i * HEAP_CHUNK_BYTES);
         chunk->next = heap->spare;
@@ -153,7 +158,7 @@ static void *take_small(struct heap *heap, size_t size)
 
 static void give_back_small(struct heap *heap, void *block)
 {
-    struct heap_chunk *chunk = (struct heap_chunk *)((uintptr_t)block & CHUNK_MASK);
+    struct heap_chunk *chunk = chunk_of(block);
     struct heap_free *freed = block;
     freed->next = chunk->free;
     chunk->free = freed;

@@ -206,7 +206,7 @@ struct policies_options {
     size_t stall_count;
 };
 
-/* One complaint a file; all files are read before the first is reported. */
+/* Complaints, at least one about each file that is wrong; all files are read before the first is reported. */
 struct policies_faults {
     struct arena *arena;
     struct str *list; /* "policies/x.lua:12: unknown field 'desciption' (did you mean 'description'?)" */
