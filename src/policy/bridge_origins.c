@@ -60,6 +60,10 @@ void bridge_origins_add_table(struct bridge_origins *origins, const void *table,
 const struct json *bridge_origins_table(struct bridge_origins *origins, const void *table)
 {
     struct bridge_origin_list *list = &origins->tables;
+    if (origins->kept.key == (uint64_t)(uintptr_t)table)
+        return origins->kept.value;
+    if (!list->count)
+        return NULL;
     make_room(list, origins->arena);
     for (; list->indexed < list->count; list->indexed++)
         *slot_of(list, list->at[list->indexed].key) = list->indexed + 1;

@@ -27,6 +27,7 @@ struct bridge_origin_list {
 /* All zero but the arena: nothing went over yet. */
 struct bridge_origins {
     struct arena *arena;
+    struct bridge_origin kept; /* the table that the caller keeps: most values are one table */
     struct bridge_origin_list tables, numbers;
     bool anchored; /* bridge_push.c has its list of anchors for this run */
 };

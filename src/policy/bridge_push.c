@@ -83,11 +83,14 @@ static void remember(struct pushing *p, const struct json *v)
 {
     if (!p->origins)
         return;
-    bridge_origins_add_table(p->origins, lua_topointer(p->L, -1), v);
-    if (v == p->kept)
+    const void *table = lua_topointer(p->L, -1);
+    if (v == p->kept) {
+        p->origins->kept = (struct bridge_origin){(uint64_t)(uintptr_t)table, v};
         return;
+    }
     if (!p->anchors)
         fetch_anchors(p);
+    bridge_origins_add_table(p->origins, table, v);
     lua_pushvalue(p->L, -1);
     lua_rawseti(p->L, p->anchors, (int)p->origins->tables.count);
 }
