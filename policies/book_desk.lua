@@ -28,7 +28,8 @@ return tool "book_desk" {
   rules = {
     when { visitors = given } : needs "host",
     when { days = above(5) } : refuses("too_long", "a desk is booked for five days at most", "Book each week by itself."),
-    when { day = is("on a weekend", on_weekend) } : refuses("closed", "the office is closed on weekends"),
+    when { day = is("on a weekend", on_weekend) } : refuses("closed", "the office is closed on weekends",
+                                                            "Book the Friday before or the Monday after."),
   },
 
   check = function(args)

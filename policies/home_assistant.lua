@@ -103,6 +103,8 @@ return tool "home_assistant" {
   examples = {
     { "what can be done",
       args = { action = "list_tools" }, gives = "pass" },
+    { "a list of all needs no name",
+      args = { action = "list_tools", tool_name = "light_turn_on" }, gives = "pass", becomes = { action = "list_tools" } },
     { "a lamp is switched without a question",
       args = { action = "call_tool", tool_name = "light_turn_on", arguments = { entity_id = "light.kitchen" } },
       gives = "pass" },

@@ -4,7 +4,8 @@ local process = require "process"
 local client_of = require "client"
 local fixtures = require "fixtures"
 
-local COMMANDS = { "serve", "connect", "call", "check", "tools", "test", "new", "session", "status", "bench" }
+local COMMANDS = { "serve", "connect", "call", "check", "tools", "test", "new", "words", "lint", "session", "status",
+                   "bench" }
 
 describe("toolgate", function()
   local gate

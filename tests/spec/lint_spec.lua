@@ -1,0 +1,219 @@
+-- What toolgate lint finds, a faulty policy for each of its codes, and what it leaves alone.
+local daemon = require "daemon"
+local process = require "process"
+local json = require("client").json
+
+local folder
+
+local function lint(...)
+  return process.run { daemon.binary, "lint", ... }
+end
+
+-- All findings in these files as `code@line` in their order; the lines themselves are the second.
+local function found(files, ...)
+  for name, text in pairs(files) do process.write(folder .. "/" .. name, text) end
+  local _, out, err = lint(folder, "--json", ...)
+  assert.equal("", err)
+  local codes, all = {}, {}
+  for line in out:gmatch "[^\n]+" do
+    local finding = json.decode(line)
+    codes[#codes + 1] = finding.code .. "@" .. finding.line
+    all[#all + 1] = finding
+  end
+  return codes, all
+end
+
+-- A policy that nothing is wrong with, but for `extra` fields and another schema or examples.
+local function policy(change)
+  change = change or {}
+  return ([[
+-- note: keeps a note. Writes.
+return tool "note" {
+  description = "Keep a note.",
+  effects = "write",
+  schema = %s,
+%s
+  examples = {
+    %s
+  },
+}
+]]):format(change.schema or [[params { text = str "What to keep", kind = optional(enum({ "memo", "task" }, "Which")) }]],
+           change.extra or "", change.examples or [[{ "kept", args = { text = "milk" }, gives = "pass" },]])
+end
+
+-- Each with what `extra`, `schema` or `examples` of the policy above begin with, and the findings: code and line.
+local FAULTY = {
+  { "load", { extra = "  desciption = 'x'," }, { "load@6" }, "did you mean 'description'?" },
+  { "load", { extra = "  check = function() return refsue('a', 'b', 'c') end," }, { "load@6" }, "did you mean 'refuse'?" },
+  { "example", { examples = "{ 'kept', args = { text = 'x' }, gives = 'repair' }," }, { "example@8" }, "expected repair" },
+  { "rule", { extra = "  rules = { when { kind = 'task' } : needs 'text' }," }, { "rule@6", "untried-rule@6" }, "text" },
+  { "untried-rule", { extra = "  rules = { when { kind = 'task' } : refuses('x', 'no', 'instead') }," },
+    { "untried-rule@6" }, "add one whose call it changes" },
+  { "untried-hook", { extra = "  result = function() return ok {} end," }, { "untried-hook@6" }, "no example reaches 'result'" },
+  { "unjudged", { examples = "{ 'kept', args = {}, result = { 1 }, gives = 'repair' }," }, { "unjudged@8" },
+    "its result is never looked at" },
+  { "twice", { examples = "{ 'one', args = { text = 'x' }, gives = 'pass' },\n"
+                       .. "    { 'two', args = { text = 'x' }, says = '' , gives = 'pass' }," }, { "twice@9" }, "line 8" },
+  { "argument", { extra = "  ids = { txet = seen() }," }, { "argument@6" }, "did you mean 'text'?" },
+  { "argument", { extra = "  loop = { volatile = { 'request' } }," }, { "argument@6" }, "'loop.volatile' names 'request'" },
+  { "result", { extra = "  output_schema = json [[{\"type\":\"object\",\"properties\":{\"notes\":{\"type\":\"array\",\"items\":"
+                     .. "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\"}}}}}}]],\n"
+                     .. "  gives_ids = { 'notes[].id', 'notes[].idd' }," },
+    { "result@7" }, "'notes[].idd', which the output schema has not got (did you mean 'id'?)" },
+  { "no-hint", { extra = "  rules = { when { kind = 'task' } : refuses('x', 'no') },",
+                 examples = "{ 'no tasks', args = { text = 'x', kind = 'task' }, gives = 'refuse' }," },
+    { "no-hint@6" }, "refuses without a hint" },
+  { "no-hint", { extra = "  check = function(args)\n    if args.kind then return refuse('x', 'no') end\n  end," },
+    { "no-hint@7" }, "refuse without a hint" },
+  { "no-path", { extra = "  check = function(args)\n    if args.kind then return repair { message = 'm' } end\n  end," },
+    { "no-path@7" }, "repair without a path" },
+  { "undescribed", { schema = "params { text = str, rows = list(object { id = int }, 'Rows') }",
+                     examples = "{ 'kept', args = { text = 'x', rows = {} }, gives = 'pass' }," },
+    { "undescribed@5", "undescribed@5" }, "'rows[].id'" },
+  { "root-choice", { schema = "json [[{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\",\"description\":\"T\"}},"
+                           .. "\"anyOf\":[{\"required\":[\"text\"]}]}]]" }, { "root-choice@5" }, "Anthropic" },
+  { "argument-name", { schema = "params { text = str 'T', ['a b'] = optional(str 'U') }" }, { "argument-name@5" }, "'a b'" },
+  { "list-items", { schema = "json [[{\"type\":\"object\",\"properties\":{\"text\":{\"type\":[\"string\",\"array\"],"
+                          .. "\"description\":\"T\"}}}]]" }, { "list-items@5" }, "list(str" },
+  { "long-description", { extra = "  use_when = ('x'):rep(1100)," }, { "long-description@2" }, "shorten it" },
+}
+
+describe("toolgate lint", function()
+  before_each(function() folder = process.directory() end)
+  after_each(function() process.run { "rm", "-r", folder } end)
+
+  it("finds nothing in the policies that come with it", function()
+    local code, out, err = lint "policies"
+    assert.equal("", out)
+    assert.equal("", err)
+    assert.equal(0, code)
+  end)
+
+  it("finds nothing in a policy that nothing is wrong with", function()
+    assert.same({}, (found { ["note.lua"] = policy() }))
+    assert.equal(0, (lint(folder)))
+  end)
+
+  for at, case in ipairs(FAULTY) do
+    it("finds " .. case[1] .. " (" .. at .. ")", function()
+      local codes, all = found { ["note.lua"] = policy(case[2]) }
+      assert.same(case[3], codes)
+      if case[4] then
+        local sentences = {}
+        for _, finding in ipairs(all) do sentences[#sentences + 1] = finding.sentence end
+        assert.truthy(table.concat(sentences, "\n"):find(case[4], 1, true), table.concat(sentences, "\n"))
+      end
+      assert.equal(1, (lint(folder)))
+    end)
+  end
+
+  it("finds a policy that is off, has no example, no description, no effects", function()
+    assert.same({ "off@6" }, (found { ["note.lua"] = policy { extra = '  mode = "off",' } }))
+    assert.same({ "no-description@1", "no-effects@1", "no-examples@1" },
+                (found { ["note.lua"] = 'return tool "note" { schema = params {}, run = function() return 1 end }' }))
+  end)
+
+  it("finds what is too much: values of enums, tools", function()
+    local values, tools = {}, {}
+    for i = 1, 1001 do values[i] = ('"v%d"'):format(i) end
+    local codes = found { ["note.lua"] = policy { schema = "params { text = str 'T', kind = optional(enum({ "
+                                                          .. table.concat(values, ",") .. " }, 'K')) }" } }
+    assert.same({ "many-values@5" }, codes)
+    for i = 1, 129 do
+      tools[i] = ('{"name":"t%d","description":"D","inputSchema":{"type":"object"}}'):format(i)
+    end
+    local path = process.write(folder .. "/tools.json", "[" .. table.concat(tools, ",") .. "]")
+    process.write(folder .. "/note.lua", policy())
+    local code, out = lint(folder, "--tools", path)
+    assert.equal(1, code)
+    assert.truthy(out:find("130 tools, and OpenAI's API takes 128", 1, true), out)
+  end)
+
+  it("looks at tools that have no policy, and says what is left out", function()
+    local path = process.write(folder .. "/tools.json",
+      [==[[{"name":"bare","inputSchema":{"type":"object","properties":{"a":{"type":"string"}}}},
+           {"name":"bad name","description":"D","inputSchema":{"type":"object"}}]]==])
+    local code, out = lint(folder, "--tools", path)
+    assert.equal(1, code)
+    assert.truthy(out:find(path .. ": warning: tool 'bare' has no description", 1, true), out)
+    assert.truthy(out:find("the argument 'a' has no description", 1, true), out)
+    assert.truthy(out:find("its name does not fit MCP", 1, true), out)
+  end)
+
+  it("goes on with the other files where some do not load, and says all of it, sorted", function()
+    local codes, all = found {
+      ["a.lua"] = 'return tool "a" { desciption = "x", efects = "read" }',
+      ["b.lua"] = policy { extra = "  ids = { txet = seen() }," },
+      ["c.lua"] = "return tool 'c' {",
+    }
+    local files = {}
+    for at, finding in ipairs(all) do files[at] = finding.file:match "[^/]+$" .. " " .. codes[at]:match "^[^@]+" end
+    assert.equal("a.lua load", files[1])
+    assert.equal("b.lua argument", files[#files - 1])
+    assert.equal("c.lua load", files[#files])
+  end)
+
+  it("prints file, line, level, sentence and code", function()
+    process.write(folder .. "/note.lua", policy { extra = "  ids = { txet = seen() }," })
+    local code, out = lint(folder .. "/note.lua")
+    assert.equal(1, code)
+    assert.equal(folder .. "/note.lua:6: warning: 'ids' names 'txet', which the schema has not got (did you mean 'text'?) "
+              .. "[argument]\n", out)
+  end)
+
+  it("leaves notes to --strict", function()
+    local open = policy { schema = "params({ text = str 'T', n = optional(enum({ 1, 2 }, 'N')) }, { open = true })",
+                          extra = "  output_schema = true," }
+    process.write(folder .. "/2note.lua", (open:gsub('tool "note"', 'tool "2note"')))
+    assert.equal(0, (lint(folder)))
+    local code, out = lint(folder, "--strict")
+    assert.equal(1, code)
+    assert.truthy(out:find("[first-letter]", 1, true), out)
+    assert.truthy(out:find("[enum-type]", 1, true), out)
+    process.write(folder .. "/2note.lua", policy { schema = "json [[{\"type\":\"object\",\"properties\":{\"text\":"
+                                                          .. "{\"description\":\"T\"}}}]]" })
+    code, out = lint(folder, "--strict")
+    assert.equal(1, code)
+    assert.truthy(out:find("[strict]", 1, true), out)
+  end)
+
+  it("says nothing of what it cannot be sure of", function()
+    local function clean(extra, schema, examples)
+      assert.same({}, (found { ["note.lua"] = policy { extra = extra, schema = schema, examples = examples } }))
+    end
+    clean [[
+  check = function(args)
+    local function hint() return "no", "instead" end
+    if args.kind then return refuse("x", hint()) end
+  end,]]
+    clean [[
+  check = function(args)
+    local problems = {}
+    if args.kind then problems[1] = { path = "kind", message = "m" } end
+    if problems[1] then return repair(problems) end
+    if args.text == "" then return repair { { ["path"] = "text", message = "m" }, { path = "kind", message = "m" } } end
+  end,]]
+    clean "  retry = { repair = 1 },"
+    clean("  ids = { ['a.b'] = seen() },", 'json [[{"type":"object","properties":{"text":{"type":"string","description":"T"},'
+       .. '"a":{"type":"object","description":"A"}}}]]')
+    clean('  gives_ids = { "notes[].id" },')
+    clean('  output_schema = json [[{"anyOf":[{"type":"object"}]}]],\n  gives_ids = { "notes[].id" },')
+  end)
+
+  it("lists its checks, and each stands in the handbook", function()
+    local code, out = lint "--list"
+    assert.equal(0, code)
+    local page = assert(io.open("docs/policy.md")):read "*a"
+    for name in out:gmatch "([%w-]+) +%a+ [^\n]+\n" do
+      assert.truthy(page:find("`" .. name .. "`", 1, true), "docs/policy.md does not tell what " .. name .. " is")
+    end
+  end)
+
+  it("has nothing to look at", function()
+    local code, out = lint(folder .. "/none")
+    assert.equal(2, code)
+    assert.truthy(out:find("none", 1, true), out)
+    code = lint "--nonsense"
+    assert.equal(2, code)
+  end)
+end)
