@@ -67,13 +67,41 @@ size_t libraries_names(lua_State *L, int at, struct str *out, size_t count)
     return count;
 }
 
+/* Lua's own names that are missing on purpose: a likeness to some word would only mislead. */
+static const struct {
+    const char *names, *reason;
+} kept_out[] = {
+    {" io os package require dofile loadfile ",
+     "a policy reaches nothing but its arguments; json \"file\" reads one beside it"},
+    {" load loadstring setfenv getfenv module ", "a policy runs no text as code"},
+    {" ffi jit debug newproxy collectgarbage coroutine ",
+     "a policy can't look behind Lua, and each hook runs to its end at once"},
+    {" getmetatable setmetatable rawget rawset rawequal rawlen ", "tables are plain here"},
+    {" xpcall ", "pcall is here"},
+    {" print ", "call.log(text) speaks to the agent's program"},
+    {" _G _VERSION arg ", "there are no globals to share"},
+};
+
+static const char *why_kept_out(struct str name)
+{
+    char spaced[32];
+    size_t n = (size_t)snprintf(spaced, sizeof(spaced), " " STR_FMT " ", STR_ARG(name));
+    for (size_t i = 0; n < sizeof(spaced) && i < sizeof(kept_out) / sizeof(kept_out[0]); i++)
+        if (strstr(kept_out[i].names, spaced))
+            return kept_out[i].reason;
+    return NULL;
+}
+
 void libraries_say_missing(char *out, size_t size, const char *library, struct str name,
                            const struct str *names, size_t count)
 {
-    struct str meant = suggest_one(name, names, count);
+    const char *reason = library ? NULL : why_kept_out(name);
+    struct str meant = reason ? STR_NONE : suggest_one(name, names, count);
     int n = library
                 ? snprintf(out, size, "there is no %s." STR_FMT, library, STR_ARG(str_cut(name, 60)))
                 : snprintf(out, size, "there is no word or global '" STR_FMT "'", STR_ARG(str_cut(name, 60)));
+    if (reason && n > 0 && (size_t)n < size)
+        snprintf(out + n, size - (size_t)n, ": %s", reason);
     if (meant.len && n > 0 && (size_t)n < size)
         snprintf(out + n, size - (size_t)n, " (did you mean '" STR_FMT "'?)", STR_ARG(meant));
 }

@@ -28,10 +28,16 @@ local misdeeds = {
   { "throws nil",                    "error(nil)" },
   { "returns a function",            "return function() end" },
   { "returns a table that holds itself", "local t = {} t.t = t return t" },
-  { "reaches for a file",            "return io.open('/etc/passwd')" },
-  { "reaches for the system",        "return os.execute('true')" },
-  { "reaches for code",              "return load('return 1')()" },
-  { "mistypes a global",             "return tostrin(1)" },
+}
+
+-- What can be told from the text alone is told before the policy meets a call.
+local misspelled = {
+  { "reaches for a file",     "return io.open('/etc/passwd')",      "'io': a policy reaches nothing but its arguments" },
+  { "reaches for the system", "return os.execute('true')",          "'os': a policy reaches nothing but its arguments" },
+  { "reaches for code",       "return load('return 1')()",          "'load': a policy runs no text as code" },
+  { "reaches for metatables", "return getmetatable('').__index",    "'getmetatable': tables are plain here" },
+  { "prints",                 "print('here')",                      "'print': call.log(text) speaks to the agent's program" },
+  { "mistypes a global",      "return tostrin(1)",                  "'tostrin' (did you mean 'tostring'?)" },
 }
 
 describe("a policy that", function()
@@ -62,13 +68,14 @@ describe("a policy that", function()
     end
   end
 
-  it("mistypes a global is told the closest word and the line", function()
-    local gate = daemon.start { policies = { ["bad.lua"] = policy "run = function() return tostrin(1) end," } }
-    local result = gate:connect():calls("bad", {})
-    local log = text(result) .. gate:log()
-    assert.truthy(log:find("tostring", 1, true), log)
-    assert.truthy(log:find("bad.lua:4", 1, true), log)
-  end)
+  for _, slip in ipairs(misspelled) do
+    it(slip[1] .. " does not load, and is told so with the line", function()
+      local words, code = daemon.fails { policies = { ["bad.lua"] =
+        policy(("run = function(args, call) %s end,"):format(slip[2])) } }
+      assert.equal(1, code)
+      assert.truthy(words:find("bad.lua:4: there is no word or global " .. slip[3], 1, true), words)
+    end)
+  end
 
   it("breaks is named in status", function()
     local gate = daemon.start { policies = { ["bad.lua"] = policy "run = function() error('x') end," } }
@@ -91,7 +98,7 @@ describe("a policy that", function()
       ["bad.lua"] = policy [[run = function()
           pcall(function() string.rep = nil end)
           pcall(function() table.insert = nil end)
-          pcall(function() getmetatable("").__index = {} end)
+          pcall(function() ("").rep = nil end)
           return "tried"
         end,]],
       ["other.lua"] = (fixtures.echo:gsub('"echo"', '"other"'):gsub("return { said = args.text }",
