@@ -33,6 +33,7 @@ enum words_kind { WORDS_STOCK, WORDS_QUICK, WORDS_AWARE, WORDS_KINDS };
 struct sandbox {
     lua_State *L;
     struct heap heap;
+    size_t live; /* bytes that were left when all was collected last */
     const struct sandbox_now *now;
     struct sandbox_frame {
         sandbox_step *step;
@@ -165,6 +166,17 @@ static void collect(struct sandbox *sandbox)
     bridge_forget(sandbox->L);
     lua_gc(sandbox->L, LUA_GCCOLLECT, 0);
     sandbox->heap.slack = 0;
+    sandbox->live = sandbox->heap.used;
+}
+
+/* Lua's own collector walks by what is allocated, so a call of a few large texts may leave most of the memory
+ * to it, and the next call, of whatever policy, would find none: each begins with half of what there can be.
+ */
+static bool is_littered(const struct sandbox *sandbox)
+{
+    const struct heap *heap = &sandbox->heap;
+    size_t room = heap->cap > sandbox->live ? heap->cap - sandbox->live : 0;
+    return heap->used > sandbox->live && heap->used - sandbox->live > room / 2;
 }
 
 enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct sandbox_now *now,
@@ -193,7 +205,7 @@ enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct s
     if (status != 0)
         explain_failure(sandbox, status, why);
     lua_settop(L, top);
-    if (sandbox->heap.failures != failures)
+    if (sandbox->heap.failures != failures || (!outer.run && is_littered(sandbox)))
         collect(sandbox);
     sandbox->frame = outer;
     return status == 0 ? OK : ERR_POLICY;

@@ -147,6 +147,22 @@ static void memory_comes_back(void **state)
     }
 }
 
+/* What a call leaves behind is nobody else's trouble, nor the same policy's the next time. */
+static void memory_of_one_call_is_there_for_the_next(void **state)
+{
+    (void)state;
+    options.memory_kb = 8192;
+    options.deadline_ms = 20000;
+    const struct policy *p = with_hook("check", "args",
+                                       "if args.many then local t = {} for i = 1, args.many do t[i] = { i } "
+                                       "end else return #('x'):rep(args.long) > 0 "
+                                       "and nil end");
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(check(p, "{\"many\":50000}"), SAID_NOTHING);
+        assert_int_equal(check(p, "{\"long\":1500000}"), SAID_NOTHING);
+    }
+}
+
 static void patterns_end(void **state)
 {
     (void)state;
@@ -233,6 +249,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(bombs_in_loops_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(memory_is_capped, set_up, tear_down),
         cmocka_unit_test_setup_teardown(memory_comes_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(memory_of_one_call_is_there_for_the_next, set_up, tear_down),
         cmocka_unit_test_setup_teardown(patterns_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(error_objects_do_no_harm, set_up, tear_down),
         cmocka_unit_test_setup_teardown(loading_is_bounded_too, set_up, tear_down),
