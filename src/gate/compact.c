@@ -214,7 +214,7 @@ static struct str shrink_text(struct compacting *c, struct str text, const struc
 /* 0 stands for no budget, so that what is spent is never quite. */
 static uint32_t part_of(uint32_t rest, size_t left)
 {
-    uint32_t part = rest / (uint32_t)left;
+    uint32_t part = left ? rest / (uint32_t)left : rest;
     return rest && !part ? 1 : part;
 }
 
