@@ -4,8 +4,9 @@
 #define LETTERS_A_TOKEN 6u /* a word up to this long is mostly one token, its space included */
 #define DIGITS_A_TOKEN  3u
 #define SIGNS_A_TOKEN   2u /* "," and ":" and their quotes go in pairs */
-#define OTHERS_A_TOKEN  3u /* bytes beyond ASCII: one Chinese character, two Greek letters are three or four \
-                            */
+#define OTHERS_A_TOKEN                                                                                       \
+    3u /* bytes beyond ASCII: one Chinese character, two Greek letters are three or four                     \
+        */
 
 enum kind { SPACE, LETTER, DIGIT, SIGN, OTHER };
 
