@@ -2,7 +2,6 @@
 #include "json/build.h"
 
 #include "base/arena.h"
-#include "base/hash.h"
 #include "json/decimal.h"
 #include "json/object.h"
 
@@ -60,7 +59,7 @@ struct json json_array(const struct json *items, size_t count)
 
 struct json_member json_member(struct str key, struct json value)
 {
-    return (struct json_member){key, hash_seeded(key), value};
+    return (struct json_member){key, value};
 }
 
 /* Members to be changed before object_new copies them where they stay; `extra` places behind them. */
@@ -76,8 +75,6 @@ static struct json_member *scratch_of(struct arena *arena, const struct json_mem
 struct json json_object(struct arena *arena, const struct json_member *members, size_t count)
 {
     struct json_member *scratch = scratch_of(arena, members, count, 0);
-    for (size_t i = 0; i < count; i++)
-        scratch[i].hash = hash_seeded(scratch[i].key);
     return object_new(arena, scratch, count, NULL);
 }
 

@@ -18,10 +18,9 @@ struct json json_number(struct arena *arena,
 struct json json_integer(struct arena *arena, int64_t n);
 struct json json_literal(struct str number);                    /* borrows a number's literal */
 struct json json_array(const struct json *items, size_t count); /* borrows items */
-struct json json_object(struct arena *arena, const struct json_member *members,
-                        size_t count); /* copies; hashes keys */
+struct json json_object(struct arena *arena, const struct json_member *members, size_t count); /* copies */
 
-struct json_member json_member(struct str key, struct json value); /* hashes the key */
+struct json_member json_member(struct str key, struct json value);
 
 /* The object with one member set (in its place, or last; the key is borrowed) or removed. `object` must be
  * one. */

@@ -14,11 +14,10 @@ static size_t index_slots(size_t count)
     return slots;
 }
 
-static uint32_t *slot_for(uint32_t *slots, size_t size, const struct json_member *members, struct str key,
-                          uint64_t hash)
+static uint32_t *slot_for(uint32_t *slots, size_t size, const struct json_member *members, struct str key)
 {
-    size_t at = hash & (size - 1);
-    while (slots[at] && !(members[slots[at] - 1].hash == hash && str_eq(members[slots[at] - 1].key, key)))
+    size_t at = hash_seeded(key) & (size - 1);
+    while (slots[at] && !str_eq(members[slots[at] - 1].key, key))
         at = (at + 1) & (size - 1);
     return &slots[at];
 }
@@ -28,7 +27,7 @@ static const struct json_member *fill_index(uint32_t *slots, size_t size, const 
                                             size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        uint32_t *slot = slot_for(slots, size, members, members[i].key, members[i].hash);
+        uint32_t *slot = slot_for(slots, size, members, members[i].key);
         if (*slot)
             return &members[i];
         *slot = (uint32_t)i + 1;
@@ -36,12 +35,27 @@ static const struct json_member *fill_index(uint32_t *slots, size_t size, const 
     return NULL;
 }
 
-static const struct json_member *small_twice(const struct json_member *members, size_t count)
+/* One bit of 64 by what tells most keys of one object apart: keys with different bits differ. */
+static inline uint64_t bit_of(struct str key)
 {
-    for (size_t i = 1; i < count; i++)
-        for (size_t k = 0; k < i; k++)
-            if (members[i].hash == members[k].hash && str_eq(members[i].key, members[k].key))
+    unsigned mixed = key.len ? (unsigned char)key.at[0] + 5u * (unsigned char)key.at[key.len - 1] : 0;
+    return (uint64_t)1 << ((mixed + 11u * (unsigned)key.len) & 63);
+}
+
+/* Copies members until a key comes twice, which is returned: it is held against those before only where its
+ * bit was seen. In one loop, so that no memcpy is made of it, whose start alone takes longer. */
+static const struct json_member *copy_small(struct json_member *row, const struct json_member *members,
+                                            size_t count)
+{
+    uint64_t seen = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t bit = bit_of(members[i].key);
+        for (size_t k = 0; k < i && (seen & bit); k++)
+            if (str_eq(members[i].key, members[k].key))
                 return &members[i];
+        seen |= bit;
+        row[i] = members[i];
+    }
     return NULL;
 }
 
@@ -51,7 +65,7 @@ static size_t merge_twice(struct arena *arena, struct json_member *members, size
     size_t size = index_slots(count), kept = 0;
     uint32_t *slots = ARENA_ARRAY(arena, uint32_t, size);
     for (size_t i = 0; i < count; i++) {
-        uint32_t *slot = slot_for(slots, size, members, members[i].key, members[i].hash);
+        uint32_t *slot = slot_for(slots, size, members, members[i].key);
         if (*slot) {
             members[*slot - 1].value = members[i].value;
         } else {
@@ -62,18 +76,26 @@ static size_t merge_twice(struct arena *arena, struct json_member *members, size
     return kept;
 }
 
-static const struct json_member *row_of(struct arena *arena, const struct json_member *members, size_t count,
-                                        const struct json_member **twice)
+static const struct json_member *large_row(struct arena *arena, const struct json_member *members,
+                                           size_t count, const struct json_member **twice)
 {
-    bool small = count <= OBJECT_SMALL;
-    size_t size = small ? 0 : index_slots(count);
+    size_t size = index_slots(count);
     uint32_t *slots = arena_alloc(arena, size * sizeof(*slots) + count * sizeof(*members));
     struct json_member *row = (struct json_member *)(void *)(slots + size);
-    if (!small)
-        memset(slots, 0, size * sizeof(*slots));
-    if (count)
-        memcpy(row, members, count * sizeof(*members));
-    *twice = small ? small_twice(members, count) : fill_index(slots, size, members, count);
+    memset(slots, 0, size * sizeof(*slots));
+    memcpy(row, members, count * sizeof(*members));
+    *twice = fill_index(slots, size, members, count);
+    return row;
+}
+
+/* Where a key comes twice the row is not whole. */
+static inline const struct json_member *row_of(struct arena *arena, const struct json_member *members,
+                                               size_t count, const struct json_member **twice)
+{
+    if (count > OBJECT_SMALL)
+        return large_row(arena, members, count, twice);
+    struct json_member *row = arena_alloc(arena, count * sizeof(*members));
+    *twice = copy_small(row, members, count);
     return row;
 }
 
@@ -108,10 +130,9 @@ const struct json_member *object_find(const struct json *object, struct str key)
         return find_small(object, key);
     size_t size = index_slots(object->len);
     const uint32_t *slots = (const uint32_t *)(const void *)object->members - size;
-    uint64_t hash = hash_seeded(key);
-    for (size_t at = hash & (size - 1); slots[at]; at = (at + 1) & (size - 1)) {
+    for (size_t at = hash_seeded(key) & (size - 1); slots[at]; at = (at + 1) & (size - 1)) {
         const struct json_member *m = &object->members[slots[at] - 1];
-        if (m->hash == hash && str_eq(m->key, key))
+        if (str_eq(m->key, key))
             return m;
     }
     return NULL;

@@ -12,9 +12,8 @@ struct arena;
 
 #define OBJECT_SMALL 16u /* up to here comparing keys in a row is faster than hashing */
 
-/* An object of copied members, their keys hashed already. Of a key that comes twice, the first place and the
- * last value are kept; `members` is scratch then, and *twice the later key (else NULL). `twice` may be NULL.
- */
+/* An object of copied members. Of a key that comes twice, the first place and the last value are kept;
+ * `members` is scratch then, and *twice the later key (else NULL). `twice` may be NULL. */
 struct json object_new(struct arena *arena, struct json_member *members, size_t count,
                        const struct json_member **twice);
 

@@ -9,7 +9,6 @@
 #include "json/parse.h"
 
 #include "base/arena.h"
-#include "base/hash.h"
 #include "json/decimal.h"
 #include "json/fault.h"
 #include "json/object.h"
@@ -34,6 +33,7 @@ struct parser {
     uint32_t depth, nodes;
     uint32_t container; /* the place of the innermost open one */
     uint32_t count, room;
+    uint32_t in_object; /* 1: that is an object, whose values go where their keys are */
     struct json_member *stack, *first; /* first: the caller's, until it is outgrown */
 };
 
@@ -61,23 +61,31 @@ static inline struct json_member *push(struct parser *p)
     return &p->stack[p->count++];
 }
 
-static struct json_member *container_of_top(struct parser *p)
-{
-    return p->container == NO_CONTAINER ? NULL : &p->stack[p->container];
-}
-
-/* Where the next value goes: behind its key, which is there already, or on a new place. NULL: over a limit.
- */
-static struct json_member *place(struct parser *p)
+static struct json_member *too_many(struct parser *p)
 {
     size_t at = p->last_end;
-    if (++p->nodes > p->limits.nodes) {
-        fault_set(p->fault, JSON_FAULT_NODES, at, "byte %zu: more than %u values in one message — send fewer",
-                  at, p->limits.nodes);
-        return NULL;
-    }
-    const struct json_member *around = container_of_top(p);
-    return around && around->value.type == JSON_OBJECT ? &p->stack[p->count - 1] : push(p);
+    fault_set(p->fault, JSON_FAULT_NODES, at, "byte %zu: more than %u values in one message — send fewer", at,
+              p->limits.nodes);
+    return NULL;
+}
+
+/* Where the next value goes: behind its key, which is there already, or on a new place; computed, for a
+ * branch would be guessed wrongly every few values. NULL: over a limit. */
+static inline struct json_member *place(struct parser *p)
+{
+    if (++p->nodes > p->limits.nodes)
+        return too_many(p);
+    if (p->count == p->room)
+        stack_grow(p);
+    uint32_t at = p->count - p->in_object;
+    p->count = at + 1;
+    return &p->stack[at];
+}
+
+static inline void enter(struct parser *p, uint32_t container)
+{
+    p->container = container;
+    p->in_object = container != NO_CONTAINER && p->stack[container].value.type == JSON_OBJECT;
 }
 
 /* What contains a mended value is not what was sent any more. An open container's `truth` remembers it. */
@@ -223,7 +231,6 @@ static int on_key(void *ctx, const unsigned char *bytes, size_t len)
     bool lone;
     struct json_member *m = push(p);
     m->key = string_token(p, bytes, len, &start, &lone);
-    m->hash = hash_seeded(m->key);
     return 1;
 }
 
@@ -240,7 +247,7 @@ static int on_open(struct parser *p, enum json_type type)
         return 0;
     }
     m->value.len = p->container;
-    p->container = (uint32_t)(m - p->stack);
+    enter(p, (uint32_t)(m - p->stack));
     return 1;
 }
 
@@ -263,7 +270,7 @@ static void close_container(struct parser *p, const void *row, uint32_t count)
     bool mended = v->truth;
     p->last_end = end;
     p->count = p->container + 1;
-    p->container = v->len;
+    enter(p, v->len);
     p->depth--;
     v->truth = false;
     v->len = count;

@@ -32,7 +32,6 @@ struct json {
 
 struct json_member {
     struct str key; /* decoded */
-    uint64_t hash;  /* hash_seeded(key) */
     struct json value;
 };
 

@@ -30,7 +30,7 @@ enum err compile_properties(struct making *m, const struct json *value)
     enum err err = OK;
     for (uint32_t i = 0; i < value->len && !err; i++) {
         const struct json_member *member = &value->members[i];
-        list[i] = (struct prop){.key = member->key, .hash = member->hash};
+        list[i] = (struct prop){.key = member->key};
         err = making_node(m, &member->value, &list[i].node);
     }
     props->list = list;
@@ -71,7 +71,7 @@ static void take_required(struct making *m, const struct json *names)
         struct prop *p = find_by_name(props, name);
         if (!p) {
             p = &props->list[props->count++];
-            *p = (struct prop){.key = name, .hash = hash_seeded(name)};
+            *p = (struct prop){.key = name};
         }
         props->required += !p->required;
         p->required = true;
@@ -81,13 +81,15 @@ static void take_required(struct making *m, const struct json *names)
 static void index_props(struct making *m)
 {
     struct props *props = m->props;
-    uint32_t size = 4;
+    uint32_t size = PROPS_FEW;
+    if (props->count <= PROPS_FEW)
+        return;
     while (size < props->count * 2)
         size *= 2;
     props->slots = ARENA_ARRAY(m->c->arena, uint32_t, size);
     props->mask = size - 1;
     for (uint32_t i = 0; i < props->count; i++) {
-        uint32_t at = (uint32_t)props->list[i].hash & props->mask;
+        uint32_t at = (uint32_t)hash_seeded(props->list[i].key) & props->mask;
         while (props->slots[at])
             at = (at + 1) & props->mask;
         props->slots[at] = i + 1;

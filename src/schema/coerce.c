@@ -190,7 +190,7 @@ static const struct json *mend_string(struct mender *m, const struct node *node,
 static const struct json *mend_by_props(struct mender *m, const struct props *props,
                                         const struct json_member *member, const struct json *v)
 {
-    const struct prop *p = props_find(props, member->key, member->hash);
+    const struct prop *p = props_find(props, member->key);
     bool described = p && p->node;
     if (described)
         v = mend(m, p->node, v);
@@ -209,7 +209,7 @@ static bool is_needless_null(struct mender *m, const struct inplace *all, const 
     if (m->valid || !m->may->nulls || member->value.type != JSON_NULL)
         return false;
     for (uint32_t i = 0; i < all->count; i++) {
-        const struct prop *p = all->props[i] ? props_find(all->props[i], member->key, member->hash) : NULL;
+        const struct prop *p = all->props[i] ? props_find(all->props[i], member->key) : NULL;
         if (p && p->required)
             return false;
         refused |= p && p->node && !accepts(m, p->node, &member->value);
@@ -235,7 +235,7 @@ static const struct json *mend_object(struct mender *m, const struct node *node,
             memcpy(members, v->members, i * sizeof(*members));
         }
         if (members && !drop)
-            members[count] = (struct json_member){member->key, member->hash, *value};
+            members[count] = (struct json_member){member->key, *value};
         count += !drop;
     }
     return members ? keep(m, json_object(m->arena, members, count)) : v;

@@ -52,7 +52,7 @@ static void explain_patterns(struct explain *e, const struct props *props, const
 static void explain_member(struct explain *e, const struct props *props, const struct json *v,
                            const struct json_member *m, const struct path *path)
 {
-    const struct prop *p = props_find(props, m->key, m->hash);
+    const struct prop *p = props_find(props, m->key);
     bool described = p && p->node;
     if (described)
         explain_node(e, p->node, &m->value, path);

@@ -73,7 +73,6 @@ struct bound {
 
 struct prop {
     struct str key;
-    uint64_t hash;
     const struct node *node; /* NULL: required, but not described */
     bool required;
 };
@@ -83,10 +82,13 @@ struct pattern_prop {
     const struct node *node;
 };
 
+#define PROPS_FEW 16u /* up to here looking through the names is faster than hashing one */
+
 struct props {
     struct prop *list; /* those of `properties` in their order, then names that `required` alone mentions */
     uint32_t count, declared, required;
-    uint32_t *slots; /* index + 1 by hash; mask + 1 of them, a power of two */
+    uint32_t
+        *slots; /* index + 1 by hash; mask + 1 of them, a power of two. NULL: few enough to look through */
     uint32_t mask;
     const struct pattern_prop *patterns;
     uint32_t pattern_count;
@@ -220,7 +222,7 @@ bool choices_hold(const struct choices *choices, const struct json *v);
 const struct node *dynamic_target(const struct pass *pass, const struct op *op);
 
 /* The declared property of that name, or NULL. */
-const struct prop *props_find(const struct props *props, struct str key, uint64_t hash);
+const struct prop *props_find(const struct props *props, struct str key);
 
 /* Whether an object has every tell of the node; any other value passes. */
 bool tells_allow(const struct node *node, const struct json *v);

@@ -24,7 +24,7 @@ static bool is_declared(struct pass *pass, const struct inplace *all, const stru
 {
     for (uint32_t i = 0; i < all->count; i++) {
         const struct props *props = all->props[i];
-        const struct prop *p = props ? props_find(props, m->key, m->hash) : NULL;
+        const struct prop *p = props ? props_find(props, m->key) : NULL;
         if (props && (p || any_pattern(pass, props, m->key) || declares_rest(props)))
             return true;
     }

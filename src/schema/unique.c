@@ -46,7 +46,7 @@ static uint64_t hash_value(const struct json *v)
         return mix(h + 32);
     case JSON_OBJECT:
         for (uint32_t i = 0; i < v->len; i++)
-            h += mix(v->members[i].hash + mix(hash_value(&v->members[i].value)));
+            h += mix(hash_seeded(v->members[i].key) + mix(hash_value(&v->members[i].value)));
         return mix(h + 64);
     }
     return h;

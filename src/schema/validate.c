@@ -6,6 +6,7 @@
 #include "schema/marks.h"
 #include "schema/node.h"
 
+#include "base/hash.h"
 #include "schema/multiple.h"
 
 #define HARD_MATCH_STEPS 2000u /* what a match that is not easy costs of SCHEMA_MAX_STEPS */
@@ -132,26 +133,42 @@ static inline bool fits(struct pass *pass, const struct node *node, const struct
 
 /* ---- objects ---- */
 
-const struct prop *props_find(const struct props *props, struct str key, uint64_t hash)
+/* Around the list from `next`: of few names most differ in their length already. */
+static const struct prop *find_around(const struct props *props, struct str key, uint32_t next)
 {
-    if (!props->count)
-        return NULL;
-    for (uint32_t at = (uint32_t)hash & props->mask; props->slots[at]; at = (at + 1) & props->mask) {
+    for (uint32_t i = next; i < props->count; i++)
+        if (str_eq(props->list[i].key, key))
+            return &props->list[i];
+    for (uint32_t i = 0; i < next; i++)
+        if (str_eq(props->list[i].key, key))
+            return &props->list[i];
+    return NULL;
+}
+
+static const struct prop *find_by_hash(const struct props *props, struct str key)
+{
+    for (uint32_t at = (uint32_t)hash_seeded(key) & props->mask; props->slots[at];
+         at = (at + 1) & props->mask) {
         const struct prop *p = &props->list[props->slots[at] - 1];
-        if (p->hash == hash && str_eq(p->key, key))
+        if (str_eq(p->key, key))
             return p;
     }
     return NULL;
 }
 
+const struct prop *props_find(const struct props *props, struct str key)
+{
+    return props->slots ? find_by_hash(props, key) : find_around(props, key, 0);
+}
+
 /* Models write fields in the order in which the schema declares them: the one after the last is looked at
  * first. */
-static const struct prop *props_find_from(const struct props *props, const struct json_member *m,
-                                          uint32_t *next)
+static inline const struct prop *props_find_from(const struct props *props, const struct json_member *m,
+                                                 uint32_t *next)
 {
     const struct prop *p = *next < props->count ? &props->list[*next] : NULL;
-    if (!p || p->hash != m->hash || !str_eq(p->key, m->key))
-        p = props_find(props, m->key, m->hash);
+    if (!p || !str_eq(p->key, m->key))
+        p = props->slots ? find_by_hash(props, m->key) : find_around(props, m->key, *next);
     if (p)
         *next = (uint32_t)(p - props->list) + 1;
     return p;
