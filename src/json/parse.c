@@ -32,8 +32,9 @@ struct parser {
     size_t last_end; /* where the previous token ended */
     uint32_t depth, nodes;
     uint32_t container; /* the place of the innermost open one */
-    uint32_t count, room;
+    bool surrogates;    /* a lone one is somewhere in the text */
     uint32_t in_object; /* 1: that is an object, whose values go where their keys are */
+    uint32_t count, room;
     struct json_member *stack, *first; /* first: the caller's, until it is outgrown */
 };
 
@@ -181,17 +182,26 @@ static int on_number(void *ctx, const char *bytes, size_t len)
     return 1;
 }
 
-/* A string with escapes, decoded by us: yajl makes '?' and broken UTF-8 of lone surrogates. */
-static struct str escaped_token(struct parser *p, size_t *start, bool *lone)
+/* yajl makes '?' and broken UTF-8 of lone surrogates. */
+static struct str decode_again(struct parser *p, struct str literal, bool *lone)
 {
-    *start = token_start(p);
-    p->last_end = consumed(p);
-    struct str literal = {p->text.at + *start + 1, p->last_end - *start - 2};
     char *decoded = arena_alloc(p->arena, literal.len);
     struct str text = {decoded, text_decode(decoded, literal, lone)};
     if (*lone)
         mark_mended(p);
     return text;
+}
+
+/* A string with escapes comes from yajl's own buffer, for as long as the callback runs. */
+static struct str escaped_token(struct parser *p, struct str decoded, size_t *start, bool *lone)
+{
+    *start = token_start(p);
+    p->last_end = consumed(p);
+    if (p->surrogates)
+        return decode_again(p, (struct str){p->text.at + *start + 1, p->last_end - *start - 2}, lone);
+    char *copy = arena_alloc(p->arena, decoded.len);
+    memcpy(copy, decoded.at, decoded.len);
+    return (struct str){copy, decoded.len};
 }
 
 /* The text of a string token; *start: of its opening quote. Without escapes yajl points into what it was
@@ -201,7 +211,7 @@ static inline struct str string_token(struct parser *p, const unsigned char *byt
 {
     *lone = false;
     if (!points_into_text(p, bytes))
-        return escaped_token(p, start, lone);
+        return escaped_token(p, (struct str){(const char *)bytes, len}, start, lone);
     *start = (size_t)((const char *)bytes - p->text.at) - 1;
     p->last_end = *start + len + 2;
     return (struct str){(const char *)bytes, len};
@@ -394,6 +404,7 @@ static void inspect(struct parser *p)
                   at, (unsigned char)p->text.at[at]);
         break;
     case TEXT_LONE_SURROGATE:
+        p->surrogates = true;
         fault_set(p->fault, JSON_FAULT_SURROGATE, at,
                   "byte %zu: lone surrogate '%.6s' — escape a character beyond U+FFFF as a pair like "
                   "\\ud83d\\ude00, "

@@ -2,12 +2,22 @@
 #include "json/text.h"
 
 /*
- * Sixteen bytes at a time in the vectors that gcc and clang know on every machine: is any of them a control
- * character, no ASCII, a backslash or (where quotes count) a quote?
+ * Sixteen bytes at a time in the vectors that gcc and clang know on every machine: which of them is the first
+ * control character, no ASCII, a backslash or (where quotes count) a quote? 16: none.
  */
 typedef signed char bytes16 __attribute__((vector_size(16)));
 
-static inline bool some_special(const char *p, bool quotes)
+/* The first in memory of eight that is not zero. */
+static inline unsigned first_byte(uint64_t word)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return (unsigned)__builtin_ctzll(word) / 8;
+#else
+    return (unsigned)__builtin_clzll(word) / 8;
+#endif
+}
+
+static inline unsigned first_special(const char *p, bool quotes)
 {
     bytes16 b;
     memcpy(&b, p, sizeof(b));
@@ -16,21 +26,19 @@ static inline bool some_special(const char *p, bool quotes)
         found |= b == '"';
     uint64_t halves[2];
     memcpy(halves, &found, sizeof(halves));
-    return (halves[0] | halves[1]) != 0;
+    if (!(halves[0] | halves[1]))
+        return 16;
+    return halves[0] ? first_byte(halves[0]) : 8 + first_byte(halves[1]);
 }
 
 static inline const char *skip(const char *p, const char *end, bool quotes)
 {
-    while (end - p >= 16 && !some_special(p, quotes))
-        p += 16;
-    while (p < end && (signed char)*p >= 0x20 && *p != '\\' && !(quotes && *p == '"'))
+    unsigned at = 16;
+    while (end - p >= 16 && at == 16)
+        p += at = first_special(p, quotes);
+    while (at == 16 && p < end && (signed char)*p >= 0x20 && *p != '\\' && !(quotes && *p == '"'))
         p++;
     return p;
-}
-
-const char *text_skip_ascii(const char *p, const char *end)
-{
-    return skip(p, end, false);
 }
 
 const char *text_skip_plain(const char *p, const char *end)
@@ -38,7 +46,6 @@ const char *text_skip_plain(const char *p, const char *end)
     return skip(p, end, true);
 }
 
-/* Unicode's table of well-formed sequences: only the second byte's range depends on the first. */
 static int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
@@ -91,15 +98,21 @@ static size_t inspect_special(const char *p, const char *end, enum text_fault *f
     return utf8_length(p, end);
 }
 
+/* \n, \" and the like, most of all that is special; inspect_special says the same. */
+static inline bool is_plain_escape(const char *p, const char *end)
+{
+    return *p == '\\' && end - p >= 2 && p[1] != 'u' && (signed char)p[1] >= 0;
+}
+
 /* In a JSON text a backslash stands in strings only, so escapes can be told without knowing where strings
  * are. */
 enum text_fault text_inspect(struct str text, size_t *offset)
 {
-    const char *end = text.at + text.len, *p = text_skip_ascii(text.at, end);
+    const char *end = text.at + text.len, *p = skip(text.at, end, false);
     enum text_fault found = TEXT_FINE, fault = TEXT_FINE;
-    for (; p < end; p = text_skip_ascii(p, end)) {
+    for (; p < end; p = skip(p, end, false)) {
         bool lone = false;
-        size_t len = inspect_special(p, end, &fault, &lone);
+        size_t len = is_plain_escape(p, end) ? 2 : inspect_special(p, end, &fault, &lone);
         if (!len || (lone && found == TEXT_FINE))
             *offset = (size_t)(p - text.at);
         if (!len)

@@ -11,9 +11,6 @@
 
 #define REPLACEMENT_CHARACTER "\xEF\xBF\xBD" /* U+FFFD */
 
-/* The first byte at or after p that is '\\', a control character or no ASCII, else `end`. */
-const char *text_skip_ascii(const char *p, const char *end);
-
 /* The first byte at or after p that can't stand as it is in a JSON string (control, '"', '\\') or is no
  * ASCII. */
 const char *text_skip_plain(const char *p, const char *end);
@@ -43,8 +40,9 @@ enum text_fault { TEXT_FINE, TEXT_BAD_UTF8, TEXT_BAD_SPACE, TEXT_LONE_SURROGATE 
  * and lone surrogates, to which the other two are preferred. *offset: where. */
 enum text_fault text_inspect(struct str text, size_t *offset);
 
-/* Decodes the inside of a string literal whose grammar was checked, a lone surrogate as U+FFFD. `out` needs
- * literal.len bytes; returns how many were written; *lone: there was a lone surrogate. */
+/* Decodes the inside of a string literal whose grammar was checked, a lone surrogate as U+FFFD, which yajl
+ * does not. `out` needs literal.len bytes; returns how many were written; *lone: there was a lone surrogate.
+ */
 size_t text_decode(char *out, struct str literal, bool *lone);
 
 #endif
