@@ -15,7 +15,7 @@
  * and stages that a decision makes pointless are passed over by the table at
  * the end of this file.
  */
-#include "gate/call.h"
+#include "gate/call_state.h"
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -33,41 +33,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define CALL_TRACES_MAX 8u
-
 enum step { GO_ON, WAIT };
-
-struct call {
-    struct gate *gate;
-    struct generation *generation;
-    struct arena *arena;
-    struct call_request request;
-    call_done *done;
-    call_progress *progress;
-    call_log *log;
-    void *owner, *listener;
-
-    uint64_t admission;
-    const struct tool *tool;  /* NULL until known */
-    struct str called;        /* the alias it was called by; empty: its name */
-    struct ledger_peek *peek; /* NULL: no hook hides it */
-    struct arguments args;
-    struct id_candidates *ids; /* NULL: none must have been seen */
-    struct hash128 fingerprint;
-    struct ledger_place place;
-    struct ledger_answer answer;
-    struct ledger_settled settled;
-    struct result result;
-    struct compacted shown; /* what is shown of it, where that is less; `done` says so */
-    struct verdict verdict; /* VERDICT_PASS, CLASS_OK until something decides otherwise */
-    struct str text, advice;
-    bool admitted, ran, settling, empty, finished;
-
-    size_t stage;
-    struct call_trace traces[CALL_TRACES_MAX];
-    size_t trace_count;
-    int64_t stage_began;
-};
 
 /* What no mode can pass over: a tool that is not there, or not here, and arguments that cannot be read. */
 static bool must_be_felt(const struct call *c)
@@ -675,100 +641,4 @@ void call_free(struct call *c)
 {
     generation_unref(c->generation);
     c->generation = NULL;
-}
-
-const struct verdict *call_verdict(const struct call *c)
-{
-    return &c->verdict;
-}
-
-const struct tool *call_tool(const struct call *c)
-{
-    return c->tool;
-}
-
-struct str call_called(const struct call *c)
-{
-    return c->called;
-}
-
-struct str call_id(const struct call *c)
-{
-    struct buf id = buf_in(c->arena);
-    buf_hex64(&id, c->admission);
-    return buf_view(&id);
-}
-
-const struct json *call_arguments(const struct call *c)
-{
-    return c->args.now;
-}
-
-struct str call_text(const struct call *c)
-{
-    return c->text;
-}
-
-struct str call_advice(const struct call *c)
-{
-    return c->advice;
-}
-
-const struct json *call_content(const struct call *c)
-{
-    return c->shown.done ? c->shown.result.content : c->result.content;
-}
-
-const struct json *call_structured(const struct call *c)
-{
-    return c->shown.done ? c->shown.result.structured : c->result.structured;
-}
-
-const struct json *call_shown(const struct call *c)
-{
-    struct result shown = c->result;
-    if (class_info(c->verdict.class)->is_error)
-        return NULL;
-    if (c->shown.done && c->shown.result.structured)
-        return c->shown.result.structured;
-    if (c->shown.done) {
-        struct json_member content = json_member(STR_LIT("content"), *c->shown.result.content);
-        struct json sent = json_object(c->arena, &content, 1);
-        result_read(c->arena, &sent, &shown);
-    }
-    return shown.value;
-}
-
-const struct json *call_metadata(const struct call *c)
-{
-    return c->result.metadata;
-}
-
-const struct json *call_result(const struct call *c)
-{
-    return c->result.value;
-}
-
-size_t call_traces(const struct call *c, const struct call_trace **out)
-{
-    *out = c->traces;
-    return c->trace_count;
-}
-
-struct str call_session_key(struct arena *arena, const struct config *config, const struct peer *peer,
-                            struct str session, struct str connection)
-{
-    struct buf key = buf_in(arena);
-    if (!session.len) {
-        buf_text(&key, "anonymous/");
-        session = connection;
-    } else if (config->shared_namespace || !peer) {
-        buf_text(&key, "shared/");
-    } else {
-        buf_text(&key, "uid:");
-        buf_int(&key, (int64_t)peer->uid);
-        buf_byte(&key, '/');
-    }
-    buf_str(&key, session);
-    return buf_view(&key);
 }

@@ -1,0 +1,47 @@
+/*
+ * All that is known of a call while it lives. Only call.c changes it;
+ * call_read.c answers what others ask of it. Only these two include this
+ * header.
+ */
+#ifndef TOOLGATE_GATE_CALL_STATE_H
+#define TOOLGATE_GATE_CALL_STATE_H
+
+#include "gate/call.h"
+#include "gate/compact.h"
+#include "gate/decide.h"
+
+#define CALL_TRACES_MAX 8u
+
+struct call {
+    struct gate *gate;
+    struct generation *generation;
+    struct arena *arena;
+    struct call_request request;
+    call_done *done;
+    call_progress *progress;
+    call_log *log;
+    void *owner, *listener;
+
+    uint64_t admission;
+    const struct tool *tool;  /* NULL until known */
+    struct str called;        /* the alias it was called by; empty: its name */
+    struct ledger_peek *peek; /* NULL: no hook hides it */
+    struct arguments args;
+    struct id_candidates *ids; /* NULL: none must have been seen */
+    struct hash128 fingerprint;
+    struct ledger_place place;
+    struct ledger_answer answer;
+    struct ledger_settled settled;
+    struct result result;
+    struct compacted shown; /* what is shown of it, where that is less; `done` says so */
+    struct verdict verdict; /* VERDICT_PASS, CLASS_OK until something decides otherwise */
+    struct str text, advice;
+    bool admitted, ran, settling, empty, finished;
+
+    size_t stage;
+    struct call_trace traces[CALL_TRACES_MAX];
+    size_t trace_count;
+    int64_t stage_began;
+};
+
+#endif
