@@ -29,6 +29,7 @@ struct looking {
     const struct coverage_file *of; /* what the examples reached; NULL: nothing is known */
     const struct lint_played *played;
     size_t played_count;
+    size_t counted; /* by a check that walks */
 };
 
 /* The place is the policy's file, else where the tool's definition came from. */

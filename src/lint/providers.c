@@ -164,15 +164,13 @@ void lint_long_description(struct looking *look)
                  STR_ARG(look->tool->name), count, OPENAI_DESCRIPTION_MAX);
 }
 
-static size_t enum_values; /* of the schema that is being walked; one lint runs at a time */
-
 static void look_at_enum(struct looking *look, struct str path, const struct json *schema)
 {
     const struct json *values = json_get_text(schema, "enum");
     size_t length = 0;
     if (!json_is(values, JSON_ARRAY))
         return;
-    enum_values += values->len;
+    look->counted += values->len;
     for (uint32_t i = 0; i < values->len; i++)
         length += characters(json_str(&values->items[i]));
     if (values->len > OPENAI_ENUM_LONG && length > OPENAI_ENUM_CHARS_MAX)
@@ -185,14 +183,14 @@ static void look_at_enum(struct looking *look, struct str path, const struct jso
 
 void lint_many_values(struct looking *look)
 {
-    enum_values = 0;
+    look->counted = 0;
     lint_walk(look, shown_schema(look), look_at_enum);
-    if (enum_values > OPENAI_ENUM_VALUES_MAX)
+    if (look->counted > OPENAI_ENUM_VALUES_MAX)
         lint_say(look, lint_schema_line(look),
                  "tool '" STR_FMT
                  "': its enums have %zu values together, and OpenAI's strict mode takes %u: take a "
                  "text and check it, or split the tool",
-                 STR_ARG(look->tool->name), enum_values, OPENAI_ENUM_VALUES_MAX);
+                 STR_ARG(look->tool->name), look->counted, OPENAI_ENUM_VALUES_MAX);
 }
 
 void lint_many_tools(struct looking *look)
