@@ -97,8 +97,8 @@ static unsigned closeness(const struct wanted *w, const struct folded *b)
         return 0;
     if (is_prefix(a, b))
         return SCORE_PREFIX + ratio;
-    if (ratio < RATIO_CLEAR && shorter < PREFIX_ENOUGH)
-        return 0; /* two letters are found in anything */
+    if (ratio < RATIO_CLEAR && shorter < PREFIX_ENOUGH && memcmp(a->at, b->at, shorter) != 0)
+        return 0; /* two letters are found in anything; where they begin it, they may be short for it */
     return ratio >= RATIO_CLEAR || longest_run(a, b) >= (shorter + 2) / 3 + 1 ? ratio : 0;
 }
 

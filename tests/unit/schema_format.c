@@ -105,6 +105,8 @@ static void names_are_suggested_by_likeness(void **state)
         {"get_event", {"get_events", "set_event"}, "get_events"},
         {"x", {"y"}, NULL},
         {"query", {"q"}, NULL},
+        {"os", {"at_most", "host_in"}, NULL},
+        {"okay", {"ok"}, "ok"},
         {"", {"a"}, NULL},
         {"status", {"state", "id"}, "state"},
         {"contactId", {"contact_query", "contact_id"}, "contact_id"},
