@@ -1,13 +1,14 @@
 /*
- * PCRE2 behind ECMA-262's syntax. Everything of an expression lives in its
- * arena. No JIT: it gains little on short strings, and a hardened service may
- * map no memory as code.
+ * PCRE2 behind ECMA-262's syntax, and a shorter way for what is plain.
+ * Everything of an expression lives in its arena. No JIT: it gains little on
+ * short strings, and a hardened service may map no memory as code.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "schema/pattern.h"
 
 #include "base/arena.h"
 #include "schema/ecma.h"
+#include "schema/plain.h"
 
 #include <pcre2.h>
 
@@ -24,6 +25,7 @@
 
 struct pattern {
     struct str text;
+    const struct plain *plain; /* NULL: PCRE2 is asked */
     pcre2_code *code;
     pcre2_match_context *context;
     pcre2_match_data *data; /* scratch; one thread matches at a time */
@@ -80,6 +82,7 @@ enum err pattern_compile(struct arena *arena, struct str expression, struct patt
     p->context = pcre2_match_context_create(memory);
     pcre2_set_heap_limit(p->context, HEAP_MAX_KIB);
     p->data = pcre2_match_data_create(1, memory);
+    p->plain = plain_compile(arena, expression);
     *out = p;
     return OK;
 }
@@ -115,6 +118,8 @@ static enum pattern_answer match(const struct pattern *pattern, struct str subje
 {
     if (subject.len > PATTERN_SUBJECT_MAX_BYTES)
         return PATTERN_TOO_COMPLEX;
+    if (pattern->plain)
+        return plain_matches(pattern->plain, subject) ? PATTERN_MATCHES : PATTERN_DIFFERS;
     pcre2_set_match_limit(pattern->context, work);
     int n = pcre2_match(pattern->code, (PCRE2_SPTR)(subject.len ? subject.at : ""), subject.len, 0, 0,
                         pattern->data, pattern->context);
