@@ -52,6 +52,7 @@ static const struct field poll_fields[] = {
     {.name = "max",
      .kind = FIELD_COUNT,
      .offset = offsetof(struct policy, poll_max),
+     .least = 1,
      .sentence = "How often it may be asked; 20 where nothing is said."},
     {.name = "every",
      .kind = FIELD_OWN,
@@ -75,24 +76,27 @@ static void read_poll(struct declaring *d, const struct field *field, int at)
         return;
     }
     declare_must_be_table(d, "loop", field->name, at, "true or { every = \"5s\", max = 20 }");
-    fields_read(d, at, "poll", poll_fields, declare_poll_table.count, d->policy);
+    fields_read(d, at, "loop.poll", poll_fields, declare_poll_table.count, d->policy);
 }
 
 static const struct field loop_fields[] = {
     {.name = "repeats",
      .kind = FIELD_COUNT,
      .offset = offsetof(struct policy, repeats),
+     .least = 2, /* the first is no repetition */
      .form = "3",
      .sentence =
          "The identical call in a row, with an identical result, that is refused; 3 where nothing is said."},
     {.name = "halt",
      .kind = FIELD_COUNT,
      .offset = offsetof(struct policy, halt),
+     .least = 2,
      .form = "5",
      .sentence = "And the one that ends the run; 5 where nothing is said."},
     {.name = "across_turns",
      .kind = FIELD_COUNT,
      .offset = offsetof(struct policy, across_turns),
+     .least = 2,
      .form = "5",
      .sentence = "What goes on turn after turn ends here; 5 where nothing is said."},
     {.name = "volatile",

@@ -92,8 +92,11 @@ static void read_count(struct declaring *d, const char *parent, const struct fie
                        uint32_t *out)
 {
     double n = lua_type(d->L, at) == LUA_TNUMBER ? lua_tonumber(d->L, at) : -1;
-    if (n < 0 || n != floor(n) || n > 1e9)
-        fields_wrong(d, parent, field->name, at, "a whole number from 0");
+    char expected[48];
+    snprintf(expected, sizeof(expected), "a whole number from %u%s", field->least,
+             n > 1e9 ? " to 1000000000" : "");
+    if (n < field->least || n != floor(n) || n > 1e9)
+        fields_wrong(d, parent, field->name, at, expected);
     *out = (uint32_t)n;
 }
 

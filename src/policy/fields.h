@@ -25,6 +25,7 @@ struct field {
     const char *choices; /* FIELD_CHOICE: "read write destructive", numbered from `from`; FIELD_ABSENT: the
                             sentence */
     int from;
+    uint32_t least; /* FIELD_COUNT */
     void (*read)(struct declaring *d, const struct field *field,
                  int at); /* FIELD_OWN; the value is at `at` */
     size_t given;         /* offset of a bool that tells whether the field was there, plus 1; 0: none */

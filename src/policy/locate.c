@@ -61,9 +61,16 @@ int locate_field(struct str source, const char *parent, struct str name)
         return 0;
     if (!parent)
         return find_field(&lex, name);
-    int line = find_field(&lex, str_of(parent));
-    if (!line || !token_is(lexer_next(&lex), '{'))
-        return line;
+    int line = 0;
+    for (struct str rest = str_of(parent); rest.len;) {
+        const char *dot = memchr(rest.at, '.', rest.len);
+        size_t len = dot ? (size_t)(dot - rest.at) : rest.len;
+        int found = find_field(&lex, (struct str){rest.at, len});
+        line = found ? found : line;
+        if (!found || !token_is(lexer_next(&lex), '{'))
+            return line;
+        rest = str_from(rest, len + 1);
+    }
     int inner = find_field(&lex, name);
     return inner ? inner : line;
 }

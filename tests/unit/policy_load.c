@@ -96,6 +96,13 @@ static void mistakes_are_named_with_line_and_mend(void **state)
     faulty("return tool 't' { final = 'yes' }", "'final': expected true or false, got \"yes\"");
     faulty("return tool 't' { retry = { repair = -1 } }",
            "'retry.repair': expected a whole number from 0, got -1");
+    faulty("return tool 't' { loop = { repeats = 1 } }",
+           "'loop.repeats': expected a whole number from 2, got 1");
+    faulty("return tool 't' { loop = { halt = 0 } }", "'loop.halt': expected a whole number from 2, got 0");
+    faulty("return tool 't' {\n loop = {\n poll = { every = 1,\n max = 0 } } }",
+           "p.lua:4: 'loop.poll.max': expected a whole number from 1, got 0");
+    faulty("return tool 't' { retry = { repair = 1e10 } }",
+           "'retry.repair': expected a whole number from 0 to 1000000000, got 10000000000");
     faulty("return tool 't' { retry = 2 }", "'retry': expected { repair = 2, same_call = 3 }, got 2");
     faulty("return tool 't' { gives_ids = { 1 } }", "'gives_ids': expected a list of texts, got 1");
     faulty("return tool 't' { check = 'no' }", "'check': expected a function, got \"no\"");
