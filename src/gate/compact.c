@@ -68,7 +68,7 @@ static struct str text_of(const struct json *block)
 static void say_omission(struct buf *out, const struct omission *o)
 {
     const char *name = o->path.len ? "" : "the result";
-    struct str path = o->path;
+    struct str path = str_cut(o->path, COMPACT_PATH_MAX_BYTES);
     unsigned long long count = o->count, of = o->of;
     switch (o->kind) {
     case LEFT_ITEMS:

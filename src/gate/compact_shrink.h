@@ -8,7 +8,8 @@
 
 #include "gate/compact_tree.h"
 
-#define COMPACT_OMISSIONS_MAX 8u /* places that are named; the rest are counted */
+#define COMPACT_PATH_MAX_BYTES 80u /* of a place that is named: what names it is the tool's */
+#define COMPACT_OMISSIONS_MAX  8u  /* places that are named; the rest are counted */
 
 enum omission_kind { LEFT_ITEMS, LEFT_SHORT, LEFT_FIELD, LEFT_TEXT };
 

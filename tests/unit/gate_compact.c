@@ -242,6 +242,20 @@ static void one_huge_field_does_not_crowd_out_the_rest(void **state)
     says(c.note, "body is cut by");
 }
 
+/* Names come from outside, as all of a result does: what is said of one is no longer than it may be. */
+static void a_huge_name_is_told_by_its_beginning(void **state)
+{
+    (void)state;
+    struct buf text = buf_in(arena);
+    buf_text(&text, "{\"");
+    for (int i = 0; i < 5000; i++)
+        buf_byte(&text, 'k');
+    buf_text(&text, "\":1,\"id\":2}");
+    struct compacted c = shrink(parse(buf_view(&text)), NULL, "");
+    says(c.note, "kkk' is left out");
+    assert_true(c.note.len < 300);
+}
+
 static void a_text_keeps_whole_lines_and_what_the_goal_asks_for(void **state)
 {
     (void)state;
@@ -468,6 +482,7 @@ int main(void)
         STORY(what_a_policy_keeps_stays),
         STORY(ids_that_a_policy_gives_stay),
         STORY(one_huge_field_does_not_crowd_out_the_rest),
+        STORY(a_huge_name_is_told_by_its_beginning),
         STORY(a_text_keeps_whole_lines_and_what_the_goal_asks_for),
         STORY(images_stay_beside_a_text_that_is_cut),
         STORY(a_structured_result_still_matches_its_schema),
