@@ -11,20 +11,42 @@ struct walk {
     struct differences *out;
 };
 
-static void add_line(struct walk *w, char sign, const struct json *value)
+static struct str written(struct walk *w, const struct json *value)
 {
-    struct buf line = buf_in(w->arena), text = buf_in(w->arena);
+    struct buf text = buf_in(w->arena);
+    if (value)
+        json_write(&text, value);
+    return buf_view(&text);
+}
+
+/* How much of two long texts is the same and says nothing: they are shown from shortly before they differ. */
+static size_t same_part(struct str a, struct str b)
+{
+    size_t same = 0;
+    while (same < a.len && same < b.len && a.at[same] == b.at[same])
+        same++;
+    if (same < DIFFERENCE_VALUE_MAX_BYTES / 2)
+        return 0;
+    same -= DIFFERENCE_VALUE_MAX_BYTES / 4;
+    while (same && ((unsigned char)a.at[same] & 0xc0) == 0x80)
+        same--;
+    return same;
+}
+
+/* NULL: not there. The text is shown from `from` on. */
+static void add_line(struct walk *w, char sign, const struct json *value, struct str text, size_t from)
+{
+    struct buf line = buf_in(w->arena);
     if (!value)
         return;
     if (w->out->count == DIFFERENCE_LINES_MAX) {
         w->out->more++;
         return;
     }
-    json_write(&text, value);
-    struct str shown = str_cut(buf_view(&text), DIFFERENCE_VALUE_MAX_BYTES);
-    buf_printf(&line, STR_FMT " = " STR_FMT "%s",
-               STR_ARG(w->path.len ? buf_view(&w->path) : STR_LIT("all of it")), STR_ARG(shown),
-               shown.len < text.len ? " …" : "");
+    struct str rest = str_from(text, from), shown = str_cut(rest, DIFFERENCE_VALUE_MAX_BYTES);
+    buf_printf(&line, STR_FMT " = %s" STR_FMT "%s",
+               STR_ARG(w->path.len ? buf_view(&w->path) : STR_LIT("all of it")), from ? "… " : "",
+               STR_ARG(shown), shown.len < rest.len ? " …" : "");
     w->out->lines[w->out->count++] = (struct difference){sign, buf_view(&line)};
 }
 
@@ -86,8 +108,10 @@ static void walk(struct walk *w, const struct json *expected, const struct json 
     } else if (json_is(expected, JSON_ARRAY) && json_is(got, JSON_ARRAY)) {
         walk_arrays(w, expected, got);
     } else {
-        add_line(w, '-', expected);
-        add_line(w, '+', got);
+        struct str wanted = written(w, expected), found = written(w, got);
+        size_t from = expected && got ? same_part(wanted, found) : 0;
+        add_line(w, '-', expected, wanted, from);
+        add_line(w, '+', got, found, from);
     }
 }
 

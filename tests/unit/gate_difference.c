@@ -89,6 +89,17 @@ static void cuts_what_is_long(void **state)
     assert_int_equal(more, 40 - DIFFERENCE_LINES_MAX);
 }
 
+/* Two lines that look the same would tell nothing. */
+static void shows_long_texts_from_where_they_differ(void **state)
+{
+    (void)state;
+    struct str same = arena_printf(arena, "%0*d", 3000, 7);
+    const char *told = lines(arena_printf(arena, "{\"a\":\"" STR_FMT "old\"}", STR_ARG(same)).at,
+                             arena_printf(arena, "{\"a\":\"" STR_FMT "new\"}", STR_ARG(same)).at, NULL);
+    assert_non_null(strstr(told, "7old\"\n+ a = … 0"));
+    assert_non_null(strstr(told, "7new\"\n"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -97,6 +108,7 @@ int main(void)
         TEST(names_each_place),
         TEST(says_nothing_of_what_is_equal),
         TEST(cuts_what_is_long),
+        TEST(shows_long_texts_from_where_they_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
