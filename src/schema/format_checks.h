@@ -23,12 +23,12 @@ static inline bool is_digit(char c)
 
 static inline bool is_alpha(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    return (c | 32) >= 'a' && (c | 32) <= 'z';
 }
 
 static inline bool is_hex(char c)
 {
-    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    return is_digit(c) || ((c | 32) >= 'a' && (c | 32) <= 'f');
 }
 
 #endif

@@ -1,39 +1,67 @@
-/* URIs by the grammar of RFC 3986. */
+/* URIs by the grammar of RFC 3986: each byte has its classes in one table. */
 #include "schema/format_checks.h"
 
-#define SUB_DELIMS "!$&'()*+,;="
+#define UNRESERVED 1u
+#define SUB_DELIM  2u
+#define COLON      4u
+#define AT         8u
+#define SLASH      16u
+#define QUESTION   32u
+#define HASH       64u
+#define IN_SCHEME  128u
+#define PLAIN      (UNRESERVED | SUB_DELIM)
+#define IN_PATH    (PLAIN | COLON | AT | SLASH)
+#define IN_QUERY   (IN_PATH | QUESTION)
 
-static bool is_one_of(char c, const char *set)
+static const uint8_t classes[256] = {
+    ['a' ... 'z'] = UNRESERVED | IN_SCHEME,
+    ['A' ... 'Z'] = UNRESERVED | IN_SCHEME,
+    ['0' ... '9'] = UNRESERVED | IN_SCHEME,
+    ['-'] = UNRESERVED | IN_SCHEME,
+    ['.'] = UNRESERVED | IN_SCHEME,
+    ['_'] = UNRESERVED,
+    ['~'] = UNRESERVED,
+    ['+'] = SUB_DELIM | IN_SCHEME,
+    ['!'] = SUB_DELIM,
+    ['$'] = SUB_DELIM,
+    ['&'] = SUB_DELIM,
+    ['\''] = SUB_DELIM,
+    ['('] = SUB_DELIM,
+    [')'] = SUB_DELIM,
+    ['*'] = SUB_DELIM,
+    [','] = SUB_DELIM,
+    [';'] = SUB_DELIM,
+    ['='] = SUB_DELIM,
+    [':'] = COLON,
+    ['@'] = AT,
+    ['/'] = SLASH,
+    ['?'] = QUESTION,
+    ['#'] = HASH,
+};
+
+static inline bool is_in(char c, unsigned set)
 {
-    return c && strchr(set, c);
+    return classes[(unsigned char)c] & set;
 }
 
-static bool is_unreserved(char c)
-{
-    return is_alpha(c) || is_digit(c) || is_one_of(c, "-._~");
-}
-
-/* Only unreserved characters, %XX, sub-delims and those of `extra`. */
-static bool is_made_of(struct str s, const char *extra)
+/* Only characters of `set` and %XX. */
+static bool is_made_of(struct str s, unsigned set)
 {
     for (size_t i = 0; i < s.len; i++) {
-        char c = s.at[i];
-        if (c == '%') {
-            if (i + 2 >= s.len || !is_hex(s.at[i + 1]) || !is_hex(s.at[i + 2]))
-                return false;
-            i += 2;
-        } else if (!is_unreserved(c) && !is_one_of(c, SUB_DELIMS) && !is_one_of(c, extra)) {
+        if (is_in(s.at[i], set))
+            continue;
+        if (s.at[i] != '%' || i + 2 >= s.len || !is_hex(s.at[i + 1]) || !is_hex(s.at[i + 2]))
             return false;
-        }
+        i += 2;
     }
     return true;
 }
 
 /* Everything before the first of `stops` (or all); *rest begins at the stop. */
-static struct str cut(struct str s, const char *stops, struct str *rest)
+static struct str cut(struct str s, unsigned stops, struct str *rest)
 {
     size_t n = 0;
-    while (n < s.len && !is_one_of(s.at[n], stops))
+    while (n < s.len && !is_in(s.at[n], stops))
         n++;
     *rest = str_from(s, n);
     return (struct str){s.at, n};
@@ -47,7 +75,7 @@ static bool is_ip_future(struct str s)
     if (n == 1 || n >= s.len || s.at[n] != '.' || n + 1 == s.len)
         return false;
     for (n++; n < s.len; n++)
-        if (!is_unreserved(s.at[n]) && !is_one_of(s.at[n], SUB_DELIMS ":"))
+        if (!is_in(s.at[n], PLAIN | COLON))
             return false;
     return true;
 }
@@ -72,7 +100,7 @@ static bool is_host_and_port(struct str s)
         if (!(future ? is_ip_future(inner) : is_ipv6(inner)))
             return false;
         rest = str_from(s, inner.len + 2);
-    } else if (!is_made_of(cut(s, ":", &rest), "")) {
+    } else if (!is_made_of(cut(s, COLON, &rest), PLAIN)) {
         return false;
     }
     return rest.len == 0 || (rest.at[0] == ':' && is_port(str_from(rest, 1)));
@@ -84,7 +112,7 @@ static bool is_authority(struct str s)
     if (!at)
         return is_host_and_port(s);
     struct str user = {s.at, (size_t)(at - s.at)};
-    return is_made_of(user, ":") && is_host_and_port(str_from(s, user.len + 1));
+    return is_made_of(user, PLAIN | COLON) && is_host_and_port(str_from(s, user.len + 1));
 }
 
 /* What follows the scheme: //authority/path?query#fragment, each part may be missing. */
@@ -92,19 +120,19 @@ static bool is_rest(struct str s)
 {
     struct str rest;
     if (str_starts(s, "//")) {
-        if (!is_authority(cut(str_from(s, 2), "/?#", &rest)))
+        if (!is_authority(cut(str_from(s, 2), SLASH | QUESTION | HASH, &rest)))
             return false;
         s = rest;
     }
-    if (!is_made_of(cut(s, "?#", &rest), ":@/"))
+    if (!is_made_of(cut(s, QUESTION | HASH, &rest), IN_PATH))
         return false;
     s = rest;
     if (s.len && s.at[0] == '?') {
-        if (!is_made_of(cut(str_from(s, 1), "#", &rest), ":@/?"))
+        if (!is_made_of(cut(str_from(s, 1), HASH, &rest), IN_QUERY))
             return false;
         s = rest;
     }
-    return s.len == 0 || is_made_of(str_from(s, 1), ":@/?");
+    return s.len == 0 || is_made_of(str_from(s, 1), IN_QUERY);
 }
 
 /* Bytes of "scheme:", 0 where there is none. */
@@ -113,7 +141,7 @@ static size_t scheme_length(struct str s)
     size_t n = 0;
     if (!s.len || !is_alpha(s.at[0]))
         return 0;
-    while (n < s.len && (is_alpha(s.at[n]) || is_digit(s.at[n]) || is_one_of(s.at[n], "+-.")))
+    while (n < s.len && is_in(s.at[n], IN_SCHEME))
         n++;
     return n < s.len && s.at[n] == ':' ? n + 1 : 0;
 }
@@ -129,6 +157,6 @@ bool is_uri_reference(struct str s)
 {
     if (is_uri(s))
         return true;
-    struct str rest, segment = cut(s, "/?#", &rest);
+    struct str rest, segment = cut(s, SLASH | QUESTION | HASH, &rest);
     return !(segment.len && memchr(segment.at, ':', segment.len)) && is_rest(s);
 }
