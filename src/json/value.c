@@ -4,6 +4,8 @@
 #include "json/decimal.h"
 #include "json/object.h"
 
+#define SMALL_DIGITS 9 /* twice as many fit an int64_t */
+
 const struct json *json_get(const struct json *object, struct str key)
 {
     if (!json_is(object, JSON_OBJECT))
@@ -15,6 +17,28 @@ const struct json *json_get(const struct json *object, struct str key)
 const struct json *json_get_text(const struct json *object, const char *key)
 {
     return json_get(object, str_of(key));
+}
+
+bool json_small(const struct json *v, struct json_small *out)
+{
+    const char *p = v->text, *end = p + v->len, *first = p + (v->len && *p == '-');
+    int64_t whole = 0, scale = 1;
+    bool dot = false;
+    if (v->type != JSON_NUMBER || end - first > SMALL_DIGITS + 1)
+        return false;
+    for (p = first; p < end; p++) {
+        unsigned digit = (unsigned)*p - '0';
+        if (digit <= 9) {
+            whole = whole * 10 + digit;
+            scale *= dot ? 10 : 1;
+        } else if (*p == '.') {
+            dot = true;
+        } else {
+            return false;
+        }
+    }
+    *out = (struct json_small){first > v->text ? -whole : whole, scale};
+    return dot || end - first <= SMALL_DIGITS;
 }
 
 /* The digits of a whole number with `zeros` behind them; false where an int64_t can't hold it. */
@@ -33,8 +57,13 @@ static bool whole_digits(struct str digits, int64_t zeros, bool negative, int64_
 
 bool json_int(const struct json *v, int64_t *out)
 {
+    struct json_small small;
     if (!json_is(v, JSON_NUMBER) || !v->integral)
         return false;
+    if (json_small(v, &small)) {
+        *out = small.whole / small.scale;
+        return true;
+    }
     struct decimal d = decimal_of((struct str){v->text, v->len});
     int64_t magnitude = decimal_magnitude(&d), n;
     if (!d.count) {
@@ -60,6 +89,11 @@ int json_number_cmp(const struct json *a, const struct json *b)
     struct str left = {a->text, a->len}, right = {b->text, b->len};
     if (str_eq(left, right))
         return 0;
+    struct json_small p, q;
+    if (json_small(a, &p) && json_small(b, &q)) {
+        int64_t m = p.whole * q.scale, n = q.whole * p.scale;
+        return (m > n) - (m < n);
+    }
     struct decimal x = decimal_of(left), y = decimal_of(right);
     return decimal_cmp(&x, &y);
 }

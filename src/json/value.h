@@ -58,6 +58,13 @@ const struct json *json_get_text(const struct json *object, const char *key);
 /* Whole numbers that fit, in any spelling; false for everything else. */
 bool json_int(const struct json *v, int64_t *out);
 
+/* A number of up to nine digits and no exponent, which most are: its value is whole / scale, a power of ten,
+ * and the product of two such wholes or scales fits. */
+struct json_small {
+    int64_t whole, scale;
+};
+bool json_small(const struct json *v, struct json_small *out);
+
 /* The nearest double, never by the locale; infinity for 1e400. False where v is no number. */
 bool json_double(const struct json *v, double *out);
 

@@ -99,9 +99,9 @@ static bool divides_roughly(const struct json *v, const struct json *divisor)
 
 bool number_is_multiple(const struct json *v, const struct json *divisor)
 {
-    int64_t a, b;
-    if (json_int(v, &a) && json_int(divisor, &b) && b > 0)
-        return a % b == 0;
+    struct json_small a, b;
+    if (json_small(v, &a) && json_small(divisor, &b) && b.whole > 0)
+        return a.whole * b.scale % (b.whole * a.scale) == 0;
     struct scaled n = read_scaled(v), d = read_scaled(divisor);
     if (n.len == 0)
         return true; /* zero */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define FEW        8u
 #define SHORT_LIST 32u
 
 static uint64_t mix(uint64_t h)
@@ -55,6 +56,27 @@ static uint64_t hash_value(const struct json *v)
 static bool same(const struct json *array, const uint64_t *hashes, size_t a, size_t b)
 {
     return hashes[a] == hashes[b] && json_equal(&array->items[a], &array->items[b]);
+}
+
+/* A few that hold nothing are compared at once. */
+static bool scan_few(const struct json *array, size_t *first, size_t *second)
+{
+    for (size_t i = 1; i < array->len; i++)
+        for (size_t j = 0; j < i; j++)
+            if (json_equal(&array->items[i], &array->items[j])) {
+                *first = j;
+                *second = i;
+                return true;
+            }
+    return false;
+}
+
+static bool are_few(const struct json *array)
+{
+    bool few = array->len <= FEW;
+    for (size_t i = 0; few && i < array->len; i++)
+        few = array->items[i].type < JSON_ARRAY;
+    return few;
 }
 
 static bool scan_short(const struct json *array, size_t *first, size_t *second)
@@ -108,5 +130,7 @@ static bool scan_long(const struct json *array, size_t *first, size_t *second)
 
 bool find_duplicates(const struct json *array, size_t *first, size_t *second)
 {
+    if (are_few(array))
+        return scan_few(array, first, second);
     return array->len <= SHORT_LIST ? scan_short(array, first, second) : scan_long(array, first, second);
 }
