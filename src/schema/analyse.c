@@ -6,6 +6,7 @@
 #include "schema/compile.h"
 
 #define TELLS_MAX 4u
+#define WAYS_MAX  64u  /* of a fork: as many as are looked through quickly */
 #define CHAIN_MAX 512u /* references and branches in a row for one value; bounds the C stack here */
 
 enum state { UNSEEN, OPEN, DONE };
@@ -162,6 +163,67 @@ static void gather_tells(struct compiler *c, struct node *node)
     node->tell_count = tells.count;
 }
 
+/* ---- forks ---- */
+
+static const struct choices *choices_told(const struct node *node, struct str key)
+{
+    for (uint16_t i = 0; i < node->tell_count; i++)
+        if (str_eq(node->tells[i].key, key))
+            return node->tells[i].choices && node->tells[i].choices->strings ? node->tells[i].choices : NULL;
+    return NULL;
+}
+
+static bool is_way(const struct fork *fork, struct str value)
+{
+    for (uint32_t i = 0; i < fork->count; i++)
+        if (str_eq(fork->ways[i].value, value))
+            return true;
+    return false;
+}
+
+/* False where a branch does not tell its strings of that key, or shares one with another. */
+static bool take_ways(struct fork *fork, const struct nodes *nodes, struct way *ways)
+{
+    fork->ways = ways;
+    for (uint32_t i = 0; i < nodes->count; i++) {
+        const struct choices *choices = choices_told(nodes->at[i], fork->key);
+        uint32_t before = fork->count;
+        for (uint32_t k = 0; choices && k < choices->count; k++) {
+            struct str value = json_str(choices->at[k]);
+            if (is_way(&(struct fork){.ways = ways, .count = before}, value) || fork->count == WAYS_MAX)
+                return false;
+            ways[fork->count++] = (struct way){value, nodes->at[i]};
+        }
+        if (!choices)
+            return false;
+    }
+    return true;
+}
+
+static const struct fork *fork_by(struct compiler *c, const struct nodes *nodes, struct str key)
+{
+    struct way ways[WAYS_MAX], *list;
+    struct fork fork = {.key = key}, *kept;
+    if (!take_ways(&fork, nodes, ways))
+        return NULL;
+    list = ARENA_ARRAY(c->arena, struct way, fork.count);
+    memcpy(list, ways, fork.count * sizeof(*list));
+    fork.ways = list;
+    kept = ARENA_NEW(c->arena, struct fork);
+    *kept = fork;
+    return kept;
+}
+
+/* The first of the first branch's tells that tells all branches apart. */
+static void find_fork(struct compiler *c, struct op *op)
+{
+    const struct nodes *nodes = &op->nodes;
+    if ((op->code != OP_ANY_OF && op->code != OP_ONE_OF) || nodes->count < 2)
+        return;
+    for (uint16_t i = 0; i < nodes->at[0]->tell_count && !op->nodes.fork; i++)
+        op->nodes.fork = fork_by(c, nodes, nodes->at[0]->tells[i].key);
+}
+
 static enum err cycle(struct compiler *c, const struct built *built)
 {
     return why_set(c->why, ERR_SCHEMA,
@@ -201,6 +263,8 @@ static enum err visit(struct compiler *c, const struct node *node)
         err = visit_in_place(c, &node->ops[i]);
         if (!err)
             built->node.types &= (uint8_t)types_through(&node->ops[i]);
+        if (!err)
+            find_fork(c, (struct op *)(uintptr_t)&node->ops[i]);
     }
     gather_tells(c, &built->node);
     warn_of_contradiction(c, built);

@@ -77,7 +77,7 @@ enum err making_nodes(struct making *m, const struct json *list, struct nodes *o
     enum err err = OK;
     for (uint32_t i = 0; i < list->len && !err; i++)
         err = making_node(m, &list->items[i], &nodes[i]);
-    *out = (struct nodes){nodes, list->len};
+    *out = (struct nodes){.at = nodes, .count = list->len};
     return err;
 }
 

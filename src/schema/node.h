@@ -53,9 +53,21 @@ enum op_code {
 struct node;
 struct resource;
 
+/* Branches of an anyOf or oneOf that a property tells apart: required by all, of strings that each takes
+ * alone. */
+struct fork {
+    struct str key;
+    const struct way {
+        struct str value;
+        const struct node *node;
+    } * ways;
+    uint32_t count;
+};
+
 struct nodes {
     const struct node *const *at;
     uint32_t count;
+    const struct fork *fork; /* NULL: all have to be tried */
 };
 
 struct choices {

@@ -375,9 +375,27 @@ static bool branch_accepts(struct pass *pass, const struct node *node, const str
     return ok;
 }
 
+/* The one branch that an object can fit, or NULL. */
+static const struct node *way_of(const struct fork *fork, const struct json *v)
+{
+    const struct json *told = json_get(v, fork->key);
+    for (uint32_t i = 0; json_is(told, JSON_STRING) && i < fork->count; i++)
+        if (str_eq(fork->ways[i].value, json_str(told)))
+            return fork->ways[i].node;
+    return NULL;
+}
+
+static bool accepts_way(struct pass *pass, const struct fork *fork, const struct json *v, struct marks *marks)
+{
+    const struct node *node = way_of(fork, v);
+    return node && fits(pass, node, v, marks);
+}
+
 static bool accepts_any_of(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
 {
     bool any = false;
+    if (op->nodes.fork && v->type == JSON_OBJECT)
+        return accepts_way(pass, op->nodes.fork, v, marks);
     for (uint32_t i = 0; i < op->nodes.count && !(any && !marks); i++)
         any |= branch_accepts(pass, op->nodes.at[i], v, marks);
     return any;
@@ -386,6 +404,8 @@ static bool accepts_any_of(struct pass *pass, const struct op *op, const struct 
 static bool accepts_one_of(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
 {
     uint32_t found = 0;
+    if (op->nodes.fork && v->type == JSON_OBJECT)
+        return accepts_way(pass, op->nodes.fork, v, marks);
     for (uint32_t i = 0; i < op->nodes.count && found < 2; i++)
         found += branch_accepts(pass, op->nodes.at[i], v, marks);
     return found == 1;
