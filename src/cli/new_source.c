@@ -25,7 +25,7 @@ static struct json *read_json(const struct command *command, struct arena *arena
 {
     struct json *value = arena_alloc(arena, sizeof(*value));
     struct why why;
-    if (json_read_file(arena, path, INPUT_MAX_BYTES, value, &why) == OK)
+    if (json_read_input(arena, path, INPUT_MAX_BYTES, value, &why) == OK)
         return value;
     say_error(command->name, "%s", why.text);
     return NULL;

@@ -87,7 +87,7 @@ static bool read_instance(const struct validating *v, const char *file, struct j
     struct why why;
     if (strcmp(file, "-") == 0)
         return input_stdin(v->command, v->arena, out);
-    if (json_read_file(v->arena, file, INPUT_MAX_BYTES, out, &why) == OK)
+    if (json_read_input(v->arena, file, INPUT_MAX_BYTES, out, &why) == OK)
         return true;
     say_error(v->command->name, "%s", why.text);
     return false;
@@ -115,7 +115,7 @@ static bool compile(struct validating *v, const char *file, const struct schema_
     struct json *source = ARENA_NEW(v->arena, struct json);
     struct problems warnings;
     struct why why;
-    if (json_read_file(v->arena, file, INPUT_MAX_BYTES, source, &why) != OK) {
+    if (json_read_input(v->arena, file, INPUT_MAX_BYTES, source, &why) != OK) {
         say_error(v->command->name, "%s", why.text);
         return false;
     }
@@ -142,7 +142,7 @@ static bool add_documents(const struct validating *v, const struct cli_list *wit
             say_error(v->command->name, "--with: expected URI=FILE, got '%s'", with->items[i]);
             return false;
         }
-        if (json_read_file(v->arena, equals + 1, INPUT_MAX_BYTES, document, &why) != OK) {
+        if (json_read_input(v->arena, equals + 1, INPUT_MAX_BYTES, document, &why) != OK) {
             say_error(v->command->name, "%s", why.text);
             return false;
         }

@@ -3,7 +3,10 @@
 #include "json/parse.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define FILE_MAX_NODES 10000000u /* a file is its operator's own; only a mistake is bigger */
 
@@ -41,18 +44,51 @@ static enum err read_all(struct arena *arena, FILE *file, const char *path, size
     return OK;
 }
 
-enum err json_read_file(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
-                        struct why *why)
+/* Opened without waiting: a FIFO would wait for its writer for ever. */
+static FILE *open_file(const char *path, struct why *why)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    FILE *file = NULL;
+    if (fd < 0 || fstat(fd, &st) != 0)
+        why_set(why, ERR_IO, "%s: %s", path, strerror(errno));
+    else if (!S_ISREG(st.st_mode))
+        why_set(why, ERR_IO, "%s: expected a file, got %s", path,
+                S_ISDIR(st.st_mode)    ? "a folder"
+                : S_ISFIFO(st.st_mode) ? "a FIFO"
+                                       : "a device");
+    else if (!(file = fdopen(fd, "r")))
+        why_set(why, ERR_IO, "%s: %s", path, strerror(errno));
+    if (!file && fd >= 0)
+        close(fd);
+    return file;
+}
+
+static enum err parse_all(struct arena *arena, FILE *file, const char *path, size_t max_bytes,
+                          struct json *out, struct why *why)
 {
     const struct json_limits limits = {.nodes = FILE_MAX_NODES};
     struct json_fault fault;
     struct str text = STR_NONE;
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return why_set(why, ERR_IO, "%s: %s", path, strerror(errno));
     enum err err = read_all(arena, file, path, max_bytes, &text, why);
     fclose(file);
     if (!err && (err = json_parse(arena, text, &limits, out, &fault)))
         why_set(why, err, "%s:%zu: %s", path, line_of(text, fault.offset), fault.text);
     return err;
+}
+
+enum err json_read_file(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
+                        struct why *why)
+{
+    FILE *file = open_file(path, why);
+    return file ? parse_all(arena, file, path, max_bytes, out, why) : ERR_IO;
+}
+
+enum err json_read_input(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
+                         struct why *why)
+{
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return why_set(why, ERR_IO, "%s: %s", path, strerror(errno));
+    return parse_all(arena, file, path, max_bytes, out, why);
 }

@@ -55,8 +55,12 @@ enum err json_parse(struct arena *arena, struct str text, const struct json_limi
 struct str json_salvage_id(struct str text);
 
 /* Reads a whole file (at most max_bytes) into the arena and parses it, with the default depth and no limit on
- * nodes but a sane one; `why` says file:line on failure. */
+ * nodes but a sane one; `why` says file:line on failure. Never waits: what is no file is refused. */
 enum err json_read_file(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
                         struct why *why);
+
+/* For commands: also from a pipe, as of <(…), for whose writer it waits. */
+enum err json_read_input(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
+                         struct why *why);
 
 #endif

@@ -109,6 +109,20 @@ describe("A reload", function()
     assert.truthy(gate:logs "fifo.lua: expected a file, got a FIFO")
     assert.is_not_true(gate:connect():calls("echo", { text = "x" }).isError)
   end)
+
+  it("does not wait for what is no file where a policy or the command line names one", function()
+    local tools = [[{ "tools": [ { "name": "other", "inputSchema": { "type": "object" } } ] }]]
+    local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo }, tools = tools }
+    assert.equal(0, os.execute("mkfifo '" .. gate.policies .. "/s.json'"))
+    process.write(gate.policies .. "/new.lua", 'return tool "new" { schema = json "s.json" }')
+    gate:reload()
+    assert.truthy(gate:logs "s.json: expected a file, got a FIFO")
+    os.remove(gate.policies .. "/new.lua")
+    assert.equal(0, os.execute("cd '" .. gate.directory .. "' && rm tools.json && mkfifo tools.json"))
+    gate:reload()
+    assert.truthy(gate:logs "tools.json: expected a file, got a FIFO")
+    assert.is_not_true(gate:connect():calls("echo", { text = "x" }).isError)
+  end)
 end)
 
 -- No watch here: each reload is one that was asked for.
