@@ -2,9 +2,8 @@
 --
 -- KEYS     the session's four, see session.lua.
 --
--- Returns  1-4 turn   5 calls in a row without progress   6 1: it was stuck in this turn   then the goal, behind its length in 4 bytes;
--- a session that
---          nobody knows is at turn 0 and has none.
+-- Returns  1-4 turn   5 calls in a row without progress   6 1: it was stuck in this turn
+--          then the goal, behind its length in 4 bytes; a session that nobody knows is at turn 0 and has none.
 
 open()
 local goal = ""
