@@ -60,10 +60,12 @@ static void read_line(struct quarantine *q, struct str line)
             (struct policy_stall){arena_dup(q->arena, str_from(line, QUARANTINE_HASH_DIGITS + 1)), text};
 }
 
+/* Of a file that is too large the end: the newest stall is there. */
 static void read_lines(struct quarantine *q)
 {
     char *text = arena_alloc(q->arena, QUARANTINE_FILE_MAX_BYTES);
-    ssize_t got = pread(q->fd, text, QUARANTINE_FILE_MAX_BYTES, 0);
+    off_t size = lseek(q->fd, 0, SEEK_END), most = QUARANTINE_FILE_MAX_BYTES;
+    ssize_t got = pread(q->fd, text, QUARANTINE_FILE_MAX_BYTES, size > most ? size - most : 0);
     struct str rest = {text, got > 0 ? (size_t)got : 0};
     while (rest.len) {
         const char *end = memchr(rest.at, '\n', rest.len);

@@ -113,6 +113,12 @@ describe("a policy that stalled the process", function()
     gate:logs " quarantine_line_ignored "
   end)
 
+  it("is not forgotten behind a list that has grown too long", function()
+    process.write(list, ("z"):rep(200000) .. "\n"
+                        .. line_of(policies .. "/stuck.lua", process.read(policies .. "/stuck.lua")))
+    assert.is_true(start():connect():calls("stuck", { text = "x" }).isError)
+  end)
+
   it("can't be remembered where nothing may be written, which is said, and all else works", function()
     local gate = start { config = ("return { state = '%s/nowhere' }"):format(directory) }
     assert.truthy(gate:logs(" no_quarantine "):find("state", 1, true))
