@@ -246,6 +246,13 @@ static void warn_of_contradiction(struct compiler *c, const struct built *built)
                                   .warning = true});
 }
 
+/* {"$ref": …} and nothing else is what it refers to, unless the way here counts: it needn't be walked
+ * through. */
+static bool is_reference_alone(const struct compiler *c, const struct node *node)
+{
+    return !c->dynamic && node->op_count == 1 && node->ops[0].code == OP_REF && node->source->len == 1;
+}
+
 static enum err visit(struct compiler *c, const struct node *node)
 {
     struct built *built = built_of(node);
@@ -266,6 +273,8 @@ static enum err visit(struct compiler *c, const struct node *node)
         if (!err)
             find_fork(c, (struct op *)(uintptr_t)&node->ops[i]);
     }
+    if (!err && is_reference_alone(c, node))
+        built->node = *node->ops[0].node;
     gather_tells(c, &built->node);
     warn_of_contradiction(c, built);
     built->state = DONE;

@@ -475,19 +475,19 @@ bool op_accepts(struct pass *pass, const struct op *op, const struct json *v, st
 
 /* ---- nodes ---- */
 
-static bool ops_accept(struct pass *pass, const struct node *node, const struct json *v, struct marks *marks)
+/* Inlined where most calls come by: a table of functions alone would cost more than they do. */
+static inline bool ops_accept(struct pass *pass, const struct node *node, const struct json *v,
+                              struct marks *marks)
 {
     unsigned type = type_of(v);
-    for (uint16_t i = 0; i < node->op_count; i++) {
-        const struct op *op = &node->ops[i];
+    for (const struct op *op = node->ops, *end = op + node->op_count; op < end; op++)
         if ((op->applies & type) && !checks[op->code](pass, op, v, marks))
             return false;
-    }
     return true;
 }
 
-static bool ops_accept_marked(struct pass *pass, const struct node *node, const struct json *v,
-                              struct marks *marks)
+static __attribute__((noinline)) bool ops_accept_marked(struct pass *pass, const struct node *node,
+                                                        const struct json *v, struct marks *marks)
 {
     struct marks own;
     marks_init(&own, v->len);
@@ -498,6 +498,18 @@ static bool ops_accept_marked(struct pass *pass, const struct node *node, const 
     return ok;
 }
 
+static __attribute__((noinline)) bool ops_accept_scoped(struct pass *pass, const struct node *node,
+                                                        const struct json *v, struct marks *marks)
+{
+    struct scope here;
+    const struct scope *outer = pass_enter(pass, node, &here);
+    bool container = v->type == JSON_ARRAY || v->type == JSON_OBJECT;
+    bool ok = node->unevaluated && container ? ops_accept_marked(pass, node, v, marks)
+                                             : ops_accept(pass, node, v, marks);
+    pass_leave(pass, outer);
+    return ok;
+}
+
 /* The ops of a node that has some, for a value of a type that it takes. */
 static bool node_looks(struct pass *pass, const struct node *node, const struct json *v, struct marks *marks)
 {
@@ -505,12 +517,11 @@ static bool node_looks(struct pass *pass, const struct node *node, const struct 
         return false;
     if (pass->frames == SCHEMA_MAX_FRAMES)
         return give_up(pass, TOO_MANY_FRAMES);
-    struct scope here;
-    const struct scope *outer = pass_enter(pass, node, &here);
-    bool container = v->type == JSON_ARRAY || v->type == JSON_OBJECT;
-    bool ok = node->unevaluated && container ? ops_accept_marked(pass, node, v, marks)
-                                             : ops_accept(pass, node, v, marks);
-    pass_leave(pass, outer);
+    if (node->unevaluated || pass->schema->dynamic)
+        return ops_accept_scoped(pass, node, v, marks);
+    pass->frames++;
+    bool ok = ops_accept(pass, node, v, marks);
+    pass->frames--;
     return ok;
 }
 
