@@ -17,7 +17,8 @@ struct declaring {
     struct arena *arena;   /* where what is read goes: the home's */
     struct arena *scratch; /* until the file is read */
     struct policy *policy; /* out: NULL where the file declares the gateway */
-    const struct json *annotated; /* the lines of arguments that are annotated, by their names; NULL: none are */
+    const struct json
+        *annotated; /* the lines of arguments that are annotated, by their names; NULL: none are */
 };
 
 /* Reads the value at `at`, inside a protected call. */

@@ -22,7 +22,7 @@ struct policy_code {
     struct policy_hook_code hooks[HOOK_COUNT];
     struct rules rules;
     bool quarantined;
-    bool walks; /* its text goes over tables (bridge_walks) */
+    bool walks;                 /* its text goes over tables (bridge_walks) */
     struct policy_fault *fault; /* NULL: it never broke */
 };
 

@@ -417,8 +417,9 @@ static const struct word words[] = {
 #define READ_ANNOTATIONS "read_annotations"
 #define WORD_COUNT       (sizeof(words) / sizeof(words[0]))
 
-static const char *const lua_files[] = {"policy/conditions.lua", "policy/declare.lua", "policy/params.lua", "policy/annotations.lua", "policy/outcomes.lua",
-                                        "policy/helpers.lua"};
+static const char *const lua_files[] = {"policy/conditions.lua", "policy/declare.lua",
+                                        "policy/params.lua",     "policy/annotations.lua",
+                                        "policy/outcomes.lua",   "policy/helpers.lua"};
 
 const struct policy_word *policy_words(size_t *count)
 {
@@ -431,8 +432,8 @@ const struct policy_word *policy_words(size_t *count)
 
 /* ---- all of them ------------------------------------------------------------------------- */
 
-/* Each Lua file is called with the natives and the words so far, and returns its own; they are added to the table at
- * `found`. */
+/* Each Lua file is called with the natives and the words so far, and returns its own; they are added to the
+ * table at `found`. */
 static void run_lua_file(lua_State *L, const char *name, int found)
 {
     struct str text = embedded_text(name);
