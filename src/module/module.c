@@ -48,15 +48,17 @@ static struct spec_gate *begin(lua_State *L)
 static const char *const option_names[] = {"session", "goal",    "step",   "user",  "turn",      "seen",
                                            "facts",   "history", "result", "error", "transient", NULL};
 
-static void check_options(lua_State *L, int at)
+static const char *const load_option_names[] = {"config", "tools", NULL};
+
+static void check_options(lua_State *L, int at, const char *const *known)
 {
     struct str names[16];
     size_t count = 0;
     if (lua_isnoneornil(L, at))
         return;
     luaL_checktype(L, at, LUA_TTABLE);
-    for (; option_names[count]; count++)
-        names[count] = str_of(option_names[count]);
+    for (; known[count]; count++)
+        names[count] = str_of(known[count]);
     for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
         size_t i = 0;
         const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : luaL_typename(L, -2);
@@ -135,7 +137,7 @@ static struct str text_at(lua_State *L, int at, struct arena *arena)
 static void read_options(lua_State *L, int at, struct spec_gate *g, struct asking *a)
 {
     struct call_request *r = &a->request;
-    check_options(L, at);
+    check_options(L, at, option_names);
     struct str session = text_option(L, at, "session", g->arena);
     struct str user = text_option(L, at, "user", g->arena);
     r->session = session.len ? session : STR_LIT(DEFAULT_SESSION);
@@ -339,6 +341,25 @@ static void build(lua_State *L, struct spec_gate *g, const struct config_sources
     lua_error(L);
 }
 
+/* tools = FILE or { FILE, … }; what holds the names stays on the stack. */
+static void read_tool_files(lua_State *L, int at, const char **files, struct config_sources *sources)
+{
+    size_t count = lua_istable(L, at) ? lua_objlen(L, at) : 1;
+    if (count > TOOL_FILES_MAX)
+        luaL_error(L, "option 'tools': expected at most %d files, got more", TOOL_FILES_MAX);
+    luaL_checkstack(L, (int)count, "tools");
+    for (size_t i = 1; i <= count; i++) {
+        if (lua_istable(L, at))
+            lua_rawgeti(L, at, (int)i);
+        else
+            lua_pushvalue(L, at);
+        if (lua_type(L, -1) != LUA_TSTRING)
+            luaL_error(L, "option 'tools': expected a file's name or a list of such, got a %s",
+                       luaL_typename(L, -1));
+        files[sources->tools_count++] = lua_tostring(L, -1);
+    }
+}
+
 /* toolgate.load(path, { config = FILE, tools = { FILE, … } }): a folder of policies, or one file; nil: what
  * the configuration names. Its examples are not run: `toolgate test` does that. */
 static int load(lua_State *L)
@@ -347,19 +368,15 @@ static int load(lua_State *L)
     struct config_sources sources = {.policies = luaL_optstring(L, 1, NULL), .tools = files};
     struct why why;
     lua_settop(L, 2);
+    check_options(L, 2, load_option_names);
     struct spec_gate *g = lua_newuserdata(L, sizeof(*g));
     *g = (struct spec_gate){.arena = arena_new(), .now_ms = PLAY_TIME_MS};
     luaL_getmetatable(L, GATE_MARK);
     lua_setmetatable(L, -2);
     if (push_option(L, 2, "config"))
         sources.file = luaL_checkstring(L, -1); /* the options hold it */
-    if (push_option(L, 2, "tools")) {
-        int list = lua_gettop(L);
-        for (size_t i = 1; i <= lua_objlen(L, list) && i <= TOOL_FILES_MAX; i++) {
-            lua_rawgeti(L, list, (int)i);
-            files[sources.tools_count++] = luaL_checkstring(L, -1);
-        }
-    }
+    if (push_option(L, 2, "tools"))
+        read_tool_files(L, lua_gettop(L), files, &sources);
     build(L, g, &sources);
     if (play_ledger(&g->gate.ledger, &why) != OK)
         return luaL_error(L, "%s", why.text);

@@ -166,6 +166,17 @@ describe('require "toolgate"', function()
     assert.truthy(why:find("unknown option 'gaol' (did you mean 'goal'?)", 1, true), why)
   end)
 
+  it("takes one file of tools, or a list of them, and refuses what is neither", function()
+    assert.equal(#gate:list(), #toolgate.load(folder, { tools = folder .. "/tools.json" }):list())
+    for given, expected in pairs { [{ tools = 5 }] = "option 'tools': expected a file's name or a list of such, got a number",
+                                   [{ tools = { {} } }] = "option 'tools': expected a file's name or a list of such, got a table",
+                                   [{ tool = "x" }] = "unknown option 'tool' (did you mean 'tools'?)" } do
+      local ok, why = pcall(toolgate.load, folder, given)
+      assert.is_false(ok)
+      assert.truthy(why:find(expected, 1, true), why)
+    end
+  end)
+
   it("ends what runs on, with the JIT of its host at work around it", function()
     process.write(folder .. "/slow.lua", (fixtures.echo:gsub("echo", "slow"):gsub("return {", "while true do end %0")))
     local slow = toolgate.load(folder .. "/slow.lua")
