@@ -20,7 +20,7 @@ static void push_remarks(struct declaring *d, int above, int *from, int *to)
 {
     struct remarks remarks = remarks_of(d->source);
     struct str text;
-    int line, last = 0, begin = 0;
+    int line, last = -1, begin = 0; /* the first remark begins, also on line 1 */
     *from = *to = 0;
     lua_newtable(d->L);
     for (int n = 1; n <= REMARKS_MAX && remarks_next(&remarks, &text, &line); n++, last = line) {

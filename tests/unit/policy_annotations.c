@@ -142,6 +142,11 @@ static void run_may_be_a_function_of_the_file(void **state)
                             "return tool 't' { run = go }")
                            ->schema),
                "\"properties\":{\"a\":{");
+    assert_has(
+        json_of(
+            load("---@param a string\nlocal function go(args) return args end\nreturn tool 't' { run = go }")
+                ->schema),
+        "\"a\":{");
     assert_has(json_of(load("return tool 't' {\n---@param a string\nrun =\n  function() end }")->schema),
                "\"a\":{");
 }
