@@ -100,6 +100,8 @@ static enum step known(struct call *c)
     }
     c->tool = known_find(c->arena, c->generation, &c->request);
     take_name(c);
+    if (c->tool && c->request.enforced)
+        c->tool = tool_as_enforced(c->arena, c->tool);
     if (!c->tool)
         decide(&c->verdict, CLASS_UNKNOWN_TOOL, STR_LIT("unknown_tool"), STR_NONE, STR_NONE);
     else if (c->request.mode == CALL_RUN && c->tool->runner == RUNNER_AGENT)

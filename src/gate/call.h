@@ -40,6 +40,7 @@ struct call_request {
     const struct json *facts;             /* examples: instead of the ledger's; NULL otherwise */
     bool widened;  /* the gate's own word: the session is stuck, and prepare_tools hides nothing */
     bool unhidden; /* examples: a tool that prepare hooks hide exists all the same */
+    bool enforced; /* examples: whatever the mode, they show what is said where it is felt */
     bool dry;      /* `check --trace` without a session: nothing is counted */
     bool trace;    /* keep a line per stage */
 };

@@ -42,7 +42,8 @@ static void play_example(struct examples *run, struct playing *p)
                                    .goal = e->goal,
                                    .turn = e->turn,
                                    .facts = e->facts,
-                                   .unhidden = !e->user.len};
+                                   .unhidden = !e->user.len,
+                                   .enforced = true};
     if (e->user.len) {
         peer_imagine(&p->peer, e->user);
         request.peer = &p->peer;
@@ -117,6 +118,7 @@ static void look_at(struct playing *p, struct example_outcome *o)
     o->said = text.len ? text : call_advice(p->call);
     o->status = v->coverage;
     o->stage = v->stage;
+    o->undefined = call_tool(p->call) && call_tool(p->call)->undefined;
     o->arguments = call_arguments(p->call);
     o->shown = call_shown(p->call);
 }

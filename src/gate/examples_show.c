@@ -109,6 +109,10 @@ static void said_rows(const struct page *p, struct str said)
     }
 }
 
+#define UNDEFINED                                                                                            \
+    "its schema is not known here, so any arguments will do: give the tool's definition with --tools, or a " \
+    "'schema' in the policy"
+
 void example_write(struct buf *out, const struct example_outcome *o, int indent, bool all,
                    const struct example_paint *paint)
 {
@@ -120,6 +124,10 @@ void example_write(struct buf *out, const struct example_outcome *o, int indent,
     if (all)
         agreeing_rows(&page, o);
     said_rows(&page, o->said);
+    if (o->undefined && !o->passed) {
+        spaces(out, indent);
+        buf_text(out, UNDEFINED "\n");
+    }
 }
 
 /* ---- for a log ---------------------------------------------------------------- */
@@ -164,6 +172,8 @@ void example_write_line(struct buf *out, const struct example_outcome *o)
     flat(out, or_none(o->said), SAID_MAX_BYTES);
     if (o->said.len)
         buf_byte(out, '"');
+    if (o->undefined)
+        buf_text(out, "; " UNDEFINED);
 }
 
 /* ---- for a program -------------------------------------------------------------- */

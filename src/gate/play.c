@@ -210,6 +210,8 @@ static enum err play_past(struct past *p, const struct call_request *r, uint32_t
         return unknown_class(class, at, why);
     p->name = name.len ? name : r->tool;
     p->tool = generation_find(p->gate->generation, p->name);
+    if (p->tool && r->enforced)
+        p->tool = tool_as_enforced(p->arena, p->tool);
     p->limits = p->tool ? &p->tool->limits : &ledger_default_limits;
     p->place.turn = number_of(p->entry, "turn", r->turn);
     p->place.step = arena_printf(p->arena, "history %u", at); /* a model message of its own */

@@ -276,3 +276,13 @@ bool tool_is_enforced(const struct tool *tool)
 {
     return tool->policy && tool->mode == POLICY_ENFORCE;
 }
+
+const struct tool *tool_as_enforced(struct arena *arena, const struct tool *tool)
+{
+    if (tool->mode == POLICY_ENFORCE)
+        return tool;
+    struct tool *felt = ARENA_NEW(arena, struct tool);
+    *felt = *tool;
+    felt->mode = POLICY_ENFORCE;
+    return felt;
+}

@@ -83,7 +83,8 @@ void lint_off(struct looking *look)
 {
     if (look->policy && look->policy->example_count && look->tool->mode == POLICY_OFF)
         lint_say(look, survey_line(&look->survey, NULL, STR_LIT("mode")),
-                 "the mode is \"off\", so that its %zu examples show nothing of the policy: set mode to "
-                 "\"enforce\" or \"shadow\"",
-                 look->policy->example_count);
+                 "the mode is \"off\", so that no call is told what its %zu example%s show%s: set mode to "
+                 "\"enforce\" or \"shadow\" when it shall work again",
+                 look->policy->example_count, look->policy->example_count == 1 ? "" : "s",
+                 look->policy->example_count == 1 ? "s" : "");
 }

@@ -1,5 +1,6 @@
 -- mode = "shadow" is computed and logged, never felt; mode = "off" is not even computed.
 local daemon = require "daemon"
+local process = require "process"
 local client_of = require "client"
 local text, verdict, session = client_of.text, client_of.verdict, client_of.session
 
@@ -75,6 +76,11 @@ describe("a tool in", function()
       assert.is_nil(text(refused):find("sizes matter", 1, true))
     end)
 
+    it("is told to whoever asks with check", function()
+      local _, out = process.run { daemon.binary, "check", "sized", '{"n":7}', "--socket", gate.socket }
+      assert.truthy(out:find("pass  sized  would: need_user_input\n", 1, true), out)
+    end)
+
     it("is listed without a word of its policy", function()
       assert.equal("Say the size.", client:asks("tools/list").tools[1].description)
     end)
@@ -85,6 +91,24 @@ describe("a tool in", function()
     for _, n in ipairs { "x", 7, 8 } do assert.is_nil(passes({ n = n }).would) end
     for _ = 1, 6 do assert.is_nil(passes({ n = 1 }, session("s", { turn = 1 })).would) end
   end)
+
+  for _, mode in ipairs { "shadow", "off" } do
+    it(mode .. " mode keeps its examples, which say what is felt where it is enforced", function()
+      gate = daemon.start { policies = { ["sized.lua"] = (tool(mode):gsub("\n}\n$", [==[
+
+  examples = {
+    { "asked", args = { n = 7 }, gives = "ask" },
+    { "dropped", args = { n = 1, kind = "a", note = "x" }, gives = "pass", becomes = { n = 1, kind = "a" } },
+    { "judged", args = { n = 8 }, gives = "semantic_garbage odd_size", says = "it is odd" },
+    { "counted as mended", args = { n = 1, kind = "a" }, gives = "refuse loop",
+      history = { { args = { n = 1, kind = "a", note = "x" } }, { args = { n = 1, kind = "a", note = "y" } } } },
+  },
+}
+]==])) } }
+      client = gate:connect()
+      passes { n = 7 }
+    end)
+  end
 
   it("a default mode of shadow still leaves the agent's own tools to the agent", function()
     gate = daemon.start { config = [[return { defaults = { mode = "shadow" } }]],
