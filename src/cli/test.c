@@ -112,6 +112,20 @@ static void test_place(const struct test_options *options, const char *place, st
     arena_free(arena);
 }
 
+/* A pattern that nothing fits was mistyped: nothing has been tested, which must not look like success. */
+static bool nothing_fits(const struct test_options *options, const struct test_tally *tally)
+{
+    const struct examples_count *count = &tally->count;
+    bool nothing = options->only && !tally->broken && !count->passed && !count->failed && !count->samples &&
+                   !count->samples_failed;
+    if (nothing)
+        say_error("test",
+                  "--only: nothing fits '%s', which is looked for in \"tool: example\"; without --only "
+                  "all are shown by that name",
+                  options->only);
+    return nothing;
+}
+
 static void print_sum(const struct test_options *options, const struct test_tally *tally)
 {
     const struct examples_count *count = &tally->count;
@@ -150,7 +164,10 @@ int test_all(const struct test_options *options)
     print_sum(options, &tally);
     for (int i = 0; i < options->place_count; i++)
         point_at_specs(options, options->places[i]);
-    int status = tally.count.failed || tally.count.samples_failed || tally.broken ? CLI_NO : CLI_YES;
+    int status =
+        tally.count.failed || tally.count.samples_failed || tally.broken || nothing_fits(options, &tally)
+            ? CLI_NO
+            : CLI_YES;
     if (tally.coverage) {
         int covered = test_show_coverage(options, tally.coverage);
         status = covered > status ? covered : status;
@@ -193,7 +210,7 @@ const struct command command_test = {
         "Loads the policies of each DIR (default ./policies), or each FILE alone, and plays every example\n"
         "through the gate, as the daemon does before a generation goes live.",
     .exits = "  0  every example holds\n"
-             "  1  one fails, a file does not load, or coverage is too low\n"
+             "  1  one fails, a file does not load, --only fits nothing, or coverage is too low\n"
              "  2  usage",
     .example = "  toolgate test policies\n"
                "  toolgate test policies --coverage --watch\n"

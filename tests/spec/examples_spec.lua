@@ -119,6 +119,19 @@ describe("toolgate test", function()
     end)
   end)
 
+  it("says of an example that failed why, where nobody has told the tool's schema", function()
+    write("far.lua", [[
+      -- far: a tool that the agent has.
+      return tool "far" { examples = { { "where?", args = {}, gives = "repair", says = "'place'" } } }]])
+    local code, out = test(folder)
+    assert.equal(1, code)
+    assert.truthy(out:find("its schema is not known here", 1, true), out)
+    local tools = write("tools.json", [=[[{"name":"far","inputSchema":{"type":"object","required":["place"]}}]]=])
+    code, out = test(folder, "--tools", tools)
+    assert.equal(0, code, out)
+    assert.is_nil(out:find("its schema is not known here", 1, true), out)
+  end)
+
   describe("refuses to load an example with", function()
     local function says(example, text)
       local code, _, err = try(example)
@@ -290,6 +303,12 @@ describe("toolgate test", function()
       _, out = try(two, "--only", "lookup: f*")
       assert.matches("ok +lookup: first", out)
       assert.matches("1 passed, 0 failed\n", out)
+    end)
+
+    it("none that the pattern fits: that is no success", function()
+      local code, out, err = try(two, "--only", "thrid")
+      assert.equal(1, code, out)
+      assert.truthy(err:find("nothing fits 'thrid'", 1, true), err)
     end)
 
     it("the files it is given, each without its neighbours", function()
