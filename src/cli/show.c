@@ -144,13 +144,16 @@ static void show_head(struct str tool, const struct json *answer)
 {
     struct str verdict = json_str(json_get_text(answer, "verdict"));
     struct str class = json_str(json_get_text(answer, "error_class")),
-               code = json_str(json_get_text(answer, "code"));
+               code = json_str(json_get_text(answer, "code")),
+               would = json_str(json_get_text(answer, "would"));
     printf("%s%s" STR_FMT "%s  " STR_FMT, say_colour(SAY_BOLD), say_verdict_colour(verdict), STR_ARG(verdict),
            say_colour(SAY_PLAIN), STR_ARG(tool));
     if (class.len && !str_is(class, "ok"))
         printf("  " STR_FMT, STR_ARG(class));
     if (code.len && !str_eq(code, class))
         printf(" " STR_FMT, STR_ARG(code));
+    if (would.len) /* shadow mode, or no session to count in */
+        printf("  would: " STR_FMT, STR_ARG(would));
     putchar('\n');
 }
 
