@@ -146,6 +146,15 @@ static struct str sample_call(struct arena *arena, const struct new_tool *tool)
     return sample && !memchr(text.at, '\'', text.len) ? buf_view(&text) : STR_LIT("{…}");
 }
 
+/* As a shell takes it for one word. */
+static struct str word(struct arena *arena, struct str name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (!isalnum((unsigned char)name.at[i]) && !strchr("_-./:@", name.at[i]))
+            return arena_printf(arena, "'" STR_FMT "'", STR_ARG(name));
+    return name;
+}
+
 static void say_next(const struct making *m, size_t examples)
 {
     struct str call = sample_call(m->arena, &m->tool);
@@ -164,8 +173,8 @@ static void say_next(const struct making *m, size_t examples)
     printf("Next: say in its first lines who may do what, then\n");
     printf("  toolgate test" STR_FMT "\n", STR_ARG(options));
     printf("  toolgate lint" STR_FMT "\n", STR_ARG(options));
-    printf("  toolgate check " STR_FMT " '" STR_FMT "'" STR_FMT " --trace\n", STR_ARG(m->tool.name),
-           STR_ARG(call), STR_ARG(options));
+    printf("  toolgate check " STR_FMT " '" STR_FMT "'" STR_FMT " --trace\n",
+           STR_ARG(word(m->arena, m->tool.name)), STR_ARG(call), STR_ARG(options));
     printf("  toolgate serve" STR_FMT "\n", STR_ARG(options));
 }
 

@@ -123,12 +123,13 @@ static bool complain_of_unknown(const struct looking *l)
     struct str near = suggest_one(l->tool->name, l->names, l->count);
     if (near.len)
         say_error(l->command->name,
-                  "no tool '" STR_FMT "' in the files of tools (did you mean '" STR_FMT "'?)",
-                  STR_ARG(l->tool->name), STR_ARG(near));
+                  "no tool '" STR_FMT "' among the %zu in the files of tools (did you mean '" STR_FMT
+                  "'?); `toolgate tools` with the same --tools lists them",
+                  STR_ARG(l->tool->name), l->count, STR_ARG(near));
     else
         say_error(l->command->name,
-                  "no tool '" STR_FMT "' among the %zu in the files of tools; leave --tools out to begin with"
-                  " an empty policy",
+                  "no tool '" STR_FMT "' among the %zu in the files of tools: `toolgate tools` with the same "
+                  "--tools lists them; leave --tools out to begin with an empty policy",
                   STR_ARG(l->tool->name), l->count);
     return false;
 }

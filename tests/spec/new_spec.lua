@@ -50,12 +50,14 @@ describe("toolgate new", function()
   end)
 
   it("names commands that can be typed as they stand", function()
-    local _, out = toolgate("new", "find_things")
-    for _, command in ipairs { "test", "check" } do
-      local line = assert(out:match("\n  (toolgate " .. command .. "[^\n]*)"), out)
-      local code, printed, err = process.run({ "sh", "-c", (line:gsub("^toolgate", '"$0"')), daemon.binary },
-                                             { directory = folder })
-      assert.equal(0, code, line .. "\n" .. printed .. err)
+    for _, name in ipairs { "find_things", "find two things" } do
+      local _, out = toolgate("new", name)
+      for _, command in ipairs { "test", "check" } do
+        local line = assert(out:match("\n  (toolgate " .. command .. "[^\n]*)"), out)
+        local code, printed, err = process.run({ "sh", "-c", (line:gsub("^toolgate", '"$0"')), daemon.binary },
+                                               { directory = folder })
+        assert.equal(0, code, line .. "\n" .. printed .. err)
+      end
     end
   end)
 
