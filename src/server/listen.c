@@ -127,7 +127,7 @@ static enum err make_address(struct listener *l, const char *path, struct why *w
 }
 
 /* The last folder only: whoever named a deeper path that does not exist probably mistyped it. */
-static enum err make_folder(const char *path, struct why *why)
+enum err listener_make_folder(const char *path, struct why *why)
 {
     char folder[sizeof(((struct sockaddr_un *)0)->sun_path)];
     snprintf(folder, sizeof(folder), "%s", path);
@@ -192,7 +192,7 @@ static enum err open_path(struct listener *l, const char *path, mode_t mode, str
 {
     enum err err = make_address(l, path, why);
     if (!err)
-        err = make_folder(path, why);
+        err = listener_make_folder(path, why);
     if (!err)
         err = clear_stale(l, why);
     if (!err)

@@ -27,6 +27,9 @@ struct listen_hooks {
 enum err listener_new(struct event_base *base, const char *path, mode_t mode,
                       const struct listen_hooks *hooks, void *owner, struct listener **out, struct why *why);
 
+/* The folder that a socket at `path` will lie in, where it is yet to be made. */
+enum err listener_make_folder(const char *path, struct why *why);
+
 /* Accepts those who knocked during the turn; the hooks fire in here. Called when the turn's other work is
  * done, so that connections that have just ended make room first. NULL is fine. */
 void listener_accept(struct listener *listener);

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/log.h"
+#include "server/listen.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +28,8 @@ static const char *path_of(struct arena *arena, const struct config *config)
     const char *folder = config->state ? config->state : getenv("STATE_DIRECTORY");
     if (folder && *folder)
         return arena_printf(arena, "%.*s/quarantine", (int)strcspn(folder, ":"), folder).at;
+    struct why why; /* what fails here fails again where it listens, and is told there */
+    listener_make_folder(config->socket, &why);
     return arena_printf(arena, "%s.quarantine", config->socket).at;
 }
 

@@ -119,6 +119,12 @@ describe("a policy that stalled the process", function()
     assert.is_true(start():connect():calls("stuck", { text = "x" }).isError)
   end)
 
+  it("has its place beside a socket whose folder is yet to be made", function()
+    local gate = start { socket = directory .. "/made/toolgate.sock" }
+    gate:logs " ready "
+    assert.is_nil(gate:log():find("no_quarantine", 1, true))
+  end)
+
   it("can't be remembered where nothing may be written, which is said, and all else works", function()
     local gate = start { config = ("return { state = '%s/nowhere' }"):format(directory) }
     assert.truthy(gate:logs(" no_quarantine "):find("state", 1, true))
