@@ -33,8 +33,8 @@ static int print_outcome(void *owner, const struct json *answer)
     print_lines(stderr, "error", errors);
     print_lines(stderr, "warning", json_get_text(answer, "warnings"));
     if (exit_of(answer) != CLI_YES)
-        printf("%u errors: generation %lld (" STR_FMT ") stays, as it was\n", errors ? errors->len : 0,
-               number(answer, "generation"), STR_ARG(hash));
+        printf("%u error%s: generation %lld (" STR_FMT ") stays, as it was\n", errors ? errors->len : 0,
+               errors && errors->len == 1 ? "" : "s", number(answer, "generation"), STR_ARG(hash));
     else if (unchanged)
         printf("unchanged: generation %lld (" STR_FMT "), tools: %lld, policies: %lld, in %lld ms\n",
                number(answer, "generation"), STR_ARG(hash), number(answer, "tools"),
