@@ -139,6 +139,9 @@ static void print_sum(const struct test_options *options, const struct test_tall
         printf(", %zu of them failed", count->samples_failed);
     if (count->unsampled)
         printf("; no sample could be made from the schema of %zu", count->unsampled);
+    if (tally->broken)
+        printf("; not tested is what does not load: %zu error%s", tally->broken,
+               tally->broken == 1 ? "" : "s");
     printf("\n");
 }
 

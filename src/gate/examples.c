@@ -115,6 +115,7 @@ static void look_at(struct playing *p, struct example_outcome *o)
     const struct verdict *v = call_verdict(p->call);
     struct str text = call_text(p->call);
     o->verdict = verdict_words(p->arena, v);
+    o->fault = v->class == CLASS_POLICY_ERROR && !o->sample ? v->detail : STR_NONE;
     o->said = text.len ? text : call_advice(p->call);
     o->status = v->coverage;
     o->stage = v->stage;

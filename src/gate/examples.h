@@ -30,6 +30,7 @@ struct example_outcome {
     struct example_mismatch mismatches[EXAMPLE_MISMATCHES_MAX];
     size_t mismatch_count;
     struct str verdict;           /* "repair invalid_arguments", in words that `gives` could hold */
+    struct str fault;             /* the line of the policy that broke and how; empty: none did */
     struct str said;              /* what the model reads; empty: nothing */
     struct str status;            /* the coverage; empty: not told */
     const char *stage;            /* the one that decided, "check"; NULL: none had to */

@@ -4,6 +4,7 @@
 #include "json/write.h"
 
 #define SAID_MAX_BYTES  200u  /* of what the model reads, in a log line */
+#define FAULT_MAX_BYTES 400u  /* of how the policy broke: its end says what to do */
 #define VALUE_MAX_BYTES 160u  /* of what was expected or found, in any line */
 #define SHOWN_MAX_BYTES 4096u /* of what the model reads, for a person */
 
@@ -121,6 +122,10 @@ void example_write(struct buf *out, const struct example_outcome *o, int indent,
     buf_printf(out, STR_FMT ":%d\n", STR_ARG(o->policy->file), o->example->line);
     for (size_t i = 0; i < o->mismatch_count; i++)
         mismatch_rows(&page, &o->mismatches[i]);
+    if (o->fault.len) { /* whole: its end says what to do */
+        spaces(out, indent);
+        buf_printf(out, "%-9s %-9s " STR_FMT "\n", "", "because", STR_ARG(o->fault));
+    }
     if (all)
         agreeing_rows(&page, o);
     said_rows(&page, o->said);
@@ -165,6 +170,10 @@ void example_write_line(struct buf *out, const struct example_outcome *o)
     for (size_t i = 0; i < o->mismatch_count; i++) {
         buf_text(out, i ? "; " : "");
         flat_mismatch(out, &o->mismatches[i]);
+    }
+    if (o->fault.len) {
+        buf_text(out, ", because ");
+        flat(out, o->fault, FAULT_MAX_BYTES);
     }
     buf_text(out, "; the model reads ");
     if (o->said.len)
@@ -224,6 +233,8 @@ void example_write_json(struct buf *buf, const struct example_outcome *o)
         put_mismatch(out, &o->mismatches[i]);
     json_close(out, ']');
     put_str(out, "gives", o->verdict);
+    if (o->fault.len)
+        put_str(out, "fault", o->fault);
     put_str(out, "said", o->said);
     json_key(out, "arguments");
     json_put(out, o->arguments);

@@ -119,6 +119,17 @@ describe("toolgate test", function()
     end)
   end)
 
+  it("names the line that broke, and how, where an example meets it", function()
+    write("lookup.lua", (SEEING:gsub("EXAMPLES", function()
+      return [[{ "a", args = { id = "o1" }, seen = { "o1" }, gives = "pass" }]]
+    end):gsub("if call%.facts%.closed", "if args.limit > call.facts.most then return end %1")))
+    local code, out = test(folder)
+    assert.equal(1, code)
+    assert.truthy(out:find("because   " .. folder .. "/lookup.lua:17: attempt to compare nil with number", 1, true), out)
+    _, _, out = process.run { daemon.binary, "serve", "--check", "--policies", folder }
+    assert.truthy(out:find(", because " .. folder .. "/lookup.lua:17: attempt to compare nil", 1, true), out)
+  end)
+
   it("says of an example that failed why, where nobody has told the tool's schema", function()
     write("far.lua", [[
       -- far: a tool that the agent has.
