@@ -71,14 +71,15 @@ size_t libraries_names(lua_State *L, int at, struct str *out, size_t count)
 static const struct {
     const char *names, *reason;
 } kept_out[] = {
-    {" io os package require dofile loadfile ",
+    {" os ", "a policy has no clock, so that a replay says the same, and runs nothing"},
+    {" io package require dofile loadfile ",
      "a policy reaches nothing but its arguments; json \"file\" reads one beside it"},
     {" load loadstring setfenv getfenv module ", "a policy runs no text as code"},
     {" ffi jit debug newproxy collectgarbage coroutine ",
      "a policy can't look behind Lua, and each hook runs to its end at once"},
     {" getmetatable setmetatable rawget rawset rawequal rawlen ", "tables are plain here"},
     {" xpcall ", "pcall is here"},
-    {" print ", "call.log(text) speaks to the agent's program"},
+    {" print ", "call.log(\"info\", text), in run, speaks to the agent's program"},
     {" _G _VERSION arg ", "there are no globals to share"},
 };
 

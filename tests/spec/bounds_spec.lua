@@ -33,10 +33,10 @@ local misdeeds = {
 -- What can be told from the text alone is told before the policy meets a call.
 local misspelled = {
   { "reaches for a file",     "return io.open('/etc/passwd')",      "'io': a policy reaches nothing but its arguments" },
-  { "reaches for the system", "return os.execute('true')",          "'os': a policy reaches nothing but its arguments" },
+  { "reaches for the system", "return os.execute('true')",          "'os': a policy has no clock" },
   { "reaches for code",       "return load('return 1')()",          "'load': a policy runs no text as code" },
   { "reaches for metatables", "return getmetatable('').__index",    "'getmetatable': tables are plain here" },
-  { "prints",                 "print('here')",                      "'print': call.log(text) speaks to the agent's program" },
+  { "prints",                 "print('here')",                      "'print': call.log(\"info\", text), in run, speaks" },
   { "mistypes a global",      "return tostrin(1)",                  "'tostrin' (did you mean 'tostring'?)" },
 }
 
