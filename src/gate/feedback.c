@@ -62,6 +62,8 @@ static void say_intent(const struct words *w)
         return;
     if (tool->policy->use_when.len)
         say(w, "Use it when " STR_FMT "\n", STR_ARG(cut_description(tool->policy->use_when)));
+    if (tool->policy->avoid_when.len)
+        say(w, "Avoid it when " STR_FMT "\n", STR_ARG(cut_description(tool->policy->avoid_when)));
     for (size_t i = 0; i < tool->policy->rule_count; i++)
         say(w, "Rule: " STR_FMT "\n", STR_ARG(tool->policy->rule_words[i]));
 }

@@ -74,6 +74,15 @@ describe("feedback", function()
     assert.truthy(words:find "2 [^\n]*left" or words:find "left[^\n]*2", words)
   end)
 
+  it("says when the tool is to be used and when not, and its rules", function()
+    client = daemon.start { policies = { ["create_task.lua"] = (fixtures.create_task:gsub('effects = "write",', [[
+      effects = "write", use_when = "a task is new", avoid_when = "it exists: use update_task",
+      rules = { when { status = "shipped" } : needs "count" },]])) } }:connect()
+    hears_line({}, "Use it when a task is new")
+    hears_line({}, "Avoid it when it exists: use update_task")
+    hears_line({}, "Rule: when status is \"shipped\": 'count' is required")
+  end)
+
   it("has the same problems for programs", function()
     local result = client:calls("create_task", { title = "x", status = "shipping" })
     local said = verdict(result)
