@@ -2,6 +2,7 @@
 #include "gate/tool.h"
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "gate/config.h"
 #include "gate/definition.h"
 #include "json/build.h"
@@ -206,6 +207,28 @@ static bool name_fits_mcp(struct str name)
     return name.len >= 1 && name.len <= TOOL_NAME_MAX_BYTES;
 }
 
+/* Where the operator wants none without: the tool itself, and each of its parameters, all at once. */
+static enum err check_descriptions(struct arena *arena, const struct tool *tool, struct why *why)
+{
+    const struct json *parameters = json_get_text(tool->input, "properties");
+    struct buf names = buf_in(arena);
+    if (!tool->description.len)
+        return why_set(why, ERR_SCHEMA,
+                       "tool '" STR_FMT "' has no description, and require_descriptions is set",
+                       STR_ARG(tool->name));
+    for (uint32_t i = 0; json_is(parameters, JSON_OBJECT) && i < parameters->len; i++) {
+        const struct json *schema = &parameters->members[i].value;
+        if (!json_str(json_get_text(schema, "description")).len && !json_get_text(schema, "$ref"))
+            buf_printf(&names, "%s'" STR_FMT "'", names.len ? ", " : "", STR_ARG(parameters->members[i].key));
+    }
+    if (names.len)
+        return why_set(why, ERR_SCHEMA,
+                       "tool '" STR_FMT "': no description of " STR_FMT
+                       ", and require_descriptions is set: say what each is, as in str \"Task title\"",
+                       STR_ARG(tool->name), STR_ARG(buf_view(&names)));
+    return OK;
+}
+
 static enum err check_whole(struct arena *arena, struct tool *tool, const struct config *config,
                             struct why *why)
 {
@@ -217,10 +240,8 @@ static enum err check_whole(struct arena *arena, struct tool *tool, const struct
                        "' has no input schema: declare schema = json [[…]] or params{…}, or give "
                        "its definition with --tools",
                        STR_ARG(tool->name));
-    if (config->require_descriptions && !tool->description.len && !tool->undefined)
-        return why_set(why, ERR_SCHEMA,
-                       "tool '" STR_FMT "' has no description, and require_descriptions is set",
-                       STR_ARG(tool->name));
+    if (config->require_descriptions && !tool->undefined && check_descriptions(arena, tool, why) != OK)
+        return ERR_SCHEMA;
     if (tool->runner != RUNNER_AGENT && !name_fits_mcp(tool->name))
         return why_set(why, ERR_SCHEMA, "tool name '" STR_FMT "' must be 1 to %u letters, digits, '_' or '-'",
                        STR_ARG(tool->name), TOOL_NAME_MAX_BYTES);

@@ -40,6 +40,18 @@ describe("the configuration", function()
     end)
   end
 
+  it("with require_descriptions takes no tool and no parameter without one", function()
+    local function says(policy, wanted)
+      local words = daemon.fails { config = "return { require_descriptions = true }", policies = { ["t.lua"] = policy } }
+      assert.truthy(words:find(wanted, 1, true), words)
+    end
+    says('return tool "t" { schema = params { a = str "A" } }', "tool 't' has no description")
+    says('return tool "t" { description = "T", schema = params { a = str, b = str "B", c = optional(int) } }',
+         "tool 't': no description of 'a', 'c', and require_descriptions is set")
+    daemon.start { config = "return { require_descriptions = true }",
+                   policies = { ["t.lua"] = 'return tool "t" { description = "T", schema = params { a = str "A" } }' } }
+  end)
+
   it("is checked without serving by --check, examples included", function()
     local directory = process.directory()
     process.write(directory .. "/echo.lua", fixtures.echo)
