@@ -151,6 +151,27 @@ static void read_fields(lua_State *L, int at, struct arena *arena, struct policy
     }
 }
 
+/* As it is written in that hook. */
+static const char *written(size_t i, enum policy_hook hook)
+{
+    if (outcomes[i].said == SAID_VALUE)
+        return "tool_return";
+    return outcomes[i].said == SAID_ASK && hook == HOOK_RESULT ? "need_user" : outcomes[i].word;
+}
+
+/* Raises what the hook may answer with instead. */
+static void no_answer(lua_State *L, enum policy_hook hook, const char *word)
+{
+    struct buf may = {0};
+    for (size_t i = 0; i < OUTCOME_COUNT; i++)
+        if (outcomes[i].hooks & IN(hook))
+            buf_printf(&may, ", %s", written(i, hook));
+    lua_pushlstring(L, may.at ? may.at : "", may.len);
+    buf_clear(&may);
+    luaL_error(L, "%s returned %s: expected nothing%s", hook_names[hook], word ? word : "a strange table",
+               lua_tostring(L, -1));
+}
+
 void outcome_read(lua_State *L, int at, enum policy_hook hook, struct arena *arena,
                   struct policy_outcome *outcome)
 {
@@ -160,8 +181,7 @@ void outcome_read(lua_State *L, int at, enum policy_hook hook, struct arena *are
     while (i < OUTCOME_COUNT && (!word || strcmp(outcomes[i].word, word) != 0))
         i++;
     if (i == OUTCOME_COUNT || !(outcomes[i].hooks & IN(hook)))
-        luaL_error(L, "%s returned %s: that is no answer of this hook", hook_names[hook],
-                   word ? word : "a strange table");
+        no_answer(L, hook, word);
     lua_pop(L, 1);
     outcome->said = outcomes[i].said;
     read_fields(L, at, arena, outcome);

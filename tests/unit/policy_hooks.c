@@ -90,7 +90,7 @@ static void result_is_judged(void **state)
     assert_int_equal(judge_body("return ok { facts = { asked = call.args.asked } }", "{}"), SAID_OK);
     assert_string_equal(json_of(said.facts), "{\"asked\":1}");
     assert_int_equal(judge_body("return repair 'x'", "{}"), SAID_BROKE);
-    assert_has(said.why.text, "result returned repair: that is no answer of this hook");
+    assert_has(said.why.text, "result returned repair: expected nothing, need_user, ok, partial, garbage, ");
 }
 
 static void normalise_mends_or_repairs(void **state)
