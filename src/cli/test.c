@@ -165,6 +165,8 @@ int test_all(const struct test_options *options)
     for (int i = 0; i < options->place_count; i++)
         test_place(options, options->places[i], &tally);
     print_sum(options, &tally);
+    if (!options->place_count && !options->local.config)
+        point_at_specs(options, options->local.policies ? options->local.policies : CONFIG_DEFAULT_FOLDER);
     for (int i = 0; i < options->place_count; i++)
         point_at_specs(options, options->places[i]);
     int status =
