@@ -56,6 +56,15 @@ static void print_all(struct arena *arena)
 
 /* ---- one name -------------------------------------------------------------------- */
 
+/* By itself, or as complaints write it: "loop.poll.every". */
+static bool is_field(struct str name, const struct policy_fields *table, const char *field)
+{
+    size_t before = strlen(table->of);
+    if (name.len > before + 1 && name.at[before] == '.' && memcmp(name.at, table->of, before) == 0)
+        name = str_from(name, before + 1);
+    return str_is(name, field);
+}
+
 /* A name may be a word, a table of fields, and a field of several tables: all of them are told. */
 static size_t print_named(struct arena *arena, struct str name)
 {
@@ -67,7 +76,7 @@ static size_t print_named(struct arena *arena, struct str name)
             print_word(&words[i]);
     for (size_t i = 0; i < tables; i++)
         for (size_t n = 0; n < fields[i].count; n++)
-            if (str_is(name, fields[i].fields[n].name) && ++found) {
+            if (is_field(name, &fields[i], fields[i].fields[n].name) && ++found) {
                 printf("%sfield of %s%s\n", found > 1 ? "\n" : "", fields[i].of,
                        fields[i].given ? ", which toolgate fills in" : "");
                 print_field(&fields[i], &fields[i].fields[n]);

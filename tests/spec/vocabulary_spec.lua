@@ -36,6 +36,16 @@ describe("toolgate words", function()
     assert.truthy(out:find("field of loop", 1, true), out)
   end)
 
+  it("takes the name of a field as complaints write it", function()
+    local code, out = words "loop.poll.every"
+    assert.equal(0, code)
+    assert.matches("^field of loop%.poll\n", out)
+    code, out = words "call.goal"
+    assert.equal(0, code)
+    assert.is_nil(out:find("field of an example", 1, true), out)
+    assert.equal(1, (words "call.gaol"))
+  end)
+
   it("names the closest where there is none", function()
     local code, _, err = words "exlusive"
     assert.equal(1, code)
