@@ -88,32 +88,38 @@ static const struct json_member *large_row(struct arena *arena, const struct jso
     return row;
 }
 
-/* Where a key comes twice the row is not whole. */
-static inline const struct json_member *row_of(struct arena *arena, const struct json_member *members,
-                                               size_t count, const struct json_member **twice)
+/* Large, or with a key that comes twice. */
+static __attribute__((noinline)) const struct json_member *
+hard_row(struct arena *arena, struct json_member *members, uint32_t *count, const struct json_member **twice)
 {
-    if (count > OBJECT_SMALL)
-        return large_row(arena, members, count, twice);
-    struct json_member *row = arena_alloc(arena, count * sizeof(*members));
-    *twice = copy_small(row, members, count);
-    return row;
+    const struct json_member *none;
+    const struct json_member *row = large_row(arena, members, *count, twice);
+    if (!*twice)
+        return row;
+    struct json_member *later = arena_alloc(arena, sizeof(*later));
+    *later = **twice;
+    *twice = later;
+    *count = (uint32_t)merge_twice(arena, members, *count);
+    return object_row(arena, members, count, &none);
+}
+
+const struct json_member *object_row(struct arena *arena, struct json_member *members, uint32_t *count,
+                                     const struct json_member **twice)
+{
+    if (*count > OBJECT_SMALL)
+        return hard_row(arena, members, count, twice);
+    struct json_member *row = arena_alloc(arena, *count * sizeof(*members));
+    *twice = copy_small(row, members, *count);
+    return *twice ? hard_row(arena, members, count, twice) : row;
 }
 
 struct json object_new(struct arena *arena, struct json_member *members, size_t count,
                        const struct json_member **twice)
 {
-    const struct json_member *first_twice, *none;
-    const struct json_member *row = row_of(arena, members, count, &first_twice);
-    if (first_twice) {
-        struct json_member *later = arena_alloc(arena, sizeof(*later));
-        *later = *first_twice;
-        first_twice = later;
-        count = merge_twice(arena, members, count);
-        row = row_of(arena, members, count, &none);
-    }
-    if (twice)
-        *twice = first_twice;
-    return (struct json){.type = JSON_OBJECT, .len = (uint32_t)count, .members = row};
+    const struct json_member *none;
+    uint32_t left = (uint32_t)count;
+    const struct json_member *row = object_row(arena, members, &left, twice ? twice : &none);
+    return (struct json){.type = JSON_OBJECT, .len = left, .members = row};
 }
 
 static const struct json_member *find_small(const struct json *object, struct str key)

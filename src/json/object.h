@@ -17,6 +17,10 @@ struct arena;
 struct json object_new(struct arena *arena, struct json_member *members, size_t count,
                        const struct json_member **twice);
 
+/* The row alone, where *count says how many there are; afterwards, how many are left. */
+const struct json_member *object_row(struct arena *arena, struct json_member *members, uint32_t *count,
+                                     const struct json_member **twice);
+
 /* The member, or NULL. */
 const struct json_member *object_find(const struct json *object, struct str key);
 

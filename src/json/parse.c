@@ -35,6 +35,8 @@ struct parser {
     bool surrogates;    /* a lone one is somewhere in the text */
     uint32_t in_object; /* 1: that is an object, whose values go where their keys are */
     uint32_t count, room;
+    uint32_t members;                  /* of the object that closes */
+    const struct json_member *twice;   /* its key that comes twice, or NULL */
     struct json_member *stack, *first; /* first: the caller's, until it is outgrown */
 };
 
@@ -83,7 +85,7 @@ static inline struct json_member *place(struct parser *p)
     return &p->stack[at];
 }
 
-static inline void enter(struct parser *p, uint32_t container)
+static inline void go_back_to(struct parser *p, uint32_t container)
 {
     p->container = container;
     p->in_object = container != NO_CONTAINER && p->stack[container].value.type == JSON_OBJECT;
@@ -157,13 +159,17 @@ static int on_boolean(void *ctx, int truth)
     return on_literal(ctx, JSON_BOOL, truth, truth ? 4 : 5);
 }
 
-static bool literal_is_whole(struct str literal)
+static __attribute__((noinline)) bool decimal_is_integral(struct str literal)
+{
+    struct decimal d = decimal_of(literal);
+    return decimal_is_whole(&d);
+}
+
+static inline bool literal_is_whole(struct str literal)
 {
     for (size_t i = 0; i < literal.len; i++)
-        if (literal.at[i] == '.' || (literal.at[i] | 0x20) == 'e') {
-            struct decimal d = decimal_of(literal);
-            return decimal_is_whole(&d);
-        }
+        if (literal.at[i] == '.' || (literal.at[i] | 0x20) == 'e')
+            return decimal_is_integral(literal);
     return true;
 }
 
@@ -192,10 +198,12 @@ static struct str decode_again(struct parser *p, struct str literal, bool *lone)
     return text;
 }
 
-/* A string with escapes comes from yajl's own buffer, for as long as the callback runs. */
+/* A string with escapes comes from yajl's own buffer, for as long as the callback runs; without, yajl points
+ * into what it was given. *start: of its opening quote. */
 static struct str escaped_token(struct parser *p, struct str decoded, size_t *start, bool *lone)
 {
     *start = token_start(p);
+    *lone = false;
     p->last_end = consumed(p);
     if (p->surrogates)
         return decode_again(p, (struct str){p->text.at + *start + 1, p->last_end - *start - 2}, lone);
@@ -204,29 +212,13 @@ static struct str escaped_token(struct parser *p, struct str decoded, size_t *st
     return (struct str){copy, decoded.len};
 }
 
-/* The text of a string token; *start: of its opening quote. Without escapes yajl points into what it was
- * given. */
-static inline struct str string_token(struct parser *p, const unsigned char *bytes, size_t len, size_t *start,
-                                      bool *lone)
+/* The two that are rarer stand alone: what they keep on the stack costs the others nothing then. */
+static __attribute__((noinline)) int on_escaped_string(struct parser *p, struct json *v, struct str decoded)
 {
-    *lone = false;
-    if (!points_into_text(p, bytes))
-        return escaped_token(p, (struct str){(const char *)bytes, len}, start, lone);
-    *start = (size_t)((const char *)bytes - p->text.at) - 1;
-    p->last_end = *start + len + 2;
-    return (struct str){(const char *)bytes, len};
-}
-
-static int on_string(void *ctx, const unsigned char *bytes, size_t len)
-{
-    struct parser *p = ctx;
-    struct json_member *m = place(p);
     size_t start;
     bool lone;
-    if (!m)
-        return 0;
-    struct str text = string_token(p, bytes, len, &start, &lone);
-    struct json *v = fill(p, &m->value, JSON_STRING, start, p->last_end);
+    struct str text = escaped_token(p, decoded, &start, &lone);
+    fill(p, v, JSON_STRING, start, p->last_end);
     v->text = text.at;
     v->len = (uint32_t)text.len;
     if (lone)
@@ -234,13 +226,38 @@ static int on_string(void *ctx, const unsigned char *bytes, size_t len)
     return 1;
 }
 
+static __attribute__((noinline)) int on_escaped_key(struct parser *p, struct json_member *m,
+                                                    struct str decoded)
+{
+    size_t start;
+    bool lone;
+    m->key = escaped_token(p, decoded, &start, &lone);
+    return 1;
+}
+
+static int on_string(void *ctx, const unsigned char *bytes, size_t len)
+{
+    struct parser *p = ctx;
+    struct json_member *m = place(p);
+    if (!m)
+        return 0;
+    if (!points_into_text(p, bytes))
+        return on_escaped_string(p, &m->value, (struct str){(const char *)bytes, len});
+    size_t start = (size_t)((const char *)bytes - p->text.at) - 1;
+    struct json *v = fill(p, &m->value, JSON_STRING, start, start + len + 2);
+    v->text = (const char *)bytes;
+    v->len = (uint32_t)len;
+    return 1;
+}
+
 static int on_key(void *ctx, const unsigned char *bytes, size_t len)
 {
     struct parser *p = ctx;
-    size_t start;
-    bool lone;
     struct json_member *m = push(p);
-    m->key = string_token(p, bytes, len, &start, &lone);
+    if (!points_into_text(p, bytes))
+        return on_escaped_key(p, m, (struct str){(const char *)bytes, len});
+    m->key = (struct str){(const char *)bytes, len};
+    p->last_end = (size_t)((const char *)bytes - p->text.at) + len + 1;
     return 1;
 }
 
@@ -257,7 +274,8 @@ static int on_open(struct parser *p, enum json_type type)
         return 0;
     }
     m->value.len = p->container;
-    enter(p, (uint32_t)(m - p->stack));
+    p->container = (uint32_t)(m - p->stack);
+    p->in_object = type == JSON_OBJECT;
     return 1;
 }
 
@@ -280,7 +298,7 @@ static void close_container(struct parser *p, const void *row, uint32_t count)
     bool mended = v->truth;
     p->last_end = end;
     p->count = p->container + 1;
-    enter(p, v->len);
+    go_back_to(p, v->len);
     p->depth--;
     v->truth = false;
     v->len = count;
@@ -337,11 +355,11 @@ static int on_close_object(void *ctx)
 {
     struct parser *p = ctx;
     struct json_member *open = &p->stack[p->container];
-    const struct json_member *twice;
-    struct json object = object_new(p->arena, open + 1, p->count - p->container - 1, &twice);
-    if (twice)
-        report_twice(p, open, twice);
-    close_container(p, object.members, object.len);
+    p->members = p->count - p->container - 1;
+    const struct json_member *row = object_row(p->arena, open + 1, &p->members, &p->twice);
+    if (p->twice)
+        report_twice(p, open, p->twice);
+    close_container(p, row, p->members);
     return 1;
 }
 

@@ -19,13 +19,14 @@ const struct json *json_get_text(const struct json *object, const char *key)
     return json_get(object, str_of(key));
 }
 
-bool json_small(const struct json *v, struct json_small *out)
+struct json_small json_small(const struct json *v)
 {
+    static const struct json_small none;
     const char *p = v->text, *end = p + v->len, *first = p + (v->len && *p == '-');
     int64_t whole = 0, scale = 1;
     bool dot = false;
     if (v->type != JSON_NUMBER || end - first > SMALL_DIGITS + 1)
-        return false;
+        return none;
     for (p = first; p < end; p++) {
         unsigned digit = (unsigned)*p - '0';
         if (digit <= 9) {
@@ -34,11 +35,12 @@ bool json_small(const struct json *v, struct json_small *out)
         } else if (*p == '.') {
             dot = true;
         } else {
-            return false;
+            return none;
         }
     }
-    *out = (struct json_small){first > v->text ? -whole : whole, scale};
-    return dot || end - first <= SMALL_DIGITS;
+    if (!dot && end - first > SMALL_DIGITS)
+        return none;
+    return (struct json_small){first > v->text ? -whole : whole, scale};
 }
 
 /* The digits of a whole number with `zeros` behind them; false where an int64_t can't hold it. */
@@ -55,15 +57,9 @@ static bool whole_digits(struct str digits, int64_t zeros, bool negative, int64_
     return negative ? (*out = n, true) : !__builtin_sub_overflow(0, n, out);
 }
 
-bool json_int(const struct json *v, int64_t *out)
+/* Apart, so that the other way pays nothing for what this one keeps on the stack. */
+static __attribute__((noinline)) bool large_int(const struct json *v, int64_t *out)
 {
-    struct json_small small;
-    if (!json_is(v, JSON_NUMBER) || !v->integral)
-        return false;
-    if (json_small(v, &small)) {
-        *out = small.whole / small.scale;
-        return true;
-    }
     struct decimal d = decimal_of((struct str){v->text, v->len});
     int64_t magnitude = decimal_magnitude(&d), n;
     if (!d.count) {
@@ -76,6 +72,17 @@ bool json_int(const struct json *v, int64_t *out)
     return true;
 }
 
+bool json_int(const struct json *v, int64_t *out)
+{
+    if (!json_is(v, JSON_NUMBER) || !v->integral)
+        return false;
+    struct json_small small = json_small(v);
+    if (!small.scale)
+        return large_int(v, out);
+    *out = small.whole / small.scale;
+    return true;
+}
+
 bool json_double(const struct json *v, double *out)
 {
     if (!json_is(v, JSON_NUMBER))
@@ -84,18 +91,22 @@ bool json_double(const struct json *v, double *out)
     return true;
 }
 
+static __attribute__((noinline)) int cmp_decimals(const struct json *a, const struct json *b)
+{
+    struct decimal x = decimal_of((struct str){a->text, a->len}),
+                   y = decimal_of((struct str){b->text, b->len});
+    return decimal_cmp(&x, &y);
+}
+
 int json_number_cmp(const struct json *a, const struct json *b)
 {
-    struct str left = {a->text, a->len}, right = {b->text, b->len};
-    if (str_eq(left, right))
+    if (str_eq((struct str){a->text, a->len}, (struct str){b->text, b->len}))
         return 0;
-    struct json_small p, q;
-    if (json_small(a, &p) && json_small(b, &q)) {
-        int64_t m = p.whole * q.scale, n = q.whole * p.scale;
-        return (m > n) - (m < n);
-    }
-    struct decimal x = decimal_of(left), y = decimal_of(right);
-    return decimal_cmp(&x, &y);
+    struct json_small x = json_small(a), y = json_small(b);
+    if (!x.scale || !y.scale)
+        return cmp_decimals(a, b);
+    int64_t m = x.whole * y.scale, n = y.whole * x.scale;
+    return (m > n) - (m < n);
 }
 
 static bool array_equal(const struct json *a, const struct json *b)

@@ -59,11 +59,11 @@ const struct json *json_get_text(const struct json *object, const char *key);
 bool json_int(const struct json *v, int64_t *out);
 
 /* A number of up to nine digits and no exponent, which most are: its value is whole / scale, a power of ten,
- * and the product of two such wholes or scales fits. */
+ * and the product of two such wholes or scales fits. Scale 0: it is no such number. */
 struct json_small {
     int64_t whole, scale;
 };
-bool json_small(const struct json *v, struct json_small *out);
+struct json_small json_small(const struct json *v);
 
 /* The nearest double, never by the locale; infinity for 1e400. False where v is no number. */
 bool json_double(const struct json *v, double *out);

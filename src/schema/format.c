@@ -53,7 +53,7 @@ bool is_ipv6(struct str s)
 
 /* An A-label must be the Punycode of something that IDNA 2008 lets a registry take, context rules included.
  */
-static bool is_idn_label(struct str label)
+static __attribute__((noinline)) bool is_idn_label(struct str label)
 {
     char text[LABEL_MAX_BYTES + 1], *plain = NULL;
     uint8_t *registered = NULL;

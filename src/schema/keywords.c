@@ -209,7 +209,7 @@ static enum err add_bound(struct making *m, enum op_code code, const struct json
     struct op *op = fresh_op(m, code, TYPES_NUMBER);
     op->said = value;
     op->bound = (struct bound){.limit = value, .exclusive = exclusive};
-    op->bound.is_whole = json_int(value, &op->bound.whole);
+    op->bound.small = json_small(value);
     return OK;
 }
 

@@ -97,11 +97,8 @@ static bool divides_roughly(const struct json *v, const struct json *divisor)
     return isfinite(a) && b != 0 && fmod(a, b) == 0;
 }
 
-bool number_is_multiple(const struct json *v, const struct json *divisor)
+static __attribute__((noinline)) bool divides_exactly(const struct json *v, const struct json *divisor)
 {
-    struct json_small a, b;
-    if (json_small(v, &a) && json_small(divisor, &b) && b.whole > 0)
-        return a.whole * b.scale % (b.whole * a.scale) == 0;
     struct scaled n = read_scaled(v), d = read_scaled(divisor);
     if (n.len == 0)
         return true; /* zero */
@@ -116,4 +113,12 @@ bool number_is_multiple(const struct json *v, const struct json *divisor)
         if (n.text[i] != '.')
             r = (r * 10 + (wide)(n.text[i] - '0')) % m;
     return shift_mod(r, n.exponent - d.exponent, m) == 0;
+}
+
+bool number_is_multiple(const struct json *v, const struct json *divisor)
+{
+    struct json_small a = json_small(v), b = json_small(divisor);
+    if (!a.scale || !b.scale || b.whole <= 0)
+        return divides_exactly(v, divisor);
+    return a.whole * b.scale % (b.whole * a.scale) == 0;
 }

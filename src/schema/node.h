@@ -79,8 +79,8 @@ struct choices {
 
 struct bound {
     const struct json *limit;
-    int64_t whole; /* the limit, where it is one: compared without text */
-    bool is_whole, exclusive;
+    struct json_small small; /* the limit, where it is one: compared without text */
+    bool exclusive;
 };
 
 struct prop {
@@ -245,7 +245,7 @@ bool tells_deny(const struct node *node, const struct json *v);
 /* How often items that fit `contains` occur. */
 uint64_t contains_count(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks);
 
-/* The first pair of equal items, as indexes; false where all differ. */
+/* The first pair of equal items, as indexes (both NULL: nobody asks which); false where all differ. */
 bool find_duplicates(const struct json *array, size_t *first, size_t *second);
 
 /* Where the resource's own dynamic anchor of that name leads, or NULL. */

@@ -58,16 +58,20 @@ static bool same(const struct json *array, const uint64_t *hashes, size_t a, siz
     return hashes[a] == hashes[b] && json_equal(&array->items[a], &array->items[b]);
 }
 
+static bool tell_pair(size_t *first, size_t *second, size_t a, size_t b)
+{
+    if (first)
+        *first = a, *second = b;
+    return true;
+}
+
 /* A few that hold nothing are compared at once. */
 static bool scan_few(const struct json *array, size_t *first, size_t *second)
 {
     for (size_t i = 1; i < array->len; i++)
         for (size_t j = 0; j < i; j++)
-            if (json_equal(&array->items[i], &array->items[j])) {
-                *first = j;
-                *second = i;
-                return true;
-            }
+            if (json_equal(&array->items[i], &array->items[j]))
+                return tell_pair(first, second, j, i);
     return false;
 }
 
@@ -79,17 +83,14 @@ static bool are_few(const struct json *array)
     return few;
 }
 
-static bool scan_short(const struct json *array, size_t *first, size_t *second)
+static __attribute__((noinline)) bool scan_short(const struct json *array, size_t *first, size_t *second)
 {
     uint64_t hashes[SHORT_LIST];
     for (size_t i = 0; i < array->len; i++) {
         hashes[i] = hash_value(&array->items[i]);
         for (size_t j = 0; j < i; j++)
-            if (same(array, hashes, i, j)) {
-                *first = j;
-                *second = i;
-                return true;
-            }
+            if (same(array, hashes, i, j))
+                return tell_pair(first, second, j, i);
     }
     return false;
 }
@@ -116,11 +117,8 @@ static bool scan_long(const struct json *array, size_t *first, size_t *second)
         hashes[i] = hash_value(&array->items[i]);
         size_t at = hashes[i] & (size - 1);
         for (; slots[at] && !found; at = (at + 1) & (size - 1))
-            if (same(array, hashes, i, slots[at] - 1)) {
-                *first = slots[at] - 1;
-                *second = i;
-                found = true;
-            }
+            if (same(array, hashes, i, slots[at] - 1))
+                found = tell_pair(first, second, slots[at] - 1, i);
         slots[at] = (uint32_t)i + 1;
     }
     free(slots);

@@ -59,10 +59,11 @@ static bool accepts_choices(struct pass *pass, const struct op *op, const struct
 
 static int compare_bound(const struct bound *bound, const struct json *v)
 {
-    int64_t n;
-    if (bound->is_whole && v->integral && json_int(v, &n))
-        return (n > bound->whole) - (n < bound->whole);
-    return json_number_cmp(v, bound->limit);
+    struct json_small small = json_small(v);
+    if (!small.scale || !bound->small.scale)
+        return json_number_cmp(v, bound->limit);
+    int64_t m = small.whole * bound->small.scale, n = bound->small.whole * small.scale;
+    return (m > n) - (m < n);
 }
 
 static bool accepts_minimum(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
@@ -297,9 +298,8 @@ static bool accepts_contains(struct pass *pass, const struct op *op, const struc
 
 static bool accepts_unique(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
 {
-    size_t first, second;
     (void)op, (void)marks;
-    return pass_spend(pass, v->len) && !find_duplicates(v, &first, &second);
+    return pass_spend(pass, v->len) && !find_duplicates(v, NULL, NULL);
 }
 
 /* ---- in place ---- */
@@ -359,13 +359,9 @@ bool tells_deny(const struct node *node, const struct json *v)
 }
 
 /* A branch that fails has evaluated nothing. */
-static bool branch_accepts(struct pass *pass, const struct node *node, const struct json *v,
-                           struct marks *marks)
+static __attribute__((noinline)) bool branch_accepts_marked(struct pass *pass, const struct node *node,
+                                                            const struct json *v, struct marks *marks)
 {
-    if (!(node->types & type_of(v)) || !tells_allow(node, v))
-        return false;
-    if (!marks)
-        return fits(pass, node, v, NULL);
     struct marks own;
     marks_init(&own, marks->words * 64);
     bool ok = fits(pass, node, v, &own);
@@ -373,6 +369,14 @@ static bool branch_accepts(struct pass *pass, const struct node *node, const str
         marks_merge(marks, &own);
     marks_clear(&own);
     return ok;
+}
+
+static inline bool branch_accepts(struct pass *pass, const struct node *node, const struct json *v,
+                                  struct marks *marks)
+{
+    if (!(node->types & type_of(v)) || !tells_allow(node, v))
+        return false;
+    return marks ? branch_accepts_marked(pass, node, v, marks) : fits(pass, node, v, NULL);
 }
 
 /* The one branch that an object can fit, or NULL. */
