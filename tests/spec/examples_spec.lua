@@ -126,7 +126,7 @@ describe("toolgate test", function()
     local code, out = test(folder)
     assert.equal(1, code)
     assert.truthy(out:find("because   " .. folder .. "/lookup.lua:17: attempt to compare nil with number", 1, true), out)
-    _, _, out = process.run { daemon.binary, "serve", "--check", "--policies", folder }
+    out = select(3, process.run { daemon.binary, "serve", "--check", "--policies", folder })
     assert.truthy(out:find(", because " .. folder .. "/lookup.lua:17: attempt to compare nil", 1, true), out)
   end)
 
