@@ -23,7 +23,6 @@
 #define LATENCY_MAX_US 100000u /* slower ones share the last bucket */
 #define NUMBER_DIGITS  10u
 #define FIRST_NUMBER   1000000000ull /* ten digits: numbers are patched in place */
-#define NUMBER_SPREAD  8000000000ull /* two runs against one daemon must not repeat each other's calls */
 
 struct lane {
     int fd;

@@ -288,11 +288,6 @@ bool tool_is_listed(const struct tool *tool)
     return tool->runner != RUNNER_AGENT;
 }
 
-bool tool_is_readonly(const struct tool *tool)
-{
-    return tool->effects == EFFECTS_READ;
-}
-
 bool tool_is_enforced(const struct tool *tool)
 {
     return tool->policy && tool->mode == POLICY_ENFORCE;

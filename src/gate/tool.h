@@ -49,7 +49,6 @@ enum err tool_build(struct arena *arena, const struct json *definition, const st
 
 bool tool_is_listed(
     const struct tool *tool); /* appears in tools/list: toolgate runs it, and the name fits MCP */
-bool tool_is_readonly(const struct tool *tool);
 bool tool_is_enforced(const struct tool *tool); /* it has a policy, and the model sees and feels it */
 /* The tool, or a copy of it whose policy is felt whatever its mode: what an example shows. */
 const struct tool *tool_as_enforced(struct arena *arena, const struct tool *tool);

@@ -8,8 +8,6 @@
 
 #include <stdlib.h>
 
-#define CONTAINER_TYPES (TYPE_BIT(JSON_ARRAY) | TYPE_BIT(JSON_OBJECT))
-
 /* ---- what all keywords use ---- */
 
 static struct str keyword_pointer(const struct making *m)

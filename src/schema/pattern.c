@@ -137,8 +137,3 @@ enum pattern_answer pattern_match_easily(const struct pattern *pattern, struct s
 {
     return match(pattern, subject, MATCH_WORK_EASY);
 }
-
-struct str pattern_text(const struct pattern *pattern)
-{
-    return pattern->text;
-}

@@ -25,7 +25,4 @@ enum pattern_answer pattern_match(const struct pattern *pattern, struct str subj
  * expression that people write. PATTERN_TOO_COMPLEX says no more than that pattern_match is needed. */
 enum pattern_answer pattern_match_easily(const struct pattern *pattern, struct str subject);
 
-/* As it was written. */
-struct str pattern_text(const struct pattern *pattern);
-
 #endif
