@@ -17,13 +17,16 @@ static inline unsigned first_byte(uint64_t word)
 #endif
 }
 
-static inline unsigned first_special(const char *p, bool quotes)
+static inline bytes16 specials(const char *p, bool quotes)
 {
     bytes16 b;
     memcpy(&b, p, sizeof(b));
     bytes16 found = (b < 0x20) | (b == '\\'); /* signed: what is no ASCII is below zero */
-    if (quotes)
-        found |= b == '"';
+    return quotes ? found | (b == '"') : found;
+}
+
+static inline unsigned first_of(bytes16 found)
+{
     uint64_t halves[2];
     memcpy(halves, &found, sizeof(halves));
     if (!(halves[0] | halves[1]))
@@ -34,8 +37,10 @@ static inline unsigned first_special(const char *p, bool quotes)
 static inline const char *skip(const char *p, const char *end, bool quotes)
 {
     unsigned at = 16;
+    while (end - p >= 32 && first_of(specials(p, quotes) | specials(p + 16, quotes)) == 16)
+        p += 32;
     while (end - p >= 16 && at == 16)
-        p += at = first_special(p, quotes);
+        p += at = first_of(specials(p, quotes));
     while (at == 16 && p < end && (signed char)*p >= 0x20 && *p != '\\' && !(quotes && *p == '"'))
         p++;
     return p;

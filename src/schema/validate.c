@@ -96,8 +96,12 @@ static uint64_t code_points(const struct json *v)
 static bool accepts_count(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
 {
     (void)pass, (void)marks;
-    uint64_t n = v->type == JSON_STRING ? code_points(v) : v->len;
-    return n >= op->count.min && n <= op->count.max;
+    /* A code point is one to four bytes: mostly that is enough to know. */
+    if (v->type == JSON_STRING && !(v->len <= op->count.max && v->len / 4 >= op->count.min)) {
+        uint64_t n = code_points(v);
+        return n >= op->count.min && n <= op->count.max;
+    }
+    return v->len >= op->count.min && v->len <= op->count.max;
 }
 
 static bool accepts_format(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
