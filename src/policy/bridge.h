@@ -30,6 +30,10 @@ void bridge_push_kept(lua_State *L, const struct json *value);
 /* Lets go of what the last run was given: it is garbage then. */
 void bridge_forget(lua_State *L);
 
+/* Puts in all texts that the table at `at` left out until somebody reads them; it is a table as any other
+ * from then on. `at` is no pseudo-index and not relative to the top. */
+void bridge_complete(lua_State *L, int at);
+
 /* At set-up of the state. */
 void bridge_open(lua_State *L);
 

@@ -195,17 +195,10 @@ void bridge_forget(lua_State *L)
 
 /* ---- tables that wait for a reader ----------------------------------------------------------- */
 
-/* Puts in all that the table left out, if the key is one of those; it is a table as any other from then on.
- */
-static void fill(lua_State *L, int key)
+void bridge_complete(lua_State *L, int at)
 {
-    const struct json *source = bridge_origin_of(L, 1);
-    struct str name;
-    if (lua_type(L, key) != LUA_TSTRING)
-        return;
-    name.at = lua_tolstring(L, key, &name.len);
-    const struct json *wanted = json_get(source, name);
-    if (!wanted || !bridge_waits(wanted))
+    const struct json *source = bridge_origin_of(L, at);
+    if (sandbox_mark(L, at) != MARK_LAZY || !source)
         return;
     for (uint32_t i = 0; i < source->len; i++) {
         const struct json_member *member = &source->members[i];
@@ -213,10 +206,22 @@ static void fill(lua_State *L, int key)
             continue;
         lua_pushlstring(L, member->key.at, member->key.len);
         lua_pushlstring(L, member->value.text, member->value.len);
-        lua_rawset(L, 1);
+        lua_rawset(L, at);
     }
     lua_pushnil(L);
-    lua_setmetatable(L, 1);
+    lua_setmetatable(L, at);
+}
+
+/* If the key is one of those left out. */
+static void fill(lua_State *L, int key)
+{
+    struct str name;
+    if (lua_type(L, key) != LUA_TSTRING)
+        return;
+    name.at = lua_tolstring(L, key, &name.len);
+    const struct json *wanted = json_get(bridge_origin_of(L, 1), name);
+    if (wanted && bridge_waits(wanted))
+        bridge_complete(L, 1);
 }
 
 /* __index */

@@ -1,5 +1,6 @@
 /* Marks, messages and the place of an error, for the words that are written in Lua. */
 #include "policy/natives.h"
+#include "policy/bridge.h"
 #include "policy/frozen.h"
 #include "policy/libraries.h"
 #include "policy/sandbox.h"
@@ -32,6 +33,7 @@ static int native_mark(lua_State *L)
 {
     enum mark mark = mark_named(L, 2);
     lua_settop(L, 1);
+    bridge_complete(L, 1);
     frozen_copy(L);
     sandbox_set_mark(L, mark);
     return 1;

@@ -154,6 +154,8 @@ static void a_long_text_is_there_when_it_is_read(void **state)
         "local n = 0 for k, v in pairs(result) do n = n + (type(v) == 'string' and #v or 0) end\n"
         "return ok { facts = { n == 65536, true } }",
         "local k, v = next(result['in']) return ok { facts = { k == 'long', #v == 65536 } }",
+        "local a = array(result['in']) return ok { facts = { #a.long == 65536, true } }", /* marking fills it
+                                                                                           */
     };
     for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++)
         assert_string_equal(json_of(judged(bodies[i], result)), "[true,true]");
