@@ -135,3 +135,15 @@ describe("toolgate validate --bowtie", function()
     assert.is_truthy(err:find("expected a JSON object a line", 1, true), err)
   end)
 end)
+
+describe("the README's validation", function()
+  it("prints what the README shows", function()
+    local page = process.read "README.md"
+    local command, shown = page:match "\n%$ (toolgate validate [^\n]+)\n(.-)```"
+    local argv = {}
+    for word in command:gmatch "%S+" do argv[#argv + 1] = word end
+    argv[1] = daemon.binary
+    local code, out = process.run(argv)
+    assert.are.same({ 1, shown }, { code, out })
+  end)
+end)
