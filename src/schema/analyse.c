@@ -271,7 +271,7 @@ static enum err visit(struct compiler *c, const struct node *node)
         if (!err)
             built->node.types &= (uint8_t)types_through(&node->ops[i]);
         if (!err)
-            find_fork(c, (struct op *)(uintptr_t)&node->ops[i]);
+            find_fork(c, (struct op *)&node->ops[i]);
     }
     if (!err && is_reference_alone(c, node))
         built->node = *node->ops[0].node;

@@ -38,7 +38,7 @@ static inline bool set_has(const struct set *set, char c)
 
 static void set_add(struct set *set, char from, char to)
 {
-    for (int b = from; b <= to; b++)
+    for (unsigned char b = (unsigned char)from; b <= (unsigned char)to; b++)
         set->bits[b / 64] |= (uint64_t)1 << (b % 64);
 }
 
@@ -130,7 +130,7 @@ static size_t read_number(struct str s, uint32_t *out)
 {
     size_t n = 0;
     for (*out = 0; isdigit((unsigned char)byte_at(s, n)) && *out <= COUNT_MAX; n++)
-        *out = *out * 10 + (uint32_t)(s.at[n] - '0');
+        *out = *out * 10 + (uint32_t)(byte_at(s, n) - '0');
     return *out <= COUNT_MAX ? n : 0;
 }
 

@@ -171,9 +171,9 @@ const struct prop *props_find(const struct props *props, struct str key)
 static inline const struct prop *props_find_from(const struct props *props, const struct json_member *m,
                                                  uint32_t *next)
 {
-    const struct prop *p = *next < props->count ? &props->list[*next] : NULL;
-    if (!p || !str_eq(p->key, m->key))
-        p = props->slots ? find_by_hash(props, m->key) : find_around(props, m->key, *next);
+    if (*next < props->count && str_eq(props->list[*next].key, m->key))
+        return &props->list[(*next)++];
+    const struct prop *p = props->slots ? find_by_hash(props, m->key) : find_around(props, m->key, *next);
     if (p)
         *next = (uint32_t)(p - props->list) + 1;
     return p;
