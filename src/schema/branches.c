@@ -88,7 +88,7 @@ static bool explain_tell(struct explain *e, struct branches *b, const struct jso
     for (uint32_t i = 0; i < b->count; i++)
         lists[i] = tell_of(b->at[i], key);
     if (!said) {
-        say_missing(e, key, NULL, STR_NONE, path);
+        say_missing(e, key, NULL, STR_NONE, STR_NONE, path);
         return true;
     }
     size_t count = b->count;

@@ -70,13 +70,29 @@ static struct path step_to(const struct path *path, const struct json_member *m)
     return (struct path){path, m->key.at ? m->key : STR_LIT(""), 0};
 }
 
+/* What an open object was given instead of a required field: a name that is not declared and close to it. A
+ * closed one refuses that name, and says so there. */
+static struct str sent_as(struct explain *e, const struct props *props, const struct json *v,
+                          struct str missing)
+{
+    if ((props->rest && is_never(props->rest)) || problems_full(e->problems))
+        return STR_NONE;
+    size_t room = v->len < NAMES_COMPARED ? v->len : NAMES_COMPARED;
+    struct names names = {arena_alloc(e->arena, room * sizeof(struct str)), 0};
+    for (uint32_t i = 0; i < v->len && names.count < room; i++)
+        if (!props_find(props, v->members[i].key))
+            names.at[names.count++] = v->members[i].key;
+    return suggest_one(missing, names.at, names.count);
+}
+
 static void explain_properties(struct explain *e, const struct op *op, const struct json *v,
                                const struct path *path)
 {
     const struct props *props = op->props;
     for (uint32_t i = 0; i < props->count; i++)
         if (props->list[i].required && !json_get(v, props->list[i].key))
-            say_missing(e, props->list[i].key, props->list[i].node, STR_NONE, path);
+            say_missing(e, props->list[i].key, props->list[i].node, STR_NONE,
+                        sent_as(e, props, v, props->list[i].key), path);
     for (uint32_t i = 0; i < v->len; i++) {
         struct path at = step_to(path, &v->members[i]);
         explain_member(e, props, v, &v->members[i], &at);
@@ -113,7 +129,7 @@ static void explain_dependent_required(struct explain *e, const struct op *op, c
         const struct dependent *d = &op->dependents.at[i];
         for (uint32_t k = 0; json_get(v, d->key) && k < d->need_count; k++)
             if (!json_get(v, d->needs[k]))
-                say_missing(e, d->needs[k], NULL, d->key, path);
+                say_missing(e, d->needs[k], NULL, d->key, STR_NONE, path);
     }
 }
 

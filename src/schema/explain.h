@@ -53,8 +53,9 @@ void say_type(struct explain *e, unsigned types, const struct json *v, const str
 void say_nothing_fits(struct explain *e, const struct node *node, const struct json *v,
                       const struct path *path);
 
+/* `with`: the field it goes with; `sent_as`: a name that may have been sent instead; either may be empty. */
 void say_missing(struct explain *e, struct str name, const struct node *node, struct str with,
-                 const struct path *path);
+                 struct str sent_as, const struct path *path);
 void say_unknown(struct explain *e, struct str close, bool warning, const struct path *path);
 
 /* `lists`: choices of one property in several branches, as one list. */

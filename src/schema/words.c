@@ -219,11 +219,14 @@ void say_nothing_fits(struct explain *e, const struct node *node, const struct j
 /* ---- fields ---- */
 
 void say_missing(struct explain *e, struct str name, const struct node *node, struct str with,
-                 const struct path *path)
+                 struct str sent_as, const struct path *path)
 {
     struct str message = STR_LIT("required field is missing — provide a value");
     if (with.len)
         message = ARENA_JOIN(e->arena, message, STR_LIT(" (it goes with '"), with, STR_LIT("')"));
+    if (sent_as.len)
+        message =
+            ARENA_JOIN(e->arena, message, STR_LIT(" (is it what you sent as '"), sent_as, STR_LIT("'?)"));
     struct path at = {path, name.at ? name : STR_LIT(""), 0};
     say(e, &at,
         (struct problem){.code = "missing",

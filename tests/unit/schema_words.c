@@ -149,6 +149,21 @@ static void programs_get_json(void **state)
     assert_true(str_is(problems.list[0].suggestion, "\"aa\""));
 }
 
+static void what_is_missing_may_have_been_sent_under_another_name(void **state)
+{
+    (void)state;
+#define FILE_SCHEMA "{`properties`:{`file_path`:{},`mode`:{}},`required`:[`file_path`]"
+    expect_lines(
+        FILE_SCHEMA "}", "{`path`:`a`,`mode`:1}",
+        "- 'file_path': required field is missing — provide a value (is it what you sent as 'path'?)\n");
+    expect_lines(FILE_SCHEMA "}", "{`mode`:1,`colour`:2}",
+                 "- 'file_path': required field is missing — provide a value\n");
+    expect_lines(FILE_SCHEMA ",`additionalProperties`:false}", "{`path`:`a`}",
+                 "- 'file_path': required field is missing — provide a value\n"
+                 "- 'path': unknown field — remove it (did you mean 'file_path'?)\n");
+#undef FILE_SCHEMA
+}
+
 /* ---- the schema's own words ---- */
 
 static struct str described(const char *schema, const char *instance)
@@ -261,6 +276,7 @@ int main(void)
         TEST(lists_of_choices_are_cut),
         TEST(many_problems_are_counted),
         TEST(programs_get_json),
+        TEST(what_is_missing_may_have_been_sent_under_another_name),
         TEST(what_the_schema_says_of_a_place_goes_with_its_problem),
         TEST(alternatives_are_never_noise),
         TEST(strangers_are_told_from_the_declared),
