@@ -41,8 +41,7 @@ static struct halves typical_halves(void)
 static enum err write_parts(const char *path, struct str a, const char *name, struct str b, struct why *why)
 {
     FILE *file = fopen(path, "we");
-    bool written = file && fwrite(a.at, 1, a.len, file) == a.len && fputs(name, file) >= 0 &&
-                   fwrite(b.at, 1, b.len, file) == b.len;
+    bool written = file && fprintf(file, STR_FMT "%s" STR_FMT, STR_ARG(a), name, STR_ARG(b)) >= 0;
     if (file && fclose(file) != 0)
         written = false;
     return written ? OK : why_set(why, ERR_IO, "%s: %s", path, strerror(errno));
