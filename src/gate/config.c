@@ -85,12 +85,14 @@ static const struct setting_choice unknowns[] = {
     {"pass", UNKNOWN_PASS}, {"drop", UNKNOWN_DROP}, {"refuse", UNKNOWN_REFUSE}, {0}};
 
 #define CONFIG_LIMIT_MAX 1000000000
+/* NOLINTBEGIN(bugprone-macro-parentheses): `of` is a member's name, which takes none */
 #define LIMITS(of)                                                                                           \
     U32("calls_per_turn", of.calls_per_turn, 1, CONFIG_LIMIT_MAX),                                           \
         U32("calls_per_session", of.calls_per_session, 1, CONFIG_LIMIT_MAX),                                 \
         U32("seconds_per_turn", of.seconds_per_turn, 1, CONFIG_LIMIT_MAX),                                   \
         {KEY("cost_per_turn", read_cost, of.cost_per_turn)},                                                 \
         {KEY("cost_per_session", read_cost, of.cost_per_session)}, THE_END
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 static const struct setting tool_limits_keys[] = {LIMITS(tool_limits)};
 static const struct setting session_limits_keys[] = {LIMITS(session_limits)};
