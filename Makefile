@@ -13,7 +13,7 @@ V      ?=
 AT     := $(if $(V),,@)
 
 # Rooms, lowest floor first; each includes only from those before it (tests/spec/floors_spec.lua).
-ROOMS  ?= base json schema policy ledger gate lint server cli
+ROOMS  ?= base io json upstream schema policy ledger gate lint server cli
 
 BUILD_PACKAGES := gcc make pkg-config libc6-dev libluajit-5.1-dev libevent-dev libyajl-dev libpcre2-dev \
                   libxxhash-dev libidn2-dev
@@ -57,7 +57,7 @@ LUA      := $(sort $(filter-out lua/types/%,$(wildcard lua/*/*.lua)))
 MODULE   := $(if $(SAN),,$(BUILD)/toolgate.so)
 MODULE_SOURCES := $(sort $(wildcard src/module/*.c))
 MODULE_OBJECTS := $(MODULE_SOURCES:src/%.c=$(BUILD)/obj/%.o)
-MODULE_LIBRARIES := $(filter-out luajit libevent_core,$(LIBRARIES))
+MODULE_LIBRARIES := $(filter-out luajit,$(LIBRARIES))
 UNITS    := $(sort $(foreach room,$(ROOMS),$(wildcard tests/unit/$(room)_*.c)))
 UNIT_BIN := $(UNITS:tests/unit/%.c=$(BUILD)/unit/%)
 

@@ -7,7 +7,7 @@
 
 #include "gate/call.h"
 #include "gate/metrics.h"
-#include "server/conn.h"
+#include "io/conn.h"
 #include "server/server.h"
 
 struct client;

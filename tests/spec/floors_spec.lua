@@ -1,9 +1,9 @@
 -- The house stands: each room includes only from the floors below it, and no library's type leaves its room.
-local ROOMS = { "base", "json", "schema", "policy", "ledger", "gate", "lint", "server", "cli", "module" }
+local ROOMS = { "base", "io", "json", "upstream", "schema", "policy", "ledger", "gate", "lint", "server", "cli", "module" }
 
 -- Which room may include which library's header; everything else is the C library's.
 local LIBRARIES = {
-  { "^event2/", { server = true } },
+  { "^event2/", { io = true, server = true } },
   { "^yajl/",   { json = true } },
   { "^lua",     { policy = true, ledger = true, module = true } },
   { "^lauxlib", { policy = true, ledger = true, module = true } },
@@ -11,6 +11,7 @@ local LIBRARIES = {
   { "^xxhash",  { base = true } },
   { "^idn2",    { schema = true } },
   { "^hiredis", { ledger = true } },
+  { "^curl/",   { upstream = true } },
 }
 
 local floor = {}

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "server/frame.h"
+#include "io/frame.h"
 
 #define MAX 100u
 

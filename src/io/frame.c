@@ -2,7 +2,7 @@
  * The line scanner. Each byte is looked at once: `scanned` remembers how far
  * the search for a newline came when the bytes ran out.
  */
-#include "server/frame.h"
+#include "io/frame.h"
 
 void frame_init(struct frame *frame, size_t max)
 {

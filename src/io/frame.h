@@ -2,8 +2,8 @@
  * Bytes to lines: one read buffer, scanned once. A line over the limit is
  * reported once, with its beginning, and the rest of it is skipped.
  */
-#ifndef TOOLGATE_SERVER_FRAME_H
-#define TOOLGATE_SERVER_FRAME_H
+#ifndef TOOLGATE_IO_FRAME_H
+#define TOOLGATE_IO_FRAME_H
 
 #include "base/buf.h"
 

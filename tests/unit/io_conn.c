@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "server/conn.h"
+#include "io/conn.h"
 
 #define LINE_MAX_BYTES 1000u
 

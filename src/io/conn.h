@@ -6,8 +6,8 @@
  *                 ▲                                │ more than CONN_OUT_HIGH unsent
  *                 └──── resumes when drained ◀──── reading stops
  */
-#ifndef TOOLGATE_SERVER_CONN_H
-#define TOOLGATE_SERVER_CONN_H
+#ifndef TOOLGATE_IO_CONN_H
+#define TOOLGATE_IO_CONN_H
 
 #include "base/buf.h"
 

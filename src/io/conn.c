@@ -5,10 +5,10 @@
  * 16), EV_WRITE is asked for only when the kernel takes no more. Reading
  * stops while a peer does not read: without that its output grows unbounded.
  */
-#include "server/conn.h"
+#include "io/conn.h"
 
 #include "base/log.h"
-#include "server/frame.h"
+#include "io/frame.h"
 
 #include <errno.h>
 #include <event2/event.h>

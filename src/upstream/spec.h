@@ -1,0 +1,88 @@
+/*
+ * What is configured of those who run tools for us, as data: an upstream (an
+ * MCP server, or an address that others share), a command, an HTTP endpoint.
+ * Read once from the configuration or a policy, never changed, compared after
+ * a reload. Texts may hold ${NAME}, ${NAME:-otherwise}, ${file:/path}: filled in
+ * when they are used (upstream/secret.h), so that no secret stands in memory
+ * that is shown.
+ */
+#ifndef TOOLGATE_UPSTREAM_SPEC_H
+#define TOOLGATE_UPSTREAM_SPEC_H
+
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define UPSTREAM_NAME_MAX_BYTES 32u /* it is a prefix of tool names, which have 64 */
+#define UPSTREAM_TIMEOUT_MS     60000u
+#define UPSTREAM_START_MS       10000u /* until `initialize` is answered and the tools are listed */
+
+struct setting_pair { /* an environment variable, a header */
+    struct str name, value;
+};
+
+struct pairs {
+    const struct setting_pair *list;
+    size_t count;
+};
+
+enum upstream_kind {
+    UPSTREAM_STDIO, /* an MCP server that we start */
+    UPSTREAM_HTTP,  /* an MCP server over streamable HTTP */
+    UPSTREAM_REST   /* an address and headers for the http = {…} of policies; offers no tools itself */
+};
+
+enum upstream_prefix { PREFIX_ON_COLLISION, PREFIX_ALWAYS };
+
+struct upstream_spec {
+    struct str name;
+    struct str from; /* the file that names it, for messages */
+    enum upstream_kind kind;
+    const struct str *argv; /* stdio: the command and its arguments */
+    size_t argc;
+    struct pairs env; /* stdio: beside HOME LOGNAME PATH SHELL TERM USER LANG TZ and the like of the daemon */
+    struct str cwd;   /* empty: the daemon's */
+    struct str url;   /* http, rest */
+    struct pairs headers;
+    struct str ca_file; /* https: trusted instead of the system's; empty: the system's */
+    bool lazy; /* started at its first call; its tools are known from the last time, or learnt once */
+    enum upstream_prefix prefix;
+    const struct str *tools; /* globs; none: all */
+    size_t tool_count;
+    uint32_t timeout_ms, start_ms; /* of one call; of a start */
+    uint32_t in_flight;            /* calls at once; 0: as many as come */
+};
+
+/* Everything that matters to one that runs is the same. */
+bool upstream_spec_same(const struct upstream_spec *a, const struct upstream_spec *b);
+
+/* ---- of policies ----------------------------------------------------------- */
+
+#define EXEC_TIMEOUT_MS   30000u
+#define EXEC_OUTPUT_BYTES 4194304u /* of stdout; more ends the command */
+
+struct exec_spec {
+    const struct str *argv; /* "{path}" stands for that argument, whole or within a text */
+    size_t argc;
+    bool on_stdin; /* the arguments go in as one JSON line: where no argv names one */
+    struct str cwd;
+    struct pairs env;
+    uint32_t timeout_ms, output_bytes;
+    uint64_t memory_bytes; /* RLIMIT_AS; 0: the default */
+    uint32_t cpu_s;
+};
+
+struct http_spec {
+    struct str method; /* "GET" … */
+    struct str url;    /* whole, or from "/" on where the policy names an upstream; {name} is an argument */
+    struct pairs headers;    /* {name} likewise */
+    const struct str *query; /* arguments that go into the query of other methods than GET and DELETE */
+    size_t query_count;
+    uint32_t timeout_ms;
+    struct str pick; /* "data.items": what of the answer is the result; empty: all of it */
+    struct str ca_file;
+};
+
+#endif

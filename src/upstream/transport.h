@@ -1,0 +1,41 @@
+/*
+ * How MCP's messages get to a server and back: a process's pipes
+ * (upstream/stdio.c), or HTTP (upstream/stream.c). What they mean is
+ * upstream/mcp.c's business.
+ */
+#ifndef TOOLGATE_UPSTREAM_TRANSPORT_H
+#define TOOLGATE_UPSTREAM_TRANSPORT_H
+
+#include "base/err.h"
+#include "upstream/upstream.h"
+
+struct transport;
+
+/* Each fires from the loop's turn, never inside a function below. */
+struct transport_hooks {
+    void (*opened)(void *owner);                      /* messages may be sent */
+    void (*message)(void *owner, struct str message); /* one JSON text, valid during the call */
+    /* The request with this id will get no answer; the others may. */
+    void (*failed)(void *owner, uint64_t id, enum upstream_ended how, const char *code, const char *why,
+                   int64_t after_s);
+    /* It is over (the process ended, could not be started): nothing more comes. `why` in words for people. */
+    void (*closed)(void *owner, const char *why);
+};
+
+struct transport_kind {
+    struct transport *(*make)(struct loop *loop, const struct upstream_spec *spec,
+                              const struct transport_hooks *hooks, void *owner);
+    void (*open)(struct transport *transport);
+    /* `id`: of a request; 0: a notification or an answer. `method` and `name` go into headers where the era
+     * wants them. */
+    void (*send)(struct transport *transport, uint64_t id, const char *method, struct str name,
+                 struct str message);
+    void (*forget)(struct transport *transport, uint64_t id); /* nobody waits for it any more */
+    void (*version)(struct transport *transport, const char *version, bool modern); /* what was agreed upon */
+    void (*close)(struct transport *transport); /* in order; `closed` fires when it is done */
+    void (*free)(struct transport *transport);  /* at once; no hook fires any more */
+};
+
+extern const struct transport_kind transport_stdio, transport_stream;
+
+#endif
