@@ -18,8 +18,10 @@ struct transport_hooks {
     /* The request with this id will get no answer; the others may. */
     void (*failed)(void *owner, uint64_t id, enum upstream_ended how, const char *code, const char *why,
                    int64_t after_s);
-    /* It is over (the process ended, could not be started): nothing more comes. `why` in words for people. */
-    void (*closed)(void *owner, const char *why);
+    /* It is over (the process ended, could not be started): nothing more comes. `why` in our words; `quoted`:
+     * its own last ones, data, perhaps none. The transport may be freed or opened again afterwards, not
+     * inside. */
+    void (*closed)(void *owner, const char *why, struct str quoted);
 };
 
 struct transport_kind {
