@@ -13,9 +13,11 @@ struct transport;
 
 /* Each fires from the loop's turn, never inside a function below. */
 struct transport_hooks {
-    void (*opened)(void *owner);                      /* messages may be sent */
-    void (*message)(void *owner, struct str message); /* one JSON text, valid during the call */
-    /* The request with this id will get no answer; the others may. */
+    void (*opened)(void *owner); /* messages may be sent */
+    /* One text that should be JSON, valid during the call. `about`: the request in whose stream it came,
+     * where the transport knows (a question, a notice belongs to that call then); 0: it doesn't. */
+    void (*message)(void *owner, uint64_t about, struct str message);
+    /* The request with this id will get no answer; the others may. Unknown ids are fine. */
     void (*failed)(void *owner, uint64_t id, enum upstream_ended how, const char *code, const char *why,
                    int64_t after_s);
     /* It is over (the process ended, could not be started): nothing more comes. `why` in our words; `quoted`:
