@@ -18,16 +18,17 @@ struct upstream_run {
     struct upstream_answer *answer;
     upstream_done *done;
     void *owner;
-    struct upstream_run *next, *previous;   /* of all that are pending */
-    void *work;                             /* the kind's own */
-    void (*stop)(struct upstream_run *run); /* nobody waits any more: cancel, kill, abort. Set by the kind */
+    struct upstream_run *next, *previous; /* of all that are pending */
+    void *work;                           /* the kind's own */
+    /* Nobody waits any more: cancel, kill, abort; no run_finish. Set by the kind; the run is gone when it
+     * returns. */
+    void (*stop)(struct upstream_run *run);
 };
 
-/* Each begins one, and either fills the answer in (UPSTREAM_DONE) or calls run_finish once, later, never
- * inside. */
+/* Each begins one, and either fills the answer in (UPSTREAM_DONE) or sets `stop` and calls run_finish once,
+ * later, never inside. MCP's is mcp_call (mcp.h). */
 enum upstream_state exec_run(struct upstream_run *run);
 enum upstream_state http_run(struct upstream_run *run);
-enum upstream_state mcp_run(struct upstream_run *run);
 
 /* The answer is there: tells breaker and owner. The run is gone when it returns. */
 void run_finish(struct upstream_run *run);

@@ -55,8 +55,12 @@ struct upstream_spec {
     uint32_t in_flight;            /* calls at once; 0: as many as come */
 };
 
-/* Everything that matters to one that runs is the same. */
+/* Everything that matters to one that runs is the same; times, counts and which tools are taken do not. */
 bool upstream_spec_same(const struct upstream_spec *a, const struct upstream_spec *b);
+
+struct arena;
+/* With all its texts. */
+struct upstream_spec *upstream_spec_copy(struct arena *arena, const struct upstream_spec *spec);
 
 /* ---- of policies ----------------------------------------------------------- */
 
