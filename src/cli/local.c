@@ -16,6 +16,8 @@ struct config_sources local_sources(const struct local_options *options, const c
         .policies = options->policies,
         .tools = options->tools.items,
         .tools_count = options->tools.count,
+        .mcp_configs = options->mcp_configs.items,
+        .mcp_config_count = options->mcp_configs.count,
     };
 }
 

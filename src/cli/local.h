@@ -8,10 +8,10 @@
 #include "cli/options.h"
 #include "gate/generation.h"
 
-/* What these commands share with serve: -c FILE, --policies DIR, --tools FILE. */
+/* What these commands share with serve: -c FILE, --policies DIR, --tools FILE, --mcp-config FILE. */
 struct local_options {
     const char *config, *policies;
-    struct cli_list tools;
+    struct cli_list tools, mcp_configs;
 };
 
 /* Rows of a table of options. */
@@ -19,7 +19,8 @@ struct local_options {
 #define LOCAL_OPTIONS(o) \
     {"config", "FILE", "the configuration, a Lua file that returns a table", 'c', OPTION_TEXT, &(o)->config}, \
     {"policies", "DIR", "folder of policies (default ./policies)", 'p', OPTION_TEXT, &(o)->policies}, \
-    {"tools", "FILE", "tool definitions, JSON; may be repeated", 't', OPTION_LIST, &(o)->tools}
+    {"tools", "FILE", "tool definitions, JSON; may be repeated", 't', OPTION_LIST, &(o)->tools}, \
+    {"mcp-config", "FILE", "MCP servers as other clients list them (mcpServers), JSON; may be repeated", 'm', OPTION_LIST, &(o)->mcp_configs}
 // clang-format on
 
 struct config_sources local_sources(const struct local_options *options, const char *socket);

@@ -149,11 +149,11 @@ static bool look_in_files(const struct command *command, const struct local_opti
         config_free(&config);
         return false;
     }
-    for (size_t i = 0; fine && i < config.tools_count; i++)
-        fine = look_into(&looking, arena_dup(arena, str_of(config.tools[i])).at);
-    if (fine && config.tools_count && !tool->tools_file)
+    for (size_t i = 0; fine && i < config.tools.count; i++)
+        fine = look_into(&looking, arena_dup(arena, str_of(config.tools.list[i])).at);
+    if (fine && config.tools.count && !tool->tools_file)
         fine = complain_of_unknown(&looking);
-    else if (fine && !config.tools_count)
+    else if (fine && !config.tools.count)
         take_nothing(arena, tool);
     config_free(&config);
     return fine;

@@ -43,8 +43,10 @@ static void add_configured(struct watching *w, const struct local_options *local
     add(w, local->config);
     if (config_load(&sources, &config, NULL) == OK) {
         add_place(w, config.policies ? config.policies : "policies");
-        for (size_t i = 0; i < config.tools_count; i++)
-            add(w, config.tools[i]);
+        for (size_t i = 0; i < config.tools.count; i++)
+            add(w, config.tools.list[i]);
+        for (size_t i = 0; i < config.mcp_configs.count; i++)
+            add(w, config.mcp_configs.list[i]);
     }
     config_free(&config);
 }

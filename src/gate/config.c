@@ -7,6 +7,8 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "gate/allow.h"
+#include "gate/config_upstreams.h"
+#include "gate/mcp_config.h"
 #include "gate/settings.h"
 #include "json/canonical.h"
 #include "ledger/ledger.h"
@@ -41,8 +43,8 @@
         .read = NULL                                                                                         \
     }
 
-static setting_read read_tools, read_socket_mode, read_namespace, read_only_local, read_only_awaited,
-    read_coerce, read_cost, read_compact, read_names;
+static setting_read read_socket_mode, read_namespace, read_only_local, read_only_awaited, read_coerce,
+    read_cost, read_compact, read_names;
 
 /* ---- the keys ---- */
 
@@ -156,7 +158,9 @@ static const struct setting config_keys[] = {
     {KEY("socket_mode", read_socket_mode, socket_mode)},
     {KEY("allow", setting_allow, allow)},
     {KEY("policies", setting_path, policies)},
-    {KEY("tools", read_tools, tools)},
+    {KEY("tools", setting_files, tools), .words = "a file name with tool definitions (JSON)"},
+    {.name = STR("upstreams"), .read = setting_upstreams},
+    {KEY("mcp_config", setting_files, mcp_configs), .words = "a file name with mcpServers (JSON)"},
     TABLE("ledger", ledger_keys),
     TABLE("defaults", defaults_keys),
     TABLE("limits", limits_keys),
@@ -167,9 +171,6 @@ static const struct setting config_keys[] = {
     U32("turn_idle_s", turn_idle_s, 0, 86400),
     U32("anonymous_repeats", anonymous_repeats, 2, CONFIG_COUNT_MAX),
     {KEY("require_descriptions", setting_bool, require_descriptions)},
-    ABSENT("upstreams",
-           "this version serves no upstreams; write the tools in Lua (run), or let the agent run them"),
-    ABSENT("mcp_config", "this version serves no upstreams; remove the key"),
     ABSENT("metrics", "this version has no metrics listener; `toolgate status --json` has the counters"),
     THE_END,
 };
@@ -280,32 +281,6 @@ static void read_compact(struct settings *settings, const struct setting *settin
         config->compact.max_bytes = POLICY_COMPACT_BYTES;
 }
 
-/* tools = "file.json" or { "a.json", "b.json" } */
-static void read_tools(struct settings *settings, const struct setting *setting, struct str path,
-                       const struct json *value, void *into)
-{
-    (void)setting;
-    struct config *config = into;
-    const struct json *items = value;
-    size_t count = 1;
-    if (value->type != JSON_STRING) {
-        if (!settings_list(settings, path, "a file name or a list of them", value))
-            return;
-        items = value->items;
-        count = value->len;
-    }
-    const char **files = ARENA_ARRAY(settings->arena, const char *, count);
-    for (size_t i = 0; i < count; i++) {
-        if (!json_str(&items[i]).len) {
-            settings_expected(settings, path, "a file name with tool definitions (JSON)", &items[i]);
-            return;
-        }
-        files[i] = settings_file_path(settings, json_str(&items[i]));
-    }
-    config->tools = files;
-    config->tools_count = count;
-}
-
 /* ---- loading ---- */
 
 static void set_defaults(struct config *config)
@@ -349,13 +324,13 @@ static void check_together(struct settings *settings, const struct config *confi
                        config->limits.message, config->limits.arguments);
 }
 
-static uint64_t hash_of(const struct json *table)
+void config_hash(struct config *config, const struct json *table)
 {
     struct buf text = {0};
+    buf_add(&text, &config->hash, sizeof(config->hash));
     json_canonical(&text, table);
-    uint64_t hash = hash_stable(buf_view(&text)).low;
+    config->hash = hash_stable(buf_view(&text)).low;
     buf_clear(&text);
-    return hash;
 }
 
 static enum err read_file(const char *path, struct config *config, struct why *why)
@@ -365,7 +340,7 @@ static enum err read_file(const char *path, struct config *config, struct why *w
     if (err != OK)
         return err;
     config->file = arena_dup(config->arena, str_of(path)).at;
-    config->hash = hash_of(&table);
+    config_hash(config, &table);
     struct settings settings = {config->arena, config->file, buf_in(config->arena)};
     settings_read(&settings, config_keys, STR_NONE, &table, config);
     check_together(&settings, config);
@@ -382,16 +357,15 @@ const char *config_default_socket(struct arena *arena)
     return arena_printf(arena, "%s/%s", folder, CONFIG_SOCKET_NAME).at;
 }
 
-static void add_tools(struct config *config, const struct config_sources *sources)
+/* Those of the command line behind those of the file. */
+static void add_files(struct config *config, struct files *files, const char *const *more, size_t count)
 {
-    size_t count = config->tools_count + sources->tools_count;
-    const char **files = ARENA_ARRAY(config->arena, const char *, count + 1);
-    for (size_t i = 0; i < config->tools_count; i++)
-        files[i] = config->tools[i];
-    for (size_t i = 0; i < sources->tools_count; i++)
-        files[config->tools_count + i] = arena_dup(config->arena, str_of(sources->tools[i])).at;
-    config->tools = files;
-    config->tools_count = count;
+    const char **list = ARENA_ARRAY(config->arena, const char *, files->count + count + 1);
+    for (size_t i = 0; i < files->count; i++)
+        list[i] = files->list[i];
+    for (size_t i = 0; i < count; i++)
+        list[files->count + i] = arena_dup(config->arena, str_of(more[i])).at;
+    *files = (struct files){list, files->count + count};
 }
 
 static bool is_folder(const char *path)
@@ -420,7 +394,8 @@ static void complete(const struct config_sources *sources, struct config *config
         config->watch = false;
     if (!config->limits.arguments)
         config->limits.arguments = min_u32(CONFIG_ARGUMENTS_BYTES, config->limits.message);
-    add_tools(config, sources);
+    add_files(config, &config->tools, sources->tools, sources->tools_count);
+    add_files(config, &config->mcp_configs, sources->mcp_configs, sources->mcp_config_count);
 }
 
 static enum err check_socket(const struct config *config, struct why *why)
@@ -454,6 +429,9 @@ enum err config_load(const struct config_sources *sources, struct config *out, s
     }
     if (err == OK)
         err = check_policies(out, why);
+    if (err == OK)
+        err = mcp_configs_read(out, why);
+    upstreams_sort(out);
     return err;
 }
 

@@ -8,7 +8,9 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "gate/settings.h"
 #include "policy/policy.h"
+#include "upstream/spec.h"
 
 #include <sys/types.h>
 
@@ -44,10 +46,14 @@ struct config {
     const char *socket;  /* the default: $XDG_RUNTIME_DIR or /run/toolgate, /toolgate.sock */
     mode_t socket_mode;
     const struct config_rule *allow;
-    size_t allow_count;       /* 0: everyone the socket's mode admits may call everything */
-    const char *policies;     /* folder; NULL: ./policies where it exists */
-    const char *const *tools; /* files with tool definitions */
-    size_t tools_count;
+    size_t allow_count;                     /* 0: everyone the socket's mode admits may call everything */
+    const char *policies;                   /* folder; NULL: ./policies where it exists */
+    struct files tools;                     /* files with tool definitions */
+    struct files mcp_configs;               /* files with mcpServers */
+    const struct upstream_spec **upstreams; /* of the file and of mcp_configs, by their names */
+    size_t upstream_count;
+    const struct str *warnings; /* what of mcp_configs is not heeded */
+    size_t warning_count;
     bool shared_namespace;
     uint32_t ledger_ttl_s, ledger_history;
     /* defaults = {…}: what a policy doesn't say */
@@ -78,6 +84,8 @@ struct config_sources {
     const char *file, *socket, *policies; /* NULL: not given */
     const char *const *tools;             /* --tools FILE, added to the file's */
     size_t tools_count;
+    const char *const *mcp_configs; /* --mcp-config FILE, likewise */
+    size_t mcp_config_count;
     bool no_watch;
 };
 
@@ -85,6 +93,10 @@ struct config_sources {
  * what was expected and what was found. Paths in the file are relative to the file's folder. */
 enum err config_load(const struct config_sources *sources, struct config *out, struct why *why);
 void config_free(struct config *config);
+
+/* Takes what one more file says into the hash. */
+struct json;
+void config_hash(struct config *config, const struct json *table);
 
 /* $XDG_RUNTIME_DIR/toolgate.sock, else /run/toolgate/toolgate.sock: where a daemon listens and a command
  * looks for it. Whether it can be made is for whoever binds it to say. */

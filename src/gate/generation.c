@@ -201,9 +201,9 @@ static bool read_definitions(struct building *b)
         add_definition(g, &b->definitions->items[b->definition++], b->file, b->report);
         return true;
     }
-    if (b->at == g->config.tools_count)
+    if (b->at == g->config.tools.count)
         return false;
-    const char *path = g->config.tools[b->at++];
+    const char *path = g->config.tools.list[b->at++];
     b->file = arena_dup(g->arena, str_of(path));
     b->definitions = read_tools_file(g, path, b->report);
     b->definition = 0;

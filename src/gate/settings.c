@@ -7,6 +7,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define SETTINGS_QUOTE_MAX_BYTES 60u /* of a wrong value */
 #define SETTINGS_KEYS_MAX        32u /* in one table */
@@ -140,6 +141,50 @@ void setting_size(struct settings *settings, const struct setting *setting, stru
         *(size_t *)((char *)into + setting->offset) = (size_t)n;
 }
 
+static const struct {
+    const char *suffix;
+    double ms;
+} units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}};
+
+/* "30s", "1.5m": a number and what it counts. */
+static bool read_duration(struct str text, double *ms)
+{
+    size_t digits = 0;
+    while (digits < text.len && digits < 12 && strchr("0123456789.", text.at[digits]))
+        digits++;
+    char number[16] = {0};
+    memcpy(number, text.at ? text.at : "", digits);
+    char *end;
+    *ms = strtod(number, &end);
+    if (!digits || *end)
+        return false;
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+        if (str_is(str_from(text, digits), units[i].suffix)) {
+            *ms *= units[i].ms;
+            return true;
+        }
+    return false;
+}
+
+void setting_duration(struct settings *settings, const struct setting *setting, struct str path,
+                      const struct json *value, void *into)
+{
+    double ms;
+    bool told = json_double(value, &ms);
+    if (told)
+        ms *= 1000;
+    else
+        told = read_duration(json_str(value), &ms);
+    if (told && ms >= (double)setting->min && ms <= (double)setting->max) {
+        *(uint32_t *)((char *)into + setting->offset) = (uint32_t)ms;
+        return;
+    }
+    char what[96];
+    snprintf(what, sizeof(what), "seconds or \"30s\", from %g to %g", (double)setting->min / 1000,
+             (double)setting->max / 1000);
+    settings_expected(settings, path, what, value);
+}
+
 void setting_one_of(struct settings *settings, const struct setting *setting, struct str path,
                     const struct json *value, void *into)
 {
@@ -172,6 +217,29 @@ void setting_path(struct settings *settings, const struct setting *setting, stru
         settings_expected(settings, path, "a path", value);
     else
         *(const char **)((char *)into + setting->offset) = settings_file_path(settings, text);
+}
+
+/* "file.json" or { "a.json", "b.json" } */
+void setting_files(struct settings *settings, const struct setting *setting, struct str path,
+                   const struct json *value, void *into)
+{
+    const struct json *items = value;
+    size_t count = 1;
+    if (value->type != JSON_STRING) {
+        if (!settings_list(settings, path, "a file name or a list of them", value))
+            return;
+        items = value->items;
+        count = value->len;
+    }
+    const char **files = ARENA_ARRAY(settings->arena, const char *, count);
+    for (size_t i = 0; i < count; i++) {
+        if (!json_str(&items[i]).len) {
+            settings_expected(settings, path, setting->words, &items[i]);
+            return;
+        }
+        files[i] = settings_file_path(settings, json_str(&items[i]));
+    }
+    *(struct files *)((char *)into + setting->offset) = (struct files){files, count};
 }
 
 void setting_table(struct settings *settings, const struct setting *setting, struct str path,

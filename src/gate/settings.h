@@ -26,6 +26,11 @@ struct setting;
 typedef void setting_read(struct settings *settings, const struct setting *setting, struct str path,
                           const struct json *value, void *into);
 
+struct files { /* as paths that can be opened */
+    const char *const *list;
+    size_t count;
+};
+
 struct setting_choice { /* NULL ends a list */
     const char *name;
     unsigned value;
@@ -57,13 +62,15 @@ void settings_expected(struct settings *settings, struct str path, const char *w
  * nothing. */
 bool settings_list(struct settings *settings, struct str path, const char *what, const struct json *value);
 
-setting_read setting_bool;   /* bool */
-setting_read setting_u32;    /* uint32_t within min and max */
-setting_read setting_size;   /* size_t within min and max */
-setting_read setting_one_of; /* unsigned, one of the choices */
-setting_read setting_path;   /* const char *, relative to the file's folder */
-setting_read setting_table;  /* keys, into the same struct */
-setting_read setting_absent; /* a key that this version does not serve: refused with its words */
+setting_read setting_bool;     /* bool */
+setting_read setting_u32;      /* uint32_t within min and max */
+setting_read setting_size;     /* size_t within min and max */
+setting_read setting_duration; /* uint32_t milliseconds within min and max, from 30, 0.5, "30s" */
+setting_read setting_one_of;   /* unsigned, one of the choices */
+setting_read setting_path;     /* const char *, relative to the file's folder */
+setting_read setting_files;    /* struct files, from one name or a list of them */
+setting_read setting_table;    /* keys, into the same struct */
+setting_read setting_absent;   /* a key that this version does not serve: refused with its words */
 
 /* The same, for a path inside a list. */
 const char *settings_file_path(struct settings *settings, struct str path);

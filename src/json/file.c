@@ -64,7 +64,53 @@ static FILE *open_file(const char *path, struct why *why)
     return file;
 }
 
-static enum err parse_all(struct arena *arena, FILE *file, const char *path, size_t max_bytes,
+/* ---- comments ------------------------------------------------------------- */
+
+static char *end_of_string(char *at, const char *end)
+{
+    for (at++; at < end && *at != '"'; at++)
+        at += *at == '\\' && at + 1 < end;
+    return at < end ? at + 1 : at;
+}
+
+static void blank(char *from, const char *to)
+{
+    for (; from < to; from++)
+        if (*from != '\n')
+            *from = ' ';
+}
+
+/* The end of the comment at `at`; NULL: there is none. */
+static char *end_of_comment(char *at, char *end)
+{
+    if (end - at < 2 || at[0] != '/' || (at[1] != '/' && at[1] != '*'))
+        return NULL;
+    struct str rest = {at + 2, (size_t)(end - at - 2)};
+    char *close = at[1] == '/' ? memchr(rest.at, '\n', rest.len) : memmem(rest.at, rest.len, "*/", 2);
+    return !close ? end : at[1] == '/' ? close : close + 2;
+}
+
+/* In place and by spaces, so that lines and offsets stay what they are. */
+static void blank_comments(char *at, char *end)
+{
+    char *comma = NULL;
+    if (end - at >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0)
+        blank(at, at + 3);
+    while (at < end) {
+        char *past = end_of_comment(at, end);
+        if (past)
+            blank(at, past);
+        else if (comma && (*at == '}' || *at == ']'))
+            *comma = ' ';
+        if (!past && !strchr(" \t\r\n", *at))
+            comma = *at == ',' ? at : NULL;
+        at = past ? past : *at == '"' ? end_of_string(at, end) : at + 1;
+    }
+}
+
+/* ---- the whole ------------------------------------------------------------ */
+
+static enum err parse_all(struct arena *arena, FILE *file, const char *path, size_t max_bytes, bool commented,
                           struct json *out, struct why *why)
 {
     const struct json_limits limits = {.nodes = FILE_MAX_NODES};
@@ -72,6 +118,8 @@ static enum err parse_all(struct arena *arena, FILE *file, const char *path, siz
     struct str text = STR_NONE;
     enum err err = read_all(arena, file, path, max_bytes, &text, why);
     fclose(file);
+    if (!err && commented)
+        blank_comments((char *)text.at, (char *)text.at + text.len);
     if (!err && (err = json_parse(arena, text, &limits, out, &fault)))
         why_set(why, err, "%s:%zu: %s", path, line_of(text, fault.offset), fault.text);
     return err;
@@ -81,7 +129,14 @@ enum err json_read_file(struct arena *arena, const char *path, size_t max_bytes,
                         struct why *why)
 {
     FILE *file = open_file(path, why);
-    return file ? parse_all(arena, file, path, max_bytes, out, why) : ERR_IO;
+    return file ? parse_all(arena, file, path, max_bytes, false, out, why) : ERR_IO;
+}
+
+enum err json_read_commented_file(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
+                                  struct why *why)
+{
+    FILE *file = open_file(path, why);
+    return file ? parse_all(arena, file, path, max_bytes, true, out, why) : ERR_IO;
 }
 
 enum err json_read_input(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
@@ -90,5 +145,5 @@ enum err json_read_input(struct arena *arena, const char *path, size_t max_bytes
     FILE *file = fopen(path, "re");
     if (!file)
         return why_set(why, ERR_IO, "%s: %s", path, strerror(errno));
-    return parse_all(arena, file, path, max_bytes, out, why);
+    return parse_all(arena, file, path, max_bytes, false, out, why);
 }

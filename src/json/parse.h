@@ -59,6 +59,11 @@ struct str json_salvage_id(struct str text);
 enum err json_read_file(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
                         struct why *why);
 
+/* The same for files that people keep in their editors: // and block comments, a comma behind the last member
+ * and a byte order mark are left out. */
+enum err json_read_commented_file(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
+                                  struct why *why);
+
 /* For commands: also from a pipe, as of <(…), for whose writer it waits. */
 enum err json_read_input(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
                          struct why *why);

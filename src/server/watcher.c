@@ -87,8 +87,10 @@ static struct buf files_of(const struct config *config)
         return files;
     add_name(&files, config->file);
     add_name(&files, config->policies ? config->policies : CONFIG_DEFAULT_FOLDER);
-    for (size_t i = 0; i < config->tools_count; i++)
-        add_name(&files, config->tools[i]);
+    for (size_t i = 0; i < config->tools.count; i++)
+        add_name(&files, config->tools.list[i]);
+    for (size_t i = 0; i < config->mcp_configs.count; i++)
+        add_name(&files, config->mcp_configs.list[i]);
     return files;
 }
 

@@ -100,10 +100,10 @@ static void every_key_is_read(void **state)
     char path[96];
     assert_string_equal(config.socket, "/run/x.sock");
     assert_int_equal(config.socket_mode, 0600);
-    assert_int_equal(config.tools_count, 2);
+    assert_int_equal(config.tools.count, 2);
     snprintf(path, sizeof(path), "%s/a.json", folder);
-    assert_string_equal(config.tools[0], path);
-    assert_string_equal(config.tools[1], "/b.json");
+    assert_string_equal(config.tools.list[0], path);
+    assert_string_equal(config.tools.list[1], "/b.json");
     assert_true(config.shared_namespace);
     assert_int_equal(config.ledger_ttl_s, 3600);
     assert_int_equal(config.ledger_history, 10);
@@ -208,8 +208,6 @@ static void what_this_version_lacks_is_refused(void **state)
     refuses("return { ledger = { redis = 'unix:///x' } }", "ledger.redis: this version has no Redis ledger");
     refuses("return { ledger = { on_outage = 'closed' } }", "ledger.on_outage: this version");
     refuses("return { ledger = { settle = 'later' } }", "ledger.settle: this version");
-    refuses("return { upstreams = {} }", "upstreams: this version");
-    refuses("return { mcp_config = 'x' }", "mcp_config: this version");
     refuses("return { metrics = { listen = ':1' } }", "metrics: this version");
 }
 
@@ -264,8 +262,8 @@ static void the_command_line_wins(void **state)
     assert_int_equal(config_load(&sources, &config, &why), OK);
     assert_string_equal(config.socket, "/b");
     assert_string_equal(config.policies, folder);
-    assert_int_equal(config.tools_count, 2);
-    assert_string_equal(config.tools[1], "y.json");
+    assert_int_equal(config.tools.count, 2);
+    assert_string_equal(config.tools.list[1], "y.json");
 }
 
 static void a_socket_path_that_cannot_be(void **state)
