@@ -3,11 +3,12 @@
 //
 // What HTTP demands is done here: sessions, statuses, headers against the body, SSE, the Host check. What JSON-RPC and
 // MCP demand is toolgate's, passed through, with two exceptions that belong to the suite's own fixture tools:
-//   test_trigger_tool_change  the bridge rewrites a policy file and sends SIGHUP before it passes the call on
+//   test_trigger_tool_change  the bridge rewrites a policy file and sends SIGHUP before it passes the call on; without a
+//                             POLICIES-FOLDER an upstream changes its own list
 //   test_missing_capability   must demand a client capability (sampling). No tool of toolgate can, since toolgate sends
 //                             no requests: the bridge refuses the call itself where the capability was not declared
 //
-// usage: http_bridge.mjs SOCKET DAEMON-PID POLICIES-FOLDER   prints the URL when it listens
+// usage: http_bridge.mjs SOCKET DAEMON-PID [POLICIES-FOLDER]   prints the URL when it listens
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { randomUUID } from 'node:crypto';
@@ -61,6 +62,7 @@ function replying(response, modern) {
 
 let changes = 0;
 function changeTheTools() {
+  if (!policies) return;
   const file = `${policies}/test_changing.lua`;
   writeFileSync(file, readFileSync(file, 'utf8').replace(/test_changing_\d+/g, `test_changing_${++changes}`));
   process.kill(Number(daemon), 'SIGHUP');

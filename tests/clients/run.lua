@@ -1,11 +1,14 @@
--- make conformance: the official MCP clients, the MCP conformance suite, pydantic-ai, and recorded traffic, each against
--- a real daemon. Fetches what it needs from npm and PyPI into CLIENTS (build/clients). Ends with `N passed, N failed`.
+-- make conformance: the official MCP clients, the MCP conformance suite, pydantic-ai, real MCP servers as upstreams, and
+-- recorded traffic, each against a real daemon. Fetches what it needs from npm and PyPI into CLIENTS (build/clients).
+-- Ends with `N passed, N failed`.
 --
--- ONLY=sdk,inspector,suite,pydantic,schema,corpus runs some of them; SUITE=DIR says where the JSON Schema suite is.
-package.path = "tests/support/?.lua;" .. package.path
+-- ONLY=sdk,inspector,suite,pydantic,servers,schema,corpus runs some of them, or one server of tests/clients/servers by
+-- its name; SUITE=DIR says where the JSON Schema suite is.
+package.path = "tests/support/?.lua;tests/clients/?.lua;" .. package.path
 local daemon = require "daemon"
 local process = require "process"
 local json = require("client").json
+local talking = require "talk"
 local unistd = require "posix.unistd"
 
 local here = unistd.getcwd() .. "/tests/clients"
@@ -74,8 +77,19 @@ local function tap(title, argv, patience_s, directory)
   if code ~= 0 and failed == bad then tally(false, ("not ok - %s ended with %d: %s"):format(title, code, err)) end
 end
 
+-- `upstream`: which half of fixture_server.mjs runs the tools, instead of policies.
 local function with_daemon(given, body)
+  if given.upstream then
+    given.config = ("return { upstreams = { fixtures = { command = %q, args = { %q, %q } } } }"):format(
+      node, place .. "/npm/fixture_server.mjs", given.upstream)
+  end
   local gate = daemon.start(given)
+  if given.upstream then
+    process.eventually("the upstream is up", function()
+      local one = gate:status().upstreams[1]
+      return one.state == "up", json.encode(one)
+    end)
+  end
   body(gate)
   local ok, why = pcall(daemon.stop_all)
   if not ok then tally(false, "not ok - " .. tostring(why)) end
@@ -142,18 +156,18 @@ local function judge_results(folder)
   print(table.concat(reasons, "\n"))
 end
 
-local function suite(title, package, ...)
+local function suite(title, upstream, package, ...)
   local folder = process.directory()
-  shell(("cp -r '%s/conformance-policies' '%s/policies'"):format(here, folder))
+  if not upstream then shell(("cp -r '%s/conformance-policies' '%s/policies'"):format(here, folder)) end
   local arguments = { ... }
-  with_daemon({ policies = folder .. "/policies" }, function(gate)
+  with_daemon({ policies = not upstream and folder .. "/policies" or nil, upstream = upstream }, function(gate)
     local bridge = process.start(
-      { node, place .. "/npm/http_bridge.mjs", gate.socket, tostring(gate:pid()), folder .. "/policies" },
+      { node, place .. "/npm/http_bridge.mjs", gate.socket, tostring(gate:pid()), not upstream and folder .. "/policies" or nil },
       { stdout = folder .. "/url", stderr = folder .. "/bridge.err" })
     local url = process.eventually("the bridge listens", function()
       return process.read(folder .. "/url"):match "http%S+"
     end)
-    print(title)
+    print(title .. (upstream and ", with an upstream behind" or ""))
     local argv = { node, place .. "/npm/node_modules/" .. package .. "/dist/index.js", "server", "--url", url,
                    "--output-dir", folder .. "/results", unpack(arguments) }
     local _, out, err = process.run(argv, { patience_s = 300, directory = folder })
@@ -186,9 +200,34 @@ local function recorded()
   if not ok then tally(false, "not ok - " .. tostring(why)) end
 end
 
+-- ---- real servers behind it ----
+
+local SERVERS = { "everything", "filesystem", "memory", "sequential_thinking", "context7", "time", "fetch", "orders" }
+
+local function serve(name)
+  local talk = talking.new(tally, { node = node, packages = place .. "/npm/node_modules", servers = here .. "/servers",
+                                    python = place .. "/venv/bin/python" })
+  talk.title = name
+  print("upstream: " .. name)
+  local ok, why = xpcall(function() dofile(here .. "/servers/" .. name .. ".lua")(talk) end, debug.traceback)
+  if not ok then tally(false, "not ok - " .. name .. ": " .. tostring(why)) end
+  local clean, trouble = pcall(daemon.stop_all)
+  if not clean then tally(false, "not ok - " .. tostring(trouble)) end
+  if not ok and talk.gate then print(daemon.last_words[#daemon.last_words]) end
+  talk.over()
+end
+
 -- ---- all of it ----
 
-if chosen "sdk" or chosen "inspector" or chosen "suite" then fetch_npm() end
+local function any(names)
+  for _, name in ipairs(names) do
+    if chosen(name) then return true end
+  end
+  return false
+end
+
+if any { "sdk", "inspector", "suite", "servers" } or any(SERVERS) then fetch_npm() end
+if any { "pydantic", "servers" } or any(SERVERS) then fetch_python() end
 for _, script in ipairs { { "sdk", "sdk_v1", "TypeScript SDK v1" }, { "sdk", "sdk_v2", "TypeScript SDK v2" },
                           { "inspector", "inspector", "MCP Inspector" } } do
   if chosen(script[1]) then
@@ -196,14 +235,26 @@ for _, script in ipairs { { "sdk", "sdk_v1", "TypeScript SDK v1" }, { "sdk", "sd
       tap(script[3], { node, place .. "/npm/" .. script[2] .. ".mjs", daemon.binary, gate.socket })
     end)
   end
+  if script[1] == "sdk" and chosen "sdk" then
+    with_daemon({ upstream = "desk" }, function(gate)
+      tap(script[3] .. ", with an upstream behind", { node, place .. "/npm/" .. script[2] .. ".mjs", daemon.binary,
+                                                      gate.socket })
+    end)
+  end
 end
 if chosen "suite" then
-  suite("MCP conformance suite 0.1, legacy", "conformance-0.1", "--suite", "all")
-  suite("MCP conformance suite 0.2, what 2025-11-25 requires", "conformance-0.2", "--requirements", "2025-11-25")
-  suite("MCP conformance suite 0.2, what 2026-07-28 requires", "conformance-0.2", "--requirements", "2026-07-28")
+  for _, upstream in ipairs { false, "suite" } do
+    suite("MCP conformance suite 0.1, legacy", upstream, "conformance-0.1", "--suite", "all")
+    suite("MCP conformance suite 0.2, what 2025-11-25 requires", upstream, "conformance-0.2", "--requirements",
+      "2025-11-25")
+    suite("MCP conformance suite 0.2, what 2026-07-28 requires", upstream, "conformance-0.2", "--requirements",
+      "2026-07-28")
+  end
+end
+for _, name in ipairs(SERVERS) do
+  if chosen "servers" or chosen(name) then serve(name) end
 end
 if chosen "pydantic" then
-  fetch_python()
   with_daemon({ policies = "policies" }, function(gate)
     tap("pydantic-ai", { place .. "/venv/bin/python", here .. "/pydantic_client.py", daemon.binary, gate.socket })
   end)

@@ -1,0 +1,137 @@
+-- @modelcontextprotocol/server-everything over stdio: every tool it has, called.
+local json = require("client").json
+
+local function block(reads, type)
+  for _, one in ipairs(reads.result.content or {}) do
+    if one.type == type then return one end
+  end
+end
+
+local function contents(talk, model)
+  model:hears("echo answers", model:calls("echo", { message = "héllo" }), "Echo: héllo")
+  model:hears("two numbers are summed", model:calls("get-sum", { a = 1, b = 2.5 }), "The sum of 1 and 2.5 is 3.5")
+
+  local reads = model:calls("get-annotated-message", { messageType = "error", includeImage = true })
+  model:hears("a text that speaks of an error is none", reads, "Error: Operation failed")
+  talk.check("its annotations arrive", block(reads, "text").annotations.priority == 1
+    and block(reads, "text").annotations.audience[1] == "user", reads)
+  talk.check("and its image, whole", #block(reads, "image").data > 1000
+    and block(reads, "image").mimeType == "image/png", reads)
+
+  reads = model:calls("get-tiny-image", {})
+  talk.check("an image arrives", not reads.isError and #block(reads, "image").data > 1000, reads)
+
+  reads = model:calls("get-resource-links", { count = 2 })
+  talk.check("links to resources arrive", block(reads, "resource_link").uri:find("^demo://resource/dynamic/"), reads)
+  reads = model:calls("get-resource-reference", { resourceType = "Text", resourceId = 1 })
+  talk.check("a resource arrives", block(reads, "resource").resource.uri == "demo://resource/dynamic/text/1", reads)
+
+  reads = model:calls("get-structured-content", { location = "Chicago" })
+  talk.check("structured content arrives beside its text",
+    reads.result.structuredContent.conditions and block(reads, "text").text:find "conditions", reads)
+
+  reads = model:calls("gzip-file-as-resource", { name = "x.gz", data = "data:text/plain,hello", outputType = "resource" })
+  talk.check("a blob arrives", block(reads, "resource").resource.mimeType == "application/gzip", reads)
+  reads = model:calls("gzip-file-as-resource", { name = "y.gz", data = "data:text/plain,hello" })
+  talk.check("a link to what was made arrives", block(reads, "resource_link").uri:find "y%.gz$", reads)
+end
+
+local function toggles(model)
+  for _, tool in ipairs { "toggle-simulated-logging", "toggle-subscriber-updates" } do
+    model:hears(tool .. " starts", model:calls(tool, {}), "Started")
+    model:hears(tool .. " stops", model:calls(tool, {}), "Stopped")
+  end
+end
+
+local function environment(talk, model)
+  local reads = model:calls("get-env", {})
+  local its = json.decode(block(reads, "text").text)
+  talk.check("the server has what it was given, and a PATH", its.GREETING == "good day" and its.PATH, reads)
+  talk.check("and nothing else of the daemon's environment", its.TOOLGATE_TEST_SECRET == nil, reads)
+end
+
+local function wrong_arguments(talk, model)
+  model:is_refused("all problems are told at once", model:calls("get-sum", { a = "one" }),
+    "get-sum was not run", "'a': expected number", "'b': required field is missing")
+  model:is_refused("a name that is nearly right is told", model:calls("echo", { mesage = "hello" }),
+    "'message': required field is missing", "'mesage'")
+  model:is_refused("and what an enum takes", model:calls("get-structured-content", { location = "Boston" }),
+    "New York", "Chicago", "Los Angeles")
+  model:is_refused("and a range", model:calls("get-resource-links", { count = 11 }), "'count'", "10")
+  local reads = model:calls("ecko", { message = "hello" })
+  talk.check("an unknown tool names the one that was meant", reads.isError
+    and reads.verdict.error_class == "unknown_tool" and reads.text:find "echo", reads)
+end
+
+local function failures(talk, model, listed)
+  model:is_told_of_a_failure("a tool that fails says so in its own words",
+    model:calls("gzip-file-as-resource", { name = "z.gz", data = "https://gone.invalid/z" }), "fetch failed")
+
+  -- It answers only those who can wait for tasks, which MCP's clients of today can't.
+  local reads = model:calls("simulate-research-query", { topic = "bees" })
+  talk.check("a tool that only runs as a task is no tool here", reads.isError
+    and not listed["simulate-research-query"] and reads.verdict.error_class == "unknown_tool", reads)
+  -- It is offered to clients that can sample, or be asked; a gateway is none on its own.
+  reads = model:calls("trigger-sampling-request", { prompt = "hello" })
+  talk.check("a tool that needs a model of the client's is not offered", reads.isError
+    and not listed["trigger-sampling-request"] and reads.verdict.error_class == "unknown_tool", reads)
+end
+
+local function progress(talk, model)
+  local line = model.line
+  line.notices = {}
+  local reads = model:calls("trigger-long-running-operation", { duration = 0.2, steps = 4 }, { progressToken = "p" })
+  model:hears("a long one is waited for", reads, "Steps: 4")
+  local last, rising = 0, true
+  for _, notice in ipairs(line.notices) do
+    rising = rising and notice.method == "notifications/progress" and notice.params.progressToken == "p"
+      and notice.params.progress > last and notice.params.total == 4
+    last = notice.params.progress
+  end
+  talk.check("and its four steps are told as they come", rising and #line.notices == 4, line.notices)
+
+  model:says("trigger-long-running-operation", { duration = 30, steps = 2 })
+  line:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = model.last_id } }
+  talk.check("one that is cancelled is not heard of again", pcall(line.hears_only_a_ping, line))
+end
+
+-- Each answer is its own call's, whatever the order.
+local function many(talk, model)
+  local waiting, right = {}, 0
+  for i = 1, 32 do
+    model:says("echo", { message = "number " .. i })
+    waiting[model.last_id] = "Echo: number " .. i
+  end
+  for _ = 1, 32 do
+    local message = model.line:hears()
+    local expected = waiting[message.id]
+    waiting[message.id] = nil
+    if expected and message.result.content[1].text == expected then right = right + 1 end
+  end
+  talk.check("of 32 calls at once each hears its own answer", right == 32, { right = right })
+end
+
+return function(talk)
+  talk.serve {
+    upstreams = { everything = {
+      command = talk.node,
+      args = { talk.packages .. "/@modelcontextprotocol/server-everything/dist/index.js", "stdio" },
+      env = { GREETING = "good day" },
+    } },
+    environment = { TOOLGATE_TEST_SECRET = "not for servers" },
+  }
+  local model = talk.model()
+  local listed = model:lists()
+  talk.check("its tools are listed, their schemas as it wrote them", listed.echo
+    and listed.echo.inputSchema["$schema"] == "http://json-schema.org/draft-07/schema#"
+    and listed.echo.annotations.readOnlyHint == true and listed["get-structured-content"].outputSchema, listed)
+  talk.check("without what only servers of tasks understand", listed.echo.execution == nil, listed.echo)
+  contents(talk, model)
+  toggles(model)
+  environment(talk, model)
+  wrong_arguments(talk, model)
+  failures(talk, model, listed)
+  progress(talk, model)
+  many(talk, talk.model())
+  talk.is_killed_in_a_call(talk.model(), "trigger-long-running-operation", { duration = 0.1, steps = 1 })
+end

@@ -1,0 +1,42 @@
+-- mcp-server-fetch of PyPI over stdio, with nothing to fetch but what this machine serves.
+local socket = require "socket"
+
+-- A page, for as many who ask as are told; in a process of its own.
+local PAGE = [[
+import http.server, sys
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = b"<html><body><h1>Bees</h1><p>Bees dance.</p></body></html>" if self.path == "/bees" else b""
+        self.send_response(200 if body else 404)
+        self.send_header("content-type", "text/html")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *words): pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
+print(server.server_port, flush=True)
+server.serve_forever()
+]]
+
+return function(talk)
+  local port = talk.beside { talk.python, "-c", PAGE }
+  local site = "http://127.0.0.1:" .. port
+  talk.serve { upstreams = { web = { command = talk.python,
+    args = { "-m", "mcp_server_fetch", "--allow-private-ips" } } } }
+  local model = talk.model()
+
+  model:hears("a page is read", model:calls("fetch", { url = site .. "/bees" }), "Bees dance.")
+  model:is_refused("all problems are told at once",
+    model:calls("fetch", { ur = site, max_length = 0, start_index = "last" }),
+    "'url': required field is missing", "'ur'", "'max_length'", "'start_index'")
+  model:is_refused("an address that is none never gets to the server", model:calls("fetch", { url = "nonsense" }), "'url'")
+  model:is_told_of_a_failure("a page that is not there is the server's error",
+    model:calls("fetch", { url = site .. "/wasps" }), "404")
+  local nobody = socket.bind("127.0.0.1", 0)
+  local _, closed = nobody:getsockname()
+  nobody:close()
+  model:is_told_of_a_failure("and so is a site that does not answer",
+    model:calls("fetch", { url = ("http://127.0.0.1:%d/bees"):format(closed) }), "Failed to fetch")
+
+  talk.is_killed_in_a_call(talk.model(), "fetch", { url = site .. "/bees" })
+end

@@ -1,0 +1,33 @@
+-- @modelcontextprotocol/server-memory over stdio: it keeps a graph in a file, and outlives its own death by that.
+local process = require "process"
+
+return function(talk)
+  local folder = process.directory()
+  talk.serve { upstreams = { memory = {
+    command = talk.node, args = { talk.packages .. "/@modelcontextprotocol/server-memory/dist/index.js" },
+    env = { MEMORY_FILE_PATH = folder .. "/graph.jsonl" },
+  } } }
+  local model = talk.model()
+  local ada = { name = "Ada", entityType = "person", observations = { "writes programs" } }
+
+  local reads = model:calls("create_entities", { entities = { ada } })
+  model:hears("a person is remembered", reads, "writes programs")
+  talk.check("the structured result fits the server's own schema", reads.result.structuredContent.entities[1].name == "Ada",
+    reads)
+  model:hears("and found", model:calls("search_nodes", { query = "Ada" }), "writes programs")
+  reads = model:calls("open_nodes", { names = { "Zoe" } })
+  talk.check("nobody is found, and the empty answer is delivered", not reads.isError
+    and #reads.result.structuredContent.entities == 0, reads)
+
+  model:is_refused("all problems are told at once, with where they are",
+    model:calls("create_entities", { entities = { { name = "Ada" }, { nam = "Ben", entityType = 4 } } }),
+    "'entities[0].entityType': required field is missing", "'entities[0].observations': required field is missing",
+    "'entities[1].name': required field is missing", "'nam'", "'entities[1].entityType': expected string, got 4")
+  model:is_told_of_a_failure("who is not there can't be described", model:calls("add_observations",
+    { observations = { { entityName = "Nobody", contents = { "x" } } } }), "Entity with name Nobody not found")
+
+  talk.is_killed_in_a_call(talk.model(), "add_observations",
+    { observations = { { entityName = "Ada", contents = { "knows Charles" } } } },
+    { next_tool = "search_nodes", next_arguments = { query = "Ada" } })
+  process.remove(folder)
+end

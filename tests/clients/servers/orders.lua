@@ -1,0 +1,31 @@
+-- A FastMCP server (orders.py) over streamable HTTP. It is no child of the daemon: somebody else starts it again.
+return function(talk)
+  local url, server = talk.beside { talk.python, talk.servers .. "/orders.py", "0" }
+  local port = url:match ":(%d+)/"
+  talk.serve { upstreams = { orders = { url = url } } }
+  local model = talk.model()
+
+  local listed = model:lists()
+  talk.check("its tools are listed", listed.find_order and listed.cancel_order and listed.count_stock, listed)
+  local reads = model:calls("find_order", { order_id = 7 })
+  model:hears("an order is read", reads, "shipped")
+  talk.check("with its structured content", reads.result.structuredContent.cents == 1250, reads)
+
+  local line = model.line
+  line.notices = {}
+  model:hears("shelves are counted", model:calls("count_stock", { shelves = 3 }, { progressToken = 7 }), "3 shelves")
+  talk.check("and each is told as it is done", #line.notices == 3 and line.notices[3].params.message == "shelf 3"
+    and line.notices[3].params.progressToken == 7, line.notices)
+
+  model:is_refused("all problems are told at once", model:calls("cancel_order", { order_id = "seven", raeson = "late" }),
+    "'order_id': expected integer", "'reason': required field is missing", "'raeson'")
+  model:is_told_of_a_failure("an order that is not there is the server's error",
+    model:calls("find_order", { order_id = 9 }), "there is no order 9; the orders are 7 and 8")
+  model:is_told_of_a_failure("and so is what its author did not think of",
+    model:calls("divide", { cents = 100, people = 0 }), "division by zero")
+
+  talk.is_killed_in_a_call(talk.model(), "find_order", { order_id = 8 }, {
+    pid = server.pid,
+    again = function() talk.beside { talk.python, talk.servers .. "/orders.py", port } end,
+  })
+end

@@ -1,0 +1,200 @@
+-- How the dialogues of tests/clients/servers are spoken: a real daemon with a real server behind it, a model that calls
+-- its tools, and what that model reads.
+--
+--   return function(talk)
+--     local gate = talk.serve { upstreams = { … } }            the configuration's own form, or mcp_config = {…}
+--     local model = talk.model()                               a connection with a session of its own
+--     model:hears("what the dialogue is about", model:calls("echo", { message = "hello" }), "Echo: hello")
+--     model:is_refused(…) :is_told_of_a_failure(…)             the same, for what is not a success
+--     talk.is_killed_in_a_call(model, "tool", {…})
+--   end
+local daemon = require "daemon"
+local process = require "process"
+local client = require "client"
+local signal = require "posix.signal"
+
+local M = {}
+local model = {}
+model.__index = model
+
+-- A Lua value as a Lua text, for the configuration.
+local function written(value)
+  if type(value) ~= "table" then return type(value) == "string" and ("%q"):format(value) or tostring(value) end
+  local parts = {}
+  for key, one in pairs(value) do
+    parts[#parts + 1] = (type(key) == "number" and "" or ("[%q] = "):format(key)) .. written(one)
+  end
+  return "{ " .. table.concat(parts, ", ") .. " }"
+end
+
+-- ---- what is told ----
+
+function M.new(tally, places)
+  local talk = { sessions = 0, started = {}, node = places.node, packages = places.packages, python = places.python,
+                 servers = places.servers }
+
+  function talk.check(what, good, otherwise)
+    tally(good, (good and "ok - " or "not ok - ") .. talk.title .. ": " .. what)
+    if not good then
+      local said = type(otherwise) == "string" and otherwise or client.json.encode(otherwise or "")
+      print("  #   " .. said:gsub("\n", "\n  #   "))
+    end
+    return good
+  end
+
+  -- ---- the daemon and its server ----
+
+  -- given: upstreams, mcp_config (as a table), policies, config (more keys); waits until every upstream is there.
+  function talk.serve(given)
+    local config = { upstreams = given.upstreams, log = { level = "debug" } }
+    for key, value in pairs(given.config or {}) do config[key] = value end
+    local arguments = {}
+    if given.mcp_config then
+      talk.directory = talk.directory or process.directory()
+      arguments = { "--mcp-config", process.write(talk.directory .. "/mcp.json", client.json.encode(given.mcp_config)) }
+    end
+    talk.gate = daemon.start { config = "return " .. written(config), policies = given.policies, arguments = arguments,
+                               environment = given.environment }
+    talk.is_up()
+    return talk.gate
+  end
+
+  function talk.upstream(name)
+    for _, one in ipairs(talk.gate:status().upstreams or {}) do
+      if not name or one.name == name then return one end
+    end
+  end
+
+  function talk.is_up()
+    return process.eventually("the upstream is up", function()
+      local one = talk.upstream()
+      return one and one.state == "up" and one, client.json.encode(one or "no upstream")
+    end, 60)
+  end
+
+  -- A program beside the daemon: the first line it prints, and its process.
+  function talk.beside(argv)
+    talk.directory = talk.directory or process.directory()
+    local out = ("%s/program-%d"):format(talk.directory, #talk.started)
+    local child = process.start(argv, { stdin = "/dev/null", stdout = out, stderr = out .. ".err" })
+    table.insert(talk.started, child)
+    local line = process.eventually(argv[#argv] .. " listens", function()
+      return process.read(out):match "^([^\n]+)\n"
+    end, 60)
+    return line, child
+  end
+
+  -- The server's own process.
+  function talk.server_pid()
+    local pid = talk.gate:pid()
+    local children = process.read(("/proc/%d/task/%d/children"):format(pid, pid))
+    return tonumber(children:match "%d+")
+  end
+
+  function talk.model()
+    talk.sessions = talk.sessions + 1
+    return setmetatable({ talk = talk, line = talk.gate:connect(), session = talk.title .. "-" .. talk.sessions }, model)
+  end
+
+  -- ---- killed ----
+
+  -- The server is held still, so that the call is surely under way when it is killed; `kill` and `again` stand for what
+  -- is done to a server that is no child of the daemon.
+  function talk.is_killed_in_a_call(one, tool, arguments, given)
+    given = given or {}
+    local pid = given.pid or talk.server_pid()
+    signal.kill(pid, signal.SIGSTOP)
+    one:says(tool, arguments)
+    one.line:say { jsonrpc = "2.0", id = "first", method = "ping" }
+    one.line:answer "first"
+    one.line:say { jsonrpc = "2.0", id = "second", method = "ping" } -- the loop has turned: the call is with the server
+    one.line:answer "second"
+    signal.kill(pid, signal.SIGKILL)
+    local reads = one:answered()
+    talk.check("killed in a call: the model is told to wait, and that the call may have run",
+      reads.verdict.verdict == "wait" and reads.verdict.error_class == "transient" and reads.isError
+      and reads.text:find "wait %d+ s" ~= nil, reads)
+    one.line:say { jsonrpc = "2.0", id = "anything?", method = "ping" }
+    local next_heard, line = one.line:hears()
+    talk.check("it hears that once", next_heard.id == "anything?", line)
+    if given.again then given.again() end
+    talk.is_up()
+    local after = one:calls(given.next_tool or tool, given.next_arguments or arguments)
+    talk.check("the next call works, after the restart", not after.isError, after)
+    if not given.pid then
+      local now = talk.server_pid()
+      talk.check("in a new process, and only one", now and now ~= pid, { was = pid, is = now })
+    end
+    return reads
+  end
+
+  function talk.over()
+    for _, child in ipairs(talk.started) do
+      child:signal(signal.SIGKILL)
+      child:wait()
+    end
+    if talk.directory then process.remove(talk.directory) end
+    talk.directory = nil
+  end
+
+  return talk
+end
+
+-- ---- a model ----
+
+local function read_by_the_model(result, line)
+  return { isError = result.isError == true, text = client.text(result), verdict = client.verdict(result) or {},
+           result = result, line = line }
+end
+
+function model:says(name, arguments, meta)
+  self.last_id = (self.last_id or 0) + 1
+  local all = client.session(self.session)
+  for key, value in pairs(meta or {}) do all[key] = value end
+  local encoded = type(arguments) == "string" and arguments or
+    (next(arguments or {}) == nil and "{}" or client.json.encode(arguments))
+  self.line:say(('{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%s,"arguments":%s,"_meta":%s}}')
+    :format(self.last_id, client.json.encode(name), encoded, client.json.encode(all)))
+end
+
+function model:answered()
+  local message, line = self.line:answer(self.last_id)
+  return read_by_the_model(message.result or { isError = true, content = {} }, line)
+end
+
+function model:calls(name, arguments, meta)
+  self:says(name, arguments, meta)
+  return self:answered()
+end
+
+local function holds(reads, words)
+  for _, word in ipairs(words) do
+    if not reads.text:find(word, 1, true) then return false end
+  end
+  return true
+end
+
+-- A success, and these words are in what it reads.
+function model:hears(what, reads, ...)
+  return self.talk.check(what, not reads.isError and holds(reads, { ... }), reads)
+end
+
+-- Refused by the gate itself, before the server hears of it.
+function model:is_refused(what, reads, ...)
+  return self.talk.check(what, reads.isError and reads.verdict.error_class == "invalid_arguments"
+                               and holds(reads, { ... }), reads)
+end
+
+-- The server said no: a tool_error, with its words quoted.
+function model:is_told_of_a_failure(what, reads, ...)
+  return self.talk.check(what, reads.isError and reads.verdict.error_class == "tool_error" and holds(reads, { ... }),
+    reads)
+end
+
+function model:lists()
+  local names = {}
+  for _, tool in ipairs(self.line:asks("tools/list", {}).tools) do names[tool.name] = tool end
+  return names
+end
+
+return M
