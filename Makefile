@@ -16,7 +16,7 @@ AT     := $(if $(V),,@)
 ROOMS  ?= base io json upstream schema policy ledger gate lint server cli
 
 BUILD_PACKAGES := gcc make pkg-config libc6-dev libluajit-5.1-dev libevent-dev libyajl-dev libpcre2-dev \
-                  libxxhash-dev libidn2-dev
+                  libxxhash-dev libidn2-dev libcurl4-openssl-dev
 DEMO_PACKAGES  := luajit lua-socket lua-cjson lua-posix
 TEST_PACKAGES  := $(DEMO_PACKAGES) lua-busted libcmocka-dev systemd python3 redis-server procps
 LINT_PACKAGES  := lua-check clang-format clang-tidy
@@ -26,6 +26,8 @@ CLIENT_PACKAGES = $(if $(shell command -v npm),,npm) \
                   $(if $(shell python3 -c 'import ensurepip' 2>/dev/null && echo yes),,python3-venv)
 
 LIBRARIES := luajit libevent_core yajl libpcre2-8 libxxhash libidn2
+# Not linked: loaded by whoever has an HTTP upstream (src/upstream/curl.h); the build needs its headers alone.
+LOADED    := libcurl
 # Its archive, where there is one: in the shared library every call from one part of yajl to another goes through
 # a table, an eighth of its time. `make YAJL=-lyajl` links the shared one.
 YAJL     ?= $(or $(wildcard $(shell pkg-config --variable=libdir yajl 2>/dev/null)/libyajl_s.a),-lyajl)
@@ -43,7 +45,7 @@ override BUILD := $(BUILD)-san
 OPTIMISE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 endif
 
-CPPFLAGS += -D_GNU_SOURCE -Isrc $(shell pkg-config --cflags $(LIBRARIES) 2>/dev/null)
+CPPFLAGS += -D_GNU_SOURCE -Isrc $(shell pkg-config --cflags $(LIBRARIES) $(LOADED) 2>/dev/null)
 CFLAGS   += -std=gnu11 $(WARNINGS) $(HARDEN) $(OPTIMISE)
 LDFLAGS  += $(LINKHARD)
 LDLIBS   += $(call link,$(LIBRARIES))
@@ -171,7 +173,7 @@ $(BUILD)/gen/embedded.c: $(LUA) Makefile
 
 .PHONY: packages-present
 packages-present:
-	@pkg-config --exists $(LIBRARIES) 2>/dev/null || { \
+	@pkg-config --exists $(LIBRARIES) $(LOADED) 2>/dev/null || { \
 	   echo "toolgate: libraries are missing; 'make deps' installs them (Debian: $(BUILD_PACKAGES))" >&2; exit 1; }
 
 # ---- unit tests (cmocka); `make unit ROOMS="base json" BUILD=build-json` builds a part of the house alone ----

@@ -1,0 +1,58 @@
+/* One persistent libevent event for each, added anew only when what is wanted changes. */
+#include "io/descriptor.h"
+
+#include "io/conn.h"
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <stdlib.h>
+
+struct descriptor {
+    struct event event;
+    struct event_base *base;
+    int fd;
+    short wanted; /* EV_READ, EV_WRITE; 0: the event is not added */
+    void (*ready)(void *owner, int fd, bool readable, bool writable);
+    void *owner;
+};
+
+static void on_event(evutil_socket_t fd, short what, void *arg)
+{
+    struct descriptor *d = arg;
+    d->ready(d->owner, fd, what & EV_READ, what & EV_WRITE);
+}
+
+struct descriptor *descriptor_new(struct loop *loop, int fd,
+                                  void (*ready)(void *owner, int fd, bool readable, bool writable),
+                                  void *owner)
+{
+    struct descriptor *d = calloc(1, sizeof(*d));
+    if (!d)
+        abort();
+    d->base = loop_base(loop);
+    d->fd = fd;
+    d->ready = ready;
+    d->owner = owner;
+    return d;
+}
+
+void descriptor_wants(struct descriptor *d, bool readable, bool writable)
+{
+    short wanted = (short)((readable ? EV_READ : 0) | (writable ? EV_WRITE : 0));
+    if (wanted == d->wanted)
+        return;
+    if (d->wanted)
+        event_del(&d->event);
+    d->wanted = wanted;
+    if (!wanted)
+        return;
+    event_assign(&d->event, d->base, d->fd, (short)(wanted | EV_PERSIST), on_event, d);
+    event_add(&d->event, NULL);
+}
+
+void descriptor_free(struct descriptor *d)
+{
+    if (d && d->wanted)
+        event_del(&d->event);
+    free(d);
+}
