@@ -1,0 +1,36 @@
+/*
+ * A tiny process that knows the groups we started and ends what is left of
+ * them when the daemon is gone, even by kill -9: what the kernel does for a
+ * child itself (PR_SET_PDEATHSIG) it does not do for the child's children.
+ * It is made when the first child is, and ends with the daemon.
+ *
+ *   daemon ──socket──▶ guard         +group  from the new process itself, before it becomes another program
+ *                                    -group  from the daemon, when nobody is left of it
+ *                                    end of file: TERM, CHILD_TERM_MS, KILL
+ */
+#ifndef TOOLGATE_IO_CHILD_GUARD_H
+#define TOOLGATE_IO_CHILD_GUARD_H
+
+#include "base/err.h"
+
+#include <sys/types.h>
+
+#define CHILDREN_MAX 4096u /* processes of ours at once */
+
+/* What is said to it: a group's number, negative when it is gone. */
+struct guard_word {
+    pid_t group;
+};
+
+/* Where a new process writes its guard_word. Makes the guard, and another where somebody ended it. ERR_LIMIT:
+ * there are CHILDREN_MAX; ERR_IO: the system refused. */
+enum err guard_ready(int *socket, struct why *why);
+
+/* Which groups there are, for a guard that has to be made anew. */
+void guard_add(pid_t group);
+void guard_remove(pid_t group);
+
+/* No group is left: returns when the guard is gone, too. */
+void guard_end(void);
+
+#endif
