@@ -173,10 +173,11 @@ static const struct field tool_fields[] = {
      .form = "\"you only need an address: use lookup_contact\"",
      .sentence = "When it should not, and what to take instead; joins the description."},
     {.name = "upstream",
-     .kind = FIELD_ABSENT,
-     .choices = "upstreams are not served by this version: give the tool a run(args, call), or leave both "
-                "out and let the "
-                "agent run it itself"},
+     .kind = FIELD_TEXT,
+     AT(upstream),
+     .form = "\"calendar\"  or  \"calendar/getEvents\"",
+     .sentence = "The server that runs it, by its name in the configuration; after a slash, what the tool is "
+                 "called there. With http: whose address and headers it uses."},
     {.name = "exec",
      .kind = FIELD_ABSENT,
      .choices = "commands are not served by this version: give the tool a run(args, call)"},
@@ -208,6 +209,13 @@ static const struct field tool_fields[] = {
      .choices = "read write destructive toggle",
      .from = EFFECTS_READ,
      .sentence = "What a call does in the world; sets how often the same call may be made."},
+    {.name = "idempotent",
+     .kind = FIELD_FLAG,
+     AT(idempotent),
+     GIVEN(idempotent_given),
+     .sentence =
+         "true: making the same call twice does no more than making it once, so that a failed one may "
+         "be tried again (retry.again); left out: by its effects and annotations."},
     {.name = "mode",
      .kind = FIELD_CHOICE,
      AT(mode),
@@ -359,6 +367,7 @@ static void read_tool(struct declaring *d, int fields)
     d->policy->code->walks = bridge_walks(d->source);
     declare_check_annotations(d);
     declare_check_rules(d);
+    declare_check_runner(d);
 }
 
 static void read_prepare_tools(struct declaring *d, const struct field *field, int at)

@@ -3,6 +3,76 @@
 #include "policy/words.h"
 
 #include <math.h>
+#include <stdlib.h>
+
+/* ---- retry ---------------------------------------------------------------------------- */
+
+static void read_backoff(struct declaring *d, const struct field *field, int at)
+{
+    d->policy->again.backoff_ms =
+        declare_ms(d, "retry.again", field, at, POLICY_AGAIN_WITHIN_MAX_S,
+                   "a pause as \"200ms\", \"1s\" or in seconds, from a millisecond to a minute");
+}
+
+static void read_within(struct declaring *d, const struct field *field, int at)
+{
+    d->policy->again.within_ms = declare_ms(d, "retry.again", field, at, POLICY_AGAIN_WITHIN_MAX_S,
+                                            "a time as \"5s\" or in seconds, from a millisecond to a minute");
+}
+
+static void read_times(struct declaring *d, const struct field *field, int at)
+{
+    double n = lua_type(d->L, at) == LUA_TNUMBER ? lua_tonumber(d->L, at) : -1;
+    if (!(n >= 1 && n == floor(n) && n <= POLICY_AGAIN_TIMES_MAX))
+        fields_wrong(d, "retry.again", field->name, at, "a whole number from 1 to 5");
+    d->policy->again.times = (uint32_t)n;
+}
+
+static const struct field again_fields[] = {
+    {.name = "times",
+     .kind = FIELD_OWN,
+     .read = read_times,
+     .form = "2",
+     .type = "integer",
+     .sentence = "How often after the first try, at most 5; 2 where nothing is said."},
+    {.name = "backoff",
+     .kind = FIELD_OWN,
+     .read = read_backoff,
+     .form = "\"200ms\"",
+     .type = "string|number",
+     .sentence =
+         "The pause before the second try, doubled with each, a quarter more or less by chance; 200 ms "
+         "where nothing is said."},
+    {.name = "within",
+     .kind = FIELD_OWN,
+     .read = read_within,
+     .form = "\"5s\"",
+     .type = "string|number",
+     .sentence =
+         "How long after the first try another may begin, at most a minute; 5 s where nothing is said."},
+};
+
+const struct field_table declare_again_table = {
+    .of = "retry.again",
+    .type = "toolgate.Again",
+    .sentence =
+        "How often toolgate itself tries again what failed for a moment only, before the model hears of it.",
+    FIELD_TABLE(again_fields)};
+
+/* again = true, or again = { times = 2, backoff = "200ms", within = "5s" } */
+static void read_again(struct declaring *d, const struct field *field, int at)
+{
+    d->policy->again =
+        (struct policy_again){POLICY_AGAIN_TIMES, POLICY_AGAIN_BACKOFF_MS, POLICY_AGAIN_WITHIN_MS};
+    if (lua_isboolean(d->L, at)) {
+        if (!lua_toboolean(d->L, at))
+            d->policy->again.times = 0;
+        return;
+    }
+    declare_must_be_table(d, "retry", field->name, at,
+                          "true or { times = 2, backoff = \"200ms\", within = \"5s\" }");
+    fields_read(d, at, "retry.again", again_fields, declare_again_table.count, d->policy);
+}
 
 static const struct field retry_fields[] = {
     {.name = "repair",
@@ -22,6 +92,14 @@ static const struct field retry_fields[] = {
      .form = "3",
      .sentence =
          "How often a call that failed for a moment only may be tried again; 3 where nothing is said."},
+    {.name = "again",
+     .kind = FIELD_OWN,
+     .read = read_again,
+     .form = "true  or  { times = 2, backoff = \"200ms\", within = \"5s\" }",
+     .type = "boolean|toolgate.Again",
+     .sentence =
+         "toolgate tries it again itself: only where that does no harm (idempotent), or where it surely "
+         "was not reached."},
 };
 
 const struct field_table declare_retry_table = {.of = "retry",
@@ -35,17 +113,37 @@ void declare_retry(struct declaring *d, const struct field *field, int at)
     fields_read(d, at, field->name, retry_fields, declare_retry_table.count, d->policy);
 }
 
-/* "5s", "PT5S", or seconds: what the word duration reads. */
+/* ---- loop ----------------------------------------------------------------------------- */
+
+/* Milliseconds are no unit of the word duration, which is for what policies compute with. */
+static double milliseconds(struct declaring *d, int at)
+{
+    const char *text = lua_type(d->L, at) == LUA_TSTRING ? lua_tostring(d->L, at) : "";
+    char *end;
+    unsigned long n = strtoul(text, &end, 10);
+    return *text >= '0' && *text <= '9' && strcmp(end, "ms") == 0 ? (double)n : -1;
+}
+
+uint32_t declare_ms(struct declaring *d, const char *parent, const struct field *field, int at,
+                    uint32_t most_s, const char *expected)
+{
+    double ms = milliseconds(d, at);
+    bool fits = lua_type(d->L, at) == LUA_TNUMBER || lua_type(d->L, at) == LUA_TSTRING;
+    if (fits && ms < 0) {
+        lua_pushcfunction(d->L, word_duration);
+        lua_pushvalue(d->L, at);
+        ms = lua_pcall(d->L, 1, 1, 0) == 0 ? lua_tonumber(d->L, -1) * 1000 : 0;
+    }
+    if (!(ms >= 1 && ms <= 1000.0 * most_s))
+        fields_wrong(d, parent, field->name, at, expected);
+    lua_settop(d->L, at);
+    return (uint32_t)(ms + 0.5);
+}
+
 static void read_every(struct declaring *d, const struct field *field, int at)
 {
-    lua_pushcfunction(d->L, word_duration);
-    lua_pushvalue(d->L, at);
-    bool fits = lua_type(d->L, at) == LUA_TNUMBER || lua_type(d->L, at) == LUA_TSTRING;
-    double seconds = fits && lua_pcall(d->L, 1, 1, 0) == 0 ? lua_tonumber(d->L, -1) : 0;
-    if (!(seconds >= 0.001 && seconds <= POLICY_PACE_MAX_S))
-        fields_wrong(d, "loop.poll", field->name, at, "\"5s\", \"PT5S\" or seconds, up to a day");
-    d->policy->poll_every_ms = (uint32_t)(seconds * 1000 + 0.5);
-    lua_settop(d->L, at);
+    d->policy->poll_every_ms =
+        declare_ms(d, "loop.poll", field, at, POLICY_PACE_MAX_S, "\"5s\", \"PT5S\" or seconds, up to a day");
 }
 
 static const struct field poll_fields[] = {

@@ -19,7 +19,7 @@ declare_part declare_examples;                                          /* decla
 extern const struct field_table declare_policy_table, declare_gateway_table,
     declare_coerce_table; /* declare.c */
 extern const struct field_table declare_retry_table, declare_loop_table, declare_poll_table,
-    declare_limits_table;                                                          /* declare_budgets.c */
+    declare_again_table, declare_limits_table;                                     /* declare_budgets.c */
 extern const struct field_table declare_compact_table;                             /* declare_compact.c */
 extern const struct field_table declare_example_table, declare_example_call_table; /* declare_examples.c */
 
@@ -32,6 +32,13 @@ void declare_check_annotations(struct declaring *d);
 
 /* After all fields: rules that contradict each other or the schema are errors. */
 void declare_check_rules(struct declaring *d);
+
+/* After all fields: a tool is run by one of run, exec, http and upstream. declare_runner.c */
+void declare_check_runner(struct declaring *d);
+
+/* "5s", "PT5S", "200ms", or seconds; at least a millisecond, at most `most_s`. */
+uint32_t declare_ms(struct declaring *d, const char *parent, const struct field *field, int at,
+                    uint32_t most_s, const char *expected);
 
 /* Raises an error that says what was expected where the value is no plain table. */
 void declare_must_be_table(struct declaring *d, const char *parent, const char *name, int at,

@@ -15,6 +15,8 @@
 #include <stdint.h>
 
 struct arena;
+struct exec_spec;
+struct http_spec;
 struct policies;
 
 #define POLICY_DEADLINE_MS      50u    /* one hook of one call */
@@ -77,9 +79,23 @@ struct policy_compact {
     size_t drop_count;
 };
 
+/* retry.again: what toolgate itself does about a failure that will pass. */
+#define POLICY_AGAIN_TIMES_MAX    5u
+#define POLICY_AGAIN_TIMES        2u
+#define POLICY_AGAIN_BACKOFF_MS   200u
+#define POLICY_AGAIN_WITHIN_MS    5000u
+#define POLICY_AGAIN_WITHIN_MAX_S 60u /* a client waits for it */
+struct policy_again {
+    uint32_t times;      /* after the first try; 0: not at all */
+    uint32_t backoff_ms; /* before the second try; doubled each time, a quarter more or less by chance */
+    uint32_t within_ms;  /* after the first try began, no other begins */
+};
+
 struct policy {
     struct str name, file; /* file: as the operator knows it, e.g. "policies/get_events.lua" */
     struct str title, upstream, description, use_when, avoid_when;
+    const struct exec_spec *exec;                            /* a command runs it; NULL: none */
+    const struct http_spec *http;                            /* an HTTP endpoint; NULL: none */
     const struct json *schema, *output_schema, *annotations; /* NULL: left out */
     enum policy_effects effects;
     enum policy_mode mode;
@@ -94,7 +110,9 @@ struct policy {
     uint64_t cost;               /* of one call; POLICY_COST_UNSET */
     uint32_t poll_every_ms;      /* loop.poll.every; 0: at any pace */
     struct coerce_switches coerce;
-    uint32_t repair, same_call, transient;          /* retry = {…}; POLICY_UNSET */
+    uint32_t repair, same_call, transient; /* retry = {…}; POLICY_UNSET */
+    struct policy_again again;
+    bool idempotent, idempotent_given;              /* the same call twice is as good as once */
     uint32_t repeats, halt, across_turns, poll_max; /* loop = {…}; POLICY_UNSET */
     bool polls;
     bool wants_history, wants_facts; /* its source reads call.history / call.facts */

@@ -239,6 +239,7 @@ static const struct field_table url_table = {.of = "url(…)",
 static const struct field_table *const tables[] = {
     &declare_policy_table,
     &declare_retry_table,
+    &declare_again_table,
     &declare_loop_table,
     &declare_poll_table,
     &declare_limits_table,
