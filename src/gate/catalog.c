@@ -207,9 +207,11 @@ static void look(struct view *v)
     size_t own = v->request->all ? toolbox_count(v->request->toolbox) : 0;
     size_t all = generation_tool_count(v->generation);
     v->list = ARENA_ARRAY(v->arena, struct shown, all + own + 1);
-    for (size_t i = 0; i < all; i++)
-        if (is_wanted(v, generation_tool_at(v->generation, i)))
-            show(v, generation_tool_at(v->generation, i), true);
+    for (size_t i = 0; i < all; i++) {
+        const struct tool *tool = generation_tool_at(v->generation, i);
+        if (is_wanted(v, tool) && !tool->awaited)
+            show(v, tool, true);
+    }
     pass_gateway(v);
     if (own)
         add_own(v, own);
@@ -344,7 +346,7 @@ bool catalog_shows(struct arena *arena, struct generation *generation, const str
     everything.toolbox = NULL;
     if (!tool || !is_wanted(&v, tool))
         return false;
-    if (!prepares(tool) && !policies_has_gateway(generation_policies(generation)))
-        return true;
+    if (tool->awaited || (!prepares(tool) && !policies_has_gateway(generation_policies(generation))))
+        return true; /* what nobody can list yet, no hook has seen either */
     return !is_hidden(&v, name);
 }

@@ -41,12 +41,34 @@ static const struct json *any_object(struct arena *arena)
     return schema;
 }
 
+/* upstream = "calendar" or "calendar/getEvents". */
+static struct target target_of(struct str name, struct str upstream)
+{
+    const char *slash = upstream.len ? memchr(upstream.at, '/', upstream.len) : NULL;
+    size_t len = slash ? (size_t)(slash - upstream.at) : upstream.len;
+    struct str there = slash ? str_from(upstream, len + 1) : name;
+    return (struct target){.kind = TARGET_MCP, .upstream = {upstream.at, len}, .tool = there};
+}
+
+/* Who runs it: the policy's word, else whoever offers it, else the agent. */
+static void choose_runner(struct tool *tool, const struct policy *policy)
+{
+    if (policy->hooks[HOOK_RUN])
+        tool->runner = RUNNER_LUA;
+    else if (tool->target.upstream.len)
+        tool->runner = RUNNER_UPSTREAM;
+    else if (policy->upstream.len) {
+        tool->runner = RUNNER_UPSTREAM;
+        tool->target = target_of(tool->name, policy->upstream);
+    }
+}
+
 static void take_definition(struct arena *arena, struct tool *tool, const struct json *definition,
                             const struct policy *policy)
 {
     static const struct policy none;
     const struct policy *p = policy ? policy : &none;
-    tool->name = first_text(json_str(json_get_text(definition, "name")), p->name);
+    tool->name = first_text(tool->name, first_text(json_str(json_get_text(definition, "name")), p->name));
     tool->title = first_text(p->title, json_str(json_get_text(definition, "title")));
     tool->description = first_text(p->description, json_str(json_get_text(definition, "description")));
     tool->input = first_of(p->schema, json_get_text(definition, "inputSchema"), JSON_OBJECT);
@@ -54,11 +76,12 @@ static void take_definition(struct arena *arena, struct tool *tool, const struct
     tool->annotations = first_of(p->annotations, json_get_text(definition, "annotations"), JSON_OBJECT);
     tool->definition = definition;
     tool->policy = policy;
-    tool->runner = p->hooks[HOOK_RUN] ? RUNNER_LUA : RUNNER_AGENT;
+    choose_runner(tool, p);
     tool->undefined = !tool->input && !definition && tool->runner == RUNNER_AGENT;
+    tool->awaited = !tool->input && !definition && tool->runner == RUNNER_UPSTREAM;
     if (!tool->input && definition)
         warn(arena, tool, STR_LIT("it has no inputSchema: any object is taken"));
-    if (!tool->input && (definition || tool->undefined))
+    if (!tool->input && (definition || tool->undefined || tool->awaited))
         tool->input = any_object(arena);
 }
 
@@ -195,7 +218,7 @@ static enum err compile(struct arena *arena, struct tool *tool, const struct jso
     return err;
 }
 
-static bool name_fits_mcp(struct str name)
+bool tool_name_fits(struct str name)
 {
     for (size_t i = 0; i < name.len; i++) {
         char c = name.at[i];
@@ -240,12 +263,13 @@ static enum err check_whole(struct arena *arena, struct tool *tool, const struct
                        "' has no input schema: declare schema = json [[…]] or params{…}, or give "
                        "its definition with --tools",
                        STR_ARG(tool->name));
-    if (config->require_descriptions && !tool->undefined && check_descriptions(arena, tool, why) != OK)
+    if (config->require_descriptions && !tool->undefined && !tool->awaited &&
+        check_descriptions(arena, tool, why) != OK)
         return ERR_SCHEMA;
-    if (tool->runner != RUNNER_AGENT && !name_fits_mcp(tool->name))
+    if (tool->runner != RUNNER_AGENT && !tool_name_fits(tool->name))
         return why_set(why, ERR_SCHEMA, "tool name '" STR_FMT "' must be 1 to %u letters, digits, '_' or '-'",
                        STR_ARG(tool->name), TOOL_NAME_MAX_BYTES);
-    if (!name_fits_mcp(tool->name))
+    if (!tool_name_fits(tool->name))
         warn(arena, tool, STR_LIT("its name does not fit MCP (letters, digits, '_' and '-', at most 64)"));
     return OK;
 }
@@ -260,12 +284,11 @@ static enum err check_listed(const struct tool *tool, struct why *why)
     return err;
 }
 
-enum err tool_build(struct arena *arena, const struct json *definition, const struct policy *policy,
-                    const struct config *config, struct str origin, struct tool **out, struct why *why)
+static enum err build(struct arena *arena, struct tool *tool, const struct json *definition,
+                      const struct policy *policy, const struct config *config, struct tool **out,
+                      struct why *why)
 {
-    struct tool *tool = ARENA_NEW(arena, struct tool);
     *out = NULL;
-    tool->origin = origin;
     take_definition(arena, tool, definition, policy);
     set_behaviour(tool, policy, config);
     enum err err = check_whole(arena, tool, config, why);
@@ -283,9 +306,29 @@ enum err tool_build(struct arena *arena, const struct json *definition, const st
     return OK;
 }
 
+enum err tool_build(struct arena *arena, const struct json *definition, const struct policy *policy,
+                    const struct config *config, struct str origin, struct tool **out, struct why *why)
+{
+    struct tool *tool = ARENA_NEW(arena, struct tool);
+    tool->origin = origin;
+    return build(arena, tool, definition, policy, config, out, why);
+}
+
+enum err tool_build_offered(struct arena *arena, struct str name, const struct json *definition,
+                            const struct target *target, const struct policy *policy,
+                            const struct config *config, struct str origin, struct tool **out,
+                            struct why *why)
+{
+    struct tool *tool = ARENA_NEW(arena, struct tool);
+    tool->origin = origin;
+    tool->name = name;
+    tool->target = *target;
+    return build(arena, tool, definition, policy, config, out, why);
+}
+
 bool tool_is_listed(const struct tool *tool)
 {
-    return tool->runner != RUNNER_AGENT;
+    return tool->runner != RUNNER_AGENT && !tool->awaited;
 }
 
 bool tool_is_enforced(const struct tool *tool)

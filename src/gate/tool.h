@@ -8,6 +8,7 @@
 #include "ledger/ledger.h"
 #include "policy/policy.h"
 #include "schema/schema.h"
+#include "upstream/upstream.h"
 
 struct config;
 
@@ -15,8 +16,9 @@ struct config;
     64u /* a name longer, or outside [A-Za-z0-9_-], is served to check and report only */
 
 enum tool_runner {
-    RUNNER_AGENT, /* the agent runs it: check, then report */
-    RUNNER_LUA    /* the policy's run(args, call) */
+    RUNNER_AGENT,   /* the agent runs it: check, then report */
+    RUNNER_LUA,     /* the policy's run(args, call) */
+    RUNNER_UPSTREAM /* tool->target: a server, an endpoint, a command */
 };
 
 struct tool {
@@ -26,7 +28,9 @@ struct tool {
     struct schema *input_schema, *output_schema;
     const struct policy *policy; /* NULL: none */
     bool undefined; /* a policy whose tool is yet to be registered: it exists for its examples alone */
+    bool awaited;   /* its upstream has not told yet what it takes: not listed, and any object goes through */
     enum tool_runner runner;
+    struct target target; /* RUNNER_UPSTREAM */
     enum policy_effects effects;
     enum policy_mode mode;
     enum policy_unknown unknown;
@@ -47,6 +51,14 @@ struct tool {
 enum err tool_build(struct arena *arena, const struct json *definition, const struct policy *policy,
                     const struct config *config, struct str origin, struct tool **out, struct why *why);
 
+/* The same for a tool that an upstream offers: under `name` here, whatever it is called there. */
+enum err tool_build_offered(struct arena *arena, struct str name, const struct json *definition,
+                            const struct target *target, const struct policy *policy,
+                            const struct config *config, struct str origin, struct tool **out,
+                            struct why *why);
+
+/* Letters, digits, '_' and '-', 1 to TOOL_NAME_MAX_BYTES of them. */
+bool tool_name_fits(struct str name);
 bool tool_is_listed(
     const struct tool *tool); /* appears in tools/list: toolgate runs it, and the name fits MCP */
 bool tool_is_enforced(const struct tool *tool); /* it has a policy, and the model sees and feels it */
