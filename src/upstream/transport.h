@@ -34,6 +34,9 @@ struct transport_kind {
      * wants them. */
     void (*send)(struct transport *transport, uint64_t id, const char *method, struct str name,
                  struct str message);
+    /* Why no more requests are taken for now, in words that follow "the server … "; NULL: they are. The
+     * member may be NULL, too. */
+    const char *(*full)(const struct transport *transport);
     void (*forget)(struct transport *transport, uint64_t id); /* nobody waits for it any more */
     void (*version)(struct transport *transport, const char *version, bool modern); /* what was agreed upon */
     void (*close)(struct transport *transport); /* in order; `closed` fires when it is done */
