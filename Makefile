@@ -66,7 +66,7 @@ UNIT_BIN := $(UNITS:tests/unit/%.c=$(BUILD)/unit/%)
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .PHONY: always all help deps demo test run install clean lint unit conformance bench fuzz \
-        fuzz-now demo-now test-now run-now lint-now conformance-now bench-now
+        fuzz-now demo-now test-now run-now lint-now conformance-now bench-now bench-upstream bench-upstream-now
 
 all: $(BUILD)/toolgate $(MODULE)
 
@@ -78,6 +78,7 @@ help:
 	@echo 'make test          unit tests and specs (SAN=1: with the address and undefined-behaviour sanitizers)'
 	@echo 'make conformance   official MCP clients, the MCP and JSON Schema suites, recorded traffic (npm, PyPI)'
 	@echo 'make bench         verdicts a second beside an echo through the same socket code; what policies cost'
+	@echo 'make bench-upstream  what it costs between a client and a real MCP server (npm)'
 	@echo 'make reference     write docs/vocabulary.md and lua/types anew, after a change of words or fields'
 	@echo 'make lint          luacheck, clang-format, gcc -fanalyzer, clang-tidy'
 	@echo 'make install       to $$(DESTDIR)$$(PREFIX), by default $(PREFIX)'
@@ -119,6 +120,10 @@ fuzz:
 bench:
 	$(NEED) 'make bench' $(BUILD_PACKAGES) $(DEMO_PACKAGES)
 	$(ANEW) bench-now
+
+bench-upstream:
+	$(NEED) 'make bench-upstream' $(BUILD_PACKAGES) $(DEMO_PACKAGES) $(CLIENT_PACKAGES)
+	$(ANEW) bench-upstream-now
 
 $(BUILD)/toolgate: $(BUILD)/obj/cli/main.o $(LIBRARY)
 	$(if $(V),,@echo "  LINK $@")
@@ -229,6 +234,10 @@ bench-now: $(BUILD)/toolgate
 	$(BUILD)/toolgate bench socket
 	$(BUILD)/toolgate bench policy
 	TOOLGATE=$(BUILD)/toolgate luajit tests/bench/reload_under_load.lua
+
+# ROUNDS=20 CALLS=1000: of each way.
+bench-upstream-now: $(BUILD)/toolgate
+	@TOOLGATE=$(BUILD)/toolgate CLIENTS=$(abspath $(BUILD))/clients luajit tests/bench/upstream.lua $(ROUNDS) $(CALLS)
 
 # The analysers' chosen sets are in .clang-tidy and here, and kept clean. What gcc 12's doesn't follow through arenas
 # and structs passed by value is clang's to judge.

