@@ -50,6 +50,12 @@ void descriptor_wants(struct descriptor *d, bool readable, bool writable)
     event_add(&d->event, NULL);
 }
 
+void descriptor_soon(struct descriptor *d)
+{
+    if (d->wanted)
+        event_active(&d->event, EV_WRITE, 0);
+}
+
 void descriptor_free(struct descriptor *d)
 {
     if (d && d->wanted)
