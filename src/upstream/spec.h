@@ -64,18 +64,48 @@ struct upstream_spec *upstream_spec_copy(struct arena *arena, const struct upstr
 
 /* ---- of policies ----------------------------------------------------------- */
 
-#define EXEC_TIMEOUT_MS   30000u
-#define EXEC_OUTPUT_BYTES 4194304u /* of stdout; more ends the command */
+#define EXEC_TIMEOUT_MS    30000u
+#define EXEC_OUTPUT_BYTES  4194304u    /* of stdout; more ends the command */
+#define EXEC_MEMORY_BYTES  2147483648u /* that it may write to */
+#define EXEC_FILE_BYTES    1073741824u /* of each file it writes */
+#define EXEC_WORDS_MAX     256u        /* in a policy */
+#define EXEC_ARG_MAX_BYTES 131071u     /* of one argument on a command line, as Linux has it */
+
+/* One element of the command line; "{path}" stands for that argument, whole or within a text (exec_words.h).
+ */
+struct exec_word {
+    struct str text;
+    uint32_t group;  /* 0: it stands by itself; those of one group go in together or not at all */
+    struct str when; /* of a group: goes in where this argument is there, and not false; empty: where all that
+                        it names are there */
+};
+
+enum exec_means { EXIT_REFUSED, EXIT_OK, EXIT_TRANSIENT, EXIT_BROKEN };
+struct exec_exit {
+    uint32_t code;
+    enum exec_means means;
+};
+
+enum exec_output {
+    OUTPUT_AUTO,  /* JSON where it is JSON, else text */
+    OUTPUT_JSON,  /* anything else is broken */
+    OUTPUT_LINES, /* one JSON value a line: an array of them */
+    OUTPUT_TEXT   /* whatever it looks like */
+};
 
 struct exec_spec {
-    const struct str *argv; /* "{path}" stands for that argument, whole or within a text */
-    size_t argc;
-    bool on_stdin; /* the arguments go in as one JSON line: where no argv names one */
-    struct str cwd;
-    struct pairs env;
+    const struct exec_word *words; /* the first is the command */
+    size_t word_count;
+    bool on_stdin; /* the arguments go in as one JSON line: where no word names one */
+    bool dashes;   /* values may begin with "-" where a command would take them for options */
+    enum exec_output output;
+    struct str cwd;   /* empty: the daemon's */
+    struct pairs env; /* beside PATH HOME LANG TZ TERM of the daemon */
     uint32_t timeout_ms, output_bytes;
-    uint64_t memory_bytes; /* RLIMIT_AS; 0: the default */
-    uint32_t cpu_s;
+    uint64_t memory_bytes, file_bytes; /* 0: as many as it likes */
+    uint32_t cpu_s, processes;         /* likewise */
+    const struct exec_exit *exits; /* what codes mean; 0 is a result, others that are not here a refusal */
+    size_t exit_count;
 };
 
 struct http_spec {
