@@ -95,13 +95,13 @@ static size_t name_length(struct str s)
     return n && isdigit((unsigned char)s.at[0]) ? 0 : n;
 }
 
+/* What follows the name may be a secret. */
 static enum err wrong_form(struct filling *f, struct str inside)
 {
-    struct str name = {inside.at, strcspn(inside.at, ":}")}; /* what follows may be a secret */
     return why_set(f->why, ERR_PARSE,
                    "'${" STR_FMT "…}': expected ${NAME}, ${NAME:-otherwise}, ${env:NAME} or ${file:/path}; "
                    "write $${ for the signs themselves",
-                   STR_ARG(str_cut(name.len > inside.len ? inside : name, 60)));
+                   STR_ARG(str_cut((struct str){inside.at, name_length(inside)}, 60)));
 }
 
 static enum err fill_variable(struct filling *f, struct str inside)
