@@ -12,6 +12,7 @@ struct policy *declare_blank(struct policies *home, struct str name, struct str 
     p->name = name;
     p->file = file;
     p->validate = true;
+    p->envelopes = true;
     p->coerce = coerce_all;
     p->repair = p->same_call = p->transient = POLICY_UNSET;
     p->repeats = p->halt = p->across_turns = p->poll_max = POLICY_UNSET;
@@ -235,6 +236,12 @@ static const struct field tool_fields[] = {
      AT(validate),
      .form = "false",
      .sentence = "false: the schema is documentation only."},
+    {.name = "envelopes",
+     .kind = FIELD_FLAG,
+     AT(envelopes),
+     .form = "false",
+     .sentence = "false: a result that says of itself that it failed, would pass later or asks the user "
+                 "({\"success\": false}, \"Error: …\") is taken for a result like any other."},
     {.name = "final", .kind = FIELD_FLAG, AT(final), .sentence = "true: this tool's result ends the run."},
     {.name = "on_policy_error",
      .kind = FIELD_OWN,
