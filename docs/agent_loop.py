@@ -25,6 +25,7 @@ def run(model, tools, gate, messages):
     while call := model(messages):
         name, arguments = call
         said = gate.ask("toolgate/check", name=name, arguments=arguments)
+        notes = [said["advice"]] if "advice" in said else []   # what was mended
         if said["verdict"] == "pass":
             try:
                 outcome = {"result": tools[name](**said["arguments"])}
@@ -33,7 +34,7 @@ def run(model, tools, gate, messages):
             said = gate.ask("toolgate/report", callId=said["callId"], name=name,
                             arguments=said["arguments"], **outcome)
         # what the model reads next: the feedback, or the result and a note where there is one
-        reads = [said[key] for key in ("text", "advice") if key in said]
+        reads = notes + [said[key] for key in ("text", "advice") if key in said and said[key] not in notes]
         if said["verdict"] == "pass":
             reads.insert(0, outcome["result"])
         messages.append({"tool": name, "reads": reads})

@@ -40,6 +40,7 @@ describe("an agent that runs its own tools", function()
     local function read(i) return client_of.json.encode(played.messages[i].reads) end
     assert.truthy(read(1):find("required field is missing", 1, true), read(1))
     assert.truthy(read(2):find("grey", 1, true), read(2))
+    assert.truthy(read(2):find("'days' was read as 2", 1, true), read(2))
     assert.truthy(read(3):find("no such city", 1, true), read(3))
     assert.truthy(read(4):find("get_weather", 1, true), read(4))
     -- two ran, two were refused, and the fifth ended the run
