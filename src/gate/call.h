@@ -10,6 +10,7 @@
 #include "gate/verdict.h"
 
 struct call;
+struct upstreams;
 
 #define CALL_COST_KEY "dev.toolgate/cost" /* in a result's _meta: what the call really cost */
 
@@ -38,6 +39,9 @@ struct call_request {
     struct str call_id;                   /* report: from the check; empty: there was none */
     const struct json *stands_for_result; /* examples: what the tool gives instead of being run */
     const struct json *facts;             /* examples: instead of the ledger's; NULL otherwise */
+    bool can_be_asked;                    /* the client puts an upstream's questions to its user itself */
+    const struct json *responses; /* what the user said to them, on its second try; NULL: nothing yet */
+    struct str request_state;     /* the upstream's own note that goes with them; may be empty */
     bool widened;  /* the gate's own word: the session is stuck, and prepare_tools hides nothing */
     bool unhidden; /* examples: a tool that prepare hooks hide exists all the same */
     bool enforced; /* examples: whatever the mode, they show what is said where it is felt */
@@ -49,8 +53,9 @@ struct call_request {
 struct gate {
     struct generation *generation; /* current; swapped by reload */
     struct ledger *ledger;
-    struct metrics *metrics; /* NULL: examples */
-    uint64_t admissions;     /* seed and counter of call ids */
+    struct upstreams *upstreams; /* NULL: examples, commands without a daemon; nothing is run outside */
+    struct metrics *metrics;     /* NULL: examples */
+    uint64_t admissions;         /* seed and counter of call ids */
 };
 
 typedef void call_done(void *owner, struct call *call);
@@ -59,7 +64,8 @@ typedef void call_progress(void *owner, double progress, double total, struct st
 
 /* The call lives in `arena` and dies with it; it holds its generation by reference until call_free. */
 struct call *call_new(struct gate *gate, struct arena *arena, const struct call_request *request);
-/* Who hears what a tool says while it runs; both fire inside call_start only. */
+/* Who hears what a tool says while it runs: until `done`, and no more once call_start has said true or after
+ * call_cancel. */
 void call_on_progress(struct call *call, call_progress *progress, void *owner);
 void call_on_log(struct call *call, call_log *log, void *owner);
 
@@ -86,6 +92,9 @@ struct str call_advice(
 const struct json *call_content(const struct call *call);
 const struct json *call_structured(const struct call *call);
 const struct json *call_metadata(const struct call *call);
+
+/* What the upstream asks of a client that can be asked: {inputRequests, requestState?}; NULL: nothing. */
+const struct json *call_input(const struct call *call);
 
 /* The same as one value, as the model gets it; NULL where there is none. */
 const struct json *call_shown(const struct call *call);

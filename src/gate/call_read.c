@@ -45,6 +45,12 @@ const struct json *call_content(const struct call *c)
     return c->shown.done ? c->shown.result.content : c->result.content;
 }
 
+const struct json *call_input(const struct call *c)
+{
+    bool asked = c->verdict.class == CLASS_NEED_USER_INPUT && c->outside && c->request.can_be_asked;
+    return asked ? c->outside->answer.input : NULL;
+}
+
 const struct json *call_structured(const struct call *c)
 {
     return c->shown.done ? c->shown.result.structured : c->result.structured;

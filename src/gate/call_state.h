@@ -9,8 +9,15 @@
 #include "gate/call.h"
 #include "gate/compact.h"
 #include "gate/decide.h"
+#include "upstream/upstream.h"
 
-#define CALL_TRACES_MAX 8u
+#define CALL_TRACES_MAX 24u /* some stages more than once, where a call is tried again */
+
+/* Of a call that others run. */
+struct outside {
+    struct upstream_request request;
+    struct upstream_answer answer;
+};
 
 struct call {
     struct gate *gate;
@@ -32,6 +39,10 @@ struct call {
     struct ledger_place place;
     struct ledger_answer answer;
     struct ledger_settled settled;
+    struct outside *outside; /* NULL: it runs here */
+    struct verdict *fresh;   /* as it was before the first try; NULL: it is not tried again */
+    uint32_t tries;
+    int64_t first_try_ms;
     struct result result;
     struct compacted shown; /* what is shown of it, where that is less; `done` says so */
     struct verdict verdict; /* VERDICT_PASS, CLASS_OK until something decides otherwise */

@@ -276,7 +276,7 @@ static void tool_error(const struct words *w)
 {
     say(w, STR_FMT " ran and failed", STR_ARG(w->f->name));
     say_code(w);
-    say(w, ".\n");
+    say(w, w->v->detail.len ? ": " STR_FMT "\n" : "." STR_FMT "\n", STR_ARG(w->v->detail));
     say_quoted(w, FEEDBACK_QUOTE_MAX_BYTES);
     say_next(w, "If the message names an argument, change that and call again; the same call would fail the "
                 "same way.");
@@ -297,10 +297,13 @@ static void transient(const struct words *w)
     }
     say(w, STR_FMT " could not be run just now", STR_ARG(w->f->name));
     say_code(w);
-    say(w, ".\n");
+    say(w, w->v->detail.len ? ": " STR_FMT "\n" : "." STR_FMT "\n", STR_ARG(w->v->detail));
     say_quoted(w, FEEDBACK_QUOTE_MAX_BYTES);
-    say(w, "Next: wait %lld s, then the same call is fine.\n",
-        (long long)(w->v->after_s > 0 ? w->v->after_s : 1));
+    if (w->v->tries > 1)
+        say(w, "toolgate tried it %u times.\n", w->v->tries);
+    say_next(w, arena_printf(w->arena, "wait %lld s, then the same call is fine.",
+                             (long long)(w->v->after_s > 0 ? w->v->after_s : 1))
+                    .at);
 }
 
 static void schema_mismatch(const struct words *w)
@@ -309,6 +312,7 @@ static void schema_mismatch(const struct words *w)
     say_code(w);
     say(w, w->v->detail.len ? ": " STR_FMT "\n" : "." STR_FMT "\n", STR_ARG(w->v->detail));
     problems_text(w->out, &w->v->problems);
+    say_quoted(w, FEEDBACK_QUOTE_MAX_BYTES);
     say_next(w, "The tool is broken, not your call: do not retry it. Use another tool, or tell the user.");
 }
 
@@ -325,10 +329,21 @@ static void semantic_garbage(const struct words *w)
     }
 }
 
+/* A tool's own question is data like all that it says. */
+static void say_question(const struct words *w)
+{
+    say(w, "It asks the user: ");
+    quote(w, w->v->quoted, FEEDBACK_QUOTE_MAX_BYTES);
+    say(w, "\n");
+}
+
 static void need_user_input(const struct words *w)
 {
     say(w, STR_FMT " needs the user's word first.\n", STR_ARG(w->f->name));
-    say(w, "Ask the user: " STR_FMT "\n", STR_ARG(w->v->detail));
+    if (w->v->detail.len || !w->v->quoted.len)
+        say(w, "Ask the user: " STR_FMT "\n", STR_ARG(w->v->detail));
+    else
+        say_question(w);
     if (json_is(w->v->choices, JSON_ARRAY) && w->v->choices->len) {
         say(w, "Choices: ");
         say_json(w, w->v->choices);
@@ -356,6 +371,7 @@ static void plainly(const struct words *w)
     say(w, STR_FMT " %s", STR_ARG(w->f->name), texts[w->v->class]);
     say_code(w);
     say(w, w->v->detail.len ? ": " STR_FMT "\n" : "." STR_FMT "\n", STR_ARG(w->v->detail));
+    say_quoted(w, FEEDBACK_QUOTE_MAX_BYTES);
     say_next(w, "Do not repeat the call now. Use another tool, or tell the user.");
 }
 
@@ -510,6 +526,8 @@ struct str feedback_advice(struct arena *arena, const struct feedback *feedback)
         say(&w, "Note: " STR_FMT "\n", STR_ARG(w.v->warning));
     if (w.v->compact_note.len)
         say(&w, "Note: " STR_FMT "\n", STR_ARG(w.v->compact_note));
+    if (w.v->tries > 1)
+        say(&w, "Note: it took %u tries; those before failed for a moment only.\n", w.v->tries);
     advise_rewrites(&w);
     if (w.v->problems.count)
         problems_text(&out, &w.v->problems);

@@ -53,11 +53,18 @@ static struct target target_of(struct str name, struct str upstream)
 /* Who runs it: the policy's word, else whoever offers it, else the agent. */
 static void choose_runner(struct tool *tool, const struct policy *policy)
 {
-    if (policy->hooks[HOOK_RUN])
+    if (policy->hooks[HOOK_RUN]) {
         tool->runner = RUNNER_LUA;
-    else if (tool->target.upstream.len)
+    } else if (policy->exec || policy->http) {
         tool->runner = RUNNER_UPSTREAM;
-    else if (policy->upstream.len) {
+        tool->target = (struct target){.kind = policy->exec ? TARGET_EXEC : TARGET_HTTP,
+                                       .upstream = policy->upstream,
+                                       .tool = tool->name,
+                                       .http = policy->http,
+                                       .exec = policy->exec};
+    } else if (tool->target.upstream.len) {
+        tool->runner = RUNNER_UPSTREAM;
+    } else if (policy->upstream.len) {
         tool->runner = RUNNER_UPSTREAM;
         tool->target = target_of(tool->name, policy->upstream);
     }
@@ -78,7 +85,8 @@ static void take_definition(struct arena *arena, struct tool *tool, const struct
     tool->policy = policy;
     choose_runner(tool, p);
     tool->undefined = !tool->input && !definition && tool->runner == RUNNER_AGENT;
-    tool->awaited = !tool->input && !definition && tool->runner == RUNNER_UPSTREAM;
+    tool->awaited =
+        !tool->input && !definition && tool->runner == RUNNER_UPSTREAM && tool->target.kind == TARGET_MCP;
     if (!tool->input && definition)
         warn(arena, tool, STR_LIT("it has no inputSchema: any object is taken"));
     if (!tool->input && (definition || tool->undefined || tool->awaited))
@@ -92,6 +100,18 @@ static enum policy_effects effects_of(const struct tool *tool, const struct poli
     if (policy && policy->effects != EFFECTS_UNDECLARED)
         return policy->effects;
     return json_is_true(json_get_text(tool->annotations, "readOnlyHint")) ? EFFECTS_READ : EFFECTS_UNDECLARED;
+}
+
+/* The operator's word, else what reads, else what the tool says of itself: a wrong hint makes it run twice,
+ * no more, and only where the policy wants failures tried again. */
+static bool is_idempotent(const struct tool *tool, const struct policy *policy)
+{
+    const struct http_spec *http = policy ? policy->http : NULL;
+    if (policy && policy->idempotent_given)
+        return policy->idempotent;
+    return tool->effects == EFFECTS_READ ||
+           json_is_true(json_get_text(tool->annotations, "idempotentHint")) ||
+           (http && (str_is(http->method, "GET") || str_is(http->method, "HEAD")));
 }
 
 static uint32_t same_call_by_effects(enum policy_effects effects)
@@ -180,6 +200,9 @@ static void set_limits(struct tool *tool, const struct policy *policy, const str
 static void set_behaviour(struct tool *tool, const struct policy *policy, const struct config *config)
 {
     tool->effects = effects_of(tool, policy);
+    tool->idempotent = is_idempotent(tool, policy);
+    if (policy)
+        tool->again = policy->again;
     tool->mode = policy && policy->mode_given ? policy->mode : config->mode;
     tool->unknown = policy && policy->unknown_given ? policy->unknown : config->unknown;
     tool->coerce = policy && policy->coerce_given ? policy->coerce : config->coerce;

@@ -30,7 +30,9 @@ struct tool {
     bool undefined; /* a policy whose tool is yet to be registered: it exists for its examples alone */
     bool awaited;   /* its upstream has not told yet what it takes: not listed, and any object goes through */
     enum tool_runner runner;
-    struct target target; /* RUNNER_UPSTREAM */
+    struct target target;      /* RUNNER_UPSTREAM */
+    bool idempotent;           /* the same call twice does no more than once */
+    struct policy_again again; /* times 0: a failure is told at once */
     enum policy_effects effects;
     enum policy_mode mode;
     enum policy_unknown unknown;

@@ -131,6 +131,8 @@ void verdict_write(struct buf *buf, const struct verdict *v)
     if (v->has_budget)
         put_number(out, "attempts_left", v->attempts_left);
     put_number(out, "repeats", v->repeats);
+    if (v->tries > 1)
+        put_number(out, "tries", v->tries);
     if (v->no_progress >= VERDICT_NO_PROGRESS)
         put_number(out, "no_progress", v->no_progress);
     if (v->after_s >= 0)
@@ -184,6 +186,8 @@ struct str verdict_schema(void)
         "\"minimum\":0},"
         "\"no_progress\":{\"type\":\"integer\",\"minimum\":6,\"description\":\"calls in a row that brought "
         "nothing new\"},"
+        "\"tries\":{\"type\":\"integer\",\"minimum\":2,\"description\":\"how often it was run for this "
+        "call\"},"
         "\"repeats\":{\"type\":\"integer\",\"minimum\":0},\"after_s\":{\"type\":\"integer\",\"minimum\":0},"
         "\"coverage\":{\"enum\":[\"SATISFIED\",\"NEEDS_MORE_TOOLS\",\"NEED_USER_INPUT\",\"FAILED\"]},"
         "\"facts\":{\"type\":\"object\"},\"follow_up\":{\"type\":\"object\"},\"next_args\":{\"type\":"

@@ -5,6 +5,7 @@
  */
 #include "base/arena.h"
 #include "gate/answer.h"
+#include "server/inputs.h"
 #include "server/mcp.h"
 #include "server/methods.h"
 #include "server/subscriptions.h"
@@ -179,9 +180,26 @@ static enum handled put_too_large(struct request *r, const struct verdict *given
     return reply_close(r);
 }
 
+/* The client asks its user and calls again with the answer. */
+static void put_input(struct request *r, const struct json *input)
+{
+    static const char *const keys[] = {"inputRequests", "requestState"};
+    struct json_out *out = reply_open_as(r, "input_required");
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+        if (json_get_text(input, keys[i])) {
+            json_key(out, keys[i]);
+            json_put(out, json_get_text(input, keys[i]));
+        }
+    put_meta(r, call_verdict(r->call), NULL);
+}
+
 static enum handled tell_run(struct request *r)
 {
-    put_result(r, r->call);
+    const struct json *input = inputs_of(r);
+    if (input)
+        put_input(r, input);
+    else
+        put_result(r, r->call);
     return reply_fits(r) ? HANDLED_DONE : put_too_large(r, call_verdict(r->call));
 }
 
@@ -234,14 +252,21 @@ static void cancel(struct request *r)
     call_free(r->call);
 }
 
-/* Strictly increasing, as the protocol demands: a step back is not told. */
+/* Who does not read what was sent has no use for more of it. */
+static bool is_behind(const struct request *r)
+{
+    return conn_out(r->client->conn)->len > CONN_OUT_HIGH_BYTES;
+}
+
+/* Strictly increasing, as the protocol demands: a step back is not told. A tool may tell of itself for as
+ * long as it runs, so nothing of it stays in the request's memory. */
 static void on_progress(void *owner, double progress, double total, struct str message)
 {
     struct request *r = owner;
-    if (!isfinite(progress) || progress <= r->progress)
+    if (!isfinite(progress) || progress <= r->progress || is_behind(r))
         return;
     r->progress = progress;
-    struct buf params = buf_in(r->arena);
+    struct buf params = {0};
     struct json_out out = json_out(&params);
     json_open(&out, '{');
     json_key(&out, "progressToken");
@@ -258,6 +283,7 @@ static void on_progress(void *owner, double progress, double total, struct str m
     }
     json_close(&out, '}');
     client_notify(r->client, "notifications/progress", buf_view(&params));
+    buf_clear(&params);
 }
 
 static bool wants_progress(const struct request *r)
@@ -270,9 +296,9 @@ static bool wants_progress(const struct request *r)
 static void on_log(void *owner, struct str level, struct str text)
 {
     struct request *r = owner;
-    if (!mcp_hears(r, level) || r->log_count++ >= CALLS_LOG_MAX)
+    if (!mcp_hears(r, level) || r->log_count++ >= CALLS_LOG_MAX || is_behind(r))
         return;
-    struct buf params = buf_in(r->arena);
+    struct buf params = {0};
     struct json_out out = json_out(&params);
     json_open(&out, '{');
     json_key(&out, "level");
@@ -283,6 +309,7 @@ static void on_log(void *owner, struct str level, struct str text)
     json_put_str(&out, text);
     json_close(&out, '}');
     client_notify(r->client, "notifications/message", buf_view(&params));
+    buf_clear(&params);
 }
 
 static enum handled start(struct request *r, const struct call_request *request,
@@ -301,7 +328,9 @@ static enum handled start(struct request *r, const struct call_request *request,
 enum handled calls_run(struct request *r)
 {
     struct call_request request;
-    return read_call(r, CALL_RUN, &request) ? HANDLED_DONE : start(r, &request, tell_run);
+    if (read_call(r, CALL_RUN, &request) || inputs_read(r, &request))
+        return HANDLED_DONE;
+    return start(r, &request, tell_run);
 }
 
 /* A trace without a session is a person's question: it is counted nowhere. */

@@ -26,6 +26,11 @@ enum handled reply_error(struct request *request, enum rpc_error error, const ch
 
 struct json_out *reply_open(struct request *request)
 {
+    return reply_open_as(request, "complete");
+}
+
+struct json_out *reply_open_as(struct request *request, const char *result_type)
+{
     struct buf *buf = conn_out(request->client->conn);
     struct json_out *out = &request->out;
     request->reply_at = buf->len;
@@ -37,7 +42,7 @@ struct json_out *reply_open(struct request *request)
     json_open(out, '{');
     if (request->modern) {
         json_key(out, "resultType");
-        json_put_text(out, "complete");
+        json_put_text(out, result_type);
     }
     return out;
 }

@@ -62,6 +62,8 @@ enum handled reply_error_data(struct request *request, enum rpc_error error, str
 
 /* {"jsonrpc":"2.0","id":…,"result":{ and in the modern era "resultType":"complete". */
 struct json_out *reply_open(struct request *request);
+/* The same with another type of result. */
+struct json_out *reply_open_as(struct request *request, const char *result_type);
 
 /* "_meta":{ with what the era wants in it; close the object with json_close. At most once a reply. */
 struct json_out *reply_meta(struct request *request);
