@@ -176,7 +176,7 @@ void decide_by_settling(struct verdict *v, const struct ledger_settled *settled,
 
 /* ---- hooks ---------------------------------------------------------------- */
 
-static void ask(struct verdict *v, const struct policy_outcome *said)
+void decide_ask(struct verdict *v, const struct policy_outcome *said)
 {
     decide(v, CLASS_NEED_USER_INPUT, said->code, said->detail, said->hint);
     v->choices = said->choices;
@@ -184,7 +184,7 @@ static void ask(struct verdict *v, const struct policy_outcome *said)
 }
 
 /* What a tool says of its own failure is data: quoted, never our words. */
-static void fail(struct verdict *v, enum error_class class, const struct policy_outcome *said)
+void decide_failure(struct verdict *v, enum error_class class, const struct policy_outcome *said)
 {
     decide(v, class, said->code, STR_NONE, said->hint);
     v->quoted = said->detail;
@@ -221,83 +221,15 @@ void decide_by_hook(struct verdict *v, struct arena *arena, const struct policy_
         decide(v, CLASS_FORBIDDEN, said->code, said->detail, said->hint);
         break;
     case SAID_ASK:
-        ask(v, said);
+        decide_ask(v, said);
         break;
     case SAID_TRANSIENT:
-        fail(v, CLASS_TRANSIENT, said);
+        decide_failure(v, CLASS_TRANSIENT, said);
         break;
     case SAID_FAILED:
-        fail(v, CLASS_TOOL_ERROR, said);
+        decide_failure(v, CLASS_TOOL_ERROR, said);
         break;
     default:
         break;
     }
-}
-
-/* ---- results -------------------------------------------------------------- */
-
-/* A policy names what changes ({page = 2}); the model is given the whole call. */
-static const struct json *whole_next_args(struct arena *arena, const struct json *args,
-                                          const struct json *changes)
-{
-    struct json *next = arena_alloc(arena, sizeof(*next));
-    *next = *args;
-    for (uint32_t i = 0; i < changes->len; i++)
-        *next = json_with(arena, next, changes->members[i].key, changes->members[i].value);
-    return next;
-}
-
-void decide_by_result(struct verdict *v, const struct tool *tool, struct arena *arena,
-                      const struct json *args, const struct result *result, const struct policy_outcome *said)
-{
-    v->coverage = said->coverage;
-    v->facts = said->facts;
-    v->follow_up = said->follow_up;
-    if (said->cost >= 0)
-        v->cost = said->cost;
-    if (json_is(said->next_args, JSON_OBJECT) && json_is(args, JSON_OBJECT))
-        v->next_args = whole_next_args(arena, args, said->next_args);
-    switch (said->said) {
-    case SAID_PARTIAL:
-        decide(v, CLASS_PARTIAL_DATA, said->code, said->detail, said->hint);
-        break;
-    case SAID_GARBAGE:
-        decide(v, CLASS_SEMANTIC_GARBAGE, said->code, said->detail, said->hint);
-        v->quoted = result_text(arena, result);
-        break;
-    case SAID_BROKEN:
-        decide(v, CLASS_SCHEMA_MISMATCH, said->code, said->detail, said->hint);
-        break;
-    case SAID_TRANSIENT:
-        fail(v, CLASS_TRANSIENT, said);
-        break;
-    case SAID_FAILED:
-        fail(v, CLASS_TOOL_ERROR, said);
-        v->coverage = STR_LIT("FAILED");
-        break;
-    case SAID_ASK:
-        ask(v, said);
-        break;
-    case SAID_BROKE:
-        audit_policy_error(tool->name, said->why.text);
-        v->warning = STR_LIT("The gateway's check of this result failed; judge the result yourself.");
-        break;
-    default:
-        break;
-    }
-}
-
-void decide_by_output(struct verdict *v, const struct tool *tool, struct arena *arena,
-                      const struct result *result)
-{
-    bool judged = !(tool->policy && !tool->policy->validate); /* else the schema is documentation only */
-    if (!judged || !tool->output_schema || schema_accepts(tool->output_schema, result->value) == SCHEMA_VALID)
-        return;
-    problems_init(&v->problems, arena);
-    schema_explain(tool->output_schema, result->value, &v->problems);
-    for (size_t i = 0; i < v->problems.count; i++)
-        v->problems.list[i].in_result = true;
-    const char *unreadable = result_unreadable(result);
-    decide(v, CLASS_SCHEMA_MISMATCH, str_of(unreadable ? unreadable : "schema_violation"), STR_NONE,
-           STR_NONE);
 }

@@ -7,6 +7,7 @@
 #define TOOLGATE_GATE_DECIDE_H
 
 #include "gate/arguments.h"
+#include "gate/envelope.h"
 #include "gate/ids.h"
 #include "gate/result.h"
 #include "gate/verdict.h"
@@ -48,6 +49,24 @@ void decide_unseen(struct verdict *verdict, struct arena *arena, const struct id
  */
 void decide_by_hook(struct verdict *verdict, struct arena *arena, const struct policy_outcome *said);
 
+/* The tool asks the user something, or failed, in words of its own. */
+void decide_ask(struct verdict *verdict, const struct policy_outcome *said);
+void decide_failure(struct verdict *verdict, enum error_class class, const struct policy_outcome *said);
+
+/* ---- results; decide_result.c ---- */
+
+/* Whether what results say of themselves is looked at. */
+bool decide_reads_envelopes(const struct tool *tool);
+/* What was recognised, and the tool's own words. */
+void decide_by_envelope(struct verdict *verdict, const struct tool *tool, struct arena *arena,
+                        const struct envelope *envelope, struct str said);
+
+/* A result that is told to be an error, the message of one: which kind, by its words. */
+void decide_by_error(struct verdict *verdict, const struct tool *tool, struct arena *arena,
+                     const struct result *result);
+void decide_by_message(struct verdict *verdict, const struct tool *tool, struct arena *arena,
+                       struct str message);
+
 /* The result hook, with coverage, facts, follow-ups and cost. A hook that broke only leaves a warning: the
  * tool has run. */
 void decide_by_result(struct verdict *verdict, const struct tool *tool, struct arena *arena,
@@ -57,6 +76,9 @@ void decide_by_result(struct verdict *verdict, const struct tool *tool, struct a
 /* The output schema of a tool, where its result breaks it. */
 void decide_by_output(struct verdict *verdict, const struct tool *tool, struct arena *arena,
                       const struct result *result);
+
+/* Of a call that has run: how far it got towards what the user asked for, where nobody has said. */
+void decide_coverage(struct verdict *verdict);
 
 /* After settle: what only the ledger knows of attempts and repeats. */
 void decide_by_settling(struct verdict *verdict, const struct ledger_settled *settled, bool ran);
