@@ -182,6 +182,12 @@ static const struct field tool_fields[] = {
     {.name = "exec",
      .kind = FIELD_ABSENT,
      .choices = "commands are not served by this version: give the tool a run(args, call)"},
+    {.name = "http",
+     .kind = FIELD_OWN,
+     .read = declare_http,
+     .form = "{ \"GET https://api.example.com/v1/issues/{id}\", headers = { … } }",
+     .type = "string|toolgate.Http",
+     .sentence = "The HTTP endpoint that is the tool: arguments become a request, its answer the result."},
     {.name = "schema",
      .kind = FIELD_OWN,
      AT(schema),
@@ -375,6 +381,7 @@ static void read_tool(struct declaring *d, int fields)
     declare_check_annotations(d);
     declare_check_rules(d);
     declare_check_runner(d);
+    declare_check_http(d);
 }
 
 static void read_prepare_tools(struct declaring *d, const struct field *field, int at)
