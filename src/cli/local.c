@@ -18,6 +18,7 @@ struct config_sources local_sources(const struct local_options *options, const c
         .tools_count = options->tools.count,
         .mcp_configs = options->mcp_configs.items,
         .mcp_config_count = options->mcp_configs.count,
+        .offline = true,
     };
 }
 

@@ -63,6 +63,7 @@ static int run(const struct command *command, int argc, char **argv)
         return status;
     struct config_sources sources = local_sources(&options, socket);
     sources.no_watch = no_watch;
+    sources.offline = false;
     return only_check ? check(&sources) : serve(&sources, echo);
 }
 

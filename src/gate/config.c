@@ -392,6 +392,7 @@ static void complete(const struct config_sources *sources, struct config *config
         config->policies = CONFIG_DEFAULT_FOLDER;
     if (sources->no_watch)
         config->watch = false;
+    config->offline = sources->offline;
     if (!config->limits.arguments)
         config->limits.arguments = min_u32(CONFIG_ARGUMENTS_BYTES, config->limits.message);
     add_files(config, &config->tools, sources->tools, sources->tools_count);

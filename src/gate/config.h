@@ -52,6 +52,7 @@ struct config {
     struct files mcp_configs;               /* files with mcpServers */
     const struct upstream_spec **upstreams; /* of the file and of mcp_configs, by their names */
     size_t upstream_count;
+    bool offline;               /* as the sources say */
     const struct str *warnings; /* what of mcp_configs is not heeded */
     size_t warning_count;
     bool shared_namespace;
@@ -87,6 +88,7 @@ struct config_sources {
     const char *const *mcp_configs; /* --mcp-config FILE, likewise */
     size_t mcp_config_count;
     bool no_watch;
+    bool offline; /* nothing is started: a policy may name an upstream where none is configured */
 };
 
 /* Free with config_free, also after a failure. `why` has one line for each thing that is wrong: file, key,

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "gate/definition.h"
+#include "gate/import.h"
 #include "json/parse.h"
 #include "json/write.h"
 
@@ -22,6 +23,8 @@ struct building {
     struct generation_report *report;
     struct policies_loading *loading;
     struct policies_faults faults;
+    const struct offers *offers;
+    struct import *import;
     size_t phase, at;               /* at: the next file, policy or tool of the phase */
     const struct json *definitions; /* of the file being read; NULL: none is */
     struct str file;
@@ -33,6 +36,8 @@ struct generation {
     struct arena *arena;
     struct config config;
     struct policies *policies;
+    struct import_source *sources;  /* one for each upstream of the configuration */
+    struct upstream_offer **offers; /* likewise; held */
     struct map *by_name;
     struct tool **tools; /* sorted by name */
     size_t count, capacity;
@@ -147,6 +152,9 @@ static uint64_t tool_hash(const struct tool *tool)
     struct why why;
     bool listable = definition_of(arena, tool, &definition, &why) == OK;
     buf_str(&text, tool->name);
+    buf_str(&text, tool->target.upstream);
+    buf_byte(&text, '/');
+    buf_str(&text, tool->target.tool);
     json_write(&text, listable ? &definition : tool->input);
     uint64_t hash = hash_stable(buf_view(&text)).low;
     buf_clear(&text);
@@ -210,11 +218,40 @@ static bool read_definitions(struct building *b)
     return true;
 }
 
+/* All at once, so that they are of one moment. */
+static bool ask_upstreams(struct building *b)
+{
+    struct generation *g = b->g;
+    size_t count = g->config.upstream_count;
+    g->sources = ARENA_ARRAY(g->arena, struct import_source, count);
+    g->offers = ARENA_ARRAY(g->arena, struct upstream_offer *, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct upstream_spec *spec = g->config.upstreams[i];
+        g->offers[i] =
+            b->offers && spec->kind != UPSTREAM_REST ? b->offers->of(b->offers->owner, spec->name) : NULL;
+        g->sources[i] = (struct import_source){spec, g->offers[i]};
+    }
+    struct import_request request = {g->arena, &g->config, g->policies, g->by_name, g->sources, b->report};
+    b->import = import_begin(&request);
+    return false;
+}
+
+static bool import_tools(struct building *b)
+{
+    struct tool *tool;
+    bool more = import_step(b->import, &tool);
+    if (tool)
+        add_tool(b->g, tool, b->report);
+    return more;
+}
+
 static bool add_policies(struct building *b)
 {
     if (b->at == policies_count(b->g->policies))
         return false;
-    add_policy(b->g, policies_at(b->g->policies, b->at++), b->report);
+    const struct policy *policy = policies_at(b->g->policies, b->at++);
+    import_check_policy(b->import, policy);
+    add_policy(b->g, policy, b->report);
     return true;
 }
 
@@ -280,14 +317,16 @@ static bool hash_whole(struct building *b)
     return false;
 }
 
-static bool (*const phases[])(struct building *) = {
-    read_policies, read_definitions, add_policies, add_aliases, sort_tools, hash_tools, hash_whole};
+static bool (*const phases[])(struct building *) = {read_policies, read_definitions, ask_upstreams,
+                                                    import_tools,  add_policies,     add_aliases,
+                                                    sort_tools,    hash_tools,       hash_whole};
 #define PHASES (sizeof(phases) / sizeof(phases[0]))
 
 /* ---- the whole ------------------------------------------------------------ */
 
 struct building *generation_begin(struct config *config, uint64_t number, const struct policy_stall *stalls,
-                                  size_t stall_count, struct generation_report *report)
+                                  size_t stall_count, const struct offers *offers,
+                                  struct generation_report *report)
 {
     struct policies_options options = {.deadline_ms = config->limits.policy_ms,
                                        .memory_kb = config->limits.policy_kb,
@@ -302,6 +341,9 @@ struct building *generation_begin(struct config *config, uint64_t number, const 
         .arena = arena, .number = number, .references = 1, .config = *config, .by_name = map_new(arena)};
     *config = (struct config){0};
     b->report = report;
+    b->offers = offers;
+    for (size_t i = 0; i < b->g->config.warning_count; i++)
+        generation_report_warning(report, STR_FMT, STR_ARG(b->g->config.warnings[i]));
     b->faults.arena = report->arena;
     b->loading = policies_load_begin(b->g->config.policies, &options, &b->faults);
     return b;
@@ -348,7 +390,7 @@ enum err generation_end(struct building *b, struct generation **out)
 enum err generation_build(struct config *config, uint64_t number, struct generation **out,
                           struct generation_report *report)
 {
-    struct building *b = generation_begin(config, number, NULL, 0, report);
+    struct building *b = generation_begin(config, number, NULL, 0, NULL, report);
     while (generation_step(b))
         continue;
     return generation_end(b, out);
@@ -367,6 +409,8 @@ void generation_unref(struct generation *g)
     if (g->memo.data)
         g->memo.drop(g->memo.data);
     policies_free(g->policies);
+    for (size_t i = 0; g->offers && i < g->config.upstream_count; i++)
+        upstream_offer_unref(g->offers[i]);
     config_free(&g->config);
     arena_free(g->arena);
 }
@@ -381,6 +425,14 @@ const struct config *generation_config(const struct generation *g)
 struct policies *generation_policies(const struct generation *g)
 {
     return g->policies;
+}
+
+const struct upstream_offer *generation_offer(const struct generation *g, struct str upstream)
+{
+    for (size_t i = 0; i < g->config.upstream_count; i++)
+        if (str_eq(g->config.upstreams[i]->name, upstream))
+            return g->offers[i];
+    return NULL;
 }
 
 struct generation_memo *generation_memo(struct generation *g)

@@ -34,12 +34,20 @@ void generation_report_warning(struct generation_report *report, const char *for
 enum err generation_build(struct config *config, uint64_t number, struct generation **out,
                           struct generation_report *report);
 
+/* Who knows what upstreams offer. Asked once for each that is configured, after the policies were read. */
+struct offers {
+    struct upstream_offer *(*of)(void *owner,
+                                 struct str upstream); /* NULL: nothing yet; held for the caller */
+    void *owner;
+};
+
 /* The same in steps, for a loop that has others to serve meanwhile: one file, definition or tool each. Begin,
- * step until it says false, end; an end before that gives it up. The stalls and the report are borrowed until
- * then. */
+ * step until it says false, end; an end before that gives it up. The stalls, the offers (NULL: there are
+ * none) and the report are borrowed until then. */
 struct building;
 struct building *generation_begin(struct config *config, uint64_t number, const struct policy_stall *stalls,
-                                  size_t stall_count, struct generation_report *report);
+                                  size_t stall_count, const struct offers *offers,
+                                  struct generation_report *report);
 bool generation_step(struct building *building);
 enum err generation_end(struct building *building, struct generation **out);
 
@@ -52,6 +60,9 @@ uint64_t generation_number(const struct generation *generation);
 struct str generation_hash(const struct generation *generation);    /* 16 hex digits over all of it */
 uint64_t generation_list_hash(const struct generation *generation); /* over what tools/list shows */
 const struct str *generation_warnings(const struct generation *generation, size_t *count);
+
+/* What it was built from; NULL where that upstream had told nothing yet, or is none of its configuration. */
+const struct upstream_offer *generation_offer(const struct generation *generation, struct str upstream);
 
 /* What is worked out of a generation as it is used, and goes with it: `drop` is called then. gate/catalog.c
  * has the one there is. */

@@ -10,6 +10,7 @@ struct loading {
     struct generation_report *report;
     const struct policy_stall *stalls;
     size_t stall_count;
+    const struct offers *offers;
     bool (*phase)(struct loading *); /* says whether it wants another step; NULL: all is done */
     struct config config;            /* until it is built into the generation */
     struct building *building;
@@ -81,7 +82,8 @@ struct loading *loading_begin(const struct load_request *request, struct generat
 bool loading_step(struct loading *l)
 {
     if (l->phase == build && !l->building)
-        l->building = generation_begin(&l->config, l->request.number, l->stalls, l->stall_count, l->report);
+        l->building =
+            generation_begin(&l->config, l->request.number, l->stalls, l->stall_count, l->offers, l->report);
     if (l->phase && !l->phase(l))
         l->phase = NULL;
     return l->phase != NULL;
@@ -96,6 +98,11 @@ void loading_distrust(struct loading *l, const struct policy_stall *stalls, size
 {
     l->stalls = stalls;
     l->stall_count = count;
+}
+
+void loading_offers(struct loading *l, const struct offers *offers)
+{
+    l->offers = offers;
 }
 
 enum err loading_end(struct loading *l, struct generation **out)

@@ -17,6 +17,7 @@ enum err load_generation(const struct config_sources *sources, uint64_t number, 
 struct load_request {
     const struct config_sources *sources;
     uint64_t number;
+    const struct offers *offers;      /* NULL: no upstream runs */
     const struct generation *serving; /* NULL: none. The same again is built, but not tried, and given up */
 };
 
@@ -34,6 +35,9 @@ const struct config *loading_config(const struct loading *loading);
 /* Files that must not run (see policies_options); heeded where it is said while loading_config gives the
  * configuration, that is before the first policy. Borrowed until the end. */
 void loading_distrust(struct loading *loading, const struct policy_stall *stalls, size_t count);
+
+/* What upstreams offer, heeded where it is said at that same time; not said: nothing. Borrowed likewise. */
+void loading_offers(struct loading *loading, const struct offers *offers);
 
 /* Frees it. OK with `*out` NULL: nothing has changed. An end before the last step gives it up. */
 enum err loading_end(struct loading *loading, struct generation **out);

@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/log.h"
-#include "server/listen.h"
+#include "server/state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,16 +22,6 @@ struct quarantine {
     struct policy_stall list[QUARANTINE_MAX];
     size_t count;
 };
-
-static const char *path_of(struct arena *arena, const struct config *config)
-{
-    const char *folder = config->state ? config->state : getenv("STATE_DIRECTORY");
-    if (folder && *folder)
-        return arena_printf(arena, "%.*s/quarantine", (int)strcspn(folder, ":"), folder).at;
-    struct why why; /* what fails here fails again where it listens, and is told there */
-    listener_make_folder(config->socket, &why);
-    return arena_printf(arena, "%s.quarantine", config->socket).at;
-}
 
 /* ---- reading ---------------------------------------------------------------- */
 
@@ -83,7 +73,7 @@ struct quarantine *quarantine_new(const struct config *config)
     struct arena *arena = arena_new();
     struct quarantine *q = ARENA_NEW(arena, struct quarantine);
     q->arena = arena;
-    q->path = path_of(arena, config);
+    q->path = state_path(arena, config, "quarantine");
     q->fd = open(q->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (q->fd < 0) {
         log_event(LOG_WARN, "no_quarantine", LOG_TEXT("file", q->path), LOG_TEXT("why", strerror(errno)),

@@ -8,6 +8,7 @@
 #include "server/listen.h"
 #include "server/methods.h"
 #include "server/notify.h"
+#include "server/offers.h"
 #include "server/permission.h"
 #include "server/quarantine.h"
 #include "server/subscriptions.h"
@@ -93,6 +94,9 @@ static void heed(struct reloader *r, const struct config *config)
     const struct policy_stall *stalls = quarantine_stalls(server->quarantine, &count);
     loading_distrust(r->loading, stalls, count);
     watcher_follow(server->watcher, config);
+    if (!server->offers)
+        server->offers = offers_open(server, config);
+    loading_offers(r->loading, offers_for_loading(server->offers));
 }
 
 static bool step(struct reloader *r)
@@ -306,7 +310,14 @@ enum handled reload_asked(struct request *request)
 
 void reload_ask(struct server *server, const char *cause)
 {
-    server->reloader->next_cause = cause;
+    struct reloader *r = server->reloader;
+    if (!r->next_cause || strcmp(cause, RELOAD_FOR_UPSTREAM) != 0)
+        r->next_cause = cause;
+}
+
+bool reload_is_under_way(const struct server *server)
+{
+    return server->reloader->loading != NULL;
 }
 
 static void begin_next(struct reloader *r)
@@ -325,8 +336,11 @@ static void finish(struct reloader *r)
     r->outcome.err = loading_end(r->loading, &fresh);
     r->outcome.unchanged = !r->outcome.err && !fresh;
     r->loading = NULL;
+    bool reconfigured = fresh && generation_config(fresh)->hash != server_config(server)->hash;
     if (fresh)
         swap(server, fresh);
+    if (!r->outcome.err && (reconfigured || strcmp(r->cause, RELOAD_FOR_UPSTREAM) != 0))
+        offers_apply(server->offers, server_config(server));
     if (!r->outcome.err)
         reopen_log(server_config(server));
     remember(r);

@@ -22,8 +22,11 @@ void reloader_free(struct reloader *reloader); /* NULL is fine; what is under wa
 /* The first one, to its end: `why` has the first error, the log all others. */
 enum err reload_first(struct server *server, struct why *why);
 
+#define RELOAD_FOR_UPSTREAM "upstream" /* the cause that leaves upstreams alone which are down */
+
 /* One that begins after this. `cause`: a word for the log. */
 void reload_ask(struct server *server, const char *cause);
+bool reload_is_under_way(const struct server *server);
 
 /* A slice. False: there was nothing to do, the loop may wait. */
 bool reload_turn(struct server *server);

@@ -16,6 +16,7 @@ struct listener;
 struct quarantine;
 struct reloader;
 struct request;
+struct server_offers;
 struct subscription;
 struct watcher;
 
@@ -37,6 +38,7 @@ struct server {
     struct reloader *reloader;     /* NULL in echo mode, and so the next two */
     struct quarantine *quarantine; /* NULL until a configuration says where it is */
     struct watcher *watcher;
+    struct server_offers *offers; /* NULL until a configuration names upstreams */
     struct event *on_term, *on_int, *on_hup, *watchdog, *drain_over;
     bool serving, draining, finished;
 };

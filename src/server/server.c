@@ -7,8 +7,10 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "io/timer.h"
 #include "server/listen.h"
 #include "server/notify.h"
+#include "server/offers.h"
 #include "server/quarantine.h"
 #include "server/reload.h"
 #include "server/room.h"
@@ -122,12 +124,19 @@ static enum err open_ledger(struct server *server, struct why *why)
     return ledger_new_local(&options, &server->gate.ledger, why);
 }
 
+static enum err load_echo(struct server *server, struct why *why)
+{
+    watch_signals(server);
+    return config_load(&server->options->sources, &server->echo_config, why);
+}
+
 static enum err load(struct server *server, struct why *why)
 {
     if (server->options->echo)
-        return config_load(&server->options->sources, &server->echo_config, why);
+        return load_echo(server, why);
     server->reloader = reloader_new(server);
     server->watcher = watcher_new(loop_base(server->loop), on_files_changed, server);
+    watch_signals(server); /* upstreams are waited for, and nobody should have to wait with them */
     enum err err = reload_first(server, why);
     const struct config *config = err ? NULL : server_config(server);
     if (!err)
@@ -155,11 +164,10 @@ static enum err start(struct server *server, struct why *why)
     if (!(server->loop = loop_new()))
         return why_set(why, ERR_IO, "the kernel gives no event queue (epoll): too many open files?");
     enum err err = load(server, why);
-    if (err)
+    if (err || server->draining) /* stopped before it began */
         return err;
     raise_files(server);
     loop_limit_bytes(server->loop, server_config(server)->limits.memory);
-    watch_signals(server);
     return listener_new(loop_base(server->loop), server_config(server)->socket,
                         server_config(server)->socket_mode, &listen_hooks, server, &server->listener, why);
 }
@@ -185,6 +193,23 @@ static void free_event(struct event *event)
         event_free(event);
 }
 
+static void on_offers_late(void *owner)
+{
+    *(bool *)owner = true;
+}
+
+/* Upstreams read their end of file, and then have a little time. */
+static void end_upstreams(struct server *server)
+{
+    struct timer limit = {0};
+    bool late = false;
+    offers_end(server->offers);
+    timer_set(&limit, server->loop, OFFERS_END_MS, on_offers_late, &late);
+    while (!late && !offers_have_ended(server->offers))
+        loop_turn(server->loop, true);
+    timer_clear(&limit);
+}
+
 static void stop(struct server *server)
 {
     listener_free(server->listener);
@@ -193,6 +218,7 @@ static void stop(struct server *server)
                               server->drain_over};
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
         free_event(events[i]);
+    offers_free(server->offers);
     loop_free(server->loop); /* clients go here, and with them their calls, which need the ledger */
     reloader_free(server->reloader);
     quarantine_free(server->quarantine, server->serving);
@@ -210,12 +236,14 @@ enum err server_run(const struct server_options *options, struct why *why)
     if (!err) {
         bool busy = false;
         server.serving = true;
-        say_ready(&server);
+        if (!server.draining)
+            say_ready(&server);
         while (!server.finished && !(server.draining && !server.clients)) {
             loop_turn(server.loop, !busy);
             listener_accept(server.listener);
             busy = reload_turn(&server);
         }
+        end_upstreams(&server);
         log_event(LOG_INFO, "stopped", LOG_NUM("connections", server.accepted));
     }
     stop(&server);
