@@ -182,6 +182,11 @@ bool upstreams_are_settled(const struct upstreams *set)
     return true;
 }
 
+bool upstreams_are_gone(const struct upstreams *set)
+{
+    return !set->first;
+}
+
 struct upstream_offer *upstreams_offer(struct upstreams *set, struct str name)
 {
     const struct upstream *u = upstream_find(set, name);

@@ -44,6 +44,9 @@ void upstreams_apply(struct upstreams *upstreams, const struct upstream_spec *co
 /* All that are to run have either answered or failed once: nobody needs to wait for tools any more. */
 bool upstreams_are_settled(const struct upstreams *upstreams);
 
+/* None is left, also none of those that had calls to answer: after upstreams_apply with no spec. */
+bool upstreams_are_gone(const struct upstreams *upstreams);
+
 /* What one offers: the `tools` array as it sent it. Held by count: a generation keeps it as long as it lives.
  */
 struct upstream_offer;
