@@ -48,6 +48,12 @@ struct loop {
     size_t bytes, max_bytes;
     uint64_t turn, gone_turn; /* the turn, and the one for which `gone` was counted */
     size_t gone;
+    struct {
+        const void *key;
+        void *thing;
+        void (*free)(void *thing);
+    } kept[LOOP_KEEPS_MAX]; /* things of other rooms */
+    size_t kept_count;
 };
 
 struct loop *loop_new(void)
@@ -386,10 +392,29 @@ void loop_turn(struct loop *loop, bool wait)
     flush_dirty(loop);
 }
 
+void *loop_keep(struct loop *loop, const void *key, void *(*make)(struct loop *loop),
+                void (*free_thing)(void *))
+{
+    for (size_t i = 0; i < loop->kept_count; i++)
+        if (loop->kept[i].key == key)
+            return loop->kept[i].thing;
+    void *thing = loop->kept_count < LOOP_KEEPS_MAX && make ? make(loop) : NULL;
+    if (thing) {
+        loop->kept[loop->kept_count].key = key;
+        loop->kept[loop->kept_count].thing = thing;
+        loop->kept[loop->kept_count++].free = free_thing;
+    }
+    return thing;
+}
+
 void loop_free(struct loop *loop)
 {
     if (!loop)
         return;
+    while (loop->kept_count) {
+        loop->kept_count--;
+        loop->kept[loop->kept_count].free(loop->kept[loop->kept_count].thing);
+    }
     for (struct conn *c = loop->conns, *next; c; c = next) {
         next = c->next;
         close_conn(c);

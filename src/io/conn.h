@@ -46,6 +46,13 @@ void loop_limit_bytes(struct loop *loop, size_t max);
  * is about to refuse a new one. */
 size_t loop_gone(struct loop *loop);
 
+/* What there is once for a loop (all HTTP, all processes), without a global: made when it is first asked for,
+ * freed with the loop, before the connections. `key`: any address of the asker's own. `make` NULL, or
+ * returning NULL: only what is there already, or NULL. */
+#define LOOP_KEEPS_MAX 4u
+void *loop_keep(struct loop *loop, const void *key, void *(*make)(struct loop *loop),
+                void (*free_thing)(void *));
+
 /* Takes over the socket, which must be non-blocking; lines up to `line_max` bytes. */
 struct conn *conn_new(struct loop *loop, int fd, size_t line_max, const struct conn_hooks *hooks,
                       void *owner);
