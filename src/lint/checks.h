@@ -41,6 +41,7 @@ lint_check lint_rules, lint_untried_rules, lint_untried_hooks, lint_no_examples;
 lint_check lint_unjudged, lint_twice, lint_off;                                  /* examples.c */
 lint_check lint_arguments, lint_results;                                         /* paths.c */
 lint_check lint_no_hint, lint_no_path, lint_no_description, lint_parameters, lint_no_effects; /* texts.c */
+lint_check lint_again;                                                                        /* texts.c */
 lint_check lint_root_choice, lint_property_name, lint_list_items, lint_long_description, lint_many_values,
     lint_first_letter, lint_enum_type, lint_strict; /* providers.c */
 lint_check lint_many_tools;                         /* the same, of the whole */

@@ -61,6 +61,7 @@ static const struct check {
     {{"no-effects", LINT_WARNING, "a policy that does not say what its tool does to the world"},
      lint_no_effects,
      NULL},
+    {{"again", LINT_WARNING, "retry.again for a tool that is not declared idempotent"}, lint_again, NULL},
     {{"root-choice", LINT_WARNING, "oneOf, anyOf or allOf at the root of a schema (Anthropic, OpenAI)"},
      lint_root_choice,
      NULL},

@@ -73,3 +73,18 @@ void lint_no_effects(struct looking *look)
                  "\"destructive\" or \"toggle\", which sets how often the same call may be made",
                  STR_ARG(look->tool->name));
 }
+
+/* Where a failure cannot have reached the tool, trying again is right for any; else it may be done twice. */
+void lint_again(struct looking *look)
+{
+    const struct tool *tool = look->tool;
+    if (!look->policy || !tool->again.times || tool->idempotent || look->policy->idempotent_given)
+        return;
+    lint_say(
+        look, survey_line(&look->survey, "retry", STR_LIT("again")),
+        "tool '" STR_FMT
+        "' is not declared idempotent, so retry.again does little: it tries again only what surely did not "
+        "reach the tool; add idempotent = true where the same call twice does no more than once, "
+        "idempotent = false where it does",
+        STR_ARG(tool->name));
+}

@@ -149,7 +149,7 @@ return tool "a" { description = "x", schema = json '{"type":"object","properties
     refused({ ["a.lua"] = policy "nonsense = 1,", ["b.lua"] = "return 1", ["c.lua"] = "x = = 1" },
             "a.lua", "b.lua", "c.lua")
   end)
-  it("with a tool of an upstream says that upstreams are not served yet", function()
-    refused({ ["a.lua"] = policy "upstream = 'calendar'," }, "a.lua", "upstream")
+  it("with a tool that two would run is refused, and both are named", function()
+    refused({ ["a.lua"] = policy "upstream = 'calendar'," }, "a.lua", "'upstream'", "and so would run")
   end)
 end)

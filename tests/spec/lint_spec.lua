@@ -67,6 +67,7 @@ local FAULTY = {
     { "no-hint@7" }, "refuse without a hint" },
   { "no-path", { extra = "  check = function(args)\n    if args.kind then return repair { message = 'm' } end\n  end," },
     { "no-path@7" }, "repair without a path" },
+  { "again", { extra = "  retry = {\n    again = true },", }, { "again@7" }, "idempotent = true" },
   { "undescribed", { schema = "params { text = str, rows = list(object { id = int }, 'Rows') }",
                      examples = "{ 'kept', args = { text = 'x', rows = {} }, gives = 'pass' }," },
     { "undescribed@5", "undescribed@5" }, "'rows[].id'" },

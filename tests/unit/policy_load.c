@@ -113,8 +113,23 @@ static void mistakes_are_named_with_line_and_mend(void **state)
     faulty("return tool 't' { schema = 'x.json' }",
            "'schema': expected json \"file\", json [[{…}]] or params { … }, got \"x.json\"");
     faulty("return tool 't' { on_policy_error = 'opne' }", "expected \"closed\" or \"open\", got \"opne\"");
-    faulty("return tool 't' { upstream = 'calendar' }",
-           "p.lua:1: 'upstream': upstreams are not served by this version");
+    faulty("return tool 't' { upstream = 'calendar', run = function() end }",
+           "p.lua:1: 'upstream': the server it names would run the tool, and so would run");
+    faulty(
+        "return tool 't' { upstream = 'calendar/' }",
+        "'upstream': expected a server's name, or \"server/tool\" where the tool is called otherwise there, "
+        "got \"calendar/\"");
+    faulty("return tool 't' { retry = { again = 3 } }",
+           "'retry.again': expected true or { times = 2, backoff = \"200ms\", within = \"5s\" }, got 3");
+    faulty("return tool 't' { retry = { again = { times = 6 } } }",
+           "'retry.again.times': expected a whole number from 1 to 5, got 6");
+    faulty(
+        "return tool 't' { retry = { again = { backoff = '2 minutes' } } }",
+        "'retry.again.backoff': expected a pause as \"200ms\", \"1s\" or in seconds, from a millisecond to a "
+        "minute, got \"2 minutes\"");
+    faulty("return tool 't' { retry = { again = { within = '0ms' } } }",
+           "'retry.again.within': expected a time");
+    faulty("return tool 't' { retry = { again = { whithin = '1s' } } }", "(did you mean 'within'?)");
     faulty("return tool 't' { compact = 5 }",
            "'compact': expected true, false or { max_bytes = 20000 }, got 5");
     faulty("return tool 't' { compact = { max_byte = 5 } }", "(did you mean 'max_bytes'?)");
