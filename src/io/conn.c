@@ -23,7 +23,7 @@ struct conn {
     struct loop *loop;
     struct conn *next, *previous; /* all of them */
     struct conn *next_dirty, *next_more;
-    int fd;
+    int fd, out_fd; /* the same for a socket; -1: closed, or none */
     struct event readable, writable;
     struct frame frame;
     struct buf out;
@@ -39,6 +39,7 @@ struct conn {
     bool paused;      /* too much is unsent */
     bool blocked;     /* waits for EV_WRITE */
     bool finishing;   /* close when sent */
+    bool pair;        /* two descriptors, perhaps pipes */
     bool dead;        /* close now */
 };
 
@@ -141,7 +142,9 @@ static void serve_lines(struct conn *c)
             c->hooks->line(c->owner, line);
         else if (said == FRAME_TOO_LONG)
             c->hooks->too_long(c->owner, line, false);
-        c->paused = unsent(c) > CONN_OUT_HIGH_BYTES;
+        else if (said == FRAME_TAIL && c->hooks->tail)
+            c->hooks->tail(c->owner, line);
+        c->paused = !c->pair && unsent(c) > CONN_OUT_HIGH_BYTES;
     }
     if (said == FRAME_MORE && c->loop->bytes > c->loop->max_bytes && frame_rest(&c->frame) > FRAME_KEEP_BYTES)
         give_up_line(c);
@@ -150,8 +153,8 @@ static void serve_lines(struct conn *c)
 /* Half closed (socat, a script that has said all): answers still go out. Wholly gone: nobody hears them. */
 static bool peer_is_gone(const struct conn *c)
 {
-    struct pollfd p = {.fd = c->fd, .events = POLLOUT};
-    return poll(&p, 1, 0) == 1 && p.revents & (POLLHUP | POLLERR);
+    struct pollfd p = {.fd = c->out_fd, .events = POLLOUT};
+    return !c->pair && poll(&p, 1, 0) == 1 && p.revents & (POLLHUP | POLLERR);
 }
 
 size_t loop_gone(struct loop *loop)
@@ -175,16 +178,17 @@ static void end_of_file(struct conn *c)
 }
 
 /* One read. False: there is nothing more to read now. A read that does not fill its room has emptied the
- * socket; only after a hang-up must the end of file be read, too, for no further edge would tell of it. */
+ * socket; only after a hang-up must the end of file be read, too, for no further edge would tell of it. A
+ * pipe never says that it was hung up. */
 static bool read_some(struct conn *c, size_t *got)
 {
     size_t room;
     char *at = frame_room(&c->frame, &room);
-    ssize_t n = recv(c->fd, at, room, 0);
+    ssize_t n = c->pair ? read(c->fd, at, room) : recv(c->fd, at, room, 0);
     *got = n > 0 ? (size_t)n : 0;
     if (n > 0) {
         frame_fed(&c->frame, (size_t)n);
-        return (size_t)n == room || c->hung_up;
+        return (size_t)n == room || c->hung_up || c->pair;
     }
     if (n == 0)
         end_of_file(c);
@@ -244,17 +248,20 @@ static int watch(struct conn *c)
 {
     struct event_base *base = c->loop->base;
     event_assign(&c->readable, base, c->fd, EV_READ | EV_CLOSED | EV_ET | EV_PERSIST, on_readable, c);
-    event_assign(&c->writable, base, c->fd, EV_WRITE | EV_ET, on_writable, c);
+    event_assign(&c->writable, base, c->out_fd, EV_WRITE | EV_ET, on_writable, c);
     return event_add(&c->readable, NULL);
 }
 
-struct conn *conn_new(struct loop *loop, int fd, size_t line_max, const struct conn_hooks *hooks, void *owner)
+static struct conn *make_conn(struct loop *loop, int in, int out, size_t line_max,
+                              const struct conn_hooks *hooks, void *owner)
 {
     struct conn *c = calloc(1, sizeof(*c));
     if (!c)
         abort();
     c->loop = loop;
-    c->fd = fd;
+    c->fd = in;
+    c->out_fd = out;
+    c->pair = in != out;
     c->hooks = hooks;
     c->owner = owner;
     c->reads = true;
@@ -268,9 +275,30 @@ struct conn *conn_new(struct loop *loop, int fd, size_t line_max, const struct c
     return c;
 }
 
+struct conn *conn_new(struct loop *loop, int fd, size_t line_max, const struct conn_hooks *hooks, void *owner)
+{
+    return make_conn(loop, fd, fd, line_max, hooks, owner);
+}
+
+struct conn *conn_new_pair(struct loop *loop, int in, int out, size_t line_max,
+                           const struct conn_hooks *hooks, void *owner)
+{
+    return make_conn(loop, in, out, line_max, hooks, owner);
+}
+
 void conn_limit_line(struct conn *conn, size_t line_max)
 {
     conn->frame.max = line_max;
+}
+
+size_t conn_unsent_bytes(const struct conn *conn)
+{
+    return unsent(conn);
+}
+
+bool conn_can_send(const struct conn *conn)
+{
+    return conn->out_fd >= 0 && !conn->dead;
 }
 
 struct buf *conn_out(struct conn *conn)
@@ -283,6 +311,36 @@ void conn_finish(struct conn *conn)
 {
     conn->finishing = true;
     mark_dirty(conn);
+}
+
+static void hear_line(void *owner, struct str line)
+{
+    (void)owner, (void)line;
+}
+
+static void hear_too_long(void *owner, struct str head, bool for_memory)
+{
+    (void)owner, (void)head, (void)for_memory;
+}
+
+static void hear_eof(void *owner, size_t half_line)
+{
+    (void)owner, (void)half_line;
+}
+
+static void hear_gone(void *owner)
+{
+    (void)owner;
+}
+
+static const struct conn_hooks nobody = {
+    .line = hear_line, .too_long = hear_too_long, .eof = hear_eof, .gone = hear_gone};
+
+void conn_drop(struct conn *conn)
+{
+    conn->hooks = &nobody;
+    conn->owner = NULL;
+    die(conn);
 }
 
 void conn_stop_reading(struct conn *conn)
@@ -310,15 +368,44 @@ static void block(struct conn *c)
     event_add(&c->writable, NULL);
 }
 
+/* A pipe of which nobody reads raises SIGPIPE, which whoever starts processes ignores. */
+static ssize_t write_some(const struct conn *c)
+{
+    const char *at = c->out.at + c->sent;
+    ssize_t n;
+    do {
+        n = send(c->out_fd, at, unsent(c), MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && errno == ENOTSOCK)
+            n = write(c->out_fd, at, unsent(c));
+    } while (n < 0 && errno == EINTR);
+    return n;
+}
+
+static void close_out(struct conn *c)
+{
+    if (!c->pair || c->out_fd < 0)
+        return;
+    event_del(&c->writable);
+    close(c->out_fd);
+    c->out_fd = -1;
+    c->blocked = false;
+}
+
+/* Of a pair, the other half may still have something to say. */
+static void stop_sending(struct conn *c)
+{
+    if (c->pair)
+        close_out(c);
+    else
+        c->dead = true;
+}
+
 static void send_out(struct conn *c)
 {
-    ssize_t n;
-    do
-        n = send(c->fd, c->out.at + c->sent, unsent(c), MSG_NOSIGNAL | MSG_DONTWAIT);
-    while (n < 0 && errno == EINTR);
+    ssize_t n = c->out_fd < 0 ? (ssize_t)unsent(c) : write_some(c);
     if (n < 0 && errno != EAGAIN) {
-        c->dead = true;
-        return;
+        stop_sending(c);
+        n = (ssize_t)unsent(c);
     }
     c->sent += n > 0 ? (size_t)n : 0;
     if (unsent(c) == 0)
@@ -327,12 +414,22 @@ static void send_out(struct conn *c)
         block(c);
 }
 
+void conn_close_out(struct conn *conn)
+{
+    if (conn->out_fd >= 0 && unsent(conn) > 0)
+        (void)!write_some(conn);
+    close_out(conn);
+    forget_sent(conn);
+    mark_dirty(conn);
+}
+
 static void close_conn(struct conn *c)
 {
     struct loop *loop = c->loop;
     c->hooks->gone(c->owner);
     event_del(&c->readable);
     event_del(&c->writable);
+    close_out(c);
     close(c->fd);
     if (c->previous)
         c->previous->next = c->next;

@@ -1,6 +1,7 @@
 /*
- * One connection: bytes in as lines, bytes out once a turn. Knows sockets
- * and nothing of what the lines mean. And the loop that turns all of them.
+ * One connection: bytes in as lines, bytes out once a turn. A socket, or the
+ * two ends that we hold of a process's pipes. Knows nothing of what the lines
+ * mean. And the loop that turns all of them.
  *
  *   readable ─▶ read ─▶ frame ─▶ hooks->line ─▶ conn_out … end of turn ─▶ one send
  *                 ▲                                │ more than CONN_OUT_HIGH unsent
@@ -27,6 +28,9 @@ struct conn_hooks {
     void (*too_long)(void *owner, struct str head, bool for_memory);
     void (*eof)(void *owner, size_t half_line); /* the peer sends no more; answers may still be written */
     void (*gone)(void *owner);                  /* last one: the conn is freed when it returns */
+    /* May be NULL: the line that was given up is over; its last bytes, at most FRAME_TAIL_BYTES (io/frame.h).
+     */
+    void (*tail)(void *owner, struct str tail);
 };
 
 struct loop *loop_new(void);
@@ -58,11 +62,28 @@ struct conn *conn_new(struct loop *loop, int fd, size_t line_max, const struct c
                       void *owner);
 void conn_limit_line(struct conn *conn, size_t line_max);
 
+/*
+ * Reads from one descriptor and writes to another, pipes or sockets, both non-blocking and both taken over;
+ * `out` -1: it only hears. Reading does not stop for what is unsent: one that writes its answer and one that
+ * waits until it is read would wait for each other, so whoever writes bounds what it writes
+ * (conn_unsent_bytes). A peer that hears no more may still say what it has to say: only its end of file,
+ * after which `eof` fires, or a conn_ function ends it.
+ */
+struct conn *conn_new_pair(struct loop *loop, int in, int out, size_t line_max,
+                           const struct conn_hooks *hooks, void *owner);
+/* Of a pair: sends what is taken at once, gives up the rest, and closes the way out: the peer reads its end
+ * of file. Goes on hearing. */
+void conn_close_out(struct conn *conn);
+
 /* Append here; it is sent at the end of this turn. */
 struct buf *conn_out(struct conn *conn);
+size_t conn_unsent_bytes(const struct conn *conn);
+bool conn_can_send(const struct conn *conn); /* false: the peer hears no more */
 
 /* Reads no more, and closes as soon as everything is sent. */
 void conn_finish(struct conn *conn);
+/* Closes at the end of the turn, sent or not; no hook of it fires any more. */
+void conn_drop(struct conn *conn);
 /* Serves the lines that have arrived already, then `eof` fires as if the peer had said all. Stays open for
  * answers that are still to come. Unread bytes would reset the connection under the peer when it is closed.
  */

@@ -52,9 +52,27 @@ void frame_fed(struct frame *frame, size_t count)
     frame->in.len += count;
 }
 
-static void skip_line(struct frame *frame, size_t end)
+/* The last bytes of what is skipped, which may come in small pieces. */
+static void keep_tail(struct frame *frame, size_t end)
 {
-    frame->at = frame->scanned = end;
+    const char *bytes = frame->in.at + frame->at;
+    size_t count = end - frame->at;
+    if (count > FRAME_TAIL_BYTES) {
+        bytes += count - FRAME_TAIL_BYTES;
+        count = FRAME_TAIL_BYTES;
+    }
+    size_t before = frame->tail_len < FRAME_TAIL_BYTES - count ? frame->tail_len : FRAME_TAIL_BYTES - count;
+    memmove(frame->tail, frame->tail + frame->tail_len - before, before);
+    if (count)
+        memcpy(frame->tail + before, bytes, count);
+    frame->tail_len = (uint32_t)(before + count);
+}
+
+static void skip_line(struct frame *frame, size_t end, struct str *line)
+{
+    keep_tail(frame, end);
+    *line = (struct str){frame->tail, frame->tail_len};
+    frame->at = frame->scanned = end + 1;
     frame->skipping = false;
 }
 
@@ -66,6 +84,8 @@ static struct str head_of(const struct frame *frame, size_t length)
 void frame_refuse(struct frame *frame, struct str *head)
 {
     *head = head_of(frame, frame->in.len - frame->at);
+    frame->tail_len = 0;
+    keep_tail(frame, frame->in.len);
     frame->at = frame->scanned = frame->in.len;
     frame->skipping = true;
 }
@@ -74,8 +94,10 @@ void frame_refuse(struct frame *frame, struct str *head)
 static enum frame_said need_more(struct frame *frame, struct str *line)
 {
     frame->scanned = frame->in.len;
-    if (frame->skipping)
+    if (frame->skipping) {
+        keep_tail(frame, frame->in.len);
         frame->at = frame->in.len;
+    }
     if (frame->in.len - frame->at <= frame->max)
         return FRAME_MORE;
     frame_refuse(frame, line);
@@ -84,20 +106,25 @@ static enum frame_said need_more(struct frame *frame, struct str *line)
 
 enum frame_said frame_next(struct frame *frame, struct str *line)
 {
-    for (;;) {
-        size_t unseen = frame->in.len - frame->scanned;
-        const char *newline = unseen ? memchr(frame->in.at + frame->scanned, '\n', unseen) : NULL;
-        if (!newline)
-            return need_more(frame, line);
-        size_t end = (size_t)(newline - frame->in.at), length = end - frame->at;
-        if (frame->skipping) {
-            skip_line(frame, end + 1);
-            continue;
-        }
-        *line = length > frame->max ? head_of(frame, length) : (struct str){frame->in.at + frame->at, length};
-        frame->at = frame->scanned = end + 1;
-        return length > frame->max ? FRAME_TOO_LONG : FRAME_LINE;
+    size_t unseen = frame->in.len - frame->scanned;
+    const char *newline = unseen ? memchr(frame->in.at + frame->scanned, '\n', unseen) : NULL;
+    if (!newline)
+        return need_more(frame, line);
+    size_t end = (size_t)(newline - frame->in.at), length = end - frame->at;
+    if (frame->skipping) {
+        skip_line(frame, end, line);
+        return FRAME_TAIL;
     }
+    *line = (struct str){frame->in.at + frame->at, length};
+    if (length > frame->max) {
+        *line = head_of(frame, length);
+        frame->skipping = true; /* so that its end is told, too */
+        frame->scanned = end;
+        frame->tail_len = 0;
+        return FRAME_TOO_LONG;
+    }
+    frame->at = frame->scanned = end + 1;
+    return FRAME_LINE;
 }
 
 size_t frame_rest(const struct frame *frame)

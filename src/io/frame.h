@@ -10,6 +10,7 @@
 #define FRAME_FIRST_BYTES 16384u /* of a connection's read buffer */
 #define FRAME_KEEP_BYTES  65536u /* an empty buffer larger than this is given back */
 #define FRAME_HEAD_BYTES  65536u /* of a line that is too long: kept so that its id can be read */
+#define FRAME_TAIL_BYTES  64u    /* and of its end, where some put it */
 
 struct frame {
     struct buf in;
@@ -17,9 +18,11 @@ struct frame {
     size_t scanned; /* no newline before this */
     size_t max;     /* bytes of a line, its newline not counted */
     bool skipping;  /* the rest of a line that was too long */
+    uint32_t tail_len;
+    char tail[FRAME_TAIL_BYTES]; /* the last bytes of what is skipped */
 };
 
-enum frame_said { FRAME_LINE, FRAME_MORE, FRAME_TOO_LONG };
+enum frame_said { FRAME_LINE, FRAME_MORE, FRAME_TOO_LONG, FRAME_TAIL };
 
 void frame_init(struct frame *frame, size_t max);
 void frame_clear(struct frame *frame);
@@ -29,7 +32,8 @@ char *frame_room(struct frame *frame, size_t *room);
 void frame_fed(struct frame *frame, size_t count);
 
 /* FRAME_LINE: `line` without its newline. FRAME_TOO_LONG: the beginning of it, at most FRAME_HEAD_BYTES; said
- * once a line. Both are valid until the next call of a frame function. */
+ * once a line. FRAME_TAIL: it is over; the end of it, at most FRAME_TAIL_BYTES. Each is valid until the next
+ * call of a frame function. */
 enum frame_said frame_next(struct frame *frame, struct str *line);
 
 /* Gives up the unfinished line as if it were too long; `head` is its beginning. */

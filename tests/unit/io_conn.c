@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -22,7 +23,8 @@ struct side {
     struct conn *conn;
     int peer; /* our end */
     struct buf heard;
-    size_t lines, too_long, half_line;
+    size_t lines, too_long, half_line, tail_len;
+    char tail[64];
     size_t answer; /* bytes written for each line; 0: the line itself */
     bool ended, gone, finish_after_line;
 };
@@ -51,6 +53,13 @@ static void on_too_long(void *owner, struct str head, bool for_memory)
     side->too_long++;
 }
 
+static void on_tail(void *owner, struct str tail)
+{
+    struct side *side = owner;
+    side->tail_len = tail.len;
+    memcpy(side->tail, tail.at, tail.len);
+}
+
 static void on_eof(void *owner, size_t half_line)
 {
     struct side *side = owner;
@@ -65,7 +74,7 @@ static void on_gone(void *owner)
     side->gone = true;
 }
 
-static const struct conn_hooks hooks = {on_line, on_too_long, on_eof, on_gone};
+static const struct conn_hooks hooks = {on_line, on_too_long, on_eof, on_gone, on_tail};
 
 static int set_up(void **state)
 {
@@ -160,9 +169,11 @@ static void survives_a_long_line(void **state)
     turn(side);
     say(side, line);
     turn(side);
-    say(side, "\nok\n");
+    say(side, "its end\nok\n");
     turn(side);
     assert_int_equal(side->too_long, 1);
+    assert_int_equal(side->tail_len, sizeof(side->tail));
+    assert_memory_equal(side->tail + sizeof(side->tail) - 9, "xxits end", 9);
     assert_true(str_is(buf_view(&side->heard), "ok|"));
 }
 
@@ -222,8 +233,152 @@ static void gives_up_lines_beyond_the_memory_of_all(void **state)
     assert_true(str_is(buf_view(&side->heard), "ok|"));
 }
 
+/* ---- pairs of descriptors, as a process's pipes are ---- */
+
+struct pipes {
+    struct side side;
+    int to_read; /* our end of what the pair writes */
+};
+
+static void open_pair(struct pipes *p, bool sockets)
+{
+    int in[2], out[2];
+    memset(p, 0, sizeof(*p));
+    if (sockets) {
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, in), 0);
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, out), 0);
+    } else {
+        assert_int_equal(pipe2(in, O_NONBLOCK), 0);
+        assert_int_equal(pipe2(out, O_NONBLOCK), 0);
+    }
+    p->side.loop = loop_new();
+    p->side.peer = in[1];
+    p->to_read = out[0];
+    p->side.conn = conn_new_pair(p->side.loop, in[0], out[1], LINE_MAX_BYTES, &hooks, &p->side);
+}
+
+static void close_pair(struct pipes *p)
+{
+    loop_free(p->side.loop);
+    if (p->side.peer >= 0)
+        close(p->side.peer);
+    if (p->to_read >= 0)
+        close(p->to_read);
+    buf_clear(&p->side.heard);
+}
+
+static void put(struct pipes *p, const char *text)
+{
+    assert_int_equal(write(p->side.peer, text, strlen(text)), (ssize_t)strlen(text));
+}
+
+static void expect_read(struct pipes *p, const char *text)
+{
+    char got[4096];
+    ssize_t n = read(p->to_read, got, sizeof(got));
+    assert_int_equal(n, (ssize_t)strlen(text));
+    assert_memory_equal(got, text, strlen(text));
+}
+
+static void speaks_by_a_pair(bool sockets)
+{
+    struct pipes p;
+    open_pair(&p, sockets);
+    put(&p, "a\nbb\n");
+    turn(&p.side);
+    expect_read(&p, "a\nbb\n");
+    put(&p, "last\nhalf");
+    close(p.side.peer);
+    p.side.peer = -1;
+    turn(&p.side);
+    assert_true(p.side.ended);
+    assert_int_equal(p.side.half_line, 4);
+    assert_true(p.side.gone);
+    expect_read(&p, "last\n");
+    close_pair(&p);
+}
+
+static void speaks_by_pipes(void **state)
+{
+    (void)state;
+    speaks_by_a_pair(false);
+}
+
+static void speaks_by_two_sockets(void **state)
+{
+    (void)state;
+    speaks_by_a_pair(true);
+}
+
+/* Its last words are heard although it closed its ears long ago. */
+static void hears_one_that_hears_no_more(void **state)
+{
+    struct pipes p;
+    (void)state;
+    open_pair(&p, false);
+    close(p.to_read);
+    p.to_read = -1;
+    put(&p, "one\n");
+    turn(&p.side);
+    assert_false(conn_can_send(p.side.conn));
+    assert_false(p.side.gone);
+    put(&p, "two\n");
+    turn(&p.side);
+    assert_true(str_is(buf_view(&p.side.heard), "one|two|"));
+    close_pair(&p);
+}
+
+static void closes_one_way_and_hears_on(void **state)
+{
+    struct pipes p;
+    char byte;
+    (void)state;
+    open_pair(&p, true);
+    put(&p, "x\n");
+    turn(&p.side);
+    expect_read(&p, "x\n");
+    buf_text(conn_out(p.side.conn), "bye\n");
+    conn_close_out(p.side.conn);
+    expect_read(&p, "bye\n");
+    assert_int_equal(read(p.to_read, &byte, 1), 0);
+    put(&p, "thanks\n");
+    turn(&p.side);
+    assert_true(str_is(buf_view(&p.side.heard), "x|thanks|"));
+    close_pair(&p);
+}
+
+/* One that writes its answer and waits until it is read does not read what we send: both would wait. */
+static void reads_on_while_nobody_reads(void **state)
+{
+    struct pipes p;
+    (void)state;
+    open_pair(&p, true);
+    p.side.answer = 100000;
+    for (int i = 0; i < 20; i++) {
+        put(&p, "line\n");
+        turn(&p.side);
+    }
+    assert_int_equal(p.side.lines, 20);
+    assert_true(conn_unsent_bytes(p.side.conn) > CONN_OUT_HIGH_BYTES);
+    close_pair(&p);
+}
+
+static void says_nothing_once_it_is_dropped(void **state)
+{
+    struct pipes p;
+    (void)state;
+    open_pair(&p, true);
+    put(&p, "x\n");
+    conn_drop(p.side.conn);
+    turn(&p.side);
+    assert_int_equal(p.side.lines, 0);
+    assert_false(p.side.gone);
+    close_pair(&p);
+}
+
 int main(void)
 {
+    signal(SIGPIPE, SIG_IGN);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(answers_lines_in_one_send, set_up, tear_down),
         cmocka_unit_test_setup_teardown(hears_what_was_said_before_a_hang_up, set_up, tear_down),
@@ -232,6 +387,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(stops_reading_while_the_peer_does_not_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(finishes_after_what_was_written, set_up, tear_down),
         cmocka_unit_test_setup_teardown(gives_up_lines_beyond_the_memory_of_all, set_up, tear_down),
+        cmocka_unit_test(speaks_by_pipes),
+        cmocka_unit_test(speaks_by_two_sockets),
+        cmocka_unit_test(hears_one_that_hears_no_more),
+        cmocka_unit_test(closes_one_way_and_hears_on),
+        cmocka_unit_test(reads_on_while_nobody_reads),
+        cmocka_unit_test(says_nothing_once_it_is_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

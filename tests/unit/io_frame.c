@@ -99,7 +99,7 @@ static void a_longer_one_is_told_once_and_skipped(void **state)
         struct frame frame;
         struct str line;
         char text[] = "{\"id\":7,";
-        size_t told = 0, lines = 0, left = 250;
+        size_t told = 0, tails = 0, lines = 0, left = 250;
         frame_init(&frame, MAX);
         feed_text(&frame, "before\n");
         feed_text(&frame, text);
@@ -115,12 +115,18 @@ static void a_longer_one_is_told_once_and_skipped(void **state)
                     assert_memory_equal(line.at, text, strlen(text));
             }
         }
-        feed_text(&frame, "\nafter\n");
+        feed_text(&frame, ",\"id\":8}\nafter\n");
         for (enum frame_said said = FRAME_LINE; said != FRAME_MORE;) {
             said = frame_next(&frame, &line);
             told += said == FRAME_TOO_LONG;
             lines += said == FRAME_LINE;
+            if (said == FRAME_TAIL) {
+                assert_int_equal(line.len, FRAME_TAIL_BYTES);
+                assert_memory_equal(line.at + FRAME_TAIL_BYTES - 11, "xxx,\"id\":8}", 11);
+                tails++;
+            }
         }
+        assert_int_equal(tails, 1);
         assert_int_equal(told, 1);
         assert_int_equal(lines, 2);
         frame_clear(&frame);
@@ -138,6 +144,8 @@ static void a_refused_line_is_skipped_too(void **state)
     frame_refuse(&frame, &head);
     assert_true(str_is(head, "half"));
     feed_text(&frame, " a line\nwhole\n");
+    assert_int_equal(frame_next(&frame, &head), FRAME_TAIL);
+    assert_true(str_is(head, "half a line"));
     expect_line(&frame, "whole");
     frame_clear(&frame);
 }
