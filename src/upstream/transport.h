@@ -17,7 +17,8 @@ struct transport_hooks {
     /* One text that should be JSON, valid during the call. `about`: the request in whose stream it came,
      * where the transport knows (a question, a notice belongs to that call then); 0: it doesn't. */
     void (*message)(void *owner, uint64_t about, struct str message);
-    /* The request with this id will get no answer; the others may. Unknown ids are fine. */
+    /* The request with this id will get no answer; the others may. Unknown ids are fine;
+     * 0: it cannot tell whose it was, which is known where only one waits. */
     void (*failed)(void *owner, uint64_t id, enum upstream_ended how, const char *code, const char *why,
                    int64_t after_s);
     /* It is over (the process ended, could not be started): nothing more comes. `why` in our words; `quoted`:
@@ -36,7 +37,7 @@ struct transport_kind {
                  struct str message);
     /* Why no more requests are taken for now, in words that follow "the server … "; NULL: they are. The
      * member may be NULL, too. */
-    const char *(*full)(const struct transport *transport);
+    const char *(*full)(struct transport *transport);
     void (*forget)(struct transport *transport, uint64_t id); /* nobody waits for it any more */
     void (*version)(struct transport *transport, const char *version, bool modern); /* what was agreed upon */
     void (*close)(struct transport *transport); /* in order; `closed` fires when it is done */
