@@ -16,7 +16,7 @@ AT     := $(if $(V),,@)
 ROOMS  ?= base io json upstream schema policy ledger gate lint server cli
 
 BUILD_PACKAGES := gcc make pkg-config libc6-dev libluajit-5.1-dev libevent-dev libyajl-dev libpcre2-dev \
-                  libxxhash-dev libidn2-dev libcurl4-openssl-dev
+                  libxxhash-dev libidn2-dev libhiredis-dev libcurl4-openssl-dev
 DEMO_PACKAGES  := luajit lua-socket lua-cjson lua-posix
 TEST_PACKAGES  := $(DEMO_PACKAGES) lua-busted libcmocka-dev systemd python3 redis-server procps
 LINT_PACKAGES  := lua-check clang-format clang-tidy
@@ -25,7 +25,7 @@ FUZZ_PACKAGES  := clang libclang-rt-14-dev
 CLIENT_PACKAGES = $(if $(shell command -v npm),,npm) \
                   $(if $(shell python3 -c 'import ensurepip' 2>/dev/null && echo yes),,python3-venv)
 
-LIBRARIES := luajit libevent_core yajl libpcre2-8 libxxhash libidn2
+LIBRARIES := luajit libevent_core hiredis yajl libpcre2-8 libxxhash libidn2
 # Not linked: loaded by whoever has an HTTP upstream (src/upstream/curl.h); the build needs its headers alone.
 LOADED    := libcurl
 # Its archive, where there is one: in the shared library every call from one part of yajl to another goes through
@@ -245,10 +245,11 @@ ANALYZER = -Wno-analyzer-malloc-leak -Wno-analyzer-null-argument -Wno-analyzer-n
            -Wno-analyzer-use-of-uninitialized-value
 C_FILES = $(wildcard src/*/*.c src/*/*.h tests/unit/*.c tests/unit/*.h)
 # A ledger script runs as one text with what all share before it, of which it uses a part.
-LEDGER_SCRIPTS = $(filter-out %/session.lua %/rules.lua %/limits.lua,$(wildcard lua/ledger/*.lua))
+LEDGER_SHARED  = lua/ledger/session.lua lua/ledger/rules.lua lua/ledger/limits.lua lua/ledger/away.lua
+LEDGER_SCRIPTS = $(filter-out $(LEDGER_SHARED),$(wildcard lua/ledger/*.lua))
 lint-now:
 	luacheck --quiet lua/policy lua/bench policies tests
-	for script in $(LEDGER_SCRIPTS); do cat lua/ledger/session.lua lua/ledger/rules.lua lua/ledger/limits.lua $$script | \
+	for script in $(LEDGER_SCRIPTS); do cat $(LEDGER_SHARED) $$script | \
 	    luacheck - --quiet --read-globals redis KEYS ARGV --ignore 211 221 231 || exit 1; done
 	clang-format --dry-run -Werror $(C_FILES)
 	printf '%s\n' $(SOURCES) $(MODULE_SOURCES) | xargs -P$(shell nproc) -n1 \

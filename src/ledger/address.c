@@ -1,0 +1,203 @@
+/* Each part is cut off the text's front or back; what remains is the next one's. */
+#include "ledger/address.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+
+#include <stdlib.h>
+#include <sys/un.h>
+
+static const char forms[] = "unix:/path[?db=N], redis://[user:password@]host[:port][/db] or "
+                            "sentinel://[user:password@]host[:port],…/master[/db]";
+
+static enum err wrong(struct why *why, const char *part)
+{
+    return why_set(why, ERR_CONFIG, "expected %s; %s", forms, part);
+}
+
+/* What stands before the first `c`, taken off `rest`; false, and nothing changed, where there is none. */
+static bool cut_before(struct str *rest, char c, struct str *before)
+{
+    const char *at = rest->len ? memchr(rest->at, c, rest->len) : NULL;
+    if (!at)
+        return false;
+    *before = (struct str){rest->at, (size_t)(at - rest->at)};
+    *rest = str_from(*rest, before->len + 1);
+    return true;
+}
+
+/* The same for the last `c`; what stands behind it is taken off. */
+static bool cut_behind(struct str *rest, char c, struct str *behind)
+{
+    const char *at = rest->len ? memrchr(rest->at, c, rest->len) : NULL;
+    if (!at)
+        return false;
+    *behind = str_from(*rest, (size_t)(at - rest->at) + 1);
+    rest->len = (size_t)(at - rest->at);
+    return true;
+}
+
+static bool read_number(struct str text, uint32_t most, uint32_t *out)
+{
+    uint32_t n = 0;
+    if (!text.len || text.len > 6)
+        return false;
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.at[i] < '0' || text.at[i] > '9')
+            return false;
+        n = n * 10 + (uint32_t)(text.at[i] - '0');
+    }
+    *out = n;
+    return n <= most;
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = (char)(c | 32);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static struct str decoded(struct arena *arena, struct str text)
+{
+    struct buf out = buf_in(arena);
+    for (size_t i = 0; i < text.len; i++) {
+        bool escaped = text.at[i] == '%' && i + 2 < text.len && hex_digit(text.at[i + 1]) >= 0 &&
+                       hex_digit(text.at[i + 2]) >= 0;
+        buf_byte(&out,
+                 escaped ? (char)(hex_digit(text.at[i + 1]) << 4 | hex_digit(text.at[i + 2])) : text.at[i]);
+        i += escaped ? 2 : 0;
+    }
+    return buf_view(&out);
+}
+
+/* user:password@, with either left out. A password may hold an @, a host may not. */
+static void read_credentials(struct arena *arena, struct str *rest, struct address *a)
+{
+    struct str hosts, user = STR_NONE;
+    if (!cut_behind(rest, '@', &hosts))
+        return;
+    if (cut_before(rest, ':', &user)) {
+        a->user = decoded(arena, user);
+        a->password = decoded(arena, *rest);
+    } else {
+        a->user = decoded(arena, *rest);
+    }
+    *rest = hosts;
+}
+
+static enum err read_host(struct arena *arena, struct str text, uint32_t port, struct address *a,
+                          struct why *why)
+{
+    struct str name = text, digits = STR_NONE;
+    if (name.len && name.at[0] == '[') {
+        name = str_from(text, 1);
+        digits = name;
+        if (!cut_before(&digits, ']', &name))
+            return wrong(why, "an IPv6 address has no closing bracket");
+        if (digits.len && digits.at[0] != ':')
+            return wrong(why, "behind an IPv6 address's bracket stands no :port");
+        digits = str_from(digits, 1);
+    } else {
+        cut_behind(&name, ':', &digits);
+    }
+    if (digits.at && !read_number(digits, 65535, &port))
+        return wrong(why, "a port is no number from 1 to 65535");
+    if (!name.len || name.len > ADDRESS_HOST_MAX_BYTES || !port)
+        return wrong(why, "a host or its port is missing or too long");
+    if (a->host_count == ADDRESS_HOSTS_MAX)
+        return wrong(why, "more than 16 hosts are named");
+    a->hosts[a->host_count++] = (struct address_host){arena_dup(arena, name), (uint16_t)port};
+    return OK;
+}
+
+static enum err read_db(struct str digits, struct address *a, struct why *why)
+{
+    if (digits.len && !read_number(digits, ADDRESS_DB_MAX, &a->db))
+        return wrong(why, "the database is no number");
+    return OK;
+}
+
+static enum err read_unix(struct arena *arena, struct str rest, struct address *a, struct why *why)
+{
+    struct str path = rest, query = STR_NONE;
+    cut_behind(&path, '?', &query);
+    if (query.at && !str_starts(query, "db="))
+        return wrong(why, "behind the ? stands no db=N");
+    if (!path.len || path.at[0] != '/' || path.len >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
+        return wrong(why, "the socket's path is not absolute, or over 107 bytes");
+    a->path = arena_dup(arena, path);
+    return read_db(str_from(query, 3), a, why);
+}
+
+static enum err read_tcp(struct arena *arena, struct str rest, struct address *a, struct why *why)
+{
+    struct str host = rest, db = STR_NONE;
+    read_credentials(arena, &host, a);
+    cut_behind(&host, '/', &db);
+    enum err err = read_host(arena, host, ADDRESS_PORT_REDIS, a, why);
+    return err ? err : read_db(db, a, why);
+}
+
+static enum err read_sentinel(struct arena *arena, struct str rest, struct address *a, struct why *why)
+{
+    struct str hosts, master, one;
+    read_credentials(arena, &rest, a);
+    if (!cut_before(&rest, '/', &hosts))
+        return wrong(why, "the master's name is missing");
+    master = rest;
+    struct str db = STR_NONE;
+    if (cut_before(&rest, '/', &master))
+        db = rest;
+    if (!master.len)
+        return wrong(why, "the master's name is missing");
+    a->master = arena_dup(arena, master);
+    enum err err = OK;
+    while (!err && cut_before(&hosts, ',', &one))
+        err = read_host(arena, one, ADDRESS_PORT_SENTINEL, a, why);
+    if (!err)
+        err = read_host(arena, hosts, ADDRESS_PORT_SENTINEL, a, why);
+    return err ? err : read_db(db, a, why);
+}
+
+static const struct {
+    const char *scheme;
+    enum address_kind kind;
+    enum err (*read)(struct arena *arena, struct str rest, struct address *out, struct why *why);
+} schemes[] = {
+    {"unix:", ADDRESS_UNIX, read_unix},
+    {"redis://", ADDRESS_TCP, read_tcp},
+    {"sentinel://", ADDRESS_SENTINEL, read_sentinel},
+};
+
+enum err address_parse(struct arena *arena, struct str text, struct address *out, struct why *why)
+{
+    *out = (struct address){.kind = ADDRESS_UNIX};
+    for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++)
+        if (str_starts(text, schemes[i].scheme)) {
+            out->kind = schemes[i].kind;
+            return schemes[i].read(arena, str_from(text, strlen(schemes[i].scheme)), out, why);
+        }
+    if (str_starts(text, "rediss://"))
+        return wrong(why, "this version speaks no TLS itself: let stunnel do it (docs/configuration.md)");
+    return wrong(why, "it begins with none of unix:, redis://, sentinel://");
+}
+
+struct str address_shown(struct arena *arena, const struct address *a)
+{
+    struct buf out = buf_in(arena);
+    buf_text(&out, schemes[a->kind].scheme);
+    buf_str(&out, a->path);
+    for (size_t i = 0; i < a->host_count; i++) {
+        const struct address_host *host = &a->hosts[i];
+        bool bare = !memchr(host->name.at, ':', host->name.len);
+        buf_printf(&out, bare ? "%s" STR_FMT ":%u" : "%s[" STR_FMT "]:%u", i ? "," : "", STR_ARG(host->name),
+                   host->port);
+    }
+    if (a->master.len)
+        buf_printf(&out, "/" STR_FMT, STR_ARG(a->master));
+    if (a->db)
+        buf_printf(&out, a->kind == ADDRESS_UNIX ? "?db=%u" : "/%u", a->db);
+    return buf_view(&out);
+}

@@ -1,0 +1,50 @@
+/*
+ * Where a Redis is, as an operator writes it:
+ *
+ *   unix:/run/redis/redis.sock[?db=N]
+ *   redis://[[user]:password@]host[:port][/db]            host may be [an IPv6 address]
+ *   sentinel://[[user]:password@]host[:port],…/master[/db]
+ *
+ * User and password may be percent-encoded. Nothing that is said about an
+ * address ever shows its password.
+ */
+#ifndef TOOLGATE_LEDGER_ADDRESS_H
+#define TOOLGATE_LEDGER_ADDRESS_H
+
+#include "base/err.h"
+#include "base/str.h"
+
+#include <stdint.h>
+
+struct arena;
+
+#define ADDRESS_HOSTS_MAX      16u /* sentinels of one address */
+#define ADDRESS_HOST_MAX_BYTES 255u
+#define ADDRESS_PORT_REDIS     6379u
+#define ADDRESS_PORT_SENTINEL  26379u
+#define ADDRESS_DB_MAX         65535u
+
+enum address_kind { ADDRESS_UNIX, ADDRESS_TCP, ADDRESS_SENTINEL };
+
+struct address_host {
+    struct str name; /* NUL-terminated; an IPv6 address without its brackets */
+    uint16_t port;
+};
+
+struct address {
+    enum address_kind kind;
+    struct str path;           /* unix: NUL-terminated */
+    struct str user, password; /* empty: none */
+    struct str master;         /* sentinel: the name it watches it by, NUL-terminated */
+    struct address_host hosts[ADDRESS_HOSTS_MAX];
+    size_t host_count;
+    uint32_t db;
+};
+
+/* Texts live in the arena. ERR_CONFIG, with what is wrong with which part. */
+enum err address_parse(struct arena *arena, struct str text, struct address *out, struct why *why);
+
+/* For people: without user and password. */
+struct str address_shown(struct arena *arena, const struct address *address);
+
+#endif

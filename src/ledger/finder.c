@@ -1,0 +1,296 @@
+/*
+ * Names go through getaddrinfo_a, which asks in a thread of the C library and
+ * is looked after by a timer here. Sentinels are asked one after the other;
+ * the one that answered is asked first the next time.
+ */
+#include "ledger/finder.h"
+
+#include "io/timer.h"
+#include "ledger/attach.h"
+
+#include <arpa/inet.h>
+#include <hiredis/async.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#define LOOK_AGAIN_MS 3u /* while a name is being looked up */
+
+/* Outlives a finder that no longer waits for it: the resolver's thread writes to it. */
+struct lookup {
+    struct gaicb request;
+    struct addrinfo hints;
+    char name[ADDRESS_HOST_MAX_BYTES + 1];
+};
+
+struct finder {
+    struct loop *loop;
+    const struct address *address;
+    finder_found *found;
+    void *owner;
+    struct timer timer;
+    struct lookup *lookup; /* NULL: none under way */
+    uint32_t waited_ms;
+    size_t host, asked; /* the host being tried; how many were */
+    redisAsyncContext *sentinel;
+    struct place place;
+    struct why why;
+};
+
+static void try_host(struct finder *f);
+
+/* ---- the end --------------------------------------------------------------- */
+
+static void tell(void *owner)
+{
+    struct finder *f = owner;
+    f->found(f->owner, &f->place, NULL);
+}
+
+static void tell_failure(void *owner)
+{
+    struct finder *f = owner;
+    f->found(f->owner, NULL, &f->why);
+}
+
+static void drop_sentinel(struct finder *f)
+{
+    redisAsyncContext *context = f->sentinel;
+    f->sentinel = NULL;
+    if (!context)
+        return;
+    context->data = NULL;
+    redisAsyncFree(context);
+}
+
+/* This host did not lead to the goal; the next one may. */
+static void next_host(struct finder *f)
+{
+    f->host = (f->host + 1) % f->address->host_count;
+    if (++f->asked < f->address->host_count)
+        try_host(f);
+    else
+        timer_set(&f->timer, f->loop, 0, tell_failure, f);
+}
+
+/* ---- sentinels -------------------------------------------------------------- */
+
+static const struct address_host *host_of(const struct finder *f)
+{
+    return &f->address->hosts[f->host];
+}
+
+static void sentinel_failed(struct finder *f, const char *how)
+{
+    why_set(&f->why, ERR_UNAVAILABLE, "sentinel " STR_FMT ":%u %s", STR_ARG(host_of(f)->name),
+            host_of(f)->port, how);
+    next_host(f);
+}
+
+static void sentinel_silent(void *owner)
+{
+    struct finder *f = owner;
+    drop_sentinel(f);
+    sentinel_failed(f, "does not answer");
+}
+
+static bool read_master(const redisReply *reply, struct place *place)
+{
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
+        reply->element[0]->type != REDIS_REPLY_STRING || reply->element[1]->type != REDIS_REPLY_STRING)
+        return false;
+    unsigned long port = strtoul(reply->element[1]->str, NULL, 10);
+    place->port = port <= 65535 ? (uint16_t)port : 0;
+    return place->port &&
+           snprintf(place->host, sizeof(place->host), "%s", reply->element[0]->str) < (int)FINDER_HOST_BYTES;
+}
+
+static void on_master(redisAsyncContext *context, void *answer, void *unused)
+{
+    struct finder *f = context->data;
+    const redisReply *reply = answer;
+    (void)unused;
+    if (!f || !reply) /* a lost connection is told by the other hooks */
+        return;
+    timer_clear(&f->timer);
+    bool known = read_master(reply, &f->place);
+    if (!known && reply->type == REDIS_REPLY_ERROR)
+        why_set(&f->why, ERR_UNAVAILABLE, "says: %.200s", reply->str);
+    else if (!known)
+        why_set(&f->why, ERR_UNAVAILABLE, "knows no master '" STR_FMT "'", STR_ARG(f->address->master));
+    drop_sentinel(f);
+    struct why said = f->why;
+    if (known)
+        timer_set(&f->timer, f->loop, 0, tell, f);
+    else
+        sentinel_failed(f, said.text);
+}
+
+static void sentinel_gone(const redisAsyncContext *context, int status)
+{
+    struct finder *f = context->data;
+    if (!f || status == REDIS_OK)
+        return;
+    f->sentinel->data = NULL;
+    f->sentinel = NULL; /* hiredis is about to free it */
+    timer_clear(&f->timer);
+    sentinel_failed(f, "closed the connection");
+}
+
+static void sentinel_connected(const redisAsyncContext *context, int status)
+{
+    struct finder *f = context->data;
+    if (!f || status == REDIS_OK)
+        return;
+    f->sentinel->data = NULL;
+    f->sentinel = NULL;
+    timer_clear(&f->timer);
+    sentinel_failed(f, "cannot be reached");
+}
+
+static void ask_sentinel(struct finder *f, const char *host, uint16_t port)
+{
+    redisAsyncContext *context = redisAsyncConnect(host, port);
+    if (!context || context->err) {
+        if (context)
+            redisAsyncFree(context);
+        sentinel_failed(f, "cannot be reached");
+        return;
+    }
+    f->sentinel = context;
+    context->data = f;
+    attach(f->loop, context);
+    redisAsyncSetConnectCallback(context, sentinel_connected);
+    redisAsyncSetDisconnectCallback(context, sentinel_gone);
+    redisAsyncCommand(context, on_master, NULL, "SENTINEL get-master-addr-by-name %s", f->address->master.at);
+    timer_set(&f->timer, f->loop, FINDER_TIMEOUT_MS, sentinel_silent, f);
+}
+
+/* ---- names ------------------------------------------------------------------ */
+
+static void have_address(struct finder *f, const char *host)
+{
+    if (f->address->kind == ADDRESS_SENTINEL) {
+        ask_sentinel(f, host, host_of(f)->port);
+        return;
+    }
+    snprintf(f->place.host, sizeof(f->place.host), "%s", host);
+    f->place.port = host_of(f)->port;
+    timer_set(&f->timer, f->loop, 0, tell, f);
+}
+
+static void name_failed(struct finder *f, const char *how)
+{
+    why_set(&f->why, ERR_UNAVAILABLE, "the host '" STR_FMT "' is not found: %s", STR_ARG(host_of(f)->name),
+            how);
+    next_host(f);
+}
+
+static void lookup_free(struct lookup *lookup)
+{
+    if (lookup->request.ar_result)
+        freeaddrinfo(lookup->request.ar_result);
+    free(lookup);
+}
+
+/* A lookup that can't be called back is left to the resolver: its thread still writes there. */
+static void abandon(struct finder *f)
+{
+    if (f->lookup && gai_cancel(&f->lookup->request) != EAI_NOTCANCELED)
+        lookup_free(f->lookup);
+    f->lookup = NULL;
+}
+
+static void look_again(void *owner)
+{
+    struct finder *f = owner;
+    int state = gai_error(&f->lookup->request);
+    if (state == EAI_INPROGRESS && f->waited_ms < FINDER_TIMEOUT_MS) {
+        f->waited_ms += LOOK_AGAIN_MS;
+        timer_set(&f->timer, f->loop, LOOK_AGAIN_MS, look_again, f);
+        return;
+    }
+    char host[FINDER_HOST_BYTES];
+    const struct addrinfo *known = f->lookup->request.ar_result;
+    if (state == 0 &&
+        getnameinfo(known->ai_addr, known->ai_addrlen, host, sizeof(host), NULL, 0, NI_NUMERICHOST) == 0) {
+        abandon(f);
+        have_address(f, host);
+        return;
+    }
+    abandon(f);
+    name_failed(f, state == EAI_INPROGRESS ? "the resolver takes too long" : gai_strerror(state));
+}
+
+static void look_up(struct finder *f, struct str name)
+{
+    struct lookup *lookup = calloc(1, sizeof(*lookup));
+    struct gaicb *list[1];
+    if (!lookup)
+        abort();
+    memcpy(lookup->name, name.at, name.len);
+    lookup->hints.ai_socktype = SOCK_STREAM;
+    lookup->request = (struct gaicb){.ar_name = lookup->name, .ar_request = &lookup->hints};
+    list[0] = &lookup->request;
+    f->lookup = lookup;
+    f->waited_ms = 0;
+    if (getaddrinfo_a(GAI_NOWAIT, list, 1, NULL) == 0) {
+        timer_set(&f->timer, f->loop, LOOK_AGAIN_MS, look_again, f);
+        return;
+    }
+    f->lookup = NULL;
+    free(lookup);
+    name_failed(f, "the resolver cannot be asked");
+}
+
+static bool is_numeric(const char *name)
+{
+    unsigned char address[sizeof(struct in6_addr)];
+    return inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1;
+}
+
+static void try_host(struct finder *f)
+{
+    struct str name = host_of(f)->name;
+    if (is_numeric(name.at))
+        have_address(f, name.at);
+    else
+        look_up(f, name);
+}
+
+/* ---- from outside ------------------------------------------------------------ */
+
+struct finder *finder_new(struct loop *loop, const struct address *address, finder_found *found, void *owner)
+{
+    struct finder *f = calloc(1, sizeof(*f));
+    if (!f)
+        abort();
+    f->loop = loop;
+    f->address = address;
+    f->found = found;
+    f->owner = owner;
+    return f;
+}
+
+void finder_start(struct finder *f)
+{
+    f->asked = 0;
+    if (f->address->kind != ADDRESS_UNIX) {
+        try_host(f);
+        return;
+    }
+    snprintf(f->place.host, sizeof(f->place.host), "%s", f->address->path.at);
+    f->place.port = 0;
+    timer_set(&f->timer, f->loop, 0, tell, f);
+}
+
+void finder_free(struct finder *f)
+{
+    if (!f)
+        return;
+    timer_clear(&f->timer);
+    drop_sentinel(f);
+    abandon(f);
+    free(f);
+}

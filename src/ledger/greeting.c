@@ -1,0 +1,194 @@
+/* Two pipelines: the second needs what INFO says. A callback of a connection that was given up finds no
+ * owner. */
+#include "ledger/greeting.h"
+
+#include "base/arena.h"
+#include "ledger/redis.h"
+
+#include <hiredis/async.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void fail(struct greeting *g, const char *doing, const char *why)
+{
+    char text[512];
+    if (g->failed)
+        return;
+    g->failed = true;
+    snprintf(text, sizeof(text), "%s: %.400s", doing, why);
+    g->over(g->owner, text);
+}
+
+/* NULL where nobody wants to know any more, or it was an error that ends the greeting. */
+static const redisReply *good(redisAsyncContext *context, void *answer, const struct greeting *g)
+{
+    return context->data && !g->failed ? answer : NULL;
+}
+
+static bool is_error(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_ERROR;
+}
+
+/* ---- what the server is ------------------------------------------------------ */
+
+/* The value of "name:value\r\n". */
+static bool info_line(const char *info, const char *name, char *out, size_t size)
+{
+    size_t len = strlen(name);
+    for (const char *at = info; (at = strstr(at, name)); at += len)
+        if ((at == info || at[-1] == '\n') && at[len] == ':') {
+            snprintf(out, size, "%.*s", (int)strcspn(at + len + 1, "\r\n"), at + len + 1);
+            return true;
+        }
+    out[0] = '\0';
+    return false;
+}
+
+static void read_info(const char *info, struct server_facts *facts)
+{
+    char text[64], version[24];
+    info_line(info, "redis_version", version, sizeof(version));
+    facts->version = atoi(version);
+    const char *kind = "redis";
+    if (info_line(info, "valkey_version", text, sizeof(version))) {
+        kind = "valkey";
+        snprintf(version, sizeof(version), "%.20s", text);
+    }
+    snprintf(facts->server, sizeof(facts->server), "%s %.20s", kind, version);
+    info_line(info, "run_id", facts->run_id, sizeof(facts->run_id));
+    info_line(info, "role", facts->role, sizeof(facts->role));
+    facts->loading = info_line(info, "loading", text, sizeof(text)) && atoi(text) == 1;
+    facts->cluster = info_line(info, "cluster_enabled", text, sizeof(text)) && atoi(text) == 1;
+    facts->aof = info_line(info, "aof_enabled", text, sizeof(text)) && atoi(text) == 1;
+    bool bounded = info_line(info, "maxmemory", text, sizeof(text)) && strtoull(text, NULL, 10) > 0;
+    info_line(info, "maxmemory_policy", facts->evicts, sizeof(facts->evicts));
+    if (!bounded || strcmp(facts->evicts, "noeviction") == 0)
+        facts->evicts[0] = '\0';
+}
+
+/* What makes it useless, before the write is tried. */
+static const char *judge(const struct server_facts *facts)
+{
+    if (facts->version && facts->version < REDIS_OLDEST_VERSION)
+        return "it is older than Redis 6, which the ledger's scripts need";
+    if (facts->loading)
+        return "LOADING: it is still reading its data";
+    if (!facts->cluster && strcmp(facts->role, "slave") == 0)
+        return "it is a replica, which takes no writes: name its master, or the sentinels";
+    return NULL;
+}
+
+/* ---- the second half ---------------------------------------------------------- */
+
+static void on_script(redisAsyncContext *context, void *answer, void *of)
+{
+    struct greeting *g = of;
+    const redisReply *reply = good(context, answer, g);
+    if (!reply)
+        return;
+    if (is_error(reply) || reply->len != GREETING_SHA_BYTES) {
+        fail(g, "SCRIPT LOAD", is_error(reply) ? reply->str : "an answer that is no SHA1");
+        return;
+    }
+    memcpy(g->shas->of[g->scripts++ % SCRIPT_COUNT], reply->str, GREETING_SHA_BYTES);
+}
+
+/* Of a cluster another node may hold the key that was tried: it is well, or it would have said so. */
+static void on_probe(redisAsyncContext *context, void *answer, void *of)
+{
+    struct greeting *g = of;
+    const redisReply *reply = good(context, answer, g);
+    if (!reply)
+        return;
+    if (is_error(reply) && strncmp(reply->str, "MOVED ", 6) != 0 && strncmp(reply->str, "ASK ", 4) != 0) {
+        fail(g, "a write", reply->str);
+        return;
+    }
+    g->before = g->facts;
+    g->over(g->owner, NULL);
+}
+
+static void on_old_connection_ended(redisAsyncContext *context, void *answer, void *of)
+{
+    (void)context, (void)answer, (void)of; /* mostly it is gone already; without the right to, we go on */
+}
+
+void greeting_load_scripts(struct greeting *g, redisAsyncContext *context)
+{
+    struct arena *arena = arena_new();
+    g->scripts = 0;
+    for (int i = 0; i < SCRIPT_COUNT; i++) {
+        struct str text = script_text(arena, (enum script)i);
+        redisAsyncCommand(context, on_script, g, "SCRIPT LOAD %b", text.at, text.len);
+    }
+    arena_free(arena);
+}
+
+static void second_half(struct greeting *g, redisAsyncContext *context)
+{
+    const struct server_facts *old = &g->before;
+    if (old->client_id && old->run_id[0] && strcmp(old->run_id, g->facts.run_id) == 0)
+        redisAsyncCommand(context, on_old_connection_ended, g, "CLIENT KILL ID %lld", old->client_id);
+    greeting_load_scripts(g, context);
+    redisAsyncCommand(context, on_probe, g, "SET tg1:{probe}:%s 1 PX 1000", g->name);
+}
+
+/* ---- the first half ----------------------------------------------------------- */
+
+static void on_must(redisAsyncContext *context, void *answer, void *of)
+{
+    struct greeting *g = of;
+    const redisReply *reply = good(context, answer, g);
+    if (reply && is_error(reply))
+        fail(g, "AUTH or SELECT", reply->str);
+}
+
+static void on_name(redisAsyncContext *context, void *answer, void *of)
+{
+    (void)context, (void)answer, (void)of; /* a courtesy to whoever reads CLIENT LIST */
+}
+
+static void on_id(redisAsyncContext *context, void *answer, void *of)
+{
+    struct greeting *g = of;
+    const redisReply *reply = good(context, answer, g);
+    if (reply && reply->type == REDIS_REPLY_INTEGER)
+        g->facts.client_id = reply->integer;
+}
+
+/* Without the right to ask, what matters is still found out by the write. */
+static void on_info(redisAsyncContext *context, void *answer, void *of)
+{
+    struct greeting *g = of;
+    const redisReply *reply = good(context, answer, g);
+    if (!reply)
+        return;
+    if (is_error(reply) && strncmp(reply->str, "NOPERM", 6) != 0) {
+        fail(g, "INFO", reply->str);
+        return;
+    }
+    if (reply->type == REDIS_REPLY_STRING)
+        read_info(reply->str, &g->facts);
+    const char *useless = judge(&g->facts);
+    if (useless)
+        fail(g, "INFO", useless);
+    else
+        second_half(g, context);
+}
+
+void greeting_begin(struct greeting *g, redisAsyncContext *context)
+{
+    g->failed = false;
+    g->facts = (struct server_facts){.server = ""};
+    if (g->password.len && g->user.len)
+        redisAsyncCommand(context, on_must, g, "AUTH %b %b", g->user.at, g->user.len, g->password.at,
+                          g->password.len);
+    else if (g->password.len)
+        redisAsyncCommand(context, on_must, g, "AUTH %b", g->password.at, g->password.len);
+    if (g->db)
+        redisAsyncCommand(context, on_must, g, "SELECT %u", g->db);
+    redisAsyncCommand(context, on_name, g, "CLIENT SETNAME %s", g->name);
+    redisAsyncCommand(context, on_id, g, "CLIENT ID");
+    redisAsyncCommand(context, on_info, g, "INFO");
+}

@@ -1,0 +1,54 @@
+/*
+ * What is said before a connection takes commands: who we are, which
+ * database, what kind of server this is, the scripts, and one write, since a
+ * server that can't write is of no use. Of a server that we have met before,
+ * our old connection is ended first: what waits there unread must not be run
+ * after what was done about it here.
+ */
+#ifndef TOOLGATE_LEDGER_GREETING_H
+#define TOOLGATE_LEDGER_GREETING_H
+
+#include "base/err.h"
+#include "ledger/script.h"
+
+#include <stdint.h>
+
+struct redisAsyncContext;
+
+#define GREETING_SHA_BYTES 40u
+
+/* Learned by the first greeting; the same on every server. */
+struct script_shas {
+    char of[SCRIPT_COUNT][GREETING_SHA_BYTES];
+};
+
+struct server_facts {
+    char server[32]; /* "redis 7.0.15" */
+    char run_id[48];
+    char role[16], evicts[32]; /* maxmemory_policy, where memory is bounded */
+    int version;
+    long long client_id;
+    bool loading, cluster, aof;
+};
+
+/* Embedded in a connection; one greeting after the other. */
+struct greeting {
+    struct str user, password; /* to say; empty: none */
+    uint32_t db;
+    const char *name;
+    struct script_shas *shas;
+    void (*over)(void *owner, const char *why); /* NULL: it takes commands */
+    void *owner;
+
+    struct server_facts facts, before; /* of this connection, of the last one that got as far */
+    uint32_t scripts;                  /* loaded so far */
+    bool failed;
+};
+
+/* `over` fires once, from a reply; not at all where the connection ends before. */
+void greeting_begin(struct greeting *greeting, struct redisAsyncContext *context);
+
+/* SCRIPT LOAD for all of them again, ahead of whatever is sent next. */
+void greeting_load_scripts(struct greeting *greeting, struct redisAsyncContext *context);
+
+#endif

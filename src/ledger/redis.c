@@ -1,0 +1,359 @@
+/*
+ * One server, or the nodes of a cluster as they are met: a session's keys
+ * share a slot, and who holds a slot is learned from whoever says MOVED.
+ * What a server answers instead of a result is looked up in one table.
+ */
+#include "ledger/redis.h"
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "ledger/node.h"
+
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define SLOTS           16384u
+#define MEAN_OF_ANSWERS 128
+#define WHY_BYTES       512u
+
+struct redis {
+    struct node_common common;
+    struct redis_options options;
+    const struct redis_hooks *hooks;
+    void *owner;
+    struct node *nodes[REDIS_NODES_MAX]; /* the first is the one that is configured */
+    struct arena *met;                   /* addresses of the others */
+    uint32_t node_count;
+    uint8_t *slots; /* whom to ask for a slot; NULL: it is no cluster, as far as we know */
+    bool settled;
+    uint64_t connects, failures, answers;
+    int64_t mean_us, worst_us, away_since_ms;
+    char why_away[WHY_BYTES], server[32];
+};
+
+/* ---- commands ------------------------------------------------------------------ */
+
+static void put_bulk(struct buf *out, struct str s)
+{
+    buf_byte(out, '$');
+    buf_int(out, (int64_t)s.len);
+    buf_text(out, "\r\n");
+    buf_str(out, s);
+    buf_text(out, "\r\n");
+}
+
+/* CRC16 (XMODEM) of the hash tag, as Cluster has it. */
+static uint16_t slot_of(struct str key)
+{
+    const char *from = memchr(key.at, '{', key.len), *to = memchr(key.at, '}', key.len);
+    uint16_t crc = 0;
+    for (const char *at = from + 1; at < to; at++) {
+        crc ^= (uint16_t)((unsigned char)*at << 8);
+        for (int bit = 0; bit < 8; bit++)
+            crc = (uint16_t)(crc & 0x8000 ? crc << 1 ^ 0x1021 : crc << 1);
+    }
+    return crc % SLOTS;
+}
+
+void redis_job_write(struct redis_job *job, const struct script_run *run)
+{
+    static const char zeros[] = "0000000000000000000000000000000000000000";
+    struct buf *out = &job->command;
+    out->len = 0;
+    buf_byte(out, '*');
+    buf_int(out, (int64_t)(3 + SCRIPT_KEYS + run->arg_count));
+    buf_text(out, "\r\n$7\r\nEVALSHA\r\n$40\r\n");
+    job->sha_at = (uint8_t)out->len;
+    buf_text(out, zeros);
+    buf_text(out, "\r\n$1\r\n4\r\n");
+    for (size_t i = 0; i < SCRIPT_KEYS; i++)
+        put_bulk(out, run->keys[i]);
+    for (size_t i = 0; i < run->arg_count; i++)
+        put_bulk(out, run->args[i]);
+    job->script = run->script;
+    job->slot = slot_of(run->keys[0]);
+    job->hops = 0;
+    job->asking = false;
+}
+
+static void end(struct redis_job *job, enum redis_ended how, const char *why)
+{
+    job->ended(job, how, STR_NONE, why);
+}
+
+/* ---- nodes ---------------------------------------------------------------------- */
+
+static void note_away(struct redis *r, const char *why)
+{
+    r->settled = true;
+    r->failures++;
+    if (!r->away_since_ms)
+        r->away_since_ms = clock_wall_ms();
+    snprintf(r->why_away, sizeof(r->why_away), "%s", why);
+}
+
+static void forget_slots_of(struct redis *r, const struct node *node)
+{
+    for (size_t i = 0; r->slots && i < SLOTS; i++)
+        if (node == r->nodes[0] || r->nodes[r->slots[i]] == node)
+            r->slots[i] = 0;
+}
+
+static void on_away(void *owner, struct node *node, const char *why)
+{
+    struct redis *r = owner;
+    forget_slots_of(r, node);
+    if (node != r->nodes[0])
+        return;
+    note_away(r, why);
+    r->hooks->away(r->owner, why);
+}
+
+static void say_what_it_is(const struct redis *r, const struct server_facts *facts)
+{
+    struct arena *arena = arena_new();
+    log_event(LOG_INFO, "redis_connected", LOG_STR("address", address_shown(arena, r->options.address)),
+              LOG_TEXT("server", facts->server), LOG_TEXT("role", facts->role),
+              LOG_TEXT("cluster", facts->cluster ? "yes" : "no"), LOG_TEXT("aof", facts->aof ? "yes" : "no"));
+    arena_free(arena);
+    if (facts->evicts[0])
+        log_event(LOG_WARN, "redis_may_forget", LOG_TEXT("maxmemory_policy", facts->evicts),
+                  LOG_TEXT("mend", "CONFIG SET maxmemory-policy noeviction: what is evicted here are "
+                                   "budgets and loops"));
+}
+
+static void on_up(void *owner, struct node *node)
+{
+    struct redis *r = owner;
+    if (node != r->nodes[0])
+        return;
+    r->settled = true;
+    r->connects++;
+    r->away_since_ms = 0;
+    r->worst_us = 0;
+    r->why_away[0] = '\0';
+    snprintf(r->server, sizeof(r->server), "%s", node_facts(node)->server);
+    say_what_it_is(r, node_facts(node));
+    r->hooks->up(r->owner);
+}
+
+/* A node of the cluster by its address, met now if need be; NULL: there are too many. */
+static struct node *node_at(struct redis *r, struct str host, uint16_t port, uint8_t *number)
+{
+    for (uint32_t i = 0; i < r->node_count; i++) {
+        const struct address *a = node_address(r->nodes[i]);
+        if (a->kind == ADDRESS_TCP && a->hosts[0].port == port && str_eq(a->hosts[0].name, host)) {
+            *number = (uint8_t)i;
+            return r->nodes[i];
+        }
+    }
+    if (r->node_count == REDIS_NODES_MAX)
+        return NULL;
+    struct address *a = ARENA_NEW(r->met, struct address);
+    a->kind = ADDRESS_TCP;
+    a->hosts[0] = (struct address_host){arena_dup(r->met, host), port};
+    a->host_count = 1;
+    *number = (uint8_t)r->node_count;
+    return r->nodes[r->node_count++] = node_new(&r->common, a, false);
+}
+
+static struct node *node_for(const struct redis *r, const struct redis_job *job)
+{
+    struct node *node = r->nodes[r->slots ? r->slots[job->slot] : 0];
+    return node_state(node) == NODE_UP ? node : r->nodes[0];
+}
+
+/* ---- what a server says instead of a result ---------------------------------------- */
+
+/* "MOVED 3999 127.0.0.1:6381"; without a host the same one is meant. */
+static struct node *named_node(struct redis *r, const struct node *from, const char *text, uint8_t *number)
+{
+    const char *host = strchr(text, ' ') ? strchr(strchr(text, ' ') + 1, ' ') : NULL;
+    const char *port = host ? strrchr(host, ':') : NULL;
+    const struct address *a = node_address(from);
+    if (!port)
+        return NULL;
+    struct str name = {host + 1, (size_t)(port - host - 1)};
+    if (!name.len && a->kind == ADDRESS_TCP)
+        name = a->hosts[0].name;
+    unsigned long n = strtoul(port + 1, NULL, 10);
+    bool fits = name.len && name.len <= ADDRESS_HOST_MAX_BYTES && n > 0 && n <= 65535;
+    return fits ? node_at(r, name, (uint16_t)n, number) : NULL;
+}
+
+static void go_to(struct redis *r, struct node *node, struct redis_job *job, const char *why)
+{
+    if (node && job->hops++ < REDIS_HOPS_MAX) {
+        node_wake(node);
+        if (node_send(node, job, true))
+            return;
+    }
+    (void)r;
+    end(job, REDIS_UNDONE, why);
+}
+
+static void moved(struct redis *r, struct node *from, struct redis_job *job, const char *text)
+{
+    uint8_t number = 0;
+    struct node *to = named_node(r, from, text, &number);
+    if (to && !r->slots && !(r->slots = calloc(SLOTS, 1)))
+        abort();
+    if (to)
+        r->slots[job->slot] = number;
+    go_to(r, to, job, text);
+}
+
+static void ask(struct redis *r, struct node *from, struct redis_job *job, const char *text)
+{
+    uint8_t number = 0;
+    struct node *to = named_node(r, from, text, &number);
+    job->asking = true;
+    go_to(r, to, job, text);
+}
+
+static void reload(struct redis *r, struct node *from, struct redis_job *job, const char *text)
+{
+    node_reload(from);
+    go_to(r, from, job, text);
+}
+
+static void leave(struct redis *r, struct node *from, struct redis_job *job, const char *text)
+{
+    (void)r;
+    node_leave(from, text);
+    end(job, REDIS_UNDONE, text);
+}
+
+/* A slot on its way between two nodes: neither has all of its keys for a moment. */
+static void again(struct redis *r, struct node *from, struct redis_job *job, const char *text)
+{
+    go_to(r, from, job, text);
+}
+
+static const struct {
+    const char *word;
+    void (*act)(struct redis *r, struct node *from, struct redis_job *job, const char *text);
+} words[] = {
+    {"NOSCRIPT", reload}, {"MOVED", moved},      {"ASK", ask},           {"TRYAGAIN", again},
+    {"READONLY", leave},  {"LOADING", leave},    {"BUSY", leave},        {"OOM", leave},
+    {"MISCONF", leave},   {"NOREPLICAS", leave}, {"CLUSTERDOWN", leave}, {"MASTERDOWN", leave},
+    {"NOAUTH", leave},    {"NOPERM", leave},     {"UNBLOCKED", leave},
+};
+
+/* Before version 7 a command's error stands within a script's: "ERR Error running script (…): -OOM …". */
+static const char *word_in(const char *text)
+{
+    const char *inner = strstr(text, ": -");
+    return strncmp(text, "ERR ", 4) == 0 && inner ? inner + 3 : text;
+}
+
+static void on_error(struct redis *r, struct node *from, struct redis_job *job, const char *text)
+{
+    const char *word = word_in(text);
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+        size_t len = strlen(words[i].word);
+        if (strncmp(word, words[i].word, len) == 0 && (word[len] == ' ' || word[len] == '\0')) {
+            words[i].act(r, from, job, word);
+            return;
+        }
+    }
+    end(job, REDIS_REFUSED, text);
+}
+
+/* ---- answers ----------------------------------------------------------------------- */
+
+static void take_time(struct redis *r, const struct redis_job *job)
+{
+    int64_t took = clock_mono_us() - job->began_us;
+    r->answers++;
+    r->mean_us +=
+        (took - r->mean_us) / (r->answers < MEAN_OF_ANSWERS ? (int64_t)r->answers : MEAN_OF_ANSWERS);
+    if (took > r->worst_us)
+        r->worst_us = took;
+}
+
+static void on_answered(void *owner, struct node *node, struct redis_job *job, const redisReply *reply)
+{
+    struct redis *r = owner;
+    take_time(r, job);
+    if (reply->type == REDIS_REPLY_ERROR)
+        on_error(r, node, job, reply->str);
+    else if (reply->type == REDIS_REPLY_STRING)
+        job->ended(job, REDIS_ANSWERED, (struct str){reply->str, reply->len}, NULL);
+    else
+        end(job, REDIS_REFUSED, "the answer is no string");
+}
+
+static void on_lost(void *owner, struct redis_job *job, bool sent)
+{
+    const struct redis *r = owner;
+    end(job, sent ? REDIS_LOST : REDIS_UNDONE, r->why_away);
+}
+
+/* ---- from outside -------------------------------------------------------------------- */
+
+struct redis *redis_new(const struct redis_options *options, const struct redis_hooks *hooks, void *owner)
+{
+    struct redis *r = calloc(1, sizeof(*r));
+    if (!r)
+        abort();
+    r->options = *options;
+    r->hooks = hooks;
+    r->owner = owner;
+    r->met = arena_new();
+    r->common = (struct node_common){.options = &r->options,
+                                     .owner = r,
+                                     .up = on_up,
+                                     .away = on_away,
+                                     .answered = on_answered,
+                                     .lost = on_lost};
+    r->nodes[r->node_count++] = node_new(&r->common, options->address, true);
+    node_wake(r->nodes[0]);
+    return r;
+}
+
+void redis_free(struct redis *r)
+{
+    for (uint32_t i = 0; r && i < r->node_count; i++)
+        node_free(r->nodes[i]);
+    if (r) {
+        arena_free(r->met);
+        free(r->slots);
+    }
+    free(r);
+}
+
+bool redis_is_settled(const struct redis *r)
+{
+    return r->settled;
+}
+
+bool redis_is_up(const struct redis *r)
+{
+    return node_state(r->nodes[0]) == NODE_UP;
+}
+
+bool redis_send(struct redis *r, struct redis_job *job)
+{
+    job->began_us = clock_mono_us();
+    job->hops = 0;
+    job->asking = false;
+    return node_send(node_for(r, job), job, false);
+}
+
+void redis_stats(const struct redis *r, struct redis_stats *out)
+{
+    *out = (struct redis_stats){
+        .server = str_of(r->server),
+        .connects = r->connects,
+        .failures = r->failures,
+        .nodes = r->node_count,
+        .mean_us = r->mean_us,
+        .worst_us = r->worst_us,
+        .answers = r->answers,
+        .why_away = r->why_away,
+        .away_since_ms = r->away_since_ms,
+    };
+}
