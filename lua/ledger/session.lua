@@ -4,7 +4,8 @@
 -- KEYS, the same four for every script, in one hash slot:
 --   KEYS[1] s  the session: header, reservations, repair chains, window of calls
 --   KEYS[2] h  the journal: one entry a logical call, oldest first; read by people and by policies that ask
---   KEYS[3] d  a hash: "g" the turn's goal, "t"+tool names, "f"+name facts as JSON, "l"+tool and "p": see limits.lua
+--   KEYS[3] d  a hash: "g" the turn's goal, "t"+tool names, "f"+name facts as JSON, "l"+tool and "p": see limits.lua;
+--              "b", "c"+tool and "m": see away.lua
 --   KEYS[4] i  seen ids, 8 bytes each, oldest first
 --
 -- Header (numbers are big-endian):
@@ -336,8 +337,8 @@ end
 
 -- ---- facts, and what a reply carries besides ------------------------------
 
--- Sets ARGV[first] = ARGV[first + 1] and so on. Returns how many found no room.
-local function merge_facts(first, ttl)
+-- Sets list[first] = list[first + 1] and so on. Returns how many found no room.
+local function merge_facts(list, first, ttl)
   local kept, size, sizes, dropped = call("HGETALL", KEYS[3]), 0, {}, 0
   for i = 1, #kept, 2 do
     if byte(kept[i]) == 102 then
@@ -345,8 +346,8 @@ local function merge_facts(first, ttl)
       size = size + #kept[i] + #kept[i + 1]
     end
   end
-  for i = first, #ARGV, 2 do
-    local field, value = "f" .. ARGV[i], ARGV[i + 1]
+  for i = first, #list, 2 do
+    local field, value = "f" .. list[i], list[i + 1]
     local grown = size + #value - (sizes[field] or -#field)
     if grown > FACTS_BYTES then
       dropped = dropped + 1

@@ -106,7 +106,7 @@ else
     note(tool, label_told, code, turn - (turn % 256 + 256 - in_turn) % 256, in_step, retries)
   end
   if #ARGV[4] > 0 then add_ids(ARGV[4], ttl) end
-  if #ARGV > 4 then dropped = merge_facts(5, ttl) end
+  if #ARGV > 4 then dropped = merge_facts(ARGV, 5, ttl) end
   close(most, ttl, sub(session, base + 1, at + 8), result, char(kind + reads * 32 + changed * 64), sub(session, at + 16), "")
 end
 if kind == TRANSIENT then transients = up_to(transients + 1, 255) end

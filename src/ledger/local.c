@@ -73,7 +73,7 @@ static void push_environment(struct local *local)
 static struct str scripts_text(struct arena *arena)
 {
     struct buf text = buf_in(arena);
-    buf_str(&text, script_common(arena));
+    buf_str(&text, script_shared(arena));
     for (int i = 0; i < SCRIPT_COUNT; i++) {
         buf_text(&text, i == 0 ? "\nreturn function()\n" : ", function()\n");
         buf_str(&text, script_body((enum script)i));

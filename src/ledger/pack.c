@@ -257,6 +257,31 @@ void pack_reset(struct script_run *run, struct str tool, const struct pack_optio
     script_arg(run, buf_view(&buf));
 }
 
+void pack_leave(struct script_run *run, const struct pack_options *options, struct arena *arena)
+{
+    struct buf buf = pack_common(options, arena);
+    script_arg(run, buf_view(&buf));
+}
+
+void pack_doubt(struct buf *out, const struct ledger_admit *request)
+{
+    const struct ledger_limits *limits = request->limits ? request->limits : &ledger_default_limits;
+    put_admission(out, request->admission);
+    put_tool(out, request->tool);
+    put_u48(out, limits->cost);
+    put_u8(out, (is_limited(&limits->tool) ? 1 : 0) + (limits->poll_every_ms ? 2 : 0));
+}
+
+void pack_merge(struct script_run *run, uint64_t number, struct str doubts, struct str account,
+                const struct pack_options *options, struct arena *arena)
+{
+    struct buf buf = pack_common(options, arena);
+    put_low_bytes(&buf, number, 8);
+    script_arg(run, buf_view(&buf));
+    script_arg(run, doubts);
+    script_arg(run, account);
+}
+
 /* ---- replies -------------------------------------------------------------- */
 
 struct reply reply_of(struct str text)

@@ -8,6 +8,8 @@
 #include "ledger/ledger.h"
 #include "ledger/script.h"
 
+struct buf;
+
 #define PACK_NAME_MAX_BYTES 64u   /* of a tool, as the ledger remembers it; longer ones are cut */
 #define PACK_EXT_MAX_BYTES  64u   /* of dev.toolgate/ext */
 #define PACK_GOAL_MAX_BYTES 4096u /* of a turn's goal */
@@ -28,6 +30,14 @@ void pack_see(struct script_run *run, const struct hash128 *ids, size_t count,
               const struct pack_options *options, struct arena *arena);
 void pack_reset(struct script_run *run, struct str tool, const struct pack_options *options,
                 struct arena *arena);
+
+void pack_leave(struct script_run *run, const struct pack_options *options, struct arena *arena);
+
+#define PACK_DOUBT_BYTES 14u
+/* What merge needs to take an admission back, put behind others. */
+void pack_doubt(struct buf *out, const struct ledger_admit *request);
+void pack_merge(struct script_run *run, uint64_t number, struct str doubts, struct str account,
+                const struct pack_options *options, struct arena *arena);
 
 /* A reply being read. A reply that is too short reads as zeros and sets `bad`. */
 struct reply {

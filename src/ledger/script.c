@@ -6,16 +6,16 @@
 #include "ledger/script.h"
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/embedded.h"
 #include "base/hash.h"
-
-#include <stdio.h>
 
 static const char *const names[SCRIPT_COUNT] = {
     [SCRIPT_ADMIT] = "ledger/admit.lua", [SCRIPT_SETTLE] = "ledger/settle.lua",
     [SCRIPT_TURN] = "ledger/turn.lua",   [SCRIPT_SEE] = "ledger/see.lua",
     [SCRIPT_VIEW] = "ledger/view.lua",   [SCRIPT_RESET] = "ledger/reset.lua",
-    [SCRIPT_PEEK] = "ledger/peek.lua",
+    [SCRIPT_PEEK] = "ledger/peek.lua",   [SCRIPT_LEAVE] = "ledger/leave.lua",
+    [SCRIPT_MERGE] = "ledger/merge.lua",
 };
 
 const char *script_name(enum script script)
@@ -23,12 +23,34 @@ const char *script_name(enum script script)
     return names[script];
 }
 
-struct str script_common(struct arena *arena)
+/* In the order in which each builds on those before. The last is for what two engines say to each other: a
+ * server makes each function anew for each run, so the other scripts go without. */
+static const char *const shared[] = {"ledger/session.lua", "ledger/rules.lua", "ledger/limits.lua",
+                                     "ledger/away.lua"};
+#define SHARED_COUNT (sizeof(shared) / sizeof(*shared))
+
+static void add_shared(struct buf *out, size_t count)
 {
-    struct str session = embedded_text("ledger/session.lua"), rules = embedded_text("ledger/rules.lua"),
-               limits = embedded_text("ledger/limits.lua");
-    return arena_printf(arena, STR_FMT "\n" STR_FMT "\n" STR_FMT, STR_ARG(session), STR_ARG(rules),
-                        STR_ARG(limits));
+    for (size_t i = 0; i < count; i++) {
+        buf_str(out, embedded_text(shared[i]));
+        buf_byte(out, '\n');
+    }
+}
+
+struct str script_shared(struct arena *arena)
+{
+    struct buf out = buf_in(arena);
+    add_shared(&out, SHARED_COUNT);
+    return buf_view(&out);
+}
+
+struct str script_text(struct arena *arena, enum script script)
+{
+    struct buf out = buf_in(arena);
+    bool between = script == SCRIPT_LEAVE || script == SCRIPT_MERGE;
+    add_shared(&out, between ? SHARED_COUNT : SHARED_COUNT - 1);
+    buf_str(&out, script_body(script));
+    return buf_view(&out);
 }
 
 struct str script_body(enum script script)

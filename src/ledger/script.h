@@ -17,6 +17,8 @@ enum script {
     SCRIPT_VIEW,
     SCRIPT_RESET,
     SCRIPT_PEEK,
+    SCRIPT_LEAVE,
+    SCRIPT_MERGE,
     SCRIPT_COUNT
 };
 
@@ -41,9 +43,13 @@ static inline void script_arg(struct script_run *run, struct str arg)
     run->args[run->arg_count++] = arg;
 }
 
-/* The text a server runs: what all scripts share, and then the script. */
 const char *script_name(enum script script);
-struct str script_common(struct arena *arena);
+
+/* What a server runs: what this script shares with others, then its own text. */
+struct str script_text(struct arena *arena, enum script script);
+
+/* The same in parts, for an engine that reads what all of them share only once. */
+struct str script_shared(struct arena *arena);
 struct str script_body(enum script script);
 
 #endif

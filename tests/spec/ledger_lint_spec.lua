@@ -3,8 +3,8 @@
 local bc = require "jit.bc"
 
 local FOLDER = "lua/ledger/"
-local COMMON = { "session", "rules", "limits" }
-local SCRIPTS = { "admit", "settle", "turn", "see", "view", "reset", "peek" }
+local COMMON = { "session", "rules", "limits", "away" }
+local SCRIPTS = { "admit", "settle", "turn", "see", "view", "reset", "peek", "leave", "merge" }
 
 local function set(words)
   local found = {}
@@ -112,9 +112,12 @@ local function globals_of(chunk)
   return read, written
 end
 
+-- As a server is given it: only leave and merge know what two engines say to each other.
 local function whole(name)
   local texts = {}
-  for _, common in ipairs(COMMON) do texts[#texts + 1] = text_of(common) end
+  for _, common in ipairs(COMMON) do
+    if common ~= "away" or name == "leave" or name == "merge" then texts[#texts + 1] = text_of(common) end
+  end
   texts[#texts + 1] = text_of(name)
   return table.concat(texts, "\n")
 end

@@ -19,7 +19,7 @@
 #include "ledger/local.h"
 #include "ledger/pack.h"
 
-#define REQUESTS 20000
+#define REQUESTS 24000
 #define SESSIONS 12
 
 /* Redis' own clock would differ from ours: this stands before the script, and takes the time from two more
@@ -126,8 +126,8 @@ static void load_scripts(struct redis *redis)
 {
     struct arena *arena = arena_new();
     for (int i = 0; i < SCRIPT_COUNT; i++) {
-        struct str text = arena_printf(arena, "%s" STR_FMT "\n" STR_FMT, clock_of_ours,
-                                       STR_ARG(script_common(arena)), STR_ARG(script_body((enum script)i)));
+        struct str script = script_text(arena, (enum script)i);
+        struct str text = arena_printf(arena, "%s" STR_FMT, clock_of_ours, STR_ARG(script));
         struct str words[] = {STR("SCRIPT"), STR("LOAD"), text};
         struct str sha = ask(redis, arena, words, 3);
         assert_int_equal(sha.len, 40);
@@ -162,6 +162,7 @@ struct world {
     struct ledger_limits limits;
     const char *tool, *args;
     struct ledger_place place;
+    struct buf account; /* what a session was last left with */
 };
 
 static uint32_t below(struct world *w, uint32_t n)
@@ -292,6 +293,20 @@ static void random_settle(struct world *w, struct script_run *run, const struct 
     pack_settle(run, request, options, arena);
 }
 
+/* Of whatever session was left last, or none; with admissions of now to take back; now and then once more. */
+static void random_merge(struct world *w, struct script_run *run, const struct pack_options *options,
+                         struct arena *arena)
+{
+    struct buf doubts = buf_in(arena);
+    for (uint32_t i = below(w, 3); i > 0; i--) {
+        struct ledger_admit doubt = {
+            .admission = w->admissions - below(w, 6), .tool = str_of(w->tool), .limits = &w->limits};
+        pack_doubt(&doubts, &doubt);
+    }
+    struct str account = below(w, 4) ? buf_view(&w->account) : STR_NONE;
+    pack_merge(run, w->admissions / 4, buf_view(&doubts), account, options, arena);
+}
+
 /* A settle mostly follows its admit, with the same tool, arguments and session. */
 static enum script random_request(struct world *w, struct script_run *run,
                                   char keys[SCRIPT_KEYS][SCRIPT_KEY_BYTES], struct arena *arena,
@@ -300,7 +315,9 @@ static enum script random_request(struct world *w, struct script_run *run,
     static const struct pack_options options = {.ttl_s = 86400, .history = 20};
     uint32_t dice = below(w, 100);
     enum script script = last == SCRIPT_ADMIT && dice < 85 ? SCRIPT_SETTLE
-                         : dice < 92                       ? SCRIPT_ADMIT
+                         : dice < 88                       ? SCRIPT_ADMIT
+                         : dice < 90                       ? SCRIPT_LEAVE
+                         : dice < 92                       ? SCRIPT_MERGE
                          : dice < 94                       ? SCRIPT_VIEW
                          : dice < 95                       ? SCRIPT_PEEK
                          : dice < 97                       ? SCRIPT_SEE
@@ -324,6 +341,12 @@ static enum script random_request(struct world *w, struct script_run *run,
         break;
     case SCRIPT_RESET:
         pack_reset(run, below(w, 3) ? str_of(w->tool) : STR_NONE, &options, arena);
+        break;
+    case SCRIPT_LEAVE:
+        pack_leave(run, &options, arena);
+        break;
+    case SCRIPT_MERGE:
+        random_merge(w, run, &options, arena);
         break;
     default:
         break;
@@ -369,6 +392,10 @@ static void both_engines_say_the_same(void **state)
             fail_msg("request %d: %s", i, why.text);
         there = redis_run(&redis, &run, w.now_ms, arena);
         compare(i, &run, here, there);
+        if (last == SCRIPT_LEAVE) {
+            w.account.len = 0;
+            buf_str(&w.account, here);
+        }
         if (last != SCRIPT_ADMIT) { /* a settle still names its session */
             arena_free(last_arena);
             last_arena = arena;
@@ -383,6 +410,7 @@ static void both_engines_say_the_same(void **state)
         assert_int_equal(local_run(local, &run, w.now_ms, arena, &here, &why), OK);
         compare(REQUESTS, &run, here, redis_run(&redis, &run, w.now_ms, arena));
     }
+    buf_clear(&w.account);
     arena_free(last_arena);
     arena_free(arena);
     local_free(local);
