@@ -99,6 +99,12 @@ end
 function M.tool_return(given)
   a_table("tool_return", given, "{ value = …, content = …, metadata = … }")
   only_tool_return(given)
+  if given.content ~= nil then
+    a_table("tool_return: content", given.content, "a list of blocks like { type = \"text\", text = \"…\" }")
+    local fault = native.content_fault(given.content)
+    if fault then complain("tool_return: " .. fault) end
+  end
+  if given.metadata ~= nil then a_table("tool_return: metadata", given.metadata, "a table with names") end
   return outcome("value", { value = given.value, content = given.content, metadata = given.metadata })
 end
 

@@ -1,6 +1,7 @@
 /* Marks, messages and the place of an error, for the words that are written in Lua. */
 #include "policy/natives.h"
 #include "policy/bridge.h"
+#include "policy/content.h"
 #include "policy/frozen.h"
 #include "policy/libraries.h"
 #include "policy/sandbox.h"
@@ -192,6 +193,18 @@ static int native_fields(lua_State *L)
     return 1;
 }
 
+/* What is wrong with a list of content blocks, in a sentence; nil: nothing. */
+static int native_content_fault(lua_State *L)
+{
+    struct arena *arena = sandbox_now(sandbox_of(L))->arena;
+    struct str fault = content_fault(arena, bridge_read(L, 1, "tool_return: content", NULL, arena));
+    if (fault.len)
+        lua_pushlstring(L, fault.at, fault.len);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
 const luaL_Reg natives[] = {{"mark", native_mark},
                             {"marked", native_marked},
                             {"methods", native_methods},
@@ -208,4 +221,5 @@ const luaL_Reg natives[] = {{"mark", native_mark},
                             {"written", word_written},
                             {"order", word_order},
                             {"fields", native_fields},
+                            {"content_fault", native_content_fault},
                             {NULL, NULL}};

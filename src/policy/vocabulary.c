@@ -81,7 +81,9 @@ static const struct field tool_return_fields[] = {
     {.name = "content",
      .form = "{ { type = \"text\", text = \"…\" } }",
      .type = "table[]",
-     .sentence = "MCP content blocks, instead of the value as a text."},
+     .sentence =
+         "MCP content blocks (text, image, audio, resource_link, resource), instead of the value as a "
+         "text."},
     {.name = "metadata",
      .form = "{ rows = 3 }",
      .type = "table",

@@ -1,0 +1,233 @@
+/* One table of block types and the members of each. */
+#include "policy/content.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "json/write.h"
+
+#define GOT_MAX_BYTES 40u
+
+enum form { TEXT, BASE64, MIME, URI, SIZE, OBJECT, AUDIENCE, PRIORITY };
+
+struct member {
+    const char *name;
+    enum form form;
+    bool required;
+};
+
+struct block {
+    const char *type;
+    struct member members[7];
+};
+
+static const struct block blocks[] = {
+    {"text", {{"text", TEXT, true}}},
+    {"image", {{"data", BASE64, true}, {"mimeType", MIME, true}}},
+    {"audio", {{"data", BASE64, true}, {"mimeType", MIME, true}}},
+    {"resource_link",
+     {{"uri", URI, true},
+      {"name", TEXT, true},
+      {"title", TEXT, false},
+      {"description", TEXT, false},
+      {"mimeType", MIME, false},
+      {"size", SIZE, false}}},
+    {"resource", {{"resource", OBJECT, true}}},
+};
+static const struct member resource[] = {
+    {"uri", URI, true}, {"mimeType", MIME, false}, {"text", TEXT, false}, {"blob", BASE64, false}, {0}};
+static const struct member annotations[] = {
+    {"audience", AUDIENCE, false}, {"priority", PRIORITY, false}, {"lastModified", TEXT, false}, {0}};
+static const struct member common[] = {{"annotations", OBJECT, false}, {"_meta", OBJECT, false}, {0}};
+
+static const char *const wants[] = {
+    [TEXT] = "a text",
+    [BASE64] = "base64 (A-Z a-z 0-9 + /, filled up with =)",
+    [MIME] = "a MIME type (\"image/png\")",
+    [URI] = "a URI (\"file:///report.pdf\")",
+    [SIZE] = "a whole number of bytes",
+    [OBJECT] = "a table with names",
+    [AUDIENCE] = "a list of \"user\" and \"assistant\"",
+    [PRIORITY] = "a number from 0 to 1",
+};
+
+/* ---- forms ---------------------------------------------------------------------- */
+
+static bool is_letter_or_digit(char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+static bool is_one_of(char c, const char *others)
+{
+    return is_letter_or_digit(c) || (c && strchr(others, c));
+}
+
+static bool is_base64(struct str text)
+{
+    size_t n = text.len;
+    while (n && text.len - n < 2 && text.at[n - 1] == '=')
+        n--;
+    for (size_t i = 0; i < n; i++)
+        if (!is_letter_or_digit(text.at[i]) && text.at[i] != '+' && text.at[i] != '/')
+            return false;
+    return text.len % 4 == 0;
+}
+
+/* type "/" subtype, and whatever follows a ";". */
+static bool is_mime(struct str text)
+{
+    size_t slashes = 0, part = 0, i = 0;
+    for (; i < text.len && text.at[i] != ';'; i++) {
+        bool slash = text.at[i] == '/';
+        if (slash ? part == 0 : !is_one_of(text.at[i], "!#$&^_.+-"))
+            return false;
+        slashes += slash;
+        part = slash ? 0 : part + 1;
+    }
+    return slashes == 1 && part > 0;
+}
+
+static bool is_uri(struct str text)
+{
+    size_t scheme = 0;
+    while (scheme < text.len && is_one_of(text.at[scheme], "+-."))
+        scheme++;
+    bool begins = scheme > 0 && scheme + 1 < text.len && text.at[scheme] == ':';
+    for (size_t i = 0; begins && i < text.len; i++)
+        begins = (unsigned char)text.at[i] > ' ';
+    return begins;
+}
+
+static bool is_audience(const struct json *value)
+{
+    for (uint32_t i = 0; value->type == JSON_ARRAY && i < value->len; i++) {
+        struct str who = json_str(&value->items[i]);
+        if (!str_is(who, "user") && !str_is(who, "assistant"))
+            return false;
+    }
+    return value->type == JSON_ARRAY;
+}
+
+static bool has_form(const struct json *value, enum form form)
+{
+    int64_t n;
+    double d;
+    bool is_text = value->type == JSON_STRING;
+    switch (form) {
+    case TEXT:
+        return is_text;
+    case BASE64:
+        return is_text && is_base64(json_str(value));
+    case MIME:
+        return is_text && is_mime(json_str(value));
+    case URI:
+        return is_text && is_uri(json_str(value));
+    case SIZE:
+        return json_int(value, &n) && n >= 0;
+    case OBJECT:
+        return value->type == JSON_OBJECT;
+    case AUDIENCE:
+        return is_audience(value);
+    case PRIORITY:
+        return json_double(value, &d) && d >= 0 && d <= 1;
+    }
+    return false;
+}
+
+/* ---- blocks ------------------------------------------------------------------------ */
+
+struct looking {
+    struct arena *arena;
+    struct str place; /* "content[2]", "content[2].resource" */
+    struct str fault;
+};
+
+static bool complain(struct looking *l, const char *name, const char *expected, const struct json *got)
+{
+    struct buf text = buf_in(l->arena);
+    if (got)
+        json_write(&text, got);
+    struct str cut = str_cut(buf_view(&text), GOT_MAX_BYTES);
+    l->fault = arena_printf(l->arena, STR_FMT "%s%s: expected %s, got " STR_FMT "%s", STR_ARG(l->place),
+                            name ? "." : "", name ? name : "", expected,
+                            STR_ARG(got ? cut : STR_LIT("nothing")), cut.len < text.len ? "…" : "");
+    return false;
+}
+
+static bool check_members(struct looking *l, const struct json *object, const struct member *members)
+{
+    for (; members->name; members++) {
+        const struct json *value = json_get_text(object, members->name);
+        if (value ? !has_form(value, members->form) : members->required)
+            return complain(l, members->name, wants[members->form], value);
+    }
+    return true;
+}
+
+static bool check_inner(struct looking *l, const struct json *block, const char *name,
+                        const struct member *members)
+{
+    const struct json *inner = json_get_text(block, name);
+    struct str outer = l->place;
+    if (!inner)
+        return true;
+    l->place = arena_printf(l->arena, STR_FMT ".%s", STR_ARG(outer), name);
+    bool is_right = check_members(l, inner, members);
+    l->place = is_right ? outer : l->place;
+    return is_right;
+}
+
+/* Either text or blob, and not both. */
+static bool check_resource(struct looking *l, const struct json *block)
+{
+    const struct json *inner = json_get_text(block, "resource");
+    bool text = json_get_text(inner, "text"), blob = json_get_text(inner, "blob");
+    if (!check_inner(l, block, "resource", resource))
+        return false;
+    return text != blob || complain(l, "resource", "either 'text' or 'blob' in it", inner);
+}
+
+static const struct block *block_of(const struct json *block)
+{
+    struct str type = json_str(json_get_text(block, "type"));
+    for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++)
+        if (str_is(type, blocks[i].type))
+            return &blocks[i];
+    return NULL;
+}
+
+static bool check_block(struct looking *l, const struct json *block)
+{
+    const struct block *known = block_of(block);
+    if (block->type != JSON_OBJECT)
+        return complain(l, NULL, "a block like { type = \"text\", text = \"…\" }", block);
+    if (!known)
+        return complain(l, "type", "one of text, image, audio, resource_link, resource",
+                        json_get_text(block, "type"));
+    return check_members(l, block, known->members) && check_members(l, block, common) &&
+           check_inner(l, block, "annotations", annotations) &&
+           (!str_is(str_of(known->type), "resource") || check_resource(l, block));
+}
+
+struct str content_fault(struct arena *arena, const struct json *content)
+{
+    struct looking l = {.arena = arena, .place = STR_LIT("content")};
+    if (!json_is(content, JSON_ARRAY)) {
+        complain(&l, NULL, "a list of blocks like { type = \"text\", text = \"…\" }", content);
+        return l.fault;
+    }
+    for (uint32_t i = 0; i < content->len; i++) {
+        l.place = arena_printf(arena, "content[%u]", i + 1);
+        if (!check_block(&l, &content->items[i]))
+            return l.fault;
+    }
+    return STR_NONE;
+}
+
+bool content_looks_like_blocks(const struct json *value)
+{
+    for (uint32_t i = 0; json_is(value, JSON_ARRAY) && i < value->len; i++)
+        if (!json_is(&value->items[i], JSON_OBJECT) || !block_of(&value->items[i]))
+            return false;
+    return json_is(value, JSON_ARRAY) && value->len > 0;
+}
