@@ -12,8 +12,9 @@
 
 #include <math.h>
 
-#define CALL_ID_DIGITS 16u
-#define CALLS_LOG_MAX  100u /* notifications/message of one call; what a tool says beyond is dropped */
+#define CALL_ID_DIGITS       16u
+#define CALLS_LOG_MAX        100u  /* notifications/message of one call; what a tool says beyond is dropped */
+#define CALLS_TEXT_MAX_BYTES 4096u /* of one of them, or of one notifications/progress */
 
 /* ---- from params ---------------------------------------------------------- */
 
@@ -279,7 +280,7 @@ static void on_progress(void *owner, double progress, double total, struct str m
     }
     if (message.len) {
         json_key(&out, "message");
-        json_put_str(&out, message);
+        json_put_str(&out, str_cut(message, CALLS_TEXT_MAX_BYTES));
     }
     json_close(&out, '}');
     client_notify(r->client, "notifications/progress", buf_view(&params));
@@ -296,7 +297,7 @@ static bool wants_progress(const struct request *r)
 static void on_log(void *owner, struct str level, struct str text)
 {
     struct request *r = owner;
-    if (!mcp_hears(r, level) || r->log_count++ >= CALLS_LOG_MAX || is_behind(r))
+    if (!mcp_hears(r, level) || r->log_count++ >= CALLS_LOG_MAX)
         return;
     struct buf params = {0};
     struct json_out out = json_out(&params);
@@ -306,7 +307,7 @@ static void on_log(void *owner, struct str level, struct str text)
     json_key(&out, "logger");
     json_put_str(&out, call_tool(r->call)->name);
     json_key(&out, "data");
-    json_put_str(&out, text);
+    json_put_str(&out, str_cut(text, CALLS_TEXT_MAX_BYTES));
     json_close(&out, '}');
     client_notify(r->client, "notifications/message", buf_view(&params));
     buf_clear(&params);

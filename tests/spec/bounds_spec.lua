@@ -150,6 +150,6 @@ return tool "a" { description = "x", schema = json '{"type":"object","properties
             "a.lua", "b.lua", "c.lua")
   end)
   it("with a tool that two would run is refused, and both are named", function()
-    refused({ ["a.lua"] = policy "upstream = 'calendar'," }, "a.lua", "'upstream'", "and so would run")
+    refused({ ["a.lua"] = policy "upstream = 'calendar', run = function() end," }, "a.lua", "'upstream'", "and so would run")
   end)
 end)
