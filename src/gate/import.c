@@ -17,13 +17,16 @@
 
 /* A name that upstreams or the operator use: how often, and whether it is the operator's. */
 struct use {
-    uint32_t offered; /* by upstreams that would publish it as it is */
-    bool reserved;    /* by a policy that runs its own tool, or an alias */
+    const struct import_source *source; /* that would publish it, the last one seen */
+    bool shared;                        /* and another one would, too */
+    bool exact;                         /* one calls it so, and hasn't been made to fit */
+    bool reserved;                      /* by a policy that runs its own tool, or an alias */
 };
 
 struct import {
     struct import_request request;
     struct map *uses;       /* bare names to struct use */
+    struct map *seen;       /* "upstream/tool" of those that were built or left out */
     struct map *claims;     /* "upstream/tool" to the policy that has it under its own name */
     size_t source, tool;    /* where the next step goes on */
     size_t policy;          /* likewise, while names are reserved */
@@ -46,19 +49,19 @@ static struct str marked(struct arena *arena, struct str name, struct str whole)
 
 /* Letters, digits, '_' and '-' as they are, everything else '_'; what is too long is cut, and told apart by a
  * mark of the whole. */
-static struct str fitting(struct arena *arena, struct str name, struct str whole)
+static struct str fitting(struct arena *arena, struct str name)
 {
     struct str fits = arena_dup(arena, name);
     for (size_t i = 0; i < fits.len; i++)
         if (!tool_name_fits((struct str){fits.at + i, 1}))
             ((char *)fits.at)[i] = '_';
-    return fits.len <= TOOL_NAME_MAX_BYTES ? fits : marked(arena, fits, whole);
+    return fits.len <= TOOL_NAME_MAX_BYTES ? fits : marked(arena, fits, name);
 }
 
 static struct str prefixed(struct arena *arena, struct str upstream, struct str tool)
 {
     struct str name = arena_printf(arena, STR_FMT IMPORT_SEPARATOR STR_FMT, STR_ARG(upstream), STR_ARG(tool));
-    return fitting(arena, name, full_name(arena, upstream, tool));
+    return fitting(arena, name);
 }
 
 static struct use *use_of(struct import *im, struct str name)
@@ -89,20 +92,19 @@ static struct str claimed_upstream(const struct policy *policy, struct str *tool
     return (struct str){all.at, len};
 }
 
-static bool is_wanted(const struct import *im, const struct import_source *source, struct str tool)
+static const struct policy *claimant(const struct import *im, struct str upstream, struct str tool)
+{
+    return map_count(im->claims) ? map_get(im->claims, full_name(im->request.arena, upstream, tool)) : NULL;
+}
+
+/* What a policy claims is wanted whatever the globs say. */
+static bool is_wanted(const struct import_source *source, struct str tool)
 {
     const struct upstream_spec *spec = source->spec;
-    if (!spec->tool_count || map_get(im->claims, full_name(im->request.arena, spec->name, tool)))
-        return true;
     for (size_t i = 0; i < spec->tool_count; i++)
         if (str_glob(spec->tools[i], tool))
             return true;
-    return false;
-}
-
-static const struct policy *claimant(const struct import *im, struct str upstream, struct str tool)
-{
-    return map_get(im->claims, full_name(im->request.arena, upstream, tool));
+    return !spec->tool_count;
 }
 
 /* A command or an endpoint runs it. */
@@ -151,6 +153,20 @@ static const struct import_source *next_source(struct import *im)
     return im->source < config->upstream_count ? &im->request.sources[im->source] : NULL;
 }
 
+static void count_name(struct import *im, const struct import_source *source, struct str tool)
+{
+    struct arena *arena = im->request.arena;
+    struct str upstream = source->spec->name;
+    if (!tool.len || !is_wanted(source, tool) || claimant(im, upstream, tool) ||
+        source->spec->prefix == PREFIX_ALWAYS)
+        return;
+    struct str bare = fitting(arena, tool);
+    struct use *use = use_of(im, bare);
+    use->shared |= use->source && use->source != source;
+    use->exact |= str_eq(bare, tool);
+    use->source = source;
+}
+
 static bool count_names(struct import *im, struct tool **out)
 {
     (void)out;
@@ -161,38 +177,13 @@ static bool count_names(struct import *im, struct tool **out)
         return true;
     }
     const struct json *tools = upstream_offer_tools(source->offer);
-    for (uint32_t i = 0; i < tools->len; i++) {
-        struct str tool = name_of(&tools->items[i]), upstream = source->spec->name;
-        struct arena *arena = im->request.arena;
-        if (is_wanted(im, source, tool) && !claimant(im, upstream, tool) &&
-            source->spec->prefix != PREFIX_ALWAYS)
-            use_of(im, fitting(arena, tool, full_name(arena, upstream, tool)))->offered++;
-    }
+    for (uint32_t i = 0; i < tools->len; i++)
+        count_name(im, source, name_of(&tools->items[i]));
     im->source++;
     return true;
 }
 
 /* ---- one tool ---------------------------------------------------------------------- */
-
-static struct str published(struct import *im, const struct import_source *source, struct str tool)
-{
-    const struct import_request *r = &im->request;
-    struct str upstream = source->spec->name, whole = full_name(r->arena, upstream, tool);
-    struct str bare = fitting(r->arena, tool, whole), full = prefixed(r->arena, upstream, tool);
-    const struct use *use = map_get(im->uses, bare);
-    bool shared = use && (use->reserved || use->offered > 1);
-    const struct policy *named = policies_find(r->policies, full);
-    bool by_policy = named && !has_own_tool(named);
-    struct str name =
-        source->spec->prefix == PREFIX_ALWAYS || shared || by_policy || map_get(r->taken, bare) ? full : bare;
-    return map_get(r->taken, name) ? marked(r->arena, name, whole) : name;
-}
-
-static void leave_out(const struct import *im, struct str origin, struct str tool, const char *why)
-{
-    generation_report_warning(im->request.report, STR_FMT ": tool '" STR_FMT "' is left out: %s",
-                              STR_ARG(origin), STR_ARG(str_cut(tool, 2 * TOOL_NAME_MAX_BYTES)), why);
-}
 
 /* A policy of that name that has a tool of its own is not meant. */
 static const struct policy *policy_over(const struct import *im, struct str name)
@@ -201,23 +192,42 @@ static const struct policy *policy_over(const struct import *im, struct str name
     return policy && !has_own_tool(policy) ? policy : NULL;
 }
 
+static struct str published(struct import *im, const struct import_source *source, struct str tool)
+{
+    const struct import_request *r = &im->request;
+    struct str upstream = source->spec->name, bare = fitting(r->arena, tool);
+    struct str full = prefixed(r->arena, upstream, tool);
+    const struct use *use = map_get(im->uses, bare);
+    bool another = use && (use->reserved || use->shared || (use->exact && !str_eq(bare, tool)));
+    bool always = source->spec->prefix == PREFIX_ALWAYS || policy_over(im, full);
+    struct str name = always || another || map_get(r->taken, bare) ? full : bare;
+    return map_get(r->taken, name) ? marked(r->arena, name, tool) : name;
+}
+
+static struct str origin_of(const struct import *im, const struct import_source *source)
+{
+    return arena_printf(im->request.arena, "upstream " STR_FMT, STR_ARG(source->spec->name));
+}
+
+static void leave_out(const struct import *im, const struct import_source *source, struct str tool,
+                      const char *why)
+{
+    struct str origin = origin_of(im, source);
+    generation_report_warning(im->request.report, STR_FMT ": tool '" STR_FMT "' is left out: %s",
+                              STR_ARG(origin), STR_ARG(str_cut(tool, 2 * TOOL_NAME_MAX_BYTES)), why);
+}
+
 static struct tool *build(struct import *im, const struct import_source *source, struct str name,
                           const struct policy *policy, const struct json *definition)
 {
     const struct import_request *r = &im->request;
-    struct str tool = name_of(definition);
-    struct str origin = arena_printf(r->arena, "upstream " STR_FMT, STR_ARG(source->spec->name));
-    struct target target = {.kind = TARGET_MCP, .upstream = source->spec->name, .tool = tool};
+    struct target target = {.kind = TARGET_MCP, .upstream = source->spec->name, .tool = name_of(definition)};
     struct tool *built;
     struct why why;
-    if (map_get(r->taken, name)) {
-        leave_out(im, origin, tool, "it is offered more than once");
-        return NULL;
-    }
-    if (tool_build_offered(r->arena, name, definition, &target, policy, r->config, origin, &built, &why) ==
-        OK)
+    if (tool_build_offered(r->arena, name, definition, &target, policy, r->config, origin_of(im, source),
+                           &built, &why) == OK)
         return built;
-    leave_out(im, origin, tool, why.text);
+    leave_out(im, source, target.tool, why.text);
     return NULL;
 }
 
@@ -225,15 +235,17 @@ static void offer_one(struct import *im, const struct import_source *source, con
                       struct tool **out)
 {
     const struct import_request *r = &im->request;
-    struct str tool = name_of(definition);
-    const struct policy *policy = claimant(im, source->spec->name, tool);
+    struct str tool = name_of(definition), upstream = source->spec->name;
+    const struct policy *policy = claimant(im, upstream, tool);
     if (!tool.len)
-        leave_out(im, source->spec->name, STR_LIT("?"), "it has no name");
+        leave_out(im, source, STR_LIT("?"), "it has no name");
+    else if (!map_add(im->seen, full_name(r->arena, upstream, tool), im))
+        leave_out(im, source, tool, "it is offered more than once");
     else if (policy && map_get(r->taken, policy->name))
         im->taken_of_source++; /* its definition is in a file of tools, which the operator prefers */
     else if (policy)
         *out = build(im, source, policy->name, policy, definition);
-    else if (is_wanted(im, source, tool)) {
+    else if (is_wanted(source, tool)) {
         struct str name = published(im, source, tool);
         *out = build(im, source, name, policy_over(im, name), definition);
     }
@@ -271,6 +283,7 @@ struct import *import_begin(const struct import_request *request)
     struct import *im = ARENA_NEW(request->arena, struct import);
     *im = (struct import){.request = *request,
                           .uses = map_new(request->arena),
+                          .seen = map_new(request->arena),
                           .claims = map_new(request->arena),
                           .phase = reserve_names};
     return im;
@@ -350,7 +363,7 @@ static void warn_of_missing(const struct import_request *r, const struct policy 
 static void warn_of_nothing_below(const struct import *im, const struct policy *policy)
 {
     const struct use *use = map_get(im->uses, policy->name);
-    if (use && use->offered && !map_get(im->request.taken, policy->name))
+    if (use && use->shared && !map_get(im->request.taken, policy->name))
         generation_report_warning(im->request.report,
                                   STR_FMT
                                   ": it is laid over no tool: '" STR_FMT
