@@ -347,9 +347,7 @@ static bool is_text_alone(const struct result *result)
 
 static struct str text_in(const struct result *result, const struct json *value)
 {
-    bool read_as_text = json_is(value, JSON_OBJECT) && !result->structured && value->len == 1;
-    struct str text = read_as_text ? json_str(json_get_text(value, "text")) : STR_NONE;
-    return text.len ? text : json_str(value);
+    return result->as_text ? json_str(json_get_text(result->value, "text")) : json_str(value);
 }
 
 static struct envelope passes_or_fails(struct waiting waiting, const char *code)

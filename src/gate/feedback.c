@@ -464,6 +464,14 @@ static void advise_rewrites(const struct words *w)
         say(w, "Note: and %zu more were changed or left out.\n", news - FEEDBACK_REWRITES_MAX);
 }
 
+/* Nothing to read looks like a call that went wrong. */
+static void advise_blank(const struct words *w)
+{
+    if (w->v->blank && w->v->class == CLASS_OK)
+        say(w, "Note: " STR_FMT " ran, and gave back nothing to read: that is its whole answer.\n",
+            STR_ARG(w->f->name));
+}
+
 static void advise_repeats(const struct words *w)
 {
     if (w->v->repeats >= 2)
@@ -531,6 +539,7 @@ struct str feedback_advice(struct arena *arena, const struct feedback *feedback)
     advise_rewrites(&w);
     if (w.v->problems.count)
         problems_text(&out, &w.v->problems);
+    advise_blank(&w);
     advise_repeats(&w);
     advise_budget(&w);
     advise_last_write(&w);

@@ -9,11 +9,9 @@
 static void take_result(struct arena *arena, const struct tool *tool, const struct upstream_answer *a,
                         struct result *result)
 {
-    bool told = tool->target.kind == TARGET_MCP || json_is(json_get_text(a->result, "content"), JSON_ARRAY);
-    if (told)
-        result_read(arena, a->result, result);
-    else
-        result_make(arena, a->result, NULL, NULL, tool->output != NULL, result);
+    static void (*const readers[])(struct arena *, const struct json *, struct result *) = {
+        [TARGET_MCP] = result_read_mcp, [TARGET_HTTP] = result_read, [TARGET_EXEC] = result_read_command};
+    readers[tool->target.kind](arena, a->result, result);
 }
 
 static void refused(struct verdict *v, const struct upstream_answer *a)

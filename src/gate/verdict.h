@@ -71,6 +71,7 @@ struct verdict {
     size_t bytes_from, bytes_to; /* what of it a model would have read, and reads; 0: it was not too large */
     double cost;                 /* what the call really cost; -1: not told */
     uint32_t tries;              /* how often toolgate ran it for this call; told from the second on */
+    bool blank;                  /* nothing at all of the result can be seen; for the advice only */
     bool final;                  /* the tool's result ends the run */
     const char *engine;          /* ledger engine that answered */
     const char *stage;           /* where it was decided: "known", "shape", … */

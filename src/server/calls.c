@@ -97,6 +97,7 @@ static enum err read_report(struct request *r, struct call_request *c)
     c->has_error = error != NULL;
     c->error_message = json_str(message);
     c->error_transient = json_is_true(transient);
+    c->error_judged = transient != NULL;
     return OK;
 }
 
