@@ -195,7 +195,7 @@ static void ask_the_user(struct mcp *mcp, struct pending *pending, struct str na
     json_write(&text, answers);
     state = json_string(buf_view(&text));
     const struct json *input = make_input(arena, &requests, answers->len ? &state : NULL);
-    mcp_cancelled(mcp, id, "the user is asked first");
+    mcp_tell_cancelled(mcp, id, "the user is asked first");
     finish_asking(mcp, pending, &question, input);
 }
 

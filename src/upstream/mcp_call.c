@@ -85,7 +85,7 @@ void mcp_call_failed(struct mcp *mcp, struct pending *pending, enum upstream_end
     run_finish(run);
 }
 
-void mcp_cancelled(struct mcp *mcp, uint64_t id, const char *reason)
+void mcp_tell_cancelled(struct mcp *mcp, uint64_t id, const char *reason)
 {
     if (!mcp->open)
         return;
@@ -111,7 +111,7 @@ void mcp_call_timed_out(struct mcp *mcp, struct pending *pending)
     long long ms = (clock_mono_us() - pending->since_us) / 1000;
     struct upstream_run *run = mcp_end_call(mcp, pending);
     if (sent) {
-        mcp_cancelled(mcp, id, "timed out");
+        mcp_tell_cancelled(mcp, id, "timed out");
         run_answer(run, UPSTREAM_TRANSIENT, "timeout",
                    WHO "did not answer within %lld ms and was told to stop; whether the call took effect is "
                        "not known",
@@ -330,7 +330,7 @@ static void stop_call(struct upstream_run *run)
     uint64_t id = pending->sent ? pending->id : 0;
     mcp_end_call(mcp, pending);
     if (id)
-        mcp_cancelled(mcp, id, "nobody waits for it any more");
+        mcp_tell_cancelled(mcp, id, "nobody waits for it any more");
 }
 
 static void add_call(struct mcp *mcp, struct pending *pending, struct upstream_run *run)

@@ -134,7 +134,7 @@ void mcp_call_failed(struct mcp *mcp, struct pending *pending, enum upstream_end
                      const char *why, int64_t after_s);
 /* NULL: it may be sent to; else why not, in words that follow "the server '…', which runs this tool, ". */
 const char *mcp_what_holds(const struct mcp *mcp);
-void mcp_cancelled(struct mcp *mcp, uint64_t id, const char *reason);
+void mcp_tell_cancelled(struct mcp *mcp, uint64_t id, const char *reason);
 
 /* mcp_ask.c: what it wants to know of the user. False: it does not ask. */
 void mcp_elicited(struct mcp *mcp, uint64_t about, const struct line *line);
