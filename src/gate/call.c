@@ -6,19 +6,21 @@
  *   3 meaning  rules, normalise, shape of ids                 │ the call goes to admit:
  *   4 admit    budgets, loops, seen ids ◀──▶ ledger          ◀┘ refusals are counted too
  *   5 check    the policy, with the session's snapshot
- *   6 run      Lua, or the agent itself
- *   7 judge    output schema, policy, coverage
+ *   6 run      Lua, or an upstream ◀──▶ outside; or the agent itself   ◀─┐
+ *   7 judge    output schema, policy, coverage                           │ after a pause
+ *     again    it failed for the moment, and its policy says try again  ─┘
  *   8 settle   what happened ───▶ ledger
  *
  * tools/call takes all of it, toolgate/check stops after 5, toolgate/report
- * enters at 7. A stage either goes on or waits; what was decided is a verdict,
- * and stages that a decision makes pointless are passed over by the table at
- * the end of this file.
+ * enters at 7. A stage goes on, waits or goes back; what was decided is a
+ * verdict, and stages that a decision makes pointless are passed over by the
+ * table at the end of this file.
  */
 #include "gate/call_state.h"
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "gate/audit.h"
 #include "gate/catalog.h"
 #include "gate/compact.h"
@@ -26,14 +28,16 @@
 #include "gate/feedback.h"
 #include "gate/known.h"
 #include "gate/metrics.h"
+#include "gate/outside.h"
 #include "gate/redact.h"
 #include "json/build.h"
 #include "json/canonical.h"
+#include "upstream/upstream.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum step { GO_ON, WAIT };
+enum step { GO_ON, WAIT, GO_BACK };
 
 /* What no mode can pass over: a tool that is not there, or not here, and arguments that cannot be read. */
 static bool must_be_felt(const struct call *c)
@@ -281,23 +285,89 @@ static enum step check(struct call *c)
 
 /* ---- 6 run ---------------------------------------------------------------- */
 
-/* A run that breaks has no result to go on with: there is no failing open here. */
-static enum step run(struct call *c)
+static int64_t mono_ms(void)
 {
-    c->ran = true;
-    if (c->request.stands_for_result) {
-        result_read(c->arena, c->request.stands_for_result, &c->result);
-        return GO_ON;
+    return clock_mono_us() / 1000;
+}
+
+/* Whatever a try leaves behind is taken back before the next: here is what there was before the first. */
+static void begin_try(struct call *c)
+{
+    bool again = c->tool->again.times && c->tool->mode == POLICY_ENFORCE && c->gate->upstreams;
+    if (again && !c->fresh) {
+        c->fresh = ARENA_NEW(c->arena, struct verdict);
+        *c->fresh = c->verdict;
+        c->first_try_ms = mono_ms();
     }
+    c->verdict.tries = ++c->tries;
+}
+
+static void take_outcome(struct call *c, const struct policy_outcome *said)
+{
+    if (said->said == SAID_VALUE || said->said == SAID_NOTHING)
+        result_make(c->arena, said->value, said->content, said->metadata, c->tool->output != NULL,
+                    &c->result);
+    else if (said->said == SAID_BROKE)
+        decide_policy_error(&c->verdict, c->tool, c->arena, said->why.text);
+    else
+        decide_by_hook(&c->verdict, c->arena, said);
+}
+
+static void run_lua(struct call *c)
+{
     struct policy_outcome said;
     struct policy_call view = hook_view(c);
     policy_run(c->tool->policy, &view, c->args.now, c->arena, &said);
-    if (said.said == SAID_VALUE || said.said == SAID_NOTHING)
-        result_make(c->arena, said.value, said.content, said.metadata, c->tool->output != NULL, &c->result);
-    else if (said.said == SAID_BROKE)
-        decide_policy_error(&c->verdict, c->tool, c->arena, said.why.text);
+    take_outcome(c, &said);
+}
+
+/* Turned away at the door, it has not run. */
+static enum step ran_outside(struct call *c)
+{
+    const struct upstream_answer *answer = &c->outside->answer;
+    c->ran = answer->ended != UPSTREAM_UNAVAILABLE;
+    outside_decide(&c->verdict, c->arena, c->tool, answer, &c->result);
+    return GO_ON;
+}
+
+/* Arguments go out as they stand: in shadow mode that is as they were sent. The second try of a client that
+ * was asked something is a call like any other and counts as one: what the first had taken, need_user_input
+ * has given back. So nobody gets past the budgets by saying that it answers a question. */
+static enum step run_outside(struct call *c)
+{
+    const struct call_request *r = &c->request;
+    if (!c->gate->upstreams) {
+        outside_decide_alone(&c->verdict, c->arena, c->tool);
+        return GO_ON;
+    }
+    c->outside = ARENA_NEW(c->arena, struct outside);
+    c->outside->request = (struct upstream_request){
+        .target = &c->tool->target,
+        .arguments = c->args.now,
+        .asks = r->can_be_asked,
+        .responses = r->responses,
+        .state = r->request_state,
+        .progress = c->progress,
+        .log = c->log,
+        .listener = c->listener,
+    };
+    if (upstream_start(c->gate->upstreams, &c->outside->request, c->arena, &c->outside->answer, resume, c) ==
+        UPSTREAM_PENDING)
+        return WAIT;
+    return ran_outside(c);
+}
+
+/* A run that breaks has no result to go on with: there is no failing open here. */
+static enum step run(struct call *c)
+{
+    begin_try(c);
+    c->ran = true;
+    if (c->request.stands_for_result)
+        result_read(c->arena, c->request.stands_for_result, &c->result);
+    else if (c->tool->runner == RUNNER_UPSTREAM)
+        return run_outside(c);
     else
-        decide_by_hook(&c->verdict, c->arena, &said);
+        run_lua(c);
     return GO_ON;
 }
 
@@ -426,6 +496,49 @@ static enum step judge(struct call *c)
     return GO_ON;
 }
 
+/* ---- again ---------------------------------------------------------------- */
+
+/* What may have been carried out is only done again where that does no harm. */
+static bool does_no_harm(const struct call *c)
+{
+    const struct upstream_answer *answer = c->outside ? &c->outside->answer : NULL;
+    return c->tool->idempotent || (answer && answer->ended == UPSTREAM_TRANSIENT && !answer->reached);
+}
+
+/* Doubled with each try, a quarter more or less by chance, so that those who failed together do not come back
+ * together; and never before the time that the tool named. */
+static uint32_t pause_ms(const struct call *c)
+{
+    uint64_t ms = (uint64_t)c->tool->again.backoff_ms << (c->tries - 1);
+    ms = ms - ms / 4 + hash_random() % (ms / 2 + 1);
+    uint64_t told = c->verdict.after_s > 0 ? (uint64_t)c->verdict.after_s * 1000 : 0;
+    uint64_t longest = told > ms ? told : ms;
+    return longest < UINT32_MAX ? (uint32_t)longest : UINT32_MAX;
+}
+
+/* To the ledger all tries are one call. */
+static enum step again(struct call *c)
+{
+    const struct policy_again *again = c->fresh ? &c->tool->again : NULL;
+    if (!again || c->verdict.class != CLASS_TRANSIENT || c->tries > again->times || !does_no_harm(c))
+        return GO_ON;
+    uint32_t pause = pause_ms(c);
+    if (mono_ms() + pause > c->first_try_ms + again->within_ms)
+        return GO_ON;
+    upstream_after(c->gate->upstreams, pause, c->arena, resume, c);
+    return WAIT;
+}
+
+static enum step try_again(struct call *c)
+{
+    c->verdict = *c->fresh;
+    c->result = (struct result){0};
+    c->shown = (struct compacted){0};
+    c->outside = NULL;
+    c->ran = c->empty = false;
+    return GO_BACK;
+}
+
 /* ---- 8 settle ------------------------------------------------------------- */
 
 static enum step settled(struct call *c)
@@ -509,15 +622,16 @@ static const struct stage {
     unsigned modes;      /* which kinds of call go through it */
     bool after_decision; /* it has work to do even when the verdict stands */
     enum step (*enter)(struct call *c);
-    enum step (*resumed)(struct call *c); /* after WAIT: the ledger has answered */
+    enum step (*resumed)(struct call *c); /* after WAIT: ledger or upstream has answered, the pause is over */
 } stages[] = {
     {"known", ALWAYS, true, look_first, known},
     {"shape", BEFORE, false, shape, NULL},
     {"meaning", BEFORE, true, meaning, NULL},
     {"admit", BEFORE, true, admit, admitted},
     {"check", BEFORE, false, check, NULL},
-    {"run", RUNS(CALL_RUN), false, run, NULL},
+    {"run", RUNS(CALL_RUN), false, run, ran_outside},
     {"judge", RUNS(CALL_RUN) | RUNS(CALL_REPORT), false, judge, NULL},
+    {"again", RUNS(CALL_RUN), true, again, try_again}, /* back to run */
     {"settle", ALWAYS, true, settle, settled},
 };
 #define STAGE_COUNT (sizeof(stages) / sizeof(stages[0]))
@@ -551,6 +665,13 @@ static void leave(struct call *c, const struct stage *stage)
     if (is_decided(&c->verdict) && !c->verdict.stage)
         c->verdict.stage = stage->name;
     trace(c, stage);
+}
+
+/* The only way back there is: to the stage that runs it. */
+static void go_back(struct call *c)
+{
+    while (stages[c->stage].enter != run)
+        c->stage--;
 }
 
 static void finish(struct call *c)
@@ -595,9 +716,12 @@ static bool advance(struct call *c)
 static void resume(void *owner)
 {
     struct call *c = owner;
-    stages[c->stage].resumed(c);
-    leave(c, &stages[c->stage]);
-    c->stage++;
+    if (stages[c->stage].resumed(c) == GO_BACK) {
+        go_back(c);
+    } else {
+        leave(c, &stages[c->stage]);
+        c->stage++;
+    }
     if (advance(c))
         c->done(c->owner, c);
 }
@@ -675,6 +799,8 @@ void call_cancel(struct call *c)
     if (c->finished)
         return;
     ledger_cancel(c->gate->ledger, c);
+    if (c->gate->upstreams)
+        upstream_cancel(c->gate->upstreams, c);
     if (c->gate->metrics)
         c->gate->metrics->cancelled++;
     if (c->admitted && !c->settling) {

@@ -112,12 +112,6 @@ static enum upstream_state mcp_run(struct upstream_run *run)
     return mcp_call(run->upstream->mcp, run);
 }
 
-#if !__has_include("upstream/exec.c")
-#define exec_run mcp_run
-#endif
-#if !__has_include("upstream/http.c")
-#define http_run mcp_run
-#endif
 static enum upstream_state (*const kinds[])(struct upstream_run *run) = {
     [TARGET_MCP] = mcp_run, [TARGET_HTTP] = http_run, [TARGET_EXEC] = exec_run};
 
