@@ -1,12 +1,62 @@
 /* toolgate status: the running daemon about itself. */
+#include "base/buf.h"
 #include "cli/ask.h"
 #include "cli/options.h"
+#include "cli/say.h"
 #include "cli/show.h"
+#include "json/write.h"
+
+#include <stdio.h>
+
+static const struct column {
+    const char *title, *key;
+    int width; /* negative: a text, to the left */
+} columns[] = {{"NAME", "name", -16},   {"KIND", "kind", -6},      {"STATE", "state", -9},
+               {"TOOLS", "tools", 5},   {"CALLS", "calls", 7},     {"FAILED", "failures", 7},
+               {"STARTS", "starts", 6}, {"BREAKER", "breaker", -9}};
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+static void put_cell(const struct column *column, const struct json *value)
+{
+    struct buf text = {0};
+    if (json_is(value, JSON_STRING))
+        buf_str(&text, json_str(value));
+    else if (value)
+        json_write(&text, value);
+    else
+        buf_byte(&text, '-');
+    printf(" %*.*s", column->width, (int)text.len, text.at);
+    buf_clear(&text);
+}
+
+/* One a line, and below it why it is not there. */
+static void show_upstreams(const struct json *list)
+{
+    printf("%supstreams:%s\n ", say_colour(SAY_BOLD), say_colour(SAY_PLAIN));
+    for (size_t i = 0; i < COLUMNS; i++)
+        printf(" %*s", columns[i].width, columns[i].title);
+    putchar('\n');
+    for (uint32_t i = 0; i < list->len; i++) {
+        struct str error = json_str(json_get_text(&list->items[i], "last_error"));
+        putchar(' ');
+        for (size_t k = 0; k < COLUMNS; k++)
+            put_cell(&columns[k], json_get_text(&list->items[i], columns[k].key));
+        putchar('\n');
+        if (error.len)
+            say_indented(error, 4);
+    }
+}
 
 static int print_tree(void *owner, const struct json *answer)
 {
     (void)owner;
-    show_tree(answer, 0);
+    for (uint32_t i = 0; i < answer->len; i++) {
+        const struct json_member *member = &answer->members[i];
+        if (str_is(member->key, "upstreams") && json_is(&member->value, JSON_ARRAY))
+            show_upstreams(&member->value);
+        else
+            show_member(member, 0);
+    }
     return CLI_YES;
 }
 

@@ -34,20 +34,25 @@ static struct str first_line(struct str text)
     return str_cut(text, TOOLS_DESCRIPTION_MAX_BYTES);
 }
 
-static void print_names(const struct json *tools)
+/* `places`: by name, who runs it where toolgate has it run elsewhere. */
+static void print_names(const struct json *tools, const struct json *places)
 {
     for (size_t i = 0; i < tools->len; i++) {
         struct str name = json_str(json_get_text(&tools->items[i], "name"));
         struct str description = json_str(json_get_text(&tools->items[i], "description"));
-        printf("%s%-24.*s%s " STR_FMT "\n", say_colour(SAY_BOLD), (int)name.len, name.at,
-               say_colour(SAY_PLAIN), STR_ARG(first_line(description)));
+        struct str place = json_str(json_get(places, name));
+        printf("%s%-24.*s%s " STR_FMT, say_colour(SAY_BOLD), (int)name.len, name.at, say_colour(SAY_PLAIN),
+               STR_ARG(first_line(description)));
+        if (place.len)
+            printf("%s  [" STR_FMT "]%s", say_colour(SAY_DIM), STR_ARG(place), say_colour(SAY_PLAIN));
+        putchar('\n');
     }
 }
 
-static int print(bool names, const struct json *tools)
+static int print(bool names, const struct json *tools, const struct json *places)
 {
     if (names)
-        print_names(tools);
+        print_names(tools, places);
     else
         print_array(tools);
     return CLI_YES;
@@ -64,7 +69,7 @@ static int print_answer(void *owner, const struct json *answer)
                   " one's the same?");
         return CLI_TROUBLE;
     }
-    return print(*(const bool *)owner, tools);
+    return print(*(const bool *)owner, tools, json_get_text(answer, "runs_at"));
 }
 
 static int ask(const struct command *command, const char *socket, const char *format, bool strict, bool names)
@@ -94,14 +99,16 @@ static int load(const struct command *command, const struct local_options *optio
     struct arena *arena = arena_new();
     struct peer peer;
     local_peer(&peer);
-    struct catalog_request request = {.format = format, .strict = strict, .all = true, .peer = &peer};
-    struct buf text = buf_in(arena);
-    struct json tools;
+    struct buf text = buf_in(arena), where = buf_in(arena);
+    struct catalog_request request = {
+        .format = format, .strict = strict, .all = true, .peer = &peer, .places = &where};
+    struct json tools, places;
     struct json_fault fault;
     int status = CLI_TROUBLE;
     catalog_write(arena, generation, &request, &text);
-    if (json_parse(arena, buf_view(&text), &limits, &tools, &fault) == OK)
-        status = print(names, &tools);
+    if (json_parse(arena, buf_view(&text), &limits, &tools, &fault) == OK &&
+        json_parse(arena, buf_view(&where), &limits, &places, &fault) == OK)
+        status = print(names, &tools, &places);
     else
         say_error(command->name, "the list is too large to print: %s", fault.text);
     arena_free(arena);

@@ -217,6 +217,20 @@ static void look(struct view *v)
         add_own(v, own);
 }
 
+static void write_places(const struct view *v)
+{
+    struct json_out out = json_out(v->request->places);
+    json_open(&out, '{');
+    for (size_t i = 0; i < v->count; i++) {
+        struct str where = tool_runs_at(v->arena, v->list[i].tool);
+        if (!where.len)
+            continue;
+        json_key_str(&out, v->list[i].name);
+        json_put_str(&out, where);
+    }
+    json_close(&out, '}');
+}
+
 void catalog_write(struct arena *arena, struct generation *generation, const struct catalog_request *request,
                    struct buf *buf)
 {
@@ -227,6 +241,8 @@ void catalog_write(struct arena *arena, struct generation *generation, const str
     for (size_t i = 0; i < v.count; i++)
         form_write(arena, request, &v.list[i].definition, &out);
     json_close(&out, ']');
+    if (request->places)
+        write_places(&v);
 }
 
 /* ---- hidden or not -------------------------------------------------------- */

@@ -175,6 +175,16 @@ static void put_quarantined(struct json_out *out, const struct client *client)
     json_close(out, ']');
 }
 
+/* Errors of theirs may tell more than everybody should know. */
+static void put_upstreams(struct json_out *out, const struct client *client)
+{
+    const struct server *server = client->server;
+    if (!server->gate.upstreams || !permission_has(client) || !server_config(server)->upstream_count)
+        return;
+    json_key(out, "upstreams");
+    upstreams_write(out, server->gate.upstreams);
+}
+
 enum handled status_show(struct request *r)
 {
     const struct server *server = r->client->server;
@@ -188,6 +198,7 @@ enum handled status_show(struct request *r)
     json_put_text(out, server->listener ? listener_path(server->listener) : "");
     put_generation(out, r->client);
     reload_show(r->client, out);
+    put_upstreams(out, r->client);
     put_ledger(out, server->gate.ledger);
     put_connections(out, server);
     json_key(out, "counters");

@@ -102,13 +102,15 @@ static enum err read_format(struct request *r, struct str *name, enum catalog_fo
     return ERR_PARSE;
 }
 
+/* Beside the definitions, which are for models, stands what is for people: who runs each. */
 static enum handled tell_definitions(struct request *r, const struct catalog_request *wanted)
 {
     struct catalog_request now = *wanted;
-    struct buf warnings_text = buf_in(r->arena);
+    struct buf warnings_text = buf_in(r->arena), places_text = buf_in(r->arena);
     struct json_out warnings = json_out(&warnings_text), *out = reply_open(r);
     now.warn = collect_warning;
     now.owner = &warnings;
+    now.places = &places_text;
     json_key(out, "format");
     json_put_text(out, catalog_format_name(now.format));
     json_key(out, "tools");
@@ -118,6 +120,8 @@ static enum handled tell_definitions(struct request *r, const struct catalog_req
     json_close(&warnings, ']');
     json_key(out, "warnings");
     json_put_raw(out, buf_view(&warnings_text));
+    json_key(out, "runs_at");
+    json_put_raw(out, buf_view(&places_text));
     return reply_close(r);
 }
 
