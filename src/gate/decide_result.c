@@ -38,7 +38,7 @@ static struct str words_of(const char *code)
 }
 
 /* The tool asks; its words are data. Where it has none, ours say what it is about. */
-static void ask_by_envelope(struct verdict *v, const struct envelope *e)
+static void ask_by_envelope(struct verdict *v, struct arena *arena, const struct envelope *e)
 {
     bool several = strcmp(e->code, "ambiguous") == 0;
     decide(v, CLASS_NEED_USER_INPUT, str_of(e->code), STR_NONE, STR_NONE);
@@ -46,6 +46,11 @@ static void ask_by_envelope(struct verdict *v, const struct envelope *e)
         v->detail = several ? STR_LIT("Several things fit. Which one is meant?") : STR_LIT("How to go on?");
     v->quoted = e->question;
     v->choices = e->choices;
+    if (e->choices_left_out)
+        v->hint = arena_printf(arena,
+                               "Ask exactly that and wait for the answer; %zu more choices are left out: "
+                               "say so, too.",
+                               e->choices_left_out);
 }
 
 /* Of what may have been done nobody should say that doing it again is fine. */
@@ -62,7 +67,7 @@ void decide_by_envelope(struct verdict *v, const struct tool *tool, struct arena
                         const struct envelope *e, struct str said)
 {
     if (e->kind == ENVELOPE_ASKS) {
-        ask_by_envelope(v, e);
+        ask_by_envelope(v, arena, e);
         return;
     }
     bool passes = e->kind == ENVELOPE_TRANSIENT;

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "gate/budget.h"
+#include "json/parse.h"
 #include "json/write.h"
 
 struct words {
@@ -36,6 +37,22 @@ static void quote(const struct words *w, struct str text, size_t max)
     json_write_string(w->out, cut);
     if (cut.len < text.len)
         say(w, "… (%zu bytes more)", text.len - cut.len);
+}
+
+/* A payload of JSON is quoted by being JSON, and stays readable; whole, since what is wrong with which field
+ * is somewhere in it. */
+static void quote_payload(const struct words *w, struct str text, size_t max)
+{
+    struct json value;
+    struct json_fault fault;
+    struct str trimmed = str_trim(text);
+    bool is_payload = trimmed.len <= FEEDBACK_DATA_MAX_BYTES && trimmed.len &&
+                      (trimmed.at[0] == '{' || trimmed.at[0] == '[') &&
+                      json_parse(w->arena, trimmed, NULL, &value, &fault) == OK;
+    if (is_payload)
+        say_json(w, &value);
+    else
+        quote(w, text, max);
 }
 
 /* ---- parts that several classes share ------------------------------------- */
@@ -148,7 +165,7 @@ static void say_quoted(const struct words *w, size_t max)
     if (!w->v->quoted.len)
         return;
     say(w, "The tool said: ");
-    quote(w, w->v->quoted, max);
+    quote_payload(w, w->v->quoted, max);
     say(w, "\n");
 }
 
@@ -298,7 +315,7 @@ static void transient(const struct words *w)
     say(w, STR_FMT " could not be run just now", STR_ARG(w->f->name));
     say_code(w);
     say(w, w->v->detail.len ? ": " STR_FMT "\n" : "." STR_FMT "\n", STR_ARG(w->v->detail));
-    say_quoted(w, FEEDBACK_QUOTE_MAX_BYTES);
+    say_quoted(w, FEEDBACK_PASSING_MAX_BYTES);
     if (w->v->tries > 1)
         say(w, "toolgate tried it %u times.\n", w->v->tries);
     say_next(w, arena_printf(w->arena, "wait %lld s, then the same call is fine.",
@@ -324,7 +341,7 @@ static void semantic_garbage(const struct words *w)
     say_next(w, "Change the arguments, or use another tool.");
     if (w->v->quoted.len) {
         say(w, "The data, for what it is worth: ");
-        quote(w, w->v->quoted, FEEDBACK_DATA_MAX_BYTES);
+        quote_payload(w, w->v->quoted, FEEDBACK_DATA_MAX_BYTES);
         say(w, "\n");
     }
 }

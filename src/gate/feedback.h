@@ -9,8 +9,9 @@
 #include "gate/generation.h"
 #include "gate/verdict.h"
 
-#define FEEDBACK_QUOTE_MAX_BYTES       2048u  /* of a tool's own message */
-#define FEEDBACK_DATA_MAX_BYTES        16384u /* of a garbage result, quoted */
+#define FEEDBACK_QUOTE_MAX_BYTES       8192u  /* of a tool's own message, where it is a text */
+#define FEEDBACK_PASSING_MAX_BYTES     1024u  /* of one that will be nothing in a while */
+#define FEEDBACK_DATA_MAX_BYTES        16384u /* of a garbage result, of an error that is JSON */
 #define FEEDBACK_PARAMETERS_MAX        24u
 #define FEEDBACK_REWRITES_MAX          8u   /* changes to the arguments that are named one by one */
 #define FEEDBACK_DESCRIPTION_MAX_BYTES 160u /* of a tool or a parameter */
