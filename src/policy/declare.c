@@ -180,8 +180,11 @@ static const struct field tool_fields[] = {
      .sentence = "The server that runs it, by its name in the configuration; after a slash, what the tool is "
                  "called there. With http: whose address and headers it uses."},
     {.name = "exec",
-     .kind = FIELD_ABSENT,
-     .choices = "commands are not served by this version: give the tool a run(args, call)"},
+     .kind = FIELD_OWN,
+     .read = declare_exec,
+     .form = "{ \"jq\", \"-c\", \".items[]\", \"{file}\", timeout = \"10s\" }",
+     .type = "toolgate.Exec",
+     .sentence = "A command that is the tool, started for each call, without a shell."},
     {.name = "http",
      .kind = FIELD_OWN,
      .read = declare_http,
@@ -382,6 +385,7 @@ static void read_tool(struct declaring *d, int fields)
     declare_check_rules(d);
     declare_check_runner(d);
     declare_check_http(d);
+    declare_check_exec(d);
 }
 
 static void read_prepare_tools(struct declaring *d, const struct field *field, int at)

@@ -13,6 +13,7 @@ typedef void declare_part(struct declaring *d, const struct field *field, int at
 declare_part declare_retry, declare_loop, declare_limits, declare_cost; /* declare_budgets.c */
 declare_part declare_compact;                                           /* declare_compact.c */
 declare_part declare_ids;                                               /* declare_ids.c */
+declare_part declare_exec;                                              /* declare_exec.c */
 declare_part declare_http;                                              /* declare_http.c */
 declare_part declare_examples;                                          /* declare_examples.c */
 
@@ -21,6 +22,7 @@ extern const struct field_table declare_policy_table, declare_gateway_table,
     declare_coerce_table; /* declare.c */
 extern const struct field_table declare_retry_table, declare_loop_table, declare_poll_table,
     declare_again_table, declare_limits_table;                                     /* declare_budgets.c */
+extern const struct field_table declare_exec_table, declare_exec_group_table;      /* declare_exec.c */
 extern const struct field_table declare_http_table;                                /* declare_http.c */
 extern const struct field_table declare_compact_table;                             /* declare_compact.c */
 extern const struct field_table declare_example_table, declare_example_call_table; /* declare_examples.c */
@@ -39,6 +41,9 @@ void declare_check_rules(struct declaring *d);
 void declare_check_runner(struct declaring *d);
 /* The address of `http` can be made of what the schema requires. declare_http.c */
 void declare_check_http(struct declaring *d);
+
+/* The words of `exec` name what the schema has, and run no program of the model's. declare_exec_checks.c */
+void declare_check_exec(struct declaring *d);
 
 /* "5s", "PT5S", "200ms", or seconds; at least a millisecond, at most `most_s`. */
 uint32_t declare_ms(struct declaring *d, const char *parent, const struct field *field, int at,

@@ -245,6 +245,8 @@ static const struct field_table *const tables[] = {
     &declare_loop_table,
     &declare_poll_table,
     &declare_limits_table,
+    &declare_exec_table,
+    &declare_exec_group_table,
     &declare_http_table,
     &declare_compact_table,
     &declare_coerce_table,

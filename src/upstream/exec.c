@@ -363,14 +363,11 @@ static bool fail_setting(struct upstream_run *run, const struct why *why)
 static bool fill_words(struct command *c)
 {
     struct upstream_run *run = c->run;
-    struct exec_fault fault = {.why = {""}};
-    c->argv = exec_words_fill(run->arena, c->spec, run->request->arguments, &c->used, &fault);
-    if (c->argv)
-        return true;
-    if (fault.why.text[0])
-        return fail_setting(run, &fault.why);
-    run_answer(run, fault.ended, fault.code, STR_FMT, STR_ARG(fault.detail));
-    return false;
+    struct exec_fault fault;
+    c->argv = exec_words_fill(run->arena, c->spec, run->request->arguments, &fault);
+    if (!c->argv)
+        run_answer(run, UPSTREAM_REFUSED, fault.code, STR_FMT, STR_ARG(fault.detail));
+    return c->argv != NULL;
 }
 
 static bool fill_rest(struct command *c)

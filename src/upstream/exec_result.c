@@ -139,8 +139,7 @@ static void quote(struct upstream_run *run, const struct exec_end *end, bool log
     if (traced && log_trace)
         log_lines(run, said);
     log_event(LOG_INFO, "command_failed", LOG_STR("tool", run->request->target->tool),
-              LOG_TEXT("command", end->command), LOG_STR("status", child_status(run->arena, end->status)),
-              LOG_STR("said", run->answer->quoted));
+              LOG_TEXT("command", end->command), LOG_STR("status", child_status(run->arena, end->status)));
 }
 
 static enum exec_means meaning(const struct exec_spec *spec, int code)

@@ -37,10 +37,9 @@ static size_t escaped_length(struct str s)
     return n && s.len > n + 1 && s.at[n + 1] == '}' ? n + 2 : 0;
 }
 
-static size_t setting_length(struct str s)
+/* Of "${" and all up to its "}". */
+static size_t dollar_length(struct str s)
 {
-    if (str_starts(s, "$${"))
-        return 3; /* the escape: secret_fill makes two signs of it */
     const char *end = str_starts(s, "${") ? memchr(s.at, '}', s.len) : NULL;
     return end ? (size_t)(end - s.at) + 1 : 0;
 }
@@ -53,8 +52,8 @@ static size_t special(struct str s, struct exec_piece *piece)
         *piece = (struct exec_piece){PIECE_TEXT, {s.at + 1, n - 2}};
     else if ((n = place_length(s)) != 0)
         *piece = (struct exec_piece){PIECE_ARGUMENT, {s.at + 1, n - 2}};
-    else if ((n = setting_length(s)) != 0)
-        *piece = (struct exec_piece){PIECE_SETTING, {s.at, n}};
+    else if ((n = dollar_length(s)) != 0)
+        *piece = (struct exec_piece){PIECE_TEXT, {s.at, n}};
     return n;
 }
 
@@ -71,11 +70,13 @@ bool exec_piece_next(struct str *rest, struct exec_piece *piece)
     return n > 0;
 }
 
-struct str exec_word_argument(struct str word)
+bool exec_word_names_argument(struct str word)
 {
     struct exec_piece piece;
-    size_t n = special(word, &piece);
-    return n && n == word.len && piece.kind == PIECE_ARGUMENT ? piece.text : STR_NONE;
+    while (exec_piece_next(&word, &piece))
+        if (piece.kind == PIECE_ARGUMENT)
+            return true;
+    return false;
 }
 
 size_t exec_option_values(struct str word)
@@ -111,7 +112,6 @@ struct filler {
     struct arena *arena;
     const struct exec_spec *spec;
     const struct json *arguments;
-    struct secrets *used;
     struct exec_fault *fault;
     struct buf argv; /* of pointers */
     size_t count;
@@ -121,7 +121,6 @@ struct filler {
 
 static bool say(struct filler *f, const char *code, struct str path, const char *words)
 {
-    f->fault->ended = UPSTREAM_REFUSED;
     f->fault->code = code;
     f->fault->detail = arena_printf(f->arena, "the argument '" STR_FMT "' %s", STR_ARG(path), words);
     return false;
@@ -135,36 +134,21 @@ static void write_value(struct buf *out, const struct json *value)
         json_write(out, value);
 }
 
-static bool fill_setting(struct filler *f, struct buf *out, struct str text)
-{
-    struct str value;
-    f->fault->ended = UPSTREAM_UNAVAILABLE;
-    f->fault->code = "not_configured";
-    if (secret_fill(f->arena, text, f->used, &value, &f->fault->why) != OK) {
-        f->fault->detail = STR_LIT("a setting that its command needs is missing");
-        return false;
-    }
-    buf_str(out, value);
-    return true;
-}
-
 /* One word; `item` stands for the list at `list`. */
-static bool write_word(struct filler *f, struct buf *out, struct str rest, const struct json *list,
+static void write_word(struct filler *f, struct buf *out, struct str rest, const struct json *list,
                        const struct json *item)
 {
     struct exec_piece piece;
     while (exec_piece_next(&rest, &piece)) {
-        if (piece.kind == PIECE_TEXT)
-            buf_str(out, piece.text);
-        else if (piece.kind == PIECE_SETTING && !fill_setting(f, out, piece.text))
-            return false;
-        else if (piece.kind == PIECE_ARGUMENT) {
-            const struct json *value = exec_argument(f->arguments, piece.text);
+        const struct json *value = NULL;
+        if (piece.kind == PIECE_ARGUMENT)
+            value = exec_argument(f->arguments, piece.text);
+        if (value)
             write_value(out, value == list ? item : value);
-        }
+        else
+            buf_str(out, piece.text);
     }
     buf_byte(out, '\0');
-    return true;
 }
 
 /* What the arguments made of it: is it fit for a command line? */
@@ -193,13 +177,11 @@ static bool add_word(struct filler *f, struct str word, const struct json *list,
 {
     struct buf out = buf_in(f->arena);
     if (f->count == EXEC_LINE_WORDS_MAX) {
-        f->fault->ended = UPSTREAM_REFUSED;
         f->fault->code = "too_many_items";
         f->fault->detail = STR_LIT("the lists in the arguments have more than 4096 items together");
         return false;
     }
-    if (!write_word(f, &out, word, list, item))
-        return false;
+    write_word(f, &out, word, list, item);
     struct str text = {out.at, out.len - 1};
     if (!check_word(f, word, text))
         return false;
@@ -273,10 +255,9 @@ static bool fill(struct filler *f)
 }
 
 const char *const *exec_words_fill(struct arena *arena, const struct exec_spec *spec,
-                                   const struct json *arguments, struct secrets *used,
-                                   struct exec_fault *fault)
+                                   const struct json *arguments, struct exec_fault *fault)
 {
-    struct filler f = {.arena = arena, .spec = spec, .arguments = arguments, .used = used, .fault = fault};
+    struct filler f = {.arena = arena, .spec = spec, .arguments = arguments, .fault = fault};
     const char *end = NULL;
     f.argv = buf_in(arena);
     if (!fill(&f))

@@ -5,7 +5,8 @@
  *   {id}, {item.id}   an argument: a text as it is, a number as it was sent, true or false, an object as
  * JSON; a list makes one word of each of its items, with whatever stands around it
  *   {{id}}            the text {id} itself; every other brace is a text already
- *   ${NAME}           a setting (secret.h)
+ *   ${id}             text, too: scripts are full of it. Settings (secret.h) go into the environment: a
+ *                     command line can be read by everybody on the host
  *
  * A word that names an argument which is not there, null or an empty list is left out, whole. What an
  * argument says is never looked at again: not by a shell, for there is none, and not for more braces. One
@@ -15,12 +16,11 @@
 #ifndef TOOLGATE_UPSTREAM_EXEC_WORDS_H
 #define TOOLGATE_UPSTREAM_EXEC_WORDS_H
 
-#include "upstream/secret.h"
 #include "upstream/upstream.h"
 
 #define EXEC_LINE_WORDS_MAX 4096u /* on a command line, with all items of lists */
 
-enum exec_piece_kind { PIECE_TEXT, PIECE_ARGUMENT, PIECE_SETTING };
+enum exec_piece_kind { PIECE_TEXT, PIECE_ARGUMENT };
 struct exec_piece {
     enum exec_piece_kind kind;
     struct str text; /* of an argument: its path */
@@ -29,8 +29,7 @@ struct exec_piece {
 /* The next piece, taken from the front of *rest; false: there are no more. */
 bool exec_piece_next(struct str *rest, struct exec_piece *piece);
 
-/* The one argument that a word consists of; STR_NONE: it holds something else. */
-struct str exec_word_argument(struct str word);
+bool exec_word_names_argument(struct str word);
 
 /* An option whose value, or whose values, are the next words: how many; 0: it is none. */
 size_t exec_option_values(struct str word);
@@ -38,18 +37,14 @@ size_t exec_option_values(struct str word);
 /* What stands at "item.id"; NULL: nothing, null or an empty list. */
 const struct json *exec_argument(const struct json *arguments, struct str path);
 
-/* Why there is no command line: `detail` is for the model, `why` for the operator and empty where it is the
- * model's to mend. */
+/* Why there is no command line; `detail` is for the model. */
 struct exec_fault {
-    enum upstream_ended ended;
     const char *code;
     struct str detail;
-    struct why why;
 };
 
-/* argv ends with NULL; all in the arena. NULL: `fault` says why. */
+/* argv ends with NULL; all in the arena. NULL: `fault` says what the model has to mend. */
 const char *const *exec_words_fill(struct arena *arena, const struct exec_spec *spec,
-                                   const struct json *arguments, struct secrets *used,
-                                   struct exec_fault *fault);
+                                   const struct json *arguments, struct exec_fault *fault);
 
 #endif

@@ -1,0 +1,214 @@
+/* exec = { … } once all of a policy is read: words that are dangerous, or cannot be meant, are errors. */
+#include "policy/declare_parts.h"
+#include "policy/locate.h"
+#include "schema/suggest.h"
+#include "upstream/exec_words.h"
+
+#define EXEC_NAMES_MAX 64u
+
+/* Points at the word's own line. */
+static void complain_word(struct declaring *d, size_t item, const char *text)
+{
+    int line = locate_item(d->source, "exec", item);
+    const char *chunk = sandbox_chunk(d->file.at);
+    if (line)
+        luaL_error(d->L, "%s:%d: 'exec': %s", chunk, line, text);
+    fields_complain(d, NULL, "exec", "'exec': %s", text);
+}
+
+/* ---- what is dangerous, or cannot be meant ----------------------------------------------------------------
+ */
+
+/* Programs whose argument is a program: the word after one of these options, or (NULL) the first that is no
+ * option. */
+struct interpreter {
+    const char *names, *option;
+};
+static const struct interpreter interpreters[] = {
+    {"sh bash dash zsh ksh ash fish busybox su script", "c"},
+    {"python python2 python3 pypy3", "c"},
+    {"node nodejs bun deno perl ruby lua luajit Rscript osascript", "e"},
+    {"node nodejs bun", "p"},
+    {"php", "r"},
+    {"jq yq gojq jaq awk gawk mawk nawk sed", NULL},
+};
+
+static struct str last_part(struct str path)
+{
+    const char *slash = path.len ? memrchr(path.at, '/', path.len) : NULL;
+    return slash ? str_from(path, (size_t)(slash - path.at) + 1) : path;
+}
+
+/* "python3.11" is python3. */
+static bool is_one_of(struct str name, const char *names)
+{
+    for (struct str rest = str_of(names); rest.len;) {
+        const char *space = memchr(rest.at, ' ', rest.len);
+        size_t n = space ? (size_t)(space - rest.at) : rest.len;
+        if (name.len >= n && memcmp(name.at, rest.at, n) == 0 && (name.len == n || name.at[n] == '.'))
+            return true;
+        rest = str_from(rest, n + 1);
+    }
+    return false;
+}
+
+/* "-c", "-lc", "--eval": the next word is a program. */
+static bool takes_program(struct str word, const char *option)
+{
+    if (word.len < 2 || word.at[0] != '-')
+        return false;
+    if (word.at[1] == '-')
+        return (option[0] == 'e' && str_is(word, "--eval")) ||
+               (option[0] == 'p' && str_is(word, "--print")) ||
+               (option[0] == 'c' && str_is(word, "--command"));
+    return word.at[word.len - 1] == option[0];
+}
+
+/* The index of the program's text, from `at`, the interpreter, on; word_count: there is none. */
+static size_t program_text(const struct exec_spec *spec, size_t at, const char *option)
+{
+    for (size_t i = at + 1; i < spec->word_count; i++) {
+        struct str word = spec->words[i].text;
+        if (option && takes_program(word, option))
+            return i + 1;
+        if (!option && exec_option_values(word) == 2)
+            i += 2;
+        else if (!option && !(word.len && word.at[0] == '-'))
+            return i;
+    }
+    return spec->word_count;
+}
+
+/* Which words are programs. */
+static void check_programs(struct declaring *d, bool is_program[EXEC_WORDS_MAX])
+{
+    const struct exec_spec *spec = d->policy->exec;
+    for (size_t at = 0; at < spec->word_count; at++)
+        for (size_t i = 0; i < sizeof(interpreters) / sizeof(interpreters[0]); i++) {
+            struct str name = last_part(spec->words[at].text);
+            if (!is_one_of(name, interpreters[i].names))
+                continue;
+            size_t text = program_text(spec, at, interpreters[i].option);
+            if (text < spec->word_count)
+                is_program[text] = true;
+            if (text < spec->word_count && exec_word_names_argument(spec->words[text].text))
+                fields_complain(d, NULL, "exec",
+                                "'exec': an argument inside the program that " STR_FMT
+                                " runs could run commands of its own: give it as a word behind the program, "
+                                "where that reads it as \"$1\", sys.argv[1] or $name; for the text itself "
+                                "write {{name}}",
+                                STR_ARG(name));
+        }
+}
+
+/* "${API_TOKEN}" that is no script's. */
+static void check_settings(struct declaring *d, const bool is_program[EXEC_WORDS_MAX])
+{
+    const struct exec_spec *spec = d->policy->exec;
+    for (size_t i = 0; i < spec->word_count; i++) {
+        struct str word = spec->words[i].text;
+        if (!is_program[i] && word.len && memmem(word.at, word.len, "${", 2))
+            fields_complain(d, NULL, "exec",
+                            "'exec': \"" STR_FMT
+                            "\" is not filled in, as a command line can be read by everybody "
+                            "on the host: put it into exec.env, which the command reads",
+                            STR_ARG(str_cut(word, 80)));
+    }
+}
+
+static void check_command(struct declaring *d)
+{
+    const struct exec_spec *spec = d->policy->exec;
+    if (!spec->word_count)
+        fields_complain(d, NULL, "exec", "'exec': expected { \"command\", \"argument\", … }, got no word");
+    if (spec->words[0].group || !spec->words[0].text.len)
+        complain_word(d, 0, "the first word must be the command");
+    if (exec_word_names_argument(spec->words[0].text))
+        complain_word(d, 0,
+                      "the command cannot be named by an argument: which one runs is not a model's choice");
+}
+
+/* ---- words and schema ---------------------------------------------------------------------------------- */
+
+/* Where all properties stand in one list; NULL: they may be anywhere. */
+static const struct json *properties_of(const struct json *schema)
+{
+    static const char *const others[] = {
+        "$ref", "allOf", "anyOf", "oneOf", "$dynamicRef", "if", "patternProperties"};
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (json_get_text(schema, others[i]))
+            return NULL;
+    const struct json *properties = json_get_text(schema, "properties");
+    return json_is(properties, JSON_OBJECT) ? properties : NULL;
+}
+
+static void complain_stranger(struct declaring *d, const struct json *properties, struct str name)
+{
+    struct str names[EXEC_NAMES_MAX];
+    size_t count = 0;
+    for (; count < properties->len && count < EXEC_NAMES_MAX; count++)
+        names[count] = properties->members[count].key;
+    struct str meant = suggest_one(name, names, count);
+    if (meant.len)
+        fields_complain(d, NULL, "exec",
+                        "'exec' takes the argument '" STR_FMT
+                        "', which the schema doesn't have (did you mean '" STR_FMT "'?)",
+                        STR_ARG(name), STR_ARG(meant));
+    fields_complain(d, NULL, "exec",
+                    "'exec' takes the argument '" STR_FMT
+                    "', which the schema doesn't have; for the text itself write {{" STR_FMT "}}",
+                    STR_ARG(name), STR_ARG(name));
+}
+
+static void check_name(struct declaring *d, struct str path)
+{
+    const struct json *schema = d->policy->schema, *properties = properties_of(schema);
+    for (struct str rest = path; properties; properties = properties_of(schema)) {
+        const char *dot = memchr(rest.at, '.', rest.len);
+        size_t n = dot ? (size_t)(dot - rest.at) : rest.len;
+        schema = json_get(properties, rest);
+        if (schema)
+            return;
+        schema = json_get(properties, (struct str){rest.at, n});
+        if (!schema)
+            complain_stranger(d, properties, path);
+        if (!dot)
+            return;
+        rest = str_from(rest, n + 1);
+    }
+}
+
+static void check_groups(struct declaring *d)
+{
+    const struct exec_spec *spec = d->policy->exec;
+    for (size_t i = 0, n; i < spec->word_count; i += n) {
+        bool named = !spec->words[i].group || spec->words[i].when.len;
+        for (n = 0; i + n < spec->word_count && spec->words[i + n].group == spec->words[i].group &&
+                    (spec->words[i].group || !n);
+             n++)
+            named |= exec_word_names_argument(spec->words[i + n].text);
+        if (!named)
+            complain_word(
+                d, spec->words[i].group - 1,
+                "a group is there for what may be left out: name an argument in it, or when = \"…\"");
+        if (spec->words[i].when.len)
+            check_name(d, spec->words[i].when);
+    }
+}
+
+void declare_check_exec(struct declaring *d)
+{
+    const struct exec_spec *spec = d->policy->exec;
+    bool is_program[EXEC_WORDS_MAX] = {false};
+    struct exec_piece piece;
+    if (!spec)
+        return;
+    check_command(d);
+    check_programs(d, is_program);
+    check_settings(d, is_program);
+    check_groups(d);
+    for (size_t i = 0; i < spec->word_count; i++)
+        for (struct str rest = spec->words[i].text; exec_piece_next(&rest, &piece);)
+            if (piece.kind == PIECE_ARGUMENT)
+                check_name(d, piece.text);
+}
