@@ -11,10 +11,13 @@
 
 static void print_line(const struct example_outcome *o)
 {
-    printf("%s%s%s  " STR_FMT ": %s" STR_FMT " %s(%lld µs)%s\n", say_colour(o->passed ? SAY_GREEN : SAY_RED),
-           o->passed ? "ok  " : "FAIL", say_colour(SAY_PLAIN), STR_ARG(o->policy->name),
-           o->sample ? "sample " : "", STR_ARG(o->example->name), say_colour(SAY_DIM), (long long)o->us,
-           say_colour(SAY_PLAIN));
+    enum say_colour colour = o->passed ? SAY_GREEN : o->open ? SAY_YELLOW : SAY_RED;
+    printf("%s%s%s  " STR_FMT ": %s" STR_FMT " %s(%lld µs)%s\n", say_colour(colour),
+           o->passed ? "ok  "
+           : o->open ? "open"
+                     : "FAIL",
+           say_colour(SAY_PLAIN), STR_ARG(o->policy->name), o->sample ? "sample " : "",
+           STR_ARG(o->example->name), say_colour(SAY_DIM), (long long)o->us, say_colour(SAY_PLAIN));
 }
 
 static void print_details(const struct example_outcome *o)
@@ -70,6 +73,7 @@ static void add(struct test_tally *tally, const struct examples_count *count)
 {
     tally->count.passed += count->passed;
     tally->count.failed += count->failed;
+    tally->count.open += count->open;
     tally->count.samples += count->samples;
     tally->count.samples_failed += count->samples_failed;
     tally->count.unsampled += count->unsampled;
@@ -116,8 +120,8 @@ static void test_place(const struct test_options *options, const char *place, st
 static bool nothing_fits(const struct test_options *options, const struct test_tally *tally)
 {
     const struct examples_count *count = &tally->count;
-    bool nothing = options->only && !tally->broken && !count->passed && !count->failed && !count->samples &&
-                   !count->samples_failed;
+    bool nothing = options->only && !tally->broken && !count->passed && !count->failed && !count->open &&
+                   !count->samples && !count->samples_failed;
     if (nothing)
         say_error("test",
                   "--only: nothing fits '%s', which is looked for in \"tool: example\"; without --only "
@@ -132,6 +136,8 @@ static void print_sum(const struct test_options *options, const struct test_tall
     if (options->json)
         return;
     printf("%zu passed, %zu failed", count->passed, count->failed);
+    if (count->open)
+        printf(", %zu open", count->open);
     size_t samples = count->samples + count->samples_failed;
     if (samples)
         printf("; %zu sample call%s", samples, samples == 1 ? "" : "s");

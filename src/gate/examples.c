@@ -119,7 +119,8 @@ static void look_at(struct playing *p, struct example_outcome *o)
     o->said = text.len ? text : call_advice(p->call);
     o->status = v->coverage;
     o->stage = v->stage;
-    o->undefined = call_tool(p->call) && call_tool(p->call)->undefined;
+    const struct tool *tool = call_tool(p->call);
+    o->undefined = tool && !tool_is_described(tool);
     o->arguments = call_arguments(p->call);
     o->shown = call_shown(p->call);
 }
@@ -138,6 +139,7 @@ static void compare(struct playing *p, struct example_outcome *o)
     if (e->status.len && !str_eq(e->status, o->status))
         differs(o, "status", e->status, o->status);
     o->passed = !o->mismatch_count;
+    o->open = !o->passed && call_tool(p->call) && call_tool(p->call)->awaited;
 }
 
 /* ---- all of them ---------------------------------------------------------- */
@@ -147,7 +149,10 @@ static void tell(struct examples *run, const struct example_outcome *o, struct a
     if (!o->passed && run->report) {
         struct buf line = buf_in(arena);
         example_write_line(&line, o);
-        generation_report_error(run->report, STR_FMT, STR_ARG(buf_view(&line)));
+        if (o->open)
+            generation_report_warning(run->report, STR_FMT, STR_ARG(buf_view(&line)));
+        else
+            generation_report_error(run->report, STR_FMT, STR_ARG(buf_view(&line)));
     }
     if (run->options.seen)
         run->options.seen(run->options.owner, o);
@@ -171,7 +176,7 @@ static void run_example(struct examples *run, const struct policy *policy,
     if (sample)
         *(outcome.passed ? &count->samples : &count->samples_failed) += 1;
     else
-        *(outcome.passed ? &count->passed : &count->failed) += 1;
+        *(outcome.passed ? &count->passed : outcome.open ? &count->open : &count->failed) += 1;
     tell(run, &outcome, p.arena);
     call_free(p.call);
     arena_free(p.arena);

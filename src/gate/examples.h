@@ -27,6 +27,7 @@ struct example_outcome {
     bool sample;
     bool passed;
     bool undefined; /* the tool's schema is not known: any arguments will do */
+    bool open;      /* and it is its upstream's to tell: that it did not pass says nothing yet */
     struct example_mismatch mismatches[EXAMPLE_MISMATCHES_MAX];
     size_t mismatch_count;
     struct str verdict;           /* "repair invalid_arguments", in words that `gives` could hold */
@@ -49,7 +50,7 @@ struct examples_options {
 };
 
 struct examples_count {
-    size_t passed, failed;                     /* examples */
+    size_t passed, failed, open;               /* examples */
     size_t samples, samples_failed, unsampled; /* unsampled: no call could be made from the schema */
 };
 

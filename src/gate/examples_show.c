@@ -114,6 +114,15 @@ static void said_rows(const struct page *p, struct str said)
     "its schema is not known here, so any arguments will do: give the tool's definition with --tools, or a " \
     "'schema' in the policy"
 
+#define AWAITED                                                                                              \
+    "its schema is its upstream's to tell, so this decides nothing: with --tools FILE, as `toolgate tools "  \
+    "--format mcp --socket PATH` prints it, it is known here, too"
+
+static const char *why_undefined(const struct example_outcome *o)
+{
+    return o->open ? AWAITED : UNDEFINED;
+}
+
 void example_write(struct buf *out, const struct example_outcome *o, int indent, bool all,
                    const struct example_paint *paint)
 {
@@ -131,7 +140,7 @@ void example_write(struct buf *out, const struct example_outcome *o, int indent,
     said_rows(&page, o->said);
     if (o->undefined && !o->passed) {
         spaces(out, indent);
-        buf_text(out, UNDEFINED "\n");
+        buf_printf(out, "%s\n", why_undefined(o));
     }
 }
 
@@ -182,7 +191,7 @@ void example_write_line(struct buf *out, const struct example_outcome *o)
     if (o->said.len)
         buf_byte(out, '"');
     if (o->undefined)
-        buf_text(out, "; " UNDEFINED);
+        buf_printf(out, "; %s", why_undefined(o));
 }
 
 /* ---- for a program -------------------------------------------------------------- */
@@ -227,6 +236,10 @@ void example_write_json(struct buf *buf, const struct example_outcome *o)
     json_put_int(out, o->example->line);
     json_key(out, "passed");
     json_put_bool(out, o->passed);
+    if (o->open) {
+        json_key(out, "open");
+        json_put_bool(out, true);
+    }
     json_key(out, "mismatches");
     json_open(out, '[');
     for (size_t i = 0; i < o->mismatch_count; i++)

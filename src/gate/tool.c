@@ -286,8 +286,7 @@ static enum err check_whole(struct arena *arena, struct tool *tool, const struct
                        "' has no input schema: declare schema = json [[…]] or params{…}, or give "
                        "its definition with --tools",
                        STR_ARG(tool->name));
-    if (config->require_descriptions && !tool->undefined && !tool->awaited &&
-        check_descriptions(arena, tool, why) != OK)
+    if (config->require_descriptions && tool_is_described(tool) && check_descriptions(arena, tool, why) != OK)
         return ERR_SCHEMA;
     if (tool->runner != RUNNER_AGENT && !tool_name_fits(tool->name))
         return why_set(why, ERR_SCHEMA, "tool name '" STR_FMT "' must be 1 to %u letters, digits, '_' or '-'",
@@ -368,6 +367,11 @@ struct str tool_runs_at(struct arena *arena, const struct tool *tool)
 bool tool_is_listed(const struct tool *tool)
 {
     return tool->runner != RUNNER_AGENT && !tool->awaited;
+}
+
+bool tool_is_described(const struct tool *tool)
+{
+    return !tool->undefined && !tool->awaited;
 }
 
 bool tool_is_enforced(const struct tool *tool)

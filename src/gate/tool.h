@@ -68,7 +68,8 @@ struct str tool_runs_at(struct arena *arena, const struct tool *tool);
 bool tool_name_fits(struct str name);
 bool tool_is_listed(
     const struct tool *tool); /* appears in tools/list: toolgate runs it, and the name fits MCP */
-bool tool_is_enforced(const struct tool *tool); /* it has a policy, and the model sees and feels it */
+bool tool_is_described(const struct tool *tool); /* neither undefined nor awaited: what it takes is known */
+bool tool_is_enforced(const struct tool *tool);  /* it has a policy, and the model sees and feels it */
 /* The tool, or a copy of it whose policy is felt whatever its mode: what an example shows. */
 const struct tool *tool_as_enforced(struct arena *arena, const struct tool *tool);
 

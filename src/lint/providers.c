@@ -197,7 +197,7 @@ void lint_many_tools(struct looking *look)
 {
     size_t shown = 0;
     for (size_t i = 0; i < generation_tool_count(look->generation); i++)
-        shown += !generation_tool_at(look->generation, i)->undefined;
+        shown += tool_is_described(generation_tool_at(look->generation, i));
     if (shown > OPENAI_TOOLS_MAX)
         lint_say(look, 0,
                  "%zu tools, and OpenAI's API takes %u at a time: hide some by prepare_tools in a gateway "

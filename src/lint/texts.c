@@ -41,7 +41,7 @@ static int tool_line(const struct looking *look)
 
 void lint_no_description(struct looking *look)
 {
-    if (!look->tool->description.len && !look->tool->undefined)
+    if (!look->tool->description.len && tool_is_described(look->tool))
         lint_say(look, tool_line(look),
                  "tool '" STR_FMT
                  "' has no description: say in a sentence what it does, as description = \"…\"",
@@ -60,13 +60,13 @@ static void look_at_parameter(struct looking *look, struct str path, const struc
 
 void lint_parameters(struct looking *look)
 {
-    if (!look->tool->undefined)
+    if (tool_is_described(look->tool))
         lint_walk(look, look->tool->input, look_at_parameter);
 }
 
 void lint_no_effects(struct looking *look)
 {
-    if (look->policy && look->tool->effects == EFFECTS_UNDECLARED && !look->tool->undefined)
+    if (look->policy && look->tool->effects == EFFECTS_UNDECLARED && tool_is_described(look->tool))
         lint_say(look, tool_line(look),
                  "tool '" STR_FMT
                  "' does not say what it does to the world: add effects = \"read\", \"write\", "
