@@ -177,6 +177,10 @@ struct str result_text(struct arena *arena, const struct result *result)
     struct buf text = buf_in(arena);
     if (result->error_text.len || !result->value)
         return result->error_text;
+    if (result->as_text)
+        return json_str(json_get_text(result->value, "text"));
+    if (result->value->type == JSON_STRING)
+        return json_str(result->value);
     json_write(&text, result->value);
     return buf_view(&text);
 }
