@@ -64,9 +64,9 @@ static void refuse(struct mcp *mcp, const struct line *line)
 
 void mcp_hear_request(struct mcp *mcp, uint64_t about, const struct line *line)
 {
-    if (str_is(line->method, "ping"))
+    if (line_is(line, "ping"))
         mcp_answer(mcp, line->id, STR_LIT("{}"));
-    else if (str_is(line->method, "elicitation/create"))
+    else if (line_is(line, "elicitation/create"))
         mcp_elicited(mcp, about, line);
     else
         refuse(mcp, line);
@@ -171,7 +171,7 @@ void mcp_hear_notice(struct mcp *mcp, uint64_t about, const struct line *line)
         {"notifications/tools/list_changed", hear_list_changed},
     };
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-        if (str_is(line->method, known[i].method)) {
+        if (line_is(line, known[i].method)) {
             known[i].hear(mcp, about, line);
             return;
         }

@@ -205,6 +205,17 @@ struct line line_read(struct str text)
     return save(text, &line);
 }
 
+bool line_is(const struct line *line, const char *method)
+{
+    const char *p = line->method.at, *end = p + line->method.len;
+    for (; p < end && *method; p++, method++) {
+        p += *p == '\\' && p + 1 < end && p[1] == '/';
+        if (*p != *method)
+            return false;
+    }
+    return p == end && !*method;
+}
+
 uint64_t line_own_id(struct str id)
 {
     uint64_t n = 0;

@@ -8,6 +8,7 @@
 
 #include "base/str.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum line_kind {
@@ -27,6 +28,9 @@ struct line {
 
 /* Points into the text. `id` is a string or an integer as it was sent; `method` comes without its quotes. */
 struct line line_read(struct str text);
+
+/* Its method, however the slash in it is written: some libraries send "notifications\/progress". */
+bool line_is(const struct line *line, const char *method);
 
 /* An id of ours: digits, up to 2^53; 0: it is none. */
 uint64_t line_own_id(struct str id);
