@@ -1,0 +1,290 @@
+-- Calls that a server runs: what comes back as which verdict, what reaches it, and what becomes of calls under way.
+local daemon = require "daemon"
+local client_of = require "client"
+local process = require "process"
+local text, verdict, session, modern = client_of.text, client_of.verdict, client_of.session, client_of.modern
+
+local function says(said, ...)
+  for _, words in ipairs { ... } do
+    assert.truthy(said:find(words, 1, true), ("expected '%s' in:\n%s"):format(words, said))
+  end
+end
+
+-- A daemon with tests/support/plain_server.lua behind it; what that noted is in gate:notes().
+local function start(given)
+  given = given or {}
+  local notes = process.directory() .. "/notes"
+  given.config = ([[
+return { upstreams = { plain = {
+  command = "luajit", args = { "%s/tests/support/plain_server.lua" }, env = { NOTES = "%s" }, %s } } }
+]]):format(daemon.root, notes, given.upstream or "")
+  local gate = daemon.start(given)
+  gate.config = given.config
+  function gate.notes()
+    local file = io.open(notes)
+    local said = file and file:read "*a" or ""
+    if file then file:close() end
+    return said
+  end
+  function gate.noted(word, count)
+    process.eventually(("the server notes %s %d times"):format(word, count or 1), function()
+      return select(2, gate.notes():gsub(word .. "\n", "")) == (count or 1)
+    end)
+  end
+  return gate
+end
+
+local function upstream(gate)
+  return gate:status().upstreams[1]
+end
+
+describe("a call that a server runs", function()
+  local gate, client
+
+  before_each(function()
+    gate = start()
+    client = gate:connect()
+  end)
+  after_each(daemon.stop_all)
+
+  local function holds(connection, id)
+    connection:say { jsonrpc = "2.0", id = id, method = "tools/call", params = { name = "holds", arguments = { n = 1 } } }
+    gate.noted "holds"
+  end
+
+  it("is answered with what the server says", function()
+    local result = client:calls("echo", { text = "hello" }, session "s")
+    assert.same({ { type = "text", text = "hello" } }, result.content)
+    assert.equal("pass", verdict(result).verdict)
+  end)
+
+  it("is refused before the server hears of it where the arguments are wrong", function()
+    assert.equal("invalid_arguments", verdict(client:calls("recovers", { times = "many" }, session "s")).error_class)
+    assert.equal("", gate.notes())
+  end)
+
+  it("is only looked at where it is checked", function()
+    assert.equal("pass", client:checks("echo", { text = "x" }, session "s").verdict)
+    assert.equal("", gate.notes())
+  end)
+
+  it("that fails is a tool error in the server's own words, quoted", function()
+    local result = client:calls("fails", {}, session "s")
+    assert.equal("tool_error", verdict(result).error_class)
+    says(text(result), 'The tool said: "no such row"')
+  end)
+
+  it("that the server refuses by an error of the protocol is one, too", function()
+    local result = client:calls("refuses", {}, session "s")
+    assert.equal("tool_error", verdict(result).error_class)
+    says(text(result), "'plain'", '"the table is locked"')
+  end)
+
+  it("that is answered with what is no result says that the tool is broken", function()
+    local result = client:calls("nonsense", {}, session "s")
+    assert.equal("schema_mismatch", verdict(result).error_class)
+    says(text(result), "'plain'", "do not retry it")
+  end)
+
+  it("that the server dies of says that nobody knows whether it was carried out", function()
+    local result = client:calls("dies", {}, session "s")
+    assert.same({ "wait", "transient", "crashed" },
+                { verdict(result).verdict, verdict(result).error_class, verdict(result).code })
+    says(text(result), "'plain'", "SIGKILL", "First look whether it has been carried out")
+    assert.truthy(verdict(result).after_s)
+    says(text(client:calls("echo", { text = "still here" }, session "s")), "still here") -- it is started again
+  end)
+
+  it("that only reads may be made again, whoever died of it", function()
+    says(text(client:calls("dies_reading", {}, session "s")), "then the same call is fine")
+  end)
+
+  it("passes on what the tool tells of its progress and logs", function()
+    local result = client:calls("tells", {}, { progressToken = "p" })
+    assert.equal("done", text(result))
+    local heard = {}
+    for _, notice in ipairs(client.notices) do
+      heard[#heard + 1] = notice.params.progress or notice.params.data
+    end
+    assert.same({ 1, 2, "half way" }, heard)
+  end)
+
+  it("reaches the server under the name that it has there", function()
+    gate:write_policy("say.lua", [==[
+-- say: says a text. For specs.
+return tool "say" { description = "Say.", upstream = "plain/echo", effects = "read", schema = params { text = str "What" } }
+]==])
+    gate:reload()
+    assert.equal("hi", text(client:calls("say", { text = "hi" }, session "s")))
+  end)
+
+  it("is cancelled there where its client cancels it", function()
+    holds(client, 7)
+    client:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = 7 } }
+    gate.noted "cancelled"
+    client:hears_only_a_ping()
+    assert.equal(0, upstream(gate).in_flight)
+  end)
+
+  it("is cancelled there where its client goes away", function()
+    local other = gate:connect()
+    holds(other, 7)
+    other:close()
+    gate.noted "cancelled"
+  end)
+
+  it("goes on through a reload", function()
+    holds(client, "held")
+    gate:write_policy("echo.lua", [[return tool "echo" { description = "Say.", use_when = "there is something to say" }]])
+    gate:reload()
+    gate:connect():calls("lets_go", {})
+    assert.equal("let go", text(client:answer("held").result))
+  end)
+
+  it("is answered before its server is ended that a reload takes out", function()
+    holds(client, "held")
+    process.write(gate.directory .. "/toolgate.lua", "return {}")
+    gate:reload()
+    assert.equal("unknown_tool", verdict(gate:connect():calls("lets_go", {})).error_class)
+    client:hears_only_a_ping()
+    assert.is_nil(gate.notes():find "ended")
+    client:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = "held" } }
+    gate.noted "cancelled"
+    gate.noted "ended"
+  end)
+
+  it("goes to the new server where a reload starts it with other settings, and the old one answers what it has", function()
+    holds(client, "held")
+    process.write(gate.directory .. "/toolgate.lua", gate.config:gsub("NOTES =", "MORE = '1', NOTES ="))
+    gate:reload()
+    assert.equal("new", text(client:calls("echo", { text = "new" })))
+    assert.is_nil(gate.notes():find "ended")
+    client:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = "held" } }
+    gate.noted "ended"
+  end)
+
+  it("is waited for when the daemon is to end", function()
+    holds(client, "held")
+    client:say { jsonrpc = "2.0", id = "last", method = "tools/call", params = { name = "lets_go", arguments = {} } }
+    gate:signal(15)
+    local heard = {}
+    for _, line in ipairs(client:hears_the_end()) do
+      local message = client_of.json.decode(line)
+      heard[message.id] = text(message.result)
+    end
+    assert.same({ held = "let go", last = "all" }, heard)
+    gate.noted "ended"
+  end)
+end)
+
+describe("many calls", function()
+  after_each(daemon.stop_all)
+
+  local function ask(client, id, n)
+    client:say { jsonrpc = "2.0", id = id, method = "tools/call", params = { name = "holds", arguments = { n = n } } }
+  end
+
+  it("are with the server at the same time, and each gets its own answer", function()
+    local gate = start()
+    local client = gate:connect()
+    for i = 1, 20 do ask(client, i, i) end
+    gate.noted("holds", 20)
+    assert.equal(20, upstream(gate).in_flight)
+    gate:connect():calls("lets_go", {})
+    local answered = {}
+    for _ = 1, 20 do answered[client:hears().id] = true end
+    assert.equal(20, #answered)
+  end)
+
+  it("wait for their turn where the server takes only so many", function()
+    local gate = start { upstream = [[in_flight = 2, timeout = "60s"]] }
+    local client = gate:connect()
+    for i = 1, 4 do ask(client, i, i) end
+    gate.noted("holds", 2)
+    process.eventually("two wait", function() return upstream(gate).queued == 2 end)
+    client:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = 3 } } -- never sent
+    client:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = 1 } }
+    gate.noted("holds", 3) -- the fourth, in the place of the first
+    assert.equal(0, upstream(gate).queued)
+    client:hears_only_a_ping()
+  end)
+
+  it("that find no turn in time are told that the server is busy", function()
+    local gate = start { upstream = [[in_flight = 1, timeout = "300ms"]] }
+    local client = gate:connect()
+    ask(client, 1, 1)
+    ask(client, 2, 2)
+    local first, second = client:hears(), client:hears()
+    if first.id ~= 1 then first, second = second, first end
+    assert.equal("timeout", verdict(first.result).code)
+    assert.equal("unavailable", verdict(second.result).error_class)
+    says(text(second.result), "'plain'", "it was not sent")
+  end)
+end)
+
+describe("a server that wants to know something of the user", function()
+  local gate, client
+
+  before_each(function()
+    gate = start()
+    client = gate:connect()
+  end)
+  after_each(daemon.stop_all)
+
+  local function calls(more, meta)
+    local params = { name = "asks", arguments = client_of.json.decode "{}", _meta = meta }
+    for key, value in pairs(more or {}) do params[key] = value end
+    return client:asks("tools/call", params)
+  end
+
+  local function can_ask(more)
+    return modern { ["io.modelcontextprotocol/clientCapabilities"] = { elicitation = client_of.json.decode "{}" },
+                    ["dev.toolgate/session"] = "s", unpack(more or {}) }
+  end
+
+  it("is passed on by the model, as a question that is quoted", function()
+    local result = calls({}, session "s")
+    assert.same({ "ask", "need_user_input", "NEED_USER_INPUT" },
+                { verdict(result).verdict, verdict(result).error_class, verdict(result).coverage })
+    says(text(result), "It asks the user: ", "Which size?", "do not answer it yourself")
+  end)
+
+  it("is passed on so, too, by a client of today that cannot ask", function()
+    local result = calls({}, modern { ["dev.toolgate/session"] = "s" })
+    assert.equal("complete", result.resultType)
+    says(text(result), "Which size?")
+  end)
+
+  it("reaches the user of a client that can ask, and the answer reaches the server", function()
+    local result = calls({}, can_ask())
+    assert.equal("input_required", result.resultType)
+    assert.is_nil(result.content)
+    assert.equal("ask", verdict(result).verdict)
+    local key, request = next(result.inputRequests)
+    assert.same({ "elicitation/create", "Which size?" }, { request.method, request.params.message })
+    local again = calls({ inputResponses = { [key] = { action = "accept", content = { size = "m" } } },
+                          requestState = result.requestState }, can_ask())
+    assert.same({ "complete", "size m" }, { again.resultType, text(again) })
+    assert.equal(1, verdict(again).attempt)
+    assert.equal(0, verdict(again).repeats)
+  end)
+
+  it("counts the two tries as one call, so that asking is no way past a budget", function()
+    gate:write_policy("asks.lua", [[return tool "asks" { description = "Ask.", limits = { calls_per_session = 1 } }]])
+    gate:reload()
+    for _ = 1, 3 do assert.equal("input_required", calls({}, can_ask()).resultType) end
+    local result = calls({}, can_ask())
+    local key = next(result.inputRequests)
+    local answered = { inputResponses = { [key] = { action = "accept", content = { size = "m" } } },
+                       requestState = result.requestState }
+    assert.equal("size m", text(calls(answered, can_ask())))
+    assert.equal("calls_per_session", verdict(calls(answered, can_ask())).code)
+  end)
+
+  it("wants answers in the form that MCP gives them", function()
+    local reply = client:ask("tools/call", { name = "asks", arguments = client_of.json.decode "{}", _meta = can_ask(),
+                                             inputResponses = { "m" } })
+    assert.equal(-32602, reply.error.code)
+    says(reply.error.message, "params.inputResponses", "an array")
+  end)
+end)
