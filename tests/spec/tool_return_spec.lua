@@ -1,0 +1,103 @@
+-- What a tool may hand over besides a value: content blocks for the model, metadata for the agent's program.
+local daemon = require "daemon"
+local client_of = require "client"
+local text, verdict, session, json = client_of.text, client_of.verdict, client_of.session, client_of.json
+
+local function policy(returns, fields)
+  return ([==[
+-- show: hands over what it is told to. For specs.
+return tool "show" {
+  description = "Shows.", schema = params {},
+  %s
+  run = function()
+    local shown = %s
+    return shown
+  end,
+}
+]==]):format(fields or "", returns)
+end
+
+describe("tool_return", function()
+  local gate
+  after_each(daemon.stop_all)
+
+  local function shows(returns, fields)
+    gate = daemon.start { policies = { ["show.lua"] = policy(returns, fields) } }
+    return gate:connect():calls("show", {}, session "s")
+  end
+
+  it("shows blocks of every kind to the model, in their order", function()
+    local result = shows [==[tool_return { content = {
+      { type = "text", text = "two pictures", annotations = { audience = { "user" }, priority = 0.5 } },
+      { type = "image", data = "aGk=", mimeType = "image/png" },
+      { type = "audio", data = "aGk=", mimeType = "audio/wav; rate=8000" },
+      { type = "resource_link", uri = "file:///report.pdf", name = "report", size = 12, mimeType = "application/pdf" },
+      { type = "resource", resource = { uri = "note://1", text = "hello" } },
+      { type = "resource", resource = { uri = "note://2", blob = "aGk=", mimeType = "image/png" } },
+    } }]==]
+    assert.is_not_true(result.isError, text(result))
+    local kinds = {}
+    for i, block in ipairs(result.content) do kinds[i] = block.type end
+    assert.same({ "text", "image", "audio", "resource_link", "resource", "resource" }, kinds)
+    assert.same({ audience = { "user" }, priority = 0.5 }, result.content[1].annotations)
+    assert.same({ uri = "note://2", blob = "aGk=", mimeType = "image/png" }, result.content[6].resource)
+  end)
+
+  it("gives the program metadata, which no model reads", function()
+    local result = shows [==[tool_return { value = { rows = 3 }, metadata = { ["example.com/took"] = 17, secret = "s3" } }]==]
+    assert.equal(17, result._meta["example.com/took"])
+    assert.equal("s3", result._meta.secret)
+    assert.same({ rows = 3 }, json.decode(result.content[1].text))
+    for _, block in ipairs(result.content) do assert.is_nil(json.encode(block):find("s3", 1, true)) end
+  end)
+
+  it("keeps the value beside its content for whoever wants structure", function()
+    local result = shows([==[tool_return { value = { rows = 3 }, content = { { type = "text", text = "three rows" } } }]==],
+                         [==[output_schema = json [[{"type":"object","required":["rows"]}]],]==])
+    assert.same({ rows = 3 }, result.structuredContent)
+    assert.equal("three rows", result.content[1].text)
+  end)
+
+  it("lets the result hook read the text of content that stands alone", function()
+    local result = shows([==[tool_return { content = { { type = "text", text = "three rows" } } }]==],
+                         [==[result = function(r) return ok { facts = { text = r.text } } end,]==])
+    assert.same({ text = "three rows" }, verdict(result).facts)
+  end)
+
+  describe("names the place of what no client would take", function()
+    local function refuses(returns, sentence)
+      local result = shows(returns)
+      local said = verdict(result)
+      assert.equal("policy_error", said.error_class)
+      assert.truthy(said.detail:find("show.lua:6: tool_return: " .. sentence, 1, true), said.detail)
+      assert.truthy(gate:logs("policy_error"):find("show.lua:6: ", 1, true))
+    end
+
+    for _, case in ipairs {
+      { '"text"', 'content: expected a list of blocks like { type = "text", text = "…" }, got "text"' },
+      { '{ "text" }', 'content[1]: expected a block like { type = "text", text = "…" }, got "text"' },
+      { '{ { type = "text", text = "a" }, { type = "picture" } }',
+        "content[2].type: expected one of text, image, audio, resource_link, resource, got \"picture\"" },
+      { '{ { text = "a" } }', "content[1].type: expected one of text, image" },
+      { '{ { type = "text" } }', "content[1].text: expected a text, got nothing" },
+      { '{ { type = "image", data = "no base64!", mimeType = "image/png" } }', "content[1].data: expected base64" },
+      { '{ { type = "image", data = "aGk", mimeType = "image/png" } }', "content[1].data: expected base64" },
+      { '{ { type = "image", data = "aGk=" } }', 'content[1].mimeType: expected a MIME type ("image/png"), got nothing' },
+      { '{ { type = "audio", data = "aGk=", mimeType = "wav" } }', "content[1].mimeType: expected a MIME type" },
+      { '{ { type = "resource_link", uri = "report.pdf", name = "r" } }', "content[1].uri: expected a URI" },
+      { '{ { type = "resource_link", uri = "file:///r" } }', "content[1].name: expected a text, got nothing" },
+      { '{ { type = "resource", resource = { text = "a" } } }', "content[1].resource.uri: expected a URI" },
+      { '{ { type = "resource", resource = { uri = "a:b" } } }', "content[1].resource: expected either 'text' or 'blob'" },
+      { '{ { type = "text", text = "a", annotations = { priority = 2 } } }',
+        "content[1].annotations.priority: expected a number from 0 to 1, got 2" },
+      { '{ { type = "text", text = "a", annotations = { audience = { "model" } } } }',
+        "content[1].annotations.audience: expected" },
+    } do
+      it(case[1], function() refuses("tool_return { content = " .. case[1] .. " }", case[2]) end)
+    end
+
+    it("metadata that is no table", function()
+      refuses('tool_return { value = 1, metadata = "m" }', "metadata: expected a table with names, got \"m\"")
+    end)
+  end)
+end)
