@@ -247,11 +247,16 @@ static const struct {
     {CURLE_HTTP2_STREAM, FETCH_BROKEN_OFF, "broke HTTP/2 off"},
 };
 
-/* libcurl's own words, where they say more than the code; those of these codes hold no address. */
-static bool tells_more(CURLcode code)
+/* What says more than the code: the system's reason, or libcurl's own words, where they hold no address. */
+static const char *more_of(struct fetch *f, CURLcode code)
 {
-    return code == CURLE_COULDNT_CONNECT || code == CURLE_SSL_CONNECT_ERROR ||
-           code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR;
+    long number = 0;
+    f->fetcher->curl->easy_getinfo(f->easy, CURLINFO_OS_ERRNO, &number);
+    if (code == CURLE_COULDNT_CONNECT)
+        return number ? strerror((int)number) : "";
+    bool tells = code == CURLE_SSL_CONNECT_ERROR || code == CURLE_PEER_FAILED_VERIFICATION ||
+                 code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR;
+    return tells ? f->error : "";
 }
 
 static void say(struct fetch *f, enum fetch_how how, const char *text, const char *more)
@@ -274,7 +279,7 @@ static void say_code(struct fetch *f, CURLcode code)
     }
     if (code == CURLE_OPERATION_TIMEDOUT && !f->sent)
         text = "could not connect in time";
-    say(f, how, text, tells_more(code) ? f->error : "");
+    say(f, how, text, more_of(f, code));
 }
 
 static void judge(struct fetch *f, CURLcode code)

@@ -1,0 +1,242 @@
+-- HTTP endpoints as tools: what the client calls, what the server sees, what the client hears.
+local daemon = require "daemon"
+local client_of = require "client"
+local http_server = require "http_server"
+local process = require "process"
+local text, verdict, session = client_of.text, client_of.verdict, client_of.session
+local json = client_of.json
+
+local server, gate, client
+
+local function stop()
+  daemon.stop_all()
+  http_server.stop_all()
+end
+
+-- A tool of one endpoint: its http field, and the properties of its schema (all required but those in optional).
+local function policy(http, schema, more)
+  return ([==[
+-- endpoint: for specs.
+return tool "endpoint" { description = "For specs.", effects = "read", %s
+  schema = json [[%s]],
+  http = %s }
+]==]):format(more or "", schema or '{"type":"object"}', (http:gsub("SERVER", server.address)))
+end
+
+local function serves(http, schema, options)
+  options = options or {}
+  gate = daemon.start { policies = { ["endpoint.lua"] = policy(http, schema, options.more) }, config = options.config,
+                        environment = options.environment }
+  client = gate:connect()
+end
+
+local function answers(routes, given)
+  given = given or {}
+  given.routes = routes
+  server = http_server.start(given)
+end
+
+-- Each in a session of its own: how often a failure may be tried again is not what is told of here.
+local sessions = 0
+local function calls(arguments)
+  sessions = sessions + 1
+  return client:calls("endpoint", arguments or {}, session("s" .. sessions))
+end
+
+local function is_refused(result, class, code, ...)
+  assert.is_true(result.isError, text(result))
+  assert.same({ class, code }, { verdict(result).error_class, verdict(result).code })
+  for _, words in ipairs { ... } do assert.truthy(text(result):find(words, 1, true), text(result)) end
+  return result
+end
+
+local ISSUE = '{"type":"object","properties":{"owner":{"type":"string"},"id":{"type":["integer","string"]},' ..
+              '"page":{"type":"integer"},"labels":{"type":"array"},"filter":{"type":"object"},"open":{"type":"boolean"},' ..
+              '"q":{"type":["string","null"]}},"required":["owner","id"]}'
+
+describe("an HTTP endpoint", function()
+  after_each(stop)
+
+  it("gets: the address takes what it names, the query the rest", function()
+    answers { ["GET /v1/a%20b/issues/12"] = { echo = true } }
+    serves('{ "GET SERVER/v1/{owner}/issues/{id}?v=2" }', ISSUE)
+    local result = calls { owner = "a b", id = 12, page = 3, labels = { "x", "y&z" }, open = true,
+                           filter = { of = "me" }, q = json.null }
+    assert.is_not_true(result.isError, text(result))
+    local seen = json.decode(text(result))
+    local parts = {}
+    for part in seen.query:gmatch "[^&]+" do parts[#parts + 1] = part end
+    table.sort(parts)
+    assert.same({ "filter=%7B%22of%22%3A%22me%22%7D", "labels=x", "labels=y%26z", "open=true", "page=3", "v=2" }, parts)
+    assert.same(json.null, seen.body)
+    assert.equal("toolgate/0.1.0", seen.headers["user-agent"])
+  end)
+
+  it("posts: the rest is the body, but what belongs into the query", function()
+    answers { ["POST /v1/a/issues/12"] = { echo = true } }
+    serves('{ "POST SERVER/v1/{owner}/issues/{id}", query = { "page" } }', ISSUE)
+    local seen = json.decode(text(calls { owner = "a", id = 12, page = 3, labels = { "x" }, open = true }))
+    assert.equal("page=3", seen.query)
+    assert.same({ labels = { "x" }, open = true }, seen.body)
+    assert.equal("application/json", seen.headers["content-type"])
+  end)
+
+  it("keeps an argument in its place", function()
+    answers { ["GET /v1/a%2Fb%3Fc%23%25/issues/..x"] = { echo = true } }
+    serves('{ "GET SERVER/v1/{owner}/issues/{id}" }', ISSUE)
+    assert.equal("/v1/a%2Fb%3Fc%23%25/issues/..x", json.decode(text(calls { owner = "a/b?c#%", id = "..x" })).path)
+    for _, bad in ipairs { "..", ".", "../../admin", "a/../../b", "..\\x" } do
+      local result = calls { owner = bad, id = 1 }
+      assert.is_true(result.isError, bad)
+      assert.truthy(text(result):find("'owner' must not be '.' or '..'", 1, true), text(result))
+    end
+    assert.truthy(text(calls { owner = "", id = 1 }):find("'owner' must not be empty", 1, true))
+    assert.equal(1, #server:saw())
+  end)
+
+  it("gives what `pick` names, and says when it is not there", function()
+    answers { ["GET /list"] = { { body = { data = { items = { { id = 7 } } } } }, { body = { data = {} } } } }
+    serves '{ "GET SERVER/list", pick = "data.items.0" }'
+    assert.same({ id = 7 }, json.decode(text(calls())))
+    local result = calls()
+    assert.is_true(result.isError)
+    assert.truthy(text(result):find("has no 'data.items.0'", 1, true), text(result))
+  end)
+
+  it("takes texts, JSON by any name, and nothing, for what they are", function()
+    answers { ["GET /"] = { { body = "plain words" }, { body = "[1,2]" }, { status = 204 } } }
+    serves '{ "GET SERVER/" }'
+    assert.equal("plain words", text(calls()))
+    assert.same({ 1, 2 }, json.decode(text(calls())))
+    assert.equal("null", text(calls()))
+  end)
+
+  it("tells of HEAD what its headers say", function()
+    answers { ["HEAD /file"] = { headers = { ["Content-Type"] = "image/png", ["X-Else"] = "1" }, announce = 1234 } }
+    serves '{ "HEAD SERVER/file" }'
+    local seen = json.decode(text(calls()))
+    assert.same({ status = 200, ["content-type"] = "image/png", ["content-length"] = "1234" }, seen)
+  end)
+end)
+
+describe("an HTTP endpoint that fails", function()
+  after_each(stop)
+
+  it("is a tool error in its own words, quoted, where it refuses", function()
+    answers { ["GET /"] = { { status = 404, body = { error = { message = "no issue 12", code = 4 } } },
+              { status = 422, headers = { ["Content-Type"] = "application/problem+json" },
+                body = '{"title":"Bad","detail":"page must be below 9"}' },
+              { status = 400, body = { errors = { { message = "first of them" } } } },
+              { status = 409, headers = { ["Content-Type"] = "text/html" }, body = "<html>no</html>" } } }
+    serves '{ "GET SERVER/" }'
+    is_refused(calls { n = 1 }, "tool_error", "http_404", "no issue 12", "status 404")
+    is_refused(calls { n = 2 }, "tool_error", "http_422", "page must be below 9")
+    is_refused(calls { n = 3 }, "tool_error", "http_400", "first of them")
+    assert.is_nil(text(is_refused(calls { n = 4 }, "tool_error", "http_409")):find("html", 1, true))
+  end)
+
+  it("will be there again: 429 and 5xx say when", function()
+    answers { ["GET /"] = { { status = 429, headers = { ["Retry-After"] = "7" }, body = "slow down" },
+              { status = 503 }, { status = 500, body = { message = "boom" } } } }
+    serves '{ "GET SERVER/" }'
+    local first = is_refused(calls { n = 1 }, "transient", "http_429", "too many requests")
+    assert.equal(7, verdict(first).after_s)
+    is_refused(calls { n = 2 }, "transient", "http_503")
+    is_refused(calls { n = 3 }, "transient", "http_500", "boom")
+  end)
+
+  it("is told of by what happened to the connection", function()
+    answers { ["GET /hang"] = { hang = true }, ["GET /reset"] = { reset = true }, ["GET /short"] = { announce = 100, body = "x", close = true },
+              ["GET /noise"] = { raw = "220 smtp.example.com ESMTP\r\n" }, ["GET /large"] = { fill = 17 * 1024 * 1024 },
+              ["GET /slow"] = { headers_slowly = 0.2 }, ["GET /json"] = { headers = { ["Content-Type"] = "application/json" }, body = '{"a":' } }
+    gate = daemon.start { policies = {}, config = "return {}" }
+    local function fails(path, ...)
+      gate:write_policy("endpoint.lua", policy('{ "GET SERVER' .. path .. '", timeout = "300ms" }', nil,
+                                               "-- " .. path))
+      gate:reload()
+      client = gate:connect()
+      return is_refused(calls(), ...)
+    end
+    fails("/hang", "transient", "timeout", "did not answer in time")
+    fails("/slow", "transient", "timeout", "did not answer in time")
+    fails("/reset", "transient", "broken_off", "127.0.0.1:" .. server.port)
+    fails("/short", "transient", "broken_off", "before the answer was whole")
+    fails("/noise", "schema_mismatch", "invalid_http", "did not answer in HTTP")
+    fails("/large", "schema_mismatch", "too_large", "larger than may be")
+    fails("/json", "schema_mismatch", "invalid_json")
+    server:stop()
+    fails("/gone", "transient", "unreachable", "could not connect", "Connection refused")
+  end)
+end)
+
+describe("the secrets of an HTTP endpoint", function()
+  after_each(stop)
+
+  it("go out from the environment and from a file, and never come back", function()
+    answers { ["GET /"] = { { echo = true }, { status = 401, body = { message = "token-of-the-spec is not known" } },
+              { status = 503, body = "not with file-of-the-spec" } } }
+    local file = process.write(server.directory .. "/key", "file-of-the-spec\n")
+    serves('{ "GET SERVER/", headers = { Authorization = "Bearer ${SPEC_TOKEN}", ["X-Key"] = "${file:' .. file ..
+           '}", ["X-Plain"] = "${SPEC_ABSENT:-otherwise}" } }', nil, { environment = { SPEC_TOKEN = "token-of-the-spec" } })
+    local everything = text(calls { n = 1 }) .. text(calls { n = 2 }) .. text(calls { n = 3 })
+    local sent = server:saw()[1].headers
+    assert.same({ "Bearer token-of-the-spec", "file-of-the-spec", "otherwise" },
+                { sent.authorization, sent["x-key"], sent["x-plain"] })
+    everything = everything .. json.encode((client:asks "toolgate/status")) ..
+                 json.encode((client:asks "tools/list")) .. gate:log()
+    assert.is_nil(everything:find("of-the-spec", 1, true), everything)
+    assert.truthy(everything:find("Bearer ***", 1, true))
+    assert.truthy(everything:find("whoever runs this gateway", 1, true))
+  end)
+
+  it("are named where they are missing, and nothing is sent", function()
+    answers { ["GET /"] = { echo = true } }
+    serves '{ "GET SERVER/", headers = { Authorization = "Bearer ${SPEC_NOT_SET}" } }'
+    is_refused(calls(), "unavailable", "not_configured", "SPEC_NOT_SET")
+    assert.same({}, server:saw())
+  end)
+
+  it("do not follow a redirect to another host", function()
+    local elsewhere = http_server.start { routes = { ["GET /there"] = { echo = true } } }
+    answers { ["GET /"] = { { status = 302, headers = { Location = elsewhere.address .. "/there?key=hidden" } },
+              { status = 302, headers = { Location = "/here" } } }, ["GET /here"] = { body = "followed" } }
+    serves '{ "GET SERVER/", headers = { Authorization = "Bearer secret-of-the-spec" } }'
+    local result = calls { n = 1 }
+    assert.is_true(result.isError)
+    assert.truthy(text(result):find("redirects to " .. elsewhere.address .. "/there (status 302)", 1, true), text(result))
+    assert.is_nil(text(result):find("hidden", 1, true))
+    assert.same({}, elsewhere:saw())
+    assert.equal("followed", text(calls { n = 2 }))
+  end)
+end)
+
+describe("the connections of HTTP endpoints", function()
+  after_each(stop)
+
+  it("are kept for the next call", function()
+    answers { ["GET /"] = { echo = true } }
+    serves '{ "GET SERVER/" }'
+    for n = 1, 3 do calls { n = n } end
+    local saw = server:saw()
+    assert.same({ 3, saw[1].connection, saw[1].connection }, { #saw, saw[2].connection, saw[3].connection })
+  end)
+
+  it("are trusted by certificate", function()
+    answers({ ["GET /"] = { body = "whispered" } }, { tls = true })
+    serves '{ "GET SERVER/" }'
+    is_refused(calls(), "transient", "unreachable", "its certificate is not trusted", "ca_file")
+    gate:write_policy("endpoint.lua", policy('{ "GET SERVER/", ca_file = "' .. server.certificate .. '" }'))
+    gate:reload()
+    assert.equal("whispered", text(gate:connect():calls("endpoint", { n = 2 }, session "s")))
+  end)
+
+  it("serve another call while one waits, and end with the client that left", function()
+    answers { ["GET /"] = { { hang = true }, { body = "meanwhile" } } }
+    serves '{ "GET SERVER/" }'
+    client:say { jsonrpc = "2.0", id = 1, method = "tools/call", params = { name = "endpoint", arguments = { n = 1 } } }
+    server:sees("the first call", function() return true end)
+    assert.equal("meanwhile", text(gate:connect():calls("endpoint", { n = 2 }, session "s")))
+    client:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = 1 } }
+    assert.is_true(client:hears_only_a_ping())
+  end)
+end)

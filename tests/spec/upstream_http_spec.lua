@@ -1,0 +1,245 @@
+-- MCP servers over streamable HTTP behind the gate: what they see of us, and what the client hears of them.
+local daemon = require "daemon"
+local client_of = require "client"
+local http_server = require "http_server"
+local process = require "process"
+local text, verdict, session = client_of.text, client_of.verdict, client_of.session
+local json = client_of.json
+
+local server, gate, client
+
+local function stop()
+  daemon.stop_all()
+  http_server.stop_all()
+end
+
+local function config(more)
+  return ('return { upstreams = { far = { url = "%s"%s } } }'):format(server.url, more and ", " .. more or "")
+end
+
+-- The gate, with the server's tools: it has them before it is ready.
+local function gates(more, environment)
+  gate = daemon.start { config = config(more), environment = environment }
+  client = gate:connect()
+  return client
+end
+
+local calls_made = 0
+local function says(words)
+  calls_made = calls_made + 1
+  return client:calls("say", { text = words }, session("s" .. calls_made))
+end
+
+local function posts(method)
+  return function(request) return request.method == "POST" and request.body.method == method end
+end
+
+local function is_transient(result, code, ...)
+  assert.same({ "transient", code }, { verdict(result).error_class, verdict(result).code }, text(result))
+  for _, words in ipairs { ... } do assert.truthy(text(result):find(words, 1, true), text(result)) end
+end
+
+describe("an MCP server over HTTP", function()
+  after_each(stop)
+
+  for _, era in ipairs { "legacy", "modern" } do
+    for _, answers in ipairs { "json", "sse" } do
+      it(("is spoken to in its era (%s) and heard as %s"):format(era, answers), function()
+        server = http_server.mcp { era = era, answers = answers }
+        gates()
+        assert.equal("said hello", text(says "hello"))
+        local request = server:sees("the call", posts "tools/call")[1]
+        assert.equal("application/json, text/event-stream", request.headers.accept)
+        assert.equal("application/json", request.headers["content-type"])
+        assert.equal(era == "modern" and "2026-07-28" or "2025-11-25", request.headers["mcp-protocol-version"])
+        assert.equal(era == "modern" and "tools/call" or nil, request.headers["mcp-method"])
+        assert.equal(era == "modern" and "say" or nil, request.headers["mcp-name"])
+        assert.is_nil(request.headers["mcp-session-id"])
+      end)
+    end
+  end
+
+  it("gets a name that no header can hold in base64", function()
+    server = http_server.mcp { era = "modern", tools = { { name = "größe", description = "x", inputSchema = { type = "object" } } } }
+    gate = daemon.start { config = config(), policies = { ["size.lua"] = [==[
+-- size: for specs.
+return tool "size" { description = "x", upstream = "far/größe", schema = json [[{"type":"object"}]] }
+]==] } }
+    client = gate:connect()
+    assert.equal("said ", text(client:calls("size", {}, session "s")))
+    assert.equal("=?base64?Z3LDtsOfZQ==?=", server:sees("the call", posts "tools/call")[1].headers["mcp-name"])
+  end)
+
+  it("is asked over one connection again and again", function()
+    server = http_server.mcp {}
+    gates()
+    for n = 1, 5 do says("n" .. n) end
+    local connections, count = {}, 0
+    for _, request in ipairs(server:saw()) do
+      if request.method == "POST" and not connections[request.connection] then
+        connections[request.connection] = true
+        count = count + 1
+      end
+    end
+    assert.is_true(count <= 2, count .. " connections for POST")
+  end)
+
+  it("has its session kept, sent with everything, and ended with the gate", function()
+    server = http_server.mcp { session = true }
+    gates()
+    says "hello"
+    local request = server:sees("the call", posts "tools/call")[1]
+    assert.equal("session-1", request.headers["mcp-session-id"])
+    assert.equal("session-1", server:sees("the notice", posts "notifications/initialized")[1].headers["mcp-session-id"])
+    gate:stop()
+    local left = server:sees("the leave", function(seen) return seen.method == "DELETE" end)[1]
+    assert.equal("session-1", left.headers["mcp-session-id"])
+  end)
+
+  it("may lose a session: a new one is begun and the call sent again, and nobody notices", function()
+    server = http_server.mcp { session = true, forget_after = 3 } -- initialized, tools/list, one call
+    gates()
+    assert.equal("said one", text(says "one"))
+    assert.equal("said two", text(says "two"))
+    assert.equal(2, #server:sees("both handshakes", posts "initialize", 2))
+    local lists = server:sees("the tools asked for again", posts "tools/list", 2)
+    assert.equal("session-2", lists[2].headers["mcp-session-id"])
+  end)
+
+  it("tells by itself that its tools changed, in the stream that is kept open for it", function()
+    local notice = 'id: 7\nretry: 10\ndata: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n'
+    server = http_server.mcp { listens = { { notice, "CUT" }, { "HOLD" } } }
+    gates()
+    server:sees("the tools asked for again", posts "tools/list", 2)
+    local gets = server:sees("the stream asked for again", function(seen) return seen.method == "GET" end, 2)
+    assert.equal("7", gets[2].headers["last-event-id"])
+    assert.equal("text/event-stream", gets[1].headers.accept)
+  end)
+end)
+
+describe("an MCP server over HTTP that misbehaves", function()
+  after_each(stop)
+
+  local SSE = { ["Content-Type"] = "text/event-stream" }
+  local answered = { jsonrpc = "2.0", id = "ID", result = { content = { { type = "text", text = "at last" } } } }
+
+  it("breaks off its stream, and goes on from the last event", function()
+    server = http_server.mcp { calls = { ["break"] = { headers = SSE, pieces = { "id: 41\nretry: 10\ndata:\n\n", "CUT" } } } }
+    server.listens = true
+    gates()
+    server:answers { ["POST /mcp"] = { { mcp = { calls = { ["break"] = { headers = SSE, pieces = { "id: 41\nretry: 10\ndata:\n\n", "CUT" } } } } } },
+                     ["GET /mcp"] = { { status = 405 } } }
+    client:say { jsonrpc = "2.0", id = 1, method = "tools/call", params = { name = "say", arguments = { text = "break" } } }
+    local resumed = server:sees("the stream resumed", function(seen) return seen.headers["last-event-id"] == "41" end)[1]
+    assert.equal("GET", resumed.method)
+    is_transient(client:answer(1).result, "broken_off", "does not go on with it")
+  end)
+
+  it("resumes: the answer comes in the second stream", function()
+    local calls = { ["break"] = { headers = SSE, pieces = { "id: 41\nretry: 10\ndata:\n\n", "CUT" } } }
+    server = http_server.mcp { calls = calls }
+    gates()
+    local call = posts "tools/call"
+    server:answers { ["POST /mcp"] = { mcp = { calls = calls } }, ["DELETE /mcp"] = { status = 405 },
+                     ["GET /mcp"] = { headers = SSE, pieces = { "id: 42\ndata: " .. json.encode(answered):gsub('"ID"', "LATER") .. "\n\n" } } }
+    client:say { jsonrpc = "2.0", id = 1, method = "tools/call", params = { name = "say", arguments = { text = "break" } } }
+    local id = server:sees("the call", call)[1].body.id
+    server:answers { ["POST /mcp"] = { mcp = { calls = calls } }, ["DELETE /mcp"] = { status = 405 },
+                     ["GET /mcp"] = { headers = SSE, pieces = {
+                       "id: 42\ndata: " .. json.encode(answered):gsub('"ID"', tostring(id)) .. "\n\n", "HOLD" } } }
+    assert.equal("at last", text(client:answer(1).result))
+  end)
+
+  it("is answered for, whatever comes, exactly once", function()
+    local half = '{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"te'
+    server = http_server.mcp { calls = {
+      ["garbage"] = { headers = { ["Content-Type"] = "application/json" }, body = "}{ no" },
+      ["page"] = { headers = { ["Content-Type"] = "text/html" }, body = "<html>login</html>" },
+      ["nothing"] = { status = 202 },
+      ["half"] = { headers = { ["Content-Type"] = "application/json" }, body = half, announce = 500, close = true },
+      ["other id"] = { body = { jsonrpc = "2.0", id = 999999, result = { content = {} } } },
+      ["silent stream"] = { headers = SSE, pieces = { ": nothing\n\n" } },
+      ["reset"] = { reset = true },
+      ["busy"] = { status = 503, headers = { ["Retry-After"] = "9" } },
+      ["limited"] = { status = 429, headers = { ["Retry-After"] = "3" }, body = { error = { message = "too fast" } } },
+      ["teapot"] = { status = 418, body = "I am a teapot" },
+      ["large"] = { fill = 17 * 1024 * 1024 },
+      ["noise"] = { raw = "SSH-2.0-OpenSSH\r\n" },
+    } }
+    gates()
+    local expected = {
+      ["garbage"] = { "schema_mismatch", "invalid_json" }, ["page"] = { "schema_mismatch", "invalid_json", "text/html" },
+      ["nothing"] = { "schema_mismatch", "no_answer" }, ["half"] = { "transient", "broken_off" },
+      ["other id"] = { "schema_mismatch", "invalid_json" }, ["silent stream"] = { "transient", "broken_off" },
+      ["reset"] = { "transient", "broken_off" }, ["busy"] = { "transient", "http_503" },
+      ["limited"] = { "transient", "http_429", "too fast" }, ["teapot"] = { "tool_error", "http_418", "I am a teapot" },
+      ["large"] = { "schema_mismatch", "too_large" }, ["noise"] = { "schema_mismatch", "invalid_http" },
+    }
+    for how, wanted in pairs(expected) do
+      local result = says(how)
+      assert.is_true(result.isError, how)
+      assert.same({ wanted[1], wanted[2] }, { verdict(result).error_class, verdict(result).code }, how .. ": " .. text(result))
+      if wanted[3] then assert.truthy(text(result):find(wanted[3], 1, true), text(result)) end
+      says "hello" -- the breaker is no business of this spec
+    end
+    assert.equal("said still there", text(says "still there"))
+    assert.is_true(client:hears_only_a_ping())
+  end)
+
+  it("keeps silent: the call has its time, and others go on meanwhile", function()
+    server = http_server.mcp { calls = { hang = { hang = true } } }
+    gates 'timeout = "400ms"'
+    client:say { jsonrpc = "2.0", id = 1, method = "tools/call", params = { name = "say", arguments = { text = "hang" } } }
+    server:sees("the call", posts "tools/call")
+    client = gate:connect()
+    assert.equal("said hello", text(says "hello"))
+    assert.equal("timeout", verdict(gate.clients[1]:answer(1).result).code)
+  end)
+
+  it("is away at first, and is told of", function()
+    server = http_server.mcp {}
+    server:stop()
+    gate = daemon.start { config = config(), policies = { ["say.lua"] = [==[
+-- say: for specs.
+return tool "say" { description = "x", upstream = "far", schema = json [[{"type":"object"}]] }
+]==] } }
+    client = gate:connect()
+    local result = says "hello"
+    assert.is_true(result.isError)
+    assert.truthy(text(result):find("could not connect: Connection refused", 1, true), text(result))
+  end)
+end)
+
+describe("the secrets of an MCP server over HTTP", function()
+  after_each(stop)
+
+  it("come from environment and file, go to the server, and nowhere else", function()
+    server = http_server.mcp { token = "Bearer token-of-the-spec" }
+    local file = process.write(server.directory .. "/key", "file-of-the-spec\n")
+    gates('headers = { Authorization = "Bearer ${SPEC_TOKEN}", ["X-Key"] = "${file:' .. file .. '}" }',
+          { SPEC_TOKEN = "token-of-the-spec" })
+    local result = says "what did I send?"
+    local sent = server:sees("the call", posts "tools/call")[1].headers
+    assert.same({ "Bearer token-of-the-spec", "file-of-the-spec" }, { sent.authorization, sent["x-key"] })
+    assert.truthy(text(result):find("Bearer ***", 1, true), text(result))
+    local everything = text(result) .. json.encode((gate:status())) .. json.encode((client:asks "tools/list")) .. gate:log()
+    assert.is_nil(everything:find("of-the-spec", 1, true), everything)
+  end)
+
+  it("are asked for where the server wants some", function()
+    server = http_server.mcp { token = "Bearer token-of-the-spec" }
+    gates('headers = { Authorization = "Bearer ${SPEC_TOKEN}" }', { SPEC_TOKEN = "wrong-token-of-the-spec" })
+    local log = gate:logs "does not let us in (status 401)"
+    assert.truthy(log:find('headers = { Authorization', 1, true), log)
+    assert.is_nil((gate:log() .. json.encode((gate:status()))):find("wrong-token", 1, true))
+  end)
+
+  it("are whispered over TLS to a certificate that ca_file names", function()
+    server = http_server.mcp({}, { tls = true })
+    gates('ca_file = "' .. server.certificate .. '"')
+    assert.equal("said hello", text(says "hello"))
+    gate:stop()
+    gates()
+    gate:logs "its certificate is not trusted"
+  end)
+end)

@@ -1,0 +1,324 @@
+"""An HTTP server that does what a spec tells it to, and misbehaves on demand. Standard library only.
+
+    python3 http_server.py DIRECTORY [tls]
+
+DIRECTORY/routes.json, read anew with each request, maps "GET /path" (without the query) to a list of answers; the
+n-th request gets the n-th, the last is repeated. An answer is an object:
+
+    status, headers, body (a text, or any JSON)   as they say; Content-Length is added unless told otherwise
+    echo: true          the body says what was asked: method, path, query, headers, body
+    raw: "…"            these bytes instead of an answer
+    announce: N         Content-Length says N, whatever the body has
+    headers_slowly: s   one byte of the head every s seconds, until the client has gone
+    hang: true          no answer until the client has gone
+    close: true         the connection is closed after it, without saying so before; "reset": with RST
+    fill: N             the body is N bytes of "x" in a JSON text
+    pieces: […]         the body, chunked, in these pieces; a number among them is a pause in seconds,
+                        "CUT" ends the connection there, "HOLD" keeps it open until the client has gone
+
+POST /mcp etc. with {"mcp": {…}} as the answer is an MCP server (see mcp below).
+
+DIRECTORY/port holds the port when it accepts; DIRECTORY/seen.jsonl a line for each request, with the number of its
+connection.
+"""
+import base64
+import json
+import os
+import socket
+import ssl
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+directory = sys.argv[1]
+lock = threading.Lock()
+counts = {}
+connections = 0
+sessions = {}
+
+
+def note(entry):
+    with lock, open(directory + "/seen.jsonl", "a", encoding="utf-8") as seen:
+        seen.write(json.dumps(entry) + "\n")
+
+
+def next_answer(key):
+    with open(directory + "/routes.json", encoding="utf-8") as file:
+        answers = json.load(file).get(key)
+    if not answers:
+        return {"status": 404, "body": {"error": {"message": "nothing is at " + key}}}
+    with lock:
+        n = counts[key] = counts.get(key, 0) + 1
+    return answers[min(n, len(answers)) - 1]
+
+
+class Request:
+    def __init__(self, method, target, headers, body, connection):
+        self.method, self.target, self.headers, self.body, self.connection = method, target, headers, body, connection
+        self.path, _, self.query = target.partition("?")
+
+
+def read_request(stream, connection):
+    line = stream.readline(65536).decode("latin-1").strip()
+    if not line:
+        return None
+    method, target, _ = line.split(" ", 2)
+    headers = {}
+    while True:
+        line = stream.readline(65536).decode("latin-1").strip()
+        if not line:
+            break
+        name, _, value = line.partition(":")
+        headers[name.strip().lower()] = value.strip()
+    body = stream.read(int(headers.get("content-length", 0))).decode("utf-8")
+    return Request(method, target, headers, body, connection)
+
+
+def echo(request):
+    try:
+        body = json.loads(request.body) if request.body else None
+    except ValueError:
+        body = request.body
+    return {"method": request.method, "path": request.path, "query": request.query, "headers": request.headers,
+            "body": body}
+
+
+def until_gone(client):
+    client.settimeout(30)
+    try:
+        while client.recv(4096):
+            pass
+    except OSError:
+        pass
+
+
+def head_of(status, headers):
+    lines = ["HTTP/1.1 %d Told" % status] + ["%s: %s" % pair for pair in headers.items()]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+
+def send_pieces(client, pieces):
+    """True: the connection may be used for another request."""
+    for piece in pieces:
+        if piece == "CUT":
+            return False
+        if piece == "HOLD":
+            until_gone(client)
+            return False
+        if isinstance(piece, (int, float)):
+            time.sleep(piece)
+            continue
+        data = piece.encode("utf-8")
+        client.sendall(b"%x\r\n%s\r\n" % (len(data), data))
+    client.sendall(b"0\r\n\r\n")
+    return True
+
+
+def send_answer(client, request, answer):
+    """True: the connection may be used for another request."""
+    if answer.get("hang"):
+        until_gone(client)
+        return False
+    if "raw" in answer:
+        client.sendall(answer["raw"].encode("latin-1"))
+        return False
+    if answer.get("reset"):
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        return False
+    body = echo(request) if answer.get("echo") else answer.get("body", "")
+    headers = {}
+    if not isinstance(body, str):
+        body = json.dumps(body)
+        headers["Content-Type"] = "application/json"
+    if "fill" in answer:
+        body = json.dumps("x" * answer["fill"])
+    headers.update(answer.get("headers", {}))
+    data = body.encode("utf-8")
+    if "pieces" in answer:
+        headers["Transfer-Encoding"] = "chunked"
+    elif answer.get("status") != 204:
+        headers["Content-Length"] = str(answer.get("announce", len(data)))
+    head = head_of(answer.get("status", 200), headers)
+    if "headers_slowly" in answer:
+        for byte in head:
+            client.sendall(bytes([byte]))
+            time.sleep(answer["headers_slowly"])
+    client.sendall(head)
+    if "pieces" in answer:
+        return send_pieces(client, answer["pieces"])
+    if request.method != "HEAD" and answer.get("status") != 204:
+        client.sendall(data)
+    return not answer.get("close") and "announce" not in answer
+
+
+# ---- an MCP server --------------------------------------------------------------------------------------------------
+# {"mcp": {"era": "legacy" | "modern", "answers": "json" | "sse", "session": true, "token": "Bearer …",
+#          "listens": [pieces of the GET stream], "tools": […], "forget_after": n}}
+
+LEGACY, MODERN = "2025-11-25", "2026-07-28"
+META = "io.modelcontextprotocol/"
+TOOLS = [{"name": "say", "description": "Says a text back.", "annotations": {"readOnlyHint": True},
+          "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}}]
+
+
+def decoded(value):
+    if value and value.startswith("=?base64?") and value.endswith("?="):
+        return base64.b64decode(value[9:-2]).decode("utf-8")
+    return value
+
+
+def modern_trouble(request, message):
+    """Why a server of 2026-07-28 turns this away, in its own words; None: it does not."""
+    meta = message.get("params", {}).get("_meta", {})
+    if "mcp-session-id" in request.headers:
+        return "there are no sessions any more"
+    if request.headers.get("mcp-protocol-version") != MODERN or meta.get(META + "protocolVersion") != MODERN:
+        return "MCP-Protocol-Version is missing or another"
+    if request.headers.get("mcp-method") != message["method"]:
+        return "Mcp-Method is missing or another"
+    if message["method"] == "tools/call" and decoded(request.headers.get("mcp-name")) != message["params"]["name"]:
+        return "Mcp-Name is missing or another"
+    return None
+
+
+def error(message, code, text):
+    return {"jsonrpc": "2.0", "id": message.get("id"), "error": {"code": code, "message": text}}
+
+
+def result_of(message, options, request):
+    method, params = message["method"], message.get("params", {})
+    if method == "initialize":
+        return {"protocolVersion": LEGACY, "capabilities": {"tools": {"listChanged": True}},
+                "serverInfo": {"name": "fake", "version": "1"}}
+    if method == "server/discover":
+        return {"supportedVersions": [MODERN], "capabilities": {"tools": {}}, "ttlMs": 0, "cacheScope": "private"}
+    if method == "tools/list":
+        return {"tools": options.get("tools", TOOLS), "ttlMs": 0, "cacheScope": "private"}
+    text = params.get("arguments", {}).get("text", "")
+    if text == "what did I send?":
+        text = json.dumps(request.headers)
+    return {"content": [{"type": "text", "text": "said " + text}]}
+
+
+def session_trouble(request, message, options):
+    if not options.get("session") or message.get("method") == "initialize":
+        return None
+    name = request.headers.get("mcp-session-id")
+    with lock:
+        if name not in sessions:
+            return {"status": 404, "body": error(message, -32001, "Session not found")}
+        sessions[name] += 1
+        if sessions[name] == options.get("forget_after"):
+            sessions.pop(name)
+    return None
+
+
+def mcp_get(request, options):
+    if options.get("era") == "modern" or "listens" not in options:
+        return {"status": 405}
+    with lock:
+        n = counts["listens"] = counts.get("listens", 0) + 1
+    streams = options["listens"]
+    return {"headers": {"Content-Type": "text/event-stream"}, "pieces": streams[min(n, len(streams)) - 1]}
+
+
+def mcp(request, options):
+    """The answer, as in routes.json."""
+    if options.get("token") and request.headers.get("authorization") != options["token"]:
+        return {"status": 401, "body": error({}, -32000, "who are you? not " + str(request.headers.get("authorization")))}
+    if request.method == "GET":
+        return mcp_get(request, options)
+    if request.method == "DELETE":
+        return {"status": 200}
+    message = json.loads(request.body)
+    modern = options.get("era") == "modern"
+    if modern and message["method"] == "initialize":
+        return {"status": 400, "body": error(message, -32022, "only " + MODERN)}
+    trouble = modern and modern_trouble(request, message)
+    if trouble:
+        return {"status": 400, "body": error(message, -32020, trouble)}
+    lost = None if modern else session_trouble(request, message, options)
+    if lost:
+        return lost
+    if "id" not in message:
+        return {"status": 202}
+    answer = {"jsonrpc": "2.0", "id": message["id"], "result": result_of(message, options, request)}
+    if modern:
+        answer["result"]["resultType"] = "complete"
+    headers = {}
+    if options.get("session") and message["method"] == "initialize":
+        with lock:
+            name = "session-%d" % (len(sessions) + counts.setdefault("sessions", 0) + 1)
+            counts["sessions"] += 1
+            sessions[name] = 0
+        headers["Mcp-Session-Id"] = name
+    calls = options.get("calls", {}).get(message.get("params", {}).get("arguments", {}).get("text", ""))
+    if calls:
+        text = json.dumps(calls).replace('"ID"', json.dumps(message["id"]))
+        return json.loads(text.replace("ANSWER", json.dumps(json.dumps(answer))[1:-1]))
+    if options.get("answers") == "sse":
+        headers["Content-Type"] = "text/event-stream"
+        return {"headers": headers, "pieces": [": hello\n\n", "event: message\r\ndata: " + json.dumps(answer) + "\r\n\r\n"]}
+    return {"headers": headers, "body": answer}
+
+
+# ---- connections ----------------------------------------------------------------------------------------------------
+
+def serve(client, number):
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    stream = client.makefile("rb")
+    try:
+        while True:
+            request = read_request(stream, number)
+            if not request:
+                break
+            answer = next_answer(request.method + " " + request.path)
+            note(dict(echo(request), connection=number))
+            if "mcp" in answer:
+                answer = mcp(request, answer["mcp"])
+            if not send_answer(client, request, answer):
+                break
+    except (OSError, ValueError):
+        pass
+    finally:
+        stream.close()
+        client.close()
+
+
+def certificate():
+    """A certificate of its own for localhost, and the authority that signed it."""
+    path = directory + "/server.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+                    "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", path + ".key", "-out", path],
+                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(path, path + ".key")
+    return context
+
+
+def main():
+    global connections
+    context = certificate() if "tls" in sys.argv[2:] else None
+    listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+    with open(directory + "/port.new", "w", encoding="utf-8") as file:
+        file.write(str(listener.getsockname()[1]))
+    os.rename(directory + "/port.new", directory + "/port")
+    while True:
+        client, _ = listener.accept()
+        connections += 1
+        threading.Thread(target=accept, args=(client, context, connections), daemon=True).start()
+
+
+def accept(client, context, number):
+    try:
+        if context:
+            client = context.wrap_socket(client, server_side=True)
+    except OSError:
+        client.close()
+        return
+    serve(client, number)
+
+
+main()
