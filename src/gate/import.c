@@ -231,6 +231,13 @@ static struct tool *build(struct import *im, const struct import_source *source,
     return NULL;
 }
 
+/* A plain call of it only hears that. */
+static bool is_task_only(const struct json *definition)
+{
+    const struct json *execution = json_get_text(definition, "execution");
+    return str_is(json_str(json_get_text(execution, "taskSupport")), "required");
+}
+
 static void offer_one(struct import *im, const struct import_source *source, const struct json *definition,
                       struct tool **out)
 {
@@ -241,6 +248,8 @@ static void offer_one(struct import *im, const struct import_source *source, con
         leave_out(im, source, STR_LIT("?"), "it has no name");
     else if (!map_add(im->seen, full_name(r->arena, upstream, tool), im))
         leave_out(im, source, tool, "it is offered more than once");
+    else if (is_task_only(definition))
+        leave_out(im, source, tool, "it runs as a task only, which the gateway does not ask for");
     else if (policy && map_get(r->taken, policy->name))
         im->taken_of_source++; /* its definition is in a file of tools, which the operator prefers */
     else if (policy)

@@ -329,7 +329,7 @@ static void a_definition_stays_what_it_is(void **state)
     offers("a", "[{\"name\":\"x\",\"title\":\"T\",\"description\":\"D\",\"inputSchema\":{\"type\":\"object\","
                 "\"properties\":{\"n\":{\"const\":12345678901234567890}}},\"outputSchema\":{\"type\":"
                 "\"object\"},\"annotations\":{\"readOnlyHint\":true},\"execution\":{\"taskSupport\":"
-                "\"required\"},\"_meta\":{\"k\":1},\"icons\":[{\"src\":\"i\"}]}]");
+                "\"optional\"},\"_meta\":{\"k\":1},\"icons\":[{\"src\":\"i\"}]}]");
     loads(A, NOBODY);
     const struct tool *tool = generation_find(generation, STR_LIT("x"));
     assert_true(str_is(tool->title, "T"));
@@ -345,9 +345,11 @@ static void one_bad_tool_leaves_the_others(void **state)
 {
     (void)state;
     offers("a", "[{\"name\":\"bad\",\"inputSchema\":{\"type\":\"string\"}},{\"inputSchema\":{}},7,"
-                "{\"name\":\"good\"," SCHEMA "},{\"name\":\"good\"," SCHEMA "}]");
+                "{\"name\":\"good\"," SCHEMA "},{\"name\":\"good\"," SCHEMA "},"
+                "{\"name\":\"task\"," SCHEMA ",\"execution\":{\"taskSupport\":\"required\"}}]");
     loads(A, NOBODY);
     has("good=a/good");
+    warns("tool 'task' is left out: it runs as a task only");
     warns("upstream a: tool 'bad' is left out: inputSchema");
     warns("is left out: it has no name");
     warns("tool 'good' is left out: it is offered more than once");
