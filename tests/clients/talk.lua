@@ -84,11 +84,11 @@ function M.new(tally, places)
     return line, child
   end
 
-  -- The server's own process.
+  -- The server's own process, the last that was started.
   function talk.server_pid()
-    local pid = talk.gate:pid()
-    local children = process.read(("/proc/%d/task/%d/children"):format(pid, pid))
-    return tonumber(children:match "%d+")
+    local pid
+    for number in talk.gate:log():gmatch "upstream_started upstream=%S+ pid=(%d+)" do pid = tonumber(number) end
+    return pid
   end
 
   function talk.model()
@@ -98,8 +98,9 @@ function M.new(tally, places)
 
   -- ---- killed ----
 
-  -- The server is held still, so that the call is surely under way when it is killed; `kill` and `again` stand for what
-  -- is done to a server that is no child of the daemon.
+  -- The server is held still, so that the call is surely under way when it is killed. given: unsure (a second time
+  -- would do it twice), next_tool and next_arguments (another call shows that it works), pid and again (a server that
+  -- somebody else starts).
   function talk.is_killed_in_a_call(one, tool, arguments, given)
     given = given or {}
     local pid = given.pid or talk.server_pid()
@@ -111,9 +112,9 @@ function M.new(tally, places)
     one.line:answer "second"
     signal.kill(pid, signal.SIGKILL)
     local reads = one:answered()
-    talk.check("killed in a call: the model is told to wait, and that the call may have run",
+    talk.check("killed in a call: the model is told what to do",
       reads.verdict.verdict == "wait" and reads.verdict.error_class == "transient" and reads.isError
-      and reads.text:find "wait %d+ s" ~= nil, reads)
+      and reads.text:find(given.unsure and "First look whether it has been carried out" or "wait %d+ s") ~= nil, reads)
     one.line:say { jsonrpc = "2.0", id = "anything?", method = "ping" }
     local next_heard, line = one.line:hears()
     talk.check("it hears that once", next_heard.id == "anything?", line)
@@ -123,7 +124,7 @@ function M.new(tally, places)
     talk.check("the next call works, after the restart", not after.isError, after)
     if not given.pid then
       local now = talk.server_pid()
-      talk.check("in a new process, and only one", now and now ~= pid, { was = pid, is = now })
+      talk.check("in a new process", now ~= pid, { was = pid, is = now })
     end
     return reads
   end
@@ -159,6 +160,7 @@ end
 
 function model:answered()
   local message, line = self.line:answer(self.last_id)
+  if os.getenv "SHOW" then print("    | " .. client.text(message.result):gsub("\n", "\n    | ")) end
   return read_by_the_model(message.result or { isError = true, content = {} }, line)
 end
 

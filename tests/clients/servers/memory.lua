@@ -28,6 +28,6 @@ return function(talk)
 
   talk.is_killed_in_a_call(talk.model(), "add_observations",
     { observations = { { entityName = "Ada", contents = { "knows Charles" } } } },
-    { next_tool = "search_nodes", next_arguments = { query = "Ada" } })
+    { unsure = true, next_tool = "search_nodes", next_arguments = { query = "Ada" } })
   process.remove(folder)
 end

@@ -13,9 +13,9 @@ return function(talk)
     { thought = "second", nextThoughtNeeded = "true", thoughtNumber = "2", totalThoughts = "2" }), '"thoughtNumber": 2')
 
   model:is_refused("all problems are told at once",
-    model:calls("sequentialthinking", { thought = "third", nextThoughtNeeded = "maybe", thoughtNumber = 1.5,
+    model:calls("sequentialthinking", { thought = "third", nextThoughtNeeded = true, thoughtNumber = 1.5,
                                         totalThoughts = 0 }),
-    "'nextThoughtNeeded'", "'thoughtNumber'", "'totalThoughts'")
+    "'thoughtNumber': expected integer, got 1.5", "'totalThoughts': must be at least 1, got 0")
   model:is_refused("and all that is missing", model:calls("sequentialthinking", { thought = "third" }),
     "'nextThoughtNeeded': required field is missing", "'thoughtNumber': required field is missing",
     "'totalThoughts': required field is missing")
