@@ -107,6 +107,124 @@ static void a_made_result_is_json_text_and_structured_only_with_a_schema(void **
     assert_ptr_equal(result.structured, value);
 }
 
+static void reads_as_plain(const char *sent)
+{
+    result_read(arena, parsed(sent), &result);
+    if (!json_equal(result.value, parsed(sent)) || result.metadata || result.is_error)
+        fail_msg("%s was not left as it is", sent);
+}
+
+static void only_what_has_the_form_of_mcp_is_read_as_such(void **state)
+{
+    (void)state;
+    reads_as_plain("{\"content\":[{\"id\":1},{\"id\":2}],\"totalPages\":3}");
+    reads_as_plain("{\"content\":[{\"type\":\"text\",\"text\":\"a\"}],\"author\":\"b\"}");
+    reads_as_plain("{\"content\":[{\"type\":\"paragraph\",\"text\":\"a\"}]}");
+    reads_as_plain("{\"content\":\"text\",\"_meta\":{}}");
+    reads_as_plain("{\"value\":1,\"metadata\":{\"unit\":\"m\"}}");
+    reads_as_plain("{\"value\":1,\"content\":[]}");
+    result_read(arena, parsed("{\"content\":[],\"isError\":true}"), &result);
+    assert_true(result.is_error);
+}
+
+static void a_server_of_mcp_is_taken_at_its_word(void **state)
+{
+    (void)state;
+    result_read_mcp(arena, parsed("{\"content\":[{\"type\":\"hologram\"}],\"extra\":1}"), &result);
+    assert_true(str_is(json_str(json_get_text(&result.content->items[0], "type")), "hologram"));
+    result_read_mcp(arena, parsed("{\"structuredContent\":{\"a\":1}}"), &result);
+    assert_true(str_is(json_str(json_get_text(&result.content->items[0], "text")), "{\"a\":1}"));
+}
+
+static void a_command_may_print_what_tool_return_takes(void **state)
+{
+    (void)state;
+    result_read_command(arena,
+                        parsed("{\"value\":{\"a\":1},\"content\":[{\"type\":\"text\",\"text\":\"one\"}],"
+                               "\"metadata\":{\"m\":2}}"),
+                        &result);
+    assert_true(json_equal(result.value, parsed("{\"a\":1}")));
+    assert_true(str_is(json_str(json_get_text(&result.content->items[0], "text")), "one"));
+    assert_true(json_equal(result.metadata, parsed("{\"m\":2}")));
+    result_read_command(arena, parsed("{\"value\":[1],\"metadata\":{\"m\":2}}"), &result);
+    assert_true(json_equal(result.value, parsed("[1]")));
+    assert_true(json_equal(result.metadata, parsed("{\"m\":2}")));
+    result_read_command(arena, parsed("{\"value\":5}"), &result);
+    assert_true(json_equal(result.value, parsed("{\"value\":5}")));
+    result_read_command(
+        arena, parsed("{\"value\":5,\"content\":[{\"type\":\"image\",\"data\":\"?\",\"mimeType\":\"x\"}]}"),
+        &result);
+    assert_true(
+        str_is(json_str(json_get_text(&result.content->items[0], "type")), "text")); /* no client takes it */
+}
+
+static void structure_is_put_in_where_a_schema_promises_it(void **state)
+{
+    (void)state;
+    result_read_mcp(arena, parsed("{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"a\\\":1}\"}]}"), &result);
+    result_complete(&result, false);
+    assert_null(result.structured);
+    result_complete(&result, true);
+    assert_true(json_equal(result.structured, parsed("{\"a\":1}")));
+    reads("\"sunny\"", "{\"text\":\"sunny\"}");
+    result_complete(&result, true);
+    assert_null(result.structured);
+}
+
+static bool brings_nothing(const char *sent, enum policy_effects effects)
+{
+    result_read(arena, parsed(sent), &result);
+    return result_brings_nothing(&result, effects);
+}
+
+static void what_brings_nothing_depends_on_what_was_asked_for(void **state)
+{
+    (void)state;
+    const char *nothing[] = {"null",
+                             "\"\"",
+                             "{}",
+                             "[]",
+                             "\"None\"",
+                             "\"No results found for 'x'.\"",
+                             "{\"a\":[]}",
+                             "\"No matches.\"",
+                             "{\"results\":[],\"total\":0,\"has_more\":false}"};
+    const char *something[] = {"0",
+                               "false",
+                               "\"no\"",
+                               "{\"count\":0}",
+                               "\"No results today, but two tomorrow:\\na\\nb\"",
+                               "{\"results\":[],\"total\":7}",
+                               "{\"ok\":false}"};
+    const char *done[] = {"\"ok\"", "\"Done.\"", "\"success!\""};
+    for (size_t i = 0; i < sizeof(nothing) / sizeof(*nothing); i++) {
+        assert_true(brings_nothing(nothing[i], EFFECTS_READ));
+        assert_true(brings_nothing(nothing[i], EFFECTS_UNDECLARED));
+        assert_false(brings_nothing(nothing[i], EFFECTS_WRITE));
+    }
+    for (size_t i = 0; i < sizeof(something) / sizeof(*something); i++)
+        if (brings_nothing(something[i], EFFECTS_READ))
+            fail_msg("%s", something[i]);
+    for (size_t i = 0; i < sizeof(done) / sizeof(*done); i++) {
+        assert_true(brings_nothing(done[i], EFFECTS_READ));
+        assert_false(brings_nothing(done[i], EFFECTS_UNDECLARED));
+    }
+}
+
+static void blank_is_what_nobody_can_see(void **state)
+{
+    (void)state;
+    result_read(arena, parsed("{\"content\":[]}"), &result);
+    assert_true(result_is_blank(&result));
+    result_read(arena, parsed("{\"content\":[{\"type\":\"text\",\"text\":\" \\n\"}]}"), &result);
+    assert_true(result_is_blank(&result));
+    result_read(arena, parsed("{\"content\":[{\"type\":\"image\",\"data\":\"\",\"mimeType\":\"a/b\"}]}"),
+                &result);
+    assert_false(result_is_blank(&result));
+    result_read(arena, parsed("[]"), &result);
+    assert_false(result_is_blank(&result));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -116,6 +234,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(texts_are_joined_and_other_blocks_left_out, begin, end),
         cmocka_unit_test_setup_teardown(a_plain_value_is_the_value, begin, end),
         cmocka_unit_test_setup_teardown(empty_is_what_holds_nothing, begin, end),
+        cmocka_unit_test_setup_teardown(only_what_has_the_form_of_mcp_is_read_as_such, begin, end),
+        cmocka_unit_test_setup_teardown(a_server_of_mcp_is_taken_at_its_word, begin, end),
+        cmocka_unit_test_setup_teardown(a_command_may_print_what_tool_return_takes, begin, end),
+        cmocka_unit_test_setup_teardown(structure_is_put_in_where_a_schema_promises_it, begin, end),
+        cmocka_unit_test_setup_teardown(what_brings_nothing_depends_on_what_was_asked_for, begin, end),
+        cmocka_unit_test_setup_teardown(blank_is_what_nobody_can_see, begin, end),
         cmocka_unit_test_setup_teardown(a_made_result_is_json_text_and_structured_only_with_a_schema, begin,
                                         end),
     };
