@@ -41,8 +41,7 @@ void mcp_call_died(struct mcp *mcp, struct pending *pending, const char *why, st
     struct upstream_run *run = mcp_end_call(mcp, pending);
     run->answer->after_s = mcp->stopping ? -1 : seconds_until(mcp->next_us);
     run->answer->quoted = arena_dup(run->arena, str_cut(quoted, MCP_QUOTE_MAX_BYTES));
-    run_answer(run, UPSTREAM_TRANSIENT, "crashed",
-               WHO "died before it answered (%s); whether the call took effect is not known", NAME(mcp), why);
+    run_answer(run, UPSTREAM_TRANSIENT, "crashed", WHO "died before it answered (%s)", NAME(mcp), why);
     run_finish(run);
 }
 
@@ -113,9 +112,7 @@ void mcp_call_timed_out(struct mcp *mcp, struct pending *pending)
     if (sent) {
         mcp_tell_cancelled(mcp, id, "timed out");
         run_answer(run, UPSTREAM_TRANSIENT, "timeout",
-                   WHO "did not answer within %lld ms and was told to stop; whether the call took effect is "
-                       "not known",
-                   NAME(mcp), ms);
+                   WHO "did not answer within %lld ms and was told to stop", NAME(mcp), ms);
     } else {
         run->answer->quoted = arena_dup(run->arena, str_of(mcp->error));
         run_answer(run, UPSTREAM_UNAVAILABLE, "not_up",
