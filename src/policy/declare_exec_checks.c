@@ -23,14 +23,16 @@ static void complain_word(struct declaring *d, size_t item, const char *text)
  * option. */
 struct interpreter {
     const char *names, *option;
+    bool ends_options; /* what follows the program is the program's own */
 };
 static const struct interpreter interpreters[] = {
-    {"sh bash dash zsh ksh ash fish busybox su script", "c"},
-    {"python python2 python3 pypy3", "c"},
-    {"node nodejs bun deno perl ruby lua luajit Rscript osascript", "e"},
-    {"node nodejs bun", "p"},
-    {"php", "r"},
-    {"jq yq gojq jaq awk gawk mawk nawk sed", NULL},
+    {"sh bash dash zsh ksh ash", "c", true},
+    {"fish busybox su script", "c", false},
+    {"python python2 python3 pypy3", "c", true},
+    {"node nodejs bun deno perl ruby lua luajit Rscript osascript", "e", false},
+    {"node nodejs bun", "p", false},
+    {"php", "r", false},
+    {"jq yq gojq jaq awk gawk mawk nawk sed", NULL, false},
 };
 
 static struct str last_part(struct str path)
@@ -79,26 +81,43 @@ static size_t program_text(const struct exec_spec *spec, size_t at, const char *
     return spec->word_count;
 }
 
-/* Which words are programs. */
+/* One that is named at `at`, if it is one: where its program stands, and that no argument is in it. */
+static void check_program(struct declaring *d, const struct interpreter *one, size_t at,
+                          bool is_program[EXEC_WORDS_MAX])
+{
+    struct exec_spec *spec = (struct exec_spec *)d->policy->exec;
+    struct str name = last_part(spec->words[at].text);
+    size_t text = is_one_of(name, one->names) ? program_text(spec, at, one->option) : spec->word_count;
+    if (text == spec->word_count)
+        return;
+    is_program[text] = true;
+    if (one->ends_options)
+        spec->plain_from = (uint32_t)text + 1;
+    if (exec_word_names_argument(spec->words[text].text))
+        fields_complain(
+            d, NULL, "exec",
+            "'exec': an argument inside the program that " STR_FMT
+            " runs could run commands of its own: give it as a word behind the program, where that "
+            "reads it as \"$1\", sys.argv[1] or $name; for the text itself write {{name}}",
+            STR_ARG(name));
+}
+
 static void check_programs(struct declaring *d, bool is_program[EXEC_WORDS_MAX])
 {
+    static const char starters[] = "env nice ionice timeout nohup setsid stdbuf time sudo doas xargs chroot";
     const struct exec_spec *spec = d->policy->exec;
-    for (size_t at = 0; at < spec->word_count; at++)
-        for (size_t i = 0; i < sizeof(interpreters) / sizeof(interpreters[0]); i++) {
-            struct str name = last_part(spec->words[at].text);
-            if (!is_one_of(name, interpreters[i].names))
-                continue;
-            size_t text = program_text(spec, at, interpreters[i].option);
-            if (text < spec->word_count)
-                is_program[text] = true;
-            if (text < spec->word_count && exec_word_names_argument(spec->words[text].text))
-                fields_complain(d, NULL, "exec",
-                                "'exec': an argument inside the program that " STR_FMT
-                                " runs could run commands of its own: give it as a word behind the program, "
-                                "where that reads it as \"$1\", sys.argv[1] or $name; for the text itself "
-                                "write {{name}}",
-                                STR_ARG(name));
-        }
+    size_t count = is_one_of(last_part(spec->words[0].text), starters) ? spec->word_count : 1;
+    for (size_t at = 0; at < count; at++)
+        for (size_t i = 0; i < sizeof(interpreters) / sizeof(interpreters[0]); i++)
+            check_program(d, &interpreters[i], at, is_program);
+    if (!is_one_of(last_part(spec->words[0].text), "ssh"))
+        return;
+    for (size_t i = 1; i < spec->word_count; i++)
+        if (exec_word_names_argument(spec->words[i].text))
+            complain_word(
+                d, spec->words[i].group ? spec->words[i].group - 1 : i,
+                "ssh hands its words to a shell on the other host, where an argument could run commands "
+                "of its own: send the arguments on stdin (stdin = true)");
 }
 
 /* "${API_TOKEN}" that is no script's. */

@@ -248,6 +248,7 @@ static bool fill(struct filler *f)
         const struct exec_word *word = &f->spec->words[i];
         if (!i || !word->group || word->group != word[-1].group)
             goes_in = group_goes_in(f, i);
+        f->literal |= f->spec->plain_from && i >= f->spec->plain_from;
         if (goes_in && !add_words(f, word->text))
             return false;
     }

@@ -96,8 +96,9 @@ enum exec_output {
 struct exec_spec {
     const struct exec_word *words; /* the first is the command */
     size_t word_count;
-    bool on_stdin; /* the arguments go in as one JSON line: where no word names one */
-    bool dashes;   /* values may begin with "-" where a command would take them for options */
+    bool on_stdin;       /* the arguments go in as one JSON line: where no word names one */
+    bool dashes;         /* values may begin with "-" where a command would take them for options */
+    uint32_t plain_from; /* from this word on the command takes none for an option; 0: not known */
     enum exec_output output;
     struct str cwd;   /* empty: the daemon's */
     struct pairs env; /* beside PATH HOME LANG TZ TERM of the daemon */
