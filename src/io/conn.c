@@ -394,10 +394,13 @@ static void close_out(struct conn *c)
 /* Of a pair, the other half may still have something to say. */
 static void stop_sending(struct conn *c)
 {
-    if (c->pair)
-        close_out(c);
-    else
+    if (!c->pair) {
         c->dead = true;
+        return;
+    }
+    close_out(c);
+    if (c->hooks->deaf)
+        c->hooks->deaf(c->owner);
 }
 
 static void send_out(struct conn *c)

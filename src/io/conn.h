@@ -31,6 +31,8 @@ struct conn_hooks {
     /* May be NULL: the line that was given up is over; its last bytes, at most FRAME_TAIL_BYTES (io/frame.h).
      */
     void (*tail)(void *owner, struct str tail);
+    /* May be NULL. Of a pair: what was written could not be sent, the peer hears no more. */
+    void (*deaf)(void *owner);
 };
 
 struct loop *loop_new(void);

@@ -90,8 +90,8 @@ static void on_gone(void *owner)
     free(client);
 }
 
-static const struct conn_hooks hooks = {on_line, on_too_long, on_eof, on_gone, NULL};
-static const struct conn_hooks echo_hooks = {on_echo_line, on_too_long, on_eof, on_gone, NULL};
+static const struct conn_hooks hooks = {on_line, on_too_long, on_eof, on_gone, NULL, NULL};
+static const struct conn_hooks echo_hooks = {on_echo_line, on_too_long, on_eof, on_gone, NULL, NULL};
 
 /* One line that says why, then the end. What it may have sent already is read away: closing with unread bytes
  * would reset the connection under the answer. */

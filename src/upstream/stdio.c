@@ -24,7 +24,7 @@
 #define STDERR_LINE_MAX_BYTES 4096u
 #define STDERR_SHOWN_BYTES    512u /* of a line, in the log */
 #define STDERR_PER_S          20u  /* lines in the log, each process */
-#define STDOUT_GRACE_MS       300u /* to end after its stdout did */
+#define GRACE_MS              300u /* to end after its pipes did */
 #define WORDS_MAX_BYTES       512u
 #define WORDS_STALE_LINES     32u /* after so many others, an error on stderr is not why it died */
 
@@ -44,6 +44,7 @@ struct transport {
     bool too_long; /* a line that did not tell yet for whom it was */
     int status;    /* of waitpid */
     bool has_status;
+    const char *suspect;         /* what it did that only one does that ends */
     const char *fault;           /* why we ended it; NULL: we did not */
     struct why why;              /* why it could not be started */
     char words[WORDS_MAX_BYTES]; /* its last on stderr, an error rather than others */
@@ -153,10 +154,24 @@ static void on_tail(void *owner, struct str tail)
     t->too_long = false;
 }
 
-/* One that ends closes its stdout first; one that only does that is of no use any more. */
+/* One that ends closes its pipes first; one that only does that is of no use any more. */
 static void on_lives_on(void *owner)
 {
-    end(owner, "it closed its stdout");
+    struct transport *t = owner;
+    end(t, t->suspect);
+}
+
+static void suspect(struct transport *t, const char *what)
+{
+    if (t->has_status || t->closing || timer_is_set(&t->grace))
+        return;
+    t->suspect = what;
+    timer_set(&t->grace, t->loop, GRACE_MS, on_lives_on, t);
+}
+
+static void on_deaf(void *owner)
+{
+    suspect(owner, "it closed its stdin");
 }
 
 static void on_eof(void *owner, size_t half_line)
@@ -168,8 +183,7 @@ static void on_eof(void *owner, size_t half_line)
     conn_close_out(t->conn);
     conn_drop(t->conn);
     t->conn = NULL;
-    if (!t->has_status)
-        timer_set(&t->grace, t->loop, STDOUT_GRACE_MS, on_lives_on, t);
+    suspect(t, "it closed its stdout");
     settle(t);
 }
 
@@ -177,13 +191,16 @@ static void on_gone(void *owner)
 {
     struct transport *t = owner;
     t->conn = NULL;
-    if (!t->has_status)
-        end(t, "its stdout could not be read");
+    suspect(t, "its stdout could not be read");
     settle(t);
 }
 
-static const struct conn_hooks conn_hooks = {
-    .line = on_line, .too_long = on_too_long, .tail = on_tail, .eof = on_eof, .gone = on_gone};
+static const struct conn_hooks conn_hooks = {.line = on_line,
+                                             .too_long = on_too_long,
+                                             .tail = on_tail,
+                                             .eof = on_eof,
+                                             .gone = on_gone,
+                                             .deaf = on_deaf};
 
 /* ---- its stderr ------------------------------------------------------------------- */
 
@@ -363,10 +380,8 @@ static void stdio_open(struct transport *t)
 
 static const char *stdio_full(struct transport *t)
 {
-    if (!t->conn || !conn_can_send(t->conn)) {
-        end(t, "it closed its stdin");
+    if (!t->conn || !conn_can_send(t->conn))
         return "takes no more messages and is being ended";
-    }
     return conn_unsent_bytes(t->conn) > UNSENT_MAX_BYTES ? "does not read what is sent to it" : NULL;
 }
 

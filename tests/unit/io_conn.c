@@ -23,7 +23,7 @@ struct side {
     struct conn *conn;
     int peer; /* our end */
     struct buf heard;
-    size_t lines, too_long, half_line, tail_len;
+    size_t lines, too_long, half_line, tail_len, deaf;
     char tail[64];
     size_t answer; /* bytes written for each line; 0: the line itself */
     bool ended, gone, finish_after_line;
@@ -60,6 +60,12 @@ static void on_tail(void *owner, struct str tail)
     memcpy(side->tail, tail.at, tail.len);
 }
 
+static void on_deaf(void *owner)
+{
+    struct side *side = owner;
+    side->deaf++;
+}
+
 static void on_eof(void *owner, size_t half_line)
 {
     struct side *side = owner;
@@ -74,7 +80,7 @@ static void on_gone(void *owner)
     side->gone = true;
 }
 
-static const struct conn_hooks hooks = {on_line, on_too_long, on_eof, on_gone, on_tail};
+static const struct conn_hooks hooks = {on_line, on_too_long, on_eof, on_gone, on_tail, on_deaf};
 
 static int set_up(void **state)
 {
@@ -321,6 +327,7 @@ static void hears_one_that_hears_no_more(void **state)
     put(&p, "one\n");
     turn(&p.side);
     assert_false(conn_can_send(p.side.conn));
+    assert_int_equal(p.side.deaf, 1);
     assert_false(p.side.gone);
     put(&p, "two\n");
     turn(&p.side);
