@@ -12,9 +12,10 @@ static void start(void *owner);
 static void again(struct transport *t)
 {
     struct listening *l = &t->listening;
-    uint32_t wait_ms = l->wait_ms > l->sse.retry_ms ? l->wait_ms : l->sse.retry_ms;
-    l->wait_ms = l->wait_ms * 2 < STREAM_RETRY_MAX_MS ? l->wait_ms * 2 : STREAM_RETRY_MAX_MS;
-    timer_set(&l->timer, t->loop, wait_ms, start, t);
+    uint32_t wait_ms = l->sse.retry_ms ? l->sse.retry_ms : STREAM_RETRY_MS;
+    wait_ms <<= l->barren;
+    l->barren += l->barren < STREAM_BARREN_MAX;
+    timer_set(&l->timer, t->loop, wait_ms < STREAM_RETRY_MAX_MS ? wait_ms : STREAM_RETRY_MAX_MS, start, t);
 }
 
 static void on_head(void *owner, const struct fetch_head *head)
@@ -33,7 +34,7 @@ static void on_data(void *owner, struct str bytes)
     enum sse_got got = SSE_MORE;
     struct fetch *fetch = l->fetch;
     while (l->streams && l->fetch == fetch && (got = sse_next(&l->sse, &bytes, &event)) == SSE_EVENT) {
-        l->wait_ms = STREAM_RETRY_MS;
+        l->barren = 0;
         if (str_is(event.type, "message") && event.data.len)
             stream_tell(t, 0, event.data);
     }
@@ -76,7 +77,6 @@ void listening_start(struct transport *t)
     if (t->modern || t->listening.on || !t->settings)
         return;
     t->listening.on = true;
-    t->listening.wait_ms = STREAM_RETRY_MS;
     start(t);
 }
 

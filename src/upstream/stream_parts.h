@@ -18,6 +18,7 @@
 #define STREAM_LINGER_MS     1000u  /* a stream whose answer has come may stay open; then it is closed */
 #define STREAM_RETRY_MS      1000u  /* before a stream that broke off is asked for again … */
 #define STREAM_RETRY_MAX_MS  60000u /* … doubled with each that brought nothing, up to this */
+#define STREAM_BARREN_MAX    6u     /* doublings; a server may ask for a longer pause from the beginning */
 #define STREAM_RESUMES_MAX   5u     /* in a row without an event: the answer is given up */
 #define STREAM_SESSION_BYTES 1024u  /* of a session's id */
 #define STREAM_QUOTED_BYTES  200u   /* of what an error's body says */
@@ -47,7 +48,7 @@ struct listening {
     struct fetch *fetch;
     struct timer timer;
     struct sse sse;
-    uint32_t wait_ms;
+    unsigned barren; /* in a row without an event */
     bool on, streams, refused;
 };
 

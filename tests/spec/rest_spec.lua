@@ -146,9 +146,11 @@ describe("an HTTP endpoint that fails", function()
   end)
 
   it("is told of by what happened to the connection", function()
-    answers { ["GET /hang"] = { hang = true }, ["GET /reset"] = { reset = true }, ["GET /short"] = { announce = 100, body = "x", close = true },
-              ["GET /noise"] = { raw = "220 smtp.example.com ESMTP\r\n" }, ["GET /large"] = { fill = 17 * 1024 * 1024 },
-              ["GET /slow"] = { headers_slowly = 0.2 }, ["GET /json"] = { headers = { ["Content-Type"] = "application/json" }, body = '{"a":' } }
+    answers { ["GET /hang"] = { hang = true }, ["GET /reset"] = { reset = true },
+              ["GET /short"] = { announce = 100, body = "x", close = true },
+              ["GET /noise"] = { raw = "220 smtp.example.com ESMTP\r\n" },
+              ["GET /large"] = { fill = 17 * 1024 * 1024 }, ["GET /slow"] = { headers_slowly = 0.2 },
+              ["GET /json"] = { headers = { ["Content-Type"] = "application/json" }, body = '{"a":' } }
     gate = daemon.start { policies = {}, config = "return {}" }
     local function fails(path, ...)
       gate:write_policy("endpoint.lua", policy('{ "GET SERVER' .. path .. '", timeout = "300ms" }', nil,
@@ -238,5 +240,69 @@ describe("the connections of HTTP endpoints", function()
     assert.equal("meanwhile", text(gate:connect():calls("endpoint", { n = 2 }, session "s")))
     client:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = 1 } }
     assert.is_true(client:hears_only_a_ping())
+  end)
+end)
+
+describe("an upstream that only has an address", function()
+  after_each(stop)
+
+  it("gives its endpoints the beginning of their address, headers, and one breaker", function()
+    answers { ["GET /base/v1/bills"] = { { echo = true }, { status = 503 } } }
+    serves('"GET /v1/bills"', nil, { more = 'upstream = "billing",', environment = { SPEC_KEY = "key-of-the-spec" },
+      config = 'return { upstreams = { billing = { rest = "' .. server.address ..
+               '/base/", headers = { ["X-Key"] = "${SPEC_KEY}", Accept = "text/plain" } } } }' })
+    local seen = json.decode(text(calls()))
+    assert.same({ "/base/v1/bills", "text/plain" }, { seen.path, seen.headers.accept })
+    assert.equal("key-of-the-spec", server:saw()[1].headers["x-key"])
+    for n = 1, 5 do is_refused(calls { n = n }, "transient", "http_503") end
+    is_refused(calls { n = 6 }, "unavailable", "breaker_open", "billing")
+    assert.equal(6, #server:saw())
+    local status = json.encode((gate:status()))
+    assert.truthy(status:find('"billing"', 1, true), status)
+    assert.is_nil(status:find("key-of-the-spec", 1, true), status)
+  end)
+
+  it("may be reached through the proxy that the environment names", function()
+    answers { ["GET http://nowhere.invalid/x"] = { body = "by proxy" } }
+    gate = daemon.start { environment = { http_proxy = server.address, no_proxy = "" }, policies = { ["endpoint.lua"] = [==[
+-- endpoint: for specs.
+return tool "endpoint" { description = "x", schema = json [[{"type":"object"}]], http = "GET http://nowhere.invalid/x" }
+]==] } }
+    client = gate:connect()
+    assert.equal("by proxy", text(calls()))
+  end)
+end)
+
+describe("a policy with an HTTP endpoint", function()
+  after_each(stop)
+
+  local function is_complained_of(http, words, schema, more)
+    server = { address = "http://127.0.0.1:1" }
+    local log = daemon.fails { policies = { ["endpoint.lua"] = policy(http, schema, more) } }
+    assert.truthy(log:find(words, 1, true), log)
+    assert.truthy(log:find("endpoint.lua:", 1, true), log)
+  end
+
+  it("is told at load what can't make a request", function()
+    is_complained_of('"FETCH SERVER/"', 'expected "GET …"')
+    is_complained_of('"GET"', 'expected "METHOD address"')
+    is_complained_of('"GET /v1"', 'begins with http:// or https://')
+    is_complained_of('"GET SERVER/v1"', 'expected a path from "/" on', nil, 'upstream = "billing",')
+    is_complained_of('"GET https://{host}/"', '{host} stands before the path',
+                     '{"type":"object","properties":{"host":{"type":"string"}},"required":["host"]}')
+    is_complained_of('"GET SERVER/{id"', "has '{id'")
+    is_complained_of('{ "GET SERVER/", headers = { ["X Y"] = "z" } }', "the header 'X Y'")
+    is_complained_of('{ "GET SERVER/", heders = {} }', "did you mean 'headers'?")
+    is_complained_of('{ "GET SERVER/", timeout = "soon" }', "http.timeout")
+    is_complained_of('{ headers = {} }', 'expected "METHOD address"')
+    is_complained_of('"GET SERVER/", run = function() end', "a tool is run in one way")
+  end)
+
+  it("is told at load which argument its address can't do without", function()
+    is_complained_of('"GET SERVER/{id}"', "the schema doesn't require it", '{"type":"object","properties":{"id":{}}}')
+    is_complained_of('"GET SERVER/{ids}"', "did you mean 'id'?",
+                     '{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}')
+    is_complained_of('{ "POST SERVER/", query = { "pages" } }', "did you mean 'page'?",
+                     '{"type":"object","properties":{"page":{"type":"string"}}}')
   end)
 end)

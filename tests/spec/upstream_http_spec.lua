@@ -3,6 +3,7 @@ local daemon = require "daemon"
 local client_of = require "client"
 local http_server = require "http_server"
 local process = require "process"
+local signal = require "posix.signal"
 local text, verdict, session = client_of.text, client_of.verdict, client_of.session
 local json = client_of.json
 
@@ -60,7 +61,8 @@ describe("an MCP server over HTTP", function()
   end
 
   it("gets a name that no header can hold in base64", function()
-    server = http_server.mcp { era = "modern", tools = { { name = "größe", description = "x", inputSchema = { type = "object" } } } }
+    local tool = { name = "größe", description = "x", inputSchema = { type = "object" } }
+    server = http_server.mcp { era = "modern", tools = { tool } }
     gate = daemon.start { config = config(), policies = { ["size.lua"] = [==[
 -- size: for specs.
 return tool "size" { description = "x", upstream = "far/größe", schema = json [[{"type":"object"}]] }
@@ -123,31 +125,45 @@ describe("an MCP server over HTTP that misbehaves", function()
   local SSE = { ["Content-Type"] = "text/event-stream" }
   local answered = { jsonrpc = "2.0", id = "ID", result = { content = { { type = "text", text = "at last" } } } }
 
-  it("breaks off its stream, and goes on from the last event", function()
-    server = http_server.mcp { calls = { ["break"] = { headers = SSE, pieces = { "id: 41\nretry: 10\ndata:\n\n", "CUT" } } } }
-    server.listens = true
+  local broken = { ["break"] = { headers = SSE, pieces = { "id: 41\nretry: 10\ndata:\n\n", "CUT" } } }
+
+  -- The call is made; from now on GET is answered so.
+  local function breaks_off(get)
+    server = http_server.mcp { calls = broken }
     gates()
-    server:answers { ["POST /mcp"] = { { mcp = { calls = { ["break"] = { headers = SSE, pieces = { "id: 41\nretry: 10\ndata:\n\n", "CUT" } } } } } },
-                     ["GET /mcp"] = { { status = 405 } } }
     client:say { jsonrpc = "2.0", id = 1, method = "tools/call", params = { name = "say", arguments = { text = "break" } } }
-    local resumed = server:sees("the stream resumed", function(seen) return seen.headers["last-event-id"] == "41" end)[1]
-    assert.equal("GET", resumed.method)
-    is_transient(client:answer(1).result, "broken_off", "does not go on with it")
+    local id = server:sees("the call", posts "tools/call")[1].body.id
+    server:answers { ["POST /mcp"] = { mcp = { calls = broken } }, ["DELETE /mcp"] = { status = 405 }, ["GET /mcp"] = get(id) }
+    return client:answer(1).result
+  end
+
+  it("breaks off its stream: it goes on in another, from the last event", function()
+    local result = breaks_off(function(id)
+      local late = json.encode(answered):gsub('"ID"', tostring(id))
+      return { headers = SSE, pieces = { "id: 42\ndata: " .. late .. "\n\n", "HOLD" } }
+    end)
+    assert.equal("at last", text(result))
+    local resumed = server:sees("the stream resumed", function(seen) return seen.headers["last-event-id"] == "41" end)
+    assert.equal("GET", resumed[1].method)
   end)
 
-  it("resumes: the answer comes in the second stream", function()
-    local calls = { ["break"] = { headers = SSE, pieces = { "id: 41\nretry: 10\ndata:\n\n", "CUT" } } }
-    server = http_server.mcp { calls = calls }
+  it("breaks off its stream for good", function()
+    is_transient(breaks_off(function() return { status = 405 } end), "broken_off", "does not go on with it")
+  end)
+
+  it("has the call, perhaps, when it dies in it", function()
+    server = http_server.mcp {}
     gates()
-    local call = posts "tools/call"
-    server:answers { ["POST /mcp"] = { mcp = { calls = calls } }, ["DELETE /mcp"] = { status = 405 },
-                     ["GET /mcp"] = { headers = SSE, pieces = { "id: 42\ndata: " .. json.encode(answered):gsub('"ID"', "LATER") .. "\n\n" } } }
-    client:say { jsonrpc = "2.0", id = 1, method = "tools/call", params = { name = "say", arguments = { text = "break" } } }
-    local id = server:sees("the call", call)[1].body.id
-    server:answers { ["POST /mcp"] = { mcp = { calls = calls } }, ["DELETE /mcp"] = { status = 405 },
-                     ["GET /mcp"] = { headers = SSE, pieces = {
-                       "id: 42\ndata: " .. json.encode(answered):gsub('"ID"', tostring(id)) .. "\n\n", "HOLD" } } }
-    assert.equal("at last", text(client:answer(1).result))
+    assert.equal("said hello", text(says "hello")) -- on the connection that is kept
+    server.child:signal(signal.SIGSTOP)
+    client:say { jsonrpc = "2.0", id = "late", method = "tools/call", params = { name = "say", arguments = { text = "x" } } }
+    for turn = 1, 2 do
+      client:say { jsonrpc = "2.0", id = turn, method = "ping" }
+      client:answer(turn) -- the loop has turned: it is sent
+    end
+    server:stop()
+    local result = client:answer("late").result
+    is_transient(result, "broken_off", "the connection broke off", "may or may not have been carried out")
   end)
 
   it("is answered for, whatever comes, exactly once", function()
@@ -178,7 +194,8 @@ describe("an MCP server over HTTP that misbehaves", function()
     for how, wanted in pairs(expected) do
       local result = says(how)
       assert.is_true(result.isError, how)
-      assert.same({ wanted[1], wanted[2] }, { verdict(result).error_class, verdict(result).code }, how .. ": " .. text(result))
+      local said = verdict(result)
+      assert.same({ wanted[1], wanted[2] }, { said.error_class, said.code }, how .. ": " .. text(result))
       if wanted[3] then assert.truthy(text(result):find(wanted[3], 1, true), text(result)) end
       says "hello" -- the breaker is no business of this spec
     end
@@ -222,7 +239,8 @@ describe("the secrets of an MCP server over HTTP", function()
     local sent = server:sees("the call", posts "tools/call")[1].headers
     assert.same({ "Bearer token-of-the-spec", "file-of-the-spec" }, { sent.authorization, sent["x-key"] })
     assert.truthy(text(result):find("Bearer ***", 1, true), text(result))
-    local everything = text(result) .. json.encode((gate:status())) .. json.encode((client:asks "tools/list")) .. gate:log()
+    local everything = text(result) .. json.encode((gate:status())) .. json.encode((client:asks "tools/list"))
+                       .. gate:log()
     assert.is_nil(everything:find("of-the-spec", 1, true), everything)
   end)
 
