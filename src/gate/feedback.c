@@ -312,7 +312,7 @@ static void transient(const struct words *w)
         too_soon(w);
         return;
     }
-    say(w, STR_FMT " could not be run just now", STR_ARG(w->f->name));
+    say(w, STR_FMT " gave no result just now", STR_ARG(w->f->name));
     say_code(w);
     say(w, w->v->detail.len ? ": " STR_FMT "\n" : "." STR_FMT "\n", STR_ARG(w->v->detail));
     say_quoted(w, FEEDBACK_PASSING_MAX_BYTES);

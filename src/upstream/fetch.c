@@ -279,7 +279,11 @@ static void say_code(struct fetch *f, CURLcode code)
     }
     if (code == CURLE_OPERATION_TIMEDOUT && !f->sent)
         text = "could not connect in time";
-    say(f, how, text, more_of(f, code));
+    /* It went out on a kept connection that broke off, and then no other could be had. */
+    bool lost = how == FETCH_UNREACHABLE && f->sent;
+    if (lost)
+        how = FETCH_BROKEN_OFF;
+    say(f, how, lost ? "the connection broke off" : text, lost ? "" : more_of(f, code));
 }
 
 static void judge(struct fetch *f, CURLcode code)

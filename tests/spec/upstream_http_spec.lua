@@ -163,7 +163,7 @@ describe("an MCP server over HTTP that misbehaves", function()
     end
     server:stop()
     local result = client:answer("late").result
-    is_transient(result, "broken_off", "the connection broke off", "may or may not have been carried out")
+    is_transient(result, "broken_off", "the connection broke off")
   end)
 
   it("is answered for, whatever comes, exactly once", function()

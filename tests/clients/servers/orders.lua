@@ -24,8 +24,8 @@ return function(talk)
   model:is_told_of_a_failure("and so is what its author did not think of",
     model:calls("divide", { cents = 100, people = 0 }), "division by zero")
 
-  talk.is_killed_in_a_call(talk.model(), "find_order", { order_id = 8 }, {
-    pid = server.pid,
+  talk.is_killed_in_a_call(talk.model(), "cancel_order", { order_id = 8, reason = "too late" }, {
+    pid = server.pid, unsure = true,
     again = function() talk.beside { talk.python, talk.servers .. "/orders.py", port } end,
   })
 end
