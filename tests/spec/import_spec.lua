@@ -1,0 +1,263 @@
+-- What upstreams offer becomes tools of the daemon: their names, policies over them, and what happens as they come,
+-- change and go.
+local daemon = require "daemon"
+local client_of = require "client"
+local process = require "process"
+local text, verdict = client_of.text, client_of.verdict
+
+local function definition(name, more)
+  return ('{"name":"%s","inputSchema":{"type":"object"}%s}'):format(name, more and "," .. more or "")
+end
+
+local function list(...)
+  return "[" .. table.concat({ ... }, ",") .. "]"
+end
+
+-- An upstream whose tools stand in a file of its own; more: keys of its entry, as Lua.
+local function server(directory, name, tools, more)
+  process.write(directory .. "/" .. name .. ".json", tools)
+  return ([[%s = { command = "python3", args = { "%s/tests/support/offering.py" }, env = { OFFER = "%s/%s.json" }, %s },]])
+    :format(name, daemon.root, directory, name, more or "")
+end
+
+local limited = definition "find":gsub('"object"', '"object","properties":{"limit":{"maximum":9}}')
+
+local directory
+before_each(function() directory = process.directory() end)
+after_each(function()
+  local ok, why = pcall(daemon.stop_all)
+  process.remove(directory)
+  if not ok then error(why, 0) end
+end)
+
+local function start(upstreams, given)
+  given = given or {}
+  given.config = "return { upstreams = { " .. upstreams .. "}, " .. (given.keys or "") .. " }"
+  return daemon.start(given)
+end
+
+local function names(client)
+  local found = {}
+  for _, tool in ipairs(client:asks("tools/list", {}).tools) do found[#found + 1] = tool.name end
+  return table.concat(found, " ")
+end
+
+local function state(gate, name)
+  for _, one in ipairs(gate:status().upstreams) do
+    if one.name == name then return one.state end
+  end
+end
+
+describe("tools of upstreams", function()
+  it("are all there when the socket opens, as their servers wrote them", function()
+    local gate = start(server(directory, "files", list(
+      definition("read", '"title":"Read","annotations":{"readOnlyHint":true},"outputSchema":{"type":"object"},"_meta":{"k":1}'),
+      definition("write", '"execution":{"taskSupport":"optional"}'))))
+    local _, line = gate:connect():asks("tools/list", {})
+    assert.truthy(line:find('{"name":"read","title":"Read","inputSchema":{"type":"object"},"outputSchema":{"type":"object"},'
+                            .. '"annotations":{"readOnlyHint":true},"_meta":{"k":1}}', 1, true), line)
+    assert.falsy(line:find("execution", 1, true), line)
+  end)
+
+  it("are called by what they are called there", function()
+    local gate = start(server(directory, "a", list(definition "docs.find"))
+                       .. server(directory, "b", list(definition "find"), "prefix = true"))
+    local client = gate:connect()
+    assert.equal("b__find docs_find", names(client))
+    assert.equal('docs.find {"q": 1}', text(client:calls("docs_find", { q = 1 })))
+    assert.equal('find {"q": 2}', text(client:calls("b__find", { q = 2 })))
+  end)
+
+  it("of one name are prefixed, both", function()
+    local gate = start(server(directory, "a", list(definition "find", definition "read"))
+                       .. server(directory, "b", list(definition "find")))
+    assert.equal("a__find b__find read", names(gate:connect()))
+  end)
+
+  it("that no client could read are left out, and status says why", function()
+    local gate = start(server(directory, "a", list('{"name":"bad","inputSchema":{"type":"string"}}', definition "good")))
+    assert.equal("good", names(gate:connect()))
+    local warning = gate:status().generation.warnings[1]
+    assert.truthy(warning:find("upstream a: tool 'bad' is left out", 1, true), warning)
+    gate:logs "generation_warning"
+  end)
+
+  it("that several clients asked for by globs are the only ones", function()
+    local gate = start(server(directory, "a", list(definition "read_file", definition "write_file"), "tools = { 'read_*' }"))
+    local client = gate:connect()
+    assert.equal("read_file", names(client))
+    assert.equal("unknown_tool", verdict(client:calls "write_file").error_class)
+  end)
+
+  it("come anew when their server says so, and clients hear of it", function()
+    local gate = start(server(directory, "a", list(definition "tell")))
+    local client = gate:connect()
+    assert.equal("tell", names(client))
+    process.write(directory .. "/a.json", list(definition "tell", definition "more"))
+    client:calls "tell"
+    client:hears_notice "notifications/tools/list_changed"
+    assert.equal("more tell", names(client))
+  end)
+
+  it("that stayed the same when their server says otherwise make no new generation", function()
+    local gate = start(server(directory, "a", list(definition "tell", definition "leave")))
+    local before = gate:status().generation
+    gate:connect():calls "tell"
+    gate:connect():calls "leave"
+    process.eventually("it was started again", function() return gate:status().upstreams[1].starts == 2 end)
+    process.eventually("it is up", function() return state(gate, "a") == "up" end)
+    assert.same(before, gate:status().generation)
+    assert.falsy(gate:log():find("reload", 1, true), gate:log())
+  end)
+
+  it("stay listed while their server is down, and their calls say that it is", function()
+    local gate = start(server(directory, "a", list(definition "leave", definition "find")))
+    local client = gate:connect()
+    os.remove(directory .. "/a.json")
+    client:calls "leave"
+    process.eventually("it is down", function() return state(gate, "a") == "down" end)
+    gate:reload()
+    assert.equal("find leave", names(client))
+    local told = verdict(client:calls "find")
+    assert.equal("unavailable", told.error_class)
+  end)
+
+  it("of a server that is slow come when it has told them", function()
+    local gate = start(server(directory, "a", list(definition "early"))
+      .. (server(directory, "b", list(definition "late"), "start_timeout = 1")
+          :gsub("OFFER", ('GATE = "%s/open", OFFER'):format(directory))))
+    local client = gate:connect()
+    assert.equal("early", names(client))
+    process.write(directory .. "/open", "")
+    client:hears_notice "notifications/tools/list_changed"
+    assert.equal("early late", names(client))
+  end)
+
+  it("are gone with their server's entry, and so is its process", function()
+    local gate = start(server(directory, "a", list(definition "find")) .. server(directory, "b", list(definition "read")))
+    local client = gate:connect()
+    assert.equal("find read", names(client))
+    process.write(gate.directory .. "/toolgate.lua",
+                  "return { upstreams = { " .. server(directory, "b", list(definition "read")) .. "} }")
+    gate:reload()
+    assert.equal("read", names(client))
+    process.eventually("its process is gone", function()
+      return process.read("/proc/" .. gate:logs("upstream_started upstream=a"):match "pid=(%d+)" .. "/stat") == ""
+    end)
+  end)
+end)
+
+describe("a policy", function()
+  local find = definition("find", '"description":"Finds."')
+
+  it("lies over the tool of its name", function()
+    local gate = start(server(directory, "a", list(find)), {
+      policies = { ["find.lua"] = 'return tool "find" { check = function(args) return repair "Not so." end }' } })
+    local client = gate:connect()
+    assert.equal("repair", verdict(client:calls("find", { q = "x" })).verdict)
+  end)
+
+  it("gives a tool the name that it wants", function()
+    local gate = start(server(directory, "a", list(find)), {
+      policies = { ["s.lua"] = 'return tool "search" { upstream = "a/find", schema = params { q = str "What" } }' } })
+    local client = gate:connect()
+    assert.equal("search", names(client))
+    assert.equal('find {"q": "x"}', text(client:calls("search", { q = "x" })))
+    assert.equal("invalid_arguments", verdict(client:calls("search", { p = "x" })).error_class)
+  end)
+
+  it("whose server has told nothing yet has a tool that is not listed, and says that it will be", function()
+    local upstream = server(directory, "a", list(find)):gsub("OFFER", ('GATE = "%s/open", OFFER'):format(directory))
+    local gate = start(upstream .. server(directory, "z", "[]", "start = 'lazy'"), {
+      policies = { ["find.lua"] = [[return tool "find" { upstream = "a", examples = {
+        { "a wrong word", args = { limit = 5000 }, gives = "repair" } } }]] } })
+    local client = gate:connect()
+    assert.equal("", names(client))
+    gate:logs "its schema is its upstream's to tell"
+    process.write(directory .. "/a.json", list(limited))
+    process.write(directory .. "/open", "")
+    client:hears_notice "notifications/tools/list_changed"
+    assert.equal("find", names(client))
+    assert.same({}, gate:status().generation.warnings)
+  end)
+
+  it("that names no server there is keeps a daemon from starting", function()
+    local said = daemon.fails { config = "return { upstreams = { " .. server(directory, "calendar", "[]") .. "} }",
+                                policies = { ["x.lua"] = 'return tool "x" { upstream = "calender" }' } }
+    assert.truthy(said:find("no upstream 'calender' is configured (did you mean 'calendar'?)", 1, true), said)
+    said = daemon.fails { policies = { ["x.lua"] = 'return tool "x" { upstream = "a" }' } }
+    assert.truthy(said:find("no upstream 'a' is configured, only none at all", 1, true), said)
+  end)
+
+  it("that names no tool its server has is warned of", function()
+    local gate = start(server(directory, "a", list(find)), { policies = { ["x.lua"] = 'return tool "fnd" { upstream = "a" }' } })
+    local warning = gate:status().generation.warnings[1]
+    assert.truthy(warning:find("upstream 'a' offers no tool 'fnd' (did you mean 'find'?)", 1, true), warning)
+  end)
+end)
+
+describe("a lazy upstream", function()
+  it("is started once for its tools, and then at its first call", function()
+    local keys = ("state = '%s'"):format(directory)
+    local upstream = server(directory, "a", list(definition "find"), "start = 'lazy'")
+    local gate = start(upstream, { keys = keys })
+    assert.equal("find", names(gate:connect()))
+    gate:stop()
+    gate = start(upstream, { keys = keys })
+    local client = gate:connect()
+    assert.equal("find", names(client))
+    assert.equal("stopped", state(gate, "a"))
+    assert.equal('find {"q": 1}', text(client:calls("find", { q = 1 })))
+    assert.equal("up", state(gate, "a"))
+  end)
+end)
+
+describe("the commands", function()
+  it("of an operator show upstreams and who runs what", function()
+    local gate = start(server(directory, "a", list(definition "docs.find", definition "read"))
+                       .. "no = { command = 'no-such-command' },")
+    local code, out = process.run { daemon.binary, "status", "--socket", gate.socket }
+    assert.equal(0, code)
+    assert.truthy(out:find("NAME +KIND +STATE +TOOLS"), out)
+    assert.truthy(out:find("a +stdio +up +2"), out)
+    assert.truthy(out:find("no command 'no-such-command' in PATH", 1, true), out)
+    code, out = process.run { daemon.binary, "tools", "--socket", gate.socket }
+    assert.equal(0, code)
+    assert.truthy(out:find("read +%[upstream a%]"), out)
+    assert.truthy(out:find("[upstream a, there docs.find]", 1, true), out)
+  end)
+
+  it("that need no daemon take policies of upstreams as they are", function()
+    process.write(directory .. "/find.lua", [[
+return tool "find" { upstream = "a", description = "Finds.", effects = "read", examples = {
+      { "too many", args = { limit = 50 }, gives = "repair" }, { "none", args = {}, gives = "pass" } } }]])
+    local code, out = process.run { daemon.binary, "test", directory }
+    assert.equal(0, code, out)
+    assert.truthy(out:find("1 passed, 0 failed, 1 open", 1, true), out)
+    assert.truthy(out:find("--format mcp", 1, true), out)
+    process.write(directory .. "/tools.json", list(limited))
+    code, out = process.run { daemon.binary, "test", directory, "--tools", directory .. "/tools.json" }
+    assert.equal(0, code, out)
+    assert.truthy(out:find("2 passed, 0 failed", 1, true), out)
+    assert.equal(0, (process.run { daemon.binary, "lint", directory }))
+    local verdict_code, said = process.run { daemon.binary, "check", "--policies", directory, "find", '{"limit":50}' }
+    assert.equal(0, verdict_code, said)
+  end)
+end)
+
+describe("many tools", function()
+  it("are imported in slices that a client does not feel", function()
+    local all = {}
+    for i = 1, 900 do all[i] = definition("tool_" .. i, '"description":"Number ' .. i .. '"') end
+    local gate = start(server(directory, "a", list(definition "tell", unpack(all))))
+    local client = gate:connect()
+    assert.equal(901, #client:asks("tools/list", {}).tools)
+    all[901] = definition "one_more"
+    process.write(directory .. "/a.json", list(definition "tell", unpack(all)))
+    client:calls "tell"
+    client:hears_notice "notifications/tools/list_changed"
+    local longest = tonumber(gate:logs("cause=upstream"):match "longest_us=(%d+)")
+    assert.truthy(longest < 100000, "a slice took " .. longest .. " µs") -- of 1 ms; a busy host may stop in its middle
+    assert.equal("tool_900 {}", text(client:calls "tool_900"))
+  end)
+end)

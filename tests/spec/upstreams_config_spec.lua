@@ -1,0 +1,164 @@
+-- Which upstreams a daemon has: from its configuration, from the mcpServers files of other clients, and until when.
+local daemon = require "daemon"
+local client_of = require "client"
+local process = require "process"
+local signal = require "posix.signal"
+local text, json = client_of.text, client_of.json
+
+local directory
+before_each(function() directory = process.directory() end)
+after_each(function()
+  local ok, why = pcall(daemon.stop_all)
+  process.remove(directory)
+  if not ok then error(why, 0) end
+end)
+
+local TOOLS = '[{"name":"%s","inputSchema":{"type":"object"}}]'
+
+-- An entry of mcpServers whose server offers one tool.
+local function entry(tool, more)
+  process.write(directory .. "/" .. tool .. ".json", TOOLS:format(tool))
+  local made = { command = "python3", args = { daemon.root .. "/tests/support/offering.py" },
+                  env = { OFFER = directory .. "/" .. tool .. ".json" } }
+  for key, value in pairs(more or {}) do made[key] = value end
+  return made
+end
+
+local function write_servers(servers)
+  return process.write(directory .. "/mcp.json", json.encode { mcpServers = servers })
+end
+
+local function names(client)
+  local found = {}
+  for _, tool in ipairs(client:asks("tools/list", {}).tools) do found[#found + 1] = tool.name end
+  return table.concat(found, " ")
+end
+
+local function is_gone(pid)
+  return process.read("/proc/" .. pid .. "/stat") == ""
+end
+
+local function pid_of(gate, name)
+  return gate:logs("upstream_started upstream=" .. name):match "pid=(%d+)"
+end
+
+describe("an mcpServers file", function()
+  it("is served as other clients wrote it", function()
+    write_servers { files = entry("read", { autoApprove = { "read" }, timeout = 60 }), off = entry("no", { disabled = true }) }
+    process.write(directory .. "/mcp.json", "// from my editor\n" .. process.read(directory .. "/mcp.json"))
+    local gate = daemon.start { arguments = { "--mcp-config", directory .. "/mcp.json" } }
+    assert.equal("read", names(gate:connect()))
+    assert.same({}, gate:status().generation.warnings)
+  end)
+
+  it("is read again when it changes, and only what changed is started", function()
+    write_servers { a = entry "one" }
+    local gate = daemon.start { config = ("return { mcp_config = '%s/mcp.json' }"):format(directory) }
+    local client = gate:connect()
+    assert.equal("one", names(client))
+    local first = pid_of(gate, "a")
+    write_servers { a = entry "one", b = entry "two" }
+    client:hears_notice("notifications/tools/list_changed")
+    assert.equal("one two", names(client))
+    write_servers { b = entry "two" }
+    client:hears_notice("notifications/tools/list_changed", 2)
+    assert.equal("two", names(client))
+    process.eventually("the first one's process is gone", function() return is_gone(first) end)
+    assert.equal(2, select(2, gate:log():gsub("upstream_started", "")))
+  end)
+
+  it("that is broken changes nothing of what runs", function()
+    write_servers { a = entry "one" }
+    local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" } }
+    process.write(directory .. "/mcp.json", '{"mcpServers":{"a":{"comand":"x"}}}')
+    gate:logs "mcpServers.a: expected one of command"
+    assert.equal("one {}", text(gate:connect():calls "one"))
+  end)
+
+  it("and the configuration have each name once", function()
+    write_servers { files = entry "read" }
+    local said = daemon.fails { config = "return { upstreams = { files = { command = 'x' } } }",
+                                arguments = { "--mcp-config", directory .. "/mcp.json" } }
+    assert.truthy(said:find("mcp.json: mcpServers.files: an upstream of this name is already in", 1, true), said)
+    assert.truthy(said:find("toolgate.lua", 1, true), said)
+  end)
+
+  it("may have keys that are not heeded, which is said", function()
+    write_servers { files = entry("read", { arg = {} }) }
+    local gate = daemon.start { arguments = { "--mcp-config", directory .. "/mcp.json" } }
+    assert.truthy(gate:status().generation.warnings[1]:find("unknown key 'arg' is ignored (did you mean 'args'?)", 1, true))
+  end)
+end)
+
+describe("secrets of upstreams", function()
+  it("reach their process and nobody else", function()
+    process.write(directory .. "/token", "from-a-file\n")
+    write_servers { fake = {
+      command = "python3", args = { daemon.root .. "/tests/support/fake_upstream.py" },
+      env = { TOKEN = "${MY_TOKEN}", FILED = "${file:" .. directory .. "/token}", OTHER = "${UNSET_ONE:-else}" } } }
+    local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" }, environment = { MY_TOKEN = "hunter2" } }
+    local seen = json.decode(text(gate:connect():calls "about")).env
+    assert.equal("hunter2", seen.TOKEN)
+    assert.equal("from-a-file", seen.FILED)
+    assert.equal("else", seen.OTHER)
+    assert.is_nil(seen.MY_TOKEN)
+    local _, out = process.run { daemon.binary, "status", "--json", "--socket", gate.socket }
+    for _, shown in ipairs { gate:log(), out } do
+      assert.falsy(shown:find("hunter2", 1, true), shown)
+      assert.falsy(shown:find("from-a-file", 1, true), shown)
+    end
+  end)
+
+  it("that are not there keep one upstream from starting, and it is said which is missing", function()
+    write_servers { a = entry("one", { args = { "${NO_SUCH_VARIABLE}" } }), b = entry "two" }
+    local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" } }
+    assert.equal("two", names(gate:connect()))
+    gate:logs "NO_SUCH_VARIABLE"
+  end)
+end)
+
+describe("a daemon with upstreams", function()
+  it("ends each of them with itself", function()
+    write_servers { a = entry "one", b = entry "two" }
+    local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" } }
+    local a, b = pid_of(gate, "a"), pid_of(gate, "b")
+    gate:stop()
+    assert.truthy(is_gone(a))
+    assert.truthy(is_gone(b))
+  end)
+
+  it("that is killed takes them with it", function()
+    write_servers { a = entry "one" }
+    local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" } }
+    local a = pid_of(gate, "a")
+    gate.stopped = true
+    gate:signal(signal.SIGKILL)
+    gate.child:wait()
+    process.eventually("its server is gone, too", function() return is_gone(a) end)
+    process.remove(gate.directory)
+  end)
+
+  it("can be stopped while it waits for them", function()
+    local waits = entry "one"
+    waits.env.GATE = directory .. "/never"
+    write_servers { a = waits }
+    local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" }, fails = true }
+    local a = pid_of(gate, "a")
+    gate:stop()
+    assert.truthy(is_gone(a))
+    assert.falsy(gate.child:status() == "killed")
+  end)
+
+  it("tries those that are down again when it is asked to reload", function()
+    write_servers { a = entry "one" }
+    os.remove(directory .. "/one.json")
+    local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" } }
+    process.eventually("it is down", function() return gate:status().upstreams[1].state == "down" end)
+    local client = gate:connect()
+    assert.equal("", names(client))
+    process.write(directory .. "/one.json", TOOLS:format "one")
+    gate:reload()
+    client:hears_notice "notifications/tools/list_changed"
+    assert.equal("one", names(client))
+  end)
+end)

@@ -1,0 +1,47 @@
+"""An MCP server over stdio whose tools stand in a file, read anew whenever they are asked for.
+
+OFFER: the file, a JSON array of definitions. GATE: where set, nothing is answered until that file is there. A call is
+answered with its tool's name and arguments; `tell` says that the list has changed, `leave` ends the process.
+"""
+import json
+import os
+import sys
+import time
+
+
+def write(message):
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}, separators=(",", ":")) + "\n")
+    sys.stdout.flush()
+
+
+def offered():
+    with open(os.environ["OFFER"], encoding="utf-8") as file:
+        return json.load(file)
+
+
+def call(name, arguments):
+    if name == "leave":
+        os._exit(1)
+    if name == "tell":
+        write({"method": "notifications/tools/list_changed"})
+    return {"content": [{"type": "text", "text": "%s %s" % (name, json.dumps(arguments, sort_keys=True))}]}
+
+
+def result_of(method, params):
+    if method == "initialize":
+        return {"protocolVersion": "2025-06-18", "capabilities": {"tools": {"listChanged": True}},
+                "serverInfo": {"name": "offering", "version": "1"}}
+    if method == "tools/list":
+        return {"tools": offered()}
+    return call(params["name"], params.get("arguments", {})) if method == "tools/call" else {}
+
+
+while os.environ.get("GATE") and not os.path.exists(os.environ["GATE"]):
+    time.sleep(0.01)
+for line in sys.stdin:
+    request = json.loads(line)
+    if "id" in request and "method" in request:
+        if request["method"] == "server/discover":
+            write({"id": request["id"], "error": {"code": -32601, "message": "no such method"}})
+        else:
+            write({"id": request["id"], "result": result_of(request["method"], request.get("params", {}))})
