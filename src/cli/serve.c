@@ -46,12 +46,14 @@ static int serve(const struct config_sources *sources, bool echo)
 static int run(const struct command *command, int argc, char **argv)
 {
     struct local_options options = {0};
-    const char *socket = NULL;
+    const char *socket = NULL, *redis = NULL;
     bool only_check = false, echo = false, no_watch = false;
     int status;
     const struct cli_option table[] = {
         {"socket", "PATH", "listen here (default $XDG_RUNTIME_DIR/toolgate.sock)", 's', OPTION_TEXT, &socket},
         LOCAL_OPTIONS(&options),
+        {"redis", "URL", "keep budgets and loops there: unix:/path, redis://host:port/db, sentinel://…", 0,
+         OPTION_TEXT, &redis},
         {"check", NULL, "load everything, run the examples, say what is wrong, exit", 0, OPTION_FLAG,
          &only_check},
         {"no-watch", NULL, "load changed files only when asked: SIGHUP, `toolgate reload`", 0, OPTION_FLAG,
@@ -62,6 +64,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (!options_read(command, table, &argc, &argv, &status))
         return status;
     struct config_sources sources = local_sources(&options, socket);
+    sources.redis = redis;
     sources.no_watch = no_watch;
     sources.offline = false;
     return only_check ? check(&sources) : serve(&sources, echo);

@@ -213,6 +213,7 @@ static void judge_unseen(struct call *c)
 
 static enum step admitted(struct call *c)
 {
+    c->verdict.engine = c->answer.engine;
     decide_by_ledger(&c->verdict, &c->answer);
     c->admitted = c->answer.error == OK && c->answer.says == LEDGER_RUN && !is_decided(&c->verdict);
     if (c->admitted && c->ids)
@@ -225,7 +226,7 @@ static enum step admitted(struct call *c)
 static enum step admit_dry(struct call *c, const struct ledger_limits *limits)
 {
     bool invalid = c->verdict.class == CLASS_INVALID_ARGUMENTS;
-    c->verdict.engine = "none";
+    c->answer.engine = "none";
     c->answer.says = invalid ? LEDGER_REPAIR : LEDGER_RUN;
     c->answer.attempt = 1;
     c->answer.attempts_left = limits->repair;
@@ -259,7 +260,6 @@ static enum step admit(struct call *c)
         .wants_history = policy && policy->wants_history,
         .wants_facts = policy && policy->wants_facts,
     };
-    c->verdict.engine = ledger_engine(c->gate->ledger);
     if (ledger_admit(c->gate->ledger, request, c->arena, &c->answer, resume, c) == LEDGER_PENDING)
         return WAIT;
     return admitted(c);
@@ -505,14 +505,21 @@ static bool does_no_harm(const struct call *c)
     return c->tool->idempotent || (answer && answer->ended == UPSTREAM_TRANSIENT && !answer->reached);
 }
 
+/* When it is to be asked again: its own word. Of a server that died nobody needs to wait for more than the
+ * pause, since the next try waits until it is up. */
+static uint64_t told_ms(const struct call *c)
+{
+    bool restarts = c->outside && str_is(c->verdict.code, "crashed");
+    return c->verdict.after_s > 0 && !restarts ? (uint64_t)c->verdict.after_s * 1000 : 0;
+}
+
 /* Doubled with each try, a quarter more or less by chance, so that those who failed together do not come back
  * together; and never before the time that the tool named. */
 static uint32_t pause_ms(const struct call *c)
 {
     uint64_t ms = (uint64_t)c->tool->again.backoff_ms << (c->tries - 1);
     ms = ms - ms / 4 + hash_random() % (ms / 2 + 1);
-    uint64_t told = c->verdict.after_s > 0 ? (uint64_t)c->verdict.after_s * 1000 : 0;
-    uint64_t longest = told > ms ? told : ms;
+    uint64_t told = told_ms(c), longest = told > ms ? told : ms;
     return longest < UINT32_MAX ? (uint32_t)longest : UINT32_MAX;
 }
 
@@ -586,6 +593,7 @@ static struct ledger_settle *settle_request(struct call *c, enum ledger_class cl
         .gives_ids = gives,
         .gives_id_count = gives_count,
         .facts = json_is(c->verdict.facts, JSON_OBJECT) ? c->verdict.facts : NULL,
+        .uncounted = c->answer.uncounted,
         .cost_told = cost >= 0,
         .cost = cost >= 0 ? (uint64_t)llround(cost * LEDGER_COST_UNIT) : 0,
     };

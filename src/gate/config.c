@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "gate/allow.h"
+#include "gate/config_ledger.h"
 #include "gate/config_upstreams.h"
 #include "gate/mcp_config.h"
 #include "gate/settings.h"
@@ -43,21 +44,9 @@
         .read = NULL                                                                                         \
     }
 
-static setting_read read_socket_mode, read_namespace, read_only_local, read_only_awaited, read_coerce,
-    read_cost, read_compact, read_names;
+static setting_read read_socket_mode, read_coerce, read_cost, read_compact, read_names;
 
 /* ---- the keys ---- */
-
-static const struct setting ledger_keys[] = {
-    {KEY("namespace", read_namespace, shared_namespace)},
-    U32("ttl_s", ledger_ttl_s, 60, 31536000),
-    U32("history", ledger_history, 0, 10000),
-    {.name = STR("on_outage"), .read = read_only_local},
-    {.name = STR("settle"), .read = read_only_awaited},
-    ABSENT("redis", "this version has no Redis ledger, only the local one; remove the key"),
-    ABSENT("timeout_ms", "this version has no Redis ledger, which alone it is about; remove the key"),
-    THE_END,
-};
 
 static const struct setting retry_keys[] = {
     COUNT("repair", repair),
@@ -161,7 +150,7 @@ static const struct setting config_keys[] = {
     {KEY("tools", setting_files, tools), .words = "a file name with tool definitions (JSON)"},
     {.name = STR("upstreams"), .read = setting_upstreams},
     {KEY("mcp_config", setting_files, mcp_configs), .words = "a file name with mcpServers (JSON)"},
-    TABLE("ledger", ledger_keys),
+    TABLE("ledger", config_ledger_keys),
     TABLE("defaults", defaults_keys),
     TABLE("limits", limits_keys),
     TABLE("session_limits", session_limits_keys),
@@ -192,38 +181,6 @@ static void read_socket_mode(struct settings *settings, const struct setting *se
     else
         settings_expected(settings, path, "octal digits as a string, e.g. \"0660\" (Lua reads 0660 as 660)",
                           value);
-}
-
-static void read_namespace(struct settings *settings, const struct setting *setting, struct str path,
-                           const struct json *value, void *into)
-{
-    if (str_is(json_str(value), "uid") || str_is(json_str(value), "shared"))
-        *(bool *)((char *)into + setting->offset) = str_is(json_str(value), "shared");
-    else
-        settings_expected(settings, path, "\"uid\" or \"shared\"", value);
-}
-
-static void only(struct settings *settings, struct str path, const struct json *value, const char *word)
-{
-    if (!str_is(json_str(value), word))
-        settings_fault(settings, path, "this version has only the local ledger, so only \"%s\" is served",
-                       word);
-}
-
-static void read_only_local(struct settings *settings, const struct setting *setting, struct str path,
-                            const struct json *value, void *into)
-{
-    (void)setting;
-    (void)into;
-    only(settings, path, value, "local");
-}
-
-static void read_only_awaited(struct settings *settings, const struct setting *setting, struct str path,
-                              const struct json *value, void *into)
-{
-    (void)setting;
-    (void)into;
-    only(settings, path, value, "awaited");
 }
 
 /* coerce = false, true, or a table of the switches that differ from the default. */
@@ -288,6 +245,7 @@ static void set_defaults(struct config *config)
     config->socket_mode = 0660;
     config->ledger_ttl_s = LEDGER_TTL_S_DEFAULT;
     config->ledger_history = LEDGER_HISTORY_DEFAULT;
+    config->ledger_timeout_ms = LEDGER_TIMEOUT_MS;
     config->repair = config->same_call = config->transient = POLICY_UNSET;
     config->tool_limits = config->session_limits = policy_limits_unset;
     config->repeats = config->halt = config->across_turns = config->poll_max = POLICY_UNSET;
@@ -322,6 +280,7 @@ static void check_together(struct settings *settings, const struct config *confi
         settings_fault(settings, STR_LIT("limits.arguments"),
                        "expected at most limits.message (%u), got %u; raise limits.message too",
                        config->limits.message, config->limits.arguments);
+    config_ledger_check(settings, config);
 }
 
 void config_hash(struct config *config, const struct json *table)
@@ -390,6 +349,8 @@ static void complete(const struct config_sources *sources, struct config *config
         config->policies = arena_dup(config->arena, str_of(sources->policies)).at;
     if (!config->policies && is_folder(CONFIG_DEFAULT_FOLDER))
         config->policies = CONFIG_DEFAULT_FOLDER;
+    if (sources->redis)
+        config->ledger_redis = arena_dup(config->arena, str_of(sources->redis)).at;
     if (sources->no_watch)
         config->watch = false;
     config->offline = sources->offline;

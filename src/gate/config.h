@@ -56,7 +56,11 @@ struct config {
     const struct str *warnings; /* what of mcp_configs is not heeded */
     size_t warning_count;
     bool shared_namespace;
-    uint32_t ledger_ttl_s, ledger_history;
+    uint32_t ledger_ttl_s, ledger_history, ledger_timeout_ms;
+    const char *ledger_redis; /* as written: secrets are filled in when it is used; NULL: the local one */
+    const char *ledger_password_file;
+    unsigned ledger_on_outage; /* enum ledger_outage */
+    unsigned ledger_settle;    /* 0: awaited; 1: only sent */
     /* defaults = {…}: what a policy doesn't say */
     uint32_t repair, same_call, transient, repeats, halt, across_turns, poll_max; /* POLICY_UNSET */
     enum policy_mode mode;
@@ -83,6 +87,7 @@ struct config {
  * reads them again. */
 struct config_sources {
     const char *file, *socket, *policies; /* NULL: not given */
+    const char *redis;                    /* --redis URL; likewise */
     const char *const *tools;             /* --tools FILE, added to the file's */
     size_t tools_count;
     const char *const *mcp_configs; /* --mcp-config FILE, likewise */

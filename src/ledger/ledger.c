@@ -1,18 +1,19 @@
 /*
  * The ledger in domain terms: a request becomes a run of a script, the reply
- * becomes an answer. What the budgets and loops are stands in lua/ledger/.
+ * becomes an answer. What the budgets and loops are stands in lua/ledger/,
+ * which engine runs it in engine.c.
  */
 #include "ledger/ledger.h"
 
 #include "base/arena.h"
-#include "base/clock.h"
 #include "base/log.h"
-#include "ledger/local.h"
+#include "ledger/engine.h"
 #include "ledger/pack.h"
 #include "ledger/view.h"
 #include "ledger/words.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 const struct ledger_limits ledger_default_limits = {
     .repair = 2,
@@ -25,23 +26,21 @@ const struct ledger_limits ledger_default_limits = {
 };
 
 struct ledger {
-    struct local *local;
-    int64_t (*now_ms)(void);
-    struct pack_options options;
+    struct engine *engine;
+    struct arena *arena;    /* what the address is made of; NULL: there is only the local engine */
+    struct address address; /* of Redis */
+    bool settles_unheard;
 };
 
-enum err ledger_new_local(const struct ledger_options *options, struct ledger **out, struct why *why)
+/* ---- which engine --------------------------------------------------------- */
+
+static enum err new_ledger(const struct ledger_options *given, const struct redis_options *redis,
+                           struct ledger *ledger, struct ledger **out, struct why *why)
 {
     static const struct ledger_options defaults;
-    const struct ledger_options *o = options ? options : &defaults;
-    *out = NULL;
-    struct ledger *ledger = calloc(1, sizeof(*ledger));
-    if (!ledger)
-        return why_set(why, ERR_LIMIT, "no memory for the ledger");
-    ledger->now_ms = o->now_ms ? o->now_ms : clock_wall_ms;
-    ledger->options.ttl_s = o->ttl_s ? o->ttl_s : LEDGER_TTL_S_DEFAULT;
-    ledger->options.history = o->history ? o->history : LEDGER_HISTORY_DEFAULT;
-    enum err err = local_new(o->memory_bytes ? o->memory_bytes : LEDGER_MEMORY_BYTES, &ledger->local, why);
+    const struct ledger_options *options = given ? given : &defaults;
+    enum err err = engine_new(options, redis, &ledger->engine, why);
+    ledger->settles_unheard = options->settles_unheard;
     if (err != OK) {
         ledger_free(ledger);
         return err;
@@ -50,23 +49,77 @@ enum err ledger_new_local(const struct ledger_options *options, struct ledger **
     return OK;
 }
 
+enum err ledger_new_local(const struct ledger_options *options, struct ledger **out, struct why *why)
+{
+    *out = NULL;
+    struct ledger *ledger = calloc(1, sizeof(*ledger));
+    if (!ledger)
+        return why_set(why, ERR_LIMIT, "no memory for the ledger");
+    return new_ledger(options, NULL, ledger, out, why);
+}
+
+enum err ledger_new_redis(const struct ledger_options *options, const struct ledger_redis *redis,
+                          struct ledger **out, struct why *why)
+{
+    *out = NULL;
+    struct ledger *ledger = calloc(1, sizeof(*ledger));
+    if (!ledger)
+        return why_set(why, ERR_LIMIT, "no memory for the ledger");
+    ledger->arena = arena_new();
+    enum err err = address_parse(ledger->arena, str_of(redis->address), &ledger->address, why);
+    if (err != OK) {
+        ledger_free(ledger);
+        return err;
+    }
+    struct redis_options o = {
+        .loop = redis->loop,
+        .address = &ledger->address,
+        .name = arena_printf(ledger->arena, "toolgate-%d", (int)getpid()).at,
+        .timeout_ms = redis->timeout_ms ? redis->timeout_ms : LEDGER_TIMEOUT_MS,
+    };
+    if (redis->password_file)
+        o.password_file = arena_dup(ledger->arena, str_of(redis->password_file)).at;
+    return new_ledger(options, &o, ledger, out, why);
+}
+
 void ledger_free(struct ledger *ledger)
 {
-    if (ledger)
-        local_free(ledger->local);
+    if (ledger) {
+        engine_free(ledger->engine);
+        arena_free(ledger->arena);
+    }
     free(ledger);
 }
 
-const char *ledger_engine(const struct ledger *ledger)
+bool ledger_is_settled(const struct ledger *ledger)
 {
-    (void)ledger;
-    return "local";
+    return engine_is_settled(ledger->engine);
 }
 
-static enum err run_script(struct ledger *ledger, const struct script_run *run, struct arena *arena,
-                           struct str *reply, struct why *why)
+void ledger_status(const struct ledger *ledger, struct ledger_status *out)
 {
-    return local_run(ledger->local, run, ledger->now_ms(), arena, reply, why);
+    engine_status(ledger->engine, out);
+}
+
+struct str ledger_address(const struct ledger *ledger, struct arena *arena)
+{
+    return ledger->arena ? address_shown(arena, &ledger->address) : STR_NONE;
+}
+
+/* A run that lives as long as its request, which may be asked for again in another engine. */
+static struct script_run *begin(struct arena *arena, enum script script, struct str session)
+{
+    struct script_run *run = arena_alloc(arena, sizeof(*run));
+    script_begin(run, script, session, arena_alloc(arena, SCRIPT_KEYS * SCRIPT_KEY_BYTES));
+    return run;
+}
+
+/* False: there is no reply to read; where that is a failure, it is said. */
+static bool is_said(const struct engine_reply *reply, enum err *error, struct why *why)
+{
+    if (reply->how == REPLY_FAILED)
+        *error = why_set(why, reply->error, "%s", reply->why);
+    return reply->how == REPLY_SAID;
 }
 
 static enum err short_reply(struct why *why, enum script script, size_t len)
@@ -160,20 +213,53 @@ static enum err read_answer(const struct ledger_admit *request, struct arena *ar
     return OK;
 }
 
+static void take_answer(const struct ask *ask, const struct engine_reply *reply)
+{
+    struct ledger_answer *answer = ask->answer;
+    answer->engine = reply->engine;
+    answer->uncounted = reply->how == REPLY_UNCOUNTED;
+    if (is_said(reply, &answer->error, &answer->why))
+        answer->error = read_answer(ask->request, ask->arena, reply->text, answer);
+    if (reply->stand_in)
+        answer->ids_complete = false; /* what was seen before is not known here */
+}
+
+static uint64_t admission_of_admit(const struct ask *ask)
+{
+    return ((const struct ledger_admit *)ask->request)->admission;
+}
+
+/* Its caller is gone: as if it had never been asked. */
+static void release_admitted(const struct ask *ask, const struct pack_options *options,
+                             struct script_run *run)
+{
+    const struct ledger_admit *asked = ask->request;
+    struct ledger_settle request = {
+        .place = asked->place,
+        .admission = asked->admission,
+        .tool = asked->tool,
+        .ext = asked->ext,
+        .arguments = asked->arguments,
+        .class = LEDGER_CLASS_RELEASED,
+        .label = STR_LIT("cancelled"),
+        .limits = asked->limits,
+    };
+    run->script = SCRIPT_SETTLE;
+    run->arg_count = 0;
+    pack_settle(run, &request, options, ask->arena);
+}
+
+static const struct ask_kind admit_kind = {SCRIPT_ADMIT, STANDS_FOR_A_CALL, take_answer, admission_of_admit,
+                                           release_admitted};
+
 enum ledger_state ledger_admit(struct ledger *ledger, const struct ledger_admit *request, struct arena *arena,
                                struct ledger_answer *answer, ledger_done *done, void *owner)
 {
-    (void)done, (void)owner; /* the local engine answers at once */
-    char keys[SCRIPT_KEYS][SCRIPT_KEY_BYTES];
-    struct script_run run;
-    struct str reply;
-    *answer = (struct ledger_answer){.error = OK};
-    script_begin(&run, SCRIPT_ADMIT, request->place.session, keys);
-    pack_admit(&run, request, &ledger->options, arena);
-    answer->error = run_script(ledger, &run, arena, &reply, &answer->why);
-    if (answer->error == OK)
-        answer->error = read_answer(request, arena, reply, answer);
-    return LEDGER_DONE;
+    struct ask ask = {&admit_kind, request, answer, arena, done, owner};
+    struct script_run *run = begin(arena, SCRIPT_ADMIT, request->place.session);
+    *answer = (struct ledger_answer){.error = OK, .engine = "none"};
+    pack_admit(run, request, engine_options(ledger->engine), arena);
+    return engine_run(ledger->engine, run, &ask);
 }
 
 /* ---- settle --------------------------------------------------------------- */
@@ -197,129 +283,182 @@ static enum err read_settled(struct str text, struct str tool, struct ledger_set
     return reply.bad ? short_reply(&settled->why, SCRIPT_SETTLE, text.len) : OK;
 }
 
+/* Redis will be told later: what a first attempt would have been told. */
+static void settle_unheard(const struct ledger_settle *request, struct ledger_settled *settled)
+{
+    const struct ledger_limits *limits = request->limits ? request->limits : &ledger_default_limits;
+    settled->says = request->class == LEDGER_CLASS_INVALID ? LEDGER_REPAIR : LEDGER_RUN;
+    settled->attempt = 1;
+    settled->attempts_left = limits->repair;
+}
+
+static void take_settled(const struct ask *ask, const struct engine_reply *reply)
+{
+    struct ledger_settled *settled = ask->answer;
+    const struct ledger_settle *request = ask->request;
+    if (is_said(reply, &settled->error, &settled->why))
+        settled->error = read_settled(reply->text, request->tool, settled);
+    else
+        settle_unheard(request, settled);
+}
+
+static uint64_t admission_of_settle(const struct ask *ask)
+{
+    return ((const struct ledger_settle *)ask->request)->admission;
+}
+
+static const struct ask_kind settle_kind = {SCRIPT_SETTLE, STANDS_BEHIND_ONE, take_settled,
+                                            admission_of_settle, NULL};
+
+/* Nothing but notes for the model depends on the answer, except where a repair may be the last. */
+static bool goes_unheard(const struct ledger *ledger, const struct ledger_settle *request)
+{
+    return ledger->settles_unheard && request->class != LEDGER_CLASS_INVALID &&
+           request->class != LEDGER_CLASS_FABRICATED;
+}
+
 enum ledger_state ledger_settle(struct ledger *ledger, const struct ledger_settle *request,
                                 struct arena *arena, struct ledger_settled *settled, ledger_done *done,
                                 void *owner)
 {
-    (void)done, (void)owner;
-    char keys[SCRIPT_KEYS][SCRIPT_KEY_BYTES];
-    struct script_run run;
-    struct str reply;
+    bool unheard = goes_unheard(ledger, request);
+    struct ask ask = {&settle_kind, request, settled, arena, unheard ? NULL : done, owner};
     *settled = (struct ledger_settled){.error = OK};
-    script_begin(&run, SCRIPT_SETTLE, request->place.session, keys);
-    pack_settle(&run, request, &ledger->options, arena);
-    settled->error = run_script(ledger, &run, arena, &reply, &settled->why);
-    if (settled->error == OK)
-        settled->error = read_settled(reply, request->tool, settled);
-    return LEDGER_DONE;
+    settle_unheard(request, settled);
+    if (request->uncounted)
+        return LEDGER_DONE;
+    struct script_run *run = begin(arena, SCRIPT_SETTLE, request->place.session);
+    pack_settle(run, request, engine_options(ledger->engine), arena);
+    return engine_run(ledger->engine, run, &ask);
 }
 
-/* ---- turns, ids, people --------------------------------------------------- */
+/* ---- turns ---------------------------------------------------------------- */
+
+static void take_turned(const struct ask *ask, const struct engine_reply *reply)
+{
+    struct ledger_turned *turned = ask->answer;
+    if (!is_said(reply, &turned->error, &turned->why))
+        return;
+    struct reply text = reply_of(reply->text);
+    struct reply_parts parts;
+    turned->turn = reply_u32(&text);
+    reply_read_parts(&text, &parts);
+    turned->gave_up = log_gave_up(parts.gave_up);
+    if (text.bad)
+        turned->error = short_reply(&turned->why, SCRIPT_TURN, reply->text.len);
+}
+
+static const struct ask_kind turn_kind = {
+    .script = SCRIPT_TURN, .standing = STANDS_ALONE, .take = take_turned};
 
 enum ledger_state ledger_turn(struct ledger *ledger, struct str session, uint32_t turn, struct str goal,
                               struct arena *arena, struct ledger_turned *turned, ledger_done *done,
                               void *owner)
 {
-    (void)done, (void)owner;
-    char keys[SCRIPT_KEYS][SCRIPT_KEY_BYTES];
-    struct script_run run;
-    struct str text;
+    struct ask ask = {&turn_kind, NULL, turned, arena, done, owner};
+    struct script_run *run = begin(arena, SCRIPT_TURN, session);
     *turned = (struct ledger_turned){.error = OK};
-    script_begin(&run, SCRIPT_TURN, session, keys);
-    pack_turn(&run, turn, goal, &ledger->options, arena);
-    turned->error = run_script(ledger, &run, arena, &text, &turned->why);
-    if (turned->error != OK)
-        return LEDGER_DONE;
-    struct reply reply = reply_of(text);
-    struct reply_parts parts;
-    turned->turn = reply_u32(&reply);
-    reply_read_parts(&reply, &parts);
-    turned->gave_up = log_gave_up(parts.gave_up);
-    if (reply.bad)
-        turned->error = short_reply(&turned->why, SCRIPT_TURN, text.len);
-    return LEDGER_DONE;
+    pack_turn(run, turn, goal, engine_options(ledger->engine), arena);
+    return engine_run(ledger->engine, run, &ask);
 }
+
+/* ---- ids, people ---------------------------------------------------------- */
+
+static void take_nothing(const struct ask *ask, const struct engine_reply *reply)
+{
+    (void)ask;
+    if (reply->how == REPLY_FAILED)
+        log_event(LOG_WARN, "ledger_see_failed", LOG_TEXT("why", reply->why));
+}
+
+static const struct ask_kind see_kind = {
+    .script = SCRIPT_SEE, .standing = STANDS_LATER, .take = take_nothing};
 
 void ledger_see(struct ledger *ledger, struct str session, const struct hash128 *ids, size_t count)
 {
     struct arena *arena = arena_new();
+    struct ask ask = {.kind = &see_kind, .arena = arena};
     for (size_t from = 0; from < count; from += LEDGER_IDS_MAX) {
-        char keys[SCRIPT_KEYS][SCRIPT_KEY_BYTES];
-        struct script_run run;
-        struct str reply;
-        struct why why;
-        script_begin(&run, SCRIPT_SEE, session, keys);
-        pack_see(&run, ids + from, count - from, &ledger->options, arena);
-        if (run_script(ledger, &run, arena, &reply, &why) != OK)
-            log_event(LOG_WARN, "ledger_see_failed", LOG_TEXT("why", why.text));
+        struct script_run *run = begin(arena, SCRIPT_SEE, session);
+        pack_see(run, ids + from, count - from, engine_options(ledger->engine), arena);
+        engine_run(ledger->engine, run, &ask);
     }
     arena_free(arena);
 }
 
+static void take_view(const struct ask *ask, const struct engine_reply *reply)
+{
+    struct ledger_view *view = ask->answer;
+    const struct str *session = ask->request;
+    if (!is_said(reply, &view->error, &view->why))
+        return;
+    if (reply->text.len)
+        view->error = view_session(ask->arena, *session, reply->text, &view->session, &view->why);
+    else
+        view->error =
+            why_set(&view->why, ERR_NOT_FOUND, "no session '" STR_FMT "' is known", STR_ARG(*session));
+}
+
+static const struct ask_kind view_kind = {.script = SCRIPT_VIEW, .standing = STANDS_HERE, .take = take_view};
+
 enum ledger_state ledger_view(struct ledger *ledger, struct str session, struct arena *arena,
                               struct ledger_view *view, ledger_done *done, void *owner)
 {
-    (void)done, (void)owner;
-    char keys[SCRIPT_KEYS][SCRIPT_KEY_BYTES];
-    struct script_run run;
-    struct str reply;
+    struct str *name = arena_alloc(arena, sizeof(*name));
+    struct ask ask = {&view_kind, name, view, arena, done, owner};
+    *name = session;
     *view = (struct ledger_view){.error = OK};
-    script_begin(&run, SCRIPT_VIEW, session, keys);
-    view->error = run_script(ledger, &run, arena, &reply, &view->why);
-    if (view->error == OK && !reply.len)
-        view->error =
-            why_set(&view->why, ERR_NOT_FOUND, "no session '" STR_FMT "' is known", STR_ARG(session));
-    if (view->error == OK)
-        view->error = view_session(arena, session, reply, &view->session, &view->why);
-    return LEDGER_DONE;
+    return engine_run(ledger->engine, begin(arena, SCRIPT_VIEW, session), &ask);
 }
+
+static void take_peek(const struct ask *ask, const struct engine_reply *reply)
+{
+    struct ledger_peek *peek = ask->answer;
+    if (!is_said(reply, &peek->error, &peek->why))
+        return;
+    struct reply text = reply_of(reply->text);
+    peek->turn = reply_u32(&text);
+    peek->no_progress = reply_u8(&text);
+    peek->stuck = reply_u8(&text) == 1;
+    peek->goal = reply_part(&text);
+    if (text.bad)
+        peek->error = short_reply(&peek->why, SCRIPT_PEEK, reply->text.len);
+}
+
+static const struct ask_kind peek_kind = {.script = SCRIPT_PEEK, .standing = STANDS_HERE, .take = take_peek};
 
 enum ledger_state ledger_peek(struct ledger *ledger, struct str session, struct arena *arena,
                               struct ledger_peek *peek, ledger_done *done, void *owner)
 {
-    (void)done, (void)owner;
-    char keys[SCRIPT_KEYS][SCRIPT_KEY_BYTES];
-    struct script_run run;
-    struct str text;
+    struct ask ask = {&peek_kind, NULL, peek, arena, done, owner};
     *peek = (struct ledger_peek){.error = OK};
-    script_begin(&run, SCRIPT_PEEK, session, keys);
-    peek->error = run_script(ledger, &run, arena, &text, &peek->why);
-    if (peek->error != OK)
-        return LEDGER_DONE;
-    struct reply reply = reply_of(text);
-    peek->turn = reply_u32(&reply);
-    peek->no_progress = reply_u8(&reply);
-    peek->stuck = reply_u8(&reply) == 1;
-    peek->goal = reply_part(&reply);
-    if (reply.bad)
-        peek->error = short_reply(&peek->why, SCRIPT_PEEK, text.len);
-    return LEDGER_DONE;
+    return engine_run(ledger->engine, begin(arena, SCRIPT_PEEK, session), &ask);
 }
+
+static void take_reset(const struct ask *ask, const struct engine_reply *reply)
+{
+    enum err *error = ask->answer;
+    struct why why;
+    if (is_said(reply, error, &why) && !str_is(reply->text, "1"))
+        *error = ERR_NOT_FOUND;
+    if (reply->how == REPLY_FAILED)
+        log_event(LOG_WARN, "ledger_reset_failed", LOG_TEXT("why", why.text));
+}
+
+static const struct ask_kind reset_kind = {
+    .script = SCRIPT_RESET, .standing = STANDS_IN_BOTH, .take = take_reset};
 
 enum ledger_state ledger_reset(struct ledger *ledger, struct str session, struct str tool,
                                struct arena *arena, enum err *error, ledger_done *done, void *owner)
 {
-    (void)done, (void)owner;
-    char keys[SCRIPT_KEYS][SCRIPT_KEY_BYTES];
-    struct script_run run;
-    struct str reply;
-    struct why why;
-    script_begin(&run, SCRIPT_RESET, session, keys);
-    pack_reset(&run, tool, &ledger->options, arena);
-    *error = run_script(ledger, &run, arena, &reply, &why);
-    if (*error != OK)
-        log_event(LOG_WARN, "ledger_reset_failed", LOG_TEXT("why", why.text));
-    else if (!str_is(reply, "1"))
-        *error = ERR_NOT_FOUND;
-    return LEDGER_DONE;
+    struct ask ask = {&reset_kind, NULL, error, arena, done, owner};
+    struct script_run *run = begin(arena, SCRIPT_RESET, session);
+    *error = OK;
+    pack_reset(run, tool, engine_options(ledger->engine), arena);
+    return engine_run(ledger->engine, run, &ask);
 }
 
 void ledger_cancel(struct ledger *ledger, void *owner)
 {
-    (void)ledger, (void)owner; /* the local engine has answered before anybody could cancel */
-}
-
-void ledger_usage(const struct ledger *ledger, size_t *sessions, size_t *bytes)
-{
-    local_usage(ledger->local, sessions, bytes);
+    engine_cancel(ledger->engine, owner);
 }

@@ -21,6 +21,7 @@
 struct arena;
 struct buf;
 struct ledger;
+struct loop;
 
 #define LEDGER_STUCK           6u   /* calls in a row without progress */
 #define LEDGER_WINDOW          32u  /* calls a session remembers hot */
@@ -34,15 +35,58 @@ struct ledger;
 #define LEDGER_IDS_MAX         64u        /* candidate ids of one call, ids given by one result */
 #define LEDGER_FACTS_MAX_BYTES 16384u     /* all facts of a session, as JSON */
 
+/* What becomes of calls while Redis is away. */
+enum ledger_outage {
+    LEDGER_OUTAGE_LOCAL,  /* the local engine takes over, and what it counted is merged afterwards */
+    LEDGER_OUTAGE_CLOSED, /* they are refused */
+    LEDGER_OUTAGE_OPEN    /* they pass uncounted, each logged */
+};
+
 struct ledger_options {
     int64_t (*now_ms)(void); /* NULL: the wall clock; examples and replay bring their own */
     uint32_t ttl_s, history; /* 0: the defaults above */
-    size_t memory_bytes;     /* 0: the default above */
+    size_t memory_bytes;     /* of the local engine; 0: the default above */
+    enum ledger_outage on_outage;
+    bool settles_unheard; /* settles are sent and not waited for, where nothing but notes depends on them */
+};
+
+#define LEDGER_TIMEOUT_MS 50u /* of Redis: an admit that takes longer is an outage for that call */
+
+struct ledger_redis {
+    struct loop *loop;
+    const char *address;       /* see address.h; borrowed for the call only, like the others */
+    const char *password_file; /* NULL: what the address says */
+    uint32_t timeout_ms;       /* 0: the default above */
 };
 
 enum err ledger_new_local(const struct ledger_options *options, struct ledger **out, struct why *why);
+/* Begins to connect. A Redis that is not there is no error: it is an outage. */
+enum err ledger_new_redis(const struct ledger_options *options, const struct ledger_redis *redis,
+                          struct ledger **out, struct why *why);
 void ledger_free(struct ledger *ledger);
-const char *ledger_engine(const struct ledger *ledger); /* "local" */
+
+/* The first attempt to reach Redis has ended, well or not; always true of a local one. */
+bool ledger_is_settled(const struct ledger *ledger);
+
+struct ledger_status {
+    const char *engine;                                 /* "local", "redis": what is configured */
+    size_t sessions, bytes;                             /* held by the local engine */
+    bool connected;                                     /* what follows is of Redis alone */
+    const char *address;                                /* without user and password */
+    const char *on_outage;                              /* "local" … */
+    struct str server;                                  /* "redis 7.0.15"; empty: never connected */
+    const char *why_away;                               /* "" while it is there */
+    int64_t away_since_ms;                              /* 0: it is there */
+    uint64_t connects;                                  /* that came to be */
+    uint64_t by_redis, by_stand_in, uncounted, refused; /* requests, by who answered them */
+    size_t waiting;            /* sessions whose account Redis has not been told yet */
+    uint64_t merged, lost;     /* accounts taken over; commands that found no place to wait */
+    int64_t mean_us, worst_us; /* from sending to the answer: of the last hundred or so, since connected */
+    uint32_t nodes;
+};
+void ledger_status(const struct ledger *ledger, struct ledger_status *out);
+/* Where Redis is, without user and password; empty for a local ledger. */
+struct str ledger_address(const struct ledger *ledger, struct arena *arena);
 
 enum ledger_state { LEDGER_DONE, LEDGER_PENDING };
 
@@ -123,6 +167,8 @@ enum ledger_says {
 struct ledger_answer {
     enum err error; /* not OK: no answer was had; `why` says so */
     struct why why;
+    const char
+        *engine; /* who answered: "redis", "local"; "none": it passes uncounted, or there is no answer */
     enum ledger_says says;
     struct str
         code; /* of a refusal: "retry_budget_exceeded", "same_call", "loop", "cycle", "transient_budget",
@@ -138,6 +184,7 @@ struct ledger_answer {
     uint32_t no_progress;   /* calls in a row without progress */
     uint32_t spent;         /* of the same-call budget, this call included */
     bool unchanged; /* the same call ran just before: its result is known, an unchanged one should be told */
+    bool uncounted; /* nobody counted it: Redis is away, and on_outage is "open" */
     bool advise_only; /* anonymous: `would` holds what a session would have been told, `says` is LEDGER_RUN */
     struct str would; /* code that advise_only or shadow keeps from the model */
     uint64_t unseen;  /* bit i: ids[i] was never seen */
@@ -188,6 +235,7 @@ struct ledger_settle {
     const struct hash128 *gives_ids;
     size_t gives_id_count;
     const struct json *facts; /* object, merged into the session's; NULL: none */
+    bool uncounted;           /* its admit was answered by "none" */
     bool cost_told;           /* `cost` is what it really came to; else it cost what the limits declare */
     uint64_t cost;
 };
@@ -256,8 +304,5 @@ enum ledger_state ledger_reset(struct ledger *ledger, struct str session, struct
 
 /* No `done` with this owner fires any more. */
 void ledger_cancel(struct ledger *ledger, void *owner);
-
-/* Sessions and bytes held, for status. */
-void ledger_usage(const struct ledger *ledger, size_t *sessions, size_t *bytes);
 
 #endif

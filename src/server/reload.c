@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "gate/config_ledger.h"
 #include "gate/load.h"
 #include "server/listen.h"
 #include "server/methods.h"
@@ -168,7 +169,7 @@ static void say_what_stays(const struct server *server, const struct config *now
     if (server->listener && !listener_is_inherited(server->listener) &&
         (strcmp(now->socket, before->socket) != 0 || now->socket_mode != before->socket_mode))
         log_event(LOG_WARN, "restart_needed", LOG_TEXT("key", "socket, socket_mode"));
-    if (now->ledger_ttl_s != before->ledger_ttl_s || now->ledger_history != before->ledger_history)
+    if (!config_ledger_same(now, before))
         log_event(LOG_WARN, "restart_needed", LOG_TEXT("key", "ledger"));
     if (!now->state != !before->state || (now->state && strcmp(now->state, before->state) != 0))
         log_event(LOG_WARN, "restart_needed", LOG_TEXT("key", "state"));

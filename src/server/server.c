@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "gate/config_ledger.h"
 #include "io/timer.h"
 #include "server/listen.h"
 #include "server/notify.h"
@@ -119,9 +120,12 @@ static const struct listen_hooks listen_hooks = {on_accepted, on_no_files};
 
 static enum err open_ledger(struct server *server, struct why *why)
 {
-    const struct config *config = server_config(server);
-    struct ledger_options options = {.ttl_s = config->ledger_ttl_s, .history = config->ledger_history};
-    return ledger_new_local(&options, &server->gate.ledger, why);
+    enum err err = config_ledger_open(server_config(server), server->loop, &server->gate.ledger, why);
+    int64_t until_ms = clock_mono_us() / 1000 + SERVER_LEDGER_MS;
+    /* The first calls are to find it there; if it is not, that is an outage, which has its own rules. */
+    while (!err && !ledger_is_settled(server->gate.ledger) && clock_mono_us() / 1000 < until_ms)
+        loop_turn(server->loop, true);
+    return err;
 }
 
 static enum err load_echo(struct server *server, struct why *why)

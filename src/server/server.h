@@ -12,7 +12,8 @@ struct server_options {
     bool echo; /* `toolgate bench socket`'s yardstick: every line goes back as it came, no JSON is read */
 };
 
-#define SERVER_DRAIN_MS 5000u /* SIGTERM: how long calls in flight may take to finish */
+#define SERVER_DRAIN_MS  5000u /* SIGTERM: how long calls in flight may take to finish */
+#define SERVER_LEDGER_MS 3000u /* a start waits so long for Redis, and then serves without it */
 
 /*
  * Serves until SIGTERM or SIGINT has drained it. Takes the listening socket

@@ -1,4 +1,5 @@
 /* toolgate/status: the daemon about itself. Tools are named only to peers for whom they exist. */
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/version.h"
 #include "server/listen.h"
@@ -13,6 +14,12 @@ static void put_number(struct json_out *out, const char *key, int64_t n)
 {
     json_key(out, key);
     json_put_int(out, n);
+}
+
+static void put_line(struct json_out *out, const char *key, const char *text)
+{
+    json_key(out, key);
+    json_put_text(out, text);
 }
 
 /* Of tools and policies that exist for this peer. */
@@ -48,16 +55,45 @@ static void put_generation(struct json_out *out, const struct client *client)
     json_close(out, '}');
 }
 
+/* Its address without user and password. */
+static void put_redis(struct json_out *out, const struct ledger *ledger, const struct ledger_status *s)
+{
+    struct arena *arena = arena_new();
+    json_key(out, "address");
+    json_put_str(out, ledger_address(ledger, arena));
+    json_key(out, "connected");
+    json_put_bool(out, s->connected);
+    json_key(out, "server");
+    json_put_str(out, s->server);
+    put_line(out, "on_outage", s->on_outage);
+    if (!s->connected)
+        put_line(out, "why_away", s->why_away);
+    if (!s->connected)
+        put_number(out, "away_since_ms", s->away_since_ms);
+    put_number(out, "connects", (int64_t)s->connects);
+    put_number(out, "mean_us", s->mean_us);
+    put_number(out, "worst_us", s->worst_us);
+    put_number(out, "by_redis", (int64_t)s->by_redis);
+    put_number(out, "by_stand_in", (int64_t)s->by_stand_in);
+    put_number(out, "uncounted", (int64_t)s->uncounted);
+    put_number(out, "refused", (int64_t)s->refused);
+    put_number(out, "waiting", (int64_t)s->waiting);
+    put_number(out, "merged", (int64_t)s->merged);
+    put_number(out, "lost", (int64_t)s->lost);
+    arena_free(arena);
+}
+
 static void put_ledger(struct json_out *out, const struct ledger *ledger)
 {
-    size_t sessions, bytes;
-    ledger_usage(ledger, &sessions, &bytes);
+    struct ledger_status s;
+    ledger_status(ledger, &s);
     json_key(out, "ledger");
     json_open(out, '{');
-    json_key(out, "engine");
-    json_put_text(out, ledger_engine(ledger));
-    put_number(out, "sessions", (int64_t)sessions);
-    put_number(out, "bytes", (int64_t)bytes);
+    put_line(out, "engine", s.engine);
+    if (s.on_outage)
+        put_redis(out, ledger, &s);
+    put_number(out, "sessions", (int64_t)s.sessions);
+    put_number(out, "bytes", (int64_t)s.bytes);
     json_close(out, '}');
 }
 
@@ -134,12 +170,6 @@ static void put_faults(struct json_out *out, const struct client *client)
     if (policies_gateway_fault(policies) && permission_has(client))
         put_fault(out, "gateway", policies_gateway_file(policies), policies_gateway_fault(policies));
     json_close(out, ']');
-}
-
-static void put_line(struct json_out *out, const char *key, const char *text)
-{
-    json_key(out, key);
-    json_put_text(out, text);
 }
 
 static void put_stall(struct json_out *out, const struct server *server, const struct policy_stall *stall)

@@ -1,6 +1,7 @@
 /* The configuration file: every key, every complaint, and which source wins. */
 #include "base/arena.h"
 #include "gate/config.h"
+#include "ledger/ledger.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -205,10 +206,26 @@ static void arguments_fit_their_message(void **state)
 static void what_this_version_lacks_is_refused(void **state)
 {
     (void)state;
-    refuses("return { ledger = { redis = 'unix:///x' } }", "ledger.redis: this version has no Redis ledger");
-    refuses("return { ledger = { on_outage = 'closed' } }", "ledger.on_outage: this version");
-    refuses("return { ledger = { settle = 'later' } }", "ledger.settle: this version");
     refuses("return { metrics = { listen = ':1' } }", "metrics: this version");
+}
+
+static void the_ledger_is_held_to_its_form(void **state)
+{
+    (void)state;
+    assert_int_equal(load("return { ledger = { redis = 'unix:/x', timeout_ms = 20, on_outage = 'closed', "
+                          "settle = 'sent' } }"),
+                     OK);
+    assert_string_equal(config.ledger_redis, "unix:/x");
+    assert_int_equal(config.ledger_timeout_ms, 20);
+    assert_int_equal(config.ledger_on_outage, LEDGER_OUTAGE_CLOSED);
+    assert_int_equal(config.ledger_settle, 1);
+    config_free(&config);
+    refuses("return { ledger = { redis = 'x' } }", "ledger.redis: expected unix:/path");
+    refuses("return { ledger = { redis = 7 } }", "ledger.redis: expected where Redis is");
+    refuses("return { ledger = { on_outage = 'shut' } }", "ledger.on_outage");
+    refuses("return { ledger = { settle = 'later' } }", "ledger.settle");
+    refuses("return { ledger = { timeout_ms = 1 } }", "ledger.timeout_ms");
+    refuses("return { ledger = { password_file = 'x' } }", "ledger.password_file: there is no ledger.redis");
 }
 
 static void all_faults_at_once(void **state)
@@ -288,6 +305,7 @@ int main(void)
         cmocka_unit_test_teardown(a_folder_that_is_not_there, forget),
         cmocka_unit_test_teardown(arguments_fit_their_message, forget),
         cmocka_unit_test(what_this_version_lacks_is_refused),
+        cmocka_unit_test(the_ledger_is_held_to_its_form),
         cmocka_unit_test_teardown(all_faults_at_once, forget),
         cmocka_unit_test_teardown(rules_name_users_and_groups, forget),
         cmocka_unit_test(a_rule_that_matches_no_one_is_refused),

@@ -309,9 +309,9 @@ static void a_session_can_be_forgotten(void **state)
     ledger_reset(t->ledger, t->place.session, STR_NONE, t->arena, &err, NULL, NULL);
     assert_int_equal(err, OK);
     assert_int_equal(view_of(t).error, ERR_NOT_FOUND);
-    size_t sessions, bytes;
-    ledger_usage(t->ledger, &sessions, &bytes);
-    assert_int_equal(sessions, 0);
+    struct ledger_status status;
+    ledger_status(t->ledger, &status);
+    assert_int_equal(status.sessions, 0);
 }
 
 /* ---- for how long --------------------------------------------------------- */
@@ -346,10 +346,10 @@ static void memory_has_a_cap_and_the_oldest_sessions_go(void **state)
         t.place.session = STR_LIT("chat-0"); /* stays in use */
         assert_string_equal(case_asks(&t, "get", arena_printf(t.arena, "{%d}", i).at), "run");
     }
-    size_t sessions, bytes;
-    ledger_usage(t.ledger, &sessions, &bytes);
-    assert_in_range(sessions, 50, 1000);
-    assert_true(bytes < 250000);
+    struct ledger_status status;
+    ledger_status(t.ledger, &status);
+    assert_in_range(status.sessions, 50, 1000);
+    assert_true(status.bytes < 250000);
     assert_int_equal(view_of(&t).error, OK);
     t.place.session = STR_LIT("chat-5");
     assert_int_equal(view_of(&t).error, ERR_NOT_FOUND);

@@ -1,0 +1,171 @@
+-- One memory for many daemons: budgets and loops in a Redis that the specs start.
+local daemon = require "daemon"
+local client_of = require "client"
+local fixtures = require "fixtures"
+local process = require "process"
+local redis = require "redis"
+local verdict, session = client_of.verdict, client_of.session
+
+local POLICIES = { ["outcome.lua"] = fixtures.outcome, ["echo.lua"] = fixtures.echo,
+                   ["create_task.lua"] = fixtures.create_task }
+
+local function gate_on(url, config)
+  return daemon.start { policies = POLICIES, tools = fixtures.agent_tools, arguments = { "--redis", url },
+                        config = config }
+end
+
+local function ledger_of(gate)
+  return gate:status().ledger
+end
+
+describe("a ledger in Redis", function()
+  after_each(function()
+    daemon.stop_all()
+    redis.stop_all()
+  end)
+
+  it("says in the verdict and in status that it is Redis, and shows no password", function()
+    local store = redis.start { port = true, password = "secret-word" }
+    local gate = gate_on(store:url(3))
+    assert.equal("redis", verdict(gate:connect():calls("echo", { text = "a" }, session "s")).ledger)
+    local ledger, line = ledger_of(gate)
+    assert.equal("redis", ledger.engine)
+    assert.is_true(ledger.connected)
+    assert.equal("local", ledger.on_outage)
+    assert.truthy(ledger.server:find "^redis %d+%.%d+")
+    assert.equal(("redis://127.0.0.1:%d/3"):format(store.port), ledger.address)
+    assert.is_nil((line or ""):find("secret-word", 1, true))
+    assert.is_nil(gate:log():find("secret-word", 1, true))
+    assert.same({}, store:keys()) -- database 0
+  end)
+
+  it("counts repairs over two daemons as one", function()
+    local store = redis.start()
+    local one, other = gate_on(store:url()):connect(), gate_on(store:url()):connect()
+    local function attempts(client, name)
+      local said = verdict(client:calls("create_task", { name = name }, session "s"))
+      return { said.verdict, said.attempts_left }
+    end
+    assert.same({ "repair", 2 }, attempts(one, "a"))
+    assert.same({ "repair", 1 }, attempts(other, "b"))
+    local last = verdict(one:calls("create_task", { name = "c" }, session "s"))
+    assert.same({ "refuse", "retry_budget_exceeded" }, { last.verdict, last.code })
+  end)
+
+  it("sees a loop that hops between daemons", function()
+    local store = redis.start()
+    local gates = { gate_on(store:url()):connect(), gate_on(store:url()):connect(), gate_on(store:url()):connect() }
+    local said = {}
+    for i = 1, 5 do
+      said[i] = verdict(gates[i % 3 + 1]:calls("echo", { text = "same" }, session("s", { turn = 1 }))).verdict
+    end
+    assert.same({ "pass", "pass", "refuse", "refuse", "halt" }, said)
+  end)
+
+  it("keeps what a session is across a restart of every daemon", function()
+    local store = redis.start()
+    local first = gate_on(store:url())
+    first:connect():calls("outcome", { how = "facts" }, session "s")
+    first:stop()
+    local known = gate_on(store:url()):connect():asks("toolgate/session", { session = "s" })
+    assert.equal(1, #known.history)
+    assert.same({ colour = "red" }, known.facts)
+  end)
+
+  it("carries turns, resets and forgetting to all", function()
+    local store = redis.start()
+    local one, other = gate_on(store:url()):connect(), gate_on(store:url()):connect()
+    assert.equal(1, one:asks("toolgate/turn", { _meta = session "s", goal = "to see" }).turn)
+    assert.equal(2, other:asks("toolgate/turn", { _meta = session "s" }).turn)
+    one:calls("echo", { text = "a" }, session "s")
+    assert.is_true(other:asks("toolgate/session", { session = "s", forget = true }).forgotten)
+    assert.equal(1014, one:ask("toolgate/session", { session = "s" }).error.code)
+    assert.same({}, store:keys())
+  end)
+
+  it("answers many calls in flight, each its own", function()
+    local store = redis.start()
+    local client = gate_on(store:url()):connect()
+    for i = 1, 200 do
+      client:say { jsonrpc = "2.0", id = i, method = "tools/call",
+                   params = { name = "echo", arguments = { text = "n" .. i }, _meta = session("s" .. i % 7) } }
+    end
+    local heard = {}
+    for _ = 1, 200 do
+      local message = client:hears()
+      heard[message.id] = client_of.text(message.result)
+    end
+    for i = 1, 200 do assert.truthy(heard[i]:find('"n' .. i .. '"', 1, true), heard[i]) end
+  end)
+
+  it("lets go of what a client that went away had been granted", function()
+    local store = redis.start()
+    local gate = gate_on(store:url(), "return { ledger = { timeout_ms = 5000 } }")
+    local client = gate:connect()
+    store:freeze()
+    client:say { jsonrpc = "2.0", id = 1, method = "toolgate/check",
+                 params = { name = "book_table", arguments = { where = "here" }, _meta = session "s" } }
+    process.eventually("the call is under way", function() return ledger_of(gate).by_redis == 0 end)
+    client:close()
+    process.eventually("the daemon has seen it", function() return gate:status().connections.calls_in_flight <= 1 end)
+    store:thaw()
+    local known = process.eventually("it is released", function()
+      local reply = gate:connect():ask("toolgate/session", { session = "s" })
+      return reply.result and reply.result.budgets.calls == 0 and reply.result
+    end)
+    assert.equal(0, known.budgets.waiting)
+  end)
+
+  it("takes its password from a file, and anew when it changes", function()
+    local store = redis.start { password = "first" }
+    local directory = process.directory()
+    local file = process.write(directory .. "/password", "first\n")
+    local gate = gate_on("unix:" .. store.socket, ("return { ledger = { redis = 'unix:%s', password_file = '%s' } }")
+                                                    :format(store.socket, file))
+    assert.is_true(ledger_of(gate).connected)
+    process.write(file, "second\n")
+    store:does("CONFIG", "SET", "requirepass", "second")
+    store.password = "second"
+    store:does("CLIENT", "KILL", "TYPE", "normal")
+    process.eventually("it is back", function() return ledger_of(gate).connects == 2 end)
+    assert.is_nil(gate:log():find("first", 1, true))
+    process.remove(directory)
+  end)
+
+  it("takes secrets of its address from the environment", function()
+    local store = redis.start { port = true, password = "from the env" }
+    local gate = daemon.start { policies = POLICIES, environment = { LEDGER_PASSWORD = "from%20the%20env" },
+                                config = ("return { ledger = { redis = 'redis://:${LEDGER_PASSWORD}@127.0.0.1:%d' } }")
+                                           :format(store.port) }
+    assert.is_true(ledger_of(gate).connected)
+  end)
+
+  it("logs in as a user who may do no more than it needs", function()
+    local store = redis.start { port = true }
+    store:does("ACL", "SETUSER", "gate", "on", ">pw", "~tg1:*", "+@scripting", "+@read", "+@write", "+time", "+info",
+               "+client", "+select", "-@dangerous", "+info")
+    local gate = gate_on(("redis://gate:pw@127.0.0.1:%d"):format(store.port))
+    assert.equal("redis", verdict(gate:connect():calls("echo", { text = "a" }, session "s")).ledger)
+  end)
+
+  it("says what is wrong with an address, and not what stands in it", function()
+    local words = daemon.fails { policies = POLICIES, config = "return { ledger = { redis = 'redis://u:hidden@' } }" }
+    assert.truthy(words:find("ledger.redis", 1, true), words)
+    assert.is_nil(words:find("hidden", 1, true), words)
+    words = daemon.fails { policies = POLICIES, config = "return { ledger = { redis = 'rediss://x' } }" }
+    assert.truthy(words:find("stunnel", 1, true), words)
+    words = daemon.fails { policies = POLICIES, config = "return { ledger = { redis = 'redis://:${NO_SUCH_NAME}@x' } }" }
+    assert.truthy(words:find("NO_SUCH_NAME", 1, true), words)
+  end)
+
+  it("warns of a server that may evict what it is told", function()
+    local store = redis.start { arguments = { "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru" } }
+    local gate = gate_on(store:url())
+    assert.truthy(gate:logs("redis_may_forget"):find("allkeys-lru", 1, true))
+  end)
+
+  it("follows an IPv6 address and a host's name", function()
+    local store = redis.start { port = true, arguments = { "--bind", "127.0.0.1", "-::1" } }
+    assert.is_true(ledger_of(gate_on(("redis://localhost:%d"):format(store.port))).connected)
+  end)
+end)

@@ -1,0 +1,186 @@
+-- Real redis-servers on sockets and ports of the test's own, and what an operator does to them. Gone when the spec ends.
+local process = require "process"
+local signal = require "posix.signal"
+local socket = require "socket"
+local unix = require "socket.unix"
+
+local M = { running = {} }
+
+local server = {}
+server.__index = server
+
+-- A port that nobody listens on now.
+function M.free_port()
+  local probe = assert(socket.bind("127.0.0.1", 0))
+  local _, port = probe:getsockname()
+  probe:close()
+  return tonumber(port)
+end
+
+-- ---- the protocol -----------------------------------------------------------
+
+local function read_reply(stream)
+  local line = assert(stream:receive "*l")
+  local kind, rest = line:sub(1, 1), line:sub(2)
+  if kind == "+" then return rest end
+  if kind == "-" then return nil, rest end
+  if kind == ":" then return tonumber(rest) end
+  local count = tonumber(rest)
+  if count < 0 then return false end
+  if kind == "$" then
+    local text = assert(stream:receive(count + 2))
+    return text:sub(1, count)
+  end
+  local list = {}
+  for i = 1, count do list[i] = read_reply(stream) end
+  return list
+end
+
+function server:stream()
+  local stream = self.port and socket.tcp() or unix.stream()
+  stream:settimeout(process.PATIENCE_S)
+  local ok
+  if self.port then ok = stream:connect("127.0.0.1", self.port) else ok = stream:connect(self.socket) end
+  if ok then return stream end
+  stream:close()
+end
+
+-- One command on a connection of its own: its reply, or nil and the error.
+function server:tries(...)
+  local stream = self:stream()
+  if not stream then return nil, "not there" end
+  local words = { ... }
+  if self.password and words[1] ~= "AUTH" then
+    assert(stream:send(("*2\r\n$4\r\nAUTH\r\n$%d\r\n%s\r\n"):format(#self.password, self.password)))
+    read_reply(stream)
+  end
+  local text = { ("*%d\r\n"):format(#words) }
+  for i, word in ipairs(words) do
+    word = tostring(word)
+    text[i + 1] = ("$%d\r\n%s\r\n"):format(#word, word)
+  end
+  assert(stream:send(table.concat(text)))
+  local ok, reply, why = pcall(read_reply, stream)
+  stream:close()
+  if not ok then return nil, reply end
+  return reply, why
+end
+
+function server:does(...)
+  local reply, why = self:tries(...)
+  if reply == nil then error(("redis %s: %s"):format(table.concat({ ... }, " "), tostring(why)), 2) end
+  return reply
+end
+
+-- A command that is not waited for, for what does not come back: DEBUG SLEEP.
+function server:is_told(...)
+  local stream = assert(self:stream())
+  local words = { ... }
+  local text = { ("*%d\r\n"):format(#words) }
+  for i, word in ipairs(words) do text[i + 1] = ("$%d\r\n%s\r\n"):format(#tostring(word), tostring(word)) end
+  assert(stream:send(table.concat(text)))
+  self.told = self.told or {}
+  table.insert(self.told, stream)
+  return stream
+end
+
+function server:info(name)
+  return (self:does("INFO")):match("\n" .. name .. ":([^\r\n]*)")
+end
+
+-- How often a command was run, as the server counts.
+function server:calls(command)
+  return tonumber((self:does("INFO", "commandstats")):match("cmdstat_" .. command .. ":calls=(%d+)")) or 0
+end
+
+-- The keys of the ledger, probes left out.
+function server:keys()
+  local keys = {}
+  for _, key in ipairs(self:does("KEYS", "tg1:*")) do
+    if not key:find("{probe}", 1, true) then keys[#keys + 1] = key end
+  end
+  table.sort(keys)
+  return keys
+end
+
+-- ---- its life -----------------------------------------------------------------
+
+local function launch(self)
+  local argv = { self.sentinel and "redis-sentinel" or "redis-server" }
+  if self.sentinel then
+    argv = { "redis-server", self.directory .. "/sentinel.conf", "--sentinel" }
+  else
+    for _, word in ipairs { "--dir", self.directory, "--port", self.port or 0, "--save", "",
+                            "--enable-debug-command", "yes" } do argv[#argv + 1] = tostring(word) end
+    if not self.port then
+      argv[#argv + 1] = "--unixsocket"
+      argv[#argv + 1] = self.socket
+    end
+    for _, word in ipairs(self.arguments) do argv[#argv + 1] = tostring(word) end
+  end
+  self.child = process.start(argv, { stdin = "/dev/null", stdout = self.directory .. "/log",
+                                     stderr = self.directory .. "/log" })
+  process.eventually("redis answers", function()
+    local how = self.child:status()
+    if how then error("redis-server ended:\n" .. process.read(self.directory .. "/log"), 0) end
+    local reply, why = self:tries "PING"
+    return reply == "PONG" or (why and (why:find "LOADING" or why:find "NOAUTH" or why:find "MASTERDOWN"))
+  end)
+  return self
+end
+
+-- given: port (true: any free one; else a Unix socket), arguments, password, conf (a sentinel's), directory.
+function M.start(given)
+  given = given or {}
+  local self = setmetatable({ directory = process.directory() }, server)
+  self.socket = self.directory .. "/s"
+  self.port = given.port == true and M.free_port() or given.port
+  self.arguments = given.arguments or {}
+  self.password = given.password
+  self.sentinel = given.sentinel
+  if self.password then
+    for _, word in ipairs { "--requirepass", self.password } do table.insert(self.arguments, word) end
+  end
+  if given.sentinel then process.write(self.directory .. "/sentinel.conf", given.sentinel(self)) end
+  table.insert(M.running, self)
+  return launch(self)
+end
+
+-- How a daemon is told of it.
+function server:url(db)
+  if self.port then
+    local who = self.password and (":" .. self.password .. "@") or ""
+    return ("redis://%s127.0.0.1:%d%s"):format(who, self.port, db and "/" .. db or "")
+  end
+  return "unix:" .. self.socket .. (db and "?db=" .. db or "")
+end
+
+function server:kill()
+  self.child:signal(signal.SIGKILL)
+  self.child:wait()
+end
+
+function server:start_again()
+  os.remove(self.socket)
+  return launch(self)
+end
+
+function server:freeze() self.child:signal(signal.SIGSTOP) end
+function server:thaw() self.child:signal(signal.SIGCONT) end
+
+function server:log() return process.read(self.directory .. "/log") end
+
+function server:stop()
+  self.child:signal(signal.SIGKILL)
+  pcall(self.child.wait, self.child)
+  process.remove(self.directory)
+end
+
+-- after_each(redis.stop_all)
+function M.stop_all()
+  local running = M.running
+  M.running = {}
+  for _, one in ipairs(running) do one:stop() end
+end
+
+return M
