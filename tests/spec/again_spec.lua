@@ -1,0 +1,107 @@
+-- What fails for the moment is tried again by toolgate itself, where the policy says so and where it does no harm.
+local daemon = require "daemon"
+local client_of = require "client"
+local process = require "process"
+local text, verdict, session = client_of.text, client_of.verdict, client_of.session
+
+describe("a call that fails for the moment", function()
+  local gate, client, notes
+
+  local function serves(policies)
+    notes = process.directory() .. "/notes"
+    gate = daemon.start { policies = policies, config = ([[
+return { upstreams = { plain = { command = "luajit", args = { "%s/tests/support/plain_server.lua" },
+                                 env = { NOTES = "%s" } } } }
+]]):format(daemon.root, notes) }
+    client = gate:connect()
+  end
+  after_each(daemon.stop_all)
+
+  local function noted(word)
+    return select(2, process.read(notes):gsub(word .. "\n", ""))
+  end
+
+  local function policy(name, fields)
+    return { [name .. ".lua"] = ('-- %s: for specs.\nreturn tool "%s" { description = "For specs.", %s }\n'):format(name, name,
+                                                                                                               fields) }
+  end
+
+  it("is tried again until it succeeds, and the model is told", function()
+    serves(policy("recovers", 'retry = { again = { times = 3, backoff = "10ms", within = "30s" } }'))
+    local result = client:calls("recovers", { times = 2 }, session "s")
+    assert.same({ "pass", 3, 1 }, { verdict(result).verdict, verdict(result).tries, verdict(result).attempt })
+    assert.truthy(text(result):find("at last", 1, true), text(result))
+    assert.truthy(text(result):find("it took 3 tries", 1, true), text(result))
+    assert.equal(3, noted "recovers")
+  end)
+
+  it("is one call to budgets and to the session's history", function()
+    serves(policy("recovers", 'retry = { again = { times = 3, backoff = "10ms", within = "30s" } }, '
+                              .. 'limits = { calls_per_session = 2 }'))
+    assert.equal(3, verdict(client:calls("recovers", { times = 2 }, session "s")).tries)
+    assert.equal(1, #client:asks("toolgate/session", { session = "s" }).history)
+    assert.equal("pass", verdict(client:calls("recovers", { times = 1 }, session "s")).verdict)
+    assert.equal("calls_per_session", verdict(client:calls("recovers", { times = 0 }, session "s")).code)
+  end)
+
+  it("is tried as often as the policy says, and then told", function()
+    serves(policy("recovers", 'retry = { again = { times = 2, backoff = "10ms", within = "30s" } }'))
+    local result = client:calls("recovers", { times = 9 }, session "s")
+    assert.same({ "wait", "transient", 3 }, { verdict(result).verdict, verdict(result).error_class, verdict(result).tries })
+    assert.truthy(text(result):find("toolgate tried it 3 times", 1, true), text(result))
+    assert.equal(3, noted "recovers")
+  end)
+
+  it("is not tried later than the policy allows", function()
+    serves(policy("recovers", 'retry = { again = { times = 5, backoff = "2s", within = "100ms" } }'))
+    assert.is_nil(verdict(client:calls("recovers", { times = 9 }, session "s")).tries)
+    assert.equal(1, noted "recovers")
+  end)
+
+  it("is told at once where no policy wants it tried again", function()
+    serves {}
+    assert.equal("transient", verdict(client:calls("recovers", { times = 1 }, session "s")).error_class)
+    assert.equal(1, noted "recovers")
+  end)
+
+  it("is told at once where it may have been carried out and may not be twice", function()
+    serves(policy("dies", 'retry = { again = true }'))
+    assert.is_nil(verdict(client:calls("dies", {}, session "s")).tries)
+    assert.equal(1, noted "dies")
+  end)
+
+  it("is told at once where the operator says that twice is too often, whatever the tool says of itself", function()
+    serves(policy("recovers", 'retry = { again = { backoff = "10ms" } }, idempotent = false'))
+    assert.is_nil(verdict(client:calls("recovers", { times = 1 }, session "s")).tries)
+  end)
+
+  it("is told at once in shadow mode", function()
+    serves(policy("recovers", 'mode = "shadow", retry = { again = { backoff = "10ms" } }'))
+    assert.is_nil(verdict(client:calls("recovers", { times = 1 }, session "s")).tries)
+  end)
+
+  it("may be one that is written in Lua, or one whose result says so", function()
+    local files = policy("tries", [[effects = "read", retry = { again = { times = 2, backoff = "1ms" } },
+      schema = params { where = str "Where it fails" },
+      run = function(args, call)
+        call.log("info", "try")
+        return args.where == "run" and transient "not yet" or { ready = false }
+      end,
+      result = function(result) if not result.ready then return transient "not ready" end end]])
+    serves(files)
+    for i, where in ipairs { "run", "result" } do
+      client.notices = nil
+      local result = client:calls("tries", { where = where }, session("s" .. i))
+      assert.same({ "transient", 3, 3 }, { verdict(result).error_class, verdict(result).tries, #client.notices })
+    end
+  end)
+
+  it("is not tried again once its client has cancelled it", function()
+    serves(policy("recovers", 'retry = { again = { times = 5, backoff = "20s", within = "60s" } }'))
+    client:say { jsonrpc = "2.0", id = 1, method = "tools/call", params = { name = "recovers", arguments = { times = 9 } } }
+    process.eventually("it has failed once", function() return gate:status().upstreams[1].failures == 1 end)
+    client:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = 1 } }
+    client:hears_only_a_ping()
+    assert.equal(1, noted "recovers")
+  end)
+end)

@@ -1,0 +1,110 @@
+-- An upstream that fails again and again is left alone for a while, and one call finds out whether it is back.
+local daemon = require "daemon"
+local client_of = require "client"
+local process = require "process"
+local text, verdict, session = client_of.text, client_of.verdict, client_of.session
+
+local OPENS_AFTER = 5 -- src/upstream/breaker.h
+
+describe("an upstream that fails", function()
+  local gate, notes
+
+  before_each(function()
+    notes = process.directory() .. "/notes"
+    gate = daemon.start { config = ([[
+return { upstreams = { plain = { command = "luajit", args = { "%s/tests/support/plain_server.lua" }, timeout = "100ms",
+                                 env = { NOTES = "%s" } } } }
+]]):format(daemon.root, notes) }
+  end)
+  after_each(daemon.stop_all)
+
+  -- Each from a session of its own, so that no budget is in the way.
+  local sessions = 0
+  local function calls(tool)
+    sessions = sessions + 1
+    return gate:connect():calls(tool, tool == "echo" and { text = "x" } or {}, session("s" .. sessions))
+  end
+
+  local function upstream()
+    return gate:status().upstreams[1]
+  end
+
+  local function noted(word)
+    return select(2, process.read(notes):gsub(word .. "\n", ""))
+  end
+
+  local function opens()
+    for _ = 1, OPENS_AFTER do assert.equal("timeout", verdict(calls "holds").code) end
+    assert.equal("open", upstream().breaker)
+  end
+
+  it("so many times in a row is not asked any more, and the model is told when it is again", function()
+    opens()
+    gate:logs "breaker_open upstream=plain failures_in_a_row=5"
+    local result = calls "echo"
+    assert.same({ "refuse", "unavailable", "breaker_open", 1 }, { verdict(result).verdict, verdict(result).error_class,
+                verdict(result).code, verdict(result).after_s })
+    local said = text(result)
+    for _, words in ipairs { "'plain'", "failed 5 times in a row", "was not sent to it", "It is asked again in 1 s" } do
+      assert.truthy(said:find(words, 1, true), said)
+    end
+    assert.equal(0, noted "echo")
+  end)
+
+  it("is asked by one call once the time is over, and by all again when that succeeds", function()
+    opens()
+    process.eventually("one is let through", function() return verdict(calls "echo").verdict == "pass" end)
+    assert.equal("closed", upstream().breaker)
+    gate:logs "breaker_probing upstream=plain"
+    gate:logs "breaker_closed upstream=plain"
+    assert.equal("pass", verdict(calls "echo").verdict)
+  end)
+
+  it("when it is asked again and fails is left alone for twice as long; nobody else is let through meanwhile", function()
+    opens()
+    local clients = { gate:connect(), gate:connect(), gate:connect(), gate:connect() }
+    process.eventually("one is let through", function()
+      local through = 0
+      for _, client in ipairs(clients) do
+        sessions = sessions + 1
+        client:say { jsonrpc = "2.0", id = 1, method = "tools/call",
+                     params = { name = "holds", arguments = { n = 1 }, _meta = session("s" .. sessions) } }
+      end
+      for _, client in ipairs(clients) do
+        local code = verdict(client:hears().result).code
+        through = through + (code == "timeout" and 1 or 0)
+        assert.truthy(code == "timeout" or code == "breaker_open", code)
+      end
+      assert.truthy(through <= 1)
+      return through == 1
+    end)
+    gate:logs "breaker_open upstream=plain failures_in_a_row=5 for_ms=2000"
+  end)
+
+  it("is not one that says no, however often", function()
+    for _ = 1, OPENS_AFTER + 1 do
+      assert.equal("tool_error", verdict(calls "refuses").error_class)
+      assert.equal("tool_error", verdict(calls "fails").error_class)
+    end
+    assert.equal("closed", upstream().breaker)
+    assert.equal(0, upstream().failures)
+  end)
+
+  it("now and then is one that works", function()
+    for _ = 1, OPENS_AFTER do
+      calls "holds"
+      calls "echo"
+    end
+    assert.equal("closed", upstream().breaker)
+    assert.equal(OPENS_AFTER, upstream().failures)
+  end)
+
+  it("is shown with its state", function()
+    opens()
+    local one = upstream()
+    assert.same({ "plain", "stdio", "open", OPENS_AFTER, OPENS_AFTER },
+                { one.name, one.kind, one.breaker, one.calls, one.failures })
+    assert.truthy(one.last_error:find "did not answer within %d+ ms", one.last_error)
+    assert.truthy(one.breaker_after_s <= 1)
+  end)
+end)
