@@ -58,13 +58,18 @@
 ---@field description? string What the tool does; the model reads it in the list and again in a refusal.
 ---@field use_when? string When the model should take this tool; joins the description.
 ---@field avoid_when? string When it should not, and what to take instead; joins the description.
+---@field upstream? string The server that runs it, by its name in the configuration; after a slash, what the tool is called there. With http: whose address and headers it uses.
+---@field exec? toolgate.Exec A command that is the tool, started for each call, without a shell.
+---@field http? string|toolgate.Http The HTTP endpoint that is the tool: arguments become a request, its answer the result.
 ---@field schema? toolgate.Schema What the arguments must be, as JSON Schema; left out: the schema that the tool itself comes with.
 ---@field output_schema? toolgate.Schema What a result must be; one that is not is broken, and told so to the model.
 ---@field annotations? table<string, any> Annotations as in MCP, for the tool's definition.
 ---@field effects? "read"|"write"|"destructive"|"toggle" What a call does in the world; sets how often the same call may be made.
+---@field idempotent? boolean true: making the same call twice does no more than making it once, so that a failed one may be tried again (retry.again); left out: by its effects and annotations.
 ---@field mode? "enforce"|"shadow"|"off" enforce; shadow: everything is computed and logged, and nobody feels it; off.
 ---@field unknown? "pass"|"drop"|"refuse" What becomes of fields that an open schema does not name.
 ---@field validate? boolean false: the schema is documentation only.
+---@field envelopes? boolean false: a result that says of itself that it failed, would pass later or asks the user ({"success": false}, "Error: …") is taken for a result like any other.
 ---@field final? boolean true: this tool's result ends the run.
 ---@field on_policy_error? "closed"|"open" Whether a policy that breaks refuses the call, or lets it pass.
 ---@field coerce? boolean|toolgate.Coerce Which arguments are mended where only one reading fits; all are, until turned off.
@@ -90,6 +95,13 @@
 ---@field repair? integer How often the model may mend its arguments, in a row; 2 where nothing is said.
 ---@field same_call? integer How often the very same call may run in a turn; where nothing is said, by its effects: 3, read 5, write 2, destructive 1.
 ---@field transient? integer How often a call that failed for a moment only may be tried again; 3 where nothing is said.
+---@field again? boolean|toolgate.Again toolgate tries it again itself: only where that does no harm (idempotent), or where it surely was not reached.
+
+---How often toolgate itself tries again what failed for a moment only, before the model hears of it.
+---@class toolgate.Again
+---@field times? integer How often after the first try, at most 5; 2 where nothing is said.
+---@field backoff? string|number The pause before the second try, doubled with each, a quarter more or less by chance; 200 ms where nothing is said.
+---@field within? string|number How long after the first try another may begin, at most a minute; 5 s where nothing is said.
 
 ---What counts as going round in circles.
 ---@class toolgate.Loop
@@ -111,6 +123,37 @@
 ---@field seconds_per_turn? number|false Seconds from its first call of a turn on, after which it is refused.
 ---@field cost_per_turn? number|false What its calls of one turn may cost together.
 ---@field cost_per_session? number|false What its calls of one session may cost together.
+
+---The command that is the tool. Without a name: its words, in which {name} is an argument; a word is left out where its argument is, and a table of words goes in as a whole or not at all.
+---@class toolgate.Exec
+---@field [1]? string|number
+---@field [2]? toolgate.ExecGroup
+---@field stdin? boolean Whether the arguments go in as one line of JSON; left out: where no word names one.
+---@field output? "auto"|"json"|"lines"|"text" What stdout is: auto takes JSON where it is JSON and else a text; json: anything else is broken; lines: one JSON value a line, together a list; text: whatever it looks like.
+---@field exit? table<integer, "ok"|"refused"|"transient"|"broken"> What exit codes mean; 0 is ok and every other refused, until said here.
+---@field cwd? string The folder it runs in.
+---@field env? table<string, string> Its environment beside PATH, HOME, LANG, TZ and TERM; ${NAME} is from the daemon's, ${file:/path} a file's text.
+---@field timeout? string|number How long a call may take; then it is ended with all that it started. 30 s.
+---@field max_output? integer Bytes of stdout; a command that writes more is ended. 4194304.
+---@field memory_mb? integer|false MiB that each of its processes may write to. 2048.
+---@field file_mb? integer|false MiB of each file that it writes. 1024.
+---@field cpu_s? integer|false Seconds of processor time that each of its processes may use; no limit but the timeout.
+---@field processes? integer|false Processes that its user may have altogether, not only for it; no limit, and none for root.
+---@field dashes? boolean true: an argument may begin with "-" where the command could take it for an option.
+
+---Words of a command that go in together or not at all: { "--limit", "{limit}" }.
+---@class toolgate.ExecGroup
+---@field [1]? string|number
+---@field when? string It goes in where this argument is there and not false; left out: where all that it names are.
+
+---The HTTP endpoint that is the tool. First, without a name: method and address, "GET https://…", in which {name} is an argument; from "/" on where the policy names an upstream.
+---@class toolgate.Http
+---@field [1]? string
+---@field headers? table<string, string> Sent with each request; ${NAME} is from the environment, ${file:/path} a file's text, {name} an argument.
+---@field query? string|string[] Arguments that go into the query; with GET, HEAD and DELETE all do that the address does not name, with others those are the JSON body.
+---@field timeout? string|number How long a call may take; 30 s where neither this nor the upstream says.
+---@field pick? string What of the answer is the result; all of it where this is left out.
+---@field ca_file? string Certificates that are trusted instead of the system's.
 
 ---What a result that is too large for a model is shortened to.
 ---@class toolgate.Compact
@@ -184,7 +227,7 @@
 ---What `tool_return { … }` takes.
 ---@class toolgate.ToolReturn
 ---@field value? any The result.
----@field content? table[] MCP content blocks, instead of the value as a text.
+---@field content? table[] MCP content blocks (text, image, audio, resource_link, resource), instead of the value as a text.
 ---@field metadata? table For the agent's program alone, as _meta; the model does not read it.
 
 ---What `seen { … }` takes.

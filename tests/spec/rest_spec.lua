@@ -152,8 +152,9 @@ describe("an HTTP endpoint that fails", function()
               ["GET /large"] = { fill = 17 * 1024 * 1024 }, ["GET /slow"] = { headers_slowly = 0.2 },
               ["GET /json"] = { headers = { ["Content-Type"] = "application/json" }, body = '{"a":' } }
     gate = daemon.start { policies = {}, config = "return {}" }
+    local patience = "300ms"
     local function fails(path, ...)
-      gate:write_policy("endpoint.lua", policy('{ "GET SERVER' .. path .. '", timeout = "300ms" }', nil,
+      gate:write_policy("endpoint.lua", policy('{ "GET SERVER' .. path .. '", timeout = "' .. patience .. '" }', nil,
                                                "-- " .. path))
       gate:reload()
       client = gate:connect()
@@ -161,6 +162,7 @@ describe("an HTTP endpoint that fails", function()
     end
     fails("/hang", "transient", "timeout", "did not answer in time")
     fails("/slow", "transient", "timeout", "did not answer in time")
+    patience = "20s"
     fails("/reset", "transient", "broken_off", "127.0.0.1:" .. server.port)
     fails("/short", "transient", "broken_off", "before the answer was whole")
     fails("/noise", "schema_mismatch", "invalid_http", "did not answer in HTTP")
@@ -270,6 +272,24 @@ return tool "endpoint" { description = "x", schema = json [[{"type":"object"}]],
 ]==] } }
     client = gate:connect()
     assert.equal("by proxy", text(calls()))
+  end)
+end)
+
+describe("the endpoint in docs/policy.md", function()
+  after_each(stop)
+
+  it("does what the page says, and its examples hold", function()
+    local page = process.read "docs/policy.md"
+    local source = assert(page:match "\n```lua\n(%-%- list_bills:.-)\n```")
+    answers { ["GET /v1/customers/c-7/bills"] = { body = { data = { items = { { id = "b-1" } } } } } }
+    source = source:gsub("https://api.example.com", (server.address:gsub("%%", "%%%%")))
+    gate = daemon.start { policies = { ["list_bills.lua"] = source }, environment = { BILLING_TOKEN = "token-of-the-page" } }
+    local result = gate:connect():calls("list_bills", { customer = "c-7", state = "open" }, session "s")
+    assert.same({ { id = "b-1" } }, json.decode(text(result)))
+    local seen = server:saw()[1]
+    assert.same({ "state=open", "Bearer token-of-the-page" }, { seen.query, seen.headers.authorization })
+    local code, out, err = process.run { daemon.binary, "test", gate.policies }
+    assert.equal(0, code, out .. err)
   end)
 end)
 
