@@ -65,3 +65,45 @@ describe("the recipe for a Python agent", function()
     assert.matches("did you mean 'Bern'?", out, 1, true)
   end)
 end)
+
+describe("the recipe for a coding assistant", function()
+  after_each(daemon.stop_all)
+
+  it("takes the file that the assistant had", function()
+    local folder = process.directory()
+    local file = process.write(folder .. "/servers.json", blocks("coding-assistant", "json")[1])
+    local code, out, err = process.run { daemon.binary, "serve", "--check", "--mcp-config", file, "--policies", folder }
+    process.remove(folder)
+    assert.equal(0, code, out .. err)
+  end)
+
+  it("has a policy that says what the page shows", function()
+    local policy = blocks("coding-assistant", "lua")[1]
+    holds(policy)
+    local gate = daemon.start {
+      policies = { ["write_file.lua"] = policy },
+      config = 'return { upstreams = { files = { command = "cat" } } }', -- never asked: the policy refuses before
+    }
+    local code, out = process.run { daemon.binary, "call", "write_file", '{"path":"a/yarn.lock","content":""}',
+                                    "--socket", gate.socket }
+    assert.equal(1, code)
+    shows(blocks("coding-assistant", "text")[1]:gsub("package%-lock%.json", "yarn.lock"), out)
+  end)
+end)
+
+describe("the recipe for a REST API", function()
+  it("has policies that hold their examples, and a configuration that loads with them", function()
+    local folder = process.directory()
+    os.execute("mkdir " .. folder .. "/policies")
+    local configuration, get, search, close = unpack(blocks("rest-api", "lua"))
+    process.write(folder .. "/toolgate.lua", configuration)
+    for _, policy in ipairs { get, search, close } do
+      holds(policy)
+      process.write(folder .. "/policies/" .. policy:match 'return tool "([%w_]+)"' .. ".lua", policy)
+    end
+    local code, out, err = process.run { daemon.binary, "serve", "--check", "-c", folder .. "/toolgate.lua" }
+    process.remove(folder)
+    assert.equal(0, code, out .. err)
+    assert.matches("tools: 3, policies: 3", out, 1, true)
+  end)
+end)
