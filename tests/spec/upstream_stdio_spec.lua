@@ -1,0 +1,239 @@
+-- The good life of an MCP server behind toolgate: what the client says, what the server sees, what the client hears.
+-- The server is a real process (tests/support/fake_upstream.py) over pipes.
+local daemon = require "daemon"
+local client_of = require "client"
+local process = require "process"
+local signal = require "posix.signal"
+local text, verdict = client_of.text, client_of.verdict
+local json = client_of.json
+
+describe("an MCP server over stdio", function()
+  local gate, client
+
+  local function serves(fake, more)
+    gate = daemon.start { config = ([[
+return { upstreams = { fake = { command = "python3", args = { "-SE", "%s/tests/support/fake_upstream.py", "an argument" },
+                                env = { FAKE = "%s", GIVEN = "${TOOLGATE_SPEC_SECRET}" }, %s } } }
+]]):format(daemon.root, fake or "", more or ""), environment = { TOOLGATE_SPEC_SECRET = "hunter2-and-more", NOT_GIVEN = "x" } }
+    client = gate:connect()
+  end
+  after_each(daemon.stop_all)
+
+  local function listed()
+    local names = {}
+    for _, tool in ipairs(client:asks("tools/list").tools) do names[tool.name] = tool end
+    return names
+  end
+
+  local function has_tools(...)
+    local wanted = { ... }
+    process.eventually("the tools are listed: " .. table.concat(wanted, " "), function()
+      local names = listed()
+      for _, name in ipairs(wanted) do if not names[name] then return false end end
+      return true
+    end)
+  end
+
+  local function about()
+    return json.decode(text(client:calls("about", {})))
+  end
+
+  local function lives(pid)
+    return signal.kill(pid, 0) == 0
+  end
+
+  -- A call that is not answered yet; its id.
+  local function begins(name, arguments, meta)
+    client.last_id = client.last_id + 1
+    client:say { jsonrpc = "2.0", id = client.last_id, method = "tools/call",
+                 params = { name = name, arguments = arguments, _meta = meta } }
+    return client.last_id
+  end
+
+  it("lists its tools with their schemas as they were sent, and runs them", function()
+    serves()
+    has_tools("echo", "about", "slow")
+    assert.same({ text = { type = "string" } }, listed().echo.inputSchema.properties)
+    local result = client:calls("echo", { text = "héllo \"you\"\n" })
+    assert.equal("héllo \"you\"\n", result.content[1].text)
+    assert.is_nil(result.isError)
+  end)
+
+  it("gets its arguments, the environment that is configured and no more, and the folder", function()
+    serves("", 'cwd = "/usr"')
+    has_tools "about"
+    local seen = about()
+    assert.equal("/usr", seen.cwd)
+    assert.same({ "an argument" }, seen.argv)
+    assert.equal("hunter2-and-more", seen.env.GIVEN)
+    assert.truthy(seen.env.PATH)
+    assert.is_nil(seen.env.NOT_GIVEN)
+    assert.is_nil(gate:log():find("hunter2", 1, true))
+    local status = gate:status()
+    assert.is_nil(json.encode(status):find("hunter2", 1, true))
+  end)
+
+  it("answers calls of one client in any order, each to its own id", function()
+    serves()
+    has_tools "hold"
+    local ids = {}
+    for i = 1, 10 do ids[begins("hold", { name = "call " .. i })] = "held call " .. i end
+    local release = begins("release", { now = true })
+    ids[release] = "released"
+    for _ = 1, 11 do
+      local message = client:hears()
+      assert.equal(ids[message.id], message.result.content[1].text)
+      ids[message.id] = nil
+    end
+    assert.is_nil(next(ids))
+  end)
+
+  it("relays progress to the client that asked for it", function()
+    serves()
+    has_tools "do"
+    local id = begins("do", { how = "progress" }, { progressToken = "mine" })
+    local answer = client:answer(id)
+    assert.equal("progress told", answer.result.content[1].text)
+    local heard = {}
+    for _, notice in ipairs(client.notices) do
+      assert.equal("notifications/progress", notice.method)
+      assert.equal("mine", notice.params.progressToken)
+      heard[#heard + 1] = notice.params.progress .. "/" .. notice.params.total .. " " .. notice.params.message
+    end
+    assert.same({ "1/3 step 1", "2/3 step 2", "3/3 step 3" }, heard)
+    assert.equal("progress not asked for", text(client:calls("do", { how = "progress" })))
+  end)
+
+  it("is told when the client cancels, and the client hears no more of that call", function()
+    serves()
+    has_tools "slow"
+    local id = begins("slow", { ms = 60000 })
+    process.eventually("the call is under way", function()
+      local upstream = gate:status().upstreams[1]
+      return upstream and upstream.in_flight == 1
+    end)
+    client:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = id } }
+    process.eventually("the server was told", function() return about().cancelled == 1 end)
+    client:hears_only_a_ping()
+  end)
+
+  it("is told when a client with calls under way goes", function()
+    serves()
+    has_tools "slow"
+    local other = gate:connect()
+    other:say '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{"ms":60000}}}'
+    process.eventually("the call is under way", function() return gate:status().upstreams[1].in_flight == 1 end)
+    other:close()
+    process.eventually("the server was told", function() return about().cancelled == 1 end)
+  end)
+
+  it("renews its tools when it says that they changed, and clients are told", function()
+    serves()
+    has_tools "do"
+    client:asks("initialize", { protocolVersion = "2025-11-25", capabilities = json.decode "{}",
+                                clientInfo = { name = "spec", version = "1" } })
+    client:say { jsonrpc = "2.0", method = "notifications/initialized" }
+    client:calls("do", { how = "list_changes" })
+    client.notices = nil
+    client:hears_notice "notifications/tools/list_changed"
+    has_tools "new_1"
+  end)
+
+  it("may say so right after the handshake", function()
+    serves "changes_at_once"
+    has_tools("echo", "new_1")
+  end)
+
+  it("is asked for every page of its list", function()
+    serves "tools=30 pages=4"
+    has_tools("tool_0", "tool_29", "echo")
+  end)
+
+  it("puts its question to the user through the model", function()
+    serves()
+    has_tools "do"
+    local result = client:calls("do", { how = "elicits" })
+    assert.equal("ask", verdict(result).verdict)
+    assert.truthy(text(result):find("Which size?", 1, true), text(result))
+    assert.truthy(text(result):find("small", 1, true), text(result))
+    assert.equal(1, about().cancelled)
+  end)
+
+  it("is started again when it was killed, and calls go on", function()
+    serves()
+    has_tools "about"
+    local pid = about().pid
+    local id = begins("slow", { ms = 60000 })
+    process.eventually("the call is under way", function() return gate:status().upstreams[1].in_flight == 1 end)
+    signal.kill(pid, signal.SIGKILL)
+    local answer = client:answer(id)
+    assert.truthy(answer.result.isError)
+    assert.equal("wait", verdict(answer.result).verdict)
+    assert.truthy(text(answer.result):find("killed by SIGKILL", 1, true), text(answer.result))
+    assert.not_equal(pid, about().pid)
+    assert.equal(2, gate:status().upstreams[1].starts)
+  end)
+
+  it("may fail to start twice", function()
+    local count = process.write(process.directory() .. "/count", "")
+    serves("count=" .. count .. " fails=2")
+    has_tools "echo"
+    assert.equal("x", text(client:calls("echo", { text = "x" })))
+    assert.equal("xxx", process.read(count))
+    process.remove((count:gsub("/count$", "")))
+  end)
+
+  it("speaks the modern way where it refuses the other", function()
+    serves "modern"
+    has_tools "echo"
+    assert.equal("x", text(client:calls("echo", { text = "x" })))
+    assert.equal("2026-07-28", gate:status().upstreams[1].protocol)
+    client:calls("do", { how = "list_changes" })
+    has_tools "new_1"
+  end)
+
+  it("puts its questions to a modern client, and gets the answers", function()
+    serves "modern"
+    has_tools "do"
+    local meta = client_of.modern()
+    meta["io.modelcontextprotocol/clientCapabilities"] = { elicitation = json.decode "{}" }
+    local asked = client:asks("tools/call", { name = "do", arguments = { how = "needs_input" }, _meta = meta })
+    assert.equal("input_required", asked.resultType)
+    assert.equal("Which size?", asked.inputRequests.size.params.message)
+    local answered = client:asks("tools/call", {
+      name = "do", arguments = { how = "needs_input" }, _meta = meta, requestState = asked.requestState,
+      inputResponses = { size = { action = "accept", content = { size = "large" } } } })
+    assert.truthy(text(answered):find('"size": "large"', 1, true), text(answered))
+    assert.truthy(text(answered):find("with s-1", 1, true), text(answered))
+  end)
+
+  it("leaves no process behind, its children included", function()
+    serves()
+    has_tools "do"
+    local pid = about().pid
+    local grandchild = tonumber(text(client:calls("do", { how = "forks" })))
+    assert.truthy(lives(pid) and lives(grandchild))
+    gate:stop()
+    process.eventually("both are gone", function() return not lives(pid) and not lives(grandchild) end)
+  end)
+
+  it("leaves no process behind that ignores every signal but one", function()
+    serves "ignores_eof ignores_term"
+    has_tools "about"
+    local pid = about().pid
+    gate:stop()
+    process.eventually("it is gone", function() return not lives(pid) end)
+  end)
+
+  it("does not outlive a daemon that is killed", function()
+    serves()
+    has_tools "about"
+    local pid = about().pid
+    gate.expected_code = 9
+    gate:signal(signal.SIGKILL)
+    gate.child:wait()
+    gate.stopped = true
+    process.eventually("it is gone", function() return not lives(pid) end)
+    process.remove(gate.directory)
+  end)
+end)
