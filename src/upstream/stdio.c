@@ -108,13 +108,15 @@ static void end(struct transport *t, const char *fault)
 static void on_line(void *owner, struct str line)
 {
     struct transport *t = owner;
+    t->words[0] = '\0'; /* what it said before it answered is not why it died later */
+    t->words_age = 0;
     t->hooks->message(t->owner, 0, line);
 }
 
 static void tell_too_large(struct transport *t, uint64_t id)
 {
     char why[100];
-    snprintf(why, sizeof(why), "answered with a line of more than %u bytes, which is not read",
+    snprintf(why, sizeof(why), "a line of more than %u bytes, which is not read",
              UPSTREAM_LINE_MAX_BYTES);
     t->hooks->failed(t->owner, id, UPSTREAM_BROKEN, "result_too_large", why, -1);
 }
