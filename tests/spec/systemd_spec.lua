@@ -102,6 +102,21 @@ describe("the units", function()
     process.remove(directory)
   end)
 
+  it("take what the handbook adds for upstreams", function()
+    local directory = process.directory()
+    local added = assert(process.read("docs/configuration.md"):match "\n```ini\n(.-)\n```")
+    os.execute("mkdir " .. directory .. "/toolgate.service.d")
+    for _, name in ipairs { "toolgate.service", "toolgate.socket" } do
+      process.write(directory .. "/" .. name, (process.read("systemd/" .. name):gsub("/usr/[%w/]*bin/toolgate", daemon.binary)))
+    end
+    process.write(directory .. "/toolgate.service.d/upstreams.conf", added)
+    local code, out, err = process.run({ "systemd-analyze", "verify", "--man=no", directory .. "/toolgate.service" },
+                                       { environment = { SYSTEMD_UNIT_PATH = directory .. ":" } })
+    assert.equal(0, code, out .. err)
+    assert.is_nil((out .. err):find("upstreams.conf", 1, true), out .. err)
+    process.remove(directory)
+  end)
+
   it("give a reason for each directive", function()
     for _, path in ipairs(found) do
       local reason
