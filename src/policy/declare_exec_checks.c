@@ -19,20 +19,24 @@ static void complain_word(struct declaring *d, size_t item, const char *text)
 /* ---- what is dangerous, or cannot be meant ----------------------------------------------------------------
  */
 
-/* Programs whose argument is a program: the word after one of these options, or (NULL) the first that is no
- * option. */
+/* Programs whose argument is a program: the word after an option that ends in this letter, or (0) the first
+ * that is neither an option nor the value of one of these. */
 struct interpreter {
-    const char *names, *option;
+    const char *names;
+    char option;
     bool ends_options; /* what follows the program is the program's own */
+    const char *valued;
 };
 static const struct interpreter interpreters[] = {
-    {"sh bash dash zsh ksh ash", "c", true},
-    {"fish busybox su script", "c", false},
-    {"python python2 python3 pypy3", "c", true},
-    {"node nodejs bun deno perl ruby lua luajit Rscript osascript", "e", false},
-    {"node nodejs bun", "p", false},
-    {"php", "r", false},
-    {"jq yq gojq jaq awk gawk mawk nawk sed", NULL, false},
+    {"sh bash dash zsh ksh ash", 'c', true, NULL},
+    {"fish busybox su script", 'c', false, NULL},
+    {"python python2 python3 pypy3", 'c', true, NULL},
+    {"node nodejs bun deno perl ruby lua luajit Rscript osascript sed", 'e', false, NULL},
+    {"node nodejs bun", 'p', false, NULL},
+    {"php", 'r', false, NULL},
+    {"jq gojq jaq", 0, false, "-L --indent --arg --argjson --slurpfile --rawfile"},
+    {"yq sed", 0, false, "-l -o -p"},
+    {"awk gawk mawk nawk", 0, false, "-v -F"},
 };
 
 static struct str last_part(struct str path)
@@ -55,28 +59,38 @@ static bool is_one_of(struct str name, const char *names)
 }
 
 /* "-c", "-lc", "--eval": the next word is a program. */
-static bool takes_program(struct str word, const char *option)
+static bool takes_program(struct str word, char option)
 {
     if (word.len < 2 || word.at[0] != '-')
         return false;
     if (word.at[1] == '-')
-        return (option[0] == 'e' && str_is(word, "--eval")) ||
-               (option[0] == 'p' && str_is(word, "--print")) ||
-               (option[0] == 'c' && str_is(word, "--command"));
-    return word.at[word.len - 1] == option[0];
+        return (option == 'e' && (str_is(word, "--eval") || str_is(word, "--expression"))) ||
+               (option == 'p' && str_is(word, "--print")) || (option == 'c' && str_is(word, "--command"));
+    return word.at[word.len - 1] == option;
+}
+
+/* Its program stands in a file, or behind an option that another row knows. */
+static bool names_program(struct str word)
+{
+    return str_is(word, "-f") || str_is(word, "--file") || str_is(word, "--from-file") ||
+           takes_program(word, 'e');
 }
 
 /* The index of the program's text, from `at`, the interpreter, on; word_count: there is none. */
-static size_t program_text(const struct exec_spec *spec, size_t at, const char *option)
+static size_t program_text(const struct exec_spec *spec, size_t at, const struct interpreter *one)
 {
     for (size_t i = at + 1; i < spec->word_count; i++) {
         struct str word = spec->words[i].text;
-        if (option && takes_program(word, option))
-            return i + 1;
-        if (!option && exec_option_values(word) == 2)
-            i += 2;
-        else if (!option && !(word.len && word.at[0] == '-'))
+        if (one->option) {
+            if (takes_program(word, one->option))
+                return i + 1;
+        } else if (names_program(word)) {
+            return spec->word_count;
+        } else if (is_one_of(word, one->valued)) {
+            i += exec_option_values(word);
+        } else if (!(word.len && word.at[0] == '-')) {
             return i;
+        }
     }
     return spec->word_count;
 }
@@ -87,7 +101,7 @@ static void check_program(struct declaring *d, const struct interpreter *one, si
 {
     struct exec_spec *spec = (struct exec_spec *)d->policy->exec;
     struct str name = last_part(spec->words[at].text);
-    size_t text = is_one_of(name, one->names) ? program_text(spec, at, one->option) : spec->word_count;
+    size_t text = is_one_of(name, one->names) ? program_text(spec, at, one) : spec->word_count;
     if (text == spec->word_count)
         return;
     is_program[text] = true;
@@ -114,10 +128,10 @@ static void check_programs(struct declaring *d, bool is_program[EXEC_WORDS_MAX])
         return;
     for (size_t i = 1; i < spec->word_count; i++)
         if (exec_word_names_argument(spec->words[i].text))
-            complain_word(
-                d, spec->words[i].group ? spec->words[i].group - 1 : i,
-                "ssh hands its words to a shell on the other host, where an argument could run commands "
-                "of its own: send the arguments on stdin (stdin = true)");
+            fields_complain(
+                d, NULL, "exec",
+                "'exec': ssh hands its words to a shell on the other host, where an argument could run "
+                "commands of its own: send the arguments on stdin (stdin = true)");
 }
 
 /* "${API_TOKEN}" that is no script's. */
