@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "gate/compact_html.h"
 #include "gate/compact_shrink.h"
 #include "gate/compact_text.h"
 #include "gate/tokens.h"
@@ -14,7 +15,9 @@
 #include "json/parse.h"
 #include "json/write.h"
 
-#define TRIES 8 /* an estimate that was too large is corrected a few times */
+#define COMPACT_VALUES_MAX 1000000u /* in one JSON value; one of more is shortened as a text, or not at all  \
+                                     */
+#define TRIES 8                     /* an estimate that was too large is corrected a few times */
 
 struct compacting {
     struct arena *arena;
@@ -52,15 +55,33 @@ static struct str written(struct arena *arena, const struct json *value)
     return buf_view(&out);
 }
 
+/* What a model reads of a block; NULL: it is no text, and stays whatever its size. */
+static const struct json *text_in(const struct json *block)
+{
+    struct str type = json_str(json_get_text(block, "type"));
+    bool embedded = str_is(type, "resource");
+    const struct json *holder = embedded ? json_get_text(block, "resource") : block;
+    const struct json *text = embedded || str_is(type, "text") ? json_get_text(holder, "text") : NULL;
+    return json_is(text, JSON_STRING) ? text : NULL;
+}
+
 static bool is_text(const struct json *block)
 {
-    return str_is(json_str(json_get_text(block, "type")), "text") &&
-           json_is(json_get_text(block, "text"), JSON_STRING);
+    return text_in(block) != NULL;
 }
 
 static struct str text_of(const struct json *block)
 {
-    return json_str(json_get_text(block, "text"));
+    return json_str(text_in(block));
+}
+
+static struct json with_text(struct arena *arena, const struct json *block, struct str text)
+{
+    const struct json *resource = json_get_text(block, "resource");
+    if (!str_is(json_str(json_get_text(block, "type")), "resource"))
+        return json_with(arena, block, STR_LIT("text"), json_string(text));
+    struct json shorter = json_with(arena, resource, STR_LIT("text"), json_string(text));
+    return json_with(arena, block, STR_LIT("resource"), shorter);
 }
 
 /* ---- saying what went ------------------------------------------------------- */
@@ -155,11 +176,22 @@ static bool shrink_in_form(struct compacting *c, const struct json *value,
     return false;
 }
 
+static uint32_t count_values(const struct json *value, uint32_t most)
+{
+    bool list = value->type == JSON_ARRAY;
+    uint32_t count = 1;
+    for (uint32_t i = 0; (list || value->type == JSON_OBJECT) && i < value->len && count <= most; i++)
+        count += count_values(list ? &value->items[i] : &value->members[i].value, most - count);
+    return count;
+}
+
 /* NULL: no form of it both fits and matches the schema (NULL: none asked). */
 static const struct json *shrink_value(struct compacting *c, const struct json *value,
                                        const struct policy_compact *budget, const struct schema *schema)
 {
     struct json *out = ARENA_NEW(c->arena, struct json);
+    if (count_values(value, COMPACT_VALUES_MAX) > COMPACT_VALUES_MAX)
+        return NULL;
     for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
         struct shrinking s;
         if (shrink_in_form(c, value, budget, &forms[i], &s, out) &&
@@ -187,12 +219,19 @@ static const struct json *value_in(struct arena *arena, struct str text)
 static struct str shrink_plain(struct compacting *c, struct str text, const struct policy_compact *budget)
 {
     size_t left_out = 0, room = budget->max_bytes ? budget->max_bytes : text.len;
+    if (html_is(text)) {
+        text = html_text(c->arena, text);
+        buf_text(&c->notes,
+                 c->notes.len ? "; the markup of HTML is left out" : "the markup of HTML is left out");
+    }
     struct str shown = text;
     for (int i = 0; i < TRIES && !fits(budget, shown); i++) {
         shown = compact_text(c->arena, &c->rules, text, room, &left_out);
         room = corrected(budget, shown, room);
     }
     struct omission o = {.kind = LEFT_TEXT, .count = left_out, .of = text.len};
+    if (!left_out)
+        return shown;
     buf_text(&c->notes, c->notes.len ? "; " : "");
     say_omission(&c->notes, &o);
     return shown;
@@ -255,7 +294,7 @@ static const struct json *shrink_content(struct compacting *c, const struct resu
         struct policy_compact share = share_of(&rest, left--);
         struct str text = text_of(&items[i]), shown = shrink_text(c, text, &share, result, structured);
         if (shown.at != text.at || shown.len != text.len)
-            items[i] = json_with(c->arena, &content->items[i], STR_LIT("text"), json_string(shown));
+            items[i] = with_text(c->arena, &content->items[i], shown);
         rest.max_bytes = less(rest.max_bytes, shown.len);
         rest.max_tokens = rest.max_tokens ? less(rest.max_tokens, tokens_estimate(shown)) : 0;
     }

@@ -91,22 +91,33 @@ static bool ends_with(struct str s, const char *end)
     return s.len > n && memcmp(s.at + s.len - n, end, n) == 0;
 }
 
-/* "id", "uuid", "event_id", "eventId", "ids". */
+static bool is_one_of(struct str key, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_is(key, names[i]))
+            return true;
+    return false;
+}
+
+/* "id", "uuid", "event_id", "eventId", "ids", "flight_number": what leads to the whole of it. */
 static bool is_id_name(struct str key)
 {
-    return str_is(key, "id") || str_is(key, "ids") || str_is(key, "uuid") || str_is(key, "key") ||
-           ends_with(key, "_id") || ends_with(key, "_ids") || ends_with(key, "Id") || ends_with(key, "Ids") ||
-           ends_with(key, "ID");
+    static const char *const ids[] = {"id",   "ids", "uuid", "key",  "number", "code", "sku", "slug",
+                                      "path", "url", "uri",  "href", "link",   "isbn", "doi", "email"};
+    static const char *const ends[] = {"_id",     "_ids",   "Id",    "Ids",  "ID",
+                                       "_number", "Number", "_code", "_url", "_path"};
+    for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+        if (ends_with(key, ends[i]))
+            return true;
+    return is_one_of(key, ids, sizeof(ids) / sizeof(*ids));
 }
 
 static bool is_title_name(struct str key)
 {
     static const char *const titles[] = {"name",   "title", "subject", "label",
                                          "status", "state", "type",    "kind"};
-    for (size_t i = 0; i < sizeof(titles) / sizeof(*titles); i++)
-        if (str_is(key, titles[i]))
-            return true;
-    return ends_with(key, "_name") || ends_with(key, "_title");
+    return is_one_of(key, titles, sizeof(titles) / sizeof(*titles)) || ends_with(key, "_name") ||
+           ends_with(key, "_title");
 }
 
 /* "2026-05-01…": such texts sort by time. */
@@ -153,6 +164,27 @@ static bool is_asked(const struct compact_rules *rules, struct str text)
         if (str_eq(rules->asked[i], text))
             return true;
     return false;
+}
+
+bool compact_asks_for(const struct compact_rules *rules, struct str text)
+{
+    for (size_t i = 0; i < rules->asked_count; i++) {
+        struct str id = rules->asked[i];
+        const char *at = id.len ? text.at : NULL;
+        for (size_t left = text.len; at && (at = memmem(at, left, id.at, id.len)); at++) {
+            const char *end = at + id.len;
+            bool begins = at == text.at || !is_word_byte((unsigned char)at[-1]);
+            if (begins && (end == text.at + text.len || !is_word_byte((unsigned char)*end)))
+                return true;
+            left = (size_t)(text.at + text.len - at) - 1;
+        }
+    }
+    return false;
+}
+
+bool compact_says_what(struct str key)
+{
+    return is_id_name(key) || is_title_name(key);
 }
 
 /* ---- paths ------------------------------------------------------------------ */
@@ -262,7 +294,8 @@ static uint32_t least_of(const struct node *node)
     uint32_t least = 2;
     if (node->value->type == JSON_STRING)
         return node->size < COMPACT_KEPT_TEXT ? node->size : COMPACT_KEPT_TEXT;
-    if (!is_object && !(node->value->type == JSON_ARRAY && node->leads))
+    bool is_item = node->parent && node->parent->value->type == JSON_ARRAY; /* a list within a list */
+    if (!is_object && !(node->value->type == JSON_ARRAY && (node->leads || is_item)))
         return node->size;
     for (uint32_t i = 0; i < node->count; i++) {
         const struct node *child = &node->children[i];

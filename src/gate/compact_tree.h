@@ -51,6 +51,12 @@ struct node *compact_tree(struct arena *arena, const struct compact_rules *rules
 /* A bit for each word of the goal in the text. */
 uint16_t compact_words_in(const struct compact_rules *rules, struct str text);
 
+/* Does an id of the arguments stand in the text, as a word of its own? */
+bool compact_asks_for(const struct compact_rules *rules, struct str text);
+
+/* The name of an id or a title: what stands there says which thing it is. */
+bool compact_says_what(struct str key);
+
 #define COMPACT_KEPT_TEXT 200u /* bytes of a title that stays, where not all of it can */
 
 /* "events[].raw": where a part stands. */

@@ -271,6 +271,148 @@ static void a_text_keeps_whole_lines_and_what_the_goal_asks_for(void **state)
     says(c.note, "the text is cut by");
 }
 
+static struct compacted shrink_text(struct buf *out, const char *args, const char *goal)
+{
+    struct json text = {.type = JSON_STRING, .text = out->at, .len = (uint32_t)out->len};
+    struct compacted c = shrink(&text, args, goal);
+    if (shown(&c).len > tool.compact.max_bytes)
+        fail_msg("%zu bytes: " STR_FMT, shown(&c).len, STR_ARG(shown(&c)));
+    return c;
+}
+
+static void a_table_keeps_its_head_and_the_row_that_was_asked_for(void **state)
+{
+    (void)state;
+    struct buf out = buf_in(arena);
+    buf_text(&out, "id,name,city\n");
+    for (int i = 0; i < 300; i++)
+        buf_printf(&out, "c%d,Name %d,City\n", i, i);
+    struct compacted c = shrink_text(&out, "{\"customer_id\":\"c222\"}", "");
+    says(shown(&c), "id,name,city\nc0,Name 0,");
+    says(shown(&c), "\nc222,Name 222,City\n");
+    says_not(shown(&c), "\nc122,");
+}
+
+static void a_log_keeps_its_end_and_what_went_wrong(void **state)
+{
+    (void)state;
+    struct buf out = buf_in(arena);
+    for (int i = 0; i < 300; i++)
+        buf_printf(&out, "2026-05-01T10:%02d:%02d %s\n", i / 60, i % 60,
+                   i == 77 ? "ERROR disk full" : "all is well");
+    struct compacted c = shrink_text(&out, NULL, "");
+    says(shown(&c), "2026-05-01T10:01:17 ERROR disk full\n");
+    says(shown(&c), "10:04:58 all is well\n2026-05-01T10:04:59 all is well\n");
+}
+
+static void of_many_records_every_name_stays(void **state)
+{
+    (void)state;
+    struct buf out = buf_in(arena);
+    buf_text(&out, "tools:\n");
+    for (int i = 0; i < 8; i++) {
+        buf_printf(&out, "- tool_name: tool_%d\n", i);
+        for (int line = 0; line < 10; line++)
+            buf_text(&out, "  some words about what it does, and more of them\n");
+    }
+    struct compacted c = shrink_text(&out, NULL, "");
+    for (int i = 0; i < 8; i++) {
+        char name[40];
+        snprintf(name, sizeof(name), "- tool_name: tool_%d\n", i);
+        says(shown(&c), name);
+    }
+}
+
+static void headings_of_a_document_stay(void **state)
+{
+    (void)state;
+    struct buf out = buf_in(arena);
+    for (int i = 0; i < 6; i++) {
+        buf_printf(&out, "## Part %d\n\n", i);
+        for (int line = 0; line < 20; line++)
+            buf_text(&out, "Words upon words, and none of them is a heading.\n");
+    }
+    struct compacted c = shrink_text(&out, NULL, "");
+    for (int i = 0; i < 6; i++) {
+        char heading[20];
+        snprintf(heading, sizeof(heading), "## Part %d\n", i);
+        says(shown(&c), heading);
+    }
+}
+
+static void without_lines_it_is_sentences_that_stay(void **state)
+{
+    (void)state;
+    struct buf out = buf_in(arena);
+    for (int i = 0; i < 100; i++)
+        buf_printf(&out, "Sentence %d is about %s. ", i, i == 60 ? "the missing invoice" : "something else");
+    struct compacted c = shrink_text(&out, NULL, "find the invoice");
+    says(shown(&c), "Sentence 0 is about something else. Sentence 1 ");
+    says(shown(&c), "Sentence 60 is about the missing invoice. ");
+    says(shown(&c), " sentences left out …]");
+}
+
+static void of_a_page_its_words_stay(void **state)
+{
+    (void)state;
+    struct buf out = buf_in(arena);
+    buf_text(&out, "<!DOCTYPE html><html><head><title>Opening hours</title><style>p{color:red}</style>");
+    for (int i = 0; i < 100; i++)
+        buf_text(&out, "<script>var x = 'words of a script';</script>");
+    buf_text(&out,
+             "</head><body><!-- a note --><h1 class=\"big\">Hours</h1><ul><li>Mo &amp; Tu 9&nbsp;-&nbsp;5"
+             "</li><li>We closed</li></ul><p>If 1 < 2, <b>call</b> us.</p></body></html>");
+    struct compacted c = shrink_text(&out, NULL, "");
+    if (!str_is(shown(&c), "Opening hours\n# Hours\n- Mo & Tu 9 - 5\n- We closed\nIf 1 < 2, call us."))
+        fail_msg(STR_FMT, STR_ARG(shown(&c)));
+    says(c.note, "the markup of HTML is left out. ");
+    says_not(c.note, "is cut by");
+}
+
+static void of_lists_within_a_list_each_stays(void **state)
+{
+    (void)state;
+    struct buf out = buf_in(arena);
+    tool.compact.max_bytes = 1500;
+    for (int i = 0; i < 12; i++)
+        buf_printf(&out,
+                   "%s[{\"flight_number\":\"A%d\",\"notes\":\"%0100d\"},{\"flight_number\":\"B%d\","
+                   "\"notes\":\"%0100d\"}]",
+                   i ? "," : "[", i, i, i, i);
+    buf_byte(&out, ']');
+    struct compacted c = shrink(parse(buf_view(&out)), NULL, "");
+    const struct json *list = parse(shown(&c));
+    assert_true(shown(&c).len <= 1500);
+    assert_int_equal(12, list->len);
+    for (uint32_t i = 0; i < 12; i++)
+        assert_non_null(json_get_text(&list->items[i].items[1], "flight_number"));
+}
+
+static void a_text_that_is_embedded_is_shortened_in_its_place(void **state)
+{
+    (void)state;
+    struct buf out = buf_in(arena);
+    buf_text(&out, "{\"content\":[{\"type\":\"resource\",\"resource\":{\"uri\":\"file:///a\",\"text\":\"");
+    for (int i = 0; i < 300; i++)
+        buf_printf(&out, "line %d\\n", i);
+    buf_text(&out, "\"}}]}");
+    struct compacted c = shrink(parse(buf_view(&out)), NULL, "");
+    const struct json *resource = json_get_text(&c.result.content->items[0], "resource");
+    assert_true(str_is(json_str(json_get_text(resource, "uri")), "file:///a"));
+    assert_true(json_str(json_get_text(resource, "text")).len <= 1000);
+}
+
+/* 16 MB of line breaks, or of numbers, are cut without a word about each. */
+static void what_has_too_many_parts_is_cut_as_one(void **state)
+{
+    (void)state;
+    struct buf out = buf_in(arena);
+    buf_text(&out, "begin");
+    for (int i = 0; i < 250000; i++)
+        buf_text(&out, "\nx");
+    says(shown(&(struct compacted){.result = shrink_text(&out, NULL, "").result}), "bytes left out]");
+}
+
 static void images_stay_beside_a_text_that_is_cut(void **state)
 {
     (void)state;
@@ -484,6 +626,15 @@ int main(void)
         STORY(one_huge_field_does_not_crowd_out_the_rest),
         STORY(a_huge_name_is_told_by_its_beginning),
         STORY(a_text_keeps_whole_lines_and_what_the_goal_asks_for),
+        STORY(a_table_keeps_its_head_and_the_row_that_was_asked_for),
+        STORY(a_log_keeps_its_end_and_what_went_wrong),
+        STORY(of_many_records_every_name_stays),
+        STORY(headings_of_a_document_stay),
+        STORY(without_lines_it_is_sentences_that_stay),
+        STORY(of_a_page_its_words_stay),
+        STORY(of_lists_within_a_list_each_stays),
+        STORY(a_text_that_is_embedded_is_shortened_in_its_place),
+        STORY(what_has_too_many_parts_is_cut_as_one),
         STORY(images_stay_beside_a_text_that_is_cut),
         STORY(a_structured_result_still_matches_its_schema),
         STORY(what_no_schema_allows_to_shorten_is_left_whole_and_said),
