@@ -14,13 +14,13 @@
  * tools/call takes all of it, toolgate/check stops after 5, toolgate/report
  * enters at 7. A stage goes on, waits or goes back; what was decided is a
  * verdict, and stages that a decision makes pointless are passed over by the
- * table at the end of this file.
+ * table at the end of this file. How a call is run, and run again, stands in
+ * call_run.c.
  */
 #include "gate/call_state.h"
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "base/hash.h"
 #include "gate/audit.h"
 #include "gate/catalog.h"
 #include "gate/compact.h"
@@ -28,7 +28,6 @@
 #include "gate/feedback.h"
 #include "gate/known.h"
 #include "gate/metrics.h"
-#include "gate/outside.h"
 #include "gate/redact.h"
 #include "json/build.h"
 #include "json/canonical.h"
@@ -36,8 +35,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-
-enum step { GO_ON, WAIT, GO_BACK };
 
 /* What no mode can pass over: a tool that is not there, or not here, and arguments that cannot be read. */
 static bool must_be_felt(const struct call *c)
@@ -65,7 +62,7 @@ static struct str goal_of(const struct call *c)
     return c->request.goal.len ? c->request.goal : c->answer.goal;
 }
 
-static struct policy_call hook_view(struct call *c)
+struct policy_call call_view(struct call *c)
 {
     const struct call_request *r = &c->request;
     return (struct policy_call){
@@ -114,7 +111,6 @@ static enum step known(struct call *c)
 }
 
 static void take_place(struct call *c);
-static void resume(void *owner);
 
 /* Hooks may hide a tool by the goal, and show it to a session that is stuck: both are told by the ledger,
  * where every worker finds them. Without such hooks nobody asks. */
@@ -125,7 +121,7 @@ static enum step look_first(struct call *c)
         return known(c);
     take_place(c);
     c->peek = ARENA_NEW(c->arena, struct ledger_peek);
-    if (ledger_peek(c->gate->ledger, c->place.session, c->arena, c->peek, resume, c) == LEDGER_PENDING)
+    if (ledger_peek(c->gate->ledger, c->place.session, c->arena, c->peek, call_resume, c) == LEDGER_PENDING)
         return WAIT;
     return known(c);
 }
@@ -148,7 +144,7 @@ static enum step shape(struct call *c)
  * nothing can have given, wins over whatever could be repaired. */
 static enum step meaning(struct call *c)
 {
-    struct policy_call view = hook_view(c);
+    struct policy_call view = call_view(c);
     struct id_fault fault;
     bool judged = c->tool->policy && c->tool->mode != POLICY_OFF;
     arguments_meaning(&c->args, c->arena, c->tool, &view);
@@ -260,7 +256,7 @@ static enum step admit(struct call *c)
         .wants_history = policy && policy->wants_history,
         .wants_facts = policy && policy->wants_facts,
     };
-    if (ledger_admit(c->gate->ledger, request, c->arena, &c->answer, resume, c) == LEDGER_PENDING)
+    if (ledger_admit(c->gate->ledger, request, c->arena, &c->answer, call_resume, c) == LEDGER_PENDING)
         return WAIT;
     return admitted(c);
 }
@@ -273,101 +269,13 @@ static enum step check(struct call *c)
     if (!policy || !policy->hooks[HOOK_CHECK] || c->tool->mode == POLICY_OFF)
         return GO_ON;
     struct policy_outcome said;
-    struct policy_call view = hook_view(c);
+    struct policy_call view = call_view(c);
     policy_check(policy, &view, c->args.now, c->arena, &said);
     if (said.said == SAID_BROKE)
         decide_broken(&c->verdict, c->tool, c->arena, said.why.text);
     else
         decide_by_hook(&c->verdict, c->arena, &said);
     forget_unless_enforced(c);
-    return GO_ON;
-}
-
-/* ---- 6 run ---------------------------------------------------------------- */
-
-static int64_t mono_ms(void)
-{
-    return clock_mono_us() / 1000;
-}
-
-/* Whatever a try leaves behind is taken back before the next: here is what there was before the first. */
-static void begin_try(struct call *c)
-{
-    bool again = c->tool->again.times && c->tool->mode == POLICY_ENFORCE && c->gate->upstreams;
-    if (again && !c->fresh) {
-        c->fresh = ARENA_NEW(c->arena, struct verdict);
-        *c->fresh = c->verdict;
-        c->first_try_ms = mono_ms();
-    }
-    c->verdict.tries = ++c->tries;
-}
-
-static void take_outcome(struct call *c, const struct policy_outcome *said)
-{
-    if (said->said == SAID_VALUE || said->said == SAID_NOTHING)
-        result_make(c->arena, said->value, said->content, said->metadata, c->tool->output != NULL,
-                    &c->result);
-    else if (said->said == SAID_BROKE)
-        decide_policy_error(&c->verdict, c->tool, c->arena, said->why.text);
-    else
-        decide_by_hook(&c->verdict, c->arena, said);
-}
-
-static void run_lua(struct call *c)
-{
-    struct policy_outcome said;
-    struct policy_call view = hook_view(c);
-    policy_run(c->tool->policy, &view, c->args.now, c->arena, &said);
-    take_outcome(c, &said);
-}
-
-/* Turned away at the door, it has not run. */
-static enum step ran_outside(struct call *c)
-{
-    const struct upstream_answer *answer = &c->outside->answer;
-    c->ran = answer->ended != UPSTREAM_UNAVAILABLE;
-    outside_decide(&c->verdict, c->arena, c->tool, answer, &c->result);
-    return GO_ON;
-}
-
-/* Arguments go out as they stand: in shadow mode that is as they were sent. The second try of a client that
- * was asked something is a call like any other and counts as one: what the first had taken, need_user_input
- * has given back. So nobody gets past the budgets by saying that it answers a question. */
-static enum step run_outside(struct call *c)
-{
-    const struct call_request *r = &c->request;
-    if (!c->gate->upstreams) {
-        outside_decide_alone(&c->verdict, c->arena, c->tool);
-        return GO_ON;
-    }
-    c->outside = ARENA_NEW(c->arena, struct outside);
-    c->outside->request = (struct upstream_request){
-        .target = &c->tool->target,
-        .arguments = c->args.now,
-        .asks = r->can_be_asked,
-        .responses = r->responses,
-        .state = r->request_state,
-        .progress = c->progress,
-        .log = c->log,
-        .listener = c->listener,
-    };
-    if (upstream_start(c->gate->upstreams, &c->outside->request, c->arena, &c->outside->answer, resume, c) ==
-        UPSTREAM_PENDING)
-        return WAIT;
-    return ran_outside(c);
-}
-
-/* A run that breaks has no result to go on with: there is no failing open here. */
-static enum step run(struct call *c)
-{
-    begin_try(c);
-    c->ran = true;
-    if (c->request.stands_for_result)
-        result_read(c->arena, c->request.stands_for_result, &c->result);
-    else if (c->tool->runner == RUNNER_UPSTREAM)
-        return run_outside(c);
-    else
-        run_lua(c);
     return GO_ON;
 }
 
@@ -414,7 +322,7 @@ static bool judge_by_policy(struct call *c)
     if (!policy || !policy->hooks[HOOK_RESULT])
         return false;
     struct policy_outcome said;
-    struct policy_call view = hook_view(c);
+    struct policy_call view = call_view(c);
     policy_judge(policy, &view, c->args.now, c->result.value, c->arena, &said);
     decide_by_result(&c->verdict, c->tool, c->arena, c->args.now, &c->result, &said);
     check_follow_up(c);
@@ -496,56 +404,6 @@ static enum step judge(struct call *c)
     return GO_ON;
 }
 
-/* ---- again ---------------------------------------------------------------- */
-
-/* What may have been carried out is only done again where that does no harm. */
-static bool does_no_harm(const struct call *c)
-{
-    const struct upstream_answer *answer = c->outside ? &c->outside->answer : NULL;
-    return c->tool->idempotent || (answer && answer->ended == UPSTREAM_TRANSIENT && !answer->reached);
-}
-
-/* When it is to be asked again: its own word. Of a server that died nobody needs to wait for more than the
- * pause, since the next try waits until it is up. */
-static uint64_t told_ms(const struct call *c)
-{
-    bool restarts = c->outside && str_is(c->verdict.code, "crashed");
-    return c->verdict.after_s > 0 && !restarts ? (uint64_t)c->verdict.after_s * 1000 : 0;
-}
-
-/* Doubled with each try, a quarter more or less by chance, so that those who failed together do not come back
- * together; and never before the time that the tool named. */
-static uint32_t pause_ms(const struct call *c)
-{
-    uint64_t ms = (uint64_t)c->tool->again.backoff_ms << (c->tries - 1);
-    ms = ms - ms / 4 + hash_random() % (ms / 2 + 1);
-    uint64_t told = told_ms(c), longest = told > ms ? told : ms;
-    return longest < UINT32_MAX ? (uint32_t)longest : UINT32_MAX;
-}
-
-/* To the ledger all tries are one call. */
-static enum step again(struct call *c)
-{
-    const struct policy_again *again = c->fresh ? &c->tool->again : NULL;
-    if (!again || c->verdict.class != CLASS_TRANSIENT || c->tries > again->times || !does_no_harm(c))
-        return GO_ON;
-    uint32_t pause = pause_ms(c);
-    if (mono_ms() + pause > c->first_try_ms + again->within_ms)
-        return GO_ON;
-    upstream_after(c->gate->upstreams, pause, c->arena, resume, c);
-    return WAIT;
-}
-
-static enum step try_again(struct call *c)
-{
-    c->verdict = *c->fresh;
-    c->result = (struct result){0};
-    c->shown = (struct compacted){0};
-    c->outside = NULL;
-    c->ran = c->empty = false;
-    return GO_BACK;
-}
-
 /* ---- 8 settle ------------------------------------------------------------- */
 
 static enum step settled(struct call *c)
@@ -614,7 +472,7 @@ static enum step settle(struct call *c)
         return GO_ON;
     c->settling = true;
     const struct ledger_settle *request = settle_request(c, class_info(c->verdict.class)->settles_as);
-    if (ledger_settle(c->gate->ledger, request, c->arena, &c->settled, resume, c) == LEDGER_PENDING)
+    if (ledger_settle(c->gate->ledger, request, c->arena, &c->settled, call_resume, c) == LEDGER_PENDING)
         return WAIT;
     return settled(c);
 }
@@ -637,9 +495,9 @@ static const struct stage {
     {"meaning", BEFORE, true, meaning, NULL},
     {"admit", BEFORE, true, admit, admitted},
     {"check", BEFORE, false, check, NULL},
-    {"run", RUNS(CALL_RUN), false, run, ran_outside},
+    {"run", RUNS(CALL_RUN), false, call_run, call_ran},
     {"judge", RUNS(CALL_RUN) | RUNS(CALL_REPORT), false, judge, NULL},
-    {"again", RUNS(CALL_RUN), true, again, try_again}, /* back to run */
+    {"again", RUNS(CALL_RUN), true, call_again, call_try_again}, /* back to run */
     {"settle", ALWAYS, true, settle, settled},
 };
 #define STAGE_COUNT (sizeof(stages) / sizeof(stages[0]))
@@ -678,7 +536,7 @@ static void leave(struct call *c, const struct stage *stage)
 /* The only way back there is: to the stage that runs it. */
 static void go_back(struct call *c)
 {
-    while (stages[c->stage].enter != run)
+    while (stages[c->stage].enter != call_run)
         c->stage--;
 }
 
@@ -721,7 +579,7 @@ static bool advance(struct call *c)
     return true;
 }
 
-static void resume(void *owner)
+void call_resume(void *owner)
 {
     struct call *c = owner;
     if (stages[c->stage].resumed(c) == GO_BACK) {

@@ -1,7 +1,7 @@
 /*
- * All that is known of a call while it lives. Only call.c changes it;
- * call_read.c answers what others ask of it. Only these two include this
- * header.
+ * All that is known of a call while it lives. call.c tells its life, call_run.c
+ * how it is run, call_read.c answers what others ask of it. Only these three
+ * include this header.
  */
 #ifndef TOOLGATE_GATE_CALL_STATE_H
 #define TOOLGATE_GATE_CALL_STATE_H
@@ -54,5 +54,18 @@ struct call {
     size_t trace_count;
     int64_t stage_began;
 };
+
+/* What a stage wants next: the one behind it; to be resumed; the stage that runs the call once more. */
+enum step { GO_ON, WAIT, GO_BACK };
+
+enum step call_run(struct call *call);       /* 6 */
+enum step call_ran(struct call *call);       /* its upstream has answered */
+enum step call_again(struct call *call);     /* a pause, where another try is right */
+enum step call_try_again(struct call *call); /* it is over */
+
+/* Who a stage waits for calls this, with the call. */
+void call_resume(void *call);
+/* The call as hooks may know it. */
+struct policy_call call_view(struct call *call);
 
 #endif

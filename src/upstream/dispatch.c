@@ -52,7 +52,7 @@ static void remember_error(struct upstream *u, const struct upstream_answer *ans
     u->last_error[cut.len] = '\0';
 }
 
-static void learn(struct upstream *u, const struct pending *p, enum tells tells)
+static void learn(struct upstream *u, const struct passage *p, enum tells tells)
 {
     bool changed;
     if (tells == TELLS_FAILING) {
@@ -76,7 +76,7 @@ static void unlink_run(struct upstream_run *run)
 }
 
 /* It is under way no more. */
-static void conclude(struct pending *p, enum tells tells)
+static void conclude(struct passage *p, enum tells tells)
 {
     struct upstream *u = p->run.upstream;
     unlink_run(&p->run);
@@ -90,7 +90,7 @@ static void conclude(struct pending *p, enum tells tells)
 
 void run_finish(struct upstream_run *run)
 {
-    struct pending *p = (struct pending *)run;
+    struct passage *p = (struct passage *)run;
     conclude(p, what_it_tells(run->answer));
     run->done(run->owner);
 }
@@ -125,7 +125,7 @@ static void link_run(struct upstream_run *run)
     set->runs = run;
 }
 
-static enum upstream_state begin(struct pending *p)
+static enum upstream_state begin(struct passage *p)
 {
     struct upstream_run *run = &p->run;
     link_run(run);
@@ -139,7 +139,7 @@ static enum upstream_state begin(struct pending *p)
     return UPSTREAM_DONE;
 }
 
-static enum upstream_state turn_away(struct pending *p)
+static enum upstream_state turn_away(struct passage *p)
 {
     const struct upstream *u = p->run.upstream;
     p->run.answer->after_s = breaker_after_s(&u->breaker, upstream_now_ms());
@@ -153,10 +153,10 @@ static enum upstream_state turn_away(struct pending *p)
 
 /* ---- the queue of one that takes only so many at once -------------------------- */
 
-static void unqueue(struct pending *p)
+static void unqueue(struct passage *p)
 {
     struct upstream *u = p->run.upstream;
-    struct pending **at = &u->queue;
+    struct passage **at = &u->queue;
     while (*at != p)
         at = &(*at)->behind;
     *at = p->behind;
@@ -170,7 +170,7 @@ static void unqueue(struct pending *p)
 
 static void on_waited_too_long(void *owner)
 {
-    struct pending *p = owner;
+    struct passage *p = owner;
     const struct upstream *u = p->run.upstream;
     unqueue(p);
     p->run.answer->after_s = BUSY_AFTER_S;
@@ -182,7 +182,7 @@ static void on_waited_too_long(void *owner)
     p->run.done(p->run.owner);
 }
 
-static enum upstream_state enqueue(struct pending *p)
+static enum upstream_state enqueue(struct passage *p)
 {
     struct upstream *u = p->run.upstream;
     link_run(&p->run);
@@ -200,7 +200,7 @@ static bool has_room(const struct upstream *u)
 }
 
 /* Past the breaker, or turned away by it. The one that probes does not wait for those that hang. */
-static enum upstream_state try_it(struct pending *p, bool may_wait)
+static enum upstream_state try_it(struct passage *p, bool may_wait)
 {
     struct upstream *u = p->run.upstream;
     enum breaker_says says = breaker_asks(&u->breaker, upstream_now_ms());
@@ -223,7 +223,7 @@ static void on_turn(void *owner)
 {
     struct upstream *u = owner;
     while (u->queue && has_room(u)) {
-        struct pending *p = u->queue;
+        struct passage *p = u->queue;
         unqueue(p);
         if (try_it(p, false) == UPSTREAM_DONE)
             p->run.done(p->run.owner);
@@ -276,7 +276,7 @@ enum upstream_state upstream_start(struct upstreams *set, const struct upstream_
                                    struct arena *arena, struct upstream_answer *answer, upstream_done *done,
                                    void *owner)
 {
-    struct pending *p = ARENA_NEW(arena, struct pending);
+    struct passage *p = ARENA_NEW(arena, struct passage);
     *answer = (struct upstream_answer){.after_s = -1};
     p->run = (struct upstream_run){
         .upstreams = set, .request = request, .arena = arena, .answer = answer, .done = done, .owner = owner};
@@ -312,7 +312,7 @@ void upstream_after(struct upstreams *set, uint32_t ms, struct arena *arena, ups
 
 static void cancel_run(struct upstream_run *run)
 {
-    struct pending *p = (struct pending *)run;
+    struct passage *p = (struct passage *)run;
     if (p->queued) {
         unqueue(p);
         return;

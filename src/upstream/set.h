@@ -20,7 +20,7 @@ struct upstream {
     struct mcp *mcp;             /* NULL: an address for others' requests */
     struct upstream_offer *kept; /* what it offered before it was there; NULL: not known */
     struct breaker breaker;
-    struct pending *queue, **queue_end; /* until there is room for them: spec.in_flight */
+    struct passage *queue, **queue_end; /* until there is room for them: spec.in_flight */
     struct timer turn;                  /* the next in the queue, or its own end */
     uint32_t in_flight, queued;
     uint64_t calls, failures;
@@ -31,9 +31,9 @@ struct upstream {
 };
 
 /* A call under way, or waiting for its turn. */
-struct pending {
+struct passage {
     struct upstream_run run; /* first: the kinds know it by this */
-    struct pending *behind;  /* in the queue */
+    struct passage *behind;  /* in the queue */
     struct timer deadline;   /* of waiting in the queue */
     bool queued, probe;
 };
