@@ -9,13 +9,14 @@
 #include "base/arena.h"
 #include "base/buf.h"
 
-#define MARK_BYTES    48u /* "[… 123456 lines left out …]\n" */
-#define UNITS_LEAST   4u  /* fewer are cut as one text */
-#define FITTING_TRIES 6
-#define FRAME_PERCENT 60u     /* of lines that may be a frame; where all are alike nothing stands out */
-#define KIND_PERCENT  70u     /* of lines that make a text a log or a table */
-#define UNITS_MAX     200000u /* a text of more is cut as one */
-#define SAMPLE_LINES  200u
+#define MARK_BYTES          48u /* "[… 123456 lines left out …]\n" */
+#define UNITS_LEAST         4u  /* fewer are cut as one text */
+#define FITTING_TRIES       6
+#define FRAME_PERCENT       60u     /* of lines that may be a frame; where all are alike nothing stands out */
+#define FRAME_LEAST_PERCENT 3u      /* fewer say nothing of the whole */
+#define KIND_PERCENT        70u     /* of lines that make a text a log or a table */
+#define UNITS_MAX           200000u /* a text of more is cut as one */
+#define SAMPLE_LINES        200u
 
 enum rank { REST, FRAME, WANTED };
 
@@ -109,14 +110,21 @@ static size_t count_of(struct str line, char c)
     return n;
 }
 
+/* Between columns: one at the end of a line parts nothing. */
+static size_t columns_in(struct str line, char sign)
+{
+    line = str_trim(line);
+    return count_of((struct str){line.at, line.len ? line.len - 1 : 0}, sign);
+}
+
 /* The sign that parts the columns; 0: it is no table. */
 static char columns_of(const struct text *t)
 {
     static const char signs[] = {'\t', '|', ',', ';'};
     for (size_t s = 0; s < sizeof(signs); s++) {
-        size_t first = count_of(t->units[0].text, signs[s]), alike = 0, looked = 0;
+        size_t first = columns_in(t->units[0].text, signs[s]), alike = 0, looked = 0;
         for (size_t i = 1; first && i < t->count && looked < SAMPLE_LINES; i++, looked++)
-            alike += count_of(t->units[i].text, signs[s]) == first;
+            alike += columns_in(t->units[i].text, signs[s]) == first;
         if (first && looked >= UNITS_LEAST && alike * 100 >= looked * KIND_PERCENT)
             return signs[s];
     }
@@ -181,18 +189,18 @@ static bool frames_names(const struct text *t, size_t i, size_t indent)
 
 static bool frames_outline(const struct text *t, size_t i, size_t indent)
 {
-    return str_trim(t->units[i].text).len && indent_of(t->units[i].text) == indent;
+    return str_trim(t->units[i].text).len > 2 && indent_of(t->units[i].text) == indent; /* no lone bracket */
 }
 
 typedef bool frame_rule(const struct text *t, size_t i, size_t indent);
 
 /* Whether it was one: a frame of everything is none. */
-static bool frame(struct text *t, frame_rule *rule)
+static bool frame(struct text *t, frame_rule *rule, unsigned least_percent)
 {
     size_t indent = least_indent(t), found = 0;
     for (size_t i = 0; i < t->count; i++)
         found += rule(t, i, indent);
-    if (!found || found * 100 > t->count * FRAME_PERCENT)
+    if (!found || found * 100 < t->count * least_percent || found * 100 > t->count * FRAME_PERCENT)
         return false;
     for (size_t i = 0; i < t->count; i++)
         if (t->units[i].rank < FRAME && rule(t, i, indent))
@@ -208,12 +216,10 @@ static void rank(struct text *t, const struct compact_rules *rules)
     if (*t->called != 'l')
         return;
     t->is_log = is_log(t);
-    if (t->is_log)
-        frame(t, frames_log);
-    else if (columns_of(t))
-        frame(t, frames_table);
-    else if (!frame(t, frames_names))
-        frame(t, frames_outline);
+    if (t->is_log || columns_of(t))
+        frame(t, t->is_log ? frames_log : frames_table, 0);
+    else if (!frame(t, frames_names, FRAME_LEAST_PERCENT))
+        frame(t, frames_outline, FRAME_LEAST_PERCENT);
 }
 
 /* ---- taking ---------------------------------------------------------------------- */
