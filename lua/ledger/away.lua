@@ -228,8 +228,8 @@ local function take_sums()
     .. p48(moved(u48(seldom, 11), u48(account, 13) - u48(account, 19))) .. sub(seldom, 17)
 end
 
--- Calls that are not here come behind a boundary, at which every run of calls ends: nobody knows in which order the
--- engines' calls were made. Returns by how much their steps have moved.
+-- Calls that are not here come behind those that are, and then a boundary, of a step like no other, at which every run
+-- of calls ends: nobody knows in which order the engines' calls were made. Returns by how much their steps have moved.
 local function take_calls(news, left)
   local turn_by, shift, more = turn - u32(account, 1), 0, ""
   for at = 1, #news, RECORD do
@@ -243,9 +243,7 @@ local function take_calls(news, left)
       end
     else
       local in_turn, in_step = byte(news, at + 16, at + 17)
-      if more == "" then
-        more, shift = BOUNDARY .. char(turn % 256, (step + 1) % 256) .. NO_LABEL, step + 2 - in_step
-      end
+      if more == "" then shift = step + 1 - in_step end
       more = more .. sub(news, at, at + 15) .. char((in_turn + turn_by) % 256, (in_step + shift) % 256) .. admission
     end
   end
@@ -253,9 +251,9 @@ local function take_calls(news, left)
   for at = 1, #left, 8 do
     if not seek(sub(left, at, at + 3), 19) then reserve(sub(left, at, at + 3), now + u32(left, at + 4)) end
   end
-  session = session .. more
-  if #session - base > WINDOW * RECORD then base = #session - WINDOW * RECORD end
   idle, spoken, step = byte(account, 45), byte(account, 47), (byte(account, 48) + shift) % 256
+  session = session .. more .. BOUNDARY .. char(turn % 256, (step + 128) % 256) .. NO_LABEL
+  if #session - base > WINDOW * RECORD then base = #session - WINDOW * RECORD end
   seldom = sub(account, 49, 52) .. sub(seldom, 5)
   return shift
 end

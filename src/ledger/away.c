@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #define BUCKETS 16384u
+#define HASH_AT 5u /* tg1:{ */
 
 struct absence_list {
     struct absence *first, *last;
@@ -85,12 +86,13 @@ static void free_list(struct away *away, struct late_list *list)
 
 /* ---- the table --------------------------------------------------------------- */
 
-/* The stem holds a hash in hex, so any of its digits are as good as others. */
+/* A key serves as well as what it has in common with the session's others: its hash, in hex, stands in both.
+ */
 static struct absence **bucket_of(const struct away *away, struct str stem)
 {
     uint32_t n = 0;
-    for (size_t i = stem.len - 12; i < stem.len - 2; i++)
-        n = n * 31 + (unsigned char)stem.at[i];
+    for (size_t i = HASH_AT; i < HASH_AT + 8; i++)
+        n = n << 4 ^ (unsigned char)stem.at[i] ^ n >> 24;
     return (struct absence **)&away->buckets[n % BUCKETS];
 }
 

@@ -279,11 +279,13 @@ static void add_merge(struct engine *e, struct absence *a)
     struct script_run run;
     struct redis_job job = {.hops = 0};
     struct str account = account_of(e, a, arena);
-    begin_on(&run, SCRIPT_MERGE, a, keys);
-    pack_merge(&run, hash_random(), buf_view(&a->doubts), account, &e->options, arena);
-    redis_job_write(&job, &run);
-    if (!away_add(e->away, a, &a->ready, &job))
-        say_lost(e);
+    if (account.len || a->doubts.len) {
+        begin_on(&run, SCRIPT_MERGE, a, keys);
+        pack_merge(&run, hash_random(), buf_view(&a->doubts), account, &e->options, arena);
+        redis_job_write(&job, &run);
+        if (!away_add(e->away, a, &a->ready, &job))
+            say_lost(e);
+    }
     buf_clear(&job.command);
     buf_clear(&a->doubts);
     a->counted = false;

@@ -1,0 +1,295 @@
+-- Redis goes away and comes back: who answers meanwhile, and that nothing is lost or counted twice.
+local daemon = require "daemon"
+local client_of = require "client"
+local fixtures = require "fixtures"
+local process = require "process"
+local redis = require "redis"
+local verdict, session = client_of.verdict, client_of.session
+
+local POLICIES = { ["outcome.lua"] = fixtures.outcome, ["echo.lua"] = fixtures.echo,
+                   ["create_task.lua"] = fixtures.create_task }
+
+-- What it has been told, it has kept, also when it is killed.
+local KEEPS = { "--appendonly", "yes", "--appendfsync", "always" }
+
+describe("while Redis is away", function()
+  local store, gate, client
+
+  after_each(function()
+    daemon.stop_all()
+    redis.stop_all()
+  end)
+
+  local function gate_with(words)
+    return daemon.start { policies = POLICIES, tools = fixtures.agent_tools,
+                          config = ("return { ledger = { redis = '%s'%s } }"):format(store:url(), words or "") }
+  end
+
+  local function begin(words)
+    store = redis.start { arguments = KEEPS }
+    gate = gate_with(words)
+    client = gate:connect()
+  end
+
+  local function is_away(one)
+    process.eventually("it is away", function() return not (one or gate):status().ledger.connected end)
+  end
+
+  -- Back, and told all that was counted without it.
+  local function is_back(one)
+    return process.eventually("it is back and has heard", function()
+      local ledger = (one or gate):status().ledger
+      return ledger.connected and ledger.waiting == 0 and ledger
+    end)
+  end
+
+  local function goes()
+    store:kill()
+    is_away()
+  end
+
+  local function returns()
+    store:start_again()
+    return is_back()
+  end
+
+  local function echo(text, meta) return client:calls("echo", { text = text }, meta or session("s", { turn = 1 })) end
+  local function known(name) return client:asks("toolgate/session", { session = name or "s" }) end
+
+  describe("the local engine", function()
+    it("answers, says so, and tells what it counted afterwards", function()
+      begin()
+      assert.equal("redis", verdict(echo "a").ledger)
+      goes()
+      assert.equal("local", verdict(echo "b").ledger)
+      assert.equal("local", verdict(echo "c").ledger)
+      assert.truthy(gate:logs("ledger_away"):find("on_outage=local", 1, true))
+      assert.equal(1, returns().merged)
+      assert.equal("redis", verdict(echo "d").ledger)
+      local session_now = known()
+      assert.equal(4, session_now.budgets.calls)
+      assert.equal(4, session_now.budgets.calls_in_turn)
+      assert.equal(4, #session_now.history)
+      assert.equal(0, session_now.budgets.waiting)
+    end)
+
+    it("tells it once, however often Redis comes and goes", function()
+      begin()
+      for i = 1, 3 do
+        echo("here " .. i)
+        goes()
+        echo("away " .. i)
+        returns()
+      end
+      assert.equal(6, known().budgets.calls)
+      assert.equal(6, #known().history)
+    end)
+
+    it("spends budgets that are spent afterwards", function()
+      begin()
+      local function files() return verdict(client:calls("create_task", { title = "t" }, session("s", { turn = 1 }))) end
+      assert.equal("pass", files().verdict)
+      goes()
+      assert.equal("pass", files().verdict)
+      returns()
+      local third = files()
+      assert.same({ "refuse", "same_call" }, { third.verdict, third.code })
+    end)
+
+    it("does not grant a budget anew with every outage", function()
+      begin()
+      local function files() return verdict(client:calls("create_task", { title = "t" }, session("s", { turn = 1 }))) end
+      goes()
+      assert.equal("pass", files().verdict)
+      returns()
+      goes()
+      assert.equal("pass", files().verdict)
+      returns()
+      goes()
+      assert.equal("refuse", files().verdict)
+    end)
+
+    it("has runs of identical calls start anew on return", function()
+      begin()
+      for _ = 1, 2 do assert.equal("pass", verdict(echo "same").verdict) end
+      goes()
+      assert.equal("pass", verdict(echo "same").verdict)
+      returns()
+      for _ = 1, 2 do assert.equal("pass", verdict(echo "same").verdict) end
+    end)
+
+    it("takes part in a repair chain", function()
+      begin()
+      local function wrong(name) return verdict(client:calls("create_task", { name = name }, session("s", { turn = 1 }))) end
+      assert.equal(2, wrong("a").attempts_left)
+      goes()
+      assert.equal("repair", wrong("b").verdict)
+      returns()
+      assert.equal("retry_budget_exceeded", wrong("c").code)
+    end)
+
+    it("ends a chain of before with a success that is told", function()
+      begin()
+      client:calls("create_task", { name = "a" }, session("s", { turn = 1 }))
+      goes()
+      client:calls("create_task", { title = "a" }, session("s", { turn = 1 }))
+      returns()
+      assert.truthy(gate:logs("validation_retry_outcome tool=create_task"):find("outcome=success", 1, true))
+      assert.same({}, known().budgets.chains)
+    end)
+
+    it("begins turns and learns facts, goals and names, which are merged", function()
+      begin()
+      echo "a"
+      goes()
+      client:asks("toolgate/turn", { _meta = session "s", turn = 2, goal = "find it" })
+      client:calls("outcome", { how = "facts" }, session("s", { turn = 2 }))
+      returns()
+      local now = known()
+      assert.same({ 2, "find it", { colour = "red" } }, { now.turn, now.goal, now.facts })
+      assert.equal(1, now.budgets.calls_in_turn)
+      assert.equal(2, now.budgets.calls)
+    end)
+
+    it("is there from the start where Redis is not", function()
+      store = redis.start { arguments = KEEPS }
+      store:kill()
+      gate = gate_with()
+      client = gate:connect()
+      assert.equal("local", verdict(echo "a").ledger)
+      returns()
+      assert.equal(1, known().budgets.calls)
+    end)
+
+    it("of each daemon for itself, and each tells", function()
+      begin()
+      local other = gate_with()
+      local second = other:connect()
+      echo "a"
+      store:kill()
+      is_away()
+      is_away(other)
+      echo "b"
+      second:calls("echo", { text = "c" }, session("s", { turn = 1 }))
+      second:calls("echo", { text = "d" }, session("s", { turn = 1 }))
+      store:start_again()
+      is_back()
+      is_back(other)
+      assert.equal(4, known().budgets.calls)
+      assert.equal(4, #known().history)
+    end)
+
+    it("hands a call that is under way over to Redis, which settles it", function()
+      begin()
+      goes()
+      local checked = client:checks("book_table", { where = "here" }, session "s")
+      assert.equal("local", checked.ledger)
+      returns()
+      assert.equal(1, known().budgets.waiting)
+      client:asks("toolgate/report", { callId = checked.callId, name = "book_table", arguments = { where = "here" },
+                                       result = { content = { { type = "text", text = "done" } } }, _meta = session "s" })
+      local now = known()
+      assert.same({ 0, 1 }, { now.budgets.waiting, now.budgets.calls })
+      assert.equal("ok", now.history[1].class)
+    end)
+
+    it("settles what it admitted itself", function()
+      begin()
+      goes()
+      local checked = client:checks("book_table", { where = "here" }, session "s")
+      client:asks("toolgate/report", { callId = checked.callId, name = "book_table", arguments = { where = "here" },
+                                       result = { content = { { type = "text", text = "done" } } }, _meta = session "s" })
+      returns()
+      local now = known()
+      assert.same({ 0, 1, 1 }, { now.budgets.waiting, now.budgets.calls, #now.history })
+      assert.equal("ok", now.history[1].class)
+    end)
+
+    it("lets a person end a run here and there", function()
+      begin()
+      for _ = 1, 3 do echo "same" end
+      goes()
+      echo "b"
+      client:asks("toolgate/session", { session = "s", forget = true })
+      returns()
+      assert.equal(1014, client:ask("toolgate/session", { session = "s" }).error.code)
+      assert.same({}, store:keys())
+    end)
+  end)
+
+  describe("what was admitted by Redis", function()
+    it("is settled when it returns", function()
+      begin()
+      local checked = client:checks("book_table", { where = "here" }, session "s")
+      assert.equal("redis", checked.ledger)
+      goes()
+      client:asks("toolgate/report", { callId = checked.callId, name = "book_table", arguments = { where = "here" },
+                                       result = { content = { { type = "text", text = "done" } } }, _meta = session "s" })
+      returns()
+      local now = known()
+      assert.same({ 0, 1, 1 }, { now.budgets.waiting, now.budgets.calls, #now.history })
+      assert.equal("ok", now.history[1].class)
+    end)
+
+    it("and nobody heard of is not counted twice", function()
+      for _, words in ipairs { "", ", on_outage = 'closed'", ", on_outage = 'open'" } do
+        begin(words)
+        echo "a"
+        store:freeze() -- what is sent now waits in its socket
+        local said = verdict(echo "b")
+        is_away()
+        store:thaw()
+        is_back()
+        local counted = said.ledger == "local" and 2 or 1
+        assert.equal(counted, known().budgets.calls, words)
+        assert.equal(0, known().budgets.waiting, words)
+        daemon.stop_all()
+        redis.stop_all()
+      end
+    end)
+  end)
+
+  describe("a closed ledger", function()
+    it("refuses, says what is missing, and has counted nothing", function()
+      begin ", on_outage = 'closed'"
+      echo "a"
+      goes()
+      local refused = echo "b"
+      assert.same({ "refuse", "unavailable", "ledger_unavailable", "none" },
+                  { verdict(refused).verdict, verdict(refused).error_class, verdict(refused).code, verdict(refused).ledger })
+      assert.truthy(client:ask("toolgate/turn", { _meta = session "s" }).error.message:find("ledger", 1, true))
+      returns()
+      assert.equal("pass", verdict(echo "c").verdict)
+      assert.equal(2, known().budgets.calls)
+    end)
+  end)
+
+  describe("an open ledger", function()
+    it("lets calls pass uncounted, each logged", function()
+      begin ", on_outage = 'open'"
+      echo "a"
+      goes()
+      local passed = echo "b"
+      assert.same({ "pass", "none" }, { verdict(passed).verdict, verdict(passed).ledger })
+      assert.truthy(gate:logs("ledger_uncounted"):find("tool=echo", 1, true))
+      returns()
+      assert.equal(1, known().budgets.calls)
+      assert.equal(1, #known().history)
+    end)
+  end)
+
+  it("a server that hangs is given up, and its old connection ended when it wakes", function()
+    begin()
+    for i = 1, 20 do
+      client:say { jsonrpc = "2.0", id = i, method = "tools/call",
+                   params = { name = "echo", arguments = { text = "n" .. i }, _meta = session("s", { turn = 1 }) } }
+      if i == 10 then store:freeze() end
+    end
+    for _ = 1, 20 do assert.truthy(client:hears().result) end
+    is_away()
+    store:thaw()
+    is_back()
+    assert.equal(20, known().budgets.calls)
+    assert.equal(0, known().budgets.waiting)
+  end)
+end)
