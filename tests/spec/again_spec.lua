@@ -1,6 +1,7 @@
 -- What fails for the moment is tried again by toolgate itself, where the policy says so and where it does no harm.
 local daemon = require "daemon"
 local client_of = require "client"
+local http_server = require "http_server"
 local process = require "process"
 local text, verdict, session = client_of.text, client_of.verdict, client_of.session
 
@@ -103,5 +104,66 @@ return { upstreams = { plain = { command = "luajit", args = { "%s/tests/support/
     client:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = 1 } }
     client:hears_only_a_ping()
     assert.equal(1, noted "recovers")
+  end)
+end)
+
+describe("a request that fails for the moment", function()
+  local server
+
+  after_each(function()
+    daemon.stop_all()
+    http_server.stop_all()
+  end)
+
+  -- Answers 503 twice, then 200; what a call of it says, and how often the server was asked.
+  local function asks(http, fields)
+    server = http_server.start { routes = { ["GET /"] = { { status = 503 }, { status = 503 }, { body = { found = 1 } } },
+                                            ["POST /"] = { { status = 503 }, { body = { made = 1 } } } } }
+    local gate = daemon.start { policies = { ["asks.lua"] = ([[
+-- asks: for specs.
+return tool "asks" { description = "For specs.", http = "%s", schema = json '{"type":"object"}',
+                     retry = { again = { times = 2, backoff = "10ms", within = "30s" } }, %s }
+]]):format(http:gsub("SERVER", server.address), fields or "") } }
+    return gate:connect():calls("asks", {}, session "s"), #server:saw()
+  end
+
+  it("is tried again where it gets", function()
+    local result, seen = asks "GET SERVER/"
+    assert.same({ "pass", 3, 3 }, { verdict(result).verdict, verdict(result).tries, seen })
+  end)
+
+  it("is not where it posts: the first may have been carried out", function()
+    local result, seen = asks "POST SERVER/"
+    assert.same({ "transient", 1 }, { verdict(result).error_class, seen })
+    assert.is_nil(verdict(result).tries)
+    assert.truthy(text(result):find("First look whether it has been carried out", 1, true), text(result))
+  end)
+
+  it("is where posting twice is declared to be as good as once", function()
+    local result, seen = asks("POST SERVER/", "idempotent = true")
+    assert.same({ "pass", 2, 2 }, { verdict(result).verdict, verdict(result).tries, seen })
+  end)
+
+  it("is tried again whatever it does where the server was surely not reached", function()
+    local result = asks "POST http://127.0.0.1:1/"
+    assert.same({ "transient", 3 }, { verdict(result).error_class, verdict(result).tries })
+    assert.is_nil(text(result):find("carried out", 1, true), text(result))
+  end)
+end)
+
+describe("a command that dies", function()
+  after_each(daemon.stop_all)
+
+  it("is run again where it only reads", function()
+    local gate = daemon.start { policies = { ["looks.lua"] = [[
+-- looks: for specs.
+return tool "looks" { description = "For specs.", effects = "read", schema = json '{"type":"object"}',
+                      retry = { again = { times = 2, backoff = "10ms", within = "30s" } },
+                      exec = { "sh", "-c", "echo >> looked; test $(wc -l < looked) -gt 2 || kill -9 $$; echo seen",
+                               cwd = "]] .. process.directory() .. [[" } }
+]] } }
+    local result = gate:connect():calls("looks", {}, session "s")
+    assert.same({ "pass", 3 }, { verdict(result).verdict, verdict(result).tries })
+    assert.truthy(text(result):find("seen", 1, true), text(result))
   end)
 end)
