@@ -37,7 +37,7 @@ struct transport {
     struct secrets secrets;
     struct child *child; /* NULL: it has not begun, or has ended */
     struct conn *conn, *errors;
-    struct timer soon, grace;
+    struct timer soon, grace, told_later;
     struct trickle trickle;
     bool closing;  /* we asked for it */
     bool told;     /* closed was */
@@ -116,8 +116,7 @@ static void on_line(void *owner, struct str line)
 static void tell_too_large(struct transport *t, uint64_t id)
 {
     char why[100];
-    snprintf(why, sizeof(why), "a line of more than %u bytes, which is not read",
-             UPSTREAM_LINE_MAX_BYTES);
+    snprintf(why, sizeof(why), "a line of more than %u bytes, which is not read", UPSTREAM_LINE_MAX_BYTES);
     t->hooks->failed(t->owner, id, UPSTREAM_BROKEN, "result_too_large", why, -1);
 }
 
@@ -228,6 +227,15 @@ static void remember(struct transport *t, struct str line)
     t->words_age = error;
 }
 
+static void log_held(void *owner)
+{
+    struct transport *t = owner;
+    if (t->trickle.held)
+        log_event(LOG_INFO, "upstream_stderr", LOG_STR("upstream", t->spec->name),
+                  LOG_NUM("lines_not_logged", t->trickle.held));
+    t->trickle.held = 0;
+}
+
 static void log_words(struct transport *t, struct str line, uint64_t held)
 {
     struct arena *arena = arena_new();
@@ -249,6 +257,8 @@ static void on_error_line(void *owner, struct str line)
     remember(t, line);
     if (trickle_lets(&t->trickle, STDERR_PER_S, &held))
         log_words(t, line, held);
+    else if (!timer_is_set(&t->told_later))
+        timer_set(&t->told_later, t->loop, 1000, log_held, t);
 }
 
 static void on_error_too_long(void *owner, struct str head, bool for_memory)
@@ -261,10 +271,8 @@ static void on_errors_gone(void *owner)
 {
     struct transport *t = owner;
     t->errors = NULL;
-    if (t->trickle.held)
-        log_event(LOG_INFO, "upstream_stderr", LOG_STR("upstream", t->spec->name),
-                  LOG_NUM("lines_not_logged", t->trickle.held));
-    t->trickle.held = 0;
+    timer_clear(&t->told_later);
+    log_held(t);
     settle(t);
 }
 
@@ -422,6 +430,7 @@ static void stdio_free(struct transport *t)
 {
     timer_clear(&t->soon);
     timer_clear(&t->grace);
+    timer_clear(&t->told_later);
     if (t->conn)
         conn_drop(t->conn);
     if (t->errors)
