@@ -108,3 +108,24 @@ return { upstreams = { plain = { command = "luajit", args = { "%s/tests/support/
     assert.truthy(one.breaker_after_s <= 1)
   end)
 end)
+
+describe("an address that many tools ask", function()
+  after_each(daemon.stop_all)
+
+  it("is left alone by all of them once it cannot be reached", function()
+    local files = {}
+    for _, name in ipairs { "one", "other" } do
+      files[name .. ".lua"] = ([[
+-- %s: for specs.
+return tool "%s" { description = "For specs.", effects = "read", upstream = "api", http = "GET /%s",
+                   schema = json '{"type":"object"}' }
+]]):format(name, name, name)
+    end
+    local client = daemon.start { policies = files,
+                                  config = 'return { upstreams = { api = { rest = "http://127.0.0.1:1" } } }' }:connect()
+    for i = 1, OPENS_AFTER do
+      assert.equal("unreachable", verdict(client:calls("one", {}, session("s" .. i))).code)
+    end
+    assert.equal("breaker_open", verdict(client:calls("other", {}, session "t")).code)
+  end)
+end)
