@@ -183,8 +183,8 @@ describe("a command that fails", function()
   end)
 
   it("never tells a secret that it was given", function()
-    local call, served = tool([["sh", "-c", "echo bad token $TOKEN >&2; exit 1", env = { TOKEN = "${SECRET_OF_SPEC}" }]], nil,
-                              { environment = { SECRET_OF_SPEC = "sesame-open" } })
+    local words = [["sh", "-c", "echo bad token $TOKEN >&2; exit 1", env = { TOKEN = "${SECRET_OF_SPEC}" }]]
+    local call, served = tool(words, nil, { environment = { SECRET_OF_SPEC = "sesame-open" } })
     says(call {}, "bad token ***")
     assert.falsy(served:log():find("sesame", 1, true))
   end)
@@ -210,7 +210,8 @@ end)
 describe("a command without measure", function()
   after_each(daemon.stop_all)
 
-  local HOLDS = [["sh", "-c", "trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & echo $! > $1/pids; echo $$ >> $1/pids; wait",
+  -- Writes down its own number and its child's; neither ends when it is asked to.
+  local HOLDS = [["sh", "-c", "trap '' TERM; (while :; do sleep 1; done) & echo $! > $1/pids; echo $$ >> $1/pids; wait",
                  "sh", "{text}"]]
 
   it("is ended with all that it started when its time is over", function()
@@ -273,8 +274,7 @@ describe("a command without measure", function()
   end)
 
   it("waits for its turn where many run, in the order of the calls", function()
-    local _, served, client = tool [["sh", "-c", "while [ ! -e $1/go ]; do sleep 0.01; done; echo $$ >> $1/pids; cat /dev/null",
-                                    "sh", "{text}"]]
+    local _, served, client = tool [["sh", "-c", "while [ ! -e $1/go ]; do sleep 0.01; done", "sh", "{text}"]]
     for id = 1, 40 do
       client:say { jsonrpc = "2.0", id = id, method = "tools/call",
                    params = { name = "tool", arguments = { text = served.directory } } }
@@ -340,6 +340,20 @@ describe("exec in a policy", function()
     complains([["ssh", "host", "ls", "{text}"]], "send the arguments on stdin")
     local call = tool [["sh", "-c", "printf '%s' \"${1} {{text}}\"", "sh", "{text}"]]
     assert.equal("-n {text}", text(call { text = "-n" }))
+  end)
+
+  it("is what docs/policy.md shows", function()
+    local page = process.read("docs/policy.md")
+    local source = assert(page:match "```lua\n(%-%- search_log: .-)\n```")
+    local folder = process.directory()
+    process.write(folder .. "/service.log", "an order\nordered\nan order -x\nno more\n")
+    local client = daemon.start({ policies = { ["search_log.lua"] = source }, environment = { LOG_FOLDER = folder } }):connect()
+    assert.equal("1:an order\n2:ordered\n3:an order -x", text(client:calls("search_log", { text = "order" })))
+    assert.equal("1:an order", text(client:calls("search_log", { text = "order", limit = 1, words = true })))
+    assert.equal("3:an order -x", text(client:calls("search_log", { text = "-x" })))
+    local none = client:calls("search_log", { text = "nowhere" })
+    assert.is_not_true(none.isError, text(none))
+    process.remove(folder)
   end)
 
   it("is one way of several to run a tool", function()
