@@ -18,6 +18,7 @@
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,7 +27,8 @@ struct making {
     struct arena *arena;
     struct local_options loaded;
     const char *schema_file, *folder;
-    bool with_schema, print, force;
+    const char *socket;
+    bool print, force;
     struct new_tool tool;
     struct str path, schema_path; /* schema_path: empty where no file is written beside */
 };
@@ -61,7 +63,8 @@ static void place_schema(struct making *m, struct str name)
 {
     struct buf scratch = buf_in(m->arena);
     struct new_tool *tool = &m->tool;
-    if (tool->tools_file || new_params_write(&scratch, m->arena, tool->schema, 2))
+    bool told = tool->upstream.len && !tool->with_schema;
+    if (told || tool->tools_file || new_params_write(&scratch, m->arena, tool->schema, 2))
         return;
     if (m->schema_file && same_folder(m->schema_file, m->folder)) {
         const char *slash = strrchr(m->schema_file, '/');
@@ -114,6 +117,18 @@ static bool write_all(struct making *m, struct str text)
 
 /* ---- what comes next ---- */
 
+/* What the daemon told, as a file of tools, which is gone with this process. */
+static const char *definition_file(const struct making *m)
+{
+    struct buf text = buf_in(m->arena);
+    int fd = memfd_create("definition", MFD_CLOEXEC);
+    buf_byte(&text, '[');
+    json_write(&text, m->tool.definition);
+    buf_byte(&text, ']');
+    bool written = fd >= 0 && write(fd, text.at, text.len) == (ssize_t)text.len;
+    return written ? arena_printf(m->arena, "/proc/self/fd/%d", fd).at : NULL;
+}
+
 /* Loads the file as the daemon would and plays its examples; false, with complaints, where it does not hold.
  */
 static bool try_out(const struct making *m, size_t *examples)
@@ -121,7 +136,12 @@ static bool try_out(const struct making *m, size_t *examples)
     struct generation_report report;
     struct generation *generation;
     struct config_sources sources = local_sources(&m->loaded, NULL);
+    const char *definition = m->tool.definition ? definition_file(m) : NULL;
     sources.policies = m->path.at;
+    if (definition) {
+        sources.tools = &definition;
+        sources.tools_count = 1;
+    }
     log_open(LOG_ERROR, LOG_FORMAT_TEXT, NULL, NULL);
     generation_report_init(&report, m->arena);
     enum err err = load_generation(&sources, 1, &generation, &report);
@@ -165,29 +185,36 @@ static void say_next(const struct making *m, size_t examples)
         buf_printf(&with, " --policies %s", m->folder);
     for (size_t i = 0; i < m->loaded.tools.count; i++)
         buf_printf(&with, " --tools %s", m->loaded.tools.items[i]);
+    if (m->tool.upstream.len)
+        buf_text(&with, " --tools tools.json");
     struct str options = buf_view(&with);
     printf(STR_FMT " is written", STR_ARG(m->path));
     if (m->schema_path.len)
         printf(", with " STR_FMT, STR_ARG(m->schema_path));
     printf(examples == 1 ? "; its example holds.\n" : "; its %zu examples hold.\n", examples);
     printf("Next: say in its first lines who may do what, then\n");
+    if (m->tool.upstream.len)
+        printf("  toolgate tools --format mcp --socket %s > tools.json\n", m->socket);
     printf("  toolgate test" STR_FMT "\n", STR_ARG(options));
     printf("  toolgate lint" STR_FMT "\n", STR_ARG(options));
     printf("  toolgate check " STR_FMT " '" STR_FMT "'" STR_FMT " --trace\n",
            STR_ARG(word(m->arena, m->tool.name)), STR_ARG(call), STR_ARG(options));
-    printf("  toolgate serve" STR_FMT "\n", STR_ARG(options));
+    if (m->tool.upstream.len)
+        printf("  toolgate reload --socket %s\n", m->socket);
+    else
+        printf("  toolgate serve" STR_FMT "\n", STR_ARG(options));
 }
 
 /* ---- the command ---- */
 
 static int make(struct making *m)
 {
-    struct new_source source = {.schema = m->schema_file, .loaded = &m->loaded};
+    struct new_source source = {.schema = m->schema_file, .socket = m->socket, .loaded = &m->loaded};
     struct buf text = buf_in(m->arena);
     size_t examples = 0;
     if (!new_tool_find(m->command, &source, m->arena, &m->tool))
         return CLI_TROUBLE;
-    if (m->with_schema)
+    if (m->tool.with_schema)
         m->tool.tools_file = NULL;
     struct str name = file_name(m->arena, m->tool.name);
     m->path = arena_printf(m->arena, "%s/" STR_FMT ".lua", m->folder, STR_ARG(name));
@@ -214,8 +241,9 @@ static int run(const struct command *command, int argc, char **argv)
     int status;
     const struct cli_option table[] = {
         {"schema", "FILE", "the tool's JSON Schema", 0, OPTION_TEXT, &m.schema_file},
+        {"socket", "PATH", "as the daemon there has it, of an upstream for one", 's', OPTION_TEXT, &m.socket},
         {"with-schema", NULL, "write a definition's schema into the policy, so that it needs no --tools", 0,
-         OPTION_FLAG, &m.with_schema},
+         OPTION_FLAG, &m.tool.with_schema},
         {"print", NULL, "to stdout, and no file", 0, OPTION_FLAG, &m.print},
         {"force", NULL, "write over a file that is there", 0, OPTION_FLAG, &m.force},
         LOCAL_OPTIONS(&m.loaded),
@@ -239,13 +267,16 @@ const struct command command_new = {
     .name = "new",
     .operands = "TOOL",
     .summary = "write a first policy for a tool",
-    .about = "Writes TOOL.lua into the folder of policies: what the tool's definition or schema tells, what\n"
-             "can be guessed (told as a guess), and examples that hold as they stand. Without --schema and\n"
-             "--tools it is a policy to fill in. Nothing is written over.",
+    .about =
+        "Writes TOOL.lua into the folder of policies: what the tool's definition or schema tells, what\n"
+        "can be guessed (told as a guess), and examples that hold as they stand. With --socket the tool is\n"
+        "one of a running daemon, its upstream named in the policy. Without --schema, --tools and\n"
+        "--socket it is a policy to fill in. Nothing is written over.",
     .exits = "  0  written, and its examples hold\n"
              "  1  written, and something of it does not hold\n"
              "  2  usage, a tool or file that is not there, a file that is there already",
     .example = "  toolgate new get_weather --tools tools.json\n"
+               "  toolgate new read_file --socket /tmp/toolgate.sock\n"
                "  toolgate new create_invoice --schema invoice.schema.json --print",
     .least = 1,
     .most = 1,

@@ -14,8 +14,11 @@ struct new_tool {
     const struct json *schema, *annotations; /* annotations: NULL where none */
     const char *tools_file; /* where the definition stands, which serves it; NULL: the policy alone defines
                                the tool */
+    struct str upstream;    /* whose tool it is: "docs", "docs/find"; empty: nobody's */
+    const struct json *definition; /* as the daemon told it; NULL: it was not asked */
     struct str
         schema_beside; /* the schema's file beside the policy; empty: params{…}, or the definition's own */
+    bool with_schema;  /* in the policy, though somebody else could tell it */
     bool blank;        /* made from nothing */
 };
 
@@ -23,6 +26,7 @@ struct new_tool {
 
 struct new_source {
     const char *schema;                 /* --schema FILE; NULL: not given */
+    const char *socket;                 /* --socket PATH; NULL: not given */
     const struct local_options *loaded; /* --tools, -c */
 };
 

@@ -96,6 +96,13 @@ static void write_schema(struct buf *out, struct arena *arena, const struct new_
             tool->tools_file);
         return;
     }
+    if (tool->upstream.len && !tool->with_schema) {
+        buf_text(
+            out,
+            "  -- The schema is the server's own. Where no daemon runs, as for toolgate test, give what\n"
+            "  -- toolgate tools --format mcp --socket PATH prints with --tools.\n");
+        return;
+    }
     buf_text(out, "  schema = ");
     if (tool->schema_beside.len) {
         buf_text(out, "json ");
@@ -216,6 +223,8 @@ void new_policy_write(struct buf *out, struct arena *arena, const struct new_too
     buf_text(out, "return tool ");
     lua_write_text(out, tool->name);
     buf_text(out, " {\n");
+    if (tool->upstream.len)
+        write_text_field(out, "upstream", tool->upstream);
     write_words(out, arena, tool);
     write_effects(out, &effects);
     write_schema(out, arena, tool);

@@ -1,11 +1,13 @@
-/* Where a tool's definition comes from: a schema's file, a file of tools, or nowhere. */
+/* Where a tool's definition comes from: a schema's file, a file of tools, a running daemon, or nowhere. */
 #include "cli/new.h"
 
 #include "base/arena.h"
+#include "cli/ask.h"
 #include "cli/input.h"
 #include "cli/say.h"
 #include "gate/config.h"
 #include "gate/generation.h"
+#include "json/build.h"
 #include "json/parse.h"
 #include "schema/suggest.h"
 
@@ -159,9 +161,58 @@ static bool look_in_files(const struct command *command, const struct local_opti
     return fine;
 }
 
+/* ---- a running daemon ---- */
+
+/* "docs" where it has the same name there, else "docs/find". */
+static void take_place(struct arena *arena, struct new_tool *tool, const struct json *place)
+{
+    struct str upstream = json_str(json_get_text(place, "upstream")),
+               there = json_str(json_get_text(place, "tool"));
+    if (!str_is(json_str(json_get_text(place, "kind")), "mcp"))
+        return;
+    tool->upstream = str_eq(there, tool->name)
+                         ? arena_dup(arena, upstream)
+                         : arena_printf(arena, STR_FMT "/" STR_FMT, STR_ARG(upstream), STR_ARG(there));
+}
+
+static int look_at_answer(void *owner, const struct json *answer)
+{
+    struct looking *l = owner;
+    const struct json *tools = json_get_text(answer, "tools");
+    for (uint32_t i = 0; json_is(tools, JSON_ARRAY) && i < tools->len; i++) {
+        struct str name = json_str(json_get_text(&tools->items[i], "name"));
+        note_name(l, arena_dup(l->arena, name));
+        if (!str_eq(name, l->tool->name) || l->tool->definition)
+            continue;
+        struct json *definition = arena_alloc(l->arena, sizeof(*definition));
+        *definition = json_copy(l->arena, &tools->items[i]);
+        take_definition(l->arena, l->tool, definition, NULL);
+        l->tool->definition = definition;
+        take_place(l->arena, l->tool, json_get(json_get_text(answer, "runs_at"), name));
+    }
+    return CLI_YES;
+}
+
+static bool ask_for_tool(const struct command *command, const char *socket, struct arena *arena,
+                         struct new_tool *tool)
+{
+    struct looking looking = {.command = command, .arena = arena, .tool = tool};
+    if (ask_daemon(command, socket, "toolgate/tools", str_of("{}"), look_at_answer, &looking) != CLI_YES)
+        return false;
+    if (tool->definition)
+        return true;
+    struct str near = suggest_one(tool->name, looking.names, looking.count);
+    say_error(command->name, "no tool '" STR_FMT "' among the %zu of the daemon at %s%s" STR_FMT "%s",
+              STR_ARG(tool->name), looking.count, socket, near.len ? " (did you mean '" : "", STR_ARG(near),
+              near.len ? "'?)" : "; `toolgate tools` with the same --socket lists them");
+    return false;
+}
+
 bool new_tool_find(const struct command *command, const struct new_source *source, struct arena *arena,
                    struct new_tool *tool)
 {
+    if (source->socket)
+        return ask_for_tool(command, source->socket, arena, tool);
     if (source->schema)
         return take_schema(command, source->schema, arena, tool);
     return look_in_files(command, source->loaded, arena, tool);

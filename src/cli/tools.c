@@ -34,17 +34,29 @@ static struct str first_line(struct str text)
     return str_cut(text, TOOLS_DESCRIPTION_MAX_BYTES);
 }
 
-/* `places`: by name, who runs it where toolgate has it run elsewhere. */
+/* "  [upstream docs, there find]". */
+static void print_place(struct str name, const struct json *place)
+{
+    struct str kind = json_str(json_get_text(place, "kind")),
+               upstream = json_str(json_get_text(place, "upstream")),
+               there = json_str(json_get_text(place, "tool"));
+    const char *who = upstream.len ? "upstream " : str_is(kind, "exec") ? "a command" : "an HTTP endpoint";
+    if (!kind.len)
+        return;
+    printf("%s  [%s" STR_FMT, say_colour(SAY_DIM), who, STR_ARG(upstream));
+    if (there.len && !str_eq(there, name))
+        printf(", there " STR_FMT, STR_ARG(there));
+    printf("]%s", say_colour(SAY_PLAIN));
+}
+
 static void print_names(const struct json *tools, const struct json *places)
 {
     for (size_t i = 0; i < tools->len; i++) {
         struct str name = json_str(json_get_text(&tools->items[i], "name"));
         struct str description = json_str(json_get_text(&tools->items[i], "description"));
-        struct str place = json_str(json_get(places, name));
         printf("%s%-24.*s%s " STR_FMT, say_colour(SAY_BOLD), (int)name.len, name.at, say_colour(SAY_PLAIN),
                STR_ARG(first_line(description)));
-        if (place.len)
-            printf("%s  [" STR_FMT "]%s", say_colour(SAY_DIM), STR_ARG(place), say_colour(SAY_PLAIN));
+        print_place(name, json_get(places, name));
         putchar('\n');
     }
 }

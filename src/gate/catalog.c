@@ -217,16 +217,31 @@ static void look(struct view *v)
         add_own(v, own);
 }
 
+static void put(struct json_out *out, const char *key, struct str text)
+{
+    if (!text.len)
+        return;
+    json_key(out, key);
+    json_put_str(out, text);
+}
+
+/* For everybody: an address may hold a key, a command a path. */
 static void write_places(const struct view *v)
 {
+    static const char *const kinds[] = {[TARGET_MCP] = "mcp", [TARGET_HTTP] = "http", [TARGET_EXEC] = "exec"};
     struct json_out out = json_out(v->request->places);
     json_open(&out, '{');
     for (size_t i = 0; i < v->count; i++) {
-        struct str where = tool_runs_at(v->arena, v->list[i].tool);
-        if (!where.len)
+        const struct tool *tool = v->list[i].tool;
+        if (tool->runner != RUNNER_UPSTREAM)
             continue;
-        json_key_str(&out, v->list[i].name);
-        json_put_str(&out, where);
+        json_key_str(&out, tool->name);
+        json_open(&out, '{');
+        put(&out, "kind", str_of(kinds[tool->target.kind]));
+        put(&out, "upstream", tool->target.upstream);
+        if (tool->target.kind == TARGET_MCP)
+            put(&out, "tool", tool->target.tool);
+        json_close(&out, '}');
     }
     json_close(&out, '}');
 }

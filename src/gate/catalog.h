@@ -29,8 +29,8 @@ struct catalog_request {
     bool widened;       /* the session is stuck: what prepare_tools leaves out is shown, too */
     catalog_warn *warn; /* NULL: such things go to the log */
     void *owner;
-    struct buf
-        *places; /* gets an object, names to who runs the tool where that is elsewhere; NULL: not wanted */
+    struct buf *places; /* gets {"search":{"kind":"mcp","upstream":"docs","tool":"find"}}, where each tool
+                           that is run elsewhere is run; NULL: not wanted */
 };
 
 /* Writes a JSON array, in the order of names. A policy that breaks in prepare is logged, and its tool is

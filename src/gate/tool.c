@@ -348,22 +348,6 @@ enum err tool_build_offered(struct arena *arena, struct str name, const struct j
     return build(arena, tool, definition, policy, config, out, why);
 }
 
-struct str tool_runs_at(struct arena *arena, const struct tool *tool)
-{
-    const struct target *t = &tool->target;
-    if (tool->runner != RUNNER_UPSTREAM)
-        return STR_NONE;
-    if (t->kind == TARGET_EXEC)
-        return STR_LIT("a command");
-    if (t->kind == TARGET_HTTP)
-        return arena_printf(arena, "HTTP " STR_FMT "%s" STR_FMT, STR_ARG(t->http->method),
-                            t->upstream.len ? " to upstream " : "", STR_ARG(t->upstream));
-    if (str_eq(t->tool, tool->name))
-        return arena_printf(arena, "upstream " STR_FMT, STR_ARG(t->upstream));
-    return arena_printf(arena, "upstream " STR_FMT ", there " STR_FMT, STR_ARG(t->upstream),
-                        STR_ARG(t->tool));
-}
-
 bool tool_is_listed(const struct tool *tool)
 {
     return tool->runner != RUNNER_AGENT && !tool->awaited;

@@ -59,11 +59,6 @@ enum err tool_build_offered(struct arena *arena, struct str name, const struct j
                             const struct config *config, struct str origin, struct tool **out,
                             struct why *why);
 
-/* Who runs it, where toolgate has it run elsewhere: "upstream files", "upstream files, there read.file",
- * "HTTP GET to upstream billing", "a command"; empty for all others. For everybody: an address may hold a
- * key. */
-struct str tool_runs_at(struct arena *arena, const struct tool *tool);
-
 /* Letters, digits, '_' and '-', 1 to TOOL_NAME_MAX_BYTES of them. */
 bool tool_name_fits(struct str name);
 bool tool_is_listed(

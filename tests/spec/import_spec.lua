@@ -227,6 +227,21 @@ describe("the commands", function()
     assert.truthy(out:find("[upstream a, there docs.find]", 1, true), out)
   end)
 
+  it("write a first policy of a tool that a server offers", function()
+    local gate = start(server(directory, "a", list((limited:gsub('"find"', '"docs.find"')))))
+    local code, out, err = process.run { daemon.binary, "new", "docs_find", "--socket", gate.socket,
+                                         "--policies", gate.policies }
+    assert.equal(0, code, out .. err)
+    local policy = process.read(gate.policies .. "/docs_find.lua")
+    assert.truthy(policy:find('upstream    = "a/docs.find"', 1, true), policy)
+    gate:logs "reloaded"
+    assert.equal("docs_find", names(gate:connect()))
+    assert.equal("repair", verdict(gate:connect():calls("docs_find", { limit = 50 })).verdict)
+    code, out, err = process.run { daemon.binary, "new", "docs_fnd", "--socket", gate.socket, "--print" }
+    assert.equal(2, code, out)
+    assert.truthy(err:find("did you mean 'docs_find'?", 1, true), err)
+  end)
+
   it("that need no daemon take policies of upstreams as they are", function()
     process.write(directory .. "/find.lua", [[
 return tool "find" { upstream = "a", description = "Finds.", effects = "read", examples = {
