@@ -101,3 +101,50 @@ describe("tool_return", function()
     end)
   end)
 end)
+
+describe("a command may print", function()
+  after_each(daemon.stop_all)
+
+  local function prints(what, fields)
+    local gate = daemon.start { policies = { ["show.lua"] = ([==[
+-- show: prints what it is told to. For specs.
+return tool "show" { description = "Shows.", schema = params { text = str "What" }, %s
+  exec = { "printf", "%%s", "{text}" } }
+]==]):format(fields or "") } }
+    return gate:connect():calls("show", { text = type(what) == "string" and what or json.encode(what) }, session "s")
+  end
+
+  it("what tool_return takes", function()
+    local result = prints({ value = { rows = 3 }, content = { { type = "image", data = "aGk=", mimeType = "image/png" } },
+                            metadata = { took = 17 } }, [==[output_schema = json [[{"type":"object","required":["rows"]}]],]==])
+    assert.same({ { type = "image", data = "aGk=", mimeType = "image/png" } }, result.content)
+    assert.same({ rows = 3 }, result.structuredContent)
+    assert.equal(17, result._meta.took)
+  end)
+
+  it("a value with metadata alone", function()
+    local result = prints { value = { 1, 2 }, metadata = { took = 17 } }
+    assert.equal("[1,2]", result.content[1].text)
+    assert.equal(17, result._meta.took)
+  end)
+
+  it("a result as MCP has it, an error too", function()
+    local result = prints { content = { { type = "text", text = "no such row" } }, isError = true }
+    assert.is_true(result.isError)
+    assert.equal("tool_error", verdict(result).error_class)
+    assert.truthy(text(result):find('The tool said: "no such row"', 1, true), text(result))
+  end)
+
+  it("any other JSON or text, which is the value", function()
+    for _, what in ipairs { { content = { { id = 1 } }, pages = 3 }, { value = 5 }, { metadata = { a = 1 } },
+                            { value = 5, content = { { type = "image", data = "?" } } } } do
+      assert.same(what, json.decode(prints(what).content[1].text))
+    end
+    assert.equal("plain", prints("plain").content[1].text)
+  end)
+
+  it("structure that a schema promises, and gets it structured", function()
+    local result = prints({ rows = 3 }, [==[output_schema = json [[{"type":"object","required":["rows"]}]],]==])
+    assert.same({ rows = 3 }, result.structuredContent)
+  end)
+end)
