@@ -53,12 +53,11 @@ static void ask_by_envelope(struct verdict *v, struct arena *arena, const struct
                                e->choices_left_out);
 }
 
-/* Of what may have been done nobody should say that doing it again is fine. */
-static struct str hint_for(const struct tool *tool)
+/* Of what may have been done nobody should say that doing it again is fine. What was turned away was not. */
+static struct str hint_for(const struct tool *tool, const char *code)
 {
-    bool writes = tool->effects == EFFECTS_WRITE || tool->effects == EFFECTS_DESTRUCTIVE ||
-                  tool->effects == EFFECTS_TOGGLE;
-    return writes
+    bool unsure = strcmp(code, "timed_out") == 0 || strcmp(code, "connection_lost") == 0;
+    return unsure && !tool->idempotent
                ? STR_LIT("First look whether it has been carried out; only if not, make the same call again.")
                : STR_NONE;
 }
@@ -72,7 +71,7 @@ void decide_by_envelope(struct verdict *v, const struct tool *tool, struct arena
     }
     bool passes = e->kind == ENVELOPE_TRANSIENT;
     decide(v, passes ? CLASS_TRANSIENT : CLASS_TOOL_ERROR, str_of(e->code), words_of(e->code),
-           passes ? hint_for(tool) : STR_NONE);
+           passes ? hint_for(tool, e->code) : STR_NONE);
     v->quoted = stack_left_out(arena, said);
     v->after_s = passes ? e->after_s : -1;
 }
