@@ -132,6 +132,11 @@ const struct json *call_structured(const struct call *call)
     (void)call;
     return NULL;
 }
+const struct json *call_input(const struct call *call)
+{
+    (void)call;
+    return NULL;
+}
 const struct json *call_metadata(const struct call *call)
 {
     (void)call;
@@ -299,6 +304,23 @@ static void progress_only_increases(void **state)
     expect_words(room, "\"id\":1,\"result\"");
 }
 
+/* A tool may tell of itself for as long as it runs; nothing of it piles up here. */
+static void progress_that_nobody_reads_takes_no_memory(void **state)
+{
+    struct room *room = *state;
+    char long_text[10000];
+    memset(long_text, 'x', sizeof(long_text));
+    call(room, 1);
+    struct call *one = waiting[0];
+    size_t held = arena_bytes(one->arena);
+    for (int i = 1; i <= 1000; i++) {
+        one->progress(one->progress_owner, i, 0, (struct str){long_text, sizeof(long_text)});
+        turn(room);
+    }
+    assert_in_range(conn_out(room->server.clients->conn)->len, 1, CONN_OUT_HIGH_BYTES + 8192);
+    assert_int_equal(arena_bytes(one->arena), held);
+}
+
 static void a_connection_has_so_many_in_flight(void **state)
 {
     struct room *room = *state;
@@ -423,6 +445,7 @@ int main(void)
         TEST(answers_come_in_the_order_of_finishing),
         TEST(a_cancelled_one_is_never_answered),
         TEST(progress_only_increases),
+        TEST(progress_that_nobody_reads_takes_no_memory),
         TEST(a_connection_has_so_many_in_flight),
         TEST(all_together_have_so_many_in_flight),
         TEST(all_together_hold_so_much),
