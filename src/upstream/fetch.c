@@ -238,8 +238,8 @@ static const struct {
     {CURLE_SSL_CACERT_BADFILE, FETCH_UNREACHABLE, "ca_file could not be read"},
     {CURLE_UNSUPPORTED_PROTOCOL, FETCH_UNREACHABLE, "is not an http or https address"},
     {CURLE_URL_MALFORMAT, FETCH_UNREACHABLE, "is not an address"},
-    {CURLE_PARTIAL_FILE, FETCH_BROKEN_OFF, "closed the connection before the answer was whole"},
-    {CURLE_GOT_NOTHING, FETCH_BROKEN_OFF, "closed the connection without an answer"},
+    {CURLE_PARTIAL_FILE, FETCH_BROKEN_OFF, "the connection broke off before the answer was whole"},
+    {CURLE_GOT_NOTHING, FETCH_BROKEN_OFF, "the connection broke off without an answer"},
     {CURLE_RECV_ERROR, FETCH_BROKEN_OFF, "the connection broke off"},
     {CURLE_SEND_ERROR, FETCH_BROKEN_OFF, "the connection broke off"},
     {CURLE_WEIRD_SERVER_REPLY, FETCH_NO_HTTP, "did not answer in HTTP"},
@@ -283,7 +283,7 @@ static void say_code(struct fetch *f, CURLcode code)
     bool lost = how == FETCH_UNREACHABLE && f->sent;
     if (lost)
         how = FETCH_BROKEN_OFF;
-    say(f, how, lost ? "the connection broke off" : text, lost ? "" : more_of(f, code));
+    say(f, how, lost ? "the connection broke off without an answer" : text, lost ? "" : more_of(f, code));
 }
 
 static void judge(struct fetch *f, CURLcode code)
@@ -293,7 +293,7 @@ static void judge(struct fetch *f, CURLcode code)
     else if (f->too_large)
         say(f, FETCH_TOO_LARGE, "its answer has more headers than may be", "");
     else if (f->refused_repeat)
-        say(f, FETCH_BROKEN_OFF, "closed the connection without an answer", "");
+        say(f, FETCH_BROKEN_OFF, "the connection broke off without an answer", "");
     else if (code != CURLE_OK)
         say_code(f, code);
     else if (!f->has_head && !f->told_head)

@@ -128,6 +128,7 @@ static void drop_all(struct transport *t)
     listening_stop(t);
     while (t->exchanges)
         exchange_free(t->exchanges);
+    mirror_clear(&t->mirror);
     t->session.len = t->initialize.len = 0;
     t->version[0] = '\0';
     t->modern = t->renewing = false;

@@ -12,7 +12,6 @@
 #include "base/arena.h"
 #include "upstream/http_parts.h"
 #include "upstream/mcp_line.h"
-#include "upstream/mirror.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -153,6 +152,8 @@ static bool tell(struct exchange *x, struct str text)
     struct transport *t = x->transport;
     x->answered |= is_answer_to(x, text);
     t->telling = x;
+    if (x->answered && t->modern && strcmp(x->method, "tools/list") == 0)
+        mirror_learn(&t->mirror, text, !memmem(x->message.at, x->message.len, "\"cursor\"", 8));
     if (x->ours)
         session_hears(x, text);
     else
@@ -360,18 +361,31 @@ static void on_done(void *owner, const struct fetch_end *end)
 
 /* ---- sending ------------------------------------------------------------------------------------- */
 
+/* Beside those that every message has. */
+static struct pairs headers_of(const struct exchange *x, struct arena *arena)
+{
+    const struct transport *t = x->transport;
+    struct str name = buf_view(&x->name);
+    bool calls = t->modern && strcmp(x->method, "tools/call") == 0;
+    struct pairs marked =
+        calls ? mirror_headers(&t->mirror, arena, name, buf_view(&x->message)) : (struct pairs){0};
+    struct setting_pair *list = ARENA_ARRAY(arena, struct setting_pair, marked.count + 4);
+    size_t count = 0;
+    list[count++] = (struct setting_pair){STR_LIT("Content-Type"), STR_LIT("application/json")};
+    list[count++] = (struct setting_pair){STR_LIT("Accept"), STR_LIT("application/json, text/event-stream")};
+    if (t->modern && x->method[0])
+        list[count++] = (struct setting_pair){STR_LIT("Mcp-Method"), str_of(x->method)};
+    if (t->modern && name.len)
+        list[count++] = (struct setting_pair){STR_LIT("Mcp-Name"), mirror_encode(arena, name)};
+    for (size_t i = 0; i < marked.count; i++)
+        list[count++] = marked.list[i];
+    return (struct pairs){list, count};
+}
+
 void exchange_post(struct exchange *x)
 {
-    struct transport *t = x->transport;
     struct arena *arena = arena_new();
-    struct setting_pair more[4] = {{STR_LIT("Content-Type"), STR_LIT("application/json")},
-                                   {STR_LIT("Accept"), STR_LIT("application/json, text/event-stream")}};
-    size_t count = 2;
-    if (t->modern && x->method[0])
-        more[count++] = (struct setting_pair){STR_LIT("Mcp-Method"), str_of(x->method)};
-    if (t->modern && x->name.len)
-        more[count++] = (struct setting_pair){STR_LIT("Mcp-Name"), mirror_encode(arena, buf_view(&x->name))};
-    struct fetch_request request = stream_request(t, arena, "POST", (struct pairs){more, count});
+    struct fetch_request request = stream_request(x->transport, arena, "POST", headers_of(x, arena));
     request.body = buf_view(&x->message);
     request.has_body = true;
     request.total_ms = x->id ? 0 : STREAM_NOTE_MS;

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "io/timer.h"
 #include "upstream/fetch.h"
+#include "upstream/mirror.h"
 #include "upstream/secret.h"
 #include "upstream/sse.h"
 #include "upstream/transport.h"
@@ -64,6 +65,7 @@ struct transport {
     struct buf session, initialize;
     uint64_t initialize_id;
     char version[32];
+    struct mirror mirror; /* modern: which arguments go into headers */
     bool modern, renewing;
     struct exchange *exchanges;
     struct exchange *telling; /* NULL again where it was forgotten inside a hook */

@@ -72,6 +72,18 @@ return tool "size" { description = "x", upstream = "far/größe", schema = json 
     assert.equal("=?base64?Z3LDtsOfZQ==?=", server:sees("the call", posts "tools/call")[1].headers["mcp-name"])
   end)
 
+  it("gets the arguments that it marks for headers there, too", function()
+    local region = { type = "string", ["x-mcp-header"] = "Region" }
+    server = http_server.mcp { era = "modern", tools = { { name = "say", description = "x", inputSchema = {
+      type = "object", properties = { region = region, text = { type = "string" } } } } } }
+    gates()
+    client:calls("say", { region = "Zürich", text = "a" }, session "s")
+    client:calls("say", { text = "b" }, session "s")
+    local requests = server:sees("both calls", posts "tools/call", 2)
+    assert.equal("=?base64?WsO8cmljaA==?=", requests[1].headers["mcp-param-region"])
+    assert.is_nil(requests[2].headers["mcp-param-region"])
+  end)
+
   it("is asked over one connection again and again", function()
     server = http_server.mcp {}
     gates()
