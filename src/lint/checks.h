@@ -44,6 +44,7 @@ lint_check lint_no_hint, lint_no_path, lint_no_description, lint_parameters, lin
 lint_check lint_again;                                                                        /* texts.c */
 lint_check lint_root_choice, lint_property_name, lint_list_items, lint_long_description, lint_many_values,
     lint_first_letter, lint_enum_type, lint_strict; /* providers.c */
+lint_check lint_left_option;                        /* commands.c */
 lint_check lint_many_tools;                         /* the same, of the whole */
 
 /* Calls `visit` for each schema of a property or item below `schema`, with its path, "items[].id". */

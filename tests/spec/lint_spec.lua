@@ -114,6 +114,17 @@ describe("toolgate lint", function()
                 (found { ["note.lua"] = 'return tool "note" { schema = params {}, run = function() return 1 end }' }))
   end)
 
+  it("finds an option of a command that stays where its argument is left out", function()
+    local function with(words)
+      return { ["note.lua"] = policy { schema = 'params { text = str "T", max_count = optional(int "N") }',
+                                       extra = "  exec = { " .. words .. " }," } }
+    end
+    local codes, all = found(with '"x", "--max-count", "{max_count}", "--text", "{text}"')
+    assert.same({ "left-option@2" }, codes)
+    assert.truthy(all[1].sentence:find('put both into a group, { "--max-count", "{max_count}" }', 1, true), all[1].sentence)
+    assert.same({}, (found(with '"x", { "--max-count", "{max_count}" }, "--text", "{text}"')))
+  end)
+
   it("finds what is too much: values of enums, tools", function()
     local values, tools = {}, {}
     for i = 1, 1001 do values[i] = ('"v%d"'):format(i) end
