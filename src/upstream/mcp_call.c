@@ -79,7 +79,7 @@ void mcp_call_failed(struct mcp *mcp, struct pending *pending, enum upstream_end
 {
     struct upstream_run *run = mcp_end_call(mcp, pending);
     run->answer->after_s = after_s;
-    run->answer->reached = how != UPSTREAM_UNAVAILABLE;
+    run->answer->reached = how != UPSTREAM_UNAVAILABLE && strcmp(code, "unreachable") != 0;
     run_answer(run, how, code, WHO "gave no usable answer: %s", NAME(mcp), why);
     run_finish(run);
 }

@@ -225,6 +225,16 @@ describe("an MCP server over HTTP that misbehaves", function()
     assert.equal("timeout", verdict(gate.clients[1]:answer(1).result).code)
   end)
 
+  it("is away: the call surely was not carried out, which is not left open", function()
+    server = http_server.mcp { tools = { { name = "say", description = "x", inputSchema = { type = "object" } } } }
+    gates()
+    says "hello"
+    server:stop()
+    local result = says "again"
+    is_transient(result, "unreachable", "could not connect: Connection refused")
+    assert.is_nil(text(result):find("carried out", 1, true), text(result))
+  end)
+
   it("is away at first, and is told of", function()
     server = http_server.mcp {}
     server:stop()
