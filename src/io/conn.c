@@ -25,6 +25,7 @@ struct conn {
     struct conn *next_dirty, *next_more;
     int fd, out_fd; /* the same for a socket; -1: closed, or none */
     struct event readable, writable;
+    struct event hung_up_out; /* of a pair's way out */
     struct frame frame;
     struct buf out;
     size_t sent;    /* of `out` */
@@ -244,11 +245,28 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
     mark_dirty(c);
 }
 
+static void stop_sending(struct conn *c);
+
+/* What was written and never read is gone without an error: only this tells. A peer may write to what it
+ * should read, where both are sockets. */
+static void on_out_hung_up(evutil_socket_t fd, short what, void *arg)
+{
+    struct conn *c = arg;
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    (void)what;
+    if (poll(&p, 1, 0) == 1 && p.revents & (POLLHUP | POLLERR))
+        stop_sending(c);
+}
+
 static int watch(struct conn *c)
 {
     struct event_base *base = c->loop->base;
     event_assign(&c->readable, base, c->fd, EV_READ | EV_CLOSED | EV_ET | EV_PERSIST, on_readable, c);
     event_assign(&c->writable, base, c->out_fd, EV_WRITE | EV_ET, on_writable, c);
+    event_assign(&c->hung_up_out, base, c->out_fd, EV_READ | EV_CLOSED | EV_ET | EV_PERSIST, on_out_hung_up,
+                 c);
+    if (c->pair && c->out_fd >= 0 && event_add(&c->hung_up_out, NULL) != 0)
+        return -1;
     return event_add(&c->readable, NULL);
 }
 
@@ -386,19 +404,24 @@ static void close_out(struct conn *c)
     if (!c->pair || c->out_fd < 0)
         return;
     event_del(&c->writable);
+    event_del(&c->hung_up_out);
     close(c->out_fd);
     c->out_fd = -1;
     c->blocked = false;
 }
 
-/* Of a pair, the other half may still have something to say. */
+/* Of a pair, the other half may still have something to say. What is unsent is dropped at the end of the
+ * turn. */
 static void stop_sending(struct conn *c)
 {
     if (!c->pair) {
         c->dead = true;
         return;
     }
+    if (c->out_fd < 0)
+        return;
     close_out(c);
+    mark_dirty(c);
     if (c->hooks->deaf)
         c->hooks->deaf(c->owner);
 }

@@ -230,7 +230,8 @@ static void add_tools(struct listing *listing, const struct json *tools)
     struct json *all = realloc(listing->tools, (listing->count + count + 1) * sizeof(*all));
     if (!all)
         abort();
-    memcpy(all + listing->count, tools->items, count * sizeof(*all));
+    for (uint32_t i = 0; i < count; i++)
+        all[listing->count + i] = tools->items[i];
     listing->tools = all;
     listing->count += count;
 }

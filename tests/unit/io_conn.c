@@ -335,6 +335,25 @@ static void hears_one_that_hears_no_more(void **state)
     close_pair(&p);
 }
 
+/* Nothing need be written to notice. */
+static void notices_that_nobody_hears(void **state)
+{
+    (void)state;
+    for (int sockets = 0; sockets < 2; sockets++) {
+        struct pipes p;
+        open_pair(&p, sockets);
+        put(&p, "one\n"); /* its answer is never read */
+        turn(&p.side);
+        assert_int_equal(p.side.deaf, 0);
+        close(p.to_read);
+        p.to_read = -1;
+        turn(&p.side);
+        assert_int_equal(p.side.deaf, 1);
+        assert_false(p.side.gone);
+        close_pair(&p);
+    }
+}
+
 static void closes_one_way_and_hears_on(void **state)
 {
     struct pipes p;
@@ -397,6 +416,7 @@ int main(void)
         cmocka_unit_test(speaks_by_pipes),
         cmocka_unit_test(speaks_by_two_sockets),
         cmocka_unit_test(hears_one_that_hears_no_more),
+        cmocka_unit_test(notices_that_nobody_hears),
         cmocka_unit_test(closes_one_way_and_hears_on),
         cmocka_unit_test(reads_on_while_nobody_reads),
         cmocka_unit_test(says_nothing_once_it_is_dropped),
