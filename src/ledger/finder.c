@@ -34,7 +34,7 @@ struct finder {
     uint32_t waited_ms;
     size_t host, asked; /* the host being tried; how many were */
     redisAsyncContext *sentinel;
-    struct place place;
+    struct place place, asked_at;
     struct why why;
 };
 
@@ -158,6 +158,8 @@ static void ask_sentinel(struct finder *f, const char *host, uint16_t port)
         sentinel_failed(f, "cannot be reached");
         return;
     }
+    snprintf(f->asked_at.host, sizeof(f->asked_at.host), "%s", host);
+    f->asked_at.port = port;
     f->sentinel = context;
     context->data = f;
     attach(f->loop, context);
@@ -285,12 +287,21 @@ void finder_start(struct finder *f)
     timer_set(&f->timer, f->loop, 0, tell, f);
 }
 
-void finder_free(struct finder *f)
+const struct place *finder_sentinel(const struct finder *f)
 {
-    if (!f)
-        return;
+    return &f->asked_at;
+}
+
+void finder_stop(struct finder *f)
+{
     timer_clear(&f->timer);
     drop_sentinel(f);
     abandon(f);
+}
+
+void finder_free(struct finder *f)
+{
+    if (f)
+        finder_stop(f);
     free(f);
 }

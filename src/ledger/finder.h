@@ -27,6 +27,9 @@ typedef void finder_found(void *owner, const struct place *place, const struct w
 /* `address` is borrowed. */
 struct finder *finder_new(struct loop *loop, const struct address *address, finder_found *found, void *owner);
 void finder_start(struct finder *finder); /* not while one is under way */
-void finder_free(struct finder *finder);  /* `found` does not fire any more */
+void finder_stop(struct finder *finder);  /* `found` does not fire any more; may be started again */
+/* The sentinel that answered last. */
+const struct place *finder_sentinel(const struct finder *finder);
+void finder_free(struct finder *finder);
 
 #endif

@@ -10,6 +10,7 @@
 #include "io/timer.h"
 #include "ledger/attach.h"
 #include "ledger/finder.h"
+#include "ledger/lookout.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,9 +37,11 @@ struct node {
     struct greeting greeting;
     char password[PASSWORD_MAX_BYTES];
     struct queue sent, waiting;
-    struct timer deadline; /* of the oldest job */
-    struct timer pause;    /* off: until the next attempt; finding, greeting: until it is given up */
-    uint32_t failures;     /* in a row */
+    struct lookout *lookout; /* NULL: no sentinel knows better than we do */
+    struct place place;      /* where it is connected to */
+    struct timer deadline;   /* of the oldest job */
+    struct timer pause;      /* off: until the next attempt; finding, greeting: until it is given up */
+    uint32_t failures;       /* in a row */
     char leaving_for[WHY_BYTES];
 };
 
@@ -105,6 +108,8 @@ static void give_up(struct node *n, const char *why, bool freed)
     n->state = NODE_OFF;
     n->failures++;
     timer_clear(&n->deadline);
+    if (n->lookout)
+        lookout_stop(n->lookout);
     if (context)
         context->data = NULL;
     if (context && !freed)
@@ -244,6 +249,8 @@ static void greeted(void *owner, const char *why)
     timer_clear(&n->pause);
     while ((job = pop(&n->waiting)))
         put(n, job);
+    if (n->lookout)
+        lookout_start(n->lookout, &n->place);
     n->common->up(n->common->owner, n);
 }
 
@@ -284,6 +291,7 @@ static void connect_to(void *owner, const struct place *place, const struct why 
         give_up(n, why->text, false);
         return;
     }
+    n->place = *place;
     memset(n->password, 0, sizeof(n->password));
     if (n->common->options->password_file && !read_password(n, trouble, sizeof(trouble))) {
         give_up(n, trouble, false);
@@ -319,6 +327,14 @@ void node_wake(struct node *n)
     finder_start(n->finder);
 }
 
+/* What it has not answered yet it may still: nothing of it outlives its learning of this. */
+static void has_moved(void *owner)
+{
+    struct node *n = owner;
+    if (n->state == NODE_UP || n->state == NODE_LEAVING)
+        give_up(n, "another server is the master now, as its sentinels say", false);
+}
+
 /* ---- from outside ---------------------------------------------------------------- */
 
 struct node *node_new(struct node_common *common, const struct address *address, bool keeps)
@@ -329,6 +345,8 @@ struct node *node_new(struct node_common *common, const struct address *address,
     n->common = common;
     n->address = address;
     n->keeps = keeps;
+    if (address->kind == ADDRESS_SENTINEL)
+        n->lookout = lookout_new(common->options->loop, address, has_moved, n);
     return n;
 }
 
@@ -337,6 +355,7 @@ void node_free(struct node *n)
     if (!n)
         return;
     finder_free(n->finder);
+    lookout_free(n->lookout);
     timer_clear(&n->deadline);
     timer_clear(&n->pause);
     if (n->context) {

@@ -226,17 +226,19 @@ static void leave(struct redis *r, struct node *from, struct redis_job *job, con
     end(job, REDIS_UNDONE, text);
 }
 
-/* A slot on its way between two nodes: neither has all of its keys for a moment. */
-static void again(struct redis *r, struct node *from, struct redis_job *job, const char *text)
+/* A slot on its way between two nodes: a session of which not every key is there has to wait until it has
+ * come over. */
+static void unfit(struct redis *r, struct node *from, struct redis_job *job, const char *text)
 {
-    go_to(r, from, job, text);
+    (void)r, (void)from;
+    end(job, REDIS_UNDONE, text);
 }
 
 static const struct {
     const char *word;
     void (*act)(struct redis *r, struct node *from, struct redis_job *job, const char *text);
 } words[] = {
-    {"NOSCRIPT", reload}, {"MOVED", moved},      {"ASK", ask},           {"TRYAGAIN", again},
+    {"NOSCRIPT", reload}, {"MOVED", moved},      {"ASK", ask},           {"TRYAGAIN", unfit},
     {"READONLY", leave},  {"LOADING", leave},    {"BUSY", leave},        {"OOM", leave},
     {"MISCONF", leave},   {"NOREPLICAS", leave}, {"CLUSTERDOWN", leave}, {"MASTERDOWN", leave},
     {"NOAUTH", leave},    {"NOPERM", leave},     {"UNBLOCKED", leave},

@@ -106,7 +106,7 @@ end
 -- ---- its life -----------------------------------------------------------------
 
 local function launch(self)
-  local argv = { self.sentinel and "redis-sentinel" or "redis-server" }
+  local argv = { "redis-server" }
   if self.sentinel then
     argv = { "redis-server", self.directory .. "/sentinel.conf", "--sentinel" }
   else
@@ -144,6 +144,15 @@ function M.start(given)
   if given.sentinel then process.write(self.directory .. "/sentinel.conf", given.sentinel(self)) end
   table.insert(M.running, self)
   return launch(self)
+end
+
+-- A sentinel that watches `master` as "cache", and decides alone.
+function M.sentinel(master)
+  return M.start { port = true, sentinel = function(self)
+    return table.concat({ "port " .. self.port, "dir " .. self.directory,
+      ("sentinel monitor cache 127.0.0.1 %d 1"):format(master.port),
+      "sentinel down-after-milliseconds cache 300", "sentinel failover-timeout cache 3000" }, "\n") .. "\n"
+  end }
 end
 
 -- How a daemon is told of it.

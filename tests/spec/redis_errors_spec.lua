@@ -1,0 +1,313 @@
+-- What a server says instead of a result, each said by a real one, and what becomes of the call that met it.
+local daemon = require "daemon"
+local client_of = require "client"
+local fixtures = require "fixtures"
+local process = require "process"
+local redis = require "redis"
+local verdict, session = client_of.verdict, client_of.session
+
+local POLICIES = { ["echo.lua"] = fixtures.echo }
+
+describe("a Redis that says", function()
+  local store, gate, client
+
+  after_each(function()
+    daemon.stop_all()
+    redis.stop_all()
+  end)
+
+  local function begin(given, url)
+    store = redis.start(given)
+    gate = daemon.start { policies = POLICIES, arguments = { "--redis", url or store:url() } }
+    client = gate:connect()
+  end
+
+  local counter = 0
+  local function echo()
+    counter = counter + 1
+    return verdict(client:calls("echo", { text = "n" .. counter }, session("s", { turn = 1 }))).ledger
+  end
+
+  local function connected() return gate:status().ledger.connected end
+  local function is_back()
+    process.eventually("it is back and has heard", function()
+      local ledger = gate:status().ledger
+      return ledger.connected and ledger.waiting == 0
+    end)
+  end
+  local function calls() return client:asks("toolgate/session", { session = "s" }).budgets.calls end
+
+  -- `says` begins, the call that meets it and those that follow are counted here; once `ends`, all are there.
+  local function an_outage(word, says, ends)
+    assert.equal("redis", echo())
+    says()
+    assert.equal("local", echo())
+    assert.truthy(gate:logs("ledger_away"):find(word, 1, true))
+    assert.equal("local", echo())
+    ends()
+    is_back()
+    assert.equal("redis", echo())
+    assert.equal(4, calls())
+  end
+
+  it("NOSCRIPT is told the scripts again, and nobody notices", function()
+    begin()
+    assert.equal("redis", echo())
+    store:does("SCRIPT", "FLUSH")
+    for i = 1, 20 do
+      client:say { jsonrpc = "2.0", id = i, method = "tools/call",
+                   params = { name = "echo", arguments = { text = "f" .. i }, _meta = session("s", { turn = 1 }) } }
+    end
+    for _ = 1, 20 do assert.equal("redis", verdict(client:hears().result).ledger) end
+    assert.equal(21, calls())
+    assert.equal(1, gate:status().ledger.connects)
+  end)
+
+  it("READONLY, as one does that was made a replica, is not written to", function()
+    begin()
+    an_outage("READONLY", function()
+      store:does("CONFIG", "SET", "replica-read-only", "yes")
+      store:does("REPLICAOF", "127.0.0.1", redis.free_port())
+    end, function() store:does("REPLICAOF", "NO", "ONE") end)
+  end)
+
+  it("OOM is not written to until it has room", function()
+    begin()
+    an_outage("OOM", function() store:does("CONFIG", "SET", "maxmemory", "1") end,
+              function() store:does("CONFIG", "SET", "maxmemory", "0") end)
+  end)
+
+  it("BUSY is left alone until its script has ended", function()
+    begin()
+    an_outage("BUSY", function()
+      store:does("CONFIG", "SET", "busy-reply-threshold", "1")
+      store:is_told("EVAL", "while true do end", "0")
+      process.eventually("it is busy", function() return (select(2, store:tries "PING") or ""):find "BUSY" end)
+    end, function() store:does("SCRIPT", "KILL") end)
+  end)
+
+  it("MISCONF, since it cannot save, is not written to", function()
+    begin()
+    an_outage("MISCONF", function()
+      store:does("CONFIG", "SET", "save", "3600 1")
+      store:does("CONFIG", "SET", "stop-writes-on-bgsave-error", "yes")
+      os.execute("mkdir " .. store.directory .. "/dump.rdb") -- nothing can be saved in a folder's place
+      store:does "BGSAVE"
+      process.eventually("the save has failed", function() return store:info "rdb_last_bgsave_status" == "err" end)
+    end, function() store:does("CONFIG", "SET", "stop-writes-on-bgsave-error", "no") end)
+  end)
+
+  it("NOREPLICAS, since too few of them listen, is not written to", function()
+    begin()
+    an_outage("NOREPLICAS", function() store:does("CONFIG", "SET", "min-replicas-to-write", "1") end,
+              function() store:does("CONFIG", "SET", "min-replicas-to-write", "0") end)
+  end)
+
+  it("LOADING is waited for", function()
+    begin { arguments = { "--key-load-delay", "20000", "--loading-process-events-interval-bytes", "1024" } }
+    assert.equal("redis", echo())
+    for i = 1, 200 do store:does("SET", "other:" .. i, ("x"):rep(100)) end
+    store:does "SAVE"
+    store:kill()
+    assert.equal("local", echo())
+    store:start_again()
+    process.eventually("it is said to load", function()
+      return gate:status().ledger.why_away and gate:status().ledger.why_away:find("LOADING", 1, true)
+    end)
+    assert.equal("local", echo())
+    is_back()
+    assert.equal(3, calls())
+  end)
+
+  it("NOAUTH, or that the password is wrong, is said to be so, and tried again", function()
+    begin()
+    assert.equal("redis", echo())
+    store:does("CONFIG", "SET", "requirepass", "new")
+    store.password = "new"
+    store:does("CLIENT", "KILL", "TYPE", "normal")
+    process.eventually("it is away", function()
+      local ledger = gate:status().ledger
+      return not ledger.connected and ledger.why_away:find("NOAUTH", 1, true)
+    end)
+    assert.equal("local", echo())
+    store:does("CONFIG", "SET", "requirepass", "")
+    is_back()
+    assert.equal(2, calls())
+  end)
+
+  it("NOPERM is an outage, too", function()
+    begin()
+    an_outage("NOPERM", function() store:does("ACL", "SETUSER", "default", "-evalsha") end,
+              function() store:does("ACL", "SETUSER", "default", "+evalsha") end)
+  end)
+
+  it("that its keys are none of ours gives the call to the stand-in, and says which script", function()
+    begin()
+    assert.equal("redis", echo())
+    for _, key in ipairs(store:keys()) do
+      if key:match ":s$" then
+        store:does("DEL", key)
+        store:does("LPUSH", key, "somebody else's")
+      end
+    end
+    assert.equal("local", echo())
+    assert.truthy(gate:logs("redis_refused"):find("WRONGTYPE", 1, true))
+    assert.is_true(connected())
+  end)
+
+  it("that it is a replica, when it is named itself, is refused with the mend", function()
+    local master = redis.start { port = true }
+    store = redis.start { port = true, arguments = { "--replicaof", "127.0.0.1 " .. master.port } }
+    gate = daemon.start { policies = POLICIES, arguments = { "--redis", store:url() } }
+    client = gate:connect()
+    assert.equal("local", echo())
+    assert.truthy(gate:logs("ledger_away"):find("name its master", 1, true))
+  end)
+
+  it("MASTERDOWN, as a replica without its master may, is away", function()
+    store = redis.start { port = true }
+    store:does("CONFIG", "SET", "replica-serve-stale-data", "no")
+    gate = daemon.start { policies = POLICIES, arguments = { "--redis", store:url() } }
+    client = gate:connect()
+    assert.equal("redis", echo())
+    store:does("REPLICAOF", "127.0.0.1", redis.free_port())
+    assert.equal("local", echo())
+    assert.truthy(gate:logs("ledger_away"):find("MASTERDOWN", 1, true))
+  end)
+end)
+
+describe("a cluster", function()
+  local nodes, gate, client, counter = {}, nil, nil, 0
+
+  local SLOTS = 16384
+
+  local function is_well()
+    for _, node in ipairs(nodes) do
+      process.eventually("the cluster is well", function()
+        local info = node:does("CLUSTER", "INFO")
+        return info:find("cluster_state:ok", 1, true) and info:find("cluster_known_nodes:2", 1, true)
+      end)
+    end
+  end
+
+  -- Two masters that know each other, each with half of the slots; for all that follows, as it takes seconds.
+  setup(function()
+    for i = 1, 2 do
+      nodes[i] = redis.start { port = true, arguments = { "--cluster-enabled", "yes", "--cluster-node-timeout", "1000",
+                                                          "--cluster-config-file", "nodes.conf",
+                                                          "--cluster-require-full-coverage", "no" } }
+      nodes[i]:does("CLUSTER", "ADDSLOTSRANGE", (i - 1) * SLOTS / 2, i * SLOTS / 2 - 1)
+      nodes[i]:does("CLUSTER", "SET-CONFIG-EPOCH", i)
+    end
+    nodes[1]:does("CLUSTER", "MEET", "127.0.0.1", nodes[2].port)
+    is_well()
+  end)
+  teardown(redis.stop_all)
+
+  before_each(function()
+    for _, node in ipairs(nodes) do node:does "FLUSHALL" end
+    gate = daemon.start { policies = POLICIES, arguments = { "--redis", nodes[1]:url() },
+                          config = "return { ledger = { timeout_ms = 1000 } }" }
+    client = gate:connect()
+  end)
+  after_each(daemon.stop_all)
+
+  local function echo(name)
+    counter = counter + 1
+    return verdict(client:calls("echo", { text = "n" .. counter }, session(name, { turn = 1 }))).ledger
+  end
+
+  -- The name of a session that is kept on the first node, and what its keys begin with.
+  local function session_on_the_first()
+    for i = 1, 100 do
+      assert.equal("redis", echo("m" .. i))
+      local keys = nodes[1]:keys()
+      if #keys > 0 then return "m" .. i, keys[1]:match "^(.*:)" end
+    end
+  end
+
+  local function calls(name) return client:asks("toolgate/session", { session = name }).budgets.calls end
+
+  it("has its sessions where it wants them: MOVED is followed to the node it names, once", function()
+    local function moved()
+      local count = nodes[1]:info "errorstat_MOVED"
+      return count and tonumber(count:match "count=(%d+)") or 0
+    end
+    for i = 1, 20 do assert.equal("redis", echo("s" .. i)) end
+    local moves = moved()
+    assert.truthy(moves > 0)
+    for i = 1, 20 do assert.equal("redis", echo("s" .. i)) end
+    for i = 1, 20 do assert.equal(2, calls("s" .. i)) end
+    assert.truthy(#nodes[1]:keys() > 0 and #nodes[2]:keys() > 0)
+    assert.equal(moves, moved())
+  end)
+
+  describe("that moves a slot", function()
+    local name, slot, two
+
+    local function moves(with)
+      local stem
+      name, stem = session_on_the_first()
+      for _, letter in ipairs(with) do nodes[1]:does("APPEND", stem .. letter, "") end
+      slot = nodes[1]:does("CLUSTER", "KEYSLOT", stem)
+      local one = nodes[1]:does("CLUSTER", "MYID")
+      two = nodes[2]:does("CLUSTER", "MYID")
+      nodes[2]:does("CLUSTER", "SETSLOT", slot, "IMPORTING", one)
+      nodes[1]:does("CLUSTER", "SETSLOT", slot, "MIGRATING", two)
+      for _, key in ipairs(nodes[1]:keys()) do nodes[1]:does("MIGRATE", "127.0.0.1", nodes[2].port, key, 0, 1000) end
+    end
+
+    local function has_moved()
+      for i = 2, 1, -1 do nodes[i]:does("CLUSTER", "SETSLOT", slot, "NODE", two) end
+    end
+
+    local function moves_back()
+      for _, node in ipairs(nodes) do node:does "FLUSHALL" end
+      local one = nodes[1]:does("CLUSTER", "MYID")
+      for i = 1, 2 do nodes[i]:does("CLUSTER", "SETSLOT", slot, "NODE", one) end
+    end
+
+    it("says ASK, and then MOVED", function()
+      moves { "i" }
+      assert.equal("redis", echo(name))
+      assert.truthy(nodes[1]:info "errorstat_ASK")
+      has_moved()
+      assert.equal("redis", echo(name))
+      assert.equal(3, calls(name))
+      moves_back()
+    end)
+
+    it("says TRYAGAIN where not every key is there: the stand-in counts until it has moved", function()
+      moves {}
+      assert.equal("local", echo(name))
+      assert.is_true(gate:status().ledger.connected)
+      has_moved()
+      process.eventually("it has been told", function() return gate:status().ledger.waiting == 0 end)
+      assert.equal("redis", echo(name))
+      assert.equal(3, calls(name))
+      moves_back()
+    end)
+  end)
+
+  it("of which a node is lost keeps the sessions of the other", function()
+    for i = 1, 20 do echo("s" .. i) end
+    nodes[2]:kill()
+    local by = { redis = 0, ["local"] = 0 }
+    for i = 1, 20 do
+      local who = echo("s" .. i)
+      by[who] = by[who] + 1
+    end
+    assert.truthy(by.redis > 0 and by["local"] > 0)
+    assert.is_true(gate:status().ledger.connected)
+    nodes[2]:start_again()
+    is_well()
+    process.eventually("all has been told", function() return gate:status().ledger.waiting == 0 end)
+  end)
+
+  it("that is down says CLUSTERDOWN, and is away", function()
+    local name, stem = session_on_the_first()
+    nodes[1]:does("CLUSTER", "DELSLOTS", nodes[1]:does("CLUSTER", "KEYSLOT", stem))
+    assert.equal("local", echo(name))
+    assert.truthy(gate:logs("ledger_away"):find("CLUSTERDOWN", 1, true))
+  end)
+end)
