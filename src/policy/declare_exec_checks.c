@@ -51,7 +51,8 @@ static bool is_one_of(struct str name, const char *names)
     for (struct str rest = str_of(names); rest.len;) {
         const char *space = memchr(rest.at, ' ', rest.len);
         size_t n = space ? (size_t)(space - rest.at) : rest.len;
-        if (name.len >= n && memcmp(name.at, rest.at, n) == 0 && (name.len == n || name.at[n] == '.'))
+        bool begins = n && name.len >= n && str_eq((struct str){name.at, n}, (struct str){rest.at, n});
+        if (begins && (name.len == n || name.at[n] == '.'))
             return true;
         rest = str_from(rest, n + 1);
     }
@@ -197,7 +198,7 @@ static void check_name(struct declaring *d, struct str path)
 {
     const struct json *schema = d->policy->schema, *properties = properties_of(schema);
     for (struct str rest = path; properties; properties = properties_of(schema)) {
-        const char *dot = memchr(rest.at, '.', rest.len);
+        const char *dot = rest.len ? memchr(rest.at, '.', rest.len) : NULL;
         size_t n = dot ? (size_t)(dot - rest.at) : rest.len;
         schema = json_get(properties, rest);
         if (schema)

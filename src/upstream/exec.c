@@ -97,7 +97,7 @@ static void leave_queue(struct command *c)
 {
     struct commands *all = c->all;
     struct command **at = &all->first;
-    while (*at != c)
+    while (*at && *at != c)
         at = &(*at)->next;
     *at = c->next;
     if (!c->next)

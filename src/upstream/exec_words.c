@@ -96,7 +96,7 @@ size_t exec_option_values(struct str word)
 const struct json *exec_argument(const struct json *arguments, struct str path)
 {
     const struct json *value = json_get(arguments, path);
-    const char *dot = value ? NULL : memchr(path.at, '.', path.len);
+    const char *dot = value || !path.len ? NULL : memchr(path.at, '.', path.len);
     if (dot) {
         size_t n = (size_t)(dot - path.at);
         value = exec_argument(json_get(arguments, (struct str){path.at, n}), str_from(path, n + 1));
@@ -145,7 +145,7 @@ static void write_word(struct filler *f, struct buf *out, struct str rest, const
             value = exec_argument(f->arguments, piece.text);
         if (value)
             write_value(out, value == list ? item : value);
-        else
+        else if (piece.kind == PIECE_TEXT)
             buf_str(out, piece.text);
     }
     buf_byte(out, '\0');

@@ -77,7 +77,7 @@ static enum err read_file(struct filling *f, const char *path, struct str *out)
 
 static enum err fill_file(struct filling *f, struct str path)
 {
-    struct str text, name = arena_dup(f->arena, path);
+    struct str text = STR_NONE, name = arena_dup(f->arena, path);
     if (!str_starts(name, "/"))
         return why_set(f->why, ERR_PARSE, "'${file:" STR_FMT "}': expected the file's whole path, from / on",
                        STR_ARG(str_cut(path, 200)));
