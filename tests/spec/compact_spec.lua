@@ -136,4 +136,21 @@ return tool "log" { description = "A log.", effects = "read", schema = params { 
     serve "compact = { max_bytes = 300 }, mode = 'shadow',"
     assert.equal(40, #json.decode(calls({ n = 40 }).content[1].text).events)
   end)
+
+  it("for one message is shortened all the same, or refused with a word to the model", function()
+    local function prints(fields)
+      client = daemon.start { policies = { ["log.lua"] = ([==[
+-- log: more than a message may hold. For specs.
+return tool "log" { description = "A log.", effects = "read", schema = params {}, %s
+  exec = { "sh", "-c", "yes 2026-05-01T10:00:00 a line of a log that goes on and on and on and on | head -c 10000000",
+           max_output = 16777216, timeout = "20s" } }
+]==]):format(fields) } }:connect()
+      return client:calls("log", {}, session "s")
+    end
+    local result = prints "compact = { max_bytes = 3000 },"
+    assert.is_not_true(result.isError, text(result))
+    assert(#result.content[1].text <= 3000)
+    assert.truthy(result.content[1].text:find("lines left out …]", 1, true))
+    assert.equal("result_too_large", verdict(prints "").code)
+  end)
 end)

@@ -334,7 +334,7 @@ static void headings_of_a_document_stay(void **state)
     }
     struct compacted c = shrink_text(&out, NULL, "");
     for (int i = 0; i < 6; i++) {
-        char heading[20];
+        char heading[32];
         snprintf(heading, sizeof(heading), "## Part %d\n", i);
         says(shown(&c), heading);
     }
