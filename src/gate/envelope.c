@@ -17,81 +17,81 @@ enum meaning {
 };
 
 static const struct {
-    const char *name;
+    struct str name;
     enum meaning meaning;
 } names[] = {
-    {"success", GOOD},
-    {"ok", GOOD},
-    {"succeeded", GOOD},
-    {"successful", GOOD},
-    {"issuccess", GOOD},
-    {"iserror", BAD},
-    {"status", STATUS},
-    {"statuscode", STATUS},
-    {"httpstatus", STATUS},
-    {"httpcode", STATUS},
-    {"code", STATUS},
-    {"error", ERROR},
-    {"errors", ERRORS},
-    {"message", WORDS},
-    {"msg", WORDS},
-    {"errormessage", WORDS},
-    {"errormsg", WORDS},
-    {"errordescription", WORDS},
-    {"detail", WORDS},
-    {"details", WORDS},
-    {"reason", WORDS},
-    {"statusmessage", WORDS},
-    {"title", ABOUT},
-    {"data", PAYLOAD},
-    {"result", PAYLOAD},
-    {"errorcode", ABOUT},
-    {"errortype", ABOUT},
-    {"errordetails", ABOUT},
-    {"errno", ABOUT},
-    {"type", ABOUT},
-    {"instance", ABOUT},
-    {"hint", ABOUT},
-    {"help", ABOUT},
-    {"suggestion", ABOUT},
-    {"suggestions", ABOUT},
-    {"requestid", ABOUT},
-    {"traceid", ABOUT},
-    {"correlationid", ABOUT},
-    {"timestamp", ABOUT},
-    {"path", ABOUT},
-    {"documentationurl", ABOUT},
-    {"statustext", ABOUT},
-    {"retryafter", ABOUT},
-    {"retryafterms", ABOUT},
-    {"retryafters", ABOUT},
-    {"retryafterseconds", ABOUT},
-    {"retryable", ABOUT},
-    {"retryin", ABOUT},
-    {"exception", ABOUT},
-    {"extensions", ABOUT},
-    {"jsonrpc", ABOUT},
-    {"cause", ABOUT},
-    {"stack", ABOUT},
-    {"stacktrace", ABOUT},
-    {"traceback", ABOUT},
-    {"innererror", ABOUT},
-    {"method", ABOUT},
-    {"id", RECORD},
-    {"name", RECORD},
-    {"uuid", RECORD},
-    {"state", RECORD},
-    {"createdat", RECORD},
-    {"updatedat", RECORD},
-    {"startedat", RECORD},
-    {"finishedat", RECORD},
-    {"completedat", RECORD},
-    {"exitcode", RECORD},
-    {"jobid", RECORD},
-    {"duration", RECORD},
-    {"progress", RECORD},
-    {"date", RECORD},
-    {"created", RECORD},
+    {STR("success"), GOOD},
+    {STR("ok"), GOOD},
+    {STR("succeeded"), GOOD},
+    {STR("successful"), GOOD},
+    {STR("issuccess"), GOOD},
+    {STR("iserror"), BAD},
+    {STR("status"), STATUS},
+    {STR("statuscode"), STATUS},
+    {STR("httpstatus"), STATUS},
+    {STR("httpcode"), STATUS},
+    {STR("code"), STATUS},
+    {STR("error"), ERROR},
+    {STR("errors"), ERRORS},
+    {STR("message"), WORDS},
+    {STR("msg"), WORDS},
+    {STR("errormessage"), WORDS},
+    {STR("errormsg"), WORDS},
+    {STR("errordescription"), WORDS},
+    {STR("detail"), WORDS},
+    {STR("details"), WORDS},
+    {STR("reason"), WORDS},
+    {STR("statusmessage"), WORDS},
+    {STR("title"), ABOUT},
+    {STR("data"), PAYLOAD},
+    {STR("result"), PAYLOAD},
+    {STR("errorcode"), ABOUT},
+    {STR("errortype"), ABOUT},
+    {STR("errordetails"), ABOUT},
+    {STR("errno"), ABOUT},
+    {STR("type"), ABOUT},
+    {STR("instance"), ABOUT},
+    {STR("hint"), ABOUT},
+    {STR("help"), ABOUT},
+    {STR("suggestion"), ABOUT},
+    {STR("suggestions"), ABOUT},
+    {STR("requestid"), ABOUT},
+    {STR("traceid"), ABOUT},
+    {STR("correlationid"), ABOUT},
+    {STR("timestamp"), ABOUT},
+    {STR("path"), ABOUT},
+    {STR("documentationurl"), ABOUT},
+    {STR("statustext"), ABOUT},
+    {STR("retryafter"), ABOUT},
+    {STR("retryafterms"), ABOUT},
+    {STR("retryafters"), ABOUT},
+    {STR("retryafterseconds"), ABOUT},
+    {STR("retryable"), ABOUT},
+    {STR("retryin"), ABOUT},
+    {STR("exception"), ABOUT},
+    {STR("extensions"), ABOUT},
+    {STR("jsonrpc"), ABOUT},
+    {STR("cause"), ABOUT},
+    {STR("stack"), ABOUT},
+    {STR("stacktrace"), ABOUT},
+    {STR("traceback"), ABOUT},
+    {STR("innererror"), ABOUT},
+    {STR("method"), ABOUT},
+    {STR("id"), RECORD},
+    {STR("name"), RECORD},
+    {STR("uuid"), RECORD},
+    {STR("state"), RECORD},
+    {STR("createdat"), RECORD},
+    {STR("updatedat"), RECORD},
+    {STR("startedat"), RECORD},
+    {STR("finishedat"), RECORD},
+    {STR("completedat"), RECORD},
+    {STR("exitcode"), RECORD},
+    {STR("jobid"), RECORD},
+    {STR("duration"), RECORD},
+    {STR("progress"), RECORD},
+    {STR("date"), RECORD},
+    {STR("created"), RECORD},
 };
 
 static enum meaning meaning_of(struct str key)
@@ -99,7 +99,7 @@ static enum meaning meaning_of(struct str key)
     char text[ENVELOPE_NAME_MAX_BYTES];
     struct str plain = envelope_name(key, text);
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        if (str_is(plain, names[i].name))
+        if (str_eq(plain, names[i].name))
             return names[i].meaning;
     return OTHER;
 }
@@ -125,8 +125,9 @@ static bool is_container(const struct json *value)
 
 static void look_at_status(struct look *look, const struct json *value, bool is_first)
 {
-    static const char *const bad[] = {"error", "fail", "failure"};
-    static const char *const good[] = {"ok", "success", "successful", "succeeded", "completed", "done"};
+    static const struct str bad[] = {STR("error"), STR("fail"), STR("failure")};
+    static const struct str good[] = {STR("ok"),        STR("success"),   STR("successful"),
+                                      STR("succeeded"), STR("completed"), STR("done")};
     int64_t n;
     struct str word = str_trim(json_str(value));
     if (json_int(value, &n) || (word.len == 3 && word.at[0] >= '4' && word.at[0] <= '5')) {
@@ -235,9 +236,10 @@ static bool says_error(const struct look *look)
 /* Of GraphQL and JSON:API. What has a line, a rule, a severity is what a checker found in something else. */
 static bool is_error_of_a_service(const struct json *item)
 {
-    static const char *const known[] = {"message", "locations", "path",  "extensions", "code",
-                                        "type",    "status",    "title", "detail",     "source",
-                                        "id",      "links",     "meta"};
+    static const struct str known[] = {STR("message"), STR("locations"), STR("path"),   STR("extensions"),
+                                       STR("code"),    STR("type"),      STR("status"), STR("title"),
+                                       STR("detail"),  STR("source"),    STR("id"),     STR("links"),
+                                       STR("meta")};
     if (!json_is(item, JSON_OBJECT) ||
         !(json_get_text(item, "message") || json_get_text(item, "detail") || json_get_text(item, "title")))
         return false;
@@ -291,8 +293,8 @@ struct waiting {
 
 static int64_t wait_of(struct str name, const struct json *value)
 {
-    static const char *const waits[] = {"retryafter", "retryafters", "retryafterseconds",
-                                        "retryin",    "retrydelay",  "retryafterms"};
+    static const struct str waits[] = {STR("retryafter"), STR("retryafters"), STR("retryafterseconds"),
+                                       STR("retryin"),    STR("retrydelay"),  STR("retryafterms")};
     int64_t n;
     double seconds;
     if (!IS_ONE_OF(name, waits))

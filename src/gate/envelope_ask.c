@@ -4,25 +4,26 @@
 #include "json/build.h"
 #include "json/write.h"
 
-static const char *const asking[] = {"needuserinput",
-                                     "needsuserinput",
-                                     "requiresuserinput",
-                                     "userinputrequired",
-                                     "inputrequired",
-                                     "needsinput",
-                                     "requiresconfirmation",
-                                     "needsconfirmation",
-                                     "confirmationrequired",
-                                     "needsclarification",
-                                     "clarificationneeded",
-                                     "requiresclarification",
-                                     "ambiguous"};
+static const struct str asking[] = {STR("needuserinput"),
+                                    STR("needsuserinput"),
+                                    STR("requiresuserinput"),
+                                    STR("userinputrequired"),
+                                    STR("inputrequired"),
+                                    STR("needsinput"),
+                                    STR("requiresconfirmation"),
+                                    STR("needsconfirmation"),
+                                    STR("confirmationrequired"),
+                                    STR("needsclarification"),
+                                    STR("clarificationneeded"),
+                                    STR("requiresclarification"),
+                                    STR("ambiguous")};
 /* Nothing but an envelope is called so. */
-static const char *const plain[] = {"needuserinput", "needsuserinput", "requiresuserinput",
-                                    "userinputrequired"};
-static const char *const listing[] = {"candidates", "choices", "options", "matches", "alternatives"};
-static const char *const wording[] = {"question", "prompt",      "message", "msg",
-                                      "detail",   "description", "reason",  "error"};
+static const struct str plain[] = {STR("needuserinput"), STR("needsuserinput"), STR("requiresuserinput"),
+                                   STR("userinputrequired")};
+static const struct str listing[] = {STR("candidates"), STR("choices"), STR("options"), STR("matches"),
+                                     STR("alternatives")};
+static const struct str wording[] = {STR("question"), STR("prompt"),      STR("message"), STR("msg"),
+                                     STR("detail"),   STR("description"), STR("reason"),  STR("error")};
 
 static struct str question_in(const struct json *object)
 {
@@ -53,14 +54,16 @@ static void take_choices(struct arena *arena, struct envelope *e, const struct j
 /* A flag or a status is a question only beside the words of one: things have states, too. */
 static bool is_worded(const struct json *object)
 {
-    static const char *const words[] = {"question", "prompt", "message", "msg", "error"};
+    static const struct str words[] = {STR("question"), STR("prompt"), STR("message"), STR("msg"),
+                                       STR("error")};
     return !json_get_text(object, "id") && (FIND(object, words) || FIND(object, listing));
 }
 
 /* {"need_user_input": true | "What for?" | {question, choices}}, or a status that says so. */
 static const struct json *asking_in(const struct json *object, const char **code)
 {
-    static const char *const status[] = {"status", "coverage", "errorclass", "type", "code"};
+    static const struct str status[] = {STR("status"), STR("coverage"), STR("errorclass"), STR("type"),
+                                        STR("code")};
     for (uint32_t i = 0; i < object->len; i++) {
         const struct json_member *m = &object->members[i];
         char text[ENVELOPE_NAME_MAX_BYTES];

@@ -15,22 +15,22 @@ struct str envelope_name(struct str key, char out[ENVELOPE_NAME_MAX_BYTES])
     return (struct str){out, n};
 }
 
-static size_t index_of(struct str text, const char *const *words, size_t count)
+static size_t index_of(struct str text, const struct str *words, size_t count)
 {
     char small[ENVELOPE_NAME_MAX_BYTES];
     struct str plain = envelope_name(text, small);
     size_t i = 0;
-    while (i < count && !str_is(plain, words[i]))
+    while (i < count && !str_eq(plain, words[i]))
         i++;
     return i;
 }
 
-bool envelope_is_one_of(struct str text, const char *const *words, size_t count)
+bool envelope_is_one_of(struct str text, const struct str *words, size_t count)
 {
     return index_of(text, words, count) < count;
 }
 
-const struct json *envelope_find(const struct json *object, const char *const *words, size_t count)
+const struct json *envelope_find(const struct json *object, const struct str *words, size_t count)
 {
     const struct json *found = NULL;
     size_t best = count;
@@ -47,7 +47,8 @@ const struct json *envelope_find(const struct json *object, const char *const *w
 
 bool envelope_is_nothing(const struct json *value)
 {
-    static const char *const nothing[] = {"none", "null", "noerror", "no", "false", "0", "n/a", "ok"};
+    static const struct str nothing[] = {STR("none"),  STR("null"), STR("noerror"), STR("no"),
+                                         STR("false"), STR("0"),    STR("n/a"),     STR("ok")};
     int64_t n;
     return result_is_empty(value) || (value->type == JSON_BOOL && !value->truth) ||
            (json_int(value, &n) && n == 0) ||

@@ -13,11 +13,11 @@
 
 /* In small letters, without "_", "-" and spaces: "isError", "is_error" and "is-error" are one. */
 struct str envelope_name(struct str key, char out[ENVELOPE_NAME_MAX_BYTES]);
-bool envelope_is_one_of(struct str text, const char *const *words, size_t count);
+bool envelope_is_one_of(struct str text, const struct str *words, size_t count);
 #define IS_ONE_OF(text, words) envelope_is_one_of(text, words, sizeof(words) / sizeof(*(words)))
 
 /* The member with the first of these names that says anything; NULL: none, or no object. */
-const struct json *envelope_find(const struct json *object, const char *const *words, size_t count);
+const struct json *envelope_find(const struct json *object, const struct str *words, size_t count);
 #define FIND(object, words) envelope_find(object, words, sizeof(words) / sizeof(*(words)))
 
 /* "none", false, 0, "": no error at all, as some write it. */
