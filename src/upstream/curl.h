@@ -19,7 +19,7 @@
 
 /* curl.h makes macros of some of these names, to check types; a pointer is called past them. */
 struct curl_library {
-#define CURL_POINTER(name) __typeof__(&(curl_##name)) name;
+#define CURL_POINTER(name) __typeof__(&(curl_##name)) name; /* NOLINT(bugprone-macro-parentheses) */
     CURL_FUNCTIONS(CURL_POINTER)
 #undef CURL_POINTER
 };

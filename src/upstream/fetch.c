@@ -15,6 +15,7 @@
 #include "io/descriptor.h"
 #include "io/timer.h"
 #include "upstream/curl.h"
+#include "upstream/fetch_words.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -116,8 +117,10 @@ static int want_time(CURLM *multi, long ms, void *owner)
 static void free_fetcher(void *thing)
 {
     struct fetcher *fetcher = thing;
-    while (fetcher->all)
-        abandon(fetcher->all);
+    for (struct fetch *f = fetcher->all, *next; f; f = next) {
+        next = f->next;
+        abandon(f);
+    }
     fetcher->curl->multi_cleanup(fetcher->multi);
     timer_clear(&fetcher->timer);
     free(fetcher);
@@ -221,43 +224,7 @@ static int on_sending(void *owner, char *to, char *from, int to_port, int from_p
     return f->refused_repeat ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
-/* ---- errors in words ------------------------------------------------------------- */
-
-static const struct {
-    CURLcode code;
-    enum fetch_how how;
-    const char *text;
-} errors[] = {
-    {CURLE_OPERATION_TIMEDOUT, FETCH_TIMEOUT, "did not answer in time"},
-    {CURLE_COULDNT_RESOLVE_HOST, FETCH_UNREACHABLE, "its name could not be resolved"},
-    {CURLE_COULDNT_RESOLVE_PROXY, FETCH_UNREACHABLE, "the proxy's name could not be resolved"},
-    {CURLE_COULDNT_CONNECT, FETCH_UNREACHABLE, "could not connect"},
-    {CURLE_SSL_CONNECT_ERROR, FETCH_UNREACHABLE, "no TLS connection could be made"},
-    {CURLE_PEER_FAILED_VERIFICATION, FETCH_UNREACHABLE,
-     "its certificate is not trusted (ca_file names the authorities that are)"},
-    {CURLE_SSL_CACERT_BADFILE, FETCH_UNREACHABLE, "ca_file could not be read"},
-    {CURLE_UNSUPPORTED_PROTOCOL, FETCH_UNREACHABLE, "is not an http or https address"},
-    {CURLE_URL_MALFORMAT, FETCH_UNREACHABLE, "is not an address"},
-    {CURLE_PARTIAL_FILE, FETCH_BROKEN_OFF, "the connection broke off before the answer was whole"},
-    {CURLE_GOT_NOTHING, FETCH_BROKEN_OFF, "the connection broke off without an answer"},
-    {CURLE_RECV_ERROR, FETCH_BROKEN_OFF, "the connection broke off"},
-    {CURLE_SEND_ERROR, FETCH_BROKEN_OFF, "the connection broke off"},
-    {CURLE_WEIRD_SERVER_REPLY, FETCH_NO_HTTP, "did not answer in HTTP"},
-    {CURLE_HTTP2, FETCH_BROKEN_OFF, "broke HTTP/2 off"},
-    {CURLE_HTTP2_STREAM, FETCH_BROKEN_OFF, "broke HTTP/2 off"},
-};
-
-/* What says more than the code: the system's reason, or libcurl's own words, where they hold no address. */
-static const char *more_of(struct fetch *f, CURLcode code)
-{
-    long number = 0;
-    f->fetcher->curl->easy_getinfo(f->easy, CURLINFO_OS_ERRNO, &number);
-    if (code == CURLE_COULDNT_CONNECT)
-        return number ? strerror((int)number) : "";
-    bool tells = code == CURLE_SSL_CONNECT_ERROR || code == CURLE_PEER_FAILED_VERIFICATION ||
-                 code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR;
-    return tells ? f->error : "";
-}
+/* ---- failures ------------------------------------------------------------- */
 
 static void say(struct fetch *f, enum fetch_how how, const char *text, const char *more)
 {
@@ -268,22 +235,11 @@ static void say(struct fetch *f, enum fetch_how how, const char *text, const cha
 
 static void say_code(struct fetch *f, CURLcode code)
 {
-    size_t at = 0, count = sizeof(errors) / sizeof(errors[0]);
-    while (at < count && errors[at].code != code)
-        at++;
-    enum fetch_how how = at < count ? errors[at].how : f->sent ? FETCH_BROKEN_OFF : FETCH_UNREACHABLE;
-    const char *text = at < count ? errors[at].text : f->fetcher->curl->easy_strerror(code);
-    if (code == CURLE_UNSUPPORTED_PROTOCOL && f->sent) {
-        how = FETCH_NO_HTTP;
-        text = "did not answer in HTTP";
-    }
-    if (code == CURLE_OPERATION_TIMEDOUT && !f->sent)
-        text = "could not connect in time";
-    /* It went out on a kept connection that broke off, and then no other could be had. */
-    bool lost = how == FETCH_UNREACHABLE && f->sent;
-    if (lost)
-        how = FETCH_BROKEN_OFF;
-    say(f, how, lost ? "the connection broke off without an answer" : text, lost ? "" : more_of(f, code));
+    const char *text, *more = f->error;
+    long number = 0;
+    f->fetcher->curl->easy_getinfo(f->easy, CURLINFO_OS_ERRNO, &number);
+    enum fetch_how how = fetch_words(f->fetcher->curl, code, f->sent, (int)number, &text, &more);
+    say(f, how, text, more);
 }
 
 static void judge(struct fetch *f, CURLcode code)
@@ -418,7 +374,6 @@ static void follow(struct fetch *f)
 static void tell(struct fetch *f)
 {
     struct fetcher *fetcher = f->fetcher;
-    unlink_news(f);
     fetcher->telling = f;
     if (f->has_head && !f->told_head && !f->follows)
         tell_head(f);
@@ -451,8 +406,11 @@ static void note_ends(struct fetcher *fetcher)
 static void tell_all(struct fetcher *fetcher)
 {
     note_ends(fetcher);
-    while (fetcher->news)
-        tell(fetcher->news);
+    for (struct fetch *f; (f = fetcher->news);) {
+        fetcher->news = f->next_news;
+        f->is_news = false;
+        tell(f);
+    }
 }
 
 /* ---- beginning -------------------------------------------------------------------------- */
@@ -596,42 +554,4 @@ struct fetch *fetch_start(struct loop *loop, const struct fetch_request *request
         return NULL;
     }
     return f;
-}
-
-/* ---- small things ------------------------------------------------------------------------- */
-
-struct str fetch_header(const struct fetch_head *head, const char *name)
-{
-    for (size_t i = 0; i < head->count; i++)
-        if (str_is(head->headers[i].name, name))
-            return head->headers[i].value;
-    return STR_NONE;
-}
-
-/* Up to the end of the host and port, without user and password; STR_NONE where it is no http address. */
-struct str fetch_origin(struct str url)
-{
-    size_t scheme = url.len > 8 && strncasecmp(url.at, "https://", 8) == 0  ? 8
-                    : url.len > 7 && strncasecmp(url.at, "http://", 7) == 0 ? 7
-                                                                            : 0;
-    size_t end = scheme;
-    while (end < url.len && !strchr("/?#", url.at[end]))
-        end++;
-    bool has_user = memchr(url.at + scheme, '@', end - scheme) != NULL;
-    return scheme && end > scheme && !has_user ? (struct str){url.at, end} : STR_NONE;
-}
-
-static bool is_token_byte(unsigned char c)
-{
-    return isalnum(c) || (c && strchr("!#$%&'*+-.^_`|~", c));
-}
-
-bool fetch_header_is_safe(struct str name, struct str value)
-{
-    bool safe = name.len > 0;
-    for (size_t i = 0; safe && i < name.len; i++)
-        safe = is_token_byte((unsigned char)name.at[i]);
-    for (size_t i = 0; safe && i < value.len; i++)
-        safe = ((unsigned char)value.at[i] >= ' ' || value.at[i] == '\t') && value.at[i] != 0x7F;
-    return safe;
 }

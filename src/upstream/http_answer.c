@@ -18,10 +18,7 @@ static struct str origin(const struct http_call *call)
 
 /* ---- failures --------------------------------------------------------------------- */
 
-static const struct {
-    enum upstream_ended ended;
-    const char *code;
-} ends[] = {
+const struct http_end http_ends[] = {
     [FETCH_UNREACHABLE] = {UPSTREAM_TRANSIENT, "unreachable"},
     [FETCH_TIMEOUT] = {UPSTREAM_TRANSIENT, "timeout"},
     [FETCH_BROKEN_OFF] = {UPSTREAM_TRANSIENT, "broken_off"},
@@ -31,7 +28,7 @@ static const struct {
 
 void http_fail(struct upstream_run *run, const struct fetch_end *end)
 {
-    run_answer(run, ends[end->how].ended, ends[end->how].code, "%s", end->why);
+    run_answer(run, http_ends[end->how].ended, http_ends[end->how].code, "%s", end->why);
     run->answer->reached = end->sent;
 }
 

@@ -228,7 +228,7 @@ static enum err check_segments(struct str path, struct why *why)
 
 static enum err add_place(struct http_call *call, struct buf *out, struct str name, struct why *why)
 {
-    struct str text;
+    struct str text = STR_NONE;
     enum err err = place_text(call, name, &text, why);
     bool in_path = out->len == 0 || !memchr(out->at, '?', out->len);
     if (err == OK && in_path && leaves_its_segment(text))

@@ -32,6 +32,13 @@ struct http_answer {
     struct buf body;
 };
 
+/* What each end of a fetch that is none is to a call. http_answer.c */
+struct http_end {
+    enum upstream_ended ended;
+    const char *code;
+};
+extern const struct http_end http_ends[];
+
 /* What it means, into run->answer. http_answer.c */
 void http_judge(struct upstream_run *run, const struct http_call *call, struct http_answer *answer);
 /* The same for none. */

@@ -127,17 +127,6 @@ static void fail_status(struct exchange *x)
     arena_free(arena);
 }
 
-static const struct {
-    enum upstream_ended ended;
-    const char *code;
-} ends[] = {
-    [FETCH_UNREACHABLE] = {UPSTREAM_TRANSIENT, "unreachable"},
-    [FETCH_TIMEOUT] = {UPSTREAM_TRANSIENT, "timeout"},
-    [FETCH_BROKEN_OFF] = {UPSTREAM_TRANSIENT, "broken_off"},
-    [FETCH_TOO_LARGE] = {UPSTREAM_BROKEN, "too_large"},
-    [FETCH_NO_HTTP] = {UPSTREAM_BROKEN, "invalid_http"},
-};
-
 /* ---- answers --------------------------------------------------------------------------------- */
 
 static bool is_answer_to(const struct exchange *x, struct str text)
@@ -354,7 +343,7 @@ static void on_done(void *owner, const struct fetch_end *end)
     else if (x->resumes)
         resume(x, why);
     else if (end->how != FETCH_DONE)
-        exchange_fail(x, ends[end->how].ended, ends[end->how].code, -1, "%s", why);
+        exchange_fail(x, http_ends[end->how].ended, http_ends[end->how].code, -1, "%s", why);
     else
         judge_status(x);
 }

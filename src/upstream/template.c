@@ -25,7 +25,7 @@ static struct template_part place(struct str rest, bool setting)
 
 static bool begins_place(struct str s)
 {
-    return s.at[0] == '{' || str_starts(s, "${") || str_starts(s, "$${");
+    return str_starts(s, "{") || str_starts(s, "${") || str_starts(s, "$${");
 }
 
 bool template_next(struct str *rest, struct template_part *part)
@@ -37,7 +37,7 @@ bool template_next(struct str *rest, struct template_part *part)
     if (str_starts(*rest, "$${")) {
         *part = (struct template_part){TEMPLATE_TEXT, {rest->at + 1, 2}};
         n = 3;
-    } else if (setting || rest->at[0] == '{') {
+    } else if (setting || str_starts(*rest, "{")) {
         *part = place(*rest, setting);
         n = part->kind == TEMPLATE_ARGUMENT ? part->text.len + 2 : part->text.len;
     } else {
