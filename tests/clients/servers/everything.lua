@@ -1,5 +1,7 @@
 -- @modelcontextprotocol/server-everything over stdio: every tool it has, called.
-local json = require("client").json
+local client = require "client"
+local json = client.json
+local EMPTY = json.decode '{"nothing":1}' -- this cjson writes an empty table as a list; no schema here minds a field
 
 local function block(reads, type)
   for _, one in ipairs(reads.result.content or {}) do
@@ -77,6 +79,29 @@ local function failures(talk, model, listed)
     and not listed["trigger-sampling-request"] and reads.verdict.error_class == "unknown_tool", reads)
 end
 
+-- Its question is not answered by the gateway: it is put to the model, which asks its user.
+local function question(talk, model)
+  local reads = model:calls("trigger-elicitation-request", {})
+  talk.check("a tool that asks the user something has the model ask it", reads.isError
+    and reads.verdict.verdict == "ask" and reads.verdict.error_class == "need_user_input"
+    and reads.verdict.coverage == "NEED_USER_INPUT" and reads.text:find("It asks the user", 1, true)
+    and reads.text:find("favorite integer", 1, true), reads)
+end
+
+-- A client that can put questions to its user is handed the question itself, and calls again with the answer.
+local function answered_question(talk)
+  local line = talk.gate:connect()
+  local meta = client.modern { ["io.modelcontextprotocol/clientCapabilities"] = { elicitation = { form = EMPTY } } }
+  local asks = line:asks("tools/call", { name = "trigger-elicitation-request", arguments = EMPTY, _meta = meta })
+  local id, request = next(asks.inputRequests or {})
+  if not talk.check("it hands the question to a client that can ask", asks.resultType == "input_required"
+    and request.method == "elicitation/create" and request.params.requestedSchema.properties.name, asks) then return end
+  local result = line:asks("tools/call", { name = "trigger-elicitation-request", arguments = EMPTY, _meta = meta,
+    inputResponses = { [id] = { action = "accept", content = { name = "Ada" } } }, requestState = asks.requestState })
+  talk.check("and the answer to the server", result.resultType == "complete"
+    and client.text(result):find("Name: Ada", 1, true), result)
+end
+
 local function progress(talk, model)
   local line = model.line
   line.notices = {}
@@ -131,6 +156,8 @@ return function(talk)
   environment(talk, model)
   wrong_arguments(talk, model)
   failures(talk, model, listed)
+  question(talk, model)
+  answered_question(talk)
   progress(talk, model)
   many(talk, talk.model())
   talk.is_killed_in_a_call(talk.model(), "trigger-long-running-operation", { duration = 0.1, steps = 1 })

@@ -25,7 +25,8 @@ return function(talk)
     args = { "-m", "mcp_server_fetch", "--allow-private-ips" } } } }
   local model = talk.model()
 
-  model:hears("a page is read", model:calls("fetch", { url = site .. "/bees" }), "Bees dance.")
+  -- Raw: to make text of a page it would first install a program from npm.
+  model:hears("a page is read", model:calls("fetch", { url = site .. "/bees", raw = true }), "Bees dance.")
   model:is_refused("all problems are told at once",
     model:calls("fetch", { ur = site, max_length = 0, start_index = "last" }),
     "'url': required field is missing", "'ur'", "'max_length'", "'start_index'")
@@ -38,5 +39,5 @@ return function(talk)
   model:is_told_of_a_failure("and so is a site that does not answer",
     model:calls("fetch", { url = ("http://127.0.0.1:%d/bees"):format(closed) }), "Failed to fetch")
 
-  talk.is_killed_in_a_call(talk.model(), "fetch", { url = site .. "/bees" })
+  talk.is_killed_in_a_call(talk.model(), "fetch", { url = site .. "/bees", raw = true })
 end
