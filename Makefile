@@ -33,7 +33,7 @@ LOADED    := libcurl
 YAJL     ?= $(or $(wildcard $(shell pkg-config --variable=libdir yajl 2>/dev/null)/libyajl_s.a),-lyajl)
 link      = $(patsubst -lyajl,$(YAJL),$(shell pkg-config --libs $(1) 2>/dev/null)) -lm
 
-WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings \
+WARNINGS := -Wall -Werror=implicit-function-declaration -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings \
             -Wvla -Wformat=2 -Wno-format-nonliteral
 HARDEN   := -fstack-protector-strong -fstack-clash-protection -fcf-protection=full \
             -ftrivial-auto-var-init=zero -fPIC -fvisibility=hidden
