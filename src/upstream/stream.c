@@ -67,17 +67,34 @@ static void forget_settings(struct transport *t)
     t->headers = (struct pairs){0};
 }
 
-static enum err fill_headers(struct transport *t, struct why *why)
+static enum err fill_headers(const struct transport *t, struct arena *arena, struct secrets *used,
+                             struct pairs *headers, struct why *why)
 {
     const struct pairs *given = &t->spec->headers;
-    struct setting_pair *list = ARENA_ARRAY(t->settings, struct setting_pair, given->count);
+    struct setting_pair *list = ARENA_ARRAY(arena, struct setting_pair, given->count);
     enum err err = OK;
     for (size_t i = 0; err == OK && i < given->count; i++) {
         list[i].name = given->list[i].name;
-        err = secret_fill(t->settings, given->list[i].value, &t->secrets, &list[i].value, why);
+        err = secret_fill(arena, given->list[i].value, used, &list[i].value, why);
     }
-    t->headers = (struct pairs){list, given->count};
+    *headers = (struct pairs){list, given->count};
     return err;
+}
+
+bool stream_refills(struct transport *t)
+{
+    struct arena *scratch = arena_new();
+    struct pairs now;
+    bool differs = false;
+    if (fill_headers(t, scratch, NULL, &now, NULL) == OK)
+        for (size_t i = 0; i < now.count; i++)
+            differs |= !str_eq(now.list[i].value, t->headers.list[i].value);
+    arena_free(scratch);
+    /* The old ones stay hidden, too, in answers that are still to come. */
+    differs = differs && fill_headers(t, t->settings, &t->secrets, &now, NULL) == OK;
+    if (differs)
+        t->headers = now;
+    return differs;
 }
 
 /* The address may hold a key, too; where it is asked is no secret. */
@@ -89,7 +106,7 @@ static enum err fill_settings(struct transport *t, struct why *why)
     if (err == OK)
         err = secret_fill(t->settings, t->spec->ca_file, NULL, &ca_file, why);
     if (err == OK)
-        err = fill_headers(t, why);
+        err = fill_headers(t, t->settings, &t->secrets, &t->headers, why);
     t->url = arena_dup(t->settings, url).at;
     t->ca_file = ca_file.len ? arena_dup(t->settings, ca_file).at : NULL;
     return err;

@@ -321,8 +321,12 @@ static void judge_status(struct exchange *x)
     else if (is_error_answer(x)) {
         if (tell(x, str_trim(buf_view(&x->body))))
             exchange_free(x);
-    } else
+    } else if (x->status == 401 && !x->renewed && stream_refills(x->transport)) {
+        x->renewed = true;
+        exchange_post(x);
+    } else {
         fail_status(x);
+    }
 }
 
 static void on_done(void *owner, const struct fetch_end *end)

@@ -38,10 +38,11 @@ struct exchange {
     int status;
     int64_t after_s;
     char type[64], redirect[256], trouble[FETCH_WHY_MAX_BYTES];
-    unsigned resumes;       /* in a row without an event */
-    bool streams;           /* the answer comes as events */
-    bool answered, renewed; /* renewed: it has had its second session */
-    bool ours;              /* of renewing the session: nobody else hears of it */
+    unsigned resumes; /* in a row without an event */
+    bool streams;     /* the answer comes as events */
+    bool answered;
+    bool renewed; /* it has had its second session, or its second token */
+    bool ours;    /* of renewing the session: nobody else hears of it */
 };
 
 /* What the server says by itself: GET. */
@@ -78,6 +79,9 @@ struct transport {
 /* The request's headers: of the spec, the protocol and the session, beside `more`. stream.c */
 struct fetch_request stream_request(struct transport *t, struct arena *arena, const char *method,
                                     struct pairs more);
+/* Looks at variables and files of the headers again: true, and they are sent from now on, where they say
+ * something else than before, as they do when a token was renewed. stream.c */
+bool stream_refills(struct transport *t);
 /* Hands a text of the server to whoever waits, its echoes of our secrets hidden. stream.c */
 void stream_tell(struct transport *t, uint64_t about, struct str text);
 /* It is over; `why` is told with the next turn. stream.c */

@@ -264,6 +264,14 @@ describe("an upstream that only has an address", function()
     assert.is_nil(status:find("key-of-the-spec", 1, true), status)
   end)
 
+  it("says what to install where libcurl is missing", function()
+    answers { ["GET /"] = { echo = true } }
+    process.write(server.directory .. "/libcurl.so.4", "")
+    process.write(server.directory .. "/libcurl-gnutls.so.4", "")
+    serves('"GET SERVER/"', nil, { environment = { LD_LIBRARY_PATH = server.directory } })
+    is_refused(calls(), "unavailable", "not_configured", "install libcurl4")
+  end)
+
   it("may be reached through the proxy that the environment names", function()
     answers { ["GET http://nowhere.invalid/x"] = { body = "by proxy" } }
     gate = daemon.start { environment = { http_proxy = server.address, no_proxy = "" }, policies = { ["endpoint.lua"] = [==[

@@ -98,6 +98,21 @@ return tool "size" { description = "x", upstream = "far/größe", schema = json 
     assert.is_true(count <= 2, count .. " connections for POST")
   end)
 
+  it("is asked by many at once, and each hears its own answer", function()
+    server = http_server.mcp { answers = "sse" }
+    gates()
+    for n = 1, 32 do
+      client:say { jsonrpc = "2.0", id = n, method = "tools/call",
+                   params = { name = "say", arguments = { text = "n" .. n }, _meta = session("s" .. n) } }
+    end
+    local heard = {}
+    for _ = 1, 32 do
+      local message = client:hears()
+      heard[message.id] = text(message.result)
+    end
+    for n = 1, 32 do assert.equal("said n" .. n, heard[n]) end
+  end)
+
   it("has its session kept, sent with everything, and ended with the gate", function()
     server = http_server.mcp { session = true }
     gates()
@@ -264,6 +279,19 @@ describe("the secrets of an MCP server over HTTP", function()
     local everything = text(result) .. json.encode((gate:status())) .. json.encode((client:asks "tools/list"))
                        .. gate:log()
     assert.is_nil(everything:find("of-the-spec", 1, true), everything)
+  end)
+
+  it("may be renewed in their file: the call that was turned away is sent again with the new one", function()
+    server = http_server.mcp { token = "Bearer first-token" }
+    local file = process.write(server.directory .. "/token", "first-token\n")
+    gates('headers = { Authorization = "Bearer ${file:' .. file .. '}" }')
+    assert.equal("said one", text(says "one"))
+    local renewed = { mcp = { token = "Bearer second-token" } }
+    server:answers { ["POST /mcp"] = renewed, ["GET /mcp"] = renewed, ["DELETE /mcp"] = renewed }
+    assert.equal("http_401", verdict(says "two").code)
+    process.write(file, "second-token\n")
+    assert.equal("said three", text(says "three"))
+    assert.is_nil(gate:log():find("-token", 1, true), gate:log())
   end)
 
   it("are asked for where the server wants some", function()
