@@ -40,7 +40,8 @@ struct conn {
     bool paused;      /* too much is unsent */
     bool blocked;     /* waits for EV_WRITE */
     bool finishing;   /* close when sent */
-    bool pair;        /* two descriptors, perhaps pipes */
+    bool pair;        /* two descriptors */
+    bool pipe;        /* it reads from no socket */
     bool dead;        /* close now */
 };
 
@@ -185,11 +186,11 @@ static bool read_some(struct conn *c, size_t *got)
 {
     size_t room;
     char *at = frame_room(&c->frame, &room);
-    ssize_t n = c->pair ? read(c->fd, at, room) : recv(c->fd, at, room, 0);
+    ssize_t n = c->pipe ? read(c->fd, at, room) : recv(c->fd, at, room, 0);
     *got = n > 0 ? (size_t)n : 0;
     if (n > 0) {
         frame_fed(&c->frame, (size_t)n);
-        return (size_t)n == room || c->hung_up || c->pair;
+        return (size_t)n == room || c->hung_up || c->pipe;
     }
     if (n == 0)
         end_of_file(c);
@@ -225,6 +226,7 @@ static void pump(struct conn *c)
         hear_no_more(c);
     if (unsent(c) > 0 || c->dead || c->finishing)
         mark_dirty(c);
+    frame_give_back(&c->frame);
     count_bytes(c);
 }
 
@@ -301,7 +303,11 @@ struct conn *conn_new(struct loop *loop, int fd, size_t line_max, const struct c
 struct conn *conn_new_pair(struct loop *loop, int in, int out, size_t line_max,
                            const struct conn_hooks *hooks, void *owner)
 {
-    return make_conn(loop, in, out, line_max, hooks, owner);
+    struct conn *c = make_conn(loop, in, out, line_max, hooks, owner);
+    int type;
+    socklen_t size = sizeof(type);
+    c->pipe = getsockopt(in, SOL_SOCKET, SO_TYPE, &type, &size) != 0;
+    return c;
 }
 
 void conn_limit_line(struct conn *conn, size_t line_max)

@@ -127,6 +127,12 @@ enum frame_said frame_next(struct frame *frame, struct str *line)
     return FRAME_LINE;
 }
 
+void frame_give_back(struct frame *frame)
+{
+    if (frame->at == frame->in.len && frame->in.cap > FRAME_KEEP_BYTES)
+        rewind_empty(frame);
+}
+
 size_t frame_rest(const struct frame *frame)
 {
     return frame->in.len - frame->at;

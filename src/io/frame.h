@@ -39,6 +39,10 @@ enum frame_said frame_next(struct frame *frame, struct str *line);
 /* Gives up the unfinished line as if it were too long; `head` is its beginning. */
 void frame_refuse(struct frame *frame, struct str *head);
 
+/* A large buffer with nothing in it goes back at once, not with the next bytes, which may be long in coming.
+ */
+void frame_give_back(struct frame *frame);
+
 /* Bytes of an unfinished line. */
 size_t frame_rest(const struct frame *frame);
 

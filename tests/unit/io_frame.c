@@ -165,6 +165,11 @@ static void a_large_buffer_is_given_back(void **state)
     assert_int_equal(line.len, FRAME_KEEP_BYTES * 4 - 1);
     frame_room(&frame, &room);
     assert_int_equal(room, FRAME_FIRST_BYTES);
+    feed(&frame, text, FRAME_KEEP_BYTES * 4);
+    frame_give_back(&frame); /* not while a line is in it */
+    assert_int_equal(frame_next(&frame, &line), FRAME_LINE);
+    frame_give_back(&frame);
+    assert_int_equal(frame.in.cap, 0);
     frame_clear(&frame);
     test_free(text);
 }
