@@ -25,7 +25,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LOOK_MS 10u /* how often we look whether the group is empty */
+#define LOOK_MS 10u   /* how often we look whether the group is empty */
+#define KILL_MS 5000u /* one that was killed and does not go (its disk is dead) is not waited for longer */
 
 enum child_state { CHILD_RUNS, CHILD_TOLD_BY_EOF, CHILD_TOLD_BY_TERM, CHILD_KILLED, CHILD_REAPED };
 
@@ -306,6 +307,21 @@ static void signal_all(const struct loop *loop, int number)
             signal_group(c, number);
 }
 
+static bool all_reaped(const struct loop *loop)
+{
+    for (const struct child *c = children; c; c = c->next)
+        if (c->loop == loop && c->state != CHILD_REAPED)
+            return false;
+    return true;
+}
+
+static void wait_for_all(const struct loop *loop, uint32_t ms)
+{
+    int64_t until = clock_mono_us() + (int64_t)ms * 1000;
+    while (!all_gone(loop) && clock_mono_us() < until)
+        poll(NULL, 0, 1);
+}
+
 /* A group whose last members nobody reaps never gets empty; they run no more, and the end is not put off. */
 static void free_rest(const struct loop *loop)
 {
@@ -318,14 +334,12 @@ static void free_rest(const struct loop *loop)
 
 void children_end(struct loop *loop, uint32_t ms)
 {
-    int64_t until = clock_mono_us() + (int64_t)ms * 1000;
     signal_all(loop, SIGTERM);
-    while (!all_gone(loop) && clock_mono_us() < until)
-        poll(NULL, 0, 1);
-    until = clock_mono_us() + CHILD_LINGER_MS * 1000;
+    wait_for_all(loop, ms);
     signal_all(loop, SIGKILL);
-    while (!all_gone(loop) && clock_mono_us() < until)
-        poll(NULL, 0, 1);
+    wait_for_all(loop, CHILD_LINGER_MS);
+    for (uint32_t waited = 0; !all_reaped(loop) && waited < KILL_MS; waited += CHILD_LINGER_MS)
+        wait_for_all(loop, CHILD_LINGER_MS);
     free_rest(loop);
     if (!children)
         guard_end();
