@@ -15,7 +15,7 @@
  * enters at 7. A stage goes on, waits or goes back; what was decided is a
  * verdict, and stages that a decision makes pointless are passed over by the
  * table at the end of this file. How a call is run, and run again, stands in
- * call_run.c.
+ * call_run.c, how its result is judged in call_judge.c.
  */
 #include "gate/call_state.h"
 
@@ -23,12 +23,10 @@
 #include "base/clock.h"
 #include "gate/audit.h"
 #include "gate/catalog.h"
-#include "gate/compact.h"
 #include "gate/decide.h"
 #include "gate/feedback.h"
 #include "gate/known.h"
 #include "gate/metrics.h"
-#include "gate/redact.h"
 #include "json/build.h"
 #include "json/canonical.h"
 #include "upstream/upstream.h"
@@ -44,7 +42,7 @@ static bool must_be_felt(const struct call *c)
 
 /* Only what is enforced is felt. Shadow mode remembers what would have been said, off not even that; both go
  * on with what was sent as if nothing was. */
-static void forget_unless_enforced(struct call *c)
+void call_forget_unless_enforced(struct call *c)
 {
     if (must_be_felt(c) || c->tool->mode == POLICY_ENFORCE)
         return;
@@ -57,7 +55,7 @@ static const struct json *of_type(const struct json *snapshot, enum json_type ty
     return json_is(snapshot, type) ? snapshot : NULL;
 }
 
-static struct str goal_of(const struct call *c)
+struct str call_goal(const struct call *c)
 {
     return c->request.goal.len ? c->request.goal : c->answer.goal;
 }
@@ -68,7 +66,7 @@ struct policy_call call_view(struct call *c)
     return (struct policy_call){
         .tool = c->tool->name,
         .session = r->session,
-        .goal = goal_of(c),
+        .goal = call_goal(c),
         .step = r->step,
         .user = r->peer ? str_of(r->peer->user) : STR_NONE,
         .uid = r->peer ? r->peer->uid : 0,
@@ -151,7 +149,7 @@ static enum step meaning(struct call *c)
     decide_by_arguments(&c->verdict, c->tool, c->arena, &c->args);
     if (judged && ids_misshapen(c->arena, c->tool->policy, c->args.now, &fault))
         decide_misshapen(&c->verdict, c->arena, &fault);
-    forget_unless_enforced(c);
+    call_forget_unless_enforced(c);
     c->verdict.valid = !is_decided(&c->verdict);
     c->verdict.rewrites = arguments_rewrites(&c->args, c->arena);
     return GO_ON;
@@ -200,7 +198,7 @@ static void take_place(struct call *c)
 static void judge_unseen(struct call *c)
 {
     struct id_fault fault;
-    struct str goal = goal_of(c);
+    struct str goal = call_goal(c);
     const struct policy_id *from = ids_unseen(c->arena, c->ids, &c->answer, goal, &fault);
     bool certain = goal.len && c->answer.ids_complete;
     if (from && (certain || c->answer.attempt <= 1))
@@ -214,7 +212,7 @@ static enum step admitted(struct call *c)
     c->admitted = c->answer.error == OK && c->answer.says == LEDGER_RUN && !is_decided(&c->verdict);
     if (c->admitted && c->ids)
         judge_unseen(c);
-    forget_unless_enforced(c);
+    call_forget_unless_enforced(c);
     return GO_ON;
 }
 
@@ -275,7 +273,7 @@ static enum step check(struct call *c)
         decide_broken(&c->verdict, c->tool, c->arena, said.why.text);
     else
         decide_by_hook(&c->verdict, c->arena, &said);
-    forget_unless_enforced(c);
+    call_forget_unless_enforced(c);
     return GO_ON;
 }
 
@@ -302,106 +300,12 @@ static void read_report(struct call *c)
            STR_NONE);
 }
 
-/* Where the model is sent it must be able to go: what it may not call is no next step. In examples a policy
- * may stand without its neighbours. */
-static void check_follow_up(struct call *c)
-{
-    struct call_request there = c->request;
-    there.tool = json_str(json_get_text(c->verdict.follow_up, "tool"));
-    if (!c->verdict.follow_up || !c->gate->metrics || known_find(c->arena, c->generation, &there))
-        return;
-    log_event(LOG_WARN, "follow_up_unknown", LOG_STR("tool", c->tool->name), LOG_STR("names", there.tool),
-              LOG_TEXT("why", "there is no such tool for this peer, so it is not told"));
-    c->verdict.follow_up = NULL;
-}
-
-/* True: it had something to say. */
-static bool judge_by_policy(struct call *c)
-{
-    const struct policy *policy = c->tool->policy;
-    if (!policy || !policy->hooks[HOOK_RESULT])
-        return false;
-    struct policy_outcome said;
-    struct policy_call view = call_view(c);
-    policy_judge(policy, &view, c->args.now, c->result.value, c->arena, &said);
-    decide_by_result(&c->verdict, c->tool, c->arena, c->args.now, &c->result, &said);
-    check_follow_up(c);
-    return said.said != SAID_NOTHING && said.said != SAID_BROKE;
-}
-
-/* The schema speaks of what the tool gave, with all that is to be hidden of it. */
-static void judge_output(struct call *c, const struct result *given)
-{
-    decide_by_output(&c->verdict, c->tool, c->arena, given);
-    if (is_decided(&c->verdict) && c->result.value != given->value)
-        problems_init(&c->verdict.problems, c->arena); /* they quote it */
-}
-
-static void redact(struct call *c)
-{
-    const struct policy *policy = c->tool->policy;
-    if (policy && c->tool->mode == POLICY_ENFORCE)
-        redact_result(c->arena, policy->redact, policy->redact_count, &c->result);
-}
-
-/* What says of itself that it failed need not be what the schema declares. The policy has the last word of
- * what it is; if it takes it for a result, it is held to the schema after all. */
-static void judge_envelope(struct call *c, const struct result *given, const struct envelope *envelope)
-{
-    if (!judge_by_policy(c))
-        decide_by_envelope(&c->verdict, c->tool, c->arena, envelope, result_text(c->arena, &c->result));
-    else if (!class_info(c->verdict.class)->is_error)
-        judge_output(c, given);
-}
-
-static void judge_result(struct call *c)
-{
-    const struct policy *policy = c->tool->policy;
-    const struct result given = c->result;
-    struct envelope envelope = {.kind = ENVELOPE_NONE};
-    if (c->tool->mode == POLICY_OFF)
-        return;
-    redact(c);
-    if (decide_reads_envelopes(c->tool))
-        envelope = envelope_of(c->arena, &c->result);
-    if (envelope.kind) {
-        judge_envelope(c, &given, &envelope);
-    } else {
-        judge_output(c, &given);
-        if (!is_decided(&c->verdict))
-            judge_by_policy(c);
-    }
-    c->verdict.final = policy && policy->final && !class_info(c->verdict.class)->is_error;
-    forget_unless_enforced(c);
-}
-
-/* Only for the answer: ids, facts and fingerprints are those of the whole result. */
-static void compact(struct call *c)
-{
-    const struct tool *tool = c->tool;
-    bool felt = tool->compact.on && tool->mode == POLICY_ENFORCE && !class_info(c->verdict.class)->is_error;
-    if (!felt || !compact_result(c->arena, tool, c->args.now, goal_of(c), &c->result, &c->shown))
-        return;
-    c->verdict.compact_note = c->shown.note;
-    c->verdict.bytes_from = c->shown.from;
-    c->verdict.bytes_to = c->shown.done ? c->shown.to : c->shown.from;
-}
-
-/* What a tool says of its own failure is no judgement of ours, and stays in every mode. */
+/* A report has run elsewhere: it comes in here. */
 static enum step judge(struct call *c)
 {
     if (c->request.mode == CALL_REPORT)
         read_report(c);
-    if (!is_decided(&c->verdict) && c->result.is_error)
-        decide_by_error(&c->verdict, c->tool, c->arena, &c->result);
-    if (!is_decided(&c->verdict))
-        judge_result(c);
-    if (!class_info(c->verdict.class)->is_error)
-        result_complete(&c->result, c->tool->output != NULL);
-    c->empty = result_brings_nothing(&c->result, c->tool->effects);
-    c->verdict.blank = c->result.content && result_is_blank(&c->result);
-    compact(c);
-    return GO_ON;
+    return call_judge(c);
 }
 
 /* ---- 8 settle ------------------------------------------------------------- */

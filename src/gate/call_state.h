@@ -1,7 +1,7 @@
 /*
  * All that is known of a call while it lives. call.c tells its life, call_run.c
- * how it is run, call_read.c answers what others ask of it. Only these three
- * include this header.
+ * how it is run, call_judge.c how its result is judged, call_read.c answers
+ * what others ask of it. Only these four include this header.
  */
 #ifndef TOOLGATE_GATE_CALL_STATE_H
 #define TOOLGATE_GATE_CALL_STATE_H
@@ -62,10 +62,16 @@ enum step call_run(struct call *call);       /* 6 */
 enum step call_ran(struct call *call);       /* its upstream has answered */
 enum step call_again(struct call *call);     /* a pause, where another try is right */
 enum step call_try_again(struct call *call); /* it is over */
+enum step call_judge(struct call *call);     /* 7 */
 
 /* Who a stage waits for calls this, with the call. */
 void call_resume(void *call);
 /* The call as hooks may know it. */
 struct policy_call call_view(struct call *call);
+/* What the user asked for, as this call or its turn told it. */
+struct str call_goal(const struct call *call);
+/* Only what is enforced is felt: takes back what was decided in shadow mode, which remembers it, and in off.
+ */
+void call_forget_unless_enforced(struct call *call);
 
 #endif
