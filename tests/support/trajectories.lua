@@ -1,0 +1,237 @@
+-- Recorded sessions of real models, call by call, through toolgate/check and toolgate/report: on one daemon, or on
+-- several in turn. The record lies beside the project; whoever reads it is skipped where it is absent.
+local client = require "client"
+local process = require "process"
+
+local M = { folder = os.getenv "CORPUS" or "../shared/data/corpus" }
+local json = client.json
+
+M.RUNAWAY_REPEATS = 64 -- identical calls of a session that make it a runaway; the next most frequent is called 9 times
+
+-- ---- texts as they were sent ------------------------------------------------
+
+local function string_end(text, at)
+  repeat
+    at = text:find('["\\]', at + 1)
+    local escaped = text:byte(at) == 92
+    if escaped then at = at + 1 end
+  until not escaped
+  return at
+end
+
+local function value_end(text, at)
+  local first = text:sub(at, at)
+  if first == '"' then return string_end(text, at) end
+  if first ~= "{" and first ~= "[" then return text:find("[,}%]%s]", at) - 1 end
+  local depth = 0
+  repeat
+    at = text:find('["{}%[%]]', at)
+    local mark = text:sub(at, at)
+    if mark == '"' then at = string_end(text, at)
+    elseif mark == "{" or mark == "[" then depth = depth + 1
+    else depth = depth - 1 end
+    at = at + 1
+  until depth == 0
+  return at - 1
+end
+
+-- The value of an object's member as it is spelled: numbers and empty lists are not a Lua table's to keep.
+function M.raw(text, name)
+  local at = text:find("[^{%s]")
+  while at do
+    local key_end = string_end(text, at)
+    local key = text:sub(at + 1, key_end - 1)
+    local from = text:find("[^:%s]", key_end + 1)
+    local to = value_end(text, from)
+    if key == name then return text:sub(from, to) end
+    at = text:find('"', to + 1)
+  end
+end
+
+-- ---- the record ---------------------------------------------------------------
+
+local function recorded(line)
+  local row = json.decode(line)
+  return { session = row.session, toolset = row.toolset, turn = row.turn, step = row.step, tool = row.tool,
+           env = row.env, is_error = row.is_error, arguments = M.raw(line, "arguments"), result = M.raw(line, "result") }
+end
+
+local function key_of(call) return call.tool .. " " .. call.arguments end
+
+-- The call that a session makes most often, and how often.
+function M.repeats(session)
+  local times, most = {}, nil
+  for _, call in ipairs(session) do
+    local key = key_of(call)
+    times[key] = (times[key] or 0) + 1
+    if not most or times[key] > times[most] then most = key end
+  end
+  return times[most], most
+end
+
+-- All sessions in the record's order, each a list of calls with its name and toolset; nil where there is no record.
+function M.sessions()
+  local files = {}
+  for path in io.popen("ls " .. M.folder .. "/trajectories-*.ndjson 2>/dev/null"):lines() do files[#files + 1] = path end
+  if #files == 0 then return nil end
+  local sessions, by_name = {}, {}
+  for _, path in ipairs(files) do
+    for line in io.lines(path) do
+      local call = recorded(line)
+      local session = by_name[call.session]
+      if not session then
+        session = { name = call.session, toolset = call.toolset }
+        by_name[call.session] = session
+        sessions[#sessions + 1] = session
+      end
+      session[#session + 1] = call
+    end
+  end
+  return sessions
+end
+
+function M.toolsets(sessions)
+  local list, known = {}, {}
+  for _, session in ipairs(sessions) do
+    if not known[session.toolset] then
+      known[session.toolset] = true
+      list[#list + 1] = session.toolset
+    end
+  end
+  return list
+end
+
+function M.tools_file(toolset)
+  local path = M.folder .. "/tools-" .. toolset .. ".json"
+  return path:sub(1, 1) == "/" and path or require("posix.unistd").getcwd() .. "/" .. path
+end
+
+-- ---- what an operator would declare -----------------------------------------
+
+-- By the tools' names, the first that fits; what none fits stays undeclared.
+local EFFECTS = {
+  toggle = { "^toggle_", "^reboot_", "^reset_", "^reseat_", "^cd$", "^ppt__switch_" },
+  read = { "^get", "^find_", "^search_", "^list_", "^check_", "^can_", "^run_speed_test$", "^calculate$", "^think$",
+           "^route$", "^pwd$", "^ls$", "^grep$", "^cat$", "^wc$", "^diff$", "^sort$", "__get", "__find_", "__search",
+           "__read_", "__summarize", "__extract_", "_search$", "__fetch$", "leaderboard$", "__whois", "analysis$" },
+  write = { "^update_", "^book_", "^cancel_", "^send_", "^transfer_", "^modify_", "^exchange_", "^return_", "^enable_",
+            "^disconnect_", "^set_", "^make_", "^resume_", "^refuel_", "^grant_", "^mkdir$", "^mv$", "^rm$",
+            "__write_", "__edit_", "__create_", "__add_" },
+}
+
+function M.effects_of(tool)
+  for _, word in ipairs { "toggle", "read", "write" } do
+    for _, pattern in ipairs(EFFECTS[word]) do
+      if tool:find(pattern) then return word end
+    end
+  end
+end
+
+-- A folder of policies that say of each tool of a toolset's sessions only what effects it has.
+function M.policies(sessions, toolset)
+  local offered, policies = {}, {}
+  for _, tool in ipairs(json.decode(process.read(M.tools_file(toolset)))) do offered[tool.name] = true end
+  for _, session in ipairs(sessions) do
+    for _, call in ipairs(session) do
+      local effects = session.toolset == toolset and offered[call.tool] and M.effects_of(call.tool)
+      if effects then
+        policies[call.tool:gsub("[^%w]", "_") .. ".lua"] =
+          ("-- %s: recorded.\nreturn tool %q { effects = %q }\n"):format(call.tool, call.tool, effects)
+      end
+    end
+  end
+  return policies
+end
+
+-- ---- replaying ------------------------------------------------------------------
+
+-- What the environment said, as toolgate/report takes it.
+local function outcome(call)
+  if not call.is_error then return ('"result":{"content":[{"type":"text","text":%s}]}'):format(call.result) end
+  return ('"error":{"message":%s,"transient":%s}'):format(call.result, tostring(call.env == "transient"))
+end
+
+local function asks(connection, method, params)
+  connection.last_id = connection.last_id + 1
+  connection:say_line(('{"jsonrpc":"2.0","id":%d,"method":"%s","params":{%s}}'):format(connection.last_id, method, params))
+  local line = connection:hears_line()
+  local result = M.raw(line, "result")
+  if not result then error(("%s was answered %s"):format(method, line), 0) end
+  return result
+end
+
+-- What two engines are to say alike: all but the call's own number and the engine's name.
+local function said_alike(result)
+  return (result:gsub('"callId":"[^"]*"', '"callId":""'):gsub('"ledger":"%a+"', '"ledger":""'))
+end
+
+-- A session as its agent lived it; a call that is not let run is not reported, and the record goes on as it went.
+-- Each check and each report goes to the next connection in turn. Returns for each call {verdict, check, report}.
+function M.replay(session, connections)
+  local said, turn = {}, 0
+  local function next_one()
+    turn = turn % #connections + 1
+    return connections[turn]
+  end
+  for i, call in ipairs(session) do
+    local place = ('"name":%s,"_meta":{"dev.toolgate/session":%s,"dev.toolgate/turn":%d,"dev.toolgate/step":"%s"}'):format(
+      json.encode(call.tool), json.encode(session.name), call.turn, call.step)
+    local check = asks(next_one(), "toolgate/check", ('%s,"arguments":%s'):format(place, call.arguments))
+    said[i] = { verdict = json.decode(check), check = said_alike(check), engine = M.raw(check, "ledger") }
+    if said[i].verdict.verdict == "pass" then
+      said[i].report = said_alike(asks(next_one(), "toolgate/report", ('%s,"callId":%s,"arguments":%s,%s'):format(
+        place, M.raw(check, "callId"), M.raw(check, "arguments"), outcome(call))))
+    end
+  end
+  return said
+end
+
+-- ---- judging ----------------------------------------------------------------------
+
+-- Refused by what the session remembers: budgets, loops, chains; not for what a call is in itself.
+local MEMORY = { loop = true, cycle = true, same_call = true, retry_budget_exceeded = true, transient_budget = true,
+                 duplicate_in_step = true, already_broken = true, poll_budget = true }
+
+function M.is_stopped(verdict)
+  return verdict.verdict == "refuse" and MEMORY[verdict.code] or verdict.verdict == "halt"
+end
+
+-- Of identical calls in a row in one turn the third and all later ones are stopped; an earlier one may be, by the
+-- same-call budget. Returns the first call for which that is not so.
+function M.passed_as_third(session, said)
+  local row = 0
+  for i, call in ipairs(session) do
+    local before = session[i - 1]
+    row = before and before.turn == call.turn and key_of(before) == key_of(call) and row + 1 or 1
+    if row >= 3 and not M.is_stopped(said[i].verdict) then return i end
+  end
+end
+
+function M.stopped(said)
+  local count = 0
+  for _, one in ipairs(said) do
+    if M.is_stopped(one.verdict) then count = count + 1 end
+  end
+  return count
+end
+
+-- A refused repetition that would have been right: of a tool that toggles, or after something else was changed since
+-- the same call ran last. Returns the first call that is one.
+function M.wrongly_stopped(session, said)
+  for i, call in ipairs(session) do
+    local verdict = said[i].verdict
+    if M.is_stopped(verdict) and verdict.code ~= "retry_budget_exceeded" then
+      if M.effects_of(call.tool) == "toggle" then return i end
+      for j = i - 1, 1, -1 do
+        local earlier, effects = session[j], M.effects_of(session[j].tool)
+        if key_of(earlier) == key_of(call) then break end
+        local changes = effects == "write" or effects == "toggle"
+        if changes and earlier.env == "ok" and said[j].verdict.verdict == "pass" and earlier.tool ~= call.tool then
+          return i
+        end
+      end
+    end
+  end
+end
+
+return M
