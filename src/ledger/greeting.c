@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define FUNCTIONS_SINCE 7 /* FUNCTION LOAD */
+
 static void fail(struct greeting *g, const char *doing, const char *why)
 {
     char text[512];
@@ -87,11 +89,11 @@ static void on_script(redisAsyncContext *context, void *answer, void *of)
     const redisReply *reply = good(context, answer, g);
     if (!reply)
         return;
-    if (is_error(reply) || reply->len != GREETING_SHA_BYTES) {
+    if (is_error(reply) || reply->len != SCRIPT_NAME_BYTES) {
         fail(g, "SCRIPT LOAD", is_error(reply) ? reply->str : "an answer that is no SHA1");
         return;
     }
-    memcpy(g->shas->of[g->scripts++ % SCRIPT_COUNT], reply->str, GREETING_SHA_BYTES);
+    memcpy(g->shas->of[g->scripts++ % SCRIPT_COUNT], reply->str, SCRIPT_NAME_BYTES);
 }
 
 /* Of a cluster another node may hold the key that was tried: it is well, or it would have said so. */
@@ -114,7 +116,7 @@ static void on_old_connection_ended(redisAsyncContext *context, void *answer, vo
     (void)context, (void)answer, (void)of; /* mostly it is gone already; without the right to, we go on */
 }
 
-void greeting_load_scripts(struct greeting *g, redisAsyncContext *context)
+static void load_texts(struct greeting *g, redisAsyncContext *context)
 {
     struct arena *arena = arena_new();
     g->scripts = 0;
@@ -125,13 +127,58 @@ void greeting_load_scripts(struct greeting *g, redisAsyncContext *context)
     arena_free(arena);
 }
 
+static void load_library(redisCallbackFn *then, struct greeting *g, redisAsyncContext *context)
+{
+    struct arena *arena = arena_new();
+    struct script_names names;
+    struct str text = script_library(arena, "", &names);
+    redisAsyncCommand(context, then, g, "FUNCTION LOAD %b", text.at, text.len);
+    arena_free(arena);
+}
+
+static void on_reloaded(redisAsyncContext *context, void *answer, void *of)
+{
+    (void)context, (void)answer, (void)of; /* the command behind it tells */
+}
+
+void greeting_load_scripts(struct greeting *g, redisAsyncContext *context)
+{
+    if (g->functions)
+        load_library(on_reloaded, g, context);
+    else if (g->scripts >= SCRIPT_COUNT)
+        load_texts(g, context);
+}
+
+static void probe(struct greeting *g, redisAsyncContext *context)
+{
+    redisAsyncCommand(context, on_probe, g, "SET tg1:{probe}:%s 1 PX 1000", g->name);
+}
+
+/* Another daemon may have brought it. Without the right to bring one there are still scripts. */
+static void on_library(redisAsyncContext *context, void *answer, void *of)
+{
+    struct greeting *g = of;
+    const redisReply *reply = good(context, answer, g);
+    if (!reply)
+        return;
+    g->functions = !is_error(reply) || strstr(reply->str, "already exists");
+    if (!g->functions)
+        load_texts(g, context);
+    probe(g, context);
+}
+
 static void second_half(struct greeting *g, redisAsyncContext *context)
 {
     const struct server_facts *old = &g->before;
+    g->functions = false;
     if (old->client_id && old->run_id[0] && strcmp(old->run_id, g->facts.run_id) == 0)
         redisAsyncCommand(context, on_old_connection_ended, g, "CLIENT KILL ID %lld", old->client_id);
-    greeting_load_scripts(g, context);
-    redisAsyncCommand(context, on_probe, g, "SET tg1:{probe}:%s 1 PX 1000", g->name);
+    if (g->facts.version >= FUNCTIONS_SINCE) {
+        load_library(on_library, g, context);
+        return;
+    }
+    load_texts(g, context);
+    probe(g, context);
 }
 
 /* ---- the first half ----------------------------------------------------------- */

@@ -15,13 +15,6 @@
 
 struct redisAsyncContext;
 
-#define GREETING_SHA_BYTES 40u
-
-/* Learned by the first greeting; the same on every server. */
-struct script_shas {
-    char of[SCRIPT_COUNT][GREETING_SHA_BYTES];
-};
-
 struct server_facts {
     char server[32]; /* "redis 7.0.15" */
     char run_id[48];
@@ -36,19 +29,20 @@ struct greeting {
     struct str user, password; /* to say; empty: none */
     uint32_t db;
     const char *name;
-    struct script_shas *shas;
+    struct script_names *shas; /* learned by the first greeting that asks; the same on every server */
     void (*over)(void *owner, const char *why); /* NULL: it takes commands */
     void *owner;
 
     struct server_facts facts, before; /* of this connection, of the last one that got as far */
-    uint32_t scripts;                  /* loaded so far */
+    uint32_t scripts;                  /* loaded so far, where it knows no functions */
+    bool functions;                    /* it runs them as a library */
     bool failed;
 };
 
 /* `over` fires once, from a reply; not at all where the connection ends before. */
 void greeting_begin(struct greeting *greeting, struct redisAsyncContext *context);
 
-/* SCRIPT LOAD for all of them again, ahead of whatever is sent next. */
+/* All of them again, ahead of whatever is sent next. */
 void greeting_load_scripts(struct greeting *greeting, struct redisAsyncContext *context);
 
 #endif

@@ -7,7 +7,6 @@
 #include "ledger/local.h"
 
 #include "base/arena.h"
-#include "base/buf.h"
 #include "ledger/commands.h"
 #include "ledger/store.h"
 
@@ -69,25 +68,12 @@ static void push_environment(struct local *local)
     push_shared(lua, "ARGV", SCRIPT_ARGS_MAX);
 }
 
-/* common; return function() <body> end, function() <body> end, … */
-static struct str scripts_text(struct arena *arena)
-{
-    struct buf text = buf_in(arena);
-    buf_str(&text, script_shared(arena));
-    for (int i = 0; i < SCRIPT_COUNT; i++) {
-        buf_text(&text, i == 0 ? "\nreturn function()\n" : ", function()\n");
-        buf_str(&text, script_body((enum script)i));
-        buf_text(&text, "\nend");
-    }
-    return buf_view(&text);
-}
-
 /* Leaves all scripts on the stack. One chunk, as reading what they share once for each would take
  * milliseconds, and a ledger is made for the examples of every reload, too. */
 static enum err push_scripts(lua_State *lua, struct why *why)
 {
     struct arena *arena = arena_new();
-    struct str text = scripts_text(arena);
+    struct str text = script_functions(arena);
     int status = luaL_loadbufferx(lua, text.at, text.len, "=the ledger's scripts", "t");
     arena_free(arena);
     if (status == 0) {

@@ -181,13 +181,27 @@ static void on_asking(redisAsyncContext *context, void *answer, void *unused)
     (void)context, (void)answer, (void)unused; /* the command behind it tells */
 }
 
+/* By which name it is called is known only now: the command's head is written into the room left for it. */
+static struct str head_of(const struct node *n, struct redis_job *job)
+{
+    bool by_function = n->greeting.functions;
+    const struct script_names *names = by_function ? &n->common->functions : &n->common->shas;
+    char head[REDIS_JOB_HEAD_BYTES + 1];
+    int len = snprintf(head, sizeof(head), "*%u\r\n%s\r\n$40\r\n", job->words,
+                       by_function ? "$5\r\nFCALL" : "$7\r\nEVALSHA");
+    size_t from = REDIS_JOB_HEAD_BYTES - (size_t)len;
+    memcpy(job->command.at + from, head, (size_t)len);
+    memcpy(job->command.at + REDIS_JOB_HEAD_BYTES, names->of[job->script], SCRIPT_NAME_BYTES);
+    return str_from(buf_view(&job->command), from);
+}
+
 static void put(struct node *n, struct redis_job *job)
 {
-    memcpy(job->command.at + job->sha_at, n->common->shas.of[job->script], GREETING_SHA_BYTES);
+    struct str command = head_of(n, job);
     if (job->asking)
         redisAsyncCommand(n->context, on_asking, NULL, "ASKING");
     job->asking = false;
-    redisAsyncFormattedCommand(n->context, on_reply, NULL, job->command.at, job->command.len);
+    redisAsyncFormattedCommand(n->context, on_reply, NULL, command.at, command.len);
     push(&n->sent, job);
 }
 
@@ -214,7 +228,7 @@ void node_leave(struct node *n, const char *why)
 
 void node_reload(struct node *n)
 {
-    if (n->state == NODE_UP && n->greeting.scripts >= SCRIPT_COUNT)
+    if (n->state == NODE_UP)
         greeting_load_scripts(&n->greeting, n->context);
 }
 

@@ -17,7 +17,7 @@ struct redisReply;
 /* What all nodes of one Redis have in common. None of the hooks fires inside a node_ function. */
 struct node_common {
     const struct redis_options *options;
-    struct script_shas shas;
+    struct script_names shas, functions;
     void *owner;
     void (*up)(void *owner, struct node *node);
     void (*away)(void *owner, struct node *node, const char *why); /* after each failure; then its jobs end */

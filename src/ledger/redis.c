@@ -59,19 +59,17 @@ static uint16_t slot_of(struct str key)
 
 void redis_job_write(struct redis_job *job, const struct script_run *run)
 {
-    static const char zeros[] = "0000000000000000000000000000000000000000";
     struct buf *out = &job->command;
     out->len = 0;
-    buf_byte(out, '*');
-    buf_int(out, (int64_t)(3 + SCRIPT_KEYS + run->arg_count));
-    buf_text(out, "\r\n$7\r\nEVALSHA\r\n$40\r\n");
-    job->sha_at = (uint8_t)out->len;
-    buf_text(out, zeros);
+    memset(buf_reserve(out, REDIS_JOB_HEAD_BYTES + SCRIPT_NAME_BYTES), ' ',
+           REDIS_JOB_HEAD_BYTES + SCRIPT_NAME_BYTES);
+    out->len = REDIS_JOB_HEAD_BYTES + SCRIPT_NAME_BYTES;
     buf_text(out, "\r\n$1\r\n4\r\n");
     for (size_t i = 0; i < SCRIPT_KEYS; i++)
         put_bulk(out, run->keys[i]);
     for (size_t i = 0; i < run->arg_count; i++)
         put_bulk(out, run->args[i]);
+    job->words = (uint8_t)(3 + SCRIPT_KEYS + run->arg_count);
     job->script = run->script;
     job->slot = slot_of(run->keys[0]);
     job->hops = 0;
@@ -238,10 +236,14 @@ static const struct {
     const char *word;
     void (*act)(struct redis *r, struct node *from, struct redis_job *job, const char *text);
 } words[] = {
-    {"NOSCRIPT", reload}, {"MOVED", moved},      {"ASK", ask},           {"TRYAGAIN", unfit},
-    {"READONLY", leave},  {"LOADING", leave},    {"BUSY", leave},        {"OOM", leave},
-    {"MISCONF", leave},   {"NOREPLICAS", leave}, {"CLUSTERDOWN", leave}, {"MASTERDOWN", leave},
-    {"NOAUTH", leave},    {"NOPERM", leave},     {"UNBLOCKED", leave},
+    {"NOSCRIPT", reload},  {"ERR Function not found", reload},
+    {"MOVED", moved},      {"ASK", ask},
+    {"TRYAGAIN", unfit},   {"READONLY", leave},
+    {"LOADING", leave},    {"BUSY", leave},
+    {"OOM", leave},        {"MISCONF", leave},
+    {"NOREPLICAS", leave}, {"CLUSTERDOWN", leave},
+    {"MASTERDOWN", leave}, {"NOAUTH", leave},
+    {"NOPERM", leave},     {"UNBLOCKED", leave},
 };
 
 /* Before version 7 a command's error stands within a script's: "ERR Error running script (…): -OOM …". */
@@ -296,6 +298,13 @@ static void on_lost(void *owner, struct redis_job *job, bool sent)
 
 /* ---- from outside -------------------------------------------------------------------- */
 
+static void name_functions(struct node_common *common)
+{
+    struct arena *arena = arena_new();
+    (void)script_library(arena, "", &common->functions);
+    arena_free(arena);
+}
+
 struct redis *redis_new(const struct redis_options *options, const struct redis_hooks *hooks, void *owner)
 {
     struct redis *r = calloc(1, sizeof(*r));
@@ -311,6 +320,7 @@ struct redis *redis_new(const struct redis_options *options, const struct redis_
                                      .away = on_away,
                                      .answered = on_answered,
                                      .lost = on_lost};
+    name_functions(&r->common);
     r->nodes[r->node_count++] = node_new(&r->common, options->address, true);
     node_wake(r->nodes[0]);
     return r;

@@ -55,6 +55,8 @@ enum redis_ended {
     REDIS_LOST    /* it may have been run, or not */
 };
 
+#define REDIS_JOB_HEAD_BYTES 32u /* room before the script's name, for what is known when it is sent */
+
 /* One run of a script. Embedded in its sender's own struct; fields below `ended` are the engine's. */
 struct redis_job {
     struct buf command; /* as written by redis_job_write; lives at least until `ended` */
@@ -64,7 +66,7 @@ struct redis_job {
     int64_t began_us;
     enum script script;
     uint16_t slot;
-    uint8_t sha_at; /* in the command: which script it is, is filled in when it is sent */
+    uint8_t words; /* of the command */
     uint8_t hops;
     bool asking;
 };

@@ -37,25 +37,34 @@ static void add_shared(struct buf *out, size_t count)
     }
 }
 
-struct str script_shared(struct arena *arena)
-{
-    struct buf out = buf_in(arena);
-    add_shared(&out, SHARED_COUNT);
-    return buf_view(&out);
-}
-
 struct str script_text(struct arena *arena, enum script script)
 {
     struct buf out = buf_in(arena);
     bool between = script == SCRIPT_LEAVE || script == SCRIPT_MERGE;
     add_shared(&out, between ? SHARED_COUNT : SHARED_COUNT - 1);
-    buf_str(&out, script_body(script));
+    buf_str(&out, embedded_text(names[script]));
     return buf_view(&out);
 }
 
-struct str script_body(enum script script)
+/* function(…) … end, function(…) … end */
+static void add_functions(struct buf *out, const char *head)
 {
-    return embedded_text(names[script]);
+    for (int i = 0; i < SCRIPT_COUNT; i++) {
+        buf_text(out, i == 0 ? "" : ", ");
+        buf_text(out, head);
+        buf_str(out, embedded_text(names[i]));
+        buf_text(out, "\nend");
+    }
+    buf_byte(out, '\n');
+}
+
+struct str script_functions(struct arena *arena)
+{
+    struct buf out = buf_in(arena);
+    add_shared(&out, SHARED_COUNT);
+    buf_text(&out, "return ");
+    add_functions(&out, "function()\n");
+    return buf_view(&out);
 }
 
 static char *put_hex(char *at, uint64_t n)
@@ -63,6 +72,45 @@ static char *put_hex(char *at, uint64_t n)
     for (int shift = 60; shift >= 0; shift -= 4)
         *at++ = "0123456789abcdef"[n >> shift & 15];
     return at;
+}
+
+/* While a library is loaded there is neither string nor redis.call: what it shares is made by the first run.
+ */
+static void add_maker(struct buf *out, const char *prelude)
+{
+    buf_text(out, "local functions\nlocal function make()\nlocal KEYS\n");
+    buf_text(out, prelude);
+    add_shared(out, SHARED_COUNT);
+    buf_text(out, "local function enter(keys) KEYS = keys end\nfunctions = { ");
+    add_functions(out, "function(KEYS, ARGV)\nenter(KEYS)\n");
+    buf_text(out, "}\nend\n");
+}
+
+static void name_functions(struct str text, struct script_names *of)
+{
+    struct hash128 hash = hash_stable(text);
+    for (int i = 0; i < SCRIPT_COUNT; i++) {
+        char *at = of->of[i];
+        memcpy(at, "tg1_", 4);
+        at = put_hex(put_hex(at + 4, hash.high), hash.low);
+        *at = '_';
+        memcpy(at + 1, names[i] + strlen("ledger/"), 3);
+    }
+}
+
+struct str script_library(struct arena *arena, const char *prelude, struct script_names *of)
+{
+    struct buf body = buf_in(arena), out = buf_in(arena);
+    add_maker(&body, prelude);
+    name_functions(buf_view(&body), of);
+    buf_printf(&out, "#!lua name=%.*s\n", (int)SCRIPT_NAME_BYTES - 4, of->of[0]);
+    buf_str(&out, buf_view(&body));
+    for (int i = 0; i < SCRIPT_COUNT; i++)
+        buf_printf(&out,
+                   "redis.register_function('%.*s', function(keys, args)\n"
+                   "if not functions then make() end\nreturn functions[%d](keys, args)\nend)\n",
+                   (int)SCRIPT_NAME_BYTES, of->of[i], i + 1);
+    return buf_view(&out);
 }
 
 void script_begin(struct script_run *run, enum script script, struct str session,

@@ -45,11 +45,20 @@ static inline void script_arg(struct script_run *run, struct str arg)
 
 const char *script_name(enum script script);
 
-/* What a server runs: what this script shares with others, then its own text. */
+/* Two ways to have a server run them. SCRIPT LOAD, for each alone: the text is what it shares with others,
+ * then its own; a server makes all of that anew for every run. */
 struct str script_text(struct arena *arena, enum script script);
 
-/* The same in parts, for an engine that reads what all of them share only once. */
-struct str script_shared(struct arena *arena);
-struct str script_body(enum script script);
+/* FUNCTION LOAD, from version 7 on, for all together: what they share is made once, which is two thirds of a
+ * run's price. The library's name and its functions' change with the text, so that daemons of two versions
+ * don't meet. `prelude` goes before all; tests put a clock of theirs there. */
+#define SCRIPT_NAME_BYTES 40u /* of a function; a SHA1 has as many */
+struct script_names {
+    char of[SCRIPT_COUNT][SCRIPT_NAME_BYTES];
+};
+struct str script_library(struct arena *arena, const char *prelude, struct script_names *names);
+
+/* The same for an engine of our own: a chunk that returns one function for each, in their order. */
+struct str script_functions(struct arena *arena);
 
 #endif

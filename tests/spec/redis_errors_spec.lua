@@ -50,18 +50,23 @@ describe("a Redis that says", function()
     assert.equal(4, calls())
   end
 
-  it("NOSCRIPT is told the scripts again, and nobody notices", function()
-    begin()
-    assert.equal("redis", echo())
-    store:does("SCRIPT", "FLUSH")
-    for i = 1, 20 do
-      client:say { jsonrpc = "2.0", id = i, method = "tools/call",
-                   params = { name = "echo", arguments = { text = "f" .. i }, _meta = session("s", { turn = 1 }) } }
-    end
-    for _ = 1, 20 do assert.equal("redis", verdict(client:hears().result).ledger) end
-    assert.equal(21, calls())
-    assert.equal(1, gate:status().ledger.connects)
-  end)
+  -- Two ways to run a script: as one of a library, and alone, where that is not to be had.
+  for how, is in pairs { ["that it has no such function"] = { flush = "FUNCTION", runs = "fcall" },
+                         NOSCRIPT = { flush = "SCRIPT", runs = "evalsha" } } do
+    it(how .. " is told the scripts again, and nobody notices", function()
+      begin { arguments = is.runs == "evalsha" and { "--rename-command", "FUNCTION", "" } or nil }
+      assert.equal("redis", echo())
+      store:does(is.flush, "FLUSH")
+      for i = 1, 20 do
+        client:say { jsonrpc = "2.0", id = i, method = "tools/call",
+                     params = { name = "echo", arguments = { text = "f" .. i }, _meta = session("s", { turn = 1 }) } }
+      end
+      for _ = 1, 20 do assert.equal("redis", verdict(client:hears().result).ledger) end
+      assert.equal(21, calls())
+      assert.equal(1, gate:status().ledger.connects)
+      assert.truthy(store:calls(is.runs) >= 42)
+    end)
+  end
 
   it("READONLY, as one does that was made a replica, is not written to", function()
     begin()
@@ -137,8 +142,8 @@ describe("a Redis that says", function()
 
   it("NOPERM is an outage, too", function()
     begin()
-    an_outage("NOPERM", function() store:does("ACL", "SETUSER", "default", "-evalsha") end,
-              function() store:does("ACL", "SETUSER", "default", "+evalsha") end)
+    an_outage("NOPERM", function() store:does("ACL", "SETUSER", "default", "-fcall") end,
+              function() store:does("ACL", "SETUSER", "default", "+fcall") end)
   end)
 
   it("that its keys are none of ours gives the call to the stand-in, and says which script", function()
@@ -165,7 +170,8 @@ describe("a Redis that says", function()
   end)
 
   it("MASTERDOWN, as a replica without its master may, is away", function()
-    store = redis.start { port = true }
+    -- A function is turned down for READONLY before anybody asks for the master.
+    store = redis.start { port = true, arguments = { "--rename-command", "FUNCTION", "" } }
     store:does("CONFIG", "SET", "replica-serve-stale-data", "no")
     gate = daemon.start { policies = POLICIES, arguments = { "--redis", store:url() } }
     client = gate:connect()
