@@ -51,7 +51,8 @@ static void run_lua(struct call *c)
 enum step call_ran(struct call *c)
 {
     const struct upstream_answer *answer = &c->outside->answer;
-    c->ran = answer->ended != UPSTREAM_UNAVAILABLE;
+    c->ran =
+        answer->ended != UPSTREAM_UNAVAILABLE && !(answer->ended == UPSTREAM_REFUSED && !answer->reached);
     outside_decide(&c->verdict, c->arena, c->tool, answer, &c->result);
     return GO_ON;
 }

@@ -10,6 +10,7 @@
 #include "gate/config.h"
 #include "json/canonical.h"
 #include "schema/suggest.h"
+#include "upstream/mirror.h"
 
 #include <stdio.h>
 
@@ -224,10 +225,15 @@ static struct tool *build(struct import *im, const struct import_source *source,
     struct target target = {.kind = TARGET_MCP, .upstream = source->spec->name, .tool = name_of(definition)};
     struct tool *built;
     struct why why;
-    if (tool_build_offered(r->arena, name, definition, &target, policy, r->config, origin_of(im, source),
-                           &built, &why) == OK)
+    bool mirrored =
+        source->spec->kind == UPSTREAM_HTTP; /* its calls carry marked arguments in headers, too */
+    if (mirrored && mirror_check(json_get_text(definition, "inputSchema"), &why) != OK)
+        leave_out(im, source, target.tool, why.text);
+    else if (tool_build_offered(r->arena, name, definition, &target, policy, r->config, origin_of(im, source),
+                                &built, &why) == OK)
         return built;
-    leave_out(im, source, target.tool, why.text);
+    else
+        leave_out(im, source, target.tool, why.text);
     return NULL;
 }
 

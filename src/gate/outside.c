@@ -14,10 +14,12 @@ static void take_result(struct arena *arena, const struct tool *tool, const stru
     readers[tool->target.kind](arena, a->result, result);
 }
 
+/* What cannot even be handed over is the model's to mend, like any wrong argument. */
 static void refused(struct verdict *v, const struct upstream_answer *a)
 {
-    decide(v, CLASS_TOOL_ERROR, a->code, a->detail, STR_NONE);
+    decide(v, a->reached ? CLASS_TOOL_ERROR : CLASS_INVALID_ARGUMENTS, a->code, a->detail, STR_NONE);
     v->quoted = a->quoted;
+    v->valid = a->reached;
 }
 
 /* A model must know when it cannot be known whether anything has happened. */

@@ -6,6 +6,7 @@
 #include "gate/config.h"
 #include "gate/definition.h"
 #include "json/build.h"
+#include "upstream/http.h"
 
 /* Same-call budgets by what a tool declares about itself (LEDGER.md). */
 #define SAME_CALL_READ        5u
@@ -102,8 +103,8 @@ static enum policy_effects effects_of(const struct tool *tool, const struct poli
     return json_is_true(json_get_text(tool->annotations, "readOnlyHint")) ? EFFECTS_READ : EFFECTS_UNDECLARED;
 }
 
-/* The operator's word, else what reads, else what the tool says of itself: a wrong hint makes it run twice,
- * no more, and only where the policy wants failures tried again. */
+/* The operator's word, else what reads, else what the tool or HTTP's method says of itself: a wrong hint
+ * makes it run twice, no more, and only where the policy wants failures tried again. */
 static bool is_idempotent(const struct tool *tool, const struct policy *policy)
 {
     const struct http_spec *http = policy ? policy->http : NULL;
@@ -111,7 +112,7 @@ static bool is_idempotent(const struct tool *tool, const struct policy *policy)
         return policy->idempotent;
     return tool->effects == EFFECTS_READ ||
            json_is_true(json_get_text(tool->annotations, "idempotentHint")) ||
-           (http && (str_is(http->method, "GET") || str_is(http->method, "HEAD")));
+           (http && http_spec_is_idempotent(http));
 }
 
 static uint32_t same_call_by_effects(enum policy_effects effects)

@@ -1,9 +1,10 @@
 /*
  * When to leave one that fails alone for a while:
  *
- *   closed ─▶ BREAKER_OPENS_AFTER failures in a row ─▶ open ─▶ its time is over ─▶ probing: one call goes
- * through ▲                                                 ▲ for twice as long ◀─ it fails ─┘        │
- *     └──────────────────────────────── any call succeeds ◀───────────────────────────────────────┘
+ *   closed ─▶ BREAKER_OPENS_AFTER failures in a row ─▶ open ◀────────────┐
+ *     ▲                                                 │ its time is over │ it fails: for
+ *     │                                                 ▼                  │ twice as long
+ *     └── any call succeeds ◀────────────────── probing: one call goes ────┘
  *
  * Knows no clock and no upstream: the caller hands over the time, in
  * milliseconds that never go back.

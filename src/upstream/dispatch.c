@@ -52,9 +52,21 @@ static void remember_error(struct upstream *u, const struct upstream_answer *ans
     u->last_error[cut.len] = '\0';
 }
 
+/* One death ends all calls that were under way, and is one failure. */
+static bool is_same_death(struct upstream *u, const struct passage *p)
+{
+    if (!str_is(p->run.answer->code, "crashed"))
+        return false;
+    bool same = u->died_ms && p->began_ms <= u->died_ms;
+    u->died_ms = upstream_now_ms();
+    return same;
+}
+
 static void learn(struct upstream *u, const struct passage *p, enum tells tells)
 {
     bool changed;
+    if (tells == TELLS_FAILING && is_same_death(u, p))
+        tells = TELLS_NOTHING;
     if (tells == TELLS_FAILING) {
         u->failures++;
         remember_error(u, p->run.answer);
@@ -129,6 +141,7 @@ static enum upstream_state begin(struct passage *p)
 {
     struct upstream_run *run = &p->run;
     link_run(run);
+    p->began_ms = upstream_now_ms();
     if (run->upstream) {
         run->upstream->in_flight++;
         run->upstream->calls++;

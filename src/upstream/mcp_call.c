@@ -45,6 +45,7 @@ void mcp_call_died(struct mcp *mcp, struct pending *pending, const char *why, st
     run_finish(run);
 }
 
+/* Why it is down is for people, in log and status: to a model its last words say nothing that helps. */
 static void say_unavailable(struct mcp *mcp, struct upstream_run *run)
 {
     run->answer->reached = false;
@@ -57,7 +58,6 @@ static void say_unavailable(struct mcp *mcp, struct upstream_run *run)
                    WHO "is down: it failed %u times in a row. It is tried again in %lld s; the call was not "
                        "sent to it",
                    NAME(mcp), mcp->failures, (long long)run->answer->after_s);
-    run->answer->quoted = arena_dup(run->arena, str_of(mcp->error));
 }
 
 void mcp_call_unavailable(struct mcp *mcp, struct pending *pending)

@@ -24,6 +24,7 @@ struct upstream {
     struct timer turn;                  /* the next in the queue, or its own end */
     uint32_t in_flight, queued;
     uint64_t calls, failures;
+    int64_t died_ms; /* when a call last told of its process's death */
     char last_error[LAST_ERROR_MAX_BYTES];
     bool leaving;  /* not configured any more: ended once its calls are answered */
     bool stopping; /* they are */
@@ -35,6 +36,7 @@ struct passage {
     struct upstream_run run; /* first: the kinds know it by this */
     struct passage *behind;  /* in the queue */
     struct timer deadline;   /* of waiting in the queue */
+    int64_t began_ms;
     bool queued, probe;
 };
 

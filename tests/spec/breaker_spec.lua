@@ -81,6 +81,18 @@ return { upstreams = { plain = { command = "luajit", args = { "%s/tests/support/
     gate:logs "breaker_open upstream=plain failures_in_a_row=5 for_ms=2000"
   end)
 
+  it("by one death under many calls has failed once", function()
+    local client = gate:connect()
+    for i = 1, OPENS_AFTER do
+      client:say { jsonrpc = "2.0", id = i, method = "tools/call",
+                   params = { name = "holds", arguments = { n = i }, _meta = session("d" .. i) } }
+    end
+    assert.equal("crashed", verdict(calls "dies").code)
+    for _ = 1, OPENS_AFTER do assert.equal("crashed", verdict(client:hears().result).code) end
+    assert.equal("closed", upstream().breaker)
+    assert.equal(1, upstream().failures)
+  end)
+
   it("is not one that says no, however often", function()
     for _ = 1, OPENS_AFTER + 1 do
       assert.equal("tool_error", verdict(calls "refuses").error_class)
