@@ -105,7 +105,7 @@ end
 
 -- ---- its life -----------------------------------------------------------------
 
-local function launch(self)
+local function spawn(self)
   local argv = { "redis-server" }
   if self.sentinel then
     argv = { "redis-server", self.directory .. "/sentinel.conf", "--sentinel" }
@@ -120,6 +120,10 @@ local function launch(self)
   end
   self.child = process.start(argv, { stdin = "/dev/null", stdout = self.directory .. "/log",
                                      stderr = self.directory .. "/log" })
+end
+
+local function launch(self)
+  spawn(self)
   process.eventually("redis answers", function()
     local how = self.child:status()
     if how then error("redis-server ended:\n" .. process.read(self.directory .. "/log"), 0) end
@@ -172,6 +176,12 @@ end
 function server:start_again()
   os.remove(self.socket)
   return launch(self)
+end
+
+-- The same, and not waited for.
+function server:begin_again()
+  os.remove(self.socket)
+  spawn(self)
 end
 
 function server:freeze() self.child:signal(signal.SIGSTOP) end
