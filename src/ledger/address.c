@@ -101,6 +101,8 @@ static enum err read_host(struct arena *arena, struct str text, uint32_t port, s
         digits = str_from(digits, 1);
     } else {
         cut_behind(&name, ':', &digits);
+        if (name.len && memchr(name.at, ':', name.len))
+            return wrong(why, "an IPv6 address stands in brackets");
     }
     if (digits.at && !read_number(digits, 65535, &port))
         return wrong(why, "a port is no number from 1 to 65535");

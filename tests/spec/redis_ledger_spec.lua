@@ -142,10 +142,13 @@ describe("a ledger in Redis", function()
 
   it("logs in as a user who may do no more than it needs", function()
     local store = redis.start { port = true }
-    store:does("ACL", "SETUSER", "gate", "on", ">pw", "~tg1:*", "+@scripting", "+@read", "+@write", "+time", "+info",
-               "+client", "+select", "-@dangerous", "+info")
-    local gate = gate_on(("redis://gate:pw@127.0.0.1:%d"):format(store.port))
+    local words = {}
+    local documented = process.read "docs/configuration.md":match "(ACL SETUSER gate [^\n]+)"
+    for word in documented:gmatch "%S+" do words[#words + 1] = word end
+    store:does(unpack(words))
+    local gate = gate_on(("redis://gate:password@127.0.0.1:%d"):format(store.port))
     assert.equal("redis", verdict(gate:connect():calls("echo", { text = "a" }, session "s")).ledger)
+    assert.equal(2, store:calls "fcall")
   end)
 
   it("says what is wrong with an address, and not what stands in it", function()
@@ -156,6 +159,14 @@ describe("a ledger in Redis", function()
     assert.truthy(words:find("stunnel", 1, true), words)
     words = daemon.fails { policies = POLICIES, config = "return { ledger = { redis = 'redis://:${NO_SUCH_NAME}@x' } }" }
     assert.truthy(words:find("NO_SUCH_NAME", 1, true), words)
+  end)
+
+  it("does not wait for settles where it is told so, and they arrive all the same", function()
+    local store = redis.start()
+    local client = gate_on(store:url(), "return { ledger = { settle = 'sent' } }"):connect()
+    for i = 1, 20 do client:calls("echo", { text = "n" .. i }, session "s") end
+    local known = client:asks("toolgate/session", { session = "s" })
+    assert.same({ 20, 0, 20 }, { known.budgets.calls, known.budgets.waiting, #known.history })
   end)
 
   it("warns of a server that may evict what it is told", function()

@@ -1,0 +1,158 @@
+-- A fleet: daemons and agents beside each other, one Redis, and what is killed meanwhile.
+local daemon = require "daemon"
+local client_of = require "client"
+local process = require "process"
+local redis = require "redis"
+local signal = require "posix.signal"
+local session = client_of.session
+
+local DAEMONS, SESSIONS, BUDGET = 4, 8, 30
+
+-- Each call is another, so that nothing but the limit speaks against it.
+local POLICIES = { ["work.lua"] = ([==[
+-- work: does one piece of it. Reads.
+return tool "work" {
+  description = "Do a piece of work.",
+  schema = json [[{"type":"object","properties":{"n":{"type":"integer","description":"Which"}},"required":["n"]}]],
+  effects = "read",
+  limits = { calls_per_session = %d },
+  run = function(args) return { did = args.n } end,
+}
+]==]):format(BUDGET) }
+
+describe("a fleet", function()
+  local store, gates, clients, n
+
+  after_each(function()
+    daemon.stop_all()
+    redis.stop_all()
+  end)
+
+  local function start(i)
+    gates[i] = daemon.start { policies = POLICIES, config = gates.config }
+    clients[i] = gates[i]:connect()
+  end
+
+  local function begin(words)
+    store = redis.start { arguments = { "--appendonly", "yes", "--appendfsync", "always" } }
+    gates = { config = ("return { ledger = { redis = 'unix:%s'%s } }"):format(store.socket, words or "") }
+    clients, n = {}, 0
+    for i = 1, DAEMONS do start(i) end
+  end
+
+  -- One call of session s on daemon i, said and not yet heard.
+  local function says(i, s)
+    n = n + 1
+    clients[i]:say { jsonrpc = "2.0", id = n, method = "tools/call",
+                     params = { name = "work", arguments = { n = n }, _meta = session("s" .. s, { turn = 1 }) } }
+  end
+
+  -- Rounds in which every session calls on every daemon at once, each round the other way round. Returns how many
+  -- calls of each session ran; `meanwhile` happens between saying and hearing, and may name a daemon that died of it.
+  local function rounds(count, meanwhile)
+    local ran, heard = {}, 0
+    for s = 1, SESSIONS do ran[s] = 0 end
+    for round = 1, count do
+      local of = {}
+      for i = 1, DAEMONS do
+        for s = 1, SESSIONS do
+          local who = round % 2 == 0 and s or SESSIONS + 1 - s
+          says(i, who)
+          of[n] = who
+        end
+      end
+      local dead = meanwhile and meanwhile(round)
+      for i = 1, DAEMONS do
+        for _ = 1, i == dead and 0 or SESSIONS do
+          local reply = clients[i]:hears()
+          heard = heard + 1
+          if not reply.result.isError then ran[of[reply.id]] = ran[of[reply.id]] + 1 end
+        end
+      end
+    end
+    return ran, heard
+  end
+
+  local function all_have_told()
+    for i = 1, DAEMONS do
+      process.eventually("daemon " .. i .. " has told all", function()
+        local ledger = gates[i]:status().ledger
+        return ledger.connected and ledger.waiting == 0
+      end)
+    end
+  end
+
+  local function counted(s)
+    return clients[1]:asks("toolgate/session", { session = "s" .. s }).budgets.calls
+  end
+
+  it("spends a budget to the call, on whatever daemon a session's calls arrive", function()
+    begin()
+    local ran, heard = rounds(12)
+    assert.equal(12 * DAEMONS * SESSIONS, heard)
+    for s = 1, SESSIONS do assert.same({ BUDGET, BUDGET }, { ran[s], counted(s) }) end
+  end)
+
+  it("whose daemons are killed spends no more than that, and counts each call at most once", function()
+    begin()
+    local victim = 0
+    local ran = rounds(16, function(round)
+      if round % 4 ~= 0 then return end
+      victim = victim % DAEMONS + 1
+      gates[victim].child:signal(signal.SIGKILL)
+      gates[victim].child:wait()
+      gates[victim].stopped = true
+      process.remove(gates[victim].directory)
+      clients[victim]:close()
+      start(victim)
+      return victim
+    end)
+    for s = 1, SESSIONS do
+      assert.truthy(ran[s] <= BUDGET, "session " .. s .. " ran " .. ran[s])
+      assert.truthy(counted(s) <= BUDGET and counted(s) >= ran[s])
+    end
+  end)
+
+  it("whose Redis is killed again and again refuses in between where it is closed, and is exact", function()
+    begin ", on_outage = 'closed'"
+    local ran, heard = rounds(16, function(round)
+      if round % 3 ~= 0 then return end
+      store:kill()
+      store:start_again()
+    end)
+    assert.equal(16 * DAEMONS * SESSIONS, heard)
+    all_have_told()
+    for s = 1, SESSIONS do
+      assert.truthy(ran[s] <= BUDGET, "session " .. s .. " ran " .. ran[s])
+      assert.equal(ran[s], counted(s))
+    end
+  end)
+
+  it("whose Redis is killed again and again spends a budget at most once more for each daemon, and tells all", function()
+    begin()
+    local ran, heard = rounds(20, function(round)
+      if round % 3 ~= 0 then return end
+      store:kill()
+      store:start_again()
+    end)
+    assert.equal(20 * DAEMONS * SESSIONS, heard)
+    all_have_told()
+    for s = 1, SESSIONS do
+      assert.truthy(ran[s] <= BUDGET * (1 + DAEMONS), "session " .. s .. " ran " .. ran[s])
+      assert.equal(ran[s], counted(s))
+    end
+  end)
+
+  it("whose Redis hangs again and again counts every call once", function()
+    begin()
+    local ran, heard = rounds(10, function(round)
+      if round % 3 ~= 0 then return end
+      store:freeze()
+      process.eventually("somebody has noticed", function() return not gates[1]:status().ledger.connected end)
+      store:thaw()
+    end)
+    assert.equal(10 * DAEMONS * SESSIONS, heard)
+    all_have_told()
+    for s = 1, SESSIONS do assert.equal(ran[s], counted(s)) end
+  end)
+end)

@@ -1,0 +1,131 @@
+/* Where a Redis is, as operators write it; and that nothing shows a password. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "ledger/address.h"
+
+#include <cmocka.h>
+
+static struct arena *arena;
+static struct address a;
+
+static int begin(void **state)
+{
+    (void)state;
+    arena = arena_new();
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+
+static void reads(const char *text, const char *shown)
+{
+    struct why why = {""};
+    if (address_parse(arena, str_of(text), &a, &why) != OK)
+        fail_msg("'%s': %s", text, why.text);
+    struct str said = address_shown(arena, &a);
+    if (!str_is(said, shown))
+        fail_msg("'%s' was expected to be shown as '%s', and is as '" STR_FMT "'", text, shown,
+                 STR_ARG(said));
+}
+
+static void refuses(const char *text, const char *says)
+{
+    struct why why = {""};
+    if (address_parse(arena, str_of(text), &a, &why) != ERR_CONFIG)
+        fail_msg("'%s' was taken", text);
+    if (!strstr(why.text, says))
+        fail_msg("'%s' was expected to say '%s', and says '%s'", text, says, why.text);
+    assert_null(strstr(why.text, "hidden"));
+}
+
+static void sockets(void **state)
+{
+    (void)state;
+    reads("unix:/run/redis.sock", "unix:/run/redis.sock");
+    assert_string_equal(a.path.at, "/run/redis.sock");
+    assert_int_equal(a.db, 0);
+    reads("unix:/run/a?b.sock?db=3", "unix:/run/a?b.sock?db=3");
+    assert_int_equal(a.db, 3);
+    refuses("unix:redis.sock", "not absolute");
+    refuses("unix:/x?db=many", "database is no number");
+    refuses("unix:/x?timeout=3", "no db=N");
+}
+
+static void hosts(void **state)
+{
+    (void)state;
+    reads("redis://cache", "redis://cache:6379");
+    reads("redis://10.0.0.7:7000/12", "redis://10.0.0.7:7000/12");
+    assert_int_equal(a.hosts[0].port, 7000);
+    assert_int_equal(a.db, 12);
+    reads("redis://[::1]:7000", "redis://[::1]:7000");
+    assert_string_equal(a.hosts[0].name.at, "::1");
+    reads("redis://[fd00::7]/1", "redis://[fd00::7]:6379/1");
+    refuses("redis://", "a host or its port is missing");
+    refuses("redis://::1", "stands in brackets");
+    refuses("redis://x:0", "is missing");
+    refuses("redis://x:65536", "a port is no number");
+    refuses("redis://[::1", "closing bracket");
+    refuses("redis://[::1]7000", "no :port");
+    refuses("redis://x/y", "database is no number");
+}
+
+static void who_we_are(void **state)
+{
+    (void)state;
+    reads("redis://gate:hidden@x", "redis://x:6379");
+    assert_true(str_is(a.user, "gate"));
+    assert_true(str_is(a.password, "hidden"));
+    reads("redis://:hidden@x", "redis://x:6379");
+    assert_int_equal(a.user.len, 0);
+    reads("redis://gate:p%40%3a%2F%zz%@x", "redis://x:6379");
+    assert_true(str_is(a.password, "p@:/%zz%"));
+    reads("redis://gate:a@b:c/d@x/2", "redis://x:6379/2");
+    assert_true(str_is(a.password, "a@b:c/d"));
+    refuses("redis://gate:hidden@", "is missing");
+    refuses("redis://gate:hidden@x:port", "a port is no number");
+}
+
+static void sentinels(void **state)
+{
+    (void)state;
+    reads("sentinel://a,b:1,[::1]:2,[::2]/cache/4", "sentinel://a:26379,b:1,[::1]:2,[::2]:26379/cache/4");
+    assert_int_equal(a.host_count, 4);
+    assert_string_equal(a.master.at, "cache");
+    assert_int_equal(a.db, 4);
+    reads("sentinel://gate:hidden@a/cache", "sentinel://a:26379/cache");
+    assert_true(str_is(a.password, "hidden"));
+    refuses("sentinel://a", "master's name is missing");
+    refuses("sentinel://a/", "master's name is missing");
+    refuses("sentinel://a,,b/cache", "a host or its port is missing");
+    refuses("sentinel://1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17/cache", "more than 16");
+}
+
+static void anything_else(void **state)
+{
+    (void)state;
+    refuses("", "begins with none of");
+    refuses("localhost:6379", "begins with none of");
+    refuses("rediss://hidden@x", "stunnel");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(sockets, begin, end),
+        cmocka_unit_test_setup_teardown(hosts, begin, end),
+        cmocka_unit_test_setup_teardown(who_we_are, begin, end),
+        cmocka_unit_test_setup_teardown(sentinels, begin, end),
+        cmocka_unit_test_setup_teardown(anything_else, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
