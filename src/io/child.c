@@ -119,7 +119,9 @@ static bool reap(struct child *c)
     do
         got = waitpid(c->pid, &c->status, WNOHANG);
     while (got < 0 && errno == EINTR);
-    return got != 0; /* < 0: somebody else reaped it; there is nothing to wait for */
+    if (got < 0)
+        c->status = CHILD_STATUS_LOST; /* somebody else reaped it; there is nothing to wait for */
+    return got != 0;
 }
 
 static void on_over(evutil_socket_t fd, short what, void *arg)
@@ -241,6 +243,16 @@ static enum err start(struct child *c, const struct child_spec *spec, struct cha
     return err;
 }
 
+/* Where SIGCHLD is ignored, as whoever started us may have left it, the kernel reaps by itself, and how a
+ * process ended is lost: every failure would look like none. */
+static void keep_what_ended(void)
+{
+    struct sigaction now, normal = {.sa_handler = SIG_DFL};
+    if (sigaction(SIGCHLD, NULL, &now) == 0 &&
+        (now.sa_handler == SIG_IGN || (now.sa_flags & SA_NOCLDWAIT) != 0))
+        sigaction(SIGCHLD, &normal, NULL);
+}
+
 enum err child_start(struct loop *loop, const struct child_spec *spec, const struct child_hooks *hooks,
                      void *owner, struct child **out, int *in, int *output, int *errors, struct why *why)
 {
@@ -251,6 +263,7 @@ enum err child_start(struct loop *loop, const struct child_spec *spec, const str
     if (!c)
         abort(); /* a hundred bytes */
     *c = (struct child){.loop = loop, .pidfd = -1, .hooks = hooks, .owner = owner};
+    keep_what_ended();
     enum err err = start(c, spec, &channels, why);
     close_all(channels.theirs);
     if (err) {
@@ -272,6 +285,8 @@ pid_t child_pid(const struct child *child)
 
 struct str child_status(struct arena *arena, int status)
 {
+    if (status == CHILD_STATUS_LOST)
+        return STR_LIT("gone, and how it ended was told to somebody else");
     if (WIFEXITED(status))
         return arena_printf(arena, "exit code %d", WEXITSTATUS(status));
     const char *name = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;

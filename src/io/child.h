@@ -40,8 +40,8 @@ struct child_spec {
 /* Each fires from the loop's turn, never inside a child_ function. */
 struct child_hooks {
     /* It was waited for and nobody is left of its group: they went by themselves, within CHILD_LINGER_MS, or
-     * have been killed. What it wrote can be read until then and after. `status` is waitpid's. The child is
-     * freed when it returns. */
+     * have been killed. What it wrote can be read until then and after. `status` is waitpid's, or
+     * CHILD_STATUS_LOST. The child is freed when it returns. */
     void (*ended)(void *owner, int status);
 };
 
@@ -62,6 +62,8 @@ void child_end(struct child *child);
  * any more. */
 void child_kill(struct child *child, bool forget);
 
+/* Somebody else in this process waited for it: neither exited nor killed, as far as we know. */
+#define CHILD_STATUS_LOST (-1)
 /* "exit code 3", "killed by SIGSEGV". */
 struct str child_status(struct arena *arena, int status);
 

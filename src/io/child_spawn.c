@@ -19,10 +19,12 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define STACK_BYTES 65536u
+#define STACK_BYTES      65536u
+#define SIGNAL_SET_BYTES 8u /* the kernel's own */
 
 enum spawn_step { STEP_SETUP, STEP_LIMIT, STEP_FOLDER, STEP_PROGRAM };
 
@@ -90,13 +92,14 @@ static int hold_only_stdio(const int stdio[3])
     return close_range(3, ~0u, 0);
 }
 
-/* Handlers first: one that ran now would run in the daemon's memory. */
+/* Handlers first: one that ran now would run in the daemon's memory. The kernel is asked itself: libc keeps
+ * its hands on two of them (32, 33), which whoever started us may have ignored like the others. */
 static void free_signals(void)
 {
-    struct sigaction normal = {.sa_handler = SIG_DFL};
+    static const unsigned long normal[8]; /* the kernel's sigaction: SIG_DFL, no flags, no mask */
     sigset_t none;
     for (int number = 1; number < NSIG; number++)
-        sigaction(number, &normal, NULL);
+        syscall(SYS_rt_sigaction, number, normal, NULL, SIGNAL_SET_BYTES);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 }

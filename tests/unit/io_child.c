@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -164,12 +165,19 @@ static void gets_no_other_descriptor(void **state)
     end(&p);
 }
 
+/* Also what libc keeps for itself, as a shell of another libc leaves it. */
+static void ignore(int number, bool on)
+{
+    const unsigned long action[8] = {on ? (unsigned long)SIG_IGN : 0};
+    syscall(SYS_rt_sigaction, number, action, NULL, 8);
+}
+
 static void starts_with_normal_signals(void **state)
 {
     struct process p;
     sigset_t blocked, before;
     (void)state;
-    signal(SIGPIPE, SIG_IGN);
+    ignore(SIGPIPE, true), ignore(32, true), ignore(33, true), ignore(64, true);
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGUSR1);
     sigprocmask(SIG_BLOCK, &blocked, &before);
@@ -177,7 +185,7 @@ static void starts_with_normal_signals(void **state)
         start(&p, (const char *const[]){"grep", "-E", "Sig(Blk|Ign)", "/proc/self/status", NULL}), OK);
     assert_says(&p, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
     sigprocmask(SIG_SETMASK, &before, NULL);
-    signal(SIGPIPE, SIG_DFL);
+    ignore(SIGPIPE, false), ignore(32, false), ignore(33, false), ignore(64, false);
     wait_for(&p);
     end(&p);
 }
@@ -348,6 +356,28 @@ static void tells_how_it_ended(void **state)
     end(&p);
 }
 
+/* Whoever started us may have left it so: then the kernel waits for them, and keeps how they ended. */
+static void tells_how_it_ended_where_sigchld_was_ignored(void **state)
+{
+    struct process p;
+    (void)state;
+    ignore(SIGCHLD, true);
+    shell(&p, "exit 3");
+    assert_int_equal(WEXITSTATUS(wait_for(&p)), 3);
+    end(&p);
+}
+
+static void says_so_where_another_has_waited_for_it(void **state)
+{
+    struct process p;
+    (void)state;
+    shell(&p, "exit 0");
+    assert_int_equal(waitpid(child_pid(p.child), NULL, 0), child_pid(p.child));
+    assert_int_equal(wait_for(&p), CHILD_STATUS_LOST);
+    assert_non_null(strstr(child_status(arena_now, p.status).at, "told to somebody else"));
+    end(&p);
+}
+
 /* A background process, and its number. */
 static pid_t grandchild(struct process *p, const char *script)
 {
@@ -465,17 +495,40 @@ static pid_t start_daemon(pid_t *child, pid_t *grandchild_pid)
     return pid;
 }
 
-/* The other child of the daemon. */
-static pid_t guard_of(pid_t daemon, pid_t child)
+static bool is_guard(pid_t pid)
+{
+    char path[64], name[32] = "";
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+    FILE *file = fopen(path, "r");
+    if (file && !fgets(name, sizeof(name), file))
+        name[0] = '\0';
+    if (file)
+        fclose(file);
+    return strcmp(name, "toolgate-guard\n") == 0;
+}
+
+/* Among its children, of which it may have others: those of who was this process before. 0: it has none. */
+static pid_t guard_now(pid_t daemon)
 {
     char path[64];
-    int found[2] = {0, 0};
+    int child;
+    pid_t found = 0;
     snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)daemon, (int)daemon);
     FILE *file = fopen(path, "r");
     assert_non_null(file);
-    assert_int_equal(fscanf(file, "%d %d", &found[0], &found[1]), 2);
+    while (!found && fscanf(file, "%d", &child) == 1)
+        found = is_guard(child) ? child : 0;
     fclose(file);
-    return found[0] == child ? found[1] : found[0];
+    return found;
+}
+
+/* As soon as it has its name. */
+static pid_t guard_of(pid_t daemon)
+{
+    pid_t guard;
+    while (!(guard = guard_now(daemon)))
+        poll(NULL, 0, 1);
+    return guard;
 }
 
 static void nobody_survives_a_killed_daemon(void **state)
@@ -483,7 +536,7 @@ static void nobody_survives_a_killed_daemon(void **state)
     pid_t child, other;
     (void)state;
     pid_t daemon = start_daemon(&child, &other);
-    pid_t guard = guard_of(daemon, child);
+    pid_t guard = guard_of(daemon);
     assert_true(is_alive(child) && is_alive(other) && is_alive(guard));
     kill(guard, SIGTERM); /* a service manager tells all */
     kill(daemon, SIGKILL);
@@ -499,7 +552,7 @@ static void the_guard_holds_one_descriptor(void **state)
     char command[128], line[64] = "";
     (void)state;
     pid_t daemon = start_daemon(&child, &other);
-    pid_t guard = guard_of(daemon, child);
+    pid_t guard = guard_of(daemon);
     snprintf(command, sizeof(command), "readlink /proc/%d/fd/* | tr -d '0-9\n' ", (int)guard);
     do { /* it may still be closing */
         FILE *pipe_in = popen(command, "r");
@@ -514,28 +567,20 @@ static void the_guard_holds_one_descriptor(void **state)
 
 static void a_new_guard_takes_over(void **state)
 {
-    struct process p;
-    int guard = 0, child = 0;
-    char path[64];
+    struct process p, second;
     (void)state;
     shell(&p, "sleep 1000");
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)getpid(), (int)getpid());
-    FILE *file = fopen(path, "r");
-    assert_int_equal(fscanf(file, "%d %d", &guard, &child), 2);
-    fclose(file);
-    if (guard == child_pid(p.child))
-        guard = child;
+    pid_t guard = guard_of(getpid());
     kill(guard, SIGKILL);
     wait_until_gone(guard);
-    struct process second;
     shell(&second, "exit 0");
+    assert_int_not_equal(guard_of(getpid()), guard);
     assert_int_equal(wait_for(&second), 0);
     end(&second);
     child_kill(p.child, false);
     wait_for(&p);
     end(&p);
-    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no guard is left, no zombie */
-    assert_int_equal(errno, ECHILD);
+    assert_int_equal(guard_now(getpid()), 0); /* no guard is left, no zombie */
 }
 
 int main(void)
@@ -555,6 +600,8 @@ int main(void)
         cmocka_unit_test(says_that_there_is_no_such_folder),
         cmocka_unit_test(leaves_no_descriptor_behind),
         cmocka_unit_test(tells_how_it_ended),
+        cmocka_unit_test(tells_how_it_ended_where_sigchld_was_ignored),
+        cmocka_unit_test(says_so_where_another_has_waited_for_it),
         cmocka_unit_test(waits_for_others_of_its_group),
         cmocka_unit_test(kills_what_is_left_of_its_group),
         cmocka_unit_test(ends_in_order_when_its_stdin_is_closed),
