@@ -85,9 +85,18 @@ static struct event *on_signal(struct server *server, int number, event_callback
     return event;
 }
 
+/* Whoever started us may have left them blocked: then nothing but kill -9 would end us. */
+static void unblock_signals(void)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 static void watch_signals(struct server *server)
 {
     struct event_base *base = loop_base(server->loop);
+    unblock_signals();
     signal(SIGPIPE, SIG_IGN);
     server->on_term = on_signal(server, SIGTERM, on_stop_signal);
     server->on_int = on_signal(server, SIGINT, on_stop_signal);

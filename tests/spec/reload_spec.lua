@@ -282,6 +282,17 @@ describe("SIGTERM", function()
     assert.same({ "exited", 0 }, { gate.child:wait() })
   end)
 
+  it("is obeyed, as is SIGHUP, where whoever started the daemon had them blocked", function()
+    local gate = daemon.start {
+      policies = { ["echo.lua"] = fixtures.echo },
+      before = { "python3", "-c", "import os, signal, sys\n"
+        .. "signal.pthread_sigmask(signal.SIG_BLOCK, range(1, signal.NSIG))\nos.execv(sys.argv[1], sys.argv[1:])" } }
+    gate:write_policy("second.lua", (fixtures.echo:gsub("echo", "second")))
+    gate:reload()
+    gate:signal(signal.SIGTERM)
+    assert.same({ "exited", 0 }, { gate.child:wait() })
+  end)
+
   it("is not needed to take over a socket that a killed daemon left behind", function()
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
     gate:signal(signal.SIGKILL)
