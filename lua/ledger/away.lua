@@ -181,7 +181,7 @@ local function take_back(list, ttl)
         if counted then close_counter(ttl) end
         if flags >= 2 then set_paced(sub(session, record, record + 8), false, ttl) end
         release(admission)
-      elseif kind == INVALID then
+      elseif kind == INVALID and in_turn == turn % 256 then
         find_chain(tool)
         if chain_at then
           local rest = sub(chains, chain_at + 5, chain_next - 1)
