@@ -63,10 +63,10 @@ static struct str decoded(struct arena *arena, struct str text)
 {
     struct buf out = buf_in(arena);
     for (size_t i = 0; i < text.len; i++) {
-        bool escaped = text.at[i] == '%' && i + 2 < text.len && hex_digit(text.at[i + 1]) >= 0 &&
-                       hex_digit(text.at[i + 2]) >= 0;
-        buf_byte(&out,
-                 escaped ? (char)(hex_digit(text.at[i + 1]) << 4 | hex_digit(text.at[i + 2])) : text.at[i]);
+        bool may = text.at[i] == '%' && i + 2 < text.len;
+        int high = may ? hex_digit(text.at[i + 1]) : -1, low = may ? hex_digit(text.at[i + 2]) : -1;
+        bool escaped = high >= 0 && low >= 0;
+        buf_byte(&out, escaped ? (char)(high * 16 + low) : text.at[i]);
         i += escaped ? 2 : 0;
     }
     return buf_view(&out);

@@ -135,6 +135,15 @@ void away_fly(struct away *away, struct absence *a, bool flies)
     link_last(flies ? &away->flying : &away->waiting, a);
 }
 
+static void free_absence(struct away *away, struct absence *a)
+{
+    free_list(away, &a->ready);
+    free_list(away, &a->late);
+    buf_clear(&a->doubts);
+    free(a);
+    away->sessions--;
+}
+
 static void drop(struct away *away, struct absence *a)
 {
     struct absence **at = bucket_of(away, (struct str){a->stem, sizeof(a->stem)});
@@ -142,11 +151,7 @@ static void drop(struct away *away, struct absence *a)
         at = &(*at)->next_alike;
     *at = a->next_alike;
     unlink_from(a->flying ? &away->flying : &away->waiting, a);
-    free_list(away, &a->ready);
-    free_list(away, &a->late);
-    buf_clear(&a->doubts);
-    free(a);
-    away->sessions--;
+    free_absence(away, a);
 }
 
 void away_settle(struct away *away, struct absence *a)
@@ -155,14 +160,21 @@ void away_settle(struct away *away, struct absence *a)
         drop(away, a);
 }
 
+static void free_all(struct away *away, struct absence *first)
+{
+    while (first) {
+        struct absence *next = first->next;
+        free_absence(away, first);
+        first = next;
+    }
+}
+
 void away_free(struct away *away)
 {
     if (!away)
         return;
-    while (away->waiting.first)
-        drop(away, away->waiting.first);
-    while (away->flying.first)
-        drop(away, away->flying.first);
+    free_all(away, away->waiting.first);
+    free_all(away, away->flying.first);
     free(away);
 }
 
