@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "gate/config.h"
 #include "json/canonical.h"
+#include "json/write.h"
 #include "schema/suggest.h"
 #include "upstream/mirror.h"
 
@@ -26,12 +27,13 @@ struct use {
 
 struct import {
     struct import_request request;
-    struct map *uses;       /* bare names to struct use */
-    struct map *seen;       /* "upstream/tool" of those that were built or left out */
-    struct map *claims;     /* "upstream/tool" to the policy that has it under its own name */
-    size_t source, tool;    /* where the next step goes on */
-    size_t policy;          /* likewise, while names are reserved */
-    size_t taken_of_source; /* tools of this one that were published */
+    struct map *uses;              /* bare names to struct use */
+    struct map *seen;              /* "upstream/tool" of those that were built or left out */
+    struct map *claims;            /* "upstream/tool" to the policy that has it under its own name */
+    size_t source, tool;           /* where the next step goes on */
+    size_t policy;                 /* likewise, while names are reserved */
+    size_t taken_of_source;        /* tools of this one that were published */
+    size_t bytes_of_source, bytes; /* of the definitions that were taken: of this one, of all */
     bool (*phase)(struct import *import, struct tool **out);
 };
 
@@ -218,6 +220,27 @@ static void leave_out(const struct import *im, const struct import_source *sourc
                               STR_ARG(origin), STR_ARG(str_cut(tool, 2 * TOOL_NAME_MAX_BYTES)), why);
 }
 
+/* All tools go to a client in one line: one server's wordiness is not to keep the others' from it. */
+static bool has_room(struct import *im, const struct json *definition, struct why *why)
+{
+    struct buf text = {0};
+    json_write(&text, definition);
+    size_t bytes = text.len;
+    buf_clear(&text);
+    bool own = im->bytes_of_source + bytes <= IMPORT_SOURCE_MAX_BYTES;
+    if (!own || im->bytes + bytes > IMPORT_MAX_BYTES) {
+        why_set(why, ERR_LIMIT,
+                "its definition has %zu bytes, and those of %s may have %u together: choose fewer with "
+                "tools = {…}",
+                bytes, own ? "all upstreams" : "one upstream",
+                own ? IMPORT_MAX_BYTES : IMPORT_SOURCE_MAX_BYTES);
+        return false;
+    }
+    im->bytes_of_source += bytes;
+    im->bytes += bytes;
+    return true;
+}
+
 static struct tool *build(struct import *im, const struct import_source *source, struct str name,
                           const struct policy *policy, const struct json *definition)
 {
@@ -225,6 +248,10 @@ static struct tool *build(struct import *im, const struct import_source *source,
     struct target target = {.kind = TARGET_MCP, .upstream = source->spec->name, .tool = name_of(definition)};
     struct tool *built;
     struct why why;
+    if (!has_room(im, definition, &why)) {
+        leave_out(im, source, target.tool, why.text);
+        return NULL;
+    }
     bool mirrored =
         source->spec->kind == UPSTREAM_HTTP; /* its calls carry marked arguments in headers, too */
     if (mirrored && mirror_check(json_get_text(definition, "inputSchema"), &why) != OK)
@@ -277,7 +304,7 @@ static void end_source(struct import *im, const struct import_source *source)
                                   STR_ARG(source->spec->from), STR_ARG(source->spec->name), count);
     im->source++;
     im->tool = 0;
-    im->taken_of_source = 0;
+    im->taken_of_source = im->bytes_of_source = 0;
 }
 
 static bool build_tools(struct import *im, struct tool **out)

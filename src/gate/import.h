@@ -19,7 +19,10 @@
 struct import;
 struct map;
 
-#define IMPORT_SEPARATOR "__" /* between the upstream's name and the tool's */
+#define IMPORT_SEPARATOR        "__"     /* between the upstream's name and the tool's */
+#define IMPORT_SOURCE_MAX_BYTES 2097152u /* of the definitions of one upstream that are taken, */
+#define IMPORT_MAX_BYTES                                                                                     \
+    6291456u /* of all: a line to a client has 9 MiB, and the operator's tools come too */
 
 struct import_source {
     const struct upstream_spec *spec;

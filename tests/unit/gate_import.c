@@ -355,6 +355,27 @@ static void one_bad_tool_leaves_the_others(void **state)
     warns("tool 'good' is left out: it is offered more than once");
 }
 
+/* In one line to a client all have to find room. */
+static void wordy_ones_leave_room_for_others(void **state)
+{
+    struct buf list = buf_in(arena);
+    (void)state;
+    char *words = arena_alloc(arena, 700001);
+    memset(words, 'x', 700000);
+    words[700000] = '\0';
+    for (int i = 0; i < 3; i++)
+        buf_printf(&list, "%s{\"name\":\"long_%d\",\"description\":\"%s\"," SCHEMA "}", i ? "," : "[", i,
+                   words);
+    buf_text(&list, ",{\"name\":\"short\"," SCHEMA "}]");
+    buf_byte(&list, '\0');
+    offers("a", list.at);
+    offers("b", "[{\"name\":\"other\"," SCHEMA "}]");
+    loads(A B, NOBODY);
+    has("long_0=a/long_0 long_1=a/long_1 other=b/other short=a/short");
+    warns("tool 'long_2' is left out: its definition has 700066 bytes, and those of one upstream may have "
+          "2097152");
+}
+
 static void equal_offers_are_one_generation(void **state)
 {
     char first[32];
@@ -408,6 +429,7 @@ int main(void)
         TEST(a_policy_names_what_there_is),
         TEST(a_definition_stays_what_it_is),
         TEST(one_bad_tool_leaves_the_others),
+        TEST(wordy_ones_leave_room_for_others),
         TEST(equal_offers_are_one_generation),
         TEST(a_generation_keeps_what_it_was_built_from),
     };
