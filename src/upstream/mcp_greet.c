@@ -98,11 +98,17 @@ static void close_and_send(struct mcp *mcp, uint64_t id, const char *method)
 /* ---- what we read -------------------------------------------------------------- */
 
 /* False where there is none; *value is filled where it could be read at all. */
-static bool read_json(struct arena *arena, struct str text, struct json *value)
+static bool read_json_or_say(struct arena *arena, struct str text, struct json *value,
+                             struct json_fault *fault)
 {
     static const struct json_limits limits = {.nodes = LIST_NODES};
+    return text.len && (json_parse(arena, text, &limits, value, fault) == OK || fault->soft);
+}
+
+static bool read_json(struct arena *arena, struct str text, struct json *value)
+{
     struct json_fault fault;
-    return text.len && (json_parse(arena, text, &limits, value, &fault) == OK || fault.soft);
+    return read_json_or_say(arena, text, value, &fault);
 }
 
 /* The error that answered, in words; what is the server's stands in quotes and is cut. */
@@ -201,6 +207,16 @@ static void take_offer(struct mcp *mcp)
         mcp_up(mcp);
 }
 
+static struct str why_no_tools(struct arena *arena, const struct line *line, bool read,
+                               const struct json_fault *fault)
+{
+    if (!line->result.len)
+        return error_words(arena, line);
+    if (!read)
+        return arena_printf(arena, "the answer cannot be read: %s", fault->text);
+    return STR_LIT("the answer has no array `tools`");
+}
+
 /* Once it is up, a list that cannot be read leaves the last one as it was. */
 static void list_failed(struct mcp *mcp, struct str why)
 {
@@ -263,11 +279,11 @@ static void hear_page(struct mcp *mcp, struct pending *pending, const struct lin
     if (!listing->on)
         return;
     struct str text = arena_dup(listing->arena, line->result);
-    bool read = read_json(listing->arena, text, &page);
+    struct json_fault fault;
+    bool read = read_json_or_say(listing->arena, text, &page, &fault);
     const struct json *tools = read ? json_get_text(&page, "tools") : NULL;
     if (!json_is(tools, JSON_ARRAY)) {
-        struct str why =
-            line->result.len ? STR_LIT("the answer has no array `tools`") : error_words(listing->arena, line);
+        struct str why = why_no_tools(listing->arena, line, read, &fault);
         if (!mcp->ready && strstr(why.at, "error -32601")) /* it has none, and knows it */
             tools = &nothing;
         else {

@@ -370,6 +370,8 @@ def list_tools(request):
         fail(request, -32601, "Method not found")
     elif "fails_list" in OPTIONS:
         fail(request, -32603, "database is locked")
+    elif "deep_list" in OPTIONS:
+        Ways.raw(request, {"result": '{"tools":[{"name":"deep","inputSchema":' + '{"not":' * 200 + "{}" + "}" * 201 + "]}"})
     elif "silent_list" in OPTIONS:
         pass
     elif "endless_pages" in OPTIONS:
