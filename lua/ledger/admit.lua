@@ -38,9 +38,9 @@ if not known then
   begin_step(sub(a, 5, 8))
   expire_reservations()
 end
-local from, current = known or #session + 1, step
-if known then current = byte(session, known + 17) end
-look(key, from, current, byte(a, 26) == 1, nil)
+local from, low, current = known or #session + 1, turn % 256, step
+if known then low, current = byte(session, known + 16, known + 17) end
+look(key, from, low, current, byte(a, 26) == 1, nil)
 
 -- On a tie between budget and loop, loop is what is said.
 local code, worst, times = find_loop(a, key, from, current)
@@ -57,7 +57,7 @@ if so_far == IS_INVALID then says = REPAIR elseif so_far ~= VALID then says = RE
 local outcome, retries, attempt, left = 0, 0, 1, repair
 if not known and (so_far == IS_INVALID or (looping and so_far == VALID and last_kind == INVALID)) then
   local word
-  word, outcome, attempt, left = extend_chain(tool, ARGV[2], ARGV[3], current, repair, again, advise == 1)
+  word, outcome, attempt, left = extend_chain(tool, ARGV[2], ARGV[3], current, repair, again or so_far == VALID, advise == 1)
   if outcome ~= 0 then retries = attempt - 1 end
   if so_far == IS_INVALID and not looping and (word == REFUSE or (left == 0 and advise == 1)) then code = RETRY_BUDGET end
 else

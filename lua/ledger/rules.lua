@@ -51,7 +51,7 @@ end
 
 local run, across, polls, asked, early, held, spent, transients, twin, broken, again, last_kind
 
--- Looks back from before the record at `from` over calls of (tool, arguments) = key. Sets
+-- Looks back from before the record at `from`, of turn `low`, over calls of (tool, arguments) = key. Sets
 --   run, across   steps in a row that hold it with one result, of this turn and of any
 --   polls, asked  how often in that row its result had changed, and how often it was asked at all, in this turn
 --   early         how often in a row it was asked sooner than it may be, just now; those count nowhere else
@@ -62,14 +62,14 @@ local run, across, polls, asked, early, held, spent, transients, twin, broken, a
 --   again         its arguments were invalid before, in this turn
 -- A successful call of another tool that is not declared read re-arms run, across, polls, asked and spent.
 -- `ref` is the result to compare with, nil for the newest there is.
-local function look(key, from, current, destructive, ref)
+local function look(key, from, low, current, destructive, ref)
   run, across, polls, asked, early, held, spent, transients = 0, 0, 0, 0, 0, 0, 0, 0
   twin, broken, again, last_kind = false, false, false, nil
   local first = seek(key, 1)
   if not first then return end
-  local tool, low = sub(key, 1, 3), turn % 256
+  local tool = sub(key, 1, 3)
   local row, same, armed, failing = true, true, true, true
-  local row_step, spent_step, gap_step, gap_hard = current, current, nil, false
+  local row_step, spent_step, ran_step, refused_step = current, current, nil, nil
   local at = from - RECORD
   while at >= first do
     local class, in_turn, in_step = byte(session, at + 15, at + 17)
@@ -79,13 +79,13 @@ local function look(key, from, current, destructive, ref)
       if kind == TRANSIENT then
         if here and failing then transients = transients + 1 end
       elseif kind ~= RELEASED then
-        if not last_kind then last_kind = kind end
-        if kind ~= DENIED then failing = false end
+        if here and kind ~= DENIED and not last_kind then last_kind = kind end
+        if kind >= OK and kind <= TOOL_ERROR then failing = false end
         if here then
           held = held + 1
           if kind == MISMATCH then broken = true end
           if kind == INVALID then again = true end
-          if in_step == current and kind <= GARBAGE then twin = true end
+          if in_step == current and (kind <= TOOL_ERROR or (kind == UNKNOWN and destructive)) then twin = true end
           if armed and in_step ~= spent_step
             and ((kind <= TOOL_ERROR and class < 64) or (kind == UNKNOWN and destructive)) then
             spent, spent_step = spent + 1, in_step
@@ -93,9 +93,10 @@ local function look(key, from, current, destructive, ref)
         end
         -- Another call stood between two of its steps: only a row of refusals outlasts that, and only what wasn't
         -- let run either.
-        if row and gap_step and gap_step ~= in_step and (gap_hard or kind ~= DENIED) then row = false end
+        if ran_step and ran_step ~= in_step then row = false end
+        if refused_step and refused_step ~= in_step and kind ~= DENIED then row = false end
         if row then
-          gap_step, gap_hard = nil, false
+          ran_step, refused_step = nil, nil
           if kind ~= DENIED and same then
             local result = sub(session, at + 9, at + 14)
             if result ~= NO_RESULT then
@@ -119,12 +120,14 @@ local function look(key, from, current, destructive, ref)
         end
       end
     elseif kind ~= RELEASED then
-      if row and in_step ~= current then
+      if row and in_step ~= row_step then
         if kind <= TRANSIENT then
-          if gap_hard and gap_step ~= in_step then row = false end
-          gap_step, gap_hard = in_step, true
-        elseif not gap_hard then
-          if gap_step and gap_step ~= in_step then gap_step = -1 else gap_step = in_step end
+          if ran_step and ran_step ~= in_step then row = false end
+          ran_step = in_step
+        elseif refused_step and refused_step ~= in_step then
+          refused_step = -1
+        else
+          refused_step = in_step
         end
       end
       if class ~= 0 and class % 64 <= PARTIAL and sub(session, at, at + 2) ~= tool then row, armed = false, false end
@@ -206,10 +209,16 @@ local function over_budget(a)
   return 0
 end
 
+-- Was the chain's last feedback sent before a call of step `in_step` was admitted? Steps are one byte, and come round.
+local function heard(in_step)
+  local later = (in_step + 256 - chain_step) % 256
+  return later > 0 and later < 128
+end
+
 -- An id nobody gave, in a retry: the chain ends, and its retries are returned.
 local function end_chain_fabricated(tool, in_step)
   find_chain(tool)
-  if not chain_at or chain_ended == 1 or chain_step == in_step then return 0, 0 end
+  if not chain_at or chain_ended == 1 or not heard(in_step) then return 0, 0 end
   drop_chain()
   return FABRICATED_ON_RETRY, chain_count
 end

@@ -234,7 +234,7 @@ end
 -- Nothing new came of a call. A session that is stuck is so for the rest of its turn: what it is shown then, it may use.
 local function fare_badly()
   idle = up_to(idle + 1, 255)
-  if idle == STUCK then seldom = sub(seldom, 1, 28) .. "\1" end
+  if idle >= STUCK then seldom = sub(seldom, 1, 28) .. "\1" end
 end
 
 -- A tool at work is no silence.

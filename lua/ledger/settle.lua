@@ -45,7 +45,7 @@ elseif kind > RELEASED then
 end
 local ref = result
 if ref == NO_RESULT then ref = nil end
-look(key, at, in_step, destructive == 1, ref)
+look(key, at, in_turn, in_step, destructive == 1, ref)
 
 -- The result this call had the last time it ran, in an earlier step of the turn.
 local function last_result()
@@ -74,7 +74,7 @@ local function settle_chain()
   elseif kind >= OK and kind <= MISMATCH then
     outcome = NO_RETRY
     find_chain(tool)
-    if chain_at and chain_step ~= in_step then
+    if chain_at and heard(in_step) then
       if chain_ended == 0 then outcome, retries = SUCCESS, chain_count end
       drop_chain()
     end
