@@ -14,11 +14,11 @@
 local MERGES, TAKEN_BACK, ACCOUNT = 32, 14, 56
 local BOUNDARY = "\0\0\0\0\0\0\0\0\0" .. NO_RESULT .. char(UNKNOWN + 32)
 
--- Whether `list`, of entries of `size` bytes, holds `entry`.
-local function holds(list, entry, size)
+-- Whether `list`, of entries of `size` bytes, holds `entry` at their beginning, or in a later `column`.
+local function holds(list, entry, size, column)
   local at = find(list, entry, 1, true)
   while at do
-    if at % size == 1 then return true end
+    if at % size == (column or 1) then return true end
     at = find(list, entry, at + 1, true)
   end
   return false
@@ -89,12 +89,13 @@ local function news_of_chains(calls_told)
   return news
 end
 
-local function time_left()
+-- Of the calls that are told now. What was told before is the other engine's to wait for, and may be settled there.
+local function time_left(calls_told)
   local left = ""
   for at = 1, #reservations, 10 do
-    local ms = u48(reservations, at + 4) - now
+    local admission, ms = sub(reservations, at, at + 3), u48(reservations, at + 4) - now
     if ms < 0 then ms = 0 end
-    left = left .. sub(reservations, at, at + 3) .. p32(ms)
+    if holds(calls_told, admission, RECORD, 19) then left = left .. admission .. p32(ms) end
   end
   return left
 end
@@ -152,7 +153,7 @@ function leave(most, ttl)
     .. char(spoken, step) .. sub(seldom, 1, 4) .. p32(moved(second, -u32(seldom, 17)))
   local news, goal = news_of_calls(), ""
   if goal_told == 1 then goal = call("HGET", KEYS[3], "g") or "" end
-  local grown, left = news_of_chains(news), time_left()
+  local grown, left = news_of_chains(news), time_left(news)
   local facts, names, counts, paced = leave_hash(ttl)
   told = told .. part(news) .. part(left) .. part(grown) .. part(goal) .. part(facts) .. part(names)
     .. part((call("GET", KEYS[2]) or "") .. journal) .. part(call("GET", KEYS[4]) or "") .. part(counts) .. part(paced)
@@ -166,20 +167,33 @@ end
 -- ---- merging --------------------------------------------------------------
 
 do
--- What was admitted in an answer that nobody heard, as if it had never been.
+-- A call that was let run and that the window has lost since; its reservation is still there to tell. In which turn it
+-- was is not known any more.
+local function take_back_lost(admission, tool, cost, counted, ttl)
+  local before = #reservations
+  release(admission)
+  if #reservations == before then return end
+  if counted then open_counter(tool) end
+  move(-1, -cost, false, counted)
+  if counted then close_counter(ttl) end
+end
+
+-- What was admitted in an answer that nobody heard, as if it had never been. What another daemon has settled meanwhile
+-- stays, and so does word of a call that came to nothing here: the account that follows counts both.
 local function take_back(list, ttl)
   for at = 1, #list, TAKEN_BACK do
     local admission, tool, flags = sub(list, at, at + 3), sub(list, at + 4, at + 6), byte(list, at + 13)
-    local record = seek(admission, 19)
+    local record, cost, counted = seek(admission, 19), u48(list, at + 7), flags % 2 == 1
     if record then
       local class, in_turn = byte(session, record + 15, record + 16)
       local kind = class % 32
-      if kind == PENDING or kind == UNKNOWN then
-        local counted = flags % 2 == 1
+      local never_came = kind == UNKNOWN and class < 64
+      local settled = kind >= OK and kind <= TRANSIENT and kind ~= UNKNOWN
+      if kind <= TRANSIENT and not never_came then
         if counted then open_counter(tool) end
-        move(-1, -u48(list, at + 7), in_turn == turn % 256, counted)
+        move(-1, -cost, in_turn == turn % 256, counted)
         if counted then close_counter(ttl) end
-        if flags >= 2 then set_paced(sub(session, record, record + 8), false, ttl) end
+        if flags >= 2 and not settled then set_paced(sub(session, record, record + 8), false, ttl) end
         release(admission)
       elseif kind == INVALID and in_turn == turn % 256 then
         find_chain(tool)
@@ -190,7 +204,9 @@ local function take_back(list, ttl)
           if count > 0 then chains = chains .. tool .. char(count, 0) .. rest end
         end
       end
-      session = sub(session, 1, record - 1) .. sub(session, record + RECORD)
+      if not settled and not never_came then session = sub(session, 1, record - 1) .. sub(session, record + RECORD) end
+    else
+      take_back_lost(admission, tool, cost, counted, ttl)
     end
   end
 end
