@@ -7,6 +7,7 @@ local redis = require "redis"
 local verdict, session = client_of.verdict, client_of.session
 
 local POLICIES = { ["echo.lua"] = fixtures.echo }
+local PATIENT = "return { ledger = { timeout_ms = 1000 } }" -- a busy machine is no outage
 
 describe("a Redis that says", function()
   local store, gate, client
@@ -18,7 +19,7 @@ describe("a Redis that says", function()
 
   local function begin(given, url)
     store = redis.start(given)
-    gate = daemon.start { policies = POLICIES, arguments = { "--redis", url or store:url() } }
+    gate = daemon.start { policies = POLICIES, arguments = { "--redis", url or store:url() }, config = PATIENT }
     client = gate:connect()
   end
 
@@ -163,7 +164,7 @@ describe("a Redis that says", function()
   it("that it is a replica, when it is named itself, is refused with the mend", function()
     local master = redis.start { port = true }
     store = redis.start { port = true, arguments = { "--replicaof", "127.0.0.1 " .. master.port } }
-    gate = daemon.start { policies = POLICIES, arguments = { "--redis", store:url() } }
+    gate = daemon.start { policies = POLICIES, arguments = { "--redis", store:url() }, config = PATIENT }
     client = gate:connect()
     assert.equal("local", echo())
     assert.truthy(gate:logs("ledger_away"):find("name its master", 1, true))
@@ -173,7 +174,7 @@ describe("a Redis that says", function()
     -- A function is turned down for READONLY before anybody asks for the master.
     store = redis.start { port = true, arguments = { "--rename-command", "FUNCTION", "" } }
     store:does("CONFIG", "SET", "replica-serve-stale-data", "no")
-    gate = daemon.start { policies = POLICIES, arguments = { "--redis", store:url() } }
+    gate = daemon.start { policies = POLICIES, arguments = { "--redis", store:url() }, config = PATIENT }
     client = gate:connect()
     assert.equal("redis", echo())
     store:does("REPLICAOF", "127.0.0.1", redis.free_port())
@@ -212,8 +213,7 @@ describe("a cluster", function()
 
   before_each(function()
     for _, node in ipairs(nodes) do node:does "FLUSHALL" end
-    gate = daemon.start { policies = POLICIES, arguments = { "--redis", nodes[1]:url() },
-                          config = "return { ledger = { timeout_ms = 1000 } }" }
+    gate = daemon.start { policies = POLICIES, arguments = { "--redis", nodes[1]:url() }, config = PATIENT }
     client = gate:connect()
   end)
   after_each(daemon.stop_all)

@@ -22,7 +22,7 @@ describe("while Redis is away", function()
 
   local function gate_with(words)
     return daemon.start { policies = POLICIES, tools = fixtures.agent_tools,
-                          config = ("return { ledger = { redis = '%s'%s } }"):format(store:url(), words or "") }
+                          config = ("return { ledger = { redis = '%s', timeout_ms = 300%s } }"):format(store:url(), words or "") }
   end
 
   local function begin(words)

@@ -21,7 +21,8 @@ describe("a master that sentinels watch", function()
     process.eventually("the replica follows", function() return replica:info "master_link_status" == "up" end)
     sentinel = redis.sentinel(master)
     process.eventually("the sentinel knows both", function() return sentinel:info("master0"):find("slaves=1", 1, true) end)
-    gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo }, arguments = { "--redis",
+    gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo }, config = "return { ledger = { timeout_ms = 1000 } }",
+                          arguments = { "--redis",
       ("sentinel://127.0.0.1:%d,127.0.0.1:%d/cache"):format(redis.free_port(), sentinel.port) } } -- the first is not there
     client = gate:connect()
   end

@@ -84,8 +84,10 @@ function server:is_told(...)
   return stream
 end
 
+-- Asked again where the connection is closed meanwhile, as by a sentinel that makes another the master.
 function server:info(name)
-  return (self:does("INFO")):match("\n" .. name .. ":([^\r\n]*)")
+  local text = process.eventually("redis tells of itself", function() return self:tries "INFO" end)
+  return text:match("\n" .. name .. ":([^\r\n]*)")
 end
 
 -- How often a command was run, as the server counts.
