@@ -108,6 +108,50 @@ static void read_plain(struct arena *arena, const struct json *sent, struct resu
     out->content = content_of_value(arena, sent);
 }
 
+/* What is said of a block beside what it is; some servers write null for what they have not. */
+static struct json without_trimmings(struct arena *arena, const struct json *block)
+{
+    static const char *const trimmings[] = {"annotations", "_meta", "icons"};
+    struct json bare = *block;
+    for (uint32_t i = 0; json_is(block, JSON_OBJECT) && i < block->len; i++)
+        if (json_is(&block->members[i].value, JSON_NULL))
+            bare = json_without(arena, &bare, block->members[i].key);
+    for (size_t i = 0; i < sizeof(trimmings) / sizeof(*trimmings) && !content_is_taken(&bare); i++)
+        bare = json_without(arena, &bare, str_of(trimmings[i]));
+    return bare;
+}
+
+/* For one block that a client does not take it drops all: such a one goes as what is right of it, or as the
+ * text that it is. */
+static struct json mended_block(struct arena *arena, const struct json *block)
+{
+    struct json bare = without_trimmings(arena, block);
+    return content_is_taken(&bare) ? bare : content_of_value(arena, block)->items[0];
+}
+
+static const struct json *mended_content(struct arena *arena, const struct json *content)
+{
+    struct json *items = NULL;
+    for (uint32_t i = 0; i < content->len; i++) {
+        if (content_is_taken(&content->items[i]))
+            continue;
+        if (!items) {
+            items = ARENA_ARRAY(arena, struct json, content->len);
+            memcpy(items, content->items, content->len * sizeof(*items));
+        }
+        items[i] = mended_block(arena, &content->items[i]);
+    }
+    return items ? keep(arena, json_array(items, content->len)) : content;
+}
+
+/* Some say it with a text or a number. */
+static bool says_error(const struct json *value)
+{
+    double number;
+    return json_is_true(value) || str_is(json_str(value), "true") ||
+           (json_is(value, JSON_NUMBER) && json_double(value, &number) && number != 0);
+}
+
 void result_read_mcp(struct arena *arena, const struct json *sent, struct result *out)
 {
     const struct json *content = json_get_text(sent, "content"),
@@ -118,9 +162,10 @@ void result_read_mcp(struct arena *arena, const struct json *sent, struct result
     }
     *out = (struct result){.structured = structured,
                            .metadata = json_get_text(sent, "_meta"),
-                           .is_error = json_is_true(json_get_text(sent, "isError"))};
-    out->content = json_is(content, JSON_ARRAY) ? content : content_of_value(arena, structured);
-    out->error_text = joined_text(arena, out->content);
+                           .is_error = says_error(json_get_text(sent, "isError"))};
+    content = json_is(content, JSON_ARRAY) ? content : content_of_value(arena, structured);
+    out->content = mended_content(arena, content);
+    out->error_text = joined_text(arena, content);
     if (json_is(structured, JSON_OBJECT))
         out->value = structured;
     else

@@ -24,8 +24,8 @@ struct result {
 
 #define RESULT_NOTHING_MAX_BYTES 200u /* "No results found for '…'": a text that is longer says something */
 
-/* What a server of MCP answered, to the letter; where it left `content` out, its structured content as a
- * text. */
+/* What a server of MCP answered, to the letter, but for a block that no client would take, which is mended,
+ * or becomes its JSON as a text; where it left `content` out, its structured content as a text. */
 void result_read_mcp(struct arena *arena, const struct json *sent, struct result *out);
 
 /* Any JSON. What has exactly the form of a CallToolResult ({content, structuredContent, isError, _meta}) or

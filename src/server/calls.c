@@ -139,6 +139,14 @@ static void put_meta(struct request *r, const struct verdict *verdict, const str
     json_close(out, '}');
 }
 
+/* Clients of the legacy era take an object only, and would drop all for anything else; the content says it,
+ * too. */
+static bool shows_structured(const struct request *r, const struct call *call)
+{
+    const struct json *structured = call_structured(call);
+    return structured && (r->modern || structured->type == JSON_OBJECT);
+}
+
 /* Clients treat structuredContent on an error each in its own way, so there is none. */
 static void put_result(struct request *r, const struct call *call)
 {
@@ -148,7 +156,7 @@ static void put_result(struct request *r, const struct call *call)
     if (class_info(verdict->class)->is_error) {
         json_key(out, "isError");
         json_put_bool(out, true);
-    } else if (call_structured(call)) {
+    } else if (shows_structured(r, call)) {
         json_key(out, "structuredContent");
         json_put(out, call_structured(call));
     }

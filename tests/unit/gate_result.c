@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -76,6 +77,62 @@ static void texts_are_joined_and_other_blocks_left_out(void **state)
     assert_true(str_is(result.error_text, "a\nb"));
 }
 
+static void becomes(const char *block, const char *sent_on)
+{
+    char text[512];
+    snprintf(text, sizeof(text), "{\"content\":[{\"type\":\"text\",\"text\":\"a\"},%s]}", block);
+    result_read_mcp(arena, parsed(text), &result);
+    assert_int_equal(result.content->len, 2);
+    if (!json_equal(&result.content->items[1], parsed(sent_on)))
+        fail_msg("%s is not sent as %s", block, sent_on);
+}
+
+/* A client drops the whole answer for one of them. */
+static void blocks_that_no_client_takes_are_mended(void **state)
+{
+    static const char text[] = "{\"type\":\"text\",\"text\":\"b\"}";
+    (void)state;
+    becomes("{\"type\":\"text\",\"text\":\"b\",\"annotations\":null,\"_meta\":null}", text);
+    becomes("{\"type\":\"text\",\"text\":\"b\",\"annotations\":{\"priority\":7}}", text);
+    becomes("{\"type\":\"text\",\"text\":\"b\",\"_meta\":5}", text);
+    becomes("{\"type\":\"hologram\"}", "{\"type\":\"text\",\"text\":\"{\\\"type\\\":\\\"hologram\\\"}\"}");
+    becomes("{\"type\":\"image\",\"data\":\"AA=A\",\"mimeType\":\"x\"}",
+            "{\"type\":\"text\",\"text\":\"{\\\"type\\\":\\\"image\\\",\\\"data\\\":\\\"AA=A\\\","
+            "\\\"mimeType\\\":"
+            "\\\"x\\\"}\"}");
+    assert_true(str_is(result.error_text, "a"));
+}
+
+static void blocks_that_clients_take_stay_what_they_are(void **state)
+{
+    static const char *const blocks[] = {
+        "{\"type\":\"text\",\"text\":\"b\",\"more\":1}",
+        "{\"type\":\"image\",\"data\":\"AAA\",\"mimeType\":\"png\"}",
+        "{\"type\":\"audio\",\"data\":\"AA==\",\"mimeType\":\"audio/wav\"}",
+        "{\"type\":\"resource\",\"resource\":{\"uri\":\"a path\",\"text\":\"\",\"blob\":\"AAAA\"}}",
+        "{\"type\":\"resource_link\",\"uri\":\"a path\",\"name\":\"n\"}",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++)
+        becomes(blocks[i], blocks[i]);
+}
+
+static void an_error_may_be_said_by_text_or_number(void **state)
+{
+    static const struct {
+        const char *said;
+        bool error;
+    } ways[] = {{"true", true},  {"\"true\"", true}, {"1", true},     {"false", false},
+                {"null", false}, {"0", false},       {"\"\"", false}, {"\"false\"", false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+        char text[80];
+        snprintf(text, sizeof(text), "{\"content\":[],\"isError\":%s}", ways[i].said);
+        result_read_mcp(arena, parsed(text), &result);
+        assert_int_equal(result.is_error, ways[i].error);
+    }
+}
+
 static void a_plain_value_is_the_value(void **state)
 {
     (void)state;
@@ -130,8 +187,8 @@ static void only_what_has_the_form_of_mcp_is_read_as_such(void **state)
 static void a_server_of_mcp_is_taken_at_its_word(void **state)
 {
     (void)state;
-    result_read_mcp(arena, parsed("{\"content\":[{\"type\":\"hologram\"}],\"extra\":1}"), &result);
-    assert_true(str_is(json_str(json_get_text(&result.content->items[0], "type")), "hologram"));
+    result_read_mcp(arena, parsed("{\"content\":[{\"type\":\"text\",\"text\":\"a\"}],\"extra\":1}"), &result);
+    assert_true(str_is(json_str(json_get_text(&result.content->items[0], "text")), "a"));
     result_read_mcp(arena, parsed("{\"structuredContent\":{\"a\":1}}"), &result);
     assert_true(str_is(json_str(json_get_text(&result.content->items[0], "text")), "{\"a\":1}"));
 }
@@ -232,6 +289,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_text_that_is_json_is_read_as_json, begin, end),
         cmocka_unit_test_setup_teardown(any_other_text_stays_text, begin, end),
         cmocka_unit_test_setup_teardown(texts_are_joined_and_other_blocks_left_out, begin, end),
+        cmocka_unit_test_setup_teardown(blocks_that_no_client_takes_are_mended, begin, end),
+        cmocka_unit_test_setup_teardown(blocks_that_clients_take_stay_what_they_are, begin, end),
+        cmocka_unit_test_setup_teardown(an_error_may_be_said_by_text_or_number, begin, end),
         cmocka_unit_test_setup_teardown(a_plain_value_is_the_value, begin, end),
         cmocka_unit_test_setup_teardown(empty_is_what_holds_nothing, begin, end),
         cmocka_unit_test_setup_teardown(only_what_has_the_form_of_mcp_is_read_as_such, begin, end),
