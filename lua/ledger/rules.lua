@@ -136,6 +136,17 @@ local function look(key, from, low, current, destructive, ref)
   end
 end
 
+-- The result that the call at `at` had the last time it ran, in an earlier step of its turn.
+local function last_result(key, at, in_turn, in_step)
+  for older = at - RECORD, base + 1, -RECORD do
+    local class, turn_then, step_then = byte(session, older + 15, older + 17)
+    if turn_then ~= in_turn then return nil end
+    if class % 32 >= OK and class % 32 <= TOOL_ERROR and step_then ~= in_step and sub(session, older, older + 8) == key then
+      return sub(session, older + 9, older + 14)
+    end
+  end
+end
+
 -- How often a cycle of 2 to 5 calls has been gone round, were `key` called now: calls of this turn with equal
 -- results, transient failures and what was released left out, a step's twins taken once.
 local function rounds(key, from, current)

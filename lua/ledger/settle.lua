@@ -47,27 +47,22 @@ local ref = result
 if ref == NO_RESULT then ref = nil end
 look(key, at, in_turn, in_step, destructive == 1, ref)
 
--- The result this call had the last time it ran, in an earlier step of the turn.
-local function last_result()
-  for older = at - RECORD, base + 1, -RECORD do
-    local class, turn_then, step_then = byte(session, older + 15, older + 17)
-    if turn_then ~= in_turn then return nil end
-    if class % 32 >= OK and class % 32 <= TOOL_ERROR and step_then ~= in_step and sub(session, older, older + 8) == key then
-      return sub(session, older + 9, older + 14)
-    end
-  end
-end
-
 local changed, unchanged = 0, 0
 if kind >= OK and kind <= TOOL_ERROR and held > 0 then
-  local last = last_result()
+  local last = last_result(key, at, in_turn, in_step)
   if last == result then unchanged = 1 elseif last and kind <= PARTIAL then changed = 1 end
 end
 
 local says, outcome, retries, attempt, left, dropped = RUN, 0, 0, 1, repair, 0
 
--- The repair chain: what ran ends it, if its feedback was out before this call was admitted.
-local function settle_chain()
+if settled then
+  if kind == INVALID then
+    find_chain(tool)
+    says, attempt, left = REPAIR, chain_count, up_to(repair, 254) + 1 - chain_count
+    if chain_ended == 1 or left < 0 then says, left = REFUSE, 0 end
+  end
+else
+  -- The repair chain: what ran ends it, if its feedback was out before this call was admitted.
   if kind == INVALID then
     says, outcome, attempt, left = extend_chain(tool, ARGV[2], ARGV[3], in_step, repair, again, advise)
     if outcome ~= 0 then retries = attempt - 1 end
@@ -81,16 +76,6 @@ local function settle_chain()
   elseif kind == FABRICATED then
     outcome, retries = end_chain_fabricated(tool, in_step)
   end
-end
-
-if settled then
-  if kind == INVALID then
-    find_chain(tool)
-    says, attempt, left = REPAIR, chain_count, up_to(repair, 254) + 1 - chain_count
-    if chain_ended == 1 or left < 0 then says, left = REFUSE, 0 end
-  end
-else
-  settle_chain()
   release(admission)
   if in_step == step then spoken = 1 end
   end_silence()
@@ -103,7 +88,7 @@ else
   if says ~= REPAIR then
     local code = 0
     if says == REFUSE then code = RETRY_BUDGET end
-    note(tool, label_told, code, turn - (turn % 256 + 256 - in_turn) % 256, in_step, retries)
+    note(tool, label_told, code, turn_of(in_turn), in_step, retries)
   end
   if #ARGV[4] > 0 then add_ids(ARGV[4], ttl) end
   if #ARGV > 4 then dropped = merge_facts(ARGV, 5, ttl) end
