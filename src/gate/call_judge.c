@@ -89,8 +89,8 @@ static void compact(struct call *c)
     if (!felt || !compact_result(c->arena, tool, c->args.now, call_goal(c), &c->result, &c->shown))
         return;
     c->verdict.compact_note = c->shown.note;
-    c->verdict.bytes_from = c->shown.from;
-    c->verdict.bytes_to = c->shown.done ? c->shown.to : c->shown.from;
+    c->verdict.bytes_from = c->shown.done ? c->shown.from : 0;
+    c->verdict.bytes_to = c->shown.done ? c->shown.to : 0;
 }
 
 /* What a tool says of its own failure is no judgement of ours, and stays in every mode. */

@@ -112,12 +112,15 @@ static int64_t floor_of(const struct shrinking *s, const struct node *member)
     int64_t key = compact_key_size(member) + 1;
     if (s->items_only)
         return key + (is_container(member) ? 2 : (int64_t)member->size);
-    return member->kept || member->leads ? key + member->least : -1;
+    if (member->kept)
+        return key + member->least;
+    return member->leads ? key + member->floor : -1;
 }
 
 static struct part fit(struct shrinking *s, const struct node *member, int64_t room)
 {
-    if (!s->items_only && member->least < member->size && room <= (int64_t)member->least)
+    bool may_lose_items = !member->kept && member->floor < member->least;
+    if (!s->items_only && !may_lose_items && member->least < member->size && room <= (int64_t)member->least)
         return take(s, member, LEAST);
     return shrink(s, member, room);
 }

@@ -305,6 +305,20 @@ static uint32_t least_of(const struct node *node)
     return least > 2 ? least - 1 : node->size;
 }
 
+/* A list of many items, each with an id that stays, would outgrow any budget: its items may go. */
+static uint32_t floor_of(const struct node *node)
+{
+    uint32_t floor = 2;
+    if (node->value->type == JSON_ARRAY && node->leads)
+        return floor;
+    for (uint32_t i = 0; node->value->type == JSON_OBJECT && i < node->count; i++) {
+        const struct node *child = &node->children[i];
+        if (!child->dropped && (child->kept || child->leads))
+            floor += (child->kept ? child->least : child->floor) + 1 + compact_key_size(child);
+    }
+    return floor > 2 ? floor - 1 : node->least;
+}
+
 static void add_child(const struct building *b, struct node *node, struct node *child)
 {
     const struct compact_rules *r = b->rules;
@@ -351,6 +365,7 @@ static void build(const struct building *b, struct node *node)
         node->size = v->type == JSON_BOOL && !v->truth ? 5 : 4;
     }
     node->least = least_of(node);
+    node->floor = floor_of(node);
 }
 
 struct node *compact_tree(struct arena *arena, const struct compact_rules *rules, const struct json *value,

@@ -21,6 +21,7 @@ struct node {
     uint32_t count;
     uint32_t size;    /* bytes as JSON without spaces; dropped parts left out */
     uint32_t least;   /* of what must stay of it, if it stays at all; `size` where all of it must */
+    uint32_t floor;   /* the same, where lists within it may lose items: what no budget goes below */
     uint16_t words;   /* a bit for each word of the goal that stands in it */
     bool entity : 1;  /* an object that holds an id of the arguments: what the call is about */
     bool kept : 1;    /* must stay whatever goes */

@@ -226,6 +226,53 @@ static void ids_that_a_policy_gives_stay(void **state)
     says(shown(&c), "\"r19\"");
 }
 
+/* {"total":N,"page":{"rows":[{"ref":"r0","place":"Room 0",…}, …]}}: each row has what must stay. */
+static const struct json *rows(unsigned count)
+{
+    struct buf out = buf_in(arena);
+    buf_printf(&out, "{\"total\":%u,\"page\":{\"rows\":[", count);
+    for (unsigned i = 0; i < count; i++)
+        buf_printf(&out, "%s{\"ref\":\"r%u\",\"place\":\"Room %u\",\"body\":\"%060u\"}", i ? "," : "", i,
+                   i % 7, i);
+    buf_text(&out, "]}}");
+    return parse(buf_view(&out));
+}
+
+static void a_list_loses_items_where_what_must_stay_of_each_is_too_much(void **state)
+{
+    (void)state;
+    tool.compact.max_bytes = 2000;
+    tool.compact.keep = (struct str[]){STR("place")};
+    tool.compact.keep_count = 1;
+    policy.gives_ids = (struct str[]){STR("page.rows[].ref")};
+    policy.gives_id_count = 1;
+    struct compacted c = shrink(rows(400), NULL, "");
+    const struct json *value = parse(shown(&c)), *list = json_get_text(json_get_text(value, "page"), "rows");
+    assert_true(c.done);
+    assert_true(shown(&c).len <= 2000);
+    assert_true(list->len > 10 && list->len < 100);
+    for (uint32_t i = 0; i < list->len; i++) {
+        assert_non_null(json_get_text(&list->items[i], "ref"));
+        assert_non_null(json_get_text(&list->items[i], "place"));
+    }
+    assert_non_null(json_get_text(value, "total"));
+    says(c.note, "of 400 items of page.rows are left out");
+}
+
+static void a_list_that_is_kept_whole_stays_whole(void **state)
+{
+    (void)state;
+    tool.compact.keep = (struct str[]){STR("refs")};
+    tool.compact.keep_count = 1;
+    struct buf out = buf_in(arena);
+    buf_text(&out, "{\"refs\":[");
+    for (int i = 0; i < 50; i++)
+        buf_printf(&out, "%s\"r%d\"", i ? "," : "", i);
+    buf_printf(&out, "],\"body\":\"%05000d\"}", 0);
+    struct compacted c = shrink(parse(buf_view(&out)), NULL, "");
+    assert_int_equal(json_get_text(parse(shown(&c)), "refs")->len, 50);
+}
+
 static void one_huge_field_does_not_crowd_out_the_rest(void **state)
 {
     (void)state;
@@ -623,6 +670,8 @@ int main(void)
         STORY(what_a_policy_drops_goes_first),
         STORY(what_a_policy_keeps_stays),
         STORY(ids_that_a_policy_gives_stay),
+        STORY(a_list_loses_items_where_what_must_stay_of_each_is_too_much),
+        STORY(a_list_that_is_kept_whole_stays_whole),
         STORY(one_huge_field_does_not_crowd_out_the_rest),
         STORY(a_huge_name_is_told_by_its_beginning),
         STORY(a_text_keeps_whole_lines_and_what_the_goal_asks_for),
