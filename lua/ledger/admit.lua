@@ -33,10 +33,10 @@ local known = seek(admission, 19)
 if not known then
   local told, silence, last = u32(a, 1), u32(a, 53), u32(seldom, 25)
   if told == 0 and silence > 0 and last > 0 and second - last >= silence then told = turn + 1 end
+  expire_reservations()
   if told > turn then begin_turn(told) end
   if silence > 0 then seldom = sub(seldom, 1, 24) .. p32(second) .. sub(seldom, 29) end
   begin_step(sub(a, 5, 8))
-  expire_reservations()
 end
 local from, low, current = known or #session + 1, turn % 256, step
 if known then low, current = byte(session, known + 16, known + 17) end

@@ -13,9 +13,14 @@ if tool == "" then
   call("DEL", KEYS[1], KEYS[2], KEYS[3], KEYS[4])
   return "1"
 end
+-- Its calls keep their places, with arguments that no call has: without them others would stand in a row that never did.
 local kept = ""
 for at = base + 1, #session, RECORD do
-  if sub(session, at, at + 2) ~= tool then kept = kept .. sub(session, at, at + RECORD - 1) end
+  if sub(session, at, at + 2) == tool then
+    kept = kept .. tool .. "\0\0" .. sub(session, at + 18, at + 21) .. sub(session, at + 9, at + RECORD - 1)
+  else
+    kept = kept .. sub(session, at, at + RECORD - 1)
+  end
 end
 find_chain(tool)
 if chain_at then drop_chain() end

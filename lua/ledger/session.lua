@@ -259,16 +259,18 @@ local function release(admission)
   end
 end
 
--- What was admitted and never settled in its time: it may have run, nobody knows with what result.
+-- What was admitted and never settled in its time: it may have run, nobody knows with what result. Its step waits for
+-- it no longer: an agent that never reports is told by its arguments alone, call by call.
 local function expire_reservations()
   local at = 1
   while at <= #reservations do
     if u48(reservations, at + 4) < now then
       local record = seek(sub(reservations, at, at + 3), 19)
       if record then
-        local class, _, in_step = byte(session, record + 15, record + 17)
+        local class, in_turn, in_step = byte(session, record + 15, record + 17)
+        if in_step == step then spoken = 1 end
         session = sub(session, 1, record + 14) .. char(class % 64 - class % 32 + UNKNOWN + 64) .. sub(session, record + 16)
-        note(sub(session, record, record + 2), LABEL_UNKNOWN, 0, turn, in_step, 0)
+        note(sub(session, record, record + 2), LABEL_UNKNOWN, 0, turn - (turn % 256 + 256 - in_turn) % 256, in_step, 0)
       end
       reservations = sub(reservations, 1, at - 1) .. sub(reservations, at + 10)
     else

@@ -88,7 +88,7 @@ else
   if says ~= REPAIR then
     local code = 0
     if says == REFUSE then code = RETRY_BUDGET end
-    note(tool, label_told, code, turn_of(in_turn), in_step, retries)
+    note(tool, label_told, code, turn - (turn % 256 + 256 - in_turn) % 256, in_step, retries)
   end
   if #ARGV[4] > 0 then add_ids(ARGV[4], ttl) end
   if #ARGV > 4 then dropped = merge_facts(ARGV, 5, ttl) end

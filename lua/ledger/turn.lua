@@ -11,6 +11,7 @@ local told, ttl, most = u32(ARGV[1], 1), u32(ARGV[1], 5), u32(ARGV[1], 9)
 open()
 if told == 0 then told = turn + 1 end
 if told > turn then begin_turn(told) end
+end_silence() -- what was told needs no silence to tell it again
 if told == turn then
   if ARGV[2] ~= "" then
     local kept = call("HLEN", KEYS[3])

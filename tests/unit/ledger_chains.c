@@ -222,6 +222,21 @@ static void a_tool_at_work_is_no_silence_and_a_turn_that_is_told_counts_alone(vo
     assert_int_equal(t->answer.turn, 7);
 }
 
+static void a_turn_that_was_told_is_not_begun_again_by_the_silence_before_it(void **state)
+{
+    struct ledger_case *t = *state;
+    struct ledger_turned turned;
+    case_turn(t, 0);
+    t->place.turn_idle_s = 300;
+    case_runs(t, "find", "{1}", "found");
+    case_now += 1000 * 1000;
+    ledger_turn(t->ledger, t->place.session, 0, STR_LIT("find the other one"), t->arena, &turned, NULL, NULL);
+    case_now += 1000;
+    assert_string_equal(case_asks(t, "find", "{2}"), "run");
+    assert_int_equal(t->answer.turn, turned.turn);
+    assert_true(str_is(t->answer.goal, "find the other one"));
+}
+
 static void without_that_word_no_silence_is_too_long(void **state)
 {
     struct ledger_case *t = *state;
@@ -253,6 +268,7 @@ int main(void)
         STORY(a_thousand_open_chains_stay_bounded),
         STORY(a_silence_begins_a_turn_where_the_operator_says_so),
         STORY(a_tool_at_work_is_no_silence_and_a_turn_that_is_told_counts_alone),
+        STORY(a_turn_that_was_told_is_not_begun_again_by_the_silence_before_it),
         STORY(without_that_word_no_silence_is_too_long),
     };
     log_quiet();

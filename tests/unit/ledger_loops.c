@@ -212,6 +212,30 @@ static void a_person_ends_a_run(void **state)
     assert_int_equal(err, ERR_NOT_FOUND);
 }
 
+static void and_leaves_the_calls_of_others_where_they_stood(void **state)
+{
+    struct ledger_case *t = *state;
+    enum err error;
+    for (int i = 0; i < 2; i++) {
+        case_runs(t, "get", "{1}", "r");
+        case_runs(t, "list", i ? "{2}" : "{1}", "x");
+    }
+    ledger_reset(t->ledger, t->place.session, STR_LIT("list"), t->arena, &error, NULL, NULL);
+    assert_int_equal(error, OK);
+    assert_string_equal(case_asks(t, "get", "{1}"), "run"); /* two of it never stood in a row */
+    assert_int_equal(t->answer.repeats, 0);
+}
+
+static void an_agent_that_never_reports_is_told_by_its_arguments(void **state)
+{
+    struct ledger_case *t = *state;
+    for (int i = 0; i < 2; i++) {
+        assert_string_equal(case_asks(t, "get", "{1}"), "run");
+        case_now += LEDGER_RESERVATION_MS + 1000;
+    }
+    assert_string_equal(case_asks(t, "get", "{1}"), "refuse loop");
+}
+
 static void an_anonymous_session_is_advised_and_refused_at_eight(void **state)
 {
     struct ledger_case *t = *state;
@@ -266,6 +290,8 @@ int main(void)
         STORY(a_success_of_another_tool_arms_anew),
         STORY(transient_failures_are_no_run),
         STORY(a_person_ends_a_run),
+        STORY(and_leaves_the_calls_of_others_where_they_stood),
+        STORY(an_agent_that_never_reports_is_told_by_its_arguments),
         STORY(an_anonymous_session_is_advised_and_refused_at_eight),
         STORY(an_anonymous_session_is_not_refused_for_a_budget),
     };
