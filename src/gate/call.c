@@ -334,13 +334,11 @@ static double cost_told(const struct call *c)
 static struct ledger_settle *settle_request(struct call *c, enum ledger_class class)
 {
     struct ledger_settle *request = ARENA_NEW(c->arena, struct ledger_settle);
-    struct hash128 *gives = NULL;
+    const struct hash128 *gives = NULL;
     size_t gives_count = 0;
     double cost = cost_told(c);
-    if (c->ran && c->tool->policy && c->tool->policy->gives_id_count && c->result.value) {
-        gives = ARENA_ARRAY(c->arena, struct hash128, LEDGER_IDS_MAX);
-        gives_count = ids_given(c->tool->policy, c->result.value, gives);
-    }
+    if (c->ran && c->tool->policy && c->tool->policy->gives_id_count && c->result.value)
+        gives_count = ids_given(c->arena, c->tool->policy, c->result.value, &gives);
     *request = (struct ledger_settle){
         .place = c->place,
         .admission = c->admission,

@@ -82,15 +82,17 @@ const struct policy_id *ids_unseen(struct arena *arena, const struct id_candidat
     return NULL;
 }
 
-size_t ids_given(const struct policy *policy, const struct json *result, struct hash128 out[LEDGER_IDS_MAX])
+size_t ids_given(struct arena *arena, const struct policy *policy, const struct json *result,
+                 const struct hash128 **out)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < policy->gives_id_count; i++) {
-        const struct json *values[LEDGER_IDS_MAX];
-        size_t n = policy_values_at(result, policy->gives_ids[i], values, LEDGER_IDS_MAX - count);
-        for (size_t k = 0; k < n; k++)
-            if (is_id(values[k]))
-                out[count++] = id_hash(values[k]);
-    }
+    const struct json *values[LEDGER_GIVEN_IDS_MAX];
+    size_t found = 0, count = 0;
+    for (size_t i = 0; i < policy->gives_id_count; i++)
+        found += policy_values_at(result, policy->gives_ids[i], values + found, LEDGER_GIVEN_IDS_MAX - found);
+    struct hash128 *hashes = ARENA_ARRAY(arena, struct hash128, found + 1);
+    for (size_t i = 0; i < found; i++)
+        if (is_id(values[i]))
+            hashes[count++] = id_hash(values[i]);
+    *out = hashes;
     return count;
 }

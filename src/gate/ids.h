@@ -30,8 +30,9 @@ const struct policy_id *ids_unseen(struct arena *arena, const struct id_candidat
                                    const struct ledger_answer *answer, struct str goal,
                                    struct id_fault *fault);
 
-/* Ids that a result gives, at the paths of `gives_ids`; returns how many, at most LEDGER_IDS_MAX. */
-size_t ids_given(const struct policy *policy, const struct json *result, struct hash128 out[LEDGER_IDS_MAX]);
+/* Ids that a result gives, at the paths of `gives_ids`; returns how many, at most LEDGER_GIVEN_IDS_MAX. */
+size_t ids_given(struct arena *arena, const struct policy *policy, const struct json *result,
+                 const struct hash128 **out);
 
 /* The ledger's key of one id: "5" and 5 are the same id. */
 struct hash128 id_hash(const struct json *id);

@@ -182,13 +182,16 @@ static bool admit(const struct past *p)
  */
 static void settle(const struct past *p)
 {
-    struct hash128 gives[LEDGER_IDS_MAX];
+    const struct hash128 *gives = NULL;
+    size_t gives_count = 0;
     struct result result = {.value = NULL};
     struct ledger_settled settled;
     const struct json *told = json_get_text(p->entry, "result");
     const struct policy *policy = p->tool ? p->tool->policy : NULL;
     if (told)
         result_read(p->arena, told, &result);
+    if (policy && result.value)
+        gives_count = ids_given(p->arena, policy, result.value, &gives);
     struct ledger_settle request = {
         .place = p->place,
         .admission = p->admission,
@@ -199,7 +202,7 @@ static void settle(const struct past *p)
         .result = result.value ? json_fingerprint(p->arena, result.value, NULL, 0) : hash_stable(STR_NONE),
         .limits = p->limits,
         .gives_ids = gives,
-        .gives_id_count = policy && result.value ? ids_given(policy, result.value, gives) : 0,
+        .gives_id_count = gives_count,
     };
     ledger_settle(p->gate->ledger, &request, p->arena, &settled, NULL, NULL);
 }

@@ -31,9 +31,11 @@ struct loop;
 #define LEDGER_SEEN_IDS_MAX                                                                                  \
     512u /* ids a session remembers; older ones are forgotten, and then only advise                          \
           */
-#define LEDGER_MEMORY_BYTES    268435456u /* of the local engine */
-#define LEDGER_IDS_MAX         64u        /* candidate ids of one call, ids given by one result */
-#define LEDGER_FACTS_MAX_BYTES 16384u     /* all facts of a session, as JSON */
+#define LEDGER_MEMORY_BYTES  268435456u /* of the local engine */
+#define LEDGER_IDS_MAX       64u        /* candidate ids of one call */
+#define LEDGER_GIVEN_IDS_MAX 513u /* ids given by one result: one more than is remembered, so that is known  \
+                                   */
+#define LEDGER_FACTS_MAX_BYTES 16384u /* all facts of a session, as JSON */
 
 /* What becomes of calls while Redis is away. */
 enum ledger_outage {

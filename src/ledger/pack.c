@@ -76,10 +76,10 @@ static void put_result(struct buf *buf, struct hash128 result)
     put_low_bytes(buf, low || (!result.low && !result.high) ? low : 1, 6);
 }
 
-static struct str pack_ids(struct arena *arena, const struct hash128 *ids, size_t count)
+static struct str pack_ids(struct arena *arena, const struct hash128 *ids, size_t count, size_t most)
 {
     struct buf buf = buf_in(arena);
-    for (size_t i = 0; i < count && i < LEDGER_IDS_MAX; i++)
+    for (size_t i = 0; i < count && i < most; i++)
         put_low_bytes(&buf, ids[i].low, 8);
     return buf_view(&buf);
 }
@@ -169,7 +169,7 @@ void pack_admit(struct script_run *run, const struct ledger_admit *request,
     put_allowances(&buf, limits);
     script_arg(run, buf_view(&buf));
     add_names(run, request->tool, request->ext);
-    script_arg(run, pack_ids(arena, request->ids, request->id_count));
+    script_arg(run, pack_ids(arena, request->ids, request->id_count, LEDGER_IDS_MAX));
 }
 
 /* The classes as session.lua numbers them. */
@@ -216,7 +216,7 @@ void pack_settle(struct script_run *run, const struct ledger_settle *request,
     put_u48(&buf, limits->cost);
     script_arg(run, buf_view(&buf));
     add_names(run, request->tool, request->ext);
-    script_arg(run, pack_ids(arena, request->gives_ids, request->gives_id_count));
+    script_arg(run, pack_ids(arena, request->gives_ids, request->gives_id_count, LEDGER_GIVEN_IDS_MAX));
     if (json_is(request->facts, JSON_OBJECT))
         add_facts(run, request->facts, arena);
 }
@@ -245,7 +245,7 @@ void pack_see(struct script_run *run, const struct hash128 *ids, size_t count,
 {
     struct buf buf = pack_common(options, arena);
     script_arg(run, buf_view(&buf));
-    script_arg(run, pack_ids(arena, ids, count));
+    script_arg(run, pack_ids(arena, ids, count, LEDGER_IDS_MAX));
 }
 
 void pack_reset(struct script_run *run, struct str tool, const struct pack_options *options,

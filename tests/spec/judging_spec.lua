@@ -108,3 +108,47 @@ return tool "task" { description = "For specs.", run = function(args) return arg
     assert.is_not_true(result.isError, text(result))
   end)
 end)
+
+describe("the ids of a long result", function()
+  after_each(daemon.stop_all)
+
+  -- A daemon with a tool that gives so many ids, and one that takes only those.
+  local function shelf_of(count)
+    return daemon.start { policies = { ["books.lua"] = ([==[
+-- books: all books of a shelf. For specs.
+return tool "books" {
+  description = "List the books.", effects = "read", gives_ids = { "books[].id" }, schema = params {},
+  run = function()
+    local books = {}
+    for i = 1, %d do books[i] = { id = "book-" .. i } end
+    return { books = books }
+  end,
+}
+]==]):format(count), ["lend.lua"] = [==[
+-- lend: lends a book. For specs.
+return tool "lend" { description = "Lend a book.", effects = "write", schema = params { id = str "Which" },
+  ids = { id = seen() }, run = function(args) return { lent = args.id } end }
+]==] } }:connect()
+  end
+
+  local function lends(client, id)
+    return verdict(client:calls("lend", { id = id }, session("s", { turn = 1, goal = "lend me something" })))
+  end
+
+  it("are all known, and one that is not among them is invented", function()
+    local client = shelf_of(300)
+    client:calls("books", {}, session("s", { turn = 1, goal = "lend me something" }))
+    for _, id in ipairs { "book-1", "book-64", "book-65", "book-300" } do
+      assert.equal("pass", lends(client, id).verdict, id)
+    end
+    assert.equal("refuse", lends(client, "book-301").verdict)
+  end)
+
+  it("that are more than can be remembered never have a call refused for good", function()
+    local client = shelf_of(2000)
+    client:calls("books", {}, session("s", { turn = 1, goal = "lend me something" }))
+    assert.equal("pass", lends(client, "book-300").verdict)
+    assert.equal("repair", lends(client, "book-1999").verdict)
+    assert.equal("pass", lends(client, "book-1999").verdict)
+  end)
+end)
