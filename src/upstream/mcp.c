@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define NOISE_READ_BYTES  4096u /* of a line, for secrets */
 #define NOISE_SHOWN_BYTES 80u
 
 static const char *const state_names[] = {"stopped", "starting", "up", "waiting", "down", "stopping"};
@@ -31,13 +32,30 @@ struct arena *mcp_scratch(struct mcp *mcp)
     return mcp->scratch;
 }
 
+struct str mcp_mask(const struct mcp *mcp, struct arena *arena, struct str text)
+{
+    return mcp->transport && mcp->kind->mask ? mcp->kind->mask(mcp->transport, arena, text) : text;
+}
+
+static void log_noise(const struct mcp *mcp, const char *what, struct str text, uint64_t held)
+{
+    struct arena *arena = arena_new();
+    struct str shown = str_cut(mcp_mask(mcp, arena, str_cut(text, NOISE_READ_BYTES)), NOISE_SHOWN_BYTES);
+    if (shown.len)
+        log_event(LOG_INFO, "upstream_ignored", LOG_STR("upstream", mcp->spec->name), LOG_TEXT("why", what),
+                  LOG_STR("begins", shown), LOG_NUM("not_logged", held));
+    else
+        log_event(LOG_INFO, "upstream_ignored", LOG_STR("upstream", mcp->spec->name), LOG_TEXT("why", what),
+                  LOG_NUM("not_logged", held));
+    arena_free(arena);
+}
+
 void mcp_noise(struct mcp *mcp, const char *what, struct str text)
 {
     uint64_t held;
     mcp->ignored++;
     if (trickle_lets(&mcp->noise, MCP_NOISE_PER_S, &held))
-        log_event(LOG_INFO, "upstream_ignored", LOG_STR("upstream", mcp->spec->name), LOG_TEXT("why", what),
-                  LOG_STR("begins", str_cut(text, NOISE_SHOWN_BYTES)), LOG_NUM("not_logged", held));
+        log_noise(mcp, what, text, held);
 }
 
 /* ---- to begin, and to end --------------------------------------------------- */
@@ -267,20 +285,20 @@ static void on_opened(void *owner)
     mcp_greet(mcp);
 }
 
-static void hear_answer(struct mcp *mcp, const struct line *line, struct str message)
+static void hear_answer(struct mcp *mcp, const struct line *line)
 {
     struct pending *pending = pending_find(&mcp->pendings, line_own_id(line->id));
     if (pending)
         pending->heard(mcp, pending, line);
     else
-        mcp_noise(mcp, "an answer to what nobody asked, or not any more", message);
+        mcp_noise(mcp, "an answer to what nobody asked, or not any more", STR_NONE);
 }
 
 /* A line that is none, but tells for whom it was. */
-static void hear_broken(struct mcp *mcp, const struct line *line, struct str message)
+static void hear_broken(struct mcp *mcp, const struct line *line)
 {
     struct pending *pending = pending_find(&mcp->pendings, line_own_id(line->id));
-    mcp_noise(mcp, line->trouble, message);
+    mcp_noise(mcp, line->trouble, STR_NONE);
     if (pending && pending->run)
         mcp_call_broken(mcp, pending, "invalid_json", line->trouble);
 }
@@ -293,7 +311,7 @@ static void on_message(void *owner, uint64_t about, struct str message)
     struct line line = line_read(message);
     switch (line.kind) {
     case LINE_ANSWER:
-        hear_answer(mcp, &line, message);
+        hear_answer(mcp, &line);
         break;
     case LINE_REQUEST:
         mcp_hear_request(mcp, about, &line);
@@ -302,7 +320,7 @@ static void on_message(void *owner, uint64_t about, struct str message)
         mcp_hear_notice(mcp, about, &line);
         break;
     case LINE_BROKEN:
-        hear_broken(mcp, &line, message);
+        hear_broken(mcp, &line);
         break;
     case LINE_NOISE:
         if (str_trim(message).len)

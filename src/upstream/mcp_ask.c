@@ -207,6 +207,11 @@ static void give_answer(struct mcp *mcp, const struct line *line, struct arena *
     mcp_answer(mcp, line->id, buf_view(&text));
 }
 
+static bool asks_something(const struct json *params)
+{
+    return str_trim(json_str(json_get_text(params, "message"))).len > 0;
+}
+
 void mcp_elicited(struct mcp *mcp, uint64_t about, const struct line *line)
 {
     struct pending *pending = mcp_only_call(mcp, about);
@@ -217,13 +222,17 @@ void mcp_elicited(struct mcp *mcp, uint64_t about, const struct line *line)
     if (!pending) {
         mcp_noise(mcp,
                   "a question to the user that is about no call, or may be about several, or one too many",
-                  line->params);
+                  STR_NONE);
         mcp_answer(mcp, line->id, STR_LIT(CANCEL));
         return;
     }
     struct arena *arena = pending->run->arena;
     if (json_parse(arena, arena_dup(arena, line->params), NULL, &params, &fault) != OK && !fault.soft) {
-        mcp_answer(mcp, line->id, STR_LIT(CANCEL));
+        mcp_refuse(mcp, line->id, -32602, "Invalid params: no valid JSON");
+        return;
+    }
+    if (!asks_something(&params)) {
+        mcp_refuse(mcp, line->id, -32602, "Invalid params: expected a question to the user in `message`");
         return;
     }
     struct str name = name_of(arena, &params);

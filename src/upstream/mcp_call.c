@@ -237,10 +237,10 @@ static void hear_error(struct mcp *mcp, struct pending *pending, struct str text
     if (mcp_error_asks(mcp, pending, &error))
         return;
     json_int(json_get_text(&error, "code"), &code);
-    struct str message = json_str(json_get_text(&error, "message"));
+    struct str message = json_str(error.type == JSON_STRING ? &error : json_get_text(&error, "message"));
     const struct refusal *refusal = refusal_of(mcp, run, code, message);
     mcp_end_call(mcp, pending);
-    run->answer->quoted = str_cut(message, MCP_QUOTE_MAX_BYTES);
+    run->answer->quoted = str_cut(mcp_mask(mcp, run->arena, message), MCP_QUOTE_MAX_BYTES);
     run_answer(run, UPSTREAM_REFUSED, refusal->name, WHO "%s (JSON-RPC error %lld)", NAME(mcp),
                refusal->words, (long long)code);
     run_finish(run);

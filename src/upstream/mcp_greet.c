@@ -112,7 +112,7 @@ static bool read_json(struct arena *arena, struct str text, struct json *value)
 }
 
 /* The error that answered, in words; what is the server's stands in quotes and is cut. */
-static struct str error_words(struct arena *arena, const struct line *line)
+static struct str error_words(const struct mcp *mcp, struct arena *arena, const struct line *line)
 {
     struct json error;
     int64_t code = 0;
@@ -121,8 +121,9 @@ static struct str error_words(struct arena *arena, const struct line *line)
     if (!read_json(arena, line->error, &error))
         return STR_LIT("an error that is no valid JSON");
     json_int(json_get_text(&error, "code"), &code);
-    return arena_printf(arena, "error %lld \"" STR_FMT "\"", (long long)code,
-                        STR_ARG(str_cut(json_str(json_get_text(&error, "message")), 200)));
+    return arena_printf(
+        arena, "error %lld \"" STR_FMT "\"", (long long)code,
+        STR_ARG(str_cut(mcp_mask(mcp, arena, json_str(json_get_text(&error, "message"))), 200)));
 }
 
 static void keep_text(char *kept, size_t room, struct str text)
@@ -207,11 +208,12 @@ static void take_offer(struct mcp *mcp)
         mcp_up(mcp);
 }
 
-static struct str why_no_tools(struct arena *arena, const struct line *line, bool read,
+static struct str why_no_tools(const struct mcp *mcp, const struct line *line, bool read,
                                const struct json_fault *fault)
 {
+    struct arena *arena = mcp->listing.arena;
     if (!line->result.len)
-        return error_words(arena, line);
+        return error_words(mcp, arena, line);
     if (!read)
         return arena_printf(arena, "the answer cannot be read: %s", fault->text);
     return STR_LIT("the answer has no array `tools`");
@@ -283,7 +285,7 @@ static void hear_page(struct mcp *mcp, struct pending *pending, const struct lin
     bool read = read_json_or_say(listing->arena, text, &page, &fault);
     const struct json *tools = read ? json_get_text(&page, "tools") : NULL;
     if (!json_is(tools, JSON_ARRAY)) {
-        struct str why = why_no_tools(listing->arena, line, read, &fault);
+        struct str why = why_no_tools(mcp, line, read, &fault);
         if (!mcp->ready && strstr(why.at, "error -32601")) /* it has none, and knows it */
             tools = &nothing;
         else {
@@ -374,7 +376,7 @@ static void hear_discovered(struct mcp *mcp, struct pending *pending, const stru
     pending_remove(&mcp->pendings, pending);
     if (!read_json(arena, line->result, &result)) {
         mcp_give_up(mcp, "it accepts neither `initialize` (%s) nor `server/discover` (" STR_FMT ")",
-                    mcp->error, STR_ARG(error_words(arena, line)));
+                    mcp->error, STR_ARG(error_words(mcp, arena, line)));
         return;
     }
     if (!offers_modern(json_get_text(&result, "supportedVersions"))) {
@@ -406,7 +408,7 @@ static void hear_initialized(struct mcp *mcp, struct pending *pending, const str
     char version[sizeof(mcp->version)];
     pending_remove(&mcp->pendings, pending);
     if (!read_json(arena, line->result, &result)) {
-        discover(mcp, error_words(arena, line));
+        discover(mcp, error_words(mcp, arena, line));
         return;
     }
     struct str told = json_str(json_get_text(&result, "protocolVersion"));

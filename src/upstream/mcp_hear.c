@@ -53,12 +53,10 @@ void mcp_answer(struct mcp *mcp, struct str id, struct str result)
     send_answer(mcp);
 }
 
-static void refuse(struct mcp *mcp, const struct line *line)
+void mcp_refuse(struct mcp *mcp, struct str id, int code, const char *message)
 {
-    begin_answer(mcp, line->id);
-    buf_text(&mcp->out,
-             ",\"error\":{\"code\":-32601,\"message\":\"Method not found: this client is a gateway "
-             "that calls tools; it has no roots and samples nothing\"}");
+    begin_answer(mcp, id);
+    buf_printf(&mcp->out, ",\"error\":{\"code\":%d,\"message\":\"%s\"}", code, message);
     send_answer(mcp);
 }
 
@@ -69,7 +67,9 @@ void mcp_hear_request(struct mcp *mcp, uint64_t about, const struct line *line)
     else if (line_is(line, "elicitation/create"))
         mcp_elicited(mcp, about, line);
     else
-        refuse(mcp, line);
+        mcp_refuse(mcp, line->id, -32601,
+                   "Method not found: this client is a gateway that calls tools; it has no roots and samples "
+                   "nothing");
 }
 
 /* ---- notices -------------------------------------------------------------------- */
@@ -115,7 +115,7 @@ static void hear_progress(struct mcp *mcp, uint64_t about, const struct line *li
                                   : NULL;
     if (!pending || !pending->run || !pending->run->request->progress ||
         !json_double(json_get_text(&params, "progress"), &progress)) {
-        mcp_noise(mcp, "progress of what nobody asked for", line->params);
+        mcp_noise(mcp, "progress of what nobody asked for", STR_NONE);
         return;
     }
     give_more_time(pending, clock_mono_us());

@@ -10,6 +10,8 @@
 #define ID_MAX_BYTES  256u /* of a server's own request; it is echoed */
 #define OWN_ID_DIGITS 16u
 
+#define BYTE_ORDER_MARK "\xEF\xBB\xBF"
+
 struct scan {
     const char *at, *end;
 };
@@ -192,6 +194,8 @@ struct line line_read(struct str text)
 {
     struct scan s = {text.at, text.at + text.len};
     struct line line = {0};
+    if (str_starts(text, BYTE_ORDER_MARK)) /* what some runtimes write before all else */
+        s.at += sizeof(BYTE_ORDER_MARK) - 1;
     if (peek(&s) != '{')
         return unusable(LINE_NOISE, "it is no JSON object");
     const char *start = s.at;

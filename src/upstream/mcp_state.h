@@ -104,8 +104,12 @@ void mcp_up(struct mcp *mcp); /* greeted, and its tools are known */
 void mcp_give_up(struct mcp *mcp, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void mcp_later(struct mcp *mcp);             /* something is to be done in the next turn */
 void mcp_watch(struct mcp *mcp, int64_t us); /* a deadline */
-void mcp_noise(struct mcp *mcp, const char *what,
-               struct str text);            /* counts and logs what nobody could use */
+/* Counts and logs what nobody could use. `text`: what is shown of it, empty for all that may hold a result.
+ */
+void mcp_noise(struct mcp *mcp, const char *what, struct str text);
+/* For what it says in errors and beside its messages, before it is cut: secrets of its settings are hidden.
+ */
+struct str mcp_mask(const struct mcp *mcp, struct arena *arena, struct str text);
 struct arena *mcp_scratch(struct mcp *mcp); /* empty, until the next call of this */
 
 /* A question of our own: its begin, up to and with `"params":{`; the caller closes it and sends it. */
@@ -145,6 +149,7 @@ bool mcp_error_asks(struct mcp *mcp, struct pending *pending, const struct json 
 void mcp_hear_request(struct mcp *mcp, uint64_t about, const struct line *line);
 void mcp_hear_notice(struct mcp *mcp, uint64_t about, const struct line *line);
 void mcp_answer(struct mcp *mcp, struct str id, struct str result); /* to a request of its own */
+void mcp_refuse(struct mcp *mcp, struct str id, int code, const char *message);
 /* The call that a message must be about: that of `about`, or the only one under way. NULL: nobody knows. */
 struct pending *mcp_only_call(struct mcp *mcp, uint64_t about);
 

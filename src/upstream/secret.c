@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "json/write.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -24,14 +25,45 @@ struct filling {
     struct why *why;
 };
 
+/* The longest first: one that another begins with would leave the other's rest to be seen. */
+static void mask_from_now(struct filling *f, struct str value)
+{
+    struct secret_used **at = &f->used->first, *used = ARENA_NEW(f->arena, struct secret_used);
+    while (*at && (*at)->value.len > value.len)
+        at = &(*at)->next;
+    *used = (struct secret_used){*at, value};
+    *at = used;
+}
+
+/* As it stands inside a text of JSON, without the quotes. */
+static struct str as_json(struct arena *arena, struct str value)
+{
+    struct buf text = buf_in(arena);
+    json_write_string(&text, value);
+    return (struct str){text.at + 1, text.len - 2};
+}
+
+/* A key of many lines is printed line by line. */
+static void mask_lines(struct filling *f, struct str value)
+{
+    while (value.len) {
+        const char *end = memchr(value.at, '\n', value.len);
+        size_t n = end ? (size_t)(end - value.at) : value.len;
+        struct str line = str_trim((struct str){value.at, n});
+        struct str escaped = as_json(f->arena, line);
+        if (line.len >= SECRET_MASK_BYTES)
+            mask_from_now(f, line);
+        if (line.len >= SECRET_MASK_BYTES && !str_eq(escaped, line))
+            mask_from_now(f, escaped);
+        value = str_from(value, end ? n + 1 : n);
+    }
+}
+
 static enum err add(struct filling *f, struct str value)
 {
     buf_str(&f->out, value);
-    if (f->used && value.len >= SECRET_MASK_BYTES) {
-        struct secret_used *used = ARENA_NEW(f->arena, struct secret_used);
-        *used = (struct secret_used){f->used->first, value};
-        f->used->first = used;
-    }
+    if (f->used)
+        mask_lines(f, value);
     return OK;
 }
 

@@ -32,7 +32,8 @@ struct secrets {
 enum err secret_fill(struct arena *arena, struct str text, struct secrets *used, struct str *out,
                      struct why *why);
 
-/* `text` itself, or a copy in which each of them is "***": for error texts that an upstream wrote. */
+/* `text` itself, or a copy in which each of them is "***", line by line, also as JSON writes it: for error
+ * texts that an upstream wrote. Before it is cut: half a secret is not known for one. */
 struct str secret_mask(struct arena *arena, const struct secrets *used, struct str text);
 
 #endif

@@ -63,7 +63,7 @@ static void tell_closed(struct transport *t)
     else
         snprintf(why, sizeof(why), "%s%s" STR_FMT, t->fault ? t->fault : "", t->fault ? ", " : "",
                  STR_ARG(status));
-    struct str words = t->closing ? STR_NONE : secret_mask(arena, &t->secrets, str_of(t->words));
+    struct str words = t->closing ? STR_NONE : str_of(t->words);
     t->told = true;
     t->hooks->closed(t->owner, why, words); /* may have freed nothing: the owner waits for another turn */
     arena_free(arena);
@@ -221,10 +221,12 @@ static void remember(struct transport *t, struct str line)
     bool stale = t->words_age == 0 || ++t->words_age > WORDS_STALE_LINES;
     if (frame || (!error && !stale))
         return;
-    struct str cut = str_cut(str_trim(line), WORDS_MAX_BYTES - 1);
+    struct arena *arena = arena_new();
+    struct str cut = str_cut(secret_mask(arena, &t->secrets, str_trim(line)), WORDS_MAX_BYTES - 1);
     memcpy(t->words, cut.at, cut.len);
     t->words[cut.len] = '\0';
     t->words_age = error;
+    arena_free(arena);
 }
 
 static void log_held(void *owner)
@@ -239,7 +241,7 @@ static void log_held(void *owner)
 static void log_words(struct transport *t, struct str line, uint64_t held)
 {
     struct arena *arena = arena_new();
-    struct str text = secret_mask(arena, &t->secrets, str_cut(line, STDERR_SHOWN_BYTES));
+    struct str text = str_cut(secret_mask(arena, &t->secrets, line), STDERR_SHOWN_BYTES);
     if (held)
         log_event(LOG_INFO, "upstream_stderr", LOG_STR("upstream", t->spec->name), LOG_STR("text", text),
                   LOG_NUM("lines_not_logged", held));
@@ -441,6 +443,11 @@ static void stdio_free(struct transport *t)
     free(t);
 }
 
+static struct str stdio_mask(const struct transport *t, struct arena *arena, struct str text)
+{
+    return secret_mask(arena, &t->secrets, text);
+}
+
 const struct transport_kind transport_stdio = {
     .make = stdio_make,
     .open = stdio_open,
@@ -448,6 +455,7 @@ const struct transport_kind transport_stdio = {
     .full = stdio_full,
     .forget = stdio_forget,
     .version = stdio_version,
+    .mask = stdio_mask,
     .close = stdio_close,
     .free = stdio_free,
 };

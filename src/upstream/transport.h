@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "upstream/upstream.h"
 
+struct arena;
 struct transport;
 
 /* Each fires from the loop's turn, never inside a function below. */
@@ -40,6 +41,9 @@ struct transport_kind {
     const char *(*full)(struct transport *transport);
     void (*forget)(struct transport *transport, uint64_t id); /* nobody waits for it any more */
     void (*version)(struct transport *transport, const char *version, bool modern); /* what was agreed upon */
+    /* `text` without what its settings hold that is secret, perhaps in the arena; NULL: messages come without
+     * it. */
+    struct str (*mask)(const struct transport *transport, struct arena *arena, struct str text);
     void (*close)(struct transport *transport); /* in order; `closed` fires when it is done */
     void (*free)(struct transport *transport);  /* at once; no hook fires any more */
 };

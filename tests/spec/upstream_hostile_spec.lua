@@ -58,7 +58,7 @@ describe("a server that misbehaves", function()
     for how, said in pairs {
       garbage = "after garbage", wrong_ids = "yours", twice = "first", no_jsonrpc = "no jsonrpc", null_id = "after null",
       error_null = "error is null", batch = "alone", keys_twice = "one id", wild_progress = "wild",
-      flood_stderr = "flooded", long_stderr = "long", asks_a_lot = "asked a lot",
+      flood_stderr = "flooded", long_stderr = "long", asks_a_lot = "asked a lot", byte_order_mark = "marked",
     } do
       it("is heard all the same: " .. how, function()
         serves "banner"
@@ -81,6 +81,9 @@ describe("a server that misbehaves", function()
       assert.truthy(text(does("asks", { method = "roots/list" })):find("-32601", 1, true))
       assert.truthy(text(does("asks", { method = "sampling/createMessage" })):find("-32601", 1, true))
       assert.truthy(text(does("asks", { method = "ping" })):find('"result": {}', 1, true))
+      for _, params in ipairs { {}, { message = 5 }, { message = " " } } do
+        assert.truthy(text(does("asks", { method = "elicitation/create", params = params })):find("-32602", 1, true))
+      end
     end)
   end)
 
@@ -134,6 +137,18 @@ describe("a server that misbehaves", function()
       serves()
       local result = does("raw", { result = '{"content":[{"type":"text","text":"seen","annotations":null},{"type":"new"}]}' })
       assert.same({ { type = "text", text = "seen" }, { type = "text", text = '{"type":"new"}' } }, result.content)
+    end)
+
+    it("leaves no result in the log that nobody waited for", function()
+      serves()
+      assert.equal("in time", text(does("late", { words = "a private thing" })))
+      gate:logs "upstream_ignored upstream=bad why=\"an answer to what nobody asked"
+      assert.is_nil(gate:log():find("private", 1, true))
+    end)
+
+    it("may have an error that is a text", function()
+      serves()
+      assert.truthy(text(does("error_is_text", { words = "no such row" })):find('"no such row"', 1, true))
     end)
 
     it("says no in its own words, which are quoted", function()

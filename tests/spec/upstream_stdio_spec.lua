@@ -73,6 +73,23 @@ return { upstreams = { fake = { command = "python3", args = { "-SE", "%s/tests/s
     assert.is_nil(json.encode(status):find("hunter2", 1, true))
   end)
 
+  it("may complain with what it was given in confidence: nobody reads that", function()
+    serves()
+    has_tools "do"
+    local said = "bad token hunter2-and-more, said " .. ("x"):rep(40)
+    local long = ("y"):rep(505) .. " hunter2-and-more" -- across where it is cut
+    for _, how in ipairs { "refuse", "error_is_text" } do
+      local refused = text(client:calls("do", { how = how, code = -32000, words = said }))
+      assert.truthy(refused:find("bad token ***, said", 1, true), refused)
+    end
+    client:calls("do", { how = "prints", words = said })
+    gate:logs "begins=\"bad token ***, said"
+    client:calls("do", { how = "exit", words = long })
+    gate:logs "upstream_failed"
+    assert.is_nil(gate:log():find("hunter2", 1, true))
+    assert.is_nil(json.encode((gate:status())):find("hunter2", 1, true))
+  end)
+
   it("answers calls of one client in any order, each to its own id", function()
     serves()
     has_tools "hold"

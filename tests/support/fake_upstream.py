@@ -157,6 +157,26 @@ class Ways:
         write_raw('{"jsonrpc":"2.0","id":%d,"result":%s}\n' % (request["id"], args["result"]))
 
     @staticmethod
+    def prints(request, args):
+        """A line of its log, where its messages belong."""
+        write_raw(args["words"] + "\n")
+        answer(request, text("printed"))
+
+    @staticmethod
+    def byte_order_mark(request, args):
+        write_raw("\ufeff" + json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": text("marked")}) + "\n")
+
+    @staticmethod
+    def late(request, args):
+        """Its answer comes again, when nobody waits for it."""
+        answer(request, text("in time"))
+        answer(request, text(args["words"]))
+
+    @staticmethod
+    def error_is_text(request, args):
+        write({"id": request["id"], "error": args["words"]})
+
+    @staticmethod
     def bad_utf8(request, args):
         write_raw(b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"\xff\xfe"}]}}\n' % request["id"])
 

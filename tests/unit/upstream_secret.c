@@ -161,6 +161,29 @@ static void masks_what_it_filled_in(void **state)
     assert_int_equal(secret_mask(arena, &used, STR_NONE).len, 0);
 }
 
+static void masks_the_longest_first(void **state)
+{
+    struct secrets used = {NULL};
+    struct str out;
+    (void)state;
+    setenv("LONG", "s3cret-token-and-more", 1);
+    assert_int_equal(secret_fill(arena, STR_LIT("${LONG}${API_TOKEN}"), &used, &out, NULL), OK);
+    assert_true(str_is(secret_mask(arena, &used, STR_LIT("s3cret-token-and-more")), "***"));
+}
+
+/* A key of several lines, and a password with a quote, come back in log lines and in JSON. */
+static void masks_lines_and_their_json(void **state)
+{
+    struct secrets used = {NULL};
+    struct str out;
+    (void)state;
+    setenv("KEY", "-- begin --\nqwertyuiop\r\nx\npass\"word\n", 1);
+    assert_int_equal(secret_fill(arena, STR_LIT("${KEY}"), &used, &out, NULL), OK);
+    assert_true(str_is(secret_mask(arena, &used, STR_LIT("line 2: qwertyuiop")), "line 2: ***"));
+    assert_true(str_is(secret_mask(arena, &used, STR_LIT("{\"k\":\"qwertyuiop\\nx\\npass\\\"word\"}")),
+                       "{\"k\":\"***\\nx\\n***\"}"));
+}
+
 static void makes_environments(void **state)
 {
     static const char *const taken[] = {"API_TOKEN", "MISSING", "PATH", NULL};
@@ -190,6 +213,8 @@ int main(void)
         cmocka_unit_test(bounds_files),
         cmocka_unit_test(never_waits_for_a_pipe),
         cmocka_unit_test(masks_what_it_filled_in),
+        cmocka_unit_test(masks_the_longest_first),
+        cmocka_unit_test(masks_lines_and_their_json),
         cmocka_unit_test(makes_environments),
     };
     return cmocka_run_group_tests_name("upstream_secret", tests, setup, teardown);
