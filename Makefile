@@ -66,7 +66,7 @@ UNIT_BIN := $(UNITS:tests/unit/%.c=$(BUILD)/unit/%)
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .PHONY: always all help deps demo test run install clean lint unit conformance bench fuzz \
-        fuzz-now demo-now test-now run-now lint-now conformance-now bench-now bench-upstream bench-upstream-now
+        soak soak-now fuzz-now demo-now test-now run-now lint-now conformance-now bench-now bench-upstream bench-upstream-now
 
 all: $(BUILD)/toolgate $(MODULE)
 
@@ -77,6 +77,7 @@ help:
 	@echo 'make run           serve policies/ until Ctrl-C'
 	@echo 'make test          unit tests and specs (SAN=1: with the address and undefined-behaviour sanitizers)'
 	@echo 'make conformance   official MCP clients, the MCP and JSON Schema suites, recorded traffic (npm, PyPI)'
+	@echo 'make soak          a fleet on one Redis, its members killed and stopped: CALLS=200000 of each story'
 	@echo 'make bench         verdicts a second beside an echo through the same socket code; what policies cost'
 	@echo 'make bench-upstream  what it costs between a client and a real MCP server (npm)'
 	@echo 'make reference     write docs/vocabulary.md and lua/types anew, after a change of words or fields'
@@ -112,6 +113,10 @@ lint:
 conformance:
 	$(NEED) 'make conformance' $(BUILD_PACKAGES) $(TEST_PACKAGES) $(CLIENT_PACKAGES)
 	$(ANEW) conformance-now
+
+soak:
+	$(NEED) 'make soak' $(BUILD_PACKAGES) $(TEST_PACKAGES)
+	$(ANEW) soak-now
 
 fuzz:
 	$(NEED) 'make fuzz' $(BUILD_PACKAGES) $(FUZZ_PACKAGES)
@@ -214,6 +219,10 @@ run-now: $(BUILD)/toolgate
 # SUITE=DIR: where the JSON Schema test suite is, if not beside the project.
 conformance-now: $(BUILD)/toolgate
 	@TOOLGATE=$(BUILD)/toolgate CLIENTS=$(abspath $(BUILD))/clients SUITE=$(SUITE) luajit tests/clients/run.lua
+
+# What may be chosen stands in the file.
+soak-now: $(BUILD)/toolgate
+	@TOOLGATE=$(BUILD)/toolgate luajit tests/clients/fleet.lua
 
 # Each tests/fuzz/fuzz_X.c over its corpus for FUZZ_SECONDS; what it finds is kept in $(BUILD)/fuzz.
 FUZZ_SECONDS ?= 60

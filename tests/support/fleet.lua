@@ -1,0 +1,392 @@
+-- Several daemons on one Redis, and a loop that drives many agents over them without ever waiting for one: what the
+-- soak (tests/clients/fleet.lua) does for minutes, tests/spec/fleet_spec.lua does for a second. What the agents do, and
+-- what they hold true of the answers, stands in fleet_agents.lua.
+--
+-- An agent is a coroutine. fleet:ask(…) sends a request to a daemon that lives and returns the line that answers it, or
+-- nil where that daemon was killed meanwhile.
+local daemon = require "daemon"
+local process = require "process"
+local redis = require "redis"
+local errno = require "posix.errno"
+local fcntl = require "posix.fcntl"
+local poll = require "posix.poll"
+local signal = require "posix.signal"
+local sockets = require "posix.sys.socket"
+local unistd = require "posix.unistd"
+
+local M = { running = {} }
+
+local TICK_MS = 2          -- how often the loop looks after what is due
+local ANSWER_WITHIN_S = 60 -- a call that takes longer is taken for lost
+local SETTLE_WITHIN_S = 60 -- until every daemon has told Redis what it counted
+
+local now = process.now
+
+local fleet = {}
+fleet.__index = fleet
+
+-- ---- the daemons ----------------------------------------------------------------
+
+local function gate_config(self, given)
+  return ("return { socket_mode = '0600', log = { level = %q }, ledger = { redis = %q, timeout_ms = %d, on_outage = %q } }")
+    :format(given.log or "error", self.store:url(), given.timeout_ms or 5000, given.on_outage or "closed")
+end
+
+local function start_gate(self, gate)
+  gate.daemon = daemon.start { fails = true, socket = gate.path, policies = self.policies, config = self.config }
+end
+
+-- given: daemons, on_outage, timeout_ms, policies (a table of files), redis (arguments), log.
+function M.start(given)
+  local self = setmetatable({ gates = {}, waiting = {}, sleepers = {}, timers = {}, problems = {},
+                              latencies = {}, agents = 0, unanswered = 0, asked = 0, directory = process.directory() }, fleet)
+  signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+  self.store = redis.start { arguments = given.redis or {} }
+  self.config = gate_config(self, given)
+  self.policies = self.directory .. "/policies"
+  os.execute("mkdir " .. self.policies)
+  for name, text in pairs(given.policies) do process.write(self.policies .. "/" .. name, text) end
+  for i = 1, given.daemons do
+    local gate = { number = i, path = ("%s/%d.sock"):format(self.directory, i), pending = {}, last_id = 0, kills = 0 }
+    self.gates[i] = gate
+    start_gate(self, gate)
+  end
+  table.insert(M.running, self)
+  self:until_all_are_up()
+  return self
+end
+
+-- kill -9, and started again at once. What it was asked and has not answered is lost.
+function fleet:kill(gate)
+  gate.kills = gate.kills + 1
+  gate.killed = true
+  gate.daemon.child:signal(signal.SIGKILL)
+  gate.daemon.child:wait()
+  gate.daemon.stopped = true
+  process.remove(gate.daemon.directory)
+  start_gate(self, gate)
+end
+
+function fleet:stop()
+  for _, gate in ipairs(self.gates) do
+    if gate.fd then unistd.close(gate.fd) end
+    gate.fd = nil
+    gate.daemon:stop()
+  end
+  process.remove(self.directory)
+end
+
+-- after_each(fleet.stop_all), before daemon.stop_all and redis.stop_all
+function M.stop_all()
+  local running = M.running
+  M.running = {}
+  for _, one in ipairs(running) do one:stop() end
+end
+
+-- ---- connections ------------------------------------------------------------------
+
+function fleet:problem(...)
+  if #self.problems < 20 then self.problems[#self.problems + 1] = string.format(...) end
+end
+
+local function reach(gate)
+  local fd = assert(sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM, 0))
+  local done = sockets.connect(fd, { family = sockets.AF_UNIX, path = gate.path })
+  if not done then
+    unistd.close(fd)
+    return false
+  end
+  fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.O_NONBLOCK)
+  fcntl.fcntl(fd, fcntl.F_SETFD, fcntl.FD_CLOEXEC)
+  gate.fd, gate.input, gate.output, gate.killed = fd, "", "", false
+  return true
+end
+
+local function resume(self, agent, line)
+  local ok, why = coroutine.resume(agent, line)
+  if not ok then
+    self.agents = self.agents - 1
+    self:problem("an agent: %s", debug.traceback(agent, why))
+  elseif coroutine.status(agent) == "dead" then
+    self.agents = self.agents - 1
+  end
+end
+
+-- Everybody who waits for this daemon learns that no answer will come.
+local function lose(self, gate)
+  local pending = gate.pending
+  unistd.close(gate.fd)
+  gate.fd, gate.pending = nil, {}
+  if not gate.killed then self:problem("daemon %d closed the connection: %s", gate.number, gate.daemon:log():sub(-500)) end
+  for _, call in pairs(pending) do
+    self.unanswered = self.unanswered + 1
+    resume(self, call.agent, nil)
+  end
+end
+
+local function write_out(self, gate)
+  while gate.output ~= "" do
+    local sent, _, number = sockets.send(gate.fd, gate.output)
+    if not sent then
+      if number ~= errno.EAGAIN then lose(self, gate) end
+      return
+    end
+    gate.output = gate.output:sub(sent + 1)
+  end
+end
+
+local function answered(self, gate, line)
+  local id = tonumber(line:match '^{"jsonrpc":"2.0","id":(%d+)')
+  local call = id and gate.pending[id]
+  if not call then return self:problem("daemon %d said what nobody asked: %s", gate.number, line) end
+  gate.pending[id] = nil
+  if self.measures then self.latencies[#self.latencies + 1] = now() - call.began end
+  resume(self, call.agent, line)
+end
+
+local function read_in(self, gate)
+  local text, _, number = sockets.recv(gate.fd, 262144)
+  if not text and number == errno.EAGAIN then return end
+  if not text or text == "" then return lose(self, gate) end
+  local from, all, fd = 1, gate.input .. text, gate.fd
+  while true do
+    local stop = all:find("\n", from, true)
+    if not stop then break end
+    local line = all:sub(from, stop - 1)
+    from = stop + 1
+    answered(self, gate, line)
+    if gate.fd ~= fd then return end -- it was killed by whoever was resumed
+  end
+  gate.input = all:sub(from)
+end
+
+-- ---- asking -----------------------------------------------------------------------
+
+-- Another daemon than the last one of this agent, where another lives.
+local function choose(self, last)
+  local alive = {}
+  for _, gate in ipairs(self.gates) do
+    if gate.fd and gate ~= last then alive[#alive + 1] = gate end
+  end
+  if #alive > 0 then return alive[math.random(#alive)] end
+  return last and last.fd and last
+end
+
+-- From an agent's coroutine. `place` is the agent's own: {gate = the one it asked last}.
+function fleet:ask(place, method, params)
+  local gate = choose(self, place.gate)
+  while not gate do
+    table.insert(self.waiting, coroutine.running())
+    coroutine.yield()
+    gate = choose(self, place.gate)
+  end
+  place.gate = gate
+  gate.last_id = gate.last_id + 1
+  gate.pending[gate.last_id] = { agent = coroutine.running(), began = now() }
+  gate.output = gate.output .. ('{"jsonrpc":"2.0","id":%d,"method":"%s","params":%s}\n'):format(gate.last_id, method, params)
+  self.asked = self.asked + 1
+  return (coroutine.yield())
+end
+
+-- Several requests at the same time, each over a daemon of its own choice; returns when all are over.
+function fleet:at_once(bodies)
+  local left, me, out, waits = #bodies, coroutine.running(), {}, false
+  for i, body in ipairs(bodies) do
+    self:begin(function()
+      out[i] = body()
+      left = left - 1
+      if left == 0 and waits then self.waiting[#self.waiting + 1] = me end
+    end)
+  end
+  waits = true
+  while left > 0 do coroutine.yield() end
+  return out
+end
+
+function fleet:begin(body)
+  self.agents = self.agents + 1
+  resume(self, coroutine.create(body))
+end
+
+-- From an agent's coroutine.
+function fleet:pause(ms)
+  table.insert(self.sleepers, { agent = coroutine.running(), until_then = now() + ms / 1000 })
+  coroutine.yield()
+end
+
+-- ---- the loop ---------------------------------------------------------------------
+
+-- `often` is {ms = …}, or {calls = …}: after so many requests, however fast they are made. Until fleet:calm().
+function fleet:every(often, act)
+  local timer = { act = act }
+  local function set()
+    timer.at = often.ms and now() + often.ms / 1000
+    timer.asked = often.calls and self.asked + often.calls
+  end
+  function timer.again()
+    set()
+    act()
+  end
+  set()
+  table.insert(self.timers, timer)
+end
+
+function fleet:once_in(ms, act)
+  local timer = { at = now() + ms / 1000 }
+  function timer.again()
+    timer.at = nil
+    act()
+  end
+  table.insert(self.timers, timer)
+end
+
+function fleet:calm()
+  self.timers = {}
+end
+
+local function look_after_time(self, at)
+  for _, gate in ipairs(self.gates) do
+    if not gate.fd then reach(gate) end
+  end
+  for _, timer in ipairs(self.timers) do
+    if (timer.at and at >= timer.at) or (timer.asked and self.asked >= timer.asked) then timer.again() end
+  end
+end
+
+local function wake_sleepers(self, at)
+  local sleepers = self.sleepers
+  self.sleepers = {}
+  for _, one in ipairs(sleepers) do
+    if at >= one.until_then then resume(self, one.agent) else table.insert(self.sleepers, one) end
+  end
+end
+
+local function wake_waiting(self)
+  local waiting = self.waiting
+  if #waiting == 0 then return end
+  self.waiting = {}
+  for _, agent in ipairs(waiting) do resume(self, agent) end
+end
+
+local function poll_once(self, ms)
+  local fds = {}
+  for _, gate in ipairs(self.gates) do
+    if gate.fd and gate.output ~= "" then write_out(self, gate) end
+    if gate.fd then fds[gate.fd] = { events = { IN = true, OUT = gate.output ~= "" }, gate = gate } end
+  end
+  local before = now()
+  poll.poll(fds, ms)
+  local late = now() - before - ms / 1000
+  if late > (self.latest or 0) then self.latest = late end
+  for fd, one in pairs(fds) do
+    local seen = one.revents
+    if seen and one.gate.fd == fd and (seen.IN or seen.HUP or seen.ERR) then read_in(self, one.gate) end
+  end
+end
+
+local function complain_of_silence(self)
+  for _, gate in ipairs(self.gates) do
+    for id, call in pairs(gate.pending) do
+      if now() - call.began > ANSWER_WITHIN_S then
+        self:problem("daemon %d lives and has not answered call %d for %d s", gate.number, id, ANSWER_WITHIN_S)
+        self.gave_up = true
+        return
+      end
+    end
+  end
+end
+
+-- Until every agent has ended.
+function fleet:run()
+  local next_look, next_complaint = 0, now() + 1
+  while self.agents > 0 and not self.gave_up do
+    poll_once(self, TICK_MS)
+    local at = now()
+    if at >= next_look then
+      look_after_time(self, at)
+      wake_sleepers(self, at)
+      next_look = at + TICK_MS / 1000
+    end
+    wake_waiting(self)
+    if at >= next_complaint then
+      complain_of_silence(self)
+      next_complaint = at + 1
+    end
+  end
+end
+
+function fleet:until_all_are_up()
+  process.eventually("every daemon accepts", function()
+    for _, gate in ipairs(self.gates) do
+      local how, code = gate.daemon.child:status()
+      if how then error(("daemon %d %s with %d: %s"):format(gate.number, how, code, gate.daemon:log()), 0) end
+      if not gate.fd and not reach(gate) then return false end
+    end
+    return true
+  end)
+end
+
+-- Every daemon has Redis, and has told it all that it counted without it.
+function fleet:until_all_is_told()
+  self:until_all_are_up()
+  for _, gate in ipairs(self.gates) do
+    process.eventually(("daemon %d has told Redis everything"):format(gate.number), function()
+      local ledger = gate.daemon:status().ledger
+      for _, connection in ipairs(gate.daemon.clients) do connection:close() end
+      gate.daemon.clients = {}
+      return ledger.connected and ledger.waiting == 0, ("waiting %d, %s"):format(ledger.waiting, ledger.why_away or "")
+    end, SETTLE_WITHIN_S)
+  end
+end
+
+-- ---- what befalls them --------------------------------------------------------------
+
+function fleet:kills_daemons(often)
+  self:every(often, function() self:kill(self.gates[math.random(#self.gates)]) end)
+end
+
+-- `count` names what is counted; what is done to Redis is undone after so many ms.
+local function befalls_redis(self, count, often, for_ms, act, undo)
+  self[count] = 0
+  self:every(often, function()
+    if self.redis_down then return end
+    self[count], self.redis_down = self[count] + 1, true
+    act(self.store)
+    self:once_in(for_ms, function()
+      self.redis_down = false
+      undo(self.store)
+    end)
+  end)
+end
+
+function fleet:kills_redis(often, down_ms)
+  befalls_redis(self, "redis_kills", often, down_ms, self.store.kill, self.store.begin_again)
+end
+
+function fleet:stops_redis(often, for_ms)
+  befalls_redis(self, "redis_stops", often, for_ms, self.store.freeze, self.store.thaw)
+end
+
+-- Whatever befell Redis is over.
+function fleet:calms_redis()
+  self:calm()
+  self.store:thaw()
+  if self.store.child:status() then self.store:begin_again() end
+  self.redis_down = false
+end
+
+function fleet:kills()
+  local count = 0
+  for _, gate in ipairs(self.gates) do count = count + gate.kills end
+  return count
+end
+
+-- The latencies' distribution, in ms: median, p99, p99.9, worst.
+function fleet:distribution()
+  local list = self.latencies
+  table.sort(list)
+  local function at(share) return list[math.max(1, math.ceil(#list * share))] * 1000 end
+  return { count = #list, p50 = at(0.5), p99 = at(0.99), p999 = at(0.999), worst = at(1) }
+end
+
+return M
