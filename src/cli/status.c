@@ -29,6 +29,33 @@ static void put_cell(const struct column *column, const struct json *value)
     buf_clear(&text);
 }
 
+static int64_t number_of(const struct json *value)
+{
+    int64_t n;
+    return json_int(value, &n) ? n : -1;
+}
+
+/* What went wrong last, how long ago unless it is so now, and what comes next. */
+static void show_trouble(const struct json *upstream)
+{
+    struct buf text = {0};
+    struct str error = json_str(json_get_text(upstream, "last_error"));
+    int64_t ago_s = number_of(json_get_text(upstream, "last_error_s_ago"));
+    int64_t next_ms = number_of(json_get_text(upstream, "next_try_ms"));
+    int64_t left_alone_s = number_of(json_get_text(upstream, "breaker_after_s"));
+    if (ago_s >= 0)
+        buf_printf(&text, "%lld s ago: ", (long long)ago_s);
+    buf_str(&text, error);
+    if (next_ms >= 0)
+        buf_printf(&text, "; tried again in %lld s, or with toolgate reload",
+                   (long long)(next_ms + 999) / 1000);
+    if (left_alone_s > 0)
+        buf_printf(&text, "; left alone for %lld s more", (long long)left_alone_s);
+    if (error.len)
+        say_indented(buf_view(&text), 4);
+    buf_clear(&text);
+}
+
 /* One a line, and below it why it is not there. */
 static void show_upstreams(const struct json *list)
 {
@@ -37,13 +64,11 @@ static void show_upstreams(const struct json *list)
         printf(" %*s", columns[i].width, columns[i].title);
     putchar('\n');
     for (uint32_t i = 0; i < list->len; i++) {
-        struct str error = json_str(json_get_text(&list->items[i], "last_error"));
         putchar(' ');
         for (size_t k = 0; k < COLUMNS; k++)
             put_cell(&columns[k], json_get_text(&list->items[i], columns[k].key));
         putchar('\n');
-        if (error.len)
-            say_indented(error, 4);
+        show_trouble(&list->items[i]);
     }
 }
 

@@ -325,6 +325,8 @@ static enum step settled(struct call *c)
 static double cost_told(const struct call *c)
 {
     double cost;
+    if (c->verdict.class == CLASS_UNAVAILABLE)
+        return 0;
     if (c->verdict.cost >= 0)
         return c->verdict.cost;
     bool told = json_double(json_get_text(c->result.metadata, CALL_COST_KEY), &cost);
@@ -360,6 +362,13 @@ static struct ledger_settle *settle_request(struct call *c, enum ledger_class cl
     return request;
 }
 
+/* What says when to ask again has failed for the moment: who asks then goes in no circle. */
+static enum ledger_class settles_as(const struct verdict *v)
+{
+    bool passes = v->class == CLASS_UNAVAILABLE && v->after_s >= 0;
+    return passes ? LEDGER_CLASS_TRANSIENT : class_info(v->class)->settles_as;
+}
+
 /* Only what was admitted has something to settle; a passed check keeps its reservation until its report. */
 static enum step settle(struct call *c)
 {
@@ -373,7 +382,7 @@ static enum step settle(struct call *c)
     if (kept || !(c->admitted || reported) || !c->tool)
         return GO_ON;
     c->settling = true;
-    const struct ledger_settle *request = settle_request(c, class_info(c->verdict.class)->settles_as);
+    const struct ledger_settle *request = settle_request(c, settles_as(&c->verdict));
     if (ledger_settle(c->gate->ledger, request, c->arena, &c->settled, call_resume, c) == LEDGER_PENDING)
         return WAIT;
     return settled(c);

@@ -45,11 +45,37 @@ static void log_breaker(const struct upstream *u)
         log_event(LOG_INFO, "breaker_probing", LOG_STR("upstream", u->spec->name));
 }
 
-static void remember_error(struct upstream *u, const struct upstream_answer *answer)
+static void remember_error(struct upstream *u, struct str why)
 {
-    struct str cut = str_cut(answer->detail, sizeof(u->last_error) - 1);
+    struct str cut = str_cut(why, sizeof(u->last_error) - 1);
     memcpy(u->last_error, cut.at ? cut.at : "", cut.len);
     u->last_error[cut.len] = '\0';
+    u->error_ms = upstream_now_ms();
+}
+
+void run_complain(struct upstream_run *run, struct str code, struct str why)
+{
+    log_event(LOG_WARN, "upstream_call_failed",
+              LOG_STR("upstream", run->upstream ? run->upstream->spec->name : STR_NONE),
+              LOG_STR("tool", run->request->target->tool), LOG_STR("code", code), LOG_STR("why", why));
+    if (run->upstream) {
+        run->upstream->failures++;
+        remember_error(run->upstream, why);
+    }
+}
+
+/* A death is told once, by who starts it again; of the rest whoever is paged wants to know why. */
+static void tell_operator(struct upstream_run *run, enum tells tells)
+{
+    const struct upstream_answer *a = run->answer;
+    bool denied = str_is(a->code, "http_401") || str_is(a->code, "http_403");
+    bool fails = tells == TELLS_FAILING || denied || a->ended == UPSTREAM_BROKEN;
+    if (!fails || run->request->target->kind == TARGET_EXEC)
+        return;
+    if (!str_is(a->code, "crashed"))
+        run_complain(run, a->code, a->detail);
+    else if (run->upstream)
+        remember_error(run->upstream, a->detail);
 }
 
 /* One death ends all calls that were under way, and is one failure. */
@@ -62,15 +88,23 @@ static bool is_same_death(struct upstream *u, const struct passage *p)
     return same;
 }
 
+/* Nobody is let through before. */
+static void ask_later(struct upstream_answer *answer, const struct breaker *breaker)
+{
+    int64_t after_s = breaker->state == BREAKER_OPEN ? breaker_after_s(breaker, upstream_now_ms()) : 0;
+    if (after_s > answer->after_s && after_s > 0)
+        answer->after_s = after_s;
+}
+
 static void learn(struct upstream *u, const struct passage *p, enum tells tells)
 {
     bool changed;
     if (tells == TELLS_FAILING && is_same_death(u, p))
         tells = TELLS_NOTHING;
     if (tells == TELLS_FAILING) {
-        u->failures++;
-        remember_error(u, p->run.answer);
+        u->failures += str_is(p->run.answer->code, "crashed");
         changed = breaker_failed(&u->breaker, p->probe, upstream_now_ms());
+        ask_later(p->run.answer, &u->breaker);
     } else if (tells == TELLS_ALIVE) {
         changed = breaker_succeeded(&u->breaker);
     } else {
@@ -92,6 +126,7 @@ static void conclude(struct passage *p, enum tells tells)
 {
     struct upstream *u = p->run.upstream;
     unlink_run(&p->run);
+    tell_operator(&p->run, tells);
     if (!u)
         return;
     u->in_flight--;

@@ -80,11 +80,12 @@ static enum upstream_state turn_down(struct upstream_run *run, enum err err, con
     run->answer->after_s = -1;
     if (err == ERR_PARSE)
         run_answer(run, UPSTREAM_REFUSED, "invalid_arguments", "%s; nothing was sent", why->text);
-    else
+    else {
+        run_complain(run, STR_LIT("not_configured"), str_of(why->text));
         run_answer(run, UPSTREAM_UNAVAILABLE, "not_configured",
-                   "'" STR_FMT
-                   "' is not set up: %s; nothing was sent, and whoever runs this gateway has to mend it",
-                   STR_ARG(run->request->target->tool), why->text);
+                   "a setting that its endpoint needs is missing: only who runs the gateway can mend that; "
+                   "nothing was sent");
+    }
     return UPSTREAM_DONE;
 }
 

@@ -48,7 +48,7 @@ static void judge_error(struct upstream_run *run, const struct http_call *call, 
         run_answer(run, UPSTREAM_TRANSIENT, code, STR_FMT " answered with status %d%s", STR_ARG(from),
                    answer->status, answer->status == 429 ? ": too many requests" : "");
     else if (answer->status == 401 || answer->status == 403)
-        run_answer(run, UPSTREAM_REFUSED, code,
+        run_answer(run, answer->status == 401 ? UPSTREAM_UNAVAILABLE : UPSTREAM_REFUSED, code,
                    STR_FMT
                    " does not let us do this (status %d): whoever runs this gateway may have to set other "
                    "credentials (headers of %s), the same call will not pass before",

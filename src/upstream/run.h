@@ -36,6 +36,10 @@ void run_finish(struct upstream_run *run);
 struct loop *run_loop(const struct upstream_run *run);
 const struct upstream_spec *run_spec(const struct upstream_run *run); /* NULL: it names none */
 
+/* For operators alone: into the log, and the last error that status shows. A command tells its own (exec.c).
+ */
+void run_complain(struct upstream_run *run, struct str code, struct str why);
+
 /* Fills the answer in; `detail` is ours, for the model: says who, what happened and, where known, why. */
 void run_answer(struct upstream_run *run, enum upstream_ended ended, const char *code, const char *format,
                 ...) __attribute__((format(printf, 4, 5)));

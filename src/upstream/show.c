@@ -55,6 +55,8 @@ static void put_upstream(struct json_out *out, const struct upstream *u)
     put_number(out, "failures", (int64_t)u->failures);
     put_breaker(out, &u->breaker);
     put_text(out, "last_error", view.error.len ? view.error : str_of(u->last_error));
+    if (!view.error.len && u->error_ms)
+        put_number(out, "last_error_s_ago", (upstream_now_ms() - u->error_ms) / 1000);
     if (u->mcp)
         put_mcp(out, &view);
     json_close(out, '}');

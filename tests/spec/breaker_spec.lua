@@ -51,6 +51,19 @@ return { upstreams = { plain = { command = "luajit", args = { "%s/tests/support/
     assert.equal(0, noted "echo")
   end)
 
+  it("and is asked too soon by one session makes no loop of it: it is told to stop waiting, and runs in its next turn",
+     function()
+    opens()
+    local client = gate:connect()
+    local function asks(turn)
+      return verdict(client:calls("echo", { text = "x" }, session("waits", { turn = turn })))
+    end
+    for _ = 1, 3 do assert.equal("breaker_open", asks(1).code) end
+    assert.same({ "refuse", "transient_budget" }, { asks(1).verdict, asks(1).code })
+    process.eventually("it is asked again", function() return verdict(calls "echo").verdict == "pass" end)
+    assert.equal("pass", asks(2).verdict)
+  end)
+
   it("is asked by one call once the time is over, and by all again when that succeeds", function()
     opens()
     process.eventually("one is let through", function() return verdict(calls "echo").verdict == "pass" end)

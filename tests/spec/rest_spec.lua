@@ -196,8 +196,21 @@ describe("the secrets of an HTTP endpoint", function()
   it("are named where they are missing, and nothing is sent", function()
     answers { ["GET /"] = { echo = true } }
     serves '{ "GET SERVER/", headers = { Authorization = "Bearer ${SPEC_NOT_SET}" } }'
-    is_refused(calls(), "unavailable", "not_configured", "SPEC_NOT_SET")
+    is_refused(calls(), "unavailable", "not_configured", "only who runs the gateway can mend that")
+    gate:logs 'tool=endpoint code=not_configured why="the environment variable SPEC_NOT_SET'
     assert.same({}, server:saw())
+  end)
+
+  it("that are not accepted are for an operator to mend, who finds it in log and status", function()
+    answers { ["GET /"] = { { status = 401, body = { message = "who are you" } } } }
+    serves('"GET /"', nil, { more = 'upstream = "billing",', config = 'return { upstreams = { billing = { rest = "' ..
+                             server.address .. '" } } }' })
+    is_refused(calls(), "unavailable", "http_401", '"who are you"', "Do not repeat the call now")
+    gate:logs "upstream_call_failed upstream=billing tool=endpoint code=http_401"
+    local billing = gate:status().upstreams[1]
+    assert.truthy(billing.last_error:find("status 401", 1, true), billing.last_error)
+    assert.same({ 1, 1, "closed" }, { billing.calls, billing.failures, billing.breaker })
+    assert.truthy(billing.last_error_s_ago >= 0)
   end)
 
   it("do not follow a redirect to another host", function()
@@ -259,9 +272,20 @@ describe("an upstream that only has an address", function()
     for n = 1, 5 do is_refused(calls { n = n }, "transient", "http_503") end
     is_refused(calls { n = 6 }, "unavailable", "breaker_open", "billing")
     assert.equal(6, #server:saw())
+    gate:logs "upstream_call_failed upstream=billing tool=endpoint code=http_503"
     local status = json.encode((gate:status()))
     assert.truthy(status:find('"billing"', 1, true), status)
     assert.is_nil(status:find("key-of-the-spec", 1, true), status)
+  end)
+
+  it("that is left alone now is tried again when that is over, not before", function()
+    answers { ["GET /bills"] = { { status = 503 } } }
+    serves('"GET /bills"', nil, {
+      more = 'upstream = "billing", retry = { again = { times = 5, backoff = "1ms", within = "500ms" } },',
+      config = 'return { upstreams = { billing = { rest = "' .. server.address .. '" } } }' })
+    local said = verdict(is_refused(calls(), "transient", "http_503", "toolgate tried it 5 times"))
+    assert.same({ "wait", 5, 1 }, { said.verdict, said.tries, said.after_s })
+    assert.equal(5, #server:saw())
   end)
 
   it("says what to install where libcurl is missing", function()
@@ -269,7 +293,8 @@ describe("an upstream that only has an address", function()
     process.write(server.directory .. "/libcurl.so.4", "")
     process.write(server.directory .. "/libcurl-gnutls.so.4", "")
     serves('"GET SERVER/"', nil, { environment = { LD_LIBRARY_PATH = server.directory } })
-    is_refused(calls(), "unavailable", "not_configured", "install libcurl4")
+    is_refused(calls(), "unavailable", "not_configured")
+    gate:logs "install libcurl4"
   end)
 
   it("may be reached through the proxy that the environment names", function()
