@@ -1,0 +1,140 @@
+-- What the soak of a fleet has taught: calls of one session on several daemons around an outage, each story one that was
+-- once counted wrongly.
+local daemon = require "daemon"
+local client_of = require "client"
+local fixtures = require "fixtures"
+local process = require "process"
+local redis = require "redis"
+local verdict = client_of.verdict
+
+local POLICIES = { ["echo.lua"] = fixtures.echo, ["create_task.lua"] = fixtures.create_task, ["once.lua"] = [==[
+-- once: reads, once in a turn.
+return tool "once" {
+  description = "Once.", effects = "read", limits = { calls_per_turn = 1 },
+  schema = json [[{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}]],
+  run = function(args) return { n = args.n } end,
+}]==] }
+
+describe("around an outage", function()
+  local store, gates, clients
+
+  after_each(function()
+    daemon.stop_all()
+    redis.stop_all()
+  end)
+
+  -- One daemon for each timeout given.
+  local function begin(on_outage, ...)
+    store = redis.start { arguments = { "--appendonly", "yes", "--appendfsync", "always" } }
+    gates, clients = {}, {}
+    for i, timeout_ms in ipairs { ... } do
+      gates[i] = daemon.start { policies = POLICIES, tools = fixtures.agent_tools,
+        config = ("return { ledger = { redis = '%s', timeout_ms = %d, on_outage = '%s' } }"):format(store:url(), timeout_ms,
+                                                                                                 on_outage) }
+      clients[i] = gates[i]:connect()
+    end
+  end
+
+  local function goes()
+    store:kill()
+    for _, gate in ipairs(gates) do
+      process.eventually("it is away", function() return not gate:status().ledger.connected end)
+    end
+  end
+
+  local function all_is_told()
+    for _, gate in ipairs(gates) do
+      process.eventually("it has told everything", function()
+        local ledger = gate:status().ledger
+        return ledger.connected and ledger.waiting == 0
+      end)
+    end
+  end
+
+  local function returns()
+    store:start_again()
+    all_is_told()
+  end
+
+  local labels = 0
+  local function place(turn)
+    labels = labels + 1
+    return client_of.session("s", { turn = turn, step = "m" .. labels })
+  end
+
+  local function echo(i, text) return verdict(clients[i]:calls("echo", { text = text }, place(1))) end
+
+  local function reports(i, checked, name, arguments)
+    return clients[i]:asks("toolgate/report", { callId = checked.callId, name = name, arguments = arguments, _meta = place(1),
+                                                result = { content = { { type = "text", text = "done" } } } })
+  end
+
+  local function known() return clients[1]:asks("toolgate/session", { session = "s" }) end
+
+  it("the same call of three daemons, told one after the other, is no circle", function()
+    begin("local", 5000, 5000, 5000)
+    goes()
+    for i = 1, 3 do assert.equal("local", echo(i, "same").ledger) end
+    returns()
+    local again = echo(1, "same")
+    assert.same({ "pass", "redis" }, { again.verdict, again.ledger })
+    assert.equal(4, known().budgets.calls)
+  end)
+
+  it("a call that one daemon lets run and another hears of is counted once and waits for nothing", function()
+    begin("local", 5000, 5000)
+    goes()
+    local checked = clients[1]:checks("book_table", { where = "here" }, place(1))
+    assert.same({ "pass", "local" }, { checked.verdict, checked.ledger })
+    reports(2, checked, "book_table", { where = "here" })
+    returns()
+    assert.same({ 1, 0 }, { known().budgets.calls, known().budgets.waiting })
+  end)
+
+  it("calls that Redis denied unheard, while local engines let them run, are counted as what ran", function()
+    begin("local", 50, 50)
+    echo(1, "a")
+    store:freeze()
+    local checked = {}
+    for i = 1, 2 do
+      checked[i] = clients[i]:checks("once", { n = i }, place(1))
+      assert.same({ "pass", "local" }, { checked[i].verdict, checked[i].ledger })
+    end
+    for i = 1, 2 do reports(3 - i, checked[i], "once", { n = i }) end
+    store:thaw()
+    all_is_told()
+    assert.same({ 3, 0 }, { known().budgets.calls, known().budgets.waiting })
+  end)
+
+  it("an invalid call that nobody heard of does not shorten the chain of the turn that has begun since", function()
+    begin("closed", 50, 5000)
+    local function wrong(name, turn) return { name = "create_task", arguments = { name = name }, _meta = place(turn) } end
+    echo(1, "a")
+    store:freeze()
+    assert.equal("ledger_unavailable", clients[1]:asks("toolgate/check", wrong("a", 1)).code)
+    clients[2]:say { jsonrpc = "2.0", id = "second", method = "toolgate/check", params = wrong("b", 2) }
+    store:thaw()
+    assert.equal(2, clients[2]:answer("second").result.attempts_left)
+    all_is_told()
+    assert.equal(1, clients[2]:asks("toolgate/check", wrong("c", 2)).attempts_left)
+  end)
+end)
+
+describe("a call that was denied", function()
+  after_each(function()
+    daemon.stop_all()
+    redis.stop_all()
+  end)
+
+  it("and that its agent ran all the same, is counted", function()
+    local gate = daemon.start { policies = POLICIES, tools = fixtures.agent_tools }
+    local client = gate:connect()
+    local function place(step) return client_of.session("s", { turn = 1, step = step }) end
+    client:calls("once", { n = 1 }, place "m1")
+    local denied = client:checks("once", { n = 2 }, place "m2")
+    assert.equal("calls_per_turn", denied.code)
+    client:asks("toolgate/report", { callId = denied.callId, name = "once", arguments = { n = 2 }, _meta = place "m2",
+                                     result = { content = { { type = "text", text = "done" } } } })
+    assert.equal(2, client:asks("toolgate/session", { session = "s" }).budgets.calls)
+  end)
+end)
