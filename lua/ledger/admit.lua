@@ -38,12 +38,12 @@ if not known then
   if silence > 0 then seldom = sub(seldom, 1, 24) .. p32(second) .. sub(seldom, 29) end
   begin_step(sub(a, 5, 8))
 end
-local from, low, current = known or #session + 1, turn % 256, step
+local low, current = turn % 256, step
 if known then low, current = byte(session, known + 16, known + 17) end
-look(key, from, low, current, byte(a, 26) == 1, nil)
+look(key, known, low, current, byte(a, 26) == 1, nil)
 
 -- On a tie between budget and loop, loop is what is said.
-local code, worst, times = find_loop(a, key, from, current)
+local code, worst, times = find_loop(a, key, known, current)
 local looping = code ~= 0
 if so_far == VALID and not looping then
   code, worst = find_against(a, key, tool)

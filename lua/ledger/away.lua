@@ -156,10 +156,10 @@ function leave(most, ttl)
   local grown, left = news_of_chains(news), time_left(news)
   local facts, names, counts, paced = leave_hash(ttl)
   told = told .. part(news) .. part(left) .. part(grown) .. part(goal) .. part(facts) .. part(names)
-    .. part((call("GET", KEYS[2]) or "") .. journal) .. part(call("GET", KEYS[4]) or "") .. part(counts) .. part(paced)
+    .. part(read_journal() .. journal) .. part(call("GET", KEYS[4]) or "") .. part(counts) .. part(paced)
   call("DEL", KEYS[2], KEYS[4])
-  journal, goal_told, ids_state = "", 0, 2
-  close(most, ttl, sub(session, base + 1), "", "", "", "")
+  journal, journal_at, goal_told, ids_state = "", 0, 0, 2
+  close(most, ttl, "")
   return told
 end
 end
@@ -372,7 +372,7 @@ function merge(number, back, told, most, ttl)
   made = made .. number
   if #made > MERGES * 8 then made = sub(made, 9) end
   keep("m", made, ttl)
-  close(most, ttl, sub(session, base + 1), "", "", "", "")
+  close(most, ttl, "")
   return true
 end
 end

@@ -8,4 +8,5 @@
 
 open()
 if fresh then return "" end
+straighten()
 return leave(u32(ARGV[1], 5), u32(ARGV[1], 1))

@@ -65,6 +65,9 @@ local function move(calls_by, cost_by, this_turn, counted)
   end
 end
 
+local over_limits
+
+do
 -- The limits in `a` from `at` on, against what is used up: calls a turn, calls a session, seconds a turn (4 bytes
 -- each), cost a turn, cost a session (6 each). `price` is nil for a tool that costs nothing.
 local function over(a, at, in_turn, ever, since, cost_turn, cost_ever, price)
@@ -94,7 +97,7 @@ local function over(a, at, in_turn, ever, since, cost_turn, cost_ever, price)
 end
 
 -- What admit's 52nd byte and those behind the 67th say, the tool's own first.
-local function over_limits(a, tool)
+function over_limits(a, tool)
   local limits, price, at, code = byte(a, 52), nil, 68, 0
   if byte(a, 57) == 1 then price = u48(a, 58) end
   if limits % 2 == 1 then
@@ -107,6 +110,7 @@ local function over_limits(a, tool)
     code = over(a, at, calls_turn, calls, second - u32(seldom, 17), u48(seldom, 5), u48(seldom, 11), price)
   end
   return code
+end
 end
 
 -- ---- pace -----------------------------------------------------------------
@@ -161,8 +165,10 @@ end
 -- The result of a call that is denied. One that comes too soon again takes the place of the one before: hammering
 -- must not push out of the window what the session remembers.
 local function denied_result(key, says, code)
-  local count, last = 0, #session - RECORD + 1
+  local count = 0
   if code == TOO_SOON then
+    straighten()
+    local last = #session - RECORD + 1
     count = up_to(early + 1, 255)
     if last > base and sub(session, last, last + 8) == key and byte(session, last + 15) % 32 == DENIED
       and byte(session, last + 14) == TOO_SOON then
@@ -188,9 +194,9 @@ local function reply_used(against, code, would)
 end
 
 -- What admit took for a call makes room for what it came to; one that was not let run after all costs nothing.
-local function settle_sums(a, key, kind, taken, this_turn, ttl)
+local function settle_sums(a, key, kind, taken, denied, this_turn, ttl)
   local counted, calls_by, cost_by = byte(a, 48) == 1, 0, u48(a, 33)
-  if kind >= RELEASED then cost_by = 0 end
+  if kind >= RELEASED then cost_by = 0 elseif denied then calls_by = 1 end
   if taken then
     cost_by = cost_by - u48(a, 50)
     if kind >= RELEASED then

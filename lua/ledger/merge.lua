@@ -14,6 +14,7 @@
 
 open()
 if fresh and ARGV[3] == "" then return "1" .. part("") .. part("") end
+straighten()
 local made = merge(sub(ARGV[1], 9, 16), ARGV[2], ARGV[3], u32(ARGV[1], 5), u32(ARGV[1], 1))
 if not made then return "0" .. part("") .. part("") end
 return "1" .. part(gave_up) .. part(ended_well)

@@ -9,20 +9,22 @@ local ttl, most, tool = u32(ARGV[1], 1), u32(ARGV[1], 5), sub(ARGV[1], 9, 11)
 
 open()
 if fresh then return "0" end
+straighten()
 if tool == "" then
   call("DEL", KEYS[1], KEYS[2], KEYS[3], KEYS[4])
   return "1"
 end
 -- Its calls keep their places, with arguments that no call has: without them others would stand in a row that never did.
-local kept = ""
+local staying = ""
 for at = base + 1, #session, RECORD do
   if sub(session, at, at + 2) == tool then
-    kept = kept .. tool .. "\0\0" .. sub(session, at + 18, at + 21) .. sub(session, at + 9, at + RECORD - 1)
+    staying = staying .. tool .. "\0\0" .. sub(session, at + 18, at + 21) .. sub(session, at + 9, at + RECORD - 1)
   else
-    kept = kept .. sub(session, at, at + RECORD - 1)
+    staying = staying .. sub(session, at, at + RECORD - 1)
   end
 end
 find_chain(tool)
 if chain_at then drop_chain() end
-close(most, ttl, kept, "", "", "", "")
+session = sub(session, 1, base) .. staying
+close(most, ttl, "")
 return "1"

@@ -51,7 +51,8 @@ end
 
 local run, across, polls, asked, early, held, spent, transients, twin, broken, again, last_kind
 
--- Looks back from before the record at `from`, of turn `low`, over calls of (tool, arguments) = key. Sets
+-- Looks back from before the record at `from` (nil: from the newest on), of turn `low`, over calls of (tool, arguments) =
+-- key. Sets
 --   run, across   steps in a row that hold it with one result, of this turn and of any
 --   polls, asked  how often in that row its result had changed, and how often it was asked at all, in this turn
 --   early         how often in a row it was asked sooner than it may be, just now; those count nowhere else
@@ -65,13 +66,15 @@ local run, across, polls, asked, early, held, spent, transients, twin, broken, a
 local function look(key, from, low, current, destructive, ref)
   run, across, polls, asked, early, held, spent, transients = 0, 0, 0, 0, 0, 0, 0, 0
   twin, broken, again, last_kind = false, false, false, nil
-  local first = seek(key, 1)
+  local first = seek(key, 1, base + turned) or (turned > 0 and seek(key, 1))
   if not first then return end
   local tool = sub(key, 1, 3)
-  local row, same, armed, failing = true, true, true, true
-  local row_step, spent_step, ran_step, refused_step = current, current, nil, nil
-  local at = from - RECORD
-  while at >= first do
+  local row, same, armed, failing, hammering = true, true, true, true, true
+  local row_step, own_step, spent_step, ran_step, refused_step = current, current, current, nil, nil
+  local at, left = from or base + turned + 1, older(from) - older(first)
+  while left > 0 do
+    at, left = at - RECORD, left - RECORD
+    if at <= base then at = at + #session - base end
     local class, in_turn, in_step = byte(session, at + 15, at + 17)
     local kind, here = class % 32, in_turn == low
     if not here and not row then return end
@@ -96,7 +99,7 @@ local function look(key, from, low, current, destructive, ref)
         if ran_step and ran_step ~= in_step then row = false end
         if refused_step and refused_step ~= in_step and kind ~= DENIED then row = false end
         if row then
-          ran_step, refused_step = nil, nil
+          own_step, ran_step, refused_step = in_step, nil, nil
           if kind ~= DENIED and same then
             local result = sub(session, at + 9, at + 14)
             if result ~= NO_RESULT then
@@ -104,23 +107,26 @@ local function look(key, from, low, current, destructive, ref)
             end
           end
           if kind == DENIED and byte(session, at + 14) == TOO_SOON then
-            if here and asked == 0 and early == 0 then
-              early = byte(session, at + 12)
+            if here and hammering then
+              early, hammering = byte(session, at + 12), false
               if in_step == current then early = early - 1 end
             end
-          elseif in_step ~= row_step then
-            row_step = in_step
-            if same then across = across + 1 end
-            if here then
-              if same then run = run + 1 end
-              if class >= 64 and kind <= PARTIAL then polls = polls + 1 end
-              asked = asked + 1
+          else
+            hammering = false
+            if in_step ~= row_step then
+              row_step = in_step
+              if same then across = across + 1 end
+              if here then
+                if same then run = run + 1 end
+                if class >= 64 and kind <= PARTIAL then polls = polls + 1 end
+                asked = asked + 1
+              end
             end
           end
         end
       end
     elseif kind ~= RELEASED then
-      if row and in_step ~= row_step then
+      if row and in_step ~= own_step then
         if kind <= TRANSIENT then
           if ran_step and ran_step ~= in_step then row = false end
           ran_step = in_step
@@ -132,30 +138,48 @@ local function look(key, from, low, current, destructive, ref)
       end
       if class ~= 0 and class % 64 <= PARTIAL and sub(session, at, at + 2) ~= tool then row, armed = false, false end
     end
-    at = at - RECORD
   end
+end
+
+-- Puts a call into the window that was never admitted, or so long ago that the window has lost it. Returns where.
+local function add_unknown(label, admission, key, reads, name, ttl)
+  begin_step(label)
+  straighten()
+  remember_name(sub(key, 1, 3), name, ttl)
+  session = session .. key .. NO_RESULT .. char(UNKNOWN + reads * 32, turn % 256, step) .. admission
+  if #session - base > WINDOW * RECORD then base = base + RECORD end
+  return #session - RECORD + 1
 end
 
 -- The result that the call at `at` had the last time it ran, in an earlier step of its turn.
 local function last_result(key, at, in_turn, in_step)
-  for older = at - RECORD, base + 1, -RECORD do
-    local class, turn_then, step_then = byte(session, older + 15, older + 17)
+  local left = older(at)
+  while left > 0 do
+    at, left = at - RECORD, left - RECORD
+    if at <= base then at = at + #session - base end
+    local class, turn_then, step_then = byte(session, at + 15, at + 17)
     if turn_then ~= in_turn then return nil end
-    if class % 32 >= OK and class % 32 <= TOOL_ERROR and step_then ~= in_step and sub(session, older, older + 8) == key then
-      return sub(session, older + 9, older + 14)
+    if class % 32 >= OK and class % 32 <= TOOL_ERROR and step_then ~= in_step and sub(session, at, at + 8) == key then
+      return sub(session, at + 9, at + 14)
     end
   end
 end
 
+local find_loop
+
+do
 -- How often a cycle of 2 to 5 calls has been gone round, were `key` called now: calls of this turn with equal
 -- results, transient failures and what was released left out, a step's twins taken once.
 local function rounds(key, from, current)
   local keys, results, n, low = {}, {}, 0, turn % 256
-  local at, newer_key, newer_step = from - RECORD, key, current
-  while at > base and n < 25 do
+  local at, left, newer_key, newer_step = from or base + turned + 1, older(from), key, current
+  while left > 0 and n < 25 do
+    at, left = at - RECORD, left - RECORD
+    if at <= base then at = at + #session - base end
     local class, in_turn, in_step = byte(session, at + 15, at + 17)
     if in_turn ~= low then break end
     local kind = class % 32
+    if kind == UNKNOWN and sub(session, at + 18, at + 21) == NO_LABEL then break end -- where engines met: see away.lua
     if kind ~= TRANSIENT and kind ~= RELEASED then
       local this = sub(session, at, at + 8)
       if this ~= newer_key or in_step ~= newer_step then
@@ -165,7 +189,6 @@ local function rounds(key, from, current)
       end
       newer_key, newer_step = this, in_step
     end
-    at = at - RECORD
   end
   keys[0], results[0] = key, NO_RESULT
   local most = 1
@@ -189,7 +212,7 @@ end
 -- ---- what speaks against a call -------------------------------------------
 
 -- A loop, after `look`: its code (0: none), what to say, how often it would have been called in a row.
-local function find_loop(a, key, from, current)
+function find_loop(a, key, from, current)
   local repeats, halt, across_turns, poll_max = byte(a, 31, 34)
   local times, code, says = run + 1, 0, REFUSE
   if byte(a, 27) == 1 then -- a tool that is meant to be asked again
@@ -205,6 +228,7 @@ local function find_loop(a, key, from, current)
   end
   if code ~= 0 and times >= halt then says = HALT end
   return code, says, times
+end
 end
 
 -- The budgets of a valid call that is in no loop, after `look`; 0: within all of them.

@@ -3,21 +3,29 @@
 --
 -- KEYS, the same four for every script, in one hash slot:
 --   KEYS[1] s  the session: header, reservations, repair chains, window of calls
---   KEYS[2] h  the journal: one entry a logical call, oldest first; read by people and by policies that ask
+--   KEYS[2] h  the journal: one entry a logical call; read by people and by policies that ask
 --   KEYS[3] d  a hash: "g" the turn's goal, "t"+tool names, "f"+name facts as JSON, "l"+tool and "p": see limits.lua;
 --              "b", "c"+tool and "m": see away.lua
 --   KEYS[4] i  seen ids, 8 bytes each, oldest first
 --
 -- Header (numbers are big-endian):
---   1 ids: 0 none seen, 1 all kept, 2 some forgotten   2 goal: 1 told   3 spoken: 1 feedback was sent in this step
---   4-7 turn   8 step   9 calls in a row without progress   10-11 calls of the turn   12-15 calls
---   16 reservations   17-18 bytes of chains, then what seldom changes:
---   19-22 step label   23-28 cost of the turn   29-34 cost   35-38 second the turn began   39-42 second of the last EXPIRE
---   43-46 second of the last call, where a silence begins a turn; else 0   47 1: calls brought nothing new STUCK times in
+--   1 ids: 0 none seen, 1 all kept, 2 some forgotten; + 4: a goal was told
+--   2 1: feedback was sent in this step; + 2 x the calls of the window that stand before the oldest
+--   3-6 turn   7 step   8 calls in a row without progress   9-10 calls of the turn   11-13 calls
+--   14 reservations   15-16 bytes of chains   17 room for both, in tens of bytes
+--   18-19 entry of the journal that is written next, then what seldom changes:
+--   20-23 step label   24-29 cost of the turn   30-35 cost   36-39 second the turn began   40-43 second of the last EXPIRE
+--   44-47 second of the last call, where a silence begins a turn; else 0   48 1: calls brought nothing new STUCK times in
 --   a row in this turn. Costs are in millionths.
+-- Then reservations, chains and what is left of their room, then the window.
+--
+-- A new string as long as a session costs more than all the rules: each byte of it is copied and hashed. So what has
+-- become full is written in place from then on, window and journal: the next call takes the oldest one's. Both go back
+-- into order where somebody wants them in order (straighten, read_journal).
+--
 -- Reservation (10 bytes): admission 4, deadline in ms 6.
 -- Chain: tool 3, invalid calls 1, ended 1, step of the last one 1, name and ext (each a length byte and its bytes).
--- Call (22 bytes, oldest first, at most WINDOW):
+-- Call (22 bytes, at most WINDOW):
 --   1-3 tool   4-9 arguments   10-15 result   16 class + 32 if the tool reads + 64 if the result had
 --   changed (of an unknown one: if it may still be settled)
 --   17 turn   18 step   19-22 admission
@@ -32,7 +40,8 @@ local call = redis.call
 
 local WINDOW, RECORD, ENTRY = 32, 22, 13
 local STUCK = 6
-local HEADER = 47
+local HEADER = 48
+local ROOM = 10 -- for reservations and chains, at first
 local IDS_MAX, NAMES_MAX, CHAINS_BYTES, FACTS_BYTES = 512, 256, 2048, 16384
 local UNLIMITED = 255
 
@@ -63,6 +72,7 @@ local now, second
 local fresh, ids_state, goal_told, spoken, turn, step, idle
 local calls_turn, calls
 local seldom, reservations, chains, session, base, journal
+local turned, room, journal_at, stored, stored_base -- see open
 local gave_up
 
 local function u32(s, at)
@@ -95,14 +105,27 @@ local function up_to(n, most)
   return n
 end
 
--- The first byte of the oldest call that has `needle` in its column; nil where none has. Calls are read where they
--- stand in the session's string, behind `base`: copies of the window would cost more than all the rules.
-local function seek(needle, column)
-  local at = find(session, needle, base + 1, true)
+-- The first byte of a call that has `needle` in its column, behind `from`, or any; nil where none has. Calls are read
+-- where they stand in the session's string, behind `base`.
+local function seek(needle, column, from)
+  local at = find(session, needle, (from or base) + 1, true)
   while at do
     if (at - base - column) % RECORD == 0 then return at - column + 1 end
     at = find(session, needle, at + 1, true)
   end
+end
+
+-- How many bytes of calls are older than the one at `at`; nil: than one to come.
+local function older(at)
+  if at then return (at - base - 1 - turned) % (#session - base) end
+  return #session - base
+end
+
+-- The window in order, oldest first. What was found in it stands elsewhere afterwards.
+local function straighten()
+  if turned == 0 then return end
+  session = sub(session, 1, base) .. sub(session, base + turned + 1) .. sub(session, base + 1, base + turned)
+  turned = 0
 end
 
 -- One journal entry for one logical call.
@@ -129,9 +152,14 @@ local function give_up_chains(most)
   end
 end
 
+local begin_turn
+
+do
 -- Turn numbers are kept as one byte in the window: what would be mistaken for a call of this turn is let go.
 local function forget_namesakes()
   local low = turn % 256
+  if not seek(char(low), 17) then return end
+  straighten()
   for at = #session - RECORD + 1, base + 1, -RECORD do
     if byte(session, at + 16) == low then
       base = at + RECORD - 1
@@ -140,12 +168,14 @@ local function forget_namesakes()
   end
 end
 
-local function begin_turn(number)
+function begin_turn(number)
   give_up_chains(0)
   turn = number
   calls_turn, goal_told, spoken = 0, 0, 1
+  if stored and room > ROOM then stored = nil end -- a good time to give back what the turn needed
   seldom = NO_LABEL .. NO_RESULT .. sub(seldom, 11, 16) .. p32(second) .. sub(seldom, 21, 28) .. "\0"
   forget_namesakes()
+end
 end
 
 -- Calls of one model message are one step: those of one label, else those admitted before a sibling's feedback.
@@ -170,30 +200,32 @@ local function open()
   if fresh then
     ids_state, goal_told, spoken, turn, step, idle, calls_turn, calls = 0, 0, 1, 0, 0, 0, 0, 0
     seldom = NO_LABEL .. NO_RESULT .. NO_RESULT .. p32(second) .. p32(second) .. NO_LABEL .. "\0"
-    reservations, chains, session, base = "", "", "", 0
+    reservations, chains, session, base, turned, room, journal_at, stored = "", "", "", 0, 0, ROOM, 0, nil
     return
   end
-  local t1, t2, t3, t4, n1, n2, c1, c2, c3, c4, held, b1, b2
-  ids_state, goal_told, spoken, t1, t2, t3, t4, step, idle, n1, n2, c1, c2, c3, c4, held, b1, b2 = byte(session, 1, 18)
+  local ids, said, t1, t2, t3, t4, n1, n2, c1, c2, c3, held, b1, b2, tens, j1, j2
+  ids, said, t1, t2, t3, t4, step, idle, n1, n2, c1, c2, c3, held, b1, b2, tens, j1, j2 = byte(session, 1, 19)
+  ids_state, spoken = ids % 4, said % 2
+  goal_told, turned = (ids - ids_state) / 4, (said - spoken) / 2 * RECORD
   turn, calls_turn = ((t1 * 256 + t2) * 256 + t3) * 256 + t4, n1 * 256 + n2
-  calls = ((c1 * 256 + c2) * 256 + c3) * 256 + c4
+  calls, journal_at, room = (c1 * 256 + c2) * 256 + c3, j1 * 256 + j2, tens * 10
+  base = HEADER + room
+  seldom, reservations, chains = sub(session, 20, HEADER), "", ""
   local chains_at = HEADER + held * 10
-  base = chains_at + b1 * 256 + b2
-  seldom, reservations, chains = sub(session, 19, HEADER), sub(session, HEADER + 1, chains_at), sub(session, chains_at + 1, base)
+  if held > 0 then reservations = sub(session, HEADER + 1, chains_at) end
+  if b1 + b2 > 0 then chains = sub(session, chains_at + 1, chains_at + b1 * 256 + b2) end
+  stored, stored_base = session, base
 end
 
 local function set(key, value, new, ttl)
   if new then call("SET", key, value, "EX", ttl) else call("SET", key, value, "KEEPTTL") end
 end
 
--- Adds to the journal, keeps its last `most` entries.
-local function write_journal(most, ttl)
-  if journal == "" or most == 0 then return end
-  local length = call("APPEND", KEYS[2], journal)
-  if length == #journal then call("EXPIRE", KEYS[2], ttl) end
-  if length > (most + 32) * ENTRY then
-    set(KEYS[2], sub(call("GET", KEYS[2]), length - most * ENTRY + 1), false, ttl)
-  end
+-- All entries of the journal that were written, oldest first.
+local function read_journal()
+  local whole, at = call("GET", KEYS[2]) or "", journal_at * ENTRY
+  if at >= #whole then return whole end
+  return sub(whole, at + 1) .. sub(whole, 1, at)
 end
 
 -- A name by which people know a tool, kept when it comes into the window.
@@ -205,18 +237,66 @@ local function remember_name(tool, name, ttl)
   if held == 0 then call("EXPIRE", KEYS[3], ttl) end
 end
 
--- Writes the session. Its window comes in pieces, so that it is put together only once.
-local function close(most, ttl, head, a, b, c, d)
+local close, close_with, close_at
+
+do -- a chunk may have two hundred names
+local ROOM_MORE, ROOM_SPARE = 40, 80 -- by how much room grows, and how much of it may be unused
+
+-- Puts the journal in order, with `more` behind it, and keeps its last `most` entries.
+local function order_journal(more, most, ttl)
+  local whole = read_journal() .. more
+  if #whole > most * ENTRY then whole = sub(whole, #whole - most * ENTRY + 1) end
+  call("SET", KEYS[2], whole, "EX", ttl)
+  journal_at = #whole / ENTRY % most
+end
+
+-- Adds to the journal. Once it has `most` entries, each takes the oldest one's place.
+local function write_journal(most, ttl)
+  if journal == "" or most == 0 then return end
+  local at = journal_at * ENTRY
+  local behind, full = at + #journal, most * ENTRY
+  if behind > full then
+    order_journal(journal, most, ttl)
+    return
+  end
+  local length = call("SETRANGE", KEYS[2], at, journal)
+  journal_at = behind / ENTRY
+  if length == #journal then call("EXPIRE", KEYS[2], ttl) end
+  if length ~= full and length ~= behind then order_journal("", most, ttl) end -- `most` is another than it was
+  if length == full and behind == full then order_journal("", most, ttl) end -- it takes no more memory than it needs
+end
+
+-- What stands before the window, padded to its room.
+local function prefix()
+  local t4, t34, c3, c23, n2 = turn % 256, turn % 65536, calls % 256, calls % 65536, calls_turn % 256
+  local t12, b2, j2 = (turn - t34) / 65536, #chains % 256, journal_at % 256
+  return char(ids_state + goal_told * 4, spoken + turned / RECORD * 2, (t12 - t12 % 256) / 256, t12 % 256, (t34 - t4) / 256,
+      t4, step, idle, (calls_turn - n2) / 256, n2, (calls - c23) / 65536, (c23 - c3) / 256, c3, #reservations / 10,
+      (#chains - b2) / 256, b2, room / 10, (journal_at - j2) / 256, j2)
+    .. seldom .. reservations .. chains .. rep("\0", room - #reservations - #chains)
+end
+
+-- Whether the window is as it was read, and what stands before it has room there, and not far too much.
+local function keeps_place()
+  local free = room - #reservations - #chains
+  return session == stored and base == stored_base and free >= 0 and free <= ROOM_SPARE
+end
+
+-- Writes the session, with one more call at its end.
+function close(most, ttl, more)
   -- The life of the keys is renewed now and then, not with every call.
   local renew = not fresh and (second - u32(seldom, 21)) * 32 > ttl
   if renew then seldom = sub(seldom, 1, 20) .. p32(second) .. sub(seldom, 25) end
-  local t4, t34, c4, c34 = turn % 256, turn % 65536, calls % 256, calls % 65536
-  local t12, c12, n2, b2 = (turn - t34) / 65536, (calls - c34) / 65536, calls_turn % 256, #chains % 256
-  set(KEYS[1], char(ids_state, goal_told, spoken, (t12 - t12 % 256) / 256, t12 % 256, (t34 - t4) / 256, t4, step, idle,
-      (calls_turn - n2) / 256, n2, (c12 - c12 % 256) / 256, c12 % 256, (c34 - c4) / 256, c4,
-      #reservations / 10, (#chains - b2) / 256, b2)
-    .. seldom .. reservations .. chains .. head .. a .. b .. c .. d, fresh, ttl)
   write_journal(most, ttl)
+  if more == "" and keeps_place() then
+    call("SETRANGE", KEYS[1], 0, prefix())
+  else
+    straighten()
+    local needed = #reservations + #chains
+    room = ROOM
+    if needed > ROOM then room = needed + ROOM_MORE - 1 - (needed - ROOM - 1) % ROOM_MORE end
+    set(KEYS[1], prefix() .. sub(session, base + 1) .. more, fresh, ttl)
+  end
   if renew then
     call("EXPIRE", KEYS[1], ttl)
     call("EXPIRE", KEYS[2], ttl)
@@ -226,9 +306,29 @@ local function close(most, ttl, head, a, b, c, d)
 end
 
 -- Writes the session with one more call; the oldest one goes when the window is full.
-local function close_with(most, ttl, key, result, class, in_step, admission)
-  if #session - base >= WINDOW * RECORD then base = #session - (WINDOW - 1) * RECORD end
-  close(most, ttl, sub(session, base + 1), key, result, char(class, turn % 256, in_step), admission)
+function close_with(most, ttl, key, result, class, in_step, admission)
+  local record = key .. result .. char(class, turn % 256, in_step) .. admission
+  if #session - base >= WINDOW * RECORD then
+    if keeps_place() then
+      call("SETRANGE", KEYS[1], base + turned, record)
+      turned, record = (turned + RECORD) % (WINDOW * RECORD), ""
+    else
+      straighten()
+      base = #session - (WINDOW - 1) * RECORD
+    end
+  end
+  close(most, ttl, record)
+end
+
+-- Writes the session with what became of the call at `at`.
+function close_at(at, result, class, most, ttl)
+  if keeps_place() then
+    call("SETRANGE", KEYS[1], at + 8, result .. char(class))
+  else
+    session = sub(session, 1, at + 8) .. result .. char(class) .. sub(session, at + 16)
+  end
+  close(most, ttl, "")
+end
 end
 
 -- Nothing new came of a call. A session that is stuck is so for the rest of its turn: what it is shown then, it may use.
@@ -285,6 +385,9 @@ local NO_REST = NO_IDS .. rep("\0", 24)
 
 -- ---- seen ids -------------------------------------------------------------
 
+local add_ids, find_unseen
+
+do
 local function has_id(ids, id)
   local at = find(ids, id, 1, true)
   while at do
@@ -294,7 +397,7 @@ local function has_id(ids, id)
   return false
 end
 
-local function add_ids(more, ttl)
+function add_ids(more, ttl)
   local ids = call("GET", KEYS[4])
   local new = not ids
   if new then
@@ -318,7 +421,7 @@ local function add_ids(more, ttl)
 end
 
 -- One bit an id, lowest first: 1 where it was never seen; and 1 if the record of what was seen is whole.
-local function find_unseen(asked_for)
+function find_unseen(asked_for)
   if asked_for == "" then
     if ids_state == 2 then return NO_IDS, 0 end
     return NO_IDS, 1
@@ -335,6 +438,7 @@ local function find_unseen(asked_for)
     out = out .. char(bits)
   end
   return out, complete
+end
 end
 
 -- ---- facts, and what a reply carries besides ------------------------------
@@ -378,7 +482,7 @@ local function collect(wants_goal, wants_facts, wants_journal)
     end
   end
   if wants_goal and goal_told == 1 then goal = call("HGET", KEYS[3], "g") or "" end
-  if wants_journal then entries = call("GET", KEYS[2]) or "" end
+  if wants_journal then entries = read_journal() end
   return part(gave_up) .. part(goal) .. part(facts) .. part(names) .. part(entries) .. part(chains)
 end
 

@@ -22,18 +22,15 @@ local advise = byte(a, 47) == 1
 open()
 local at = seek(admission, 19)
 local orphan = not at
-local settled, taken = false, false
+local settled, taken, denied = false, false, false
 if orphan then
-  begin_step(sub(a, 5, 8))
-  at = #session + 1
+  at = add_unknown(sub(a, 5, 8), admission, key, reads, ARGV[2], ttl)
   kind, label_told = UNKNOWN, LABEL_UNKNOWN
-  remember_name(tool, ARGV[2], ttl)
-  session = session .. key .. NO_RESULT .. char(UNKNOWN + reads * 32, turn % 256, step) .. admission
-  if #session - base > WINDOW * RECORD then base = base + RECORD end
 else
   local was = byte(session, at + 15)
   key = sub(session, at, at + 8) -- a report may spell the arguments as they were before they were mended
-  taken = was % 32 ~= DENIED
+  denied = was % 32 == DENIED
+  taken = not denied
   settled = was % 32 ~= PENDING and was % 32 ~= DENIED and (was % 32 ~= UNKNOWN or was < 64)
 end
 local in_turn, in_step = byte(session, at + 16, at + 17)
@@ -84,7 +81,7 @@ else
   elseif kind ~= TRANSIENT and kind ~= RELEASED and kind ~= UNKNOWN then
     fare_badly()
   end
-  settle_sums(a, key, kind, taken, in_turn == turn % 256, ttl)
+  settle_sums(a, key, kind, taken, denied, in_turn == turn % 256, ttl)
   if says ~= REPAIR then
     local code = 0
     if says == REFUSE then code = RETRY_BUDGET end
@@ -92,7 +89,7 @@ else
   end
   if #ARGV[4] > 0 then add_ids(ARGV[4], ttl) end
   if #ARGV > 4 then dropped = merge_facts(ARGV, 5, ttl) end
-  close(most, ttl, sub(session, base + 1, at + 8), result, char(kind + reads * 32 + changed * 64), sub(session, at + 16), "")
+  close_at(at, result, kind + reads * 32 + changed * 64, most, ttl)
 end
 if kind == TRANSIENT then transients = up_to(transients + 1, 255) end
 return char(says, unchanged, up_to(run + 1, 255), idle, attempt, left, transients, outcome, retries, dropped)

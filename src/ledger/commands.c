@@ -73,9 +73,11 @@ static int do_set(lua_State *lua, struct commands *c)
     return 0;
 }
 
-static int do_append(lua_State *lua, struct commands *c)
+static int do_setrange(lua_State *lua, struct commands *c)
 {
-    return give_number(lua, (int64_t)store_append(c->store, key_at(lua, 2), text_at(lua, 3)));
+    unsigned key = key_at(lua, 2);
+    size_t from = (size_t)luaL_checkinteger(lua, 3);
+    return give_number(lua, (int64_t)store_setrange(c->store, key, from, text_at(lua, 4)));
 }
 
 static int do_expire(lua_State *lua, struct commands *c)
@@ -126,9 +128,10 @@ static const struct {
     struct str name;
     int (*run)(lua_State *lua, struct commands *c);
 } table[] = {
-    {STR("GET"), do_get},         {STR("SET"), do_set},   {STR("TIME"), do_time}, {STR("APPEND"), do_append},
-    {STR("EXPIRE"), do_expire},   {STR("HLEN"), do_hlen}, {STR("HSET"), do_hset}, {STR("HGET"), do_hget},
-    {STR("HGETALL"), do_hgetall}, {STR("DEL"), do_del},
+    {STR("GET"), do_get},           {STR("SET"), do_set},       {STR("TIME"), do_time},
+    {STR("SETRANGE"), do_setrange}, {STR("EXPIRE"), do_expire}, {STR("HLEN"), do_hlen},
+    {STR("HSET"), do_hset},         {STR("HGET"), do_hget},     {STR("HGETALL"), do_hgetall},
+    {STR("DEL"), do_del},
 };
 
 static int redis_call(lua_State *lua)

@@ -42,7 +42,9 @@ struct str script_text(struct arena *arena, enum script script)
     struct buf out = buf_in(arena);
     bool between = script == SCRIPT_LEAVE || script == SCRIPT_MERGE;
     add_shared(&out, between ? SHARED_COUNT : SHARED_COUNT - 1);
+    buf_text(&out, "return (function()\n"); /* a function may have two hundred names of its own */
     buf_str(&out, embedded_text(names[script]));
+    buf_text(&out, "\nend)()\n");
     return buf_view(&out);
 }
 

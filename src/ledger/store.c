@@ -249,13 +249,16 @@ void store_set(struct store *store, unsigned key, struct str value)
     slot->len = (uint32_t)value.len;
 }
 
-size_t store_append(struct store *store, unsigned key, struct str value)
+size_t store_setrange(struct store *store, unsigned key, size_t from, struct str value)
 {
     struct slot *slot = hold(store, key);
-    make_room(store, slot, slot->len + value.len);
+    make_room(store, slot, from + value.len);
+    if (from > slot->len)
+        memset(slot->bytes + slot->len, 0, from - slot->len);
     if (value.len)
-        memcpy(slot->bytes + slot->len, value.at, value.len);
-    slot->len += (uint32_t)value.len;
+        memcpy(slot->bytes + from, value.at, value.len);
+    if (from + value.len > slot->len)
+        slot->len = (uint32_t)(from + value.len);
     return slot->len;
 }
 

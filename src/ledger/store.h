@@ -26,9 +26,10 @@ void store_enter(struct store *store, struct str stem, int64_t now_ms);
 
 /* `key` is one of 0 … STORE_KEYS - 1. What is returned is valid until that key is next written. */
 bool store_get(struct store *store, unsigned key, struct str *value);
-void store_set(struct store *store, unsigned key, struct str value);      /* keeps the time to live it has */
-size_t store_append(struct store *store, unsigned key, struct str value); /* returns the new length */
-bool store_expire(struct store *store, unsigned key, int64_t ms);         /* false: no such key */
+void store_set(struct store *store, unsigned key, struct str value); /* keeps the time to live it has */
+/* Bytes that were not there before `from` are zero. Returns the new length. */
+size_t store_setrange(struct store *store, unsigned key, size_t from, struct str value);
+bool store_expire(struct store *store, unsigned key, int64_t ms); /* false: no such key */
 bool store_del(struct store *store, unsigned key);
 
 /* A hash: fields in the order they came. */

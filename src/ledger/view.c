@@ -198,16 +198,18 @@ struct header {
 static struct header read_header(struct str raw, bool *bad)
 {
     struct reply reply = reply_of(raw);
-    struct header h = {.ids = reply_u8(&reply)};
-    reply_take(&reply, 2);
+    struct header h = {.ids = reply_u8(&reply) & 3};
+    reply_take(&reply, 1);
     h.turn = reply_u32(&reply);
     h.step = reply_u8(&reply);
     h.idle = reply_u8(&reply);
     h.calls_turn = (uint32_t)reply_u8(&reply) << 8;
     h.calls_turn |= reply_u8(&reply);
-    h.calls = reply_u32(&reply);
+    h.calls = (uint32_t)reply_u8(&reply) << 16;
+    h.calls |= (uint32_t)reply_u8(&reply) << 8;
+    h.calls |= reply_u8(&reply);
     h.waiting = reply_u8(&reply);
-    reply_take(&reply, 2 + 4);
+    reply_take(&reply, 2 + 1 + 2 + 4); /* of chains, room, journal; step label */
     h.cost_turn = reply_u48(&reply);
     h.cost = reply_u48(&reply);
     h.began = reply_u32(&reply);

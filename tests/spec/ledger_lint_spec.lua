@@ -16,7 +16,7 @@ local GLOBALS = set "string tonumber redis KEYS ARGV"
 local STRING = set "byte char find rep sub"
 local FORBIDDEN = set [[goto pairs ipairs next select unpack table math os io bit struct cmsgpack cjson require load
   loadstring setfenv getfenv setmetatable getmetatable rawget rawset tostring type error pcall xpcall print]]
-local COMMANDS = set "TIME GET SET APPEND EXPIRE DEL HSET HGET HGETALL HLEN"
+local COMMANDS = set "TIME GET SET SETRANGE EXPIRE DEL HSET HGET HGETALL HLEN"
 
 local function text_of(name)
   local file = assert(io.open(FOLDER .. name .. ".lua", "rb"))
@@ -118,7 +118,7 @@ local function whole(name)
   for _, common in ipairs(COMMON) do
     if common ~= "away" or name == "leave" or name == "merge" then texts[#texts + 1] = text_of(common) end
   end
-  texts[#texts + 1] = text_of(name)
+  texts[#texts + 1] = "return (function()\n" .. text_of(name) .. "\nend)()"
   return table.concat(texts, "\n")
 end
 
