@@ -163,19 +163,30 @@ static void put_result(struct request *r, const struct call *call)
     put_meta(r, verdict, call_metadata(call));
 }
 
+static void say_too_large(struct request *r, struct verdict *verdict)
+{
+    verdict->code = r->unread ? STR_LIT("answers_unread") : STR_LIT("result_too_large");
+    verdict->detail =
+        r->unread
+            ? arena_printf(r->arena,
+                           "The tool ran, but %zu bytes of earlier answers on this connection are still "
+                           "unread, so its result is not sent.",
+                           r->unread)
+            : arena_printf(r->arena,
+                           "The tool ran, but its result is longer than %u bytes, the most that fits "
+                           "one message, so it cannot be shown.",
+                           SERVER_LINE_MAX_BYTES);
+    verdict->hint = r->unread ? STR_LIT("Make fewer calls at a time, and ask for less.")
+                              : STR_LIT("Ask for less: fewer items, a page, a narrower range.");
+}
+
 /* The tool has run and said more than a client can take: the model must learn of it, and ask for less. */
 static enum handled put_too_large(struct request *r, const struct verdict *given)
 {
     struct verdict verdict = *given;
     verdict.class = CLASS_TOOL_ERROR;
     verdict.kind = class_info(CLASS_TOOL_ERROR)->verdict;
-    verdict.code = STR_LIT("result_too_large");
-    verdict.detail =
-        arena_printf(r->arena,
-                     "The tool ran, but its result is longer than %u bytes, the most that fits one "
-                     "message, so it cannot be shown.",
-                     SERVER_LINE_MAX_BYTES);
-    verdict.hint = STR_LIT("Ask for less: fewer items, a page, a narrower range.");
+    say_too_large(r, &verdict);
     verdict.facts = verdict.follow_up = verdict.next_args = NULL;
     struct str text =
         arena_printf(r->arena, STR_FMT "\n" STR_FMT, STR_ARG(verdict.detail), STR_ARG(verdict.hint));

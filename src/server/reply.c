@@ -72,6 +72,15 @@ void reply_splice(struct request *request, struct str object)
     out->comma = true;
 }
 
+/* What a client leaves unread is its own memory until it is too much of everybody's; 0: it is not. */
+static size_t unread_before(const struct request *request, size_t length)
+{
+    const struct client *client = request->client;
+    size_t unread = conn_unsent_bytes(client->conn) - length;
+    size_t share = server_config(client->server)->limits.memory / SERVER_UNREAD_SHARES;
+    return length > SERVER_UNREAD_FREE && unread + length > share ? unread : 0;
+}
+
 bool reply_fits(struct request *request)
 {
     struct json_out *out = &request->out;
@@ -79,7 +88,9 @@ bool reply_fits(struct request *request)
         json_close(reply_meta(request), '}');
     json_close(out, '}');
     buf_text(out->buf, "}\n");
-    if (out->buf->len - request->reply_at <= SERVER_LINE_MAX_BYTES)
+    size_t length = out->buf->len - request->reply_at;
+    request->unread = unread_before(request, length);
+    if (length <= SERVER_LINE_MAX_BYTES && !request->unread)
         return true;
     out->buf->len = request->reply_at;
     return false;
@@ -89,6 +100,12 @@ enum handled reply_close(struct request *request)
 {
     if (reply_fits(request))
         return HANDLED_DONE;
+    if (request->unread)
+        return reply_error(request, RPC_MEMORY,
+                           "%zu bytes of earlier answers on this connection are still unread, so this one is "
+                           "not sent: read them first, or raise limits.memory, of which one connection has a "
+                           "part in %u",
+                           request->unread, SERVER_UNREAD_SHARES);
     return reply_error(request, RPC_RESULT_TOO_LARGE,
                        "the answer is longer than %u bytes, the most that is sent in one line: ask for less",
                        SERVER_LINE_MAX_BYTES);

@@ -37,6 +37,7 @@ struct request {
     double progress;     /* the last one sent: they must increase */
     void *work;          /* ledger_methods.c: the answer being waited for */
     struct json_out out; /* the reply being written */
+    size_t unread;       /* bytes of earlier answers, where they keep this one from being sent */
     size_t reply_at;     /* where it begins in the connection's output */
     bool has_meta;
 };
@@ -71,7 +72,8 @@ struct json_out *reply_meta(struct request *request);
 /* The members of a JSON object's text, without its braces. */
 void reply_splice(struct request *request, struct str object);
 
-/* False: the line was over SERVER_LINE_MAX_BYTES and has been taken back; reply something smaller. */
+/* False: the line was over SERVER_LINE_MAX_BYTES, or (`unread`: so many bytes are) the client does not read
+ * what it was sent, and has been taken back; reply something smaller. */
 bool reply_fits(struct request *request);
 
 /* reply_fits, and where it does not an error that says so. */

@@ -22,6 +22,8 @@ struct watcher;
 
 #define SERVER_IN_FLIGHT_SHARES 64u      /* calls in flight in all: this many times limits.in_flight */
 #define SERVER_LINE_MAX_BYTES   9437184u /* to a client: at 10 MiB the official SDK closes the connection */
+#define SERVER_UNREAD_SHARES    16u      /* one client leaves unread at most this part of limits.memory */
+#define SERVER_UNREAD_FREE      65536u   /* an answer of so many bytes is sent all the same */
 
 struct server {
     const struct server_options *options;

@@ -41,7 +41,8 @@ struct transport {
     struct trickle trickle;
     bool closing;  /* we asked for it */
     bool told;     /* closed was */
-    bool too_long; /* a line that did not tell yet for whom it was */
+    bool too_long; /* a line that did not tell yet for whom it was, */
+    bool no_room;  /* and was given up for want of memory, not for its length */
     int status;    /* of waitpid */
     bool has_status;
     const char *suspect;         /* what it did that only one does that ends */
@@ -113,9 +114,21 @@ static void on_line(void *owner, struct str line)
     t->hooks->message(t->owner, 0, line);
 }
 
+static void tell_no_room(struct transport *t, uint64_t id)
+{
+    t->hooks->failed(t->owner, id, UPSTREAM_TRANSIENT, "no_memory",
+                     "the gateway has no memory left for it, since all its connections together hold more "
+                     "than limits.memory",
+                     1);
+}
+
 static void tell_too_large(struct transport *t, uint64_t id)
 {
     char why[100];
+    if (t->no_room) {
+        tell_no_room(t, id);
+        return;
+    }
     snprintf(why, sizeof(why), "a line of more than %u bytes, which is not read", UPSTREAM_LINE_MAX_BYTES);
     t->hooks->failed(t->owner, id, UPSTREAM_BROKEN, "result_too_large", why, -1);
 }
@@ -125,9 +138,14 @@ static void on_too_long(void *owner, struct str head, bool for_memory)
 {
     struct transport *t = owner;
     uint64_t id = line_own_id(json_salvage_id(head));
-    (void)for_memory;
-    log_event(LOG_WARN, "upstream_line_too_long", LOG_STR("upstream", t->spec->name),
-              LOG_NUM("more_than", UPSTREAM_LINE_MAX_BYTES), LOG_NUM("for_call", id));
+    t->no_room = for_memory;
+    if (for_memory)
+        log_event(LOG_WARN, "upstream_line_given_up", LOG_STR("upstream", t->spec->name),
+                  LOG_TEXT("why", "all connections together hold more than limits.memory"),
+                  LOG_NUM("for_call", id));
+    else
+        log_event(LOG_WARN, "upstream_line_too_long", LOG_STR("upstream", t->spec->name),
+                  LOG_NUM("more_than", UPSTREAM_LINE_MAX_BYTES), LOG_NUM("for_call", id));
     t->too_long = id == 0;
     if (id)
         tell_too_large(t, id);

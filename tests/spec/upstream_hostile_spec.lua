@@ -291,6 +291,44 @@ describe("a server that misbehaves", function()
     end
   end)
 
+  it("is not the only one: a client that reads nothing keeps no memory from the others", function()
+    gate = daemon.start { config = ([[return { limits = { memory = 67108864 }, upstreams = { bad = {
+      command = "python3", args = { "-SE", "%s/tests/support/fake_upstream.py" }, prefix = true } } }]]):format(daemon.root) }
+    client, other = gate:connect(), gate:connect()
+    local count_of = {}
+    for i = 1, 50 do
+      client:say { jsonrpc = "2.0", id = i, method = "tools/call",
+                   params = { name = "bad__do", arguments = { how = "long_line", mb = 2 } } }
+    end
+    process.eventually("all are answered", function()
+      local upstream = state_of "bad"
+      return upstream.calls == 50 and upstream.in_flight == 0
+    end)
+    answers_well(other, "bad__echo")
+    for _ = 1, 50 do
+      local message = client:hears()
+      local code = verdict(message.result).code or "sent"
+      count_of[code] = (count_of[code] or 0) + 1
+    end
+    assert.truthy(count_of.sent >= 2 and count_of.sent + count_of.answers_unread == 50, json.encode(count_of))
+    client:hears_only_a_ping()
+    answers_well(client, "bad__echo")
+  end)
+
+  it("may be right, and find no memory left: then it is not called broken", function()
+    gate = daemon.start { config = ([[return { limits = { memory = 16777216, message = 16777216 }, upstreams = { bad = {
+      command = "python3", args = { "-SE", "%s/tests/support/fake_upstream.py" }, prefix = true } } }]]):format(daemon.root) }
+    client, other = gate:connect(), gate:connect()
+    is_up "bad"
+    gate:connect().stream:send(("x"):rep(12000000)) -- half a message
+    for _, last in ipairs { false, true } do
+      local result = client:calls("bad__do", { how = "long_line", mb = 8, id_last = last })
+      assert.same({ "transient", "no_memory" }, { verdict(result).error_class, verdict(result).code })
+      assert.truthy(text(result):find("limits.memory", 1, true), text(result))
+    end
+    answers_well(client, "bad__echo")
+  end)
+
   it("says that its tools change a thousand times, and is asked a few", function()
     serves()
     assert.equal("changed", text(does("list_changes", { times = 1000 })))
