@@ -26,6 +26,49 @@ describe("the policies printed in", function()
   end
 end)
 
+-- What GitHub makes of a heading.
+local function anchor_of(heading)
+  return (heading:lower():gsub("[`*]", ""):gsub("[^%w%s_-]", ""):gsub("%s", "-"))
+end
+
+local function anchors_of(page)
+  local found = {}
+  for heading in ("\n" .. page:gsub("\n```.-\n```", "")):gmatch "\n#+ ([^\n]+)" do found[anchor_of(heading)] = true end
+  return found
+end
+
+describe("the links of the pages", function()
+  local pages = {}
+  for name in io.popen("ls README.md docs/*.md docs/recipes/*.md"):lines() do pages[name] = process.read(name) end
+
+  -- docs/recipes/../x.md: docs/x.md
+  local function resolved(page, target)
+    local path = (page:match "^(.*/)" or "") .. target
+    local before
+    repeat
+      before = path
+      path = path:gsub("[^/]+/%.%./", "")
+    until path == before
+    return path
+  end
+
+  for name, page in pairs(pages) do
+    it("in " .. name .. " lead somewhere", function()
+      for target, anchor in page:gsub("\n```.-\n```", ""):gmatch "%]%(([%w%./_-]*)#?([%w_-]*)%)" do
+        local file = target == "" and name or resolved(name, target)
+        if target ~= "" then
+          local there = io.open(file) or io.open(file .. "/.")
+          assert.truthy(there, name .. " links to " .. target .. ", which is not there")
+          there:close()
+        end
+        if anchor ~= "" then
+          assert.truthy(anchors_of(pages[file])[anchor], name .. " links to " .. file .. "#" .. anchor .. ", a heading that is not there")
+        end
+      end
+    end)
+  end
+end)
+
 describe("the shipped policies", function()
   it("hold their examples", function()
     local code, out, err = process.run { daemon.binary, "test", "policies" }

@@ -215,9 +215,9 @@ describe("toolgate lint", function()
   it("lists its checks, and each stands in the handbook", function()
     local code, out = lint "--list"
     assert.equal(0, code)
-    local page = assert(io.open("docs/policy.md")):read "*a"
+    local page = assert(io.open("docs/testing.md")):read "*a"
     for name in out:gmatch "([%w-]+) +%a+ [^\n]+\n" do
-      assert.truthy(page:find("`" .. name .. "`", 1, true), "docs/policy.md does not tell what " .. name .. " is")
+      assert.truthy(page:find("`" .. name .. "`", 1, true), "docs/testing.md does not tell what " .. name .. " is")
     end
   end)
 

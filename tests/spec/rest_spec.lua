@@ -308,11 +308,11 @@ return tool "endpoint" { description = "x", schema = json [[{"type":"object"}]],
   end)
 end)
 
-describe("the endpoint in docs/policy.md", function()
+describe("the endpoint in docs/running.md", function()
   after_each(stop)
 
   it("does what the page says, and its examples hold", function()
-    local page = process.read "docs/policy.md"
+    local page = process.read "docs/running.md"
     local source = assert(page:match "\n```lua\n(%-%- list_bills:.-)\n```")
     answers { ["GET /v1/customers/c-7/bills"] = { body = { data = { items = { { id = "b-1" } } } } } }
     source = source:gsub("https://api.example.com", (server.address:gsub("%%", "%%%%")))
