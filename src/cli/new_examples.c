@@ -53,15 +53,6 @@ static void write_says(const struct trying *t, struct str says)
 
 /* ---- what is refused ---- */
 
-static bool is_required(const struct json *schema, struct str name)
-{
-    const struct json *required = json_get_text(schema, "required");
-    for (uint32_t i = 0; json_is(required, JSON_ARRAY) && i < required->len; i++)
-        if (str_eq(json_str(&required->items[i]), name))
-            return true;
-    return false;
-}
-
 /* The first problem that the schema finds at this place; NULL: none. */
 static const struct problem *problem_at(struct trying *t, const struct json *args, struct str path,
                                         struct problems *problems)
@@ -80,7 +71,7 @@ static void write_missing(struct trying *t)
     for (uint32_t i = 0; i < t->sample->len; i++) {
         struct str name = t->sample->members[i].key;
         struct json args = json_without(t->arena, t->sample, name);
-        if (!is_required(t->source, name) || !problem_at(t, &args, name, &problems))
+        if (!json_lists(json_get_text(t->source, "required"), name) || !problem_at(t, &args, name, &problems))
             continue;
         open_example(t, arena_printf(t->arena, "'" STR_FMT "' is asked for", STR_ARG(name)), &args);
         write_says(t, arena_printf(t->arena, "'" STR_FMT "'", STR_ARG(name)));

@@ -165,19 +165,10 @@ static void write_list(struct writing *w, const struct json *schema, struct str 
     buf_text(w->out, some ? " }" : ")");
 }
 
-static bool is_required(const struct json *schema, struct str name)
-{
-    const struct json *required = json_get_text(schema, "required");
-    for (uint32_t i = 0; json_is(required, JSON_ARRAY) && i < required->len; i++)
-        if (str_eq(json_str(&required->items[i]), name))
-            return true;
-    return false;
-}
-
 static void write_property(struct writing *w, const struct json *schema, const struct json_member *property,
                            int indent)
 {
-    bool required = is_required(schema, property->key);
+    bool required = json_lists(json_get_text(schema, "required"), property->key);
     const struct json *given = json_get_text(&property->value, "default");
     if (!required)
         buf_text(w->out, "optional(");

@@ -6,6 +6,7 @@
 #include "gate/config_upstreams.h"
 
 #include "base/arena.h"
+#include "gate/tool.h"
 
 #include <stdlib.h>
 
@@ -232,14 +233,7 @@ void upstream_entry_init(struct upstream_entry *entry)
 
 static bool fits_name(struct str name)
 {
-    for (size_t i = 0; i < name.len; i++) {
-        char c = name.at[i];
-        bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-                    c == '-';
-        if (!fits)
-            return false;
-    }
-    return name.len >= 1 && name.len <= UPSTREAM_NAME_MAX_BYTES;
+    return tool_name_fits(name) && name.len <= UPSTREAM_NAME_MAX_BYTES;
 }
 
 static struct str closest_name(struct arena *arena, struct str name)

@@ -23,12 +23,7 @@ static void put(struct draft *draft, const char *key, struct json value)
 
 static bool names_object(const struct json *type)
 {
-    if (str_is(json_str(type), "object"))
-        return true;
-    for (uint32_t i = 0; json_is(type, JSON_ARRAY) && i < type->len; i++)
-        if (str_is(json_str(&type->items[i]), "object"))
-            return true;
-    return false;
+    return str_is(json_str(type), "object") || json_lists(type, STR_LIT("object"));
 }
 
 static bool all_strings(const struct json *array)

@@ -85,15 +85,6 @@ static void say_intent(const struct words *w)
         say(w, "Rule: " STR_FMT "\n", STR_ARG(tool->policy->rule_words[i]));
 }
 
-static bool is_required(const struct json *schema, struct str name)
-{
-    const struct json *required = json_get_text(schema, "required");
-    for (uint32_t i = 0; json_is(required, JSON_ARRAY) && i < required->len; i++)
-        if (str_eq(json_str(&required->items[i]), name))
-            return true;
-    return false;
-}
-
 static void say_enum(const struct words *w, const struct json *values)
 {
     for (uint32_t i = 0; i < values->len && i < PROBLEM_CHOICES_MAX; i++) {
@@ -127,7 +118,7 @@ static void say_parameter(const struct words *w, const struct json_member *prope
     struct str text = cut_description(json_str(json_get_text(&property->value, "description")));
     say(w, "- " STR_FMT " (", STR_ARG(property->key));
     say_type(w, &property->value);
-    say(w, is_required(w->f->tool->input, property->key) ? ", required)" : ")");
+    say(w, json_lists(json_get_text(w->f->tool->input, "required"), property->key) ? ", required)" : ")");
     if (text.len)
         say(w, ": " STR_FMT, STR_ARG(text));
     say(w, "\n");

@@ -150,20 +150,7 @@ static const struct keyword *keyword_named(struct str name)
 static bool has_type(const struct json *schema, const char *name)
 {
     const struct json *type = json_get_text(schema, "type");
-    if (str_is(json_str(type), name))
-        return true;
-    for (uint32_t i = 0; json_is(type, JSON_ARRAY) && i < type->len; i++)
-        if (str_is(json_str(&type->items[i]), name))
-            return true;
-    return false;
-}
-
-static bool lists(const struct json *array, struct str name)
-{
-    for (uint32_t i = 0; json_is(array, JSON_ARRAY) && i < array->len; i++)
-        if (str_eq(json_str(&array->items[i]), name))
-            return true;
-    return false;
+    return str_is(json_str(type), name) || json_lists(type, str_of(name));
 }
 
 static struct json with_null(struct arena *arena, const struct json *array, struct json null)
@@ -217,7 +204,7 @@ static bool close_object(struct walk *walk, const struct json *schema, struct js
     for (uint32_t i = 0; i < count; i++) {
         members[i] = properties->members[i];
         names[i] = json_string(members[i].key);
-        if (!lists(required, members[i].key))
+        if (!json_lists(required, members[i].key))
             members[i].value = nullable(arena, &members[i].value);
     }
     *out = json_with(arena, out, STR_LIT("properties"), json_object(arena, members, count));

@@ -2,21 +2,12 @@
 #include "lint/checks.h"
 #include "upstream/exec_words.h"
 
-static bool is_required(const struct json *schema, struct str name)
-{
-    const struct json *required = json_get_text(schema, "required");
-    for (size_t i = 0; json_is(required, JSON_ARRAY) && i < required->len; i++)
-        if (str_eq(json_str(&required->items[i]), name))
-            return true;
-    return false;
-}
-
 /* The argument without which the word is left out; STR_NONE: the schema always has what it names. */
 static struct str may_be_missing(const struct json *schema, struct str word)
 {
     struct exec_piece piece;
     while (exec_piece_next(&word, &piece))
-        if (piece.kind == PIECE_ARGUMENT && !is_required(schema, piece.text))
+        if (piece.kind == PIECE_ARGUMENT && !json_lists(json_get_text(schema, "required"), piece.text))
             return piece.text;
     return STR_NONE;
 }

@@ -1,10 +1,8 @@
 /* exec = { … } once all of a policy is read: words that are dangerous, or cannot be meant, are errors. */
 #include "policy/declare_parts.h"
 #include "policy/locate.h"
-#include "schema/suggest.h"
+#include "base/arena.h"
 #include "upstream/exec_words.h"
-
-#define EXEC_NAMES_MAX 64u
 
 /* Points at the word's own line. */
 static void complain_word(struct declaring *d, size_t item, const char *text)
@@ -164,40 +162,17 @@ static void check_command(struct declaring *d)
 
 /* ---- words and schema ---------------------------------------------------------------------------------- */
 
-/* Where all properties stand in one list; NULL: they may be anywhere. */
-static const struct json *properties_of(const struct json *schema)
+static void complain_stranger(struct declaring *d, const struct json *properties, struct str path)
 {
-    static const char *const others[] = {
-        "$ref", "allOf", "anyOf", "oneOf", "$dynamicRef", "if", "patternProperties"};
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-        if (json_get_text(schema, others[i]))
-            return NULL;
-    const struct json *properties = json_get_text(schema, "properties");
-    return json_is(properties, JSON_OBJECT) ? properties : NULL;
-}
-
-static void complain_stranger(struct declaring *d, const struct json *properties, struct str name)
-{
-    struct str names[EXEC_NAMES_MAX];
-    size_t count = 0;
-    for (; count < properties->len && count < EXEC_NAMES_MAX; count++)
-        names[count] = properties->members[count].key;
-    struct str meant = suggest_one(name, names, count);
-    if (meant.len)
-        fields_complain(d, NULL, "exec",
-                        "'exec' takes the argument '" STR_FMT
-                        "', which the schema doesn't have (did you mean '" STR_FMT "'?)",
-                        STR_ARG(name), STR_ARG(meant));
-    fields_complain(d, NULL, "exec",
-                    "'exec' takes the argument '" STR_FMT
-                    "', which the schema doesn't have; for the text itself write {{" STR_FMT "}}",
-                    STR_ARG(name), STR_ARG(name));
+    struct str otherwise =
+        arena_printf(d->home->arena, "; for the text itself write {{" STR_FMT "}}", STR_ARG(path));
+    declare_complain_stranger(d, "exec", properties, path, otherwise.at);
 }
 
 static void check_name(struct declaring *d, struct str path)
 {
-    const struct json *schema = d->policy->schema, *properties = properties_of(schema);
-    for (struct str rest = path; properties; properties = properties_of(schema)) {
+    const struct json *schema = d->policy->schema, *properties = declare_properties(schema);
+    for (struct str rest = path; properties; properties = declare_properties(schema)) {
         const char *dot = rest.len ? memchr(rest.at, '.', rest.len) : NULL;
         size_t n = dot ? (size_t)(dot - rest.at) : rest.len;
         schema = json_get(properties, rest);

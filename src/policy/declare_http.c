@@ -1,12 +1,10 @@
 /* http = { "GET https://…/{id}", headers = { … } }: an HTTP endpoint as a tool (upstream/http.h). */
 #include "policy/declare_parts.h"
 #include "base/arena.h"
-#include "schema/suggest.h"
 #include "upstream/http.h"
 
 #define HTTP_HEADERS_MAX   50u
 #define HTTP_TIMEOUT_MAX_S 3600u
-#define HTTP_NAMES_MAX     64u
 
 /* ---- fields ----------------------------------------------------------------------- */
 
@@ -132,50 +130,17 @@ void declare_http(struct declaring *d, const struct field *field, int at)
 
 /* ---- address and schema ---------------------------------------------------------------- */
 
-/* What the schema calls its arguments; NULL where it says so in ways that are not looked into. */
-static const struct json *properties_of(const struct json *schema)
-{
-    static const char *const others[] = {"$ref", "allOf", "anyOf", "oneOf", "$dynamicRef", "if"};
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-        if (json_get_text(schema, others[i]))
-            return NULL;
-    const struct json *properties = json_get_text(schema, "properties");
-    return json_is(properties, JSON_OBJECT) ? properties : NULL;
-}
-
-static bool is_required(const struct json *schema, struct str name)
-{
-    const struct json *required = json_get_text(schema, "required");
-    for (size_t i = 0; json_is(required, JSON_ARRAY) && i < required->len; i++)
-        if (str_eq(json_str(&required->items[i]), name))
-            return true;
-    return false;
-}
-
-static void complain_stranger(struct declaring *d, const struct json *properties, struct str name)
-{
-    struct str names[HTTP_NAMES_MAX];
-    size_t count = 0;
-    for (; count < properties->len && count < HTTP_NAMES_MAX; count++)
-        names[count] = properties->members[count].key;
-    struct str meant = suggest_one(name, names, count);
-    fields_complain(d, NULL, "http",
-                    "'http' takes the argument '" STR_FMT "', which the schema doesn't have%s" STR_FMT "%s",
-                    STR_ARG(name), meant.len ? " (did you mean '" : "", STR_ARG(meant),
-                    meant.len ? "'?)" : "");
-}
-
 static void check_needed(struct declaring *d, struct str name)
 {
-    const struct json *schema = d->policy->schema, *properties = properties_of(schema);
+    const struct json *schema = d->policy->schema, *properties = declare_properties(schema);
     if (!schema)
         fields_complain(d, NULL, "http",
                         "'http' needs the argument '" STR_FMT
                         "' for its address, and the tool has no schema that requires it",
                         STR_ARG(name));
     if (properties && !json_get(properties, name))
-        complain_stranger(d, properties, name);
-    if (properties && !is_required(schema, name))
+        declare_complain_stranger(d, "http", properties, name, "");
+    if (properties && !json_lists(json_get_text(schema, "required"), name))
         fields_complain(d, NULL, "http",
                         "'http' can't make its request without the argument '" STR_FMT
                         "', and the schema doesn't require it",
@@ -193,8 +158,8 @@ void declare_check_http(struct declaring *d)
         fields_complain(d, NULL, "http", "'http': %s", why.text);
     for (size_t i = 0; http_spec_needs(spec, i, &name); i++)
         check_needed(d, name);
-    const struct json *properties = properties_of(d->policy->schema);
+    const struct json *properties = declare_properties(d->policy->schema);
     for (size_t i = 0; properties && i < spec->query_count; i++)
         if (!json_get(properties, spec->query[i]))
-            complain_stranger(d, properties, spec->query[i]);
+            declare_complain_stranger(d, "http", properties, spec->query[i], "");
 }

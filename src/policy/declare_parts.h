@@ -45,6 +45,14 @@ void declare_check_http(struct declaring *d);
 /* The words of `exec` name what the schema has, and run no program of the model's. declare_exec_checks.c */
 void declare_check_exec(struct declaring *d);
 
+/* Where a schema names all its arguments in one list; NULL: it says so in ways that are not looked into.
+ * declare_arguments.c */
+const struct json *declare_properties(const struct json *schema);
+/* Raises: `field` takes an argument that is not among them. `otherwise`: what else may have been meant, for
+ * where no name is close. */
+void declare_complain_stranger(struct declaring *d, const char *field, const struct json *properties,
+                               struct str name, const char *otherwise) __attribute__((noreturn));
+
 /* "5s", "PT5S", "200ms", or seconds; at least a millisecond, at most `most_s`. */
 uint32_t declare_ms(struct declaring *d, const char *parent, const struct field *field, int at,
                     uint32_t most_s, const char *expected);

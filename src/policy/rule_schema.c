@@ -107,11 +107,9 @@ enum rule_naming rule_schema_naming(const struct rule_schema *s, struct str path
 
 bool rule_schema_requires(const struct rule_schema *s, struct str path)
 {
-    const struct json *object = resolve(s->root, s->root), *required = json_get_text(object, "required");
-    for (uint32_t i = 0; json_is(required, JSON_ARRAY) && i < required->len; i++)
-        if (str_eq(json_str(&required->items[i]), path))
-            return !rule_schema_allows(s, path, &(struct json){.type = JSON_NULL});
-    return false;
+    const struct json *object = resolve(s->root, s->root);
+    return json_lists(json_get_text(object, "required"), path) &&
+           !rule_schema_allows(s, path, &(struct json){.type = JSON_NULL});
 }
 
 bool rule_schema_is_conditional(const struct rule_schema *s)

@@ -205,15 +205,6 @@ static struct json make_array(struct maker *m, const struct json *schema, struct
     return json_array(list, deep ? 0 : count);
 }
 
-static bool is_required(const struct json *schema, struct str name)
-{
-    const struct json *required = json_get_text(schema, "required");
-    for (uint32_t i = 0; json_is(required, JSON_ARRAY) && i < required->len; i++)
-        if (str_eq(json_str(&required->items[i]), name))
-            return true;
-    return false;
-}
-
 struct members {
     struct json_member list[MEMBERS_MAX];
     size_t count;
@@ -255,7 +246,8 @@ static struct json make_object(struct maker *m, const struct json *schema, struc
         struct str name = properties->members[i].key;
         const struct json *value = &properties->members[i].value;
         bool forbidden = value->type == JSON_BOOL && !value->truth;
-        if (is_required(schema, name) || (all && !forbidden) || (double)members->count < least)
+        if (json_lists(json_get_text(schema, "required"), name) || (all && !forbidden) ||
+            (double)members->count < least)
             add_member(m, members, name, value, spot);
     }
     add_demanded(m, members, schema, json_get_text(schema, "required"), spot);

@@ -38,15 +38,6 @@ static void tell_choices(struct buf *out, const struct json *choices)
     }
 }
 
-static bool is_required(const struct json *schema, struct str name)
-{
-    const struct json *required = json_get_text(schema, "required");
-    for (uint32_t i = 0; json_is(required, JSON_ARRAY) && i < required->len; i++)
-        if (str_eq(json_str(&required->items[i]), name))
-            return true;
-    return false;
-}
-
 /* size (string, required, one of "s", "m") — which one to send */
 static void tell_field(struct buf *out, const struct json *schema, const struct json_member *field)
 {
@@ -55,7 +46,7 @@ static void tell_field(struct buf *out, const struct json *schema, const struct 
     buf_str(out, str_cut(field->key, FIELD_MAX_BYTES));
     buf_text(out, " (");
     buf_str(out, type.len ? type : STR_LIT("any"));
-    buf_text(out, is_required(schema, field->key) ? ", required" : "");
+    buf_text(out, json_lists(json_get_text(schema, "required"), field->key) ? ", required" : "");
     tell_choices(out, json_get_text(&field->value, "enum"));
     tell_choices(out, json_get_text(&field->value, "oneOf"));
     buf_byte(out, ')');

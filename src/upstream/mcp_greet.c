@@ -361,14 +361,6 @@ static void greeted(struct mcp *mcp, const char *version)
     ask_tools(mcp);
 }
 
-static bool offers_modern(const struct json *versions)
-{
-    for (uint32_t i = 0; json_is(versions, JSON_ARRAY) && i < versions->len; i++)
-        if (str_is(json_str(&versions->items[i]), MODERN))
-            return true;
-    return false;
-}
-
 static void hear_discovered(struct mcp *mcp, struct pending *pending, const struct line *line)
 {
     struct arena *arena = mcp_scratch(mcp);
@@ -379,7 +371,7 @@ static void hear_discovered(struct mcp *mcp, struct pending *pending, const stru
                     mcp->error, STR_ARG(error_words(mcp, arena, line)));
         return;
     }
-    if (!offers_modern(json_get_text(&result, "supportedVersions"))) {
+    if (!json_lists(json_get_text(&result, "supportedVersions"), STR_LIT(MODERN))) {
         mcp_give_up(mcp, "it speaks neither " LEGACY " nor " MODERN " of MCP, nor anything between");
         return;
     }

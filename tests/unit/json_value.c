@@ -36,6 +36,18 @@ static void gets_members_of_any_size(void **state)
     }
 }
 
+static void looks_for_a_text_in_a_list(void **state)
+{
+    (void)state;
+    struct json v = parsed("[\"a\",7,\"\",null,\"b\"]"), none = parsed("[7]"),
+                object = parsed("{\"a\":\"a\"}");
+    assert_true(json_lists(&v, STR_LIT("b")) && json_lists(&v, STR_LIT("")));
+    assert_false(json_lists(&v, STR_LIT("7")));
+    assert_false(json_lists(&none, STR_LIT("")));
+    assert_false(json_lists(&object, STR_LIT("a")));
+    assert_false(json_lists(NULL, STR_LIT("a")));
+}
+
 static void reads_integers(void **state)
 {
     (void)state;
@@ -239,6 +251,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         JSON_TEST(gets_members),
         JSON_TEST(gets_members_of_any_size),
+        JSON_TEST(looks_for_a_text_in_a_list),
         JSON_TEST(reads_integers),
         JSON_TEST(reads_doubles),
         JSON_TEST(rounds_by_digits_far_out),
