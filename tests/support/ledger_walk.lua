@@ -17,91 +17,219 @@ local function one_of(list) return list[chance(#list) + 1] end
 local function now_and_then(n) return chance(n) == 0 end
 
 -- ---- what may be declared of a tool ----
+local NONE = 4294967295
+local EPOCH = 1700000000000
+
 local function limits_of(kind)
   local l = { repair = 2, same_call = 3, transient = 3, repeats = 3, halt = 5, across_turns = 5, poll_max = 20,
               poll_every_ms = 0, polls = false, reads = false, writes = false, destructive = false, costs = false,
-              cost = 0 }
+              cost = 0, tool = {}, session = {} }
   for name, value in pairs(kind) do l[name] = value end
   return l
 end
 
-local TOOLS = {
-  { name = "look", limits = limits_of { reads = true, same_call = 5 } },
-  { name = "write", limits = limits_of { writes = true, same_call = 2 } },
-  { name = "erase", limits = limits_of { destructive = true, same_call = 1 } },
-  { name = "plain", limits = limits_of {} },
+local function allowance()
+  local out = {}
+  if now_and_then(3) then out.calls_per_turn = 1 + chance(6) end
+  if now_and_then(3) then out.calls_per_session = 1 + chance(20) end
+  if now_and_then(4) then out.seconds_per_turn = 10 + chance(200) end
+  if now_and_then(3) then out.cost_per_turn = 1 + chance(20) end
+  if now_and_then(3) then out.cost_per_session = 1 + chance(60) end
+  return out
+end
+
+local KINDS = {
+  look = { reads = true, same_call = 5 }, write = { writes = true, same_call = 2 },
+  erase = { destructive = true, same_call = 1 }, plain = {}, ask = { polls = true, poll_max = 4 },
 }
+local NAMES = { "look", "write", "erase", "plain", "ask" }
+
+-- As they are by default, or with words of their own.
+local function tools_of_chapter()
+  local tools, plain = {}, now_and_then(2)
+  local session = now_and_then(4) and allowance() or {}
+  for i, name in ipairs(NAMES) do
+    local l = limits_of(KINDS[name])
+    l.session = session
+    if not plain then
+      if now_and_then(3) then l.repair = one_of { 0, 1, 3, 5, NONE } end
+      if now_and_then(3) then l.same_call = one_of { 1, 2, 4, 8, NONE } end
+      if now_and_then(3) then l.transient = one_of { 0, 1, 2, NONE } end
+      if now_and_then(4) then l.repeats = one_of { 2, 4, 5 } end
+      if now_and_then(4) then l.halt = l.repeats + chance(4) end
+      if now_and_then(4) then l.across_turns = one_of { 2, 3, 8, NONE } end
+      if now_and_then(3) then l.poll_max = one_of { 2, 3, 6, NONE } end
+      if now_and_then(3) or l.polls and now_and_then(2) then l.poll_every_ms = one_of { 400, 2000, 15000 } end
+      if now_and_then(3) then l.tool = allowance() end
+      if now_and_then(2) then l.costs, l.cost = true, one_of { 0, 1, 2, 5 } end
+    end
+    l.halt = math.max(l.halt, l.repeats)
+    tools[i] = { name = name, limits = l }
+  end
+  return tools
+end
 
 -- ---- making up operations ----
-local clock, admissions, open, chapter
+local clock, admissions, open, tools, sessions
 
 local function begin_chapter()
-  clock, admissions, open = 1700000000000, 0, {}
-  chapter = { sessions = {} }
+  clock, admissions, open, sessions, tools = EPOCH, 0, {}, {}, tools_of_chapter()
   for i = 1, 1 + chance(3) do
-    chapter.sessions[i] = { name = "s" .. i, anonymous = now_and_then(6), turn = 1, told = not now_and_then(3),
-                            steps = 0, labelled = now_and_then(2) }
+    sessions[i] = { name = "s" .. i, anonymous = now_and_then(8), turn = 1, told = not now_and_then(3), steps = 0, ids = 0,
+                    labelled = now_and_then(2), idle = now_and_then(3) and one_of { 5, 60 } or 0, past = {}, row = {} }
   end
 end
 
 local function place(session, op)
   op.session, op.anonymous, op.anonymous_repeats = session.name, session.anonymous, 8
-  op.turn, op.turn_idle_s = session.told and session.turn or 0, 0
+  op.turn, op.turn_idle_s = session.told and session.turn or 0, session.idle
+  if session.told and session.turn > 1 and now_and_then(20) then op.turn = 1 + chance(session.turn) end
   if session.labelled and not now_and_then(5) then session.steps = session.steps + 1 end
   op.step = session.labelled and ("m" .. session.steps) or ""
   return op
 end
 
+local function some_ids(session)
+  local out = {}
+  for i = 1, chance(9) do out[i] = "id" .. (now_and_then(4) and chance(2000) or chance(session.ids + 4)) end
+  return out
+end
+
 local MAKE = {}
 
-function MAKE.admit(session)
-  local tool = one_of(TOOLS)
-  admissions = admissions + 1
-  local op = place(session, { kind = "admit", admission = admissions, tool = tool.name, limits = tool.limits,
-                              args = one_of { "a", "a", "a", "b" }, so_far = "valid", refused_as = "", reservation_ms = 0 })
-  if session.last and not now_and_then(3) then
-    op.tool, op.limits, op.args = session.last.tool, session.last.limits, session.last.args
+-- What is asked next: something new, the same again, or the same few in turns.
+local function choose(session)
+  local row = session.row
+  if now_and_then(12) then
+    session.row = {}
+    for i = 1, 1 + chance(6) do
+      session.row[i] = { tool = one_of(tools), args = one_of { "a", "b" }, result = one_of { "r", "r", "q" } }
+    end
+    session.at = 0
   end
-  session.last = op
-  if now_and_then(5) then op.so_far = one_of { "invalid", "invalid", "fabricated", "refused" } end
+  if #row > 0 and not now_and_then(6) then
+    session.at = (session.at or 0) % #row + 1
+    return row[session.at]
+  end
+  return { tool = one_of(tools), args = one_of { "a", "a", "a", "b", "c" } }
+end
+
+function MAKE.admit(session)
+  local what = choose(session)
+  admissions = admissions + 1
+  local op = place(session, { kind = "admit", admission = admissions, tool = what.tool.name, limits = what.tool.limits,
+                              args = what.args, so_far = "valid", refused_as = "", reservation_ms = 0, wish = what.result })
+  if now_and_then(7) then op.so_far = one_of { "invalid", "invalid", "fabricated", "refused" } end
   if op.so_far ~= "valid" and not now_and_then(3) then op.args = "x" .. op.args end
-  if op.so_far == "refused" then op.refused_as = "forbidden" end
+  op.refused_as = ({ invalid = "invalid_arguments", fabricated = "fabricated_id", refused = "forbidden" })[op.so_far] or ""
+  if now_and_then(5) then op.reservation_ms = one_of { 100, 5000, 600000 } end
+  if now_and_then(5) then op.ids = some_ids(session) end
+  op.wants_history, op.wants_facts = now_and_then(8), now_and_then(8)
   if op.so_far == "valid" then open[#open + 1] = op end
+  session.past[#session.past + 1] = op
   return op
 end
 
-function MAKE.settle(_, _, admitted)
+-- A command repeated after a lost reply: nobody reports a call before having heard that it may run.
+function MAKE.again(session)
+  local past = session.past
+  local op = past[#past - chance(4)]
+  if not op or op.reported then return MAKE.admit(session) end
+  return op
+end
+
+local CLASSES = { "ok", "ok", "ok", "ok", "ok", "ok", "ok", "ok", "partial", "garbage", "schema_mismatch", "tool_error",
+                  "tool_error", "transient", "transient", "invalid", "fabricated", "released", "refused" }
+
+function MAKE.settle(session, admitted)
   local op = {}
   for name, value in pairs(admitted) do op[name] = value end
-  op.kind = "settle"
-  op.class = one_of { "ok", "ok", "ok", "ok", "ok", "ok", "partial", "garbage", "schema_mismatch", "tool_error",
-                      "transient", "invalid", "fabricated", "released", "refused" }
-  op.label, op.result = op.class, one_of { "r", "r", "r", "q" }
+  op.kind, admitted.reported = "settle", true
+  op.class = op.wish and not now_and_then(6) and "ok" or one_of(CLASSES)
+  op.label = ({ released = one_of { "cancelled", "ask" }, invalid = "invalid_arguments", fabricated = "fabricated_id",
+                refused = "policy_error", garbage = "semantic_garbage", partial = "partial_data" })[op.class] or op.class
+  op.result = op.wish or one_of { "r", "r", "r", "q" }
+  op.fact = now_and_then(6) and "fact" .. chance(5) or ""
+  op.cost_told, op.cost = now_and_then(3), chance(4)
+  if now_and_then(4) then
+    op.gives_ids = some_ids(session)
+    session.ids = session.ids + 3
+  end
+  session.past[#session.past + 1] = op
+  return op
+end
+
+-- Of a call that nobody admitted.
+function MAKE.orphan(session)
+  local op = MAKE.admit(session)
+  for i = #open, 1, -1 do
+    if open[i] == op then table.remove(open, i) end
+  end
+  op.so_far, op.orphan = "valid", true
+  op = MAKE.settle(session, op)
+  session.past[#session.past], session.past[#session.past - 1] = nil, nil
   return op
 end
 
 function MAKE.turn(session)
-  session.turn = session.turn + 1
-  return { kind = "turn", session = session.name, turn = session.told and session.turn or 0, goal = "g" .. session.turn }
+  local told = session.told and session.turn + 1 or 0
+  if told > 0 and now_and_then(10) then told = told + chance(90) end
+  if told > 0 and now_and_then(10) then told = chance(told) + 1 end
+  session.turn = math.max(session.turn, told)
+  return { kind = "turn", session = session.name, turn = told, goal = now_and_then(3) and "" or "goal " .. admissions }
 end
 
 function MAKE.clock()
-  clock = clock + one_of { 1, 500, 3000, 20000 }
+  clock = clock + one_of { 1, 1, 300, 300, 999, 999, 2500, 2500, 8000, 25000, 61000 }
+  return { kind = "clock", now = clock }
+end
+
+function MAKE.forget()
+  clock = clock + 2 * 1000 * OPTIONS.ttl_s
   return { kind = "clock", now = clock }
 end
 
 function MAKE.peek(session) return { kind = "peek", session = session.name } end
+function MAKE.view(session) return { kind = "view", session = session.name } end
+function MAKE.reset(session)
+  return { kind = "reset", session = session.name, tool = now_and_then(6) and "" or one_of(NAMES) }
+end
+function MAKE.see(session)
+  session.ids = session.ids + 3
+  return { kind = "see", session = session.name, ids = some_ids(session) }
+end
+
+-- Of a hundred operations, so many are…
+local ODDS = { { 4, "turn" }, { 12, "clock" }, { 2, "peek" }, { 3, "see" }, { 2, "view" }, { 1, "reset" }, { 1, "orphan" },
+               { 4, "again" } }
 
 local function next_operation()
-  if #open > 0 and not now_and_then(4) then
-    return MAKE.settle(nil, nil, table.remove(open, now_and_then(3) and chance(#open) + 1 or #open))
+  if #open > 0 and not now_and_then(3) then
+    local at = now_and_then(3) and chance(#open) + 1 or #open
+    local admitted = table.remove(open, at)
+    if not now_and_then(12) then -- else it is never told
+      for _, session in ipairs(sessions) do
+        if session.name == admitted.session then return MAKE.settle(session, admitted) end
+      end
+    end
   end
-  local session = one_of(chapter.sessions)
-  local roll = chance(100)
-  if roll < 4 then return MAKE.turn(session) end
-  if roll < 12 then return MAKE.clock() end
-  if roll < 16 then return MAKE.peek(session) end
+  if now_and_then(300) then return MAKE.forget() end
+  local session, roll = one_of(sessions), chance(100)
+  for _, odds in ipairs(ODDS) do
+    roll = roll - odds[1]
+    if roll < 0 then return MAKE[odds[2]](session) end
+  end
   return MAKE.admit(session)
+end
+
+-- The life of a session is renewed now and then: near its end it is anybody's guess whether it is known.
+local heard
+local function is_doubtful(op)
+  if not op.session then return false end
+  local last = heard[op.session]
+  local quiet = last and clock - last or 0
+  heard[op.session] = (op.kind == "peek" or op.kind == "view") and last or clock
+  return quiet > OPTIONS.ttl_s * 900 and quiet <= OPTIONS.ttl_s * 1100
 end
 
 -- ---- comparing ----
@@ -115,14 +243,53 @@ local function play(engine, model, op)
 end
 
 -- What the model leaves open (nil) the text says nothing of.
-local function difference(op, got, expected)
-  if not expected then return nil end
+local function text_of(value)
+  if type(value) == "number" then return ("%.15g"):format(value) end
+  if type(value) ~= "table" then return tostring(value) end
+  local names, out = {}, {}
+  for name in pairs(value) do names[#names + 1] = name end
+  table.sort(names, function(a, b) return type(a) == type(b) and a < b or type(a) ~= type(b) and type(a) == "number" end)
+  for i, name in ipairs(names) do
+    out[i] = type(name) == "number" and "\n    " .. text_of(value[name]) or name .. "=" .. text_of(value[name])
+  end
+  return "{" .. table.concat(out, " ") .. "}"
+end
+
+local alike
+
+-- The ledger keeps a journal's end, at least so many entries; which is told of a long one is the first that differs.
+local function alike_histories(got, expected)
+  if #got > #expected or #got < math.min(#expected, OPTIONS.history) then return false end
+  for i = 1, #got do
+    local other = expected[#expected - #got + i]
+    if not alike(got[i], other) then return false, got[i], other end
+  end
+  return true
+end
+
+function alike(got, expected)
+  if type(expected) ~= "table" or type(got) ~= "table" then return got == expected, got, expected end
+  if not expected[1] and next(expected) then
+    for name, value in pairs(expected) do
+      local compare = name == "history" and alike_histories or alike
+      local same, a, b = compare(got[name], value)
+      if not same then return false, a or got[name], b or value end
+    end
+    return true
+  end
+  return alike_histories(got, expected)
+end
+
+local function difference(_, got, expected)
   local names = {}
   for name in pairs(got) do names[#names + 1] = name end
   table.sort(names)
   for _, name in ipairs(names) do
-    if expected[name] ~= nil and got[name] ~= expected[name] then
-      return name, got[name], expected[name]
+    local same, a, b = true, nil, nil
+    if expected[name] ~= nil then same, a, b = alike(got[name], expected[name]) end
+    if not same then
+      if a == nil and b == nil then a, b = got[name], expected[name] end
+      return name, text_of(a), text_of(b)
     end
   end
 end
@@ -131,12 +298,12 @@ end
 -- settle, so an operation that lost its sense is left out, too.
 local function replay(engine, operations, on)
   engine.new()
-  engine.clock(1700000000000)
+  engine.clock(EPOCH)
   local model = model_of.new(OPTIONS)
-  model_of.clock(model, 1700000000000)
+  model_of.clock(model, EPOCH)
   local ran = {}
   for i, op in ipairs(operations) do
-    if op.kind ~= "settle" or ran[op.session .. op.admission] then
+    if op.kind ~= "settle" or op.orphan or ran[op.session .. op.admission] then
       local got, expected = play(engine, model, op)
       if op.kind == "admit" then ran[op.session .. op.admission] = got.says == "run" end
       local name, a, b = difference(op, got, expected)
@@ -198,7 +365,7 @@ function TELL.settle(op)
   return ("%s  #%d %s(%s) came to %s %s"):format(op.session, op.admission, op.tool, op.args, op.class, op.result)
 end
 function TELL.turn(op) return ("%s  a turn begins: %d"):format(op.session, op.turn) end
-function TELL.clock(op) return ("      the clock: %d ms"):format(op.now - 1700000000000) end
+function TELL.clock(op) return ("      the clock: %d ms"):format(op.now - EPOCH) end
 function TELL.peek(op) return op.session .. "  looked at" end
 function TELL.see(op) return op.session .. "  sees " .. table.concat(op.ids, ",") end
 function TELL.reset(op) return op.session .. "  reset " .. op.tool end
@@ -227,17 +394,19 @@ end
 -- ---- the walk ----
 function M.walk(engine, seed, count)
   state = seed % 2147483646 + 1
-  local played, refused, ran = 0, 0, {}
+  local played, refused, ran = 0, 0, nil
   while played < count do
     begin_chapter()
+    heard, ran = {}, {}
     local operations = { { kind = "clock", now = clock } }
     engine.new()
     local model = model_of.new(OPTIONS)
-    ran = {}
-    for i = 1, CHAPTER do
-      local op = operations[i] or next_operation()
-      operations[i] = op
-      if op.kind ~= "settle" or ran[op.admission] then
+    play(engine, model, operations[1])
+    for i = 2, CHAPTER do
+      local op = next_operation()
+      if op.kind ~= "clock" and is_doubtful(op) then op = MAKE.forget() end
+      operations[#operations + 1] = op
+      if op.kind ~= "settle" or op.orphan or ran[op.admission] then
         local got, expected = play(engine, model, op)
         if op.kind == "admit" then
           ran[op.admission] = got.says == "run"

@@ -248,6 +248,43 @@ static void who_hammers_is_told_to_end_but_may_ask_in_time(void **state)
     assert_string_equal(case_asks(t, "job_status", "{1}"), "refuse too_soon");
 }
 
+static void who_asked_in_time_has_not_hammered(void **state)
+{
+    struct ledger_case *t = *state;
+    t->limits.polls = true;
+    t->limits.poll_every_ms = 5000;
+    t->place.step = STR_LIT("m1");
+    case_runs(t, "job_status", "{1}", "running");
+    for (int i = 1; i < 5; i++) {
+        char step[8];
+        snprintf(step, sizeof(step), "m%d", 1 + i);
+        t->place.step = str_of(step);
+        assert_string_equal(case_asks(t, "job_status", "{1}"), "refuse too_soon");
+    }
+    case_now += 5000;
+    t->place.step = STR_LIT("m9");
+    case_runs(t, "job_status", "{1}", "running");
+    assert_string_equal(case_asks(t, "job_status", "{1}"), "refuse too_soon"); /* of the same message */
+}
+
+static void a_sibling_of_what_came_too_soon_stands_between_nothing(void **state)
+{
+    struct ledger_case *t = *state;
+    t->limits.reads = true;
+    t->limits.poll_every_ms = 5000;
+    t->place.step = STR_LIT("m1");
+    case_runs(t, "get", "{1}", "r");
+    t->place.step = STR_LIT("m2");
+    for (int i = 0; i < 2; i++) { /* before it and behind it */
+        case_runs(t, "other", i ? "{2}" : "{1}", "r");
+        if (i == 0)
+            assert_string_equal(case_asks(t, "get", "{1}"), "refuse too_soon");
+    }
+    t->place.step = STR_LIT("m3");
+    assert_string_equal(case_asks(t, "get", "{1}"), "refuse too_soon");
+    assert_int_equal(t->answer.repeats, 1);
+}
+
 static void what_was_not_let_run_after_all_starts_no_pause(void **state)
 {
     struct ledger_case *t = *state;
@@ -298,6 +335,8 @@ int main(void)
         STORY(asking_sooner_than_it_may_be_asked_waits),
         STORY(early_questions_use_up_no_polls),
         STORY(who_hammers_is_told_to_end_but_may_ask_in_time),
+        STORY(who_asked_in_time_has_not_hammered),
+        STORY(a_sibling_of_what_came_too_soon_stands_between_nothing),
         STORY(what_was_not_let_run_after_all_starts_no_pause),
         STORY(a_peek_tells_goal_and_progress),
     };

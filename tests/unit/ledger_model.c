@@ -12,6 +12,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/log.h"
+
 #include "ledger_case.h"
 
 #define OPERATIONS    30000
@@ -458,6 +460,7 @@ static void the_ledger_answers_as_the_model_does(void **state)
 {
     (void)state;
     lua_State *L = walk_open();
+    log_level_set(LOG_OFF);
     double seed = told("TOOLGATE_LEDGER_SEED", (double)(time(NULL) % 1000000000));
     double operations = told("TOOLGATE_LEDGER_OPERATIONS", OPERATIONS);
     print_message("seed %.0f, %.0f operations\n", seed, operations);
