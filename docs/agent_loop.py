@@ -33,10 +33,9 @@ def run(model, tools, gate, messages):
                 outcome = {"error": {"message": str(trouble)}}
             said = gate.ask("toolgate/report", callId=said["callId"], name=name,
                             arguments=said["arguments"], **outcome)
-        # what the model reads next: the feedback, or the result and a note where there is one
-        reads = notes + [said[key] for key in ("text", "advice") if key in said and said[key] not in notes]
-        if said["verdict"] == "pass":
-            reads.insert(0, outcome["result"])
+        # what the model reads next: the result as it may be read (redacted, shortened) with notes, or the feedback
+        content = said.get("content") or [{"type": "text", "text": said["text"]}]
+        reads = [block["text"] if block["type"] == "text" else block for block in content] + notes
         messages.append({"tool": name, "reads": reads})
         if said["verdict"] == "halt":
             break

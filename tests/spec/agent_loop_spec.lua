@@ -47,6 +47,19 @@ describe("an agent that runs its own tools", function()
     assert.equal(4 + 5, #played.messages)
   end)
 
+  it("hands its model the result as an operator lets it be read", function()
+    local gate = daemon.start { policies = { ["get_weather.lua"] = [[
+-- get_weather: the weather, without what is none of the model's business. For specs.
+return tool "get_weather" { description = "The weather.", effects = "read", redact = { "sky" },
+  schema = params { city = str "Where", days = optional(int "How many") } }
+]] } }
+    local code, out, err = process.run({ "python3", "-c", SCRIPT, gate.socket }, { directory = daemon.root })
+    assert.equal(0, code, err)
+    local read = client_of.json.encode(client_of.json.decode(out).messages[2].reads)
+    assert.is_nil(read:find("grey", 1, true), read)
+    assert.truthy(read:find("[redacted]", 1, true), read)
+  end)
+
   it("does so in thirty lines", function()
     local lines = 0
     for line in io.lines "docs/agent_loop.py" do
