@@ -39,7 +39,10 @@ struct birth {
 
 /* ---- in the new process ---------------------------------------------------------------------- */
 
-static int limit_to(int which, uint64_t value, uint64_t more)
+/* A sanitizer takes its stack for ours, and wants memory that the limits do not leave. */
+#define IN_NEW_PROCESS __attribute__((no_sanitize("address", "undefined")))
+
+IN_NEW_PROCESS static int limit_to(int which, uint64_t value, uint64_t more)
 {
     struct rlimit limit;
     if (!value)
@@ -53,7 +56,7 @@ static int limit_to(int which, uint64_t value, uint64_t more)
 }
 
 /* Past its soft limit of processor time it is told (SIGXCPU), a second later it is killed. */
-static int limit_all(const struct child_limits *limits)
+IN_NEW_PROCESS static int limit_all(const struct child_limits *limits)
 {
     struct rlimit files;
     if (limit_to(RLIMIT_DATA, limits->memory_bytes, 0) || limit_to(RLIMIT_FSIZE, limits->file_bytes, 0) ||
@@ -73,7 +76,7 @@ static int limit_all(const struct child_limits *limits)
 }
 
 /* No session of a terminal: nothing may ask there for a password. Dies with us, and the guard knows. */
-static void tie(const struct birth *birth)
+IN_NEW_PROCESS static void tie(const struct birth *birth)
 {
     struct guard_word word = {getpid()};
     setsid();
@@ -84,7 +87,7 @@ static void tie(const struct birth *birth)
         send(birth->spawn->guard, &word, sizeof(word), MSG_NOSIGNAL);
 }
 
-static int hold_only_stdio(const int stdio[3])
+IN_NEW_PROCESS static int hold_only_stdio(const int stdio[3])
 {
     for (int fd = 0; fd < 3; fd++)
         if (dup2(stdio[fd], fd) < 0)
@@ -94,7 +97,7 @@ static int hold_only_stdio(const int stdio[3])
 
 /* Handlers first: one that ran now would run in the daemon's memory. The kernel is asked itself: libc keeps
  * its hands on two of them (32, 33), which whoever started us may have ignored like the others. */
-static void free_signals(void)
+IN_NEW_PROCESS static void free_signals(void)
 {
     static const unsigned long normal[8]; /* the kernel's sigaction: SIG_DFL, no flags, no mask */
     sigset_t none;
@@ -104,14 +107,14 @@ static void free_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static int fail(struct birth *birth, enum spawn_step step)
+IN_NEW_PROCESS static int fail(struct birth *birth, enum spawn_step step)
 {
     birth->step = step;
     birth->error = errno;
     _exit(127);
 }
 
-static int be_born(void *arg)
+IN_NEW_PROCESS static int be_born(void *arg)
 {
     struct birth *birth = arg;
     const struct child_spec *spec = birth->spawn->spec;

@@ -322,8 +322,11 @@ static void says_that_there_is_no_such_folder(void **state)
     struct child_spec spec = {
         .argv = (const char *const[]){"true", NULL}, .env = environment, .cwd = "/no/such/folder"};
     (void)state;
-    assert_refused(&spec, ERR_NOT_FOUND,
-                   "cannot run 'true' in the folder '/no/such/folder': No such file or directory");
+    for (unsigned bits = 0; bits <= 28; bits += 28) { /* also where it has little memory to say so with */
+        spec.limits.memory_bytes = bits ? 1u << bits : 0;
+        assert_refused(&spec, ERR_NOT_FOUND,
+                       "cannot run 'true' in the folder '/no/such/folder': No such file or directory");
+    }
 }
 
 static void leaves_no_descriptor_behind(void **state)
