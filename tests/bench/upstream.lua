@@ -19,6 +19,8 @@ ffi.cdef [[
   long read(int fd, void *into, size_t most);
   long write(int fd, const void *from, size_t count);
   int close(int fd);
+  struct pollfd { int fd; short events, revents; };
+  int poll(struct pollfd *of, unsigned long count, int ms);
   void *memchr(const void *where, int what, size_t count);
   void *memmem(const void *where, size_t count, const void *what, size_t of);
   void *memmove(void *to, const void *from, size_t count);
@@ -26,7 +28,7 @@ ffi.cdef [[
 local C = ffi.C
 local ROUNDS, CALLS = tonumber(arg[1]) or 20, tonumber(arg[2]) or 1000
 local IN_FLIGHT = 32
-local O_CLOEXEC, AF_UNIX, SOCK_STREAM, CLOCK_MONOTONIC = 524288, 1, 1, 1
+local O_CLOEXEC, AF_UNIX, SOCK_STREAM, CLOCK_MONOTONIC, POLLIN = 524288, 1, 1, 1, 1
 
 local node = packages.node
 local server = packages.modules .. "/@modelcontextprotocol/server-everything/dist/index.js"
@@ -62,7 +64,7 @@ way.__index = way
 
 local function new_way(name, out, input, child)
   return setmetatable({ name = name, out = out, input = input, child = child, kept = 0,
-                        buffer = ffi.new("char[?]", SIZE) }, way)
+                        buffer = ffi.new("char[?]", SIZE), waits = ffi.new("struct pollfd", { input, POLLIN }) }, way)
 end
 
 function way:send(text)
@@ -76,6 +78,7 @@ end
 
 -- Waits for something; returns how many answers it was. A server also says what nobody asked for: that is none.
 function way:hear()
+  C.poll(self.waits, 1, -1) -- as event loops wait; who sleeps in read() of a socket is woken by its peer's reading, too
   local count = tonumber(C.read(self.input, self.buffer + self.kept, SIZE - self.kept))
   assert(count > 0, self.name .. " says nothing any more")
   local answers, from, left = 0, self.buffer, self.kept + count
