@@ -76,14 +76,18 @@ static void on_start_takes_too_long(void *owner)
                 mcp->open ? " (it did not answer the handshake, or not list its tools)" : "");
 }
 
+uint32_t mcp_start_ms(const struct mcp *mcp)
+{
+    return mcp->spec->start_ms ? mcp->spec->start_ms : UPSTREAM_START_MS;
+}
+
 static void begin(struct mcp *mcp)
 {
     mcp->wanted = false;
     mcp->starts++;
     mcp->kind = mcp->spec->kind == UPSTREAM_HTTP ? &transport_stream : &transport_stdio;
     mcp->transport = mcp->kind->make(mcp->loop, mcp->spec, &hooks, mcp);
-    timer_set(&mcp->starting, mcp->loop, mcp->spec->start_ms ? mcp->spec->start_ms : UPSTREAM_START_MS,
-              on_start_takes_too_long, mcp);
+    timer_set(&mcp->starting, mcp->loop, mcp_start_ms(mcp), on_start_takes_too_long, mcp);
     mcp->kind->open(mcp->transport);
 }
 

@@ -18,11 +18,10 @@
 #define LEGACY "2025-11-25"
 #define MODERN "2026-07-28"
 
-#define LIST_MAX_BYTES  UPSTREAM_LINE_MAX_BYTES /* of all pages together */
-#define LIST_NODES      1000000u                /* JSON values of one page */
-#define LIST_TIMEOUT_MS 30000u                  /* of a page, once it is up */
-#define RELISTEN_MS     10000u                  /* before it is asked again to tell of changes */
-#define RELIST_MAX_MS   10000u                  /* between two lists of one that changes all the time */
+#define LIST_MAX_BYTES UPSTREAM_LINE_MAX_BYTES /* of all pages together */
+#define LIST_NODES     1000000u                /* JSON values of one page */
+#define RELISTEN_MS    10000u                  /* before it is asked again to tell of changes */
+#define RELIST_MAX_MS  10000u                  /* between two lists of one that changes all the time */
 
 #define CAPABILITIES "{\"elicitation\":{}}"
 #define CLIENT       "{\"name\":\"toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}"
@@ -156,7 +155,7 @@ static void hear_page(struct mcp *mcp, struct pending *pending, const struct lin
 
 static void ask_page(struct mcp *mcp, struct str cursor)
 {
-    uint32_t ms = mcp->ready ? LIST_TIMEOUT_MS : 0; /* the start has a time of its own */
+    uint32_t ms = mcp->ready ? mcp_start_ms(mcp) : 0; /* the start is over then, or all of it is too late */
     struct pending *pending = mcp_ask(mcp, "tools/list", hear_page, ms);
     if (!pending) {
         listing_clear(&mcp->listing);

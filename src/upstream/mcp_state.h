@@ -102,8 +102,9 @@ struct mcp {
 void mcp_set_state(struct mcp *mcp, enum mcp_state state);
 void mcp_up(struct mcp *mcp); /* greeted, and its tools are known */
 void mcp_give_up(struct mcp *mcp, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void mcp_later(struct mcp *mcp);             /* something is to be done in the next turn */
-void mcp_watch(struct mcp *mcp, int64_t us); /* a deadline */
+uint32_t mcp_start_ms(const struct mcp *mcp); /* in which it is to be ready, and each page of a later list */
+void mcp_later(struct mcp *mcp);              /* something is to be done in the next turn */
+void mcp_watch(struct mcp *mcp, int64_t us);  /* a deadline */
 /* Counts and logs what nobody could use. `text`: what is shown of it, empty for all that may hold a result.
  */
 void mcp_noise(struct mcp *mcp, const char *what, struct str text);

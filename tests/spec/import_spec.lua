@@ -59,6 +59,39 @@ describe("tools of upstreams", function()
     assert.falsy(line:find("execution", 1, true), line)
   end)
 
+  it("keep their schemas to the letter", function()
+    local schema = '{"$schema":"https://json-schema.org/draft/2020-12/schema", "type":"object","properties":{"n":{"maximum":1.10,'
+                   .. '"const":12345678901234567890},"b":{"$ref":"#/$defs/z"},"a":{"enum":["\\u00e9\\/",1E2]}},"$defs":{"z":{"type":"string"}},'
+                   .. '"additionalProperties":false}'
+    local gate = start(server(directory, "a", list(('{"name":"find","inputSchema":%s,"outputSchema":%s}'):format(schema, schema))))
+    local _, line = gate:connect():asks("tools/list", {})
+    local at = select(2, line:find('"inputSchema":' .. schema, 1, true))
+    assert.truthy(at, line)
+    assert.truthy(line:find('"outputSchema":' .. schema, at, true), line)
+  end)
+
+  -- Each of these makes the official SDK refuse the whole list.
+  it("are mended where one would break a client's whole list, and the others stay what they are", function()
+    local gate = start(server(directory, "a", list(
+      '{"name":"a1"}', '{"name":"a2","description":null,"inputSchema":{"type":"object"}}',
+      '{"name":"a3","annotations":{"readOnlyHint":"yes","idempotentHint":true},"inputSchema":{"type":"object"}}',
+      '{"name":"a4","_meta":null,"inputSchema":{"type":"object"}}',
+      '{"name":"a5","execution":{"taskSupport":"perhaps"},"inputSchema":{"type":"object"}}',
+      '{"name":"a6","inputSchema":{"type":"object","properties":{"x":true,"y":{"maximum":1.10}}}}', '"no tool"',
+      '{"name":"a7","execution":{"taskSupport":"required"},"inputSchema":{"type":"object"}}')))
+    local _, line = gate:connect():asks("tools/list", {})
+    for _, shown in ipairs {
+      '{"name":"a1","inputSchema":{"type":"object"}}', '{"name":"a2","inputSchema":{"type":"object"}}',
+      '{"name":"a3","inputSchema":{"type":"object"},"annotations":{"idempotentHint":true}}',
+      '{"name":"a4","inputSchema":{"type":"object"}}', '{"name":"a5","inputSchema":{"type":"object"}}',
+      '{"name":"a6","inputSchema":{"type":"object","properties":{"x":{},"y":{"maximum":1.10}}}}',
+    } do assert.truthy(line:find(shown, 1, true), line) end
+    assert.falsy(line:find("a7", 1, true), line)
+    local warnings = table.concat(gate:status().generation.warnings, "\n")
+    assert.truthy(warnings:find("tool 'a7' is left out: it runs as a task only", 1, true), warnings)
+    assert.truthy(warnings:find("tool '?' is left out: it has no name", 1, true), warnings)
+  end)
+
   it("are called by what they are called there", function()
     local gate = start(server(directory, "a", list(definition "docs.find"))
                        .. server(directory, "b", list(definition "find"), "prefix = true"))

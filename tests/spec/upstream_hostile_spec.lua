@@ -329,6 +329,18 @@ describe("a server that misbehaves", function()
     answers_well(client, "bad__echo")
   end)
 
+  it("may not answer when it is asked for its tools again: the old ones stay, and it is asked another time", function()
+    serves("silent_relist", 'start_timeout = "2s"')
+    is_up "bad"
+    does "list_changes"
+    gate:logs 'upstream_tools_kept upstream=bad why="it was not answered in time"'
+    is_well()
+    does "list_changes"
+    process.eventually("the new ones are listed", function()
+      for _, tool in ipairs(client:asks("tools/list").tools) do if tool.name == "bad__new_2" then return true end end
+    end)
+  end)
+
   it("says that its tools change a thousand times, and is asked a few", function()
     serves()
     assert.equal("changed", text(does("list_changes", { times = 1000 })))

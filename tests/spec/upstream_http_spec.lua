@@ -84,6 +84,49 @@ return tool "size" { description = "x", upstream = "far/größe", schema = json 
     assert.is_nil(requests[2].headers["mcp-param-region"])
   end)
 
+  -- A stream with this message in it, and then its answer.
+  local function in_its_stream(message)
+    return { headers = { ["Content-Type"] = "text/event-stream" },
+             pieces = { "data: " .. json.encode(message) .. "\n\n", "data: ANSWER\n\n" } }
+  end
+
+  for _, era in ipairs { "legacy", "modern" } do
+    it(("has its progress passed on, and is told when nobody waits any more (%s)"):format(era), function()
+      local told = { jsonrpc = "2.0", method = "notifications/progress",
+                     params = { progressToken = "TOKEN", progress = 2, total = 3, message = "on the way" } }
+      server = http_server.mcp { era = era, calls = {
+        tells = in_its_stream(told),
+        holds = { headers = { ["Content-Type"] = "text/event-stream" }, pieces = { ": yes\n\n", "HOLD" } },
+      } }
+      gates()
+      assert.equal("said tells", text(client:calls("say", { text = "tells" }, { progressToken = "mine" })))
+      assert.same({ progressToken = "mine", progress = 2, total = 3, message = "on the way" }, client.notices[1].params)
+      client:say { jsonrpc = "2.0", id = "held", method = "tools/call", params = { name = "say", arguments = { text = "holds" } } }
+      local call = server:sees("the call", function(seen)
+        return posts "tools/call"(seen) and seen.body.params.arguments.text == "holds"
+      end)[1]
+      client:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = "held" } }
+      local notice = server:sees("the notice", posts "notifications/cancelled")[1]
+      assert.equal(call.body.id, notice.body.params.requestId)
+      client:hears_only_a_ping()
+    end)
+  end
+
+  it("is refused what it asks of a client, but for a question to the user", function()
+    local asks = { jsonrpc = "2.0", id = "q", method = "elicitation/create",
+                   params = { message = "Which size?", requestedSchema = { type = "object", properties = { size = { type = "string" } } } } }
+    server = http_server.mcp { calls = {
+      roots = in_its_stream { jsonrpc = "2.0", id = "r", method = "roots/list" }, asks = in_its_stream(asks),
+    } }
+    gates()
+    assert.equal("said roots", text(says "roots"))
+    local refused = server:sees("the refusal", function(seen) return type(seen.body) == "table" and seen.body.id == "r" end)[1]
+    assert.equal(-32601, refused.body.error.code)
+    local result = says "asks"
+    assert.same({ "ask", "need_user_input" }, { verdict(result).verdict, verdict(result).error_class })
+    assert.truthy(text(result):find("Which size?", 1, true), text(result))
+  end)
+
   it("is asked over one connection again and again", function()
     server = http_server.mcp {}
     gates()
@@ -260,7 +303,9 @@ return tool "say" { description = "x", upstream = "far", schema = json [[{"type"
     client = gate:connect()
     local result = says "hello"
     assert.is_true(result.isError)
-    assert.truthy(text(result):find("could not connect: Connection refused", 1, true), text(result))
+    assert.truthy(text(result):find("is down: it failed 5 times in a row", 1, true), text(result))
+    gate:logs "upstream_down upstream=far failures=5"
+    assert.matches("could not connect: Connection refused", gate:log(), 1, true)
   end)
 end)
 

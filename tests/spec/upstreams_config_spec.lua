@@ -87,6 +87,7 @@ describe("an mcpServers file", function()
     write_servers { files = entry("read", { arg = {} }) }
     local gate = daemon.start { arguments = { "--mcp-config", directory .. "/mcp.json" } }
     assert.truthy(gate:status().generation.warnings[1]:find("unknown key 'arg' is ignored (did you mean 'args'?)", 1, true))
+    assert.equal("read {}", text(gate:connect():calls "read"))
   end)
 end)
 

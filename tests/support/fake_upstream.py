@@ -392,7 +392,7 @@ def list_tools(request):
         fail(request, -32603, "database is locked")
     elif "deep_list" in OPTIONS:
         Ways.raw(request, {"result": '{"tools":[{"name":"deep","inputSchema":' + '{"not":' * 200 + "{}" + "}" * 201 + "]}"})
-    elif "silent_list" in OPTIONS:
+    elif "silent_list" in OPTIONS or ("silent_relist" in OPTIONS and changed == 1):
         pass
     elif "endless_pages" in OPTIONS:
         page = int(cursor or 0)

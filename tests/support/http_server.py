@@ -155,7 +155,9 @@ def send_answer(client, request, answer):
 
 # ---- an MCP server --------------------------------------------------------------------------------------------------
 # {"mcp": {"era": "legacy" | "modern", "answers": "json" | "sse", "session": true, "token": "Bearer …",
-#          "listens": [pieces of the GET stream], "tools": […], "forget_after": n}}
+#          "listens": [pieces of the GET stream], "tools": […], "forget_after": n,
+#          "calls": {text: answer}}}: of a call with this text, where "ID" stands for its id, and within pieces TOKEN
+# for its progress token and ANSWER for what would be answered otherwise.
 
 LEGACY, MODERN = "2025-11-25", "2026-07-28"
 META = "io.modelcontextprotocol/"
@@ -234,7 +236,7 @@ def mcp(request, options):
         return {"status": 200}
     message = json.loads(request.body)
     modern = options.get("era") == "modern"
-    if modern and message["method"] == "initialize":
+    if modern and message.get("method") == "initialize":
         return {"status": 400, "body": error(message, -32022, "only " + MODERN)}
     trouble = modern and modern_trouble(request, message)
     if trouble:
@@ -242,7 +244,7 @@ def mcp(request, options):
     lost = None if modern else session_trouble(request, message, options)
     if lost:
         return lost
-    if "id" not in message:
+    if "id" not in message or "method" not in message:
         return {"status": 202}
     answer = {"jsonrpc": "2.0", "id": message["id"], "result": result_of(message, options, request)}
     if modern:
@@ -257,6 +259,8 @@ def mcp(request, options):
     calls = options.get("calls", {}).get(message.get("params", {}).get("arguments", {}).get("text", ""))
     if calls:
         text = json.dumps(calls).replace('"ID"', json.dumps(message["id"]))
+        token = message["params"].get("_meta", {}).get("progressToken")
+        text = text.replace('\\"TOKEN\\"', json.dumps(token).replace('"', '\\"'))
         return json.loads(text.replace("ANSWER", json.dumps(json.dumps(answer))[1:-1]))
     if options.get("answers") == "sse":
         headers["Content-Type"] = "text/event-stream"

@@ -14,9 +14,13 @@ def write(message):
     sys.stdout.flush()
 
 
-def offered():
+def offer(request):
+    """The very text of the file, but for its line breaks: numbers and the order of keys as they stand there."""
     with open(os.environ["OFFER"], encoding="utf-8") as file:
-        return json.load(file)
+        text = file.read()
+    json.loads(text)
+    sys.stdout.write('{"jsonrpc":"2.0","id":%s,"result":{"tools":%s}}\n' % (json.dumps(request["id"]), text.replace("\n", " ")))
+    sys.stdout.flush()
 
 
 def call(name, arguments):
@@ -31,8 +35,6 @@ def result_of(method, params):
     if method == "initialize":
         return {"protocolVersion": "2025-06-18", "capabilities": {"tools": {"listChanged": True}},
                 "serverInfo": {"name": "offering", "version": "1"}}
-    if method == "tools/list":
-        return {"tools": offered()}
     return call(params["name"], params.get("arguments", {})) if method == "tools/call" else {}
 
 
@@ -43,5 +45,7 @@ for line in sys.stdin:
     if "id" in request and "method" in request:
         if request["method"] == "server/discover":
             write({"id": request["id"], "error": {"code": -32601, "message": "no such method"}})
+        elif request["method"] == "tools/list":
+            offer(request)
         else:
             write({"id": request["id"], "result": result_of(request["method"], request.get("params", {}))})

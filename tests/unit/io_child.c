@@ -427,6 +427,19 @@ static void ends_in_order_when_its_stdin_is_closed(void **state)
     end(&p);
 }
 
+/* Its stdin has ended, and it goes on: first it is asked to end, and may still put its things in order. */
+static void is_asked_to_end_before_it_is_killed(void **state)
+{
+    struct process p;
+    (void)state;
+    shell(&p, "trap 'echo bye; exit 5' TERM; while :; do sleep 0.1; done");
+    close(p.in);
+    child_end(p.child);
+    assert_int_equal(WEXITSTATUS(wait_for(&p)), 5);
+    p.in = -1;
+    end(&p);
+}
+
 static void kill_ends_the_whole_group(void **state)
 {
     struct process p;
@@ -608,6 +621,7 @@ int main(void)
         cmocka_unit_test(waits_for_others_of_its_group),
         cmocka_unit_test(kills_what_is_left_of_its_group),
         cmocka_unit_test(ends_in_order_when_its_stdin_is_closed),
+        cmocka_unit_test(is_asked_to_end_before_it_is_killed),
         cmocka_unit_test(kill_ends_the_whole_group),
         cmocka_unit_test(a_forgotten_one_is_silent),
         cmocka_unit_test(all_end_with_the_loop),
