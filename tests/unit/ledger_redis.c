@@ -1,7 +1,10 @@
 /*
  * The same requests to the local engine and to a Redis that this test starts
  * on a socket of its own: every reply is compared byte for byte, and in the
- * end every session. Skipped, saying so, where there is no redis-server.
+ * end every session. The clock is the test's own; it jumps, also back, and the
+ * lives of Redis' keys go with it. As many requests as
+ * TOOLGATE_LEDGER_OPERATIONS says, else 20,000. Skipped, saying so, where there
+ * is no redis-server.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -10,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ledger_case.h"
@@ -19,8 +23,10 @@
 #include "ledger/local.h"
 #include "ledger/pack.h"
 
-#define REQUESTS 24000
-#define SESSIONS 12
+#define REQUESTS  20000
+#define SESSIONS  12
+#define TTL_S     3600
+#define UNSURE_MS 50 /* a key with less to live may be gone, or not, when Redis looks */
 
 /* Redis' own clock would differ from ours: this stands before the scripts, and takes the time from two more
  * keys. */
@@ -36,6 +42,7 @@ struct redis {
     int fd;
     FILE *in;
     struct script_names shas, functions;
+    int64_t told_ms; /* of its own clock, when it was told last what ours says */
 };
 
 /* ---- a server, and its protocol ------------------------------------------- */
@@ -163,6 +170,39 @@ static struct str redis_run(struct redis *redis, const struct script_run *run, i
     return ask(redis, arena, words, count);
 }
 
+/* ---- time ----------------------------------------------------------------- */
+
+/* Redis' keys live by its own clock: whenever ours has gone further, or less far, so much is taken off their
+ * lives. Returns the shortest of them. */
+static const char shorten_lives[] =
+    "local least = 9999999\n"
+    "for _, key in ipairs(redis.call('KEYS', '*')) do\n"
+    "  local left = redis.call('PTTL', key)\n"
+    "  if left >= 0 then\n"
+    "    left = left - tonumber(ARGV[1])\n"
+    "    if left <= 0 then redis.call('DEL', key) else redis.call('PEXPIRE', key, left) end\n"
+    "    if left > 0 and left < least then least = left end\n"
+    "  end\n"
+    "end\n"
+    "return tostring(least)\n";
+
+static int64_t real_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Our clock has gone on by `ms`; from what Redis' clock has gone on meanwhile the rest follows. */
+static long pass(struct redis *redis, int64_t ms, struct arena *arena)
+{
+    int64_t now = real_ms();
+    struct str words[] = {STR("EVAL"), STR_LIT(shorten_lives), STR("0"),
+                          arena_printf(arena, "%lld", (long long)(ms - (now - redis->told_ms)))};
+    redis->told_ms = now;
+    return strtol(arena_dup(arena, ask(redis, arena, words, 4)).at, NULL, 10);
+}
+
 /* ---- random requests ------------------------------------------------------ */
 
 struct world {
@@ -221,6 +261,17 @@ static void choose_limits(struct world *w)
         w->limits.poll_every_ms = below(w, 3) * 1500;
 }
 
+/* Mostly a moment; now and then longer than a reservation lasts, or a session; seldom back. */
+static void pass_time(struct world *w)
+{
+    if (below(w, 300) == 0)
+        w->now_ms += below(w, 2 * TTL_S * 1000);
+    else if (below(w, 300) == 0)
+        w->now_ms -= below(w, 5000);
+    else
+        w->now_ms += below(w, 20) ? below(w, 2000) : below(w, 90000);
+}
+
 static void choose(struct world *w, struct arena *arena)
 {
     static const char *const tools[] = {"get", "set", "delete", "job_status", "create_task"};
@@ -243,7 +294,7 @@ static void choose(struct world *w, struct arena *arena)
         .turn_idle_s = below(w, 3) ? 0 : 60,
         .step = str_of(one_of(w, steps, 4)),
     };
-    w->now_ms += below(w, 20) ? below(w, 2000) : below(w, 90000);
+    pass_time(w);
 }
 
 static struct hash128 *ids_of(struct world *w, struct arena *arena, size_t count)
@@ -287,7 +338,7 @@ static void random_settle(struct world *w, struct script_run *run, const struct 
     json_parse(arena, str_of(one_of(w, facts, 3)), NULL, fact, &fault);
     *request = (struct ledger_settle){
         .place = w->place,
-        .admission = w->admissions - below(w, 3),
+        .admission = w->admissions - below(w, below(w, 10) ? 3 : 80),
         .tool = str_of(w->tool),
         .arguments = case_hash(w->args),
         .class = below(w, 3) ? LEDGER_CLASS_OK : (enum ledger_class)below(w, LEDGER_CLASS_COUNT),
@@ -322,7 +373,7 @@ static enum script random_request(struct world *w, struct script_run *run,
                                   char keys[SCRIPT_KEYS][SCRIPT_KEY_BYTES], struct arena *arena,
                                   enum script last)
 {
-    static const struct pack_options options = {.ttl_s = 86400, .history = 20};
+    static const struct pack_options options = {.ttl_s = TTL_S, .history = 20};
     uint32_t dice = below(w, 100);
     enum script script = last == SCRIPT_ADMIT && dice < 85 ? SCRIPT_SETTLE
                          : dice < 88                       ? SCRIPT_ADMIT
@@ -378,6 +429,8 @@ static void compare(int at, const struct script_run *run, struct str here, struc
 static void both_engines_say_the_same(void **state)
 {
     (void)state;
+    const char *told = getenv("TOOLGATE_LEDGER_OPERATIONS");
+    int requests = told ? atoi(told) : REQUESTS;
     struct redis redis = {.fd = -1};
     struct local *local;
     struct why why;
@@ -390,14 +443,19 @@ static void both_engines_say_the_same(void **state)
     load_scripts(&redis);
     assert_int_equal(local_new(LEDGER_MEMORY_BYTES, &local, &why), OK);
     struct world w = {.random = hash_random(), .now_ms = 1700000000000, .place = {.session = STR("s0")}};
-    print_message("seed %llu\n", (unsigned long long)w.random);
+    print_message("seed %llu, %d requests\n", (unsigned long long)w.random, requests);
     struct arena *arena = arena_new(), *last_arena = NULL;
     enum script last = SCRIPT_VIEW;
-    for (int i = 0; i < REQUESTS; i++) {
+    redis.told_ms = real_ms();
+    for (int i = 0; i < requests; i++) {
         char keys[SCRIPT_KEYS][SCRIPT_KEY_BYTES];
         struct script_run run;
         struct str here, there;
+        int64_t before = w.now_ms;
         last = random_request(&w, &run, keys, arena, last);
+        long least = pass(&redis, w.now_ms - before, arena);
+        for (; least < UNSURE_MS; w.now_ms += 2 * UNSURE_MS)
+            least = pass(&redis, 2 * UNSURE_MS, arena);
         if (local_run(local, &run, w.now_ms, arena, &here, &why) != OK)
             fail_msg("request %d: %s", i, why.text);
         there = redis_run(&redis, &run, w.now_ms, below(&w, 2), arena);
@@ -418,7 +476,7 @@ static void both_engines_say_the_same(void **state)
         struct str here;
         script_begin(&run, SCRIPT_VIEW, arena_printf(arena, "s%u", s), keys);
         assert_int_equal(local_run(local, &run, w.now_ms, arena, &here, &why), OK);
-        compare(REQUESTS, &run, here, redis_run(&redis, &run, w.now_ms, true, arena));
+        compare(requests, &run, here, redis_run(&redis, &run, w.now_ms, true, arena));
     }
     buf_clear(&w.account);
     arena_free(last_arena);
