@@ -61,9 +61,10 @@ describe("tools of upstreams", function()
 
   it("keep their schemas to the letter", function()
     local schema = '{"$schema":"https://json-schema.org/draft/2020-12/schema", "type":"object","properties":{"n":{"maximum":1.10,'
-                   .. '"const":12345678901234567890},"b":{"$ref":"#/$defs/z"},"a":{"enum":["\\u00e9\\/",1E2]}},"$defs":{"z":{"type":"string"}},'
-                   .. '"additionalProperties":false}'
-    local gate = start(server(directory, "a", list(('{"name":"find","inputSchema":%s,"outputSchema":%s}'):format(schema, schema))))
+                   .. '"const":12345678901234567890},"b":{"$ref":"#/$defs/z"},"a":{"enum":["\\u00e9\\/",1E2]}},'
+                   .. '"$defs":{"z":{"type":"string"}},"additionalProperties":false}'
+    local find = ('{"name":"find","inputSchema":%s,"outputSchema":%s}'):format(schema, schema)
+    local gate = start(server(directory, "a", list(find)))
     local _, line = gate:connect():asks("tools/list", {})
     local at = select(2, line:find('"inputSchema":' .. schema, 1, true))
     assert.truthy(at, line)

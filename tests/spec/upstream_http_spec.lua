@@ -101,7 +101,8 @@ return tool "size" { description = "x", upstream = "far/größe", schema = json 
       gates()
       assert.equal("said tells", text(client:calls("say", { text = "tells" }, { progressToken = "mine" })))
       assert.same({ progressToken = "mine", progress = 2, total = 3, message = "on the way" }, client.notices[1].params)
-      client:say { jsonrpc = "2.0", id = "held", method = "tools/call", params = { name = "say", arguments = { text = "holds" } } }
+      client:say { jsonrpc = "2.0", id = "held", method = "tools/call",
+                   params = { name = "say", arguments = { text = "holds" } } }
       local call = server:sees("the call", function(seen)
         return posts "tools/call"(seen) and seen.body.params.arguments.text == "holds"
       end)[1]
@@ -113,8 +114,8 @@ return tool "size" { description = "x", upstream = "far/größe", schema = json 
   end
 
   it("is refused what it asks of a client, but for a question to the user", function()
-    local asks = { jsonrpc = "2.0", id = "q", method = "elicitation/create",
-                   params = { message = "Which size?", requestedSchema = { type = "object", properties = { size = { type = "string" } } } } }
+    local asks = { jsonrpc = "2.0", id = "q", method = "elicitation/create", params = {
+      message = "Which size?", requestedSchema = { type = "object", properties = { size = { type = "string" } } } } }
     server = http_server.mcp { calls = {
       roots = in_its_stream { jsonrpc = "2.0", id = "r", method = "roots/list" }, asks = in_its_stream(asks),
     } }
