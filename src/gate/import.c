@@ -271,6 +271,33 @@ static bool is_task_only(const struct json *definition)
     return str_is(json_str(json_get_text(execution, "taskSupport")), "required");
 }
 
+/* A policy was written for a tool of this name, and which of those that have it now only its author can say.
+ * Served under another name its tool would be unguarded. NULL: nothing of the kind. */
+static const struct policy *undecided(const struct import *im, struct str tool, struct str name)
+{
+    struct str bare = fitting(im->request.arena, tool);
+    const struct use *use = map_get(im->uses, bare);
+    bool meant = use && use->shared && !policy_over(im, name) && !map_get(im->request.taken, bare);
+    return meant ? policy_over(im, bare) : NULL;
+}
+
+static struct tool *offer_by_name(struct import *im, const struct import_source *source, struct str tool,
+                                  const struct json *definition)
+{
+    struct str name = published(im, source, tool);
+    const struct policy *whose = undecided(im, tool, name);
+    if (!whose)
+        return build(im, source, name, policy_over(im, name), definition);
+    leave_out(im, source, tool,
+              arena_printf(im->request.arena,
+                           "several upstreams offer it, and " STR_FMT
+                           " does not say which of them it is for (upstream = \"" STR_FMT
+                           "\"); it would be '" STR_FMT "', without that policy",
+                           STR_ARG(whose->file), STR_ARG(source->spec->name), STR_ARG(name))
+                  .at);
+    return NULL;
+}
+
 static void offer_one(struct import *im, const struct import_source *source, const struct json *definition,
                       struct tool **out)
 {
@@ -287,10 +314,8 @@ static void offer_one(struct import *im, const struct import_source *source, con
         im->taken_of_source++; /* its definition is in a file of tools, which the operator prefers */
     else if (policy)
         *out = build(im, source, policy->name, policy, definition);
-    else if (is_wanted(source, tool)) {
-        struct str name = published(im, source, tool);
-        *out = build(im, source, name, policy_over(im, name), definition);
-    }
+    else if (is_wanted(source, tool))
+        *out = offer_by_name(im, source, tool, definition);
     im->taken_of_source += *out != NULL;
 }
 

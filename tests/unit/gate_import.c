@@ -282,6 +282,26 @@ static void a_policy_that_lies_over_neither_of_two_is_told(void **state)
     warns("p.lua: it is laid over no tool: 'search' is offered by several upstreams");
 }
 
+/* Under another name it would run without what was written for it. */
+static void a_tool_whose_policy_fits_two_is_served_by_neither(void **state)
+{
+    (void)state;
+    offers("a", "[{\"name\":\"search\"," SCHEMA "},{\"name\":\"read\"," SCHEMA "}]");
+    offers("b", "[{\"name\":\"search\"," SCHEMA "}]");
+    loads(A B, "return tool 'search' { effects = 'read' }");
+    has("read=a/read search"); /* the policy's own, which its agent would run */
+    warns("upstream b: tool 'search' is left out: several upstreams offer it, and p.lua does not say which");
+}
+
+static void a_policy_that_says_which_of_two_leaves_the_other_its_prefix(void **state)
+{
+    (void)state;
+    offers("a", "[{\"name\":\"search\"," SCHEMA "}]");
+    offers("b", "[{\"name\":\"search\"," SCHEMA "}]");
+    loads(A B, "return tool 'search' { effects = 'read', upstream = 'b' }");
+    has("a__search=a/search search=b/search");
+}
+
 static void a_policy_claims_a_tool_for_its_own_name(void **state)
 {
     (void)state;
@@ -424,6 +444,8 @@ int main(void)
         TEST(a_policy_of_its_name_lies_over_it),
         TEST(a_policy_of_the_prefixed_name_wants_it_so),
         TEST(a_policy_that_lies_over_neither_of_two_is_told),
+        TEST(a_tool_whose_policy_fits_two_is_served_by_neither),
+        TEST(a_policy_that_says_which_of_two_leaves_the_other_its_prefix),
         TEST(a_policy_claims_a_tool_for_its_own_name),
         TEST(a_policy_waits_for_its_upstream),
         TEST(a_policy_names_what_there_is),
