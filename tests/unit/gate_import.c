@@ -290,7 +290,8 @@ static void a_tool_whose_policy_fits_two_is_served_by_neither(void **state)
     offers("b", "[{\"name\":\"search\"," SCHEMA "}]");
     loads(A B, "return tool 'search' { effects = 'read' }");
     has("read=a/read search"); /* the policy's own, which its agent would run */
-    warns("upstream b: tool 'search' is left out: several upstreams offer it, and p.lua does not say which");
+    warns("upstream b: tool 'search' is left out: several upstreams offer it, and ");
+    warns("p.lua does not say which of them it is for (upstream = \"b\"); it would be 'b__search'");
 }
 
 static void a_policy_that_says_which_of_two_leaves_the_other_its_prefix(void **state)
