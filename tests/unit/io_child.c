@@ -480,28 +480,30 @@ static void all_end_with_the_loop(void **state)
 
 /* ---- the guard ------------------------------------------------------------------------------- */
 
-/* A daemon of one child and grandchild, which both ignore SIGTERM and their closed stdin. Their numbers come
- * back through `told`. */
-static _Noreturn void be_daemon(int told)
+/* Both ignore SIGTERM and their closed stdin. */
+#define STUBBORN                                                                                             \
+    "trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & echo $! $$; while :; do sleep 1; done"
+
+/* A daemon of one child and grandchild. Their numbers come back through `told`. */
+static _Noreturn void be_daemon(const char *script, int told)
 {
     struct process p;
     char line[256];
-    shell(&p,
-          "trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & echo $! $$; while :; do sleep 1; done");
+    shell(&p, script);
     if (!hear_line(&p, line) || write(told, line, sizeof(line)) < 0)
         _exit(1);
     for (;;)
         loop_turn(p.loop, true);
 }
 
-static pid_t start_daemon(pid_t *child, pid_t *grandchild_pid)
+static pid_t start_daemon(const char *script, pid_t *child, pid_t *grandchild_pid)
 {
     int told[2];
     char line[256];
     assert_int_equal(pipe(told), 0);
     pid_t pid = fork();
     if (pid == 0)
-        be_daemon(told[1]);
+        be_daemon(script, told[1]);
     close(told[1]);
     assert_true(read(told[0], line, sizeof(line)) > 0);
     close(told[0]);
@@ -551,7 +553,7 @@ static void nobody_survives_a_killed_daemon(void **state)
 {
     pid_t child, other;
     (void)state;
-    pid_t daemon = start_daemon(&child, &other);
+    pid_t daemon = start_daemon(STUBBORN, &child, &other);
     pid_t guard = guard_of(daemon);
     assert_true(is_alive(child) && is_alive(other) && is_alive(guard));
     kill(guard, SIGTERM); /* a service manager tells all */
@@ -562,12 +564,25 @@ static void nobody_survives_a_killed_daemon(void **state)
     wait_until_gone(guard);
 }
 
+/* The kernel tells it then, as long as it listens to SIGTERM. */
+static void dies_with_us_even_where_the_guard_is_gone(void **state)
+{
+    pid_t child, other;
+    (void)state;
+    pid_t daemon = start_daemon("sleep 1000 & echo $! $$; wait", &child, &other);
+    kill(guard_of(daemon), SIGKILL);
+    kill(daemon, SIGKILL);
+    waitpid(daemon, NULL, 0);
+    wait_until_gone(child);
+    kill(other, SIGKILL);
+}
+
 static void the_guard_holds_one_descriptor(void **state)
 {
     pid_t child, other;
     char command[128], line[64] = "";
     (void)state;
-    pid_t daemon = start_daemon(&child, &other);
+    pid_t daemon = start_daemon(STUBBORN, &child, &other);
     pid_t guard = guard_of(daemon);
     snprintf(command, sizeof(command), "readlink /proc/%d/fd/* | tr -d '0-9\n' ", (int)guard);
     do { /* it may still be closing */
@@ -626,6 +641,7 @@ int main(void)
         cmocka_unit_test(a_forgotten_one_is_silent),
         cmocka_unit_test(all_end_with_the_loop),
         cmocka_unit_test(nobody_survives_a_killed_daemon),
+        cmocka_unit_test(dies_with_us_even_where_the_guard_is_gone),
         cmocka_unit_test(the_guard_holds_one_descriptor),
         cmocka_unit_test(a_new_guard_takes_over),
     };
