@@ -131,7 +131,7 @@
 ---@field stdin? boolean Whether the arguments go in as one line of JSON; left out: where no word names one.
 ---@field output? "auto"|"json"|"lines"|"text" What stdout is: auto takes JSON where it is JSON and else a text; json: anything else is broken; lines: one JSON value a line, together a list; text: whatever it looks like.
 ---@field exit? table<integer, "ok"|"refused"|"transient"|"broken"> What exit codes mean; 0 is ok and every other refused, until said here.
----@field cwd? string The folder it runs in.
+---@field cwd? string The folder it runs in, beside the policy where it is relative; the daemon's where it is left out.
 ---@field env? table<string, string> Its environment beside PATH, HOME, LANG, TZ and TERM; ${NAME} is from the daemon's, ${file:/path} a file's text.
 ---@field timeout? string|number How long a call may take; then it is ended with all that it started. 30 s.
 ---@field max_output? integer Bytes of stdout; a command that writes more is ended. 4194304.

@@ -4,7 +4,9 @@
 #include "upstream/exec_words.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 
 #define EXEC_ENV_MAX       100u
 #define EXEC_EXITS_MAX     256u
@@ -160,7 +162,8 @@ static const struct field exec_fields[] = {
      .kind = FIELD_TEXT,
      AT(cwd),
      .form = "\"/srv/orders\"",
-     .sentence = "The folder it runs in."},
+     .sentence =
+         "The folder it runs in, beside the policy where it is relative; the daemon's where it is left out."},
     {.name = "env",
      .kind = FIELD_OWN,
      .read = read_env,
@@ -307,6 +310,25 @@ static bool any_names_argument(const struct exec_spec *spec)
     return false;
 }
 
+/* Found from wherever the daemon was started, as files of json "…" are. */
+static struct str beside(const struct declaring *d, struct str path)
+{
+    char folder[PATH_MAX];
+    bool whole = !path.len || path.at[0] == '/' || str_starts(path, "${");
+    if (whole || !d->home->folder || !realpath(d->home->folder, folder))
+        return path;
+    return arena_printf(d->arena, "%s/" STR_FMT, folder, STR_ARG(path));
+}
+
+static void find_beside(struct declaring *d)
+{
+    struct exec_spec *spec = spec_of(d);
+    struct exec_word *program = (struct exec_word *)spec->words;
+    if (spec->word_count && program->text.len && memchr(program->text.at, '/', program->text.len))
+        program->text = beside(d, program->text);
+    spec->cwd = beside(d, spec->cwd);
+}
+
 void declare_exec(struct declaring *d, const struct field *field, int at)
 {
     struct exec_reading *reading = ARENA_NEW(d->arena, struct exec_reading);
@@ -321,6 +343,7 @@ void declare_exec(struct declaring *d, const struct field *field, int at)
     push_named(d, at);
     fields_read(d, lua_gettop(d->L), "exec", exec_fields, declare_exec_table.count, reading);
     lua_settop(d->L, at);
+    find_beside(d);
     if (!reading->stdin_given)
         reading->spec.on_stdin = !any_names_argument(&reading->spec);
 }

@@ -68,6 +68,14 @@ end
 describe("a command", function()
   after_each(daemon.stop_all)
 
+  it("lies beside its policy, wherever the daemon was started, and so does the folder it runs in", function()
+    local gate = serve { tool = policy("tool", '"./bin/tell.sh", cwd = "data"') }
+    os.execute("mkdir '" .. gate.policies .. "/bin' '" .. gate.policies .. "/data'")
+    process.write(gate.policies .. "/bin/tell.sh", "#!/bin/sh\npwd\n")
+    os.execute("chmod +x '" .. gate.policies .. "/bin/tell.sh'")
+    assert.equal(gate.policies .. "/data", text(gate:connect():calls("tool", {})))
+  end)
+
   it("gets the arguments as one line of JSON, and its JSON is the result", function()
     local call = tool '"cat"'
     assert.equal('{"text":"a b"}', text(call { text = "a b" }))
