@@ -12,7 +12,7 @@ M.CALLS_PER_TURN, M.SAME_CALL, M.SHARED = 5, 2, 40
 
 -- After a call that Redis did not count. A model takes seconds; what matters is that a session does not make more calls
 -- in an outage than its window of 32 holds: what has fallen out of it cannot be told apart when the engines compare.
-local AWAY_PAUSE_MS = 100
+local AWAY_PAUSE_MS = 400
 
 M.policies = {
   ["look.lua"] = [==[
@@ -84,7 +84,8 @@ function agent:call(tool, arguments, step)
   local line = fleet:ask(self, itself and "toolgate/check" or "tools/call", params .. "}")
   local out = outcome_of(line)
   if not out.unavailable then tally.calls = tally.calls + 1 end
-  if line and line:find('"ledger":"local"', 1, true) then fleet:pause(AWAY_PAUSE_MS) end
+  if line and line:find('"ledger":"local"', 1, true) then fleet:pause(AWAY_PAUSE_MS)
+  elseif fleet.thinks_ms then fleet:pause(math.random(2 * fleet.thinks_ms)) end
   if out.lost then
     session.lost, tally.lost = session.lost + 1, tally.lost + 1
   elseif out.unavailable then
