@@ -101,7 +101,7 @@
 ---@class toolgate.Again
 ---@field times? integer How often after the first try, at most 5; 2 where nothing is said.
 ---@field backoff? string|number The pause before the second try, doubled with each, a quarter more or less by chance; 200 ms where nothing is said.
----@field within? string|number How long after the first try another may begin, at most a minute; 5 s where nothing is said.
+---@field within? string|number How long it may take, all tries together, at most a minute; 5 s where nothing is said. The first has its own time.
 
 ---What counts as going round in circles.
 ---@class toolgate.Loop

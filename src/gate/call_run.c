@@ -28,6 +28,15 @@ static void begin_try(struct call *c)
     c->verdict.tries = ++c->tries;
 }
 
+/* What is left for this try; 0: the first takes its own time. */
+static uint32_t time_left_ms(const struct call *c)
+{
+    if (c->tries < 2)
+        return 0;
+    int64_t left = c->first_try_ms + c->tool->again.within_ms - mono_ms();
+    return left > 0 ? (uint32_t)left : 1;
+}
+
 static void take_outcome(struct call *c, const struct policy_outcome *said)
 {
     if (said->said == SAID_VALUE || said->said == SAID_NOTHING)
@@ -74,6 +83,7 @@ static enum step run_outside(struct call *c)
         .asks = r->can_be_asked,
         .responses = r->responses,
         .state = r->request_state,
+        .within_ms = time_left_ms(c),
         .progress = c->progress,
         .log = c->log,
         .listener = c->listener,

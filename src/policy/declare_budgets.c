@@ -48,8 +48,8 @@ static const struct field again_fields[] = {
      .read = read_within,
      .form = "\"5s\"",
      .type = "string|number",
-     .sentence =
-         "How long after the first try another may begin, at most a minute; 5 s where nothing is said."},
+     .sentence = "How long it may take, all tries together, at most a minute; 5 s where nothing is said. The "
+                 "first has its own time."},
 };
 
 const struct field_table declare_again_table = {

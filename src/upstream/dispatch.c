@@ -142,6 +142,12 @@ void run_finish(struct upstream_run *run)
     run->done(run->owner);
 }
 
+uint32_t run_time_ms(const struct upstream_run *run, uint32_t own_ms)
+{
+    uint32_t within = run->request->within_ms;
+    return within && within < own_ms ? within : own_ms;
+}
+
 struct loop *run_loop(const struct upstream_run *run)
 {
     return run->upstreams->loop;
@@ -226,7 +232,7 @@ static void on_waited_too_long(void *owner)
                "the server '" STR_FMT
                "', which runs this tool, takes %u calls at once and had no room for this "
                "one within %u ms; it was not sent",
-               STR_ARG(u->spec->name), u->spec->in_flight, u->spec->timeout_ms);
+               STR_ARG(u->spec->name), u->spec->in_flight, run_time_ms(&p->run, u->spec->timeout_ms));
     p->run.done(p->run.owner);
 }
 
@@ -238,7 +244,7 @@ static enum upstream_state enqueue(struct passage *p)
     *u->queue_end = p;
     u->queue_end = &p->behind;
     u->queued++;
-    timer_set(&p->deadline, u->set->loop, u->spec->timeout_ms, on_waited_too_long, p);
+    timer_set(&p->deadline, u->set->loop, run_time_ms(&p->run, u->spec->timeout_ms), on_waited_too_long, p);
     return UPSTREAM_PENDING;
 }
 

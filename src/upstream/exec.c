@@ -398,9 +398,8 @@ static const char *last_part(const char *path)
 static uint32_t timeout_of(const struct upstream_run *run)
 {
     const struct target *target = run->request->target;
-    if (target->timeout_ms)
-        return target->timeout_ms;
-    return target->exec->timeout_ms ? target->exec->timeout_ms : EXEC_TIMEOUT_MS;
+    uint32_t asked = target->timeout_ms ? target->timeout_ms : target->exec->timeout_ms;
+    return run_time_ms(run, asked ? asked : EXEC_TIMEOUT_MS);
 }
 
 enum upstream_state exec_run(struct upstream_run *run)

@@ -75,10 +75,11 @@ void mcp_call_broken(struct mcp *mcp, struct pending *pending, const char *code,
 }
 
 void mcp_call_failed(struct mcp *mcp, struct pending *pending, enum upstream_ended how, const char *code,
-                     const char *why, int64_t after_s)
+                     const char *why, struct str quoted, int64_t after_s)
 {
     struct upstream_run *run = mcp_end_call(mcp, pending);
     run->answer->after_s = after_s;
+    run->answer->quoted = arena_dup(run->arena, str_cut(quoted, MCP_QUOTE_MAX_BYTES));
     run->answer->reached = how != UPSTREAM_UNAVAILABLE && strcmp(code, "unreachable") != 0;
     run_answer(run, how, code, WHO "gave no usable answer: %s", NAME(mcp), why);
     run_finish(run);
@@ -334,12 +335,15 @@ static void add_call(struct mcp *mcp, struct pending *pending, struct upstream_r
 {
     uint32_t ms = run->request->target->timeout_ms;
     ms = ms ? ms : mcp->spec->timeout_ms ? mcp->spec->timeout_ms : UPSTREAM_TIMEOUT_MS;
+    uint32_t times = run->request->within_ms ? 1 : MCP_PROGRESS_TIMES;
+    ms = run_time_ms(run, ms);
     pending->run = run;
     pending->mcp = mcp;
     pending->heard = hear_call;
     pending->since_us = clock_mono_us();
     pending->deadline_us = pending->since_us + (int64_t)ms * 1000;
-    pending->last_us = pending->since_us + (int64_t)ms * 1000 * MCP_PROGRESS_TIMES;
+    pending->time_us = (int64_t)ms * 1000;
+    pending->last_us = pending->since_us + pending->time_us * times;
     run->work = pending;
     run->stop = stop_call;
     mcp_watch(mcp, pending->deadline_us);

@@ -87,8 +87,8 @@ static bool read_params(struct mcp *mcp, const struct line *line, struct json *p
 /* Progress is life: the time of the call begins anew, up to all that it may take. */
 static void give_more_time(struct pending *pending, int64_t now)
 {
-    int64_t time = (pending->last_us - pending->since_us) / MCP_PROGRESS_TIMES;
-    pending->deadline_us = now + time < pending->last_us ? now + time : pending->last_us;
+    int64_t until = now + pending->time_us;
+    pending->deadline_us = until < pending->last_us ? until : pending->last_us;
 }
 
 /* It only goes forward; what goes back, stands still or comes too fast is not passed on. */

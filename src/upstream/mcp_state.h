@@ -29,6 +29,7 @@ struct pending {
     struct mcp *mcp;                        /* of a run */
     mcp_heard *heard;                       /* its answer is there: takes it off first, finishes last */
     int64_t since_us, deadline_us, last_us; /* asked; until when; the same with all progress. 0: for ever */
+    int64_t time_us;                        /* that progress gives it anew */
     double progress;                        /* the last that was told */
     bool told;                              /* one was */
     struct trickle tells;                   /* how often */
@@ -136,7 +137,7 @@ void mcp_call_died(struct mcp *mcp, struct pending *pending, const char *why, st
 void mcp_call_unavailable(struct mcp *mcp, struct pending *pending);
 void mcp_call_broken(struct mcp *mcp, struct pending *pending, const char *code, const char *detail);
 void mcp_call_failed(struct mcp *mcp, struct pending *pending, enum upstream_ended how, const char *code,
-                     const char *why, int64_t after_s);
+                     const char *why, struct str quoted, int64_t after_s);
 /* NULL: it may be sent to; else why not, in words that follow "the server '…', which runs this tool, ". */
 const char *mcp_what_holds(const struct mcp *mcp);
 void mcp_tell_cancelled(struct mcp *mcp, uint64_t id, const char *reason);

@@ -33,6 +33,9 @@ enum upstream_state http_run(struct upstream_run *run);
 /* The answer is there: tells breaker and owner. The run is gone when it returns. */
 void run_finish(struct upstream_run *run);
 
+/* How long it may take, where its own time is `own_ms`. */
+uint32_t run_time_ms(const struct upstream_run *run, uint32_t own_ms);
+
 struct loop *run_loop(const struct upstream_run *run);
 const struct upstream_spec *run_spec(const struct upstream_run *run); /* NULL: it names none */
 

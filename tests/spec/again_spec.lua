@@ -59,6 +59,13 @@ return { upstreams = { plain = { command = "luajit", args = { "%s/tests/support/
     assert.equal(1, noted "recovers")
   end)
 
+  it("takes no longer than the policy allows, all tries together", function()
+    serves(policy("hangs_on", 'retry = { again = { times = 2, backoff = "10ms", within = "500ms" } }'))
+    local result = client:calls("hangs_on", {}, session "s") -- the server alone would have a minute
+    assert.same({ "transient", "timeout", 2 }, { verdict(result).error_class, verdict(result).code, verdict(result).tries })
+    assert.equal(2, noted "hangs_on")
+  end)
+
   it("is told at once where no policy wants it tried again", function()
     serves {}
     assert.equal("transient", verdict(client:calls("recovers", { times = 1 }, session "s")).error_class)

@@ -14,7 +14,8 @@ n-th request gets the n-th, the last is repeated. An answer is an object:
     close: true         the connection is closed after it, without saying so before; "reset": with RST
     fill: N             the body is N bytes of "x" in a JSON text
     pieces: […]         the body, chunked, in these pieces; a number among them is a pause in seconds,
-                        "CUT" ends the connection there, "HOLD" keeps it open until the client has gone
+                        "CUT" ends the connection there, "HOLD" keeps it open until the client has gone, which is
+                        a line of its own in seen.jsonl: gone
 
 POST /mcp etc. with {"mcp": {…}} as the answer is an MCP server (see mcp below).
 
@@ -106,6 +107,7 @@ def send_pieces(client, pieces):
             return False
         if piece == "HOLD":
             until_gone(client)
+            note({"gone": True})
             return False
         if isinstance(piece, (int, float)):
             time.sleep(piece)

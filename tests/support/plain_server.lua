@@ -50,6 +50,10 @@ local TOOLS = {
     if noted "recovers" <= args.times then die() end
     answer(id, "at last")
   end },
+  -- Is overloaded once, and says nothing from then on.
+  hangs_on = { hints = '"readOnlyHint":true', run = function(id)
+    if noted "hangs_on" == 1 then answer(id, "503 Service Unavailable", { isError = true }) end
+  end },
   holds = { takes = '"n":{"type":"integer"}', run = function(id) held[#held + 1] = id end },
   lets_go = { run = function(id)
     for _, one in ipairs(held) do answer(one, "let go") end
