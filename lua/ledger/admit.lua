@@ -6,9 +6,10 @@
 --          24-27 reads, writes, destructive, polls   28 repair   29 same_call   30 transient   31 repeats   32 halt
 --          33 across_turns   34 poll_max   35 anonymous_repeats (255 in a limit: none)   36 journal label
 --          37-39 wants goal, facts, journal   40-43 reservation, ms   44-47 ttl, s   48-51 entries of the journal
---          52 limits: 1 the tool's, 2 the session's, 3 both, 0 none   53-56 a silence of so many seconds begins a turn,
---          where none is told (0: none does)   57 1: it costs something   58-63 what   64-67 it may be asked every so many
---          ms (0: at any pace)   then the tool's limits, then the session's, 24 bytes each, as limits.lua reads them
+--          52 limits: 1 the tool's, 2 the session's; + 4: of 53 to 67 something is told
+--          53-56 a silence of so many seconds begins a turn, where none is told (0: none does)   57 1: it costs something
+--          58-63 what   64-67 it may be asked every so many ms (0: at any pace)   then the tool's limits, then the session's,
+--          24 bytes each, as limits.lua reads them
 -- ARGV[2]  the tool's name   ARGV[3] ext, for its chain's log line   ARGV[4] candidate ids, 8 bytes each, at most 64
 --
 -- Returns  1-4 turn   5 says   6 code   7 would   8 attempt   9 attempts left   10 repeats   11 no progress   12 spent
@@ -24,15 +25,21 @@ local VALID, IS_INVALID, IS_FABRICATED, IS_REFUSED = 0, 1, 2, 3
 
 local a = ARGV[1]
 local admission, key, tool = sub(a, 9, 12), sub(a, 13, 21), sub(a, 13, 15)
-local so_far, advise, reads = byte(a, 22, 24)
-local repair, anonymous_repeats, label_told = byte(a, 28), byte(a, 35, 36)
-local ttl, most = u32(a, 44), u32(a, 48)
+local so_far, advise, reads, writes, destructive, poll, repair, same_call, transient, repeats, halt, across_turns, poll_max,
+  anonymous_repeats, label_told, goal_too, facts_too, journal_too, r1, r2, r3, r4, t1, t2, t3, t4, m1, m2, m3, m4,
+  more = byte(a, 22, 52)
+local reservation, ttl = ((r1 * 256 + r2) * 256 + r3) * 256 + r4, ((t1 * 256 + t2) * 256 + t3) * 256 + t4
+local most, silence, every = ((m1 * 256 + m2) * 256 + m3) * 256 + m4, 0, 0
+if more >= 4 then silence, every = u32(a, 53), u32(a, 64) end
 
 open()
 local known = seek(admission, 19)
 if not known then
-  local told, silence, last = u32(a, 1), u32(a, 53), u32(seldom, 25)
-  if told == 0 and silence > 0 and last > 0 and second - last >= silence then told = turn + 1 end
+  local told = u32(a, 1)
+  if told == 0 and silence > 0 then
+    local last = u32(seldom, 25)
+    if last > 0 and second - last >= silence then told = turn + 1 end
+  end
   expire_reservations()
   if told > turn then begin_turn(told) end
   if silence > 0 then seldom = sub(seldom, 1, 24) .. p32(second) .. sub(seldom, 29) end
@@ -40,13 +47,14 @@ if not known then
 end
 local low, current = turn % 256, step
 if known then low, current = byte(session, known + 16, known + 17) end
-look(key, known, low, current, byte(a, 26) == 1, nil)
+look(key, known, low, current, destructive == 1, nil)
 
 -- On a tie between budget and loop, loop is what is said.
-local code, worst, times = find_loop(a, key, known, current)
+local code, worst, times = find_loop(key, known, current, poll, repeats, halt, across_turns, poll_max)
 local looping = code ~= 0
 if so_far == VALID and not looping then
-  code, worst = find_against(a, key, tool)
+  code = over_budget(writes + destructive, poll, same_call, transient, poll_max)
+  code, worst = find_against(a, key, every, halt, code)
 end
 local against = code
 
@@ -104,7 +112,7 @@ else
   end
   remember_name(tool, ARGV[2], ttl)
   if kind == PENDING then
-    let_run(a, admission, key, tool, ttl)
+    let_run(a, admission, key, tool, more, now + reservation, ttl)
   else
     if code ~= TOO_SOON then fare_badly() end
     spoken = 1
@@ -115,5 +123,8 @@ else
 end
 
 -- Wanted parts are read after the call was counted; the journal knows it only once it is settled.
-return p32(turn) .. char(says, code, would, attempt, left, up_to(run, 255), idle, spent + 1, transients, outcome, retries)
-  .. reply_rest(ARGV[4], byte(a, 37, 39)) .. reply_used(against, code, would)
+local low16, low8 = turn % 65536, turn % 256
+local high16 = (turn - low16) / 65536
+return char((high16 - high16 % 256) / 256, high16 % 256, (low16 - low8) / 256, low8,
+    says, code, would, attempt, left, up_to(run, 255), idle, spent + 1, transients, outcome, retries)
+  .. reply_rest(ARGV[4], goal_too, facts_too, journal_too) .. reply_used(against, code, would)

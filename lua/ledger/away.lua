@@ -159,7 +159,7 @@ function leave(most, ttl)
     .. part(read_journal() .. journal) .. part(call("GET", KEYS[4]) or "") .. part(counts) .. part(paced)
   call("DEL", KEYS[2], KEYS[4])
   journal, journal_at, goal_told, ids_state = "", 0, 0, 2
-  close(most, ttl, "")
+  close(most, ttl)
   return told
 end
 end
@@ -372,7 +372,7 @@ function merge(number, back, told, most, ttl)
   made = made .. number
   if #made > MERGES * 8 then made = sub(made, 9) end
   keep("m", made, ttl)
-  close(most, ttl, "")
+  close(most, ttl)
   return true
 end
 end

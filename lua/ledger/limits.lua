@@ -105,7 +105,7 @@ function over_limits(a, tool)
     whose, at = 1, 92
     code = over(a, 68, tool_calls_turn, tool_calls, second - tool_began, tool_cost_turn, tool_cost, price)
   end
-  if code == 0 and limits >= 2 then
+  if code == 0 and limits % 4 >= 2 then
     whose = 2
     code = over(a, at, calls_turn, calls, second - u32(seldom, 17), u48(seldom, 5), u48(seldom, 11), price)
   end
@@ -148,17 +148,15 @@ end
 
 -- ---- admit and settle -----------------------------------------------------
 
--- What speaks against a valid call that is in no loop: its code (0: nothing) and what to say.
-local function find_against(a, key, tool)
-  local every = u32(a, 64)
+-- What speaks against a valid call that is in no loop, after over_budget: its code (0: nothing) and what to say.
+local function find_against(a, key, every, halt, code)
   used, whose = 0, 0
   if every > 0 and not broken then used = to_wait(key, every) end
   if used > 0 then
-    if early + 1 >= byte(a, 32) then return TOO_SOON, HALT end
+    if early + 1 >= halt then return TOO_SOON, HALT end
     return TOO_SOON, REFUSE
   end
-  local code = over_budget(a)
-  if code == 0 and byte(a, 52) > 0 then code = over_limits(a, tool) end
+  if code == 0 and byte(a, 52) > 0 then code = over_limits(a, sub(key, 1, 3)) end
   return code, REFUSE
 end
 
@@ -179,9 +177,13 @@ local function denied_result(key, says, code)
 end
 
 -- A call is let run: it holds a reservation, and is counted with what it is said to cost.
-local function let_run(a, admission, key, tool, ttl)
-  local counted = byte(a, 52) % 2 == 1
-  reserve(admission, now + u32(a, 40))
+local function let_run(a, admission, key, tool, more, deadline, ttl)
+  reserve(admission, deadline)
+  if more == 0 then -- nothing is counted of most tools but this
+    calls, calls_turn = calls + 1, up_to(calls_turn + 1, 65535)
+    return
+  end
+  local counted = more % 2 == 1
   if counted then open_counter(tool) end
   move(1, u48(a, 58), true, counted)
   if counted then close_counter(ttl) end
@@ -195,7 +197,7 @@ end
 
 -- What admit took for a call makes room for what it came to; one that was not let run after all costs nothing.
 local function settle_sums(a, key, kind, taken, denied, this_turn, ttl)
-  local counted, calls_by, cost_by = byte(a, 48) == 1, 0, u48(a, 33)
+  local counted, calls_by, cost_by = byte(a, 48) % 2 == 1, 0, u48(a, 33)
   if kind >= RELEASED then cost_by = 0 elseif denied then calls_by = 1 end
   if taken then
     cost_by = cost_by - u48(a, 50)

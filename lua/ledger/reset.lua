@@ -26,5 +26,5 @@ end
 find_chain(tool)
 if chain_at then drop_chain() end
 session = sub(session, 1, base) .. staying
-close(most, ttl, "")
+close(most, ttl)
 return "1"

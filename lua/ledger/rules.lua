@@ -66,8 +66,9 @@ local run, across, polls, asked, early, held, spent, transients, twin, broken, a
 local function look(key, from, low, current, destructive, ref)
   run, across, polls, asked, early, held, spent, transients = 0, 0, 0, 0, 0, 0, 0, 0
   twin, broken, again, last_kind = false, false, false, nil
-  local first = seek(key, 1, base + turned) or (turned > 0 and seek(key, 1))
+  local first = seek(key, 1)
   if not first then return end
+  if turned > 0 then first = seek(key, 1, base + turned) or first end
   local tool = sub(key, 1, 3)
   local row, same, armed, failing, hammering = true, true, true, true, true
   local row_step, own_step, spent_step, ran_step, refused_step = current, current, current, nil, nil
@@ -212,10 +213,9 @@ end
 -- ---- what speaks against a call -------------------------------------------
 
 -- A loop, after `look`: its code (0: none), what to say, how often it would have been called in a row.
-function find_loop(a, key, from, current)
-  local repeats, halt, across_turns, poll_max = byte(a, 31, 34)
+function find_loop(key, from, current, poll, repeats, halt, across_turns, poll_max)
   local times, code, says = run + 1, 0, REFUSE
-  if byte(a, 27) == 1 then -- a tool that is meant to be asked again
+  if poll == 1 then -- a tool that is meant to be asked again
     if asked < poll_max then return 0, REFUSE, times end
     code = POLL_BUDGET
     if asked >= poll_max + halt - repeats then says = HALT end
@@ -232,12 +232,9 @@ end
 end
 
 -- The budgets of a valid call that is in no loop, after `look`; 0: within all of them.
-local function over_budget(a)
-  local writes, destructive, poll = byte(a, 25, 27)
-  local same_call, transient = byte(a, 29, 30)
-  local poll_max = byte(a, 34)
+local function over_budget(changes, poll, same_call, transient, poll_max)
   if broken then return BROKEN end
-  if twin and writes + destructive > 0 then return DUPLICATE end
+  if twin and changes > 0 then return DUPLICATE end
   if same_call ~= UNLIMITED and poll == 0 and spent >= same_call then return SAME_CALL end
   if transient ~= UNLIMITED and transients >= transient then return TRANSIENT_BUDGET end
   if poll_max ~= UNLIMITED and polls >= poll_max then return POLL_BUDGET end

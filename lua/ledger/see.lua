@@ -9,5 +9,5 @@ local ttl, most = u32(ARGV[1], 1), u32(ARGV[1], 5)
 
 open()
 add_ids(ARGV[2], ttl)
-close(most, ttl, "")
+close(most, ttl)
 return ""

@@ -90,14 +90,21 @@ local function p32(n)
 end
 
 local function u48(s, at)
-  local a, b = byte(s, at, at + 1)
-  return (a * 256 + b) * 4294967296 + u32(s, at + 2)
+  local a, b, c, d, e, f = byte(s, at, at + 5)
+  return ((((a * 256 + b) * 256 + c) * 256 + d) * 256 + e) * 256 + f
 end
 
 local function p48(n)
-  local low = n % 4294967296
-  local high = (n - low) / 4294967296
-  return char((high - high % 256) / 256 % 256, high % 256) .. p32(low)
+  local f = n % 256
+  n = (n - f) / 256
+  local e = n % 256
+  n = (n - e) / 256
+  local d = n % 256
+  n = (n - d) / 256
+  local c = n % 256
+  n = (n - c) / 256
+  local b = n % 256
+  return char((n - b) / 256 % 256, b, c, d, e, f)
 end
 
 local function up_to(n, most)
@@ -242,6 +249,18 @@ local close, close_with, close_at
 do -- a chunk may have two hundred names
 local ROOM_MORE, ROOM_SPARE = 40, 80 -- by how much room grows, and how much of it may be unused
 
+-- Numbers as text: a server prints one for many times the price of looking it up.
+local DIGITS = {}
+
+local function digits(n)
+  local text = DIGITS[n]
+  if not text then
+    text = n .. ""
+    DIGITS[n] = text
+  end
+  return text
+end
+
 -- Puts the journal in order, with `more` behind it, and keeps its last `most` entries.
 local function order_journal(more, most, ttl)
   local whole = read_journal() .. more
@@ -259,7 +278,7 @@ local function write_journal(most, ttl)
     order_journal(journal, most, ttl)
     return
   end
-  local length = call("SETRANGE", KEYS[2], at, journal)
+  local length = call("SETRANGE", KEYS[2], digits(at), journal)
   journal_at = behind / ENTRY
   if length == #journal then call("EXPIRE", KEYS[2], ttl) end
   if length ~= full and length ~= behind then order_journal("", most, ttl) end -- `most` is another than it was
@@ -268,6 +287,7 @@ end
 
 -- What stands before the window, padded to its room.
 local function prefix()
+  calls = up_to(calls, 16777215)
   local t4, t34, c3, c23, n2 = turn % 256, turn % 65536, calls % 256, calls % 65536, calls_turn % 256
   local t12, b2, j2 = (turn - t34) / 65536, #chains % 256, journal_at % 256
   return char(ids_state + goal_told * 4, spoken + turned / RECORD * 2, (t12 - t12 % 256) / 256, t12 % 256, (t34 - t4) / 256,
@@ -282,14 +302,15 @@ local function keeps_place()
   return session == stored and base == stored_base and free >= 0 and free <= ROOM_SPARE
 end
 
--- Writes the session, with one more call at its end.
-function close(most, ttl, more)
+-- Writes all but the window, and that, too, with `more` at its end, unless it `stays`.
+local function write(stays, more, most, ttl)
   -- The life of the keys is renewed now and then, not with every call.
-  local renew = not fresh and (second - u32(seldom, 21)) * 32 > ttl
+  local a, b, c, d = byte(seldom, 21, 24)
+  local renew = not fresh and (second - ((a * 256 + b) * 256 + c) * 256 - d) * 32 > ttl
   if renew then seldom = sub(seldom, 1, 20) .. p32(second) .. sub(seldom, 25) end
   write_journal(most, ttl)
-  if more == "" and keeps_place() then
-    call("SETRANGE", KEYS[1], 0, prefix())
+  if stays then
+    call("SETRANGE", KEYS[1], "0", prefix())
   else
     straighten()
     local needed = #reservations + #chains
@@ -305,29 +326,35 @@ function close(most, ttl, more)
   end
 end
 
+-- Writes the session.
+function close(most, ttl)
+  write(keeps_place(), "", most, ttl)
+end
+
 -- Writes the session with one more call; the oldest one goes when the window is full.
 function close_with(most, ttl, key, result, class, in_step, admission)
   local record = key .. result .. char(class, turn % 256, in_step) .. admission
-  if #session - base >= WINDOW * RECORD then
-    if keeps_place() then
-      call("SETRANGE", KEYS[1], base + turned, record)
-      turned, record = (turned + RECORD) % (WINDOW * RECORD), ""
-    else
-      straighten()
-      base = #session - (WINDOW - 1) * RECORD
-    end
+  local full = #session - base >= WINDOW * RECORD
+  local stays = full and keeps_place()
+  if stays then
+    call("SETRANGE", KEYS[1], digits(base + turned), record)
+    turned = (turned + RECORD) % (WINDOW * RECORD)
+  elseif full then
+    straighten()
+    base = #session - (WINDOW - 1) * RECORD
   end
-  close(most, ttl, record)
+  write(stays, record, most, ttl)
 end
 
 -- Writes the session with what became of the call at `at`.
 function close_at(at, result, class, most, ttl)
-  if keeps_place() then
-    call("SETRANGE", KEYS[1], at + 8, result .. char(class))
+  local stays = keeps_place()
+  if stays then
+    call("SETRANGE", KEYS[1], digits(at + 8), result .. char(class))
   else
     session = sub(session, 1, at + 8) .. result .. char(class) .. sub(session, at + 16)
   end
-  close(most, ttl, "")
+  write(stays, "", most, ttl)
 end
 end
 

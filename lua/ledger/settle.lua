@@ -4,7 +4,8 @@
 -- ARGV[1]  1-4 turn   5-8 step label (both unused where the call is known)   9-12 admission   13-15 tool   16-21 arguments
 --          22-27 result   28 class, as in session.lua   29 reads   30 destructive   31 repair   32 journal label
 --          33-38 cost   39-42 ttl, s   43-46 entries of the journal   47 1: advise only (anonymous)
---          48 1: the tool has limits   49 1: it has a pace   50-55 the cost that admit took for it
+--          48 1: the tool has limits; + 2: of 33 to 38 or 50 to 55 something is told   49 1: it has a pace
+--          50-55 the cost that admit took for it
 -- ARGV[2]  the tool's name   ARGV[3] ext   ARGV[4] ids it gave, 8 bytes each   ARGV[5…] facts: name, JSON, name, …
 --
 -- Returns  1 says   2 1: unchanged   3 repeats   4 no progress   5 attempt   6 attempts left   7 transients
@@ -15,9 +16,10 @@
 
 local a = ARGV[1]
 local admission, key, tool, result = sub(a, 9, 12), sub(a, 13, 21), sub(a, 13, 15), sub(a, 22, 27)
-local kind, reads, destructive, repair, label_told = byte(a, 28, 32)
-local ttl, most = u32(a, 39), u32(a, 43)
-local advise = byte(a, 47) == 1
+local kind, reads, destructive, repair, label_told, _, _, _, _, _, _, t1, t2, t3, t4, m1, m2, m3, m4, anonymous,
+  more = byte(a, 28, 48)
+local ttl, most = ((t1 * 256 + t2) * 256 + t3) * 256 + t4, ((m1 * 256 + m2) * 256 + m3) * 256 + m4
+local advise = anonymous == 1
 
 open()
 local at = seek(admission, 19)
@@ -81,7 +83,7 @@ else
   elseif kind ~= TRANSIENT and kind ~= RELEASED and kind ~= UNKNOWN then
     fare_badly()
   end
-  settle_sums(a, key, kind, taken, denied, in_turn == turn % 256, ttl)
+  if kind >= RELEASED or denied or more >= 2 then settle_sums(a, key, kind, taken, denied, in_turn == turn % 256, ttl) end
   if says ~= REPAIR then
     local code = 0
     if says == REFUSE then code = RETRY_BUDGET end

@@ -19,6 +19,6 @@ if told == turn then
     if kept == 0 then call("EXPIRE", KEYS[3], ttl) end
     goal_told = 1
   end
-  close(most, ttl, "")
+  close(most, ttl)
 end
 return p32(turn) .. collect(false, false, false)

@@ -132,6 +132,12 @@ static void put_allowances(struct buf *buf, const struct ledger_limits *l)
         put_allowance(buf, &l->session);
 }
 
+/* Of most tools nothing of this is told: then the script does not look for it. */
+static bool tells_more(const struct ledger_place *place, const struct ledger_limits *l)
+{
+    return place->turn_idle_s || l->costs || l->cost || l->poll_every_ms;
+}
+
 static struct str label_of(const struct ledger_admit *request)
 {
     if (request->so_far == LEDGER_SO_FAR_INVALID)
@@ -161,7 +167,8 @@ void pack_admit(struct script_run *run, const struct ledger_admit *request,
     put_u32(&buf, request->reservation_ms ? request->reservation_ms : LEDGER_RESERVATION_MS);
     put_u32(&buf, options->ttl_s);
     put_u32(&buf, options->history);
-    put_u8(&buf, (is_limited(&limits->tool) ? 1 : 0) + (is_limited(&limits->session) ? 2 : 0));
+    put_u8(&buf, (is_limited(&limits->tool) ? 1 : 0) + (is_limited(&limits->session) ? 2 : 0) +
+                     (tells_more(place, limits) ? 4 : 0));
     put_u32(&buf, place->turn_idle_s);
     put_u8(&buf, limits->costs);
     put_u48(&buf, limits->cost);
@@ -196,6 +203,7 @@ void pack_settle(struct script_run *run, const struct ledger_settle *request,
                  const struct pack_options *options, struct arena *arena)
 {
     const struct ledger_limits *limits = request->limits ? request->limits : &ledger_default_limits;
+    uint64_t cost = request->cost_told ? request->cost : limits->cost;
     struct buf buf = buf_in(arena);
     put_u32(&buf, request->place.turn);
     put_step(&buf, request->place.step);
@@ -207,11 +215,11 @@ void pack_settle(struct script_run *run, const struct ledger_settle *request,
     put_u8(&buf, limits->destructive);
     put_count(&buf, limits->repair);
     put_u8(&buf, word_label_number(request->label));
-    put_u48(&buf, request->cost_told ? request->cost : limits->cost);
+    put_u48(&buf, cost);
     put_u32(&buf, options->ttl_s);
     put_u32(&buf, options->history);
     put_u8(&buf, request->place.anonymous);
-    put_u8(&buf, is_limited(&limits->tool));
+    put_u8(&buf, (is_limited(&limits->tool) ? 1 : 0) + (cost || limits->cost ? 2 : 0));
     put_u8(&buf, limits->poll_every_ms > 0);
     put_u48(&buf, limits->cost);
     script_arg(run, buf_view(&buf));
