@@ -22,6 +22,10 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#define REDIRECT_SHOWN_BYTES 200u
+#define URL_LETTERS                                                                                          \
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/[]@!$&()*+,;=%" /* no ? and # */
+
 struct fetcher {
     struct loop *loop;
     const struct curl_library *curl;
@@ -331,8 +335,10 @@ static void tell_head(struct fetch *f)
     curl_off_t after = 0; /* also where it is told as a date */
     curl->easy_getinfo(f->easy, CURLINFO_RETRY_AFTER, &after);
     head.after_s = after > 0 ? (int64_t)after : fetch_header(&head, "retry-after").len ? 0 : -1;
+    if (head.after_s > FETCH_AFTER_MAX_S)
+        head.after_s = FETCH_AFTER_MAX_S;
     if (to)
-        head.redirect = (struct str){to, strcspn(to, "?#")};
+        head.redirect = str_cut((struct str){to, strspn(to, URL_LETTERS)}, REDIRECT_SHOWN_BYTES);
     f->told_head = true;
     f->hooks->head(f->owner, &head);
 }

@@ -38,12 +38,15 @@ struct fetch_request { /* copied by fetch_start */
     size_t body_max;     /* of the answer */
 };
 
+#define FETCH_AFTER_MAX_S 86400
+
 struct fetch_head {
     int status;
     const struct setting_pair *headers; /* names in lower case */
     size_t count;
-    int64_t after_s;     /* Retry-After, in seconds; -1: not told */
-    struct str redirect; /* a redirect that is not followed: where to, without query; else empty */
+    int64_t after_s;     /* Retry-After, in seconds, FETCH_AFTER_MAX_S at most; -1: not told */
+    struct str redirect; /* a redirect that is not followed: where to, for messages: without query, and up to
+                            the first sign that an address does not have; else empty */
 };
 struct str fetch_header(const struct fetch_head *head, const char *name); /* STR_NONE: there is none */
 

@@ -335,18 +335,20 @@ static void on_message(void *owner, uint64_t about, struct str message)
 
 /* Our own question without an answer is like one that was answered by nothing. */
 static void on_failed(void *owner, uint64_t id, enum upstream_ended how, const char *code, const char *why,
-                      int64_t after_s)
+                      struct str quoted, int64_t after_s)
 {
     struct mcp *mcp = owner;
+    char words[MCP_ERROR_MAX_BYTES]; /* of our own question: for log and status */
     struct pending *pending = !mcp->transport ? NULL
                               : id            ? pending_find(&mcp->pendings, id)
                                               : mcp_only_call(mcp, 0);
-    const struct line refused = {.kind = LINE_BROKEN, .trouble = why};
+    snprintf(words, sizeof(words), quoted.len ? "%.600s: \"" STR_FMT "\"" : "%s", why, STR_ARG(quoted));
+    const struct line refused = {.kind = LINE_BROKEN, .trouble = words};
     bool no = how == UPSTREAM_REFUSED || how == UPSTREAM_BROKEN;
     if (pending && pending->run)
-        mcp_call_failed(mcp, pending, how, code, why, after_s);
+        mcp_call_failed(mcp, pending, how, code, why, quoted, after_s);
     else if (pending && !mcp->ready && !no)
-        mcp_give_up(mcp, "%s", why); /* it wasn't asked: to ask in another way helps nothing */
+        mcp_give_up(mcp, "%s", words); /* it wasn't asked: to ask in another way helps nothing */
     else if (pending)
         pending->heard(mcp, pending, &refused);
 }

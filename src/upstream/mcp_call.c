@@ -80,6 +80,9 @@ void mcp_call_failed(struct mcp *mcp, struct pending *pending, enum upstream_end
     struct upstream_run *run = mcp_end_call(mcp, pending);
     run->answer->after_s = after_s;
     run->answer->quoted = arena_dup(run->arena, str_cut(quoted, MCP_QUOTE_MAX_BYTES));
+    if (quoted.len)
+        log_event(LOG_WARN, "upstream_says", LOG_STR("upstream", mcp->spec->name), LOG_TEXT("code", code),
+                  LOG_STR("text", str_cut(quoted, 200)));
     run->answer->reached = how != UPSTREAM_UNAVAILABLE && strcmp(code, "unreachable") != 0;
     run_answer(run, how, code, WHO "gave no usable answer: %s", NAME(mcp), why);
     run_finish(run);

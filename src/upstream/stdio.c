@@ -119,7 +119,7 @@ static void tell_no_room(struct transport *t, uint64_t id)
     t->hooks->failed(t->owner, id, UPSTREAM_TRANSIENT, "no_memory",
                      "the gateway has no memory left for it, since all its connections together hold more "
                      "than limits.memory",
-                     1);
+                     STR_NONE, 1);
 }
 
 static void tell_too_large(struct transport *t, uint64_t id)
@@ -130,7 +130,7 @@ static void tell_too_large(struct transport *t, uint64_t id)
         return;
     }
     snprintf(why, sizeof(why), "a line of more than %u bytes, which is not read", UPSTREAM_LINE_MAX_BYTES);
-    t->hooks->failed(t->owner, id, UPSTREAM_BROKEN, "result_too_large", why, -1);
+    t->hooks->failed(t->owner, id, UPSTREAM_BROKEN, "result_too_large", why, STR_NONE, -1);
 }
 
 /* Most put the id before the result … */

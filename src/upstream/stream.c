@@ -16,14 +16,15 @@
 static void on_closed_later(void *owner)
 {
     struct transport *t = owner;
-    t->hooks->closed(t->owner, t->why, STR_NONE);
+    t->hooks->closed(t->owner, t->why, str_of(t->says));
 }
 
-void stream_ends(struct transport *t, const char *why)
+void stream_ends(struct transport *t, const char *why, const char *says)
 {
     if (timer_is_set(&t->later))
         return;
     snprintf(t->why, sizeof(t->why), "%.500s", why);
+    snprintf(t->says, sizeof(t->says), "%s", says);
     timer_set(&t->later, t->loop, 0, on_closed_later, t);
 }
 
@@ -134,7 +135,7 @@ static void stream_open(struct transport *t)
     struct why why = {0};
     enum err err = fill_settings(t, &why);
     if (err != OK)
-        stream_ends(t, why.text);
+        stream_ends(t, why.text, "");
     else
         timer_set(&t->later, t->loop, 0, on_opened_later, t);
 }
@@ -193,7 +194,7 @@ static void stream_close(struct transport *t)
     drop_all(t);
     if (!leaves) {
         forget_settings(t);
-        stream_ends(t, "it was closed");
+        stream_ends(t, "it was closed", "");
     }
 }
 

@@ -66,16 +66,17 @@ void exchange_fail(struct exchange *x, enum upstream_ended how, const char *code
     struct transport *t = x->transport;
     uint64_t id = x->id;
     bool ours = x->ours;
-    char why[FETCH_WHY_MAX_BYTES + STREAM_QUOTED_BYTES];
+    char why[FETCH_WHY_MAX_BYTES], says[sizeof(x->says)];
     va_list args;
     va_start(args, format);
     vsnprintf(why, sizeof(why), format, args);
     va_end(args);
+    memcpy(says, x->says, sizeof(says));
     exchange_free(x);
     if (ours)
-        session_fails(t, why);
+        session_fails(t, why, says);
     else if (id)
-        t->hooks->failed(t->owner, id, how, code, why, after_s);
+        t->hooks->failed(t->owner, id, how, code, why, str_of(says), after_s);
 }
 
 /* ---- what a status says -------------------------------------------------------------------- */
@@ -85,30 +86,35 @@ static struct str origin(const struct exchange *x)
     return fetch_origin(str_of(x->transport->url));
 }
 
-/* " (it says \"…\")" of the body, our secrets hidden; empty where it says nothing. */
-static struct str body_says(struct arena *arena, const struct exchange *x)
+static void keep_text(char *into, size_t room, struct str text)
 {
+    snprintf(into, room, STR_FMT, STR_ARG(str_cut(text, room - 1)));
+}
+
+/* Of the body, our secrets hidden. */
+static void keep_what_it_says(struct exchange *x)
+{
+    struct arena *arena = arena_new();
     struct str text = secret_mask(arena, &x->transport->secrets, buf_view(&x->body));
-    text = str_cut(http_message(arena, str_of(x->type), text), STREAM_QUOTED_BYTES);
-    return text.len ? arena_printf(arena, " (it says \"" STR_FMT "\")", STR_ARG(text)) : STR_LIT("");
+    keep_text(x->says, sizeof(x->says), http_message(arena, str_of(x->type), text));
+    arena_free(arena);
 }
 
 static void fail_status(struct exchange *x)
 {
-    struct arena *arena = arena_new();
-    struct str from = origin(x), says = body_says(arena, x);
+    struct str from = origin(x);
     char code[16];
     int status = x->status;
+    keep_what_it_says(x);
     snprintf(code, sizeof(code), "http_%d", status);
     if (status == 408 || status == 425 || status == 429 || status >= 500)
-        exchange_fail(x, UPSTREAM_TRANSIENT, code, x->after_s, STR_FMT " answered with status %d" STR_FMT,
-                      STR_ARG(from), status, STR_ARG(says));
+        exchange_fail(x, UPSTREAM_TRANSIENT, code, x->after_s, STR_FMT " answered with status %d",
+                      STR_ARG(from), status);
     else if (status == 401 || status == 403)
         exchange_fail(x, UPSTREAM_UNAVAILABLE, code, -1,
-                      STR_FMT " does not let us in (status %d)" STR_FMT
-                              ": whoever runs this gateway has to give the "
+                      STR_FMT " does not let us in (status %d): whoever runs this gateway has to give the "
                               "upstream credentials, as headers = { Authorization = \"Bearer ${NAME}\" }",
-                      STR_ARG(from), status, STR_ARG(says));
+                      STR_ARG(from), status);
     else if (status >= 300 && status < 400)
         exchange_fail(x, UPSTREAM_UNAVAILABLE, code, -1,
                       STR_FMT
@@ -117,14 +123,12 @@ static void fail_status(struct exchange *x)
                       STR_ARG(from), x->redirect[0] ? x->redirect : "elsewhere", status);
     else if (status == 404 || status == 405)
         exchange_fail(x, UPSTREAM_REFUSED, code, -1,
-                      STR_FMT " answered with status %d" STR_FMT
-                              ": there is no MCP server at this path of it, look at "
+                      STR_FMT " answered with status %d: there is no MCP server at this path of it, look at "
                               "the upstream's url",
-                      STR_ARG(from), status, STR_ARG(says));
+                      STR_ARG(from), status);
     else
-        exchange_fail(x, UPSTREAM_REFUSED, code, -1, STR_FMT " answered with status %d" STR_FMT,
-                      STR_ARG(from), status, STR_ARG(says));
-    arena_free(arena);
+        exchange_fail(x, UPSTREAM_REFUSED, code, -1, STR_FMT " answered with status %d", STR_ARG(from),
+                      status);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -283,11 +287,6 @@ static void resume(struct exchange *x, const char *why)
 }
 
 /* ---- what libcurl tells ----------------------------------------------------------------------- */
-
-static void keep_text(char *into, size_t room, struct str text)
-{
-    snprintf(into, room, STR_FMT, STR_ARG(str_cut(text, room - 1)));
-}
 
 /* The session that the server gave us; one that can't be sent back is none. */
 static void keep_session(struct transport *t, struct str id)

@@ -38,8 +38,9 @@ struct exchange {
     int status;
     int64_t after_s;
     char type[64], redirect[256], trouble[FETCH_WHY_MAX_BYTES];
-    unsigned resumes; /* in a row without an event */
-    bool streams;     /* the answer comes as events */
+    char says[STREAM_QUOTED_BYTES + 1]; /* what an error's body says: the server's words */
+    unsigned resumes;                   /* in a row without an event */
+    bool streams;                       /* the answer comes as events */
     bool answered;
     bool renewed; /* it has had its second session, or its second token */
     bool ours;    /* of renewing the session: nobody else hears of it */
@@ -73,7 +74,7 @@ struct transport {
     struct listening listening;
     struct fetch *leaving; /* DELETE */
     struct timer later;
-    char why[FETCH_WHY_MAX_BYTES]; /* for `later` */
+    char why[FETCH_WHY_MAX_BYTES], says[STREAM_QUOTED_BYTES + 1]; /* for `later`: ours, the server's */
 };
 
 /* The request's headers: of the spec, the protocol and the session, beside `more`. stream.c */
@@ -84,8 +85,8 @@ struct fetch_request stream_request(struct transport *t, struct arena *arena, co
 bool stream_refills(struct transport *t);
 /* Hands a text of the server to whoever waits, its echoes of our secrets hidden. stream.c */
 void stream_tell(struct transport *t, uint64_t about, struct str text);
-/* It is over; `why` is told with the next turn. stream.c */
-void stream_ends(struct transport *t, const char *why);
+/* It is over; `why`, and in its own words `says`, are told with the next turn. stream.c */
+void stream_ends(struct transport *t, const char *why, const char *says);
 
 struct exchange *exchange_new(struct transport *t, uint64_t id, const char *method, struct str name,
                               struct str message);
@@ -97,9 +98,10 @@ void session_renew(struct exchange *x);
 /* An answer to a question of our own while a session is renewed. stream_session.c */
 void session_hears(struct exchange *x, struct str text);
 /* The same for none. stream_session.c */
-void session_fails(struct transport *t, const char *why);
+void session_fails(struct transport *t, const char *why, const char *says);
 
-/* Nobody will answer it: tells so, and is gone. stream_exchange.c */
+/* Nobody will answer it: tells so, in our words, with its `says` beside them, and is gone.
+ * stream_exchange.c */
 void exchange_fail(struct exchange *x, enum upstream_ended how, const char *code, int64_t after_s,
                    const char *format, ...) __attribute__((format(printf, 5, 6)));
 

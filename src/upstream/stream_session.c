@@ -28,7 +28,7 @@ void session_renew(struct exchange *x)
         exchange_fail(x, UPSTREAM_TRANSIENT, "session_lost", 1,
                       "its session has ended, and so has the one after it");
         if (!t->renewing)
-            stream_ends(t, "its sessions end as soon as they begin");
+            stream_ends(t, "its sessions end as soon as they begin", "");
         return;
     }
     x->renewed = true;
@@ -71,9 +71,9 @@ void session_hears(struct exchange *x, struct str text)
     stream_tell(t, 0, STR_LIT(LIST_CHANGED));
 }
 
-void session_fails(struct transport *t, const char *why)
+void session_fails(struct transport *t, const char *why, const char *says)
 {
     char text[FETCH_WHY_MAX_BYTES];
     snprintf(text, sizeof(text), "its session ended, and a new one could not be begun: %.400s", why);
-    stream_ends(t, text); /* whoever hears it fails what waits */
+    stream_ends(t, text, says); /* whoever hears it fails what waits */
 }

@@ -19,9 +19,10 @@ struct transport_hooks {
      * where the transport knows (a question, a notice belongs to that call then); 0: it doesn't. */
     void (*message)(void *owner, uint64_t about, struct str message);
     /* The request with this id will get no answer; the others may. Unknown ids are fine;
-     * 0: it cannot tell whose it was, which is known where only one waits. */
+     * 0: it cannot tell whose it was, which is known where only one waits. `why` in our words; `quoted`: its
+     * own, data, perhaps none. */
     void (*failed)(void *owner, uint64_t id, enum upstream_ended how, const char *code, const char *why,
-                   int64_t after_s);
+                   struct str quoted, int64_t after_s);
     /* It is over (the process ended, could not be started): nothing more comes. `why` in our words; `quoted`:
      * its own last ones, data, perhaps none. The transport may be freed or opened again afterwards, not
      * inside. */

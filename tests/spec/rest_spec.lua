@@ -137,12 +137,14 @@ describe("an HTTP endpoint that fails", function()
 
   it("will be there again: 429 and 5xx say when", function()
     answers { ["GET /"] = { { status = 429, headers = { ["Retry-After"] = "7" }, body = "slow down" },
-              { status = 503 }, { status = 500, body = { message = "boom" } } } }
+              { status = 503 }, { status = 500, body = { message = "boom" } },
+              { status = 503, headers = { ["Retry-After"] = "Fri, 31 Dec 9999 23:59:59 GMT" } } } }
     serves '{ "GET SERVER/" }'
     local first = is_refused(calls { n = 1 }, "transient", "http_429", "too many requests")
     assert.equal(7, verdict(first).after_s)
     is_refused(calls { n = 2 }, "transient", "http_503")
     is_refused(calls { n = 3 }, "transient", "http_500", "boom")
+    assert.equal(86400, verdict(calls { n = 4 }).after_s) -- nobody waits for ever
   end)
 
   it("is told of by what happened to the connection", function()
