@@ -67,9 +67,22 @@ static void show_counters(const struct json *counters)
     printf("%s\n", *before ? "" : "none");
 }
 
+static bool has_lines(const struct json *value)
+{
+    return value->type == JSON_STRING && memchr(value->text, '\n', value->len);
+}
+
+static void put_lines(struct str text, int indent)
+{
+    putchar('\n');
+    say_indented(str_trim(text), indent);
+}
+
 static void put_value(const struct json *value, int indent)
 {
-    if (!is_nested(value)) {
+    if (has_lines(value)) {
+        put_lines(json_str(value), indent + 2);
+    } else if (!is_nested(value)) {
         putchar(' ');
         put_scalar(value);
     } else if (are_counters(value)) {

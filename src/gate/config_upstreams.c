@@ -7,8 +7,11 @@
 
 #include "base/arena.h"
 #include "gate/tool.h"
+#include "schema/suggest.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define KEY(text, reader, field)                                                                             \
     .name = STR(text), .read = (reader), .offset = offsetof(struct upstream_entry, field)
@@ -201,9 +204,11 @@ void setting_command(struct settings *settings, const struct setting *setting, s
     setting_words(settings, setting, path, value, into);
     if (!out->len || is_filled_in(*out))
         return;
-    if (memchr(out->at, '/', out->len))
+    const char *slash = memchr(out->at, '/', out->len), *space = memchr(out->at, ' ', out->len);
+    bool in_path = !slash || (space && space < slash); /* "npx -y @scope/server" names no file */
+    if (!in_path)
         *out = str_of(settings_file_path(settings, *out));
-    else if (memchr(out->at, ' ', out->len))
+    else if (space)
         settings_fault(settings, path,
                        "expected a program's name alone, got words: the others go into args, since no shell "
                        "takes them apart");
@@ -255,16 +260,32 @@ static void check_name(struct settings *settings, struct str path, struct str na
                        UPSTREAM_NAME_MAX_BYTES, STR_ARG(near));
 }
 
+/* " ('comand' looks like 'command')", where something does; in other clients' files unknown keys are none of
+ * our business but here. */
+static struct str misspelt(struct arena *arena, const struct json *given)
+{
+    static const struct str names[] = {STR("command"), STR("url"), STR("rest")};
+    for (uint32_t i = 0; i < given->len; i++) {
+        struct str near = suggest_one(given->members[i].key, names, sizeof(names) / sizeof(*names));
+        if (near.len)
+            return arena_printf(arena, " ('" STR_FMT "' looks like '" STR_FMT "')",
+                                STR_ARG(str_cut(given->members[i].key, 32)), STR_ARG(near));
+    }
+    return STR_NONE;
+}
+
 /* False, with a complaint, where it is not clear what it is. */
-static bool find_kind(struct settings *settings, struct str path, struct upstream_entry *entry)
+static bool find_kind(struct settings *settings, struct str path, const struct json *given,
+                      struct upstream_entry *entry)
 {
     int told = (entry->command.len != 0) + (entry->url.len != 0) + (entry->rest.len != 0);
     entry->spec.kind = entry->command.len ? UPSTREAM_STDIO : entry->url.len ? UPSTREAM_HTTP : UPSTREAM_REST;
     if (told != 1)
         settings_fault(settings, path,
                        "expected one of command (an MCP server to start), url (an MCP server over HTTP) and "
-                       "rest (an address for policies' http), got %s",
-                       told ? "several" : "none");
+                       "rest (an address for policies' http), got %s" STR_FMT,
+                       told ? "several" : "none",
+                       STR_ARG(told ? STR_NONE : misspelt(settings->arena, given)));
     return told == 1;
 }
 
@@ -291,6 +312,15 @@ static void check_url(struct settings *settings, struct str path, const char *ke
     if (!fits)
         settings_fault(settings, member_path(settings, path, str_of(key)),
                        "expected an address that begins with https:// or http://, without spaces");
+}
+
+/* Found out here, or by the first call at night. */
+static void check_ca_file(struct settings *settings, struct str path, const struct upstream_spec *spec)
+{
+    const char *file = spec->ca_file.len ? arena_dup(settings->arena, spec->ca_file).at : NULL;
+    if (file && access(file, R_OK) != 0)
+        settings_fault(settings, member_path(settings, path, STR_LIT("ca_file")),
+                       "expected a file with certificates (PEM), cannot read %s: %s", file, strerror(errno));
 }
 
 static struct texts argv_of(struct arena *arena, struct str command, const struct texts *args)
@@ -342,7 +372,8 @@ void upstream_entry_add(struct settings *settings, struct str path, struct str n
     size_t faults = settings->faults.len;
     entry->spec.name = arena_dup(settings->arena, name);
     check_name(settings, path, name);
-    if (find_kind(settings, path, entry)) {
+    check_ca_file(settings, path, &entry->spec);
+    if (find_kind(settings, path, given, entry)) {
         check_keys(settings, path, entry->spec.kind, given);
         if (entry->url.len)
             check_url(settings, path, "url", entry->url);

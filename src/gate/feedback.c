@@ -62,25 +62,28 @@ static const char *plural(size_t n)
     return n == 1 ? "" : "s";
 }
 
-static struct str cut_description(struct str text)
+/* Its first line. */
+static struct str cut_description(const struct words *w, struct str text)
 {
     for (size_t i = 0; i < text.len; i++)
         if (text.at[i] == '\n')
             text.len = i;
-    return str_cut(str_trim(text), FEEDBACK_DESCRIPTION_MAX_BYTES);
+    text = str_trim(text);
+    struct str cut = str_cut(text, FEEDBACK_DESCRIPTION_MAX_BYTES);
+    return cut.len == text.len ? text : ARENA_JOIN(w->arena, cut, STR_LIT("…"));
 }
 
 static void say_intent(const struct words *w)
 {
     const struct tool *tool = w->f->tool;
     if (tool->description.len)
-        say(w, "Intent: " STR_FMT "\n", STR_ARG(cut_description(tool->description)));
+        say(w, "Intent: " STR_FMT "\n", STR_ARG(cut_description(w, tool->description)));
     if (!tool_is_enforced(tool))
         return;
     if (tool->policy->use_when.len)
-        say(w, "Use it when " STR_FMT "\n", STR_ARG(cut_description(tool->policy->use_when)));
+        say(w, "Use it when " STR_FMT "\n", STR_ARG(cut_description(w, tool->policy->use_when)));
     if (tool->policy->avoid_when.len)
-        say(w, "Avoid it when " STR_FMT "\n", STR_ARG(cut_description(tool->policy->avoid_when)));
+        say(w, "Avoid it when " STR_FMT "\n", STR_ARG(cut_description(w, tool->policy->avoid_when)));
     for (size_t i = 0; i < tool->policy->rule_count; i++)
         say(w, "Rule: " STR_FMT "\n", STR_ARG(tool->policy->rule_words[i]));
 }
@@ -115,7 +118,7 @@ static void say_type(const struct words *w, const struct json *property)
 
 static void say_parameter(const struct words *w, const struct json_member *property)
 {
-    struct str text = cut_description(json_str(json_get_text(&property->value, "description")));
+    struct str text = cut_description(w, json_str(json_get_text(&property->value, "description")));
     say(w, "- " STR_FMT " (", STR_ARG(property->key));
     say_type(w, &property->value);
     say(w, json_lists(json_get_text(w->f->tool->input, "required"), property->key) ? ", required)" : ")");

@@ -42,7 +42,8 @@ size_t known_suggest(struct arena *arena, struct generation *generation, const s
     own = count;
     for (size_t i = 0; i < all; i++) {
         const struct tool *tool = generation_tool_at(generation, i);
-        if ((r->mode != CALL_RUN || tool_is_listed(tool)) && is_granted(generation, r, tool))
+        bool named = own && toolbox_find(r->toolbox, generation, tool->name); /* and policed here */
+        if (!named && (r->mode != CALL_RUN || tool_is_listed(tool)) && is_granted(generation, r, tool))
             names[count++] = tool->name;
     }
     size_t n = suggest(r->tool, names, count, close);

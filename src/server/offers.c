@@ -72,6 +72,16 @@ static void say_waiting(const struct config *config)
     buf_clear(&names);
 }
 
+static void say_late(const struct upstreams *upstreams)
+{
+    struct buf names = {0};
+    upstreams_name_awaited(upstreams, &names);
+    log_event(LOG_WARN, "upstreams_not_settled", LOG_STR("upstreams", buf_view(&names)),
+              LOG_NUM("after_ms", OFFERS_WAIT_MS),
+              LOG_TEXT("effect", "served without their tools until they have told them"));
+    buf_clear(&names);
+}
+
 /* So that the first list of tools is whole. */
 static void wait_for_all(struct server_offers *o)
 {
@@ -83,8 +93,7 @@ static void wait_for_all(struct server_offers *o)
         loop_turn(server->loop, true);
     timer_clear(&limit);
     if (over)
-        log_event(LOG_WARN, "upstreams_not_settled", LOG_NUM("after_ms", OFFERS_WAIT_MS),
-                  LOG_TEXT("effect", "served without their tools until they have told them"));
+        say_late(server->gate.upstreams);
 }
 
 static struct upstream_offer *find_offer(void *owner, struct str name)

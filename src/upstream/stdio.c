@@ -50,6 +50,7 @@ struct transport {
     struct why why;              /* why it could not be started */
     char words[WORDS_MAX_BYTES]; /* its last on stderr, an error rather than others */
     uint32_t words_age;          /* lines since, where they are an error; 0: they are none */
+    uint8_t words_tell;          /* enum telling */
 };
 
 /* ---- the end ------------------------------------------------------------------- */
@@ -223,27 +224,42 @@ static const struct conn_hooks conn_hooks = {.line = on_line,
 
 /* ---- its stderr ------------------------------------------------------------------- */
 
-static bool is_error(struct str line)
+static bool holds_one_of(struct str line, const char *const *words, size_t count)
 {
-    static const char *const words[] = {"error", "exception", "fatal", "panic", "cannot", "not found"};
-    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+    for (size_t i = 0; i < count; i++)
         if (str_contains_nocase(line, str_of(words[i])))
             return true;
     return false;
 }
 
+enum telling { TELLS_NO_ERROR, TELLS_AN_ERROR, TELLS_WHICH };
+
+/* "npm error A complete log of this run …" speaks of an error, "npm error 404 … could not be found" says
+ * which. */
+static enum telling telling(struct str line)
+{
+    static const char *const which[] = {"error: ",   "exception",          "fatal",    "panic",  "cannot",
+                                        "not found", "could not be found", "no such ", "denied", "refused"};
+    static const char *const some[] = {"error"};
+    if (holds_one_of(line, which, sizeof(which) / sizeof(*which)))
+        return TELLS_WHICH;
+    return holds_one_of(line, some, sizeof(some) / sizeof(*some)) ? TELLS_AN_ERROR : TELLS_NO_ERROR;
+}
+
 /* What will be quoted if it dies: an error of late rather than what came after it; never a stack's frames. */
 static void remember(struct transport *t, struct str line)
 {
-    bool error = is_error(line), frame = line.at[0] == ' ' || line.at[0] == '\t';
+    enum telling tells = telling(line);
+    bool frame = line.at[0] == ' ' || line.at[0] == '\t';
     bool stale = t->words_age == 0 || ++t->words_age > WORDS_STALE_LINES;
-    if (frame || (!error && !stale))
+    if (frame || (!stale && tells < t->words_tell) || (!stale && tells == TELLS_NO_ERROR))
         return;
     struct arena *arena = arena_new();
     struct str cut = str_cut(secret_mask(arena, &t->secrets, str_trim(line)), WORDS_MAX_BYTES - 1);
     memcpy(t->words, cut.at, cut.len);
     t->words[cut.len] = '\0';
-    t->words_age = error;
+    t->words_age = tells != TELLS_NO_ERROR;
+    t->words_tell = (uint8_t)tells;
     arena_free(arena);
 }
 

@@ -5,6 +5,8 @@
 #include "upstream/set.h"
 
 #include "base/arena.h"
+#include "base/buf.h"
+#include "base/log.h"
 #include "upstream/kept.h"
 #include "upstream/offer.h"
 
@@ -163,23 +165,37 @@ void upstreams_apply(struct upstreams *set, const struct upstream_spec *const *s
         end = &u->next;
     }
     for (struct upstream *u = set->first; u; u = u->next)
-        if (!u->leaving)
+        if (!u->leaving) {
+            log_event(LOG_INFO, "upstream_removed", LOG_STR("upstream", u->spec->name),
+                      LOG_NUM("calls_in_flight", u->in_flight));
             leave(u);
+        }
     *end = set->first;
     set->first = first;
 }
 
-bool upstreams_are_settled(const struct upstreams *set)
+static bool is_awaited(const struct upstream *u)
 {
     struct mcp_view view;
-    for (const struct upstream *u = set->first; u; u = u->next) {
-        if (!u->mcp || u->leaving || (u->spec->lazy && u->kept))
-            continue;
-        mcp_look(u->mcp, &view);
-        if (!view.settled)
+    if (!u->mcp || u->leaving || (u->spec->lazy && u->kept))
+        return false;
+    mcp_look(u->mcp, &view);
+    return !view.settled;
+}
+
+bool upstreams_are_settled(const struct upstreams *set)
+{
+    for (const struct upstream *u = set->first; u; u = u->next)
+        if (is_awaited(u))
             return false;
-    }
     return true;
+}
+
+void upstreams_name_awaited(const struct upstreams *set, struct buf *out)
+{
+    for (const struct upstream *u = set->first; u; u = u->next)
+        if (is_awaited(u))
+            buf_printf(out, "%s" STR_FMT, out->len ? ", " : "", STR_ARG(u->spec->name));
 }
 
 bool upstreams_are_gone(const struct upstreams *set)

@@ -15,6 +15,7 @@
 #include "upstream/spec.h"
 
 struct arena;
+struct buf;
 struct json_out;
 struct loop;
 struct upstreams;
@@ -43,6 +44,8 @@ void upstreams_apply(struct upstreams *upstreams, const struct upstream_spec *co
 
 /* All that are to run have either answered or failed once: nobody needs to wait for tools any more. */
 bool upstreams_are_settled(const struct upstreams *upstreams);
+void upstreams_name_awaited(const struct upstreams *upstreams,
+                            struct buf *out); /* "a, b": those that have not */
 
 /* None is left, also none of those that had calls to answer: after upstreams_apply with no spec. */
 bool upstreams_are_gone(const struct upstreams *upstreams);

@@ -152,3 +152,19 @@ return tool "lend" { description = "Lend a book.", effects = "write", schema = p
     assert.equal("pass", lends(client, "book-1999").verdict)
   end)
 end)
+
+describe("a tool that an agent registers and an operator has a policy for", function()
+  after_each(daemon.stop_all)
+
+  it("is suggested once, and what is cut of its description ends in dots", function()
+    local client = daemon.start { policies = { ["get_stock.lua"] = [==[
+-- get_stock: how many of an article there are. For specs.
+return tool "get_stock" { description = ("How many there are. "):rep(20), effects = "read", schema = params { article = int "Which" } }
+]==] } }:connect()
+    client:asks("toolgate/register", { tools = { { name = "get_stock", inputSchema = { type = "object" } } } })
+    local said = client:asks("toolgate/check", { name = "get_stok", arguments = {} }).text
+    assert.truthy(said:find("Did you mean 'get_stock'?", 1, true), said)
+    said = client:asks("toolgate/check", { name = "get_stock", arguments = { article = "x" } }).text
+    assert.truthy(said:find("How many there are[^\n]*…\n"), said)
+  end)
+end)

@@ -91,6 +91,55 @@ describe("an mcpServers file", function()
   end)
 end)
 
+describe("what an operator is told of upstreams", function()
+  local function fails_with(first, words)
+    process.write(directory .. "/mcp.json", '{"mcpServers":{"a":' .. first .. "}}")
+    local code, _, err = process.run { daemon.binary, "serve", "--check", "-m", directory .. "/mcp.json" }
+    assert.equal(1, code)
+    assert.truthy(err:find(words, 1, true), err)
+  end
+
+  it("is the key that was meant", function()
+    fails_with('{"comand":"x","args":["y"]}', "got none ('comand' looks like 'command')")
+  end)
+
+  it("is why one died, not that it did", function()
+    process.write(directory .. "/mcp.json", client_of.json.encode { mcpServers = { a = { command = "sh", args = { "-c", [[
+      echo 'npm error code E404' >&2
+      echo "npm error 404  '@a/server@*' could not be found" >&2
+      echo 'npm error A complete log of this run can be found in: /tmp/x.log' >&2
+      exit 1]] } } } })
+    local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" } }
+    gate:logs [[why="exit code 1" last_words="npm error 404  '@a/server@*' could not be found"]]
+  end)
+
+  it("is which of them the others have waited for", function()
+    process.write(directory .. "/mcp.json", client_of.json.encode { mcpServers = {
+      a = { command = "sh", args = { "-c", "exit 1" } }, slow = { command = "sleep", args = { "1000" } } } })
+    local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" } }
+    gate:logs "upstreams_not_settled upstreams=slow "
+  end)
+
+  it("is when one was taken out", function()
+    write_servers { a = entry "one", b = entry "two" }
+    local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" } }
+    write_servers { a = entry "one" }
+    gate:logs "upstream_removed upstream=b calls_in_flight=0"
+  end)
+
+  it("is in status a line for each error of a reload, and when what is down is tried again", function()
+    process.write(directory .. "/mcp.json", client_of.json.encode { mcpServers = { a = { command = "false" } } })
+    local gate = daemon.start { policies = {}, arguments = { "-m", directory .. "/mcp.json" } }
+    process.eventually("it is down", function() return gate:status().upstreams[1].state == "down" end)
+    gate:write_policy("one.lua", 'return tool "one" { x = 1 }')
+    gate:write_policy("two.lua", 'return tool "two" { y = 1 }')
+    process.eventually("both are refused", function() return ((gate:status().reload or {}).errors or ""):find "two.lua.*'y'" end)
+    local _, out = process.run { daemon.binary, "status", "--socket", gate.socket }
+    assert.truthy(out:find("\n    [^ \n]*one.lua:1: unknown field 'x'[^\n]*\n    [^ \n]*two.lua:1: unknown field 'y'"), out)
+    assert.truthy(out:find("exit code 1; tried again in %d+ s, or with toolgate reload"), out)
+  end)
+end)
+
 describe("secrets of upstreams", function()
   it("reach their process and nobody else", function()
     process.write(directory .. "/token", "from-a-file\n")

@@ -104,7 +104,7 @@ static void each_kind_with_its_keys(void **state)
              "            cwd = 'sub', start = 'lazy', prefix = true, tools = { 'read_*', 'list' },\n"
              "            timeout = '1.5m', start_timeout = 20, in_flight = 4 },\n"
              "  docs = { url = 'https://docs.example/mcp', headers = { Authorization = 'Bearer ${TOKEN}' },\n"
-             "           ca_file = '/etc/ca.pem', prefix = 'on_collision', timeout = 0.5 },\n"
+             "           ca_file = '/dev/null', prefix = 'on_collision', timeout = 0.5 },\n"
              "  billing = { rest = 'http://127.0.0.1:8/v1', headers = { ['X-Key'] = '${file:/run/key}' } },\n"
              "} }",
              NULL),
@@ -133,7 +133,7 @@ static void each_kind_with_its_keys(void **state)
     assert_int_equal(docs->kind, UPSTREAM_HTTP);
     is(docs->url, "https://docs.example/mcp");
     is(docs->headers.list[0].value, "Bearer ${TOKEN}");
-    is(docs->ca_file, "/etc/ca.pem");
+    is(docs->ca_file, "/dev/null");
     assert_false(docs->lazy);
     assert_int_equal(docs->prefix, PREFIX_ON_COLLISION);
     assert_int_equal(docs->timeout_ms, 500);
@@ -174,6 +174,9 @@ static void whatever_is_wrong_is_named_in_full(void **state)
         {"{ command = 'x', url = 'https://x' }", "got several"},
         {"{ command = { 'npx', 'x' } }", "upstreams.u.command: expected a program's name as a text"},
         {"{ command = 'npx -y x' }", "upstreams.u.command: expected a program's name alone, got words"},
+        {"{ command = 'npx -y @a/b' }", "upstreams.u.command: expected a program's name alone, got words"},
+        {"{ url = 'https://x', ca_file = 'no.pem' }",
+         "upstreams.u.ca_file: expected a file with certificates"},
         {"{ command = '' }", "upstreams.u.command: expected a text, got an empty one"},
         {"{ command = 'x', args = 'y' }", "upstreams.u.args: expected a list of texts, got string"},
         {"{ command = 'x', args = { 'a', {} } }", "upstreams.u.args[2]: expected a text, got"},
