@@ -15,9 +15,9 @@
 #include "json/parse.h"
 #include "json/write.h"
 
-#define COMPACT_VALUES_MAX 1000000u /* in one JSON value; one of more is shortened as a text, or not at all  \
-                                     */
-#define TRIES 8                     /* an estimate that was too large is corrected a few times */
+/* In one JSON value; one of more is shortened as a text, or not at all. */
+#define COMPACT_VALUES_MAX 1000000u
+#define TRIES              8 /* an estimate that was too large is corrected a few times */
 
 struct compacting {
     struct arena *arena;
