@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "gate/outside.h"
+#include "gate/peer.h"
 
 static int64_t mono_ms(void)
 {
@@ -66,6 +67,13 @@ enum step call_ran(struct call *c)
     return GO_ON;
 }
 
+/* A conversation; where it has no name, whoever is at the other end of the connection. */
+static uint64_t caller_of(const struct call_request *r)
+{
+    uint64_t user = r->peer ? r->peer->uid : UINT32_MAX;
+    return hash_seeded(r->session.len ? r->session : r->connection) ^ (user << 32);
+}
+
 /* Arguments go out as they stand: in shadow mode that is as they were sent. The second try of a client that
  * was asked something is a call like any other and counts as one: what the first had taken, need_user_input
  * has given back. So nobody gets past the budgets by saying that it answers a question. */
@@ -87,6 +95,7 @@ static enum step run_outside(struct call *c)
         .progress = c->progress,
         .log = c->log,
         .listener = c->listener,
+        .caller = caller_of(r),
     };
     if (upstream_start(c->gate->upstreams, &c->outside->request, c->arena, &c->outside->answer, call_resume,
                        c) == UPSTREAM_PENDING)

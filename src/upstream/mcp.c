@@ -220,6 +220,7 @@ static void drop_transport(struct mcp *mcp)
     timer_clear(&mcp->relist);
     timer_clear(&mcp->relisten);
     listing_clear(&mcp->listing);
+    mcp->given_ups = (struct given_ups){0}; /* what it was about ended with it */
     mcp_later(mcp);
 }
 
@@ -292,10 +293,12 @@ static void on_opened(void *owner)
 static void hear_answer(struct mcp *mcp, const struct line *line)
 {
     struct pending *pending = pending_find(&mcp->pendings, line_own_id(line->id));
-    if (pending)
+    if (pending) {
         pending->heard(mcp, pending, line);
-    else
-        mcp_noise(mcp, "an answer to what nobody asked, or not any more", STR_NONE);
+        return;
+    }
+    given_up_forget(&mcp->given_ups, line_own_id(line->id));
+    mcp_noise(mcp, "an answer to what nobody asked, or not any more", STR_NONE);
 }
 
 /* A line that is none, but tells for whom it was. */

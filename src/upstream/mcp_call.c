@@ -114,6 +114,7 @@ void mcp_call_timed_out(struct mcp *mcp, struct pending *pending)
     long long ms = (clock_mono_us() - pending->since_us) / 1000;
     struct upstream_run *run = mcp_end_call(mcp, pending);
     if (sent) {
+        given_up_add(&mcp->given_ups, id, run->request->caller, clock_mono_us());
         mcp_tell_cancelled(mcp, id, "timed out");
         run_answer(run, UPSTREAM_TRANSIENT, "timeout",
                    WHO "did not answer within %lld ms and was told to stop", NAME(mcp), ms);
@@ -330,8 +331,10 @@ static void stop_call(struct upstream_run *run)
     struct mcp *mcp = pending->mcp;
     uint64_t id = pending->sent ? pending->id : 0;
     mcp_end_call(mcp, pending);
-    if (id)
-        mcp_tell_cancelled(mcp, id, "nobody waits for it any more");
+    if (!id)
+        return;
+    given_up_add(&mcp->given_ups, id, run->request->caller, clock_mono_us());
+    mcp_tell_cancelled(mcp, id, "nobody waits for it any more");
 }
 
 static void add_call(struct mcp *mcp, struct pending *pending, struct upstream_run *run)

@@ -5,6 +5,7 @@
  * are about and to no other; of a list that changed the tools are read again.
  */
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "json/parse.h"
 #include "json/write.h"
@@ -25,7 +26,8 @@ struct pending *mcp_only_call(struct mcp *mcp, uint64_t about)
         if (pending->run)
             found = pending;
     }
-    return found;
+    bool others = found && given_up_by_others(&mcp->given_ups, found->run->request->caller, clock_mono_us());
+    return others ? NULL : found;
 }
 
 /* ---- requests ------------------------------------------------------------------ */

@@ -59,6 +59,24 @@ void pending_remove(struct pendings *all, struct pending *pending);
 struct pending *pending_find(const struct pendings *all, uint64_t id); /* sent ones only; NULL: none */
 void pendings_clear(struct pendings *all);
 
+/* Calls that were sent and that nobody waits for any more: for a time, or until they are answered after all,
+ * what the server says without saying of which call may be about them. */
+#define MCP_GIVEN_UP_MAX 16u
+#define MCP_GIVEN_UP_MS  600000u
+
+struct given_up {
+    uint64_t id, caller; /* caller 0: of several */
+    int64_t until_us;
+};
+
+struct given_ups {
+    struct given_up list[MCP_GIVEN_UP_MAX];
+};
+
+void given_up_add(struct given_ups *all, uint64_t id, uint64_t caller, int64_t now_us);
+void given_up_forget(struct given_ups *all, uint64_t id); /* it was answered */
+bool given_up_by_others(const struct given_ups *all, uint64_t caller, int64_t now_us);
+
 /* ---- one server ------------------------------------------------------------- */
 
 struct listing { /* tools/list under way, page after page */
@@ -86,6 +104,7 @@ struct mcp {
     bool stopping;                       /* takes no more calls */
     bool settled;
     struct pendings pendings;
+    struct given_ups given_ups;
     struct timer deadline, starting, again, soon, relist, relisten;
     int64_t armed_us; /* what `deadline` is set for; 0: it is not */
     int64_t up_us, next_us, relist_us;

@@ -88,8 +88,10 @@ struct upstream_request {
     bool asks; /* the client can put questions to its user: they come as UPSTREAM_ASKS with `input` */
     const struct json *responses; /* inputResponses of the client's second try; NULL: none */
     struct str state;             /* requestState, likewise */
-    uint32_t within_ms;           /* it may take no longer, whatever its own time is; 0: its own */
-    upstream_progress *progress;  /* NULL: nobody listens; fires until `done` only */
+    uint64_t caller;             /* of whom; two of one conversation have the same. What a server says without
+                                    saying of which call is not told to another than it may be about */
+    uint32_t within_ms;          /* it may take no longer, whatever its own time is; 0: its own */
+    upstream_progress *progress; /* NULL: nobody listens; fires until `done` only */
     upstream_log *log;
     void *listener;
 };

@@ -403,6 +403,30 @@ static void logs_go_to_the_only_call(void **state)
     end(side);
 }
 
+/* What a call that was given up still makes a server say is not told to somebody else. */
+static void nobody_hears_what_another_has_given_up(void **state)
+{
+    struct side *side = serve("");
+    (void)state;
+    struct said *gone = prepare(side, "hold", "{}");
+    gone->request.caller = 1;
+    start(gone);
+    expect_well(side);
+    upstream_cancel(side->set, gone);
+    for (unsigned caller = 1; caller <= 2; caller++) {
+        struct said *logs = prepare(side, "do", "{\"how\":\"logs\"}"),
+                    *asks = prepare(side, "do", "{\"how\":\"elicits\"}");
+        logs->request.caller = asks->request.caller = caller;
+        assert_int_equal(await(start(logs))->log.len > 0, caller == 1);
+        assert_int_equal(await(start(asks))->answer.ended, caller == 1 ? UPSTREAM_ASKS : UPSTREAM_RESULT);
+    }
+    call(side, "release", "{}"); /* it is answered after all */
+    struct said *logs = prepare(side, "do", "{\"how\":\"logs\"}");
+    logs->request.caller = 2;
+    assert_true(await(start(logs))->log.len > 0);
+    end(side);
+}
+
 static int64_t cancelled(struct side *side)
 {
     int64_t count = -1;
@@ -948,6 +972,7 @@ int main(void)
         cmocka_unit_test(progress_goes_to_who_listens),
         cmocka_unit_test(progress_gives_more_time),
         cmocka_unit_test(logs_go_to_the_only_call),
+        cmocka_unit_test(nobody_hears_what_another_has_given_up),
         cmocka_unit_test(cancels),
         cmocka_unit_test(cancels_one_that_waits_for_the_start),
         cmocka_unit_test(renews_its_tools),
