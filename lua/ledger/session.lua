@@ -266,14 +266,15 @@ local function order_journal(more, most, ttl)
   local whole = read_journal() .. more
   if #whole > most * ENTRY then whole = sub(whole, #whole - most * ENTRY + 1) end
   call("SET", KEYS[2], whole, "EX", ttl)
-  journal_at = #whole / ENTRY % most
+  journal_at = #whole / ENTRY
 end
 
 -- Adds to the journal. Once it has `most` entries, each takes the oldest one's place.
 local function write_journal(most, ttl)
   if journal == "" or most == 0 then return end
-  local at = journal_at * ENTRY
-  local behind, full = at + #journal, most * ENTRY
+  local at, full = journal_at * ENTRY, most * ENTRY
+  if at == full then at = 0 end
+  local behind = at + #journal
   if behind > full then
     order_journal(journal, most, ttl)
     return

@@ -2,63 +2,18 @@
 #include "cli/ask.h"
 #include "cli/options.h"
 #include "cli/say.h"
-#include "cli/show.h"
+#include "cli/session_show.h"
 #include "json/write.h"
 
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
-static void print_time(const struct json *at_ms)
-{
-    int64_t ms = 0;
-    char stamp[32] = "";
-    if (!json_int(at_ms, &ms))
-        return;
-    time_t seconds = (time_t)(ms / 1000);
-    struct tm tm;
-    localtime_r(&seconds, &tm);
-    strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &tm);
-    printf("  %s", stamp);
-}
-
-/* "  2026-11-21 10:00:00  turn 2  get_events  ok  {"action":"by_ids"}" */
-static void print_entry(const struct json *entry)
-{
-    int64_t turn = 0;
-    struct str tool = json_str(json_get_text(entry, "tool")), class = json_str(json_get_text(entry, "class"));
-    struct str code = json_str(json_get_text(entry, "code"));
-    const struct json *args = json_get_text(entry, "args");
-    json_int(json_get_text(entry, "turn"), &turn);
-    print_time(json_get_text(entry, "at_ms"));
-    printf("  turn %lld  %s" STR_FMT "%s  " STR_FMT, (long long)turn, say_colour(SAY_BOLD), STR_ARG(tool),
-           say_colour(SAY_PLAIN), STR_ARG(class));
-    if (code.len && !str_eq(code, class))
-        printf(" " STR_FMT, STR_ARG(code));
-    printf(args ? "  " : "\n");
-    if (args)
-        show_json(args);
-}
-
-static void print_history(const struct json *history)
-{
-    if (!json_is(history, JSON_ARRAY) || !history->len) {
-        printf("no calls\n");
-        return;
-    }
-    printf("%scalls, oldest first%s\n", say_colour(SAY_BOLD), say_colour(SAY_PLAIN));
-    for (size_t i = 0; i < history->len; i++)
-        print_entry(&history->items[i]);
-}
+#define SAID_BYTES 512u
 
 static int print_session(void *owner, const struct json *answer)
 {
-    (void)owner;
-    for (size_t i = 0; answer->type == JSON_OBJECT && i < answer->len; i++)
-        if (!str_is(answer->members[i].key, "history"))
-            show_member(&answer->members[i], 0);
-    print_history(json_get_text(answer, "history"));
+    session_show(answer, owner);
     return CLI_YES;
 }
 
@@ -73,6 +28,18 @@ struct wish {
     const char *user, *reset; /* NULL: not given */
     bool forget;
 };
+
+/* What the answer's printer is given: the sentence about what was done, or the session's name. */
+static void say_what_is_done(char said[SAID_BYTES], const char *id, const struct wish *wish)
+{
+    if (wish->reset)
+        snprintf(said, SAID_BYTES, "%.200s: %.200s may be called again, its runs and budgets begin anew", id,
+                 wish->reset);
+    else if (wish->forget)
+        snprintf(said, SAID_BYTES, "%.200s: forgotten, with its history, budgets, ids and facts", id);
+    else
+        snprintf(said, SAID_BYTES, "%.400s", id);
+}
 
 /* By name or number. */
 static bool find_user(const char *name, int64_t *uid)
@@ -133,10 +100,11 @@ static int run(const struct command *command, int argc, char **argv)
     }
     struct buf params = {0};
     ask_answered *answered = json ? ask_print_json : wish.reset || wish.forget ? print_done : print_session;
-    const char *done = wish.reset ? "reset" : "forgotten";
+    char said[SAID_BYTES];
+    say_what_is_done(said, argv[0], &wish);
     status = CLI_TROUBLE;
     if (put_params(&params, argv[0], &wish))
-        status = ask_daemon(command, socket, "toolgate/session", buf_view(&params), answered, (void *)done);
+        status = ask_daemon(command, socket, "toolgate/session", buf_view(&params), answered, said);
     else
         say_error(command->name, "--user: no such user on this host: '%s'", wish.user);
     buf_clear(&params);
@@ -147,8 +115,11 @@ const struct command command_session = {
     .name = "session",
     .operands = "ID",
     .summary = "what the ledger knows of a conversation",
-    .about = "History, budgets and facts of a session of this user, as the daemon's ledger has them. A\n"
-             "person can end a run of refusals with --reset, or all memory of the session with --forget.",
+    .about =
+        "What happened in a session of this user, as the ledger has it: its calls with time, turn, step,\n"
+        "tool and class, why they were refused, and what lets them go on. A person can end a run of\n"
+        "refusals with --reset, or all memory of the session with --forget. Any daemon on the same Redis\n"
+        "tells the same.",
     .exits = "  0  the session is on stdout, or was reset\n"
              "  2  usage, no daemon, no such session",
     .example = "  toolgate session chat-7\n"

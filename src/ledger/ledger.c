@@ -392,6 +392,7 @@ static void take_view(const struct ask *ask, const struct engine_reply *reply)
     const struct str *session = ask->request;
     if (!is_said(reply, &view->error, &view->why))
         return;
+    view->stand_in = reply->stand_in;
     if (reply->text.len)
         view->error = view_session(ask->arena, *session, reply->text, &view->session, &view->why);
     else

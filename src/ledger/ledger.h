@@ -284,6 +284,7 @@ void ledger_see(struct ledger *ledger, struct str session, const struct hash128 
 struct ledger_view {
     enum err error; /* ERR_NOT_FOUND: no such session */
     struct why why;
+    bool stand_in; /* Redis is away: it is what this daemon counted meanwhile */
     struct json session;
 };
 enum ledger_state ledger_view(struct ledger *ledger, struct str session, struct arena *arena,

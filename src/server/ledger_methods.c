@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "gate/catalog.h"
 #include "json/build.h"
+#include "schema/suggest.h"
 #include "server/methods.h"
 #include "server/permission.h"
 #include "server/subscriptions.h"
@@ -131,6 +132,8 @@ static enum handled answer_view(struct request *r)
         return reply_error(r, RPC_UNAVAILABLE, "the ledger did not answer: %s", work->view.why.text);
     struct buf text = buf_in(r->arena);
     hide_forbidden(r, &work->view.session);
+    if (work->view.stand_in)
+        work->view.session = json_with(r->arena, &work->view.session, STR_LIT("stand_in"), json_bool(true));
     json_write(&text, &work->view.session);
     reply_open(r);
     reply_splice(r, buf_view(&text));
@@ -152,6 +155,30 @@ static enum handled answer_reset(struct request *r)
     else
         json_put_bool(out, true);
     return reply_close(r);
+}
+
+/* The closest name among the tools that exist for this peer; empty: none is close. */
+static struct str closest_tool(const struct request *r, struct str name)
+{
+    const struct generation *g = r->client->server->gate.generation;
+    struct str *names = ARENA_ARRAY(r->arena, struct str, generation_tool_count(g) + 1);
+    size_t count = 0, best[SUGGEST_MAX];
+    for (size_t i = 0; i < generation_tool_count(g); i++)
+        if (peer_may_call(generation_config(g), &r->client->peer, generation_tool_at(g, i)->name))
+            names[count++] = generation_tool_at(g, i)->name;
+    return suggest(name, names, count, best) ? names[best[0]] : STR_NONE;
+}
+
+/* A mistyped name would be said to be reset, and the tool would go on being refused. */
+static bool is_no_tool(struct request *r, struct str name)
+{
+    if (!name.len || generation_find(r->client->server->gate.generation, name))
+        return false;
+    struct str closest = closest_tool(r, name);
+    reply_error(r, RPC_NOT_FOUND, "nothing was reset: there is no tool '" STR_FMT "'%s" STR_FMT "%s",
+                STR_ARG(str_cut(name, 128)), closest.len ? "; did you mean '" : "", STR_ARG(closest),
+                closest.len ? "'?" : " here");
+    return true;
 }
 
 /* Sessions are their user's; whoever runs the daemon may look at another's by {"uid":1000}. */
@@ -181,7 +208,7 @@ enum handled ledger_methods_session(struct request *r)
     bool forget;
     if (param_session(r, &session) || param_text(r, r->params, "params.", "session", &given) ||
         param_text(r, r->params, "params.", "reset", &tool) || param_flag(r, "forget", &forget) ||
-        read_owner(r, &owner))
+        read_owner(r, &owner) || is_no_tool(r, tool))
         return HANDLED_DONE;
     struct ledger_work *work = begin(r, given.len ? given : session, &owner);
     if (tool.len || forget) {
