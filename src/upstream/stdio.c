@@ -61,7 +61,9 @@ static void tell_closed(struct transport *t)
     struct arena *arena = arena_new();
     struct str status = t->has_status ? child_status(arena, t->status) : STR_NONE;
     if (!t->has_status)
-        snprintf(why, sizeof(why), "%s", t->why.text);
+        snprintf(
+            why, sizeof(why), STR_FMT,
+            STR_ARG(secret_mask(arena, &t->secrets, str_of(t->why.text)))); /* it names command, folder */
     else
         snprintf(why, sizeof(why), "%s%s" STR_FMT, t->fault ? t->fault : "", t->fault ? ", " : "",
                  STR_ARG(status));

@@ -90,6 +90,12 @@ return { upstreams = { fake = { command = "python3", args = { "-SE", "%s/tests/s
     assert.is_nil(json.encode((gate:status())):find("hunter2", 1, true))
   end)
 
+  it("cannot be started, which is said without what was given in confidence", function()
+    serves("", 'cwd = "/no/${TOOLGATE_SPEC_SECRET}"')
+    gate:logs "upstream_failed upstream=fake why=\"cannot run 'python3' in the folder '/no/***'"
+    assert.is_nil(gate:log():find("hunter2", 1, true))
+  end)
+
   it("answers calls of one client in any order, each to its own id", function()
     serves()
     has_tools "hold"
