@@ -11,6 +11,8 @@
 
 #include <stdio.h>
 
+#define BYTE_ORDER_MARK "\xEF\xBB\xBF" /* some services begin their texts with it */
+
 static struct str origin(const struct http_call *call)
 {
     return fetch_origin(str_of(call->request.url));
@@ -88,6 +90,8 @@ static bool read_value(struct upstream_run *run, const struct http_call *call,
                        const struct http_answer *answer, struct str body, struct json *value)
 {
     struct json_fault fault = {0};
+    if (str_starts(body, BYTE_ORDER_MARK))
+        body = str_from(body, sizeof(BYTE_ORDER_MARK) - 1);
     struct str trimmed = str_trim(body);
     bool declared = str_contains_nocase(answer->type, STR_LIT("json"));
     if (!trimmed.len) {

@@ -104,11 +104,13 @@ describe("an HTTP endpoint", function()
   end)
 
   it("takes texts, JSON by any name, and nothing, for what they are", function()
-    answers { ["GET /"] = { { body = "plain words" }, { body = "[1,2]" }, { status = 204 } } }
+    answers { ["GET /"] = { { body = "plain words" }, { body = "[1,2]" }, { status = 204 },
+                            { headers = { ["Content-Type"] = "application/json" }, body = "\239\187\191[3]" } } }
     serves '{ "GET SERVER/" }'
     assert.equal("plain words", text(calls()))
     assert.same({ 1, 2 }, json.decode(text(calls())))
     assert.equal("null", text(calls()))
+    assert.same({ 3 }, json.decode(text(calls()))) -- behind a byte order mark
   end)
 
   it("tells of HEAD what its headers say", function()
