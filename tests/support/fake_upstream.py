@@ -55,6 +55,7 @@ asked = {}      # our own requests: id -> function of the answer
 cancelled = []  # ids
 asks = 0
 changed = 0
+heard = 0
 
 
 def ask(method, params, then):
@@ -474,6 +475,11 @@ METHODS = {
 
 
 def hear(message):
+    global heard
+    heard += 1
+    if heard == 1 and "initialize_first" in OPTIONS and message.get("method") != "initialize":
+        note("Error: not initialized")
+        os._exit(8)
     if "method" not in message:
         asked.pop(message["id"], lambda reply: None)(message)
     elif message["method"] in METHODS:

@@ -847,10 +847,13 @@ static void its_children_go_with_it(void **state)
 
 static void start_failures_end_in_down(void **state)
 {
+    int64_t began = clock_mono_us();
     struct side *side = serve("exit_at_once");
     (void)state;
     struct said *said = call(side, "echo", "{}");
     expect_ended(said, UPSTREAM_UNAVAILABLE, "down");
+    /* each pause is twice the one before, an eighth less at the least */
+    assert_true(clock_mono_us() - began >= (1 + 2 + 4 + 8) * (int64_t)MCP_BACKOFF_FIRST_MS * 1000 / 8 * 7);
     assert_false(said->answer.reached);
     assert_true(said->answer.after_s > 0 && said->answer.after_s <= 60);
     assert_int_equal(said->answer.quoted.len, 0); /* its last words help an operator, not a model */
