@@ -5,7 +5,9 @@ local model_of = require "ledger_model"
 local M = {}
 
 local OPTIONS = { ttl_s = 3600, history = 60 } -- as the bridge has them
-local CHAPTER = 400                            -- operations on one ledger, then a new one
+local CHAPTER, LONG_CHAPTER = 400, 2500        -- operations on one ledger, then a new one
+
+local ENOUGH = 20000                           -- operations after which everything must have happened once
 
 -- ---- chance: the same everywhere for one seed ----
 local state
@@ -70,10 +72,24 @@ local function tools_of_chapter()
 end
 
 -- ---- making up operations ----
-local clock, admissions, open, tools, sessions
+local clock, admissions, open, tools, sessions, flood, changing
 
-local function begin_chapter()
+-- Every tenth chapter is full of ids, of costs, of slow turns, of one call that brings something new each time: what a
+-- session sums up would be seldom reached by chance.
+local function begin_chapter(number)
   clock, admissions, open, sessions, tools = EPOCH, 0, {}, {}, tools_of_chapter()
+  flood, changing = number % 10 == 3, number % 10 == 9
+  for _, tool in ipairs(tools) do
+    local l = tool.limits
+    if number % 10 == 7 then
+      l.costs, l.cost = true, 1 + chance(4)
+      l.tool, l.session = { cost_per_session = 25, cost_per_turn = 12 }, { cost_per_session = 60 }
+    elseif number % 10 == 5 then
+      l.tool, l.session = { seconds_per_turn = 20 }, { seconds_per_turn = 60 }
+    elseif changing then
+      l.same_call, l.poll_max, l.tool, l.session = NONE, 2 + chance(3), {}, {}
+    end
+  end
   for i = 1, 1 + chance(3) do
     sessions[i] = { name = "s" .. i, anonymous = now_and_then(8), turn = 1, told = not now_and_then(3), steps = 0, ids = 0,
                     labelled = now_and_then(2), idle = now_and_then(3) and one_of { 5, 60 } or 0, past = {}, row = {} }
@@ -91,7 +107,10 @@ end
 
 local function some_ids(session)
   local out = {}
-  for i = 1, chance(9) do out[i] = "id" .. (now_and_then(4) and chance(2000) or chance(session.ids + 4)) end
+  for i = 1, chance(9) do
+    local recent = math.max(0, session.ids - 56) + chance(60)
+    out[i] = "id" .. (now_and_then(4) and chance(2000) or recent)
+  end
   return out
 end
 
@@ -102,8 +121,9 @@ local function choose(session)
   local row = session.row
   if now_and_then(12) then
     session.row = {}
-    for i = 1, 1 + chance(6) do
-      session.row[i] = { tool = one_of(tools), args = one_of { "a", "b" }, result = one_of { "r", "r", "q" } }
+    for i = 1, changing and 1 or 1 + chance(6) do
+      session.row[i] = { tool = one_of(tools), args = one_of { "a", "b" },
+                         result = changing and "fresh" or one_of { "r", "r", "q", "fresh" } }
     end
     session.at = 0
   end
@@ -148,7 +168,7 @@ function MAKE.settle(session, admitted)
   op.class = op.wish and not now_and_then(6) and "ok" or one_of(CLASSES)
   op.label = ({ released = one_of { "cancelled", "ask" }, invalid = "invalid_arguments", fabricated = "fabricated_id",
                 refused = "policy_error", garbage = "semantic_garbage", partial = "partial_data" })[op.class] or op.class
-  op.result = op.wish or one_of { "r", "r", "r", "q" }
+  op.result = op.wish == "fresh" and "r" .. op.admission or op.wish or one_of { "r", "r", "r", "q" }
   op.fact = now_and_then(6) and "fact" .. chance(5) or ""
   op.cost_told, op.cost = now_and_then(3), chance(4)
   if now_and_then(4) then
@@ -195,8 +215,13 @@ function MAKE.reset(session)
   return { kind = "reset", session = session.name, tool = now_and_then(6) and "" or one_of(NAMES) }
 end
 function MAKE.see(session)
+  local ids = some_ids(session)
+  if flood then
+    for i = 1, 60 do ids[i] = "id" .. session.ids + i end
+    session.ids = session.ids + 57
+  end
   session.ids = session.ids + 3
-  return { kind = "see", session = session.name, ids = some_ids(session) }
+  return { kind = "see", session = session.name, ids = ids }
 end
 
 -- Of a hundred operations, so many are…
@@ -215,6 +240,7 @@ local function next_operation()
   end
   if now_and_then(300) then return MAKE.forget() end
   local session, roll = one_of(sessions), chance(100)
+  if flood and now_and_then(9) then return MAKE.see(session) end
   for _, odds in ipairs(ODDS) do
     roll = roll - odds[1]
     if roll < 0 then return MAKE[odds[2]](session) end
@@ -367,7 +393,7 @@ end
 function TELL.turn(op) return ("%s  a turn begins: %d"):format(op.session, op.turn) end
 function TELL.clock(op) return ("      the clock: %d ms"):format(op.now - EPOCH) end
 function TELL.peek(op) return op.session .. "  looked at" end
-function TELL.see(op) return op.session .. "  sees " .. table.concat(op.ids, ",") end
+function TELL.see(op) return ("%s  sees %d ids: %s"):format(op.session, #op.ids, table.concat(op.ids, ",")) end
 function TELL.reset(op) return op.session .. "  reset " .. op.tool end
 function TELL.view(op) return op.session .. "  viewed" end
 
@@ -392,32 +418,75 @@ local function tell(engine, operations, i)
 end
 
 -- ---- the walk ----
+-- What a walk must have met to be worth something: a difference in what never happens is never seen.
+local MEETS = {
+  "run", "repair", "refuse", "halt", "same_call", "loop", "cycle", "transient_budget", "duplicate_in_step",
+  "already_broken", "poll_budget", "changes", "too_soon", "retry_budget_exceeded", "calls_per_turn", "calls_per_session",
+  "cost_per_turn", "cost_per_session", "seconds_per_turn", "halt cycle", "halt poll_budget", "halt too_soon", "no_retry",
+  "success", "exhausted", "redundant", "fabricated_id_on_retry", "gave_up", "advise_only", "unchanged", "stuck",
+  "forgotten ids", "of_session", "unknown", "llm_gave_up",
+}
+
+local function count_what_is_met(met, op, got)
+  local function meet(what) met[what] = (met[what] or 0) + 1 end
+  for _, name in ipairs { "says", "code", "chain", "would" } do
+    if got[name] and got[name] ~= "" then meet(got[name]) end
+  end
+  if got.says == "halt" then meet("halt " .. got.code) end
+  if got.code == "poll_budget" and not op.limits.polls then meet "changes" end -- that never ended
+  if (got.gave_up or 0) > 0 then meet "gave_up" end
+  for _, name in ipairs { "advise_only", "unchanged", "stuck", "of_session" } do
+    if got[name] then meet(name) end
+  end
+  if got.ids_complete == false then meet "forgotten ids" end
+  for _, entry in ipairs(got.history or {}) do
+    if entry.class == "unknown" then meet "unknown" end
+    if entry.code == "llm_gave_up" then meet "llm_gave_up" end
+  end
+end
+
+local function missing(met)
+  local out = {}
+  for _, what in ipairs(MEETS) do
+    if not met[what] then out[#out + 1] = what end
+  end
+  return out
+end
+
+local function counts(met)
+  local out = {}
+  for i, what in ipairs(MEETS) do out[i] = what .. " " .. (met[what] or 0) end
+  return table.concat(out, ", ")
+end
+
+-- Goes on, up to three times as far, until it has met what it should.
 function M.walk(engine, seed, count)
   state = seed % 2147483646 + 1
-  local played, refused, ran = 0, 0, nil
-  while played < count do
-    begin_chapter()
-    heard, ran = {}, {}
+  local played, chapter, met = 0, 0, {}
+  while played < count or (count >= ENOUGH and played < 3 * count and #missing(met) > 0) do
+    chapter = chapter + 1
+    begin_chapter(chapter)
+    local ran = {}
+    heard = {}
     local operations = { { kind = "clock", now = clock } }
     engine.new()
     local model = model_of.new(OPTIONS)
     play(engine, model, operations[1])
-    for i = 2, CHAPTER do
+    for i = 2, now_and_then(12) and LONG_CHAPTER or CHAPTER do
       local op = next_operation()
       if op.kind ~= "clock" and is_doubtful(op) then op = MAKE.forget() end
       operations[#operations + 1] = op
       if op.kind ~= "settle" or op.orphan or ran[op.admission] then
         local got, expected = play(engine, model, op)
-        if op.kind == "admit" then
-          ran[op.admission] = got.says == "run"
-          if got.says ~= "run" then refused = refused + 1 end
-        end
+        if op.kind == "admit" then ran[op.admission] = got.says == "run" end
+        count_what_is_met(met, op, got)
         if difference(op, got, expected) then tell(engine, operations, i) end
         played = played + 1
       end
     end
   end
-  return ("%d operations alike, %d calls refused"):format(played, refused)
+  if #missing(met) > 0 and count >= ENOUGH then error("never met: " .. table.concat(missing(met), ", "), 0) end
+  return ("%d operations alike: %s"):format(played, counts(met))
 end
 
 return M

@@ -17,7 +17,7 @@
 #include "ledger_case.h"
 
 #define OPERATIONS    30000
-#define IDS_MAX       8
+#define IDS_MAX       LEDGER_IDS_MAX
 #define ARENA_EVERY   64 /* answers that share an arena */
 #define MODEL_TTL_S   3600
 #define MODEL_HISTORY 60
