@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "gate/outside.h"
 #include "gate/peer.h"
 
@@ -144,6 +145,12 @@ static uint32_t pause_ms(const struct call *c)
     return longest < UINT32_MAX ? (uint32_t)longest : UINT32_MAX;
 }
 
+static void log_again(const struct call *c, uint32_t pause)
+{
+    log_event(LOG_INFO, "call_again", LOG_STR("tool", c->tool->name), LOG_STR("ext", c->request.ext),
+              LOG_NUM("tries", c->tries), LOG_NUM("pause_ms", pause), LOG_STR("code", c->verdict.code));
+}
+
 /* To the ledger all tries are one call. */
 enum step call_again(struct call *c)
 {
@@ -153,6 +160,7 @@ enum step call_again(struct call *c)
     uint32_t pause = pause_ms(c);
     if (mono_ms() + pause > c->first_try_ms + again->within_ms)
         return GO_ON;
+    log_again(c, pause);
     upstream_after(c->gate->upstreams, pause, c->arena, call_resume, c);
     return WAIT;
 }

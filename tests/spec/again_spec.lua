@@ -59,6 +59,21 @@ return { upstreams = { plain = { command = "luajit", args = { "%s/tests/support/
     assert.equal(1, noted "recovers")
   end)
 
+  it("waits twice as long each time, and not as long as others do", function()
+    serves(policy("slips", 'effects = "read", schema = json [[{"type":"object"}]], '
+                           .. 'run = function() return transient "not yet" end, retry = { again = { times = 3, backoff = "16ms", within = "30s" } }'))
+    local pauses, seen = {}, {}
+    for call = 1, 12 do client:calls("slips", { n = call }, session("s" .. call)) end
+    for tries, pause in gate:log():gmatch "call_again tool=slips.- tries=(%d) pause_ms=(%d+)" do
+      pauses[#pauses + 1] = tonumber(pause)
+      local least = 16 * 2 ^ (tries - 1) * 3 / 4
+      assert.truthy(tonumber(pause) >= least and tonumber(pause) <= least / 3 * 5, tries .. ": " .. pause)
+      if tries == "3" then seen[pause] = true end
+    end
+    assert.equal(36, #pauses)
+    assert.truthy(next(seen, (next(seen))), "all have waited the same")
+  end)
+
   it("takes no longer than the policy allows, all tries together", function()
     serves(policy("hangs_on", 'retry = { again = { times = 2, backoff = "10ms", within = "500ms" } }'))
     local result = client:calls("hangs_on", {}, session "s") -- the server alone would have a minute

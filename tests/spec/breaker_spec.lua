@@ -2,6 +2,7 @@
 local daemon = require "daemon"
 local client_of = require "client"
 local process = require "process"
+local http_server = require "http_server"
 local text, verdict, session = client_of.text, client_of.verdict, client_of.session
 
 local OPENS_AFTER = 5 -- src/upstream/breaker.h
@@ -135,19 +136,35 @@ return { upstreams = { plain = { command = "luajit", args = { "%s/tests/support/
 end)
 
 describe("an address that many tools ask", function()
-  after_each(daemon.stop_all)
+  after_each(function()
+    daemon.stop_all()
+    http_server.stop_all()
+  end)
 
-  it("is left alone by all of them once it cannot be reached", function()
+  local function tools(address, names)
     local files = {}
-    for _, name in ipairs { "one", "other" } do
+    for _, name in ipairs(names) do
       files[name .. ".lua"] = ([[
 -- %s: for specs.
 return tool "%s" { description = "For specs.", effects = "read", upstream = "api", http = "GET /%s",
                    schema = json '{"type":"object"}' }
 ]]):format(name, name, name)
     end
-    local client = daemon.start { policies = files,
-                                  config = 'return { upstreams = { api = { rest = "http://127.0.0.1:1" } } }' }:connect()
+    return daemon.start { policies = files, config = ('return { upstreams = { api = { rest = "%s" } } }'):format(address) }
+  end
+
+  it("is not left alone where it is only asked too often: it says itself for how long", function()
+    local server = http_server.start { routes = { ["GET /one"] = { status = 429, headers = { ["Retry-After"] = "3" } } } }
+    local gate = tools(server.address, { "one" })
+    for i = 1, OPENS_AFTER + 1 do
+      local said = verdict(gate:connect():calls("one", {}, session("s" .. i)))
+      assert.same({ "transient", "http_429", 3 }, { said.error_class, said.code, said.after_s })
+    end
+    assert.equal("closed", gate:status().upstreams[1].breaker)
+  end)
+
+  it("is left alone by all of them once it cannot be reached", function()
+    local client = tools("http://127.0.0.1:1", { "one", "other" }):connect()
     for i = 1, OPENS_AFTER do
       assert.equal("unreachable", verdict(client:calls("one", {}, session("s" .. i))).code)
     end
