@@ -4,7 +4,8 @@
 -- ARGV[1]  1-4 turn   5-8 step label (both unused where the call is known)   9-12 admission   13-15 tool   16-21 arguments
 --          22-27 result   28 class, as in session.lua   29 reads   30 destructive   31 repair   32 journal label
 --          33-38 cost   39-42 ttl, s   43-46 entries of the journal   47 1: advise only (anonymous)
---          48 1: the tool has limits; + 2: of 33 to 38 or 50 to 55 something is told   49 1: it has a pace
+--          48 1: the tool has limits; + 2: of 33 to 38 or 50 to 55 something is told; + 4: it was not even begun, and
+--          uses nothing up   49 1: it has a pace
 --          50-55 the cost that admit took for it
 -- ARGV[2]  the tool's name   ARGV[3] ext   ARGV[4] ids it gave, 8 bytes each   ARGV[5…] facts: name, JSON, name, …
 --
@@ -83,7 +84,11 @@ else
   elseif kind ~= TRANSIENT and kind ~= RELEASED and kind ~= UNKNOWN then
     fare_badly()
   end
-  if kind >= RELEASED or denied or more >= 2 then settle_sums(a, key, kind, taken, denied, in_turn == turn % 256, ttl) end
+  if kind >= RELEASED or denied or more >= 2 then
+    local counts_as = kind
+    if more >= 4 then counts_as = RELEASED end
+    settle_sums(a, key, counts_as, taken, denied, in_turn == turn % 256, ttl)
+  end
   if says ~= REPAIR then
     local code = 0
     if says == REFUSE then code = RETRY_BUDGET end

@@ -325,8 +325,6 @@ static enum step settled(struct call *c)
 static double cost_told(const struct call *c)
 {
     double cost;
-    if (c->verdict.class == CLASS_UNAVAILABLE)
-        return 0;
     if (c->verdict.cost >= 0)
         return c->verdict.cost;
     bool told = json_double(json_get_text(c->result.metadata, CALL_COST_KEY), &cost);
@@ -356,6 +354,7 @@ static struct ledger_settle *settle_request(struct call *c, enum ledger_class cl
         .gives_id_count = gives_count,
         .facts = json_is(c->verdict.facts, JSON_OBJECT) ? c->verdict.facts : NULL,
         .uncounted = c->answer.uncounted,
+        .not_begun = c->verdict.class == CLASS_UNAVAILABLE,
         .cost_told = cost >= 0,
         .cost = cost >= 0 ? (uint64_t)llround(cost * LEDGER_COST_UNIT) : 0,
     };

@@ -219,7 +219,8 @@ void pack_settle(struct script_run *run, const struct ledger_settle *request,
     put_u32(&buf, options->ttl_s);
     put_u32(&buf, options->history);
     put_u8(&buf, request->place.anonymous);
-    put_u8(&buf, (is_limited(&limits->tool) ? 1 : 0) + (cost || limits->cost ? 2 : 0));
+    put_u8(&buf, (is_limited(&limits->tool) ? 1 : 0) + (cost || limits->cost ? 2 : 0) +
+                     (request->not_begun ? 4 : 0));
     put_u8(&buf, limits->poll_every_ms > 0);
     put_u48(&buf, limits->cost);
     script_arg(run, buf_view(&buf));

@@ -65,6 +65,25 @@ return { upstreams = { plain = { command = "luajit", args = { "%s/tests/support/
     assert.equal("pass", asks(2).verdict)
   end)
 
+  it("uses up no limit of a tool while nobody asks it", function()
+    gate:stop()
+    gate = daemon.start { config = ([[
+return { upstreams = { plain = { command = "luajit", args = { "%s/tests/support/plain_server.lua" }, timeout = "100ms",
+                                 env = { NOTES = "%s" } } } }
+]]):format(daemon.root, notes), policies = { ["echo.lua"] = [[
+-- echo: says what it is told, once. For specs.
+return tool "echo" { upstream = "plain", effects = "read", limits = { calls_per_session = 1, cost_per_session = 5 }, cost = 5 }
+]] } }
+    opens()
+    local client = gate:connect()
+    local function asks() return verdict(client:calls("echo", { text = "x" }, session "limited")).code end
+    assert.equal("breaker_open", asks())
+    assert.equal("breaker_open", asks())
+    process.eventually("it is asked again", function() return verdict(calls "echo").verdict == "pass" end)
+    assert.equal(nil, asks())
+    assert.equal("calls_per_session", asks())
+  end)
+
   it("is asked by one call once the time is over, and by all again when that succeeds", function()
     opens()
     process.eventually("one is let through", function() return verdict(calls "echo").verdict == "pass" end)
