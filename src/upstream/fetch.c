@@ -6,18 +6,13 @@
  *
  *   socket ready ─▶ multi_socket_action ─▶ (head, bytes, end put away) ─▶ tell: hooks
  */
-#include "upstream/fetch.h"
+#include "upstream/fetch_parts.h"
 
 #include "base/arena.h"
-#include "base/buf.h"
-#include "base/version.h"
 #include "io/conn.h"
 #include "io/descriptor.h"
-#include "io/timer.h"
-#include "upstream/curl.h"
 #include "upstream/fetch_words.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -26,42 +21,12 @@
 #define URL_LETTERS                                                                                          \
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~:/[]@!$&()*+,;=%" /* no ? and # */
 
-struct fetcher {
-    struct loop *loop;
-    const struct curl_library *curl;
-    CURLM *multi;
-    struct timer timer;
-    struct fetch *all, *news; /* news: something to tell */
-    struct fetch *telling;    /* NULL again where it was cancelled inside its hook */
-};
-
-struct fetch {
-    struct fetcher *fetcher;
-    struct fetch *next, *previous, *next_news;
-    struct arena *arena;
-    CURL *easy;
-    struct curl_slist *lines;
-    const struct fetch_hooks *hooks;
-    void *owner;
-    struct fetch_request request;
-    char error[CURL_ERROR_SIZE];
-    /* of the answer */
-    struct setting_pair headers[FETCH_HEADERS_MAX];
-    size_t header_count, header_bytes, body_bytes;
-    struct buf bytes; /* not told yet */
-    enum fetch_how how;
-    char why[FETCH_WHY_MAX_BYTES];
-    unsigned redirects;
-    const char *follows; /* where the redirect that has come leads to; NULL: there is none */
-    bool repeatable, is_news, told_head, has_head, over, sent, refused_repeat, too_large;
-};
-
 static void tell_all(struct fetcher *fetcher);
 static void abandon(struct fetch *f);
 
 /* ---- the one multi handle of a loop ------------------------------------------ */
 
-static void mark_news(struct fetch *f)
+void fetch_mark_news(struct fetch *f)
 {
     if (f->is_news)
         return;
@@ -157,75 +122,6 @@ static struct fetcher *fetcher_of(struct loop *loop, struct why *why)
     if (!fetcher)
         why_set(why, ERR_UNAVAILABLE, "libcurl could not be initialised");
     return fetcher;
-}
-
-/* ---- what libcurl hands us, put away ------------------------------------------- */
-
-/* A new head begins: of a redirect, after 100 Continue, or of the answer. */
-static void begin_head(struct fetch *f)
-{
-    f->header_count = f->header_bytes = 0;
-    f->has_head = false;
-}
-
-static void keep_header(struct fetch *f, struct str line)
-{
-    const char *colon = memchr(line.at, ':', line.len);
-    if (!colon)
-        return;
-    struct str name = arena_dup(f->arena, (struct str){line.at, (size_t)(colon - line.at)});
-    for (size_t i = 0; i < name.len; i++)
-        ((char *)name.at)[i] = (char)tolower((unsigned char)name.at[i]);
-    f->headers[f->header_count++] = (struct setting_pair){
-        .name = name, .value = arena_dup(f->arena, str_trim(str_from(line, name.len + 1)))};
-}
-
-static size_t on_header(char *at, size_t size, size_t count, void *owner)
-{
-    struct fetch *f = owner;
-    struct str line = str_trim((struct str){at, size * count});
-    if (str_starts(line, "HTTP/"))
-        begin_head(f);
-    f->header_bytes += size * count;
-    if (f->header_bytes > FETCH_HEADERS_MAX_BYTES || f->header_count == FETCH_HEADERS_MAX) {
-        f->too_large = true;
-        return 0;
-    }
-    if (line.len) {
-        keep_header(f, line);
-        return size * count;
-    }
-    long status = 0;
-    f->fetcher->curl->easy_getinfo(f->easy, CURLINFO_RESPONSE_CODE, &status);
-    f->has_head = status >= 200; /* trailers end with an empty line, too, and change nothing */
-    if (f->has_head)
-        mark_news(f);
-    return size * count;
-}
-
-static size_t on_body(char *at, size_t size, size_t count, void *owner)
-{
-    struct fetch *f = owner;
-    size_t n = size * count;
-    if (f->body_bytes + n > f->request.body_max) {
-        f->too_large = true;
-        return 0;
-    }
-    f->body_bytes += n;
-    buf_add(&f->bytes, at, n);
-    mark_news(f);
-    return n;
-}
-
-/* Before each sending of the request: from here on it may have been seen. libcurl would send it once more
- * where a kept connection closes without an answer; what is no repeatable request is not. */
-static int on_sending(void *owner, char *to, char *from, int to_port, int from_port)
-{
-    struct fetch *f = owner;
-    (void)to, (void)from, (void)to_port, (void)from_port;
-    f->refused_repeat = f->sent && !f->repeatable;
-    f->sent = true;
-    return f->refused_repeat ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
 /* ---- failures ------------------------------------------------------------- */
@@ -360,8 +256,6 @@ static void tell_end(struct fetch *f)
         abandon(f);
 }
 
-static bool set_up(struct fetch *f);
-
 /* The same request goes out anew, to where its answer pointed. */
 static void follow(struct fetch *f)
 {
@@ -369,9 +263,8 @@ static void follow(struct fetch *f)
     f->request.url = f->follows;
     f->follows = NULL;
     detach(f);
-    begin_head(f);
     f->bytes.len = f->body_bytes = 0;
-    f->over = !set_up(f);
+    f->over = !fetch_set_up(f);
     if (f->over)
         say(f, FETCH_UNREACHABLE, "its redirect could not be followed", "");
 }
@@ -405,7 +298,7 @@ static void note_ends(struct fetcher *fetcher)
         struct fetch *f = (struct fetch *)(void *)owner;
         f->over = true;
         judge(f, code);
-        mark_news(f);
+        fetch_mark_news(f);
     }
 }
 
@@ -420,85 +313,6 @@ static void tell_all(struct fetcher *fetcher)
 }
 
 /* ---- beginning -------------------------------------------------------------------------- */
-
-static void add_line(struct fetch *f, struct str name, struct str value)
-{
-    struct str parts[] = {name, value.len ? STR_LIT(": ") : STR_LIT(";"), value};
-    struct curl_slist *more = f->fetcher->curl->slist_append(f->lines, arena_join(f->arena, parts, 3).at);
-    if (!more)
-        abort();
-    f->lines = more;
-}
-
-static void set_headers(struct fetch *f)
-{
-    const struct pairs *headers = &f->request.headers;
-    for (size_t i = 0; i < headers->count; i++)
-        add_line(f, headers->list[i].name, headers->list[i].value);
-    /* Without this line libcurl waits a second for leave to send a large body. */
-    struct curl_slist *more = f->fetcher->curl->slist_append(f->lines, "Expect:");
-    f->lines = more ? more : f->lines;
-    f->fetcher->curl->easy_setopt(f->easy, CURLOPT_HTTPHEADER, f->lines);
-}
-
-static void set_method(struct fetch *f)
-{
-    const struct curl_library *curl = f->fetcher->curl;
-    const struct fetch_request *r = &f->request;
-    if (strcmp(r->method, "HEAD") == 0)
-        curl->easy_setopt(f->easy, CURLOPT_NOBODY, 1L);
-    if (r->has_body) {
-        curl->easy_setopt(f->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body.len);
-        curl->easy_setopt(f->easy, CURLOPT_POSTFIELDS, r->body.at ? r->body.at : "");
-    }
-    curl->easy_setopt(f->easy, CURLOPT_CUSTOMREQUEST, r->method);
-}
-
-static void set_limits(struct fetch *f)
-{
-    const struct curl_library *curl = f->fetcher->curl;
-    const struct fetch_request *r = &f->request;
-    uint32_t connect_ms = r->connect_ms ? r->connect_ms : FETCH_CONNECT_MS;
-    curl->easy_setopt(f->easy, CURLOPT_NOSIGNAL, 1L);
-    curl->easy_setopt(f->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);
-    curl->easy_setopt(f->easy, CURLOPT_TIMEOUT_MS, (long)r->total_ms);
-    curl->easy_setopt(f->easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl->easy_setopt(f->easy, CURLOPT_FOLLOWLOCATION, 0L);
-    curl->easy_setopt(f->easy, CURLOPT_HTTP09_ALLOWED, 0L);
-    curl->easy_setopt(f->easy, CURLOPT_TCP_KEEPALIVE, 1L);
-    if (r->ca_file)
-        curl->easy_setopt(f->easy, CURLOPT_CAINFO, r->ca_file);
-}
-
-static void set_callbacks(struct fetch *f)
-{
-    const struct curl_library *curl = f->fetcher->curl;
-    curl->easy_setopt(f->easy, CURLOPT_PRIVATE, f);
-    curl->easy_setopt(f->easy, CURLOPT_ERRORBUFFER, f->error);
-    curl->easy_setopt(f->easy, CURLOPT_HEADERFUNCTION, on_header);
-    curl->easy_setopt(f->easy, CURLOPT_HEADERDATA, f);
-    curl->easy_setopt(f->easy, CURLOPT_WRITEFUNCTION, on_body);
-    curl->easy_setopt(f->easy, CURLOPT_WRITEDATA, f);
-    curl->easy_setopt(f->easy, CURLOPT_PREREQFUNCTION, on_sending);
-    curl->easy_setopt(f->easy, CURLOPT_PREREQDATA, f);
-}
-
-/* What it is to ask goes to libcurl, which begins with the next turn. */
-static bool set_up(struct fetch *f)
-{
-    const struct curl_library *curl = f->fetcher->curl;
-    if (!(f->easy = curl->easy_init()))
-        return false;
-    f->error[0] = '\0';
-    f->sent = false;
-    curl->easy_setopt(f->easy, CURLOPT_URL, f->request.url);
-    curl->easy_setopt(f->easy, CURLOPT_USERAGENT, "toolgate/" TOOLGATE_VERSION);
-    set_headers(f);
-    set_method(f);
-    set_limits(f);
-    set_callbacks(f);
-    return curl->multi_add_handle(f->fetcher->multi, f->easy) == CURLM_OK;
-}
 
 static struct pairs copy_pairs(struct arena *arena, struct pairs from)
 {
@@ -554,7 +368,7 @@ struct fetch *fetch_start(struct loop *loop, const struct fetch_request *request
     if (f->next)
         f->next->previous = f;
     fetcher->all = f;
-    if (!set_up(f)) {
+    if (!fetch_set_up(f)) {
         abandon(f);
         why_set(why, ERR_UNAVAILABLE, "libcurl took no more requests");
         return NULL;
