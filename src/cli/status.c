@@ -7,6 +7,7 @@
 #include "json/write.h"
 
 #include <stdio.h>
+#include <time.h>
 
 static const struct column {
     const char *title, *key;
@@ -72,6 +73,78 @@ static void show_upstreams(const struct json *list)
     }
 }
 
+/* ---- ledger ---- */
+
+static long long count(const struct json *object, const char *key)
+{
+    int64_t n = 0;
+    json_int(json_get_text(object, key), &n);
+    return n;
+}
+
+static void put_time(int64_t ms)
+{
+    char stamp[32] = "";
+    time_t seconds = (time_t)(ms / 1000);
+    struct tm tm;
+    localtime_r(&seconds, &tm);
+    strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &tm);
+    printf("%s", stamp);
+}
+
+static const struct {
+    const char *on_outage, *words;
+} meanwhile[] = {{"local", "each daemon counts for itself, and tells it afterwards"},
+                 {"closed", "calls are refused"},
+                 {"open", "calls pass uncounted"}};
+
+static void show_presence(const struct json *ledger)
+{
+    struct str on_outage = json_str(json_get_text(ledger, "on_outage"));
+    if (json_is_true(json_get_text(ledger, "connected"))) {
+        printf(", %sconnected%s\n", say_colour(SAY_GREEN), say_colour(SAY_PLAIN));
+        return;
+    }
+    printf(", %saway%s since ", say_colour(SAY_RED), say_colour(SAY_PLAIN));
+    put_time(count(ledger, "away_since_ms"));
+    printf(": " STR_FMT "\n", STR_ARG(json_str(json_get_text(ledger, "why_away"))));
+    for (size_t i = 0; i < sizeof(meanwhile) / sizeof(meanwhile[0]); i++)
+        if (str_is(on_outage, meanwhile[i].on_outage))
+            printf("  meanwhile %s (on_outage = \"%s\")\n", meanwhile[i].words, meanwhile[i].on_outage);
+}
+
+static void show_redis(const struct json *ledger)
+{
+    struct str server = json_str(json_get_text(ledger, "server"));
+    const struct json *warnings = json_get_text(ledger, "warnings");
+    printf(STR_FMT " at " STR_FMT, STR_ARG(server.len ? server : STR_LIT("redis")),
+           STR_ARG(json_str(json_get_text(ledger, "address"))));
+    show_presence(ledger);
+    printf("  answered by redis %lld, here %lld, by nobody %lld, refused %lld; median %lld us, slowest %lld "
+           "us\n",
+           count(ledger, "by_redis"), count(ledger, "by_stand_in"), count(ledger, "uncounted"),
+           count(ledger, "refused"), count(ledger, "median_us"), count(ledger, "worst_us"));
+    printf("  connected %lld times, outages %lld; sessions it has yet to be told %lld, was told %lld; lost "
+           "%lld\n",
+           count(ledger, "connects"), count(ledger, "outages"), count(ledger, "waiting"),
+           count(ledger, "merged"), count(ledger, "lost"));
+    if (json_get_text(ledger, "keys_at_connect"))
+        printf("  keys in its database when it was connected to: %lld\n", count(ledger, "keys_at_connect"));
+    for (uint32_t i = 0; json_is(warnings, JSON_ARRAY) && i < warnings->len; i++)
+        printf("  %swarning:%s " STR_FMT "\n", say_colour(SAY_YELLOW), say_colour(SAY_PLAIN),
+               STR_ARG(json_str(&warnings->items[i])));
+}
+
+static void show_ledger(const struct json *ledger)
+{
+    printf("%sledger:%s ", say_colour(SAY_BOLD), say_colour(SAY_PLAIN));
+    if (json_get_text(ledger, "on_outage"))
+        show_redis(ledger);
+    else
+        printf("local, of this daemon alone: %lld sessions, %lld bytes\n", count(ledger, "sessions"),
+               count(ledger, "bytes"));
+}
+
 static int print_tree(void *owner, const struct json *answer)
 {
     (void)owner;
@@ -79,6 +152,8 @@ static int print_tree(void *owner, const struct json *answer)
         const struct json_member *member = &answer->members[i];
         if (str_is(member->key, "upstreams") && json_is(&member->value, JSON_ARRAY))
             show_upstreams(&member->value);
+        else if (str_is(member->key, "ledger"))
+            show_ledger(&member->value);
         else
             show_member(member, 0);
     }

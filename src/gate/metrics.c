@@ -3,8 +3,17 @@
 
 #include "json/write.h"
 
+static const char *const engines[METRICS_ENGINES] = {"redis", "local", "none"};
+
+static void count_engine(struct metrics *metrics, const char *engine)
+{
+    for (int i = 0; engine && i < METRICS_ENGINES; i++)
+        metrics->engines[i] += strcmp(engine, engines[i]) == 0;
+}
+
 void metrics_count(struct metrics *metrics, const struct verdict *verdict)
 {
+    count_engine(metrics, verdict->engine);
     metrics->verdicts[verdict->kind]++;
     metrics->classes[verdict->class]++;
     metrics->would += verdict->would.len > 0;
@@ -39,6 +48,11 @@ void metrics_write(struct json_out *out, const struct metrics *m)
     json_open(out, '{');
     for (int i = 0; i < CLASS_COUNT; i++)
         put_count(out, class_info((enum error_class)i)->name, m->classes[i]);
+    json_close(out, '}');
+    json_key(out, "ledger");
+    json_open(out, '{');
+    for (int i = 0; i < METRICS_ENGINES; i++)
+        put_count(out, engines[i], m->engines[i]);
     json_close(out, '}');
     json_close(out, '}');
 }

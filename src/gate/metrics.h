@@ -6,6 +6,8 @@
 
 struct json_out;
 
+#define METRICS_ENGINES 3
+
 struct metrics {
     uint64_t calls, checks, reports, cancelled;
     uint64_t verdicts[VERDICT_HALT + 1];
@@ -13,7 +15,8 @@ struct metrics {
     uint64_t would; /* calls that passed only for shadow mode, or for want of a session */
     uint64_t chains_ended, fabricated_on_retry;
     uint64_t policy_errors;
-    uint64_t rewrites; /* calls whose arguments were mended */
+    uint64_t rewrites;                 /* calls whose arguments were mended */
+    uint64_t engines[METRICS_ENGINES]; /* by the ledger's engine that counted them */
 };
 
 void metrics_count(struct metrics *metrics, const struct verdict *verdict);

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "ledger/checkup.h"
 
 #include <stdlib.h>
 
@@ -204,8 +205,10 @@ static void on_away(void *owner, const char *why)
     struct engine *e = owner;
     log_event(e->is_away ? LOG_DEBUG : LOG_ERROR, "ledger_away", LOG_TEXT("why", why),
               LOG_TEXT("on_outage", outages[e->on_outage]));
-    if (!e->is_away)
+    if (!e->is_away) {
         e->away_since_ms = clock_wall_ms();
+        e->outages++;
+    }
     e->is_away = true;
 }
 
@@ -300,7 +303,12 @@ void engine_status(const struct engine *e, struct ledger_status *out)
     out->waiting = away_sessions(e->away);
     out->merged = e->merged;
     out->lost = e->lost;
-    out->mean_us = stats.mean_us;
+    out->median_us = stats.median_us;
+    out->keys = stats.keys;
+    out->outages = e->outages;
     out->worst_us = stats.worst_us;
     out->nodes = stats.nodes;
+    out->warning_count = stats.checkup->count;
+    for (size_t i = 0; i < stats.checkup->count; i++)
+        out->warnings[i] = stats.checkup->said[i];
 }

@@ -27,7 +27,7 @@ struct engine {
     size_t spare_count, flying;
     bool is_away, has_lost;
     int64_t away_since_ms;
-    uint64_t by_redis, by_stand_in, uncounted, refused, merged, lost;
+    uint64_t by_redis, by_stand_in, uncounted, refused, merged, lost, outages;
 };
 
 /* ---- stand_in.c ---- */

@@ -3,13 +3,12 @@
 #include "ledger/greeting.h"
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "ledger/redis.h"
 
 #include <hiredis/async.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#define FUNCTIONS_SINCE 7 /* FUNCTION LOAD */
 
 static void fail(struct greeting *g, const char *doing, const char *why)
 {
@@ -47,7 +46,17 @@ static bool info_line(const char *info, const char *name, char *out, size_t size
     return false;
 }
 
-static void read_info(const char *info, struct server_facts *facts)
+/* "db0:keys=12,expires=12,avg_ttl=0"; an empty database has no line. */
+static int64_t read_keys(const char *info, uint32_t db)
+{
+    char name[16], text[64];
+    snprintf(name, sizeof(name), "db%u", db);
+    if (!info_line(info, name, text, sizeof(text)) || strncmp(text, "keys=", 5) != 0)
+        return 0;
+    return strtoll(text + 5, NULL, 10);
+}
+
+static void read_info(const char *info, uint32_t db, struct server_facts *facts)
 {
     char text[64], version[24];
     info_line(info, "redis_version", version, sizeof(version));
@@ -65,6 +74,7 @@ static void read_info(const char *info, struct server_facts *facts)
     facts->aof = info_line(info, "aof_enabled", text, sizeof(text)) && atoi(text) == 1;
     bool bounded = info_line(info, "maxmemory", text, sizeof(text)) && strtoull(text, NULL, 10) > 0;
     info_line(info, "maxmemory_policy", facts->evicts, sizeof(facts->evicts));
+    facts->keys = read_keys(info, db);
     if (!bounded || strcmp(facts->evicts, "noeviction") == 0)
         facts->evicts[0] = '\0';
 }
@@ -83,6 +93,30 @@ static const char *judge(const struct server_facts *facts)
 
 /* ---- the second half ---------------------------------------------------------- */
 
+/* When all scripts are there, so that its time is the way's and the server's. Of a cluster another node may
+ * hold the key that was tried: it is well, or it would have said so. */
+static void on_probe(redisAsyncContext *context, void *answer, void *of)
+{
+    struct greeting *g = of;
+    const redisReply *reply = good(context, answer, g);
+    if (!reply)
+        return;
+    if (is_error(reply) && strncmp(reply->str, "MOVED ", 6) != 0 && strncmp(reply->str, "ASK ", 4) != 0) {
+        fail(g, "a write", reply->str);
+        return;
+    }
+    g->facts.write_us = clock_mono_us() - g->write_began_us;
+    g->before = g->facts;
+    g->is_over = true;
+    g->over(g->owner, NULL);
+}
+
+static void probe(struct greeting *g, redisAsyncContext *context)
+{
+    g->write_began_us = clock_mono_us();
+    redisAsyncCommand(context, on_probe, g, "SET tg1:{probe}:%s 1 PX 1000", g->name);
+}
+
 static void on_script(redisAsyncContext *context, void *answer, void *of)
 {
     struct greeting *g = of;
@@ -94,21 +128,8 @@ static void on_script(redisAsyncContext *context, void *answer, void *of)
         return;
     }
     memcpy(g->shas->of[g->scripts++ % SCRIPT_COUNT], reply->str, SCRIPT_NAME_BYTES);
-}
-
-/* Of a cluster another node may hold the key that was tried: it is well, or it would have said so. */
-static void on_probe(redisAsyncContext *context, void *answer, void *of)
-{
-    struct greeting *g = of;
-    const redisReply *reply = good(context, answer, g);
-    if (!reply)
-        return;
-    if (is_error(reply) && strncmp(reply->str, "MOVED ", 6) != 0 && strncmp(reply->str, "ASK ", 4) != 0) {
-        fail(g, "a write", reply->str);
-        return;
-    }
-    g->before = g->facts;
-    g->over(g->owner, NULL);
+    if (g->scripts == SCRIPT_COUNT && !g->is_over)
+        probe(g, context);
 }
 
 static void on_old_connection_ended(redisAsyncContext *context, void *answer, void *of)
@@ -149,11 +170,6 @@ void greeting_load_scripts(struct greeting *g, redisAsyncContext *context)
         load_texts(g, context);
 }
 
-static void probe(struct greeting *g, redisAsyncContext *context)
-{
-    redisAsyncCommand(context, on_probe, g, "SET tg1:{probe}:%s 1 PX 1000", g->name);
-}
-
 /* Another daemon may have brought it. Without the right to bring one there are still scripts. */
 static void on_library(redisAsyncContext *context, void *answer, void *of)
 {
@@ -162,9 +178,10 @@ static void on_library(redisAsyncContext *context, void *answer, void *of)
     if (!reply)
         return;
     g->functions = !is_error(reply) || strstr(reply->str, "already exists");
-    if (!g->functions)
+    if (g->functions)
+        probe(g, context);
+    else
         load_texts(g, context);
-    probe(g, context);
 }
 
 static void second_half(struct greeting *g, redisAsyncContext *context)
@@ -173,12 +190,11 @@ static void second_half(struct greeting *g, redisAsyncContext *context)
     g->functions = false;
     if (old->client_id && old->run_id[0] && strcmp(old->run_id, g->facts.run_id) == 0)
         redisAsyncCommand(context, on_old_connection_ended, g, "CLIENT KILL ID %lld", old->client_id);
-    if (g->facts.version >= FUNCTIONS_SINCE) {
+    if (g->facts.version >= GREETING_FUNCTIONS_SINCE) {
         load_library(on_library, g, context);
         return;
     }
     load_texts(g, context);
-    probe(g, context);
 }
 
 /* ---- the first half ----------------------------------------------------------- */
@@ -216,7 +232,7 @@ static void on_info(redisAsyncContext *context, void *answer, void *of)
         return;
     }
     if (reply->type == REDIS_REPLY_STRING)
-        read_info(reply->str, &g->facts);
+        read_info(reply->str, g->db, &g->facts);
     const char *useless = judge(&g->facts);
     if (useless)
         fail(g, "INFO", useless);
@@ -226,8 +242,8 @@ static void on_info(redisAsyncContext *context, void *answer, void *of)
 
 void greeting_begin(struct greeting *g, redisAsyncContext *context)
 {
-    g->failed = false;
-    g->facts = (struct server_facts){.server = ""};
+    g->failed = g->is_over = false;
+    g->facts = (struct server_facts){.server = "", .keys = -1};
     if (g->password.len && g->user.len)
         redisAsyncCommand(context, on_must, g, "AUTH %b %b", g->user.at, g->user.len, g->password.at,
                           g->password.len);

@@ -15,12 +15,16 @@
 
 struct redisAsyncContext;
 
+#define GREETING_FUNCTIONS_SINCE 7 /* FUNCTION LOAD */
+
 struct server_facts {
     char server[32]; /* "redis 7.0.15" */
     char run_id[48];
     char role[16], evicts[32]; /* maxmemory_policy, where memory is bounded */
     int version;
     long long client_id;
+    int64_t write_us; /* how long the first one took, there and back */
+    int64_t keys;     /* of the database; -1: not told */
     bool loading, cluster, aof;
 };
 
@@ -34,9 +38,10 @@ struct greeting {
     void *owner;
 
     struct server_facts facts, before; /* of this connection, of the last one that got as far */
-    uint32_t scripts;                  /* loaded so far, where it knows no functions */
-    bool functions;                    /* it runs them as a library */
-    bool failed;
+    int64_t write_began_us;
+    uint32_t scripts; /* loaded so far, where it knows no functions */
+    bool functions;   /* it runs them as a library */
+    bool failed, is_over;
 };
 
 /* `over` fires once, from a reply; not at all where the connection ends before. */

@@ -70,6 +70,8 @@ void ledger_free(struct ledger *ledger);
 /* The first attempt to reach Redis has ended, well or not; always true of a local one. */
 bool ledger_is_settled(const struct ledger *ledger);
 
+#define LEDGER_WARNINGS_MAX 4u
+
 struct ledger_status {
     const char *engine;                                 /* "local", "redis": what is configured */
     size_t sessions, bytes;                             /* held by the local engine */
@@ -79,12 +81,15 @@ struct ledger_status {
     struct str server;                                  /* "redis 7.0.15"; empty: never connected */
     const char *why_away;                               /* "" while it is there */
     int64_t away_since_ms;                              /* 0: it is there */
-    uint64_t connects;                                  /* that came to be */
+    uint64_t connects, outages;                         /* that came to be */
     uint64_t by_redis, by_stand_in, uncounted, refused; /* requests, by who answered them */
     size_t waiting;            /* sessions whose account Redis has not been told yet */
     uint64_t merged, lost;     /* accounts taken over; commands that found no place to wait */
-    int64_t mean_us, worst_us; /* from sending to the answer: of the last hundred or so, since connected */
+    int64_t median_us, worst_us; /* from sending to the answer: of the last hundred or so, since connected */
+    int64_t keys;                /* of its database, when it was connected to; -1: not told */
     uint32_t nodes;
+    const char *warnings[LEDGER_WARNINGS_MAX]; /* what is odd about it, and the mend; borrowed */
+    size_t warning_count;
 };
 void ledger_status(const struct ledger *ledger, struct ledger_status *out);
 /* Where Redis is, without user and password; empty for a local ledger. */

@@ -8,15 +8,17 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "ledger/checkup.h"
 #include "ledger/node.h"
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SLOTS           16384u
-#define MEAN_OF_ANSWERS 128
-#define WHY_BYTES       512u
+#define SLOTS             16384u
+#define MEDIAN_OF_ANSWERS 128u
+#define TOOK_MAX_US       3600000000u /* no deadline is as long */
+#define WHY_BYTES         512u
 
 struct redis {
     struct node_common common;
@@ -29,8 +31,10 @@ struct redis {
     uint8_t *slots; /* whom to ask for a slot; NULL: it is no cluster, as far as we know */
     bool settled;
     uint64_t connects, failures, answers;
-    int64_t mean_us, worst_us, away_since_ms;
+    uint32_t took_us[MEDIAN_OF_ANSWERS]; /* the last answers */
+    int64_t worst_us, away_since_ms;
     char why_away[WHY_BYTES], server[32];
+    struct checkup checkup;
 };
 
 /* ---- commands ------------------------------------------------------------------ */
@@ -116,10 +120,6 @@ static void say_what_it_is(const struct redis *r, const struct server_facts *fac
               LOG_TEXT("server", facts->server), LOG_TEXT("role", facts->role),
               LOG_TEXT("cluster", facts->cluster ? "yes" : "no"), LOG_TEXT("aof", facts->aof ? "yes" : "no"));
     arena_free(arena);
-    if (facts->evicts[0])
-        log_event(LOG_WARN, "redis_may_forget", LOG_TEXT("maxmemory_policy", facts->evicts),
-                  LOG_TEXT("mend", "CONFIG SET maxmemory-policy noeviction: what is evicted here are "
-                                   "budgets and loops"));
 }
 
 static void on_up(void *owner, struct node *node)
@@ -134,6 +134,7 @@ static void on_up(void *owner, struct node *node)
     r->why_away[0] = '\0';
     snprintf(r->server, sizeof(r->server), "%s", node_facts(node)->server);
     say_what_it_is(r, node_facts(node));
+    checkup_make(&r->checkup, node_facts(node), r->options.timeout_ms);
     r->hooks->up(r->owner);
 }
 
@@ -271,9 +272,7 @@ static void on_error(struct redis *r, struct node *from, struct redis_job *job, 
 static void take_time(struct redis *r, const struct redis_job *job)
 {
     int64_t took = clock_mono_us() - job->began_us;
-    r->answers++;
-    r->mean_us +=
-        (took - r->mean_us) / (r->answers < MEAN_OF_ANSWERS ? (int64_t)r->answers : MEAN_OF_ANSWERS);
+    r->took_us[r->answers++ % MEDIAN_OF_ANSWERS] = took < TOOK_MAX_US ? (uint32_t)took : TOOK_MAX_US;
     if (took > r->worst_us)
         r->worst_us = took;
 }
@@ -355,6 +354,22 @@ bool redis_send(struct redis *r, struct redis_job *job)
     return node_send(node_for(r, job), job, false);
 }
 
+static int by_size(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of the last answers; 0: there was none. */
+static int64_t median_us(const struct redis *r)
+{
+    uint32_t sorted[MEDIAN_OF_ANSWERS];
+    size_t count = r->answers < MEDIAN_OF_ANSWERS ? (size_t)r->answers : MEDIAN_OF_ANSWERS;
+    memcpy(sorted, r->took_us, count * sizeof(*sorted));
+    qsort(sorted, count, sizeof(*sorted), by_size);
+    return count ? sorted[count / 2] : 0;
+}
+
 void redis_stats(const struct redis *r, struct redis_stats *out)
 {
     *out = (struct redis_stats){
@@ -362,10 +377,13 @@ void redis_stats(const struct redis *r, struct redis_stats *out)
         .connects = r->connects,
         .failures = r->failures,
         .nodes = r->node_count,
-        .mean_us = r->mean_us,
+        .median_us = median_us(r),
+        .keys = node_facts(r->nodes[0])->keys,
         .worst_us = r->worst_us,
         .answers = r->answers,
         .why_away = r->why_away,
         .away_since_ms = r->away_since_ms,
+        .write_us = node_facts(r->nodes[0])->write_us,
+        .checkup = &r->checkup,
     };
 }

@@ -14,6 +14,7 @@
 
 #include <stdint.h>
 
+struct checkup;
 struct loop;
 struct redis;
 
@@ -79,12 +80,15 @@ bool redis_send(struct redis *redis, struct redis_job *job);
 struct redis_stats {
     struct str server; /* "redis 7.0.15"; empty: never connected */
     uint64_t connects, failures;
-    uint32_t nodes;   /* of a cluster, as far as they were met */
-    int64_t mean_us;  /* of the last hundred or so answers */
-    int64_t worst_us; /* since connected */
+    uint32_t nodes;    /* of a cluster, as far as they were met */
+    int64_t median_us; /* of the last hundred or so answers */
+    int64_t worst_us;  /* since connected */
+    int64_t keys;      /* of its database, when it was connected to; -1: not told */
     uint64_t answers;
     const char *why_away; /* "" while it is there */
     int64_t away_since_ms;
+    int64_t write_us; /* of the last greeting */
+    const struct checkup *checkup;
 };
 void redis_stats(const struct redis *redis, struct redis_stats *out);
 

@@ -71,7 +71,8 @@ static void put_redis(struct json_out *out, const struct ledger *ledger, const s
     if (!s->connected)
         put_number(out, "away_since_ms", s->away_since_ms);
     put_number(out, "connects", (int64_t)s->connects);
-    put_number(out, "mean_us", s->mean_us);
+    put_number(out, "outages", (int64_t)s->outages);
+    put_number(out, "median_us", s->median_us);
     put_number(out, "worst_us", s->worst_us);
     put_number(out, "by_redis", (int64_t)s->by_redis);
     put_number(out, "by_stand_in", (int64_t)s->by_stand_in);
@@ -80,6 +81,13 @@ static void put_redis(struct json_out *out, const struct ledger *ledger, const s
     put_number(out, "waiting", (int64_t)s->waiting);
     put_number(out, "merged", (int64_t)s->merged);
     put_number(out, "lost", (int64_t)s->lost);
+    if (s->keys >= 0)
+        put_number(out, "keys_at_connect", s->keys);
+    json_key(out, "warnings");
+    json_open(out, '[');
+    for (size_t i = 0; i < s->warning_count; i++)
+        json_put_text(out, s->warnings[i]);
+    json_close(out, ']');
     arena_free(arena);
 }
 

@@ -1,0 +1,183 @@
+-- What an operator is told of the Redis that a ledger is in: at the start, in the log; later, by toolgate status.
+local daemon = require "daemon"
+local client_of = require "client"
+local fixtures = require "fixtures"
+local process = require "process"
+local redis = require "redis"
+local socket = require "socket"
+local session = client_of.session
+
+local POLICIES = { ["echo.lua"] = fixtures.echo }
+local function keeps(...) return { "--appendonly", "yes", ... } end
+
+local function gate_on(url, config)
+  return daemon.start { policies = POLICIES, arguments = { "--redis", url }, config = config }
+end
+
+local function ledger_of(gate) return gate:status().ledger end
+
+local function status_of(gate)
+  local code, out = process.run { daemon.binary, "status", "--socket", gate.socket }
+  assert.equal(0, code)
+  return out:match "ledger: .-\nconnections"
+end
+
+describe("a Redis that works", function()
+  after_each(function()
+    daemon.stop_all()
+    redis.stop_all()
+  end)
+
+  it("and keeps what it is told is nothing to warn of", function()
+    local gate = gate_on(redis.start({ arguments = keeps() }):url())
+    assert.same({}, ledger_of(gate).warnings)
+    assert.is_nil(gate:log():find(" warn ", 1, true))
+  end)
+
+  it("but may evict is warned of, with the mend", function()
+    local store = redis.start { arguments = keeps("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru") }
+    local gate = gate_on(store:url())
+    local words = "its maxmemory-policy is allkeys-lru: short of memory, it drops budgets and loops of sessions that go on; "
+                  .. "CONFIG SET maxmemory-policy noeviction"
+    assert.same({ words }, ledger_of(gate).warnings)
+    assert.truthy(gate:logs("redis_may_forget"):find(words, 1, true))
+    assert.truthy(status_of(gate):find("\n  warning: " .. words .. "\n", 1, true), status_of(gate))
+  end)
+
+  it("but may evict nothing, as it has all the memory it wants, is not", function()
+    local gate = gate_on(redis.start({ arguments = keeps("--maxmemory-policy", "allkeys-lru") }):url())
+    assert.same({}, ledger_of(gate).warnings)
+  end)
+
+  it("but keeps no file is warned of, once and not with every connection", function()
+    local store = redis.start()
+    local gate = gate_on(store:url())
+    assert.truthy(ledger_of(gate).warnings[1]:find("CONFIG SET appendonly yes", 1, true))
+    store:does("CLIENT", "KILL", "TYPE", "normal")
+    process.eventually("it is back", function() return ledger_of(gate).connects == 2 end)
+    assert.equal(1, select(2, gate:log():gsub("redis_not_kept", "")))
+    store:does("CONFIG", "SET", "appendonly", "yes")
+    store:does("CLIENT", "KILL", "TYPE", "normal")
+    process.eventually("it is looked at again", function() return #ledger_of(gate).warnings == 0 end)
+  end)
+
+  it("is told by its database's keys, its connections and its outages", function()
+    local store = redis.start { port = true, password = "not to be seen", arguments = keeps() }
+    store:does("SET", "a", "1")
+    local gate = gate_on("redis://:not%20to%20be%20seen@127.0.0.1:" .. store.port)
+    local client = gate:connect()
+    client:calls("echo", { text = "a" }, session "s")
+    local words = status_of(gate):gsub("%d+ us", "N us"):gsub("redis %d[%d.]+", "redis V")
+    assert.equal(([[
+ledger: redis V at redis://127.0.0.1:%d, connected
+  answered by redis 2, here 0, by nobody 0, refused 0; median N us, slowest N us
+  connected 1 times, outages 0; sessions it has yet to be told 0, was told 0; lost 0
+  keys in its database when it was connected to: 1
+connections]]):format(store.port), words)
+    store:kill()
+    process.eventually("it is away", function() return not ledger_of(gate).connected end)
+    client:calls("echo", { text = "b" }, session "s")
+    words = status_of(gate)
+    assert.truthy(words:find("away since 20%d%d%-%d%d%-%d%d %d%d:%d%d:%d%d: "), words)
+    assert.truthy(words:find('\n  meanwhile each daemon counts for itself, and tells it afterwards (on_outage = "local")\n',
+                             1, true), words)
+    assert.truthy(words:find("answered by redis 2, here 2, by nobody 0, refused 0", 1, true), words)
+    assert.truthy(words:find("outages 1; sessions it has yet to be told 1", 1, true), words)
+    assert.is_nil(words:find("not to be seen", 1, true))
+    local status = gate:status()
+    assert.same({ redis = 1, ["local"] = 1, none = 0 }, status.counters.ledger)
+  end)
+
+  it("is counted apart where nobody counts, and where calls are refused", function()
+    for on_outage, expected in pairs { open = { 0, 0, 2, 0 }, closed = { 0, 0, 0, 2 } } do
+      local store = redis.start { arguments = keeps() }
+      local gate = gate_on(store:url(), ("return { ledger = { on_outage = '%s' } }"):format(on_outage))
+      store:kill()
+      process.eventually("it is away", function() return not ledger_of(gate).connected end)
+      for i = 1, 2 do gate:connect():calls("echo", { text = "n" .. i }, session "s") end
+      local ledger = ledger_of(gate)
+      assert.same(expected, { ledger.by_redis, ledger.by_stand_in, ledger.uncounted, ledger.refused })
+      assert.same({ redis = 0, ["local"] = 0, none = 2 }, gate:status().counters.ledger)
+      gate:stop()
+    end
+  end)
+end)
+
+-- A server of another age or pace: it passes everything on to a real one, with INFO's answer rewritten, or late.
+local function in_between(store, change)
+  local front = assert(socket.bind("127.0.0.1", 0))
+  local _, port = front:getsockname()
+  local program = process.write(process.directory() .. "/between.lua", [[
+    local socket, unix = require "socket", require "socket.unix"
+    local front = assert(socket.bind("127.0.0.1", tonumber(arg[1])))
+    local change, pairs_of = arg[3], {}
+    while true do
+      local list = { front }
+      for one in pairs(pairs_of) do list[#list + 1] = one end
+      for _, one in ipairs((socket.select(list))) do
+        if one == front then
+          local client, store = front:accept(), unix.stream()
+          assert(store:connect(arg[2]))
+          client:settimeout(0)
+          store:settimeout(0)
+          pairs_of[client], pairs_of[store] = store, client
+        else
+          local text, why, part = one:receive(65536)
+          text = text or part
+          if why == "closed" and #text == 0 then os.exit(0) end
+          if change == "old" then
+            text = text:gsub("redis_version:7", "redis_version:6"):gsub("FUNCTION", "FUNKTION")
+          elseif change == "slow" and text:find("SET", 1, true) and text:find("{probe}", 1, true) then
+            socket.sleep(0.03)
+          end
+          pairs_of[one]:settimeout(5)
+          pairs_of[one]:send(text)
+          pairs_of[one]:settimeout(0)
+        end
+      end
+    end
+  ]])
+  front:close()
+  local child = process.start({ "luajit", program, tostring(port), store.socket, change },
+                              { stdin = "/dev/null", stderr = program .. ".err" })
+  process.eventually("it listens", function()
+    local how = child:status()
+    if how then error(process.read(program .. ".err"), 0) end
+    local probe = socket.connect("127.0.0.1", port)
+    return probe
+  end)
+  return port, child
+end
+
+describe("a Redis", function()
+  local child
+
+  after_each(function()
+    daemon.stop_all()
+    if child then
+      child:signal(9)
+      pcall(child.wait, child)
+      child = nil
+    end
+    redis.stop_all()
+  end)
+
+  it("of an age without libraries is told to be slow, and does its work", function()
+    local port
+    port, child = in_between(redis.start { arguments = keeps() }, "old")
+    local gate = gate_on("redis://127.0.0.1:" .. port)
+    local warnings = ledger_of(gate).warnings
+    assert.equal(1, #warnings)
+    assert.truthy(warnings[1]:find("^it is redis 6%.[%d.]+, which makes the ledger's scripts anew for every call"), warnings[1])
+    assert.equal("redis", client_of.verdict(gate:connect():calls("echo", { text = "a" }, session "s")).ledger)
+  end)
+
+  it("that is slow to write is told so before calls run into it", function()
+    local port
+    port, child = in_between(redis.start { arguments = keeps() }, "slow")
+    local gate = gate_on("redis://127.0.0.1:" .. port, "return { ledger = { timeout_ms = 100 } }")
+    local warnings = ledger_of(gate).warnings
+    assert.equal(1, #warnings)
+    assert.truthy(warnings[1]:find "^a write took it %d+%.%d ms, and an answer that takes 100 ms counts", warnings[1])
+  end)
+end)
