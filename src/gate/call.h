@@ -36,8 +36,8 @@ struct call_request {
         *result; /* report: what the tool gave: an MCP CallToolResult or any JSON; NULL with an error */
     struct str error_message; /* report: the tool failed */
     bool has_error, error_transient;
-    bool error_judged; /* report: `error_transient` was told; otherwise the message is read for it */
-    struct str call_id;                   /* report: from the check; empty: there was none */
+    bool error_judged;  /* report: `error_transient` was told; otherwise the message is read for it */
+    struct str call_id; /* report: from the check; empty: there was none */
     const struct json *stands_for_result; /* examples: what the tool gives instead of being run */
     const struct json *facts;             /* examples: instead of the ledger's; NULL otherwise */
     bool can_be_asked;                    /* the client puts an upstream's questions to its user itself */
