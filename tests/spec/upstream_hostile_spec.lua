@@ -326,6 +326,7 @@ describe("a server that misbehaves", function()
     client, other = gate:connect(), gate:connect()
     is_up "bad"
     gate:connect().stream:send(("x"):rep(12000000)) -- half a message
+    process.eventually("it has arrived", function() return gate:status().connections.buffered_bytes >= 12000000 end)
     for _, last in ipairs { false, true } do
       local result = client:calls("bad__do", { how = "long_line", mb = 8, id_last = last })
       assert.same({ "transient", "no_memory" }, { verdict(result).error_class, verdict(result).code })
