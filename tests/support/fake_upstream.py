@@ -164,6 +164,14 @@ class Ways:
         answer(request, text("printed"))
 
     @staticmethod
+    def dribbles(request, args):
+        """Its answer comes in pieces of three bytes, with a pause between them."""
+        line = json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": text("drop by drop")}) + "\n"
+        for i in range(0, len(line), 3):
+            write_raw(line[i:i + 3])
+            time.sleep(0.002)
+
+    @staticmethod
     def byte_order_mark(request, args):
         write_raw("\ufeff" + json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": text("marked")}) + "\n")
 
