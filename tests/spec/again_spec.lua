@@ -61,7 +61,8 @@ return { upstreams = { plain = { command = "luajit", args = { "%s/tests/support/
 
   it("waits twice as long each time, and not as long as others do", function()
     serves(policy("slips", 'effects = "read", schema = json [[{"type":"object"}]], '
-                           .. 'run = function() return transient "not yet" end, retry = { again = { times = 3, backoff = "16ms", within = "30s" } }'))
+                           .. 'run = function() return transient "not yet" end, '
+                           .. 'retry = { again = { times = 3, backoff = "16ms", within = "30s" } }'))
     local pauses, seen = {}, {}
     for call = 1, 12 do client:calls("slips", { n = call }, session("s" .. call)) end
     for tries, pause in gate:log():gmatch "call_again tool=slips.- tries=(%d) pause_ms=(%d+)" do

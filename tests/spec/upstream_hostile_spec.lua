@@ -58,7 +58,8 @@ describe("a server that misbehaves", function()
     for how, said in pairs {
       garbage = "after garbage", wrong_ids = "yours", twice = "first", no_jsonrpc = "no jsonrpc", null_id = "after null",
       error_null = "error is null", batch = "alone", keys_twice = "one id", wild_progress = "wild",
-      flood_stderr = "flooded", long_stderr = "long", asks_a_lot = "asked a lot", byte_order_mark = "marked", dribbles = "drop by drop",
+      flood_stderr = "flooded", long_stderr = "long", asks_a_lot = "asked a lot",
+      byte_order_mark = "marked", dribbles = "drop by drop",
     } do
       it("is heard all the same: " .. how, function()
         serves "banner"
