@@ -228,6 +228,9 @@ return { upstreams = { fake = { command = "python3", args = { "-SE", "%s/tests/s
       inputResponses = { size = { action = "accept", content = { size = "large" } } } })
     assert.truthy(text(answered):find('"size": "large"', 1, true), text(answered))
     assert.truthy(text(answered):find("with s-1", 1, true), text(answered))
+    local told = client:calls("do", { how = "needs_input" }) -- a client of before reads it
+    assert.same({ "ask", "need_user_input" }, { verdict(told).verdict, verdict(told).error_class })
+    assert.truthy(text(told):find("Which size?", 1, true), text(told))
   end)
 
   it("leaves no process behind, its children included", function()
