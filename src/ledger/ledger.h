@@ -31,10 +31,11 @@ struct loop;
 #define LEDGER_SEEN_IDS_MAX                                                                                  \
     512u /* ids a session remembers; older ones are forgotten, and then only advise                          \
           */
-#define LEDGER_MEMORY_BYTES  268435456u /* of the local engine */
-#define LEDGER_IDS_MAX       64u        /* candidate ids of one call */
-#define LEDGER_GIVEN_IDS_MAX 513u /* ids given by one result: one more than is remembered, so that is known  \
-                                   */
+#define LEDGER_MEMORY_BYTES 268435456u /* of the local engine */
+#define LEDGER_IDS_MAX      64u        /* candidate ids of one call */
+#define LEDGER_GIVEN_IDS_MAX                                                                                 \
+    513u /* ids given by one result: one more than is remembered, so that is known                           \
+          */
 #define LEDGER_FACTS_MAX_BYTES 16384u /* all facts of a session, as JSON */
 
 /* What becomes of calls while Redis is away. */
@@ -83,8 +84,8 @@ struct ledger_status {
     int64_t away_since_ms;                              /* 0: it is there */
     uint64_t connects, outages;                         /* that came to be */
     uint64_t by_redis, by_stand_in, uncounted, refused; /* requests, by who answered them */
-    size_t waiting;            /* sessions whose account Redis has not been told yet */
-    uint64_t merged, lost;     /* accounts taken over; commands that found no place to wait */
+    size_t waiting;              /* sessions whose account Redis has not been told yet */
+    uint64_t merged, lost;       /* accounts taken over; commands that found no place to wait */
     int64_t median_us, worst_us; /* from sending to the answer: of the last hundred or so, since connected */
     int64_t keys;                /* of its database, when it was connected to; -1: not told */
     uint32_t nodes;

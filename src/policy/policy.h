@@ -100,10 +100,10 @@ struct policy {
     enum policy_effects effects;
     enum policy_mode mode;
     enum policy_unknown unknown;
-    bool validate;                                /* false: the schema is documentation only */
-    bool envelopes; /* results are read for what they say of themselves: gate/envelope.h */
-    bool final;                                   /* its result ends the run */
-    bool fails_open;                              /* on_policy_error = "open" */
+    bool validate;   /* false: the schema is documentation only */
+    bool envelopes;  /* results are read for what they say of themselves: gate/envelope.h */
+    bool final;      /* its result ends the run */
+    bool fails_open; /* on_policy_error = "open" */
     bool unknown_given, coerce_given, mode_given; /* otherwise the configuration's defaults apply */
     bool compact_given;                           /* likewise */
     struct policy_compact compact;

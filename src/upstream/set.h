@@ -27,9 +27,9 @@ struct upstream {
     int64_t died_ms; /* when a call last told of its process's death */
     char last_error[LAST_ERROR_MAX_BYTES];
     int64_t error_ms; /* when that was */
-    bool leaving;  /* not configured any more: ended once its calls are answered */
-    bool stopping; /* they are */
-    bool over;     /* and its process is gone */
+    bool leaving;     /* not configured any more: ended once its calls are answered */
+    bool stopping;    /* they are */
+    bool over;        /* and its process is gone */
 };
 
 /* A call under way, or waiting for its turn. */

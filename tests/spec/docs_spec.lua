@@ -62,7 +62,8 @@ describe("the links of the pages", function()
           there:close()
         end
         if anchor ~= "" then
-          assert.truthy(anchors_of(pages[file])[anchor], name .. " links to " .. file .. "#" .. anchor .. ", a heading that is not there")
+          assert.truthy(anchors_of(pages[file])[anchor],
+                        name .. " links to " .. file .. "#" .. anchor .. ", a heading that is not there")
         end
       end
     end)

@@ -159,7 +159,8 @@ describe("a tool that an agent registers and an operator has a policy for", func
   it("is suggested once, and what is cut of its description ends in dots", function()
     local client = daemon.start { policies = { ["get_stock.lua"] = [==[
 -- get_stock: how many of an article there are. For specs.
-return tool "get_stock" { description = ("How many there are. "):rep(20), effects = "read", schema = params { article = int "Which" } }
+return tool "get_stock" { description = ("How many there are. "):rep(20), effects = "read",
+                          schema = params { article = int "Which" } }
 ]==] } }:connect()
     client:asks("toolgate/register", { tools = { { name = "get_stock", inputSchema = { type = "object" } } } })
     local said = client:asks("toolgate/check", { name = "get_stok", arguments = {} }).text
