@@ -45,7 +45,7 @@ end
 
 local function is_alive(pid)
   local stat = io.open("/proc/" .. pid .. "/stat")
-  local state = stat and stat:read("*a"):match("%) (%a)")
+  local state = stat and (stat:read("*a") or ""):match("%) (%a)") -- it may go while it is read
   if stat then stat:close() end
   return state ~= nil and state ~= "Z"
 end
