@@ -66,7 +66,8 @@ UNIT_BIN := $(UNITS:tests/unit/%.c=$(BUILD)/unit/%)
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .PHONY: always all help deps demo test run install clean lint unit conformance bench fuzz \
-        soak soak-now fuzz-now demo-now test-now run-now lint-now conformance-now bench-now bench-upstream bench-upstream-now
+        soak soak-now fuzz-now demo-now test-now run-now lint-now conformance-now bench-now bench-upstream bench-upstream-now \
+        bench-ledger bench-ledger-now
 
 all: $(BUILD)/toolgate $(MODULE)
 
@@ -80,6 +81,7 @@ help:
 	@echo 'make soak          a fleet on one Redis, its members killed and stopped: CALLS=200000 of each story'
 	@echo 'make bench         verdicts a second beside an echo through the same socket code; what policies cost'
 	@echo 'make bench-upstream  what it costs between a client and a real MCP server (npm)'
+	@echo 'make bench-ledger  what budgets and loops cost, here and in Redis, beside redis-benchmark (redis-server)'
 	@echo 'make reference     write docs/vocabulary.md and lua/types anew, after a change of words or fields'
 	@echo 'make lint          luacheck, clang-format, gcc -fanalyzer, clang-tidy'
 	@echo 'make install       to $$(DESTDIR)$$(PREFIX), by default $(PREFIX)'
@@ -129,6 +131,10 @@ bench:
 bench-upstream:
 	$(NEED) 'make bench-upstream' $(BUILD_PACKAGES) $(DEMO_PACKAGES) $(CLIENT_PACKAGES)
 	$(ANEW) bench-upstream-now
+
+bench-ledger:
+	$(NEED) 'make bench-ledger' $(BUILD_PACKAGES) $(DEMO_PACKAGES) redis-server redis-tools
+	$(ANEW) bench-ledger-now
 
 $(BUILD)/toolgate: $(BUILD)/obj/cli/main.o $(LIBRARY)
 	$(if $(V),,@echo "  LINK $@")
@@ -248,11 +254,20 @@ bench-now: $(BUILD)/toolgate
 bench-upstream-now: $(BUILD)/toolgate
 	@TOOLGATE=$(BUILD)/toolgate CLIENTS=$(abspath $(BUILD))/clients luajit tests/bench/upstream.lua $(ROUNDS) $(CALLS)
 
+# ROUNDS=7: of each way; five minutes.
+bench-ledger-now: $(BUILD)/toolgate $(BUILD)/bench/ledger
+	@TOOLGATE=$(BUILD)/toolgate BENCH=$(BUILD)/bench/ledger luajit tests/bench/ledger.lua $(ROUNDS)
+
+$(BUILD)/bench/%: tests/bench/%.c $(LIBRARY)
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  CC   $@")
+	$(AT)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LIBRARY) $(LDLIBS)
+
 # The analysers' chosen sets are in .clang-tidy and here, and kept clean. What gcc 12's doesn't follow through arenas
 # and structs passed by value is clang's to judge.
 ANALYZER = -Wno-analyzer-malloc-leak -Wno-analyzer-null-argument -Wno-analyzer-null-dereference \
            -Wno-analyzer-use-of-uninitialized-value
-C_FILES = $(wildcard src/*/*.c src/*/*.h tests/unit/*.c tests/unit/*.h)
+C_FILES = $(wildcard src/*/*.c src/*/*.h tests/unit/*.c tests/unit/*.h tests/bench/*.c)
 # A ledger script runs as one text with what all share before it, of which it uses a part.
 LEDGER_SHARED  = lua/ledger/session.lua lua/ledger/rules.lua lua/ledger/limits.lua lua/ledger/away.lua
 LEDGER_SCRIPTS = $(filter-out $(LEDGER_SHARED),$(wildcard lua/ledger/*.lua))

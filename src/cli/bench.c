@@ -28,6 +28,7 @@ static int run(const struct command *command, int argc, char **argv)
          &options.policies},
         {"seconds", "S", "socket: for each line of the result; policy: for all (default: 3)", 0,
          OPTION_NUMBER, &options.seconds},
+        {"redis", "URL", "socket: the judging daemon keeps its ledger there", 0, OPTION_TEXT, &options.redis},
         {"json", NULL, "one JSON object", 'j', OPTION_FLAG, &options.json},
         {0},
     };

@@ -13,6 +13,7 @@ struct bench_options {
     unsigned connections, depth; /* socket; 0: not given */
     unsigned policies;           /* policy */
     unsigned seconds;            /* for each line of the socket's result; for all of the policy's */
+    const char *redis;           /* socket: where the judging daemon's ledger is; NULL: its own */
     const char *workload;        /* schema: the file; NULL: not given */
     bool json;
 };

@@ -102,7 +102,7 @@ void bench_folder_drop(const struct bench_folder *folder)
 /* ---- the daemon ---- */
 
 static void become_daemon(const struct bench_folder *folder, const struct bench_daemon *daemon, bool echo,
-                          pid_t parent)
+                          const char *redis, pid_t parent)
 {
     char config[BENCH_PATH_MAX], log[BENCH_PATH_MAX];
     path_in(folder, "toolgate.lua", config);
@@ -113,8 +113,15 @@ static void become_daemon(const struct bench_folder *folder, const struct bench_
     int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (fd < 0 || dup2(fd, STDERR_FILENO) < 0)
         _exit(1);
-    const char *argv[] = {
-        "toolgate", "serve", "--socket", daemon->socket, "-c", config, echo ? "--echo" : NULL, NULL};
+    const char *argv[] = {"toolgate", "serve", "--socket", daemon->socket, "-c",
+                          config,     NULL,    NULL,       NULL,           NULL};
+    size_t count = 6;
+    if (echo)
+        argv[count++] = "--echo";
+    if (redis) {
+        argv[count++] = "--redis";
+        argv[count++] = redis;
+    }
     execv("/proc/self/exe", (char *const *)argv);
     _exit(1);
 }
@@ -156,14 +163,14 @@ static enum err wait_until_it_accepts(const struct bench_folder *folder, struct 
     return OK;
 }
 
-enum err bench_daemon_start(const struct bench_folder *folder, bool echo, struct bench_daemon *daemon,
-                            struct why *why)
+enum err bench_daemon_start(const struct bench_folder *folder, bool echo, const char *redis,
+                            struct bench_daemon *daemon, struct why *why)
 {
     pid_t parent = getpid();
     path_in(folder, echo ? "echo.sock" : "gate.sock", daemon->socket);
     daemon->pid = fork();
     if (daemon->pid == 0)
-        become_daemon(folder, daemon, echo, parent);
+        become_daemon(folder, daemon, echo, redis, parent);
     if (daemon->pid < 0) {
         daemon->pid = 0;
         return why_set(why, ERR_IO, "fork: %s", strerror(errno));

@@ -23,9 +23,10 @@ struct bench_daemon {
     char socket[BENCH_PATH_MAX];
 };
 
-/* Returns when it accepts. `echo`: every line goes back as it came. */
-enum err bench_daemon_start(const struct bench_folder *folder, bool echo, struct bench_daemon *daemon,
-                            struct why *why);
+/* Returns when it accepts. `echo`: every line goes back as it came. `redis`: where its ledger is; NULL: its
+ * own. */
+enum err bench_daemon_start(const struct bench_folder *folder, bool echo, const char *redis,
+                            struct bench_daemon *daemon, struct why *why);
 void bench_daemon_stop(struct bench_daemon *daemon);
 
 /* Time on a CPU since its start; 0 where the kernel does not tell. */

@@ -158,9 +158,9 @@ static enum err run_beside_echo(struct bench *bench, struct why *why)
     struct bench_folder folder;
     enum err err = bench_folder_make(&folder, why);
     if (err == OK)
-        err = bench_daemon_start(&folder, false, &bench->daemons[0], why);
+        err = bench_daemon_start(&folder, false, bench->options->redis, &bench->daemons[0], why);
     if (err == OK)
-        err = bench_daemon_start(&folder, true, &bench->daemons[1], why);
+        err = bench_daemon_start(&folder, true, NULL, &bench->daemons[1], why);
     if (err == OK)
         err = run_shapes(bench, why);
     bench_daemon_stop(&bench->daemons[0]);

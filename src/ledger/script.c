@@ -119,14 +119,14 @@ void script_begin(struct script_run *run, enum script script, struct str session
                   char key_bytes[SCRIPT_KEYS][SCRIPT_KEY_BYTES])
 {
     struct hash128 hash = hash_stable(session);
+    char stem[SCRIPT_KEY_BYTES];
+    memcpy(stem, "tg1:{", 5);
+    memcpy(put_hex(put_hex(stem + 5, hash.high), hash.low), "}:", 2);
     run->script = script;
     run->arg_count = 0;
     for (size_t i = 0; i < SCRIPT_KEYS; i++) {
-        char *at = key_bytes[i];
-        memcpy(at, "tg1:{", 5);
-        at = put_hex(put_hex(at + 5, hash.high), hash.low);
-        memcpy(at, "}:", 2);
-        at[2] = SCRIPT_KEY_LETTERS[i];
+        memcpy(key_bytes[i], stem, SCRIPT_KEY_BYTES - 1);
+        key_bytes[i][SCRIPT_KEY_BYTES - 1] = SCRIPT_KEY_LETTERS[i];
         run->keys[i] = (struct str){key_bytes[i], SCRIPT_KEY_BYTES};
     }
 }
