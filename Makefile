@@ -18,7 +18,7 @@ ROOMS  ?= base io json upstream schema policy ledger gate lint server cli
 BUILD_PACKAGES := gcc make pkg-config libc6-dev libluajit-5.1-dev libevent-dev libyajl-dev libpcre2-dev \
                   libxxhash-dev libidn2-dev libhiredis-dev libcurl4-openssl-dev
 DEMO_PACKAGES  := luajit lua-socket lua-cjson lua-posix
-TEST_PACKAGES  := $(DEMO_PACKAGES) lua-busted libcmocka-dev systemd python3 redis-server procps openssl
+TEST_PACKAGES  := $(DEMO_PACKAGES) lua-busted libcmocka-dev systemd python3 redis-server procps openssl stunnel4
 LINT_PACKAGES  := lua-check clang-format clang-tidy
 FUZZ_PACKAGES  := clang libclang-rt-14-dev
 # npm and python3-venv may have come from elsewhere than Debian: then they are not asked for.
@@ -133,7 +133,7 @@ bench-upstream:
 	$(ANEW) bench-upstream-now
 
 bench-ledger:
-	$(NEED) 'make bench-ledger' $(BUILD_PACKAGES) $(DEMO_PACKAGES) redis-server redis-tools
+	$(NEED) 'make bench-ledger' $(BUILD_PACKAGES) $(DEMO_PACKAGES) redis-server redis-tools openssl stunnel4
 	$(ANEW) bench-ledger-now
 
 $(BUILD)/toolgate: $(BUILD)/obj/cli/main.o $(LIBRARY)

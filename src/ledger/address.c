@@ -182,7 +182,8 @@ enum err address_parse(struct arena *arena, struct str text, struct address *out
             return schemes[i].read(arena, str_from(text, strlen(schemes[i].scheme)), out, why);
         }
     if (str_starts(text, "rediss://"))
-        return wrong(why, "this version speaks no TLS itself: let stunnel do it (docs/configuration.md)");
+        return wrong(why,
+                     "toolgate speaks no TLS to Redis itself: let stunnel do it, as docs/scaling.md shows");
     return wrong(why, "it begins with none of unix:, redis://, sentinel://");
 }
 

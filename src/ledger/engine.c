@@ -203,8 +203,10 @@ static const char *const outages[] = {"local", "closed", "open"};
 static void on_away(void *owner, const char *why)
 {
     struct engine *e = owner;
-    log_event(e->is_away ? LOG_DEBUG : LOG_ERROR, "ledger_away", LOG_TEXT("why", why),
-              LOG_TEXT("on_outage", outages[e->on_outage]));
+    struct redis_stats stats;
+    redis_stats(e->redis, &stats);
+    log_event(e->is_away ? LOG_DEBUG : LOG_ERROR, "ledger_away", LOG_STR("address", stats.address),
+              LOG_TEXT("why", why), LOG_TEXT("on_outage", outages[e->on_outage]));
     if (!e->is_away) {
         e->away_since_ms = clock_wall_ms();
         e->outages++;

@@ -27,6 +27,7 @@ struct redis {
     void *owner;
     struct node *nodes[REDIS_NODES_MAX]; /* the first is the one that is configured */
     struct arena *met;                   /* addresses of the others */
+    struct str shown;                    /* where it is, for people */
     uint32_t node_count;
     uint8_t *slots; /* whom to ask for a slot; NULL: it is no cluster, as far as we know */
     bool settled;
@@ -115,11 +116,9 @@ static void on_away(void *owner, struct node *node, const char *why)
 
 static void say_what_it_is(const struct redis *r, const struct server_facts *facts)
 {
-    struct arena *arena = arena_new();
-    log_event(LOG_INFO, "redis_connected", LOG_STR("address", address_shown(arena, r->options.address)),
-              LOG_TEXT("server", facts->server), LOG_TEXT("role", facts->role),
-              LOG_TEXT("cluster", facts->cluster ? "yes" : "no"), LOG_TEXT("aof", facts->aof ? "yes" : "no"));
-    arena_free(arena);
+    log_event(LOG_INFO, "redis_connected", LOG_STR("address", r->shown), LOG_TEXT("server", facts->server),
+              LOG_TEXT("role", facts->role), LOG_TEXT("cluster", facts->cluster ? "yes" : "no"),
+              LOG_TEXT("aof", facts->aof ? "yes" : "no"));
 }
 
 static void on_up(void *owner, struct node *node)
@@ -313,6 +312,7 @@ struct redis *redis_new(const struct redis_options *options, const struct redis_
     r->hooks = hooks;
     r->owner = owner;
     r->met = arena_new();
+    r->shown = address_shown(r->met, options->address);
     r->common = (struct node_common){.options = &r->options,
                                      .owner = r,
                                      .up = on_up,
@@ -373,6 +373,7 @@ static int64_t median_us(const struct redis *r)
 void redis_stats(const struct redis *r, struct redis_stats *out)
 {
     *out = (struct redis_stats){
+        .address = r->shown,
         .server = str_of(r->server),
         .connects = r->connects,
         .failures = r->failures,

@@ -78,7 +78,8 @@ void redis_job_write(struct redis_job *job, const struct script_run *run);
 bool redis_send(struct redis *redis, struct redis_job *job);
 
 struct redis_stats {
-    struct str server; /* "redis 7.0.15"; empty: never connected */
+    struct str address; /* without user and password */
+    struct str server;  /* "redis 7.0.15"; empty: never connected */
     uint64_t connects, failures;
     uint32_t nodes;    /* of a cluster, as far as they were met */
     int64_t median_us; /* of the last hundred or so answers */

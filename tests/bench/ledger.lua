@@ -5,6 +5,7 @@
 package.path = "tests/support/?.lua;" .. package.path
 local process = require "process"
 local redis = require "redis"
+local stunnel = require "stunnel"
 local json = require("client").json
 
 local ROUNDS = tonumber(arg[1]) or 7
@@ -143,6 +144,28 @@ local function daemons(store)
   end
 end
 
+-- What the tunnel of docs/scaling.md adds.
+local function tunnels()
+  if not stunnel.program() then
+    print "\nThrough TLS: not measured, there is no stunnel here"
+    return
+  end
+  local store = stunnel.redis()
+  local tunnel = stunnel.start(store):gsub("^unix:", "")
+  print "\nPairs a second without and with TLS by stunnel:"
+  for _, in_flight in ipairs { 1, 16, 256 } do
+    local rate, p50 = { {}, {} }, { {}, {} }
+    for round = 1, ROUNDS do
+      for i, path in ipairs { store.socket, tunnel } do
+        local found = numbers(run(bench, "flight", path, in_flight, 1))
+        rate[i][round], p50[i][round] = found.pairs_s[1], found.p50_us[1]
+      end
+    end
+    line("  %3d in flight   %6.0f, p50 %5d us; with TLS %6.0f, p50 %5d us", in_flight, median(rate[1]), median(p50[1]),
+         median(rate[2]), median(p50[2]))
+  end
+end
+
 -- ---- ----------------------------------------------------------------------------------
 
 machine()
@@ -152,7 +175,9 @@ local ok, why = pcall(function()
   local_time()
   flights(store)
   daemons(store)
+  tunnels()
 end)
+stunnel.stop_all()
 redis.stop_all()
 if not ok then
   io.stderr:write(tostring(why), "\n")

@@ -1,0 +1,78 @@
+-- Redis behind TLS, by the stunnel that docs/scaling.md shows.
+local daemon = require "daemon"
+local client_of = require "client"
+local fixtures = require "fixtures"
+local process = require "process"
+local redis = require "redis"
+local stunnel = require "stunnel"
+local verdict, session = client_of.verdict, client_of.session
+
+describe("a Redis behind TLS", function()
+  after_each(function()
+    daemon.stop_all()
+    stunnel.stop_all()
+    redis.stop_all()
+  end)
+
+  if not stunnel.program() then
+    pending "needs stunnel: apt-get install stunnel4"
+    return
+  end
+
+  local function gate_on(url)
+    return daemon.start { policies = { ["echo.lua"] = fixtures.echo }, arguments = { "--redis", url } }
+  end
+
+  it("is reached through the documented stunnel, and counts", function()
+    local store = stunnel.redis()
+    local gate = gate_on(stunnel.start(store))
+    local client = gate:connect()
+    local said = {}
+    for i = 1, 3 do
+      local heard = verdict(client:calls("echo", { text = "same" }, session("s", { turn = 1 })))
+      said[i] = heard.verdict .. " by " .. heard.ledger
+    end
+    assert.same({ "pass by redis", "pass by redis", "refuse by redis" }, said)
+    assert.truthy(#store:keys() > 0)
+  end)
+
+  it("that ends and returns is away and back, as without", function()
+    local store = stunnel.redis()
+    local gate = gate_on(stunnel.start(store))
+    local client = gate:connect()
+    client:calls("echo", { text = "a" }, session "s")
+    store:kill()
+    process.eventually("it is away", function() return not gate:status().ledger.connected end)
+    assert.equal("local", verdict(client:calls("echo", { text = "b" }, session "s")).ledger)
+    store:start_again()
+    process.eventually("it is back and has heard", function()
+      local ledger = gate:status().ledger
+      return ledger.connected and ledger.waiting == 0
+    end)
+    assert.equal(2, client:asks("toolgate/session", { session = "s" }).budgets.calls)
+  end)
+
+  -- What stunnel turns away is to the daemon a Redis that is away, and nothing was said to it.
+  local function is_turned_away(store, url, log, words)
+    local gate = gate_on(url)
+    assert.equal("local", verdict(gate:connect():calls("echo", { text = "a" }, session "s")).ledger)
+    local ledger = gate:status().ledger
+    assert.is_false(ledger.connected)
+    assert.truthy(gate:logs("ledger_away"):find("address=" .. url, 1, true))
+    assert.equal(0, ledger.connects)
+    process.eventually("stunnel's log says why", function() return log():find(words, 1, true) end)
+    assert.same({}, store:keys())
+  end
+
+  it("is not believed with another host's certificate", function()
+    local store = stunnel.redis "somebody.else"
+    local url, log = stunnel.start(store)
+    is_turned_away(store, url, log, "Subject checks failed")
+  end)
+
+  it("is not believed with a certificate that another authority signed", function()
+    local store, other = stunnel.redis(), stunnel.redis()
+    local url, log = stunnel.start(store, other.certificates .. "/ca.pem")
+    is_turned_away(store, url, log, "Pre-verification error")
+  end)
+end)
