@@ -8,7 +8,7 @@
 #include <sys/un.h>
 
 static const char forms[] = "unix:/path[?db=N], redis://[user:password@]host[:port][/db] or "
-                            "sentinel://[user:password@]host[:port],…/master[/db]";
+                            "sentinel://[user:password@]host[:port],…/master[/db][?sentinels=user:password]";
 
 static enum err wrong(struct why *why, const char *part)
 {
@@ -142,9 +142,28 @@ static enum err read_tcp(struct arena *arena, struct str rest, struct address *a
     return err ? err : read_db(db, a, why);
 }
 
+/* It is looked for first, since a password may hold anything. */
+static enum err read_sentinels_own(struct arena *arena, struct str *rest, struct address *a, struct why *why)
+{
+    static const char mark[] = "?sentinels=";
+    const char *at = rest->len ? memmem(rest->at, rest->len, mark, sizeof(mark) - 1) : NULL;
+    if (!at)
+        return OK;
+    struct str user, password = str_from(*rest, (size_t)(at - rest->at) + sizeof(mark) - 1);
+    rest->len = (size_t)(at - rest->at);
+    if (!cut_before(&password, ':', &user) || !password.len)
+        return wrong(why, "behind ?sentinels= stands no user:password (or :password alone)");
+    a->sentinel_user = decoded(arena, user);
+    a->sentinel_password = decoded(arena, password);
+    return OK;
+}
+
 static enum err read_sentinel(struct arena *arena, struct str rest, struct address *a, struct why *why)
 {
     struct str hosts, master, one;
+    enum err err = read_sentinels_own(arena, &rest, a, why);
+    if (err)
+        return err;
     read_credentials(arena, &rest, a);
     if (!cut_before(&rest, '/', &hosts))
         return wrong(why, "the master's name is missing");
@@ -155,7 +174,6 @@ static enum err read_sentinel(struct arena *arena, struct str rest, struct addre
     if (!master.len)
         return wrong(why, "the master's name is missing");
     a->master = arena_dup(arena, master);
-    enum err err = OK;
     while (!err && cut_before(&hosts, ',', &one))
         err = read_host(arena, one, ADDRESS_PORT_SENTINEL, a, why);
     if (!err)

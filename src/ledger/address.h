@@ -3,10 +3,11 @@
  *
  *   unix:/run/redis/redis.sock[?db=N]
  *   redis://[[user]:password@]host[:port][/db]            host may be [an IPv6 address]
- *   sentinel://[[user]:password@]host[:port],…/master[/db]
+ *   sentinel://[[user]:password@]host[:port],…/master[/db][?sentinels=[user]:password]
  *
- * User and password may be percent-encoded. Nothing that is said about an
- * address ever shows its password.
+ * Behind ?sentinels= stands what the sentinels themselves ask for. Users and
+ * passwords may be percent-encoded. Nothing that is said about an address
+ * ever shows its passwords.
  */
 #ifndef TOOLGATE_LEDGER_ADDRESS_H
 #define TOOLGATE_LEDGER_ADDRESS_H
@@ -35,7 +36,8 @@ struct address {
     enum address_kind kind;
     struct str path;           /* unix: NUL-terminated */
     struct str user, password; /* empty: none */
-    struct str master;         /* sentinel: the name it watches it by, NUL-terminated */
+    struct str sentinel_user, sentinel_password;
+    struct str master; /* sentinel: the name it watches it by, NUL-terminated */
     struct address_host hosts[ADDRESS_HOSTS_MAX];
     size_t host_count;
     uint32_t db;

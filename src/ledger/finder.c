@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 
 #define LOOK_AGAIN_MS 3u /* while a name is being looked up */
+#define WORDS_BYTES   200u
 
 /* Outlives a finder that no longer waits for it: the resolver's thread writes to it. */
 struct lookup {
@@ -36,6 +37,7 @@ struct finder {
     redisAsyncContext *sentinel;
     struct place place, asked_at;
     struct why why;
+    char not_let_in[WORDS_BYTES]; /* what the sentinel has against our password; empty: nothing */
 };
 
 static void try_host(struct finder *f);
@@ -106,6 +108,39 @@ static bool read_master(const redisReply *reply, struct place *place)
            snprintf(place->host, sizeof(place->host), "%s", reply->element[0]->str) < (int)FINDER_HOST_BYTES;
 }
 
+static void on_introduced(redisAsyncContext *context, void *answer, void *unused)
+{
+    struct finder *f = context->data;
+    const redisReply *reply = answer;
+    (void)unused;
+    if (f && reply && reply->type == REDIS_REPLY_ERROR)
+        snprintf(f->not_let_in, sizeof(f->not_let_in), "%s", reply->str);
+}
+
+void finder_introduce(const struct address *a, redisAsyncContext *context, redisCallbackFn *answered)
+{
+    if (a->sentinel_user.len)
+        redisAsyncCommand(context, answered, NULL, "AUTH %b %b", a->sentinel_user.at, a->sentinel_user.len,
+                          a->sentinel_password.at, a->sentinel_password.len);
+    else if (a->sentinel_password.len)
+        redisAsyncCommand(context, answered, NULL, "AUTH %b", a->sentinel_password.at,
+                          a->sentinel_password.len);
+}
+
+/* One that wants no password answers all the same, and is believed. */
+static void say_refusal(struct finder *f, const char *words)
+{
+    bool told = f->address->sentinel_password.len > 0;
+    if (f->not_let_in[0])
+        why_set(&f->why, ERR_UNAVAILABLE, "turns down what stands behind ?sentinels= in the address: %s",
+                f->not_let_in);
+    else if (!told && strncmp(words, "NOAUTH", 6) == 0)
+        why_set(&f->why, ERR_UNAVAILABLE,
+                "wants a password of its own: put ?sentinels=user:password behind the address");
+    else
+        why_set(&f->why, ERR_UNAVAILABLE, "says: %.200s", words);
+}
+
 static void on_master(redisAsyncContext *context, void *answer, void *unused)
 {
     struct finder *f = context->data;
@@ -116,7 +151,7 @@ static void on_master(redisAsyncContext *context, void *answer, void *unused)
     timer_clear(&f->timer);
     bool known = read_master(reply, &f->place);
     if (!known && reply->type == REDIS_REPLY_ERROR)
-        why_set(&f->why, ERR_UNAVAILABLE, "says: %.200s", reply->str);
+        say_refusal(f, reply->str);
     else if (!known)
         why_set(&f->why, ERR_UNAVAILABLE, "knows no master '" STR_FMT "'", STR_ARG(f->address->master));
     drop_sentinel(f);
@@ -165,6 +200,8 @@ static void ask_sentinel(struct finder *f, const char *host, uint16_t port)
     attach(f->loop, context);
     redisAsyncSetConnectCallback(context, sentinel_connected);
     redisAsyncSetDisconnectCallback(context, sentinel_gone);
+    f->not_let_in[0] = '\0';
+    finder_introduce(f->address, context, on_introduced);
     redisAsyncCommand(context, on_master, NULL, "SENTINEL get-master-addr-by-name %s", f->address->master.at);
     timer_set(&f->timer, f->loop, FINDER_TIMEOUT_MS, sentinel_silent, f);
 }

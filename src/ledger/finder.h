@@ -11,6 +11,7 @@
 
 struct finder;
 struct loop;
+struct redisAsyncContext;
 
 #define FINDER_TIMEOUT_MS 1000u /* of one name, and of one sentinel */
 #define FINDER_HOST_BYTES 64u   /* a numeric address */
@@ -30,6 +31,9 @@ void finder_start(struct finder *finder); /* not while one is under way */
 void finder_stop(struct finder *finder);  /* `found` does not fire any more; may be started again */
 /* The sentinel that answered last. */
 const struct place *finder_sentinel(const struct finder *finder);
+/* Says to a sentinel who we are, where the address tells; `answered` may be NULL. */
+void finder_introduce(const struct address *address, struct redisAsyncContext *context,
+                      void (*answered)(struct redisAsyncContext *context, void *reply, void *unused));
 void finder_free(struct finder *finder);
 
 #endif

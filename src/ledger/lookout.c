@@ -94,6 +94,7 @@ static void subscribe(struct lookout *w, const struct place *sentinel)
     attach(w->loop, context);
     redisAsyncSetConnectCallback(context, on_connected);
     redisAsyncSetDisconnectCallback(context, on_gone);
+    finder_introduce(w->address, context, NULL); /* it was believed a moment ago, when it was asked */
     redisAsyncCommand(context, on_message, NULL, "SUBSCRIBE +switch-master");
 }
 

@@ -14,16 +14,18 @@ describe("a master that sentinels watch", function()
     redis.stop_all()
   end)
 
-  local function begin()
+  -- `password`: of the sentinel; `behind`: what the address has behind the master's name.
+  local function begin(password, behind)
     counter = 0
     master = redis.start { port = true, arguments = { "--repl-diskless-sync-delay", "0" } }
     replica = redis.start { port = true, arguments = { "--replicaof", "127.0.0.1 " .. master.port } }
     process.eventually("the replica follows", function() return replica:info "master_link_status" == "up" end)
-    sentinel = redis.sentinel(master)
+    sentinel = redis.sentinel(master, password)
     process.eventually("the sentinel knows both", function() return sentinel:info("master0"):find("slaves=1", 1, true) end)
     gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo }, config = "return { ledger = { timeout_ms = 1000 } }",
                           arguments = { "--redis",
-      ("sentinel://127.0.0.1:%d,127.0.0.1:%d/cache"):format(redis.free_port(), sentinel.port) } } -- the first is not there
+      ("sentinel://127.0.0.1:%d,127.0.0.1:%d/cache%s"):format(redis.free_port(), sentinel.port, behind or "") } }
+      -- the first is not there
     client = gate:connect()
   end
 
@@ -67,8 +69,7 @@ describe("a master that sentinels watch", function()
     assert.truthy(#replica:keys() > 0)
   end)
 
-  it("and steps down: what it does not take any more goes to the one that follows", function()
-    begin()
+  local function steps_down()
     assert.equal("redis", echo())
     process.eventually("the replica has heard all", function()
       return replica:info "slave_repl_offset" == master:info "master_repl_offset"
@@ -77,11 +78,50 @@ describe("a master that sentinels watch", function()
       return sentinel:tries("SENTINEL", "FAILOVER", "cache")
     end)
     calls_until_promoted()
-    assert.truthy(gate:logs("ledger_away"):find("another server is the master", 1, true))
+    gate:logs "another server is the master"
     process.eventually("it is at the new one", function() return gate:status().ledger.connects >= 2 end)
     assert.equal("redis", echo())
     is_told_all()
     assert.truthy(#replica:keys() > 0)
+  end
+
+  it("and steps down: what it does not take any more goes to the one that follows", function()
+    begin()
+    steps_down()
+  end)
+
+  it("is told by sentinels that ask for a password, and who follows it, too", function()
+    begin("a word of theirs", "?sentinels=:a word of theirs")
+    steps_down()
+    assert.falsy(gate:log():find("of theirs", 1, true))
+    assert.falsy(client:asks("toolgate/status").ledger.address:find("sentinels", 1, true))
+  end)
+
+  it("is told to a user who may ask and listen, and nothing else", function()
+    begin("unused", "?sentinels=watch:password")
+    assert.equal("local", echo())
+    local documented = process.read "docs/configuration.md":match "(ACL SETUSER watch [^`]+)"
+    local words = {}
+    for word in documented:gmatch "%S+" do words[#words + 1] = word end
+    sentinel:does(unpack(words))
+    process.eventually("the sentinel lets it in", function() return echo() == "redis" end)
+    steps_down()
+  end)
+
+  it("is not told without a password, or with a wrong one, and the log says what to do", function()
+    begin "a word of theirs"
+    assert.equal("local", echo())
+    assert.truthy(gate:logs("ledger_away"):find("wants a password of its own: put ?sentinels=", 1, true))
+    gate:stop()
+    begin("a word of theirs", "?sentinels=:a guess")
+    assert.equal("local", echo())
+    assert.truthy(gate:logs("ledger_away"):find("turns down what stands behind ?sentinels= in the address: WRONGPASS", 1, true))
+    assert.falsy(gate:log():find("a guess", 1, true))
+  end)
+
+  it("is told by sentinels that want no password, though one is named", function()
+    begin(nil, "?sentinels=:a guess")
+    assert.equal("redis", echo())
   end)
 
   it("is said not to be known where the name is another", function()

@@ -153,9 +153,9 @@ function M.start(given)
 end
 
 -- A sentinel that watches `master` as "cache", and decides alone.
-function M.sentinel(master)
-  return M.start { port = true, sentinel = function(self)
-    return table.concat({ "port " .. self.port, "dir " .. self.directory,
+function M.sentinel(master, password)
+  return M.start { port = true, password = password, sentinel = function(self)
+    return table.concat({ "port " .. self.port, "dir " .. self.directory, password and 'requirepass "' .. password .. '"' or "",
       ("sentinel monitor cache 127.0.0.1 %d 1"):format(master.port),
       "sentinel down-after-milliseconds cache 300", "sentinel failover-timeout cache 3000" }, "\n") .. "\n"
   end }

@@ -104,6 +104,17 @@ static void sentinels(void **state)
     assert_int_equal(a.db, 4);
     reads("sentinel://gate:hidden@a/cache", "sentinel://a:26379/cache");
     assert_true(str_is(a.password, "hidden"));
+    reads("sentinel://gate:hidden@a/cache/2?sentinels=watch:q@?%3a/:", "sentinel://a:26379/cache/2");
+    assert_true(str_is(a.user, "gate"));
+    assert_true(str_is(a.password, "hidden"));
+    assert_true(str_is(a.sentinel_user, "watch"));
+    assert_true(str_is(a.sentinel_password, "q@?:/:"));
+    reads("sentinel://a/cache?sentinels=:hidden", "sentinel://a:26379/cache");
+    assert_int_equal(a.sentinel_user.len, 0);
+    assert_int_equal(a.password.len, 0);
+    assert_true(str_is(a.sentinel_password, "hidden"));
+    refuses("sentinel://a/cache?sentinels=hidden", "stands no user:password");
+    refuses("sentinel://a/cache?sentinels=watch:", "stands no user:password");
     refuses("sentinel://a", "master's name is missing");
     refuses("sentinel://a/", "master's name is missing");
     refuses("sentinel://a,,b/cache", "a host or its port is missing");
