@@ -141,8 +141,8 @@ static void show_ledger(const struct json *ledger)
     if (json_get_text(ledger, "on_outage"))
         show_redis(ledger);
     else
-        printf("local, of this daemon alone: %lld sessions, %lld bytes\n", count(ledger, "sessions"),
-               count(ledger, "bytes"));
+        printf("local, of this daemon alone: %lld sessions, %lld bytes; forgotten for want of memory %lld\n",
+               count(ledger, "sessions"), count(ledger, "bytes"), count(ledger, "forgotten"));
 }
 
 static int print_tree(void *owner, const struct json *answer)

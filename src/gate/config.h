@@ -59,6 +59,7 @@ struct config {
     uint32_t ledger_ttl_s, ledger_history, ledger_timeout_ms;
     const char *ledger_redis; /* as written: secrets are filled in when it is used; NULL: the local one */
     const char *ledger_password_file;
+    size_t ledger_memory; /* of the local engine, which stands in for Redis, too; 0: the ledger's default */
     unsigned ledger_on_outage; /* enum ledger_outage */
     unsigned ledger_settle;    /* 0: awaited; 1: only sent */
     /* defaults = {…}: what a policy doesn't say */

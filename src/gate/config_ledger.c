@@ -10,6 +10,8 @@
 #define TIMEOUT_LEAST_MS 5
 #define TIMEOUT_MOST_MS  10000
 
+#define MEMORY_LEAST_BYTES 1048576
+
 static setting_read read_namespace, read_redis;
 
 static const struct setting_choice outages[] = {
@@ -24,6 +26,7 @@ const struct setting config_ledger_keys[] = {
     {AT("history", setting_u32, ledger_history), .min = 0, .max = 10000},
     {AT("redis", read_redis, ledger_redis)},
     {AT("password_file", setting_path, ledger_password_file)},
+    {AT("memory", setting_size, ledger_memory), .min = MEMORY_LEAST_BYTES, .max = INT64_MAX},
     {AT("timeout_ms", setting_u32, ledger_timeout_ms), .min = TIMEOUT_LEAST_MS, .max = TIMEOUT_MOST_MS},
     {AT("on_outage", setting_one_of, ledger_on_outage), .choices = outages},
     {AT("settle", setting_one_of, ledger_settle), .choices = settles},
@@ -73,7 +76,8 @@ bool config_ledger_same(const struct config *a, const struct config *b)
 {
     return a->ledger_ttl_s == b->ledger_ttl_s && a->ledger_history == b->ledger_history &&
            a->ledger_timeout_ms == b->ledger_timeout_ms && a->ledger_on_outage == b->ledger_on_outage &&
-           a->ledger_settle == b->ledger_settle && same_text(a->ledger_redis, b->ledger_redis) &&
+           a->ledger_memory == b->ledger_memory && a->ledger_settle == b->ledger_settle &&
+           same_text(a->ledger_redis, b->ledger_redis) &&
            same_text(a->ledger_password_file, b->ledger_password_file);
 }
 
@@ -83,6 +87,7 @@ enum err config_ledger_open(const struct config *config, struct loop *loop, stru
     struct ledger_options options = {
         .ttl_s = config->ledger_ttl_s,
         .history = config->ledger_history,
+        .memory_bytes = config->ledger_memory,
         .on_outage = (enum ledger_outage)config->ledger_on_outage,
         .settles_unheard = config->ledger_settle != 0,
     };

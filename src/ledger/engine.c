@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "ledger/checkup.h"
+#include "ledger/store.h"
 
 #include <stdlib.h>
 
@@ -286,8 +287,13 @@ bool engine_is_settled(const struct engine *e)
 
 void engine_status(const struct engine *e, struct ledger_status *out)
 {
-    *out = (struct ledger_status){.engine = e->redis ? "redis" : "local", .why_away = ""};
-    local_usage(e->local, &out->sessions, &out->bytes);
+    struct store_usage here;
+    local_usage(e->local, &here);
+    *out = (struct ledger_status){.engine = e->redis ? "redis" : "local",
+                                  .why_away = "",
+                                  .sessions = here.sessions,
+                                  .bytes = here.bytes,
+                                  .forgotten = here.forgotten};
     if (!e->redis)
         return;
     struct redis_stats stats;

@@ -25,7 +25,7 @@ struct engine {
     struct timer catch_up;
     struct work *works, *spare;
     size_t spare_count, flying;
-    bool is_away, has_lost;
+    bool is_away, has_lost, has_forgotten;
     int64_t away_since_ms;
     uint64_t by_redis, by_stand_in, uncounted, refused, merged, lost, outages;
 };

@@ -76,6 +76,7 @@ bool ledger_is_settled(const struct ledger *ledger);
 struct ledger_status {
     const char *engine;                                 /* "local", "redis": what is configured */
     size_t sessions, bytes;                             /* held by the local engine */
+    uint64_t forgotten;                                 /* by it, for want of memory */
     bool connected;                                     /* what follows is of Redis alone */
     const char *address;                                /* without user and password */
     const char *on_outage;                              /* "local" … */

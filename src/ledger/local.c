@@ -166,7 +166,7 @@ enum err local_run(struct local *local, const struct script_run *run, int64_t no
     return err;
 }
 
-void local_usage(const struct local *local, size_t *sessions, size_t *bytes)
+void local_usage(const struct local *local, struct store_usage *out)
 {
-    store_usage(local->store, sessions, bytes);
+    store_usage(local->store, out);
 }

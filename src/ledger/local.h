@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct local;
+struct store_usage;
 
 /* `memory_bytes`: what all sessions may take together; then the ones untouched for longest are forgotten. */
 enum err local_new(size_t memory_bytes, struct local **out, struct why *why);
@@ -20,6 +21,6 @@ void local_free(struct local *local);
 enum err local_run(struct local *local, const struct script_run *run, int64_t now_ms, struct arena *arena,
                    struct str *reply, struct why *why);
 
-void local_usage(const struct local *local, size_t *sessions, size_t *bytes);
+void local_usage(const struct local *local, struct store_usage *out);
 
 #endif

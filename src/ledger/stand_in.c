@@ -5,6 +5,7 @@
 #include "ledger/engine_state.h"
 
 #include "base/log.h"
+#include "ledger/store.h"
 
 /* ---- the local engine ------------------------------------------------------------ */
 
@@ -14,11 +15,25 @@ enum err run_here(struct engine *e, const struct script_run *run, struct arena *
     return local_run(e->local, run, e->now_ms(), arena, reply, why);
 }
 
+/* Once: it goes on as long as there are more sessions than room, and status counts them. */
+static void say_forgotten(struct engine *e)
+{
+    struct store_usage here;
+    local_usage(e->local, &here);
+    if (here.forgotten && !e->has_forgotten)
+        log_event(
+            LOG_WARN, "ledger_forgets", LOG_NUM("sessions", here.sessions), LOG_NUM("bytes", here.bytes),
+            LOG_TEXT("why", "its memory is full: of the sessions that were silent for longest, budgets and "
+                            "loops begin anew; raise ledger.memory, or lower ledger.ttl_s"));
+    e->has_forgotten = here.forgotten > 0;
+}
+
 void answer_here(struct engine *e, const struct script_run *run, const struct ask *ask, bool stand_in)
 {
     struct why why = {""};
     struct engine_reply reply = {.how = REPLY_SAID, .engine = "local", .stand_in = stand_in};
     reply.error = run_here(e, run, ask->arena, &reply.text, &why);
+    say_forgotten(e);
     if (reply.error != OK) {
         reply.how = REPLY_FAILED;
         reply.why = why.text;

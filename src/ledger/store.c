@@ -39,6 +39,7 @@ struct session {
 struct store {
     struct session **buckets;
     size_t bucket_count, count, bytes, cap;
+    uint64_t forgotten;
     struct session *oldest, *newest;
     struct session *entered; /* NULL: nothing is kept for `stem` yet */
     char stem[STORE_STEM_BYTES];
@@ -183,8 +184,10 @@ static void let_go(struct store *store)
 {
     for (unsigned i = 0; i < LET_GO_AT_ONCE && store->oldest && is_over(store, store->oldest); i++)
         forget(store, store->oldest);
-    while (store->oldest && store->oldest != store->newest && store->bytes > store->cap)
+    while (store->oldest && store->oldest != store->newest && store->bytes > store->cap) {
+        store->forgotten += !is_over(store, store->oldest);
         forget(store, store->oldest);
+    }
 }
 
 /* The first key's bytes are read as a whole in a moment, and with many sessions they are in no cache. */
@@ -204,10 +207,13 @@ void store_enter(struct store *store, struct str stem, int64_t now_ms)
     fetch(store->entered);
 }
 
-void store_usage(const struct store *store, size_t *sessions, size_t *bytes)
+void store_usage(const struct store *store, struct store_usage *out)
 {
-    *sessions = store->count;
-    *bytes = store->bytes + store->bucket_count * sizeof(*store->buckets);
+    *out = (struct store_usage){
+        .sessions = store->count,
+        .bytes = store->bytes + store->bucket_count * sizeof(*store->buckets),
+        .forgotten = store->forgotten,
+    };
 }
 
 /* ---- keys ----------------------------------------------------------------- */

@@ -38,6 +38,10 @@ bool store_field(struct store *store, unsigned key, size_t at, struct str *name,
 bool store_hget(struct store *store, unsigned key, struct str name, struct str *value);
 bool store_hset(struct store *store, unsigned key, struct str name, struct str value); /* true: it is new */
 
-void store_usage(const struct store *store, size_t *sessions, size_t *bytes);
+struct store_usage {
+    size_t sessions, bytes;
+    uint64_t forgotten; /* sessions whose time was not over, for want of memory */
+};
+void store_usage(const struct store *store, struct store_usage *out);
 
 #endif

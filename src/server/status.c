@@ -102,6 +102,7 @@ static void put_ledger(struct json_out *out, const struct ledger *ledger)
         put_redis(out, ledger, &s);
     put_number(out, "sessions", (int64_t)s.sessions);
     put_number(out, "bytes", (int64_t)s.bytes);
+    put_number(out, "forgotten", (int64_t)s.forgotten);
     json_close(out, '}');
 }
 

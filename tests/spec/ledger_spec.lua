@@ -216,3 +216,24 @@ return tool "buy" { description = "Buy.", effects = "write", schema = params { w
     end
   end)
 end)
+
+describe("more sessions than there is room for", function()
+  after_each(daemon.stop_all)
+
+  it("are forgotten in the order of their silence, which is counted and said once", function()
+    local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo },
+                                config = "return { ledger = { memory = 1048576 } }" }
+    local client = gate:connect()
+    for i = 1, 3000 do
+      client:calls("echo", { text = "a" }, session("s" .. i, { turn = 1 }))
+      if i % 300 == 0 then client:calls("echo", { text = "n" .. i }, session("steady", { turn = 1 })) end
+    end
+    local ledger = gate:status().ledger
+    assert.is_true(ledger.forgotten > 0)
+    assert.equal(3001, ledger.sessions + ledger.forgotten)
+    assert.equal(10, client:asks("toolgate/session", { session = "steady" }).budgets.calls)
+    assert.not_nil(client:ask("toolgate/session", { session = "s1" }).error)
+    assert.equal(1, select(2, gate:log():gsub("ledger_forgets", "")))
+    assert.truthy(gate:logs("ledger_forgets"):find("raise ledger.memory", 1, true))
+  end)
+end)

@@ -370,6 +370,7 @@ static void memory_has_a_cap_and_the_oldest_sessions_go(void **state)
     struct ledger_status status;
     ledger_status(t.ledger, &status);
     assert_in_range(status.sessions, 50, 1000);
+    assert_int_equal(status.sessions + status.forgotten, 2000);
     assert_true(status.bytes < 250000);
     assert_int_equal(view_of(&t).error, OK);
     t.place.session = STR_LIT("chat-5");
