@@ -2,6 +2,7 @@
 #include "ledger/attach.h"
 
 #include "io/descriptor.h"
+#include "ledger/hearing.h"
 
 #include <hiredis/async.h>
 #include <stdlib.h>
@@ -25,6 +26,8 @@ static void on_ready(void *owner, int fd, bool readable, bool writable)
     }
     if (readable && a->context)
         redisAsyncHandleRead(a->context);
+    if (a->context)
+        hearing_bound(a->context);
     a->busy = false;
     if (!a->context)
         free(a);
@@ -75,6 +78,7 @@ void attach(struct loop *loop, struct redisAsyncContext *context)
     a->context = context;
     a->descriptor = descriptor_new(loop, context->c.fd, on_ready, a);
     descriptor_wants(a->descriptor, true, false);
+    hearing_begin(context);
     context->ev.data = a;
     context->ev.addRead = wants_read;
     context->ev.delRead = wants_no_read;

@@ -233,7 +233,9 @@ static void on_info(redisAsyncContext *context, void *answer, void *of)
     }
     if (reply->type == REDIS_REPLY_STRING)
         read_info(reply->str, g->db, &g->facts);
-    const char *useless = judge(&g->facts);
+    const char *useless = is_error(reply) || reply->type == REDIS_REPLY_STRING
+                              ? judge(&g->facts)
+                              : "what answers there is no Redis: it tells nothing of itself";
     if (useless)
         fail(g, "INFO", useless);
     else

@@ -10,6 +10,7 @@
 #include "io/timer.h"
 #include "ledger/attach.h"
 #include "ledger/finder.h"
+#include "ledger/hearing.h"
 #include "ledger/lookout.h"
 
 #include <errno.h>
@@ -170,7 +171,8 @@ static void on_reply(redisAsyncContext *context, void *answer, void *unused)
     if (!n || !answer) /* given up, or lost: then on_gone follows */
         return;
     struct redis_job *job = pop(&n->sent);
-    n->failures = 0;
+    const redisReply *reply = answer;
+    n->failures = reply->type == REDIS_REPLY_ERROR ? n->failures : 0;
     n->common->answered(n->common->owner, n, job, answer);
     if (n->context == context && n->state == NODE_LEAVING && !n->sent.head)
         give_up(n, n->leaving_for, false);
@@ -244,10 +246,10 @@ static void on_connected(const redisAsyncContext *context, int status)
 static void on_gone(const redisAsyncContext *context, int status)
 {
     struct node *n = context->data;
+    char why[WHY_BYTES];
     (void)status;
     if (n)
-        give_up(n, context->errstr && context->errstr[0] ? context->errstr : "it closed the connection",
-                true);
+        give_up(n, hearing_why(context, why, sizeof(why)), true);
 }
 
 static void greeted(void *owner, const char *why)

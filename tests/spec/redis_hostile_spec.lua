@@ -1,0 +1,81 @@
+-- What answers where Redis should be is none, or has lost its mind: the daemon lives on, small, and says what it met.
+local daemon = require "daemon"
+local client_of = require "client"
+local fixtures = require "fixtures"
+local process = require "process"
+local redis = require "redis"
+local verdict, session = client_of.verdict, client_of.session
+
+local POLICIES = { ["echo.lua"] = fixtures.echo }
+local HWM_KB = 100000 -- of which a daemon needs less than a tenth
+
+describe("where Redis should be", function()
+  local pretender, port, gate, client, count
+
+  after_each(function()
+    daemon.stop_all()
+    redis.stop_all()
+    if pretender then
+      pretender:signal(9)
+      pcall(pretender.wait, pretender)
+      pretender = nil
+    end
+  end)
+
+  local function pretends(says)
+    local directory = process.directory()
+    local out = directory .. "/out"
+    pretender = process.start({ "python3", daemon.root .. "/tests/support/not_redis.py", says.first or "",
+                                says.runs or "", says.forever or "" },
+                              { stdin = "/dev/null", stdout = out, stderr = directory .. "/err" })
+    port = process.eventually("it listens", function() return process.read(out):match "^%d+" end)
+    process.remove(directory)
+  end
+
+  local function begin(says, config)
+    pretends(says)
+    gate = daemon.start { policies = POLICIES, arguments = { "--redis", "redis://127.0.0.1:" .. port }, config = config }
+    client = gate:connect()
+    count = 0
+  end
+
+  local function echo()
+    count = count + 1
+    return verdict(client:calls("echo", { text = "n" .. count }, session("s", { turn = 1 })))
+  end
+
+  local function is_small()
+    local kb = tonumber(process.read("/proc/" .. gate:pid() .. "/status"):match "VmHWM:%s*(%d+)")
+    assert.truthy(kb < HWM_KB, kb .. " kB")
+  end
+
+  for what, case in pairs {
+    ["a web server is"] = { first = [[HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n]], why = "is no Redis: Protocol error, got" },
+    ["somebody talks before he is asked, he is"] = { first = [[+OK\r\n]], forever = [[+OK\r\n]], why = "is no Redis" },
+    ["a list without end begins, it is"] = { first = [[*2147483646\r\n]], forever = [[:1\r\n]], why = "nobody asked for, or too much of it" },
+    ["a text without end begins, it is"] = { first = [[$536870912\r\n]], forever = ("x"):rep(4096), why = "nobody asked for, or too much of it" },
+    ["lists within lists begin, they are"] = { first = ([[*1\r\n]]):rep(64), why = "is no Redis" },
+  } do
+    it(what .. " said to be no Redis, and takes no memory", function()
+      begin(case)
+      for _ = 1, 3 do assert.equal("local", echo().ledger) end
+      assert.truthy(gate:logs("ledger_away"):find(case.why, 1, true), gate:log())
+      is_small()
+    end)
+  end
+
+  it("somebody says more than was asked, the answer that was asked for counts and the daemon lives", function()
+    begin { runs = [[$3\r\nabc\r\n+OK\r\n+OK\r\n]] }
+    for _ = 1, 5 do assert.truthy(echo().verdict) end
+    assert.truthy(gate:logs("ledger_away"):find("what nobody asked for", 1, true))
+  end)
+
+  it("a sentinel's messages that are none end its connection alone", function()
+    local master = redis.start { port = true }
+    pretends { first = ([[*2\r\n$9\r\n127.0.0.1\r\n$%d\r\n%d\r\n]]):format(#tostring(master.port), master.port),
+               forever = [[*1\r\n+message\r\n]] }
+    gate = daemon.start { policies = POLICIES, arguments = { "--redis", ("sentinel://127.0.0.1:%s/cache"):format(port) } }
+    client, count = gate:connect(), 0
+    for _ = 1, 5 do assert.truthy(echo().verdict) end
+  end)
+end)

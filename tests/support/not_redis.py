@@ -1,0 +1,51 @@
+# Listens like a Redis and is none: not_redis.py FIRST FUNCTION FOREVER, texts with Python's escapes.
+#   FIRST     said to whoever connects; empty: it is greeted as a Redis 7 is
+#   FUNCTION  said to each FCALL; empty: nothing
+#   FOREVER   said after that as long as somebody listens
+# Its port is the first line on stdout, then a line for each FCALL.
+import codecs, socket, sys, threading
+
+first, function, forever = (codecs.decode(word, "unicode_escape").encode("latin-1") for word in sys.argv[1:4])
+INFO = b"redis_version:7.0.0\r\nrun_id:1\r\nrole:master\r\naof_enabled:1\r\n"
+ANSWERS = {b"INFO": b"$%d\r\n%s\r\n" % (len(INFO), INFO), b"ID": b":7\r\n"}
+
+
+def words_of(stream):
+    count = int(stream.readline()[1:])
+    words = []
+    for _ in range(count):
+        size = int(stream.readline()[1:])
+        words.append(stream.read(size + 2)[:-2])
+    return words
+
+
+def play(peer):
+    stream = peer.makefile("rb")
+    while True:
+        words = words_of(stream)
+        if words[0].upper() == b"FCALL":
+            print("fcall", flush=True)
+            peer.sendall(function)
+        else:
+            peer.sendall(ANSWERS.get(words[0], ANSWERS.get(words[1] if len(words) == 2 else b"", b"+OK\r\n")))
+
+
+def serve(peer):
+    peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    try:
+        if not first:
+            play(peer)
+        peer.sendall(first)
+        while forever:
+            peer.sendall(forever)
+        peer.recv(1 << 20)
+        while peer.recv(1 << 20):
+            pass
+    except (OSError, ValueError):
+        peer.close()
+
+
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+while True:
+    threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
