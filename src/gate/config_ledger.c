@@ -23,7 +23,7 @@ static const struct setting_choice settles[] = {{"awaited", 0}, {"sent", 1}, {0}
 const struct setting config_ledger_keys[] = {
     {AT("namespace", read_namespace, shared_namespace)},
     {AT("ttl_s", setting_u32, ledger_ttl_s), .min = 60, .max = 31536000},
-    {AT("history", setting_u32, ledger_history), .min = 0, .max = 10000},
+    {AT("history", setting_u32, ledger_history), .min = 1, .max = 10000},
     {AT("redis", read_redis, ledger_redis)},
     {AT("password_file", setting_path, ledger_password_file)},
     {AT("memory", setting_size, ledger_memory), .min = MEMORY_LEAST_BYTES, .max = INT64_MAX},

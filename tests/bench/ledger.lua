@@ -73,6 +73,10 @@ local function own_time(store)
   line("  hot       %5d      window, budgets, chains; wanted at most %d", found.hot_bytes[1], TARGET.bytes)
   line("  history   %5d      wanted at most %d", found.journal_bytes[1], TARGET.journal)
   line("  names     %5d      of its tools, goal and facts", found.names_bytes[1])
+  local before = store:info "used_memory"
+  run(bench, "scripts", store.socket, 4 * SESSIONS, 1)
+  line("  in all    %5d      with what Redis keeps beside (used_memory of %d sessions more)",
+       (store:info "used_memory" - before) / (3 * SESSIONS), 3 * SESSIONS)
 end
 
 -- ---- the local engine ------------------------------------------------------------
@@ -144,6 +148,25 @@ local function daemons(store)
   end
 end
 
+-- What an append-only file costs. It is this machine's disk that is measured.
+local function kept()
+  print "\nPairs a second of a Redis that writes an append-only file:"
+  for _, how in ipairs { "everysec", "always" } do
+    local store = redis.start { arguments = { "--appendonly", "yes", "--appendfsync", how,
+                                              "--auto-aof-rewrite-percentage", "0" } }
+    local rates, began, runs = {}, store:info "aof_current_size", store:calls "fcall"
+    for i, in_flight in ipairs { 1, 16, 256 } do
+      local list = {}
+      for round = 1, math.max(3, math.floor(ROUNDS / 2)) do
+        list[round] = numbers(run(bench, "flight", store.socket, in_flight, 1)).pairs_s[1]
+      end
+      rates[i] = median(list)
+    end
+    line("  appendfsync %-8s   %6.0f with 1 in flight, %6.0f with 16, %6.0f with 256; %d bytes a pair", how, rates[1],
+         rates[2], rates[3], (store:info "aof_current_size" - began) / ((store:calls "fcall" - runs) / 2))
+  end
+end
+
 -- What the tunnel of docs/scaling.md adds.
 local function tunnels()
   if not stunnel.program() then
@@ -175,6 +198,7 @@ local ok, why = pcall(function()
   local_time()
   flights(store)
   daemons(store)
+  kept()
   tunnels()
 end)
 stunnel.stop_all()
