@@ -251,8 +251,8 @@ bench-now: $(BUILD)/toolgate
 	TOOLGATE=$(BUILD)/toolgate luajit tests/bench/reload_under_load.lua
 
 # ROUNDS=20 CALLS=1000: of each way.
-bench-upstream-now: $(BUILD)/toolgate
-	@TOOLGATE=$(BUILD)/toolgate CLIENTS=$(abspath $(BUILD))/clients luajit tests/bench/upstream.lua $(ROUNDS) $(CALLS)
+bench-upstream-now: $(BUILD)/toolgate $(BUILD)/bench/relay
+	@TOOLGATE=$(BUILD)/toolgate RELAY=$(BUILD)/bench/relay CLIENTS=$(abspath $(BUILD))/clients luajit tests/bench/upstream.lua $(ROUNDS) $(CALLS)
 
 # ROUNDS=7: of each way; five minutes.
 bench-ledger-now: $(BUILD)/toolgate $(BUILD)/bench/ledger

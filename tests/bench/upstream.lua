@@ -1,7 +1,8 @@
 -- What toolgate costs between a client and a real server: `echo` of server-everything called directly, through two
--- `cat`s (the least that anything in between can cost), through toolgate's socket and through `toolgate connect`; one
--- call at a time, and 32 in flight. The ways take turns, so that a busy machine is busy for all of them.
---   TOOLGATE=build/toolgate CLIENTS=build/clients luajit tests/bench/upstream.lua [ROUNDS [CALLS]]
+-- `cat`s and through a relay (the least that two processes, or an event loop, in between can cost), through toolgate's
+-- socket and through `toolgate connect`; one call at a time, and 32 in flight. The ways take turns, so that a busy
+-- machine is busy for all of them.
+--   TOOLGATE=build/toolgate RELAY=build/bench/relay CLIENTS=build/clients luajit tests/bench/upstream.lua [ROUNDS [CALLS]]
 package.path = "tests/support/?.lua;tests/clients/?.lua;" .. package.path
 local daemon = require "daemon"
 local process = require "process"
@@ -62,8 +63,8 @@ local SIZE = 1048576
 local way = {}
 way.__index = way
 
-local function new_way(name, out, input, child)
-  return setmetatable({ name = name, out = out, input = input, child = child, kept = 0,
+local function new_way(name, out, input, pid, child)
+  return setmetatable({ name = name, out = out, input = input, pid = pid, child = child, kept = 0,
                         buffer = ffi.new("char[?]", SIZE), waits = ffi.new("struct pollfd", { input, POLLIN }) }, way)
 end
 
@@ -154,23 +155,25 @@ end
 
 -- ---- the ways ----
 
-local function by_pipes(name, argv)
+-- `pid`: whose CPU time is measured.
+local function by_pipes(name, argv, pid)
   local to, from = ffi.new "int[2]", ffi.new "int[2]"
   assert(C.pipe2(to, O_CLOEXEC) == 0 and C.pipe2(from, O_CLOEXEC) == 0)
   local child = process.start(argv, { stdin = to[0], stdout = from[1], stderr = "/dev/null" })
   C.close(to[0])
   C.close(from[1])
-  return new_way(name, to[1], from[0], child):opens()
+  return new_way(name, to[1], from[0], pid, child):opens()
 end
 
-local function by_socket(name, path)
+local function by_socket(name, path, pid)
   local fd = C.socket(AF_UNIX, SOCK_STREAM, 0)
   local address = ffi.new("struct unix_address", { AF_UNIX, path })
   assert(C.connect(fd, address, ffi.sizeof(address)) == 0, "cannot connect to " .. path)
-  return new_way(name, fd, fd):opens()
+  return new_way(name, fd, fd, pid):opens()
 end
 
-local function cpu_us(pid) -- of the daemon's one thread
+local function cpu_us(pid) -- of its one thread
+  if not pid then return 0 end
   return tonumber(process.read(("/proc/%d/schedstat"):format(pid)):match "%d+") / 1e3
 end
 
@@ -201,13 +204,16 @@ process.eventually("the upstream is up", function()
   local one = gate:status().upstreams[1]
   return one.state == "up", client.json.encode(one)
 end)
-local pid = gate:pid()
+local relayed = process.directory()
+local relay = process.start({ os.getenv "RELAY" or "build/bench/relay", relayed .. "/socket", node, server, "stdio" }, {})
+process.eventually("the relay listens", function() return require("posix.unistd").access(relayed .. "/socket", "f") end)
 local direct = by_pipes("direct", { node, server, "stdio" })
 local ways = {
   direct,
   by_pipes("two cats", { "sh", "-c", 'cat | "$0" "$@" | cat', node, server, "stdio" }),
-  by_socket("socket", gate.socket),
-  by_pipes("connect", { daemon.binary, "connect", gate.socket }),
+  by_socket("relay", relayed .. "/socket", relay.pid),
+  by_socket("socket", gate.socket, gate:pid()),
+  by_pipes("connect", { daemon.binary, "connect", gate.socket }, gate:pid()),
 }
 for _, one in ipairs(ways) do
   one:one_at_a_time(2 * CALLS) -- node compiles what is hot
@@ -220,11 +226,11 @@ for round = 1, ROUNDS do
   for i = 1, #ways do
     -- the direct way first, the others in another order each round
     local one = i == 1 and direct or ways[2 + (i + round) % (#ways - 1)]
-    local before = cpu_us(pid)
+    local before = cpu_us(one.pid)
     local us = one:one_at_a_time(CALLS)
-    local between = cpu_us(pid)
+    local between = cpu_us(one.pid)
     local rate = one:many_at_once(CALLS)
-    local after = cpu_us(pid)
+    local after = cpu_us(one.pid)
     if one == direct then base_us, base_rate = us, rate end
     table.insert(one.median, us)
     table.insert(one.rate, rate)
@@ -236,15 +242,14 @@ for round = 1, ROUNDS do
 end
 
 print(("echo of server-everything, %d rounds of %d calls each way; medians"):format(ROUNDS, CALLS))
-print("             one at a time:        the gateway's   32 in flight:         the gateway's")
+print("             one at a time:         its own        32 in flight:          its own")
 print("             µs       added µs     CPU µs a call   calls/s   of direct   CPU µs a call")
 for _, one in ipairs(ways) do
-  local gated = one.name == "socket" or one.name == "connect"
   print(("%-10s %6.1f   %10s   %13s   %9.0f   %9.2f   %13s"):format(one.name, median(one.median),
-    one == direct and "-" or ("%.1f"):format(median(one.added)), gated and ("%.1f"):format(median(one.cpu)) or "-",
-    median(one.rate), median(one.ratio), gated and ("%.1f"):format(median(one.cpu_many)) or "-"))
+    one == direct and "-" or ("%.1f"):format(median(one.added)), one.pid and ("%.1f"):format(median(one.cpu)) or "-",
+    median(one.rate), median(one.ratio), one.pid and ("%.1f"):format(median(one.cpu_many)) or "-"))
 end
-print(("the gateway's memory: %.1f MB"):format(rss_mb(pid)))
+print(("the gateway's memory: %.1f MB"):format(rss_mb(gate:pid())))
 
 for _, one in ipairs(ways) do
   C.close(one.out)
@@ -258,4 +263,7 @@ for _, one in ipairs(awake) do
   one:signal(9)
   one:wait()
 end
+relay:signal(9)
+relay:wait()
+process.remove(relayed)
 gate:stop()
