@@ -39,29 +39,28 @@ static bool names_any(const struct inplace *all)
     return false;
 }
 
-/* Declared names that the object does not use yet: only those can have been meant. */
+/* Declared names that the object does not use yet: only those can have been meant. Hardly an object has a
+ * stranger, so they are gathered for the first one. */
 struct unused {
-    bool gathered;
     size_t count;
     struct str names[NAMES_COMPARED];
 };
 
-static void gather_unused(struct unused *unused, const struct inplace *all, const struct json *instance)
+static struct unused *gather_unused(struct arena *arena, const struct inplace *all,
+                                    const struct json *instance)
 {
-    unused->gathered = true;
+    struct unused *unused = ARENA_NEW(arena, struct unused);
     for (uint32_t i = 0; i < all->count; i++)
         for (uint32_t k = 0; all->props[i] && k < all->props[i]->declared && unused->count < NAMES_COMPARED;
              k++)
             if (!json_get(instance, all->props[i]->list[k].key))
                 unused->names[unused->count++] = all->props[i]->list[k].key;
+    return unused;
 }
 
-static void say_stranger(struct explain *e, struct unused *unused, const struct inplace *all,
-                         const struct json *instance, const struct json_member *m)
+static void say_stranger(struct explain *e, const struct unused *unused, const struct json_member *m)
 {
     struct path at = {NULL, m->key.at ? m->key : STR_LIT(""), 0};
-    if (!unused->gathered)
-        gather_unused(unused, all, instance);
     say_unknown(e, suggest_one(m->key, unused->names, unused->count), true, &at);
 }
 
@@ -75,7 +74,7 @@ static bool gather(const struct schema *schema, const struct json *instance, str
 void schema_strangers(const struct schema *schema, const struct json *instance, struct problems *problems)
 {
     struct explain e = {.pass = pass_begin(schema), .problems = problems, .arena = problems->arena};
-    struct unused unused = {.gathered = false};
+    struct unused *unused = NULL;
     struct inplace all;
     if (!gather(schema, instance, &all))
         return;
@@ -83,10 +82,13 @@ void schema_strangers(const struct schema *schema, const struct json *instance, 
         const struct json_member *m = &instance->members[i];
         if (is_declared(&e.pass, &all, m))
             continue;
-        if (problems_full(problems))
+        if (problems_full(problems)) {
             problems->more++;
-        else
-            say_stranger(&e, &unused, &all, instance, m);
+            continue;
+        }
+        if (!unused)
+            unused = gather_unused(problems->arena, &all, instance);
+        say_stranger(&e, unused, m);
     }
 }
 
