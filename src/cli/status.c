@@ -12,9 +12,9 @@
 static const struct column {
     const char *title, *key;
     int width; /* negative: a text, to the left */
-} columns[] = {{"NAME", "name", -16},   {"KIND", "kind", -6},      {"STATE", "state", -9},
-               {"TOOLS", "tools", 5},   {"CALLS", "calls", 7},     {"FAILED", "failures", 7},
-               {"STARTS", "starts", 6}, {"BREAKER", "breaker", -9}};
+} columns[] = {{"NAME", "name", -16},   {"KIND", "kind", -6},  {"STATE", "state", -9},
+               {"TOOLS", "tools", 5},   {"CALLS", "calls", 7}, {"FAILED", "failures", 7},
+               {"STARTS", "starts", 6}, {"PID", "pid", 7},     {"BREAKER", "breaker", -9}};
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
 static void put_cell(const struct column *column, const struct json *value)

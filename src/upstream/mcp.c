@@ -465,6 +465,7 @@ void mcp_look(const struct mcp *mcp, struct mcp_view *view)
         .queued = mcp->pendings.waiting.count,
         .ignored = mcp->ignored,
         .starts = mcp->starts,
+        .pid = mcp->transport && mcp->kind->pid ? mcp->kind->pid(mcp->transport) : 0,
         .version = str_of(mcp->version),
         .server = str_of(mcp->server),
     };

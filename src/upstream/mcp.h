@@ -60,6 +60,7 @@ struct mcp_view {
     uint32_t queued;   /* waiting for it */
     uint64_t ignored;  /* messages from it that nobody could use */
     uint64_t starts;
+    int64_t pid;        /* of its process; 0: there is none */
     struct str version; /* of the protocol, agreed upon; empty: none yet */
     struct str server;  /* its own name and version, data; may be empty */
 };

@@ -26,6 +26,8 @@ static void put_breaker(struct json_out *out, const struct breaker *breaker)
 
 static void put_mcp(struct json_out *out, const struct mcp_view *view)
 {
+    if (view->pid)
+        put_number(out, "pid", view->pid);
     put_number(out, "starts", (int64_t)view->starts);
     put_number(out, "failed_in_a_row", view->failures);
     if (view->next_ms >= 0)

@@ -484,6 +484,11 @@ static struct str stdio_mask(const struct transport *t, struct arena *arena, str
     return secret_mask(arena, &t->secrets, text);
 }
 
+static int64_t stdio_pid(const struct transport *t)
+{
+    return t->child ? child_pid(t->child) : 0;
+}
+
 const struct transport_kind transport_stdio = {
     .make = stdio_make,
     .open = stdio_open,
@@ -492,6 +497,7 @@ const struct transport_kind transport_stdio = {
     .forget = stdio_forget,
     .version = stdio_version,
     .mask = stdio_mask,
+    .pid = stdio_pid,
     .close = stdio_close,
     .free = stdio_free,
 };

@@ -45,6 +45,8 @@ struct transport_kind {
     /* `text` without what its settings hold that is secret, perhaps in the arena; NULL: messages come without
      * it. */
     struct str (*mask)(const struct transport *transport, struct arena *arena, struct str text);
+    int64_t (*pid)(
+        const struct transport *transport);     /* of its process, 0: it runs none; the member may be NULL */
     void (*close)(struct transport *transport); /* in order; `closed` fires when it is done */
     void (*free)(struct transport *transport);  /* at once; no hook fires any more */
 };
