@@ -37,29 +37,34 @@ local function certificates(host)
   return directory
 end
 
--- A redis-server on a port that speaks TLS alone (and on its socket, for the spec); `certified`: for which host.
-function M.redis(certified)
+-- A redis-server on a port that speaks TLS alone (and on its socket, for the spec). `certified`: for which host; `asks`:
+-- its clients for a certificate, too.
+function M.redis(certified, asks)
   local directory, port = certificates(certified or M.host), redis.free_port()
   table.insert(M.running, { stop = function() process.remove(directory) end })
   local store = redis.start { arguments = { "--tls-port", port, "--tls-cert-file", directory .. "/server.pem",
                                             "--tls-key-file", directory .. "/server.key", "--tls-ca-cert-file",
-                                            directory .. "/ca.pem", "--tls-auth-clients", "no", "--appendonly", "yes" } }
+                                            directory .. "/ca.pem", "--tls-auth-clients", asks and "yes" or "no",
+                                            "--appendonly", "yes" } }
   store.tls_port, store.certificates = port, directory
   return store
 end
 
--- The address for a daemon of a stunnel to that Redis, and the stunnel's log; `believed`: the CA it was given, if not
--- that Redis' own.
-function M.start(store, believed)
-  local directory = process.directory()
+-- The address for a daemon of a stunnel to that Redis, and the stunnel's log. `believed`: the CA it was given, if not
+-- that Redis' own; `shows`: a certificate of its own, in the lines that the page has for it.
+function M.start(store, believed, shows)
+  local directory, theirs = process.directory(), store.certificates
   local text, places = M.documented(), 0
   for word, place in pairs { accept = directory .. "/redis.sock", connect = "127.0.0.1:" .. store.tls_port,
-                             CAfile = believed or store.certificates .. "/ca.pem" } do
+                             CAfile = believed or theirs .. "/ca.pem", [";cert"] = theirs .. "/server.pem",
+                             [";key"] = theirs .. "/server.key" } do
     local count
-    text, count = text:gsub("(\n" .. word .. "%s*=%s*)[^\n]*", "%1" .. place)
+    text, count = text:gsub("\n(;?)(" .. word:gsub("^;", "") .. "%s*=%s*)[^\n]*", function(sign, key)
+      return "\n" .. (shows and "" or sign) .. key .. place
+    end)
     places = places + count
   end
-  assert(places == 3, "accept, connect and CAfile stand in docs/scaling.md, each once")
+  assert(places == 5, "accept, connect, CAfile, ;cert and ;key stand in docs/scaling.md, each once")
   local child = process.start({ M.program(), process.write(directory .. "/redis.conf", text) },
                               { stdin = "/dev/null", stdout = directory .. "/log", stderr = directory .. "/log" })
   table.insert(M.running, { stop = function()
