@@ -1,7 +1,8 @@
 /*
  * All that is known of a call while it lives. call.c tells its life, call_run.c
- * how it is run, call_judge.c how its result is judged, call_read.c answers
- * what others ask of it. Only these four include this header.
+ * how it is run, call_judge.c how its result is judged, call_settle.c what the
+ * ledger is told of it, call_read.c answers what others ask of it. Only these
+ * five include this header.
  */
 #ifndef TOOLGATE_GATE_CALL_STATE_H
 #define TOOLGATE_GATE_CALL_STATE_H
@@ -63,6 +64,10 @@ enum step call_ran(struct call *call);       /* its upstream has answered */
 enum step call_again(struct call *call);     /* a pause, where another try is right */
 enum step call_try_again(struct call *call); /* it is over */
 enum step call_judge(struct call *call);     /* 7 */
+enum step call_settle(struct call *call);    /* 8 */
+enum step call_settled(struct call *call);   /* the ledger has answered */
+/* Of one that was admitted and that nobody waits for any more: gives back what it took. */
+void call_release(struct call *call);
 
 /* Who a stage waits for calls this, with the call. */
 void call_resume(void *call);
