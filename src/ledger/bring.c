@@ -47,7 +47,7 @@ static void come_to_rest(struct engine *e, struct absence *a)
         return;
     away_fly(e->away, a, false);
     away_settle(e->away, a);
-    if (away_sessions(e->away) == 0 && !e->is_away)
+    if (away_sessions(e->away) == 0 && !e->presence.is_away)
         log_event(LOG_INFO, "ledger_merged", LOG_NUM("sessions", e->merged), LOG_NUM("lost", e->lost));
 }
 
@@ -60,9 +60,10 @@ static void on_late_ended(struct redis_job *job, enum redis_ended how, struct st
     e->flying--;
     if (how == REDIS_ANSWERED && job->script == SCRIPT_MERGE)
         read_merged(e, reply);
-    if (how == REDIS_REFUSED)
-        log_event(LOG_ERROR, "ledger_merge_failed", LOG_TEXT("script", script_name(job->script)),
-                  LOG_TEXT("why", why));
+    if (how == REDIS_REFUSED) {
+        e->lost++;
+        say_refused(e, "ledger_merge_failed", job->script, why);
+    }
     if (how == REDIS_ANSWERED || how == REDIS_REFUSED)
         away_remove(e->away, late);
     come_to_rest(e, a);

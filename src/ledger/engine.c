@@ -134,8 +134,7 @@ static void on_ended(struct redis_job *job, enum redis_ended how, struct str rep
     bool waits = !w->gone && ask.done;
     unlink_work(e, w);
     if (how == REDIS_REFUSED)
-        log_event(LOG_ERROR, "redis_refused", LOG_TEXT("script", script_name(job->script)),
-                  LOG_TEXT("why", why));
+        say_refused(e, "redis_refused", job->script, why);
     if (how == REDIS_LOST)
         remember_doubt(e, w);
     if (how == REDIS_ANSWERED && w->gone)
@@ -192,10 +191,8 @@ void engine_cancel(struct engine *e, void *owner)
 static void on_up(void *owner)
 {
     struct engine *e = owner;
-    if (e->is_away)
-        log_event(LOG_INFO, "ledger_back", LOG_NUM("away_ms", clock_wall_ms() - e->away_since_ms),
-                  LOG_NUM("sessions_to_tell", away_sessions(e->away)));
-    e->is_away = e->has_lost = false;
+    presence_back(&e->presence, away_sessions(e->away));
+    e->has_lost = false;
     timer_set(&e->catch_up, e->loop, 0, catch_up, e);
 }
 
@@ -206,13 +203,7 @@ static void on_away(void *owner, const char *why)
     struct engine *e = owner;
     struct redis_stats stats;
     redis_stats(e->redis, &stats);
-    log_event(e->is_away ? LOG_DEBUG : LOG_ERROR, "ledger_away", LOG_STR("address", stats.address),
-              LOG_TEXT("why", why), LOG_TEXT("on_outage", outages[e->on_outage]));
-    if (!e->is_away) {
-        e->away_since_ms = clock_wall_ms();
-        e->outages++;
-    }
-    e->is_away = true;
+    presence_away(&e->presence, stats.address, why, outages[e->on_outage]);
 }
 
 static const struct redis_hooks redis_hooks = {on_up, on_away};
@@ -313,7 +304,7 @@ void engine_status(const struct engine *e, struct ledger_status *out)
     out->lost = e->lost;
     out->median_us = stats.median_us;
     out->keys = stats.keys;
-    out->outages = e->outages;
+    out->outages = e->presence.outages;
     out->worst_us = stats.worst_us;
     out->nodes = stats.nodes;
     out->warning_count = stats.checkup->count;

@@ -10,6 +10,8 @@
 #include "ledger/away.h"
 #include "ledger/engine.h"
 #include "ledger/local.h"
+#include "ledger/presence.h"
+#include "upstream/trickle.h"
 
 struct loop;
 struct work;
@@ -25,9 +27,10 @@ struct engine {
     struct timer catch_up;
     struct work *works, *spare;
     size_t spare_count, flying;
-    bool is_away, has_lost, has_forgotten;
-    int64_t away_since_ms;
-    uint64_t by_redis, by_stand_in, uncounted, refused, merged, lost, outages;
+    bool has_lost, has_forgotten;
+    struct presence presence;
+    struct trickle refusals;
+    uint64_t by_redis, by_stand_in, uncounted, refused, merged, lost;
 };
 
 /* ---- stand_in.c ---- */
@@ -46,6 +49,8 @@ void keep_for_later(struct engine *engine, struct str key, struct redis_job *job
 /* What has to be told of a session; NULL: no place. */
 struct absence *note_absence(struct engine *engine, struct str key);
 void say_lost(struct engine *engine);
+/* A server turned a script down for good; a few lines a second. */
+void say_refused(struct engine *engine, const char *event, enum script script, const char *why);
 
 /* ---- bring.c ---- */
 

@@ -4,6 +4,8 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/hash.h"
+#include "ledger/pack.h"
 #include "ledger/redis.h"
 
 #include <hiredis/async.h>
@@ -93,6 +95,73 @@ static const char *judge(const struct server_facts *facts)
 
 /* ---- the second half ---------------------------------------------------------- */
 
+/* Of a cluster another node may hold the key that is tried. */
+static bool is_elsewhere(const redisReply *reply)
+{
+    return strncmp(reply->str, "MOVED ", 6) == 0 || strncmp(reply->str, "ASK ", 4) == 0 ||
+           strncmp(reply->str, "TRYAGAIN ", 9) == 0;
+}
+
+static void on_trial(redisAsyncContext *context, void *answer, void *of)
+{
+    struct greeting *g = of;
+    const redisReply *reply = good(context, answer, g);
+    if (!reply || g->is_over)
+        return;
+    if (is_error(reply) && !is_elsewhere(reply)) {
+        fail(g, "a script", reply->str);
+        return;
+    }
+    if (--g->trials)
+        return;
+    g->before = g->facts;
+    g->is_over = true;
+    g->over(g->owner, NULL);
+}
+
+static void try_script(struct greeting *g, redisAsyncContext *context, const struct script_run *run)
+{
+    const char *argv[3 + SCRIPT_KEYS + SCRIPT_ARGS_MAX];
+    size_t lens[3 + SCRIPT_KEYS + SCRIPT_ARGS_MAX], count = 0;
+    const struct script_names *names = g->functions ? g->libraries : g->shas;
+    struct str head[] = {str_of(g->functions ? "FCALL" : "EVALSHA"),
+                         {names->of[run->script], SCRIPT_NAME_BYTES},
+                         STR_LIT("4")};
+    for (size_t i = 0; i < 3 + SCRIPT_KEYS + run->arg_count; i++) {
+        struct str word = i < 3                 ? head[i]
+                          : i < 3 + SCRIPT_KEYS ? run->keys[i - 3]
+                                                : run->args[i - 3 - SCRIPT_KEYS];
+        argv[count] = word.len ? word.at : "";
+        lens[count++] = word.len;
+    }
+    g->trials++;
+    redisAsyncCommandArgv(context, on_trial, g, (int)count, argv, lens);
+}
+
+/* A session that begins, learns of an id and is forgotten: a user without the right to run scripts, or to
+ * what they do, would else be found out by the first call, and by each that follows. */
+static void try_scripts(struct greeting *g, redisAsyncContext *context)
+{
+    const struct pack_options options = {.ttl_s = 1};
+    const struct hash128 id = {0};
+    struct arena *arena = arena_new();
+    struct script_run run = {.script = SCRIPT_TURN};
+    for (size_t i = 0; i < SCRIPT_KEYS; i++)
+        run.keys[i] = str_of(arena_printf(arena, "tg1:{probe}:%s:%c", g->name, SCRIPT_KEY_LETTERS[i]).at);
+    g->trials = 0;
+    pack_turn(&run, 1, STR_LIT("goal"), &options, arena);
+    try_script(g, context, &run);
+    run.script = SCRIPT_SEE;
+    run.arg_count = 0;
+    pack_see(&run, &id, 1, &options, arena);
+    try_script(g, context, &run);
+    run.script = SCRIPT_RESET;
+    run.arg_count = 0;
+    pack_reset(&run, STR_NONE, &options, arena);
+    try_script(g, context, &run);
+    arena_free(arena);
+}
+
 /* When all scripts are there, so that its time is the way's and the server's. Of a cluster another node may
  * hold the key that was tried: it is well, or it would have said so. */
 static void on_probe(redisAsyncContext *context, void *answer, void *of)
@@ -101,14 +170,12 @@ static void on_probe(redisAsyncContext *context, void *answer, void *of)
     const redisReply *reply = good(context, answer, g);
     if (!reply)
         return;
-    if (is_error(reply) && strncmp(reply->str, "MOVED ", 6) != 0 && strncmp(reply->str, "ASK ", 4) != 0) {
+    if (is_error(reply) && !is_elsewhere(reply)) {
         fail(g, "a write", reply->str);
         return;
     }
     g->facts.write_us = clock_mono_us() - g->write_began_us;
-    g->before = g->facts;
-    g->is_over = true;
-    g->over(g->owner, NULL);
+    try_scripts(g, context);
 }
 
 static void probe(struct greeting *g, redisAsyncContext *context)
@@ -199,12 +266,21 @@ static void second_half(struct greeting *g, redisAsyncContext *context)
 
 /* ---- the first half ----------------------------------------------------------- */
 
-static void on_must(redisAsyncContext *context, void *answer, void *of)
+static void must(redisAsyncContext *context, void *answer, struct greeting *g, const char *doing)
 {
-    struct greeting *g = of;
     const redisReply *reply = good(context, answer, g);
     if (reply && is_error(reply))
-        fail(g, "AUTH or SELECT", reply->str);
+        fail(g, doing, reply->str);
+}
+
+static void on_auth(redisAsyncContext *context, void *answer, void *of)
+{
+    must(context, answer, of, "AUTH");
+}
+
+static void on_select(redisAsyncContext *context, void *answer, void *of)
+{
+    must(context, answer, of, "SELECT");
 }
 
 static void on_name(redisAsyncContext *context, void *answer, void *of)
@@ -247,12 +323,12 @@ void greeting_begin(struct greeting *g, redisAsyncContext *context)
     g->failed = g->is_over = false;
     g->facts = (struct server_facts){.server = "", .keys = -1};
     if (g->password.len && g->user.len)
-        redisAsyncCommand(context, on_must, g, "AUTH %b %b", g->user.at, g->user.len, g->password.at,
+        redisAsyncCommand(context, on_auth, g, "AUTH %b %b", g->user.at, g->user.len, g->password.at,
                           g->password.len);
     else if (g->password.len)
-        redisAsyncCommand(context, on_must, g, "AUTH %b", g->password.at, g->password.len);
+        redisAsyncCommand(context, on_auth, g, "AUTH %b", g->password.at, g->password.len);
     if (g->db)
-        redisAsyncCommand(context, on_must, g, "SELECT %u", g->db);
+        redisAsyncCommand(context, on_select, g, "SELECT %u", g->db);
     redisAsyncCommand(context, on_name, g, "CLIENT SETNAME %s", g->name);
     redisAsyncCommand(context, on_id, g, "CLIENT ID");
     redisAsyncCommand(context, on_info, g, "INFO");

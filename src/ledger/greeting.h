@@ -1,7 +1,7 @@
 /*
  * What is said before a connection takes commands: who we are, which
- * database, what kind of server this is, the scripts, and one write, since a
- * server that can't write is of no use. Of a server that we have met before,
+ * database, what kind of server this is, the scripts, one write, and some runs
+ * of scripts, since a server that can't do these is of no use. Of a server that we have met before,
  * our old connection is ended first: what waits there unread must not be run
  * after what was done about it here.
  */
@@ -33,6 +33,7 @@ struct greeting {
     struct str user, password; /* to say; empty: none */
     uint32_t db;
     const char *name;
+    const struct script_names *libraries; /* of the functions */
     struct script_names *shas; /* learned by the first greeting that asks; the same on every server */
     void (*over)(void *owner, const char *why); /* NULL: it takes commands */
     void *owner;
@@ -40,6 +41,7 @@ struct greeting {
     struct server_facts facts, before; /* of this connection, of the last one that got as far */
     int64_t write_began_us;
     uint32_t scripts; /* loaded so far, where it knows no functions */
+    uint32_t trials;  /* under way */
     bool functions;   /* it runs them as a library */
     bool failed, is_over;
 };

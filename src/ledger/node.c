@@ -12,6 +12,7 @@
 #include "ledger/finder.h"
 #include "ledger/hearing.h"
 #include "ledger/lookout.h"
+#include "ledger/mend.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -103,7 +104,7 @@ static void give_up(struct node *n, const char *why, bool freed)
     redisAsyncContext *context = n->context;
     struct queue sent = n->sent, waiting = n->waiting;
     char text[WHY_BYTES];
-    snprintf(text, sizeof(text), "%s", why);
+    mend_add(why, text, sizeof(text));
     n->context = NULL;
     n->sent = n->waiting = (struct queue){NULL, NULL};
     n->state = NODE_OFF;
@@ -123,7 +124,14 @@ static void give_up(struct node *n, const char *why, bool freed)
 
 static void took_too_long(void *owner)
 {
-    give_up(owner, "it does not get through connecting and greeting", false);
+    struct node *n = owner;
+    bool connected = n->context && n->context->c.flags & REDIS_CONNECTED;
+    char why[WHY_BYTES];
+    snprintf(why, sizeof(why),
+             connected ? "it takes the connection and did not answer the greeting within %u ms"
+                       : "it is not reached within %u ms: does a firewall stand between?",
+             REDIS_GREETING_MS);
+    give_up(n, why, false);
 }
 
 /* ---- deadlines ---------------------------------------------------------------- */
@@ -293,6 +301,7 @@ static void greet(struct node *n)
     n->greeting.password = n->common->options->password_file ? str_of(n->password) : first->password;
     n->greeting.db = first->db;
     n->greeting.name = n->common->options->name;
+    n->greeting.libraries = &n->common->functions;
     n->greeting.shas = &n->common->shas;
     n->greeting.over = greeted;
     n->greeting.owner = n;

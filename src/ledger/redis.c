@@ -36,6 +36,7 @@ struct redis {
     int64_t worst_us, away_since_ms;
     char why_away[WHY_BYTES], server[32];
     struct checkup checkup;
+    struct server_facts known; /* of the last connection */
 };
 
 /* ---- commands ------------------------------------------------------------------ */
@@ -114,11 +115,25 @@ static void on_away(void *owner, struct node *node, const char *why)
     r->hooks->away(r->owner, why);
 }
 
-static void say_what_it_is(const struct redis *r, const struct server_facts *facts)
+static bool same_server(const struct server_facts *a, const struct server_facts *b)
 {
-    log_event(LOG_INFO, "redis_connected", LOG_STR("address", r->shown), LOG_TEXT("server", facts->server),
-              LOG_TEXT("role", facts->role), LOG_TEXT("cluster", facts->cluster ? "yes" : "no"),
-              LOG_TEXT("aof", facts->aof ? "yes" : "no"));
+    return strcmp(a->run_id, b->run_id) == 0 && strcmp(a->server, b->server) == 0 &&
+           strcmp(a->role, b->role) == 0 && a->aof == b->aof && a->cluster == b->cluster;
+}
+
+/* One that is connected to again and again is told of once. */
+static void say_what_it_is(struct redis *r, const struct server_facts *facts)
+{
+    bool known = r->connects > 1 && same_server(facts, &r->known);
+    bool anew = r->answers && facts->run_id[0] && strcmp(facts->run_id, r->known.run_id) != 0;
+    log_event(known ? LOG_DEBUG : LOG_INFO, "redis_connected", LOG_STR("address", r->shown),
+              LOG_TEXT("server", facts->server), LOG_TEXT("role", facts->role),
+              LOG_TEXT("cluster", facts->cluster ? "yes" : "no"), LOG_TEXT("aof", facts->aof ? "yes" : "no"));
+    if (anew && facts->keys == 0 && !facts->cluster)
+        log_event(LOG_WARN, "redis_forgot",
+                  LOG_TEXT("why", "it was started anew and is empty: budgets and loops of all sessions begin "
+                                  "anew; an append-only file would have kept them"));
+    r->known = *facts;
 }
 
 static void on_up(void *owner, struct node *node)
@@ -236,14 +251,23 @@ static const struct {
     const char *word;
     void (*act)(struct redis *r, struct node *from, struct redis_job *job, const char *text);
 } words[] = {
-    {"NOSCRIPT", reload},  {"ERR Function not found", reload},
-    {"MOVED", moved},      {"ASK", ask},
-    {"TRYAGAIN", unfit},   {"READONLY", leave},
-    {"LOADING", leave},    {"BUSY", leave},
-    {"OOM", leave},        {"MISCONF", leave},
-    {"NOREPLICAS", leave}, {"CLUSTERDOWN", leave},
-    {"MASTERDOWN", leave}, {"NOAUTH", leave},
-    {"NOPERM", leave},     {"UNBLOCKED", leave},
+    {"NOSCRIPT", reload},
+    {"ERR Function not found", reload},
+    {"MOVED", moved},
+    {"ASK", ask},
+    {"TRYAGAIN", unfit},
+    {"READONLY", leave},
+    {"LOADING", leave},
+    {"BUSY", leave},
+    {"OOM", leave},
+    {"MISCONF", leave},
+    {"NOREPLICAS", leave},
+    {"CLUSTERDOWN", leave},
+    {"MASTERDOWN", leave},
+    {"NOAUTH", leave},
+    {"NOPERM", leave},
+    {"UNBLOCKED", leave},
+    {"ERR The user executing the script can't run this command", leave}, /* NOPERM, as version 7.0 has it */
 };
 
 /* Before version 7 a command's error stands within a script's: "ERR Error running script (…): -OOM …". */
@@ -379,7 +403,7 @@ void redis_stats(const struct redis *r, struct redis_stats *out)
         .failures = r->failures,
         .nodes = r->node_count,
         .median_us = median_us(r),
-        .keys = node_facts(r->nodes[0])->keys,
+        .keys = r->connects ? r->known.keys : -1,
         .worst_us = r->worst_us,
         .answers = r->answers,
         .why_away = r->why_away,

@@ -5,6 +5,8 @@
 #include "ledger/engine_state.h"
 
 #include "base/log.h"
+
+#define REFUSALS_PER_S 2u
 #include "ledger/store.h"
 
 /* ---- the local engine ------------------------------------------------------------ */
@@ -52,6 +54,15 @@ void say_lost(struct engine *e)
                   LOG_NUM("commands", away_commands(e->away)),
                   LOG_TEXT("why", "too much waits for Redis to return; what is more is not told to it"));
     e->has_lost = true;
+}
+
+void say_refused(struct engine *e, const char *event, enum script script, const char *why)
+{
+    uint64_t held;
+    if (!trickle_lets(&e->refusals, REFUSALS_PER_S, &held))
+        return;
+    log_event(LOG_ERROR, event, LOG_TEXT("script", script_name(script)), LOG_TEXT("why", why),
+              LOG_NUM("not_logged", held));
 }
 
 struct absence *note_absence(struct engine *e, struct str key)

@@ -61,6 +61,20 @@ describe("a Redis that works", function()
     process.eventually("it is looked at again", function() return #ledger_of(gate).warnings == 0 end)
   end)
 
+  it("and was started anew and empty is told to have forgotten", function()
+    local store = redis.start { arguments = { "--maxmemory", "0" } }
+    local gate = gate_on(store:url())
+    local client = gate:connect()
+    client:calls("echo", { text = "a" }, session "s")
+    store:kill()
+    process.eventually("it is away", function() return not ledger_of(gate).connected end)
+    store:start_again()
+    assert.truthy(gate:logs("redis_forgot"):find("budgets and loops of all sessions begin anew", 1, true))
+    store:does("CLIENT", "KILL", "TYPE", "normal")
+    process.eventually("it is back", function() return ledger_of(gate).connects == 3 end)
+    assert.equal(1, select(2, gate:log():gsub("redis_forgot", "")))
+  end)
+
   it("is told by its database's keys, its connections and its outages", function()
     local store = redis.start { port = true, password = "not to be seen", arguments = keeps() }
     store:does("SET", "a", "1")
@@ -148,6 +162,43 @@ local function in_between(store, change)
   end)
   return port, child
 end
+
+describe("a Redis that is not there", function()
+  after_each(daemon.stop_all)
+
+  it("is told by why, with the mend, and not by what was never seen of it", function()
+    local gate = gate_on("unix:/nowhere/redis.sock")
+    local words = status_of(gate)
+    assert.truthy(words:find("No such file or directory; nothing listens there: start it", 1, true), words)
+    assert.is_nil(words:find("keys in its database", 1, true), words)
+  end)
+
+  it("for another reason than before is told anew, and for the same one is not", function()
+    local store = redis.start { port = true, password = "new" }
+    local gate = gate_on("redis://:old@127.0.0.1:" .. store.port)
+    assert.truthy(gate:logs("ledger_away"):find("WRONGPASS", 1, true))
+    store:kill()
+    assert.truthy(gate:logs("Connection refused"):find("nothing listens there", 1, true))
+    assert.equal(2, select(2, gate:log():gsub("ledger_away", "")))
+  end)
+
+  it("every other moment is told a few times, and the rest are counted", function()
+    local store = redis.start()
+    local gate = gate_on(store:url())
+    local client = gate:connect()
+    local function ledger() return client:asks("toolgate/status").ledger end
+    for i = 1, 20 do
+      client:calls("echo", { text = "n" .. i }, session "s") -- what answers is not waited for long
+      store:does("CLIENT", "KILL", "TYPE", "normal")
+      process.eventually("it is back", function() return ledger().connects == i + 1 end)
+    end
+    assert.equal(20, ledger().outages)
+    local told = select(2, gate:log():gsub("error ledger_away", ""))
+    assert.truthy(told >= 5 and told <= 10, told)
+    assert.equal(told, select(2, gate:log():gsub("info ledger_back", "")))
+    assert.equal(1, select(2, gate:log():gsub("info redis_connected", "")))
+  end)
+end)
 
 describe("a Redis", function()
   local child

@@ -147,6 +147,37 @@ describe("a Redis that says", function()
               function() store:does("ACL", "SETUSER", "default", "+fcall") end)
   end)
 
+  -- Turned down when it is connected to, not by the first call and by each that follows.
+  for what, rights in pairs {
+    ["may run no functions"] = "-fcall",
+    ["may not write as the scripts do"] = "-hset",
+    ["may not read"] = "-@read +info",
+    ["may not ask the time"] = "-time",
+    ["may touch other keys only"] = "resetkeys ~other:*",
+  } do
+    it("NOPERM to a user who " .. what .. " is away until he may, and says so once", function()
+      local function rules(words)
+        local all = { "ACL", "SETUSER", "gate", "on", ">pw", "resetkeys", "~tg1:*", "nocommands", "+@all" }
+        for word in words:gmatch "%S+" do all[#all + 1] = word end
+        store:does(unpack(all))
+      end
+      store = redis.start { port = true }
+      rules(rights)
+      gate = daemon.start { policies = POLICIES, arguments = { "--redis", "redis://gate:pw@127.0.0.1:" .. store.port },
+                            config = PATIENT }
+      client = gate:connect()
+      for _ = 1, 20 do assert.equal("local", echo()) end
+      assert.is_false(connected())
+      assert.truthy(gate:logs("ledger_away"):find("give its user the rights that docs/configuration.md lists", 1, true))
+      process.eventually("it was tried again", function() return tonumber((store:info "total_connections_received")) > 5 end)
+      assert.equal(1, select(2, gate:log():gsub("ledger_away", "")))
+      rules ""
+      is_back()
+      assert.equal("redis", echo())
+      assert.equal(21, calls())
+    end)
+  end
+
   it("that its keys are none of ours gives the call to the stand-in, and says which script", function()
     begin()
     assert.equal("redis", echo())

@@ -50,10 +50,13 @@ describe("where Redis should be", function()
   end
 
   for what, case in pairs {
-    ["a web server is"] = { first = [[HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n]], why = "is no Redis: Protocol error, got" },
+    ["a web server is"] = { first = [[HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n]],
+          why = "is no Redis: Protocol error, got" },
     ["somebody talks before he is asked, he is"] = { first = [[+OK\r\n]], forever = [[+OK\r\n]], why = "is no Redis" },
-    ["a list without end begins, it is"] = { first = [[*2147483646\r\n]], forever = [[:1\r\n]], why = "nobody asked for, or too much of it" },
-    ["a text without end begins, it is"] = { first = [[$536870912\r\n]], forever = ("x"):rep(4096), why = "nobody asked for, or too much of it" },
+    ["a list without end begins, it is"] = { first = [[*2147483646\r\n]], forever = [[:1\r\n]],
+          why = "nobody asked for, or too much of it" },
+    ["a text without end begins, it is"] = { first = [[$536870912\r\n]], forever = ("x"):rep(4096),
+          why = "nobody asked for, or too much of it" },
     ["lists within lists begin, they are"] = { first = ([[*1\r\n]]):rep(64), why = "is no Redis" },
   } do
     it(what .. " said to be no Redis, and takes no memory", function()

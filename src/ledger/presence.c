@@ -1,0 +1,61 @@
+/* What is not said as an error is said to whoever debugs. */
+#include "ledger/presence.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* One line more every PRESENCE_LINE_MS. */
+static void refill(struct presence *p)
+{
+    int64_t now = clock_mono_us() / 1000, more = (now - p->refilled_ms) / PRESENCE_LINE_MS;
+    if (more <= 0)
+        return;
+    p->lines_used = more < p->lines_used ? p->lines_used - (uint32_t)more : 0;
+    p->refilled_ms = now;
+}
+
+static bool is_news(struct presence *p, const char *why)
+{
+    refill(p);
+    bool news = !p->is_said || strcmp(p->why, why) != 0;
+    return news && p->lines_used < PRESENCE_LINES;
+}
+
+static void say(struct presence *p, struct str address, const char *why, const char *on_outage)
+{
+    char unsaid[24] = "";
+    if (p->unsaid > 1)
+        snprintf(unsaid, sizeof(unsaid), "%llu", (unsigned long long)p->unsaid);
+    log_event(LOG_ERROR, "ledger_away", LOG_STR("address", address), LOG_TEXT("why", why),
+              LOG_TEXT("on_outage", on_outage), LOG_TEXT("outages_since_told", unsaid));
+    snprintf(p->why, sizeof(p->why), "%s", why);
+    p->is_said = true;
+    p->unsaid = 0;
+    p->lines_used++;
+}
+
+void presence_away(struct presence *p, struct str address, const char *why, const char *on_outage)
+{
+    if (!p->is_away) {
+        p->since_ms = clock_wall_ms();
+        p->outages++;
+        p->unsaid++;
+        p->is_said = false;
+    }
+    p->is_away = true;
+    if (is_news(p, why))
+        say(p, address, why, on_outage);
+    else
+        log_event(LOG_DEBUG, "ledger_away", LOG_STR("address", address), LOG_TEXT("why", why));
+}
+
+void presence_back(struct presence *p, uint64_t sessions)
+{
+    if (p->is_away)
+        log_event(p->is_said ? LOG_INFO : LOG_DEBUG, "ledger_back",
+                  LOG_NUM("away_ms", clock_wall_ms() - p->since_ms), LOG_NUM("sessions_to_tell", sessions));
+    p->is_away = false;
+}
