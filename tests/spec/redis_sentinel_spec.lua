@@ -90,6 +90,25 @@ describe("a master that sentinels watch", function()
     steps_down()
   end)
 
+  -- Else it goes on taking writes for a second, until sentinels tell of the new one, and forgets them.
+  it("and steps down after its writes were paused, as the page says: no call is forgotten", function()
+    begin()
+    for _ = 1, 20 do assert.equal("redis", echo()) end
+    process.eventually("the replica has heard all", function()
+      return replica:info "slave_repl_offset" == master:info "master_repl_offset"
+    end)
+    local pause = process.read("docs/scaling.md"):match "(CLIENT PAUSE %d+ WRITE)"
+    local words = {}
+    for word in pause:gmatch "%S+" do words[#words + 1] = word end
+    master:does(unpack(words))
+    process.eventually("the sentinel finds the replica fit", function()
+      return sentinel:tries("SENTINEL", "FAILOVER", "cache")
+    end)
+    local by = calls_until_promoted()
+    assert.truthy(by["local"] > 0)
+    assert.equal(counter, is_told_all())
+  end)
+
   it("is told by sentinels that ask for a password, and who follows it, too", function()
     begin("a word of theirs", "?sentinels=:a word of theirs")
     steps_down()
