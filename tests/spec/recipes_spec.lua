@@ -1,6 +1,9 @@
 -- docs/recipes: what the pages tell the reader to write is written, run, and says what the pages show.
 local process = require "process"
 local daemon = require "daemon"
+local client_of = require "client"
+local http_server = require "http_server"
+local text, verdict, session = client_of.text, client_of.verdict, client_of.session
 
 local HOME = "/run/toolgate/toolgate.sock" -- where the pages have the daemon
 
@@ -14,8 +17,8 @@ local function blocks(page, language)
   return found
 end
 
-local function with_socket(text, path)
-  return (text:gsub(HOME:gsub("%p", "%%%0"), (path:gsub("%%", "%%%%"))))
+local function with_socket(page, path)
+  return (page:gsub(HOME:gsub("%p", "%%%0"), (path:gsub("%%", "%%%%"))))
 end
 
 -- "…" on a line of its own stands for any lines.
@@ -92,18 +95,77 @@ describe("the recipe for a coding assistant", function()
 end)
 
 describe("the recipe for a REST API", function()
+  local configuration, get, search, close = unpack(blocks("rest-api", "lua"))
+  local policies = { ["get_ticket.lua"] = get, ["search_tickets.lua"] = search, ["close_ticket.lua"] = close }
+  local api, client, gate
+
+  after_each(function()
+    daemon.stop_all()
+    http_server.stop_all()
+  end)
+
+  -- As the page has it, but for where the API is.
+  local function serves(routes)
+    local plain = {}
+    for route, answer in pairs(routes) do plain[route:gsub(" /", " /api/v2/", 1)] = answer end
+    api = http_server.start { routes = plain }
+    gate = daemon.start { policies = policies, environment = { TICKETS_TOKEN = "the-key" },
+                          config = configuration:gsub('policies  = "policies",', "")
+                                                :gsub("https://tickets.example.com", api.address) }
+    client = gate:connect()
+  end
+
+  local function calls(name, arguments) return client:calls(name, arguments, session "s") end
+
+  local function hears(result, class, ...)
+    assert.equal(class, verdict(result).error_class)
+    for _, words in ipairs { ... } do assert.truthy(text(result):find(words, 1, true), text(result)) end
+    assert.is_nil(text(result):find("the-key", 1, true))
+  end
+
   it("has policies that hold their examples, and a configuration that loads with them", function()
     local folder = process.directory()
     os.execute("mkdir " .. folder .. "/policies")
-    local configuration, get, search, close = unpack(blocks("rest-api", "lua"))
     process.write(folder .. "/toolgate.lua", configuration)
-    for _, policy in ipairs { get, search, close } do
+    for name, policy in pairs(policies) do
       holds(policy)
-      process.write(folder .. "/policies/" .. policy:match 'return tool "([%w_]+)"' .. ".lua", policy)
+      process.write(folder .. "/policies/" .. name, policy)
     end
     local code, out, err = process.run { daemon.binary, "serve", "--check", "-c", folder .. "/toolgate.lua" }
     process.remove(folder)
     assert.equal(0, code, out .. err)
     assert.matches("tools: 3, policies: 3", out, 1, true)
+  end)
+
+  it("looks up, reads and closes a ticket with the key that the model never sees", function()
+    serves { ["GET /tickets"] = { body = { tickets = { { number = 7, title = "Login fails" } }, next_page = 2 } },
+             ["GET /tickets/7"] = { body = { number = 7, title = "Login fails" } },
+             ["POST /tickets/7/close"] = { body = { number = 7, state = "closed" } } }
+    hears(calls("search_tickets", { words = "login" }), "partial_data", "Login fails", '"page":2')
+    hears(calls("get_ticket", { number = "7" }), "ok", "Login fails")
+    hears(calls("close_ticket", { number = 7, answer = "Mended in 2.4." }), "ok", "closed")
+    local seen = {}
+    for i, request in ipairs(api:saw()) do
+      seen[i] = ("%s %s %s, %s"):format(request.method, request.path, request.query, request.headers.authorization)
+      if request.method == "POST" then assert.same({ answer = "Mended in 2.4." }, request.body) end
+    end
+    assert.same({ "GET /api/v2/tickets words=login, Bearer the-key", "GET /api/v2/tickets/7 , Bearer the-key",
+                  "POST /api/v2/tickets/7/close , Bearer the-key" }, seen)
+  end)
+
+  it("says what the page says that the model reads", function()
+    serves { ["GET /tickets/1"] = { status = 404, body = { message = "no ticket 1" } },
+             ["GET /tickets/2"] = { status = 401, body = { message = "who are you?" } },
+             ["GET /tickets/3"] = { status = 403, body = { message = "not yours" } },
+             ["GET /tickets/4"] = { status = 429, headers = { ["Retry-After"] = "20" } },
+             ["GET /tickets/5"] = { status = 503, body = "down for repair" },
+             ["GET /tickets/6"] = { body = "<html>Please log in</html>", headers = { ["Content-Type"] = "text/html" } } }
+    hears(calls("get_ticket", { number = 1 }), "tool_error", '"no ticket 1"', "same")
+    hears(calls("get_ticket", { number = 2 }), "unavailable", "whoever runs this gateway")
+    hears(calls("get_ticket", { number = 3 }), "tool_error", "not yours")
+    hears(calls("get_ticket", { number = 4 }), "transient", "20 s")
+    hears(calls("get_ticket", { number = 5 }), "transient", "3 times")
+    hears(calls("get_ticket", { number = 6 }), "schema_mismatch", "log in")
+    api:sees("three tries", function(request) return request.path == "/api/v2/tickets/5" end, 3)
   end)
 end)
