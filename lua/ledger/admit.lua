@@ -5,7 +5,8 @@
 --          22 so far: 0 valid, 1 invalid, 2 fabricated id, 3 refused   23 1: advise only (anonymous)
 --          24-27 reads, writes, destructive, polls   28 repair   29 same_call   30 transient   31 repeats   32 halt
 --          33 across_turns   34 poll_max   35 anonymous_repeats (255 in a limit: none)   36 journal label
---          37-39 wants goal, facts, journal   40-43 reservation, ms   44-47 ttl, s   48-51 entries of the journal
+--          37 1: a step label is told   38-39 wants facts, journal   40-43 reservation, ms   44-47 ttl, s
+--          48-51 entries of the journal
 --          52 limits: 1 the tool's, 2 the session's; + 4: of 53 to 67 something is told
 --          53-56 a silence of so many seconds begins a turn, where none is told (0: none does)   57 1: it costs something
 --          58-63 what   64-67 it may be asked every so many ms (0: at any pace)   then the tool's limits, then the session's,
@@ -26,35 +27,39 @@ local VALID, IS_INVALID, IS_FABRICATED, IS_REFUSED = 0, 1, 2, 3
 local a = ARGV[1]
 local admission, key, tool = sub(a, 9, 12), sub(a, 13, 21), sub(a, 13, 15)
 local so_far, advise, reads, writes, destructive, poll, repair, same_call, transient, repeats, halt, across_turns, poll_max,
-  anonymous_repeats, label_told, goal_too, facts_too, journal_too, r1, r2, r3, r4, t1, t2, t3, t4, m1, m2, m3, m4,
+  anonymous_repeats, label_told, labelled, facts_too, journal_too, r1, r2, r3, r4, t1, t2, t3, t4, m1, m2, m3, m4,
   more = byte(a, 22, 52)
 local reservation, ttl = ((r1 * 256 + r2) * 256 + r3) * 256 + r4, ((t1 * 256 + t2) * 256 + t3) * 256 + t4
 local most, silence, every = ((m1 * 256 + m2) * 256 + m3) * 256 + m4, 0, 0
 if more >= 4 then silence, every = u32(a, 53), u32(a, 64) end
 
 open()
-local known = seek(admission, 19)
+local known = find(session, admission, 1, true) and seek(admission, 19)
 if not known then
-  local told = u32(a, 1)
-  if told == 0 and silence > 0 then
-    local last = u32(seldom, 25)
-    if last > 0 and second - last >= silence then told = turn + 1 end
+  if reservations ~= "" then
+    expire_reservations()
+    forget_oldest()
   end
-  expire_reservations()
-  if told > turn then begin_turn(told) end
-  if silence > 0 then seldom = sub(seldom, 1, 24) .. p32(second) .. sub(seldom, 29) end
-  begin_step(sub(a, 5, 8))
+  begin(a, labelled, silence)
 end
 local low, current = turn % 256, step
 if known then low, current = byte(session, known + 16, known + 17) end
-look(key, known, low, current, destructive == 1, nil)
+
+-- Most calls are like no other of the window. Limits that let a call pass at all have nothing against those.
+local alone = not find(session, key, 1, true)
+if alone then look_away() else look(key, known, low, current, destructive == 1, nil) end
 
 -- On a tie between budget and loop, loop is what is said.
-local code, worst, times = find_loop(key, known, current, poll, repeats, halt, across_turns, poll_max)
+local code, worst, times = 0, REFUSE, 1
+if not alone or repeats < 2 or across_turns < 2 or poll_max == 0 then
+  code, worst, times = find_loop(key, known, current, poll, repeats, halt, across_turns, poll_max)
+end
 local looping = code ~= 0
 if so_far == VALID and not looping then
-  code = over_budget(writes + destructive, poll, same_call, transient, poll_max)
-  code, worst = find_against(a, key, every, halt, code)
+  if not alone or same_call == 0 or transient == 0 or poll_max == 0 then
+    code = over_budget(writes + destructive, poll, same_call, transient, poll_max)
+  end
+  if more > 0 then code, worst = find_against(a, key, every, halt, code) end
 end
 local against = code
 
@@ -68,17 +73,10 @@ if not known and (so_far == IS_INVALID or (looping and so_far == VALID and last_
   word, outcome, attempt, left = extend_chain(tool, ARGV[2], ARGV[3], current, repair, again or so_far == VALID, advise == 1)
   if outcome ~= 0 then retries = attempt - 1 end
   if so_far == IS_INVALID and not looping and (word == REFUSE or (left == 0 and advise == 1)) then code = RETRY_BUDGET end
-else
-  find_chain(tool)
-  if chain_at then
-    attempt, left = chain_count + 1, repair
-    if so_far == IS_INVALID then attempt = chain_count end
-    if repair ~= UNLIMITED then
-      left = repair + 1 - attempt
-      if left < 0 then left = 0 end
-    end
-    if so_far == IS_INVALID and chain_ended == 1 and not looping then code = RETRY_BUDGET end
-  end
+elseif chains ~= "" then
+  local ended
+  attempt, left, ended = attempts(tool, repair, so_far == IS_INVALID)
+  if so_far == IS_INVALID and ended and not looping then code = RETRY_BUDGET end
   if so_far == IS_FABRICATED and not known then outcome, retries = end_chain_fabricated(tool, current) end
 end
 
@@ -112,7 +110,8 @@ else
   end
   remember_name(tool, ARGV[2], ttl)
   if kind == PENDING then
-    let_run(a, admission, key, tool, more, now + reservation, ttl)
+    reserve(admission, now + reservation, alone)
+    book(a, key, more, ttl)
   else
     if code ~= TOO_SOON then fare_badly() end
     spoken = 1
@@ -123,8 +122,8 @@ else
 end
 
 -- Wanted parts are read after the call was counted; the journal knows it only once it is settled.
-local low16, low8 = turn % 65536, turn % 256
-local high16 = (turn - low16) / 65536
-return char((high16 - high16 % 256) / 256, high16 % 256, (low16 - low8) / 256, low8,
-    says, code, would, attempt, left, up_to(run, 255), idle, spent + 1, transients, outcome, retries)
-  .. reply_rest(ARGV[4], goal_too, facts_too, journal_too) .. reply_used(against, code, would)
+local reply = sub(seldom, 4, 7)
+  .. char(says, code, would, attempt, left, run, idle, spent + 1, transients, outcome, retries)
+  .. reply_rest(ARGV[4], facts_too, journal_too)
+if against >= CALLS_PER_TURN then return reply .. reply_used(against, code, would) end
+return reply

@@ -11,9 +11,6 @@
 -- In the hash of KEYS[3] "b" is what was told last: turn 4, calls 4, cost 6, calls of the turn 4, cost of the turn 6,
 -- chains behind their length, calls; "c"+tool a count as it was told. "m" are the numbers of merges, 8 bytes each.
 
-local MERGES, TAKEN_BACK, ACCOUNT = 32, 14, 56
-local BOUNDARY = "\0\0\0\0\0\0\0\0\0" .. NO_RESULT .. char(UNKNOWN + 32)
-
 -- Whether `list`, of entries of `size` bytes, holds `entry` at their beginning, or in a later `column`.
 local function holds(list, entry, size, column)
   local at = find(list, entry, 1, true)
@@ -90,10 +87,10 @@ local function news_of_chains(calls_told)
 end
 
 -- Of the calls that are told now. What was told before is the other engine's to wait for, and may be settled there.
-local function time_left(calls_told)
+local function times_left(calls_told)
   local left = ""
-  for at = 1, #reservations, 10 do
-    local admission, ms = sub(reservations, at, at + 3), u48(reservations, at + 4) - now
+  for at = 1, #reservations, RESERVATION do
+    local admission, ms = sub(reservations, at, at + 3), time_left(at)
     if ms < 0 then ms = 0 end
     if holds(calls_told, admission, RECORD, 19) then left = left .. admission .. p32(ms) end
   end
@@ -139,7 +136,7 @@ local function leave_hash(ttl)
   end
   call("DEL", KEYS[3])
   for i = 1, n do call("HSET", KEYS[3], fields[i], values[i]) end
-  call("HSET", KEYS[3], "b", p32(turn) .. p32(calls) .. p48(u48(seldom, 11)) .. p32(calls_turn) .. p48(u48(seldom, 5))
+  call("HSET", KEYS[3], "b", p32(turn) .. p32(calls) .. sub(seldom, 18, 23) .. p32(calls_turn) .. sub(seldom, 12, 17)
     .. part(chains) .. sub(session, base + 1))
   call("EXPIRE", KEYS[3], ttl)
   return facts, names, counts, paced
@@ -148,17 +145,21 @@ end
 function leave(most, ttl)
   expire_reservations()
   read_told()
-  local told = p32(turn) .. p32(calls) .. p32(told_calls) .. p48(u48(seldom, 11)) .. p48(told_cost) .. p32(calls_turn)
-    .. p32(told_calls_turn) .. p48(u48(seldom, 5)) .. p48(told_cost_turn) .. char(idle) .. sub(seldom, 29)
-    .. char(spoken, step) .. sub(seldom, 1, 4) .. p32(moved(second, -u32(seldom, 17)))
+  local stuck = 0
+  if has(STUCK_ONCE) then stuck = 1 end
+  local told = p32(turn) .. p32(calls) .. p32(told_calls) .. sub(seldom, 18, 23) .. p48(told_cost) .. p32(calls_turn)
+    .. p32(told_calls_turn) .. sub(seldom, 12, 17) .. p48(told_cost_turn) .. char(idle, stuck, spoken, step)
+    .. sub(seldom, 8, 11) .. p32(moved(second, -u32(seldom, 24)))
   local news, goal = news_of_calls(), ""
-  if goal_told == 1 then goal = call("HGET", KEYS[3], "g") or "" end
-  local grown, left = news_of_chains(news), time_left(news)
+  if has(GOAL) then goal = call("HGET", KEYS[3], "g") or "" end
+  local grown, left = news_of_chains(news), times_left(news)
   local facts, names, counts, paced = leave_hash(ttl)
   told = told .. part(news) .. part(left) .. part(grown) .. part(goal) .. part(facts) .. part(names)
     .. part(read_journal() .. journal) .. part(call("GET", KEYS[4]) or "") .. part(counts) .. part(paced)
   call("DEL", KEYS[2], KEYS[4])
-  journal, journal_at, goal_told, ids_state = "", 0, 0, 2
+  journal, journal_at = "", 0
+  if has(GOAL) then flags = flags - GOAL end
+  set_ids(2)
   close(most, ttl)
   return told
 end
@@ -167,6 +168,9 @@ end
 -- ---- merging --------------------------------------------------------------
 
 do
+local MERGES, TAKEN_BACK, ACCOUNT = 32, 14, 56
+local BOUNDARY = "\0\0\0\0\0\0\0\0\0" .. NO_RESULT .. char(UNKNOWN + 32)
+
 -- A call that was let run and that the window has lost since; its reservation is still there to tell. In which turn it
 -- was is not known any more.
 local function take_back_lost(admission, tool, cost, counted, ttl)
@@ -182,8 +186,8 @@ end
 -- stays, and so does word of a call that came to nothing here: the account that follows counts both.
 local function take_back(list, ttl)
   for at = 1, #list, TAKEN_BACK do
-    local admission, tool, flags = sub(list, at, at + 3), sub(list, at + 4, at + 6), byte(list, at + 13)
-    local record, cost, counted = seek(admission, 19), u48(list, at + 7), flags % 2 == 1
+    local admission, tool, limited = sub(list, at, at + 3), sub(list, at + 4, at + 6), byte(list, at + 13)
+    local record, cost, counted = seek(admission, 19), u48(list, at + 7), limited % 2 == 1
     if record then
       local class, in_turn = byte(session, record + 15, record + 16)
       local kind = class % 32
@@ -193,7 +197,7 @@ local function take_back(list, ttl)
         if counted then open_counter(tool) end
         move(-1, -cost, in_turn == turn % 256, counted)
         if counted then close_counter(ttl) end
-        if flags >= 2 and not settled then set_paced(sub(session, record, record + 8), false, ttl) end
+        if limited >= 2 and not settled then set_paced(sub(session, record, record + 8), false, ttl) end
         release(admission)
       elseif kind == INVALID and in_turn == turn % 256 then
         find_chain(tool)
@@ -236,12 +240,12 @@ local function take_sums()
   local theirs = u32(account, 1)
   if theirs > turn then
     begin_turn(theirs)
-    seldom = sub(seldom, 1, 16) .. p32(moved(second, -u32(account, 53))) .. sub(seldom, 21)
+    seldom = sub(seldom, 1, 23) .. p32(moved(second, -u32(account, 53))) .. sub(seldom, 28)
   end
   calls = up_to(moved(calls, u32(account, 5) - u32(account, 9)), 4294967295)
   calls_turn = up_to(moved(calls_turn, u32(account, 25) - u32(account, 29)), 65535)
-  seldom = sub(seldom, 1, 4) .. p48(moved(u48(seldom, 5), u48(account, 33) - u48(account, 39)))
-    .. p48(moved(u48(seldom, 11), u48(account, 13) - u48(account, 19))) .. sub(seldom, 17)
+  seldom = sub(seldom, 1, 11) .. p48(moved(u48(seldom, 12), u48(account, 33) - u48(account, 39)))
+    .. p48(moved(u48(seldom, 18), u48(account, 13) - u48(account, 19))) .. sub(seldom, 24)
 end
 
 -- Calls that are not here come behind those that are, and then a boundary, of a step like no other, at which every run
@@ -270,7 +274,7 @@ local function take_calls(news, left)
   idle, spoken, step = byte(account, 45), byte(account, 47), (byte(account, 48) + shift) % 256
   session = session .. more .. BOUNDARY .. char(turn % 256, (step + 128) % 256) .. NO_LABEL
   if #session - base > WINDOW * RECORD then base = #session - WINDOW * RECORD end
-  seldom = sub(account, 49, 52) .. sub(seldom, 5)
+  seldom = sub(seldom, 1, 7) .. sub(account, 49, 52) .. sub(seldom, 12)
   return shift
 end
 
@@ -347,17 +351,17 @@ local function take_over(told, ttl)
   take_sums()
   local news, left, grown, goal, facts = next_part(), next_part(), next_part(), next_part(), next_part()
   take_chains(news, grown, take_calls(news, left))
-  if stuck == 1 then seldom = sub(seldom, 1, 28) .. "\1" end
+  if stuck == 1 then raise(STUCK_ONCE) end
   if goal ~= "" then
     keep("g", goal, ttl)
-    goal_told = 1
+    raise(GOAL)
   end
   if facts ~= "" then merge_facts(pairs_of(facts), 1, ttl) end
   take_names(next_part(), ttl)
   journal = journal .. next_part()
   local ids = next_part()
   if ids ~= "" then add_ids(ids, ttl) end
-  if #ids >= IDS_MAX * 8 then ids_state = 2 end
+  if #ids >= IDS_MAX * 8 then set_ids(2) end
   take_counts(next_part(), ttl)
   take_paced(next_part(), ttl)
 end

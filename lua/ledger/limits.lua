@@ -7,7 +7,6 @@
 -- Costs are in millionths of whatever the operator counts in. A call's declared cost is taken when it is let run, so
 -- that parallel calls cannot overspend together; settle puts what it really cost in its place.
 
-local COUNTED_MAX = 8192 -- fields of the hash; tools beyond share one count
 local PACED_MAX, PACED = 32, 15
 
 local counter, tool_calls_turn, tool_calls, tool_cost_turn, tool_cost, tool_began
@@ -20,7 +19,12 @@ local function keep(field, value, ttl)
   if call("HSET", KEYS[3], field, value) == 1 and call("HLEN", KEYS[3]) == 1 then call("EXPIRE", KEYS[3], ttl) end
 end
 
-local function open_counter(tool)
+local open_counter
+
+do
+local COUNTED_MAX = 8192 -- fields of the hash; tools beyond share one count
+
+function open_counter(tool)
   counter = "l" .. tool
   local kept = call("HGET", KEYS[3], counter)
   if not kept and call("HLEN", KEYS[3]) >= COUNTED_MAX then
@@ -34,6 +38,7 @@ local function open_counter(tool)
     tool_calls_turn, tool_cost_turn = u32(kept, 5), u48(kept, 13)
     if tool_calls_turn > 0 then tool_began = u32(kept, 25) end
   end
+end
 end
 
 local function close_counter(ttl)
@@ -53,9 +58,9 @@ local function move(calls_by, cost_by, this_turn, counted)
   calls = up_to(moved(calls, calls_by), 4294967295)
   if this_turn then calls_turn = up_to(moved(calls_turn, calls_by), 65535) end
   if cost_by ~= 0 then
-    local cost_turn = u48(seldom, 5)
+    local cost_turn = u48(seldom, 12)
     if this_turn then cost_turn = moved(cost_turn, cost_by) end
-    seldom = sub(seldom, 1, 4) .. p48(cost_turn) .. p48(moved(u48(seldom, 11), cost_by)) .. sub(seldom, 17)
+    seldom = sub(seldom, 1, 11) .. p48(cost_turn) .. p48(moved(u48(seldom, 18), cost_by)) .. sub(seldom, 24)
   end
   if not counted then return end
   tool_calls, tool_cost = up_to(moved(tool_calls, calls_by), 4294967295), moved(tool_cost, cost_by)
@@ -68,6 +73,8 @@ end
 local over_limits
 
 do
+local CALLS_PER_SESSION, COST_PER_TURN, COST_PER_SESSION, SECONDS_PER_TURN = 10, 11, 12, 13
+
 -- The limits in `a` from `at` on, against what is used up: calls a turn, calls a session, seconds a turn (4 bytes
 -- each), cost a turn, cost a session (6 each). `price` is nil for a tool that costs nothing.
 local function over(a, at, in_turn, ever, since, cost_turn, cost_ever, price)
@@ -107,7 +114,7 @@ function over_limits(a, tool)
   end
   if code == 0 and limits % 4 >= 2 then
     whose = 2
-    code = over(a, at, calls_turn, calls, second - u32(seldom, 17), u48(seldom, 5), u48(seldom, 11), price)
+    code = over(a, at, calls_turn, calls, second - u32(seldom, 24), u48(seldom, 12), u48(seldom, 18), price)
   end
   return code
 end
@@ -176,22 +183,21 @@ local function denied_result(key, says, code)
   return "\0\0\0" .. char(count, says, code)
 end
 
--- A call is let run: it holds a reservation, and is counted with what it is said to cost.
-local function let_run(a, admission, key, tool, more, deadline, ttl)
-  reserve(admission, deadline)
+-- A call is let run: it is counted with what it is said to cost.
+local function book(a, key, more, ttl)
   if more == 0 then -- nothing is counted of most tools but this
     calls, calls_turn = calls + 1, up_to(calls_turn + 1, 65535)
     return
   end
   local counted = more % 2 == 1
-  if counted then open_counter(tool) end
+  if counted then open_counter(sub(key, 1, 3)) end
   move(1, u48(a, 58), true, counted)
   if counted then close_counter(ttl) end
   if u32(a, 64) > 0 then set_paced(key, true, ttl) end
 end
 
 local function reply_used(against, code, would)
-  if against < CALLS_PER_TURN or (against ~= code and against ~= would) then return "" end
+  if against ~= code and against ~= would then return "" end
   return char(whose) .. p48(used)
 end
 

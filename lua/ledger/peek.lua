@@ -7,5 +7,7 @@
 
 open()
 local goal = ""
-if goal_told == 1 then goal = call("HGET", KEYS[3], "g") or "" end
-return p32(turn) .. char(idle) .. sub(seldom, 29) .. part(goal)
+if has(GOAL) then goal = call("HGET", KEYS[3], "g") or "" end
+local stuck = 0
+if has(STUCK_ONCE) then stuck = 1 end
+return p32(turn) .. char(idle, stuck) .. part(goal)

@@ -47,9 +47,26 @@ local function extend_chain(tool, name, ext, in_step, repair, again, advise)
   return REPAIR, 0, count, left
 end
 
+-- The attempt that a call of this tool is in its chain, how many are left, and whether the chain has ended.
+local function attempts(tool, repair, invalid)
+  find_chain(tool)
+  if not chain_at then return 1, repair, false end
+  local attempt, left = chain_count, repair
+  if not invalid then attempt = attempt + 1 end
+  if repair ~= UNLIMITED then left = repair + 1 - attempt end
+  if left < 0 then left = 0 end
+  return attempt, left, chain_ended == 1
+end
+
 -- ---- what the window says of one call -------------------------------------
 
 local run, across, polls, asked, early, held, spent, transients, twin, broken, again, last_kind
+
+-- What `look` says where nothing is like a call.
+local function look_away()
+  run, across, polls, asked, early, held, spent, transients = 0, 0, 0, 0, 0, 0, 0, 0
+  twin, broken, again, last_kind = false, false, false, nil
+end
 
 -- Looks back from before the record at `from` (nil: from the newest on), of turn `low`, over calls of (tool, arguments) =
 -- key. Sets
@@ -64,8 +81,7 @@ local run, across, polls, asked, early, held, spent, transients, twin, broken, a
 -- A successful call of another tool that is not declared read re-arms run, across, polls, asked and spent.
 -- `ref` is the result to compare with, nil for the newest there is.
 local function look(key, from, low, current, destructive, ref)
-  run, across, polls, asked, early, held, spent, transients = 0, 0, 0, 0, 0, 0, 0, 0
-  twin, broken, again, last_kind = false, false, false, nil
+  look_away()
   local first = seek(key, 1)
   if not first then return end
   if turned > 0 then first = seek(key, 1, base + turned) or first end
@@ -255,9 +271,15 @@ local function end_chain_fabricated(tool, in_step)
   return FABRICATED_ON_RETRY, chain_count
 end
 
+local denied_label
+
+do
+local LABEL_TRANSIENT, LABEL_LOOP, LABEL_BUDGET = 6, 12, 13
+
 -- The journal's label of what the ledger itself denies.
-local function denied_label(code)
+function denied_label(code)
   if code == TOO_SOON then return LABEL_TRANSIENT end
   if code == LOOP or code == CYCLE then return LABEL_LOOP end
   return LABEL_BUDGET
+end
 end

@@ -9,21 +9,23 @@
 --   KEYS[4] i  seen ids, 8 bytes each, oldest first
 --
 -- Header (numbers are big-endian):
---   1 ids: 0 none seen, 1 all kept, 2 some forgotten; + 4: a goal was told
---   2 1: feedback was sent in this step; + 2 x the calls of the window that stand before the oldest
---   3-6 turn   7 step   8 calls in a row without progress   9-10 calls of the turn   11-13 calls
---   14 reservations   15-16 bytes of chains   17 room for both, in tens of bytes
---   18-19 entry of the journal that is written next, then what seldom changes:
---   20-23 step label   24-29 cost of the turn   30-35 cost   36-39 second the turn began   40-43 second of the last EXPIRE
---   44-47 second of the last call, where a silence begins a turn; else 0   48 1: calls brought nothing new STUCK times in
---   a row in this turn. Costs are in millionths.
--- Then reservations, chains and what is left of their room, then the window.
+--   1 1: feedback was sent in this step; + 2 x the calls of the window that stand before the oldest
+--   2 step   3 calls in a row without progress   4 reservations   5-6 bytes of chains   7 room for both, in dozens of bytes
+--   8-9 entry of the journal that is written next
+--   10 ids: 0 none seen, 1 all kept, 2 some forgotten; + 4: a goal was told; + 8: calls brought nothing new STUCK times in
+--   a row in this turn
+--   11-12 calls of the turn   13-15 calls, then what seldom changes, which is handed on as it is:
+--   16-18 low bytes of the second of the last EXPIRE   19-22 turn   23-26 step label   27-32 cost of the turn   33-38 cost
+--   39-42 second the turn began   43-46 second of the last call, where a silence begins a turn; else 0
+-- Costs are in millionths. Then reservations, chains and what is left of their room, then the window.
 --
 -- A new string as long as a session costs more than all the rules: each byte of it is copied and hashed. So what has
 -- become full is written in place from then on, window and journal: the next call takes the oldest one's. Both go back
--- into order where somebody wants them in order (straighten, read_journal).
+-- into order where somebody wants them in order (straighten, read_journal). For the same reason most calls are settled
+-- without a look at the window: their reservation says where they stand in it, and that nothing there is like them.
 --
--- Reservation (10 bytes): admission 4, deadline in ms 6.
+-- Reservation (12 bytes): admission 4, deadline in ms 5 (its low bytes), then of its call: place in the window + 32 if no
+-- call of the same tool and arguments was there when it came (0: not known), turn 1, step 1.
 -- Chain: tool 3, invalid calls 1, ended 1, step of the last one 1, name and ext (each a length byte and its bytes).
 -- Call (22 bytes, at most WINDOW):
 --   1-3 tool   4-9 arguments   10-15 result   16 class + 32 if the tool reads + 64 if the result had
@@ -39,10 +41,11 @@ local byte, char, find, rep, sub = string.byte, string.char, string.find, string
 local call = redis.call
 
 local WINDOW, RECORD, ENTRY = 32, 22, 13
-local STUCK = 6
-local HEADER = 48
-local ROOM = 10 -- for reservations and chains, at first
-local IDS_MAX, NAMES_MAX, CHAINS_BYTES, FACTS_BYTES = 512, 256, 2048, 16384
+local FULL = WINDOW * RECORD
+local HEADER, RESERVATION = 46, 12
+local ROOM = RESERVATION -- for reservations and chains, at first
+local ALONE = 32
+local IDS_MAX, NAMES_MAX, CHAINS_BYTES = 512, 256, 2048
 local UNLIMITED = 255
 
 -- Classes of a call. Up to TRANSIENT it was let run, up to TOOL_ERROR it ran (or runs); REFUSED is the gate's word
@@ -59,20 +62,23 @@ local RUN, REPAIR, REFUSE, HALT = 0, 1, 2, 3
 
 -- Codes of a refusal; ledger/words.c has the same list in words.
 local RETRY_BUDGET, SAME_CALL, LOOP, CYCLE, TRANSIENT_BUDGET, DUPLICATE, BROKEN, POLL_BUDGET = 1, 2, 3, 4, 5, 6, 7, 8
-local CALLS_PER_TURN, CALLS_PER_SESSION, COST_PER_TURN, COST_PER_SESSION, SECONDS_PER_TURN = 9, 10, 11, 12, 13
+local CALLS_PER_TURN = 9 -- up to 13: see limits.lua
 local GAVE_UP_CODE, TOO_SOON = 14, 15
 
 -- How a repair chain ended.
 local NO_RETRY, SUCCESS, REDUNDANT, EXHAUSTED, FABRICATED_ON_RETRY = 1, 2, 3, 4, 6
 
--- Journal labels that the scripts choose themselves.
-local LABEL_UNKNOWN, LABEL_TRANSIENT, LABEL_INVALID, LABEL_LOOP, LABEL_BUDGET = 0, 6, 7, 12, 13
+-- Journal labels that the scripts choose themselves; for what is denied, see denied_label.
+local LABEL_UNKNOWN, LABEL_INVALID = 0, 7
+
+-- Flags of the header, beside what is known of ids.
+local GOAL, STUCK_ONCE = 4, 8
 
 local now, second
-local fresh, ids_state, goal_told, spoken, turn, step, idle
+local fresh, flags, spoken, turn, step, idle
 local calls_turn, calls
 local seldom, reservations, chains, session, base, journal
-local turned, room, journal_at, stored, stored_base -- see open
+local turned, room, journal_at, renewed, stored, stored_base, partly -- see read_head
 local gave_up
 
 local function u32(s, at)
@@ -135,12 +141,32 @@ local function straighten()
   turned = 0
 end
 
+local note
+
+do -- a chunk may have two hundred names
+local noted, noted_packed -- many calls are settled in one second
+
 -- One journal entry for one logical call.
-local function note(tool, what, code, in_turn, in_step, retries)
-  local late, low = second % 65536, in_turn % 256
-  local early, late_low = (second - late) / 65536, late % 256
-  journal = journal .. char((early - early % 256) / 256 % 256, early % 256, (late - late_low) / 256, late_low) .. tool
-    .. char(what, code, (in_turn - low) / 256 % 256, low, in_step, up_to(retries, 255))
+function note(tool, what, code, in_turn, in_step, retries)
+  if second ~= noted then noted, noted_packed = second, p32(second) end
+  local low = in_turn % 256
+  journal = journal .. noted_packed .. tool
+    .. char(what, code, (in_turn - low) / 256 % 256, low, in_step, retries) -- a chain counts no further than 254
+end
+end
+
+-- Whether the header has a flag, and the same with it.
+local function has(flag)
+  return flags % (2 * flag) >= flag
+end
+
+local function raise(flag)
+  if not has(flag) then flags = flags + flag end
+end
+
+-- What is known of ids: 0 none seen, 1 all kept, 2 some forgotten.
+local function set_ids(state)
+  flags = flags - flags % 4 + state
 end
 
 -- ---- opening and closing --------------------------------------------------
@@ -178,50 +204,126 @@ end
 function begin_turn(number)
   give_up_chains(0)
   turn = number
-  calls_turn, goal_told, spoken = 0, 0, 1
+  calls_turn, flags, spoken = 0, flags % GOAL, 1
   if stored and room > ROOM then stored = nil end -- a good time to give back what the turn needed
-  seldom = NO_LABEL .. NO_RESULT .. sub(seldom, 11, 16) .. p32(second) .. sub(seldom, 21, 28) .. "\0"
+  seldom = sub(seldom, 1, 3) .. p32(turn) .. NO_LABEL .. NO_RESULT .. sub(seldom, 18, 23) .. p32(second) .. sub(seldom, 28)
   forget_namesakes()
 end
 end
 
 -- Calls of one model message are one step: those of one label, else those admitted before a sibling's feedback.
 local function begin_step(told)
-  local label = sub(seldom, 1, 4)
+  local label = sub(seldom, 8, 11)
   if told == NO_LABEL then
     if spoken == 0 and label == NO_LABEL then return end
   elseif told == label then
     return
   end
   step, spoken = (step + 1) % 256, 0
-  if told ~= label then seldom = told .. sub(seldom, 5) end
+  if told ~= label then seldom = sub(seldom, 1, 7) .. told .. sub(seldom, 12) end
 end
 
-local function open()
-  local t = call("TIME")
-  local s, us = tonumber(t[1]), tonumber(t[2])
-  now, second = s * 1000 + (us - us % 1000) / 1000, s
-  journal, gave_up = "", ""
-  session = call("GET", KEYS[1])
-  fresh = not session
-  if fresh then
-    ids_state, goal_told, spoken, turn, step, idle, calls_turn, calls = 0, 0, 1, 0, 0, 0, 0, 0
-    seldom = NO_LABEL .. NO_RESULT .. NO_RESULT .. p32(second) .. p32(second) .. NO_LABEL .. "\0"
-    reservations, chains, session, base, turned, room, journal_at, stored = "", "", "", 0, 0, ROOM, 0, nil
+-- Begins turn and step that a call is told to be of: the first 8 bytes of `a`, with a step label or without.
+local function begin(a, labelled, silence)
+  if silence == 0 and sub(a, 1, 8) == sub(seldom, 4, 11) then -- those that the session is at
+    if spoken == 1 and labelled == 0 then step, spoken = (step + 1) % 256, 0 end
     return
   end
-  local ids, said, t1, t2, t3, t4, n1, n2, c1, c2, c3, held, b1, b2, tens, j1, j2
-  ids, said, t1, t2, t3, t4, step, idle, n1, n2, c1, c2, c3, held, b1, b2, tens, j1, j2 = byte(session, 1, 19)
-  ids_state, spoken = ids % 4, said % 2
-  goal_told, turned = (ids - ids_state) / 4, (said - spoken) / 2 * RECORD
-  turn, calls_turn = ((t1 * 256 + t2) * 256 + t3) * 256 + t4, n1 * 256 + n2
-  calls, journal_at, room = (c1 * 256 + c2) * 256 + c3, j1 * 256 + j2, tens * 10
+  local told = u32(a, 1)
+  if told == 0 and silence > 0 then
+    local last = u32(seldom, 28)
+    if last > 0 and second - last >= silence then told = turn + 1 end
+  end
+  if told > turn then begin_turn(told) end
+  if silence > 0 then seldom = sub(seldom, 1, 27) .. p32(second) end
+  begin_step(sub(a, 5, 8))
+end
+
+-- The first byte of a call's reservation; nil where it has none.
+local function seek_reservation(admission)
+  local at = find(reservations, admission, 1, true)
+  while at do
+    if at % RESERVATION == 1 then return at end
+    at = find(reservations, admission, at + 1, true)
+  end
+end
+
+local open, open_at, fetch
+
+do
+local HEAD_LAST = "105" -- of the bytes that most calls are settled by: the header and five reservations
+
+local second_told -- as a server did it last: it is made a number once in a second only
+
+-- What time it is: `second` and, in the server's words, what is left of it.
+local function tell_second()
+  local time = call("TIME")
+  local told = time[1]
+  if told ~= second_told then second_told, second = told, tonumber(told) end
+  return time[2]
+end
+
+local function begin_session()
+  fresh, flags, spoken, turn, step, idle, calls_turn, calls = true, 0, 1, 0, 0, 0, 0, 0
+  renewed = second % 16777216
+  seldom = sub(p32(renewed), 2) .. NO_LABEL .. NO_LABEL .. NO_RESULT .. NO_RESULT .. p32(second) .. NO_LABEL
+  reservations, chains, session, base, turned, room, journal_at, stored = "", "", "", 0, 0, ROOM, 0, nil
+end
+
+-- Reads what stands before the window. Returns how long it is, without room that is free.
+local function read_head()
+  local said, held, b1, b2, dozens, j1, j2, n1, n2, c1, c2, c3, e1, e2, e3, t1, t2, t3, t4
+  said, step, idle, held, b1, b2, dozens, j1, j2, flags, n1, n2, c1, c2, c3, e1, e2, e3, t1, t2, t3, t4 = byte(session, 1, 22)
+  fresh, spoken = false, said % 2
+  turned, journal_at, room = (said - said % 2) / 2 * RECORD, j1 * 256 + j2, dozens * 12
+  calls_turn, calls = n1 * 256 + n2, (c1 * 256 + c2) * 256 + c3
+  renewed, turn = (e1 * 256 + e2) * 256 + e3, ((t1 * 256 + t2) * 256 + t3) * 256 + t4
   base = HEADER + room
-  seldom, reservations, chains = sub(session, 20, HEADER), "", ""
-  local chains_at = HEADER + held * 10
+  seldom, reservations, chains = sub(session, 16, HEADER), "", ""
+  local chains_at = HEADER + held * RESERVATION
+  local behind = chains_at + b1 * 256 + b2
   if held > 0 then reservations = sub(session, HEADER + 1, chains_at) end
-  if b1 + b2 > 0 then chains = sub(session, chains_at + 1, chains_at + b1 * 256 + b2) end
+  if behind > chains_at then chains = sub(session, chains_at + 1, behind) end
   stored, stored_base = session, base
+  return behind
+end
+
+function open()
+  local us = tonumber(tell_second())
+  now = second * 1000 + (us - us % 1000) / 1000
+  journal, gave_up, partly = "", "", false
+  session = call("GET", KEYS[1])
+  if session then read_head() else begin_session() end
+end
+
+-- Reads the window of a session of which only the head was read.
+function fetch()
+  if not partly then return end
+  session, partly = call("GET", KEYS[1]), false
+  stored = session
+end
+
+-- Opens a session to settle a call. Where it `may` do and nothing in the window is like that call, the window is not read:
+-- then returns where the call stands in it, its turn and its step. Settling needs no more of the time than the second.
+function open_at(admission, may)
+  if not may then return open() end
+  tell_second()
+  journal, gave_up = "", ""
+  session = call("GETRANGE", KEYS[1], "0", HEAD_LAST)
+  partly = session ~= ""
+  if not partly then return begin_session() end
+  if read_head() > #session then
+    fetch()
+    read_head()
+    return
+  end
+  local at = seek_reservation(admission)
+  if at then
+    local place, in_turn, in_step = byte(reservations, at + 9, at + 11)
+    if place >= ALONE then return base + 1 + (place - ALONE) * RECORD, in_turn, in_step end
+  end
+  fetch()
+end
 end
 
 local function set(key, value, new, ttl)
@@ -246,8 +348,8 @@ end
 
 local close, close_with, close_at
 
-do -- a chunk may have two hundred names
-local ROOM_MORE, ROOM_SPARE = 40, 80 -- by how much room grows, and how much of it may be unused
+do
+local ROOM_MORE, ROOM_SPARE = 48, 96 -- by how much room grows, and how much of it may be unused
 
 -- Numbers as text: a server prints one for many times the price of looking it up.
 local DIGITS = {}
@@ -271,7 +373,6 @@ end
 
 -- Adds to the journal. Once it has `most` entries, each takes the oldest one's place.
 local function write_journal(most, ttl)
-  if journal == "" or most == 0 then return end
   local at, full = journal_at * ENTRY, most * ENTRY
   if at == full then at = 0 end
   local behind = at + #journal
@@ -286,15 +387,13 @@ local function write_journal(most, ttl)
   if length == full and behind == full then order_journal("", most, ttl) end -- it takes no more memory than it needs
 end
 
--- What stands before the window, padded to its room.
-local function prefix()
-  calls = up_to(calls, 16777215)
-  local t4, t34, c3, c23, n2 = turn % 256, turn % 65536, calls % 256, calls % 65536, calls_turn % 256
-  local t12, b2, j2 = (turn - t34) / 65536, #chains % 256, journal_at % 256
-  return char(ids_state + goal_told * 4, spoken + turned / RECORD * 2, (t12 - t12 % 256) / 256, t12 % 256, (t34 - t4) / 256,
-      t4, step, idle, (calls_turn - n2) / 256, n2, (calls - c23) / 65536, (c23 - c3) / 256, c3, #reservations / 10,
-      (#chains - b2) / 256, b2, room / 10, (journal_at - j2) / 256, j2)
-    .. seldom .. reservations .. chains .. rep("\0", room - #reservations - #chains)
+-- What stands before the window, without room that is free.
+local function head()
+  if calls > 16777215 then calls = 16777215 end
+  local n2, c3, c23, b2, j2 = calls_turn % 256, calls % 256, calls % 65536, #chains % 256, journal_at % 256
+  return char(spoken + turned / RECORD * 2, step, idle, #reservations / RESERVATION, (#chains - b2) / 256, b2, room / 12,
+      (journal_at - j2) / 256, j2, flags, (calls_turn - n2) / 256, n2, (calls - c23) / 65536, (c23 - c3) / 256, c3)
+    .. seldom .. reservations .. chains
 end
 
 -- Whether the window is as it was read, and what stands before it has room there, and not far too much.
@@ -303,21 +402,32 @@ local function keeps_place()
   return session == stored and base == stored_base and free >= 0 and free <= ROOM_SPARE
 end
 
--- Writes all but the window, and that, too, with `more` at its end, unless it `stays`.
-local function write(stays, more, most, ttl)
+-- Says anew where calls stand that nothing is like; of one that the window has lost, nothing.
+local function place_reservations()
+  for at = 1, #reservations, RESERVATION do
+    if byte(reservations, at + 9) >= ALONE then
+      local record, place = seek(sub(reservations, at, at + 3), 19), 0
+      if record then place = ALONE + (record - base - 1) / RECORD end
+      reservations = sub(reservations, 1, at + 8) .. char(place) .. sub(reservations, at + 10)
+    end
+  end
+end
+
+-- Writes all but the window, and that, too, unless it `stays`.
+local function write(stays, most, ttl)
   -- The life of the keys is renewed now and then, not with every call.
-  local a, b, c, d = byte(seldom, 21, 24)
-  local renew = not fresh and (second - ((a * 256 + b) * 256 + c) * 256 - d) * 32 > ttl
-  if renew then seldom = sub(seldom, 1, 20) .. p32(second) .. sub(seldom, 25) end
-  write_journal(most, ttl)
+  local renew = (second - renewed) % 16777216 * 32 > ttl
+  if renew then seldom = sub(p32(second), 2) .. sub(seldom, 4) end
+  if journal ~= "" and most > 0 then write_journal(most, ttl) end
   if stays then
-    call("SETRANGE", KEYS[1], "0", prefix())
+    call("SETRANGE", KEYS[1], "0", head())
   else
     straighten()
+    place_reservations()
     local needed = #reservations + #chains
     room = ROOM
     if needed > ROOM then room = needed + ROOM_MORE - 1 - (needed - ROOM - 1) % ROOM_MORE end
-    set(KEYS[1], prefix() .. sub(session, base + 1) .. more, fresh, ttl)
+    set(KEYS[1], head() .. rep("\0", room - needed) .. sub(session, base + 1), fresh, ttl)
   end
   if renew then
     call("EXPIRE", KEYS[1], ttl)
@@ -329,70 +439,110 @@ end
 
 -- Writes the session.
 function close(most, ttl)
-  write(keeps_place(), "", most, ttl)
+  write(keeps_place(), most, ttl)
 end
 
 -- Writes the session with one more call; the oldest one goes when the window is full.
 function close_with(most, ttl, key, result, class, in_step, admission)
   local record = key .. result .. char(class, turn % 256, in_step) .. admission
-  local full = #session - base >= WINDOW * RECORD
+  local full = #session - base >= FULL
   local stays = full and keeps_place()
   if stays then
-    call("SETRANGE", KEYS[1], digits(base + turned), record)
-    turned = (turned + RECORD) % (WINDOW * RECORD)
-  elseif full then
-    straighten()
-    base = #session - (WINDOW - 1) * RECORD
+    local at = base + turned
+    call("SETRANGE", KEYS[1], DIGITS[at] or digits(at), record)
+    turned = (turned + RECORD) % FULL
+  else
+    if full then
+      straighten()
+      base = #session - FULL + RECORD
+    end
+    session = session .. record
   end
-  write(stays, record, most, ttl)
+  write(stays, most, ttl)
 end
 
 -- Writes the session with what became of the call at `at`.
 function close_at(at, result, class, most, ttl)
   local stays = keeps_place()
   if stays then
-    call("SETRANGE", KEYS[1], digits(at + 8), result .. char(class))
+    call("SETRANGE", KEYS[1], DIGITS[at + 8] or digits(at + 8), result .. char(class))
   else
+    fetch()
     session = sub(session, 1, at + 8) .. result .. char(class) .. sub(session, at + 16)
   end
-  write(stays, "", most, ttl)
+  write(stays, most, ttl)
 end
 end
 
+local fare_badly
+
+do
+local STUCK = 6
+
 -- Nothing new came of a call. A session that is stuck is so for the rest of its turn: what it is shown then, it may use.
-local function fare_badly()
+function fare_badly()
   idle = up_to(idle + 1, 255)
-  if idle >= STUCK then seldom = sub(seldom, 1, 28) .. "\1" end
+  if idle >= STUCK then raise(STUCK_ONCE) end
+end
 end
 
 -- A tool at work is no silence.
 local function end_silence()
-  if sub(seldom, 25, 28) ~= NO_LABEL then seldom = sub(seldom, 1, 24) .. p32(second) .. sub(seldom, 29) end
+  if sub(seldom, 28) ~= NO_LABEL then seldom = sub(seldom, 1, 27) .. p32(second) end
 end
 
 -- ---- reservations ---------------------------------------------------------
 
--- A call is let run. At most as many reservations as the window has calls: an older one's call is no longer there to be released.
-local function reserve(admission, deadline)
-  if #reservations >= WINDOW * 10 then reservations = sub(reservations, 11) end
-  reservations = reservations .. admission .. p48(deadline)
+-- A call is let run, and comes into the window next; `alone` if nothing there is like it. At most as many reservations as
+-- the window has calls: an older one's call is no longer there to be released.
+local function reserve(admission, deadline, alone)
+  if #reservations >= WINDOW * RESERVATION then reservations = sub(reservations, RESERVATION + 1) end
+  local e = deadline % 256
+  local rest = (deadline - e) / 256
+  local d = rest % 256
+  rest = (rest - d) / 256
+  local c = rest % 256
+  rest = (rest - c) / 256
+  local b, place = rest % 256, 0
+  if alone then place = ALONE + turned / RECORD end
+  reservations = reservations .. admission .. char((rest - b) / 256 % 256, b, c, d, e, place, turn % 256, step)
 end
 
-local function release(admission)
-  for at = 1, #reservations, 10 do
-    if sub(reservations, at, at + 3) == admission then
-      reservations = sub(reservations, 1, at - 1) .. sub(reservations, at + 10)
-      return
-    end
-  end
+-- How long the reservation at `at` is held for yet, in ms; below 0: its time is over. What is kept of a deadline comes
+-- round in 34 years.
+local function time_left(at)
+  local a, b, c, d, e = byte(reservations, at + 4, at + 8)
+  local left = ((((a * 256 + b) * 256 + c) * 256 + d) * 256 + e - now) % 1099511627776
+  if left >= 549755813888 then return left - 1099511627776 end
+  return left
+end
+
+-- The oldest call's place in the window is about to be another's.
+local function forget_oldest()
+  if #session - base < FULL then return end
+  local oldest = base + turned + 1
+  local at = seek_reservation(sub(session, oldest + 18, oldest + 21))
+  if at then reservations = sub(reservations, 1, at + 8) .. "\0" .. sub(reservations, at + 10) end
+end
+
+local release, expire_reservations
+
+do
+local function drop(at)
+  reservations = sub(reservations, 1, at - 1) .. sub(reservations, at + RESERVATION)
+end
+
+function release(admission)
+  local at = seek_reservation(admission)
+  if at and #reservations == RESERVATION then reservations = "" elseif at then drop(at) end
 end
 
 -- What was admitted and never settled in its time: it may have run, nobody knows with what result. Its step waits for
 -- it no longer: an agent that never reports is told by its arguments alone, call by call.
-local function expire_reservations()
+function expire_reservations()
   local at = 1
   while at <= #reservations do
-    if u48(reservations, at + 4) < now then
+    if time_left(at) < 0 then
       local record = seek(sub(reservations, at, at + 3), 19)
       if record then
         local class, in_turn, in_step = byte(session, record + 15, record + 17)
@@ -400,16 +550,16 @@ local function expire_reservations()
         session = sub(session, 1, record + 14) .. char(class % 64 - class % 32 + UNKNOWN + 64) .. sub(session, record + 16)
         note(sub(session, record, record + 2), LABEL_UNKNOWN, 0, turn - (turn % 256 + 256 - in_turn) % 256, in_step, 0)
       end
-      reservations = sub(reservations, 1, at - 1) .. sub(reservations, at + 10)
+      drop(at)
     else
-      at = at + 10
+      at = at + RESERVATION
     end
   end
 end
+end
 
--- What admit's reply ends with where nothing was asked for: no unseen ids, and six empty parts.
 local NO_IDS = "\0\0\0\0\0\0\0\0"
-local NO_REST = NO_IDS .. rep("\0", 24)
+
 
 -- ---- seen ids -------------------------------------------------------------
 
@@ -428,34 +578,38 @@ end
 function add_ids(more, ttl)
   local ids = call("GET", KEYS[4])
   local new = not ids
+  local state = flags % 4
   if new then
-    if ids_state == 1 then ids_state = 2 end
+    if state == 1 then state = 2 end
     ids = ""
-  elseif ids_state == 0 then
-    ids_state = 2
+  elseif state == 0 then
+    state = 2
   end
   local before = #ids
   for at = 1, #more, 8 do
     local id = sub(more, at, at + 7)
     if not has_id(ids, id) then ids = ids .. id end
   end
-  if #ids == before then return end
-  if ids_state == 0 then ids_state = 1 end
+  local grown = #ids > before
+  if grown and state == 0 then state = 1 end
   if #ids > IDS_MAX * 8 then
     ids = sub(ids, #ids - IDS_MAX * 8 + 1)
-    ids_state = 2
+    state = 2
   end
+  set_ids(state)
+  if not grown then return end
   set(KEYS[4], ids, new, ttl)
 end
 
 -- One bit an id, lowest first: 1 where it was never seen; and 1 if the record of what was seen is whole.
 function find_unseen(asked_for)
   if asked_for == "" then
-    if ids_state == 2 then return NO_IDS, 0 end
+    if flags % 4 == 2 then return NO_IDS, 0 end
     return NO_IDS, 1
   end
   local ids, out, complete = call("GET", KEYS[4]), "", 1
-  if ids_state == 2 or (ids_state == 1) == not ids then complete = 0 end
+  local state = flags % 4
+  if state == 2 or (state == 1) == not ids then complete = 0 end
   if not ids then ids = "" end
   for group = 1, 512, 64 do
     local bits, weight = 0, 1
@@ -471,8 +625,13 @@ end
 
 -- ---- facts, and what a reply carries besides ------------------------------
 
+local merge_facts
+
+do
+local FACTS_BYTES = 16384
+
 -- Sets list[first] = list[first + 1] and so on. Returns how many found no room.
-local function merge_facts(list, first, ttl)
+function merge_facts(list, first, ttl)
   local kept, size, sizes, dropped = call("HGETALL", KEYS[3]), 0, {}, 0
   for i = 1, #kept, 2 do
     if byte(kept[i]) == 102 then
@@ -493,6 +652,7 @@ local function merge_facts(list, first, ttl)
   if #kept == 0 then call("EXPIRE", KEYS[3], ttl) end
   return dropped
 end
+end
 
 local function part(s)
   return p32(#s) .. s
@@ -509,17 +669,24 @@ local function collect(wants_goal, wants_facts, wants_journal)
       if sort == 102 then facts = facts .. pair elseif sort == 116 then names = names .. pair end
     end
   end
-  if wants_goal and goal_told == 1 then goal = call("HGET", KEYS[3], "g") or "" end
+  if wants_goal and has(GOAL) then goal = call("HGET", KEYS[3], "g") or "" end
   if wants_journal then entries = read_journal() end
   return part(gave_up) .. part(goal) .. part(facts) .. part(names) .. part(entries) .. part(chains)
 end
 
+local reply_rest
+
+do
+-- Where nothing was asked for: no unseen ids, and six empty parts.
+local REST_OF_WHOLE, REST_OF_SOME = "\1" .. rep("\0", 32), rep("\0", 33)
+
 -- How admit's reply ends: whether the record of ids is whole, ids not in it, and what else was asked for.
-local function reply_rest(asked_for, wants_goal, wants_facts, wants_journal)
-  if asked_for == "" and gave_up == "" and wants_goal * goal_told + wants_facts + wants_journal == 0 then
-    if ids_state == 2 then return "\0" .. NO_REST end
-    return "\1" .. NO_REST
+function reply_rest(asked_for, wants_facts, wants_journal)
+  if asked_for == "" and gave_up == "" and wants_facts + wants_journal == 0 and flags % STUCK_ONCE < GOAL then
+    if flags % 4 == 2 then return REST_OF_SOME end
+    return REST_OF_WHOLE
   end
   local unseen, complete = find_unseen(asked_for)
-  return char(complete) .. unseen .. collect(wants_goal == 1, wants_facts == 1, wants_journal == 1)
+  return char(complete) .. unseen .. collect(true, wants_facts == 1, wants_journal == 1)
+end
 end

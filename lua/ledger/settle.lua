@@ -16,36 +16,43 @@
 -- has lost it, is counted as unknown.
 
 local a = ARGV[1]
-local admission, key, tool, result = sub(a, 9, 12), sub(a, 13, 21), sub(a, 13, 15), sub(a, 22, 27)
+local admission, tool, result = sub(a, 9, 12), sub(a, 13, 15), sub(a, 22, 27)
 local kind, reads, destructive, repair, label_told, _, _, _, _, _, _, t1, t2, t3, t4, m1, m2, m3, m4, anonymous,
   more = byte(a, 28, 48)
 local ttl, most = ((t1 * 256 + t2) * 256 + t3) * 256 + t4, ((m1 * 256 + m2) * 256 + m3) * 256 + m4
 local advise = anonymous == 1
 
-open()
-local at = seek(admission, 19)
-local orphan = not at
-local settled, taken, denied = false, false, false
-if orphan then
-  at = add_unknown(sub(a, 5, 8), admission, key, reads, ARGV[2], ttl)
-  kind, label_told = UNKNOWN, LABEL_UNKNOWN
-else
-  local was = byte(session, at + 15)
-  key = sub(session, at, at + 8) -- a report may spell the arguments as they were before they were mended
-  denied = was % 32 == DENIED
-  taken = not denied
-  settled = was % 32 ~= PENDING and was % 32 ~= DENIED and (was % 32 ~= UNKNOWN or was < 64)
+-- Where it was let run and nothing in the window is like it, that is all there is to know of it, but for what it takes to
+-- put its sums right.
+local at, in_turn, in_step = open_at(admission, kind <= TRANSIENT and more < 2)
+local alone, settled, taken, denied, key = at, false, true, false, nil
+if not alone then
+  at, key = seek(admission, 19), sub(a, 13, 21)
+  if not at then
+    at = add_unknown(sub(a, 5, 8), admission, key, reads, ARGV[2], ttl)
+    kind, label_told, taken = UNKNOWN, LABEL_UNKNOWN, false
+  else
+    local was = byte(session, at + 15)
+    key = sub(session, at, at + 8) -- a report may spell the arguments as they were before they were mended
+    denied = was % 32 == DENIED
+    taken = not denied
+    settled = was % 32 ~= PENDING and was % 32 ~= DENIED and (was % 32 ~= UNKNOWN or was < 64)
+  end
+  in_turn, in_step = byte(session, at + 16, at + 17)
 end
-local in_turn, in_step = byte(session, at + 16, at + 17)
 
 if kind >= UNKNOWN and kind <= RELEASED then
   result = NO_RESULT
 elseif kind > RELEASED then
   result = REFUSED_RESULT .. char(kind)
 end
-local ref = result
-if ref == NO_RESULT then ref = nil end
-look(key, at, in_turn, in_step, destructive == 1, ref)
+if alone then
+  look_away()
+else
+  local ref = result
+  if ref == NO_RESULT then ref = nil end
+  look(key, at, in_turn, in_step, destructive == 1, ref)
+end
 
 local changed, unchanged = 0, 0
 if kind >= OK and kind <= TOOL_ERROR and held > 0 then
@@ -68,10 +75,12 @@ else
     if outcome ~= 0 then retries = attempt - 1 end
   elseif kind >= OK and kind <= MISMATCH then
     outcome = NO_RETRY
-    find_chain(tool)
-    if chain_at and heard(in_step) then
-      if chain_ended == 0 then outcome, retries = SUCCESS, chain_count end
-      drop_chain()
+    if chains ~= "" then
+      find_chain(tool)
+      if chain_at and heard(in_step) then
+        if chain_ended == 0 then outcome, retries = SUCCESS, chain_count end
+        drop_chain()
+      end
     end
   elseif kind == FABRICATED then
     outcome, retries = end_chain_fabricated(tool, in_step)
@@ -99,4 +108,4 @@ else
   close_at(at, result, kind + reads * 32 + changed * 64, most, ttl)
 end
 if kind == TRANSIENT then transients = up_to(transients + 1, 255) end
-return char(says, unchanged, up_to(run + 1, 255), idle, attempt, left, transients, outcome, retries, dropped)
+return char(says, unchanged, run + 1, idle, attempt, left, transients, outcome, retries, dropped)

@@ -17,7 +17,7 @@ if told == turn then
     local kept = call("HLEN", KEYS[3])
     call("HSET", KEYS[3], "g", ARGV[2])
     if kept == 0 then call("EXPIRE", KEYS[3], ttl) end
-    goal_told = 1
+    raise(GOAL)
   end
   close(most, ttl)
 end

@@ -62,6 +62,15 @@ static int do_get(lua_State *lua, struct commands *c)
     return give(lua, is_there, value);
 }
 
+/* GETRANGE key 0 last: what a value begins with. */
+static int do_getrange(lua_State *lua, struct commands *c)
+{
+    struct str value = STR_NONE;
+    store_get(c->store, key_at(lua, 2), &value);
+    luaL_argcheck(lua, luaL_checkinteger(lua, 3) == 0, 3, "only the beginning is given");
+    return give(lua, true, str_cut(value, (size_t)luaL_checkinteger(lua, 4) + 1));
+}
+
 /* SET key value KEEPTTL | SET key value EX seconds */
 static int do_set(lua_State *lua, struct commands *c)
 {
@@ -128,10 +137,10 @@ static const struct {
     struct str name;
     int (*run)(lua_State *lua, struct commands *c);
 } table[] = {
-    {STR("GET"), do_get},           {STR("SET"), do_set},       {STR("TIME"), do_time},
-    {STR("SETRANGE"), do_setrange}, {STR("EXPIRE"), do_expire}, {STR("HLEN"), do_hlen},
-    {STR("HSET"), do_hset},         {STR("HGET"), do_hget},     {STR("HGETALL"), do_hgetall},
-    {STR("DEL"), do_del},
+    {STR("GET"), do_get},           {STR("SET"), do_set},           {STR("TIME"), do_time},
+    {STR("SETRANGE"), do_setrange}, {STR("EXPIRE"), do_expire},     {STR("HLEN"), do_hlen},
+    {STR("HSET"), do_hset},         {STR("HGET"), do_hget},         {STR("HGETALL"), do_hgetall},
+    {STR("DEL"), do_del},           {STR("GETRANGE"), do_getrange},
 };
 
 static int redis_call(lua_State *lua)

@@ -161,7 +161,7 @@ void pack_admit(struct script_run *run, const struct ledger_admit *request,
     put_u8(&buf, place->anonymous);
     put_limits(&buf, limits, place->anonymous_repeats);
     put_u8(&buf, word_label_number(label_of(request)));
-    put_u8(&buf, 1);
+    put_u8(&buf, place->step.len > 0);
     put_u8(&buf, request->wants_facts);
     put_u8(&buf, request->wants_history);
     put_u32(&buf, request->reservation_ms ? request->reservation_ms : LEDGER_RESERVATION_MS);

@@ -83,8 +83,8 @@ static void add_maker(struct buf *out, const char *prelude)
     buf_text(out, "local functions\nlocal function make()\nlocal KEYS\n");
     buf_text(out, prelude);
     add_shared(out, SHARED_COUNT);
-    buf_text(out, "local function enter(keys) KEYS = keys end\nfunctions = { ");
-    add_functions(out, "function(KEYS, ARGV)\nenter(KEYS)\n");
+    buf_text(out, "functions = { ");
+    add_functions(out, "function(keys, ARGV)\nKEYS = keys\n");
     buf_text(out, "}\nend\n");
 }
 

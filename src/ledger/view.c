@@ -198,18 +198,21 @@ struct header {
 static struct header read_header(struct str raw, bool *bad)
 {
     struct reply reply = reply_of(raw);
-    struct header h = {.ids = reply_u8(&reply) & 3};
+    struct header h = {0};
     reply_take(&reply, 1);
-    h.turn = reply_u32(&reply);
     h.step = reply_u8(&reply);
     h.idle = reply_u8(&reply);
+    h.waiting = reply_u8(&reply);
+    reply_take(&reply, 2 + 1 + 2); /* of chains, room, journal */
+    h.ids = reply_u8(&reply) & 3;
     h.calls_turn = (uint32_t)reply_u8(&reply) << 8;
     h.calls_turn |= reply_u8(&reply);
     h.calls = (uint32_t)reply_u8(&reply) << 16;
     h.calls |= (uint32_t)reply_u8(&reply) << 8;
     h.calls |= reply_u8(&reply);
-    h.waiting = reply_u8(&reply);
-    reply_take(&reply, 2 + 1 + 2 + 4); /* of chains, room, journal; step label */
+    reply_take(&reply, 3); /* of the second of the last EXPIRE */
+    h.turn = reply_u32(&reply);
+    reply_take(&reply, 4); /* step label */
     h.cost_turn = reply_u48(&reply);
     h.cost = reply_u48(&reply);
     h.began = reply_u32(&reply);
