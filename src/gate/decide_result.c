@@ -139,10 +139,9 @@ void decide_by_result(struct verdict *v, const struct tool *tool, struct arena *
         decide(v, CLASS_SCHEMA_MISMATCH, said->code, said->detail, said->hint);
         break;
     case SAID_TRANSIENT:
-        decide_failure(v, CLASS_TRANSIENT, said);
-        break;
     case SAID_FAILED:
-        decide_failure(v, CLASS_TOOL_ERROR, said);
+        decide_failure(v, said->said == SAID_FAILED ? CLASS_TOOL_ERROR : CLASS_TRANSIENT, said);
+        v->policys_word = true;
         break;
     case SAID_ASK:
         decide_ask(v, said);

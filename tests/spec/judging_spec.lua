@@ -169,3 +169,32 @@ return tool "get_stock" { description = ("How many there are. "):rep(20), effect
     assert.truthy(said:find("How many there are[^\n]*…\n"), said)
   end)
 end)
+
+describe("a failure that a result hook finds", function()
+  after_each(daemon.stop_all)
+
+  it("is told as the word of the rules, not as the tool's, and one of run as the tool's", function()
+    local client = daemon.start { policies = { ["job.lua"] = [==[
+-- job: tells how a job is. For specs.
+return tool "job" {
+  description = "Tell how a job is.", effects = "read",
+  schema = params { how = enum({ "queued", "broken", "down" }, "What it is to be") },
+  run = function(args)
+    if args.how == "down" then return transient "no worker is there" end
+    return { how = args.how }
+  end,
+  result = function(result)
+    if result.how == "queued" then return transient("the job is queued still", 2) end
+    if result.how == "broken" then return failed("job_broken", "the job has broken off") end
+  end,
+}
+]==] } }:connect()
+    local function says(how) return text(client:calls("job", { how = how }, session "s")) end
+    local queued, broken = says "queued", says "broken"
+    assert.truthy(queued:find('The rules for its results say: "the job is queued still"', 1, true), queued)
+    assert.truthy(broken:find('The rules for its results say: "the job has broken off"', 1, true), broken)
+    assert.is_nil((queued .. broken):find("The tool said", 1, true))
+    local down = says "down"
+    assert.truthy(down:find('The tool said: "no worker is there"', 1, true), down)
+  end)
+end)
