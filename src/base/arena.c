@@ -174,3 +174,20 @@ size_t arena_mallocs(void)
 {
     return malloc_count;
 }
+
+struct str arena_short(struct arena *arena, struct str text, size_t max)
+{
+    const struct str ellipsis = STR_LIT("…");
+    if (text.len <= max)
+        return text;
+    return ARENA_JOIN(arena, str_cut(text, max > ellipsis.len ? max - ellipsis.len : 0), ellipsis);
+}
+
+struct str arena_line(struct arena *arena, struct str text, size_t max)
+{
+    text = str_trim(text);
+    const char *newline = text.len ? memchr(text.at, '\n', text.len) : NULL;
+    if (newline)
+        text.len = (size_t)(newline - text.at);
+    return arena_short(arena, str_trim(text), max);
+}

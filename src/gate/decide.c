@@ -200,7 +200,7 @@ static void take_problems(struct verdict *v, struct arena *arena, const struct p
         struct problem *p = &v->problems.list[i];
         if (p->suggestion.len)
             p->message = arena_printf(arena, STR_FMT " (try " STR_FMT ")", STR_ARG(p->message),
-                                      STR_ARG(str_cut(p->suggestion, PROBLEM_GOT_MAX_BYTES)));
+                                      STR_ARG(arena_short(arena, p->suggestion, PROBLEM_GOT_MAX_BYTES)));
     }
 }
 

@@ -41,15 +41,9 @@ static const char *plural(size_t n)
     return n == 1 ? "" : "s";
 }
 
-/* Its first line. */
 static struct str cut_description(const struct words *w, struct str text)
 {
-    for (size_t i = 0; i < text.len; i++)
-        if (text.at[i] == '\n')
-            text.len = i;
-    text = str_trim(text);
-    struct str cut = str_cut(text, FEEDBACK_DESCRIPTION_MAX_BYTES);
-    return cut.len == text.len ? text : ARENA_JOIN(w->arena, cut, STR_LIT("…"));
+    return arena_line(w->arena, text, FEEDBACK_DESCRIPTION_MAX_BYTES);
 }
 
 static void say_intent(const struct words *w)
@@ -73,7 +67,7 @@ static void say_enum(const struct words *w, const struct json *values)
         if (i)
             feedback_say(w, "|");
         if (json_is(&values->items[i], JSON_STRING))
-            buf_str(w->out, str_cut(json_str(&values->items[i]), PROBLEM_GOT_MAX_BYTES));
+            buf_str(w->out, arena_short(w->arena, json_str(&values->items[i]), PROBLEM_GOT_MAX_BYTES));
         else
             feedback_say_json(w, &values->items[i]);
     }
@@ -138,7 +132,7 @@ static void say_quoted(const struct words *w, size_t max)
 {
     if (!w->v->quoted.len)
         return;
-    feedback_say(w, "The tool said: ");
+    feedback_say(w, w->v->policys_word ? "The rules for its results say: " : "The tool said: ");
     quote_payload(w, w->v->quoted, max);
     feedback_say(w, "\n");
 }
@@ -196,7 +190,7 @@ static void invalid_arguments(const struct words *w)
 
 static void unknown_tool(const struct words *w)
 {
-    struct str name = str_cut(w->f->name, PROBLEM_GOT_MAX_BYTES);
+    struct str name = arena_short(w->arena, w->f->name, PROBLEM_GOT_MAX_BYTES);
     feedback_say(w, "There is no tool ");
     json_write_string(w->out, name);
     feedback_say(w, ".");
@@ -350,12 +344,28 @@ static void policy_error(const struct words *w)
         "operator has mended it.\n");
 }
 
+/* Not the tool is out of order but what counts all calls. */
+static void uncounted(const struct words *w)
+{
+    feedback_say(w,
+                 STR_FMT " was not run (ledger_unavailable): calls cannot be counted just now, of this tool "
+                         "and of all others, so none is let through.\n",
+                 STR_ARG(w->f->name));
+    say_next(w,
+             "Call no tools for now. Answer with what you have, or tell the user that the tools are out of "
+             "order and that their operator has to look at the gateway.");
+}
+
 static void plainly(const struct words *w)
 {
     static const char *const texts[CLASS_COUNT] = {
         [CLASS_UNAVAILABLE] = "is out of order just now",
         [CLASS_CANCELLED] = "was cancelled",
     };
+    if (str_is(w->v->code, "ledger_unavailable")) {
+        uncounted(w);
+        return;
+    }
     feedback_say(w, STR_FMT " %s", STR_ARG(w->f->name), texts[w->v->class]);
     say_code(w);
     feedback_say(w, w->v->detail.len ? ": " STR_FMT "\n" : "." STR_FMT "\n", STR_ARG(w->v->detail));

@@ -35,8 +35,8 @@ static void say_rewrite(const struct words *w, const struct json *op)
     }
     struct buf text = buf_in(w->arena);
     json_write(&text, json_get_text(op, "value"));
-    struct str cut = str_cut(buf_view(&text), PROBLEM_GOT_MAX_BYTES);
-    feedback_say(w, "' was read as " STR_FMT "%s.\n", STR_ARG(cut), cut.len < text.len ? "…" : "");
+    feedback_say(w, "' was read as " STR_FMT ".\n",
+                 STR_ARG(arena_short(w->arena, buf_view(&text), PROBLEM_GOT_MAX_BYTES)));
 }
 
 static void advise_rewrites(const struct words *w)

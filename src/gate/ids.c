@@ -18,7 +18,7 @@ static struct str quoted(struct arena *arena, const struct json *id)
 {
     struct buf text = buf_in(arena);
     json_write(&text, id);
-    return str_cut(buf_view(&text), PROBLEM_GOT_MAX_BYTES);
+    return arena_short(arena, buf_view(&text), PROBLEM_GOT_MAX_BYTES);
 }
 
 static bool misshapen_at(struct arena *arena, const struct policy_id *id, const struct json *args,

@@ -2,16 +2,6 @@
  */
 #include "schema/compile.h"
 
-/* One line, for a person or a model. */
-static struct str description_of(const struct json *source)
-{
-    struct str text = json_str(json_get_text(source, "description"));
-    const char *newline = text.len ? memchr(text.at, '\n', text.len) : NULL;
-    if (newline)
-        text.len = (size_t)(newline - text.at);
-    return str_cut(str_trim(text), PROBLEM_DESCRIPTION_MAX_BYTES);
-}
-
 const struct node *node_of(struct compiler *c, struct place *place)
 {
     if (place->node)
@@ -20,7 +10,8 @@ const struct node *node_of(struct compiler *c, struct place *place)
     built->place = place;
     built->node.resource = place->resource;
     built->node.source = place->source;
-    built->node.description = description_of(place->source);
+    struct str description = json_str(json_get_text(place->source, "description"));
+    built->node.description = arena_line(c->arena, description, PROBLEM_DESCRIPTION_MAX_BYTES);
     if (c->last)
         c->last->next = built;
     else

@@ -94,11 +94,7 @@ struct str quote(struct arena *arena, const struct json *v)
         return as_sent ? (struct str){v->raw, v->raw_len} : quote_string(arena, json_str(v));
     if (v->type == JSON_ARRAY || v->type == JSON_OBJECT)
         return str_of(json_type_name(v->type));
-    struct str text = json_text(arena, v);
-    if (text.len <= PROBLEM_GOT_MAX_BYTES)
-        return text;
-    struct str kept = str_cut(text, PROBLEM_GOT_MAX_BYTES - strlen(ELLIPSIS));
-    return arena_printf(arena, STR_FMT ELLIPSIS, STR_ARG(kept));
+    return arena_short(arena, json_text(arena, v), PROBLEM_GOT_MAX_BYTES);
 }
 
 /* For programs: JSON or nothing. */

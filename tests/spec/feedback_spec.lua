@@ -114,4 +114,22 @@ describe("feedback", function()
     local words = text(client:calls("create_task", { title = "x", items = items }))
     assert.truthy(words:find("and 18 more", 1, true), words)
   end)
+
+  it("says of a description, a choice and a suggestion that they were cut", function()
+    local long = ("word "):rep(60)
+    local say = daemon.start { policies = { ["pick.lua"] = ([==[
+-- pick: takes one of two. For specs.
+return tool "pick" {
+  description = "%s", use_when = "%s", schema = params { which = enum({ "%s", "b" }, "%s") },
+  run = function() return 1 end,
+}
+]==]):format(long, long, long, long) } }:connect()
+    local refused = say:calls("pick", { which = 7 })
+    for line in text(refused):gmatch "[^\n]+" do
+      local is_long = line:find("word word word", 1, true)
+      assert.truthy(not is_long or line:find("…", 1, true), line)
+    end
+    local problem = verdict(refused).messages[1]
+    assert.truthy(#problem.description <= 160 and problem.description:find "word…$", problem.description)
+  end)
 end)

@@ -88,6 +88,20 @@ static void copies_end_with_a_nul(void **state)
     arena_free(NULL);
 }
 
+static void what_is_shortened_says_so(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_new();
+    assert_true(str_is(arena_short(arena, STR_LIT("twelve bytes"), 12), "twelve bytes"));
+    assert_true(str_is(arena_short(arena, STR_LIT("thirteen byte"), 12), "thirteen …"));
+    assert_true(str_is(arena_short(arena, STR_LIT("größer als acht"), 8), "grö…")); /* never half a letter */
+    assert_true(str_is(arena_short(arena, STR_LIT("long"), 2), "…"));
+    assert_true(str_is(arena_line(arena, STR_LIT("\n  a title \r\n\nmore of it"), 40), "a title"));
+    assert_true(str_is(arena_line(arena, STR_LIT("a long title\nmore"), 9), "a long…"));
+    assert_true(str_is(arena_line(arena, STR_NONE, 9), ""));
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -97,6 +111,7 @@ int main(void)
         cmocka_unit_test(large_blocks_are_given_back),
         cmocka_unit_test(blocks_grow_with_the_arena),
         cmocka_unit_test(copies_end_with_a_nul),
+        cmocka_unit_test(what_is_shortened_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
