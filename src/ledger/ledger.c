@@ -177,11 +177,9 @@ static void read_verdict(struct reply *reply, struct ledger_answer *answer)
     answer->says = (enum ledger_says)reply_u8(reply);
     answer->code = word_code(reply_u8(reply));
     answer->would = word_code(reply_u8(reply));
-    answer->advise_only = answer->would.len > 0;
     answer->attempt = reply_u8(reply);
     answer->attempts_left = reply_u8(reply);
     answer->repeats = reply_u8(reply);
-    answer->unchanged = answer->repeats > 0;
     answer->no_progress = reply_u8(reply);
     answer->spent = reply_u8(reply);
     answer->transient_count = reply_u8(reply);

@@ -192,10 +192,8 @@ struct ledger_answer {
     uint32_t repeats;       /* identical calls in a row before this one */
     uint32_t no_progress;   /* calls in a row without progress */
     uint32_t spent;         /* of the same-call budget, this call included */
-    bool unchanged; /* the same call ran just before: its result is known, an unchanged one should be told */
-    bool uncounted; /* nobody counted it: Redis is away, and on_outage is "open" */
-    bool advise_only; /* anonymous: `would` holds what a session would have been told, `says` is LEDGER_RUN */
-    struct str would; /* code that advise_only or shadow keeps from the model */
+    bool uncounted;         /* nobody counted it: Redis is away, and on_outage is "open" */
+    struct str would; /* of an anonymous call that is let run: the code that a session would have been told */
     uint64_t unseen;  /* bit i: ids[i] was never seen */
     bool ids_complete;        /* the record of seen ids is whole: nothing was evicted */
     uint32_t transient_count; /* transient failures of this call so far */

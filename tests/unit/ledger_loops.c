@@ -10,7 +10,7 @@ static void the_third_identical_call_is_refused_and_the_fifth_halts(void **state
     assert_false(t->settled.unchanged);
     assert_int_equal(t->settled.repeats, 1);
     case_runs(t, "get_order", "{1}", "r");
-    assert_true(t->answer.unchanged);
+    assert_int_equal(t->answer.repeats, 1);
     assert_true(t->settled.unchanged);
     assert_int_equal(t->settled.repeats, 2);
     assert_string_equal(case_asks(t, "get_order", "{1}"), "refuse loop");
@@ -243,7 +243,7 @@ static void an_anonymous_session_is_advised_and_refused_at_eight(void **state)
     t->place.turn = 0;
     for (int i = 1; i <= 7; i++) {
         case_runs(t, "get_order", "{1}", "r");
-        assert_int_equal(t->answer.advise_only, i >= 3);
+        assert_int_equal(t->answer.would.len > 0, i >= 3);
         if (i >= 3)
             assert_true(str_is(t->answer.would, "loop"));
     }
@@ -265,7 +265,7 @@ static void an_anonymous_session_is_not_refused_for_a_budget(void **state)
     assert_true(str_is(t->answer.would, "same_call"));
     for (int i = 0; i < 4; i++)
         assert_string_equal(case_invalid(t, "create", "{}"), "repair");
-    assert_true(t->answer.advise_only);
+    assert_true(t->answer.would.len > 0);
 }
 
 #define STORY(name) cmocka_unit_test_setup_teardown(name, case_begin, case_end)

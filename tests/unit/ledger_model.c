@@ -259,8 +259,8 @@ static void give_answer(lua_State *L, const struct ledger_answer *a, const struc
     give_text(L, "chain", a->chain);
     give_text(L, "goal", a->goal);
     give_flag(L, "of_session", a->of_session);
-    give_flag(L, "unchanged", a->unchanged);
-    give_flag(L, "advise_only", a->advise_only);
+    give_flag(L, "unchanged", a->repeats > 0);
+    give_flag(L, "advise_only", a->would.len > 0);
     give_flag(L, "ids_complete", a->ids_complete);
     give_number(L, "used", a->used);
     give_number(L, "turn", a->turn);
