@@ -3,6 +3,7 @@
 #include "cli/local.h"
 #include "cli/say.h"
 #include "server/server.h"
+#include "gate/config_ledger.h"
 #include "gate/load.h"
 
 #include <stdio.h>
@@ -15,6 +16,16 @@ static void print_summary(const struct generation *generation, const struct gene
            report->example_count, report->warning_count, STR_ARG(hash));
 }
 
+/* Whether the ledger could be opened, not whether Redis is there: a daemon starts without it. */
+static enum err check_ledger(const struct config *config, struct generation_report *report)
+{
+    struct why why;
+    enum err err = config_ledger_try(config, &why);
+    if (err != OK)
+        generation_report_error(report, "%s", why.text);
+    return err;
+}
+
 static int check(const struct config_sources *sources)
 {
     struct arena *arena = arena_new();
@@ -22,6 +33,8 @@ static int check(const struct config_sources *sources)
     struct generation *generation;
     generation_report_init(&report, arena);
     enum err err = load_generation(sources, 1, &generation, &report);
+    if (err == OK)
+        err = check_ledger(generation_config(generation), &report);
     local_say(&report);
     if (err == OK)
         print_summary(generation, &report);

@@ -81,6 +81,32 @@ bool config_ledger_same(const struct config *a, const struct config *b)
            same_text(a->ledger_password_file, b->ledger_password_file);
 }
 
+/* A user alone would be nobody: Redis is told one with a password, or none. */
+static enum err fill_address(struct arena *arena, const struct config *config, struct str *whole,
+                             struct why *why)
+{
+    struct address address;
+    enum err err = secret_fill(arena, str_of(config->ledger_redis), NULL, whole, why);
+    if (err == OK)
+        err = address_parse(arena, *whole, &address, why);
+    if (err == OK && address.user.len && !address.password.len && !config->ledger_password_file)
+        err = why_set(why, ERR_CONFIG,
+                      "a user stands there without a password: write user:password@, or name "
+                      "ledger.password_file");
+    if (err != OK)
+        why_prefix(why, "ledger.redis");
+    return err;
+}
+
+enum err config_ledger_try(const struct config *config, struct why *why)
+{
+    struct arena *arena = arena_new();
+    struct str whole;
+    enum err err = config->ledger_redis ? fill_address(arena, config, &whole, why) : OK;
+    arena_free(arena);
+    return err;
+}
+
 enum err config_ledger_open(const struct config *config, struct loop *loop, struct ledger **out,
                             struct why *why)
 {
@@ -95,15 +121,13 @@ enum err config_ledger_open(const struct config *config, struct loop *loop, stru
         return ledger_new_local(&options, out, why);
     struct arena *arena = arena_new();
     struct str address;
-    enum err err = secret_fill(arena, str_of(config->ledger_redis), NULL, &address, why);
+    enum err err = fill_address(arena, config, &address, why);
     struct ledger_redis redis = {
         .loop = loop, .password_file = config->ledger_password_file, .timeout_ms = config->ledger_timeout_ms};
     if (err == OK) {
         redis.address = arena_dup(arena, address).at;
         err = ledger_new_redis(&options, &redis, out, why);
     }
-    if (err != OK)
-        why_prefix(why, "ledger.redis");
     arena_free(arena);
     return err;
 }

@@ -23,4 +23,7 @@ struct loop;
 enum err config_ledger_open(const struct config *config, struct loop *loop, struct ledger **out,
                             struct why *why);
 
+/* Whether it could be opened, without asking whether anybody is there. */
+enum err config_ledger_try(const struct config *config, struct why *why);
+
 #endif

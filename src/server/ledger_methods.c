@@ -89,10 +89,12 @@ enum handled ledger_methods_turn(struct request *r)
 static enum handled not_found(struct request *r)
 {
     struct str name = json_str(json_get_text(r->params, "session"));
-    return reply_error(r, RPC_NOT_FOUND,
-                       "no session '" STR_FMT
-                       "': it made no call yet, has expired, or belongs to another user",
-                       STR_ARG(str_cut(name, 128)));
+    struct ledger_status status;
+    ledger_status(ledger_of(r), &status);
+    bool away = status.on_outage && !status.connected;
+    return reply_error(r, RPC_NOT_FOUND, "no session '" STR_FMT "': %s", STR_ARG(str_cut(name, 128)),
+                       away ? "Redis is away, and this daemon counted no call of it meanwhile"
+                            : "it made no call yet, has expired, or belongs to another user");
 }
 
 /* In a shared namespace other users have called tools that do not exist for this one. */
@@ -140,14 +142,21 @@ static enum handled answer_view(struct request *r)
     return reply_close(r);
 }
 
+static const char *why_not(const struct request *r, const struct ledger_work *work)
+{
+    struct ledger_status status;
+    ledger_status(ledger_of(r), &status);
+    return status.why_away[0] ? arena_printf(r->arena, "Redis is away: %s", status.why_away).at
+                              : err_name(work->reset_error);
+}
+
 static enum handled answer_reset(struct request *r)
 {
     const struct ledger_work *work = r->work;
     if (work->reset_error == ERR_NOT_FOUND)
         return not_found(r);
     if (work->reset_error)
-        return reply_error(r, RPC_UNAVAILABLE, "the ledger did not reset it: %s",
-                           err_name(work->reset_error));
+        return reply_error(r, RPC_UNAVAILABLE, "the ledger did not reset it: %s", why_not(r, work));
     struct json_out *out = reply_open(r);
     json_key(out, work->reset_tool.len ? "reset" : "forgotten");
     if (work->reset_tool.len)

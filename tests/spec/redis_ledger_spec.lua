@@ -165,6 +165,18 @@ describe("a ledger in Redis", function()
     assert.truthy(words:find("NO_SUCH_NAME", 1, true), words)
   end)
 
+  it("is looked at by serve --check as far as a daemon would need it to start", function()
+    for words, url in pairs { ["NO_SUCH_NAME is not set"] = "redis://:${NO_SUCH_NAME}@x",
+                              ["a port is no number"] = "redis://x:port",
+                              ["a user stands there without a password"] = "redis://gate@x" } do
+      local code, _, err = process.run { daemon.binary, "serve", "--check", "--redis", url }
+      assert.equal(1, code)
+      assert.truthy(err:find("ledger.redis: ", 1, true) and err:find(words, 1, true), err)
+      assert.truthy(daemon.fails({ policies = POLICIES, arguments = { "--redis", url } }):find(words, 1, true))
+    end
+    assert.equal(0, (process.run { daemon.binary, "serve", "--check", "--redis", "redis://nobody.invalid" }))
+  end)
+
   it("does not wait for settles where it is told so, and they arrive all the same", function()
     local store = redis.start()
     local client = gate_on(store:url(), "return { ledger = { settle = 'sent', timeout_ms = 5000 } }"):connect()

@@ -73,6 +73,14 @@ describe("while Redis is away", function()
       assert.equal(0, session_now.budgets.waiting)
     end)
 
+    it("knows nothing of sessions of before, and says that Redis is away", function()
+      begin()
+      echo "a"
+      goes()
+      local message = client:ask("toolgate/session", { session = "s" }).error.message
+      assert.truthy(message:find("Redis is away, and this daemon counted no call of it", 1, true), message)
+    end)
+
     it("tells it once, however often Redis comes and goes", function()
       begin()
       for i = 1, 3 do
@@ -257,6 +265,9 @@ describe("while Redis is away", function()
       local refused = echo "b"
       assert.same({ "refuse", "unavailable", "ledger_unavailable", "none" },
                   { verdict(refused).verdict, verdict(refused).error_class, verdict(refused).code, verdict(refused).ledger })
+      assert.truthy(client_of.text(refused):find("calls cannot be counted just now, of this tool and of all others", 1, true))
+      local reset = client:ask("toolgate/session", { session = "s", reset = "echo" })
+      assert.truthy(reset.error.message:find("the ledger did not reset it: Redis is away: ", 1, true), reset.error.message)
       assert.truthy(client:ask("toolgate/turn", { _meta = session "s" }).error.message:find("ledger", 1, true))
       returns()
       assert.equal("pass", verdict(echo "c").verdict)
