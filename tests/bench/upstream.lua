@@ -1,13 +1,14 @@
 -- What toolgate costs between a client and a real server: `echo` of server-everything called directly, through two
--- `cat`s and through a relay (the least that two processes, or an event loop, in between can cost), through toolgate's
--- socket and through `toolgate connect`; one call at a time, and 32 in flight. The ways take turns, so that a busy
--- machine is busy for all of them.
+-- `cat`s and through a relay (the least that two processes, or an event loop, in between can cost), through a forwarder
+-- of the official SDK (the least that it can cost there), through toolgate's socket and through `toolgate connect`; one
+-- call at a time, and 32 in flight. The ways take turns, so that a busy machine is busy for all of them.
 --   TOOLGATE=build/toolgate RELAY=build/bench/relay CLIENTS=build/clients luajit tests/bench/upstream.lua [ROUNDS [CALLS]]
 package.path = "tests/support/?.lua;tests/clients/?.lua;" .. package.path
 local daemon = require "daemon"
 local process = require "process"
 local client = require "client"
 local packages = require "packages"
+local dirent = require "posix.dirent"
 local ffi = require "ffi"
 
 ffi.cdef [[
@@ -156,13 +157,13 @@ end
 -- ---- the ways ----
 
 -- `pid`: whose CPU time is measured.
-local function by_pipes(name, argv, pid)
+local function by_pipes(name, argv, pid) -- true: the child's
   local to, from = ffi.new "int[2]", ffi.new "int[2]"
   assert(C.pipe2(to, O_CLOEXEC) == 0 and C.pipe2(from, O_CLOEXEC) == 0)
   local child = process.start(argv, { stdin = to[0], stdout = from[1], stderr = "/dev/null" })
   C.close(to[0])
   C.close(from[1])
-  return new_way(name, to[1], from[0], pid, child):opens()
+  return new_way(name, to[1], from[0], pid == true and child.pid or pid, child):opens()
 end
 
 local function by_socket(name, path, pid)
@@ -172,9 +173,13 @@ local function by_socket(name, path, pid)
   return new_way(name, fd, fd, pid):opens()
 end
 
-local function cpu_us(pid) -- of its one thread
-  if not pid then return 0 end
-  return tonumber(process.read(("/proc/%d/schedstat"):format(pid)):match "%d+") / 1e3
+local function cpu_us(pid) -- of all its threads
+  local sum = 0
+  for _, thread in ipairs(pid and dirent.dir(("/proc/%d/task"):format(pid)) or {}) do
+    local said = process.read(("/proc/%d/task/%s/schedstat"):format(pid, thread))
+    sum = sum + (tonumber(said:match "%d+") or 0) / 1e3
+  end
+  return sum
 end
 
 local function rss_mb(pid)
@@ -212,6 +217,7 @@ local ways = {
   direct,
   by_pipes("two cats", { "sh", "-c", 'cat | "$0" "$@" | cat', node, server, "stdio" }),
   by_socket("relay", relayed .. "/socket", relay.pid),
+  by_pipes("forwarder", { node, packages.place .. "/npm/forwarder.mjs", node, server, "stdio" }, true),
   by_socket("socket", gate.socket, gate:pid()),
   by_pipes("connect", { daemon.binary, "connect", gate.socket }, gate:pid()),
 }
