@@ -167,8 +167,13 @@ $(BUILD)/obj/embedded.o: $(BUILD)/gen/embedded.c
 	$(if $(V),,@echo "  CC   $@")
 	$(AT)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
+# By what is in them, not by when: a file that is older than the last build may be new here, or another.
+$(BUILD)/gen/lua: always
+	@mkdir -p $(@D)
+	@cksum $(LUA) | cmp -s - $@ || cksum $(LUA) > $@
+
 # Each Lua file becomes one byte array, and a table finds it by its name.
-$(BUILD)/gen/embedded.c: $(LUA) Makefile
+$(BUILD)/gen/embedded.c: $(BUILD)/gen/lua Makefile
 	@mkdir -p $(@D)
 	@{ echo '/* Made by the Makefile from lua/. */'; \
 	   echo '#include "base/embedded.h"'; echo '#include <stdio.h>'; echo '#include <stdlib.h>'; \
