@@ -130,6 +130,6 @@ return tool "pick" {
       assert.truthy(not is_long or line:find("…", 1, true), line)
     end
     local problem = verdict(refused).messages[1]
-    assert.truthy(#problem.description <= 160 and problem.description:find "word…$", problem.description)
+    assert.truthy(#problem.description <= 160 and problem.description:find "…$", problem.description)
   end)
 end)
