@@ -119,7 +119,6 @@ void mcp_call_timed_out(struct mcp *mcp, struct pending *pending)
         run_answer(run, UPSTREAM_TRANSIENT, "timeout",
                    WHO "did not answer within %lld ms and was told to stop", NAME(mcp), ms);
     } else {
-        run->answer->quoted = arena_dup(run->arena, str_of(mcp->error));
         run_answer(run, UPSTREAM_UNAVAILABLE, "not_up",
                    WHO "did not come up within %lld ms; the call was not sent to it", NAME(mcp), ms);
     }

@@ -165,6 +165,40 @@ describe("secrets of upstreams", function()
     assert.equal("two", names(gate:connect()))
     gate:logs "NO_SUCH_VARIABLE"
   end)
+
+  it("that are not there are named to the operator, in log and status, and not to a model", function()
+    local policies = {}
+    for _, name in ipairs { "variable", "file", "address" } do
+      policies[name .. ".lua"] = ([==[
+-- %s: is run by the server of this name. For specs.
+return tool "%s" { description = "Read.", effects = "read", upstream = "%s", schema = params {} }
+]==]):format(name, name, name)
+    end
+    local gate = daemon.start { policies = policies, config = [[return { upstreams = {
+      variable = { command = "cat", env = { TOKEN = "${NOT_SET_ONE}" }, timeout = "300ms" },
+      file     = { command = "cat", args = { "${file:/not/there/two}" }, timeout = "300ms" },
+      address  = { url = "http://127.0.0.1:9/mcp", headers = { Key = "${NOT_SET_THREE}" }, timeout = "300ms" },
+    } }]] }
+    local client = gate:connect()
+    local function heard()
+      local said = ""
+      for _, name in ipairs { "variable", "file", "address" } do
+        local result = client:calls(name)
+        assert.equal("unavailable", client_of.verdict(result).error_class)
+        said = said .. json.encode(result)
+      end
+      return said
+    end
+    local early = heard() -- before they are down for good
+    for _, name in ipairs { "variable", "file", "address" } do gate:logs("upstream_down upstream=" .. name) end
+    local late = heard()
+    local _, shown = process.run { daemon.binary, "status", "--socket", gate.socket }
+    for _, missing in ipairs { "NOT_SET_ONE", "/not/there/two", "NOT_SET_THREE" } do
+      assert.is_nil((early .. late):find(missing, 1, true), early .. late)
+      assert.truthy(gate:log():find(missing, 1, true))
+      assert.truthy(shown:find(missing, 1, true), shown)
+    end
+  end)
 end)
 
 describe("a daemon with upstreams", function()
