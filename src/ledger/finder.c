@@ -117,7 +117,7 @@ static void on_introduced(redisAsyncContext *context, void *answer, void *unused
         snprintf(f->not_let_in, sizeof(f->not_let_in), "%s", reply->str);
 }
 
-void finder_introduce(const struct address *a, redisAsyncContext *context, redisCallbackFn *answered)
+bool finder_introduce(const struct address *a, redisAsyncContext *context, redisCallbackFn *answered)
 {
     if (a->sentinel_user.len)
         redisAsyncCommand(context, answered, NULL, "AUTH %b %b", a->sentinel_user.at, a->sentinel_user.len,
@@ -125,6 +125,7 @@ void finder_introduce(const struct address *a, redisAsyncContext *context, redis
     else if (a->sentinel_password.len)
         redisAsyncCommand(context, answered, NULL, "AUTH %b", a->sentinel_password.at,
                           a->sentinel_password.len);
+    return a->sentinel_password.len > 0;
 }
 
 /* One that wants no password answers all the same, and is believed. */

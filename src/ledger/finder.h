@@ -31,8 +31,8 @@ void finder_start(struct finder *finder); /* not while one is under way */
 void finder_stop(struct finder *finder);  /* `found` does not fire any more; may be started again */
 /* The sentinel that answered last. */
 const struct place *finder_sentinel(const struct finder *finder);
-/* Says to a sentinel who we are, where the address tells; `answered` may be NULL. */
-void finder_introduce(const struct address *address, struct redisAsyncContext *context,
+/* Says to a sentinel who we are; false: the address does not tell, and `answered` does not fire. */
+bool finder_introduce(const struct address *address, struct redisAsyncContext *context,
                       void (*answered)(struct redisAsyncContext *context, void *reply, void *unused));
 void finder_free(struct finder *finder);
 

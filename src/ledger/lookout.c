@@ -80,6 +80,20 @@ static void on_message(redisAsyncContext *context, void *answer, void *unused)
         tell(w);
 }
 
+static void listen_to(redisAsyncContext *context)
+{
+    redisAsyncCommand(context, on_message, NULL, "SUBSCRIBE +switch-master");
+}
+
+/* Only now: to hiredis every reply after a SUBSCRIBE is of what was subscribed to. Where we were turned down,
+ * so is that. */
+static void on_introduced(redisAsyncContext *context, void *answer, void *unused)
+{
+    (void)unused;
+    if (context->data && answer)
+        listen_to(context);
+}
+
 static void subscribe(struct lookout *w, const struct place *sentinel)
 {
     redisAsyncContext *context = redisAsyncConnect(sentinel->host, sentinel->port);
@@ -94,8 +108,8 @@ static void subscribe(struct lookout *w, const struct place *sentinel)
     attach(w->loop, context);
     redisAsyncSetConnectCallback(context, on_connected);
     redisAsyncSetDisconnectCallback(context, on_gone);
-    finder_introduce(w->address, context, NULL); /* it was believed a moment ago, when it was asked */
-    redisAsyncCommand(context, on_message, NULL, "SUBSCRIBE +switch-master");
+    if (!finder_introduce(w->address, context, on_introduced))
+        listen_to(context);
 }
 
 static bool same_place(const struct place *a, const struct place *b)

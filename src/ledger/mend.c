@@ -9,6 +9,7 @@
 static const struct {
     const char *word, *mend;
 } mends[] = {
+    {"behind ?sentinels=", "set the sentinels' own user and password there"},
     {"WRONGPASS", "set its user and password in ledger.redis, or the password in ledger.password_file"},
     {"NOAUTH", "name its user and password in ledger.redis, or the password in ledger.password_file"},
     {"invalid password", "set its password in ledger.redis or ledger.password_file"},

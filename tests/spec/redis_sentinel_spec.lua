@@ -124,7 +124,9 @@ describe("a master that sentinels watch", function()
     for word in documented:gmatch "%S+" do words[#words + 1] = word end
     sentinel:does(unpack(words))
     process.eventually("the sentinel lets it in", function() return echo() == "redis" end)
-    steps_down()
+    process.eventually("it listens", function()
+      return sentinel:does("CLIENT", "LIST"):find " sub=1 [^\n]* user=watch"
+    end)
   end)
 
   it("is not told without a password, or with a wrong one, and the log says what to do", function()
@@ -134,7 +136,9 @@ describe("a master that sentinels watch", function()
     gate:stop()
     begin("a word of theirs", "?sentinels=:a guess")
     assert.equal("local", echo())
-    assert.truthy(gate:logs("ledger_away"):find("turns down what stands behind ?sentinels= in the address: WRONGPASS", 1, true))
+    local said = gate:logs "ledger_away"
+    assert.truthy(said:find("turns down what stands behind ?sentinels= in the address: WRONGPASS", 1, true))
+    assert.truthy(said:find("; set the sentinels' own user and password there", 1, true), said)
     assert.falsy(gate:log():find("a guess", 1, true))
   end)
 
