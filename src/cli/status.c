@@ -130,6 +130,8 @@ static void show_redis(const struct json *ledger)
            count(ledger, "merged"), count(ledger, "lost"));
     if (json_get_text(ledger, "keys_at_connect"))
         printf("  keys in its database when it was connected to: %lld\n", count(ledger, "keys_at_connect"));
+    if (count(ledger, "forgotten") > 0)
+        printf("  sessions forgotten here for want of memory: %lld\n", count(ledger, "forgotten"));
     for (uint32_t i = 0; json_is(warnings, JSON_ARRAY) && i < warnings->len; i++)
         printf("  %swarning:%s " STR_FMT "\n", say_colour(SAY_YELLOW), say_colour(SAY_PLAIN),
                STR_ARG(json_str(&warnings->items[i])));

@@ -2,6 +2,7 @@
 local daemon = require "daemon"
 local client_of = require "client"
 local fixtures = require "fixtures"
+local process = require "process"
 local verdict, session = client_of.verdict, client_of.session
 
 describe("a session", function()
@@ -220,10 +221,18 @@ end)
 describe("more sessions than there is room for", function()
   after_each(daemon.stop_all)
 
-  it("are forgotten in the order of their silence, which is counted and said once", function()
+  local function with(words)
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo },
-                                config = "return { ledger = { memory = 1048576 } }" }
-    local client = gate:connect()
+                                config = ("return { ledger = { memory = 1048576, %s } }"):format(words or "") }
+    return gate, gate:connect()
+  end
+
+  local function told_by(gate)
+    return (select(2, process.run { daemon.binary, "status", "--socket", gate.socket }))
+  end
+
+  it("are forgotten in the order of their silence, which is counted and said once", function()
+    local gate, client = with()
     for i = 1, 3000 do
       client:calls("echo", { text = "a" }, session("s" .. i, { turn = 1 }))
       if i % 300 == 0 then client:calls("echo", { text = "n" .. i }, session("steady", { turn = 1 })) end
@@ -235,5 +244,14 @@ describe("more sessions than there is room for", function()
     assert.not_nil(client:ask("toolgate/session", { session = "s1" }).error)
     assert.equal(1, select(2, gate:log():gsub("ledger_forgets", "")))
     assert.truthy(gate:logs("ledger_forgets"):find("raise ledger.memory", 1, true))
+    assert.truthy(told_by(gate):find("; forgotten for want of memory " .. gate:status().ledger.forgotten .. "\n", 1, true))
+  end)
+
+  it("are forgotten by a daemon that stands in for Redis, too, and it says so", function()
+    local gate, client = with "redis = 'unix:/nowhere'"
+    for i = 1, 3000 do client:calls("echo", { text = "a" }, session("s" .. i, { turn = 1 })) end
+    local forgotten = gate:status().ledger.forgotten
+    assert.is_true(forgotten > 0)
+    assert.truthy(told_by(gate):find("sessions forgotten here for want of memory: " .. forgotten .. "\n", 1, true))
   end)
 end)
