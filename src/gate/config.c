@@ -44,14 +44,22 @@
         .read = NULL                                                                                         \
     }
 
-static setting_read read_socket_mode, read_coerce, read_cost, read_compact, read_names;
+static setting_read read_socket_mode, read_coerce, read_cost, read_compact, read_names, read_again;
 
 /* ---- the keys ---- */
+
+static const struct setting again_keys[] = {
+    U32("times", again.times, 1, POLICY_AGAIN_TIMES_MAX),
+    {KEY("backoff", setting_duration, again.backoff_ms), .min = 1, .max = POLICY_AGAIN_WITHIN_MAX_S * 1000},
+    {KEY("within", setting_duration, again.within_ms), .min = 1, .max = POLICY_AGAIN_WITHIN_MAX_S * 1000},
+    THE_END,
+};
 
 static const struct setting retry_keys[] = {
     COUNT("repair", repair),
     COUNT("same_call", same_call),
     COUNT("transient", transient),
+    {.name = STR("again"), .read = read_again},
     THE_END,
 };
 
@@ -236,6 +244,19 @@ static void read_compact(struct settings *settings, const struct setting *settin
         settings_read(settings, compact_keys, path, value, into);
     if (!config->compact.max_bytes && !config->compact.max_tokens)
         config->compact.max_bytes = POLICY_COMPACT_BYTES;
+}
+
+/* again = true, false or a table. */
+static void read_again(struct settings *settings, const struct setting *setting, struct str path,
+                       const struct json *value, void *into)
+{
+    (void)setting;
+    struct config *config = into;
+    if (value->type != JSON_BOOL || value->truth)
+        config->again =
+            (struct policy_again){POLICY_AGAIN_TIMES, POLICY_AGAIN_BACKOFF_MS, POLICY_AGAIN_WITHIN_MS};
+    if (value->type != JSON_BOOL)
+        settings_read(settings, again_keys, path, value, into);
 }
 
 /* ---- loading ---- */

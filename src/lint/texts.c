@@ -78,7 +78,8 @@ void lint_no_effects(struct looking *look)
 void lint_again(struct looking *look)
 {
     const struct tool *tool = look->tool;
-    if (!look->policy || !tool->again.times || tool->idempotent || look->policy->idempotent_given)
+    if (!look->policy || !look->policy->again_given || !tool->again.times || tool->idempotent ||
+        look->policy->idempotent_given)
         return;
     lint_say(
         look, survey_line(&look->survey, "retry", STR_LIT("again")),

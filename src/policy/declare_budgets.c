@@ -64,6 +64,7 @@ static void read_again(struct declaring *d, const struct field *field, int at)
 {
     d->policy->again =
         (struct policy_again){POLICY_AGAIN_TIMES, POLICY_AGAIN_BACKOFF_MS, POLICY_AGAIN_WITHIN_MS};
+    d->policy->again_given = true;
     if (lua_isboolean(d->L, at)) {
         if (!lua_toboolean(d->L, at))
             d->policy->again.times = 0;

@@ -113,6 +113,7 @@ struct policy {
     struct coerce_switches coerce;
     uint32_t repair, same_call, transient; /* retry = {…}; POLICY_UNSET */
     struct policy_again again;
+    bool again_given;
     bool idempotent, idempotent_given;              /* the same call twice is as good as once */
     uint32_t repeats, halt, across_turns, poll_max; /* loop = {…}; POLICY_UNSET */
     bool polls;

@@ -8,12 +8,13 @@ local text, verdict, session = client_of.text, client_of.verdict, client_of.sess
 describe("a call that fails for the moment", function()
   local gate, client, notes
 
-  local function serves(policies)
+  local function serves(policies, defaults)
     notes = process.directory() .. "/notes"
     gate = daemon.start { policies = policies, config = ([[
-return { upstreams = { plain = { command = "luajit", args = { "%s/tests/support/plain_server.lua" },
+return { defaults = { %s },
+         upstreams = { plain = { command = "luajit", args = { "%s/tests/support/plain_server.lua" },
                                  env = { NOTES = "%s" } } } }
-]]):format(daemon.root, notes) }
+]]):format(defaults or "", daemon.root, notes) }
     client = gate:connect()
   end
   after_each(daemon.stop_all)
@@ -51,6 +52,29 @@ return { upstreams = { plain = { command = "luajit", args = { "%s/tests/support/
     assert.same({ "wait", "transient", 3 }, { verdict(result).verdict, verdict(result).error_class, verdict(result).tries })
     assert.truthy(text(result):find("toolgate tried it 3 times", 1, true), text(result))
     assert.equal(3, noted "recovers")
+  end)
+
+  it("is tried again as the configuration says of all tools, unless its policy says otherwise", function()
+    local policies = {}
+    for name, fields in pairs { reads = 'effects = "read",', writes = 'effects = "write", idempotent = false,',
+                                never = 'effects = "read", retry = { again = false },',
+                                once = 'effects = "read", retry = { again = { times = 1 } },' } do
+      policies[name .. ".lua"] = policy(name, fields .. ' schema = params { times = int "How often it fails" }, '
+                                              .. 'upstream = "plain/recovers"')[name .. ".lua"]
+    end
+    serves(policies, 'retry = { again = { times = 2, backoff = "10ms", within = 30 } }')
+    -- The server counts all calls, and fails those up to the number it is told.
+    local function tries(name, times) return verdict(client:calls(name, { times = times }, session(name))).tries or 1 end
+    assert.same({ 3, 1, 2, 1 }, { tries("reads", 2), tries("never", 9), tries("once", 5), tries("writes", 9) })
+    assert.equal(7, noted "recovers")
+  end)
+
+  it("is configured with the same bounds as in a policy", function()
+    local words = daemon.fails { config = [[
+return { defaults = { retry = { again = { times = 9, backof = 1, within = "2h" } } } }]] }
+    assert.truthy(words:find("defaults.retry.again.times: expected a whole number from 1 to 5, got 9", 1, true), words)
+    assert.truthy(words:find("defaults.retry.again.backof", 1, true), words)
+    assert.truthy(words:find("defaults.retry.again.within: expected seconds or \"30s\", from 0.001 to 60", 1, true), words)
   end)
 
   it("is not tried later than the policy allows", function()
