@@ -16,6 +16,7 @@ static const struct {
     {"without any password configured", "it knows no password: take yours out of ledger.redis"},
     {"no password is set", "it knows no password: take yours out of ledger.redis"},
     {"NOPERM", "give its user the rights that docs/configuration.md lists"},
+    {"ACL failure in script", "give its user the rights that docs/configuration.md lists"}, /* from 7.2 on */
     {"can't run this command", "give its user the rights that docs/configuration.md lists"},
     {"DB index is out of range", "name a database that it has in ledger.redis, or raise its 'databases'"},
     {"OOM", "give it memory (CONFIG SET maxmemory), or let sessions end sooner (ledger.ttl_s)"},

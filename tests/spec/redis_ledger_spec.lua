@@ -35,7 +35,7 @@ describe("a ledger in Redis", function()
     assert.equal("redis", ledger.engine)
     assert.is_true(ledger.connected)
     assert.equal("local", ledger.on_outage)
-    assert.truthy(ledger.server:find "^redis %d+%.%d+")
+    assert.truthy(ledger.server:find "^%a+ %d+%.%d+") -- redis, valkey
     assert.equal(("redis://127.0.0.1:%d/3"):format(store.port), ledger.address)
     assert.is_nil((line or ""):find("secret-word", 1, true))
     assert.is_nil(gate:log():find("secret-word", 1, true))
