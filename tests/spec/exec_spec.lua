@@ -4,7 +4,10 @@ local daemon = require "daemon"
 local process = require "process"
 local client_of = require "client"
 local signal = require "posix.signal"
+local unistd = require "posix.unistd"
 local text, verdict = client_of.text, client_of.verdict
+
+local NOBODY_ELSE = 54321 -- a user's number that no process has
 
 -- A policy whose command is `words`; more fields of exec and of the policy as Lua text.
 local function policy(name, words, more)
@@ -248,6 +251,29 @@ describe("a command without measure", function()
     says(client:calls("memory", {}), [[The tool said: "MemoryError"]])
     assert.equal("cpu_limit", verdict(client:calls("cpu", {})).code)
     assert.equal("file_limit", verdict(client:calls("file", { text = served.directory })).code)
+  end)
+
+  -- Root is bound by no number of processes: then the daemon is somebody of whom there is nobody else.
+  it("has no more processes beside it than it may have", function()
+    local folder, before = process.directory(), nil
+    if unistd.getuid() == 0 then
+      before = { "setpriv", "--reuid=" .. NOBODY_ELSE, "--regid=" .. NOBODY_ELSE, "--clear-groups" }
+      if os.execute(table.concat(before, " ") .. " " .. daemon.binary .. " --version >/dev/null 2>&1") ~= 0 then
+        process.remove(folder)
+        pending("root may have any number of processes: another needs setpriv (util-linux) and a way to " .. daemon.binary)
+        return
+      end
+      os.execute(("chown %d %s"):format(NOBODY_ELSE, folder))
+    end
+    local forks = [["python3", "-c", "import os\nif os.fork() == 0: os._exit(0)\nos.wait()\nprint('two of us')"]]
+    local served = serve({ alone = policy("alone", forks .. ", processes = 1"),
+                           many = policy("many", forks .. ", processes = 100000") },
+                         { before = before, socket = folder .. "/socket" })
+    local client = served:connect()
+    says(client:calls("alone", {}), "Resource temporarily unavailable")
+    says(client:calls("many", {}), "two of us")
+    daemon.stop_all()
+    process.remove(folder)
   end)
 
   it("is ended when nobody waits any more", function()
