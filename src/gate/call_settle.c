@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "gate/audit.h"
 #include "gate/catalog.h"
+#include "gate/metrics.h"
 #include "json/canonical.h"
 
 #include <math.h>
@@ -78,6 +79,7 @@ enum step call_settle(struct call *c)
         return GO_ON;
     }
     audit_chain(c->gate->metrics, &c->request, c->answer.chain, c->answer.chain_retries);
+    metrics_gave_up(c->gate->metrics, c->answer.gave_up);
     bool reported = c->request.mode == CALL_REPORT;
     bool kept = c->request.mode == CALL_CHECK && !is_decided(&c->verdict);
     if (kept || !(c->admitted || reported) || !c->tool)

@@ -21,6 +21,12 @@ void metrics_count(struct metrics *metrics, const struct verdict *verdict)
     metrics->rewrites += verdict->rewrites && verdict->rewrites->len > 0;
 }
 
+void metrics_gave_up(struct metrics *metrics, uint32_t count)
+{
+    if (metrics)
+        metrics->chains_ended += count;
+}
+
 static void put_count(struct json_out *out, const char *key, uint64_t n)
 {
     json_key(out, key);

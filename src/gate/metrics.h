@@ -20,6 +20,10 @@ struct metrics {
 };
 
 void metrics_count(struct metrics *metrics, const struct verdict *verdict);
+
+/* So many repair chains were open when their turn ended. `metrics` may be NULL. */
+void metrics_gave_up(struct metrics *metrics, uint32_t count);
+
 void metrics_write(struct json_out *out, const struct metrics *metrics);
 
 #endif

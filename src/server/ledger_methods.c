@@ -4,6 +4,7 @@
  */
 #include "base/arena.h"
 #include "gate/catalog.h"
+#include "gate/metrics.h"
 #include "json/build.h"
 #include "schema/suggest.h"
 #include "server/methods.h"
@@ -60,6 +61,7 @@ static enum handled answer_turn(struct request *r)
     const struct ledger_work *work = r->work;
     if (work->turned.error)
         return reply_error(r, RPC_UNAVAILABLE, "the ledger did not take the turn: %s", work->turned.why.text);
+    metrics_gave_up(r->client->server->gate.metrics, work->turned.gave_up);
     struct json_out *out = reply_open(r);
     json_key(out, "turn");
     json_put_int(out, work->turned.turn);

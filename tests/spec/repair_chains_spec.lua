@@ -1,0 +1,117 @@
+-- How a repair chain ends: with one line in the log, at its level, and with the counts that an operator watches.
+local daemon = require "daemon"
+local client_of = require "client"
+local fixtures = require "fixtures"
+local verdict = client_of.verdict
+
+local ORDER = [==[
+-- order: one order. For specs.
+return tool "order" {
+  description = "An order.", effects = "read", gives_ids = { "id" }, ids = { id = seen() },
+  schema = params { id = str "Which", lines = optional(int "How many of its lines") },
+  run = function(args) return { id = args.id } end,
+}
+]==]
+
+describe("a repair chain", function()
+  local gate, client
+
+  before_each(function()
+    gate = daemon.start { policies = { ["create_task.lua"] = fixtures.create_task, ["order.lua"] = ORDER,
+                                       ["outcome.lua"] = fixtures.outcome },
+                          config = "return { log = { level = 'debug' } }" }
+    client = gate:connect()
+  end)
+  after_each(daemon.stop_all)
+
+  local function place(turn, goal) return client_of.session("s", { turn = turn or 1, goal = goal, ext = "crm" }) end
+
+  local function calls(tool, arguments, ...) return verdict(client:calls(tool, arguments, place(...))) end
+
+  -- "level tool outcome retries" of each line of the log, in order; all are of this extension.
+  local function ends()
+    local list = {}
+    for level, words in gate:log():gmatch "(%l+) validation_retry_outcome ([^\n]*)" do
+      local tool, outcome, retries = words:match "^tool=(%S+) ext=crm outcome=(%S+) retry_count=(%d+)$"
+      list[#list + 1] = ("%s %s %s %s"):format(level, tool or words, outcome, retries)
+    end
+    return list
+  end
+
+  local function counts()
+    local counters = gate:status().counters
+    return { counters.repair_chains, counters.fabricated_id_on_retry }
+  end
+
+  it("that nobody needed is a word for whoever debugs, and counts as none", function()
+    calls("create_task", { title = "a" })
+    assert.same({ "debug create_task no_retry 0" }, ends())
+    assert.same({ 0, 0 }, counts())
+  end)
+
+  it("that mended the call says after how many retries", function()
+    calls("create_task", { name = "a" })
+    calls("create_task", { name = "b" })
+    calls("create_task", { title = "b" })
+    assert.same({ "info create_task success 2" }, ends())
+    assert.same({ 1, 0 }, counts())
+  end)
+
+  it("that is used up is a warning, once, however often the model goes on", function()
+    for i = 1, 5 do calls("create_task", { name = "n" .. i }) end
+    assert.same({ "warn create_task exhausted 2" }, ends())
+    calls("create_task", { title = "a" })
+    assert.same({ "warn create_task exhausted 2", "debug create_task no_retry 0" }, ends())
+    assert.same({ 1, 0 }, counts())
+  end)
+
+  it("that is used up by the same arguments over again was redundant", function()
+    calls("create_task", { name = "a" })
+    calls("create_task", { name = "b" })
+    assert.equal("retry_budget_exceeded", calls("create_task", { name = "a" }).code)
+    assert.same({ "warn create_task redundant 2" }, ends())
+  end)
+
+  it("that its turn leaves open is given up, with the retries that there were; one that ended is not", function()
+    for i = 1, 3 do calls("create_task", { name = "n" .. i }) end
+    calls("order", { lines = 1 })
+    calls("order", { lines = 2 })
+    calls("outcome", { how = 1 })
+    client:asks("toolgate/turn", { _meta = place(2) })
+    assert.same({ "warn create_task exhausted 2", "info order llm_gave_up 1", "info outcome llm_gave_up 0" }, ends())
+    assert.same({ 3, 0 }, counts())
+  end)
+
+  it("in which an id is invented ends there, with a warning and a count of its own", function()
+    calls("order", { lines = 1 }, 1, "find my order")
+    assert.same({ "refuse", "fabricated_id" }, { calls("order", { id = "o9" }, 1, "find my order").verdict,
+                                                 calls("order", { id = "o8" }, 1, "find my order").error_class })
+    assert.same({ "warn order fabricated_id_on_retry 1" }, ends())
+    assert.same({ 1, 1 }, counts())
+  end)
+
+  it("that is used up has no id invented in it: it has ended already", function()
+    for i = 1, 3 do calls("order", { lines = i }, 1, "find my order") end
+    assert.equal("fabricated_id", calls("order", { id = "o9" }, 1, "find my order").error_class)
+    assert.same({ "warn order exhausted 2" }, ends())
+  end)
+
+  for how, word in pairs { partial = "more to come", broken = "a broken result", garbage = "an empty one" } do
+    it("ends well with a call that ran, and gave " .. word, function()
+      calls("outcome", { how = 1 })
+      assert.equal(2, calls("outcome", { how = 2 }).attempts_left + 1)
+      calls("outcome", { how = how })
+      assert.same({ "info outcome success 2" }, ends())
+    end)
+  end
+
+  for _, how in ipairs { "failed", "transient" } do
+    it("is left open by a call that was valid and " .. how .. ", and goes on", function()
+      calls("outcome", { how = 1 })
+      calls("outcome", { how = how })
+      assert.equal(1, calls("outcome", { how = 2 }).attempts_left)
+      calls("outcome", { how = "ok" })
+      assert.same({ "info outcome success 2" }, ends())
+    end)
+  end
+end)
