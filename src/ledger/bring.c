@@ -158,6 +158,12 @@ void catch_up(void *owner)
         struct absence *a = away_first(e->away);
         taken = bring(e, a);
     }
-    if (!taken && redis_is_up(e->redis))
+    if (!taken)
+        catch_up_later(e);
+}
+
+void catch_up_later(struct engine *e)
+{
+    if (redis_is_up(e->redis) && !timer_is_set(&e->catch_up))
         timer_set(&e->catch_up, e->loop, CATCH_UP_MS, catch_up, e);
 }

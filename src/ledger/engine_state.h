@@ -58,5 +58,7 @@ void say_refused(struct engine *engine, const char *event, enum script script, c
 bool bring(struct engine *engine, struct absence *absence);
 /* The same for all, some at a time. */
 void catch_up(void *owner);
+/* For what was not taken by a Redis that is there: its return is no event to wait for. */
+void catch_up_later(struct engine *engine);
 
 #endif

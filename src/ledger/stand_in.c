@@ -70,6 +70,7 @@ struct absence *note_absence(struct engine *e, struct str key)
     struct absence *a = away_note(e->away, (struct str){key.at, SCRIPT_KEY_BYTES - 1});
     if (!a)
         say_lost(e);
+    catch_up_later(e);
     return a;
 }
 

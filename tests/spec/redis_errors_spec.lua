@@ -125,6 +125,19 @@ describe("a Redis that says", function()
     assert.equal(3, calls())
   end)
 
+  it("LOADING to those who are connected, while it reads its file anew, is left until it has", function()
+    begin { arguments = { "--key-load-delay", "20000", "--loading-process-events-interval-bytes", "1024" } }
+    assert.equal("redis", echo())
+    for i = 1, 100 do store:does("SET", "other:" .. i, ("x"):rep(100)) end
+    store:is_told("DEBUG", "RELOAD")
+    process.eventually("it is loading", function() return (select(2, store:tries "PING") or ""):find "LOADING" end)
+    assert.equal("local", echo())
+    assert.truthy(gate:logs("ledger_away"):find("LOADING", 1, true))
+    is_back()
+    assert.equal("redis", echo())
+    assert.equal(3, calls())
+  end)
+
   it("NOAUTH, or that the password is wrong, is said to be so, and tried again", function()
     begin()
     assert.equal("redis", echo())

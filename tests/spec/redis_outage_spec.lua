@@ -289,6 +289,28 @@ describe("while Redis is away", function()
     end)
   end)
 
+  -- A turn's goal makes the longest command: so many of them fill what is kept for a connection that takes no more.
+  it("a server that takes no more has so much kept for it, and what is more is counted here at once", function()
+    store = redis.start()
+    gate = daemon.start { policies = POLICIES,
+                          config = ("return { ledger = { redis = '%s', timeout_ms = 10000 }, limits = { in_flight = 4096 } }")
+                                     :format(store:url()) }
+    client = gate:connect()
+    local TURNS, GOAL = 1500, ("find it "):rep(512)
+    store:freeze()
+    for i = 1, TURNS do
+      client:say { jsonrpc = "2.0", id = i, method = "toolgate/turn", params = { _meta = session("s" .. i), goal = GOAL } }
+    end
+    local here = { client:hears() }
+    assert.truthy(here[1].id > TURNS / 2, "what was said last is what there is no room for: " .. here[1].id)
+    local ledger = gate:status().ledger
+    assert.same({ true, 0 }, { ledger.connected, ledger.outages })
+    store:thaw()
+    for _ = 2, TURNS do assert.equal(1, client:hears().result.turn) end
+    assert.equal(0, is_back().outages)
+    assert.equal("find it ", known("s" .. TURNS).goal:sub(1, 8))
+  end)
+
   it("a server that hangs is given up, and its old connection ended when it wakes", function()
     begin()
     for i = 1, 20 do
