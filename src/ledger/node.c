@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "io/timer.h"
 #include "ledger/attach.h"
 #include "ledger/finder.h"
@@ -91,6 +92,13 @@ static uint32_t pause_ms(const struct node *n)
     return ms / 2 + (uint32_t)(hash_random() % ms);
 }
 
+static void begin_pause(struct node *n)
+{
+    uint32_t ms = pause_ms(n);
+    log_event(LOG_DEBUG, "redis_pause", LOG_NUM("failures", n->failures), LOG_NUM("ms", ms));
+    timer_set(&n->pause, n->common->options->loop, ms, pause_is_over, n);
+}
+
 static void fail_all(struct node *n, struct queue queue, bool sent)
 {
     struct redis_job *job;
@@ -116,7 +124,7 @@ static void give_up(struct node *n, const char *why, bool freed)
         context->data = NULL;
     if (context && !freed)
         redisAsyncFree(context);
-    timer_set(&n->pause, n->common->options->loop, pause_ms(n), pause_is_over, n);
+    begin_pause(n);
     n->common->away(n->common->owner, n, text);
     fail_all(n, sent, true);
     fail_all(n, waiting, false);
