@@ -313,7 +313,14 @@ void config_hash(struct config *config, const struct json *table)
     buf_clear(&text);
 }
 
-static enum err read_file(const char *path, struct config *config, struct why *why)
+static void take_redis(const struct config_sources *sources, struct config *config)
+{
+    if (sources->redis)
+        config->ledger_redis = arena_dup(config->arena, str_of(sources->redis)).at;
+}
+
+static enum err read_file(const char *path, const struct config_sources *sources, struct config *config,
+                          struct why *why)
 {
     struct json table;
     enum err err = policy_read_config(path, config->arena, &table, why);
@@ -323,6 +330,7 @@ static enum err read_file(const char *path, struct config *config, struct why *w
     config_hash(config, &table);
     struct settings settings = {config->arena, config->file, buf_in(config->arena)};
     settings_read(&settings, config_keys, STR_NONE, &table, config);
+    take_redis(sources, config); /* other keys are held against it */
     check_together(&settings, config);
     if (!settings.faults.len)
         return OK;
@@ -370,8 +378,7 @@ static void complete(const struct config_sources *sources, struct config *config
         config->policies = arena_dup(config->arena, str_of(sources->policies)).at;
     if (!config->policies && is_folder(CONFIG_DEFAULT_FOLDER))
         config->policies = CONFIG_DEFAULT_FOLDER;
-    if (sources->redis)
-        config->ledger_redis = arena_dup(config->arena, str_of(sources->redis)).at;
+    take_redis(sources, config);
     if (sources->no_watch)
         config->watch = false;
     config->offline = sources->offline;
@@ -405,7 +412,7 @@ enum err config_load(const struct config_sources *sources, struct config *out, s
 {
     *out = (struct config){.arena = arena_new()};
     set_defaults(out);
-    enum err err = sources->file ? read_file(sources->file, out, why) : OK;
+    enum err err = sources->file ? read_file(sources->file, sources, out, why) : OK;
     if (err == OK) {
         complete(sources, out);
         err = check_socket(out, why);

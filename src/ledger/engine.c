@@ -240,11 +240,23 @@ enum err engine_new(const struct ledger_options *o, const struct redis_options *
     return OK;
 }
 
+static void say_untold(const struct engine *e)
+{
+    size_t sessions = e->away ? away_sessions(e->away) : 0;
+    if (sessions)
+        log_event(LOG_WARN, "ledger_lost", LOG_NUM("sessions", sessions),
+                  LOG_NUM("commands", away_commands(e->away)),
+                  LOG_TEXT("why",
+                           "the daemon ends before Redis is back: what it counted of them meanwhile is "
+                           "told to nobody"));
+}
+
 void engine_free(struct engine *e)
 {
     if (!e)
         return;
     timer_clear(&e->catch_up);
+    say_untold(e);
     redis_free(e->redis);
     while (e->works) {
         struct work *w = e->works;

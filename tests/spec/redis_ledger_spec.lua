@@ -143,6 +143,14 @@ describe("a ledger in Redis", function()
     assert.is_true(ledger_of(gate).connected)
   end)
 
+  it("takes the password of a --redis from the file that the configuration names", function()
+    local store = redis.start { port = true, password = "of the file" }
+    local file = process.write(os.tmpname(), "of the file\n")
+    local gate = gate_on("redis://127.0.0.1:" .. store.port, ("return { ledger = { password_file = '%s' } }"):format(file))
+    assert.is_true(ledger_of(gate).connected)
+    os.remove(file)
+  end)
+
   it("logs in as a user who may do no more than it needs", function()
     local store = redis.start { port = true }
     local words = {}

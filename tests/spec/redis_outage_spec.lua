@@ -81,6 +81,19 @@ describe("while Redis is away", function()
       assert.truthy(message:find("Redis is away, and this daemon counted no call of it", 1, true), message)
     end)
 
+    it("says what it never told where the daemon ends first, and nothing where all was told", function()
+      begin()
+      goes()
+      echo "a"
+      returns()
+      goes()
+      echo "b"
+      echo("c", session("other", { turn = 1 }))
+      gate:stop()
+      local said = daemon.last_words[#daemon.last_words]
+      assert.truthy(said:find("warn ledger_lost sessions=2 ", 1, true), said)
+    end)
+
     it("tells it once, however often Redis comes and goes", function()
       begin()
       for i = 1, 3 do
