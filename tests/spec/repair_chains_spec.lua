@@ -82,6 +82,13 @@ describe("a repair chain", function()
     assert.same({ 3, 0 }, counts())
   end)
 
+  it("is given up by the first call of a new turn, too", function()
+    calls("create_task", { name = "a" })
+    calls("create_task", { title = "b" }, 2)
+    assert.same({ "info create_task llm_gave_up 0", "debug create_task no_retry 0" }, ends())
+    assert.same({ 1, 0 }, counts())
+  end)
+
   it("in which an id is invented ends there, with a warning and a count of its own", function()
     calls("order", { lines = 1 }, 1, "find my order")
     assert.same({ "refuse", "fabricated_id" }, { calls("order", { id = "o9" }, 1, "find my order").verdict,
