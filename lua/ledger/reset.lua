@@ -7,13 +7,14 @@
 
 local ttl, most, tool = u32(ARGV[1], 1), u32(ARGV[1], 5), sub(ARGV[1], 9, 11)
 
+-- Unread: what cannot be read is to be forgotten, too.
+if tool == "" then
+  if call("DEL", KEYS[1], KEYS[2], KEYS[3], KEYS[4]) == 0 then return "0" end
+  return "1"
+end
 open()
 if fresh then return "0" end
 straighten()
-if tool == "" then
-  call("DEL", KEYS[1], KEYS[2], KEYS[3], KEYS[4])
-  return "1"
-end
 -- Its calls keep their places, with arguments that no call has: without them others would stand in a row that never did.
 local staying = ""
 for at = base + 1, #session, RECORD do

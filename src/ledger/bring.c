@@ -47,8 +47,10 @@ static void come_to_rest(struct engine *e, struct absence *a)
         return;
     away_fly(e->away, a, false);
     away_settle(e->away, a);
-    if (away_sessions(e->away) == 0 && !e->presence.is_away)
-        log_event(LOG_INFO, "ledger_merged", LOG_NUM("sessions", e->merged), LOG_NUM("lost", e->lost));
+    if (away_sessions(e->away) > 0 || e->presence.is_away || e->merged == e->merged_told)
+        return;
+    log_event(LOG_INFO, "ledger_merged", LOG_NUM("sessions", e->merged), LOG_NUM("lost", e->lost));
+    e->merged_told = e->merged;
 }
 
 static void on_late_ended(struct redis_job *job, enum redis_ended how, struct str reply, const char *why)

@@ -30,7 +30,7 @@ struct engine {
     bool has_lost, has_forgotten;
     struct presence presence;
     struct trickle refusals;
-    uint64_t by_redis, by_stand_in, uncounted, refused, merged, lost;
+    uint64_t by_redis, by_stand_in, uncounted, refused, merged, merged_told, lost;
 };
 
 /* ---- stand_in.c ---- */

@@ -112,6 +112,10 @@ static void on_trial(redisAsyncContext *context, void *answer, void *of)
         fail(g, "a script", reply->str);
         return;
     }
+    if (!is_error(reply) && reply->type != REDIS_REPLY_STRING) {
+        fail(g, "a script", "the answer is none that it gives");
+        return;
+    }
     if (--g->trials)
         return;
     g->before = g->facts;

@@ -205,6 +205,26 @@ describe("a Redis that says", function()
     assert.is_true(connected())
   end)
 
+  for what, how in pairs {
+    ["a list"] = function(key) store:does("LPUSH", key, "somebody else's") end,
+    ["too short to be one"] = function(key) store:does("SET", key, "garbage") end,
+    ["other numbers"] = function(key) store:does("SET", key, ("\255"):rep(500)) end,
+  } do
+    it("that a session is " .. what .. " answers every call, and forgets it where a person wants that", function()
+      begin()
+      assert.equal("redis", echo())
+      for _, key in ipairs(store:keys()) do
+        store:does("DEL", key)
+        how(key)
+      end
+      for _ = 1, 10 do assert.truthy(echo()) end
+      assert.truthy(select(2, gate:log():gsub("ledger_merged", "")) <= 1, gate:log())
+      assert.is_true(client:asks("toolgate/session", { session = "s", forget = true }).forgotten)
+      assert.equal("redis", echo())
+      assert.equal(1, calls())
+    end)
+  end
+
   it("that it is a replica, when it is named itself, is refused with the mend", function()
     local master = redis.start { port = true }
     store = redis.start { port = true, arguments = { "--replicaof", "127.0.0.1 " .. master.port } }
