@@ -1,6 +1,6 @@
 # Listens like a Redis and is none: not_redis.py FIRST FUNCTION FOREVER, texts with Python's escapes.
 #   FIRST     said to whoever connects; empty: it is greeted as a Redis 7 is
-#   FUNCTION  said to each FCALL; empty: nothing
+#   FUNCTION  said to each FCALL once it has been greeted; empty: nothing
 #   FOREVER   said after that as long as somebody listens
 # Its port is the first line on stdout, then a line for each FCALL.
 import codecs, socket, sys, threading
@@ -23,7 +23,9 @@ def play(peer):
     stream = peer.makefile("rb")
     while True:
         words = words_of(stream)
-        if words[0].upper() == b"FCALL":
+        if words[0].upper() == b"FCALL" and b"{probe}" in words[3]:
+            peer.sendall(b"$1\r\n1\r\n")
+        elif words[0].upper() == b"FCALL":
             print("fcall", flush=True)
             peer.sendall(function)
         else:
