@@ -34,6 +34,8 @@
 
 #include <stdlib.h>
 
+#define SETTLING_MS 1000u /* from the end of a run until the ledger has heard of it */
+
 /* What no mode can pass over: a tool that is not there, or not here, and arguments that cannot be read. */
 static bool must_be_felt(const struct call *c)
 {
@@ -216,6 +218,20 @@ static enum step admitted(struct call *c)
     return GO_ON;
 }
 
+/* While it may still run, its place is its own: as long as it, and what it does again, may take. Of what runs
+ * here, or is run and reported by an agent, the ledger's own time. */
+static uint32_t reservation_ms(const struct call *c)
+{
+    bool outside = c->request.mode == CALL_RUN && c->tool && c->tool->runner == RUNNER_UPSTREAM;
+    if (!outside || !c->gate->upstreams)
+        return 0;
+    uint32_t ms = upstream_longest_ms(c->gate->upstreams, &c->tool->target);
+    const struct policy_again *again = &c->tool->again;
+    if (again->times && again->within_ms > ms)
+        ms = again->within_ms;
+    return ms < UINT32_MAX - SETTLING_MS ? ms + SETTLING_MS : UINT32_MAX;
+}
+
 /* A dry run is told what a fresh session would be told. */
 static enum step admit_dry(struct call *c, const struct ledger_limits *limits)
 {
@@ -253,6 +269,7 @@ static enum step admit(struct call *c)
         .id_count = c->ids ? c->ids->count : 0,
         .wants_history = policy && policy->wants_history,
         .wants_facts = policy && policy->wants_facts,
+        .reservation_ms = reservation_ms(c),
     };
     if (ledger_admit(c->gate->ledger, request, c->arena, &c->answer, call_resume, c) == LEDGER_PENDING)
         return WAIT;

@@ -163,7 +163,7 @@ struct ledger_admit {
     const struct hash128 *ids; /* candidates that must have been seen before */
     size_t id_count;
     bool wants_history, wants_facts; /* the policy reads call.history / call.facts */
-    uint32_t reservation_ms;         /* 0: LEDGER_RESERVATION_MS */
+    uint32_t reservation_ms;         /* as long as it may run; 0: LEDGER_RESERVATION_MS */
 };
 
 enum ledger_says {

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "upstream/http.h"
 
 #define BUSY_AFTER_S 1 /* one that has enough to do may be asked again after this */
 
@@ -324,6 +325,30 @@ static bool find_upstream(struct upstream_run *run)
                    STR_ARG(target->upstream),
                    target->kind == TARGET_MCP ? "it speaks no MCP" : "it has no address");
     return false;
+}
+
+static uint32_t own_time_ms(const struct target *target, const struct upstream_spec *spec)
+{
+    uint32_t asked = target->timeout_ms;
+    uint32_t otherwise = target->kind == TARGET_HTTP ? HTTP_TIMEOUT_MS : UPSTREAM_TIMEOUT_MS;
+    if (spec && spec->timeout_ms)
+        otherwise = spec->timeout_ms;
+    if (!asked && target->kind == TARGET_EXEC)
+        asked = target->exec->timeout_ms ? target->exec->timeout_ms : EXEC_TIMEOUT_MS;
+    else if (!asked && target->kind == TARGET_HTTP)
+        asked = target->http->timeout_ms;
+    return asked ? asked : otherwise;
+}
+
+uint32_t upstream_longest_ms(const struct upstreams *set, const struct target *target)
+{
+    const struct upstream *u = target->upstream.len ? upstream_find(set, target->upstream) : NULL;
+    const struct upstream_spec *spec = u ? u->spec : NULL;
+    uint64_t ms = own_time_ms(target, spec);
+    ms *= target->kind == TARGET_MCP ? MCP_PROGRESS_TIMES : 1;
+    if (spec && spec->in_flight)
+        ms += spec->timeout_ms;
+    return ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX;
 }
 
 enum upstream_state upstream_start(struct upstreams *set, const struct upstream_request *request,

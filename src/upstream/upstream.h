@@ -128,6 +128,9 @@ enum upstream_state upstream_start(struct upstreams *upstreams, const struct ups
                                    struct arena *arena, struct upstream_answer *answer, upstream_done *done,
                                    void *owner);
 
+/* After this many ms a call of it has an answer, or never was begun: queue, progress and all. */
+uint32_t upstream_longest_ms(const struct upstreams *upstreams, const struct target *target);
+
 /* `done` fires after `ms`; to be cancelled in the same way. */
 void upstream_after(struct upstreams *upstreams, uint32_t ms, struct arena *arena, upstream_done *done,
                     void *owner);

@@ -1,0 +1,57 @@
+-- What was let run and never told of its end holds its place in the budget for as long as it may take, and no longer.
+local daemon = require "daemon"
+local client_of = require "client"
+local process = require "process"
+local redis = require "redis"
+local signal = require "posix.signal"
+local verdict = client_of.verdict
+
+-- A write that may run once a turn, and takes longer than it may.
+local SLOW = [==[
+-- %s: writes, slowly. For specs.
+return tool "%s" { description = "Write slowly.", effects = "write", retry = { same_call = 1 }, schema = params {},
+  exec = { "sleep", "60", timeout = "%ds" } }
+]==]
+local POLICIES = { ["slow.lua"] = SLOW:format("slow", "slow", 1), ["slower.lua"] = SLOW:format("slower", "slower", 3) }
+
+describe("a call whose daemon is killed", function()
+  local store, gates, clients, steps
+
+  before_each(function()
+    store, gates, clients, steps = redis.start(), {}, {}, 0
+    for i = 1, 2 do
+      gates[i] = daemon.start { policies = POLICIES, config = ("return { ledger = { redis = '%s', timeout_ms = 5000 } }")
+                                                                :format(store:url()) }
+      clients[i] = gates[i]:connect()
+    end
+  end)
+  after_each(function()
+    daemon.stop_all()
+    redis.stop_all()
+  end)
+
+  local function place()
+    steps = steps + 1
+    return client_of.session("s", { turn = 1, step = "m" .. steps })
+  end
+
+  local function waiting() return clients[2]:asks("toolgate/session", { session = "s" }).budgets.waiting end
+
+  it("keeps its place until its own deadline has passed", function()
+    clients[1]:say { jsonrpc = "2.0", id = 1, method = "tools/call", params = { name = "slow", _meta = place() } }
+    process.eventually("it is let run", function()
+      return (clients[2]:ask("toolgate/session", { session = "s" }).result or { budgets = {} }).budgets.waiting == 1
+    end)
+    gates[1].child:signal(signal.SIGKILL)
+    gates[1].child:wait()
+    gates[1].stopped = true
+    process.remove(gates[1].directory)
+    assert.equal("same_call", verdict(clients[2]:calls("slow", {}, place())).code)
+    assert.equal(1, waiting())
+    assert.equal("timeout", verdict(clients[2]:calls("slower", {}, place())).code) -- and that took longer
+    assert.equal("timeout", verdict(clients[2]:calls("slow", {}, place())).code) -- it was let run
+    local known = clients[2]:asks("toolgate/session", { session = "s" })
+    assert.equal(0, known.budgets.waiting)
+    assert.same({ "slow", "unknown" }, { known.history[3].tool, known.history[3].class })
+  end)
+end)
