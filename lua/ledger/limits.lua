@@ -103,9 +103,9 @@ local function over(a, at, in_turn, ever, since, cost_turn, cost_ever, price)
   return 0
 end
 
--- What admit's 52nd byte and those behind the 67th say, the tool's own first.
+-- What admit's 37th byte and those behind the 67th say, the tool's own first.
 function over_limits(a, tool)
-  local limits, price, at, code = byte(a, 52), nil, 68, 0
+  local limits, price, at, code = byte(a, 37), nil, 68, 0
   if byte(a, 57) == 1 then price = u48(a, 58) end
   if limits % 2 == 1 then
     open_counter(tool)
@@ -163,7 +163,7 @@ local function find_against(a, key, every, halt, code)
     if early + 1 >= halt then return TOO_SOON, HALT end
     return TOO_SOON, REFUSE
   end
-  if code == 0 and byte(a, 52) > 0 then code = over_limits(a, sub(key, 1, 3)) end
+  if code == 0 and byte(a, 37) % 4 > 0 then code = over_limits(a, sub(key, 1, 3)) end
   return code, REFUSE
 end
 
@@ -185,7 +185,7 @@ end
 
 -- A call is let run: it is counted with what it is said to cost.
 local function book(a, key, more, ttl)
-  if more == 0 then -- nothing is counted of most tools but this
+  if more % 8 == 0 then -- nothing is counted of most tools but this
     calls, calls_turn = calls + 1, up_to(calls_turn + 1, 65535)
     return
   end
@@ -197,7 +197,7 @@ local function book(a, key, more, ttl)
 end
 
 local function reply_used(against, code, would)
-  if against ~= code and against ~= would then return "" end
+  if against < CALLS_PER_TURN or (against ~= code and against ~= would) then return "" end
   return char(whose) .. p48(used)
 end
 

@@ -223,11 +223,13 @@ local function begin_step(told)
   if told ~= label then seldom = sub(seldom, 1, 7) .. told .. sub(seldom, 12) end
 end
 
--- Begins turn and step that a call is told to be of: the first 8 bytes of `a`, with a step label or without.
+-- Begins turn and step that a call is told to be of: the first 8 bytes of `a`, with a step label or without. Returns
+-- what the session is at then, packed alike.
 local function begin(a, labelled, silence)
-  if silence == 0 and sub(a, 1, 8) == sub(seldom, 4, 11) then -- those that the session is at
+  local place = sub(seldom, 4, 11)
+  if silence == 0 and sub(a, 1, 8) == place then
     if spoken == 1 and labelled == 0 then step, spoken = (step + 1) % 256, 0 end
-    return
+    return place
   end
   local told = u32(a, 1)
   if told == 0 and silence > 0 then
@@ -237,6 +239,7 @@ local function begin(a, labelled, silence)
   if told > turn then begin_turn(told) end
   if silence > 0 then seldom = sub(seldom, 1, 27) .. p32(second) end
   begin_step(sub(a, 5, 8))
+  return sub(seldom, 4, 11)
 end
 
 -- The first byte of a call's reservation; nil where it has none.
@@ -289,7 +292,7 @@ local function read_head()
 end
 
 function open()
-  local us = tonumber(tell_second())
+  local us = tell_second() + 0 -- a third of the price of tonumber
   now = second * 1000 + (us - us % 1000) / 1000
   journal, gave_up, partly = "", "", false
   session = call("GET", KEYS[1])
@@ -461,14 +464,14 @@ function close_with(most, ttl, key, result, class, in_step, admission)
   write(stays, most, ttl)
 end
 
--- Writes the session with what became of the call at `at`.
-function close_at(at, result, class, most, ttl)
+-- Writes the session with what came of the call at `at`: result and class.
+function close_at(at, came, most, ttl)
   local stays = keeps_place()
   if stays then
-    call("SETRANGE", KEYS[1], DIGITS[at + 8] or digits(at + 8), result .. char(class))
+    call("SETRANGE", KEYS[1], DIGITS[at + 8] or digits(at + 8), came)
   else
     fetch()
-    session = sub(session, 1, at + 8) .. result .. char(class) .. sub(session, at + 16)
+    session = sub(session, 1, at + 8) .. came .. sub(session, at + 16)
   end
   write(stays, most, ttl)
 end
@@ -674,19 +677,14 @@ local function collect(wants_goal, wants_facts, wants_journal)
   return part(gave_up) .. part(goal) .. part(facts) .. part(names) .. part(entries) .. part(chains)
 end
 
-local reply_rest
-
-do
--- Where nothing was asked for: no unseen ids, and six empty parts.
-local REST_OF_WHOLE, REST_OF_SOME = "\1" .. rep("\0", 32), rep("\0", 33)
-
--- How admit's reply ends: whether the record of ids is whole, ids not in it, and what else was asked for.
-function reply_rest(asked_for, wants_facts, wants_journal)
-  if asked_for == "" and gave_up == "" and wants_facts + wants_journal == 0 and flags % STUCK_ONCE < GOAL then
-    if flags % 4 == 2 then return REST_OF_SOME end
-    return REST_OF_WHOLE
+-- How admit's reply ends: whether the record of ids is whole, then ids not in it and what else was asked for; nothing of
+-- that where nothing was, unless it is `wanted` all the same.
+local function reply_rest(asked_for, wants_facts, wants_journal, wanted)
+  local quiet = asked_for == "" and gave_up == "" and wants_facts + wants_journal == 0 and flags % STUCK_ONCE < GOAL
+  if quiet and not wanted then
+    if flags % 4 == 2 then return 0, "" end
+    return 1, ""
   end
   local unseen, complete = find_unseen(asked_for)
-  return char(complete) .. unseen .. collect(true, wants_facts == 1, wants_journal == 1)
-end
+  return complete, unseen .. collect(true, wants_facts == 1, wants_journal == 1)
 end

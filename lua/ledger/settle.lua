@@ -2,12 +2,14 @@
 --
 -- KEYS     the session's four, see session.lua.
 -- ARGV[1]  1-4 turn   5-8 step label (both unused where the call is known)   9-12 admission   13-15 tool   16-21 arguments
---          22-27 result   28 class, as in session.lua   29 reads   30 destructive   31 repair   32 journal label
+--          22-27 result   28 class, as in session.lua, + 32 if the tool reads   29 reads   30 destructive   31 repair
+--          32 journal label
 --          33-38 cost   39-42 ttl, s   43-46 entries of the journal   47 1: advise only (anonymous)
 --          48 1: the tool has limits; + 2: of 33 to 38 or 50 to 55 something is told; + 4: it was not even begun, and
 --          uses nothing up   49 1: it has a pace
 --          50-55 the cost that admit took for it
--- ARGV[2]  the tool's name   ARGV[3] ext   ARGV[4] ids it gave, 8 bytes each   ARGV[5…] facts: name, JSON, name, …
+-- ARGV[2]  the tool's name   ARGV[3] ext   ARGV[4] ids it gave, 8 bytes each   ARGV[5…] facts: name, JSON, name, …;
+--          the last ones that are empty are left out
 --
 -- Returns  1 says   2 1: unchanged   3 repeats   4 no progress   5 attempt   6 attempts left   7 transients
 --          8 chain outcome   9 retries   10 facts that found no room
@@ -16,15 +18,14 @@
 -- has lost it, is counted as unknown.
 
 local a = ARGV[1]
-local admission, tool, result = sub(a, 9, 12), sub(a, 13, 15), sub(a, 22, 27)
-local kind, reads, destructive, repair, label_told, _, _, _, _, _, _, t1, t2, t3, t4, m1, m2, m3, m4, anonymous,
+local admission, tool = sub(a, 9, 12), sub(a, 13, 15)
+local class, reads, destructive, repair, label_told, _, _, _, _, _, _, t1, t2, t3, t4, m1, m2, m3, m4, anonymous,
   more = byte(a, 28, 48)
 local ttl, most = ((t1 * 256 + t2) * 256 + t3) * 256 + t4, ((m1 * 256 + m2) * 256 + m3) * 256 + m4
-local advise = anonymous == 1
+local kind, advise = class % 32, anonymous == 1
 
--- Where it was let run and nothing in the window is like it, that is all there is to know of it, but for what it takes to
--- put its sums right.
-local at, in_turn, in_step = open_at(admission, kind <= TRANSIENT and more < 2)
+-- Most calls ran, and nothing in the window is like them: then that is all there is to know, but for putting sums right.
+local at, in_turn, in_step = open_at(admission, kind < UNKNOWN and more < 2)
 local alone, settled, taken, denied, key = at, false, true, false, nil
 if not alone then
   at, key = seek(admission, 19), sub(a, 13, 21)
@@ -41,23 +42,25 @@ if not alone then
   in_turn, in_step = byte(session, at + 16, at + 17)
 end
 
-if kind >= UNKNOWN and kind <= RELEASED then
-  result = NO_RESULT
-elseif kind > RELEASED then
-  result = REFUSED_RESULT .. char(kind)
-end
+local came = sub(a, 22, 28)
+local changed, unchanged = 0, 0
 if alone then
   look_away()
 else
+  local result = sub(came, 1, 6)
+  if kind >= UNKNOWN and kind <= RELEASED then
+    result = NO_RESULT
+  elseif kind > RELEASED then
+    result = REFUSED_RESULT .. char(kind)
+  end
   local ref = result
   if ref == NO_RESULT then ref = nil end
   look(key, at, in_turn, in_step, destructive == 1, ref)
-end
-
-local changed, unchanged = 0, 0
-if kind >= OK and kind <= TOOL_ERROR and held > 0 then
-  local last = last_result(key, at, in_turn, in_step)
-  if last == result then unchanged = 1 elseif last and kind <= PARTIAL then changed = 1 end
+  if kind >= OK and kind <= TOOL_ERROR and held > 0 then
+    local last = last_result(key, at, in_turn, in_step)
+    if last == result then unchanged = 1 elseif last and kind <= PARTIAL then changed = 1 end
+  end
+  came = result .. char(kind + reads * 32 + changed * 64)
 end
 
 local says, outcome, retries, attempt, left, dropped = RUN, 0, 0, 1, repair, 0
@@ -71,7 +74,7 @@ if settled then
 else
   -- The repair chain: what ran ends it, if its feedback was out before this call was admitted.
   if kind == INVALID then
-    says, outcome, attempt, left = extend_chain(tool, ARGV[2], ARGV[3], in_step, repair, again, advise)
+    says, outcome, attempt, left = extend_chain(tool, ARGV[2], ARGV[3] or "", in_step, repair, again, advise)
     if outcome ~= 0 then retries = attempt - 1 end
   elseif kind >= OK and kind <= MISMATCH then
     outcome = NO_RETRY
@@ -103,9 +106,9 @@ else
     if says == REFUSE then code = RETRY_BUDGET end
     note(tool, label_told, code, turn - (turn % 256 + 256 - in_turn) % 256, in_step, retries)
   end
-  if #ARGV[4] > 0 then add_ids(ARGV[4], ttl) end
+  if ARGV[4] and ARGV[4] ~= "" then add_ids(ARGV[4], ttl) end
   if #ARGV > 4 then dropped = merge_facts(ARGV, 5, ttl) end
-  close_at(at, result, kind + reads * 32 + changed * 64, most, ttl)
+  close_at(at, came, most, ttl)
 end
 if kind == TRANSIENT then transients = up_to(transients + 1, 255) end
 return char(says, unchanged, run + 1, idle, attempt, left, transients, outcome, retries, dropped)

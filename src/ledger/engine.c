@@ -15,7 +15,7 @@
 
 #define WORKS_SPARE_MAX 256u /* kept for the next request */
 #define SPARE_BYTES_MAX 4096u
-#define SAYS_AT         4u /* in admit's reply */
+#define SAYS_AT         8u /* in admit's reply */
 
 struct work {
     struct redis_job job; /* first: it is what Redis hands back */

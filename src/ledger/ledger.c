@@ -174,6 +174,7 @@ static uint64_t read_unseen(struct reply *reply)
 static void read_verdict(struct reply *reply, struct ledger_answer *answer)
 {
     answer->turn = reply_u32(reply);
+    reply_take(reply, 4); /* step label */
     answer->says = (enum ledger_says)reply_u8(reply);
     answer->code = word_code(reply_u8(reply));
     answer->would = word_code(reply_u8(reply));
@@ -186,16 +187,18 @@ static void read_verdict(struct reply *reply, struct ledger_answer *answer)
     answer->chain = word_outcome(reply_u8(reply));
     answer->chain_retries = reply_u8(reply);
     answer->ids_complete = reply_u8(reply) == 1;
-    answer->unseen = read_unseen(reply);
 }
 
 static enum err read_answer(const struct ledger_admit *request, struct arena *arena, struct str text,
                             struct ledger_answer *answer)
 {
     struct reply reply = reply_of(text);
-    struct reply_parts parts;
+    struct reply_parts parts = {0};
     read_verdict(&reply, answer);
-    reply_read_parts(&reply, &parts);
+    if (reply.at < reply.end) {
+        answer->unseen = read_unseen(&reply);
+        reply_read_parts(&reply, &parts);
+    }
     if (reply.bad)
         return short_reply(&answer->why, SCRIPT_ADMIT, text.len);
     answer->gave_up = log_gave_up(parts.gave_up);

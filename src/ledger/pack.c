@@ -94,17 +94,15 @@ static void add_names(struct script_run *run, struct str tool, struct str ext)
 
 static void put_limits(struct buf *buf, const struct ledger_limits *l, uint32_t anonymous_repeats)
 {
-    put_u8(buf, l->reads);
     put_u8(buf, l->writes);
     put_u8(buf, l->destructive);
     put_u8(buf, l->polls);
-    put_count(buf, l->repair);
     put_count(buf, l->same_call);
     put_count(buf, l->transient);
     put_count(buf, l->repeats);
-    put_count(buf, l->halt);
     put_count(buf, l->across_turns);
     put_count(buf, l->poll_max);
+    put_count(buf, l->halt);
     put_count(buf, anonymous_repeats ? anonymous_repeats : LEDGER_UNLIMITED);
 }
 
@@ -138,6 +136,26 @@ static bool tells_more(const struct ledger_place *place, const struct ledger_lim
     return place->turn_idle_s || l->costs || l->cost || l->poll_every_ms;
 }
 
+/* Even of a call that is like no other. */
+static bool may_refuse(const struct ledger_limits *l)
+{
+    return l->same_call == 0 || l->transient == 0 || l->repeats < 2 || l->across_turns < 2 ||
+           l->poll_max == 0;
+}
+
+static uint8_t what_to_read(const struct ledger_place *place, const struct ledger_limits *l)
+{
+    return (uint8_t)((is_limited(&l->tool) ? 1 : 0) + (is_limited(&l->session) ? 2 : 0) +
+                     (tells_more(place, l) ? 4 : 0) + (may_refuse(l) ? 8 : 0));
+}
+
+/* A server makes a string of each, also of one that is empty. The packed argument and the name stay. */
+static void leave_out_empty(struct script_run *run)
+{
+    while (run->arg_count > 2 && run->args[run->arg_count - 1].len == 0)
+        run->arg_count--;
+}
+
 static struct str label_of(const struct ledger_admit *request)
 {
     if (request->so_far == LEDGER_SO_FAR_INVALID)
@@ -159,16 +177,17 @@ void pack_admit(struct script_run *run, const struct ledger_admit *request,
     put_key(&buf, request->tool, request->arguments);
     put_u8(&buf, request->so_far);
     put_u8(&buf, place->anonymous);
-    put_limits(&buf, limits, place->anonymous_repeats);
-    put_u8(&buf, word_label_number(label_of(request)));
+    put_u8(&buf, limits->reads);
+    put_count(&buf, limits->repair);
     put_u8(&buf, place->step.len > 0);
     put_u8(&buf, request->wants_facts);
     put_u8(&buf, request->wants_history);
     put_u32(&buf, request->reservation_ms ? request->reservation_ms : LEDGER_RESERVATION_MS);
     put_u32(&buf, options->ttl_s);
+    put_u8(&buf, what_to_read(place, limits));
+    put_limits(&buf, limits, place->anonymous_repeats);
+    put_u8(&buf, word_label_number(label_of(request)));
     put_u32(&buf, options->history);
-    put_u8(&buf, (is_limited(&limits->tool) ? 1 : 0) + (is_limited(&limits->session) ? 2 : 0) +
-                     (tells_more(place, limits) ? 4 : 0));
     put_u32(&buf, place->turn_idle_s);
     put_u8(&buf, limits->costs);
     put_u48(&buf, limits->cost);
@@ -177,6 +196,7 @@ void pack_admit(struct script_run *run, const struct ledger_admit *request,
     script_arg(run, buf_view(&buf));
     add_names(run, request->tool, request->ext);
     script_arg(run, pack_ids(arena, request->ids, request->id_count, LEDGER_IDS_MAX));
+    leave_out_empty(run);
 }
 
 /* The classes as session.lua numbers them. */
@@ -210,7 +230,7 @@ void pack_settle(struct script_run *run, const struct ledger_settle *request,
     put_admission(&buf, request->admission);
     put_key(&buf, request->tool, request->arguments);
     put_result(&buf, request->result);
-    put_u8(&buf, classes[request->class]);
+    put_u8(&buf, classes[request->class] + (limits->reads ? 32 : 0));
     put_u8(&buf, limits->reads);
     put_u8(&buf, limits->destructive);
     put_count(&buf, limits->repair);
@@ -228,6 +248,7 @@ void pack_settle(struct script_run *run, const struct ledger_settle *request,
     script_arg(run, pack_ids(arena, request->gives_ids, request->gives_id_count, LEDGER_GIVEN_IDS_MAX));
     if (json_is(request->facts, JSON_OBJECT))
         add_facts(run, request->facts, arena);
+    leave_out_empty(run);
 }
 
 void pack_turn(struct script_run *run, uint32_t turn, struct str goal, const struct pack_options *options,
