@@ -22,6 +22,12 @@ static void fail(struct greeting *g, const char *doing, const char *why)
     g->over(g->owner, text);
 }
 
+/* Done for others, or mostly needless: without the right to, we go on. */
+static void on_courtesy(redisAsyncContext *context, void *answer, void *of)
+{
+    (void)context, (void)answer, (void)of;
+}
+
 /* NULL where nobody wants to know any more, or it was an error that ends the greeting. */
 static const redisReply *good(redisAsyncContext *context, void *answer, const struct greeting *g)
 {
@@ -186,6 +192,7 @@ static void probe(struct greeting *g, redisAsyncContext *context)
 {
     g->write_began_us = clock_mono_us();
     redisAsyncCommand(context, on_probe, g, "SET tg1:{probe}:%s 1 PX 1000", g->name);
+    redisAsyncCommand(context, on_courtesy, g, "DEL tg1:{probe}:%s", g->name);
 }
 
 static void on_script(redisAsyncContext *context, void *answer, void *of)
@@ -201,11 +208,6 @@ static void on_script(redisAsyncContext *context, void *answer, void *of)
     memcpy(g->shas->of[g->scripts++ % SCRIPT_COUNT], reply->str, SCRIPT_NAME_BYTES);
     if (g->scripts == SCRIPT_COUNT && !g->is_over)
         probe(g, context);
-}
-
-static void on_old_connection_ended(redisAsyncContext *context, void *answer, void *of)
-{
-    (void)context, (void)answer, (void)of; /* mostly it is gone already; without the right to, we go on */
 }
 
 static void load_texts(struct greeting *g, redisAsyncContext *context)
@@ -260,7 +262,7 @@ static void second_half(struct greeting *g, redisAsyncContext *context)
     const struct server_facts *old = &g->before;
     g->functions = false;
     if (old->client_id && old->run_id[0] && strcmp(old->run_id, g->facts.run_id) == 0)
-        redisAsyncCommand(context, on_old_connection_ended, g, "CLIENT KILL ID %lld", old->client_id);
+        redisAsyncCommand(context, on_courtesy, g, "CLIENT KILL ID %lld", old->client_id);
     if (g->facts.version >= GREETING_FUNCTIONS_SINCE) {
         load_library(on_library, g, context);
         return;
@@ -285,11 +287,6 @@ static void on_auth(redisAsyncContext *context, void *answer, void *of)
 static void on_select(redisAsyncContext *context, void *answer, void *of)
 {
     must(context, answer, of, "SELECT");
-}
-
-static void on_name(redisAsyncContext *context, void *answer, void *of)
-{
-    (void)context, (void)answer, (void)of; /* a courtesy to whoever reads CLIENT LIST */
 }
 
 static void on_id(redisAsyncContext *context, void *answer, void *of)
@@ -333,7 +330,7 @@ void greeting_begin(struct greeting *g, redisAsyncContext *context)
         redisAsyncCommand(context, on_auth, g, "AUTH %b", g->password.at, g->password.len);
     if (g->db)
         redisAsyncCommand(context, on_select, g, "SELECT %u", g->db);
-    redisAsyncCommand(context, on_name, g, "CLIENT SETNAME %s", g->name);
+    redisAsyncCommand(context, on_courtesy, g, "CLIENT SETNAME %s", g->name);
     redisAsyncCommand(context, on_id, g, "CLIENT ID");
     redisAsyncCommand(context, on_info, g, "INFO");
 }
