@@ -175,6 +175,41 @@ static void a_tool_that_costs_nothing_goes_on_when_the_money_is_spent(void **sta
     case_runs(t, "list", "{1}", "1");
 }
 
+/* What a call will cost may not be known before. */
+static void what_is_spent_to_the_last_is_spent(void **state)
+{
+    struct ledger_case *t = *state;
+    t->limits.costs = true;
+    t->limits.tool.cost_per_session = UNIT;
+    assert_string_equal(case_asks(t, "search", "{1}"), "run");
+    settle_at(t, "search", "{1}", LEDGER_CLASS_OK, &(uint64_t){UNIT - 1});
+    assert_string_equal(case_asks(t, "search", "{2}"), "run");
+    settle_at(t, "search", "{2}", LEDGER_CLASS_OK, &(uint64_t){1});
+    assert_string_equal(case_asks(t, "search", "{3}"), "refuse cost_per_session");
+    case_turn(t, 2);
+    assert_string_equal(case_asks(t, "search", "{3}"), "refuse cost_per_session");
+}
+
+static void what_was_not_even_begun_uses_nothing_up(void **state)
+{
+    struct ledger_case *t = *state;
+    t->limits.tool.calls_per_session = 1;
+    for (int i = 0; i < 3; i++) { /* its server is down, which says when to ask again */
+        assert_string_equal(case_asks(t, "search", "{1}"), "run");
+        struct ledger_settle settle = {.place = t->place,
+                                       .admission = t->admissions,
+                                       .tool = STR_LIT("search"),
+                                       .arguments = case_hash("{1}"),
+                                       .class = LEDGER_CLASS_TRANSIENT,
+                                       .label = STR_LIT("unavailable"),
+                                       .limits = &t->limits,
+                                       .not_begun = true};
+        ledger_settle(t->ledger, &settle, t->arena, &t->settled, NULL, NULL);
+    }
+    case_runs(t, "search", "{2}", "2");
+    assert_string_equal(case_asks(t, "search", "{3}"), "refuse calls_per_session");
+}
+
 static void large_costs_are_counted_whole(void **state)
 {
     struct ledger_case *t = *state;
@@ -330,6 +365,8 @@ int main(void)
         STORY(parallel_calls_cannot_overspend_together),
         STORY(what_a_call_really_cost_takes_the_place_of_what_was_declared),
         STORY(a_tool_that_costs_nothing_goes_on_when_the_money_is_spent),
+        STORY(what_is_spent_to_the_last_is_spent),
+        STORY(what_was_not_even_begun_uses_nothing_up),
         STORY(large_costs_are_counted_whole),
         STORY(a_person_sees_what_is_used_up),
         STORY(asking_sooner_than_it_may_be_asked_waits),

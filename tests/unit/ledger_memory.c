@@ -157,6 +157,21 @@ static void ids_are_known_once_a_result_gave_them(void **state)
     assert_int_equal(t->answer.unseen, 0);
 }
 
+/* Ids are kept side by side: what two of them spell together is none. */
+static void the_end_of_one_id_and_the_beginning_of_the_next_are_none(void **state)
+{
+    struct ledger_case *t = *state;
+    struct hash128 given[] = {{1, 0x0102030405060708u}, {2, 0x1112131415161718u}};
+    struct hash128 asked[] = {{1, 0x0506070811121314u}, {1, 0x0102030405060708u}};
+    ledger_see(t->ledger, t->place.session, given, 2);
+    t->admissions++;
+    struct ledger_admit request = admit_of(t, "read", "{1}");
+    request.ids = asked;
+    request.id_count = 2;
+    ledger_admit(t->ledger, &request, t->arena, &t->answer, NULL, NULL);
+    assert_int_equal(t->answer.unseen, 1);
+}
+
 static void a_fresh_session_has_seen_nothing_and_knows_it(void **state)
 {
     struct ledger_case *t = *state;
@@ -341,11 +356,26 @@ static void a_session_ends_a_day_after_its_last_call(void **state)
 {
     struct ledger_case *t = *state;
     int64_t hour = 3600000;
+    struct hash128 id = case_hash("e1");
+    struct json facts = parsed(t, "{\"a\":1}");
+    give(t, "list", "{}", &id, 1, &facts);
     for (int i = 0; i < 5; i++) {
+        case_now += 20 * hour; /* each call renews it, with all that belongs to it */
         case_runs(t, "get", "{1}", i % 2 ? "a" : "b");
-        case_now += 20 * hour; /* each call renews it */
     }
-    assert_int_equal(view_of(t).error, OK);
+    struct ledger_view view = view_of(t);
+    assert_int_equal(view.error, OK);
+    const struct json *history = json_get_text(&view.session, "history");
+    assert_int_equal(history->len, 6);
+    assert_true(str_is(json_str(json_get_text(&history->items[0], "tool")), "list"));
+    assert_string_equal(text_of(t, json_get_text(&view.session, "facts")), "{\"a\":1}");
+    t->admissions++;
+    struct ledger_admit request = admit_of(t, "read", "{1}");
+    request.ids = &id;
+    request.id_count = 1;
+    ledger_admit(t->ledger, &request, t->arena, &t->answer, NULL, NULL);
+    assert_int_equal(t->answer.unseen, 0);
+    assert_true(t->answer.ids_complete);
     case_now += 30 * hour;
     assert_int_equal(view_of(t).error, ERR_NOT_FOUND);
     case_runs(t, "get", "{1}", "a");
@@ -406,6 +436,7 @@ int main(void)
         STORY(a_late_turn_counts_in_the_current_one),
         STORY(a_turn_of_256_turns_ago_is_not_this_one),
         STORY(ids_are_known_once_a_result_gave_them),
+        STORY(the_end_of_one_id_and_the_beginning_of_the_next_are_none),
         STORY(a_fresh_session_has_seen_nothing_and_knows_it),
         STORY(a_record_that_forgot_says_so),
         STORY(facts_are_merged),
