@@ -7,6 +7,7 @@
 
 #include "io/timer.h"
 #include "ledger/attach.h"
+#include "ledger/hush.h"
 
 #include <arpa/inet.h>
 #include <hiredis/async.h>
@@ -114,7 +115,7 @@ static void on_introduced(redisAsyncContext *context, void *answer, void *unused
     const redisReply *reply = answer;
     (void)unused;
     if (f && reply && reply->type == REDIS_REPLY_ERROR)
-        snprintf(f->not_let_in, sizeof(f->not_let_in), "%s", reply->str);
+        hush(reply->str, f->address->sentinel_password, f->not_let_in, sizeof(f->not_let_in));
 }
 
 bool finder_introduce(const struct address *a, redisAsyncContext *context, redisCallbackFn *answered)

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "ledger/hush.h"
 #include "ledger/pack.h"
 #include "ledger/redis.h"
 
@@ -14,11 +15,12 @@
 
 static void fail(struct greeting *g, const char *doing, const char *why)
 {
-    char text[512];
+    char said[400], text[512];
     if (g->failed)
         return;
     g->failed = true;
-    snprintf(text, sizeof(text), "%s: %.400s", doing, why);
+    hush(why, g->password, said, sizeof(said));
+    snprintf(text, sizeof(text), "%s: %s", doing, said);
     g->over(g->owner, text);
 }
 

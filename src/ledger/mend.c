@@ -14,6 +14,7 @@ static const struct {
     {"NOAUTH", "name its user and password in ledger.redis, or the password in ledger.password_file"},
     {"invalid password", "set its password in ledger.redis or ledger.password_file"},
     {"without any password configured", "it knows no password: take yours out of ledger.redis"},
+    {"unknown command 'AUTH'", "it has no AUTH: take user and password out of ledger.redis"},
     {"no password is set", "it knows no password: take yours out of ledger.redis"},
     {"NOPERM", "give its user the rights that docs/configuration.md lists"},
     {"ACL failure in script", "give its user the rights that docs/configuration.md lists"}, /* from 7.2 on */

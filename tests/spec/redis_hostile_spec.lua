@@ -73,6 +73,34 @@ describe("where Redis should be", function()
     assert.truthy(gate:logs("ledger_away"):find("what nobody asked for", 1, true))
   end)
 
+  describe("a password", function()
+    local function shows_none(url)
+      gate = daemon.start { policies = POLICIES, arguments = { "--redis", url } }
+      local status = gate:status()
+      assert.truthy(status.ledger.why_away:find("ERR ", 1, true), status.ledger.why_away)
+      for _, shown in ipairs { gate:log(), client_of.json.encode(status) } do
+        assert.is_nil(shown:find("hidden", 1, true), shown)
+      end
+    end
+
+    it("is shown nowhere where somebody repeats it", function()
+      pretends { first = [[-ERR I was told hidden-word, and hidden-word again\r\n]] }
+      shows_none("redis://gate:hidden-word@127.0.0.1:" .. port)
+      gate:logs "AUTH: ERR I was told ***, and *** again"
+    end)
+
+    it("is shown nowhere where a Redis that has no AUTH repeats its arguments, cut", function()
+      local store = redis.start { port = true, arguments = { "--rename-command", "AUTH", "" } }
+      shows_none(("redis://gate:%s@127.0.0.1:%d"):format(("hidden"):rep(40), store.port))
+      gate:logs "it has no AUTH: take user and password out of ledger.redis"
+    end)
+
+    it("of a sentinel's is shown nowhere either", function()
+      pretends { first = [[-ERR unknown command `AUTH`, with args beginning with: `hidden`\r\n-ERR I was told hidden\r\n]] }
+      shows_none(("sentinel://127.0.0.1:%s/cache?sentinels=:hidden-word"):format(port))
+    end)
+  end)
+
   it("a sentinel's messages that are none end its connection alone", function()
     local master = redis.start { port = true }
     pretends { first = ([[*2\r\n$9\r\n127.0.0.1\r\n$%d\r\n%d\r\n]]):format(#tostring(master.port), master.port),
