@@ -64,7 +64,7 @@ static void on_late_ended(struct redis_job *job, enum redis_ended how, struct st
         read_merged(e, reply);
     if (how == REDIS_REFUSED) {
         e->lost++;
-        say_refused(e, "ledger_merge_failed", job->script, why);
+        say_refused(e, "ledger_merge_failed", a->stem, job->script, why);
     }
     if (how == REDIS_ANSWERED || how == REDIS_REFUSED)
         away_remove(e->away, late);

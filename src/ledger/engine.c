@@ -134,7 +134,7 @@ static void on_ended(struct redis_job *job, enum redis_ended how, struct str rep
     bool waits = !w->gone && ask.done;
     unlink_work(e, w);
     if (how == REDIS_REFUSED)
-        say_refused(e, "redis_refused", job->script, why);
+        say_refused(e, "redis_refused", w->stem, job->script, why);
     if (how == REDIS_LOST)
         remember_doubt(e, w);
     if (how == REDIS_ANSWERED && w->gone)

@@ -49,8 +49,10 @@ void keep_for_later(struct engine *engine, struct str key, struct redis_job *job
 /* What has to be told of a session; NULL: no place. */
 struct absence *note_absence(struct engine *engine, struct str key);
 void say_lost(struct engine *engine);
-/* A server turned a script down for good; a few lines a second. */
-void say_refused(struct engine *engine, const char *event, enum script script, const char *why);
+/* A server turned a script down for good; a few lines a second. `stem`: what the session's keys begin with.
+ */
+void say_refused(struct engine *engine, const char *event, const char stem[SCRIPT_KEY_BYTES - 1],
+                 enum script script, const char *why);
 
 /* ---- bring.c ---- */
 

@@ -56,12 +56,14 @@ void say_lost(struct engine *e)
     e->has_lost = true;
 }
 
-void say_refused(struct engine *e, const char *event, enum script script, const char *why)
+void say_refused(struct engine *e, const char *event, const char stem[SCRIPT_KEY_BYTES - 1],
+                 enum script script, const char *why)
 {
     uint64_t held;
     if (!trickle_lets(&e->refusals, REFUSALS_PER_S, &held))
         return;
-    log_event(LOG_ERROR, event, LOG_TEXT("script", script_name(script)), LOG_TEXT("why", why),
+    log_event(LOG_ERROR, event, LOG_TEXT("script", script_name(script)),
+              LOG_STR("key", ((struct str){stem, SCRIPT_KEY_BYTES - 1})), LOG_TEXT("why", why),
               LOG_NUM("not_logged", held));
 }
 

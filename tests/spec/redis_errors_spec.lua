@@ -201,7 +201,9 @@ describe("a Redis that says", function()
       end
     end
     assert.equal("local", echo())
-    assert.truthy(gate:logs("redis_refused"):find("WRONGTYPE", 1, true))
+    local said = gate:logs "redis_refused"
+    assert.truthy(said:find("WRONGTYPE", 1, true), said)
+    assert.equal(store:keys()[1]:match "^(.*:).$", said:match "key=(%S+)")
     assert.is_true(connected())
   end)
 
