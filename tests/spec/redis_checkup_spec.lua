@@ -142,6 +142,8 @@ local function in_between(store, change)
           if change == "old" then
             text = text:gsub("redis_version:%d+", "redis_version:6"):gsub("valkey_version", "valkei_version")
                        :gsub("FUNCTION", "FUNKTION")
+          elseif change == "ancient" then
+            text = text:gsub("redis_version:%d+", "redis_version:5"):gsub("valkey_version", "valkei_version")
           elseif change == "slow" and text:find("SET", 1, true) and text:find("{probe}", 1, true) then
             socket.sleep(0.03)
           end
@@ -238,6 +240,14 @@ describe("a Redis", function()
     assert.equal(1, #warnings)
     assert.truthy(warnings[1]:find("^it is redis 6%.[%d.]+, which makes the ledger's scripts anew for every call"), warnings[1])
     assert.equal("redis", client_of.verdict(gate:connect():calls("echo", { text = "a" }, session "s")).ledger)
+  end)
+
+  it("too old to run the scripts is said to be so, and not used", function()
+    local port
+    port, child = in_between(redis.start { arguments = keeps() }, "ancient")
+    local gate = gate_on("redis://127.0.0.1:" .. port)
+    assert.truthy(gate:logs("ledger_away"):find("it is older than Redis 6", 1, true))
+    assert.equal("local", client_of.verdict(gate:connect():calls("echo", { text = "a" }, session "s")).ledger)
   end)
 
   it("that is slow to write is told so before calls run into it", function()

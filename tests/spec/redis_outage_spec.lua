@@ -94,6 +94,16 @@ describe("while Redis is away", function()
       assert.truthy(said:find("warn ledger_lost sessions=2 ", 1, true), said)
     end)
 
+    it("tells the model what it would be told: that nothing changed, what is left, that it turns in circles", function()
+      begin()
+      goes()
+      echo "same"
+      local second = echo "same"
+      assert.equal(2, verdict(second).repeats)
+      assert.equal(2, #second.content, "the second reply has a note for the model")
+      assert.same({ "refuse", "loop" }, { verdict(echo "same").verdict, verdict(echo "same").error_class })
+    end)
+
     it("tells it once, however often Redis comes and goes", function()
       begin()
       for i = 1, 3 do

@@ -1,0 +1,85 @@
+-- Ids that results gave, known to whoever of a fleet is asked next; and what is said where some of them are missing.
+local daemon = require "daemon"
+local client_of = require "client"
+local process = require "process"
+local redis = require "redis"
+local text, verdict = client_of.text, client_of.verdict
+
+local POLICIES = { ["orders.lua"] = [==[
+-- orders: lists some. For specs.
+return tool "orders" { description = "Orders.", effects = "read", gives_ids = { "ids[]" },
+  schema = params { from = int "The first", to = int "The last" },
+  run = function(args)
+    local ids = {}
+    for i = args.from, args.to do ids[#ids + 1] = "o-" .. i end
+    return { ids = ids }
+  end }
+]==], ["order.lua"] = [==[
+-- order: one of them. For specs.
+return tool "order" { description = "An order.", effects = "read", ids = { id = seen() },
+  schema = params { id = str "Which" }, run = function(args) return { id = args.id } end }
+]==] }
+
+describe("an id", function()
+  local store, gates, clients
+
+  after_each(function()
+    daemon.stop_all()
+    redis.stop_all()
+  end)
+
+  local function begin(count)
+    store, gates, clients = redis.start(), {}, {}
+    for i = 1, count do
+      gates[i] = daemon.start { policies = POLICIES, config = ("return { ledger = { redis = '%s', timeout_ms = 1000 } }")
+                                                                :format(store:url()) }
+      clients[i] = gates[i]:connect()
+    end
+  end
+
+  local function lists(client, from, to)
+    local result = client:calls("orders", { from = from, to = to }, client_of.session("s", { turn = 1, goal = "read them" }))
+    assert.is_not_true(result.isError, text(result))
+  end
+
+  -- What is said of one order; the user's own words name none.
+  local function reads(client, id)
+    local said = verdict(client:calls("order", { id = id }, client_of.session("s", { turn = 1, goal = "read them" })))
+    return said.verdict .. (said.error_class ~= "ok" and " " .. tostring(said.error_class) or "")
+  end
+
+  it("that one daemon's result gave is known to the other, and one that none gave was invented", function()
+    begin(2)
+    lists(clients[1], 1, 3)
+    assert.equal("pass", reads(clients[2], "o-2"))
+    assert.equal("refuse fabricated_id", reads(clients[2], "o-9"))
+  end)
+
+  it("that has to make room for others is not called invented, and after one repair it passes", function()
+    begin(1)
+    lists(clients[1], 1, 1)
+    for from = 1001, 1601, 100 do lists(clients[1], from, from + 99) end
+    assert.equal("repair invalid_arguments", reads(clients[1], "o-1"))
+    assert.equal("pass", reads(clients[1], "o-1"))
+    assert.equal("pass", reads(clients[1], "o-1650"))
+  end)
+
+  it("whose record Redis has dropped is not called invented either", function()
+    begin(1)
+    lists(clients[1], 1, 3)
+    for _, key in ipairs(store:keys()) do
+      if key:match ":i$" then store:does("DEL", key) end
+    end
+    assert.equal("repair invalid_arguments", reads(clients[1], "o-2"))
+    assert.equal("pass", reads(clients[1], "o-2"))
+  end)
+
+  it("that was given before Redis went is not called invented by who stands in", function()
+    begin(1)
+    lists(clients[1], 1, 3)
+    store:kill()
+    process.eventually("it is away", function() return not gates[1]:status().ledger.connected end)
+    assert.equal("repair invalid_arguments", reads(clients[1], "o-2"))
+    assert.equal("pass", reads(clients[1], "o-2"))
+  end)
+end)
