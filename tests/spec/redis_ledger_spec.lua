@@ -187,10 +187,17 @@ describe("a ledger in Redis", function()
 
   it("does not wait for settles where it is told so, and they arrive all the same", function()
     local store = redis.start()
-    local client = gate_on(store:url(), "return { ledger = { settle = 'sent', timeout_ms = 5000 } }"):connect()
+    local gate = gate_on(store:url(), "return { ledger = { settle = 'sent', timeout_ms = 10000 } }")
+    local client = gate:connect()
     for i = 1, 20 do client:calls("echo", { text = "n" .. i }, session "s") end
+    local checked = client:checks("book_table", { where = "here" }, session "s")
+    store:freeze()
+    client:asks("toolgate/report", { callId = checked.callId, name = "book_table", arguments = { where = "here" },
+                                     result = { content = { { type = "text", text = "done" } } }, _meta = session "s" })
+    assert.is_true(ledger_of(gate).connected) -- so nobody has waited for an answer until it was given up
+    store:thaw()
     local known = client:asks("toolgate/session", { session = "s" })
-    assert.same({ 20, 0, 20 }, { known.budgets.calls, known.budgets.waiting, #known.history })
+    assert.same({ 21, 0, 21, 0 }, { known.budgets.calls, known.budgets.waiting, #known.history, ledger_of(gate).outages })
   end)
 
   it("warns of a server that may evict what it is told", function()
