@@ -94,7 +94,8 @@ static void pass_uncounted(struct engine *e, const struct ask *ask)
 {
     const struct ledger_admit *request = ask->request;
     e->uncounted++;
-    log_event(LOG_WARN, "ledger_uncounted", LOG_STR("tool", request->tool), LOG_STR("ext", request->ext));
+    log_event(LOG_WARN, "ledger_uncounted", LOG_STR("tool", request->tool), LOG_STR("ext", request->ext),
+              LOG_STR("session", str_cut(request->place.session, 128)));
     answer(ask, REPLY_UNCOUNTED, NULL);
 }
 
