@@ -168,6 +168,20 @@ static void asking_again_what_was_invalid_is_redundant_wherever_it_is_refused(vo
     assert_int_equal(t->answer.chain_retries, 3);
 }
 
+static void what_comes_when_its_place_is_anothers_is_not_taken_for_that_ones(void **state)
+{
+    struct ledger_case *t = *state;
+    char args[16];
+    uint64_t slow = begins(t, "export", "{}");
+    for (int i = 1; i <= 32; i++) { /* as many as the window has */
+        snprintf(args, sizeof(args), "{%d}", i);
+        case_runs(t, "search", args, args);
+    }
+    ends(t, "export", "{}", slow, LEDGER_CLASS_SCHEMA_MISMATCH, "garbage");
+    assert_string_equal(case_asks(t, "search", args), "run");
+    assert_string_equal(case_asks(t, "export", "{}"), "run");
+}
+
 #define STORY(name) cmocka_unit_test_setup_teardown(name, case_begin, case_end)
 
 int main(void)
@@ -183,6 +197,7 @@ int main(void)
         STORY(a_late_result_is_compared_with_its_own_turn),
         STORY(a_session_that_was_stuck_before_is_stuck_again_at_once),
         STORY(asking_again_what_was_invalid_is_redundant_wherever_it_is_refused),
+        STORY(what_comes_when_its_place_is_anothers_is_not_taken_for_that_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
