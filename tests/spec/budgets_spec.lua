@@ -1,0 +1,131 @@
+-- How often the same call may be made, by what its tool declares and by what came of it: each row as the model meets it.
+local daemon = require "daemon"
+local client_of = require "client"
+local fixtures = require "fixtures"
+local verdict, session = client_of.verdict, client_of.session
+
+local TOOL = [==[
+-- %s: for specs.
+return tool "%s" {
+  description = "For specs.", effects = "%s", schema = params { n = optional(int "Which"), at = optional(str "When") },
+  loop = { volatile = { "at" } },
+  run = function(args, call) return { n = args.n } end,
+}
+]==]
+
+describe("the same call, with other calls between,", function()
+  local gate, client, others
+
+  before_each(function()
+    local policies = { ["echo.lua"] = fixtures.echo, ["outcome.lua"] = fixtures.outcome }
+    for _, effects in ipairs { "read", "write", "destructive", "toggle" } do
+      policies[effects .. ".lua"] = TOOL:format(effects, effects, effects)
+    end
+    policies["undeclared.lua"] = TOOL:gsub('effects = "%%s", ', ""):format("undeclared", "undeclared")
+    gate = daemon.start { policies = policies }
+    client, others = gate:connect(), 0
+  end)
+  after_each(daemon.stop_all)
+
+  -- Reads, and so arms nothing anew.
+  local function another()
+    others = others + 1
+    client:calls("echo", { text = "n" .. others }, session("s", { turn = 1 }))
+  end
+
+  -- How often it passes, and by what it is refused then.
+  local function passes(tool, arguments)
+    for times = 0, 12 do
+      local said = verdict(client:calls(tool, arguments, session("s", { turn = 1 })))
+      if said.verdict ~= "pass" then return times .. " " .. said.code end
+      another()
+    end
+    return "always"
+  end
+
+  for tool, expected in pairs { read = "5 same_call", write = "2 same_call", destructive = "1 same_call",
+                                undeclared = "3 same_call", toggle = "always" } do
+    it("of a tool that is " .. tool .. ", passes: " .. expected, function()
+      assert.equal(expected, passes(tool, { n = 1 }))
+      if tool ~= "toggle" then assert.equal(expected, passes(tool, { n = 2 })) end
+    end)
+  end
+
+  it("is the same whatever stands in a field that is volatile, and another with any other field", function()
+    for i = 1, 2 do assert.equal("pass", verdict(client:calls("write", { n = 1, at = "t" .. i }, session "s")).verdict) end
+    assert.equal("loop", verdict(client:calls("write", { n = 1, at = "t3" }, session "s")).code)
+    assert.equal("pass", verdict(client:calls("write", { n = 2, at = "t3" }, session "s")).verdict)
+  end)
+
+  it("is told to wait after each passing failure, twice as long where the tool names no time", function()
+    gate:write_policy("flaky.lua", [==[
+-- flaky: fails for the moment. For specs.
+return tool "flaky" { description = "For specs.", effects = "read", schema = params { n = int "Which" },
+  run = function() return transient "the shop is closed" end }
+]==])
+    gate:reload()
+    local waits = {}
+    for i = 1, 4 do
+      local said = verdict(client:calls("flaky", { n = 1 }, session("s", { turn = 1 })))
+      waits[i] = said.verdict == "wait" and said.after_s or said.code
+    end
+    assert.same({ 2, 4, 8, "transient_budget" }, waits)
+    assert.equal(2, verdict(client:calls("flaky", { n = 2 }, session("s", { turn = 1 }))).after_s)
+  end)
+
+  -- What comes of four such calls, and how many brought nothing new in the end. Each row with its reason:
+  for how, expected in pairs {
+    refuse = { "not_here not_here loop loop", 4 },       -- released, and still a loop
+    ask = { "need_user_input need_user_input need_user_input need_user_input" }, -- as if never asked
+    broken = { "truncated_response already_broken loop loop", 4 },
+    failed = { "no_such_order no_such_order loop loop", 4 },
+    garbage = { "empty_first_page empty_first_page loop loop", 4 },
+    transient = { "transient transient transient transient_budget", 1 }, -- only the refusal counts
+    ok = { "pass pass loop loop", 3 },
+    partial = { "pass pass loop loop", 2 },              -- something came of both
+    check_throws = { "policy_broke policy_broke loop loop", 4 },
+  } do
+    it("that ends as " .. how .. ", four times in a row: " .. expected[1], function()
+      local said = {}
+      for i = 1, 4 do
+        local result = client:calls("outcome", { how = how }, session("s", { turn = 1, step = "m" .. i }))
+        local v = verdict(result)
+        said[i] = v.verdict == "pass" and "pass" or v.code or v.error_class
+      end
+      local known = client:asks("toolgate/session", { session = "s" })
+      assert.same({ expected[1], expected[2] or 0 }, { table.concat(said, " "), known.budgets.no_progress })
+    end)
+  end
+
+  it("eight times side by side in one message counts as one, and its twins of a write are refused", function()
+    local function at_once(tool, step)
+      for i = 1, 8 do
+        client:say { jsonrpc = "2.0", id = step .. i, method = "tools/call",
+                     params = { name = tool, arguments = { n = 1 }, _meta = session("s", { turn = 1, step = step }) } }
+      end
+      local by = { pass = 0, loop = 0, duplicate_in_step = 0 }
+      for _ = 1, 8 do
+        local said = verdict(client:hears().result)
+        local word = said.verdict == "pass" and "pass" or said.code
+        by[word] = (by[word] or 0) + 1
+      end
+      return by
+    end
+    assert.same({ pass = 8, loop = 0, duplicate_in_step = 0 }, at_once("read", "m1"))
+    assert.same({ pass = 8, loop = 0, duplicate_in_step = 0 }, at_once("read", "m2"))
+    assert.same({ pass = 0, loop = 8, duplicate_in_step = 0 }, at_once("read", "m3"))
+    assert.same({ pass = 1, loop = 0, duplicate_in_step = 7 }, at_once("write", "m4"))
+  end)
+
+  it("twenty different ones in one message are all let run, and none of them is forgotten", function()
+    for i = 1, 20 do
+      client:say { jsonrpc = "2.0", id = "a" .. i, method = "tools/call",
+                   params = { name = "write", arguments = { n = i }, _meta = session("s", { turn = 1, step = "m1" }) } }
+    end
+    for _ = 1, 20 do assert.equal("pass", verdict(client:hears().result).verdict) end
+    local first = client:calls("write", { n = 1 }, session("s", { turn = 1, step = "m1" }))
+    assert.equal("duplicate_in_step", verdict(first).code)
+    assert.same({ 20, 21 }, { client:asks("toolgate/session", { session = "s" }).budgets.calls,
+                              #client:asks("toolgate/session", { session = "s" }).history })
+  end)
+end)
