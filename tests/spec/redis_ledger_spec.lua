@@ -185,6 +185,18 @@ describe("a ledger in Redis", function()
     assert.equal(0, (process.run { daemon.binary, "serve", "--check", "--redis", "redis://nobody.invalid" }))
   end)
 
+  it("keeps a session as long as ledger.ttl_s says after its last call, with all that belongs to it", function()
+    local store = redis.start()
+    local client = gate_on(store:url(), "return { ledger = { ttl_s = 100, timeout_ms = 5000 } }"):connect()
+    client:calls("outcome", { how = "facts" }, session("s", { goal = "find order o-17" }))
+    local keys = store:keys()
+    assert.is_true(#keys >= 3, #keys) -- session, history, facts; and ids, where there are any
+    for _, key in ipairs(keys) do
+      local left = store:does("TTL", key)
+      assert.is_true(left > 0 and left <= 100, key .. " lives for " .. left)
+    end
+  end)
+
   it("does not wait for settles where it is told so, and they arrive all the same", function()
     local store = redis.start()
     local gate = gate_on(store:url(), "return { ledger = { settle = 'sent', timeout_ms = 10000 } }")

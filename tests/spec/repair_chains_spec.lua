@@ -57,6 +57,21 @@ describe("a repair chain", function()
     assert.same({ 1, 0 }, counts())
   end)
 
+  -- Whoever reads replies need not know that there was one.
+  it("that mended the call leaves a reply with the fields of one that was right at once", function()
+    local function fields(of, into, path)
+      for key, value in pairs(of) do
+        into[path .. tostring(key)] = type(value)
+        if type(value) == "table" then fields(value, into, path .. key .. ".") end
+      end
+      return into
+    end
+    local first = client:calls("create_task", { title = "a" }, client_of.session("one"))
+    client:calls("create_task", { name = "a" }, client_of.session("other"))
+    local retried = client:calls("create_task", { title = "a" }, client_of.session("other"))
+    assert.same(fields(first, {}, ""), fields(retried, {}, ""))
+  end)
+
   it("that is used up is a warning, once, however often the model goes on", function()
     for i = 1, 5 do calls("create_task", { name = "n" .. i }) end
     assert.same({ "warn create_task exhausted 2" }, ends())
