@@ -15,7 +15,6 @@
 
 #define WORKS_SPARE_MAX 256u /* kept for the next request */
 #define SPARE_BYTES_MAX 4096u
-#define SAYS_AT         8u /* in admit's reply */
 
 struct work {
     struct redis_job job; /* first: it is what Redis hands back */
@@ -98,7 +97,7 @@ static struct str key_of(const struct work *w)
 /* It was let run, and nobody is there to run it. */
 static void give_up_reservation(struct engine *e, struct work *w, struct str reply)
 {
-    if (w->release.command.len && reply.len > SAYS_AT && reply.at[SAYS_AT] == LEDGER_RUN) {
+    if (w->release.command.len && reply.len > PACK_SAYS_AT && reply.at[PACK_SAYS_AT] == LEDGER_RUN) {
         keep_for_later(e, key_of(w), &w->release);
         catch_up(e);
     }

@@ -15,6 +15,10 @@ struct buf;
 #define PACK_GOAL_MAX_BYTES 4096u /* of a turn's goal */
 #define PACK_FACTS_MAX      32u   /* facts of one result; the rest find no room */
 
+/* In admit's reply. */
+#define PACK_SAYS_AT   8u  /* what is said, and behind it why */
+#define PACK_UNSEEN_AT 20u /* one bit an id */
+
 struct pack_options {
     uint32_t ttl_s, history;
 };

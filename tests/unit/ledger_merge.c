@@ -16,7 +16,6 @@
 
 #define SESSION STR_LIT("uid:1000/chat-7")
 #define NOW_MS  1700000000000
-#define SAYS_AT 4u /* in admit's reply, and behind it the code */
 
 struct pair {
     struct local *here, *there; /* the stand-in, and in Redis' place another of our own */
@@ -96,7 +95,7 @@ static struct str asks_as(struct pair *p, struct local *engine, const struct led
 static int says(struct pair *p, struct local *engine, const char *tool, const char *args)
 {
     struct ledger_admit request = admit_of(p, tool, args);
-    return asks_as(p, engine, &request).at[SAYS_AT];
+    return asks_as(p, engine, &request).at[PACK_SAYS_AT];
 }
 
 static void settle(struct pair *p, struct local *engine, const char *tool, const char *args,
@@ -239,7 +238,7 @@ static void ids_that_were_given_here_are_known_there(void **state)
     request.ids = ids;
     request.id_count = 2;
     struct reply reply = reply_of(asks_as(p, p->there, &request));
-    reply_take(&reply, 16); /* behind it one bit an id */
+    reply_take(&reply, PACK_UNSEEN_AT);
     assert_int_equal(reply_u8(&reply), 2);
 }
 
