@@ -57,6 +57,13 @@ describe("the same call, with other calls between,", function()
     assert.equal("pass", verdict(client:calls("write", { n = 2, at = "t3" }, session "s")).verdict)
   end)
 
+  it("is the same as it is meant, not as it is spelled", function()
+    for _, n in ipairs { 1, "1" } do
+      assert.equal("pass", verdict(client:calls("write", { n = n }, session "s")).verdict)
+    end
+    assert.equal("loop", verdict(client:calls("write", { n = "1" }, session "s")).code)
+  end)
+
   it("is told to wait after each passing failure, twice as long where the tool names no time", function()
     gate:write_policy("flaky.lua", [==[
 -- flaky: fails for the moment. For specs.

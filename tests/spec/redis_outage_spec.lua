@@ -334,6 +334,15 @@ describe("while Redis is away", function()
     assert.equal("find it ", known("s" .. TURNS).goal:sub(1, 8))
   end)
 
+  it("a server that hangs is given up after 50 ms, where nobody says otherwise", function()
+    store = redis.start()
+    gate = daemon.start { policies = POLICIES, arguments = { "--redis", store:url() } }
+    store:freeze()
+    gate:connect():calls("echo", { text = "a" }, session "s")
+    assert.truthy(gate:logs("ledger_away"):find("it did not answer within 50 ms", 1, true))
+    store:thaw()
+  end)
+
   it("a server that hangs is given up, and its old connection ended when it wakes", function()
     begin()
     for i = 1, 20 do

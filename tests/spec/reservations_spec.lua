@@ -14,6 +14,26 @@ return tool "%s" { description = "Write slowly.", effects = "write", retry = { s
 ]==]
 local POLICIES = { ["slow.lua"] = SLOW:format("slow", "slow", 1), ["slower.lua"] = SLOW:format("slower", "slower", 3) }
 
+describe("a call whose client waits no longer", function()
+  after_each(daemon.stop_all)
+
+  it("gives its place back, as if it had never been made", function()
+    local gate = daemon.start { policies = POLICIES }
+    local client, watcher = gate:connect(), gate:connect()
+    local function budgets()
+      return (watcher:ask("toolgate/session", { session = "s" }).result or { budgets = {} }).budgets
+    end
+    for i = 1, 3 do
+      client:say { jsonrpc = "2.0", id = i, method = "tools/call",
+                   params = { name = "slower", _meta = client_of.session("s", { turn = 1, step = "m" .. i }) } }
+      process.eventually("it is let run", function() return budgets().waiting == 1 end)
+      client:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = i } }
+      process.eventually("it is given back", function() return budgets().waiting == 0 end)
+    end
+    assert.same({ 0, 0 }, { budgets().calls, budgets().no_progress })
+  end)
+end)
+
 describe("a call whose daemon is killed", function()
   local store, gates, clients, steps
 

@@ -139,6 +139,17 @@ to let it go on: toolgate session chat --reset echo
                  .. "another user\n", err)
   end)
 
+  it("is somebody's: another user's of that name is another, unless the operator has all users share theirs", function()
+    start()
+    client:calls("echo", { text = "a" }, session "chat")
+    local code, out = toolgate("chat", "--user", "nobody")
+    assert.same({ 2, "" }, { code, out })
+    start(nil, "return { ledger = { namespace = 'shared' } }")
+    client:calls("echo", { text = "a" }, session "chat")
+    local words = shown "chat"
+    assert.truthy(words:find("session  shared/chat, ", 1, true), words)
+  end)
+
   it("is one JSON object for programs", function()
     start()
     a_night()
