@@ -30,7 +30,8 @@
 -- Call (22 bytes, at most WINDOW):
 --   1-3 tool   4-9 arguments   10-15 result   16 class + 32 if the tool reads + 64 if the result had
 --   changed (of an unknown one: if it may still be settled)
---   17 turn   18 step   19-22 admission
+--   17 turn, its last byte: of a call that ends more than 255 turns after its own the history tells a wrong one
+--   18 step   19-22 admission
 --   The result of a call that ran is a hash; of one that was refused for what it is, the same for its kind; of one
 --   that was denied, 0 0 0, how often in a row if it came too soon, what was said, code.
 -- Journal entry (13 bytes): second 4, tool 3, label 1, code 1, turn 2, step 1, retries 1.

@@ -99,7 +99,10 @@ end
 local function place(session, op)
   op.session, op.anonymous, op.anonymous_repeats = session.name, session.anonymous, 8
   op.turn, op.turn_idle_s = session.told and session.turn or 0, session.idle
-  if session.told and session.turn > 1 and now_and_then(20) then op.turn = 1 + chance(session.turn) end
+  if session.told and session.turn > 1 and now_and_then(20) then
+    op.turn = session.turn - chance(math.min(session.turn, 200))
+  end
+  op.began = op.turn > 0 and op.turn or session.turn -- a session that was forgotten takes an old turn for its own
   if session.labelled and not now_and_then(5) then session.steps = session.steps + 1 end
   op.step = session.labelled and ("m" .. session.steps) or ""
   return op
@@ -191,10 +194,20 @@ function MAKE.orphan(session)
   return op
 end
 
+-- "A call ends at most 255 turns after its own": the window keeps a turn's last byte.
+local function latest_turn(session)
+  local latest = math.huge
+  for _, op in ipairs(open) do
+    if op.session == session.name then latest = math.min(latest, op.began + 255) end
+  end
+  return latest
+end
+
 function MAKE.turn(session)
   local told = session.told and session.turn + 1 or 0
   if told > 0 and now_and_then(10) then told = told + chance(90) end
   if told > 0 and now_and_then(10) then told = chance(told) + 1 end
+  told = math.min(told, latest_turn(session))
   session.turn = math.max(session.turn, told)
   return { kind = "turn", session = session.name, turn = told, goal = now_and_then(3) and "" or "goal " .. admissions }
 end
