@@ -194,11 +194,12 @@ describe("a Redis that is not there", function()
 
   it("for another reason than before is told anew, and for the same one is not", function()
     local store = redis.start { port = true, password = "new" }
-    local gate = gate_on("redis://:old@127.0.0.1:" .. store.port)
-    assert.truthy(gate:logs("ledger_away"):find("WRONGPASS", 1, true))
+    local gate = gate_on("redis://:old@127.0.0.1:" .. store.port, "return { log = { level = 'debug' } }")
+    assert.truthy(gate:logs("error ledger_away"):find("WRONGPASS", 1, true))
+    gate:logs "redis_pause failures=4 "
     store:kill()
     assert.truthy(gate:logs("Connection refused"):find("nothing listens there", 1, true))
-    assert.equal(2, select(2, gate:log():gsub("ledger_away", "")))
+    assert.equal(2, select(2, gate:log():gsub("error ledger_away", "")))
   end)
 
   it("every other moment is told a few times, and the rest are counted", function()
