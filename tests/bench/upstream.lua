@@ -176,7 +176,7 @@ end
 local function cpu_us(pid) -- of all its threads
   local sum = 0
   for _, thread in ipairs(pid and dirent.dir(("/proc/%d/task"):format(pid)) or {}) do
-    local said = process.read(("/proc/%d/task/%s/schedstat"):format(pid, thread))
+    local said = thread:find "^%d+$" and process.read(("/proc/%d/task/%s/schedstat"):format(pid, thread)) or ""
     sum = sum + (tonumber(said:match "%d+") or 0) / 1e3
   end
   return sum
