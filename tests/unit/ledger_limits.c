@@ -291,7 +291,7 @@ static void who_asked_in_time_has_not_hammered(void **state)
     t->place.step = STR_LIT("m1");
     case_runs(t, "job_status", "{1}", "running");
     for (int i = 1; i < 5; i++) {
-        char step[8];
+        char step[16];
         snprintf(step, sizeof(step), "m%d", 1 + i);
         t->place.step = str_of(step);
         assert_string_equal(case_asks(t, "job_status", "{1}"), "refuse too_soon");
