@@ -268,6 +268,7 @@ static const struct {
     {"NOPERM", leave},
     {"UNBLOCKED", leave},
     {"ERR The user executing the script can't run this command", leave}, /* NOPERM, as version 7.0 has it */
+    {"ERR ACL failure in", leave}, /* NOPERM, as later ones and Valkey have it */
 };
 
 /* Before version 7 a command's error stands within a script's: "ERR Error running script (…): -OOM …". */

@@ -160,6 +160,12 @@ describe("a Redis that says", function()
               function() store:does("ACL", "SETUSER", "default", "+fcall") end)
   end)
 
+  it("that a script may not do what it does is an outage, too", function()
+    begin()
+    an_outage("give its user the rights", function() store:does("ACL", "SETUSER", "default", "-time") end,
+              function() store:does("ACL", "SETUSER", "default", "+time") end)
+  end)
+
   -- Turned down when it is connected to, not by the first call and by each that follows.
   for what, rights in pairs {
     ["may run no functions"] = "-fcall",
