@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 void say_error(const char *command, const char *format, ...)
@@ -50,4 +51,14 @@ void say_indented(struct str text, int spaces)
         printf("%*s%.*s\n", spaces, "", (int)n, text.at);
         text = str_from(text, end ? n + 1 : n);
     }
+}
+
+void say_time(int64_t ms)
+{
+    char stamp[SAY_TIME_BYTES + 1] = "";
+    time_t seconds = (time_t)(ms / 1000);
+    struct tm tm;
+    localtime_r(&seconds, &tm);
+    strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &tm);
+    printf("%-*s", SAY_TIME_BYTES, stamp);
 }

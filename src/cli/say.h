@@ -4,6 +4,8 @@
 
 #include "base/str.h"
 
+#include <stdint.h>
+
 /* "toolgate check: …\n" on stderr. */
 void say_error(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -17,5 +19,9 @@ const char *say_verdict_colour(struct str verdict);
 
 /* Each line of `text` on stdout, behind so many spaces. */
 void say_indented(struct str text, int spaces);
+
+/* A moment on stdout, by the clock on the wall here: "2026-05-03 22:14:07". */
+#define SAY_TIME_BYTES 19
+void say_time(int64_t ms);
 
 #endif

@@ -10,7 +10,6 @@
 #include "json/write.h"
 
 #include <stdio.h>
-#include <time.h>
 
 #define TOOL_WIDTH_MAX 40u
 #define CLASS_WIDTH    17u /* of the longest */
@@ -110,16 +109,6 @@ static void put_title(const char *title)
     printf("%s%-9s%s", say_colour(SAY_BOLD), title, say_colour(SAY_PLAIN));
 }
 
-static void put_time(int64_t ms)
-{
-    char stamp[32] = "";
-    time_t seconds = (time_t)(ms / 1000);
-    struct tm tm;
-    localtime_r(&seconds, &tm);
-    strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &tm);
-    printf("%-19s", stamp);
-}
-
 static const char *plural(int64_t n)
 {
     return n == 1 ? "" : "s";
@@ -150,7 +139,7 @@ static void show_calls(const struct json *budgets)
     put_title("calls");
     printf("%lld, %lld in this turn, which began ", (long long)number(budgets, "calls"),
            (long long)number(budgets, "calls_in_turn"));
-    put_time(number(budgets, "turn_began_ms"));
+    say_time(number(budgets, "turn_began_ms"));
     if (waiting)
         printf("; %lld not settled yet", (long long)waiting);
     putchar('\n');
@@ -260,7 +249,7 @@ static void show_call(const struct json *entry, size_t width, int64_t turn_now)
     if (open)
         printf("%-19s", "now");
     else
-        put_time(number(entry, "at_ms"));
+        say_time(number(entry, "at_ms"));
     printf(" %4lld %4lld  ", (long long)(open ? turn_now : number(entry, "turn")),
            (long long)number(entry, "step"));
     put_padded(json_str(json_get_text(entry, "tool")), width);

@@ -7,7 +7,6 @@
 #include "json/write.h"
 
 #include <stdio.h>
-#include <time.h>
 
 static const struct column {
     const char *title, *key;
@@ -82,16 +81,6 @@ static long long count(const struct json *object, const char *key)
     return n;
 }
 
-static void put_time(int64_t ms)
-{
-    char stamp[32] = "";
-    time_t seconds = (time_t)(ms / 1000);
-    struct tm tm;
-    localtime_r(&seconds, &tm);
-    strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &tm);
-    printf("%s", stamp);
-}
-
 static const struct {
     const char *on_outage, *words;
 } meanwhile[] = {{"local", "each daemon counts for itself, and tells it afterwards"},
@@ -106,7 +95,7 @@ static void show_presence(const struct json *ledger)
         return;
     }
     printf(", %saway%s since ", say_colour(SAY_RED), say_colour(SAY_PLAIN));
-    put_time(count(ledger, "away_since_ms"));
+    say_time(count(ledger, "away_since_ms"));
     printf(": " STR_FMT "\n", STR_ARG(json_str(json_get_text(ledger, "why_away"))));
     for (size_t i = 0; i < sizeof(meanwhile) / sizeof(meanwhile[0]); i++)
         if (str_is(on_outage, meanwhile[i].on_outage))
