@@ -327,7 +327,7 @@ static bool find_upstream(struct upstream_run *run)
     return false;
 }
 
-static uint32_t own_time_ms(const struct target *target, const struct upstream_spec *spec)
+uint32_t target_time_ms(const struct target *target, const struct upstream_spec *spec)
 {
     uint32_t asked = target->timeout_ms;
     uint32_t otherwise = target->kind == TARGET_HTTP ? HTTP_TIMEOUT_MS : UPSTREAM_TIMEOUT_MS;
@@ -344,7 +344,7 @@ uint32_t upstream_longest_ms(const struct upstreams *set, const struct target *t
 {
     const struct upstream *u = target->upstream.len ? upstream_find(set, target->upstream) : NULL;
     const struct upstream_spec *spec = u ? u->spec : NULL;
-    uint64_t ms = own_time_ms(target, spec);
+    uint64_t ms = target_time_ms(target, spec);
     ms *= target->kind == TARGET_MCP ? MCP_PROGRESS_TIMES : 1;
     if (spec && spec->in_flight)
         ms += spec->timeout_ms;

@@ -397,9 +397,7 @@ static const char *last_part(const char *path)
 
 static uint32_t timeout_of(const struct upstream_run *run)
 {
-    const struct target *target = run->request->target;
-    uint32_t asked = target->timeout_ms ? target->timeout_ms : target->exec->timeout_ms;
-    return run_time_ms(run, asked ? asked : EXEC_TIMEOUT_MS);
+    return run_time_ms(run, target_time_ms(run->request->target, NULL));
 }
 
 enum upstream_state exec_run(struct upstream_run *run)

@@ -67,11 +67,7 @@ static void stop(struct upstream_run *run)
 
 static uint32_t time_of(const struct upstream_run *run)
 {
-    const struct target *target = run->request->target;
-    const struct upstream_spec *base = run_spec(run);
-    uint32_t asked = target->timeout_ms ? target->timeout_ms : target->http->timeout_ms;
-    uint32_t otherwise = base && base->timeout_ms ? base->timeout_ms : HTTP_TIMEOUT_MS;
-    return run_time_ms(run, asked ? asked : otherwise);
+    return run_time_ms(run, target_time_ms(run->request->target, run_spec(run)));
 }
 
 /* Arguments are the model's to mend, settings the operator's. */

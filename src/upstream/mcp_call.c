@@ -338,10 +338,8 @@ static void stop_call(struct upstream_run *run)
 
 static void add_call(struct mcp *mcp, struct pending *pending, struct upstream_run *run)
 {
-    uint32_t ms = run->request->target->timeout_ms;
-    ms = ms ? ms : mcp->spec->timeout_ms ? mcp->spec->timeout_ms : UPSTREAM_TIMEOUT_MS;
+    uint32_t ms = run_time_ms(run, target_time_ms(run->request->target, mcp->spec));
     uint32_t times = run->request->within_ms ? 1 : MCP_PROGRESS_TIMES;
-    ms = run_time_ms(run, ms);
     pending->run = run;
     pending->mcp = mcp;
     pending->heard = hear_call;

@@ -33,6 +33,10 @@ enum upstream_state http_run(struct upstream_run *run);
 /* The answer is there: tells breaker and owner. The run is gone when it returns. */
 void run_finish(struct upstream_run *run);
 
+/* How long a call of it may take: as its policy says, else its upstream (NULL: it names none), else as its
+ * kind does. */
+uint32_t target_time_ms(const struct target *target, const struct upstream_spec *spec);
+
 /* How long it may take, where its own time is `own_ms`. */
 uint32_t run_time_ms(const struct upstream_run *run, uint32_t own_ms);
 
