@@ -65,7 +65,7 @@ UNIT_BIN := $(UNITS:tests/unit/%.c=$(BUILD)/unit/%)
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: always all help deps demo test run install clean lint unit conformance bench fuzz \
+.PHONY: always all help deps demo test golden golden-now run install clean lint unit conformance bench fuzz \
         soak soak-now fuzz-now demo-now test-now run-now lint-now conformance-now bench-now bench-upstream bench-upstream-now \
         bench-ledger bench-ledger-now
 
@@ -77,6 +77,7 @@ help:
 	@echo 'make fuzz          libFuzzer over tests/fuzz, FUZZ_SECONDS=60 each'
 	@echo 'make run           serve policies/ until Ctrl-C'
 	@echo 'make test          unit tests and specs (SAN=1: with the address and undefined-behaviour sanitizers)'
+	@echo 'make golden        write tests/golden/*.txt, the wording that the tests expect (SPECS=FILE: what that spec checks)'
 	@echo 'make conformance   official MCP clients, the MCP and JSON Schema suites, recorded traffic (npm, PyPI)'
 	@echo 'make soak          a fleet on one Redis, its members killed and stopped: CALLS=200000 of each story'
 	@echo 'make bench         verdicts a second beside an echo through the same socket code; what policies cost'
@@ -103,6 +104,10 @@ demo:
 test:
 	$(NEED) 'make test' $(BUILD_PACKAGES) $(TEST_PACKAGES)
 	$(ANEW) test-now
+
+golden:
+	$(NEED) 'make golden' $(BUILD_PACKAGES) $(TEST_PACKAGES)
+	$(ANEW) golden-now
 
 run:
 	$(NEED) 'make run' $(BUILD_PACKAGES)
@@ -221,6 +226,10 @@ demo-now: $(BUILD)/toolgate
 
 test-now: $(BUILD)/toolgate $(MODULE) $(UNIT_BIN)
 	@TOOLGATE=$(BUILD)/toolgate luajit tests/support/suite.lua $(UNIT_BIN)
+
+golden-now: $(BUILD)/toolgate $(MODULE) $(if $(SPECS),,$(UNIT_BIN))
+	@mkdir -p tests/golden
+	@GOLDEN=write TOOLGATE=$(BUILD)/toolgate luajit tests/support/suite.lua $(if $(SPECS),,$(UNIT_BIN))
 
 RUN_SOCKET := $(abspath $(BUILD))/toolgate.sock
 run-now: $(BUILD)/toolgate

@@ -1,9 +1,14 @@
 -- Runs the unit tests (cmocka) named as arguments, then the specs (busted), and ends with `N passed, N failed`.
--- SPECS=tests/spec/one_spec.lua runs that file alone.
+-- SPECS=tests/spec/one_spec.lua runs that file alone, SPECS=none no spec. With GOLDEN=write the golden files are
+-- written (tests/support/golden.lua).
+package.path = "tests/support/?.lua;" .. package.path
+local stdlib = require "posix.stdlib"
+local golden = require "golden"
+
 local TOOL = "busted --lua=luajit --lpath='tests/support/?.lua' --helper=tests/support/helper.lua"
              .. " --output=plainTerminal --pattern=_spec "
 
-local passed, failed = 0, 0
+local passed, failed, pending = 0, 0, 0
 local trouble = {}
 
 -- Streams a command's output, handing each line to `see`; returns its exit code.
@@ -41,14 +46,34 @@ end
 local function specs(where)
   local good, bad = 0, 0
   local code = stream(TOOL .. where, function(line)
-    local ok, failures, errors = line:match "^(%d+) successe?s? / (%d+) failures? / (%d+) errors?"
-    if ok then good, bad = tonumber(ok), failures + errors end
+    local ok, failures, errors, rest = line:match "^(%d+) successe?s? / (%d+) failures? / (%d+) errors? / (%d+)"
+    if ok then good, bad, pending = tonumber(ok), failures + errors, tonumber(rest) end
   end)
   count(where, code, good, bad)
 end
 
+local function count_units()
+  local pipe = assert(io.popen "find tests/unit -name '*.c' | wc -l")
+  local found = tonumber(pipe:read "*a")
+  pipe:close()
+  return found
+end
+
+-- A section that no test checks is a finding only if every test ran to its end.
+local function check_golden(journal)
+  local whole = not os.getenv "SPECS" and #arg == count_units() and failed == 0 and pending == 0
+  for _, problem in ipairs(golden.finish(journal, os.getenv "GOLDEN" == "write", whole)) do
+    print(problem)
+    count("golden texts", 0, 0, 1)
+  end
+  os.remove(journal)
+end
+
+local journal = os.tmpname()
+stdlib.setenv("GOLDEN_JOURNAL", journal)
 for _, binary in ipairs(arg) do unit(binary) end
-specs(os.getenv "SPECS" or "tests/spec")
+if os.getenv "SPECS" ~= "none" then specs(os.getenv "SPECS" or "tests/spec") end
+check_golden(journal)
 
 if #trouble > 0 then print("failed: " .. table.concat(trouble, ", ")) end
 print(("%d passed, %d failed"):format(passed, failed))

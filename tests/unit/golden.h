@@ -1,0 +1,85 @@
+/* Golden texts for the unit tests: the same files as tests/support/golden.lua, which explains them and writes
+ * them. The caller replaces what differs from run to run (golden_replace) before it checks. */
+#ifndef TOOLGATE_UNIT_GOLDEN_H
+#define TOOLGATE_UNIT_GOLDEN_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The text with every `from` replaced by `to`; to be freed. */
+__attribute__((unused)) static char *golden_replace(const char *text, const char *from, const char *to)
+{
+    size_t len = 0;
+    char *out = NULL;
+    FILE *memory = open_memstream(&out, &len);
+    assert_non_null(memory);
+    for (const char *at; (at = strstr(text, from)); text = at + strlen(from))
+        fprintf(memory, "%.*s%s", (int)(at - text), text, to);
+    fputs(text, memory);
+    fclose(memory);
+    return out;
+}
+
+/* The section of `key` in the area's file, without its newlines at the end; to be freed. NULL if there is
+ * none. */
+static char *golden_section(const char *area, const char *key)
+{
+    char path[256], heading[512], *file = NULL, *found = NULL;
+    size_t size = 0;
+    snprintf(path, sizeof(path), "tests/golden/%s.txt", area);
+    snprintf(heading, sizeof(heading), "\n=== %s\n", key);
+    FILE *in = fopen(path, "rb");
+    if (in) {
+        if (getdelim(&file, &size, '\0', in) > 0 && (found = strstr(file, heading))) {
+            found += strlen(heading) - 1;
+            char *end = strstr(found, "\n=== ");
+            size_t len = end ? (size_t)(end - found) : strlen(found);
+            while (len > 1 && found[len - 1] == '\n')
+                len--;
+            found = strndup(found + 1, len ? len - 1 : 0);
+        }
+        fclose(in);
+    }
+    free(file);
+    return found;
+}
+
+/* Fails unless the text is the section's text. With GOLDEN=write the text is only written down. */
+__attribute__((unused)) static void golden_check(const char *area, const char *key, const char *text)
+{
+    int len = (int)strlen(text);
+    while (len && text[len - 1] == '\n')
+        len--;
+    assert_null(strncmp(text, "=== ", 4) ? strstr(text, "\n=== ") : text);
+    const char *journal = getenv("GOLDEN_JOURNAL"), *write = getenv("GOLDEN");
+    if (journal) {
+        FILE *out = fopen(journal, "ab");
+        assert_non_null(out);
+        fprintf(out, "%zu %zu %d\n%s%s%.*s", strlen(area), strlen(key), len, area, key, len, text);
+        fclose(out);
+    }
+    if (write && strcmp(write, "write") == 0) {
+        assert_non_null(journal);
+        return;
+    }
+
+    char *expected = golden_section(area, key);
+    if (!expected)
+        fail_msg("tests/golden/%s.txt has no section '%s': run `make golden`. The text is:\n%s", area, key,
+                 text);
+    if (strlen(expected) != (size_t)len || memcmp(expected, text, (size_t)len) != 0)
+        fail_msg(
+            "tests/golden/%s.txt, section '%s' (if the new text is right: `make golden`)\n--- expected\n%s\n"
+            "--- got\n%s\n---",
+            area, key, expected, text);
+    free(expected);
+}
+
+#endif
