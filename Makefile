@@ -12,8 +12,8 @@ SAN    ?=
 V      ?=
 AT     := $(if $(V),,@)
 
-# Rooms, lowest floor first; each includes only from those before it (tests/spec/floors_spec.lua).
-ROOMS  ?= base io json upstream schema policy ledger gate lint server cli
+# Rooms, lowest floor first; each includes only from those before it (tests/spec/layout/floors_spec.lua).
+ROOMS  ?= base io json schema sandbox upstream policy ledger config catalog result gate lint server cli
 
 BUILD_PACKAGES := gcc make pkg-config libc6-dev libluajit-5.1-dev libevent-dev libyajl-dev libpcre2-dev \
                   libxxhash-dev libidn2-dev libhiredis-dev libcurl4-openssl-dev
@@ -26,7 +26,7 @@ CLIENT_PACKAGES = $(if $(shell command -v npm),,npm) \
                   $(if $(shell python3 -c 'import ensurepip' 2>/dev/null && echo yes),,python3-venv)
 
 LIBRARIES := luajit libevent_core hiredis yajl libpcre2-8 libxxhash libidn2
-# Not linked: loaded by whoever has an HTTP upstream (src/upstream/curl.h); the build needs its headers alone.
+# Not linked: loaded by whoever has an HTTP upstream (src/upstream/http/curl.h); the build needs its headers alone.
 LOADED    := libcurl
 # Its archive, where there is one: in the shared library every call from one part of yajl to another goes through
 # a table, an eighth of its time. `make YAJL=-lyajl` links the shared one.
@@ -50,7 +50,7 @@ CFLAGS   += -std=gnu11 $(WARNINGS) $(HARDEN) $(OPTIMISE)
 LDFLAGS  += $(LINKHARD)
 LDLIBS   += $(call link,$(LIBRARIES))
 
-SOURCES  := $(sort $(foreach room,$(ROOMS),$(wildcard src/$(room)/*.c)))
+SOURCES  := $(sort $(foreach room,$(ROOMS),$(wildcard src/$(room)/*.c src/$(room)/*/*.c)))
 OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/embedded.o
 LIBRARY  := $(BUILD)/libtoolgate.a
 # lua/types is for editors.
@@ -60,7 +60,7 @@ MODULE   := $(if $(SAN),,$(BUILD)/toolgate.so)
 MODULE_SOURCES := $(sort $(wildcard src/module/*.c))
 MODULE_OBJECTS := $(MODULE_SOURCES:src/%.c=$(BUILD)/obj/%.o)
 MODULE_LIBRARIES := $(filter-out luajit,$(LIBRARIES))
-UNITS    := $(sort $(foreach room,$(ROOMS),$(wildcard tests/unit/$(room)_*.c)))
+UNITS    := $(sort $(foreach room,$(ROOMS),$(wildcard tests/unit/$(room)/*.c tests/unit/$(room)/*/*.c)))
 UNIT_BIN := $(UNITS:tests/unit/%.c=$(BUILD)/unit/%)
 
 .DEFAULT_GOAL := all
@@ -211,7 +211,7 @@ $(BUILD)/unit/%: tests/unit/%.c $(LIBRARY)
 unit: $(UNIT_BIN)
 	@for t in $(UNIT_BIN); do $$t || exit 1; done
 
-# ---- what is printed by the program and kept in the tree (tests/spec/vocabulary_spec.lua) ----
+# ---- what is printed by the program and kept in the tree (tests/spec/docs/vocabulary_spec.lua) ----
 .PHONY: reference
 reference: $(BUILD)/toolgate
 	@mkdir -p lua/types
@@ -281,7 +281,7 @@ $(BUILD)/bench/%: tests/bench/%.c $(LIBRARY)
 # and structs passed by value is clang's to judge.
 ANALYZER = -Wno-analyzer-malloc-leak -Wno-analyzer-null-argument -Wno-analyzer-null-dereference \
            -Wno-analyzer-use-of-uninitialized-value
-C_FILES = $(wildcard src/*/*.c src/*/*.h tests/unit/*.c tests/unit/*.h tests/bench/*.c)
+C_FILES = $(wildcard src/*/*.c src/*/*.h src/*/*/*.c src/*/*/*.h tests/unit/*.h tests/unit/*/*.c tests/unit/*/*.h tests/unit/*/*/*.c tests/bench/*.c)
 # A ledger script runs as one text with what all share before it, of which it uses a part.
 LEDGER_SHARED  = lua/ledger/session.lua lua/ledger/rules.lua lua/ledger/limits.lua lua/ledger/away.lua
 LEDGER_SCRIPTS = $(filter-out $(LEDGER_SHARED),$(wildcard lua/ledger/*.lua))

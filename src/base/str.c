@@ -92,3 +92,15 @@ bool str_glob(struct str pattern, struct str s)
         p++;
     return p == pattern.len;
 }
+
+bool str_is_name(struct str s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.at[i];
+        bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+                    c == '-';
+        if (!fits)
+            return false;
+    }
+    return s.len > 0;
+}

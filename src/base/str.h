@@ -92,4 +92,7 @@ bool str_contains_nocase(struct str haystack, struct str needle);
 /* `*` stands for any run of bytes, `?` for one; everything else for itself. */
 bool str_glob(struct str pattern, struct str s);
 
+/* One or more of A-Z, a-z, 0-9, '_' and '-': what the names of tools and upstreams consist of. */
+bool str_is_name(struct str s);
+
 #endif

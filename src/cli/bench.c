@@ -2,7 +2,7 @@
 #include "cli/bench.h"
 
 #include "cli/options.h"
-#include "cli/say.h"
+#include "cli/term.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "cli/bench_daemon.h"
 
 #include "base/clock.h"
-#include "cli/client.h"
+#include "cli/daemon_client.h"
 
 #include <errno.h>
 #include <fcntl.h>

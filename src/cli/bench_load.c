@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "cli/client.h"
+#include "cli/daemon_client.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "cli/bench.h"
 #include "cli/bench_subjects.h"
-#include "cli/say.h"
+#include "cli/term.h"
 #include "json/write.h"
 
 #include <stdio.h>

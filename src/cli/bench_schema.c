@@ -6,7 +6,7 @@
  */
 #include "base/arena.h"
 #include "cli/bench.h"
-#include "cli/say.h"
+#include "cli/term.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "schema/schema.h"

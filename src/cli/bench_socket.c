@@ -6,7 +6,7 @@
 #include "cli/bench.h"
 #include "cli/bench_daemon.h"
 #include "cli/bench_load.h"
-#include "cli/say.h"
+#include "cli/term.h"
 #include "json/write.h"
 
 #include <stdio.h>

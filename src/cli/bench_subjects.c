@@ -6,9 +6,9 @@
 #include "base/clock.h"
 #include "base/embedded.h"
 #include "cli/bench_folder.h"
-#include "cli/local.h"
+#include "cli/local_generation.h"
 #include "gate/call.h"
-#include "gate/load.h"
+#include "gate/generation_load.h"
 #include "json/parse.h"
 
 #include <malloc.h>

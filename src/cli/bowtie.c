@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/version.h"
 #include "cli/command.h"
-#include "cli/say.h"
+#include "cli/term.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "schema/schema.h"

@@ -1,8 +1,8 @@
 /* The one binary: finds the subcommand by its name and hands over. */
 #include "base/version.h"
 #include "cli/command.h"
-#include "cli/say.h"
-#include "schema/suggest.h"
+#include "cli/term.h"
+#include "base/suggest.h"
 
 #include <errno.h>
 #include <stdio.h>

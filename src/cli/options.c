@@ -1,8 +1,8 @@
 /* Tables of options, read and printed. */
 #include "cli/options.h"
 
-#include "cli/say.h"
-#include "schema/suggest.h"
+#include "cli/term.h"
+#include "base/suggest.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -2,7 +2,7 @@
 #include "gate/arguments.h"
 
 #include "base/arena.h"
-#include "gate/config.h"
+#include "config/config.h"
 #include "json/build.h"
 #include "json/parse.h"
 #include "json/patch.h"

@@ -6,7 +6,7 @@
 #ifndef TOOLGATE_GATE_ARGUMENTS_H
 #define TOOLGATE_GATE_ARGUMENTS_H
 
-#include "gate/tool.h"
+#include "catalog/tool.h"
 
 struct arguments {
     const struct json *sent;  /* what the client wrote; {} where it wrote nothing */

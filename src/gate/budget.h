@@ -3,7 +3,7 @@
 #ifndef TOOLGATE_GATE_BUDGET_H
 #define TOOLGATE_GATE_BUDGET_H
 
-#include "gate/tool.h"
+#include "catalog/tool.h"
 #include "gate/verdict.h"
 
 struct budget {

@@ -6,7 +6,7 @@
 #ifndef TOOLGATE_GATE_CALL_H
 #define TOOLGATE_GATE_CALL_H
 
-#include "gate/toolbox.h"
+#include "catalog/client_tools.h"
 #include "gate/verdict.h"
 
 struct call;

@@ -5,8 +5,8 @@
 #include "gate/call_state.h"
 
 #include "base/log.h"
-#include "gate/known.h"
-#include "gate/redact.h"
+#include "gate/tool_lookup.h"
+#include "result/redact.h"
 
 /* Where the model is sent it must be able to go: what it may not call is no next step. In examples a policy
  * may stand without its neighbours. */

@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "gate/outside.h"
-#include "gate/peer.h"
+#include "gate/upstream_result.h"
+#include "config/peer.h"
 
 static int64_t mono_ms(void)
 {

@@ -6,8 +6,8 @@
 #include "gate/call_state.h"
 
 #include "base/arena.h"
-#include "gate/audit.h"
-#include "gate/catalog.h"
+#include "gate/decision_log.h"
+#include "catalog/catalog.h"
 #include "gate/metrics.h"
 #include "json/canonical.h"
 

@@ -1,15 +1,15 @@
 /*
  * All that is known of a call while it lives. call.c tells its life, call_run.c
  * how it is run, call_judge.c how its result is judged, call_settle.c what the
- * ledger is told of it, call_read.c answers what others ask of it. Only these
+ * ledger is told of it, call_accessors.c answers what others ask of it. Only these
  * five include this header.
  */
 #ifndef TOOLGATE_GATE_CALL_STATE_H
 #define TOOLGATE_GATE_CALL_STATE_H
 
 #include "gate/call.h"
-#include "gate/compact.h"
-#include "gate/decide.h"
+#include "result/compact.h"
+#include "gate/verdict_from.h"
 #include "upstream/upstream.h"
 
 #define CALL_TRACES_MAX 24u /* some stages more than once, where a call is tried again */

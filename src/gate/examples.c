@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "gate/examples_sample.h"
-#include "gate/play.h"
+#include "gate/simulator.h"
 #include "json/write.h"
 
 #include <stdlib.h>

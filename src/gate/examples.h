@@ -6,8 +6,8 @@
 #ifndef TOOLGATE_GATE_EXAMPLES_H
 #define TOOLGATE_GATE_EXAMPLES_H
 
-#include "gate/difference.h"
-#include "gate/generation.h"
+#include "json/diff.h"
+#include "catalog/generation.h"
 
 struct buf;
 struct verdict;

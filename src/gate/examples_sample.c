@@ -3,6 +3,7 @@
 #include "gate/examples_sample.h"
 
 #include "base/arena.h"
+#include "json/path.h"
 #include "json/build.h"
 #include "policy/coverage.h"
 
@@ -13,7 +14,7 @@ static const struct json *ids_of(struct arena *arena, const struct policy *polic
     struct json *list = ARENA_NEW(arena, struct json), *items = NULL;
     size_t count = 0;
     for (size_t i = 0; i < policy->id_count; i++) {
-        size_t found = policy_values_at(args, policy->ids[i].path, values, LEDGER_IDS_MAX);
+        size_t found = json_path_scalars(args, policy->ids[i].path, values, LEDGER_IDS_MAX);
         struct json *longer = ARENA_ARRAY(arena, struct json, count + found + 1);
         for (size_t k = 0; k < count; k++)
             longer[k] = items[k];

@@ -3,7 +3,7 @@
  * happened, everything that is wrong, and what to do next. What a tool said
  * is quoted as JSON, so that it can never pass for our own instructions.
  */
-#include "gate/feedback_parts.h"
+#include "gate/feedback_internal.h"
 
 #include "base/arena.h"
 #include "gate/budget.h"

@@ -6,7 +6,7 @@
 #ifndef TOOLGATE_GATE_FEEDBACK_H
 #define TOOLGATE_GATE_FEEDBACK_H
 
-#include "gate/generation.h"
+#include "catalog/generation.h"
 #include "gate/verdict.h"
 
 #define FEEDBACK_QUOTE_MAX_BYTES       8192u  /* of a tool's own message, where it is a text */

@@ -3,7 +3,7 @@
  * is missing of the result, what to do next. Each says one thing, and only
  * where it is news.
  */
-#include "gate/feedback_parts.h"
+#include "gate/feedback_internal.h"
 
 #include "base/arena.h"
 #include "gate/budget.h"

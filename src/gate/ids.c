@@ -2,6 +2,7 @@
 #include "gate/ids.h"
 
 #include "base/arena.h"
+#include "json/path.h"
 #include "json/write.h"
 
 struct hash128 id_hash(const struct json *id)
@@ -25,7 +26,7 @@ static bool misshapen_at(struct arena *arena, const struct policy_id *id, const 
                          struct id_fault *fault)
 {
     const struct json *values[LEDGER_IDS_MAX];
-    size_t n = policy_values_at(args, id->path, values, LEDGER_IDS_MAX);
+    size_t n = json_path_scalars(args, id->path, values, LEDGER_IDS_MAX);
     for (size_t i = 0; i < n; i++) {
         const char *wanted = policy_shape_wants(id->shape, values[i]);
         if (!wanted)
@@ -52,7 +53,7 @@ void ids_candidates(const struct policy *policy, const struct json *args, struct
         const struct json *values[LEDGER_IDS_MAX];
         if (!policy->ids[i].seen)
             continue;
-        size_t n = policy_values_at(args, policy->ids[i].path, values, LEDGER_IDS_MAX - out->count);
+        size_t n = json_path_scalars(args, policy->ids[i].path, values, LEDGER_IDS_MAX - out->count);
         for (size_t k = 0; k < n; k++) {
             if (!is_id(values[k]))
                 continue;
@@ -88,7 +89,8 @@ size_t ids_given(struct arena *arena, const struct policy *policy, const struct 
     const struct json *values[LEDGER_GIVEN_IDS_MAX];
     size_t found = 0, count = 0;
     for (size_t i = 0; i < policy->gives_id_count; i++)
-        found += policy_values_at(result, policy->gives_ids[i], values + found, LEDGER_GIVEN_IDS_MAX - found);
+        found +=
+            json_path_scalars(result, policy->gives_ids[i], values + found, LEDGER_GIVEN_IDS_MAX - found);
     struct hash128 *hashes = ARENA_ARRAY(arena, struct hash128, found + 1);
     for (size_t i = 0; i < found; i++)
         if (is_id(values[i]))

@@ -5,7 +5,7 @@
 #ifndef TOOLGATE_GATE_IDS_H
 #define TOOLGATE_GATE_IDS_H
 
-#include "gate/tool.h"
+#include "catalog/tool.h"
 
 /* The first id whose shape is impossible: where, what it is, what was wanted; false where all fit. */
 struct id_fault {

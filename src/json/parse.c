@@ -10,9 +10,9 @@
 
 #include "base/arena.h"
 #include "json/decimal.h"
-#include "json/fault.h"
+#include "json/parse_error.h"
 #include "json/object.h"
-#include "json/text.h"
+#include "json/string.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "json/write.h"
 
 #include "json/decimal.h"
-#include "json/text.h"
+#include "json/string.h"
 
 #include <math.h>
 

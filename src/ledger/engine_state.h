@@ -11,7 +11,7 @@
 #include "ledger/engine.h"
 #include "ledger/local.h"
 #include "ledger/presence.h"
-#include "upstream/trickle.h"
+#include "base/rate_limit.h"
 
 struct loop;
 struct work;

@@ -2,12 +2,12 @@
 #include "lint/lint.h"
 
 #include "base/arena.h"
-#include "gate/catalog.h"
+#include "catalog/catalog.h"
 #include "gate/examples.h"
 #include "gate/verdict.h"
 #include "json/build.h"
 #include "json/parse.h"
-#include "lint/checks.h"
+#include "lint/lint_internal.h"
 
 #include <glob.h>
 #include <stdarg.h>

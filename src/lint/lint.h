@@ -7,7 +7,7 @@
 #ifndef TOOLGATE_LINT_LINT_H
 #define TOOLGATE_LINT_LINT_H
 
-#include "gate/config.h"
+#include "config/config.h"
 
 enum lint_level {
     LINT_ERROR,   /* toolgate refuses it */

@@ -7,16 +7,16 @@
  *   local said = gate:call("get_events", { action = "by_ids" }, { goal = "what is on?" })
  *   assert.equal("repair", said.verdict)
  */
-#include "module/value.h"
+#include "module/module_value.h"
 
 #include "base/arena.h"
 #include "base/version.h"
-#include "gate/catalog.h"
-#include "gate/config.h"
-#include "gate/play.h"
+#include "catalog/catalog.h"
+#include "config/config.h"
+#include "gate/simulator.h"
 #include "json/parse.h"
 #include "json/write.h"
-#include "schema/suggest.h"
+#include "base/suggest.h"
 
 #include <lauxlib.h>
 #include <math.h>

@@ -3,11 +3,11 @@
  * it. Reading a field that is not there yet asks C, and keeps the answer.
  */
 #include "policy/call_table.h"
-#include "policy/bridge.h"
-#include "policy/fields.h"
+#include "sandbox/bridge.h"
+#include "policy/field_read.h"
 #include "policy/policy.h"
-#include "policy/sandbox.h"
-#include "schema/suggest.h"
+#include "sandbox/sandbox.h"
+#include "base/suggest.h"
 
 #define CALL_LOG_MAX_BYTES 4096u /* of one text */
 

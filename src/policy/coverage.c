@@ -5,10 +5,10 @@
 #include "policy/coverage.h"
 
 #include "base/arena.h"
-#include "policy/bytecode.h"
-#include "policy/home.h"
+#include "sandbox/bytecode.h"
+#include "policy/policy_set.h"
 #include "policy/outcome.h"
-#include "policy/source.h"
+#include "sandbox/source_file.h"
 
 #include <stdlib.h>
 

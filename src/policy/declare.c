@@ -1,10 +1,10 @@
 /* All fields of a policy, each once, in one table; adding one adds a line. */
-#include "policy/declare_parts.h"
+#include "policy/declare_internal.h"
 #include "base/arena.h"
 #include "json/build.h"
-#include "policy/bridge.h"
-#include "policy/locate.h"
-#include "policy/words.h"
+#include "sandbox/bridge.h"
+#include "policy/source_location.h"
+#include "policy/vocabulary.h"
 
 struct policy *declare_blank(struct policies *home, struct str name, struct str file)
 {
@@ -39,7 +39,8 @@ static bool is_of_file(const struct policies *home, const struct json *value)
 /* Read aside and then packed: half of what reading takes is thrown away. */
 const struct json *declare_json(struct declaring *d, const char *what, int at, const struct json *schema)
 {
-    struct bridge_hints hints = {.original = word_json_source(d->L, at), .schema = schema, .by_table = true};
+    struct bridge_hints hints = {
+        .original = bridge_json_source(d->L, at), .schema = schema, .by_table = true};
     const struct json *value = bridge_read(d->L, at, what, &hints, d->scratch);
     struct json *kept = ARENA_NEW(d->arena, struct json);
     *kept = is_of_file(d->home, value) ? *value : json_copy(d->arena, value);

@@ -6,7 +6,7 @@
 #ifndef TOOLGATE_POLICY_DECLARE_H
 #define TOOLGATE_POLICY_DECLARE_H
 
-#include "policy/home.h"
+#include "policy/policy_set.h"
 
 #include <lua.h>
 

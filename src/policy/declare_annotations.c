@@ -5,11 +5,11 @@
  */
 #include "base/arena.h"
 #include "json/build.h"
-#include "policy/bridge.h"
-#include "policy/declare_parts.h"
-#include "policy/locate.h"
-#include "policy/words.h"
-#include "schema/suggest.h"
+#include "sandbox/bridge.h"
+#include "policy/declare_internal.h"
+#include "policy/source_location.h"
+#include "policy/vocabulary.h"
+#include "base/suggest.h"
 
 #define REMARKS_MAX 10000 /* lines that are looked at, in one file */
 #define NAMES_MAX   256   /* candidates for "did you mean" */

@@ -1,6 +1,6 @@
 /* Arguments that exec and http take by name: what the schema calls them, and the error where it does not. */
-#include "policy/declare_parts.h"
-#include "schema/suggest.h"
+#include "policy/declare_internal.h"
+#include "base/suggest.h"
 
 #define NAMES_MAX 256u /* looked through for a close one */
 

@@ -1,6 +1,6 @@
 /* How often, how much and how long: retry, loop, limits, cost. */
-#include "policy/declare_parts.h"
-#include "policy/words.h"
+#include "policy/declare_internal.h"
+#include "policy/vocabulary.h"
 
 #include <math.h>
 #include <stdlib.h>

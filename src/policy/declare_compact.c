@@ -1,5 +1,5 @@
 /* compact = { … }: what a result that is too large for a model is shortened to. */
-#include "policy/declare_parts.h"
+#include "policy/declare_internal.h"
 
 static void read_budget(struct declaring *d, const struct field *field, int at)
 {

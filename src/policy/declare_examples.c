@@ -1,9 +1,9 @@
 /* Examples: data that gate/examples.c plays. One that is not read as it was meant would show nothing. */
-#include "policy/declare_parts.h"
+#include "policy/declare_internal.h"
 #include "base/arena.h"
-#include "policy/locate.h"
-#include "policy/words.h"
-#include "schema/suggest.h"
+#include "policy/source_location.h"
+#include "policy/vocabulary.h"
+#include "base/suggest.h"
 
 #include <stdlib.h>
 

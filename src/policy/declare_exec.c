@@ -1,7 +1,7 @@
-/* exec = { "jq", "-r", "{filter}", timeout = "10s" }: a command as a tool (upstream/exec.c). */
-#include "policy/declare_parts.h"
+/* exec = { "jq", "-r", "{filter}", timeout = "10s" }: a command as a tool (upstream/exec/exec.c). */
+#include "policy/declare_internal.h"
 #include "base/arena.h"
-#include "upstream/exec_words.h"
+#include "upstream/exec/exec_argv.h"
 
 #include <ctype.h>
 #include <limits.h>

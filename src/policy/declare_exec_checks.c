@@ -1,8 +1,8 @@
 /* exec = { … } once all of a policy is read: words that are dangerous, or cannot be meant, are errors. */
-#include "policy/declare_parts.h"
-#include "policy/locate.h"
+#include "policy/declare_internal.h"
+#include "policy/source_location.h"
 #include "base/arena.h"
-#include "upstream/exec_words.h"
+#include "upstream/exec/exec_argv.h"
 
 /* Points at the word's own line. */
 static void complain_word(struct declaring *d, size_t item, const char *text)

@@ -1,7 +1,8 @@
-/* http = { "GET https://…/{id}", headers = { … } }: an HTTP endpoint as a tool (upstream/http.h). */
-#include "policy/declare_parts.h"
+/* http = { "GET https://…/{id}", headers = { … } }: an HTTP endpoint as a tool (upstream/http/http_tool.h).
+ */
+#include "policy/declare_internal.h"
 #include "base/arena.h"
-#include "upstream/http.h"
+#include "upstream/http/http_tool.h"
 
 #define HTTP_HEADERS_MAX   50u
 #define HTTP_TIMEOUT_MAX_S 3600u

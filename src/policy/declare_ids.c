@@ -1,5 +1,5 @@
 /* ids = { argument = seen(), other = shape "uuid" }. */
-#include "policy/declare_parts.h"
+#include "policy/declare_internal.h"
 #include "base/arena.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* rules = { … }: read with the schema at hand, and looked through for conflicts once all fields are read. */
 #include "base/arena.h"
-#include "policy/complaints.h"
-#include "policy/declare_parts.h"
+#include "sandbox/diagnostics.h"
+#include "policy/declare_internal.h"
 #include "policy/rule_conflicts.h"
 
 void declare_rules(struct declaring *d, const struct field *field, int at)

@@ -1,5 +1,5 @@
 /* Who runs a tool: the one place that knows what goes together. */
-#include "policy/declare_parts.h"
+#include "policy/declare_internal.h"
 
 static const char *first_runner(const struct policy *p)
 {

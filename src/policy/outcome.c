@@ -3,9 +3,9 @@
 #include "base/arena.h"
 #include "json/build.h"
 #include "json/write.h"
-#include "policy/bridge.h"
-#include "policy/frozen.h"
-#include "policy/sandbox.h"
+#include "sandbox/bridge.h"
+#include "sandbox/read_only_proxy.h"
+#include "sandbox/sandbox.h"
 
 #define IN(hook) (1u << (hook))
 

@@ -5,13 +5,13 @@
  */
 #include "policy/policy.h"
 #include "base/arena.h"
-#include "policy/bridge.h"
-#include "policy/bridge_origins.h"
+#include "sandbox/bridge.h"
+#include "sandbox/bridge_origins.h"
 #include "policy/call_table.h"
-#include "policy/frozen.h"
-#include "policy/home.h"
+#include "sandbox/read_only_proxy.h"
+#include "policy/policy_set.h"
 #include "policy/outcome.h"
-#include "policy/words.h"
+#include "policy/vocabulary.h"
 
 /* What one run of a hook needs, inside the protected call. */
 struct running {

@@ -19,11 +19,8 @@ struct exec_spec;
 struct http_spec;
 struct policies;
 
-#define POLICY_DEADLINE_MS      50u    /* one hook of one call */
-#define POLICY_LOAD_DEADLINE_MS 200u   /* loading one file, during which a serving daemon answers nobody */
-#define POLICY_MEMORY_KB        65536u /* all policies of a generation together */
-#define POLICY_FILE_MAX_BYTES   1048576u
-#define POLICY_WATCHDOG_MS      2000u /* a hook that even the deadline cannot stop ends the process */
+#define POLICY_DEADLINE_MS 50u    /* one hook of one call */
+#define POLICY_MEMORY_KB   65536u /* all policies of a generation together */
 
 enum policy_mode { POLICY_ENFORCE, POLICY_SHADOW, POLICY_OFF };
 enum policy_effects { EFFECTS_UNDECLARED, EFFECTS_READ, EFFECTS_WRITE, EFFECTS_DESTRUCTIVE, EFFECTS_TOGGLE };
@@ -35,9 +32,10 @@ enum policy_hook { HOOK_PREPARE, HOOK_NORMALISE, HOOK_CHECK, HOOK_RUN, HOOK_RESU
 
 /* Where an argument holds an id, and what is demanded of it. */
 struct policy_id {
-    struct str path;  /* "ids", "items[].id" */
-    struct str shape; /* "uuid", "integer", or a Lua-free pattern name known to policy/shape.h; empty: none */
-    bool seen;        /* it must have come from an earlier result or from the user */
+    struct str path; /* "ids", "items[].id" */
+    struct str
+        shape; /* "uuid", "integer", or a Lua-free pattern name known to policy/id_format.h; empty: none */
+    bool seen; /* it must have come from an earlier result or from the user */
     struct str look_up; /* "call lookup_contact first", from seen{ look_up = … }; may be empty */
 };
 
@@ -67,7 +65,7 @@ struct policy_limits {
 };
 extern const struct policy_limits policy_limits_unset;
 
-/* What becomes of a result that is too large for a model; gate/compact.h does it. */
+/* What becomes of a result that is too large for a model; result/compact.h does it. */
 #define POLICY_COMPACT_BYTES 20000u /* where a policy names no budget */
 #define POLICY_COMPACT_LEAST 200u   /* bytes, or tokens: less leaves nothing to read */
 struct policy_compact {
@@ -101,7 +99,7 @@ struct policy {
     enum policy_mode mode;
     enum policy_unknown unknown;
     bool validate;   /* false: the schema is documentation only */
-    bool envelopes;  /* results are read for what they say of themselves: gate/envelope.h */
+    bool envelopes;  /* results are read for what they say of themselves: result/failure_envelope.h */
     bool final;      /* its result ends the run */
     bool fails_open; /* on_policy_error = "open" */
     bool unknown_given, coerce_given, mode_given; /* otherwise the configuration's defaults apply */
@@ -265,10 +263,6 @@ policies_instructions(const struct policies *policies); /* gateway{ instructions
 /* Hash over all file names and texts, for the generation's. */
 uint64_t policies_hash(const struct policies *policies);
 
-/* Where the watchdog writes a line "<hash of the text, 16 hex digits> <file>", besides a sentence on stderr,
- * before it ends the process with exit status 70; 0: nowhere. It is a policy_stall for the next start. */
-void policy_watchdog_tells(int fd);
-
 /* ---- hooks; each is bounded, none does I/O, all texts of the outcome live in `arena` ---------------------
  */
 
@@ -303,9 +297,6 @@ void policy_prepare(const struct policy *policy, const struct policy_call *call,
 void policies_prepare_tools(struct policies *policies, const struct policy_call *call,
                             const struct json *definitions, struct arena *arena,
                             struct policy_outcome *outcome);
-
-/* Stage ids: candidates at a path like "items[].id" of `value`; scalar values only. */
-size_t policy_values_at(const struct json *value, struct str path, const struct json **out, size_t max);
 
 /* NULL where `value` has the shape, else what is expected in words: "a UUID (e.g. '…')". */
 const char *policy_shape_wants(struct str shape, const struct json *value);

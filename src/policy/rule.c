@@ -6,7 +6,7 @@
 #include "policy/rule.h"
 #include "base/arena.h"
 #include "json/build.h"
-#include "policy/path.h"
+#include "json/path.h"
 #include "policy/rule_words.h"
 
 static bool holds_otherwise(const struct rule *rule, const struct rule_condition *c, const struct json *args,
@@ -23,7 +23,7 @@ static bool holds(const struct rule *rule, const struct json *args, struct condi
 {
     for (size_t i = 0; i < rule->condition_count; i++) {
         const struct rule_condition *c = &rule->conditions[i];
-        const struct json *value = path_get(args, c->path);
+        const struct json *value = json_path_get(args, c->path);
         if (c->kind == COND_VALUES ? !condition_is_any(c, value)
                                    : !holds_otherwise(rule, c, args, value, tests))
             return false;
@@ -33,7 +33,7 @@ static bool holds(const struct rule *rule, const struct json *args, struct condi
 
 static bool is_given(const struct json *args, struct str name)
 {
-    return condition_is_given(path_get(args, name));
+    return condition_is_given(json_path_get(args, name));
 }
 
 static const struct json *keep(struct arena *arena, struct json value)
@@ -48,8 +48,8 @@ static const struct json *keep(struct arena *arena, struct json value)
 static const struct json *drop(const struct rule *rule, const struct json *args, struct arena *arena)
 {
     for (size_t i = 0; i < rule->drops.count; i++)
-        if (path_get(args, rule->drops.list[i]))
-            args = keep(arena, path_without(arena, args, rule->drops.list[i]));
+        if (json_path_get(args, rule->drops.list[i]))
+            args = keep(arena, json_path_without(arena, args, rule->drops.list[i]));
     return args;
 }
 
@@ -57,8 +57,8 @@ static const struct json *add_defaults(const struct rule *rule, const struct jso
 {
     for (uint32_t i = 0; rule->defaults && i < rule->defaults->len; i++) {
         const struct json_member *member = &rule->defaults->members[i];
-        if (!path_get(args, member->key))
-            args = keep(arena, path_with(arena, args, member->key, member->value));
+        if (!json_path_get(args, member->key))
+            args = keep(arena, json_path_with(arena, args, member->key, member->value));
     }
     return args;
 }

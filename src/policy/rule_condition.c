@@ -2,8 +2,8 @@
 #include "policy/rule_condition.h"
 #include "base/buf.h"
 #include "json/write.h"
-#include "policy/bridge.h"
-#include "policy/words.h"
+#include "sandbox/bridge.h"
+#include "policy/vocabulary.h"
 
 #include <lauxlib.h>
 

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "json/write.h"
 #include "policy/rule_sets.h"
-#include "schema/suggest.h"
+#include "base/suggest.h"
 
 #include <stdarg.h>
 

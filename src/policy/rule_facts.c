@@ -1,7 +1,7 @@
 /* See rule_facts.h. */
 #include "policy/rule_facts.h"
 #include "base/arena.h"
-#include "policy/home.h"
+#include "policy/policy_set.h"
 #include "policy/rule_conflicts.h"
 
 /* ---- what rules mention ----------------------------------------------------------------- */

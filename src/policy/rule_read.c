@@ -1,11 +1,11 @@
 /* Rules from the tables that the words make of them: lua/policy/declare.lua, and conditions.lua for what
  * `when` holds. Runs inside a protected call. */
 #include "base/arena.h"
-#include "policy/bridge.h"
+#include "sandbox/bridge.h"
 #include "policy/rule.h"
 #include "policy/rule_words.h"
-#include "policy/sandbox.h"
-#include "policy/words.h"
+#include "sandbox/sandbox.h"
+#include "policy/vocabulary.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* See rule_schema.h. Only what is asserted whatever else stands beside it is read. */
 #include "policy/rule_schema.h"
-#include "schema/suggest.h"
+#include "base/suggest.h"
 
 #define REFERENCES_MAX 8   /* followed in a row */
 #define NESTING_MAX    8   /* of anyOf within allOf within … */

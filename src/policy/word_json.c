@@ -7,14 +7,12 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "json/parse.h"
-#include "policy/bridge.h"
-#include "policy/policy.h"
-#include "policy/sandbox.h"
-#include "policy/words.h"
+#include "sandbox/bridge.h"
+#include "sandbox/source_file.h"
+#include "sandbox/sandbox.h"
+#include "policy/vocabulary.h"
 
 #include <stdio.h>
-
-static const char sources_key; /* its address names the table in the registry */
 
 static bool is_text(struct str s)
 {
@@ -27,45 +25,10 @@ static bool leaves_folder(struct str path)
     return (path.len && path.at[0] == '/') || memmem(path.at, path.len, "..", 2) != NULL;
 }
 
-void word_json_remember(lua_State *L, const struct json *value)
-{
-    lua_pushlightuserdata(L, (void *)&sources_key);
-    lua_rawget(L, LUA_REGISTRYINDEX);
-    if (lua_isnil(L, -1)) {
-        lua_pop(L, 1);
-        lua_newtable(L);
-        lua_pushlightuserdata(L, (void *)&sources_key);
-        lua_pushvalue(L, -2);
-        lua_rawset(L, LUA_REGISTRYINDEX);
-    }
-    lua_pushvalue(L, -2);
-    lua_pushlightuserdata(L, (void *)value);
-    lua_rawset(L, -3);
-    lua_pop(L, 1);
-}
-
-const struct json *word_json_source(lua_State *L, int at)
-{
-    lua_pushvalue(L, at);
-    lua_pushlightuserdata(L, (void *)&sources_key);
-    lua_rawget(L, LUA_REGISTRYINDEX);
-    const struct json *found = NULL;
-    if (lua_istable(L, -1) && lua_istable(L, -2)) {
-        lua_pushvalue(L, -2);
-        lua_rawget(L, -2);
-        found = lua_touserdata(L, -1);
-        lua_pop(L, 1);
-    }
-    lua_pop(L, 2);
-    return found;
-}
-
 void word_json_forget(lua_State *L)
 {
     word_order_forget(L);
-    lua_pushlightuserdata(L, (void *)&sources_key);
-    lua_pushnil(L);
-    lua_rawset(L, LUA_REGISTRYINDEX);
+    bridge_forget_json(L);
 }
 
 static void read_text(lua_State *L, const struct sandbox_now *now, struct str text, struct json *out)
@@ -92,7 +55,7 @@ static void read_once(lua_State *L, const struct sandbox_now *now, struct str pa
         return;
     }
     struct arena *arena = now->files ? now->files->arena : now->arena;
-    if (json_read_file(arena, path.at, POLICY_FILE_MAX_BYTES, out, &why) != OK)
+    if (json_read_file(arena, path.at, SOURCE_FILE_MAX_BYTES, out, &why) != OK)
         luaL_error(L, "json: %s", why.text);
     if (!now->files)
         return;
@@ -132,6 +95,6 @@ int word_json(lua_State *L)
         read_file(L, now, given, value);
     bridge_push(L, value);
     if (lua_istable(L, -1))
-        word_json_remember(L, value);
+        bridge_remember_json(L, value);
     return 1;
 }

@@ -3,7 +3,7 @@
  * hand, as strptime follows the locale and reads no fractions. Times without
  * a zone are UTC. No clock: a policy says the same today and in a replay.
  */
-#include "policy/words.h"
+#include "policy/vocabulary.h"
 #include "base/str.h"
 
 #include <lauxlib.h>

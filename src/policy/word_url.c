@@ -3,8 +3,8 @@
  * and "example.com.evil.org" are not "example.com", and a URL that browsers
  * read differently from each other (a backslash, a space) is no URL.
  */
-#include "policy/frozen.h"
-#include "policy/words.h"
+#include "sandbox/read_only_proxy.h"
+#include "policy/vocabulary.h"
 #include "base/str.h"
 
 #include <lauxlib.h>

@@ -6,7 +6,7 @@
  */
 #include "schema/coerce.h"
 
-#include "schema/inplace.h"
+#include "schema/in_place_applicators.h"
 
 #include "base/arena.h"
 #include "json/build.h"

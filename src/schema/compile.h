@@ -2,10 +2,10 @@
  * What compilation knows besides the nodes it makes: documents, resources and
  * the places of subschemas in them. Internal to this room.
  *
- *   index.c     walks a document: every subschema gets a place, every $id a resource, every anchor an entry
- *   refer.c     finds the place a reference means, indexing documents of the registry on the way
+ *   subschema_index.c     walks a document: every subschema gets a place, every $id a resource, every anchor
+ * an entry ref.c     finds the place a reference means, indexing documents of the registry on the way
  *   keywords.c  makes the ops of one node (with applicators.c)
- *   analyse.c   refuses cycles, works out which types and tells each node has
+ *   analyze.c   refuses cycles, works out which types and tells each node has
  */
 #ifndef TOOLGATE_SCHEMA_COMPILE_H
 #define TOOLGATE_SCHEMA_COMPILE_H
@@ -69,7 +69,7 @@ struct built {
     struct node node; /* first: a node's address is its built's */
     struct place *place;
     struct built *next;
-    uint8_t state; /* of the walk in analyse.c */
+    uint8_t state; /* of the walk in analyze.c */
 };
 
 struct compiler {
@@ -85,7 +85,7 @@ struct compiler {
     bool dynamic;
 };
 
-/* ---- index.c ---- */
+/* ---- subschema_index.c ---- */
 
 /* Gives the document a root resource under `uri` (what it was asked for by) and indexes all of it. */
 enum err index_document(struct compiler *c, const struct json *document, struct str uri,
@@ -110,7 +110,7 @@ enum err dialect_find(struct compiler *c, struct str uri, struct dialect *out);
 /* The document by its URI without fragment, metaschemas included; NULL: not there. */
 const struct json *registry_find(struct arena *arena, const struct schema_registry *registry, struct str uri);
 
-/* ---- refer.c ---- */
+/* ---- ref.c ---- */
 
 /* What `reference` means at `from`. *by_anchor (may be NULL): the plain-name fragment it used, or STR_NONE.
  */
@@ -188,7 +188,7 @@ void props_finish(struct making *m);
 /* The node of a place; its keywords are compiled later, from the queue. */
 const struct node *node_of(struct compiler *c, struct place *place);
 
-/* ---- analyse.c ---- */
+/* ---- analyze.c ---- */
 
 enum err analyse(struct compiler *c);
 

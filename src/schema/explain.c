@@ -4,9 +4,9 @@
  */
 #include "schema/explain.h"
 
-#include "schema/inplace.h"
-#include "schema/marks.h"
-#include "schema/suggest.h"
+#include "schema/in_place_applicators.h"
+#include "schema/evaluated_set.h"
+#include "base/suggest.h"
 
 #define NAMES_COMPARED 256u /* declared names a suggestion is looked for among */
 

@@ -1,5 +1,5 @@
 /*
- * The collecting pass in three parts: explain.c walks, branches.c chooses
+ * The collecting pass in three parts: explain.c walks, anyof_selection.c chooses
  * which alternative of an anyOf or oneOf was meant, words.c makes sentences.
  * Internal to this room.
  */
@@ -32,7 +32,7 @@ struct explain {
 /* Adds what is wrong with v by the node; v is known to fail, or may be. */
 void explain_node(struct explain *e, const struct node *node, const struct json *v, const struct path *path);
 
-/* ---- branches.c ---- */
+/* ---- anyof_selection.c ---- */
 
 void explain_branches(struct explain *e, const struct op *op, const struct json *v, const struct path *path);
 

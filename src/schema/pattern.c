@@ -7,8 +7,8 @@
 #include "schema/pattern.h"
 
 #include "base/arena.h"
-#include "schema/ecma.h"
-#include "schema/plain.h"
+#include "schema/regex_ecma.h"
+#include "schema/regex_fast_path.h"
 
 #include <pcre2.h>
 

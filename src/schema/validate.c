@@ -3,11 +3,11 @@
  * allocation, every node entered is a step of the budget. The collecting pass
  * (explain.c) asks the same functions, so the two cannot disagree.
  */
-#include "schema/marks.h"
+#include "schema/evaluated_set.h"
 #include "schema/node.h"
 
 #include "base/hash.h"
-#include "schema/multiple.h"
+#include "schema/multiple_of.h"
 
 #define HARD_MATCH_STEPS 2000u /* what a match that is not easy costs of SCHEMA_MAX_STEPS */
 #define TOO_MANY_STEPS   "it took more than 200000 evaluation steps"

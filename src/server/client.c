@@ -2,13 +2,13 @@
  * A client from accept to close: who it is by the kernel's word, whether it
  * is welcome, and what happens to its lines.
  */
-#include "server/room.h"
+#include "server/server_internal.h"
 
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "json/parse.h"
-#include "server/mcp.h"
+#include "server/mcp_methods.h"
 #include "server/request.h"
 #include "server/subscriptions.h"
 

@@ -21,7 +21,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "server/notify.h"
+#include "server/notifications.h"
 
 #define FILES_BESIDE_CONNECTIONS 64u /* logs, timers, policies being read, … */
 #define FILES_BESIDE_AT_LEAST    24u /* the same, where the host allows few */

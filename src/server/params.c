@@ -1,7 +1,7 @@
 /* Members of params, each with the sentence that a wrong one gets. */
 #include "server/request.h"
 
-#include "server/mcp.h"
+#include "server/mcp_methods.h"
 
 #include <inttypes.h>
 

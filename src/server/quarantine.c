@@ -4,7 +4,8 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/log.h"
-#include "server/state.h"
+#include "sandbox/deadline.h"
+#include "server/state_dir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -83,7 +84,7 @@ struct quarantine *quarantine_new(const struct config *config)
         return q;
     }
     read_lines(q);
-    policy_watchdog_tells(q->fd);
+    deadline_set_stall_fd(q->fd);
     return q;
 }
 
@@ -91,7 +92,7 @@ void quarantine_free(struct quarantine *q, bool ours)
 {
     if (!q)
         return;
-    policy_watchdog_tells(0);
+    deadline_set_stall_fd(0);
     if (q->fd >= 0 && ours && lseek(q->fd, 0, SEEK_END) == 0)
         unlink(q->path);
     if (q->fd >= 0)

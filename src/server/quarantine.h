@@ -10,7 +10,7 @@
 #ifndef TOOLGATE_SERVER_QUARANTINE_H
 #define TOOLGATE_SERVER_QUARANTINE_H
 
-#include "gate/config.h"
+#include "config/config.h"
 
 #define QUARANTINE_FILE_MAX_BYTES 65536u /* read at most */
 #define QUARANTINE_MAX            256u   /* files */

@@ -4,16 +4,16 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "gate/config_ledger.h"
-#include "gate/load.h"
+#include "config/config_ledger.h"
+#include "gate/generation_load.h"
 #include "server/listen.h"
-#include "server/methods.h"
-#include "server/notify.h"
-#include "server/offers.h"
+#include "server/method_table.h"
+#include "server/notifications.h"
+#include "server/upstream_manager.h"
 #include "server/permission.h"
 #include "server/quarantine.h"
 #include "server/subscriptions.h"
-#include "server/watcher.h"
+#include "server/config_watch.h"
 
 #include <inttypes.h>
 #include <malloc.h>

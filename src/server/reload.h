@@ -9,7 +9,7 @@
 #ifndef TOOLGATE_SERVER_RELOAD_H
 #define TOOLGATE_SERVER_RELOAD_H
 
-#include "server/room.h"
+#include "server/server_internal.h"
 
 struct client;
 struct json_out;

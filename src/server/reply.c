@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "base/version.h"
-#include "server/mcp.h"
+#include "server/mcp_methods.h"
 
 #include <stdarg.h>
 #include <stdio.h>

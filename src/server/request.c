@@ -7,8 +7,8 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "json/parse.h"
-#include "server/mcp.h"
-#include "server/methods.h"
+#include "server/mcp_methods.h"
+#include "server/method_table.h"
 
 #include <stdlib.h>
 

@@ -7,8 +7,8 @@
 #define TOOLGATE_SERVER_REQUEST_H
 
 #include "json/write.h"
-#include "server/room.h"
-#include "server/rpc.h"
+#include "server/server_internal.h"
+#include "server/jsonrpc.h"
 
 #define REQUEST_ID_MAX_BYTES 1024u
 
@@ -31,11 +31,11 @@ struct request {
     struct str fault; /* duplicate keys, lone surrogates: readable, but not as it was meant; empty: none */
     size_t pending_bytes;
     void (*cancel)(struct request *request); /* stops what is pending; set before a handler returns PENDING */
-    struct call *call;                       /* calls.c */
+    struct call *call;                       /* call_methods.c */
     enum handled (*answer)(struct request *request);
     uint32_t log_count;  /* notifications/message sent for it */
     double progress;     /* the last one sent: they must increase */
-    void *work;          /* ledger_methods.c: the answer being waited for */
+    void *work;          /* session_methods.c: the answer being waited for */
     struct json_out out; /* the reply being written */
     size_t unread;       /* bytes of earlier answers, where they keep this one from being sent */
     size_t reply_at;     /* where it begins in the connection's output */

@@ -7,15 +7,15 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "gate/config_ledger.h"
+#include "config/config_ledger.h"
 #include "io/timer.h"
 #include "server/listen.h"
-#include "server/notify.h"
-#include "server/offers.h"
+#include "server/notifications.h"
+#include "server/upstream_manager.h"
 #include "server/quarantine.h"
 #include "server/reload.h"
-#include "server/room.h"
-#include "server/watcher.h"
+#include "server/server_internal.h"
+#include "server/config_watch.h"
 
 #include <event2/event.h>
 #include <inttypes.h>

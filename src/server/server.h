@@ -5,7 +5,7 @@
 #ifndef TOOLGATE_SERVER_SERVER_H
 #define TOOLGATE_SERVER_SERVER_H
 
-#include "gate/config.h"
+#include "config/config.h"
 
 struct server_options {
     struct config_sources sources;

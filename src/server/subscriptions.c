@@ -3,8 +3,8 @@
 
 #include "base/arena.h"
 #include "json/build.h"
-#include "server/mcp.h"
-#include "server/methods.h"
+#include "server/mcp_methods.h"
+#include "server/method_table.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
 #ifndef TOOLGATE_SERVER_SUBSCRIPTIONS_H
 #define TOOLGATE_SERVER_SUBSCRIPTIONS_H
 
-#include "server/room.h"
+#include "server/server_internal.h"
 
 #define SUBSCRIPTIONS_MAX 16u /* of one connection */
 

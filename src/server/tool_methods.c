@@ -1,13 +1,13 @@
 /* toolgate/register, tools and schemas: what tools there are, and in which form. */
 #include "base/arena.h"
 #include "base/log.h"
-#include "gate/catalog.h"
-#include "gate/strict.h"
+#include "catalog/catalog.h"
+#include "catalog/openai_strict.h"
 #include "json/build.h"
 #include "json/parse.h"
-#include "server/listing.h"
-#include "server/mcp.h"
-#include "server/methods.h"
+#include "server/tools_list.h"
+#include "server/mcp_methods.h"
+#include "server/method_table.h"
 
 /* ---- register ------------------------------------------------------------- */
 

@@ -1,14 +1,14 @@
 /*
  * Calls on their way: past the breaker, through the queue of one that takes
- * only so many at once, to the kind that runs them (mcp.c, http.c, exec.c),
- * and back. When a failing one is left alone is breaker.c's business.
+ * only so many at once, to the kind that runs them (mcp.c, http_tool.c, exec.c),
+ * and back. When a failing one is left alone is circuit_breaker.c's business.
  */
-#include "upstream/set.h"
+#include "upstream/upstream_internal.h"
 
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "upstream/http.h"
+#include "upstream/http/http_tool.h"
 
 #define BUSY_AFTER_S 1 /* one that has enough to do may be asked again after this */
 

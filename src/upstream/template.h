@@ -1,6 +1,6 @@
 /*
  * Texts of an HTTP endpoint with places in them: {name} is an argument,
- * ${NAME} a setting (upstream/secret.h), $${ the
+ * ${NAME} a setting (upstream/secrets.h), $${ the
  * two signs themselves. What an argument says is data: it is
  * encoded where it stands and never read as a template itself.
  */

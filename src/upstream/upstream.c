@@ -2,13 +2,13 @@
  * The set: who is configured, what becomes of it with a reload, what each
  * offers. How its calls get there is dispatch.c's business.
  */
-#include "upstream/set.h"
+#include "upstream/upstream_internal.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/log.h"
-#include "upstream/kept.h"
-#include "upstream/offer.h"
+#include "upstream/tool_cache.h"
+#include "upstream/tool_list.h"
 
 #include <stdlib.h>
 

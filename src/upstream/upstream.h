@@ -12,7 +12,7 @@
 
 #include "base/err.h"
 #include "json/value.h"
-#include "upstream/spec.h"
+#include "upstream/upstream_spec.h"
 
 struct arena;
 struct buf;

@@ -1,0 +1,67 @@
+/* toolgate call: one tools/call through the daemon, and what the model would read of it. */
+#include "base/arena.h"
+#include "cli/rpc_call.h"
+#include "cli/json_input.h"
+#include "cli/options.h"
+#include "cli/verdict_print.h"
+
+static int exit_code(const struct json *answer)
+{
+    return json_is_true(json_get_text(answer, "isError")) ? CLI_NO : CLI_YES;
+}
+
+static int print_text(void *owner, const struct json *answer)
+{
+    (void)owner;
+    show_content(json_get_text(answer, "content"));
+    return exit_code(answer);
+}
+
+static int print_json(void *owner, const struct json *answer)
+{
+    (void)owner;
+    show_json(answer);
+    return exit_code(answer);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    const char *socket = NULL;
+    struct input_meta meta = {0};
+    bool json = false;
+    int status;
+    const struct cli_option table[] = {
+        {"socket", "PATH", "the daemon's socket (default $XDG_RUNTIME_DIR/toolgate.sock)", 's', OPTION_TEXT,
+         &socket},
+        {"session", "ID", "the conversation this call belongs to", 0, OPTION_TEXT, &meta.session},
+        {"turn", "N", "the user turn it belongs to", 0, OPTION_NUMBER, &meta.turn},
+        {"goal", "TEXT", "what the user asked for, in words", 0, OPTION_TEXT, &meta.goal},
+        {"json", NULL, "print the whole result as JSON", 'j', OPTION_FLAG, &json},
+        {0},
+    };
+    if (!options_read(command, table, &argc, &argv, &status))
+        return status;
+    struct arena *arena = arena_new();
+    struct json arguments;
+    status = CLI_TROUBLE;
+    if (input_arguments(command, arena, argv[1], &arguments))
+        status = ask_daemon(command, socket, "tools/call", input_call(arena, argv[0], &arguments, &meta),
+                            json ? print_json : print_text, NULL);
+    arena_free(arena);
+    return status;
+}
+
+const struct command command_call = {
+    .name = "call",
+    .operands = "TOOL [JSON]",
+    .summary = "call a tool through the daemon",
+    .about = "Sends one tools/call and prints what the model would read: the result, or the feedback of a\n"
+             "call that was not passed. JSON is the arguments' object; - reads it from stdin.",
+    .exits = "  0  the tool ran and its result passed\n"
+             "  1  it was not passed: the feedback is on stdout\n"
+             "  2  usage, arguments that are no JSON, no daemon",
+    .example = "  toolgate call search_orders '{\"customer_id\": \"cust-7\"}' --session me",
+    .least = 1,
+    .most = 2,
+    .run = run,
+};

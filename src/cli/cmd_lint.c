@@ -1,0 +1,136 @@
+/* toolgate lint: what is suspicious about policies and tools, one line each. */
+#include "lint/lint.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "cli/local_generation.h"
+#include "cli/term.h"
+#include "json/write.h"
+
+#include <stdio.h>
+
+struct lint_options {
+    struct local_options local;
+    bool strict, json, list;
+};
+
+/* ---- printing ------------------------------------------------------------------- */
+
+static void print_list(void)
+{
+    size_t count;
+    const struct lint_code *codes = lint_codes(&count);
+    for (size_t i = 0; i < count; i++)
+        printf("%s%-17s%s %-8s %s\n", say_colour(SAY_BOLD), codes[i].code, say_colour(SAY_PLAIN),
+               lint_level_name(codes[i].level), codes[i].finds);
+}
+
+static void print_line(const struct lint_finding *f)
+{
+    static const enum say_colour colours[] = {
+        [LINT_ERROR] = SAY_RED, [LINT_WARNING] = SAY_YELLOW, [LINT_NOTE] = SAY_DIM};
+    printf(STR_FMT "%s", STR_ARG(f->file), f->file.len ? ":" : "");
+    if (f->line)
+        printf("%d:", f->line);
+    printf("%s%s%s:%s " STR_FMT " %s[%s]%s\n", f->file.len ? " " : "", say_colour(colours[f->level]),
+           lint_level_name(f->level), say_colour(SAY_PLAIN), STR_ARG(f->sentence), say_colour(SAY_DIM),
+           f->code, say_colour(SAY_PLAIN));
+}
+
+static void print_json(const struct lint_finding *f)
+{
+    struct buf line = {0};
+    struct json_out out = json_out(&line);
+    json_open(&out, '{');
+    json_key(&out, "file");
+    json_put_str(&out, f->file);
+    json_key(&out, "line");
+    json_put_int(&out, f->line);
+    json_key(&out, "level");
+    json_put_text(&out, lint_level_name(f->level));
+    json_key(&out, "code");
+    json_put_text(&out, f->code);
+    json_key(&out, "sentence");
+    json_put_str(&out, f->sentence);
+    json_close(&out, '}');
+    printf(STR_FMT "\n", STR_ARG(buf_view(&line)));
+    buf_clear(&line);
+}
+
+/* Notes are printed for who asks for them, and count for nobody else. */
+static bool print_findings(const struct lint_options *options, struct lint *lint)
+{
+    size_t count, counted = 0;
+    const struct lint_finding *list = lint_findings(lint, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].level == LINT_NOTE && !options->strict)
+            continue;
+        counted++;
+        if (options->json)
+            print_json(&list[i]);
+        else
+            print_line(&list[i]);
+    }
+    return counted > 0;
+}
+
+/* ---- the command ---------------------------------------------------------------------- */
+
+static bool look(struct lint *lint, const struct lint_options *options, const char *place)
+{
+    struct config_sources sources = local_sources(&options->local, NULL);
+    if (place)
+        sources.policies = place;
+    return lint_look(lint, &sources);
+}
+
+static int lint_all(const struct lint_options *options, int argc, char **argv)
+{
+    struct lint *lint = lint_new();
+    bool looked = argc > 0 || look(lint, options, NULL);
+    for (int i = 0; i < argc; i++)
+        looked = look(lint, options, argv[i]) && looked;
+    bool found = print_findings(options, lint);
+    lint_free(lint);
+    return !looked ? CLI_TROUBLE : found ? CLI_NO : CLI_YES;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct lint_options options = {0};
+    int status;
+    const struct cli_option table[] = {
+        {"strict", NULL, "notes, too: what only some providers' modes refuse", 0, OPTION_FLAG,
+         &options.strict},
+        {"json", NULL, "one JSON object a finding", 'j', OPTION_FLAG, &options.json},
+        {"list", NULL, "all checks, with their codes and levels", 'l', OPTION_FLAG, &options.list},
+        LOCAL_OPTIONS(&options.local),
+        {0},
+    };
+    if (!options_read(command, table, &argc, &argv, &status))
+        return status;
+    log_open(LOG_WARN, LOG_FORMAT_TEXT, NULL, NULL);
+    if (options.list) {
+        print_list();
+        return CLI_YES;
+    }
+    return lint_all(&options, argc, argv);
+}
+
+const struct command command_lint = {
+    .name = "lint",
+    .operands = "[DIR|FILE]...",
+    .summary = "what is suspicious about policies and tools",
+    .about =
+        "Loads the policies (default ./policies) and the tools of --tools, plays the examples, and says\n"
+        "what is suspicious: one line a finding, `file:line: level: sentence [code]`, each with its\n"
+        "mend. A file that does not load is a finding, and the others are looked at all the same.\n"
+        "Errors and warnings count; notes are printed and count with --strict.",
+    .exits = "  0  nothing was found\n"
+             "  1  something was\n"
+             "  2  usage, or there is nothing to look at",
+    .example = "  toolgate lint policies\n"
+               "  toolgate lint policies --tools tools.json --strict --json",
+    .most = 1000,
+    .run = run,
+};

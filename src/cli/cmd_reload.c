@@ -1,0 +1,87 @@
+/* toolgate reload: asks the running daemon to load everything anew, and says what came of it. */
+#include "cli/rpc_call.h"
+#include "cli/options.h"
+#include "cli/term.h"
+#include "cli/verdict_print.h"
+
+#include <stdio.h>
+
+static long long number(const struct json *answer, const char *key)
+{
+    int64_t n = 0;
+    json_int(json_get_text(answer, key), &n);
+    return (long long)n;
+}
+
+static void print_lines(FILE *out, const char *prefix, const struct json *lines)
+{
+    for (uint32_t i = 0; json_is(lines, JSON_ARRAY) && i < lines->len; i++)
+        fprintf(out, "%s: " STR_FMT "\n", prefix, STR_ARG(json_str(&lines->items[i])));
+}
+
+static int exit_of(const struct json *answer)
+{
+    return json_is_true(json_get_text(answer, "ok")) ? CLI_YES : CLI_NO;
+}
+
+static int print_outcome(void *owner, const struct json *answer)
+{
+    const struct json *errors = json_get_text(answer, "errors");
+    struct str hash = json_str(json_get_text(answer, "hash"));
+    bool unchanged = json_is_true(json_get_text(answer, "unchanged"));
+    (void)owner;
+    print_lines(stderr, "error", errors);
+    print_lines(stderr, "warning", json_get_text(answer, "warnings"));
+    if (exit_of(answer) != CLI_YES)
+        printf("%u error%s: generation %lld (" STR_FMT ") stays, as it was\n", errors ? errors->len : 0,
+               errors && errors->len == 1 ? "" : "s", number(answer, "generation"), STR_ARG(hash));
+    else if (unchanged)
+        printf("unchanged: generation %lld (" STR_FMT "), tools: %lld, policies: %lld, in %lld ms\n",
+               number(answer, "generation"), STR_ARG(hash), number(answer, "tools"),
+               number(answer, "policies"), number(answer, "ms"));
+    else
+        printf("generation %lld (" STR_FMT
+               "), tools: %lld, policies: %lld, examples passed: %lld, in %lld ms\n",
+               number(answer, "generation"), STR_ARG(hash), number(answer, "tools"),
+               number(answer, "policies"), number(answer, "examples"), number(answer, "ms"));
+    return exit_of(answer);
+}
+
+static int print_json(void *owner, const struct json *answer)
+{
+    ask_print_json(owner, answer);
+    return exit_of(answer);
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    const char *socket = NULL;
+    bool json = false;
+    int status;
+    const struct cli_option table[] = {
+        {"socket", "PATH", "the daemon's socket (default $XDG_RUNTIME_DIR/toolgate.sock)", 's', OPTION_TEXT,
+         &socket},
+        {"json", NULL, "as JSON", 'j', OPTION_FLAG, &json},
+        {0},
+    };
+    if (!options_read(command, table, &argc, &argv, &status))
+        return status;
+    return ask_daemon(command, socket, "toolgate/reload", str_of("{}"), json ? print_json : print_outcome,
+                      NULL);
+}
+
+const struct command command_reload = {
+    .name = "reload",
+    .operands = "",
+    .summary = "load configuration, tools and policies anew",
+    .about =
+        "Has the running daemon build a new generation beside the one it serves, run every example, and\n"
+        "swap it in; or keep what it has, and say what is wrong: file and line, the example, what was\n"
+        "expected and what came. Calls go on meanwhile. It does so by itself when files change, unless\n"
+        "that is switched off (watch = false).",
+    .exits = "  0  the new generation is served, or nothing had changed\n"
+             "  1  something is wrong with it; what was served before is served still\n"
+             "  2  usage, no daemon, or not allowed",
+    .example = "  toolgate reload && toolgate status",
+    .run = run,
+};

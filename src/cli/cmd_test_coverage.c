@@ -1,0 +1,208 @@
+/* What the examples left untried: as a table, as JSON, and as lcov's trace file. */
+#include "cli/term.h"
+#include "cli/cmd_test.h"
+#include "json/write.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct share {
+    size_t hit, total;
+};
+
+static struct share lines_of(const struct coverage_file *f)
+{
+    struct share share = {.total = f->line_count};
+    for (size_t i = 0; i < f->line_count; i++)
+        share.hit += f->lines[i].hits > 0;
+    return share;
+}
+
+static struct share rules_of(const struct coverage_file *f)
+{
+    struct share share = {.total = f->rule_count};
+    for (size_t i = 0; i < f->rule_count; i++)
+        share.hit += f->rules[i].hits > 0;
+    return share;
+}
+
+static struct share functions_of(const struct coverage_file *f)
+{
+    struct share share = {.total = f->function_count};
+    for (size_t i = 0; i < f->function_count; i++)
+        share.hit += f->functions[i].hits > 0;
+    return share;
+}
+
+/* ---- for a person --------------------------------------------------------------- */
+
+/* "12, 14-16": neighbours are those that no line which did run stands between. */
+static void missed_lines(struct buf *out, const struct coverage_file *f)
+{
+    for (size_t i = 0; i < f->line_count; i++) {
+        size_t last = i;
+        if (f->lines[i].hits)
+            continue;
+        while (last + 1 < f->line_count && !f->lines[last + 1].hits)
+            last++;
+        buf_printf(out, "%s%d", out->len ? ", " : "", f->lines[i].line);
+        if (last > i)
+            buf_printf(out, "-%d", f->lines[last].line);
+        i = last;
+    }
+}
+
+static const char *share_colour(struct share share)
+{
+    return say_colour(share.hit == share.total ? SAY_GREEN : SAY_YELLOW);
+}
+
+static void print_share(struct share share)
+{
+    char text[32] = "-";
+    if (share.total)
+        snprintf(text, sizeof(text), "%zu/%zu", share.hit, share.total);
+    printf("  %s%9s%s", share.total ? share_colour(share) : say_colour(SAY_DIM), text, say_colour(SAY_PLAIN));
+}
+
+static void print_row(const struct coverage_file *f, int width)
+{
+    struct buf missed = {0};
+    struct str name = f->tool.len ? f->tool : STR_LIT("(gateway)");
+    missed_lines(&missed, f);
+    printf("%-*.*s  %8zu", width, (int)name.len, name.at, f->examples);
+    print_share(rules_of(f));
+    print_share(lines_of(f));
+    if (missed.len)
+        printf("  " STR_FMT ": " STR_FMT, STR_ARG(f->file), STR_ARG(buf_view(&missed)));
+    printf("\n");
+    for (size_t i = 0; i < f->rule_count; i++)
+        if (!f->rules[i].hits)
+            printf("%-*s  %8s  %9s  rule never hit: " STR_FMT "\n", width, "", "", "",
+                   STR_ARG(f->rules[i].words));
+    buf_clear(&missed);
+}
+
+static void print_table(const struct coverage_file *files, size_t count, struct share sum)
+{
+    int width = 12;
+    for (size_t i = 0; i < count; i++)
+        if ((int)files[i].tool.len > width && files[i].tool.len <= 48)
+            width = (int)files[i].tool.len;
+    printf("\n%s%-*s  %8s  %9s  %9s  not run%s\n", say_colour(SAY_BOLD), width, "policy", "examples", "rules",
+           "lines", say_colour(SAY_PLAIN));
+    for (size_t i = 0; i < count; i++)
+        print_row(&files[i], width);
+    if (sum.total)
+        printf("%zu of %zu lines run, %.1f %%\n", sum.hit, sum.total,
+               100.0 * (double)sum.hit / (double)sum.total);
+}
+
+/* ---- for programs ------------------------------------------------------------------ */
+
+static void put_share(struct json_out *out, const char *key, struct share share)
+{
+    json_key(out, key);
+    json_open(out, '{');
+    json_key(out, "hit");
+    json_put_int(out, (int64_t)share.hit);
+    json_key(out, "total");
+    json_put_int(out, (int64_t)share.total);
+    json_key(out, "missed");
+    json_open(out, '[');
+}
+
+static void close_share(struct json_out *out)
+{
+    json_close(out, ']');
+    json_close(out, '}');
+}
+
+static void print_json(const struct coverage_file *f)
+{
+    struct buf line = {0};
+    struct json_out out = json_out(&line);
+    json_open(&out, '{');
+    json_key(&out, "kind");
+    json_put_text(&out, "coverage");
+    json_key(&out, "tool");
+    json_put_str(&out, f->tool);
+    json_key(&out, "file");
+    json_put_str(&out, f->file);
+    json_key(&out, "examples");
+    json_put_int(&out, (int64_t)f->examples);
+    put_share(&out, "rules", rules_of(f));
+    for (size_t i = 0; i < f->rule_count; i++)
+        if (!f->rules[i].hits)
+            json_put_str(&out, f->rules[i].words);
+    close_share(&out);
+    put_share(&out, "lines", lines_of(f));
+    for (size_t i = 0; i < f->line_count; i++)
+        if (!f->lines[i].hits)
+            json_put_int(&out, f->lines[i].line);
+    close_share(&out);
+    json_close(&out, '}');
+    printf(STR_FMT "\n", STR_ARG(buf_view(&line)));
+    buf_clear(&line);
+}
+
+/* geninfo(1) has the format. */
+static void write_lcov(FILE *out, const struct coverage_file *f)
+{
+    struct share lines = lines_of(f), functions = functions_of(f);
+    fprintf(out, "TN:\nSF:" STR_FMT "\n", STR_ARG(f->file));
+    for (size_t i = 0; i < f->function_count; i++)
+        fprintf(out, "FN:%d," STR_FMT "\nFNDA:%llu," STR_FMT "\n", f->functions[i].line,
+                STR_ARG(f->functions[i].name), (unsigned long long)f->functions[i].hits,
+                STR_ARG(f->functions[i].name));
+    fprintf(out, "FNF:%zu\nFNH:%zu\n", functions.total, functions.hit);
+    for (size_t i = 0; i < f->line_count; i++)
+        fprintf(out, "DA:%d,%llu\n", f->lines[i].line, (unsigned long long)f->lines[i].hits);
+    fprintf(out, "LF:%zu\nLH:%zu\nend_of_record\n", lines.total, lines.hit);
+}
+
+static bool write_file(const char *path, const struct coverage_file *files, size_t count)
+{
+    FILE *out = fopen(path, "we");
+    bool ok = out != NULL;
+    if (out) {
+        for (size_t i = 0; i < count; i++)
+            write_lcov(out, &files[i]);
+        ok = !ferror(out);
+        ok = fclose(out) == 0 && ok;
+    }
+    if (!ok)
+        say_error("test", "%s could not be written: %s", path, strerror(errno));
+    return ok;
+}
+
+/* ---- both ---------------------------------------------------------------------------- */
+
+static bool is_enough(const struct test_options *options, struct share sum)
+{
+    bool enough = !sum.total || sum.hit * 100 >= sum.total * options->coverage_min;
+    if (!enough)
+        say_error("test", "coverage is %zu of %zu lines, less than the %u %% that --coverage-min asks for",
+                  sum.hit, sum.total, options->coverage_min);
+    return enough;
+}
+
+int test_show_coverage(const struct test_options *options, const struct coverage *coverage)
+{
+    size_t count;
+    const struct coverage_file *files = coverage_files(coverage, &count);
+    struct share sum = {0};
+    for (size_t i = 0; i < count; i++) {
+        struct share lines = lines_of(&files[i]);
+        sum.hit += lines.hit;
+        sum.total += lines.total;
+        if (options->json)
+            print_json(&files[i]);
+    }
+    if (!options->json)
+        print_table(files, count, sum);
+    if (options->lcov && !write_file(options->lcov, files, count))
+        return CLI_TROUBLE;
+    return is_enough(options, sum) ? CLI_YES : CLI_NO;
+}

@@ -1,0 +1,102 @@
+/* toolgate test --watch: everything again whenever something changes, until Ctrl-C. */
+#include "io/file_watch.h"
+#include "cli/term.h"
+#include "cli/cmd_test.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct watching {
+    struct watch *watch;
+    struct why why;
+    bool failed;
+};
+
+static void add(struct watching *w, const char *path)
+{
+    w->failed |= path && watch_add(w->watch, path, &w->why) != OK;
+}
+
+/* A file's neighbours matter too: a schema that it reads with json "…" lies there. */
+static void add_place(struct watching *w, const char *place)
+{
+    const char *slash = strrchr(place, '/');
+    struct stat st;
+    char *folder = slash ? strndup(place, (size_t)(slash - place) + 1) : NULL;
+    if (stat(place, &st) != 0 || S_ISDIR(st.st_mode))
+        add(w, place);
+    else
+        add(w, folder ? folder : ".");
+    free(folder);
+}
+
+/* What the configuration names; where it can't be read, it is the one file to watch. */
+static void add_configured(struct watching *w, const struct local_options *local)
+{
+    struct config_sources sources = local_sources(local, NULL);
+    struct config config;
+    add(w, local->config);
+    if (config_load(&sources, &config, NULL) == OK) {
+        add_place(w, config.policies ? config.policies : "policies");
+        for (size_t i = 0; i < config.tools.count; i++)
+            add(w, config.tools.list[i]);
+        for (size_t i = 0; i < config.mcp_configs.count; i++)
+            add(w, config.mcp_configs.list[i]);
+    }
+    config_free(&config);
+}
+
+static bool watch_all(struct watch *watch, const struct test_options *options)
+{
+    struct watching w = {.watch = watch};
+    for (int i = 0; i < options->place_count; i++)
+        add_place(&w, options->places[i]);
+    if (!options->place_count || options->local.config || options->local.tools.count)
+        add_configured(&w, &options->local);
+    if (w.failed)
+        say_error("test", "%s", w.why.text);
+    return !w.failed;
+}
+
+/* Returns once something has changed and it has been quiet for a while. */
+static bool wait_for_change(struct watch *watch)
+{
+    struct pollfd ready = {.fd = watch_fd(watch), .events = POLLIN};
+    bool changed = false;
+    for (;;) {
+        int n = poll(&ready, 1, changed ? (int)WATCH_SETTLE_MS : -1);
+        if (n < 0 && errno != EINTR)
+            return false;
+        if (n == 0 && changed)
+            return true;
+        if (n > 0)
+            changed |= watch_drain(watch);
+    }
+}
+
+int test_watch(const struct test_options *options)
+{
+    struct watch *watch;
+    struct why why;
+    if (watch_new(&watch, &why) != OK) {
+        say_error("test", "%s", why.text);
+        return CLI_TROUBLE;
+    }
+    bool going = watch_all(watch, options);
+    while (going) {
+        if (isatty(STDOUT_FILENO) && !options->json)
+            printf("\033[H\033[2J\033[3J");
+        test_all(options);
+        if (!options->json)
+            printf("%swaiting for changes; Ctrl-C ends%s\n", say_colour(SAY_DIM), say_colour(SAY_PLAIN));
+        fflush(stdout);
+        going = wait_for_change(watch);
+    }
+    watch_free(watch);
+    return CLI_TROUBLE;
+}

@@ -1,0 +1,168 @@
+/* toolgate tools: the tools as a model sees them, of these files or of the running daemon. */
+#include "base/arena.h"
+#include "cli/rpc_call.h"
+#include "cli/local_generation.h"
+#include "cli/term.h"
+#include "cli/verdict_print.h"
+#include "catalog/catalog.h"
+#include "json/parse.h"
+#include "json/write.h"
+
+#include <stdio.h>
+
+#define TOOLS_DESCRIPTION_MAX_BYTES 100u /* in the list for people */
+#define TOOLS_MAX_NODES             50000000u
+
+/* One tool a line, and the whole is one JSON array. */
+static void print_array(const struct json *tools)
+{
+    printf("[\n");
+    for (size_t i = 0; i < tools->len; i++) {
+        struct buf line = {0};
+        json_write(&line, &tools->items[i]);
+        printf(STR_FMT "%s\n", STR_ARG(buf_view(&line)), i + 1 < tools->len ? "," : "");
+        buf_clear(&line);
+    }
+    printf("]\n");
+}
+
+static struct str first_line(struct str text)
+{
+    const char *end = text.len ? memchr(text.at, '\n', text.len) : NULL;
+    if (end)
+        text.len = (size_t)(end - text.at);
+    return str_cut(text, TOOLS_DESCRIPTION_MAX_BYTES);
+}
+
+/* "  [upstream docs, there find]". */
+static void print_place(struct str name, const struct json *place)
+{
+    struct str kind = json_str(json_get_text(place, "kind")),
+               upstream = json_str(json_get_text(place, "upstream")),
+               there = json_str(json_get_text(place, "tool"));
+    const char *who = upstream.len ? "upstream " : str_is(kind, "exec") ? "a command" : "an HTTP endpoint";
+    if (!kind.len)
+        return;
+    printf("%s  [%s" STR_FMT, say_colour(SAY_DIM), who, STR_ARG(upstream));
+    if (there.len && !str_eq(there, name))
+        printf(", there " STR_FMT, STR_ARG(there));
+    printf("]%s", say_colour(SAY_PLAIN));
+}
+
+static void print_names(const struct json *tools, const struct json *places)
+{
+    for (size_t i = 0; i < tools->len; i++) {
+        struct str name = json_str(json_get_text(&tools->items[i], "name"));
+        struct str description = json_str(json_get_text(&tools->items[i], "description"));
+        printf("%s%-24.*s%s " STR_FMT, say_colour(SAY_BOLD), (int)name.len, name.at, say_colour(SAY_PLAIN),
+               STR_ARG(first_line(description)));
+        print_place(name, json_get(places, name));
+        putchar('\n');
+    }
+}
+
+static int print(bool names, const struct json *tools, const struct json *places)
+{
+    if (names)
+        print_names(tools, places);
+    else
+        print_array(tools);
+    return CLI_YES;
+}
+
+/* ---- of the daemon ---- */
+
+static int print_answer(void *owner, const struct json *answer)
+{
+    const struct json *tools = json_get_text(answer, "tools");
+    if (!json_is(tools, JSON_ARRAY)) {
+        say_error("tools",
+                  "expected a list of tools from the daemon, got something else; are its version and this"
+                  " one's the same?");
+        return CLI_TROUBLE;
+    }
+    return print(*(const bool *)owner, tools, json_get_text(answer, "runs_at"));
+}
+
+static int ask(const struct command *command, const char *socket, const char *format, bool strict, bool names)
+{
+    struct buf params = {0};
+    struct json_out out = json_out(&params);
+    json_open(&out, '{');
+    json_key(&out, "format");
+    json_put_text(&out, format);
+    json_key(&out, "strict");
+    json_put_bool(&out, strict);
+    json_close(&out, '}');
+    int status = ask_daemon(command, socket, "toolgate/tools", buf_view(&params), print_answer, &names);
+    buf_clear(&params);
+    return status;
+}
+
+/* ---- of these files ---- */
+
+static int load(const struct command *command, const struct local_options *options,
+                enum catalog_format format, bool strict, bool names)
+{
+    static const struct json_limits limits = {.nodes = TOOLS_MAX_NODES};
+    struct generation *generation = local_load_or_say(command, options);
+    if (!generation)
+        return CLI_TROUBLE;
+    struct arena *arena = arena_new();
+    struct peer peer;
+    local_peer(&peer);
+    struct buf text = buf_in(arena), where = buf_in(arena);
+    struct catalog_request request = {
+        .format = format, .strict = strict, .all = true, .peer = &peer, .places = &where};
+    struct json tools, places;
+    struct json_fault fault;
+    int status = CLI_TROUBLE;
+    catalog_write(arena, generation, &request, &text);
+    if (json_parse(arena, buf_view(&text), &limits, &tools, &fault) == OK &&
+        json_parse(arena, buf_view(&where), &limits, &places, &fault) == OK)
+        status = print(names, &tools, &places);
+    else
+        say_error(command->name, "the list is too large to print: %s", fault.text);
+    arena_free(arena);
+    generation_unref(generation);
+    return status;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct local_options options = {0};
+    const char *socket = NULL, *name = NULL;
+    enum catalog_format format = CATALOG_MCP;
+    bool strict = false, json = false;
+    int status;
+    const struct cli_option table[] = {
+        {"format", "FORM", "mcp, openai, anthropic or gemini: definitions as JSON", 'f', OPTION_TEXT, &name},
+        {"strict", NULL, "openai: strict mode", 0, OPTION_FLAG, &strict},
+        {"json", NULL, "the same as --format mcp", 'j', OPTION_FLAG, &json},
+        {"socket", "PATH", "ask the daemon there instead of loading files", 's', OPTION_TEXT, &socket},
+        LOCAL_OPTIONS(&options),
+        {0},
+    };
+    if (!options_read(command, table, &argc, &argv, &status))
+        return status;
+    if (name && catalog_format_named(str_of(name), &format) != OK) {
+        say_error(command->name, "--format: expected mcp, openai, anthropic or gemini, got '%s'", name);
+        return CLI_TROUBLE;
+    }
+    if (socket)
+        return ask(command, socket, name ? name : "mcp", strict, !name && !json);
+    return load(command, &options, format, strict, !name && !json);
+}
+
+const struct command command_tools = {
+    .name = "tools",
+    .operands = "",
+    .summary = "the tools as a model sees them",
+    .about = "Names and descriptions; with --format the definitions, in the form a provider's API takes.\n"
+             "Loads the files that serve would load, or asks a daemon with --socket.",
+    .exits = "  0  the list is on stdout\n"
+             "  2  usage, files that do not load, no daemon",
+    .example = "  toolgate tools --policies policies\n"
+               "  toolgate tools --format openai --strict --socket /tmp/toolgate.sock",
+    .run = run,
+};

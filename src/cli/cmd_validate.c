@@ -1,0 +1,215 @@
+/*
+ * toolgate validate: does a JSON file fit a schema? The validator that judges
+ * calls, on its own; with --bowtie it speaks with the Bowtie project's harness
+ * instead (cli/bowtie.c).
+ */
+#include "base/arena.h"
+#include "cli/bowtie.h"
+#include "cli/command.h"
+#include "cli/json_input.h"
+#include "cli/options.h"
+#include "cli/term.h"
+#include "json/parse.h"
+#include "json/write.h"
+#include "schema/schema.h"
+
+#include <stdio.h>
+
+struct validating {
+    const struct command *command;
+    struct arena *arena;
+    struct schema *schema;
+    bool json;
+};
+
+/* ---- what was found ---- */
+
+static void print_problems(const char *file, const struct problems *problems)
+{
+    printf("%s%s%s: %s%s\n", say_colour(SAY_BOLD), file, say_colour(SAY_PLAIN),
+           say_colour(problems->errors ? SAY_RED : SAY_GREEN), problems->errors ? "invalid" : "valid");
+    printf("%s", say_colour(SAY_PLAIN));
+    for (size_t i = 0; i < problems->count; i++) {
+        const struct problem *p = &problems->list[i];
+        printf("  " STR_FMT ": " STR_FMT "\n", STR_ARG(p->path.len ? p->path : STR_LIT("the value itself")),
+               STR_ARG(p->message));
+    }
+    if (problems->more)
+        printf("  and %zu more\n", problems->more);
+}
+
+static void put_problem(struct json_out *out, const struct problem *p)
+{
+    const struct {
+        const char *key;
+        struct str json;
+    } values[] = {{"expected", p->expected}, {"got", p->got}, {"suggestion", p->suggestion}};
+    json_open(out, '{');
+    json_key(out, "path");
+    json_put_str(out, p->path);
+    json_key(out, "code");
+    json_put_text(out, p->code);
+    json_key(out, "message");
+    json_put_str(out, p->message);
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        if (!values[i].json.len)
+            continue;
+        json_key(out, values[i].key);
+        json_put_raw(out, values[i].json);
+    }
+    json_close(out, '}');
+}
+
+static void print_json(struct arena *arena, const char *file, const struct problems *problems)
+{
+    struct buf line = buf_in(arena);
+    struct json_out out = json_out(&line);
+    json_open(&out, '{');
+    json_key(&out, "instance");
+    json_put_text(&out, file);
+    json_key(&out, "valid");
+    json_put_bool(&out, problems->errors == 0);
+    json_key(&out, "problems");
+    json_open(&out, '[');
+    for (size_t i = 0; i < problems->count; i++)
+        put_problem(&out, &problems->list[i]);
+    json_close(&out, ']');
+    json_key(&out, "more");
+    json_put_int(&out, (int64_t)problems->more);
+    json_close(&out, '}');
+    printf(STR_FMT "\n", STR_ARG(buf_view(&line)));
+}
+
+/* ---- one instance ---- */
+
+static bool read_instance(const struct validating *v, const char *file, struct json *out)
+{
+    struct why why;
+    if (strcmp(file, "-") == 0)
+        return input_stdin(v->command, v->arena, out);
+    if (json_read_input(v->arena, file, INPUT_MAX_BYTES, out, &why) == OK)
+        return true;
+    say_error(v->command->name, "%s", why.text);
+    return false;
+}
+
+static int validate(const struct validating *v, const char *file)
+{
+    struct json instance;
+    struct problems problems;
+    if (!read_instance(v, file, &instance))
+        return CLI_TROUBLE;
+    problems_init(&problems, v->arena);
+    enum schema_answer answer = schema_explain(v->schema, &instance, &problems);
+    if (v->json)
+        print_json(v->arena, file, &problems);
+    else
+        print_problems(file, &problems);
+    return answer == SCHEMA_VALID ? CLI_YES : answer == SCHEMA_INVALID ? CLI_NO : CLI_TROUBLE;
+}
+
+/* ---- the schema ---- */
+
+static bool compile(struct validating *v, const char *file, const struct schema_options *options)
+{
+    struct json *source = ARENA_NEW(v->arena, struct json);
+    struct problems warnings;
+    struct why why;
+    if (json_read_input(v->arena, file, INPUT_MAX_BYTES, source, &why) != OK) {
+        say_error(v->command->name, "%s", why.text);
+        return false;
+    }
+    problems_init(&warnings, v->arena);
+    if (schema_compile(v->arena, source, options, &v->schema, &warnings, &why) != OK) {
+        say_error(v->command->name, "%s: %s", file, why.text);
+        return false;
+    }
+    for (size_t i = 0; i < warnings.count; i++)
+        say_error(v->command->name, "%s: warning: " STR_FMT ": " STR_FMT, file,
+                  STR_ARG(warnings.list[i].path), STR_ARG(warnings.list[i].message));
+    return true;
+}
+
+/* --with URI=FILE: a document that $ref may name. */
+static bool add_documents(const struct validating *v, const struct cli_list *with,
+                          struct schema_registry *registry)
+{
+    for (size_t i = 0; i < with->count; i++) {
+        const char *equals = strrchr(with->items[i], '=');
+        struct json *document = ARENA_NEW(v->arena, struct json);
+        struct why why;
+        if (!equals || equals == with->items[i] || !equals[1]) {
+            say_error(v->command->name, "--with: expected URI=FILE, got '%s'", with->items[i]);
+            return false;
+        }
+        if (json_read_input(v->arena, equals + 1, INPUT_MAX_BYTES, document, &why) != OK) {
+            say_error(v->command->name, "%s", why.text);
+            return false;
+        }
+        struct str uri = {with->items[i], (size_t)(equals - with->items[i])};
+        schema_registry_add(registry, uri, document);
+    }
+    return true;
+}
+
+static int validate_all(struct validating *v, const struct cli_list *with, bool annotate, int argc,
+                        char **argv)
+{
+    struct schema_options options = {.annotate_format = annotate, .registry = schema_registry_new(v->arena)};
+    int worst = CLI_YES;
+    if (!add_documents(v, with, (struct schema_registry *)options.registry) || !compile(v, argv[0], &options))
+        return CLI_TROUBLE;
+    for (int i = 1; i < argc; i++) {
+        int status = validate(v, argv[i]);
+        worst = status > worst ? status : worst;
+    }
+    return worst;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    struct validating v = {.command = command};
+    struct cli_list with = {0};
+    bool bowtie = false, annotate = false;
+    int status;
+    const struct cli_option table[] = {
+        {"json", NULL, "one JSON object an instance", 'j', OPTION_FLAG, &v.json},
+        {"with", "URI=FILE", "a document that $ref may name; may be repeated, nothing is ever fetched", 'w',
+         OPTION_LIST, &with},
+        {"annotate-format", NULL, "take `format` as an annotation, as the specification's default", 0,
+         OPTION_FLAG, &annotate},
+        {"bowtie", NULL, "speak Bowtie's protocol on stdin and stdout; no operands", 0, OPTION_FLAG, &bowtie},
+        {0},
+    };
+    if (!options_read(command, table, &argc, &argv, &status))
+        return status;
+    if (bowtie ? argc != 0 : argc < 2) {
+        say_error(command->name,
+                  bowtie ? "--bowtie: expected no operands, got '%s'"
+                         : "expected SCHEMA and INSTANCE, got %s; see --help",
+                  argc ? argv[0] : "nothing");
+        return CLI_TROUBLE;
+    }
+    if (bowtie)
+        return bowtie_serve(stdin, stdout);
+    v.arena = arena_new();
+    status = validate_all(&v, &with, annotate, argc, argv);
+    arena_free(v.arena);
+    return status;
+}
+
+const struct command command_validate = {
+    .name = "validate",
+    .operands = "SCHEMA INSTANCE...",
+    .summary = "does JSON fit a schema: every problem at once",
+    .about =
+        "SCHEMA is a file with a JSON Schema (2020-12, 2019-09 or draft-07 by its $schema; 2020-12 where\n"
+        "it has none), INSTANCE a JSON file, or - for stdin. `format` is asserted, as for tool calls.",
+    .exits = "  0  every instance is valid\n"
+             "  1  one is not\n"
+             "  2  usage, a file that is no JSON, a schema that can't be understood, a check given up",
+    .example = "  toolgate validate get_events.schema.json call.json\n"
+               "  echo '{\"id\": 7}' | toolgate validate schema.json - --json",
+    .most = 1000,
+    .run = run,
+};

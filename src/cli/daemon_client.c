@@ -1,0 +1,228 @@
+/* Blocking talk over the daemon's socket. */
+#include "cli/daemon_client.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "config/config.h"
+#include "json/parse.h"
+#include "json/write.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define CLIENT_READ_BYTES   65536u
+#define CLIENT_ANSWER_NODES 10000000u /* thousands of tools are one answer */
+
+struct client {
+    int fd;
+    int64_t asked;
+    struct buf in;
+    size_t taken; /* bytes of the line handed out last */
+    char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+};
+
+/* ---- connecting ---- */
+
+static enum err no_daemon(const char *path, int error, struct why *why)
+{
+    if (error == ENOENT)
+        return why_set(why, ERR_UNAVAILABLE,
+                       "no daemon at %s: there is no such socket; start one with"
+                       " `toolgate serve --socket %s`",
+                       path, path);
+    struct stat st;
+    if (error == ECONNREFUSED && stat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
+        return why_set(why, ERR_UNAVAILABLE,
+                       "no daemon at %s: that is no socket; name the daemon's (--socket)", path);
+    if (error == ECONNREFUSED)
+        return why_set(why, ERR_UNAVAILABLE,
+                       "no daemon at %s: the socket is there but nobody listens; start one"
+                       " with `toolgate serve --socket %s`",
+                       path, path);
+    if (error == EACCES)
+        return why_set(why, ERR_UNAVAILABLE,
+                       "%s: permission denied; the daemon's socket_mode and the groups of"
+                       " this user decide who may connect",
+                       path);
+    return why_set(why, ERR_IO, "%s: %s", path, strerror(error));
+}
+
+int client_socket(const char *path, struct why *why)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof(address.sun_path)) {
+        why_set(why, ERR_CONFIG, "%s: expected a socket path of at most %zu bytes", path,
+                sizeof(address.sun_path) - 1);
+        return -1;
+    }
+    memcpy(address.sun_path, path, strlen(path));
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+        return fd;
+    no_daemon(path, errno, why);
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+enum err client_connect(const char *path, struct client **out, struct why *why)
+{
+    struct arena *arena = arena_new();
+    if (!path)
+        path = config_default_socket(arena);
+    int fd = client_socket(path, why);
+    *out = NULL;
+    if (fd >= 0) {
+        struct client *client = calloc(1, sizeof(*client));
+        if (!client)
+            abort();
+        client->fd = fd;
+        memcpy(client->path, path, strlen(path) + 1);
+        *out = client;
+    }
+    arena_free(arena);
+    return fd >= 0 ? OK : ERR_UNAVAILABLE;
+}
+
+void client_close(struct client *client)
+{
+    if (!client)
+        return;
+    close(client->fd);
+    buf_clear(&client->in);
+    free(client);
+}
+
+/* ---- lines ---- */
+
+static enum err gone(const struct client *client, struct why *why)
+{
+    return why_set(why, ERR_CLOSED,
+                   "%s: the daemon closed the connection; its log says why (an allow list that"
+                   " does not name this user, a limit, a stop)",
+                   client->path);
+}
+
+enum err client_send(struct client *client, struct str line, struct why *why)
+{
+    struct buf out = {0};
+    buf_str(&out, line);
+    buf_byte(&out, '\n');
+    enum err err = OK;
+    for (size_t sent = 0; err == OK && sent < out.len;) {
+        ssize_t n = send(client->fd, out.at + sent, out.len - sent, MSG_NOSIGNAL);
+        if (n >= 0)
+            sent += (size_t)n;
+        else if (errno == EPIPE || errno == ECONNRESET)
+            err = gone(client, why);
+        else if (errno != EINTR)
+            err = why_set(why, ERR_IO, "%s: %s", client->path, strerror(errno));
+    }
+    buf_clear(&out);
+    return err;
+}
+
+static enum err read_more(struct client *client, int64_t until_us, struct why *why)
+{
+    struct pollfd wait = {.fd = client->fd, .events = POLLIN};
+    int64_t left = (until_us - clock_mono_us()) / 1000;
+    int ready = poll(&wait, 1, left > 0 ? (int)left : 0);
+    if (ready == 0)
+        return why_set(why, ERR_TIMEOUT, "%s: no answer within %u s", client->path, CLIENT_TIMEOUT_MS / 1000);
+    if (ready < 0)
+        return errno == EINTR ? OK : why_set(why, ERR_IO, "%s: %s", client->path, strerror(errno));
+    ssize_t n = read(client->fd, buf_reserve(&client->in, CLIENT_READ_BYTES), CLIENT_READ_BYTES);
+    if (n == 0 || (n < 0 && errno == ECONNRESET))
+        return gone(client, why);
+    if (n < 0)
+        return errno == EINTR ? OK : why_set(why, ERR_IO, "%s: %s", client->path, strerror(errno));
+    client->in.len += (size_t)n;
+    return OK;
+}
+
+enum err client_read(struct client *client, struct str *line, struct why *why)
+{
+    int64_t until = clock_mono_us() + (int64_t)CLIENT_TIMEOUT_MS * 1000;
+    buf_drop(&client->in, client->taken);
+    client->taken = 0;
+    for (size_t seen = 0;;) {
+        const char *end =
+            client->in.len > seen ? memchr(client->in.at + seen, '\n', client->in.len - seen) : NULL;
+        if (end) {
+            *line = (struct str){client->in.at, (size_t)(end - client->in.at)};
+            client->taken = line->len + 1;
+            return OK;
+        }
+        seen = client->in.len;
+        if (seen > CLIENT_LINE_MAX_BYTES)
+            return why_set(why, ERR_LIMIT, "%s: an answer of more than %u bytes", client->path,
+                           CLIENT_LINE_MAX_BYTES);
+        enum err err = read_more(client, until, why);
+        if (err != OK)
+            return err;
+    }
+}
+
+/* ---- a question and its answer ---- */
+
+static enum err send_request(struct client *client, const char *method, struct str params, struct why *why)
+{
+    struct buf line = {0};
+    struct json_out out = json_out(&line);
+    json_open(&out, '{');
+    json_key(&out, "jsonrpc");
+    json_put_text(&out, "2.0");
+    json_key(&out, "id");
+    json_put_int(&out, ++client->asked);
+    json_key(&out, "method");
+    json_put_text(&out, method);
+    json_key(&out, "params");
+    json_put_raw(&out, params);
+    json_close(&out, '}');
+    enum err err = client_send(client, buf_view(&line), why);
+    buf_clear(&line);
+    return err;
+}
+
+/* False: not the answer to this question. */
+static bool is_answer(const struct client *client, const struct json *message)
+{
+    int64_t id;
+    return json_int(json_get_text(message, "id"), &id) && id == client->asked;
+}
+
+static enum err read_answer(struct client *client, struct arena *arena, struct json *result, struct why *why)
+{
+    static const struct json_limits limits = {.nodes = CLIENT_ANSWER_NODES};
+    struct json message;
+    struct json_fault fault;
+    do {
+        struct str line = STR_NONE;
+        enum err err = client_read(client, &line, why);
+        if (err != OK)
+            return err;
+        if (json_parse(arena, arena_dup(arena, line), &limits, &message, &fault) != OK && !fault.soft)
+            return why_set(why, ERR_PARSE, "%s: the answer is no JSON: %s", client->path, fault.text);
+    } while (!is_answer(client, &message));
+    const struct json *answer = json_get_text(&message, "result"), *error = json_get_text(&message, "error");
+    if (error)
+        return why_set(why, ERR_PARSE, "the daemon says: " STR_FMT,
+                       STR_ARG(json_str(json_get_text(error, "message"))));
+    if (!answer)
+        return why_set(why, ERR_PARSE, "%s: an answer with neither result nor error", client->path);
+    *result = *answer;
+    return OK;
+}
+
+enum err client_ask(struct client *client, struct arena *arena, const char *method, struct str params,
+                    struct json *result, struct why *why)
+{
+    enum err err = send_request(client, method, params, why);
+    return err == OK ? read_answer(client, arena, result, why) : err;
+}

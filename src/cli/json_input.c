@@ -1,0 +1,93 @@
+/* JSON from the command line or stdin, and _meta. */
+#include "cli/json_input.h"
+
+#include "base/arena.h"
+#include "cli/term.h"
+#include "json/parse.h"
+#include "json/write.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#define INPUT_READ_BYTES 65536u
+
+static bool read_stdin(const struct command *command, struct arena *arena, struct str *out)
+{
+    struct buf text = buf_in(arena);
+    ssize_t n;
+    do {
+        n = read(STDIN_FILENO, buf_reserve(&text, INPUT_READ_BYTES), INPUT_READ_BYTES);
+        text.len += n > 0 ? (size_t)n : 0;
+    } while ((n > 0 && text.len <= INPUT_MAX_BYTES) || (n < 0 && errno == EINTR));
+    *out = buf_view(&text);
+    if (n < 0)
+        say_error(command->name, "stdin: %s", strerror(errno));
+    else if (n > 0)
+        say_error(command->name, "stdin: more than %u bytes", INPUT_MAX_BYTES);
+    return n == 0;
+}
+
+bool input_arguments(const struct command *command, struct arena *arena, const char *text, struct json *out)
+{
+    struct str given = str_of(text ? text : "{}");
+    struct json_fault fault;
+    if (str_is(given, "-") && !read_stdin(command, arena, &given))
+        return false;
+    if (json_parse(arena, given, NULL, out, &fault) == OK)
+        return true;
+    say_error(command->name,
+              "the arguments are no JSON: %s; quote them for the shell: '{\"key\": \"value\"}'", fault.text);
+    return false;
+}
+
+bool input_stdin(const struct command *command, struct arena *arena, struct json *out)
+{
+    struct str text = STR_NONE;
+    struct json_fault fault;
+    if (!read_stdin(command, arena, &text))
+        return false;
+    if (json_parse(arena, text, NULL, out, &fault) == OK)
+        return true;
+    say_error(command->name, "stdin: %s", fault.text);
+    return false;
+}
+
+static void put_meta(struct json_out *out, const struct input_meta *meta)
+{
+    if (!meta->session && !meta->goal && !meta->turn && !meta->trace)
+        return;
+    json_key(out, "_meta");
+    json_open(out, '{');
+    if (meta->session) {
+        json_key(out, "dev.toolgate/session");
+        json_put_text(out, meta->session);
+    }
+    if (meta->goal) {
+        json_key(out, "dev.toolgate/goal");
+        json_put_text(out, meta->goal);
+    }
+    if (meta->turn) {
+        json_key(out, "dev.toolgate/turn");
+        json_put_int(out, meta->turn);
+    }
+    if (meta->trace) {
+        json_key(out, "dev.toolgate/trace");
+        json_put_bool(out, true);
+    }
+    json_close(out, '}');
+}
+
+struct str input_call(struct arena *arena, const char *tool, const struct json *arguments,
+                      const struct input_meta *meta)
+{
+    struct buf text = buf_in(arena);
+    struct json_out out = json_out(&text);
+    json_open(&out, '{');
+    json_key(&out, "name");
+    json_put_text(&out, tool);
+    json_key(&out, "arguments");
+    json_put(&out, arguments);
+    put_meta(&out, meta);
+    json_close(&out, '}');
+    return buf_view(&text);
+}

@@ -1,0 +1,52 @@
+/* Loading as the daemon does, for commands that need none. */
+#include "cli/local_generation.h"
+
+#include "base/arena.h"
+#include "cli/term.h"
+#include "gate/generation_load.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+struct config_sources local_sources(const struct local_options *options, const char *socket)
+{
+    return (struct config_sources){
+        .file = options->config,
+        .socket = socket,
+        .policies = options->policies,
+        .tools = options->tools.items,
+        .tools_count = options->tools.count,
+        .mcp_configs = options->mcp_configs.items,
+        .mcp_config_count = options->mcp_configs.count,
+        .offline = true,
+    };
+}
+
+void local_say(const struct generation_report *report)
+{
+    for (size_t i = 0; i < report->error_count; i++)
+        fprintf(stderr, "error: " STR_FMT "\n", STR_ARG(report->errors[i]));
+    for (size_t i = 0; i < report->warning_count; i++)
+        fprintf(stderr, "warning: " STR_FMT "\n", STR_ARG(report->warnings[i]));
+}
+
+struct generation *local_load_or_say(const struct command *command, const struct local_options *options)
+{
+    struct arena *arena = arena_new();
+    struct generation_report report;
+    struct generation *generation;
+    struct config_sources sources = local_sources(options, NULL);
+    log_open(LOG_WARN, LOG_FORMAT_TEXT, NULL, NULL); /* what is decided goes to stdout, not to a log */
+    generation_report_init(&report, arena);
+    if (load_generation(&sources, 1, &generation, &report) != OK) {
+        local_say(&report);
+        say_error(command->name, "nothing could be loaded; mend the errors above");
+    }
+    arena_free(arena);
+    return generation;
+}
+
+void local_peer(struct peer *peer)
+{
+    peer_describe(peer, getuid(), getgid(), getpid());
+}

@@ -1,0 +1,312 @@
+/*
+ * Some lines about the session as a whole, a table of its calls, and where a
+ * tool is refused now, what lets it go on. What a model or an upstream wrote
+ * is printed without control characters: it must not steer the terminal.
+ */
+#include "cli/session_report.h"
+
+#include "base/buf.h"
+#include "cli/term.h"
+#include "json/write.h"
+
+#include <stdio.h>
+
+#define TOOL_WIDTH_MAX 40u
+#define CLASS_WIDTH    17u /* of the longest */
+
+/* ---- why, in words ---------------------------------------------------------- */
+
+struct reason {
+    const char *word, *why;
+    bool resets; /* --reset lets the tool go on */
+};
+
+/* By the code of a refusal, else by the class. */
+static const struct reason reasons[] = {
+    {"retry_budget_exceeded", "invalid time and again", true},
+    {"same_call", "this very call was made as often as its budget allows", true},
+    {"loop", "the same call brings the same result, over and over", true},
+    {"cycle", "the same few calls go round, with the same results", true},
+    {"transient_budget", "it failed for the moment as often as is tried again", true},
+    {"duplicate_in_step", "a twin of a call in the same message, which was let run", true},
+    {"already_broken", "its result did not match its schema, and would not now", true},
+    {"poll_budget", "asked again more often than loop.poll.max allows", true},
+    {"too_soon", "asked again sooner than loop.poll.every allows", true},
+    {"calls_per_turn", "limits.calls_per_turn is used up", false},
+    {"calls_per_session", "limits.calls_per_session is used up", false},
+    {"cost_per_turn", "limits.cost_per_turn is used up", false},
+    {"cost_per_session", "limits.cost_per_session is used up", false},
+    {"seconds_per_turn", "limits.seconds_per_turn is used up", false},
+    {"llm_gave_up", "the model did not try again before its turn ended", false},
+    {"unknown_tool", "there is no such tool", false},
+    {"forbidden", "this user may not call it", false},
+    {"fabricated_id", "an id that nobody gave", false},
+    {"policy_error", "its policy failed", false},
+    {"unavailable", "it could not be run: what runs it was not there", false},
+    {"schema_mismatch", "its result does not match its output schema", false},
+    {"semantic_garbage", "its result says nothing", false},
+    {"transient", "it failed for the moment", false},
+    {"tool_error", "it ran, and answered with an error", false},
+    {"refused", "its policy refused it", false},
+    {"unknown", "nobody told what came of it", false},
+};
+
+static const struct reason *reason_of(const struct json *entry)
+{
+    static const struct reason none = {"", "", false};
+    struct str code = json_str(json_get_text(entry, "code"));
+    struct str word = code.len ? code : json_str(json_get_text(entry, "class"));
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+        if (str_is(word, reasons[i].word))
+            return &reasons[i];
+    return &none;
+}
+
+/* ---- pieces ------------------------------------------------------------------- */
+
+static void put_text(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.at[i];
+        putchar(c < 0x20 || c == 0x7f ? '?' : c);
+    }
+}
+
+static void put_padded(struct str text, size_t width)
+{
+    struct str cut = str_cut(text, width);
+    put_text(cut);
+    printf("%*s", (int)(width - cut.len), "");
+}
+
+static void put_value(const struct json *value)
+{
+    struct buf text = {0};
+    if (json_is(value, JSON_STRING))
+        buf_str(&text, json_str(value));
+    else
+        json_write(&text, value);
+    put_text(buf_view(&text));
+    buf_clear(&text);
+}
+
+static int64_t number(const struct json *object, const char *key)
+{
+    int64_t n = 0;
+    json_int(json_get_text(object, key), &n);
+    return n;
+}
+
+static double amount(const struct json *object, const char *key)
+{
+    double n = 0;
+    json_double(json_get_text(object, key), &n);
+    return n;
+}
+
+static void put_title(const char *title)
+{
+    printf("%s%-9s%s", say_colour(SAY_BOLD), title, say_colour(SAY_PLAIN));
+}
+
+static const char *plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+/* ---- the session as a whole ----------------------------------------------------- */
+
+static void show_head(const struct json *answer)
+{
+    put_title("session");
+    put_text(json_str(json_get_text(answer, "session")));
+    printf(", turn %lld, step %lld\n", (long long)number(answer, "turn"), (long long)number(answer, "step"));
+    if (json_get_text(answer, "stand_in"))
+        printf("%s         Redis is away: this is what this daemon counted meanwhile, not the whole%s\n",
+               say_colour(SAY_YELLOW), say_colour(SAY_PLAIN));
+    struct str goal = json_str(json_get_text(answer, "goal"));
+    if (goal.len) {
+        put_title("goal");
+        put_text(goal);
+        putchar('\n');
+    }
+}
+
+static void show_calls(const struct json *budgets)
+{
+    int64_t waiting = number(budgets, "waiting"), idle = number(budgets, "no_progress");
+    double cost = amount(budgets, "cost");
+    put_title("calls");
+    printf("%lld, %lld in this turn, which began ", (long long)number(budgets, "calls"),
+           (long long)number(budgets, "calls_in_turn"));
+    say_time(number(budgets, "turn_began_ms"));
+    if (waiting)
+        printf("; %lld not settled yet", (long long)waiting);
+    putchar('\n');
+    if (cost > 0) {
+        put_title("cost");
+        printf("%.6g, %.6g in this turn\n", cost, amount(budgets, "cost_in_turn"));
+    }
+    if (idle > 1) {
+        put_title("stuck");
+        printf("the last %lld calls brought nothing new\n", (long long)idle);
+    }
+}
+
+static void show_limited(const struct json *tools)
+{
+    for (uint32_t i = 0; json_is(tools, JSON_ARRAY) && i < tools->len; i++) {
+        const struct json *tool = &tools->items[i];
+        double cost = amount(tool, "cost");
+        put_title(i ? "" : "limited");
+        put_text(json_str(json_get_text(tool, "tool")));
+        printf(": %lld call%s, %lld in this turn", (long long)number(tool, "calls"),
+               plural(number(tool, "calls")), (long long)number(tool, "calls_in_turn"));
+        if (cost > 0)
+            printf("; cost %.6g, %.6g in this turn", cost, amount(tool, "cost_in_turn"));
+        putchar('\n');
+    }
+}
+
+static void show_repairs(const struct json *chains)
+{
+    for (uint32_t i = 0; json_is(chains, JSON_ARRAY) && i < chains->len; i++) {
+        const struct json *chain = &chains->items[i];
+        const struct json *ended = json_get_text(chain, "ended");
+        struct str ext = json_str(json_get_text(chain, "ext"));
+        int64_t invalid = number(chain, "invalid");
+        put_title(i ? "" : "repairs");
+        put_text(json_str(json_get_text(chain, "tool")));
+        printf(": %lld invalid call%s, %s", (long long)invalid, plural(invalid),
+               json_is_true(ended) ? "no more are tried in this turn" : "the model may try again");
+        if (ext.len) {
+            printf(" (");
+            put_text(ext);
+            putchar(')');
+        }
+        putchar('\n');
+    }
+}
+
+static void show_known(const struct json *answer)
+{
+    const struct json *ids = json_get_text(answer, "ids"), *facts = json_get_text(answer, "facts");
+    if (number(ids, "seen")) {
+        put_title("ids");
+        printf("%lld seen%s\n", (long long)number(ids, "seen"),
+               json_is_true(json_get_text(ids, "complete")) ? "" : ", others are forgotten");
+    }
+    for (uint32_t i = 0; json_is(facts, JSON_OBJECT) && i < facts->len; i++) {
+        put_title(i ? "" : "facts");
+        put_text(facts->members[i].key);
+        printf(" = ");
+        put_value(&facts->members[i].value);
+        putchar('\n');
+    }
+}
+
+/* ---- its calls ---------------------------------------------------------------------- */
+
+static size_t tool_width(const struct json *history)
+{
+    size_t width = 4;
+    for (uint32_t i = 0; i < history->len; i++) {
+        size_t len = json_str(json_get_text(&history->items[i], "tool")).len;
+        if (len > width)
+            width = len < TOOL_WIDTH_MAX ? len : TOOL_WIDTH_MAX;
+    }
+    return width;
+}
+
+static const char *colour_of(struct str class, struct str code)
+{
+    if (str_is(class, "ok") || str_is(class, "partial_data"))
+        return say_colour(SAY_GREEN);
+    return say_colour(code.len && !str_is(code, "llm_gave_up") ? SAY_RED : SAY_YELLOW);
+}
+
+/* Behind the class, where there is something to say: how it came, how many repairs it took, the code. */
+static void put_why(const struct json *entry, bool open)
+{
+    int64_t retries = number(entry, "retries");
+    const char *why = open ? "the model was told what to repair" : reason_of(entry)->why;
+    struct str code = json_str(json_get_text(entry, "code"));
+    struct str class = json_str(json_get_text(entry, "class"));
+    if (!*why && !retries)
+        return;
+    printf("%*s%s", (int)(class.len < CLASS_WIDTH ? CLASS_WIDTH + 2 - class.len : 2), "", why);
+    if (retries)
+        printf("%s%lld repair%s tried", *why ? "; " : "", (long long)retries, plural(retries));
+    if (code.len && !str_eq(code, class))
+        printf(" [" STR_FMT "]", STR_ARG(code));
+}
+
+static void show_call(const struct json *entry, size_t width, int64_t turn_now)
+{
+    bool open = json_get_text(entry, "open") != NULL;
+    struct str class = json_str(json_get_text(entry, "class"));
+    printf("  ");
+    if (open)
+        printf("%-19s", "now");
+    else
+        say_time(number(entry, "at_ms"));
+    printf(" %4lld %4lld  ", (long long)(open ? turn_now : number(entry, "turn")),
+           (long long)number(entry, "step"));
+    put_padded(json_str(json_get_text(entry, "tool")), width);
+    printf("  %s" STR_FMT "%s", colour_of(class, json_str(json_get_text(entry, "code"))), STR_ARG(class),
+           say_colour(SAY_PLAIN));
+    put_why(entry, open);
+    putchar('\n');
+}
+
+static void show_history(const struct json *history, int64_t turn_now)
+{
+    if (!json_is(history, JSON_ARRAY) || !history->len) {
+        printf("\nno calls are remembered\n");
+        return;
+    }
+    size_t width = tool_width(history);
+    printf("\n%s  %-19s %4s %4s  %-*s  %-*s  %s%s\n", say_colour(SAY_BOLD), "WHEN", "TURN", "STEP",
+           (int)width, "TOOL", (int)CLASS_WIDTH, "CLASS", "WHY", say_colour(SAY_PLAIN));
+    for (uint32_t i = 0; i < history->len; i++)
+        show_call(&history->items[i], width, turn_now);
+}
+
+/* ---- what lets it go on ---------------------------------------------------------------- */
+
+static bool is_bare(struct str word)
+{
+    static const char fine[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/@";
+    for (size_t i = 0; i < word.len; i++)
+        if (!strchr(fine, word.at[i]) || !word.at[i])
+            return false;
+    return word.len && word.at[0] != '-';
+}
+
+/* The last refusal of this turn that a person can end. */
+static void show_way_out(const struct json *answer, struct str id)
+{
+    const struct json *history = json_get_text(answer, "history");
+    for (uint32_t i = json_is(history, JSON_ARRAY) ? history->len : 0; i-- > 0;) {
+        const struct json *entry = &history->items[i];
+        struct str tool = json_str(json_get_text(entry, "tool"));
+        if (!reason_of(entry)->resets || number(entry, "turn") != number(answer, "turn"))
+            continue;
+        if (is_bare(id) && is_bare(tool))
+            printf("\nto let it go on: toolgate session " STR_FMT " --reset " STR_FMT "\n", STR_ARG(id),
+                   STR_ARG(tool));
+        return;
+    }
+}
+
+void session_show(const struct json *answer, const char *id)
+{
+    const struct json *budgets = json_get_text(answer, "budgets");
+    show_head(answer);
+    show_calls(budgets);
+    show_limited(json_get_text(budgets, "tools"));
+    show_repairs(json_get_text(budgets, "chains"));
+    show_known(answer);
+    show_history(json_get_text(answer, "history"), number(answer, "turn"));
+    show_way_out(answer, str_of(id));
+}

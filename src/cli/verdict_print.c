@@ -1,0 +1,223 @@
+/* Answers for a person. */
+#include "cli/verdict_print.h"
+
+#include "base/buf.h"
+#include "cli/command.h"
+#include "cli/term.h"
+#include "json/write.h"
+
+#include <stdio.h>
+
+static void write_out(struct str text)
+{
+    fwrite(text.at, 1, text.len, stdout);
+}
+
+static void put_json(const struct json *value)
+{
+    struct buf text = {0};
+    json_write(&text, value);
+    write_out(buf_view(&text));
+    buf_clear(&text);
+}
+
+void show_json(const struct json *value)
+{
+    put_json(value);
+    putchar('\n');
+}
+
+/* ---- trees ---- */
+
+static bool is_nested(const struct json *value)
+{
+    return (value->type == JSON_OBJECT || value->type == JSON_ARRAY) && value->len;
+}
+
+static void put_scalar(const struct json *value)
+{
+    if (value->type == JSON_STRING)
+        write_out(json_str(value));
+    else
+        put_json(value);
+    putchar('\n');
+}
+
+static bool are_counters(const struct json *value)
+{
+    bool counters = value->type == JSON_OBJECT && value->len;
+    for (size_t i = 0; counters && i < value->len; i++)
+        counters = value->members[i].value.type == JSON_NUMBER;
+    return counters;
+}
+
+/* "pass 4, refuse 3": what never happened is left out. */
+static void show_counters(const struct json *counters)
+{
+    const char *before = "";
+    for (size_t i = 0; i < counters->len; i++) {
+        const struct json_member *member = &counters->members[i];
+        int64_t n;
+        if (json_int(&member->value, &n) && n == 0)
+            continue;
+        printf("%s" STR_FMT " ", before, STR_ARG(member->key));
+        put_json(&member->value);
+        before = ", ";
+    }
+    printf("%s\n", *before ? "" : "none");
+}
+
+static bool has_lines(const struct json *value)
+{
+    return value->type == JSON_STRING && memchr(value->text, '\n', value->len);
+}
+
+static void put_lines(struct str text, int indent)
+{
+    putchar('\n');
+    say_indented(str_trim(text), indent);
+}
+
+static void put_value(const struct json *value, int indent)
+{
+    if (has_lines(value)) {
+        put_lines(json_str(value), indent + 2);
+    } else if (!is_nested(value)) {
+        putchar(' ');
+        put_scalar(value);
+    } else if (are_counters(value)) {
+        putchar(' ');
+        show_counters(value);
+    } else {
+        putchar('\n');
+        show_tree(value, indent + 2);
+    }
+}
+
+static void put_key(struct str key)
+{
+    printf("%s" STR_FMT ":%s", say_colour(SAY_BOLD), STR_ARG(key), say_colour(SAY_PLAIN));
+}
+
+void show_member(const struct json_member *member, int indent)
+{
+    printf("%*s", indent, "");
+    put_key(member->key);
+    put_value(&member->value, indent);
+}
+
+/* The first member stands behind the dash, the others below it. */
+static void show_item(const struct json *item, int indent)
+{
+    printf("%*s- ", indent, "");
+    if (item->type != JSON_OBJECT || !item->len) {
+        put_scalar(item);
+        return;
+    }
+    put_key(item->members[0].key);
+    put_value(&item->members[0].value, indent + 2);
+    for (size_t i = 1; i < item->len; i++)
+        show_member(&item->members[i], indent + 2);
+}
+
+void show_tree(const struct json *value, int indent)
+{
+    for (size_t i = 0; value->type == JSON_ARRAY && i < value->len; i++)
+        show_item(&value->items[i], indent);
+    for (size_t i = 0; value->type == JSON_OBJECT && i < value->len; i++)
+        show_member(&value->members[i], indent);
+}
+
+/* ---- content ---- */
+
+static void show_block(const struct json *block)
+{
+    struct str type = json_str(json_get_text(block, "type")), text = json_str(json_get_text(block, "text"));
+    if (str_is(type, "text")) {
+        write_out(text);
+        putchar('\n');
+        return;
+    }
+    printf("[" STR_FMT, STR_ARG(type));
+    struct str mime = json_str(json_get_text(block, "mimeType"));
+    if (mime.len)
+        printf(", " STR_FMT, STR_ARG(mime));
+    printf("]\n");
+}
+
+void show_content(const struct json *content)
+{
+    for (size_t i = 0; json_is(content, JSON_ARRAY) && i < content->len; i++)
+        show_block(&content->items[i]);
+}
+
+/* ---- verdicts ---- */
+
+static void show_head(struct str tool, const struct json *answer)
+{
+    struct str verdict = json_str(json_get_text(answer, "verdict"));
+    struct str class = json_str(json_get_text(answer, "error_class")),
+               code = json_str(json_get_text(answer, "code")),
+               would = json_str(json_get_text(answer, "would"));
+    printf("%s%s" STR_FMT "%s  " STR_FMT, say_colour(SAY_BOLD), say_verdict_colour(verdict), STR_ARG(verdict),
+           say_colour(SAY_PLAIN), STR_ARG(tool));
+    if (class.len && !str_is(class, "ok"))
+        printf("  " STR_FMT, STR_ARG(class));
+    if (code.len && !str_eq(code, class))
+        printf(" " STR_FMT, STR_ARG(code));
+    if (would.len) /* shadow mode, or no session to count in */
+        printf("  would: " STR_FMT, STR_ARG(would));
+    putchar('\n');
+}
+
+static void show_trace(const struct json *trace)
+{
+    for (size_t i = 0; json_is(trace, JSON_ARRAY) && i < trace->len; i++) {
+        const struct json *stage = &trace->items[i];
+        double us = 0;
+        json_double(json_get_text(stage, "us"), &us);
+        struct str name = json_str(json_get_text(stage, "stage")),
+                   said = json_str(json_get_text(stage, "decision"));
+        printf("  %-8.*s %9.1f µs  " STR_FMT "\n", (int)name.len, name.at, us, STR_ARG(said));
+    }
+}
+
+static void show_list_of(const char *title, const struct json *list)
+{
+    if (!json_is(list, JSON_ARRAY) || !list->len)
+        return;
+    printf("%s%s%s\n", say_colour(SAY_BOLD), title, say_colour(SAY_PLAIN));
+    for (size_t i = 0; i < list->len; i++) {
+        printf("  ");
+        show_json(&list->items[i]);
+    }
+}
+
+static void show_text(const char *title, struct str text)
+{
+    if (!text.len)
+        return;
+    printf("%s%s%s\n", say_colour(SAY_BOLD), title, say_colour(SAY_PLAIN));
+    say_indented(text, 2);
+}
+
+void show_check(struct str tool, const struct json *answer, bool trace)
+{
+    const struct json *rewrites = json_get_text(answer, "rewrites"),
+                      *arguments = json_get_text(answer, "arguments");
+    show_head(tool, answer);
+    if (trace)
+        show_trace(json_get_text(answer, "trace"));
+    show_list_of("mended", rewrites);
+    if (arguments && json_is(rewrites, JSON_ARRAY) && rewrites->len) {
+        printf("%sarguments%s\n  ", say_colour(SAY_BOLD), say_colour(SAY_PLAIN));
+        show_json(arguments);
+    }
+    show_text("the model reads", json_str(json_get_text(answer, "text")));
+    show_text("advice", json_str(json_get_text(answer, "advice")));
+}
+
+int show_exit_code(const struct json *verdict)
+{
+    return str_is(json_str(json_get_text(verdict, "verdict")), "pass") ? CLI_YES : CLI_NO;
+}

@@ -1,0 +1,10 @@
+/* The configuration's key `allow`: { { users = {…}, groups = {…}, tools = {…} } }, read into config_rules. */
+#ifndef TOOLGATE_CONFIG_ALLOW_LIST_H
+#define TOOLGATE_CONFIG_ALLOW_LIST_H
+
+#include "config/config.h"
+#include "config/key_table.h"
+
+setting_read setting_allow; /* into a struct config */
+
+#endif

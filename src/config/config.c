@@ -1,0 +1,433 @@
+/*
+ * The configuration: defaults, then one Lua file held against the table of
+ * keys below, then the command line. A key is added in one place: its line.
+ */
+#include "config/config.h"
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "config/allow_list.h"
+#include "config/config_ledger.h"
+#include "config/config_upstreams.h"
+#include "config/mcp_servers_file.h"
+#include "config/key_table.h"
+#include "json/canonical.h"
+#include "ledger/ledger.h"
+#include "sandbox/deadline.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define CONFIG_COUNT_MAX 1000 /* of a budget or a loop: more is no limit at all */
+
+#define KEY(text, reader, field) .name = STR(text), .read = (reader), .offset = offsetof(struct config, field)
+#define COUNT(text, field)                                                                                   \
+    {                                                                                                        \
+        KEY(text, setting_u32, field), .min = 0, .max = CONFIG_COUNT_MAX                                     \
+    }
+#define U32(text, field, least, most)                                                                        \
+    {                                                                                                        \
+        KEY(text, setting_u32, field), .min = (least), .max = (most)                                         \
+    }
+#define TABLE(text, table)                                                                                   \
+    {                                                                                                        \
+        .name = STR(text), .read = setting_table, .keys = (table)                                            \
+    }
+#define ABSENT(text, sentence)                                                                               \
+    {                                                                                                        \
+        .name = STR(text), .read = setting_absent, .words = (sentence)                                       \
+    }
+#define THE_END                                                                                              \
+    {                                                                                                        \
+        .read = NULL                                                                                         \
+    }
+
+static setting_read read_socket_mode, read_coerce, read_cost, read_compact, read_names, read_again;
+
+/* ---- the keys ---- */
+
+static const struct setting again_keys[] = {
+    U32("times", again.times, 1, POLICY_AGAIN_TIMES_MAX),
+    {KEY("backoff", setting_duration, again.backoff_ms), .min = 1, .max = POLICY_AGAIN_WITHIN_MAX_S * 1000},
+    {KEY("within", setting_duration, again.within_ms), .min = 1, .max = POLICY_AGAIN_WITHIN_MAX_S * 1000},
+    THE_END,
+};
+
+static const struct setting retry_keys[] = {
+    COUNT("repair", repair),
+    COUNT("same_call", same_call),
+    COUNT("transient", transient),
+    {.name = STR("again"), .read = read_again},
+    THE_END,
+};
+
+static const struct setting poll_keys[] = {
+    COUNT("max", poll_max),
+    ABSENT("every", "how often a tool may be asked again is said in its policy; remove the key here"),
+    THE_END,
+};
+
+static const struct setting loop_keys[] = {
+    U32("repeats", repeats, 2, CONFIG_COUNT_MAX),
+    U32("halt", halt, 2, CONFIG_COUNT_MAX),
+    U32("across_turns", across_turns, 2, CONFIG_COUNT_MAX),
+    TABLE("poll", poll_keys),
+    ABSENT("volatile", "which arguments are volatile is said in a tool's policy; remove the key here"),
+    THE_END,
+};
+
+static const struct setting_choice modes[] = {
+    {"enforce", POLICY_ENFORCE}, {"shadow", POLICY_SHADOW}, {"off", POLICY_OFF}, {0}};
+static const struct setting_choice unknowns[] = {
+    {"pass", UNKNOWN_PASS}, {"drop", UNKNOWN_DROP}, {"refuse", UNKNOWN_REFUSE}, {0}};
+
+#define CONFIG_LIMIT_MAX 1000000000
+/* NOLINTBEGIN(bugprone-macro-parentheses): `of` is a member's name, which takes none */
+#define LIMITS(of)                                                                                           \
+    U32("calls_per_turn", of.calls_per_turn, 1, CONFIG_LIMIT_MAX),                                           \
+        U32("calls_per_session", of.calls_per_session, 1, CONFIG_LIMIT_MAX),                                 \
+        U32("seconds_per_turn", of.seconds_per_turn, 1, CONFIG_LIMIT_MAX),                                   \
+        {KEY("cost_per_turn", read_cost, of.cost_per_turn)},                                                 \
+        {KEY("cost_per_session", read_cost, of.cost_per_session)}, THE_END
+/* NOLINTEND(bugprone-macro-parentheses) */
+
+static const struct setting tool_limits_keys[] = {LIMITS(tool_limits)};
+static const struct setting session_limits_keys[] = {LIMITS(session_limits)};
+
+static const struct setting compact_keys[] = {
+    U32("max_bytes", compact.max_bytes, POLICY_COMPACT_LEAST, CONFIG_LIMIT_MAX),
+    U32("max_tokens", compact.max_tokens, POLICY_COMPACT_LEAST, CONFIG_LIMIT_MAX),
+    {KEY("keep", read_names, compact.keep)},
+    {KEY("drop", read_names, compact.drop)},
+    THE_END,
+};
+
+static const struct setting defaults_keys[] = {
+    TABLE("retry", retry_keys),
+    TABLE("loop", loop_keys),
+    {KEY("mode", setting_one_of, mode), .choices = modes},
+    {KEY("unknown", setting_one_of, unknown), .choices = unknowns},
+    {.name = STR("coerce"), .read = read_coerce},
+    TABLE("limits", tool_limits_keys),
+    {.name = STR("compact"), .read = read_compact},
+    THE_END,
+};
+
+static const struct setting coerce_keys[] = {
+    {KEY("json", setting_bool, coerce.json)},
+    {KEY("strings", setting_bool, coerce.strings)},
+    {KEY("lists", setting_bool, coerce.lists)},
+    {KEY("nulls", setting_bool, coerce.nulls)},
+    {KEY("enums", setting_bool, coerce.enums)},
+    {KEY("floats", setting_bool, coerce.floats)},
+    THE_END,
+};
+
+/* Upper ends: what a 64-bit host with the memory of one can honour, and depth what json/parse.h allows. */
+static const struct setting limits_keys[] = {
+    U32("message", limits.message, 1024, 1073741824),
+    U32("arguments", limits.arguments, 64, 1073741824),
+    U32("depth", limits.depth, 4, CONFIG_DEPTH),
+    U32("in_flight", limits.in_flight, 1, 65536),
+    U32("connections", limits.connections, 1, 1048576),
+    {KEY("memory", setting_size, limits.memory), .min = 16777216, .max = INT64_MAX},
+    U32("policy_ms", limits.policy_ms, 1, SANDBOX_WATCHDOG_MS / 2),
+    U32("policy_kb", limits.policy_kb, 1024, 1048576),
+    THE_END,
+};
+
+static const struct setting_choice levels[] = {{"debug", LOG_DEBUG}, {"info", LOG_INFO}, {"warn", LOG_WARN},
+                                               {"error", LOG_ERROR}, {"off", LOG_OFF},   {0}};
+static const struct setting_choice formats[] = {{"text", LOG_FORMAT_TEXT}, {"json", LOG_FORMAT_JSON}, {0}};
+
+static const struct setting log_keys[] = {
+    {KEY("level", setting_one_of, log_level), .choices = levels},
+    {KEY("format", setting_one_of, log_format), .choices = formats},
+    {KEY("arguments", setting_bool, log_arguments)},
+    {KEY("file", setting_path, log_file)},
+    THE_END,
+};
+
+static const struct setting config_keys[] = {
+    {KEY("socket", setting_path, socket)},
+    {KEY("socket_mode", read_socket_mode, socket_mode)},
+    {KEY("allow", setting_allow, allow)},
+    {KEY("policies", setting_path, policies)},
+    {KEY("tools", setting_files, tools), .words = "a file name with tool definitions (JSON)"},
+    {.name = STR("upstreams"), .read = setting_upstreams},
+    {KEY("mcp_config", setting_files, mcp_configs), .words = "a file name with mcpServers (JSON)"},
+    TABLE("ledger", config_ledger_keys),
+    TABLE("defaults", defaults_keys),
+    TABLE("limits", limits_keys),
+    TABLE("session_limits", session_limits_keys),
+    TABLE("log", log_keys),
+    {KEY("watch", setting_bool, watch)},
+    {KEY("state", setting_path, state)},
+    U32("turn_idle_s", turn_idle_s, 0, 86400),
+    U32("anonymous_repeats", anonymous_repeats, 2, CONFIG_COUNT_MAX),
+    {KEY("require_descriptions", setting_bool, require_descriptions)},
+    ABSENT("metrics", "this version has no metrics listener; `toolgate status --json` has the counters"),
+    THE_END,
+};
+
+/* ---- values that are no plain number, choice or path ---- */
+
+static void read_socket_mode(struct settings *settings, const struct setting *setting, struct str path,
+                             const struct json *value, void *into)
+{
+    struct str text = json_str(value);
+    mode_t mode = 0;
+    bool octal = text.len == 4 && text.at[0] == '0';
+    for (size_t i = 0; octal && i < text.len; i++) {
+        octal = text.at[i] >= '0' && text.at[i] <= '7';
+        mode = mode * 8 + (mode_t)(text.at[i] - '0');
+    }
+    if (octal)
+        *(mode_t *)((char *)into + setting->offset) = mode;
+    else
+        settings_expected(settings, path, "octal digits as a string, e.g. \"0660\" (Lua reads 0660 as 660)",
+                          value);
+}
+
+/* coerce = false, true, or a table of the switches that differ from the default. */
+static void read_coerce(struct settings *settings, const struct setting *setting, struct str path,
+                        const struct json *value, void *into)
+{
+    (void)setting;
+    struct config *config = into;
+    if (value->type == JSON_BOOL)
+        config->coerce = value->truth ? coerce_all : (struct coerce_switches){0};
+    else
+        settings_read(settings, coerce_keys, path, value, into);
+}
+
+/* Kept in whole millionths. */
+static void read_cost(struct settings *settings, const struct setting *setting, struct str path,
+                      const struct json *value, void *into)
+{
+    double n;
+    if (json_double(value, &n) && n >= 1.0 / POLICY_COST_UNIT && n <= POLICY_COST_MAX)
+        *(uint64_t *)((char *)into + setting->offset) = (uint64_t)llround(n * POLICY_COST_UNIT);
+    else
+        settings_expected(settings, path, "a number from 0.000001 to 100000000", value);
+}
+
+/* A list of texts; its length stands right behind it. */
+static void read_names(struct settings *settings, const struct setting *setting, struct str path,
+                       const struct json *value, void *into)
+{
+    struct names {
+        const struct str *list;
+        size_t count;
+    } *names = (struct names *)((char *)into + setting->offset);
+    if (!settings_list(settings, path, "a list of fields, e.g. { \"events[].raw\" }", value))
+        return;
+    struct str *list = ARENA_ARRAY(settings->arena, struct str, value->len);
+    for (uint32_t i = 0; i < value->len; i++) {
+        list[i] = arena_dup(settings->arena, json_str(&value->items[i]));
+        if (!list[i].len)
+            settings_expected(settings, path, "the name or path of a field", &value->items[i]);
+    }
+    *names = (struct names){list, value->len};
+}
+
+/* compact = true, false or a table. */
+static void read_compact(struct settings *settings, const struct setting *setting, struct str path,
+                         const struct json *value, void *into)
+{
+    (void)setting;
+    struct config *config = into;
+    config->compact.on = value->type != JSON_BOOL || value->truth;
+    if (value->type != JSON_BOOL)
+        settings_read(settings, compact_keys, path, value, into);
+    if (!config->compact.max_bytes && !config->compact.max_tokens)
+        config->compact.max_bytes = POLICY_COMPACT_BYTES;
+}
+
+/* again = true, false or a table. */
+static void read_again(struct settings *settings, const struct setting *setting, struct str path,
+                       const struct json *value, void *into)
+{
+    (void)setting;
+    struct config *config = into;
+    if (value->type != JSON_BOOL || value->truth)
+        config->again =
+            (struct policy_again){POLICY_AGAIN_TIMES, POLICY_AGAIN_BACKOFF_MS, POLICY_AGAIN_WITHIN_MS};
+    if (value->type != JSON_BOOL)
+        settings_read(settings, again_keys, path, value, into);
+}
+
+/* ---- loading ---- */
+
+static void set_defaults(struct config *config)
+{
+    config->socket_mode = 0660;
+    config->ledger_ttl_s = LEDGER_TTL_S_DEFAULT;
+    config->ledger_history = LEDGER_HISTORY_DEFAULT;
+    config->ledger_timeout_ms = LEDGER_TIMEOUT_MS;
+    config->repair = config->same_call = config->transient = POLICY_UNSET;
+    config->tool_limits = config->session_limits = policy_limits_unset;
+    config->repeats = config->halt = config->across_turns = config->poll_max = POLICY_UNSET;
+    config->coerce = coerce_all;
+    config->limits.message = CONFIG_MESSAGE_BYTES;
+    config->limits.depth = CONFIG_DEPTH;
+    config->limits.in_flight = CONFIG_IN_FLIGHT;
+    config->limits.connections = CONFIG_CONNECTIONS;
+    config->limits.memory = CONFIG_MEMORY_BYTES;
+    config->limits.policy_ms = POLICY_DEADLINE_MS;
+    config->limits.policy_kb = POLICY_MEMORY_KB;
+    config->log_level = LOG_INFO;
+    config->watch = true;
+    config->turn_idle_s = CONFIG_TURN_IDLE_S;
+    config->anonymous_repeats = CONFIG_ANONYMOUS_REPEATS;
+}
+
+static uint32_t or_default(uint32_t count, uint32_t otherwise)
+{
+    return count == POLICY_UNSET ? otherwise : count;
+}
+
+/* What no single key can say. */
+static void check_together(struct settings *settings, const struct config *config)
+{
+    uint32_t repeats = or_default(config->repeats, ledger_default_limits.repeats);
+    uint32_t halt = or_default(config->halt, ledger_default_limits.halt);
+    if (halt < repeats)
+        settings_fault(settings, STR_LIT("defaults.loop.halt"),
+                       "expected at least defaults.loop.repeats (%u), got %u", repeats, halt);
+    if (config->limits.arguments > config->limits.message)
+        settings_fault(settings, STR_LIT("limits.arguments"),
+                       "expected at most limits.message (%u), got %u; raise limits.message too",
+                       config->limits.message, config->limits.arguments);
+    config_ledger_check(settings, config);
+}
+
+void config_hash(struct config *config, const struct json *table)
+{
+    struct buf text = {0};
+    buf_add(&text, &config->hash, sizeof(config->hash));
+    json_canonical(&text, table);
+    config->hash = hash_stable(buf_view(&text)).low;
+    buf_clear(&text);
+}
+
+static void take_redis(const struct config_sources *sources, struct config *config)
+{
+    if (sources->redis)
+        config->ledger_redis = arena_dup(config->arena, str_of(sources->redis)).at;
+}
+
+static enum err read_file(const char *path, const struct config_sources *sources, struct config *config,
+                          struct why *why)
+{
+    struct json table;
+    enum err err = policy_read_config(path, config->arena, &table, why);
+    if (err != OK)
+        return err;
+    config->file = arena_dup(config->arena, str_of(path)).at;
+    config_hash(config, &table);
+    struct settings settings = {config->arena, config->file, buf_in(config->arena)};
+    settings_read(&settings, config_keys, STR_NONE, &table, config);
+    take_redis(sources, config); /* other keys are held against it */
+    check_together(&settings, config);
+    if (!settings.faults.len)
+        return OK;
+    return why_set(why, ERR_CONFIG, STR_FMT, STR_ARG(buf_view(&settings.faults)));
+}
+
+const char *config_default_socket(struct arena *arena)
+{
+    const char *folder = getenv("XDG_RUNTIME_DIR");
+    if (!folder || folder[0] != '/')
+        folder = CONFIG_SYSTEM_FOLDER;
+    return arena_printf(arena, "%s/%s", folder, CONFIG_SOCKET_NAME).at;
+}
+
+/* Those of the command line behind those of the file. */
+static void add_files(struct config *config, struct files *files, const char *const *more, size_t count)
+{
+    const char **list = ARENA_ARRAY(config->arena, const char *, files->count + count + 1);
+    for (size_t i = 0; i < files->count; i++)
+        list[i] = files->list[i];
+    for (size_t i = 0; i < count; i++)
+        list[files->count + i] = arena_dup(config->arena, str_of(more[i])).at;
+    *files = (struct files){list, files->count + count};
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static uint32_t min_u32(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The command line wins; what nobody said gets its default. */
+static void complete(const struct config_sources *sources, struct config *config)
+{
+    if (sources->socket)
+        config->socket = arena_dup(config->arena, str_of(sources->socket)).at;
+    if (!config->socket)
+        config->socket = config_default_socket(config->arena);
+    if (sources->policies)
+        config->policies = arena_dup(config->arena, str_of(sources->policies)).at;
+    if (!config->policies && is_folder(CONFIG_DEFAULT_FOLDER))
+        config->policies = CONFIG_DEFAULT_FOLDER;
+    take_redis(sources, config);
+    if (sources->no_watch)
+        config->watch = false;
+    config->offline = sources->offline;
+    if (!config->limits.arguments)
+        config->limits.arguments = min_u32(CONFIG_ARGUMENTS_BYTES, config->limits.message);
+    add_files(config, &config->tools, sources->tools, sources->tools_count);
+    add_files(config, &config->mcp_configs, sources->mcp_configs, sources->mcp_config_count);
+}
+
+static enum err check_socket(const struct config *config, struct why *why)
+{
+    size_t most = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
+    if (strlen(config->socket) <= most)
+        return OK;
+    return why_set(why, ERR_CONFIG,
+                   "socket %s: expected a path of at most %zu bytes, got %zu; choose a shorter one",
+                   config->socket, most, strlen(config->socket));
+}
+
+static enum err check_policies(const struct config *config, struct why *why)
+{
+    struct stat st;
+    bool there = config->policies && stat(config->policies, &st) == 0;
+    if (!config->policies || (there && (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode))))
+        return OK;
+    return why_set(why, ERR_CONFIG, "policies %s: expected a folder of *.lua files, found %s",
+                   config->policies, there ? "neither that nor a file" : "nothing there");
+}
+
+enum err config_load(const struct config_sources *sources, struct config *out, struct why *why)
+{
+    *out = (struct config){.arena = arena_new()};
+    set_defaults(out);
+    enum err err = sources->file ? read_file(sources->file, sources, out, why) : OK;
+    if (err == OK) {
+        complete(sources, out);
+        err = check_socket(out, why);
+    }
+    if (err == OK)
+        err = check_policies(out, why);
+    if (err == OK)
+        err = mcp_configs_read(out, why);
+    upstreams_sort(out);
+    return err;
+}
+
+void config_free(struct config *config)
+{
+    arena_free(config->arena);
+    *config = (struct config){0};
+}

@@ -1,0 +1,79 @@
+/* Names and groups from the user database; rights from the configuration's `allow`. */
+#include "config/peer.h"
+
+#include "base/hash.h"
+
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+
+#define PEER_NAME_ROOM 16384u /* getpwuid_r */
+
+void peer_describe(struct peer *peer, uid_t uid, gid_t gid, pid_t pid)
+{
+    *peer = (struct peer){.uid = uid, .pid = pid, .groups = {gid}, .group_count = 1};
+    char room[PEER_NAME_ROOM];
+    struct passwd entry, *found = NULL;
+    if (getpwuid_r(uid, &entry, room, sizeof(room), &found) != 0 || !found) {
+        snprintf(peer->user, sizeof(peer->user), "%u", (unsigned)uid);
+        return;
+    }
+    snprintf(peer->user, sizeof(peer->user), "%s", entry.pw_name);
+    /* Groups beyond the limit are dropped, so that a peer can only lose rights by it. */
+    int count = PEER_GROUPS_MAX;
+    if (getgrouplist(entry.pw_name, gid, peer->groups, &count) < 0)
+        count = PEER_GROUPS_MAX;
+    peer->group_count = (size_t)count;
+}
+
+static bool is_in_group(const struct peer *peer, gid_t gid)
+{
+    for (size_t i = 0; i < peer->group_count; i++)
+        if (peer->groups[i] == gid)
+            return true;
+    return false;
+}
+
+static bool names_peer(const struct config_rule *rule, const struct peer *peer)
+{
+    if (rule->everyone)
+        return true;
+    for (size_t i = 0; i < rule->uid_count; i++)
+        if (rule->uids[i] == peer->uid)
+            return true;
+    for (size_t i = 0; i < rule->gid_count; i++)
+        if (is_in_group(peer, rule->gids[i]))
+            return true;
+    return false;
+}
+
+static bool grants_tool(const struct config_rule *rule, struct str tool)
+{
+    for (size_t i = 0; i < rule->tool_count; i++)
+        if (str_glob(rule->tools[i], tool))
+            return true;
+    return rule->tool_count == 0;
+}
+
+/* The number tells one such user from another; no user of a machine has it. */
+void peer_imagine(struct peer *peer, struct str user)
+{
+    *peer = (struct peer){.uid = (uid_t)(0x80000000u | (uint32_t)hash_stable(user).low), .imagined = true};
+    snprintf(peer->user, sizeof(peer->user), STR_FMT, STR_ARG(user));
+}
+
+bool peer_is_welcome(const struct config *config, const struct peer *peer)
+{
+    for (size_t i = 0; i < config->allow_count; i++)
+        if (names_peer(&config->allow[i], peer))
+            return true;
+    return config->allow_count == 0;
+}
+
+bool peer_may_call(const struct config *config, const struct peer *peer, struct str tool)
+{
+    for (size_t i = 0; i < config->allow_count; i++)
+        if (names_peer(&config->allow[i], peer) && grants_tool(&config->allow[i], tool))
+            return true;
+    return config->allow_count == 0 || peer->imagined;
+}

@@ -1,0 +1,42 @@
+/* See feedback_internal.h. */
+#include "gate/feedback_internal.h"
+
+#include "base/arena.h"
+#include "json/write.h"
+
+void feedback_say(const struct words *w, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    buf_str(w->out, arena_vprintf(w->arena, format, args));
+    va_end(args);
+}
+
+void feedback_say_json(const struct words *w, const struct json *value)
+{
+    json_write(w->out, value);
+}
+
+void feedback_say_new_name(const struct words *w)
+{
+    if (!w->f->called.len)
+        return;
+    if (w->out->len && w->out->at[w->out->len - 1] != '\n')
+        feedback_say(w, "\n");
+    feedback_say(w, "Note: '" STR_FMT "' is called '" STR_FMT "' now: use that name.\n",
+                 STR_ARG(w->f->called), STR_ARG(w->f->name));
+}
+
+const char *feedback_loop_words(struct str code)
+{
+    return str_is(code, "cycle") ? "the same few calls are being made over and over"
+                                 : "this exact call is being made over and over";
+}
+
+struct str feedback_end(const struct buf *out)
+{
+    struct str text = buf_view(out);
+    while (text.len && text.at[text.len - 1] == '\n')
+        text.len--;
+    return text;
+}

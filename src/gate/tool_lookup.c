@@ -1,0 +1,56 @@
+/* Finding a tool by its name, or the names that come close. */
+#include "gate/tool_lookup.h"
+
+#include "base/arena.h"
+#include "catalog/catalog.h"
+
+static bool is_granted(struct generation *generation, const struct call_request *r, const struct tool *tool)
+{
+    if (tool->undefined && !r->unhidden)
+        return false;
+    return !r->peer || peer_may_call(generation_config(generation), r->peer, tool->name);
+}
+
+static bool exists(struct arena *arena, struct generation *generation, const struct call_request *r,
+                   const struct tool *tool)
+{
+    struct catalog_request view = {
+        .all = true, .peer = r->peer, .session = r->session, .goal = r->goal, .widened = r->widened};
+    return is_granted(generation, r, tool) &&
+           (r->unhidden || catalog_shows(arena, generation, &view, tool->name));
+}
+
+const struct tool *known_find(struct arena *arena, struct generation *generation,
+                              const struct call_request *r)
+{
+    const struct tool *tool = toolbox_find(r->toolbox, generation, r->tool);
+    if (tool)
+        return tool; /* the connection's own; tools/call is told that the agent runs it */
+    tool = generation_find(generation, r->tool);
+    return tool && exists(arena, generation, r, tool) ? tool : NULL;
+}
+
+size_t known_suggest(struct arena *arena, struct generation *generation, const struct call_request *r,
+                     struct str out[SUGGEST_MAX])
+{
+    size_t own = r->mode == CALL_RUN ? 0 : toolbox_count(r->toolbox), all = generation_tool_count(generation);
+    struct str *names = ARENA_ARRAY(arena, struct str, own + all);
+    size_t count = 0, close[SUGGEST_MAX], found = 0;
+    for (size_t i = 0; i < own; i++)
+        if (toolbox_find(r->toolbox, generation, toolbox_name_at(r->toolbox, i)))
+            names[count++] = toolbox_name_at(r->toolbox, i);
+    own = count;
+    for (size_t i = 0; i < all; i++) {
+        const struct tool *tool = generation_tool_at(generation, i);
+        bool named = own && toolbox_find(r->toolbox, generation, tool->name); /* and policed here */
+        if (!named && (r->mode != CALL_RUN || tool_is_listed(tool)) && is_granted(generation, r, tool))
+            names[count++] = tool->name;
+    }
+    size_t n = suggest(r->tool, names, count, close);
+    for (size_t i = 0; i < n; i++) { /* only the few that are close are looked at by policies */
+        const struct tool *tool = close[i] < own ? NULL : generation_find(generation, names[close[i]]);
+        if (!tool || exists(arena, generation, r, tool))
+            out[found++] = names[close[i]];
+    }
+    return found;
+}

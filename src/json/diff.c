@@ -1,0 +1,124 @@
+/* Down both values at once, in the order of the expected one. */
+#include "json/diff.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "json/write.h"
+
+struct walk {
+    struct arena *arena;
+    struct buf path;
+    struct differences *out;
+};
+
+static struct str written(struct walk *w, const struct json *value)
+{
+    struct buf text = buf_in(w->arena);
+    if (value)
+        json_write(&text, value);
+    return buf_view(&text);
+}
+
+/* How much of two long texts is the same and says nothing: they are shown from shortly before they differ. */
+static size_t same_part(struct str a, struct str b)
+{
+    size_t same = 0;
+    while (same < a.len && same < b.len && a.at[same] == b.at[same])
+        same++;
+    if (same < DIFFERENCE_VALUE_MAX_BYTES / 2)
+        return 0;
+    same -= DIFFERENCE_VALUE_MAX_BYTES / 4;
+    while (same && ((unsigned char)a.at[same] & 0xc0) == 0x80)
+        same--;
+    return same;
+}
+
+/* NULL: not there. The text is shown from `from` on. */
+static void add_line(struct walk *w, char sign, const struct json *value, struct str text, size_t from)
+{
+    struct buf line = buf_in(w->arena);
+    if (!value)
+        return;
+    if (w->out->count == DIFFERENCE_LINES_MAX) {
+        w->out->more++;
+        return;
+    }
+    struct str rest = str_from(text, from), shown = str_cut(rest, DIFFERENCE_VALUE_MAX_BYTES);
+    buf_printf(&line, STR_FMT " = %s" STR_FMT "%s",
+               STR_ARG(w->path.len ? buf_view(&w->path) : STR_LIT("all of it")), from ? "… " : "",
+               STR_ARG(shown), shown.len < rest.len ? " …" : "");
+    w->out->lines[w->out->count++] = (struct difference){sign, buf_view(&line)};
+}
+
+static bool is_plain_name(struct str key)
+{
+    for (size_t i = 0; i < key.len; i++) {
+        char c = key.at[i];
+        bool letter = ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_' || (i && c >= '0' && c <= '9');
+        if (!letter)
+            return false;
+    }
+    return key.len > 0;
+}
+
+static void walk(struct walk *w, const struct json *expected, const struct json *got);
+
+static void walk_member(struct walk *w, struct str key, const struct json *expected, const struct json *got)
+{
+    size_t before = w->path.len;
+    if (!is_plain_name(key)) {
+        buf_byte(&w->path, '[');
+        json_write_string(&w->path, key);
+        buf_byte(&w->path, ']');
+    } else {
+        buf_text(&w->path, before ? "." : "");
+        buf_str(&w->path, key);
+    }
+    walk(w, expected, got);
+    w->path.len = before;
+}
+
+static void walk_objects(struct walk *w, const struct json *expected, const struct json *got)
+{
+    for (uint32_t i = 0; i < expected->len; i++)
+        walk_member(w, expected->members[i].key, &expected->members[i].value,
+                    json_get(got, expected->members[i].key));
+    for (uint32_t i = 0; i < got->len; i++)
+        if (!json_get(expected, got->members[i].key))
+            walk_member(w, got->members[i].key, NULL, &got->members[i].value);
+}
+
+static void walk_arrays(struct walk *w, const struct json *expected, const struct json *got)
+{
+    for (uint32_t i = 0; i < expected->len || i < got->len; i++) {
+        size_t before = w->path.len;
+        buf_printf(&w->path, "[%u]", i);
+        walk(w, i < expected->len ? &expected->items[i] : NULL, i < got->len ? &got->items[i] : NULL);
+        w->path.len = before;
+    }
+}
+
+/* NULL: not there. */
+static void walk(struct walk *w, const struct json *expected, const struct json *got)
+{
+    if (expected && got && json_equal(expected, got))
+        return;
+    if (json_is(expected, JSON_OBJECT) && json_is(got, JSON_OBJECT)) {
+        walk_objects(w, expected, got);
+    } else if (json_is(expected, JSON_ARRAY) && json_is(got, JSON_ARRAY)) {
+        walk_arrays(w, expected, got);
+    } else {
+        struct str wanted = written(w, expected), found = written(w, got);
+        size_t from = expected && got ? same_part(wanted, found) : 0;
+        add_line(w, '-', expected, wanted, from);
+        add_line(w, '+', got, found, from);
+    }
+}
+
+void differences_find(struct arena *arena, const struct json *expected, const struct json *got,
+                      struct differences *out)
+{
+    struct walk w = {.arena = arena, .path = buf_in(arena), .out = out};
+    *out = (struct differences){.count = 0};
+    walk(&w, expected, got);
+}

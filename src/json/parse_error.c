@@ -1,0 +1,137 @@
+/* Sentences for faults: what was expected, what was found, the mend. */
+#include "json/parse_error.h"
+
+#include "json/string.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define FOUND_MAX_BYTES 16u /* of the text, quoted in a sentence */
+
+bool fault_is_soft(enum json_fault_code code)
+{
+    return code == JSON_FAULT_DUPLICATE_KEY || code == JSON_FAULT_SURROGATE;
+}
+
+void fault_set(struct json_fault *fault, enum json_fault_code code, size_t offset, const char *format, ...)
+{
+    bool soft = fault_is_soft(code);
+    if (fault->code != JSON_FAULT_NONE && (soft || !fault->soft))
+        return;
+    *fault = (struct json_fault){.code = code, .soft = soft, .offset = offset};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(fault->text, sizeof(fault->text), format, args);
+    va_end(args);
+    size_t len = strlen(fault->text); /* a sentence cut in the middle of a character is mended */
+    if (len == sizeof(fault->text) - 1)
+        fault->text[str_cut((struct str){fault->text, len}, len - 1).len] = '\0';
+    for (char *c = fault->text; *c;
+         c++) /* a key may hold what would break the line, or speak to a terminal */
+        *c = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
+}
+
+enum place {
+    AT_CONSUMED,     /* yajl stands on the byte it dislikes */
+    BEFORE_CONSUMED, /* or just behind it */
+    NEXT,            /* the token after the last good one */
+    AFTER_SEPARATOR, /* the same, but a ',' or ':' before it was good too */
+    AT_END
+};
+
+/* yajl's words begin or contain `yajl`; the first match counts. */
+static const struct {
+    const char *yajl;
+    enum place place;
+    const char *expected, *mend;
+} sentences[] = {
+    {"unallowed token", AFTER_SEPARATOR, "a value", "put one there, or remove the separator before it"},
+    {"invalid object key", AFTER_SEPARATOR, "a key in double quotes",
+     "quote the key, and leave no comma before '}'"},
+    {"must be separated by a colon", NEXT, "':' after the key", "put a colon between key and value"},
+    {"inside map", NEXT, "',' or '}' after a member", "add the comma, or close the object"},
+    {"after array element", NEXT, "',' or ']' after an item", "add the comma, or close the array"},
+    {"premature EOF", AT_END, "the rest of the value", "close every string and bracket that was opened"},
+    {"invalid char in json text", BEFORE_CONSUMED, "a JSON value",
+     "strings and keys stand in double quotes; true, false and null are lower case"},
+    {"invalid string in json text", AT_CONSUMED, "the rest of true, false or null",
+     "spell it out in lower case, or put a string in double quotes"},
+    {"occurs before a character", AT_CONSUMED, "one of \" \\ / b f n r t u after the backslash",
+     "write \\\\ for a backslash itself"},
+    {"invalid character inside string", AT_CONSUMED, "no raw control character in a string",
+     "escape it: \\n for a newline, \\t for a tab, \\u00XX for any other"},
+    {"non-hex", AT_CONSUMED, "four hex digits after \\u", "pad the code with zeros, as in \\u00e9"},
+    {"after the exponent", AT_CONSUMED, "a digit in the exponent", "write a number as in 1.5e10"},
+    {"after the decimal point", AT_CONSUMED, "a digit after the decimal point",
+     "write 1.0 or 1 instead of 1."},
+    {"after the minus sign", AT_CONSUMED, "a digit after the minus sign", "JSON has no -Infinity and no -.5"},
+    {"probable comment", AT_CONSUMED, "a JSON value", "JSON has no comments: remove this one"},
+    {"", AT_CONSUMED, "a JSON value", "send one JSON value"},
+};
+
+size_t fault_skip_space(struct str text, size_t at)
+{
+    while (at < text.len && text_is_space(text.at[at]))
+        at++;
+    return at;
+}
+
+static size_t place_of(enum place place, struct str text, size_t consumed, size_t last_end)
+{
+    size_t next = fault_skip_space(text, last_end);
+    char last = last_end ? text.at[last_end - 1] : '[';
+    bool opened = last == '[' || last == '{';
+    switch (place) {
+    case AT_CONSUMED:
+        return consumed;
+    case BEFORE_CONSUMED:
+        return consumed ? consumed - 1 : 0;
+    case NEXT:
+        return next;
+    case AFTER_SEPARATOR:
+        return opened || next == text.len ? next : fault_skip_space(text, next + 1);
+    case AT_END:
+        break;
+    }
+    return text.len;
+}
+
+static bool is_word(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.';
+}
+
+/* Never a control character, which could forge a line in a log. */
+void fault_quote(char out[FOUND_ROOM_BYTES], struct str text, size_t at)
+{
+    size_t len = 0;
+    while (at + len < text.len && len < FOUND_MAX_BYTES && is_word(text.at[at + len]))
+        len++;
+    if (!len && at < text.len)
+        len = utf8_length(text.at + at, text.at + text.len);
+    if (at >= text.len)
+        snprintf(out, FOUND_ROOM_BYTES, "the end of the text");
+    else if (str_starts(str_from(text, at), "\xEF\xBB\xBF"))
+        snprintf(out, FOUND_ROOM_BYTES, "a byte order mark");
+    else if (!len || (unsigned char)text.at[at] < 0x20 || text.at[at] == 0x7F)
+        snprintf(out, FOUND_ROOM_BYTES, "byte 0x%02x", (unsigned char)text.at[at]);
+    else
+        snprintf(out, FOUND_ROOM_BYTES, "'%.*s'", (int)len, text.at + at);
+}
+
+void fault_syntax(struct json_fault *fault, struct str text, const char *yajl_words, size_t consumed,
+                  size_t last_end, bool at_end, uint32_t open)
+{
+    char found[FOUND_ROOM_BYTES], depth[48] = "";
+    size_t row = 0;
+    while (!strstr(yajl_words, sentences[row].yajl))
+        row++;
+    size_t offset = at_end ? text.len : place_of(sentences[row].place, text, consumed, last_end);
+    if (offset > text.len)
+        offset = text.len;
+    fault_quote(found, text, offset);
+    if (offset == text.len && open)
+        snprintf(depth, sizeof(depth), " (%u bracket%s still open)", open, open == 1 ? "" : "s");
+    fault_set(fault, JSON_FAULT_SYNTAX, offset, "byte %zu: expected %s, found %s%s — %s", offset,
+              sentences[row].expected, found, depth, sentences[row].mend);
+}

@@ -1,0 +1,94 @@
+/* A key that itself holds a dot wins over the way through it. */
+#include "json/path.h"
+#include "json/build.h"
+#include "base/arena.h"
+
+/* Splits "a.b.c" into "a" and "b.c"; false where there is no dot. */
+static bool split(struct str path, struct str *first, struct str *rest)
+{
+    const char *dot = path.len ? memchr(path.at, '.', path.len) : NULL;
+    if (!dot)
+        return false;
+    *first = (struct str){path.at, (size_t)(dot - path.at)};
+    *rest = str_from(path, first->len + 1);
+    return true;
+}
+
+const struct json *json_path_get(const struct json *object, struct str path)
+{
+    struct str first, rest;
+    const struct json *found = json_get(object, path);
+    if (found || !split(path, &first, &rest))
+        return found;
+    return json_path_get(json_get(object, first), rest);
+}
+
+struct json json_path_with(struct arena *arena, const struct json *object, struct str path, struct json value)
+{
+    struct str first, rest;
+    const struct json *inner;
+    if (json_get(object, path) || !split(path, &first, &rest) ||
+        !json_is(inner = json_get(object, first), JSON_OBJECT))
+        return json_with(arena, object, path, value);
+    return json_with(arena, object, first, json_path_with(arena, inner, rest, value));
+}
+
+struct json json_path_without(struct arena *arena, const struct json *object, struct str path)
+{
+    struct str first, rest;
+    const struct json *inner;
+    if (json_get(object, path))
+        return json_without(arena, object, path);
+    if (!split(path, &first, &rest) || !json_is(inner = json_get(object, first), JSON_OBJECT))
+        return *object;
+    return json_with(arena, object, first, json_path_without(arena, inner, rest));
+}
+
+/* ---- values at "items[].id" ------------------------------------------------------ */
+
+struct collecting {
+    const struct json **out;
+    size_t count, max;
+};
+
+static void collect(struct collecting *c, const struct json *value, struct str path);
+
+static void collect_items(struct collecting *c, const struct json *value, struct str rest)
+{
+    for (uint32_t i = 0; i < value->len && c->count < c->max; i++)
+        collect(c, &value->items[i], rest);
+}
+
+/* `path` is what follows the value: "", ".id", "[].id", "id" at the very start. */
+static void collect(struct collecting *c, const struct json *value, struct str path)
+{
+    if (!value || c->count == c->max)
+        return;
+    if (str_starts(path, "[]")) {
+        if (value->type == JSON_ARRAY)
+            collect_items(c, value, str_from(path, 2));
+        else
+            collect(c, value, str_from(path, 2)); /* one value where a list may stand, too */
+        return;
+    }
+    if (path.len == 0) {
+        if (value->type == JSON_ARRAY)
+            collect_items(c, value, path);
+        else if (value->type == JSON_STRING || value->type == JSON_NUMBER)
+            c->out[c->count++] = value;
+        return;
+    }
+    if (path.at[0] == '.')
+        path = str_from(path, 1);
+    size_t end = 0;
+    while (end < path.len && path.at[end] != '.' && path.at[end] != '[')
+        end++;
+    collect(c, json_get(value, (struct str){path.at, end}), str_from(path, end));
+}
+
+size_t json_path_scalars(const struct json *value, struct str path, const struct json **out, size_t max)
+{
+    struct collecting c = {.out = out, .max = max};
+    collect(&c, value, path);
+    return c.count;
+}

@@ -1,0 +1,124 @@
+/*
+ * The id of a message that can't be parsed, so that its sender is answered
+ * and needn't wait out its timeout. Reads tokens without a grammar and takes
+ * the id only where it stands at the top level and is whole and valid itself.
+ */
+#include "json/parse.h"
+#include "json/string.h"
+
+#define SALVAGE_MAX_BYTES 65536u
+
+struct scan {
+    const char *at, *end;
+};
+
+static void skip_space(struct scan *s)
+{
+    while (s->at < s->end && text_is_space(*s->at))
+        s->at++;
+}
+
+/* Steps over a string from its opening quote; what was passed, with both quotes, or STR_NONE where none
+ * closes it. */
+static struct str take_string(struct scan *s)
+{
+    const char *start = s->at++;
+    while (s->at < s->end && *s->at != '"')
+        s->at += *s->at == '\\' ? 2 : 1;
+    if (s->at >= s->end) {
+        s->at = s->end;
+        return STR_NONE;
+    }
+    s->at++;
+    return (struct str){start, (size_t)(s->at - start)};
+}
+
+static size_t valid_escape(const char *p, const char *end)
+{
+    if (end - p >= 2 && p[1] != 'u')
+        return p[1] && strchr("\"\\/bfnrt", p[1]) ? 2 : 0;
+    int32_t unit = text_code_unit(p, end);
+    if (is_high_surrogate(unit))
+        return is_low_surrogate(text_code_unit(p + 6, end)) ? 12 : 0;
+    return unit < 0 || is_low_surrogate(unit) ? 0 : 6;
+}
+
+/* It will be echoed byte for byte: nothing in it may be broken. */
+static bool is_valid_string(struct str literal)
+{
+    const char *p = literal.at + 1, *end = literal.at + literal.len - 1;
+    while ((p = text_skip_plain(p, end)) < end) {
+        size_t len = *p == '\\' ? valid_escape(p, end) : (unsigned char)*p < 0x20 ? 0 : utf8_length(p, end);
+        if (!len)
+            return false;
+        p += len;
+    }
+    return true;
+}
+
+/* An integer with its end in sight: half of one that was cut off is another id. */
+static struct str take_integer(struct scan *s)
+{
+    const char *start = s->at;
+    s->at += s->at < s->end && *s->at == '-';
+    const char *digits = s->at;
+    while (s->at < s->end && *s->at >= '0' && *s->at <= '9')
+        s->at++;
+    size_t count = (size_t)(s->at - digits);
+    bool padded = count > 1 && *digits == '0';
+    const char *stop = s->at;
+    skip_space(s);
+    bool ended = s->at < s->end && (*s->at == ',' || *s->at == '}');
+    return count && !padded && ended ? (struct str){start, (size_t)(stop - start)} : STR_NONE;
+}
+
+static struct str take_id(struct scan *s)
+{
+    skip_space(s);
+    if (s->at < s->end && *s->at == '"') {
+        struct str literal = take_string(s);
+        return literal.len && is_valid_string(literal) ? literal : STR_NONE;
+    }
+    return take_integer(s);
+}
+
+/* `before`: the last character that was neither space nor in a string. Steps over the string, and where it
+ * was the key "id", over the colon too. */
+static bool at_id_key(struct scan *s, char before)
+{
+    struct str key = take_string(s);
+    skip_space(s);
+    if ((before != '{' && before != ',') || !str_is(key, "\"id\"") || s->at >= s->end || *s->at != ':')
+        return false;
+    s->at++;
+    return true;
+}
+
+struct str json_salvage_id(struct str text)
+{
+    size_t len = text.len < SALVAGE_MAX_BYTES ? text.len : SALVAGE_MAX_BYTES;
+    if (!len)
+        return STR_NONE;
+    struct scan s = {text.at, text.at + len};
+    int depth = 0;
+    char before = 0;
+    skip_space(&s);
+    if (s.at < s.end && *s.at != '{')
+        return STR_NONE;
+    while (s.at < s.end) {
+        char c = *s.at;
+        if (c == '"') {
+            if (at_id_key(&s, depth == 1 ? before : 0))
+                return take_id(&s);
+            before = '"';
+            continue;
+        }
+        depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+        if (depth < 1 && !text_is_space(c))
+            return STR_NONE;
+        if (!text_is_space(c))
+            before = c;
+        s.at++;
+    }
+    return STR_NONE;
+}

@@ -1,0 +1,198 @@
+/* UTF-8 and escapes, strictly. */
+#include "json/string.h"
+
+/*
+ * Sixteen bytes at a time in the vectors that gcc and clang know on every machine: which of them is the first
+ * control character, no ASCII, a backslash or (where quotes count) a quote? 16: none.
+ */
+typedef signed char bytes16 __attribute__((vector_size(16)));
+
+/* The first in memory of eight that is not zero. */
+static inline unsigned first_byte(uint64_t word)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return (unsigned)__builtin_ctzll(word) / 8;
+#else
+    return (unsigned)__builtin_clzll(word) / 8;
+#endif
+}
+
+static inline bytes16 specials(const char *p, bool quotes)
+{
+    bytes16 b;
+    memcpy(&b, p, sizeof(b));
+    bytes16 found = (b < 0x20) | (b == '\\'); /* signed: what is no ASCII is below zero */
+    return quotes ? found | (b == '"') : found;
+}
+
+static inline unsigned first_of(bytes16 found)
+{
+    uint64_t halves[2];
+    memcpy(halves, &found, sizeof(halves));
+    if (!(halves[0] | halves[1]))
+        return 16;
+    return halves[0] ? first_byte(halves[0]) : 8 + first_byte(halves[1]);
+}
+
+static inline const char *skip(const char *p, const char *end, bool quotes)
+{
+    unsigned at = 16;
+    while (end - p >= 32 && first_of(specials(p, quotes) | specials(p + 16, quotes)) == 16)
+        p += 32;
+    while (end - p >= 16 && at == 16)
+        p += at = first_of(specials(p, quotes));
+    while (at == 16 && p < end && (signed char)*p >= 0x20 && *p != '\\' && !(quotes && *p == '"'))
+        p++;
+    return p;
+}
+
+const char *text_skip_plain(const char *p, const char *end)
+{
+    return skip(p, end, true);
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+int32_t text_code_unit(const char *p, const char *end)
+{
+    int32_t unit = 0;
+    if (end - p < 6 || p[0] != '\\' || p[1] != 'u')
+        return -1;
+    for (int i = 2; i < 6; i++) {
+        int digit = hex_digit(p[i]);
+        if (digit < 0)
+            return -1;
+        unit = unit << 4 | digit;
+    }
+    return unit;
+}
+
+/* Length of the escape at p, without judging its grammar (yajl does); *lone: a surrogate without its partner.
+ */
+static size_t escape_length(const char *p, const char *end, bool *lone)
+{
+    int32_t unit = text_code_unit(p, end);
+    *lone = false;
+    if (unit < 0)
+        return end - p < 2 ? 1 : 2;
+    if (is_high_surrogate(unit) && is_low_surrogate(text_code_unit(p + 6, end)))
+        return 12;
+    *lone = is_high_surrogate(unit) || is_low_surrogate(unit);
+    return 6;
+}
+
+/* Bytes to go on by at one that is no plain ASCII; 0: this is the fault. */
+static size_t inspect_special(const char *p, const char *end, enum text_fault *fault, bool *lone)
+{
+    if (*p == '\\') {
+        size_t len = escape_length(p, end, lone);
+        return len == 2 && (unsigned char)p[1] >= 0x80 ? 1
+                                                       : len; /* hide no sequence behind a broken escape */
+    }
+    if ((unsigned char)*p < 0x20) {
+        *fault = TEXT_BAD_SPACE;
+        return *p != '\v' && *p != '\f';
+    }
+    *fault = TEXT_BAD_UTF8;
+    return utf8_length(p, end);
+}
+
+/* \n, \" and the like, most of all that is special; inspect_special says the same. */
+static inline bool is_plain_escape(const char *p, const char *end)
+{
+    return *p == '\\' && end - p >= 2 && p[1] != 'u' && (signed char)p[1] >= 0;
+}
+
+/* In a JSON text a backslash stands in strings only, so escapes can be told without knowing where strings
+ * are. */
+enum text_fault text_inspect(struct str text, size_t *offset)
+{
+    const char *end = text.at + text.len, *p = skip(text.at, end, false);
+    enum text_fault found = TEXT_FINE, fault = TEXT_FINE;
+    for (; p < end; p = skip(p, end, false)) {
+        bool lone = false;
+        size_t len = is_plain_escape(p, end) ? 2 : inspect_special(p, end, &fault, &lone);
+        if (!len || (lone && found == TEXT_FINE))
+            *offset = (size_t)(p - text.at);
+        if (!len)
+            return fault;
+        if (lone)
+            found = TEXT_LONE_SURROGATE;
+        p += len;
+    }
+    return found;
+}
+
+static size_t put_utf8(char *out, uint32_t point)
+{
+    unsigned char *p = (unsigned char *)out;
+    if (point < 0x80) {
+        p[0] = (unsigned char)point;
+        return 1;
+    }
+    if (point < 0x800) {
+        p[0] = (unsigned char)(0xC0 | point >> 6);
+        p[1] = (unsigned char)(0x80 | (point & 0x3F));
+        return 2;
+    }
+    if (point < 0x10000) {
+        p[0] = (unsigned char)(0xE0 | point >> 12);
+        p[1] = (unsigned char)(0x80 | (point >> 6 & 0x3F));
+        p[2] = (unsigned char)(0x80 | (point & 0x3F));
+        return 3;
+    }
+    p[0] = (unsigned char)(0xF0 | point >> 18);
+    p[1] = (unsigned char)(0x80 | (point >> 12 & 0x3F));
+    p[2] = (unsigned char)(0x80 | (point >> 6 & 0x3F));
+    p[3] = (unsigned char)(0x80 | (point & 0x3F));
+    return 4;
+}
+
+static char simple_escape(char c)
+{
+    static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
+    const char *at = strchr(from, c);
+    return at && *at ? to[at - from] : c;
+}
+
+static size_t decode_unicode(char *out, const char *p, const char *end, size_t len, bool lone)
+{
+    int32_t unit = text_code_unit(p, end);
+    if (lone)
+        return put_utf8(out, 0xFFFD);
+    if (len == 12)
+        return put_utf8(out, 0x10000u + ((uint32_t)(unit - 0xD800) << 10) +
+                                 (uint32_t)(text_code_unit(p + 6, end) - 0xDC00));
+    return put_utf8(out, (uint32_t)unit);
+}
+
+size_t text_decode(char *out, struct str literal, bool *lone)
+{
+    const char *p = literal.at, *end = p + literal.len;
+    char *o = out;
+    *lone = false;
+    while (p < end) {
+        const char *escape = memchr(p, '\\', (size_t)(end - p));
+        size_t run = (size_t)((escape ? escape : end) - p);
+        memcpy(o, p, run);
+        o += run;
+        p += run;
+        if (p == end)
+            break;
+        bool this_lone;
+        size_t len = escape_length(p, end, &this_lone);
+        if (len == 2)
+            *o++ = simple_escape(p[1]);
+        else
+            o += decode_unicode(o, p, end, len, this_lone);
+        *lone |= this_lone;
+        p += len;
+    }
+    return (size_t)(o - out);
+}

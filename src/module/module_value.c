@@ -1,0 +1,203 @@
+/* Values over the border, in both directions. */
+#include "module/module_value.h"
+
+#include "base/arena.h"
+#include "json/build.h"
+
+#include <lauxlib.h>
+#include <math.h>
+
+#define ARRAY_MARK "toolgate.array"
+
+static const char null_value = 0; /* its address is what toolgate.null is */
+
+/* ---- to Lua ------------------------------------------------------------------ */
+
+static void push_array(lua_State *L, const struct json *array)
+{
+    lua_createtable(L, (int)array->len, 0);
+    luaL_getmetatable(L, ARRAY_MARK);
+    lua_setmetatable(L, -2);
+    for (uint32_t i = 0; i < array->len; i++) {
+        value_push(L, &array->items[i]);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+}
+
+static void push_object(lua_State *L, const struct json *object)
+{
+    lua_createtable(L, 0, (int)object->len);
+    for (uint32_t i = 0; i < object->len; i++) {
+        lua_pushlstring(L, object->members[i].key.at, object->members[i].key.len);
+        value_push(L, &object->members[i].value);
+        lua_rawset(L, -3);
+    }
+}
+
+void value_push(lua_State *L, const struct json *value)
+{
+    double n = 0;
+    luaL_checkstack(L, 4, "a value is nested too deep");
+    if (!value) {
+        lua_pushnil(L);
+        return;
+    }
+    switch ((enum json_type)value->type) {
+    case JSON_NULL:
+        lua_pushlightuserdata(L, (void *)&null_value);
+        break;
+    case JSON_BOOL:
+        lua_pushboolean(L, value->truth);
+        break;
+    case JSON_NUMBER:
+        json_double(value, &n);
+        lua_pushnumber(L, n);
+        break;
+    case JSON_STRING:
+        lua_pushlstring(L, value->text, value->len);
+        break;
+    case JSON_ARRAY:
+        push_array(L, value);
+        break;
+    case JSON_OBJECT:
+        push_object(L, value);
+        break;
+    }
+}
+
+/* ---- from Lua ---------------------------------------------------------------- */
+
+struct reading {
+    const char *what;
+    struct arena *arena;
+    int depth;
+};
+
+static struct json read_value(lua_State *L, int at, struct reading *r);
+
+static bool is_array(lua_State *L, int at)
+{
+    bool marked = false;
+    if (lua_getmetatable(L, at)) {
+        luaL_getmetatable(L, ARRAY_MARK);
+        marked = lua_rawequal(L, -1, -2);
+        lua_pop(L, 2);
+    }
+    return marked || lua_objlen(L, at) > 0;
+}
+
+static struct json read_array(lua_State *L, int at, struct reading *r)
+{
+    size_t count = lua_objlen(L, at);
+    struct json *items = ARENA_ARRAY(r->arena, struct json, count + 1);
+    size_t seen = 0;
+    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
+        double key = lua_type(L, -2) == LUA_TNUMBER ? lua_tonumber(L, -2) : 0;
+        if (lua_type(L, -2) != LUA_TNUMBER)
+            luaL_error(L, "%s: a list also has the key %s: JSON has no such table", r->what,
+                       lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : luaL_typename(L, -2));
+        if (key < 1 || key > (double)count || key != floor(key))
+            luaL_error(L, "%s: a list has holes: use toolgate.null", r->what);
+        items[(size_t)key - 1] = read_value(L, lua_gettop(L), r);
+        seen++;
+    }
+    if (seen < count)
+        luaL_error(L, "%s: a list has holes: use toolgate.null", r->what);
+    return json_array(items, count);
+}
+
+static size_t member_count(lua_State *L, int at, const struct reading *r)
+{
+    size_t count = 0;
+    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1), count++)
+        if (lua_type(L, -2) != LUA_TSTRING)
+            luaL_error(L, "%s: a table has a key that is a %s: expected a name", r->what,
+                       luaL_typename(L, -2));
+    return count;
+}
+
+static struct str copied_text(lua_State *L, int at, struct arena *arena)
+{
+    struct str s;
+    s.at = lua_tolstring(L, at, &s.len);
+    return arena_dup(arena, s);
+}
+
+static struct json read_object(lua_State *L, int at, struct reading *r)
+{
+    struct json_member *members = ARENA_ARRAY(r->arena, struct json_member, member_count(L, at, r) + 1);
+    size_t count = 0;
+    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
+        struct json value = read_value(L, lua_gettop(L), r);
+        members[count++] = json_member(copied_text(L, -2, r->arena), value);
+    }
+    return json_object(r->arena, members, count);
+}
+
+static struct json read_number(lua_State *L, int at, struct reading *r)
+{
+    double n = lua_tonumber(L, at);
+    if (!isfinite(n))
+        luaL_error(L, "%s: JSON has no such number as %s", r->what, isnan(n) ? "nan" : "infinity");
+    if (n == floor(n) && fabs(n) < 9007199254740992.0)
+        return json_integer(r->arena, (int64_t)n);
+    return json_number(r->arena, n);
+}
+
+static struct json read_table(lua_State *L, int at, struct reading *r)
+{
+    if (++r->depth > VALUE_DEPTH_MAX)
+        luaL_error(L, "%s: a table is nested deeper than %d", r->what, VALUE_DEPTH_MAX);
+    luaL_checkstack(L, 6, "a table is nested too deep");
+    struct json value = is_array(L, at) ? read_array(L, at, r) : read_object(L, at, r);
+    r->depth--;
+    return value;
+}
+
+static struct json read_value(lua_State *L, int at, struct reading *r)
+{
+    switch (lua_type(L, at)) {
+    case LUA_TBOOLEAN:
+        return json_bool(lua_toboolean(L, at));
+    case LUA_TNUMBER:
+        return read_number(L, at, r);
+    case LUA_TSTRING:
+        return json_string(copied_text(L, at, r->arena));
+    case LUA_TTABLE:
+        return read_table(L, at, r);
+    default:
+        if (lua_touserdata(L, at) != (void *)&null_value)
+            luaL_error(L, "%s: JSON has no value that is a %s", r->what, luaL_typename(L, at));
+        return json_null();
+    }
+}
+
+const struct json *value_read(lua_State *L, int at, const char *what, struct arena *arena)
+{
+    struct reading r = {what, arena, 0};
+    struct json *value = ARENA_NEW(arena, struct json);
+    *value = read_value(L, at, &r);
+    return value;
+}
+
+/* ---- words --------------------------------------------------------------------- */
+
+/* toolgate.array { … }: the table itself, marked. */
+static int mark_array(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 1);
+    luaL_getmetatable(L, ARRAY_MARK);
+    lua_setmetatable(L, 1);
+    return 1;
+}
+
+void value_words(lua_State *L)
+{
+    luaL_newmetatable(L, ARRAY_MARK);
+    lua_pop(L, 1);
+    lua_pushlightuserdata(L, (void *)&null_value);
+    lua_setfield(L, -2, "null");
+    lua_pushcfunction(L, mark_array);
+    lua_setfield(L, -2, "array");
+}

@@ -1,0 +1,152 @@
+/* One table; each shape is a function over text and the words that say what it wants. */
+#include "policy/id_format.h"
+#include "policy/policy.h"
+
+#include <stdio.h>
+
+#define PREFIX "prefix:"
+
+static bool is_hex(char c)
+{
+    return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'f');
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_word(char c)
+{
+    return is_digit(c) || ((c | 32) >= 'a' && (c | 32) <= 'z');
+}
+
+static bool all_of(struct str s, bool (*test)(char))
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (!test(s.at[i]))
+            return false;
+    return s.len > 0;
+}
+
+static bool is_uuid(struct str s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+        if (dash ? s.at[i] != '-' : !is_hex(s.at[i]))
+            return false;
+    }
+    return s.len == 36;
+}
+
+static bool is_integer(struct str s)
+{
+    return all_of(s.len && s.at[0] == '-' ? str_from(s, 1) : s, is_digit);
+}
+
+static bool is_digits(struct str s)
+{
+    return all_of(s, is_digit);
+}
+
+static bool is_hex_text(struct str s)
+{
+    return all_of(s, is_hex);
+}
+
+/* Lower-case words joined by single - or _ */
+static bool is_slug(struct str s)
+{
+    bool joined = true;
+    for (size_t i = 0; i < s.len; i++) {
+        bool joins = s.at[i] == '-' || s.at[i] == '_';
+        if ((!joins && (!is_word(s.at[i]) || (s.at[i] >= 'A' && s.at[i] <= 'Z'))) || (joins && joined))
+            return false;
+        joined = joins;
+    }
+    return s.len > 0 && !joined;
+}
+
+static bool is_email(struct str s)
+{
+    const char *at = s.len ? memchr(s.at, '@', s.len) : NULL;
+    if (!at || at == s.at)
+        return false;
+    struct str host = str_from(s, (size_t)(at - s.at) + 1);
+    const char *dot = host.len ? memchr(host.at, '.', host.len) : NULL;
+    for (size_t i = 0; i < s.len; i++)
+        if ((unsigned char)s.at[i] <= ' ' || (s.at[i] == '@' && s.at + i != at))
+            return false;
+    return dot && dot > host.at && host.at[host.len - 1] != '.';
+}
+
+static bool is_url(struct str s)
+{
+    const char *rest = s.len ? memmem(s.at, s.len, "://", 3) : NULL;
+    if (!rest || rest == s.at || rest + 3 == s.at + s.len)
+        return false;
+    for (size_t i = 0; i < s.len; i++)
+        if ((unsigned char)s.at[i] <= ' ')
+            return false;
+    return all_of((struct str){s.at, (size_t)(rest - s.at)}, is_word);
+}
+
+static const struct shape {
+    const char *name;
+    bool (*fits)(struct str);
+    const char *wants;
+    bool numbers; /* a JSON number may be one, too */
+} shapes[] = {
+    {"uuid", is_uuid, "a UUID (e.g. '3f2b8c1e-5a74-4d7e-9b1a-0c6d2e8f4a10')", false},
+    {"integer", is_integer, "a whole number (e.g. 1042)", true},
+    {"digits", is_digits, "digits only (e.g. '0042')", true},
+    {"hex", is_hex_text, "hexadecimal digits (e.g. '9f86d081')", false},
+    {"slug", is_slug, "a slug (lower-case words joined by - or _, e.g. 'spring-sale')", false},
+    {"email", is_email, "an email address (e.g. 'ana@example.com')", false},
+    {"url", is_url, "a URL (e.g. 'https://example.com/a')", false},
+};
+
+#define SHAPE_COUNT (sizeof(shapes) / sizeof(shapes[0]))
+
+static const struct shape *shape_named(struct str name)
+{
+    for (size_t i = 0; i < SHAPE_COUNT; i++)
+        if (str_is(name, shapes[i].name))
+            return &shapes[i];
+    return NULL;
+}
+
+bool shape_is_known(struct str name)
+{
+    return shape_named(name) || (str_starts(name, PREFIX) && name.len > sizeof(PREFIX) - 1);
+}
+
+const char *shape_names(void)
+{
+    return "uuid, integer, digits, hex, slug, email, url, { prefix = \"…\" }";
+}
+
+/* The sentence for a prefix holds until the next one is asked for. */
+static const char *wants_prefix(struct str prefix, struct str text)
+{
+    static char sentence[128];
+    if (text.len > prefix.len && str_eq((struct str){text.at, prefix.len}, prefix))
+        return NULL;
+    snprintf(sentence, sizeof(sentence), "an id that begins with '" STR_FMT "'",
+             STR_ARG(str_cut(prefix, 64)));
+    return sentence;
+}
+
+const char *policy_shape_wants(struct str name, const struct json *value)
+{
+    const struct shape *shape = shape_named(name);
+    bool number = json_is(value, JSON_NUMBER);
+    struct str text = number ? (struct str){value->text, value->len} : json_str(value);
+    if (!name.len)
+        return NULL;
+    if (!shape)
+        return wants_prefix(str_from(name, sizeof(PREFIX) - 1), number ? STR_NONE : text);
+    if (number && !shape->numbers)
+        return shape->wants;
+    return shape->fits(text) ? NULL : shape->wants;
+}

@@ -1,0 +1,59 @@
+/*
+ * The configuration file: Lua, so that it has comments and no quotes around
+ * keys, in a sandbox of its own that is gone when the table is read.
+ */
+#include "base/arena.h"
+#include "sandbox/bridge.h"
+#include "policy/policy.h"
+#include "sandbox/deadline.h"
+#include "sandbox/sandbox.h"
+#include "sandbox/source_file.h"
+#include "policy/vocabulary.h"
+
+#define CONFIG_MEMORY_KB 16384u
+
+struct reading_config {
+    struct arena *arena;
+    struct str source;
+    const char *file;
+    const struct json *out;
+};
+
+static void read_step(lua_State *L, void *context)
+{
+    struct reading_config *r = context;
+    sandbox_load(L, r->source, r->file);
+    lua_call(L, 0, 1);
+    if (!lua_istable(L, -1) || sandbox_mark(L, -1) == MARK_DECLARATION) {
+        words_push_kind(L, -1);
+        luaL_error(L, "%s: expected the file to return a table { key = value, … }, got %s",
+                   sandbox_chunk(r->file), lua_tostring(L, -1));
+    }
+    r->out = bridge_read(L, -1, "config", NULL, r->arena);
+    if (r->out->type != JSON_OBJECT)
+        luaL_error(L, "%s: expected the file to return a table { key = value, … }, got a list",
+                   sandbox_chunk(r->file));
+}
+
+static const char *folder_of(struct arena *arena, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? arena_dup(arena, (struct str){path, (size_t)(slash - path)}).at : ".";
+}
+
+enum err policy_read_config(const char *path, struct arena *arena, struct json *out, struct why *why)
+{
+    struct reading_config r = {.arena = arena, .file = path};
+    enum err err = source_read(arena, path, &r.source, why);
+    if (err != OK)
+        return err;
+    struct sandbox *sandbox = sandbox_new(CONFIG_MEMORY_KB, words_open);
+    struct sandbox_now now = {
+        .arena = arena, .folder = folder_of(arena, path), .file = path, .loading = true};
+    if (sandbox_run(sandbox, SANDBOX_LOAD_DEADLINE_MS, &now, read_step, &r, why) == OK)
+        *out = *r.out;
+    else
+        err = ERR_CONFIG;
+    sandbox_free(sandbox);
+    return err;
+}

@@ -1,0 +1,428 @@
+/*
+ * Files to policies. All files are read and run before the first complaint is
+ * handed over, so that an operator mends them together. A file is compiled,
+ * searched for names that do not exist, run, read, and settled: from then on
+ * nothing of it changes.
+ */
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/hash.h"
+#include "base/map.h"
+#include "json/parse.h"
+#include "sandbox/bridge.h"
+#include "sandbox/bridge_origins.h"
+#include "sandbox/bytecode.h"
+#include "sandbox/deadline.h"
+#include "sandbox/diagnostics.h"
+#include "policy/declare.h"
+#include "policy/policy_set.h"
+#include "policy/source_location.h"
+#include "policy/static_check.h"
+#include "policy/outcome.h"
+#include "sandbox/freeze.h"
+#include "sandbox/source_file.h"
+#include "policy/vocabulary.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#define POLICY_FILES_MAX 100000u
+
+/* ---- faults ------------------------------------------------------------------------- */
+
+static void add_fault(struct policies_faults *faults, struct str text)
+{
+    struct str *list = ARENA_ARRAY(faults->arena, struct str, faults->count + 1);
+    if (faults->count)
+        memcpy(list, faults->list, faults->count * sizeof(*list));
+    list[faults->count++] = arena_dup(faults->arena, text);
+    faults->list = list;
+}
+
+static void complain(struct policies_faults *faults, const char *text)
+{
+    struct str rest = str_of(text);
+    do
+        add_fault(faults, complaints_next(&rest));
+    while (rest.len);
+}
+
+/* ---- the set -------------------------------------------------------------------------- */
+
+static struct policies *home_new(const struct policies_options *options)
+{
+    struct arena *arena = arena_new();
+    struct policies *home = ARENA_NEW(arena, struct policies);
+    home->arena = home->files.arena = arena;
+    home->examples = arena_new();
+    if (options)
+        home->options = *options;
+    if (!home->options.deadline_ms)
+        home->options.deadline_ms = POLICY_DEADLINE_MS;
+    if (!home->options.memory_kb)
+        home->options.memory_kb = POLICY_MEMORY_KB;
+    home->by_name = map_new(arena);
+    home->prepare_tools.ref = HOOK_NONE;
+    home->sandbox = sandbox_new(home->options.memory_kb, words_open);
+    return home;
+}
+
+void policies_free(struct policies *home)
+{
+    if (!home)
+        return;
+    sandbox_free(home->sandbox);
+    arena_free(home->examples);
+    arena_free(home->arena);
+}
+
+static void make_room(struct policies *home, size_t files)
+{
+    home->list = ARENA_ARRAY(home->arena, struct policy *, files + 1);
+}
+
+const struct policy *policies_find(const struct policies *home, struct str tool)
+{
+    return map_get(home->by_name, tool);
+}
+
+/* `list` has room for one policy a file. */
+static enum err add_policy(struct policies *home, struct policy *policy, struct why *why)
+{
+    const struct policy *twin = policies_find(home, policy->name);
+    if (twin)
+        return why_set(why, ERR_POLICY, STR_FMT ": tool \"" STR_FMT "\" is declared in " STR_FMT " already",
+                       STR_ARG(policy->file), STR_ARG(policy->name), STR_ARG(twin->file));
+    map_add(home->by_name, policy->name, policy);
+    home->list[home->count++] = policy;
+    return OK;
+}
+
+/* ---- one file ----------------------------------------------------------------------------- */
+
+struct reading {
+    struct declaring d;
+    struct complaints complaints;
+};
+
+/* One value is the policy; a second one would be nobody's. */
+static void check_returned(lua_State *L, int count, const struct bytecode *code, const char *file)
+{
+    if (count > 1)
+        luaL_error(L, "%s:%d: expected the file to return one value, its tool or gateway, got %d",
+                   sandbox_chunk(file), bytecode_line(code, code->count - 1), count);
+    lua_settop(L, 2);
+}
+
+/* Fields of `call` that the hooks of the declaration at `at` read. */
+static void check_hooks(lua_State *L, int at, struct complaints *complaints)
+{
+    lua_getfield(L, at, "fields");
+    for (int i = 0; i <= HOOK_COUNT; i++) {
+        lua_pushstring(L, i < HOOK_COUNT ? outcome_hook_name((enum policy_hook)i) : "prepare_tools");
+        lua_rawget(L, -2);
+        if (lua_isfunction(L, -1))
+            names_check_call(L, bytecode_of(L, -1, complaints->arena), complaints);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+}
+
+/* The file's environment is at 1, what it returned at 2. */
+static void load_step(lua_State *L, void *context)
+{
+    struct reading *r = context;
+    struct complaints *complaints = &r->complaints;
+    r->d.L = L;
+    word_json_forget(L);
+    sandbox_load(L, r->d.source, r->d.file.at);
+    const struct bytecode *code = bytecode_of(L, 1, complaints->arena);
+    names_check(L, code, complaints);
+    complaints_raise(L, complaints);
+    lua_getfenv(L, 1);
+    lua_insert(L, 1);
+    lua_call(L, 0, LUA_MULTRET);
+    check_returned(L, lua_gettop(L) - 1, code, r->d.file.at);
+    declare_read(&r->d, 2);
+    lua_settop(L, 2);
+    check_hooks(L, 2, complaints);
+    settle(L, code, 1, 2, complaints);
+    complaints_raise(L, complaints);
+    word_json_forget(L);
+}
+
+/* Those that hold are kept for whoever asks which do. */
+static bool has_stalled(struct policies *home, struct str file, uint64_t text)
+{
+    const struct policies_options *options = &home->options;
+    size_t i = 0;
+    while (i < options->stall_count &&
+           !(options->stalls[i].text == text && str_eq(options->stalls[i].file, file)))
+        i++;
+    if (i == options->stall_count)
+        return false;
+    if (!home->stalls)
+        home->stalls = ARENA_ARRAY(home->arena, struct policy_stall, options->stall_count);
+    home->stalls[home->stall_count++] = (struct policy_stall){file, text};
+    return true;
+}
+
+/* What the list looks like to whoever may call it until the file runs again: any object. */
+static const struct json *open_schema(struct arena *arena)
+{
+    struct json *schema = ARENA_NEW(arena, struct json);
+    struct json_fault fault;
+    return json_parse(arena, STR_LIT("{\"type\":\"object\"}"), NULL, schema, &fault) == OK ? schema : NULL;
+}
+
+/* It stalled the process before, so nothing of it runs: its name is read from the text, and its calls fail.
+ */
+static struct policy *blank_quarantined(struct policies *home, struct str file, struct str source)
+{
+    struct str name = locate_tool(source);
+    if (!name.len)
+        return NULL;
+    struct policy *p = declare_blank(home, arena_dup(home->arena, name), file);
+    p->code->quarantined = true;
+    p->hooks[HOOK_NORMALISE] = p->hooks[HOOK_CHECK] = true;
+    p->hooks[HOOK_RUN] = locate_field(source, NULL, STR_LIT("run")) != 0;
+    if (p->hooks[HOOK_RUN])
+        p->schema = open_schema(home->arena);
+    return p;
+}
+
+static void mix(uint64_t *hash, uint64_t more)
+{
+    uint64_t both[2] = {*hash, more};
+    *hash = hash_stable((struct str){(const char *)both, sizeof(both)}).low;
+}
+
+static void keep_hash(struct policies *home, uint64_t text, struct policy *policy)
+{
+    if (policy)
+        policy->code->text = text;
+    else
+        home->gateway_text = text;
+}
+
+/* `source` is borrowed. */
+static enum err load_source(struct policies *home, struct str file, struct str source, struct why *why)
+{
+    uint64_t text = hash_stable(source).low;
+    struct arena *scratch = arena_new();
+    struct reading r = {
+        .d = {.home = home, .file = file, .source = source, .arena = home->arena, .scratch = scratch},
+        .complaints = {.arena = scratch, .file = file.at}};
+    struct bridge_origins origins = {.arena = scratch};
+    struct sandbox_now now = {.arena = scratch,
+                              .origins = &origins,
+                              .folder = home->folder,
+                              .file = file.at,
+                              .source = source,
+                              .text = text,
+                              .loading = true,
+                              .files = &home->files};
+    enum err err = OK;
+    mix(&home->hash, hash_stable(file).low);
+    mix(&home->hash, text);
+    if (has_stalled(home, file, text)) {
+        r.d.policy = blank_quarantined(home, file, source);
+    } else {
+        err = sandbox_run(home->sandbox, SANDBOX_LOAD_DEADLINE_MS, &now, load_step, &r, why);
+        if (err == OK)
+            keep_hash(home, text, r.d.policy);
+    }
+    if (err == OK && r.d.policy)
+        err = add_policy(home, r.d.policy, why);
+    arena_free(scratch);
+    return err;
+}
+
+enum err policies_load_text(struct str name, struct str source, const struct policies_options *options,
+                            struct policies **out, struct policies_faults *faults)
+{
+    struct why why = {""};
+    struct policies *home = home_new(options);
+    *out = NULL;
+    make_room(home, 1);
+    enum err err = load_source(home, arena_dup(home->arena, name), source, &why);
+    if (err != OK) {
+        complain(faults, why.text);
+        policies_free(home);
+        return err;
+    }
+    *out = home;
+    return OK;
+}
+
+/* ---- a folder --------------------------------------------------------------------------------- */
+
+static bool is_policy_name(const char *name)
+{
+    size_t len = strlen(name);
+    bool spec = len >= 9 && strcmp(name + len - 9, "_spec.lua") == 0; /* an operator's own, for busted */
+    return name[0] != '.' && len > 4 && strcmp(name + len - 4, ".lua") == 0 && !spec;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+/* Paths of the folder's policies, sorted. */
+static enum err list_folder(struct arena *arena, const char *folder, struct str **out, size_t *count,
+                            struct why *why)
+{
+    struct dirent *entry;
+    size_t room = 64;
+    struct str *list = ARENA_ARRAY(arena, struct str, room);
+    DIR *dir = opendir(folder);
+    if (!dir)
+        return why_set(why, ERR_IO, "%s: expected a folder of policies: %s", folder, strerror(errno));
+    *count = 0;
+    while ((entry = readdir(dir)) && *count < POLICY_FILES_MAX) {
+        if (!is_policy_name(entry->d_name))
+            continue;
+        if (*count == room) {
+            struct str *wider = ARENA_ARRAY(arena, struct str, room * 2);
+            memcpy(wider, list, room * sizeof(*list));
+            list = wider;
+            room *= 2;
+        }
+        const char *slash = folder[strlen(folder) - 1] == '/' ? "" : "/";
+        list[(*count)++] = arena_printf(arena, "%s%s%s", folder, slash, entry->d_name);
+    }
+    closedir(dir);
+    qsort(list, *count, sizeof(*list), by_name);
+    *out = list;
+    return OK;
+}
+
+/* One file stands for itself, with what lies beside it. Returns the folder. */
+static const char *list_place(struct arena *arena, const char *place, struct str **out, size_t *count,
+                              enum err *err, struct why *why)
+{
+    struct stat st;
+    const char *slash = strrchr(place, '/');
+    if (stat(place, &st) != 0 || S_ISDIR(st.st_mode)) {
+        *err = list_folder(arena, place, out, count, why);
+        return arena_dup(arena, str_of(place)).at;
+    }
+    *out = ARENA_NEW(arena, struct str);
+    **out = arena_dup(arena, str_of(place));
+    *count = 1;
+    *err = OK;
+    return slash ? arena_dup(arena, (struct str){place, (size_t)(slash - place) + 1}).at : ".";
+}
+
+/* ---- in steps ---------------------------------------------------------------------------------- */
+
+struct policies_loading {
+    struct policies *home;
+    struct policies_faults *faults;
+    struct str *files;
+    size_t count, at;
+    enum err worst;
+};
+
+static void note_fault(struct policies_loading *loading, enum err err, const struct why *why)
+{
+    complain(loading->faults, why->text);
+    loading->worst = err == ERR_IO ? ERR_IO : ERR_POLICY;
+}
+
+struct policies_loading *policies_load_begin(const char *folder, const struct policies_options *options,
+                                             struct policies_faults *faults)
+{
+    struct policies *home = home_new(options);
+    struct policies_loading *loading = ARENA_NEW(home->arena, struct policies_loading);
+    struct why why = {""};
+    *loading = (struct policies_loading){.home = home, .faults = faults};
+    if (!folder || !*folder)
+        return loading;
+    enum err err;
+    home->folder = list_place(home->arena, folder, &loading->files, &loading->count, &err, &why);
+    if (err == OK)
+        make_room(home, loading->count);
+    else
+        note_fault(loading, err, &why);
+    return loading;
+}
+
+bool policies_load_step(struct policies_loading *loading)
+{
+    struct policies *home = loading->home;
+    struct str source = STR_NONE;
+    struct why why = {""};
+    if (loading->at == loading->count)
+        return false;
+    struct arena *scratch = arena_new();
+    struct str file = loading->files[loading->at++];
+    enum err err = source_read(scratch, file.at, &source, &why);
+    if (err == OK)
+        err = load_source(home, file, source, &why);
+    arena_free(scratch);
+    if (err != OK)
+        note_fault(loading, err, &why);
+    return true;
+}
+
+enum err policies_load_end(struct policies_loading *loading, struct policies **out)
+{
+    struct policies *home = loading->home;
+    enum err worst = loading->worst;
+    *out = worst == OK ? home : NULL;
+    if (worst != OK)
+        policies_free(home);
+    return worst;
+}
+
+enum err policies_load(const char *folder, const struct policies_options *options, struct policies **out,
+                       struct policies_faults *faults)
+{
+    struct policies_loading *loading = policies_load_begin(folder, options, faults);
+    while (policies_load_step(loading))
+        continue;
+    return policies_load_end(loading, out);
+}
+
+/* ---- what is in it -------------------------------------------------------------------------------- */
+
+size_t policies_count(const struct policies *home)
+{
+    return home->count;
+}
+
+const struct policy *policies_at(const struct policies *home, size_t index)
+{
+    return home->list[index];
+}
+
+const struct policy_stall *policies_stalls(const struct policies *home, size_t *count)
+{
+    *count = home->stall_count;
+    return home->stalls;
+}
+
+bool policies_has_gateway(const struct policies *home)
+{
+    return home->prepare_tools.ref != HOOK_NONE;
+}
+
+struct str policies_gateway_file(const struct policies *home)
+{
+    return home->gateway_file;
+}
+
+struct str policies_instructions(const struct policies *home)
+{
+    return home->instructions;
+}
+
+uint64_t policies_hash(const struct policies *home)
+{
+    return home->hash ^ home->files.hash;
+}

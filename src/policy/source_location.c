@@ -1,0 +1,243 @@
+/* Forms in a policy's text, by its tokens. */
+#include "policy/source_location.h"
+
+#include "sandbox/lexer.h"
+
+#include <limits.h>
+
+/* Moves behind the `{` of tool "…" { or gateway {; gives the tool's name if asked. */
+static bool enter_declaration(struct lexer *lex, struct str *name)
+{
+    struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(lex);
+    for (; t.kind != TOKEN_END; before = t, t = lexer_next(lex)) {
+        if (t.kind != TOKEN_NAME || token_is(before, '.') || token_is(before, ':'))
+            continue;
+        struct lexer ahead = *lex;
+        struct token one = lexer_next(&ahead), two = lexer_next(&ahead);
+        bool parenthesis = token_is(one, '(');
+        if (str_is(t.text, "tool") && (parenthesis ? two : one).kind == TOKEN_TEXT) {
+            if (name)
+                *name = (parenthesis ? two : one).text;
+            while (!token_is(t = lexer_next(lex), '{') && t.kind != TOKEN_END)
+                continue;
+            return t.kind != TOKEN_END;
+        }
+        if (str_is(t.text, "gateway") && token_is(one, '{')) {
+            lexer_next(lex);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Inside a table: moves behind `name =` of this table, and tells its line; 0 at the table's end. */
+static int find_field(struct lexer *lex, struct str name)
+{
+    struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(lex);
+    for (int depth = 1; t.kind != TOKEN_END; before = t, t = lexer_next(lex)) {
+        bool in_key = depth == 2 && token_is(before, '[') && t.kind == TOKEN_TEXT;
+        depth += token_depth(t);
+        if (depth <= 0)
+            return 0;
+        if (!((depth == 1 && t.kind == TOKEN_NAME) || in_key) || !str_eq(t.text, name))
+            continue;
+        struct lexer ahead = *lex;
+        struct token one = lexer_next(&ahead);
+        if (in_key && token_is(one, ']'))
+            one = lexer_next(&ahead);
+        struct lexer after = ahead;
+        if (!token_is(one, '=') || token_is(lexer_next(&after), '='))
+            continue;
+        *lex = ahead;
+        return t.line;
+    }
+    return 0;
+}
+
+int locate_field(struct str source, const char *parent, struct str name)
+{
+    struct lexer lex = lexer_of(source);
+    if (!enter_declaration(&lex, NULL))
+        return 0;
+    if (!parent)
+        return find_field(&lex, name);
+    int line = 0;
+    for (struct str rest = str_of(parent); rest.len;) {
+        const char *dot = memchr(rest.at, '.', rest.len);
+        size_t len = dot ? (size_t)(dot - rest.at) : rest.len;
+        int found = find_field(&lex, (struct str){rest.at, len});
+        line = found ? found : line;
+        if (!found || !token_is(lexer_next(&lex), '{'))
+            return line;
+        rest = str_from(rest, len + 1);
+    }
+    int inner = find_field(&lex, name);
+    return inner ? inner : line;
+}
+
+/* ---- the order of fields -------------------------------------------------------------- */
+
+static size_t index_of(const struct str *names, size_t count, struct str name)
+{
+    size_t i = 0;
+    while (i < count && !str_eq(names[i], name))
+        i++;
+    return i;
+}
+
+/* The name of a field that begins at this token, `name =` or `["name"] =`; the lexer is moved behind it. */
+static struct str field_name(struct lexer *lex, struct token t)
+{
+    struct lexer ahead = *lex;
+    struct str name = t.kind == TOKEN_NAME ? t.text : STR_NONE;
+    if (token_is(t, '[')) {
+        struct token key = lexer_next(&ahead);
+        if (key.kind == TOKEN_TEXT && token_is(lexer_next(&ahead), ']'))
+            name = key.text;
+    }
+    struct lexer behind = ahead;
+    if (!name.len || !token_is(lexer_next(&behind), '='))
+        return STR_NONE;
+    *lex = behind;
+    return token_is(lexer_next(&behind), '=') ? STR_NONE : name;
+}
+
+/* Inside a table: swaps the names into the order of its fields; false where it has others, or not all. */
+static bool match_fields(struct lexer lex, struct str *names, size_t count)
+{
+    size_t found = 0;
+    bool fresh = true;
+    struct token t = lexer_next(&lex);
+    for (int depth = 1; t.kind != TOKEN_END; t = lexer_next(&lex)) {
+        struct str name = depth == 1 && fresh ? field_name(&lex, t) : STR_NONE;
+        if (name.len) {
+            size_t at = index_of(names, count, name);
+            if (at == count || at < found)
+                return false;
+            struct str moved = names[found];
+            names[found++] = names[at];
+            names[at] = moved;
+            fresh = false;
+            continue;
+        }
+        depth += token_depth(t);
+        fresh = depth == 1 && (token_is(t, ',') || token_is(t, ';'));
+        if (depth <= 0)
+            break;
+    }
+    return found == count;
+}
+
+static bool find_order(struct str source, int from, int to, struct str *names, size_t count)
+{
+    struct lexer lex = lexer_of(source);
+    for (struct token t = lexer_next(&lex); t.kind != TOKEN_END && t.line < to; t = lexer_next(&lex))
+        if (token_is(t, '{') && t.line >= from && match_fields(lex, names, count))
+            return true;
+    return false;
+}
+
+bool locate_order(struct str source, int line, struct str *names, size_t count)
+{
+    return find_order(source, line, INT_MAX, names, count) || find_order(source, 0, line, names, count);
+}
+
+int locate_item(struct str source, const char *field, size_t n)
+{
+    struct lexer lex = lexer_of(source);
+    int line = enter_declaration(&lex, NULL) ? find_field(&lex, str_of(field)) : 0;
+    if (!line || !token_is(lexer_next(&lex), '{'))
+        return line;
+    bool fresh = true;
+    struct token t = lexer_next(&lex);
+    for (int depth = 1; t.kind != TOKEN_END; t = lexer_next(&lex)) {
+        if (depth == 1 && fresh && !token_is(t, '}') && n-- == 0)
+            return t.line;
+        depth += token_depth(t);
+        fresh = depth == 1 && (token_is(t, ',') || token_is(t, ';'));
+        if (depth <= 0)
+            break;
+    }
+    return line;
+}
+
+bool locate_mentions(struct str source, const char *name)
+{
+    struct lexer lex = lexer_of(source);
+    struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(&lex);
+    for (; t.kind != TOKEN_END; before = t, t = lexer_next(&lex))
+        if ((t.kind == TOKEN_NAME && token_is(before, '.') && str_is(t.text, name)) ||
+            (t.kind == TOKEN_TEXT && token_is(before, '[') && str_is(t.text, name)))
+            return true;
+    return false;
+}
+
+struct str locate_tool(struct str source)
+{
+    struct lexer lex = lexer_of(source);
+    struct str name = STR_NONE;
+    enter_declaration(&lex, &name);
+    return name;
+}
+
+/* ---- remarks and functions ------------------------------------------------------------------- */
+
+struct remarks remarks_of(struct str source)
+{
+    return (struct remarks){source, source, 1};
+}
+
+/* Nothing but white space stands before it on its line. */
+static bool is_alone(const struct remarks *remarks, const char *at)
+{
+    while (at > remarks->source.at && (at[-1] == ' ' || at[-1] == '\t'))
+        at--;
+    return at == remarks->source.at || at[-1] == '\n';
+}
+
+static struct str line_of(struct str s)
+{
+    const char *end = s.len ? memchr(s.at, '\n', s.len) : NULL;
+    size_t len = end ? (size_t)(end - s.at) : s.len;
+    return (struct str){s.at, len && s.at[len - 1] == '\r' ? len - 1 : len};
+}
+
+bool remarks_next(struct remarks *remarks, struct str *text, int *line)
+{
+    struct lexer lex = {remarks->rest, remarks->line};
+    bool found = false, end = false;
+    while (!found && !end) {
+        struct str s = lex.rest;
+        if (s.len && strchr(" \t\r\n\f\v", s.at[0])) {
+            lexer_take(&lex, 1);
+            continue;
+        }
+        found = str_starts(s, "---") && is_alone(remarks, s.at);
+        if (found) {
+            *text = line_of(str_from(s, 3));
+            *line = lex.line;
+        }
+        if (str_starts(s, "--"))
+            lexer_skip_comment(&lex);
+        else
+            end = lexer_next(&lex).kind == TOKEN_END;
+    }
+    *remarks = (struct remarks){remarks->source, lex.rest, lex.line};
+    return found;
+}
+
+void locate_parameters(struct str source, int line, struct str *first, struct str *second)
+{
+    struct lexer lex = lexer_of(source);
+    struct token t = lexer_next(&lex);
+    *first = *second = STR_NONE;
+    while (t.kind != TOKEN_END && !(t.line >= line && t.kind == TOKEN_NAME && str_is(t.text, "function")))
+        t = lexer_next(&lex);
+    while (t.kind != TOKEN_END && !token_is(t, '('))
+        t = lexer_next(&lex);
+    struct token one = lexer_next(&lex), comma = lexer_next(&lex), two = lexer_next(&lex);
+    if (one.kind == TOKEN_NAME)
+        *first = one.text;
+    if (one.kind == TOKEN_NAME && token_is(comma, ',') && two.kind == TOKEN_NAME)
+        *second = two.text;
+}

@@ -1,0 +1,379 @@
+/* Building the tree, from the leaves up. */
+#include "result/compact_tree.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+
+#define WORD_LEAST_BYTES 3u
+
+/* ---- words of the goal ---------------------------------------------------- */
+
+static bool is_word_byte(unsigned char c)
+{
+    unsigned char lower = c | 32;
+    return c >= 0x80 || (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9');
+}
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+}
+
+static bool says_nothing(struct str word)
+{
+    static const char *const common[] = {"the",  "and",  "for", "are",  "was", "has",  "have",   "with",
+                                         "what", "when", "who", "how",  "did", "does", "that",   "this",
+                                         "them", "from", "all", "any",  "you", "can",  "please", "show",
+                                         "tell", "give", "get", "find", "list"};
+    for (size_t i = 0; i < sizeof(common) / sizeof(*common); i++)
+        if (str_is(word, common[i]))
+            return true;
+    return false;
+}
+
+/* The next word at or after *at, which moves behind it; empty: there is none. */
+static struct str next_word(struct str text, size_t *at)
+{
+    size_t from = *at;
+    while (from < text.len && !is_word_byte((unsigned char)text.at[from]))
+        from++;
+    size_t end = from;
+    while (end < text.len && is_word_byte((unsigned char)text.at[end]))
+        end++;
+    *at = end;
+    return (struct str){text.at + from, end - from};
+}
+
+void compact_words(struct compact_rules *rules, struct str goal, struct arena *arena)
+{
+    size_t at = 0;
+    rules->word_count = 0;
+    for (struct str word; rules->word_count < COMPACT_WORDS_MAX && (word = next_word(goal, &at)).len;) {
+        char *text = arena_alloc(arena, word.len);
+        for (size_t i = 0; i < word.len; i++)
+            text[i] = lower(word.at[i]);
+        word.at = text;
+        if (word.len > WORD_LEAST_BYTES && text[word.len - 1] == 's')
+            word.len--; /* "invoices" finds "invoice" */
+        if (word.len >= WORD_LEAST_BYTES && !says_nothing(word))
+            rules->words[rules->word_count++] = word;
+    }
+}
+
+static bool begins_with(struct str text, struct str word)
+{
+    if (text.len < word.len)
+        return false;
+    for (size_t i = 0; i < word.len; i++)
+        if (lower(text.at[i]) != word.at[i])
+            return false;
+    return true;
+}
+
+uint16_t compact_words_in(const struct compact_rules *rules, struct str text)
+{
+    uint16_t found = 0;
+    size_t at = 0;
+    if (!rules->word_count)
+        return 0;
+    for (struct str word; (word = next_word(text, &at)).len;)
+        for (size_t i = 0; i < rules->word_count; i++)
+            if (begins_with(word, rules->words[i]))
+                found |= (uint16_t)(1u << i);
+    return found;
+}
+
+/* ---- what fields are called ------------------------------------------------ */
+
+static bool ends_with(struct str s, const char *end)
+{
+    size_t n = strlen(end);
+    return s.len > n && memcmp(s.at + s.len - n, end, n) == 0;
+}
+
+static bool is_one_of(struct str key, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_is(key, names[i]))
+            return true;
+    return false;
+}
+
+/* "id", "uuid", "event_id", "eventId", "ids", "flight_number": what leads to the whole of it. */
+static bool is_id_name(struct str key)
+{
+    static const char *const ids[] = {"id",   "ids", "uuid", "key",  "number", "code", "sku", "slug",
+                                      "path", "url", "uri",  "href", "link",   "isbn", "doi", "email"};
+    static const char *const ends[] = {"_id",     "_ids",   "Id",    "Ids",  "ID",
+                                       "_number", "Number", "_code", "_url", "_path"};
+    for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+        if (ends_with(key, ends[i]))
+            return true;
+    return is_one_of(key, ids, sizeof(ids) / sizeof(*ids));
+}
+
+static bool is_title_name(struct str key)
+{
+    static const char *const titles[] = {"name",   "title", "subject", "label",
+                                         "status", "state", "type",    "kind"};
+    return is_one_of(key, titles, sizeof(titles) / sizeof(*titles)) || ends_with(key, "_name") ||
+           ends_with(key, "_title");
+}
+
+/* "2026-05-01…": such texts sort by time. */
+static bool is_time(struct str s)
+{
+    static const char form[] = "dddd-dd-dd";
+    if (s.len < sizeof(form) - 1 || s.len > 40)
+        return false;
+    for (size_t i = 0; form[i]; i++)
+        if (form[i] == 'd' ? s.at[i] < '0' || s.at[i] > '9' : s.at[i] != form[i])
+            return false;
+    return true;
+}
+
+/* ---- ids of the arguments --------------------------------------------------- */
+
+static struct str scalar_text(const struct json *value)
+{
+    if (value->type == JSON_STRING || value->type == JSON_NUMBER)
+        return (struct str){value->text, value->len};
+    return STR_NONE;
+}
+
+static void ask_for(struct compact_rules *rules, const struct json *value)
+{
+    struct str text = scalar_text(value);
+    for (uint32_t i = 0; value->type == JSON_ARRAY && i < value->len; i++)
+        ask_for(rules, &value->items[i]);
+    if (text.len && rules->asked_count < COMPACT_ASKED_MAX)
+        rules->asked[rules->asked_count++] = text;
+}
+
+void compact_asked(struct compact_rules *rules, const struct json *arguments)
+{
+    rules->asked_count = 0;
+    for (uint32_t i = 0; json_is(arguments, JSON_OBJECT) && i < arguments->len; i++)
+        if (is_id_name(arguments->members[i].key))
+            ask_for(rules, &arguments->members[i].value);
+}
+
+static bool is_asked(const struct compact_rules *rules, struct str text)
+{
+    for (size_t i = 0; text.len && i < rules->asked_count; i++)
+        if (str_eq(rules->asked[i], text))
+            return true;
+    return false;
+}
+
+bool compact_asks_for(const struct compact_rules *rules, struct str text)
+{
+    for (size_t i = 0; i < rules->asked_count; i++) {
+        struct str id = rules->asked[i];
+        const char *at = id.len ? text.at : NULL;
+        for (size_t left = text.len; at && (at = memmem(at, left, id.at, id.len)); at++) {
+            const char *end = at + id.len;
+            bool begins = at == text.at || !is_word_byte((unsigned char)at[-1]);
+            if (begins && (end == text.at + text.len || !is_word_byte((unsigned char)*end)))
+                return true;
+            left = (size_t)(text.at + text.len - at) - 1;
+        }
+    }
+    return false;
+}
+
+bool compact_says_what(struct str key)
+{
+    return is_id_name(key) || is_title_name(key);
+}
+
+/* ---- paths ------------------------------------------------------------------ */
+
+/* From the end to the root: each name is matched against the end of what is left of the path. */
+static bool stands_at(const struct node *node, struct str path)
+{
+    for (; node->parent; node = node->parent) {
+        bool item = node->parent->value->type == JSON_ARRAY;
+        struct str part = item ? STR_LIT("[]") : node->key;
+        if (path.len < part.len || memcmp(path.at + path.len - part.len, part.at, part.len) != 0)
+            return false;
+        path.len -= part.len;
+        if (!item && path.len && path.at[path.len - 1] == '.')
+            path.len--;
+        else if (!item && path.len)
+            return false;
+    }
+    return path.len == 0;
+}
+
+static bool is_bare(struct str path)
+{
+    return !memchr(path.at, '.', path.len) && !memchr(path.at, '[', path.len);
+}
+
+static bool is_named(const struct node *node, const struct str *paths, size_t count, bool bare)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!paths[i].len)
+            continue;
+        if (bare && is_bare(paths[i]) ? node->key.len && str_eq(node->key, paths[i])
+                                      : stands_at(node, paths[i]))
+            return true;
+    }
+    return false;
+}
+
+struct str compact_path(struct arena *arena, const struct node *node)
+{
+    struct buf out = buf_in(arena);
+    const struct node *way[256];
+    size_t depth = 0;
+    for (; node->parent && depth < 256; node = node->parent)
+        way[depth++] = node;
+    while (depth--) {
+        bool item = way[depth]->parent->value->type == JSON_ARRAY;
+        if (!item && out.len)
+            buf_byte(&out, '.');
+        buf_str(&out, item ? STR_LIT("[]") : way[depth]->key);
+    }
+    return buf_view(&out);
+}
+
+/* ---- the tree ----------------------------------------------------------------- */
+
+uint32_t compact_key_size(const struct node *member)
+{
+    return compact_string_size(member->key) + 1;
+}
+
+uint32_t compact_string_size(struct str text)
+{
+    size_t size = text.len + 2;
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.at[i];
+        if (c == '"' || c == '\\' || c == '\n' || c == '\t' || c == '\r')
+            size++;
+        else if (c < 0x20)
+            size += 5;
+    }
+    return size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
+}
+
+struct building {
+    struct arena *arena;
+    const struct compact_rules *rules;
+    bool drops;
+};
+
+static void build(const struct building *b, struct node *node);
+
+/* An object knows what it is by its own members. */
+static void learn_from(struct node *object, const struct node *member, const struct compact_rules *rules)
+{
+    struct str text = scalar_text(member->value);
+    if ((is_id_name(member->key) || member->kept) && is_asked(rules, text))
+        object->entity = true;
+    if (member->value->type == JSON_STRING && is_time(text) &&
+        (!object->when.len || str_cmp(text, object->when) > 0))
+        object->when = text;
+}
+
+/* Ids, titles and times say what a thing is, and take little. */
+static bool speaks_for_itself(const struct node *node)
+{
+    bool is_container = node->value->type == JSON_ARRAY || node->value->type == JSON_OBJECT;
+    if (!node->key.len || is_container)
+        return false;
+    return is_id_name(node->key) || is_title_name(node->key) || is_time(scalar_text(node->value));
+}
+
+/* What must stay of an object is what is kept in it; of one where nothing is, it is all or nothing. */
+static uint32_t least_of(const struct node *node)
+{
+    bool is_object = node->value->type == JSON_OBJECT;
+    uint32_t least = 2;
+    if (node->value->type == JSON_STRING)
+        return node->size < COMPACT_KEPT_TEXT ? node->size : COMPACT_KEPT_TEXT;
+    bool is_item = node->parent && node->parent->value->type == JSON_ARRAY; /* a list within a list */
+    if (!is_object && !(node->value->type == JSON_ARRAY && (node->leads || is_item)))
+        return node->size;
+    for (uint32_t i = 0; i < node->count; i++) {
+        const struct node *child = &node->children[i];
+        if (!child->dropped && (!is_object || child->kept || child->leads))
+            least += child->least + 1 + (is_object ? compact_key_size(child) : 0);
+    }
+    return least > 2 ? least - 1 : node->size;
+}
+
+/* A list of many items, each with an id that stays, would outgrow any budget: its items may go. */
+static uint32_t floor_of(const struct node *node)
+{
+    uint32_t floor = 2;
+    if (node->value->type == JSON_ARRAY && node->leads)
+        return floor;
+    for (uint32_t i = 0; node->value->type == JSON_OBJECT && i < node->count; i++) {
+        const struct node *child = &node->children[i];
+        if (!child->dropped && (child->kept || child->leads))
+            floor += (child->kept ? child->least : child->floor) + 1 + compact_key_size(child);
+    }
+    return floor > 2 ? floor - 1 : node->least;
+}
+
+static void add_child(const struct building *b, struct node *node, struct node *child)
+{
+    const struct compact_rules *r = b->rules;
+    child->parent = node;
+    child->dropped = b->drops && is_named(child, r->drop, r->drop_count, true);
+    if (child->dropped)
+        return;
+    bool named = is_named(child, r->keep, r->keep_count, true) ||
+                 is_named(child, r->gives_ids, r->gives_id_count, false);
+    build(b, child);
+    child->kept = named || speaks_for_itself(child);
+    node->leads |= named || child->leads;
+    node->words |= child->words;
+    node->size += child->size + 1 + (node->value->type == JSON_OBJECT ? compact_key_size(child) : 0);
+    if (node->value->type == JSON_OBJECT)
+        learn_from(node, child, r);
+}
+
+static void build(const struct building *b, struct node *node)
+{
+    const struct json *v = node->value;
+    bool is_array = v->type == JSON_ARRAY;
+    node->size = 2;
+    switch (v->type) {
+    case JSON_STRING:
+        node->size = compact_string_size(json_str(v));
+        node->words = compact_words_in(b->rules, json_str(v));
+        break;
+    case JSON_ARRAY:
+    case JSON_OBJECT:
+        node->count = v->len;
+        node->children = ARENA_ARRAY(b->arena, struct node, v->len + 1);
+        for (uint32_t i = 0; i < v->len; i++) {
+            node->children[i] = (struct node){.value = is_array ? &v->items[i] : &v->members[i].value,
+                                              .key = is_array ? STR_NONE : v->members[i].key};
+            add_child(b, node, &node->children[i]);
+        }
+        node->size -= node->size > 2; /* the last comma */
+        break;
+    case JSON_NUMBER:
+        node->size = v->len;
+        break;
+    default:
+        node->size = v->type == JSON_BOOL && !v->truth ? 5 : 4;
+    }
+    node->least = least_of(node);
+    node->floor = floor_of(node);
+}
+
+struct node *compact_tree(struct arena *arena, const struct compact_rules *rules, const struct json *value,
+                          bool drops)
+{
+    struct building b = {arena, rules, drops};
+    struct node *root = ARENA_NEW(arena, struct node);
+    root->value = value;
+    build(&b, root);
+    return root;
+}

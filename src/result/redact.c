@@ -1,0 +1,136 @@
+/* One walk over a value; what has nothing to hide stays the very same value, byte for byte. */
+#include "result/redact.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "json/build.h"
+#include "json/parse.h"
+#include "json/write.h"
+
+struct walk {
+    struct arena *arena;
+    const struct str *fields;
+    size_t count;
+    struct buf path; /* of the value that is looked at: "customers[].email" */
+};
+
+static bool is_path(struct str field)
+{
+    return memchr(field.at, '.', field.len) || memchr(field.at, '[', field.len);
+}
+
+static bool is_hidden(const struct walk *w, struct str key)
+{
+    for (size_t i = 0; i < w->count; i++)
+        if (str_eq(w->fields[i], is_path(w->fields[i]) ? buf_view(&w->path) : key))
+            return true;
+    return false;
+}
+
+static struct json hidden(const struct json *value)
+{
+    return value->type == JSON_STRING ? json_string(STR_LIT(REDACTED)) : json_null();
+}
+
+static const struct json *redact(struct walk *w, const struct json *value);
+
+static const struct json *keep(struct arena *arena, struct json value)
+{
+    struct json *kept = arena_alloc(arena, sizeof(*kept));
+    *kept = value;
+    return kept;
+}
+
+static const struct json *redact_object(struct walk *w, const struct json *object)
+{
+    const struct json *now = object;
+    size_t length = w->path.len;
+    for (uint32_t i = 0; i < object->len; i++) {
+        const struct json_member *member = &object->members[i];
+        if (length)
+            buf_byte(&w->path, '.');
+        buf_str(&w->path, member->key);
+        struct json secret = hidden(&member->value);
+        const struct json *value = is_hidden(w, member->key) ? &secret : redact(w, &member->value);
+        if (value != &member->value)
+            now = keep(w->arena, json_with(w->arena, now, member->key, *value));
+        w->path.len = length;
+    }
+    return now;
+}
+
+static const struct json *redact_list(struct walk *w, const struct json *list)
+{
+    struct json *items = NULL;
+    size_t length = w->path.len;
+    buf_text(&w->path, "[]");
+    for (uint32_t i = 0; i < list->len; i++) {
+        struct json secret = hidden(&list->items[i]);
+        const struct json *item = is_hidden(w, STR_NONE) ? &secret : redact(w, &list->items[i]);
+        if (item == &list->items[i])
+            continue;
+        if (!items) {
+            items = ARENA_ARRAY(w->arena, struct json, list->len);
+            memcpy(items, list->items, list->len * sizeof(*items));
+        }
+        items[i] = *item;
+    }
+    w->path.len = length;
+    return items ? keep(w->arena, json_array(items, list->len)) : list;
+}
+
+/* The value itself where nothing of it is hidden. */
+static const struct json *redact(struct walk *w, const struct json *value)
+{
+    if (value->type == JSON_OBJECT)
+        return redact_object(w, value);
+    return value->type == JSON_ARRAY ? redact_list(w, value) : value;
+}
+
+/* ---- content blocks -------------------------------------------------------- */
+
+/* A text block that holds JSON, with that JSON redacted; the block itself where there is nothing to hide. */
+static const struct json *redact_block(struct walk *w, const struct json *block)
+{
+    struct str text = str_trim(json_str(json_get_text(block, "text")));
+    struct json value;
+    struct json_fault fault;
+    if (!text.len || (text.at[0] != '{' && text.at[0] != '['))
+        return block;
+    if (json_parse(w->arena, text, NULL, &value, &fault) != OK && !fault.soft)
+        return block;
+    const struct json *now = redact(w, &value);
+    if (now == &value)
+        return block;
+    struct buf written = buf_in(w->arena);
+    json_write(&written, now);
+    return keep(w->arena, json_with(w->arena, block, STR_LIT("text"), json_string(buf_view(&written))));
+}
+
+static const struct json *redact_content(struct walk *w, const struct json *content)
+{
+    const struct json *now = content;
+    for (uint32_t i = 0; json_is(content, JSON_ARRAY) && i < content->len; i++) {
+        const struct json *block = redact_block(w, &content->items[i]);
+        if (block != &content->items[i])
+            now = keep(w->arena, json_with_item(w->arena, now, i, *block));
+    }
+    return now;
+}
+
+bool redact_result(struct arena *arena, const struct str *fields, size_t count, struct result *result)
+{
+    struct walk w = {.arena = arena, .fields = fields, .count = count, .path = buf_in(arena)};
+    struct result now = *result;
+    if (!count)
+        return false;
+    now.value = result->value ? redact(&w, result->value) : NULL;
+    now.structured = result->structured ? redact(&w, result->structured) : NULL;
+    now.content = redact_content(&w, result->content);
+    if (now.value == result->value && now.structured == result->structured && now.content == result->content)
+        return false;
+    if (now.content != result->content)
+        now.error_text = STR_NONE; /* the texts as they were */
+    *result = now;
+    return true;
+}

@@ -1,0 +1,349 @@
+/* Reading and making tool results; judging by meaning is the policy's, by schema the pipeline's. */
+#include "result/result.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "json/build.h"
+#include "json/parse.h"
+#include "json/write.h"
+#include "policy/content.h"
+
+static struct json *keep(struct arena *arena, struct json value)
+{
+    struct json *kept = arena_alloc(arena, sizeof(*kept));
+    *kept = value;
+    return kept;
+}
+
+static const struct json *text_block(struct arena *arena, struct str text)
+{
+    struct json_member members[] = {
+        json_member(STR_LIT("type"), json_string(STR_LIT("text"))),
+        json_member(STR_LIT("text"), json_string(text)),
+    };
+    return keep(arena, json_object(arena, members, 2));
+}
+
+static bool is_text_block(const struct json *block)
+{
+    return str_is(json_str(json_get_text(block, "type")), "text") &&
+           json_is(json_get_text(block, "text"), JSON_STRING);
+}
+
+/* All text blocks, a line break between them. */
+static struct str joined_text(struct arena *arena, const struct json *content)
+{
+    struct buf text = buf_in(arena);
+    for (uint32_t i = 0; content && i < content->len; i++) {
+        if (!is_text_block(&content->items[i]))
+            continue;
+        if (text.len)
+            buf_byte(&text, '\n');
+        buf_str(&text, json_str(json_get_text(&content->items[i], "text")));
+    }
+    return buf_view(&text);
+}
+
+/* A text that is one JSON object or array is read as that; most tools answer so. */
+static const struct json *value_of_text(struct arena *arena, struct str text, bool *as_text)
+{
+    struct json *value = arena_alloc(arena, sizeof(*value));
+    struct json_fault fault;
+    struct str trimmed = str_trim(text);
+    bool looks_like_json = trimmed.len && (trimmed.at[0] == '{' || trimmed.at[0] == '[');
+    *as_text = !looks_like_json || json_parse(arena, trimmed, NULL, value, &fault) != OK;
+    if (!*as_text)
+        return value;
+    struct json_member member = json_member(STR_LIT("text"), json_string(text));
+    *value = json_object(arena, &member, 1);
+    return value;
+}
+
+static const struct json *content_of_value(struct arena *arena, const struct json *value)
+{
+    struct str text = json_str(value);
+    if (!json_is(value, JSON_STRING)) {
+        struct buf written = buf_in(arena);
+        json_write(&written, value);
+        text = buf_view(&written);
+    }
+    return keep(arena, json_array(text_block(arena, text), 1));
+}
+
+/* ---- reading ---------------------------------------------------------------- */
+
+static bool has_only(const struct json *object, const char *const *names, size_t count)
+{
+    for (uint32_t i = 0; i < object->len; i++) {
+        size_t n = 0;
+        while (n < count && !str_is(object->members[i].key, names[n]))
+            n++;
+        if (n == count)
+            return false;
+    }
+    return true;
+}
+
+/* Many an API has a page of things under `content`: it must be blocks, and nothing strange beside them. */
+static bool is_call_result(const struct json *sent)
+{
+    static const char *const names[] = {"content", "structuredContent", "isError", "_meta", "resultType"};
+    const struct json *content = json_get_text(sent, "content");
+    return json_is(content, JSON_ARRAY) && (!content->len || content_looks_like_blocks(content)) &&
+           has_only(sent, names, sizeof(names) / sizeof(*names));
+}
+
+static bool is_tool_return(const struct json *sent)
+{
+    static const char *const names[] = {"value", "content", "metadata"};
+    return json_is(sent, JSON_OBJECT) && has_only(sent, names, sizeof(names) / sizeof(*names));
+}
+
+static void read_plain(struct arena *arena, const struct json *sent, struct result *out)
+{
+    bool is_text = json_is(sent, JSON_STRING);
+    *out = (struct result){0};
+    out->value = is_text ? value_of_text(arena, json_str(sent), &out->as_text) : sent;
+    out->error_text = json_str(sent);
+    out->content = content_of_value(arena, sent);
+}
+
+/* What is said of a block beside what it is; some servers write null for what they have not. */
+static struct json without_trimmings(struct arena *arena, const struct json *block)
+{
+    static const char *const trimmings[] = {"annotations", "_meta", "icons"};
+    struct json bare = *block;
+    for (uint32_t i = 0; json_is(block, JSON_OBJECT) && i < block->len; i++)
+        if (json_is(&block->members[i].value, JSON_NULL))
+            bare = json_without(arena, &bare, block->members[i].key);
+    for (size_t i = 0; i < sizeof(trimmings) / sizeof(*trimmings) && !content_is_taken(&bare); i++)
+        bare = json_without(arena, &bare, str_of(trimmings[i]));
+    return bare;
+}
+
+/* For one block that a client does not take it drops all: such a one goes as what is right of it, or as the
+ * text that it is. */
+static struct json mended_block(struct arena *arena, const struct json *block)
+{
+    struct json bare = without_trimmings(arena, block);
+    return content_is_taken(&bare) ? bare : content_of_value(arena, block)->items[0];
+}
+
+static const struct json *mended_content(struct arena *arena, const struct json *content)
+{
+    struct json *items = NULL;
+    for (uint32_t i = 0; i < content->len; i++) {
+        if (content_is_taken(&content->items[i]))
+            continue;
+        if (!items) {
+            items = ARENA_ARRAY(arena, struct json, content->len);
+            memcpy(items, content->items, content->len * sizeof(*items));
+        }
+        items[i] = mended_block(arena, &content->items[i]);
+    }
+    return items ? keep(arena, json_array(items, content->len)) : content;
+}
+
+/* Some say it with a text or a number. */
+static bool says_error(const struct json *value)
+{
+    double number;
+    return json_is_true(value) || str_is(json_str(value), "true") ||
+           (json_is(value, JSON_NUMBER) && json_double(value, &number) && number != 0);
+}
+
+void result_read_mcp(struct arena *arena, const struct json *sent, struct result *out)
+{
+    const struct json *content = json_get_text(sent, "content"),
+                      *structured = json_get_text(sent, "structuredContent");
+    if (!json_is(content, JSON_ARRAY) && !json_is(structured, JSON_OBJECT)) {
+        read_plain(arena, sent, out);
+        return;
+    }
+    *out = (struct result){.structured = structured,
+                           .metadata = json_get_text(sent, "_meta"),
+                           .is_error = says_error(json_get_text(sent, "isError"))};
+    content = json_is(content, JSON_ARRAY) ? content : content_of_value(arena, structured);
+    out->content = mended_content(arena, content);
+    out->error_text = joined_text(arena, content);
+    if (json_is(structured, JSON_OBJECT))
+        out->value = structured;
+    else
+        out->value = value_of_text(arena, out->error_text, &out->as_text);
+}
+
+void result_read(struct arena *arena, const struct json *sent, struct result *out)
+{
+    const struct json *content = json_get_text(sent, "content");
+    if (is_call_result(sent))
+        result_read_mcp(arena, sent, out);
+    else if (is_tool_return(sent) && content_looks_like_blocks(content) && !content_fault(arena, content).len)
+        result_make(arena, json_get_text(sent, "value"), content, json_get_text(sent, "metadata"), false,
+                    out);
+    else
+        read_plain(arena, sent, out);
+}
+
+void result_read_command(struct arena *arena, const struct json *sent, struct result *out)
+{
+    const struct json *value = json_get_text(sent, "value"), *metadata = json_get_text(sent, "metadata");
+    if (is_tool_return(sent) && sent->len == 2 && value && json_is(metadata, JSON_OBJECT))
+        result_make(arena, value, NULL, metadata, false, out);
+    else
+        result_read(arena, sent, out);
+}
+
+/* ---- making ----------------------------------------------------------------- */
+
+void result_make(struct arena *arena, const struct json *value, const struct json *content,
+                 const struct json *metadata, bool has_output_schema, struct result *out)
+{
+    *out = (struct result){0};
+    if (!value && content)
+        value = value_of_text(arena, joined_text(arena, content), &out->as_text);
+    if (!value)
+        value = keep(arena, json_null());
+    out->value = value;
+    out->content = content ? content : content_of_value(arena, value);
+    out->structured = has_output_schema && json_is(value, JSON_OBJECT) ? value : NULL;
+    out->metadata = metadata;
+}
+
+void result_complete(struct result *result, bool has_output_schema)
+{
+    if (has_output_schema && !result->structured && !result->as_text && json_is(result->value, JSON_OBJECT))
+        result->structured = result->value;
+}
+
+/* ---- asking ----------------------------------------------------------------- */
+
+struct str result_text(struct arena *arena, const struct result *result)
+{
+    struct buf text = buf_in(arena);
+    if (result->error_text.len || !result->value)
+        return result->error_text;
+    if (result->as_text)
+        return json_str(json_get_text(result->value, "text"));
+    if (result->value->type == JSON_STRING)
+        return json_str(result->value);
+    json_write(&text, result->value);
+    return buf_view(&text);
+}
+
+const char *result_unreadable(const struct result *result)
+{
+    struct str text = str_trim(result->error_text);
+    if (!result->as_text || !text.len)
+        return NULL;
+    bool began = text.at[0] == '{' || text.at[0] == '[';
+    bool closed = began && text.at[text.len - 1] == (text.at[0] == '{' ? '}' : ']');
+    return began && !closed ? "truncated_response" : "invalid_json";
+}
+
+bool result_is_empty(const struct json *value)
+{
+    if (!value)
+        return true;
+    switch (value->type) {
+    case JSON_NULL:
+        return true;
+    case JSON_STRING:
+        return str_trim(json_str(value)).len == 0;
+    case JSON_ARRAY:
+        return value->len == 0;
+    case JSON_OBJECT:
+        for (uint32_t i = 0; i < value->len; i++)
+            if (!result_is_empty(&value->members[i].value))
+                return false;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool is_one_of(struct str text, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (text.len == strlen(words[i]) && str_contains_nocase(text, str_of(words[i])))
+            return true;
+    return false;
+}
+#define IS_ONE_OF(text, words) is_one_of(text, words, sizeof(words) / sizeof(*(words)))
+
+/* "No results found for 'x'.": one line that begins so. */
+static bool says_nothing_found(struct str text)
+{
+    static const char *const starts[] = {
+        "no results",    "no result found", "no matches",       "no match found", "no data",
+        "no items",      "no records",      "no entries",       "0 results",      "found 0 ",
+        "nothing found", "no matching ",    "nothing was found"};
+    if (text.len > RESULT_NOTHING_MAX_BYTES || memchr(text.at, '\n', text.len))
+        return false;
+    for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++) {
+        struct str head = {text.at, strlen(starts[i])};
+        if (text.len >= head.len && str_contains_nocase(head, str_of(starts[i])))
+            return true;
+    }
+    return false;
+}
+
+static bool text_brings_nothing(struct str text, bool reads)
+{
+    static const char *const nothing[] = {"none", "null", "nil", "undefined", "nothing", "n/a", "empty"};
+    static const char *const done[] = {"ok", "done", "success", "completed", "finished"};
+    text = str_trim(text);
+    while (text.len && (text.at[text.len - 1] == '.' || text.at[text.len - 1] == '!'))
+        text.len--;
+    return !text.len || IS_ONE_OF(text, nothing) || (reads && IS_ONE_OF(text, done)) ||
+           says_nothing_found(text);
+}
+
+/* {"results": [], "total": 0}: a count of nothing is nothing, too. */
+static bool value_brings_nothing(const struct json *value)
+{
+    static const char *const counts[] = {"count",       "total",        "total_count", "totalcount",
+                                         "num_results", "result_count", "size",        "length"};
+    static const char *const flags[] = {"has_more", "hasmore", "has_next", "truncated", "incomplete_results"};
+    int64_t n;
+    bool lists = false;
+    for (uint32_t i = 0; json_is(value, JSON_OBJECT) && i < value->len; i++) {
+        const struct json_member *m = &value->members[i];
+        bool is_zero = json_int(&m->value, &n) && n == 0 && IS_ONE_OF(m->key, counts);
+        bool is_off = json_is(&m->value, JSON_BOOL) && !m->value.truth && IS_ONE_OF(m->key, flags);
+        lists = lists || m->value.type == JSON_ARRAY;
+        if (!is_zero && !is_off && !result_is_empty(&m->value))
+            return false;
+    }
+    return lists || result_is_empty(value);
+}
+
+/* Blocks that are no text: whatever is in them, it is there. */
+static bool shows_more_than_text(const struct result *result)
+{
+    for (uint32_t i = 0; json_is(result->content, JSON_ARRAY) && i < result->content->len; i++)
+        if (!is_text_block(&result->content->items[i]))
+            return true;
+    return false;
+}
+
+bool result_brings_nothing(const struct result *result, enum policy_effects effects)
+{
+    bool writes = effects != EFFECTS_UNDECLARED && effects != EFFECTS_READ;
+    if (writes || !result->value || shows_more_than_text(result))
+        return false;
+    if (result->as_text || json_is(result->value, JSON_STRING))
+        return text_brings_nothing(result->as_text ? json_str(json_get_text(result->value, "text"))
+                                                   : json_str(result->value),
+                                   effects == EFFECTS_READ);
+    return value_brings_nothing(result->value);
+}
+
+bool result_is_blank(const struct result *result)
+{
+    for (uint32_t i = 0; json_is(result->content, JSON_ARRAY) && i < result->content->len; i++) {
+        const struct json *block = &result->content->items[i];
+        if (!is_text_block(block) || str_trim(json_str(json_get_text(block, "text"))).len)
+            return false;
+    }
+    return !result->structured;
+}

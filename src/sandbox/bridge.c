@@ -1,0 +1,368 @@
+/* In: what a policy made, as JSON. Depth and the number of values are bounded in both directions: parse.h
+ * bounds what goes out. */
+#include "sandbox/bridge.h"
+#include "sandbox/bridge_internal.h"
+#include "sandbox/read_only_proxy.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "json/build.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- where we are --------------------------------------------------------------- */
+
+/* The way down to the value that is being read: for messages, and to see a table within itself. */
+struct place {
+    const struct place *up;
+    const void *table;
+    struct str key; /* or index */
+    int index;
+    int depth;
+};
+
+struct reading {
+    lua_State *L;
+    struct arena *arena;
+    const char *what;
+    bool by_table;
+    uint32_t nodes;
+};
+
+static void add_path(struct buf *out, const struct place *place)
+{
+    if (!place->up)
+        return;
+    add_path(out, place->up);
+    if (place->index)
+        buf_printf(out, "[%d]", place->index);
+    else
+        buf_printf(out, "." STR_FMT, STR_ARG(place->key));
+}
+
+static int complain(struct reading *r, const struct place *place, const char *trouble)
+{
+    struct buf path = buf_in(r->arena);
+    buf_text(&path, r->what);
+    add_path(&path, place);
+    buf_byte(&path, '\0');
+    return luaL_error(r->L, "%s: %s", path.at, trouble);
+}
+
+static struct json read_value(struct reading *r, int at, const struct place *place,
+                              const struct bridge_hints *hints);
+
+/* ---- scalars ----------------------------------------------------------------------- */
+
+static struct json read_number(struct reading *r, double n, const struct place *place,
+                               const struct json *original)
+{
+    struct bridge_origins *origins = sandbox_now(sandbox_of(r->L))->origins;
+    bool several = false;
+    if (json_is(original, JSON_NUMBER) && bridge_number(original) == n)
+        return *original;
+    const struct json *literal = origins ? bridge_origins_number(origins, n, &several) : NULL;
+    if (several)
+        complain(r, place,
+                 "several numbers that came in are one and the same in Lua, whose numbers hold 15 digits, so "
+                 "nobody "
+                 "can tell which of them this is: leave it in its field, or move the object that holds it");
+    if (literal)
+        return *literal;
+    if (!isfinite(n))
+        complain(r, place, "JSON has no number for inf or nan");
+    if (n == floor(n) && fabs(n) < 9007199254740992.0)
+        return json_integer(r->arena, (int64_t)n);
+    return json_number(r->arena, n);
+}
+
+/* How much of the text is UTF-8, from its beginning. */
+static size_t utf8_part(struct str s)
+{
+    const char *p = s.at, *end = s.at + s.len;
+    for (size_t len = 1; p < end && len; p += len)
+        len = (unsigned char)*p < 0x80 ? 1 : utf8_length(p, end);
+    return (size_t)(p - s.at);
+}
+
+/* A copy; bytes that are no UTF-8, as where a text was cut within a character, become U+FFFD. */
+static struct str own_text(struct arena *arena, struct str s)
+{
+    struct buf out = buf_in(arena);
+    size_t good = utf8_part(s);
+    if (good == s.len)
+        return arena_dup(arena, s);
+    for (; good < s.len; good = utf8_part(s)) {
+        buf_add(&out, s.at, good);
+        buf_text(&out, "\xEF\xBF\xBD");
+        s = (struct str){s.at + good + 1, s.len - good - 1};
+    }
+    buf_str(&out, s);
+    return buf_view(&out);
+}
+
+static struct json read_string(struct reading *r, int at, const struct json *original)
+{
+    struct str s;
+    s.at = lua_tolstring(r->L, at, &s.len);
+    if (json_is(original, JSON_STRING) && str_eq(json_str(original), s))
+        return *original;
+    return json_string(own_text(r->arena, s));
+}
+
+/* ---- lists --------------------------------------------------------------------------- */
+
+static const struct json *item_of(const struct json *array, uint32_t i)
+{
+    return json_is(array, JSON_ARRAY) && i < array->len ? &array->items[i] : NULL;
+}
+
+static bool same_value(const struct json *a, const struct json *b)
+{
+    return b && a->type == b->type && a->len == b->len && a->truth == b->truth && a->text == b->text;
+}
+
+static struct json read_list(struct reading *r, int at, size_t count, const struct place *place,
+                             const struct bridge_hints *hints)
+{
+    struct json *items = ARENA_ARRAY(r->arena, struct json, count ? count : 1);
+    bool same = json_is(hints->original, JSON_ARRAY) && hints->original->len == count;
+    struct place inner = {.up = place, .depth = place->depth + 1};
+    for (size_t i = 0; i < count; i++) {
+        struct bridge_hints item = {.original = item_of(hints->original, (uint32_t)i),
+                                    .schema = json_get_text(hints->schema, "items")};
+        inner.index = (int)i + 1;
+        lua_rawgeti(r->L, at, (int)i + 1);
+        items[i] = read_value(r, lua_gettop(r->L), &inner, &item);
+        lua_pop(r->L, 1);
+        same = same && same_value(&items[i], item.original);
+    }
+    return same ? *hints->original : json_array(items, count);
+}
+
+/* ---- objects --------------------------------------------------------------------------- */
+
+static const struct json *schema_of(const struct json *schema, struct str key)
+{
+    const struct json *named = json_get(json_get_text(schema, "properties"), key);
+    return named ? named : json_get_text(schema, "additionalProperties");
+}
+
+/* Fields of a lazy table that nobody has read are what they were. */
+static bool is_waiting(const struct json *was, bool lazy)
+{
+    return lazy && bridge_waits(was);
+}
+
+/* The member's value if the table has the key; pushes nothing. */
+static bool read_member(struct reading *r, int at, struct str key, const struct place *place,
+                        const struct bridge_hints *hints, struct json *out)
+{
+    struct place inner = {.up = place, .key = key, .depth = place->depth + 1};
+    lua_pushlstring(r->L, key.at, key.len);
+    lua_rawget(r->L, at);
+    bool there = !lua_isnil(r->L, -1);
+    if (there)
+        *out = read_value(r, lua_gettop(r->L), &inner, hints);
+    lua_pop(r->L, 1);
+    return there;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+/* Keys the original does not have, in the order of their bytes: Lua itself has no order to keep. */
+static size_t new_keys(struct reading *r, int at, const struct json *original, struct str *out)
+{
+    size_t count = 0;
+    lua_pushnil(r->L);
+    while (lua_next(r->L, at)) {
+        struct str key;
+        lua_pop(r->L, 1);
+        key.at = lua_tolstring(r->L, -1, &key.len);
+        if (!json_is(original, JSON_OBJECT) || !json_get(original, key))
+            out[count++] = arena_dup(r->arena, key);
+    }
+    qsort(out, count, sizeof(*out), by_key);
+    return count;
+}
+
+/* `count` names are in the table itself. */
+static struct json read_object(struct reading *r, int at, size_t count, bool lazy, const struct place *place,
+                               const struct bridge_hints *hints)
+{
+    const struct json *original = json_is(hints->original, JSON_OBJECT) ? hints->original : NULL;
+    uint32_t had = original ? original->len : 0;
+    struct json_member *members = ARENA_ARRAY(r->arena, struct json_member, had + count + 1);
+    size_t n = 0, known = 0;
+    bool same = original != NULL;
+    for (uint32_t i = 0; i < had; i++) {
+        const struct json_member *was = &original->members[i];
+        struct bridge_hints member = {.original = &was->value, .schema = schema_of(hints->schema, was->key)};
+        if (read_member(r, at, was->key, place, &member, &members[n].value)) {
+            known++;
+        } else if (is_waiting(&was->value, lazy)) {
+            members[n].value = was->value;
+        } else {
+            same = false;
+            continue;
+        }
+        same = same && same_value(&members[n].value, &was->value);
+        members[n++].key = was->key;
+    }
+    if (same && known == count)
+        return *original;
+    struct str *added = ARENA_ARRAY(r->arena, struct str, count + 1);
+    size_t add = known < count ? new_keys(r, at, original, added) : 0;
+    for (size_t i = 0; i < add; i++) {
+        struct bridge_hints member = {.original = NULL, .schema = schema_of(hints->schema, added[i])};
+        read_member(r, at, added[i], place, &member, &members[n].value);
+        members[n++].key = added[i];
+    }
+    return json_object(r->arena, members, n);
+}
+
+/* ---- which of the two ------------------------------------------------------------------- */
+
+struct keys {
+    size_t names, numbers, highest;
+};
+
+/* The key on top. */
+static bool is_name(lua_State *L)
+{
+    struct str key;
+    key.at = lua_tolstring(L, -1, &key.len);
+    return utf8_part(key) == key.len;
+}
+
+static struct keys count_keys(struct reading *r, int at, const struct place *place)
+{
+    struct keys keys = {0};
+    lua_pushnil(r->L);
+    while (lua_next(r->L, at)) {
+        lua_pop(r->L, 1);
+        double n = lua_type(r->L, -1) == LUA_TNUMBER ? lua_tonumber(r->L, -1) : 0;
+        if (lua_type(r->L, -1) == LUA_TSTRING && is_name(r->L))
+            keys.names++;
+        else if (lua_type(r->L, -1) == LUA_TSTRING)
+            complain(r, place, "a field whose name is no UTF-8");
+        else if (n >= 1 && n == floor(n) && n < 1e9)
+            keys.numbers++;
+        else
+            complain(r, place, "a table for JSON has names, or positions 1, 2, 3, … as its keys");
+        keys.highest = n > (double)keys.highest ? (size_t)n : keys.highest;
+        if (keys.names + keys.numbers > BRIDGE_MAX_NODES)
+            complain(r, place, "more values than JSON of this size may have (100000)");
+    }
+    if (keys.names && keys.numbers)
+        complain(r, place, "a table with both list items and named fields: JSON has lists or objects");
+    if (keys.highest != keys.numbers)
+        complain(r, place, "a list with a hole in it: put null there, or close the gap");
+    return keys;
+}
+
+static bool schema_wants(const struct json *schema, const char *type)
+{
+    return str_is(json_str(json_get_text(schema, "type")), type);
+}
+
+static bool empty_is_list(enum mark mark, const struct place *place, const struct bridge_hints *hints)
+{
+    if (mark == MARK_ARRAY || mark == MARK_OBJECT || mark == MARK_LAZY)
+        return mark == MARK_ARRAY;
+    if (hints->original && (hints->original->type == JSON_ARRAY || hints->original->type == JSON_OBJECT))
+        return hints->original->type == JSON_ARRAY;
+    if (schema_wants(hints->schema, "object") || schema_wants(hints->schema, "array"))
+        return schema_wants(hints->schema, "array");
+    return place->up != NULL;
+}
+
+static struct json read_table(struct reading *r, int at, struct place *place,
+                              const struct bridge_hints *hints)
+{
+    enum mark mark = sandbox_mark(r->L, at);
+    if (mark == MARK_OUTCOME || mark == MARK_RULE || mark == MARK_TYPE || mark == MARK_ID ||
+        mark == MARK_CALL || mark == MARK_CONDITION)
+        complain(r, place,
+                 "expected plain data, got a word's own value (an outcome, a rule, a condition, a type or "
+                 "`call`)");
+    place->table = lua_topointer(r->L, at);
+    for (const struct place *up = place->up; up; up = up->up)
+        if (up->table == place->table)
+            complain(r, place, "a table that holds itself: JSON has no cycles");
+    if (place->depth >= BRIDGE_MAX_DEPTH)
+        complain(r, place, "nested deeper than 128");
+    luaL_checkstack(r->L, 6, "nested too deep");
+    struct bridge_hints moved = *hints;
+    moved.original = bridge_origin_of(r->L, at);
+    if (!moved.original && r->by_table)
+        moved.original = bridge_json_source(r->L, at);
+    if (moved.original)
+        hints = &moved;
+    struct keys keys = count_keys(r, at, place);
+    if (keys.numbers || (!keys.names && empty_is_list(mark, place, hints)))
+        return read_list(r, at, keys.numbers, place, hints);
+    return read_object(r, at, keys.names, mark == MARK_LAZY, place, hints);
+}
+
+static struct json read_value(struct reading *r, int at, const struct place *place,
+                              const struct bridge_hints *hints)
+{
+    struct place here = *place;
+    char trouble[64];
+    frozen_unwrap(r->L, at);
+    if (++r->nodes > BRIDGE_MAX_NODES)
+        complain(r, place, "more values than JSON of this size may have (100000)");
+    switch (lua_type(r->L, at)) {
+    case LUA_TBOOLEAN:
+        return json_is(hints->original, JSON_BOOL) && hints->original->truth == lua_toboolean(r->L, at)
+                   ? *hints->original
+                   : json_bool(lua_toboolean(r->L, at));
+    case LUA_TNUMBER:
+        return read_number(r, lua_tonumber(r->L, at), place, hints->original);
+    case LUA_TSTRING:
+        return read_string(r, at, hints->original);
+    case LUA_TTABLE:
+        return read_table(r, at, &here, hints);
+    case LUA_TLIGHTUSERDATA:
+        return json_is(hints->original, JSON_NULL) ? *hints->original : json_null();
+    case LUA_TNIL:
+        return json_null();
+    default:
+        snprintf(trouble, sizeof(trouble), "expected plain data, got a %s", luaL_typename(r->L, at));
+        complain(r, place, trouble);
+        return json_null();
+    }
+}
+
+const struct json *bridge_read(lua_State *L, int at, const char *what, const struct bridge_hints *hints,
+                               struct arena *arena)
+{
+    static const struct bridge_hints none;
+    struct reading r = {.L = L, .arena = arena, .what = what, .by_table = hints && hints->by_table};
+    struct place root = {0};
+    if (!hints)
+        hints = &none;
+    if (at < 0 && at > LUA_REGISTRYINDEX)
+        at = lua_gettop(L) + at + 1;
+    if (hints->original && bridge_is_same(L, at, hints->original))
+        return hints->original;
+    struct json value = read_value(&r, at, &root, hints);
+    if (hints->original && same_value(&value, hints->original))
+        return hints->original;
+    struct json *out = ARENA_NEW(arena, struct json);
+    *out = value;
+    return out;
+}
+
+const struct json *bridge_read_own(lua_State *L, int at, const char *what, const struct bridge_hints *hints,
+                                   struct arena *arena)
+{
+    struct json *own = ARENA_NEW(arena, struct json);
+    *own = json_copy(arena, bridge_read(L, at, what, hints, arena));
+    return own;
+}

@@ -1,0 +1,122 @@
+/* Two lists that are only appended to, and hashed when somebody asks. */
+#include "sandbox/bridge_origins.h"
+#include "base/arena.h"
+#include "json/build.h"
+
+#include <math.h>
+
+#define FIRST_ROOM 8u
+#define NO_SLOT    0u /* slots hold positions + 1 */
+
+static void add(struct bridge_origin_list *list, struct arena *arena, struct bridge_origin origin)
+{
+    if (list->count == list->room) {
+        uint32_t room = list->room ? list->room * 2 : FIRST_ROOM;
+        struct bridge_origin *more = arena_alloc(arena, room * sizeof(*more));
+        if (list->count)
+            memcpy(more, list->at, list->count * sizeof(*more));
+        list->at = more;
+        list->room = room;
+    }
+    list->at[list->count++] = origin;
+}
+
+/* The slot of that key, or the free one where it would be. */
+static uint32_t *slot_of(const struct bridge_origin_list *list, uint64_t key)
+{
+    uint64_t hash = key * 0x9E3779B97F4A7C15u;
+    uint32_t mask = list->slot_count - 1, i = (uint32_t)(hash >> 32) & mask;
+    while (list->slots[i] != NO_SLOT && list->at[list->slots[i] - 1].key != key)
+        i = (i + 1) & mask;
+    return &list->slots[i];
+}
+
+static struct bridge_origin *find(const struct bridge_origin_list *list, uint64_t key)
+{
+    uint32_t slot = list->slots ? *slot_of(list, key) : NO_SLOT;
+    return slot == NO_SLOT ? NULL : &list->at[slot - 1];
+}
+
+/* Twice as many slots as there are origins by now; all are to be entered anew then. */
+static void make_room(struct bridge_origin_list *list, struct arena *arena)
+{
+    if (list->count * 2 <= list->slot_count)
+        return;
+    uint32_t count = 16;
+    while (count < list->count * 2)
+        count *= 2;
+    list->slots = ARENA_ARRAY(arena, uint32_t, count);
+    list->slot_count = count;
+    list->indexed = 0;
+}
+
+/* ---- tables ------------------------------------------------------------------------- */
+
+void bridge_origins_add_table(struct bridge_origins *origins, const void *table, const struct json *value)
+{
+    add(&origins->tables, origins->arena, (struct bridge_origin){(uint64_t)(uintptr_t)table, value});
+}
+
+const struct json *bridge_origins_table(struct bridge_origins *origins, const void *table)
+{
+    struct bridge_origin_list *list = &origins->tables;
+    if (origins->kept.key == (uint64_t)(uintptr_t)table)
+        return origins->kept.value;
+    if (!list->count)
+        return NULL;
+    make_room(list, origins->arena);
+    for (; list->indexed < list->count; list->indexed++)
+        *slot_of(list, list->at[list->indexed].key) = list->indexed + 1;
+    struct bridge_origin *found = find(list, (uint64_t)(uintptr_t)table);
+    return found ? found->value : NULL;
+}
+
+/* ---- numbers ------------------------------------------------------------------------- */
+
+static uint64_t bits_of(double n)
+{
+    uint64_t bits;
+    memcpy(&bits, &n, sizeof(bits));
+    return bits;
+}
+
+void bridge_origins_add_number(struct bridge_origins *origins, double n, const struct json *literal)
+{
+    add(&origins->numbers, origins->arena, (struct bridge_origin){bits_of(n), literal});
+}
+
+/* Written from the double, would it be the same number? */
+static bool is_held(const struct bridge_origin *origin, struct arena *arena)
+{
+    double n;
+    memcpy(&n, &origin->key, sizeof(n));
+    if (!isfinite(n))
+        return false;
+    struct json again = json_number(arena, n);
+    return json_equal(&again, origin->value);
+}
+
+static void enter_number(struct bridge_origin_list *list, uint32_t at)
+{
+    struct bridge_origin *met = find(list, list->at[at].key);
+    if (!met)
+        *slot_of(list, list->at[at].key) = at + 1;
+    else if (met->value && met->value != list->at[at].value && !json_equal(met->value, list->at[at].value))
+        met->value = NULL;
+}
+
+const struct json *bridge_origins_number(struct bridge_origins *origins, double n, bool *several)
+{
+    struct bridge_origin_list *list = &origins->numbers;
+    *several = false;
+    if (!list->count)
+        return NULL;
+    make_room(list, origins->arena);
+    for (; list->indexed < list->count; list->indexed++)
+        enter_number(list, list->indexed);
+    struct bridge_origin *found = find(list, bits_of(n));
+    if (!found)
+        return NULL;
+    *several = !found->value;
+    return found->value && !is_held(found, origins->arena) ? found->value : NULL;
+}

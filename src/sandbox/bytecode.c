@@ -1,0 +1,285 @@
+/*
+ * The dump is a header and the functions, the inner ones before those around
+ * them. Numbers are ULEB128 but for instructions; what is said of the format
+ * in LuaJIT's lj_bcdump.h is followed here step by step.
+ */
+#include "sandbox/bytecode.h"
+#include "base/arena.h"
+#include "base/buf.h"
+
+#include <lauxlib.h>
+
+#define DUMP_VERSION   2u
+#define DUMP_STRIPPED  2u
+#define DUMP_FLAGS_MAX 15u /* big endian, stripped, FFI, two-slot frames */
+#define DUMP_BIG       1u
+#define FUNCTION_MIN   10u /* bytes of a function in a dump */
+
+enum constant {
+    CONSTANT_FUNCTION,
+    CONSTANT_TABLE,
+    CONSTANT_I64,
+    CONSTANT_U64,
+    CONSTANT_COMPLEX,
+    CONSTANT_TEXT
+};
+enum item { ITEM_INTEGER = 3, ITEM_NUMBER = 4, ITEM_TEXT = 5 };
+
+struct dump {
+    const unsigned char *at, *end;
+    struct arena *arena;
+    const struct bytecode **waiting; /* inner functions that nobody has claimed yet */
+    size_t count, room;
+    bool bad;
+};
+
+/* ---- bytes ------------------------------------------------------------------ */
+
+static const unsigned char *take(struct dump *d, size_t n)
+{
+    if (d->bad || n > (size_t)(d->end - d->at)) {
+        d->bad = true;
+        return NULL;
+    }
+    d->at += n;
+    return d->at - n;
+}
+
+static uint32_t take_byte(struct dump *d)
+{
+    const unsigned char *byte = take(d, 1);
+    return byte ? *byte : 0;
+}
+
+static uint32_t take_number(struct dump *d)
+{
+    uint32_t n = 0, byte, shift = 0;
+    do {
+        byte = take_byte(d);
+        n |= shift < 32 ? (byte & 0x7f) << shift : 0;
+        shift += 7;
+    } while (byte & 0x80);
+    return n;
+}
+
+static struct str take_text(struct dump *d, size_t len)
+{
+    const char *at = (const char *)take(d, len);
+    return at ? (struct str){at, len} : STR_NONE;
+}
+
+/* Up to and with the NUL. */
+static struct str take_name(struct dump *d)
+{
+    const unsigned char *nul = d->bad ? NULL : memchr(d->at, '\0', (size_t)(d->end - d->at));
+    struct str name = take_text(d, nul ? (size_t)(nul - d->at) : (size_t)(d->end - d->at) + 1);
+    take_byte(d);
+    return name;
+}
+
+/* Instructions and the like stand in the dump without regard to alignment. */
+static const void *take_array(struct dump *d, size_t count, size_t size)
+{
+    const unsigned char *from = take(d, count * size);
+    void *to = arena_alloc(d->arena, count * size);
+    if (from && count)
+        memcpy(to, from, count * size);
+    return to;
+}
+
+/* ---- constants --------------------------------------------------------------- */
+
+static void skip_item(struct dump *d)
+{
+    uint32_t type = take_number(d);
+    if (type >= ITEM_TEXT)
+        take(d, type - ITEM_TEXT);
+    else if (type >= ITEM_INTEGER)
+        take_number(d);
+    if (type == ITEM_NUMBER)
+        take_number(d);
+}
+
+static void skip_table(struct dump *d)
+{
+    uint32_t items = take_number(d), pairs = take_number(d);
+    for (uint64_t i = 0; i < items + 2 * (uint64_t)pairs && !d->bad; i++)
+        skip_item(d);
+}
+
+static struct bytecode_constant take_constant(struct dump *d)
+{
+    struct bytecode_constant constant = {STR_NONE, NULL};
+    uint32_t type = take_number(d);
+    if (type >= CONSTANT_TEXT)
+        constant.text = take_text(d, type - CONSTANT_TEXT);
+    else if (type == CONSTANT_FUNCTION && d->count)
+        constant.function = d->waiting[--d->count];
+    else if (type == CONSTANT_TABLE)
+        skip_table(d);
+    else
+        d->bad |= type == CONSTANT_FUNCTION;
+    for (int i = type == CONSTANT_COMPLEX ? 4 : 2; type >= CONSTANT_I64 && type <= CONSTANT_COMPLEX && i; i--)
+        take_number(d);
+    return constant;
+}
+
+/* They are written from the last to the first, as an instruction counts them. */
+static const struct bytecode_constant *take_constants(struct dump *d, uint32_t count)
+{
+    d->bad |= count > (size_t)(d->end - d->at);
+    if (d->bad)
+        return NULL;
+    struct bytecode_constant *list = ARENA_ARRAY(d->arena, struct bytecode_constant, count);
+    for (uint32_t i = count; i-- > 0;)
+        list[i] = take_constant(d);
+    return list;
+}
+
+/* Whole numbers are one number, others two: the lowest bit tells. */
+static void skip_numbers(struct dump *d, uint32_t count)
+{
+    for (; count && !d->bad; count--) {
+        bool two = *d->at & 1;
+        take_number(d);
+        if (two)
+            take_number(d);
+    }
+}
+
+/* ---- a function ---------------------------------------------------------------- */
+
+static void take_names_and_lines(struct dump *d, struct bytecode *code, uint32_t line_count)
+{
+    struct str *names = ARENA_ARRAY(d->arena, struct str, code->outer_count);
+    code->line_width = line_count < 256 ? 1 : line_count < 65536 ? 2 : 4;
+    code->lines = take_array(d, code->count, code->line_width);
+    for (uint32_t i = 0; i < code->outer_count; i++)
+        names[i] = take_name(d);
+    code->outer_names = names;
+}
+
+static const struct bytecode *take_function(struct dump *d)
+{
+    struct bytecode *code = ARENA_NEW(d->arena, struct bytecode);
+    take_byte(d); /* flags */
+    code->parameters = (uint8_t)take_byte(d);
+    take_byte(d); /* registers */
+    code->outer_count = take_byte(d);
+    code->constant_count = take_number(d);
+    uint32_t numbers = take_number(d);
+    code->count = take_number(d);
+    uint32_t debug = take_number(d);
+    code->first_line = take_number(d);
+    uint32_t line_count = take_number(d);
+    code->at = take_array(d, code->count, sizeof(uint32_t));
+    code->outer = take_array(d, code->outer_count, sizeof(uint16_t));
+    code->constants = take_constants(d, code->constant_count);
+    skip_numbers(d, numbers);
+    d->bad |= debug == 0;
+    take_names_and_lines(d, code, line_count);
+    return code;
+}
+
+static const struct bytecode *take_dump(struct dump *d)
+{
+    const unsigned char *head = take(d, 4);
+    d->bad |= !head || memcmp(head, "\033LJ", 3) != 0 || head[3] != DUMP_VERSION;
+    uint32_t flags = take_number(d);
+    d->bad |= flags > DUMP_FLAGS_MAX || flags & (DUMP_STRIPPED | DUMP_BIG);
+    take_text(d, take_number(d));
+    for (uint32_t len = take_number(d); len && !d->bad; len = take_number(d)) {
+        const unsigned char *end = d->at + len;
+        const struct bytecode *code = take_function(d);
+        d->bad |= d->at > end || (size_t)(end - d->at) > (size_t)(d->end - d->at) || d->count == d->room;
+        if (d->bad)
+            break;
+        d->at = end; /* names of locals are left */
+        d->waiting[d->count++] = code;
+    }
+    d->bad |= d->count != 1;
+    return d->bad ? NULL : d->waiting[0];
+}
+
+static int add_bytes(lua_State *L, const void *bytes, size_t len, void *out)
+{
+    (void)L;
+    buf_add(out, bytes, len);
+    return 0;
+}
+
+const struct bytecode *bytecode_of(lua_State *L, int at, struct arena *arena)
+{
+    struct buf bytes = buf_in(arena);
+    lua_pushvalue(L, at);
+    int failed = lua_dump(L, add_bytes, &bytes);
+    lua_pop(L, 1);
+    struct str text = buf_view(&bytes);
+    struct dump d = {.at = (const unsigned char *)text.at, .arena = arena, .bad = failed != 0};
+    d.end = d.at + text.len;
+    d.room = text.len / FUNCTION_MIN + 1;
+    d.waiting = ARENA_ARRAY(arena, const struct bytecode *, d.room);
+    const struct bytecode *code = take_dump(&d);
+    if (!code)
+        luaL_error(L, "toolgate does not know the bytecode of this LuaJIT");
+    return code;
+}
+
+int bytecode_line(const struct bytecode *code, uint32_t i)
+{
+    uint32_t line = 0;
+    if (i < code->count)
+        memcpy(&line, code->lines + (size_t)i * code->line_width, code->line_width);
+    return (int)(code->first_line + line);
+}
+
+struct str bytecode_text(const struct bytecode *code, uint32_t constant)
+{
+    return constant < code->constant_count ? code->constants[constant].text : STR_NONE;
+}
+
+/* ---- numbers of instructions -------------------------------------------------------- */
+
+/* The instruction at `i` of the text, or of the first function inside of it. */
+static uint8_t probe(lua_State *L, struct arena *arena, const char *text, bool inner, uint32_t i)
+{
+    if (luaL_loadbuffer(L, text, strlen(text), "=probe") != 0)
+        lua_error(L);
+    const struct bytecode *code = bytecode_of(L, -1, arena);
+    lua_pop(L, 1);
+    for (uint32_t c = 0; inner && c < code->constant_count; c++)
+        if (code->constants[c].function)
+            code = code->constants[c].function, inner = false;
+    if (inner || i >= code->count)
+        luaL_error(L, "toolgate does not know the bytecode of this LuaJIT");
+    return (uint8_t)bytecode_op(code->at[i]);
+}
+
+void opcodes_learn(lua_State *L, struct arena *arena, struct opcodes *out)
+{
+    static const char *const outer[OPCODES_OUTER_WRITES] = {
+        "local a return function(b) a = b end", "local a return function() a = 'b' end",
+        "local a return function() a = 1 end", "local a return function() a = nil end"};
+    out->global_read = probe(L, arena, "return x", false, 0);
+    out->global_write = probe(L, arena, "x = nil", false, 1);
+    out->field_read = probe(L, arena, "return x.y", false, 1);
+    out->field_write = probe(L, arena, "x.y = nil", false, 2);
+    out->outer_read = probe(L, arena, "local a return function() return a end", true, 0);
+    out->call = probe(L, arena, "for k in pairs(x) do end", false, 2);
+    for (int i = 0; i < 2; i++) {
+        const char *loop = i ? "for k in ipairs(x) do end" : "for k in pairs(x) do end";
+        out->loop_begin[i] = probe(L, arena, loop, false, 3);
+        out->loop_step[i] = probe(L, arena, loop, false, 4);
+    }
+    out->nothing = probe(L, arena, "local a, b", false, 0);
+    for (int i = 0; i < OPCODES_OUTER_WRITES; i++)
+        out->outer_write[i] = probe(L, arena, outer[i], true, 0);
+}
+
+bool opcodes_write_outer(const struct opcodes *ops, uint32_t ins)
+{
+    for (int i = 0; i < OPCODES_OUTER_WRITES; i++)
+        if (bytecode_op(ins) == ops->outer_write[i])
+            return true;
+    return false;
+}

@@ -1,0 +1,32 @@
+/* Several complaints about one file, handed over as one error. Only files of this room include this header.
+ */
+#ifndef TOOLGATE_SANDBOX_DIAGNOSTICS_H
+#define TOOLGATE_SANDBOX_DIAGNOSTICS_H
+
+#include "base/str.h"
+
+#include <lua.h>
+
+struct arena;
+
+#define COMPLAINTS_MAX       8u   /* about one file; the rest is counted */
+#define COMPLAINTS_MAX_BYTES 240u /* one */
+
+struct complaints {
+    struct arena *arena;
+    const char *file; /* as the operator knows it */
+    struct str list[COMPLAINTS_MAX];
+    size_t count;
+};
+
+/* What is said of the same line already is not said again. */
+void complaints_add(struct complaints *complaints, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Raises an error with all of them, one a line and each with its place, where there are any. */
+void complaints_raise(lua_State *L, const struct complaints *complaints);
+
+/* Cuts the first complaint off such a text, or off any other: then all of it. */
+struct str complaints_next(struct str *text);
+
+#endif

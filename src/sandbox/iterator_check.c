@@ -1,0 +1,59 @@
+/*
+ * A loop is the name in a register, its argument in the next ones, a call that
+ * gives three values, and right after it the jump to the step of a loop whose
+ * hidden variables they are.
+ */
+#include "sandbox/iterator_check.h"
+
+#define ARGUMENT_MAX 12u /* instructions of the argument; more than that is not looked at */
+#define HIDDEN       3u  /* variables: the function, what it steps through, where it is */
+
+static bool is_loop_call(const struct opcodes *ops, const struct bytecode *code, uint32_t i, uint32_t base)
+{
+    if (i + 1 >= code->count || bytecode_b(code->at[i]) != HIDDEN + 1)
+        return false;
+    uint32_t begin = code->at[i + 1], step = i + 2 + bytecode_d(begin) - BYTECODE_JUMP;
+    for (int kind = 0; kind < 2; kind++)
+        if (bytecode_op(begin) == ops->loop_begin[kind] && bytecode_a(begin) == base + HIDDEN &&
+            step < code->count && bytecode_op(code->at[step]) == ops->loop_step[kind] &&
+            bytecode_a(code->at[step]) == base + HIDDEN)
+            return true;
+    return false;
+}
+
+/* Could the instruction read the register, or give it another value? */
+static bool touches(const struct opcodes *ops, uint32_t ins, uint32_t base)
+{
+    uint32_t op = bytecode_op(ins);
+    if (bytecode_a(ins) <= base)
+        return true;
+    if (op == ops->global_read || op == ops->outer_read)
+        return false;
+    return bytecode_b(ins) == base || (op != ops->field_read && bytecode_c(ins) == base);
+}
+
+/* The function stands in register `base` after instruction `i`. */
+static bool is_loop(const struct opcodes *ops, const struct bytecode *code, uint32_t i, uint32_t base)
+{
+    for (uint32_t at = i + 1; at < code->count && at < i + ARGUMENT_MAX; at++)
+        if (bytecode_op(code->at[at]) == ops->call && bytecode_a(code->at[at]) == base)
+            return is_loop_call(ops, code, at, base);
+        else if (touches(ops, code->at[at], base))
+            return false;
+    return false;
+}
+
+bool loops_only(const struct opcodes *ops, const struct bytecode *code)
+{
+    for (uint32_t i = 0; i < code->count; i++) {
+        struct str name = bytecode_text(code, bytecode_d(code->at[i]));
+        if (bytecode_op(code->at[i]) == ops->global_read &&
+            (str_is(name, "pairs") || str_is(name, "ipairs")) &&
+            !is_loop(ops, code, i, bytecode_a(code->at[i])))
+            return false;
+    }
+    for (uint32_t i = 0; i < code->constant_count; i++)
+        if (code->constants[i].function && !loops_only(ops, code->constants[i].function))
+            return false;
+    return true;
+}

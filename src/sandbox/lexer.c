@@ -1,0 +1,111 @@
+/* Comments and white space are skipped, lines counted. */
+#include "sandbox/lexer.h"
+
+static bool is_name(char c)
+{
+    return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_';
+}
+
+struct str lexer_take(struct lexer *lex, size_t n)
+{
+    struct str taken = {lex->rest.at, n < lex->rest.len ? n : lex->rest.len};
+    for (size_t i = 0; i < taken.len; i++)
+        lex->line += taken.at[i] == '\n';
+    lex->rest = str_from(lex->rest, taken.len);
+    return taken;
+}
+
+/* Bytes of a [[…]] or [==[…]==] that begins here, 0 where none does. */
+static size_t long_bracket(struct str s)
+{
+    size_t level = 0, i;
+    if (!s.len || s.at[0] != '[')
+        return 0;
+    while (1 + level < s.len && s.at[1 + level] == '=')
+        level++;
+    if (1 + level >= s.len || s.at[1 + level] != '[')
+        return 0;
+    for (i = level + 2; i + level + 1 < s.len; i++) {
+        size_t n = 0;
+        while (s.at[i] == ']' && n < level && s.at[i + 1 + n] == '=')
+            n++;
+        if (s.at[i] == ']' && n == level && s.at[i + 1 + level] == ']')
+            return i + level + 2;
+    }
+    return s.len;
+}
+
+/* The lexer is at its --. */
+void lexer_skip_comment(struct lexer *lex)
+{
+    struct str s = lex->rest;
+    size_t n = long_bracket(str_from(s, 2));
+    if (n)
+        n += 2;
+    else
+        while (n < s.len && s.at[n] != '\n')
+            n++;
+    lexer_take(lex, n);
+}
+
+static void skip(struct lexer *lex)
+{
+    for (;;) {
+        if (lex->rest.len && strchr(" \t\r\n\f\v", lex->rest.at[0]))
+            lexer_take(lex, 1);
+        else if (str_starts(lex->rest, "--"))
+            lexer_skip_comment(lex);
+        else
+            return;
+    }
+}
+
+static size_t quoted(struct str s)
+{
+    size_t i = 1;
+    while (i < s.len && s.at[i] != s.at[0] && s.at[i] != '\n')
+        i += s.at[i] == '\\' ? 2 : 1;
+    return i + 1;
+}
+
+struct token lexer_next(struct lexer *lex)
+{
+    skip(lex);
+    struct token t = {.line = lex->line};
+    struct str s = lex->rest;
+    size_t n = long_bracket(s);
+    if (!s.len) {
+        t.kind = TOKEN_END;
+    } else if (n) {
+        t.kind = TOKEN_TEXT;
+        t.text = lexer_take(lex, n);
+    } else if (s.at[0] == '"' || s.at[0] == '\'') {
+        t.kind = TOKEN_TEXT;
+        t.text = lexer_take(lex, quoted(s));
+        t.text = t.text.len >= 2 ? (struct str){t.text.at + 1, t.text.len - 2} : STR_NONE;
+    } else if (is_name(s.at[0])) {
+        t.kind = TOKEN_NAME;
+        while (n < s.len && is_name(s.at[n]))
+            n++;
+        t.text = lexer_take(lex, n);
+    } else {
+        t.kind = TOKEN_SIGN;
+        t.text = lexer_take(lex, 1);
+    }
+    return t;
+}
+
+struct lexer lexer_of(struct str source)
+{
+    return (struct lexer){source, 1};
+}
+
+bool token_is(struct token t, char c)
+{
+    return t.kind == TOKEN_SIGN && t.text.at[0] == c;
+}
+
+int token_depth(struct token t)
+{
+    return t.kind != TOKEN_SIGN ? 0 : strchr("{([", t.text.at[0]) ? 1 : strchr("})]", t.text.at[0]) ? -1 : 0;
+}

@@ -1,0 +1,40 @@
+/*
+ * Lua patterns, matched with a budget: the semantics of string.find and its
+ * sisters, but a pattern that would run for hours raises an error instead.
+ * Only files of this room include this header.
+ */
+#ifndef TOOLGATE_SANDBOX_LUA_PATTERN_H
+#define TOOLGATE_SANDBOX_LUA_PATTERN_H
+
+#include <lua.h>
+#include <stdint.h>
+
+#define PATTERN_MAX_CAPTURES 32
+#define PATTERN_MAX_DEPTH    200 /* as LuaJIT's own */
+
+struct lua_pattern {
+    lua_State *L;
+    const char *subject, *end; /* the end of the subject */
+    const char *pattern_end;
+    const char *pattern; /* for error messages */
+    uint64_t steps;      /* left, beside those until the next look at the deadline */
+    uint32_t until_look;
+    int depth, level;
+    struct {
+        const char *at;
+        ptrdiff_t len; /* or one of the two below */
+    } capture[PATTERN_MAX_CAPTURES];
+};
+
+#define CAPTURE_UNFINISHED (-1)
+#define CAPTURE_POSITION   (-2)
+
+/* `anchored` tells whether the pattern began with ^; it is skipped then. */
+void lua_pattern_init(struct lua_pattern *m, lua_State *L, const char *subject, size_t len,
+                      const char *pattern, size_t pattern_len);
+
+/* The end of a match that begins at s, or NULL. Raises Lua errors for malformed patterns and a spent budget.
+ */
+const char *lua_pattern_match(struct lua_pattern *m, const char *s, const char *p);
+
+#endif

@@ -1,0 +1,301 @@
+/* See read_only_proxy.h. A stand-in's environment is its table: C finds it there, Lua by __index. */
+#include "sandbox/read_only_proxy.h"
+
+#include <lauxlib.h>
+
+struct stand_in {
+    const void *tag; /* &tag: no other userdata of this state begins with it */
+};
+
+/* The addresses of all but the first name tables in the registry. */
+static const char tag, stock_key, aware_key;
+
+#define UNPACK_MAX 65536 /* what Lua's stack holds */
+
+#define KINDS 9 /* of Lua values: LUA_TNIL to LUA_TTHREAD */
+
+bool frozen_is(lua_State *L, int at)
+{
+    return lua_type(L, at) == LUA_TUSERDATA && lua_objlen(L, at) == sizeof(struct stand_in) &&
+           ((const struct stand_in *)lua_touserdata(L, at))->tag == &tag;
+}
+
+void frozen_unwrap(lua_State *L, int at)
+{
+    if (!frozen_is(L, at))
+        return;
+    if (at < 0)
+        at = lua_gettop(L) + at + 1;
+    lua_getfenv(L, at);
+    lua_replace(L, at);
+}
+
+void frozen_copy(lua_State *L)
+{
+    if (!frozen_is(L, -1))
+        return;
+    int at = lua_gettop(L);
+    lua_newtable(L);
+    lua_getfenv(L, at);
+    for (lua_pushnil(L); lua_next(L, at + 2);) {
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, at + 1);
+    }
+    lua_settop(L, at + 1);
+    lua_replace(L, at);
+}
+
+/* ---- writing ------------------------------------------------------------------ */
+
+const char *frozen_name(lua_State *L, int at)
+{
+    lua_getmetatable(L, at);
+    lua_rawgeti(L, -1, 1);
+    const char *name = lua_tostring(L, -1); /* the metatable keeps it */
+    lua_pop(L, 2);
+    return name;
+}
+
+static int refuse_write(lua_State *L)
+{
+    return luaL_error(L,
+                      "keeps state between calls: the table '%s' was made when the file was loaded, and is "
+                      "read-only since: change a copy of it; " FROZEN_MEND,
+                      frozen_name(L, 1));
+}
+
+void frozen_refuse_write(lua_State *L, int at)
+{
+    if (!frozen_is(L, at))
+        return;
+    lua_pushvalue(L, at);
+    lua_replace(L, 1);
+    refuse_write(L);
+}
+
+/* ---- reading -------------------------------------------------------------------- */
+
+static int length(lua_State *L)
+{
+    lua_getfenv(L, 1);
+    lua_pushinteger(L, (lua_Integer)lua_objlen(L, -1));
+    return 1;
+}
+
+void frozen_push(lua_State *L, const char *name)
+{
+    struct stand_in *made = lua_newuserdata(L, sizeof(*made));
+    made->tag = &tag;
+    lua_pushvalue(L, -2);
+    lua_setfenv(L, -2);
+    lua_createtable(L, 2, 3);
+    lua_pushstring(L, name);
+    lua_rawseti(L, -2, 1);
+    lua_pushvalue(L, -3);
+    lua_setfield(L, -2, "__index");
+    lua_pushcfunction(L, refuse_write);
+    lua_setfield(L, -2, "__newindex");
+    lua_pushcfunction(L, length);
+    lua_setfield(L, -2, "__len");
+    lua_setmetatable(L, -2);
+}
+
+/* ---- the words that look at tables -------------------------------------------------- */
+
+/* Upvalues: the names of the types. */
+static int aware_type(lua_State *L)
+{
+    luaL_checkany(L, 1);
+    int type = frozen_is(L, 1) ? LUA_TTABLE : lua_type(L, 1);
+    lua_pushvalue(L, lua_upvalueindex(type + 1));
+    return 1;
+}
+
+/* The table of an argument, pushed; raises an error for what is none. */
+static void push_table(lua_State *L)
+{
+    if (frozen_is(L, 1)) {
+        lua_getfenv(L, 1);
+        return;
+    }
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_pushvalue(L, 1);
+}
+
+static int aware_next(lua_State *L)
+{
+    lua_settop(L, 2);
+    push_table(L);
+    lua_insert(L, 1);
+    lua_remove(L, 2);
+    if (lua_next(L, 1))
+        return 2;
+    lua_pushnil(L);
+    return 1;
+}
+
+/* Upvalue 1: the table, so that the loop is not handed it. */
+static int next_pair(lua_State *L)
+{
+    lua_settop(L, 2);
+    if (lua_next(L, lua_upvalueindex(1)))
+        return 2;
+    lua_pushnil(L);
+    return 1;
+}
+
+static int next_item(lua_State *L)
+{
+    int at = (int)luaL_checkinteger(L, 2) + 1;
+    lua_pushinteger(L, at);
+    lua_rawgeti(L, lua_upvalueindex(1), at);
+    return lua_isnil(L, -1) ? 0 : 2;
+}
+
+/* Upvalue 1 steps through tables. It is handed the table itself: nobody else sees it, in a loop. */
+static int quick_pairs(lua_State *L)
+{
+    push_table(L);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, -2);
+    lua_pushnil(L);
+    return 3;
+}
+
+static int quick_ipairs(lua_State *L)
+{
+    push_table(L);
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, -2);
+    lua_pushinteger(L, 0);
+    return 3;
+}
+
+/* For a table what the stock one would give (upvalue 1 steps through it), for a stand-in steps of ours. */
+static int begin_loop(lua_State *L, lua_CFunction step)
+{
+    push_table(L);
+    if (lua_rawequal(L, 1, -1)) {
+        lua_pushvalue(L, lua_upvalueindex(1));
+        lua_insert(L, -2);
+    } else {
+        lua_pushcclosure(L, step, 1);
+        lua_pushvalue(L, 1);
+    }
+    return 2;
+}
+
+static int aware_pairs(lua_State *L)
+{
+    begin_loop(L, next_pair);
+    lua_pushnil(L);
+    return 3;
+}
+
+static int aware_ipairs(lua_State *L)
+{
+    begin_loop(L, next_item);
+    lua_pushinteger(L, 0);
+    return 3;
+}
+
+static int aware_unpack(lua_State *L)
+{
+    push_table(L);
+    lua_replace(L, 1);
+    double first = luaL_optnumber(L, 2, 1), last = luaL_optnumber(L, 3, (double)lua_objlen(L, 1));
+    double count = last - first + 1;
+    if (count <= 0)
+        return 0;
+    if (!(count < UNPACK_MAX) || !lua_checkstack(L, (int)count))
+        return luaL_error(L, "unpack: too many results");
+    for (int i = 0; i < (int)count; i++)
+        lua_rawgeti(L, 1, (int)first + i);
+    return (int)count;
+}
+
+/* ---- one for the other ------------------------------------------------------------------ */
+
+static void new_table(lua_State *L, const void *key)
+{
+    lua_pushlightuserdata(L, (void *)key);
+    lua_newtable(L);
+    lua_rawset(L, LUA_REGISTRYINDEX);
+}
+
+/* In the table of that key, the function at `from` leads to the one at `to`. */
+static void lead(lua_State *L, const void *key, int from, int to)
+{
+    lua_pushlightuserdata(L, (void *)key);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+    lua_pushvalue(L, from);
+    lua_pushvalue(L, to);
+    lua_rawset(L, -3);
+    lua_pop(L, 1);
+}
+
+/* The function on top stands for the global. */
+static void replace_global(lua_State *L, const char *name)
+{
+    int aware = lua_gettop(L);
+    lua_getglobal(L, name);
+    lead(L, &aware_key, aware + 1, aware);
+    lead(L, &stock_key, aware, aware + 1);
+    lua_pop(L, 1);
+    lua_setglobal(L, name);
+}
+
+/* The stock function that begins a loop tells what steps through it. */
+static void replace_loop(lua_State *L, const char *name, lua_CFunction aware, lua_CFunction quick)
+{
+    int top = lua_gettop(L);
+    lua_getglobal(L, name);
+    lua_pushvalue(L, -1);
+    lua_newtable(L);
+    lua_call(L, 1, 1);
+    lua_pushvalue(L, -1);
+    lua_pushcclosure(L, aware, 1);
+    lua_insert(L, -2);
+    lua_pushcclosure(L, quick, 1); /* stock, aware, quick */
+    lead(L, &aware_key, top + 1, top + 2);
+    lead(L, &aware_key, top + 3, top + 2);
+    lead(L, &stock_key, top + 3, top + 1);
+    lua_setglobal(L, name);
+    lua_settop(L, top);
+}
+
+void frozen_open(lua_State *L)
+{
+    new_table(L, &stock_key);
+    new_table(L, &aware_key);
+    for (int type = 0; type < KINDS; type++)
+        lua_pushstring(L, lua_typename(L, type));
+    lua_pushcclosure(L, aware_type, KINDS);
+    replace_global(L, "type");
+    lua_pushcfunction(L, aware_next);
+    replace_global(L, "next");
+    lua_pushcfunction(L, aware_unpack);
+    replace_global(L, "unpack");
+    replace_loop(L, "pairs", aware_pairs, quick_pairs);
+    replace_loop(L, "ipairs", aware_ipairs, quick_ipairs);
+}
+
+static void exchange(lua_State *L, const void *key)
+{
+    lua_pushlightuserdata(L, (void *)key);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+    lua_insert(L, -2);
+    lua_rawget(L, -2);
+    lua_remove(L, -2);
+}
+
+void frozen_stock(lua_State *L)
+{
+    exchange(L, &stock_key);
+}
+
+void frozen_aware(lua_State *L)
+{
+    exchange(L, &aware_key);
+}

@@ -1,0 +1,27 @@
+/*
+ * The nodes that apply to one and the same value: a node, what it refers to,
+ * and its branches, each with the properties it declares. Internal to this
+ * room.
+ */
+#ifndef TOOLGATE_SCHEMA_IN_PLACE_APPLICATORS_H
+#define TOOLGATE_SCHEMA_IN_PLACE_APPLICATORS_H
+
+#include "schema/node.h"
+
+#define INPLACE_MAX 64u /* nodes looked at; schemas of tools need a handful */
+
+struct inplace {
+    const struct node *nodes[INPLACE_MAX];
+    const struct props *props[INPLACE_MAX]; /* NULL: none */
+    const struct op *items[INPLACE_MAX];    /* NULL: none */
+    uint32_t count;
+};
+
+/* All of them, whether their condition holds or not. */
+void inplace_gather(struct inplace *all, const struct node *node);
+
+/* Only those that apply to v: of branches the one that its tells or its type leave. */
+void inplace_gather_for(struct inplace *all, const struct node *node, const struct json *v,
+                        struct pass *pass);
+
+#endif

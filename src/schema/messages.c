@@ -1,0 +1,496 @@
+/*
+ * The sentences a model reads. One table for keywords of numbers and sizes,
+ * one function for each kind of problem the protocol names.
+ */
+#include "schema/explain.h"
+
+#include "json/write.h"
+#include "base/suggest.h"
+
+#include <strings.h>
+
+#define ELLIPSIS         "…"
+#define CHOICES_COMPARED 256u /* values a suggestion is looked for among */
+
+/* ---- paths and values ---- */
+
+/* Names that read well after a dot; others stand in brackets, quoted. */
+static bool is_plain_name(struct str key)
+{
+    for (size_t i = 0; i < key.len; i++) {
+        unsigned char c = (unsigned char)key.at[i];
+        bool word = (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c >= 0x80;
+        if (!word && c != '_' && c != '-' && c != '$' && c != '@')
+            return false;
+    }
+    return key.len > 0;
+}
+
+static void put_path(struct buf *out, const struct path *path)
+{
+    if (!path)
+        return;
+    put_path(out, path->up); /* as deep as the instance, which the parser bounds */
+    if (!path->key.at) {
+        buf_byte(out, '[');
+        buf_int(out, path->index);
+        buf_byte(out, ']');
+    } else if (is_plain_name(path->key)) {
+        if (out->len)
+            buf_byte(out, '.');
+        buf_str(out, path->key);
+    } else {
+        buf_byte(out, '[');
+        json_write_string(out, path->key);
+        buf_byte(out, ']');
+    }
+}
+
+/* Most problems are in a field at the top: its name is the path already. */
+struct str path_text(struct arena *arena, const struct path *path)
+{
+    struct buf out = buf_in(arena);
+    if (path && !path->up && path->key.at && is_plain_name(path->key))
+        return path->key;
+    put_path(&out, path);
+    return buf_view(&out);
+}
+
+static struct str json_text(struct arena *arena, const struct json *v)
+{
+    struct buf out = buf_in(arena);
+    if (v->raw_len)
+        return (struct str){v->raw, v->raw_len};
+    json_write(&out, v);
+    return buf_view(&out);
+}
+
+/* The longest beginning whose literal fits, with an ellipsis inside the quotes. */
+static struct str quote_string(struct arena *arena, struct str s)
+{
+    size_t room = PROBLEM_GOT_MAX_BYTES - 2;
+    struct buf out = buf_in(arena);
+    if (s.len <= room) {
+        json_write_string(&out, s);
+        if (out.len <= PROBLEM_GOT_MAX_BYTES)
+            return buf_view(&out);
+    }
+    for (size_t keep = room - strlen(ELLIPSIS); keep > 0; keep--) {
+        struct buf cut = buf_in(arena);
+        buf_str(&cut, str_cut(s, keep));
+        buf_text(&cut, ELLIPSIS);
+        out.len = 0;
+        json_write_string(&out, buf_view(&cut));
+        if (out.len <= PROBLEM_GOT_MAX_BYTES)
+            break;
+    }
+    return buf_view(&out);
+}
+
+struct str quote(struct arena *arena, const struct json *v)
+{
+    bool as_sent = v->raw_len == v->len + 2 && v->raw_len <= PROBLEM_GOT_MAX_BYTES; /* without escapes */
+    if (v->type == JSON_STRING)
+        return as_sent ? (struct str){v->raw, v->raw_len} : quote_string(arena, json_str(v));
+    if (v->type == JSON_ARRAY || v->type == JSON_OBJECT)
+        return str_of(json_type_name(v->type));
+    return arena_short(arena, json_text(arena, v), PROBLEM_GOT_MAX_BYTES);
+}
+
+/* For programs: JSON or nothing. */
+static struct str got_json(struct arena *arena, const struct json *v)
+{
+    if (v->type == JSON_STRING)
+        return quote(arena, v);
+    if (v->type == JSON_ARRAY || v->type == JSON_OBJECT) {
+        if (v->len == 0)
+            return v->type == JSON_ARRAY ? STR_LIT("[]") : STR_LIT("{}");
+        if (v->raw_len == 0 || v->raw_len > PROBLEM_GOT_MAX_BYTES)
+            return STR_NONE;
+    }
+    struct str text = json_text(arena, v);
+    return text.len <= PROBLEM_GOT_MAX_BYTES ? text : STR_NONE;
+}
+
+void say(struct explain *e, const struct path *path, struct problem problem)
+{
+    problem.path = path_text(e->arena, path);
+    if (!problem.description.len && e->node && path == e->place)
+        problem.description = e->node->description;
+    for (size_t i = 0; i < e->problems->count; i++) {
+        const struct problem *old = &e->problems->list[i];
+        if (str_eq(old->path, problem.path) && str_eq(old->message, problem.message))
+            return;
+    }
+    problems_add(e->problems, problem);
+}
+
+/* ---- types ---- */
+
+static const struct {
+    const char *name;
+    unsigned types;
+} names[] = {
+    {"string", TYPE_BIT(JSON_STRING)}, {"number", TYPES_NUMBER},        {"integer", TYPE_INTEGER},
+    {"boolean", TYPE_BIT(JSON_BOOL)},  {"array", TYPE_BIT(JSON_ARRAY)}, {"object", TYPE_BIT(JSON_OBJECT)},
+    {"null", TYPE_BIT(JSON_NULL)},
+};
+
+#define NAMES (sizeof(names) / sizeof(*names))
+
+/* Names of the types in the table's order, "number" instead of "integer" where both would do. */
+static size_t names_of(unsigned types, const char *out[NAMES])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < NAMES; i++)
+        if ((types & names[i].types) == names[i].types) {
+            out[count++] = names[i].name;
+            types &= ~names[i].types;
+        }
+    return count;
+}
+
+void put_types(struct buf *out, unsigned types)
+{
+    const char *list[NAMES];
+    size_t count = names_of(types, list);
+    bool one_list = (types & ~TYPE_BIT(JSON_NULL)) == TYPE_BIT(JSON_ARRAY);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            buf_text(out, i + 1 == count ? " or " : ", ");
+        buf_text(out, one_list && strcmp(list[i], "array") == 0 ? "list/array" : list[i]);
+    }
+}
+
+static struct str types_json(struct arena *arena, unsigned types)
+{
+    const char *list[NAMES];
+    size_t count = names_of(types, list);
+    struct buf out = buf_in(arena);
+    struct json_out json = json_out(&out);
+    if (count == 0 || types == TYPES_ANY)
+        return STR_NONE;
+    if (count > 1)
+        json_open(&json, '[');
+    for (size_t i = 0; i < count; i++)
+        json_put_text(&json, list[i]);
+    if (count > 1)
+        json_close(&json, ']');
+    return buf_view(&out);
+}
+
+void say_type(struct explain *e, unsigned types, const struct json *v, const struct path *path)
+{
+    struct buf out = buf_in(e->arena);
+    bool list = (types & ~TYPE_BIT(JSON_NULL)) == TYPE_BIT(JSON_ARRAY);
+    if (types) {
+        buf_text(&out, "expected ");
+        put_types(&out, types);
+        buf_text(&out, ", got ");
+        buf_str(&out, list ? str_of(json_type_name(v->type)) : quote(e->arena, v));
+    } else {
+        buf_text(&out, "not allowed here — remove it");
+    }
+    say(e, path,
+        (struct problem){.code = !types ? "not_allowed"
+                                 : list ? "list"
+                                        : "type",
+                         .message = buf_view(&out),
+                         .expected = types_json(e->arena, types),
+                         .got = got_json(e->arena, v)});
+}
+
+void say_nothing_fits(struct explain *e, const struct node *node, const struct json *v,
+                      const struct path *path)
+{
+    bool forbidden = node->source->type == JSON_BOOL;
+    say(e, path,
+        (struct problem){.code = "not_allowed",
+                         .message = forbidden ? STR_LIT("not allowed here — remove it")
+                                              : STR_LIT("no value can fit, its schema contradicts itself "
+                                                        "— leave it out"),
+                         .got = got_json(e->arena, v)});
+}
+
+/* ---- fields ---- */
+
+void say_missing(struct explain *e, struct str name, const struct node *node, struct str with,
+                 struct str sent_as, const struct path *path)
+{
+    struct str message = STR_LIT("required field is missing — provide a value");
+    if (with.len)
+        message = ARENA_JOIN(e->arena, message, STR_LIT(" (it goes with '"), with, STR_LIT("')"));
+    if (sent_as.len)
+        message =
+            ARENA_JOIN(e->arena, message, STR_LIT(" (is it what you sent as '"), sent_as, STR_LIT("'?)"));
+    struct path at = {path, name.at ? name : STR_LIT(""), 0};
+    say(e, &at,
+        (struct problem){.code = "missing",
+                         .message = message,
+                         .expected = node ? types_json(e->arena, node->types) : STR_NONE,
+                         .description = node ? node->description : STR_NONE});
+}
+
+void say_unknown(struct explain *e, struct str close, bool warning, const struct path *path)
+{
+    struct str message = STR_LIT("unknown field — remove it");
+    struct buf suggestion = buf_in(e->arena);
+    if (close.len) {
+        message = ARENA_JOIN(e->arena, message, STR_LIT(" (did you mean '"), close, STR_LIT("'?)"));
+        json_write_string(&suggestion, close);
+    }
+    say(e, path,
+        (struct problem){.code = "unknown_field",
+                         .message = message,
+                         .suggestion = buf_view(&suggestion),
+                         .warning = warning});
+}
+
+/* ---- choices ---- */
+
+struct choice_list {
+    const struct json **at;
+    size_t count;
+};
+
+static struct choice_list flatten(struct arena *arena, const struct choices *const *lists, size_t count)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < count; i++)
+        total += lists[i]->count;
+    struct choice_list all = {ARENA_ARRAY(arena, const struct json *, total), 0};
+    for (size_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < lists[i]->count; k++)
+            all.at[all.count++] = lists[i]->at[k];
+    return all;
+}
+
+/* "true", "7" and "null" as strings would be read as what they are not. */
+static bool reads_as_other_type(struct str s)
+{
+    static const char *const literals[] = {"true", "false", "null", "none"};
+    for (size_t i = 0; i < sizeof(literals) / sizeof(*literals); i++)
+        if (s.len == strlen(literals[i]) && strncasecmp(s.at, literals[i], s.len) == 0)
+            return true;
+    return (s.at[0] >= '0' && s.at[0] <= '9') || s.at[0] == '-';
+}
+
+/* Words stand bare, as a person would list them; what that would blur is quoted. */
+static void put_choice(struct buf *out, struct arena *arena, const struct json *v)
+{
+    struct str s = json_str(v);
+    bool bare = s.len > 0 && s.len <= PROBLEM_GOT_MAX_BYTES && s.at[0] != ' ' && s.at[s.len - 1] != ' ' &&
+                !memchr(s.at, ',', s.len) && !memchr(s.at, '"', s.len) && !memchr(s.at, '\n', s.len) &&
+                !reads_as_other_type(s);
+    bool container = v->type == JSON_ARRAY || v->type == JSON_OBJECT;
+    buf_str(out, bare ? s : container ? json_text(arena, v) : quote(arena, v));
+}
+
+static void put_choices(struct buf *out, struct arena *arena, const struct choice_list *all)
+{
+    size_t shown = all->count > PROBLEM_CHOICES_MAX ? PROBLEM_CHOICES_MAX : all->count;
+    for (size_t i = 0; i < shown; i++) {
+        buf_text(out, i > 0 ? ", " : "");
+        put_choice(out, arena, all->at[i]);
+    }
+    if (shown < all->count)
+        buf_printf(out, ", " ELLIPSIS " (%zu more)", all->count - shown);
+}
+
+/* A string close to v, or to what v would be as a string: true for "True". */
+static struct str closest_choice(struct arena *arena, const struct choice_list *all, const struct json *v)
+{
+    struct str *words = arena_alloc(arena, CHOICES_COMPARED * sizeof(*words));
+    size_t count = 0;
+    bool container = v->type == JSON_ARRAY || v->type == JSON_OBJECT;
+    if (container || v->type == JSON_NULL)
+        return STR_NONE;
+    for (size_t i = 0; i < all->count && count < CHOICES_COMPARED; i++)
+        if (all->at[i]->type == JSON_STRING)
+            words[count++] = json_str(all->at[i]);
+    return suggest_one(v->type == JSON_STRING ? json_str(v) : json_text(arena, v), words, count);
+}
+
+static struct str choices_json(struct arena *arena, const struct choice_list *all)
+{
+    struct buf out = buf_in(arena);
+    struct json_out json = json_out(&out);
+    json_open(&json, '[');
+    for (size_t i = 0; i < all->count && i < PROBLEM_CHOICES_MAX; i++)
+        json_put(&json, all->at[i]);
+    json_close(&json, ']');
+    return buf_view(&out);
+}
+
+/* In quotes of its own kind where the string is what matters. */
+static void put_did_you_mean(struct buf *out, const struct json *v, struct str close, struct str literal)
+{
+    bool string = v->type == JSON_STRING;
+    buf_text(out, string ? " (did you mean '" : " (did you mean the string ");
+    buf_str(out, string ? close : literal);
+    buf_text(out, string ? "'?)" : "?)");
+}
+
+void say_choices(struct explain *e, const struct choices *const *lists, size_t count, unsigned other_types,
+                 const struct json *v, const struct path *path)
+{
+    struct choice_list all = flatten(e->arena, lists, count);
+    struct buf out = buf_in(e->arena), suggestion = buf_in(e->arena);
+    bool constant = all.count == 1 && lists[0]->constant && !other_types;
+    struct str close = closest_choice(e->arena, &all, v);
+    buf_text(&out, constant ? "must be " : "expected one of ");
+    if (constant)
+        buf_str(&out, json_text(e->arena, all.at[0]));
+    else
+        put_choices(&out, e->arena, &all);
+    if (other_types) {
+        buf_text(&out, " or ");
+        put_types(&out, other_types);
+    }
+    buf_text(&out, ", got ");
+    buf_str(&out, quote(e->arena, v));
+    if (close.len)
+        json_write_string(&suggestion, close);
+    if (close.len && !constant)
+        put_did_you_mean(&out, v, close, buf_view(&suggestion));
+    say(e, path,
+        (struct problem){.code = constant ? "const" : "enum",
+                         .message = buf_view(&out),
+                         .expected = choices_json(e->arena, &all),
+                         .got = got_json(e->arena, v),
+                         .suggestion = buf_view(&suggestion)});
+}
+
+/* ---- keywords of one value ---- */
+
+static struct problem limit_words(struct explain *e, const char *code, const char *words, const struct op *op,
+                                  const struct json *v)
+{
+    struct str said = json_text(e->arena, op->said), got = quote(e->arena, v);
+    struct str shown = op->said->type == JSON_STRING ? json_str(op->said) : said;
+    return (struct problem){
+        .code = code,
+        .message = ARENA_JOIN(e->arena, str_of(words), STR_LIT(" "), shown, STR_LIT(", got "), got),
+        .expected = said,
+        .got = got_json(e->arena, v)};
+}
+
+static struct problem minimum_words(struct explain *e, const struct op *op, const struct json *v)
+{
+    return op->bound.exclusive ? limit_words(e, "exclusiveMinimum", "must be more than", op, v)
+                               : limit_words(e, "minimum", "must be at least", op, v);
+}
+
+static struct problem maximum_words(struct explain *e, const struct op *op, const struct json *v)
+{
+    return op->bound.exclusive ? limit_words(e, "exclusiveMaximum", "must be less than", op, v)
+                               : limit_words(e, "maximum", "must be at most", op, v);
+}
+
+static struct problem multiple_words(struct explain *e, const struct op *op, const struct json *v)
+{
+    return limit_words(e, "multipleOf", "must be a multiple of", op, v);
+}
+
+/* An expression is hard to read: what the schema says of the field goes with it. */
+static struct problem pattern_words(struct explain *e, const struct op *op, const struct json *v)
+{
+    struct problem p = limit_words(e, "pattern", "must match the pattern", op, v);
+    struct str description = e->node ? e->node->description : STR_NONE;
+    if (description.len)
+        p.message =
+            ARENA_JOIN(e->arena, p.message, STR_LIT(" (the schema says: "), description, STR_LIT(")"));
+    return p;
+}
+
+static struct problem format_words(struct explain *e, const struct op *op, const struct json *v)
+{
+    struct str got = quote(e->arena, v);
+    return (struct problem){.code = "format",
+                            .message = ARENA_JOIN(e->arena, STR_LIT("expected "), str_of(op->format->words),
+                                                  STR_LIT(" (e.g. '"), str_of(op->format->example),
+                                                  STR_LIT("'), got "), got),
+                            .expected = json_text(e->arena, op->said),
+                            .got = got};
+}
+
+static const struct {
+    unsigned types;
+    const char *minimum, *maximum, *one, *many;
+} counted[] = {
+    {TYPE_BIT(JSON_STRING), "minLength", "maxLength", "character", "characters"},
+    {TYPE_BIT(JSON_ARRAY), "minItems", "maxItems", "item", "items"},
+    {TYPE_BIT(JSON_OBJECT), "minProperties", "maxProperties", "field", "fields"},
+};
+
+static uint64_t size_of(const struct json *v)
+{
+    if (v->type != JSON_STRING)
+        return v->len;
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < v->len; i++)
+        n += ((unsigned char)v->text[i] & 0xC0) != 0x80;
+    return n;
+}
+
+static struct problem count_words(struct explain *e, const struct op *op, const struct json *v)
+{
+    size_t kind = 0;
+    while (!(counted[kind].types & op->applies))
+        kind++;
+    uint64_t size = size_of(v);
+    bool few = size < op->count.min;
+    unsigned long long limit = few ? op->count.min : op->count.max, got = size;
+    return (struct problem){.code = few ? counted[kind].minimum : counted[kind].maximum,
+                            .message = arena_printf(e->arena, "must have at %s %llu %s, got %llu",
+                                                    few ? "least" : "most", limit,
+                                                    limit == 1 ? counted[kind].one : counted[kind].many, got),
+                            .expected = arena_printf(e->arena, "%llu", limit),
+                            .got = arena_printf(e->arena, "%llu", got)};
+}
+
+static struct problem contains_words(struct explain *e, const struct op *op, const struct json *v)
+{
+    unsigned long long found = contains_count(&e->pass, op, v, NULL);
+    bool few = found < op->contains.min;
+    unsigned long long limit = few ? op->contains.min : op->contains.max;
+    struct buf kind = buf_in(e->arena);
+    if (op->contains.node->types != TYPES_ANY)
+        put_types(&kind, op->contains.node->types);
+    return (struct problem){.code = few ? "contains" : "maxContains",
+                            .message = arena_printf(e->arena,
+                                                    "must contain at %s %llu item%s of the kind the schema "
+                                                    "describes%s" STR_FMT "%s, found %llu",
+                                                    few ? "least" : "most", limit, limit == 1 ? "" : "s",
+                                                    kind.len ? " (" : "", STR_ARG(buf_view(&kind)),
+                                                    kind.len ? ")" : "", found)};
+}
+
+static struct problem unique_words(struct explain *e, const struct op *op, const struct json *v)
+{
+    size_t first = 0, second = 0;
+    (void)op;
+    find_duplicates(v, &first, &second);
+    return (struct problem){
+        .code = "uniqueItems",
+        .message =
+            arena_printf(e->arena, "items must differ from each other, but [%zu] and [%zu] are both " STR_FMT,
+                         first, second, STR_ARG(quote(e->arena, &v->items[second])))};
+}
+
+typedef struct problem words_of(struct explain *e, const struct op *op, const struct json *v);
+
+static words_of *const words[OP_CODES] = {
+    [OP_MINIMUM] = minimum_words,   [OP_MAXIMUM] = maximum_words, [OP_MULTIPLE] = multiple_words,
+    [OP_PATTERN] = pattern_words,   [OP_FORMAT] = format_words,   [OP_COUNT] = count_words,
+    [OP_CONTAINS] = contains_words, [OP_UNIQUE] = unique_words,
+};
+
+void say_op(struct explain *e, const struct op *op, const struct json *v, const struct path *path)
+{
+    const struct choices *choices = &op->choices;
+    if (op->code == OP_CHOICES)
+        say_choices(e, &choices, 1, TYPES_ANY & ~op->applies, v, path);
+    else if (words[op->code])
+        say(e, path, words[op->code](e, op, v));
+}

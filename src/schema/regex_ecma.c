@@ -1,0 +1,421 @@
+/*
+ * One walk over the expression. What both dialects spell alike is copied;
+ * what PCRE2 would read differently is spelled out; what only PCRE2 knows is
+ * refused, so that a schema means the same here and in a browser.
+ */
+#include "schema/regex_ecma.h"
+
+#include <stdint.h>
+
+#define SPACES                                                                                               \
+    "\\t\\n\\x{b}\\f\\r \\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"    \
+    "\\x{feff}"
+#define NO_SPACES                                                                                            \
+    "\\x{0}-\\x{8}\\x{e}-\\x{1f}\\x{21}-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}"      \
+    "\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}\\x{3001}-\\x{fefe}\\x{ff00}-\\x{10ffff}"
+#define ANY_BUT_NEWLINE "[^\\n\\r\\x{2028}\\x{2029}]"
+
+struct walk {
+    struct str in;
+    size_t at;
+    struct buf *out;
+    struct why *why;
+    bool in_class;
+    bool quantifiable; /* what was just written may take a quantifier */
+};
+
+/* Long names of general categories, which ECMA-262 knows and PCRE2 does not. */
+static const struct {
+    const char *name, *code;
+} categories[] = {
+    {"Letter", "L"},
+    {"Cased_Letter", "L&"},
+    {"LC", "L&"},
+    {"Uppercase_Letter", "Lu"},
+    {"Lowercase_Letter", "Ll"},
+    {"Titlecase_Letter", "Lt"},
+    {"Modifier_Letter", "Lm"},
+    {"Other_Letter", "Lo"},
+    {"Mark", "M"},
+    {"Combining_Mark", "M"},
+    {"Nonspacing_Mark", "Mn"},
+    {"Spacing_Mark", "Mc"},
+    {"Enclosing_Mark", "Me"},
+    {"Number", "N"},
+    {"Decimal_Number", "Nd"},
+    {"digit", "Nd"},
+    {"Letter_Number", "Nl"},
+    {"Other_Number", "No"},
+    {"Punctuation", "P"},
+    {"punct", "P"},
+    {"Connector_Punctuation", "Pc"},
+    {"Dash_Punctuation", "Pd"},
+    {"Open_Punctuation", "Ps"},
+    {"Close_Punctuation", "Pe"},
+    {"Initial_Punctuation", "Pi"},
+    {"Final_Punctuation", "Pf"},
+    {"Other_Punctuation", "Po"},
+    {"Symbol", "S"},
+    {"Math_Symbol", "Sm"},
+    {"Currency_Symbol", "Sc"},
+    {"Modifier_Symbol", "Sk"},
+    {"Other_Symbol", "So"},
+    {"Separator", "Z"},
+    {"Space_Separator", "Zs"},
+    {"Line_Separator", "Zl"},
+    {"Paragraph_Separator", "Zp"},
+    {"Other", "C"},
+    {"Control", "Cc"},
+    {"cntrl", "Cc"},
+    {"Format", "Cf"},
+    {"Surrogate", "Cs"},
+    {"Private_Use", "Co"},
+    {"Unassigned", "Cn"},
+};
+
+static char peek(const struct walk *w, size_t ahead)
+{
+    return w->at + ahead < w->in.len ? w->in.at[w->at + ahead] : '\0';
+}
+
+static enum err refuse(struct walk *w, const char *what)
+{
+    return why_set(w->why, ERR_SCHEMA,
+                   "expected a regular expression of ECMA-262, found %s at byte %zu of '" STR_FMT "'", what,
+                   w->at, STR_ARG(str_cut(w->in, 200)));
+}
+
+static void put_char(struct walk *w, uint32_t c)
+{
+    buf_printf(w->out, "\\x{%x}", c);
+}
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 32;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* `digits` hex digits from `ahead` on, or -1. */
+static int32_t read_hex(const struct walk *w, size_t ahead, size_t digits)
+{
+    int32_t n = 0;
+    for (size_t i = 0; i < digits; i++) {
+        int h = hex_value(peek(w, ahead + i));
+        if (h < 0)
+            return -1;
+        n = n * 16 + h;
+    }
+    return n;
+}
+
+/* \u{1F432} */
+static enum err braced_code_point(struct walk *w)
+{
+    size_t n = 3;
+    int32_t c = 0;
+    for (; hex_value(peek(w, n)) >= 0 && c <= 0x10ffff; n++)
+        c = c * 16 + hex_value(peek(w, n));
+    if (n == 3 || peek(w, n) != '}' || c > 0x10ffff)
+        return refuse(w, "\\u{…} that is no code point");
+    put_char(w, (uint32_t)c);
+    w->at += n + 1;
+    return OK;
+}
+
+static enum err unicode_escape(struct walk *w)
+{
+    if (peek(w, 2) == '{')
+        return braced_code_point(w);
+    int32_t c = read_hex(w, 2, 4);
+    if (c < 0)
+        return refuse(w, "\\u without four hex digits");
+    size_t used = 6;
+    if (c >= 0xd800 && c < 0xdc00 && peek(w, 6) == '\\' && peek(w, 7) == 'u') {
+        int32_t low = read_hex(w, 8, 4);
+        if (low >= 0xdc00 && low < 0xe000) {
+            c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+            used = 12;
+        }
+    }
+    if (c >= 0xd800 && c < 0xe000)
+        return refuse(w, "half a surrogate pair, which no JSON string holds,");
+    put_char(w, (uint32_t)c);
+    w->at += used;
+    return OK;
+}
+
+static enum err hex_escape(struct walk *w)
+{
+    int32_t c = read_hex(w, 2, 2);
+    if (c < 0)
+        return refuse(w, "\\x without two hex digits");
+    put_char(w, (uint32_t)c);
+    w->at += 4;
+    return OK;
+}
+
+static enum err control_escape(struct walk *w)
+{
+    char c = peek(w, 2) | 32;
+    if (c < 'a' || c > 'z')
+        return refuse(w, "\\c without a letter");
+    put_char(w, (uint32_t)(c - 'a' + 1));
+    w->at += 3;
+    return OK;
+}
+
+static const char *category_code(struct str name)
+{
+    for (size_t i = 0; i < sizeof(categories) / sizeof(*categories); i++)
+        if (str_is(name, categories[i].name))
+            return categories[i].code;
+    return NULL;
+}
+
+/* \p{Letter}, \p{gc=Lu}, \p{Script=Greek}, \p{Alphabetic} */
+static enum err property_escape(struct walk *w)
+{
+    struct str rest = str_from(w->in, w->at + 3);
+    const char *end = rest.len ? memchr(rest.at, '}', rest.len) : NULL;
+    if (peek(w, 2) != '{' || !end)
+        return refuse(w, "\\p without {…}");
+    struct str name = {rest.at, (size_t)(end - rest.at)};
+    w->at += 3 + name.len + 1;
+    buf_printf(w->out, "\\%c{", w->in.at[w->at - name.len - 3]);
+    static const char *const prefixes[] = {"General_Category=", "gc="};
+    for (size_t i = 0; i < 2; i++)
+        if (str_starts(name, prefixes[i]))
+            name = str_from(name, strlen(prefixes[i]));
+    const char *code = category_code(name);
+    buf_str(w->out, code ? str_of(code) : name);
+    buf_byte(w->out, '}');
+    return OK;
+}
+
+static enum err back_reference(struct walk *w)
+{
+    size_t n = 1;
+    while (peek(w, n) >= '0' && peek(w, n) <= '9')
+        n++;
+    if (w->in.at[w->at + 1] == '0') {
+        if (n > 2)
+            return refuse(w, "an octal escape");
+        put_char(w, 0);
+    } else if (w->in_class) {
+        return refuse(w, "a back reference in a class");
+    } else {
+        buf_printf(w->out, "\\g{%.*s}", (int)(n - 1), w->in.at + w->at + 1);
+    }
+    w->at += n;
+    return OK;
+}
+
+static enum err copy_escape(struct walk *w)
+{
+    buf_add(w->out, w->in.at + w->at, 2);
+    w->at += 2;
+    return OK;
+}
+
+static enum err space_escape(struct walk *w)
+{
+    bool none = peek(w, 1) == 'S';
+    const char *set = none ? NO_SPACES : SPACES;
+    buf_printf(w->out, w->in_class ? "%s" : "[%s]", set);
+    w->at += 2;
+    return OK;
+}
+
+static enum err vertical_tab(struct walk *w)
+{
+    put_char(w, 0x0b);
+    w->at += 2;
+    return OK;
+}
+
+static enum err boundary(struct walk *w)
+{
+    if (!w->in_class) {
+        w->quantifiable = false;
+        return copy_escape(w);
+    }
+    if (peek(w, 1) == 'B')
+        return refuse(w, "\\B in a class");
+    put_char(w, 8);
+    w->at += 2;
+    return OK;
+}
+
+static enum err named_reference(struct walk *w)
+{
+    return w->in_class || peek(w, 2) != '<' ? refuse(w, "\\k without <name>") : copy_escape(w);
+}
+
+/* What an escaped letter or digit means; any other is no escape of ECMA-262. */
+static const struct {
+    const char *letters;
+    enum err (*write)(struct walk *w);
+} escapes[] = {
+    {"dDwWfnrt", copy_escape}, {"sS", space_escape},           {"v", vertical_tab}, {"bB", boundary},
+    {"k", named_reference},    {"c", control_escape},          {"x", hex_escape},   {"u", unicode_escape},
+    {"pP", property_escape},   {"0123456789", back_reference},
+};
+
+static bool is_word(char c)
+{
+    return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
+}
+
+static enum err escape(struct walk *w)
+{
+    char c = peek(w, 1);
+    w->quantifiable = true;
+    if (w->at + 1 >= w->in.len)
+        return refuse(w, "a backslash at the end");
+    for (size_t i = 0; i < sizeof(escapes) / sizeof(*escapes); i++)
+        if (c && strchr(escapes[i].letters, c))
+            return escapes[i].write(w);
+    if (is_word(c))
+        return refuse(w, "an escape that is none");
+    if ((unsigned char)c < 0x80)
+        return copy_escape(w);
+    w->at++; /* the character itself follows, several bytes long */
+    return OK;
+}
+
+/* A class escape, after which a hyphen makes no range. */
+static bool is_set_escape(const struct walk *w, size_t ahead)
+{
+    char c = peek(w, ahead + 1);
+    return peek(w, ahead) == '\\' && c && strchr("dDwWsSpP", c);
+}
+
+static enum err class_body(struct walk *w)
+{
+    bool after_set = false;
+    while (w->at < w->in.len && w->in.at[w->at] != ']') {
+        char c = w->in.at[w->at];
+        if (c == '\\') {
+            after_set = is_set_escape(w, 0);
+            enum err err = escape(w);
+            if (err)
+                return err;
+            continue;
+        }
+        bool literal = c == '[' || (c == '-' && (after_set || is_set_escape(w, 1)));
+        buf_text(w->out, literal ? "\\" : "");
+        buf_byte(w->out, c);
+        w->at++;
+        after_set = false;
+    }
+    return w->at < w->in.len ? OK : refuse(w, "a class without its ]");
+}
+
+static enum err class_whole(struct walk *w)
+{
+    buf_byte(w->out, '[');
+    w->at++;
+    if (peek(w, 0) == '^') {
+        buf_byte(w->out, '^');
+        w->at++;
+    }
+    w->in_class = true;
+    enum err err = class_body(w);
+    w->in_class = false;
+    if (err)
+        return err;
+    buf_byte(w->out, ']');
+    w->at++;
+    w->quantifiable = true;
+    return OK;
+}
+
+static enum err group(struct walk *w)
+{
+    static const char *const kinds[] = {"(?:", "(?=", "(?!", "(?<=", "(?<!", "(?<"};
+    struct str rest = str_from(w->in, w->at);
+    size_t n = 1;
+    if (str_starts(rest, "(*"))
+        return refuse(w, "a quantifier on nothing, (*");
+    if (str_starts(rest, "(?")) {
+        n = 0;
+        for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && !n; i++)
+            n = str_starts(rest, kinds[i]) ? strlen(kinds[i]) : 0;
+        if (!n)
+            return refuse(w, "a group that only other dialects know");
+    }
+    buf_add(w->out, rest.at, n);
+    w->at += n;
+    w->quantifiable = false;
+    return OK;
+}
+
+/* Length of {2}, {2,} or {2,3} here; 0 where the brace is itself. */
+static size_t counted(const struct walk *w)
+{
+    size_t n = 1, digits = 0;
+    for (; peek(w, n) >= '0' && peek(w, n) <= '9'; n++)
+        digits++;
+    if (!digits)
+        return 0;
+    if (peek(w, n) == ',')
+        for (n++; peek(w, n) >= '0' && peek(w, n) <= '9';)
+            n++;
+    return peek(w, n) == '}' ? n + 1 : 0;
+}
+
+static enum err quantifier(struct walk *w)
+{
+    size_t n = peek(w, 0) == '{' ? counted(w) : 1;
+    if (!n) {
+        buf_text(w->out, "\\{");
+        w->at++;
+        w->quantifiable = true;
+        return OK;
+    }
+    if (!w->quantifiable)
+        return refuse(w, "a quantifier on nothing");
+    n += peek(w, n) == '?';
+    buf_add(w->out, w->in.at + w->at, n);
+    w->at += n;
+    w->quantifiable = false;
+    return OK;
+}
+
+static enum err step(struct walk *w)
+{
+    char c = peek(w, 0);
+    switch (c) {
+    case '\\':
+        return escape(w);
+    case '[':
+        return class_whole(w);
+    case '(':
+        return group(w);
+    case '*':
+    case '+':
+    case '?':
+    case '{':
+        return quantifier(w);
+    case '.':
+        buf_text(w->out, ANY_BUT_NEWLINE);
+        break;
+    default:
+        buf_byte(w->out, c);
+    }
+    w->at++;
+    w->quantifiable = !(c == '^' || c == '$' || c == '|');
+    return OK;
+}
+
+enum err ecma_translate(struct str expression, struct buf *out, struct why *why)
+{
+    struct walk w = {.in = expression, .out = out, .why = why};
+    enum err err = OK;
+    while (!err && w.at < w.in.len)
+        err = step(&w);
+    return err;
+}

@@ -1,0 +1,13 @@
+/* From ECMA-262's regular expressions to PCRE2's. Internal to this room. */
+#ifndef TOOLGATE_SCHEMA_REGEX_ECMA_H
+#define TOOLGATE_SCHEMA_REGEX_ECMA_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/* Writes an expression for PCRE2 (with UTF, without UCP) that matches what `expression` matches in ECMA-262.
+ * ERR_SCHEMA with the reason where ECMA-262 has no such expression. Plain punctuation may be escaped, as
+ * people do. */
+enum err ecma_translate(struct str expression, struct buf *out, struct why *why);
+
+#endif

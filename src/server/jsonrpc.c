@@ -1,0 +1,76 @@
+/* The table of errors, and an error as a line. */
+#include "server/jsonrpc.h"
+
+#include "json/write.h"
+
+static const struct rpc_error_info errors[RPC_ERROR_COUNT] = {
+    [RPC_PARSE] = {-32700, NULL, NULL},
+    [RPC_INVALID_REQUEST] = {-32600, NULL, NULL},
+    [RPC_UNKNOWN_METHOD] = {-32601, NULL, NULL},
+    [RPC_INVALID_PARAMS] = {-32602, NULL, NULL},
+    [RPC_UNSUPPORTED_VERSION] = {-32022, NULL, NULL},
+    [RPC_MESSAGE_TOO_LONG] = {1001, "message_too_long", "limits.message"},
+    [RPC_TOO_DEEP] = {1002, "too_deep", "limits.depth"},
+    [RPC_TOO_MANY_VALUES] = {1003, "too_many_values", NULL},
+    [RPC_CALLS_OF_CONNECTION] = {1004, "too_many_calls_of_connection", "limits.in_flight"},
+    [RPC_CALLS_OF_ALL] = {1005, "too_many_calls", "limits.in_flight"},
+    [RPC_MEMORY] = {1006, "too_much_memory", "limits.memory"},
+    [RPC_CONNECTIONS] = {1007, "too_many_connections", "limits.connections"},
+    [RPC_FILES] = {1008, "no_file_descriptors", NULL},
+    [RPC_SUBSCRIPTIONS] = {1009, "too_many_subscriptions", NULL},
+    [RPC_RESULT_TOO_LARGE] = {1010, "result_too_large", NULL},
+    [RPC_NOT_WELCOME] = {1011, "not_welcome", "allow"},
+    [RPC_FORBIDDEN] = {1012, "forbidden", NULL},
+    [RPC_STOPPING] = {1013, "stopping", NULL},
+    [RPC_NOT_FOUND] = {1014, "not_found", NULL},
+    [RPC_UNAVAILABLE] = {1015, "unavailable", NULL},
+    [RPC_RELOAD_FAILED] = {1016, "reload_failed", NULL},
+};
+
+const struct rpc_error_info *rpc_error_info(enum rpc_error error)
+{
+    return &errors[error];
+}
+
+static void write_data(struct json_out *out, const struct rpc_error_info *info, struct str data)
+{
+    if (!data.len && !info->name)
+        return;
+    json_key(out, "data");
+    if (data.len) {
+        json_put_raw(out, data);
+        return;
+    }
+    json_open(out, '{');
+    json_key(out, "name");
+    json_put_text(out, info->name);
+    if (info->key) {
+        json_key(out, "key");
+        json_put_text(out, info->key);
+    }
+    json_close(out, '}');
+}
+
+void rpc_write_error(struct buf *buf, struct str id, enum rpc_error error, struct str message,
+                     struct str data)
+{
+    const struct rpc_error_info *info = &errors[error];
+    struct json_out out = json_out(buf);
+    json_open(&out, '{');
+    json_key(&out, "jsonrpc");
+    json_put_text(&out, "2.0");
+    if (id.len) {
+        json_key(&out, "id");
+        json_put_raw(&out, id);
+    }
+    json_key(&out, "error");
+    json_open(&out, '{');
+    json_key(&out, "code");
+    json_put_int(&out, info->code);
+    json_key(&out, "message");
+    json_put_str(&out, message);
+    write_data(&out, info, data);
+    json_close(&out, '}');
+    json_close(&out, '}');
+    buf_byte(buf, '\n');
+}

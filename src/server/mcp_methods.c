@@ -1,0 +1,188 @@
+/* MCP's own methods, in both eras. */
+#include "server/mcp_methods.h"
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "base/version.h"
+#include "catalog/catalog.h"
+#include "server/tools_list.h"
+#include "server/method_table.h"
+#include "server/subscriptions.h"
+
+/* ---- who we are ----------------------------------------------------------- */
+
+/* 2025-03-26 knows batches; we speak the rest of it. */
+static const char *const legacy_versions[] = {MCP_NEWEST_LEGACY, "2025-06-18", "2025-03-26"};
+
+static struct str legacy_version(struct str asked)
+{
+    for (size_t i = 0; i < sizeof(legacy_versions) / sizeof(legacy_versions[0]); i++)
+        if (str_is(asked, legacy_versions[i]))
+            return asked;
+    return STR_LIT(MCP_NEWEST_LEGACY);
+}
+
+/* {"tools":{…},"experimental" or "extensions":{"dev.toolgate/gate":{"version":…,"methods":[…]}}} */
+static void put_capabilities(struct request *r, struct json_out *out)
+{
+    json_key(out, "capabilities");
+    json_open(out, '{');
+    json_key(out, "tools");
+    json_put_raw(out, STR_LIT("{\"listChanged\":true}"));
+    if (!r->modern) {
+        json_key(out, "logging");
+        json_put_raw(out, STR_LIT("{}"));
+    }
+    json_key(out, r->modern ? "extensions" : "experimental");
+    json_open(out, '{');
+    json_key(out, GATE_EXTENSION);
+    json_open(out, '{');
+    json_key(out, "methods");
+    json_open(out, '[');
+    method_list_own(out);
+    json_close(out, ']');
+    json_close(out, '}');
+    json_close(out, '}');
+    json_close(out, '}');
+}
+
+static void put_instructions(struct request *r, struct json_out *out)
+{
+    struct str text = policies_instructions(generation_policies(r->client->server->gate.generation));
+    if (!text.len)
+        return;
+    json_key(out, "instructions");
+    json_put_str(out, text);
+}
+
+static void put_caching(struct json_out *out)
+{
+    json_key(out, "ttlMs");
+    json_put_int(out, MCP_TTL_MS);
+    json_key(out, "cacheScope");
+    json_put_text(out, MCP_CACHE_SCOPE);
+}
+
+enum handled mcp_initialize(struct request *r)
+{
+    struct str asked;
+    if (param_text(r, r->params, "params.", "protocolVersion", &asked))
+        return HANDLED_DONE;
+    if (!asked.len)
+        return reply_error(r, RPC_INVALID_PARAMS,
+                           "params.protocolVersion: expected a string such as \"" MCP_NEWEST_LEGACY
+                           "\", got nothing");
+    const struct json *info = json_get_text(r->params, "clientInfo");
+    log_event(LOG_DEBUG, "initialized", LOG_TEXT("connection", r->client->name),
+              LOG_STR("client", json_str(json_get_text(info, "name"))), LOG_STR("version", asked));
+    r->client->hears_changes = true;
+    struct json_out *out = reply_open(r);
+    json_key(out, "protocolVersion");
+    json_put_str(out, legacy_version(asked));
+    put_capabilities(r, out);
+    json_key(out, "serverInfo");
+    json_put_raw(out, STR_LIT("{\"name\":\"toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}"));
+    put_instructions(r, out);
+    return reply_close(r);
+}
+
+enum handled mcp_discover(struct request *r)
+{
+    struct json_out *out = reply_open(r);
+    json_key(out, "supportedVersions");
+    json_put_raw(out, STR_LIT("[\"" MCP_MODERN "\"]"));
+    put_capabilities(r, out);
+    put_instructions(r, out);
+    put_caching(out);
+    return reply_close(r);
+}
+
+enum handled mcp_ping(struct request *r)
+{
+    reply_open(r);
+    return reply_close(r);
+}
+
+/* ---- logging: what tools say with call.log ---------------------------------- */
+
+int mcp_level(struct str name)
+{
+    static const char *const levels[] = {"debug", "info",     "notice", "warning",
+                                         "error", "critical", "alert",  "emergency"};
+    for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+        if (str_is(name, levels[i]))
+            return (int)i;
+    return -1;
+}
+
+/* In the modern era a client hears nothing unless the very request asks for it. */
+bool mcp_hears(const struct request *r, struct str level)
+{
+    int least = r->modern ? mcp_level(json_str(json_get_text(r->meta, MCP_LEVEL_KEY))) : r->client->log_level;
+    return least >= 0 && mcp_level(level) >= least;
+}
+
+enum handled mcp_set_level(struct request *r)
+{
+    int level = mcp_level(json_str(json_get_text(r->params, "level")));
+    if (level < 0)
+        return reply_error(
+            r, RPC_INVALID_PARAMS,
+            "params.level: expected one of debug, info, notice, warning, error, critical, alert, "
+            "emergency");
+    r->client->log_level = level;
+    reply_open(r);
+    return reply_close(r);
+}
+
+/* ---- tools ---------------------------------------------------------------- */
+
+static enum handled tell_list(struct request *r, const struct catalog_request *wanted)
+{
+    struct json_out *out = reply_open(r);
+    json_key(out, "tools");
+    catalog_write(r->arena, r->client->server->gate.generation, wanted, out->buf);
+    out->comma = true;
+    if (r->modern)
+        put_caching(out);
+    return reply_close(r);
+}
+
+enum handled mcp_tools_list(struct request *r)
+{
+    struct client *client = r->client;
+    struct catalog_request wanted = {.format = CATALOG_MCP, .peer = &client->peer};
+    struct str cursor;
+    if (param_text(r, r->params, "params.", "cursor", &cursor))
+        return HANDLED_DONE;
+    if (json_get_text(r->params, "cursor"))
+        return reply_error(
+            r, RPC_INVALID_PARAMS,
+            "params.cursor: expected none, as the list is one page, got one that was not issued here");
+    if (param_session(r, &wanted.session) ||
+        param_text(r, r->meta, "params._meta.", GATE_GOAL_KEY, &wanted.goal))
+        return HANDLED_DONE;
+    if (!r->modern) /* no handshake is demanded, so asking for the list is what shows interest in it */
+        client->hears_changes = true;
+    return listing_begin(r, &wanted, tell_list);
+}
+
+/* ---- notifications -------------------------------------------------------- */
+
+void mcp_initialized(struct request *r)
+{
+    r->client->hears_changes = true;
+}
+
+/* Nothing further is sent for that id. An unknown one was answered already: the two messages crossed. */
+void mcp_cancelled(struct request *r)
+{
+    struct client *client = r->client;
+    const struct json *id = json_get_text(r->params, "requestId");
+    struct request *pending = id ? request_find(client, id) : NULL;
+    if (pending)
+        request_cancel(pending);
+    else if (id)
+        subscriptions_cancel(client, id);
+    client_settle(client);
+}

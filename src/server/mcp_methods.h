@@ -1,0 +1,30 @@
+/* The names that MCP and toolgate's extension use on the wire. */
+#ifndef TOOLGATE_SERVER_MCP_METHODS_H
+#define TOOLGATE_SERVER_MCP_METHODS_H
+
+#define MCP_MODERN           "2026-07-28"
+#define MCP_NEWEST_LEGACY    "2025-11-25"
+#define MCP_VERSION_KEY      "io.modelcontextprotocol/protocolVersion"
+#define MCP_CAPABILITIES_KEY "io.modelcontextprotocol/clientCapabilities"
+#define MCP_CLIENT_KEY       "io.modelcontextprotocol/clientInfo"
+#define MCP_LEVEL_KEY        "io.modelcontextprotocol/logLevel"
+#define MCP_SERVER_KEY       "io.modelcontextprotocol/serverInfo"
+#define MCP_SUBSCRIPTION_KEY "io.modelcontextprotocol/subscriptionId"
+
+#define MCP_LOG_LEVEL_INFO 1 /* what a legacy client hears that has set no level */
+
+#define MCP_TTL_MS      300000    /* how long a list holds; list_changed tells sooner */
+#define MCP_CACHE_SCOPE "private" /* lists differ by the peer's user */
+
+#define GATE_EXTENSION   "dev.toolgate/gate"
+#define GATE_VERDICT_KEY "dev.toolgate/verdict"
+#define GATE_FINAL_KEY   "dev.toolgate/final"
+#define GATE_SESSION_KEY "dev.toolgate/session"
+#define GATE_TURN_KEY    "dev.toolgate/turn"
+#define GATE_STEP_KEY    "dev.toolgate/step"
+#define GATE_CALL_KEY    "dev.toolgate/call"
+#define GATE_GOAL_KEY    "dev.toolgate/goal"
+#define GATE_EXT_KEY     "dev.toolgate/ext"
+#define GATE_TRACE_KEY   "dev.toolgate/trace"
+
+#endif

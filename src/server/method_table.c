@@ -1,0 +1,61 @@
+/* The table. The busiest come first, as it is searched from the top. */
+#include "server/method_table.h"
+
+#include "base/suggest.h"
+
+static const struct method methods[] = {
+    {"tools/call", ERA_BOTH, true, true, calls_run},
+    {"toolgate/check", ERA_BOTH, true, true, calls_check},
+    {"toolgate/report", ERA_BOTH, true, true, calls_report},
+    {"toolgate/turn", ERA_BOTH, true, false, ledger_methods_turn},
+    {"tools/list", ERA_BOTH, false, false, mcp_tools_list},
+    {"ping", ERA_LEGACY, false, false, mcp_ping},
+    {"initialize", ERA_LEGACY, false, false, mcp_initialize},
+    {"server/discover", ERA_MODERN, false, false, mcp_discover},
+    {"subscriptions/listen", ERA_MODERN, false, false, subscriptions_listen},
+    {"logging/setLevel", ERA_LEGACY, false, false, mcp_set_level},
+    {"toolgate/register", ERA_BOTH, true, false, tools_register},
+    {"toolgate/tools", ERA_BOTH, false, false, tools_definitions},
+    {"toolgate/schemas", ERA_BOTH, false, false, tools_schemas},
+    {"toolgate/session", ERA_BOTH, true, false, ledger_methods_session},
+    {"toolgate/status", ERA_BOTH, false, false, status_show},
+    {"toolgate/reload", ERA_BOTH, false, false, reload_asked},
+};
+
+static const struct notification notifications[] = {
+    {"notifications/initialized", mcp_initialized},
+    {"notifications/cancelled", mcp_cancelled},
+};
+
+#define METHOD_COUNT (sizeof(methods) / sizeof(methods[0]))
+
+const struct method *method_find(struct str name)
+{
+    for (size_t i = 0; i < METHOD_COUNT; i++)
+        if (str_is(name, methods[i].name))
+            return &methods[i];
+    return NULL;
+}
+
+const struct notification *notification_find(struct str name)
+{
+    for (size_t i = 0; i < sizeof(notifications) / sizeof(notifications[0]); i++)
+        if (str_is(name, notifications[i].name))
+            return &notifications[i];
+    return NULL;
+}
+
+struct str method_suggest(struct str name)
+{
+    struct str names[METHOD_COUNT];
+    for (size_t i = 0; i < METHOD_COUNT; i++)
+        names[i] = str_of(methods[i].name);
+    return suggest_one(name, names, METHOD_COUNT);
+}
+
+void method_list_own(struct json_out *out)
+{
+    for (size_t i = 0; i < METHOD_COUNT; i++)
+        if (str_starts(str_of(methods[i].name), "toolgate/"))
+            json_put_text(out, methods[i].name);
+}

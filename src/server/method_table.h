@@ -1,0 +1,68 @@
+/*
+ * Every method and every notification that is understood, in one table: the
+ * only place to add one.
+ */
+#ifndef TOOLGATE_SERVER_METHOD_TABLE_H
+#define TOOLGATE_SERVER_METHOD_TABLE_H
+
+#include "server/request.h"
+
+enum method_era { ERA_LEGACY = 1, ERA_MODERN = 2, ERA_BOTH = 3 };
+
+struct method {
+    const char *name;
+    enum method_era eras;
+    bool takes_place; /* it may have to wait: counts against limits.in_flight and limits.memory */
+    bool judges;      /* it concerns a tool's arguments: a fault in their JSON is a verdict, not an error */
+    enum handled (*handle)(struct request *request);
+};
+
+struct notification {
+    const char *name;
+    void (*handle)(struct request *request);
+};
+
+const struct method *method_find(struct str name);
+const struct notification *notification_find(struct str name);
+
+/* The closest name, or STR_NONE. */
+struct str method_suggest(struct str name);
+
+/* Names beginning with "toolgate/", as a JSON array's items. */
+void method_list_own(struct json_out *out);
+
+/* mcp.c */
+enum handled mcp_initialize(struct request *request);
+enum handled mcp_ping(struct request *request);
+enum handled mcp_set_level(struct request *request);
+enum handled mcp_discover(struct request *request);
+enum handled mcp_tools_list(struct request *request);
+void mcp_initialized(struct request *request);
+void mcp_cancelled(struct request *request);
+int mcp_level(struct str name); /* 0 debug … 7 emergency; -1: no level of MCP */
+bool mcp_hears(const struct request *request, struct str level); /* is a log message of that level wanted */
+
+/* subscriptions.c */
+enum handled subscriptions_listen(struct request *request);
+
+/* call_methods.c */
+enum handled calls_run(struct request *request);
+enum handled calls_check(struct request *request);
+enum handled calls_report(struct request *request);
+
+/* tool_methods.c */
+enum handled tools_register(struct request *request);
+enum handled tools_definitions(struct request *request);
+enum handled tools_schemas(struct request *request);
+
+/* session_methods.c */
+enum handled ledger_methods_turn(struct request *request);
+enum handled ledger_methods_session(struct request *request);
+
+/* status.c */
+enum handled status_show(struct request *request);
+
+/* cmd_reload.c */
+enum handled reload_asked(struct request *request);
+
+#endif

@@ -1,0 +1,109 @@
+/* sd_notify(3) and sd_listen_fds(3) as their manual pages describe the protocol. */
+#include "server/notifications.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define NOTIFY_MAX_BYTES 1024u
+
+/* A leading '@' stands for the abstract namespace's NUL. */
+static socklen_t notify_address(struct sockaddr_un *address)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    if (!path || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof(address->sun_path))
+        return 0;
+    memcpy(address->sun_path, path, strlen(path));
+    if (path[0] == '@')
+        address->sun_path[0] = '\0';
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+}
+
+static void send_state(const char *state)
+{
+    struct sockaddr_un address;
+    socklen_t size = notify_address(&address);
+    if (size == 0)
+        return;
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    /* A service manager that does not listen must not stop the gate. */
+    (void)sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&address, size);
+    close(fd);
+}
+
+void notify(const char *format, ...)
+{
+    char state[NOTIFY_MAX_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(state, sizeof(state), format, args);
+    va_end(args);
+    send_state(state);
+}
+
+void notify_reloading(void)
+{
+    notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_mono_us());
+}
+
+/* The variable holds a whole number and, where `pid_name` is set, is meant for this process. */
+static bool env_number(const char *name, const char *pid_name, int64_t *out)
+{
+    const char *text = getenv(name), *pid = getenv(pid_name);
+    char *end;
+    if (!text || (pid && strtol(pid, NULL, 10) != getpid()))
+        return false;
+    errno = 0;
+    *out = strtoll(text, &end, 10);
+    return errno == 0 && end != text && *end == '\0';
+}
+
+int64_t notify_watchdog_us(void)
+{
+    int64_t us;
+    return env_number("WATCHDOG_USEC", "WATCHDOG_PID", &us) && us > 1 ? us / 2 : 0;
+}
+
+static bool is_listening_unix_stream(int fd)
+{
+    int domain = 0, type = 0, accepts = 0;
+    socklen_t size = sizeof(int);
+    return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX &&
+           getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM &&
+           getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &accepts, &size) == 0 && accepts;
+}
+
+enum err notify_listen_fd(int *fd, struct why *why)
+{
+    int64_t count = 0;
+    *fd = -1;
+    if (!getenv("LISTEN_PID") || !env_number("LISTEN_FDS", "LISTEN_PID", &count) || count == 0)
+        return OK;
+    if (count != 1)
+        return why_set(why, ERR_CONFIG,
+                       "systemd handed over %" PRId64 " sockets, expected one: keep one ListenStream= in the "
+                       "socket unit",
+                       count);
+    if (!is_listening_unix_stream(NOTIFY_FIRST_FD))
+        return why_set(why, ERR_CONFIG,
+                       "the socket that systemd handed over is not a listening Unix stream socket: give the "
+                       "socket unit ListenStream=/path");
+    fcntl(NOTIFY_FIRST_FD, F_SETFD, FD_CLOEXEC);
+    fcntl(NOTIFY_FIRST_FD, F_SETFL, O_NONBLOCK | fcntl(NOTIFY_FIRST_FD, F_GETFL));
+    *fd = NOTIFY_FIRST_FD;
+    return OK;
+}

@@ -1,0 +1,233 @@
+/*
+ * toolgate/turn and toolgate/session: what clients say to and ask of the
+ * ledger directly. The ledger may answer later; then the request waits.
+ */
+#include "base/arena.h"
+#include "catalog/catalog.h"
+#include "gate/metrics.h"
+#include "json/build.h"
+#include "base/suggest.h"
+#include "server/method_table.h"
+#include "server/permission.h"
+#include "server/subscriptions.h"
+
+struct ledger_work {
+    struct str session;
+    struct ledger_turned turned;
+    struct ledger_view view;
+    enum err reset_error;
+    struct str reset_tool;
+    enum handled (*answer)(struct request *r);
+};
+
+static struct ledger *ledger_of(const struct request *r)
+{
+    return r->client->server->gate.ledger;
+}
+
+static void stop_waiting(struct request *r)
+{
+    ledger_cancel(ledger_of(r), r);
+}
+
+static void answered(void *owner)
+{
+    struct request *r = owner;
+    struct ledger_work *work = r->work;
+    work->answer(r);
+    request_done(r);
+}
+
+static struct ledger_work *begin(struct request *r, struct str session, const struct peer *peer)
+{
+    struct ledger_work *work = ARENA_NEW(r->arena, struct ledger_work);
+    work->session =
+        call_session_key(r->arena, server_config(r->client->server), peer, session, str_of(r->client->name));
+    r->work = work;
+    r->cancel = stop_waiting;
+    return work;
+}
+
+static enum handled finish(struct request *r, enum ledger_state state)
+{
+    struct ledger_work *work = r->work;
+    return state == LEDGER_DONE ? work->answer(r) : HANDLED_PENDING;
+}
+
+/* ---- turn ----------------------------------------------------------------- */
+
+static enum handled answer_turn(struct request *r)
+{
+    const struct ledger_work *work = r->work;
+    if (work->turned.error)
+        return reply_error(r, RPC_UNAVAILABLE, "the ledger did not take the turn: %s", work->turned.why.text);
+    metrics_gave_up(r->client->server->gate.metrics, work->turned.gave_up);
+    struct json_out *out = reply_open(r);
+    json_key(out, "turn");
+    json_put_int(out, work->turned.turn);
+    json_key(out, "gaveUp");
+    json_put_int(out, work->turned.gave_up);
+    enum handled handled = reply_close(r);
+    if (catalog_has_hooks(r->client->server->gate.generation)) /* they may look at the goal */
+        subscriptions_own_list_changed(r->client);
+    return handled;
+}
+
+enum handled ledger_methods_turn(struct request *r)
+{
+    struct str session, goal;
+    uint32_t turn;
+    if (param_session(r, &session) || param_text(r, r->params, "params.", "goal", &goal) ||
+        param_count(r, r->params, "params.", "turn", &turn))
+        return HANDLED_DONE;
+    struct ledger_work *work = begin(r, session, &r->client->peer);
+    work->answer = answer_turn;
+    return finish(r,
+                  ledger_turn(ledger_of(r), work->session, turn, goal, r->arena, &work->turned, answered, r));
+}
+
+/* ---- session -------------------------------------------------------------- */
+
+static enum handled not_found(struct request *r)
+{
+    struct str name = json_str(json_get_text(r->params, "session"));
+    struct ledger_status status;
+    ledger_status(ledger_of(r), &status);
+    bool away = status.on_outage && !status.connected;
+    return reply_error(r, RPC_NOT_FOUND, "no session '" STR_FMT "': %s", STR_ARG(str_cut(name, 128)),
+                       away ? "Redis is away, and this daemon counted no call of it meanwhile"
+                            : "it made no call yet, has expired, or belongs to another user");
+}
+
+/* In a shared namespace other users have called tools that do not exist for this one. */
+static struct json entries_allowed(const struct request *r, const struct json *entries)
+{
+    struct json *kept = ARENA_ARRAY(r->arena, struct json, entries->len + 1);
+    size_t count = 0;
+    for (uint32_t i = 0; i < entries->len; i++)
+        if (peer_may_call(server_config(r->client->server), &r->client->peer,
+                          json_str(json_get_text(&entries->items[i], "tool"))))
+            kept[count++] = entries->items[i];
+    return json_array(kept, count);
+}
+
+static void hide_forbidden(const struct request *r, struct json *session)
+{
+    const struct json *history = json_get_text(session, "history");
+    const struct json *budgets = json_get_text(session, "budgets");
+    const struct json *chains = json_get_text(budgets, "chains");
+    const struct json *tools = json_get_text(budgets, "tools");
+    struct json allowed = *budgets;
+    if (json_is(chains, JSON_ARRAY))
+        allowed = json_with(r->arena, &allowed, STR_LIT("chains"), entries_allowed(r, chains));
+    if (json_is(tools, JSON_ARRAY))
+        allowed = json_with(r->arena, &allowed, STR_LIT("tools"), entries_allowed(r, tools));
+    *session = json_with(r->arena, session, STR_LIT("budgets"), allowed);
+    if (json_is(history, JSON_ARRAY))
+        *session = json_with(r->arena, session, STR_LIT("history"), entries_allowed(r, history));
+}
+
+static enum handled answer_view(struct request *r)
+{
+    struct ledger_work *work = r->work;
+    if (work->view.error == ERR_NOT_FOUND)
+        return not_found(r);
+    if (work->view.error)
+        return reply_error(r, RPC_UNAVAILABLE, "the ledger did not answer: %s", work->view.why.text);
+    struct buf text = buf_in(r->arena);
+    hide_forbidden(r, &work->view.session);
+    if (work->view.stand_in)
+        work->view.session = json_with(r->arena, &work->view.session, STR_LIT("stand_in"), json_bool(true));
+    json_write(&text, &work->view.session);
+    reply_open(r);
+    reply_splice(r, buf_view(&text));
+    return reply_close(r);
+}
+
+static const char *why_not(const struct request *r, const struct ledger_work *work)
+{
+    struct ledger_status status;
+    ledger_status(ledger_of(r), &status);
+    return status.why_away[0] ? arena_printf(r->arena, "Redis is away: %s", status.why_away).at
+                              : err_name(work->reset_error);
+}
+
+static enum handled answer_reset(struct request *r)
+{
+    const struct ledger_work *work = r->work;
+    if (work->reset_error == ERR_NOT_FOUND)
+        return not_found(r);
+    if (work->reset_error)
+        return reply_error(r, RPC_UNAVAILABLE, "the ledger did not reset it: %s", why_not(r, work));
+    struct json_out *out = reply_open(r);
+    json_key(out, work->reset_tool.len ? "reset" : "forgotten");
+    if (work->reset_tool.len)
+        json_put_str(out, work->reset_tool);
+    else
+        json_put_bool(out, true);
+    return reply_close(r);
+}
+
+/* The closest name among the tools that exist for this peer; empty: none is close. */
+static struct str closest_tool(const struct request *r, struct str name)
+{
+    const struct generation *g = r->client->server->gate.generation;
+    struct str *names = ARENA_ARRAY(r->arena, struct str, generation_tool_count(g) + 1);
+    size_t count = 0, best[SUGGEST_MAX];
+    for (size_t i = 0; i < generation_tool_count(g); i++)
+        if (peer_may_call(generation_config(g), &r->client->peer, generation_tool_at(g, i)->name))
+            names[count++] = generation_tool_at(g, i)->name;
+    return suggest(name, names, count, best) ? names[best[0]] : STR_NONE;
+}
+
+/* A mistyped name would be said to be reset, and the tool would go on being refused. */
+static bool is_no_tool(struct request *r, struct str name)
+{
+    if (!name.len || generation_find(r->client->server->gate.generation, name))
+        return false;
+    struct str closest = closest_tool(r, name);
+    reply_error(r, RPC_NOT_FOUND, "nothing was reset: there is no tool '" STR_FMT "'%s" STR_FMT "%s",
+                STR_ARG(str_cut(name, 128)), closest.len ? "; did you mean '" : "", STR_ARG(closest),
+                closest.len ? "'?" : " here");
+    return true;
+}
+
+/* Sessions are their user's; whoever runs the daemon may look at another's by {"uid":1000}. */
+static enum err read_owner(struct request *r, struct peer *owner)
+{
+    const struct json *uid = json_get_text(r->params, "uid");
+    int64_t n;
+    *owner = r->client->peer;
+    if (!uid)
+        return OK;
+    if (!json_int(uid, &n) || n < 0 || n > UINT32_MAX) {
+        reply_error(r, RPC_INVALID_PARAMS, "params.uid: expected a user's number, got %s", param_kind(uid));
+        return ERR_PARSE;
+    }
+    if ((uid_t)n == owner->uid)
+        return OK;
+    if (permission_needed(r, "params.uid"))
+        return ERR_PARSE;
+    peer_describe(owner, (uid_t)n, owner->groups[0], owner->pid);
+    return OK;
+}
+
+enum handled ledger_methods_session(struct request *r)
+{
+    struct str session, given, tool;
+    struct peer owner;
+    bool forget;
+    if (param_session(r, &session) || param_text(r, r->params, "params.", "session", &given) ||
+        param_text(r, r->params, "params.", "reset", &tool) || param_flag(r, "forget", &forget) ||
+        read_owner(r, &owner) || is_no_tool(r, tool))
+        return HANDLED_DONE;
+    struct ledger_work *work = begin(r, given.len ? given : session, &owner);
+    if (tool.len || forget) {
+        work->reset_tool = tool;
+        work->answer = answer_reset;
+        return finish(
+            r, ledger_reset(ledger_of(r), work->session, tool, r->arena, &work->reset_error, answered, r));
+    }
+    work->answer = answer_view;
+    return finish(r, ledger_view(ledger_of(r), work->session, r->arena, &work->view, answered, r));
+}

@@ -1,0 +1,172 @@
+/*
+ * A line at a time, and a table of the fields that one may set. A CR ends a
+ * line at once: whether a LF follows, which belongs to it, is seen with the
+ * next byte, which may be long in coming.
+ */
+#include "upstream/http/sse.h"
+
+#include <stdlib.h>
+
+#define BYTE_ORDER_MARK "\xEF\xBB\xBF"
+
+void sse_init(struct sse *sse, size_t max)
+{
+    *sse = (struct sse){.max = max};
+}
+
+void sse_clear(struct sse *sse)
+{
+    buf_clear(&sse->line);
+    buf_clear(&sse->data);
+    buf_clear(&sse->type);
+    buf_clear(&sse->id);
+    buf_clear(&sse->last_id);
+}
+
+static void next_event(struct sse *sse)
+{
+    sse->data.len = sse->type.len = 0;
+    sse->has_data = sse->ended = false;
+}
+
+void sse_restart(struct sse *sse)
+{
+    next_event(sse);
+    sse->line.len = 0;
+    sse->id.len = 0;
+    buf_str(&sse->id, buf_view(&sse->last_id));
+    sse->after_cr = sse->begun = sse->bad = false;
+}
+
+struct str sse_last_id(const struct sse *sse)
+{
+    return buf_view(&sse->last_id);
+}
+
+/* ---- fields ---------------------------------------------------------------- */
+
+static void set_data(struct sse *sse, struct str value)
+{
+    if (sse->data.len + value.len + 1 > sse->max) {
+        sse->bad = true;
+        return;
+    }
+    if (sse->has_data)
+        buf_byte(&sse->data, '\n');
+    buf_str(&sse->data, value);
+    sse->has_data = true;
+}
+
+static void set_type(struct sse *sse, struct str value)
+{
+    sse->type.len = 0;
+    if (value.len <= SSE_TYPE_MAX_BYTES)
+        buf_str(&sse->type, value);
+}
+
+/* One that holds a NUL is ignored by the standard; other control characters could not go into a header. */
+static void set_id(struct sse *sse, struct str value)
+{
+    for (size_t i = 0; i < value.len; i++)
+        if ((unsigned char)value.at[i] < ' ' || value.at[i] == 0x7F)
+            return;
+    sse->id.len = 0;
+    if (value.len <= SSE_ID_MAX_BYTES)
+        buf_str(&sse->id, value);
+}
+
+static void set_retry(struct sse *sse, struct str value)
+{
+    uint32_t ms = 0;
+    for (size_t i = 0; i < value.len; i++) {
+        if (value.at[i] < '0' || value.at[i] > '9')
+            return;
+        ms = ms > SSE_RETRY_MAX_MS ? ms : ms * 10 + (uint32_t)(value.at[i] - '0');
+    }
+    if (value.len)
+        sse->retry_ms = ms > SSE_RETRY_MAX_MS ? SSE_RETRY_MAX_MS : ms;
+}
+
+static const struct {
+    struct str name;
+    void (*set)(struct sse *sse, struct str value);
+} fields[] = {
+    {STR("data"), set_data},
+    {STR("event"), set_type},
+    {STR("id"), set_id},
+    {STR("retry"), set_retry},
+};
+
+/* ---- lines ----------------------------------------------------------------- */
+
+static void take_field(struct sse *sse, struct str line)
+{
+    const char *colon = memchr(line.at, ':', line.len);
+    struct str name = {line.at, colon ? (size_t)(colon - line.at) : line.len};
+    struct str value = colon ? str_from(line, name.len + 1) : STR_NONE;
+    if (str_starts(value, " "))
+        value = str_from(value, 1);
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+        if (str_eq(name, fields[i].name))
+            fields[i].set(sse, value);
+}
+
+/* An empty line ends the event: true where there is one to hand out. */
+static bool end_event(struct sse *sse)
+{
+    sse->last_id.len = 0;
+    buf_str(&sse->last_id, buf_view(&sse->id));
+    if (!sse->has_data)
+        next_event(sse);
+    return sse->has_data;
+}
+
+static bool take_line(struct sse *sse)
+{
+    struct str line = buf_view(&sse->line);
+    if (!sse->begun && str_starts(line, BYTE_ORDER_MARK))
+        line = str_from(line, sizeof(BYTE_ORDER_MARK) - 1);
+    sse->begun = true;
+    sse->line.len = 0;
+    if (!line.len)
+        return end_event(sse);
+    take_field(sse, line); /* a comment is a field without a name */
+    return false;
+}
+
+/* Bytes up to the end of a line go into `line`; true: that end is there, and taken. */
+static bool take_bytes(struct sse *sse, struct str *bytes)
+{
+    if (bytes->len && sse->after_cr) {
+        sse->after_cr = false;
+        *bytes = str_from(*bytes, bytes->at[0] == '\n');
+    }
+    size_t n = 0;
+    while (n < bytes->len && bytes->at[n] != '\n' && bytes->at[n] != '\r')
+        n++;
+    if (sse->line.len + n > sse->max + sizeof("data: ")) {
+        sse->bad = true;
+        return false;
+    }
+    buf_add(&sse->line, bytes->at, n);
+    bool ended = n < bytes->len;
+    if (ended)
+        sse->after_cr = bytes->at[n] == '\r';
+    *bytes = str_from(*bytes, n + ended);
+    return ended;
+}
+
+enum sse_got sse_next(struct sse *sse, struct str *bytes, struct sse_event *event)
+{
+    if (sse->ended)
+        next_event(sse);
+    while (!sse->bad && take_bytes(sse, bytes)) {
+        if (!take_line(sse))
+            continue;
+        sse->ended = true;
+        event->type = sse->type.len ? buf_view(&sse->type) : STR_LIT("message");
+        event->data = buf_view(&sse->data);
+        return SSE_EVENT;
+    }
+    return sse->bad ? SSE_TOO_LONG : SSE_MORE;
+}

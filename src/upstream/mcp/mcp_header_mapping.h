@@ -1,0 +1,39 @@
+/*
+ * Parts of a message that MCP 2026-07-28 wants in headers, too, for those who
+ * route without reading bodies: the tool's name (Mcp-Name), and arguments that
+ * its schema marks with x-mcp-header (Mcp-Param-…). Which they are is learnt
+ * from the lists of tools that come by.
+ */
+#ifndef TOOLGATE_UPSTREAM_MCP_MCP_HEADER_MAPPING_H
+#define TOOLGATE_UPSTREAM_MCP_MCP_HEADER_MAPPING_H
+
+#include "base/err.h"
+#include "json/value.h"
+#include "upstream/upstream_spec.h"
+
+struct arena;
+struct mirror_tool;
+
+#define MIRROR_HEADERS_MAX 32u /* of one tool */
+#define MIRROR_NAME_BYTES  64u /* of a header's name behind Mcp-Param- */
+
+struct mirror { /* embedded; all zero to begin with */
+    struct arena *arena;
+    struct mirror_tool *tools; /* those with marks */
+};
+void mirror_clear(struct mirror *mirror);
+
+/* A page of tools/list, as the whole message; `first`: what was known before is forgotten. */
+void mirror_learn(struct mirror *mirror, struct str message, bool first);
+
+/* The Mcp-Param- headers for a message that calls this tool, in the arena. */
+struct pairs mirror_headers(const struct mirror *mirror, struct arena *arena, struct str tool,
+                            struct str message);
+
+/* ERR_SCHEMA: a mark stands where none may, or is none; then the specification wants the tool left out. */
+enum err mirror_check(const struct json *schema, struct why *why);
+
+/* As a header's value: itself where that is plain ASCII, else =?base64?…?= of it. */
+struct str mirror_encode(struct arena *arena, struct str text);
+
+#endif

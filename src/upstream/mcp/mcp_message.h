@@ -1,0 +1,38 @@
+/*
+ * What a line from a server is, before any of it is parsed: its members of the
+ * first level are found and nothing is looked at inside them. So a result is
+ * parsed once, from its own bytes, into the memory of the one it is for.
+ */
+#ifndef TOOLGATE_UPSTREAM_MCP_MCP_MESSAGE_H
+#define TOOLGATE_UPSTREAM_MCP_MCP_MESSAGE_H
+
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum line_kind {
+    LINE_NOISE,  /* no JSON object: a banner, half a line, an array */
+    LINE_BROKEN, /* begins as a message and is none; `id` is an answer's where it could be saved */
+    LINE_ANSWER, /* `id`, and `result` or `error` */
+    LINE_REQUEST,
+    LINE_NOTICE
+};
+
+/* Each the text of its value as it stands there, unparsed; empty: there is none. */
+struct line {
+    enum line_kind kind;
+    struct str id, method, params, result, error;
+    const char *trouble; /* LINE_NOISE, LINE_BROKEN: what is wrong, in words */
+};
+
+/* Points into the text. `id` is a string or an integer as it was sent; `method` comes without its quotes. */
+struct line line_read(struct str text);
+
+/* Its method, however the slash in it is written: some libraries send "notifications\/progress". */
+bool line_is(const struct line *line, const char *method);
+
+/* An id of ours: digits, up to 2^53; 0: it is none. */
+uint64_t line_own_id(struct str id);
+
+#endif

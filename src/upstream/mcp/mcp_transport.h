@@ -1,0 +1,56 @@
+/*
+ * How MCP's messages get to a server and back: a process's pipes
+ * (upstream/mcp/mcp_stdio.c), or HTTP (upstream/mcp/mcp_http.c). What they mean is
+ * upstream/mcp/mcp_client.c's business.
+ */
+#ifndef TOOLGATE_UPSTREAM_MCP_MCP_TRANSPORT_H
+#define TOOLGATE_UPSTREAM_MCP_MCP_TRANSPORT_H
+
+#include "base/err.h"
+#include "upstream/upstream.h"
+
+struct arena;
+struct transport;
+
+/* Each fires from the loop's turn, never inside a function below. */
+struct transport_hooks {
+    void (*opened)(void *owner); /* messages may be sent */
+    /* One text that should be JSON, valid during the call. `about`: the request in whose stream it came,
+     * where the transport knows (a question, a notice belongs to that call then); 0: it doesn't. */
+    void (*message)(void *owner, uint64_t about, struct str message);
+    /* The request with this id will get no answer; the others may. Unknown ids are fine;
+     * 0: it cannot tell whose it was, which is known where only one waits. `why` in our words; `quoted`: its
+     * own, data, perhaps none. */
+    void (*failed)(void *owner, uint64_t id, enum upstream_ended how, const char *code, const char *why,
+                   struct str quoted, int64_t after_s);
+    /* It is over (the process ended, could not be started): nothing more comes. `why` in our words; `quoted`:
+     * its own last ones, data, perhaps none. The transport may be freed or opened again afterwards, not
+     * inside. */
+    void (*closed)(void *owner, const char *why, struct str quoted);
+};
+
+struct transport_kind {
+    struct transport *(*make)(struct loop *loop, const struct upstream_spec *spec,
+                              const struct transport_hooks *hooks, void *owner);
+    void (*open)(struct transport *transport);
+    /* `id`: of a request; 0: a notification or an answer. `method` and `name` go into headers where the era
+     * wants them. */
+    void (*send)(struct transport *transport, uint64_t id, const char *method, struct str name,
+                 struct str message);
+    /* Why no more requests are taken for now, in words that follow "the server … "; NULL: they are. The
+     * member may be NULL, too. */
+    const char *(*full)(struct transport *transport);
+    void (*forget)(struct transport *transport, uint64_t id); /* nobody waits for it any more */
+    void (*version)(struct transport *transport, const char *version, bool modern); /* what was agreed upon */
+    /* `text` without what its settings hold that is secret, perhaps in the arena; NULL: messages come without
+     * it. */
+    struct str (*mask)(const struct transport *transport, struct arena *arena, struct str text);
+    int64_t (*pid)(
+        const struct transport *transport);     /* of its process, 0: it runs none; the member may be NULL */
+    void (*close)(struct transport *transport); /* in order; `closed` fires when it is done */
+    void (*free)(struct transport *transport);  /* at once; no hook fires any more */
+};
+
+extern const struct transport_kind transport_stdio, transport_stream;
+
+#endif
