@@ -36,7 +36,7 @@
 --   that was denied, 0 0 0, how often in a row if it came too soon, what was said, code.
 -- Journal entry (13 bytes): second 4, tool 3, label 1, code 1, turn 2, step 1, retries 1.
 --
--- Only what Redis' Lua and LuaJIT agree on is used here; tests/spec/ledger_lint_spec.lua holds all of it to that.
+-- Only what Redis' Lua and LuaJIT agree on is used here; tests/spec/ledger/ledger_lint_spec.lua holds all of it to that.
 
 local byte, char, find, rep, sub = string.byte, string.char, string.find, string.rep, string.sub
 local call = redis.call

@@ -2,7 +2,7 @@
  * What must hold for any bytes at all: a fault says where and what; a value
  * written out is read back as the same value, by every road (raw, rebuilt,
  * copied, canonical). `make fuzz` runs it, and
- * tests/unit/json_corpus.c replays the corpus over the same function.
+ * tests/unit/json/corpus.c replays the corpus over the same function.
  */
 #include "base/arena.h"
 #include "json/build.h"

@@ -5,6 +5,8 @@
  */
 #include "pattern_pair.h"
 
+#include "policy/vocabulary.h"
+
 #define LONGEST_MS 2000u /* for all drivers together: far beyond what their steps can take */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -39,7 +41,7 @@ static struct sandbox *both_states(void)
     stock = luaL_newstate();
     luaL_openlibs(stock);
     load_pattern_drivers(stock);
-    sandbox = sandbox_new(65536);
+    sandbox = sandbox_new(65536, words_open);
     run(sandbox, prepare_sandbox, NULL);
     return sandbox;
 }

@@ -7,8 +7,8 @@
 #ifndef TOOLGATE_TESTS_PATTERN_PAIR_H
 #define TOOLGATE_TESTS_PATTERN_PAIR_H
 
-#include "policy/sandbox.h"
-#include "policy/strings.h"
+#include "sandbox/sandbox.h"
+#include "sandbox/string_library.h"
 
 #include <lauxlib.h>
 #include <lualib.h>

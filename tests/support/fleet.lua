@@ -1,5 +1,5 @@
 -- Several daemons on one Redis, and a loop that drives many agents over them without ever waiting for one: what the
--- soak (tests/clients/fleet.lua) does for minutes, tests/spec/fleet_spec.lua does for a second. What the agents do, and
+-- soak (tests/clients/fleet.lua) does for minutes, tests/spec/ledger/fleet_spec.lua does for a second. What the agents do, and
 -- what they hold true of the answers, stands in fleet_agents.lua.
 --
 -- An agent is a coroutine. fleet:ask(…) sends a request to a daemon that lives and returns the line that answers it, or

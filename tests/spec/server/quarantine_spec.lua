@@ -1,0 +1,133 @@
+-- What stalled the process does not run again until it is another file. Nothing in the sandbox can stall, so the specs
+-- write what the watchdog would (tests/unit/sandbox/watchdog.c proves that it writes just that) and start a daemon.
+local daemon = require "daemon"
+local process = require "process"
+local client_of = require "client"
+local fixtures = require "fixtures"
+local ffi = require "ffi"
+local text = client_of.text
+
+ffi.cdef [[
+  typedef struct { uint64_t low, high; } toolgate_spec_hash;
+  toolgate_spec_hash XXH3_128bits(const void *data, size_t length);
+]]
+local xxhash = ffi.load "libxxhash.so.0"
+
+local function line_of(file, source)
+  return bit.tohex(xxhash.XXH3_128bits(source, #source).low, 16) .. " " .. file .. "\n"
+end
+
+describe("a policy that stalled the process", function()
+  local directory, policies, list
+  before_each(function()
+    directory = process.directory()
+    policies, list = directory .. "/policies", directory .. "/s.quarantine"
+    os.execute("mkdir " .. policies)
+    process.write(policies .. "/stuck.lua", (fixtures.echo:gsub("echo", "stuck")))
+    process.write(policies .. "/echo.lua", fixtures.echo)
+  end)
+  after_each(function()
+    daemon.stop_all()
+    process.remove(directory)
+  end)
+
+  local function tell(source)
+    process.write(list, line_of(policies .. "/stuck.lua", source or process.read(policies .. "/stuck.lua")))
+  end
+
+  local function start(more)
+    local given = { policies = policies, socket = directory .. "/s" }
+    for key, value in pairs(more or {}) do given[key] = value end
+    return daemon.start(given)
+  end
+
+  it("does not run: its tool's calls fail as policy_error, everything else works, the log says how to mend it", function()
+    tell()
+    local gate = start()
+    local client = gate:connect()
+    local refused = client:calls("stuck", { text = "x" })
+    assert.equal("policy_error", client_of.verdict(refused).error_class)
+    assert.is_not_true(client:calls("echo", { text = "x" }).isError)
+    local logged = gate:logs " policy_quarantined "
+    assert.truthy(logged:find("stuck.lua", 1, true) and logged:find("change the file", 1, true), logged)
+    local told = client:asks("toolgate/status").quarantined
+    assert.same({ 1, "stuck", policies .. "/stuck.lua", list }, { #told, told[1].tool, told[1].file, told[1].list })
+  end)
+
+  it("is quarantined also where it stalls in an example, so that the daemon does not end at each start", function()
+    process.write(policies .. "/stuck.lua", [[
+      while true do end
+      return tool "stuck" { run = function() end, examples = { { "stalls", args = {}, gives = "pass" } } }]])
+    tell()
+    assert.is_true(start():connect():calls("stuck", {}).isError)
+  end)
+
+  it("is tried again as soon as its file has changed, also by a running daemon", function()
+    tell()
+    local gate = start()
+    local client = gate:connect()
+    assert.is_true(client:calls("stuck", { text = "x" }).isError)
+    process.write(policies .. "/stuck.lua", (fixtures.echo:gsub("echo", "stuck")) .. "-- mended\n")
+    gate:logs " quarantine_lifted "
+    assert.truthy(text(client:calls("stuck", { text = "x" })):find("x", 1, true))
+    assert.is_nil(client:asks("toolgate/status").quarantined)
+    assert.equal("", process.read(list))
+  end)
+
+  it("stays quarantined over reloads and restarts that leave it as it is", function()
+    tell()
+    local gate = start()
+    process.write(policies .. "/echo.lua", fixtures.echo .. "-- other\n")
+    gate:logs " reloaded "
+    assert.is_true(gate:connect():calls("stuck", { text = "x" }).isError)
+    gate:stop()
+    assert.is_true(start():connect():calls("stuck", { text = "x" }).isError)
+  end)
+
+  it("that was changed before the start is no longer on the list", function()
+    tell "what it was when it stalled"
+    local gate = start()
+    assert.is_not_true(gate:connect():calls("stuck", { text = "x" }).isError)
+    gate:logs " quarantine_lifted "
+    gate:stop()
+    assert.is_nil(io.open(list)) -- nothing on it: it goes with the daemon
+  end)
+
+  it("is remembered where the configuration or systemd says", function()
+    os.execute(("mkdir %s/kept %s/given"):format(directory, directory))
+    local stall = line_of(policies .. "/stuck.lua", process.read(policies .. "/stuck.lua"))
+    process.write(directory .. "/kept/quarantine", stall)
+    process.write(directory .. "/given/quarantine", stall)
+    local by_config = start { config = ("return { state = '%s/kept' }"):format(directory) }
+    assert.is_true(by_config:connect():calls("stuck", { text = "x" }).isError)
+    by_config:stop()
+    local by_systemd = start { environment = { STATE_DIRECTORY = directory .. "/given" } }
+    assert.is_true(by_systemd:connect():calls("stuck", { text = "x" }).isError)
+  end)
+
+  it("is not forgotten because of a line that nobody wrote so", function()
+    process.write(list, "\n\1garbage\n" .. ("z"):rep(16) .. " x\n"
+                        .. line_of(policies .. "/stuck.lua", process.read(policies .. "/stuck.lua")))
+    local gate = start()
+    assert.is_true(gate:connect():calls("stuck", { text = "x" }).isError)
+    gate:logs " quarantine_line_ignored "
+  end)
+
+  it("is not forgotten behind a list that has grown too long", function()
+    process.write(list, ("z"):rep(200000) .. "\n"
+                        .. line_of(policies .. "/stuck.lua", process.read(policies .. "/stuck.lua")))
+    assert.is_true(start():connect():calls("stuck", { text = "x" }).isError)
+  end)
+
+  it("has its place beside a socket whose folder is yet to be made", function()
+    local gate = start { socket = directory .. "/made/toolgate.sock" }
+    gate:logs " ready "
+    assert.is_nil(gate:log():find("no_quarantine", 1, true))
+  end)
+
+  it("can't be remembered where nothing may be written, which is said, and all else works", function()
+    local gate = start { config = ("return { state = '%s/nowhere' }"):format(directory) }
+    assert.truthy(gate:logs(" no_quarantine "):find("state", 1, true))
+    assert.is_not_true(gate:connect():calls("echo", { text = "x" }).isError)
+  end)
+end)

@@ -1,0 +1,192 @@
+-- An upstream that fails again and again is left alone for a while, and one call finds out whether it is back.
+local daemon = require "daemon"
+local client_of = require "client"
+local process = require "process"
+local http_server = require "http_server"
+local text, verdict, session = client_of.text, client_of.verdict, client_of.session
+
+local OPENS_AFTER = 5 -- src/upstream/circuit_breaker.h
+
+describe("an upstream that fails", function()
+  local gate, notes
+
+  before_each(function()
+    notes = process.directory() .. "/notes"
+    gate = daemon.start { config = ([[
+return { upstreams = { plain = { command = "luajit", args = { "%s/tests/support/plain_server.lua" }, timeout = "100ms",
+                                 env = { NOTES = "%s" } } } }
+]]):format(daemon.root, notes) }
+  end)
+  after_each(daemon.stop_all)
+
+  -- Each from a session of its own, so that no budget is in the way.
+  local sessions = 0
+  local function calls(tool)
+    sessions = sessions + 1
+    return gate:connect():calls(tool, tool == "echo" and { text = "x" } or {}, session("s" .. sessions))
+  end
+
+  local function upstream()
+    return gate:status().upstreams[1]
+  end
+
+  local function noted(word)
+    return select(2, process.read(notes):gsub(word .. "\n", ""))
+  end
+
+  local function opens()
+    for _ = 1, OPENS_AFTER do assert.equal("timeout", verdict(calls "holds").code) end
+    assert.equal("open", upstream().breaker)
+  end
+
+  it("so many times in a row is not asked any more, and the model is told when it is again", function()
+    opens()
+    gate:logs "breaker_open upstream=plain failures_in_a_row=5"
+    local result = calls "echo"
+    assert.same({ "refuse", "unavailable", "breaker_open", 1 }, { verdict(result).verdict, verdict(result).error_class,
+                verdict(result).code, verdict(result).after_s })
+    local said = text(result)
+    for _, words in ipairs { "'plain'", "failed 5 times in a row", "was not sent to it", "It is asked again in 1 s" } do
+      assert.truthy(said:find(words, 1, true), said)
+    end
+    assert.equal(0, noted "echo")
+  end)
+
+  it("and is asked too soon by one session makes no loop of it: it is told to stop waiting, and runs in its next turn",
+     function()
+    opens()
+    local client = gate:connect()
+    local function asks(turn)
+      return verdict(client:calls("echo", { text = "x" }, session("waits", { turn = turn })))
+    end
+    for _ = 1, 3 do assert.equal("breaker_open", asks(1).code) end
+    assert.same({ "refuse", "transient_budget" }, { asks(1).verdict, asks(1).code })
+    process.eventually("it is asked again", function() return verdict(calls "echo").verdict == "pass" end)
+    assert.equal("pass", asks(2).verdict)
+  end)
+
+  it("uses up no limit of a tool while nobody asks it", function()
+    gate:stop()
+    gate = daemon.start { config = ([[
+return { upstreams = { plain = { command = "luajit", args = { "%s/tests/support/plain_server.lua" }, timeout = "100ms",
+                                 env = { NOTES = "%s" } } } }
+]]):format(daemon.root, notes), policies = { ["echo.lua"] = [[
+-- echo: says what it is told, once. For specs.
+return tool "echo" { upstream = "plain", effects = "read", limits = { calls_per_session = 1, cost_per_session = 5 }, cost = 5 }
+]] } }
+    opens()
+    local client = gate:connect()
+    local function asks() return verdict(client:calls("echo", { text = "x" }, session "limited")).code end
+    assert.equal("breaker_open", asks())
+    assert.equal("breaker_open", asks())
+    process.eventually("it is asked again", function() return verdict(calls "echo").verdict == "pass" end)
+    assert.equal(nil, asks())
+    assert.equal("calls_per_session", asks())
+  end)
+
+  it("is asked by one call once the time is over, and by all again when that succeeds", function()
+    opens()
+    process.eventually("one is let through", function() return verdict(calls "echo").verdict == "pass" end)
+    assert.equal("closed", upstream().breaker)
+    gate:logs "breaker_probing upstream=plain"
+    gate:logs "breaker_closed upstream=plain"
+    assert.equal("pass", verdict(calls "echo").verdict)
+  end)
+
+  it("when it is asked again and fails is left alone for twice as long; nobody else is let through meanwhile", function()
+    opens()
+    local clients = { gate:connect(), gate:connect(), gate:connect(), gate:connect() }
+    process.eventually("one is let through", function()
+      local through = 0
+      for _, client in ipairs(clients) do
+        sessions = sessions + 1
+        client:say { jsonrpc = "2.0", id = 1, method = "tools/call",
+                     params = { name = "holds", arguments = { n = 1 }, _meta = session("s" .. sessions) } }
+      end
+      for _, client in ipairs(clients) do
+        local code = verdict(client:hears().result).code
+        through = through + (code == "timeout" and 1 or 0)
+        assert.truthy(code == "timeout" or code == "breaker_open", code)
+      end
+      assert.truthy(through <= 1)
+      return through == 1
+    end)
+    gate:logs "breaker_open upstream=plain failures_in_a_row=5 for_ms=2000"
+  end)
+
+  it("by one death under many calls has failed once", function()
+    local client = gate:connect()
+    for i = 1, OPENS_AFTER do
+      client:say { jsonrpc = "2.0", id = i, method = "tools/call",
+                   params = { name = "holds", arguments = { n = i }, _meta = session("d" .. i) } }
+    end
+    assert.equal("crashed", verdict(calls "dies").code)
+    for _ = 1, OPENS_AFTER do assert.equal("crashed", verdict(client:hears().result).code) end
+    assert.equal("closed", upstream().breaker)
+    assert.equal(1, upstream().failures)
+  end)
+
+  it("is not one that says no, however often", function()
+    for _ = 1, OPENS_AFTER + 1 do
+      assert.equal("tool_error", verdict(calls "refuses").error_class)
+      assert.equal("tool_error", verdict(calls "fails").error_class)
+    end
+    assert.equal("closed", upstream().breaker)
+    assert.equal(0, upstream().failures)
+  end)
+
+  it("now and then is one that works", function()
+    for _ = 1, OPENS_AFTER do
+      calls "holds"
+      calls "echo"
+    end
+    assert.equal("closed", upstream().breaker)
+    assert.equal(OPENS_AFTER, upstream().failures)
+  end)
+
+  it("is shown with its state", function()
+    opens()
+    local one = upstream()
+    assert.same({ "plain", "stdio", "open", OPENS_AFTER, OPENS_AFTER },
+                { one.name, one.kind, one.breaker, one.calls, one.failures })
+    assert.truthy(one.last_error:find "did not answer within %d+ ms", one.last_error)
+    assert.truthy(one.breaker_after_s <= 1)
+  end)
+end)
+
+describe("an address that many tools ask", function()
+  after_each(function()
+    daemon.stop_all()
+    http_server.stop_all()
+  end)
+
+  local function tools(address, names)
+    local files = {}
+    for _, name in ipairs(names) do
+      files[name .. ".lua"] = ([[
+-- %s: for specs.
+return tool "%s" { description = "For specs.", effects = "read", upstream = "api", http = "GET /%s",
+                   schema = json '{"type":"object"}' }
+]]):format(name, name, name)
+    end
+    return daemon.start { policies = files, config = ('return { upstreams = { api = { rest = "%s" } } }'):format(address) }
+  end
+
+  it("is not left alone where it is only asked too often: it says itself for how long", function()
+    local server = http_server.start { routes = { ["GET /one"] = { status = 429, headers = { ["Retry-After"] = "3" } } } }
+    local gate = tools(server.address, { "one" })
+    for i = 1, OPENS_AFTER + 1 do
+      local said = verdict(gate:connect():calls("one", {}, session("s" .. i)))
+      assert.same({ "transient", "http_429", 3 }, { said.error_class, said.code, said.after_s })
+    end
+    assert.equal("closed", gate:status().upstreams[1].breaker)
+  end)
+
+  it("is left alone by all of them once it cannot be reached", function()
+    local client = tools("http://127.0.0.1:1", { "one", "other" }):connect()
+    for i = 1, OPENS_AFTER do
+      assert.equal("unreachable", verdict(client:calls("one", {}, session("s" .. i))).code)
+    end
+    assert.equal("breaker_open", verdict(client:calls("other", {}, session "t")).code)
+  end)
+end)

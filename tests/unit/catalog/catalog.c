@@ -1,0 +1,362 @@
+/* Tools as a model sees them: what is mended, what is hidden, and each provider's form. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "catalog/catalog.h"
+#include "catalog/openai_strict.h"
+#include "json/parse.h"
+#include "json/write.h"
+
+/* ---- a generation out of texts -------------------------------------------- */
+
+struct house {
+    char folder[64], policies[80], tools[80];
+    struct arena *arena;
+    struct generation *generation;
+    struct peer peer;
+    struct buf shown;
+};
+
+static void write_file(const char *folder, const char *name, const char *text)
+{
+    char path[160];
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static int set_up(void **state)
+{
+    struct house *house = calloc(1, sizeof(*house));
+    log_open(LOG_OFF, LOG_FORMAT_TEXT, NULL, NULL);
+    strcpy(house->folder, "/tmp/toolgate-catalog-XXXXXX");
+    assert_non_null(mkdtemp(house->folder));
+    snprintf(house->policies, sizeof(house->policies), "%s/policies", house->folder);
+    snprintf(house->tools, sizeof(house->tools), "%s/tools.json", house->folder);
+    assert_int_equal(mkdir(house->policies, 0700), 0);
+    house->arena = arena_new();
+    house->shown = buf_in(house->arena);
+    house->peer = (struct peer){.uid = 1000, .user = "ann"};
+    *state = house;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct house *house = *state;
+    char command[128];
+    generation_unref(house->generation);
+    arena_free(house->arena);
+    snprintf(command, sizeof(command), "rm -rf '%s'", house->folder);
+    assert_int_equal(system(command), 0);
+    free(house);
+    return 0;
+}
+
+static void build(struct house *house)
+{
+    const char *tools[] = {house->tools};
+    bool has_tools = access(house->tools, F_OK) == 0;
+    struct config_sources sources = {
+        .socket = "/nowhere", .policies = house->policies, .tools = tools, .tools_count = has_tools};
+    struct config config;
+    struct generation_report report;
+    struct why why;
+    generation_report_init(&report, house->arena);
+    assert_int_equal(config_load(&sources, &config, &why), OK);
+    if (generation_build(&config, 1, &house->generation, &report) != OK)
+        fail_msg("%.*s", STR_ARG(report.errors[0]));
+}
+
+static const struct json *list(struct house *house, struct catalog_request request)
+{
+    struct json *tools = arena_alloc(house->arena, sizeof(*tools));
+    struct json_fault fault;
+    request.peer = &house->peer;
+    house->shown = buf_in(house->arena);
+    catalog_write(house->arena, house->generation, &request, &house->shown);
+    if (json_parse(house->arena, buf_view(&house->shown), NULL, tools, &fault) != OK)
+        fail_msg("%s in %.*s", fault.text, STR_ARG(buf_view(&house->shown)));
+    return tools;
+}
+
+static const struct json *tool_at(const struct json *tools, uint32_t at)
+{
+    assert_true(at < tools->len);
+    return &tools->items[at];
+}
+
+static struct str text_of(const struct json *object, const char *key)
+{
+    return json_str(json_get_text(object, key));
+}
+
+static void expect_json(const struct json *value, const char *text)
+{
+    struct buf got = {0};
+    assert_non_null(value);
+    json_write(&got, value);
+    buf_byte(&got, '\0');
+    assert_string_equal(got.at, text);
+    buf_clear(&got);
+}
+
+#define RUNS "run = function(args) return 'ran' end,\n"
+
+/* ---- lists ---------------------------------------------------------------- */
+
+static void words_join_the_description(void **state)
+{
+    struct house *house = *state;
+    write_file(house->policies, "a.lua",
+               "return tool \"look\" {\n" RUNS "description = \"Looks.\", use_when = \"you want to see\",\n"
+               "avoid_when = \"it is dark: use feel\",\n"
+               "schema = json [[{\"type\":\"object\",\"properties\":{\"a\":{},\"b\":{}}}]],\n"
+               "rules = { when { a = 1 } : needs \"b\" } }\n");
+    build(house);
+    const struct json *tools = list(house, (struct catalog_request){0});
+    struct str text = text_of(tool_at(tools, 0), "description");
+    assert_true(
+        str_starts(text, "Looks.\nUse it when you want to see.\nAvoid it when it is dark: use feel.\n"));
+    assert_true(str_contains_nocase(text, STR_LIT("required")));
+}
+
+static void only_what_toolgate_runs_is_listed(void **state)
+{
+    struct house *house = *state;
+    write_file(house->folder, "tools.json",
+               "[{\"name\":\"zed\",\"inputSchema\":{\"type\":\"object\"}},"
+               "{\"name\":\"odd name\",\"inputSchema\":{\"type\":\"object\"}}]");
+    write_file(house->policies, "b.lua",
+               "return tool \"b\" { description = \"B.\", schema = json [[{\"type\":\"object\"}]],\n" RUNS
+               "}\n");
+    write_file(house->policies, "a.lua",
+               "return tool \"a\" { description = \"A.\", schema = json [[{\"type\":\"object\"}]],\n" RUNS
+               "}\n");
+    build(house);
+    const struct json *tools = list(house, (struct catalog_request){0});
+    assert_int_equal(tools->len, 2);
+    assert_true(str_is(text_of(tool_at(tools, 0), "name"), "a"));
+    assert_true(str_is(text_of(tool_at(tools, 1), "name"), "b"));
+    assert_int_equal(list(house, (struct catalog_request){.all = true})->len, 4);
+    /* a name that no provider takes is left out there */
+    assert_int_equal(list(house, (struct catalog_request){.all = true, .format = CATALOG_OPENAI})->len, 3);
+}
+
+static void what_breaks_clients_is_mended(void **state)
+{
+    struct house *house = *state;
+    write_file(house->folder, "tools.json",
+               "[{\"name\":\"t\",\"title\":7,\"description\":null,\"_meta\":null,\"execution\":{"
+               "\"taskSupport\":\"x\"},"
+               "\"icons\":[{\"sizes\":[]}],\"annotations\":{\"readOnlyHint\":\"yes\",\"openWorldHint\":true},"
+               "\"inputSchema\":{\"properties\":{\"any\":true,\"n\":{\"maximum\":1.10}},\"x-note\":"
+               "9007199254740993},"
+               "\"outputSchema\":{\"type\":\"array\"}}]");
+    build(house);
+    const struct json *tool = tool_at(list(house, (struct catalog_request){.all = true}), 0);
+    expect_json(tool,
+                "{\"name\":\"t\",\"inputSchema\":{\"properties\":{\"any\":{},\"n\":{\"maximum\":1.10}},"
+                "\"x-note\":9007199254740993,\"type\":\"object\"},\"annotations\":{\"openWorldHint\":true}}");
+}
+
+static void a_good_schema_is_verbatim(void **state)
+{
+    struct house *house = *state;
+    const char *schema = "{ \"type\" : \"object\", \"$schema\":\"http://json-schema.org/draft-07/schema#\",  "
+                         "\"properties\":{\"b\":{\"const\":1.0e1},\"a\":{}} }";
+    char text[400];
+    snprintf(text, sizeof(text), "[{\"name\":\"t\",\"inputSchema\":%s}]", schema);
+    write_file(house->folder, "tools.json", text);
+    build(house);
+    const struct json *tool = tool_at(list(house, (struct catalog_request){.all = true}), 0);
+    expect_json(json_get_text(tool, "inputSchema"), schema);
+}
+
+/* ---- hooks ---------------------------------------------------------------- */
+
+#define PLAIN(name)                                                                                          \
+    "return tool \"" name "\" { description = \"D.\", schema = json [[{\"type\":\"object\"}]],\n" RUNS "}\n"
+#define WITH(name, hook)                                                                                     \
+    "return tool \"" name "\" { description = \"D.\", schema = json [[{\"type\":\"object\"}]],\n" RUNS hook  \
+    "}\n"
+
+static bool shows(struct house *house, const char *tool, const char *goal)
+{
+    struct catalog_request request = {.peer = &house->peer, .goal = str_of(goal)};
+    return catalog_shows(house->arena, house->generation, &request, str_of(tool));
+}
+
+static void prepare_rewords_and_hides(void **state)
+{
+    struct house *house = *state;
+    write_file(
+        house->policies, "a.lua",
+        WITH("a", "prepare = function(def, call) def.description = \"For \" .. call.user; def.name = \"z\"; "
+                  "return def end,"));
+    write_file(house->policies, "b.lua", WITH("b", "prepare = function() return nil end,"));
+    write_file(house->policies, "c.lua", WITH("c", "prepare = function() error \"oops\" end,"));
+    build(house);
+    const struct json *tools = list(house, (struct catalog_request){0});
+    assert_int_equal(tools->len, 2);
+    assert_true(str_is(text_of(tool_at(tools, 0), "name"), "a"));
+    assert_true(str_is(text_of(tool_at(tools, 0), "description"), "For ann"));
+    assert_true(str_is(text_of(tool_at(tools, 1), "name"), "c"));
+    assert_true(shows(house, "a", ""));
+    assert_false(shows(house, "b", ""));
+    assert_true(shows(house, "c", ""));
+    assert_false(shows(house, "no-such-tool", ""));
+}
+
+static void the_gateway_hides_by_goal_and_grants_nothing(void **state)
+{
+    struct house *house = *state;
+    write_file(house->policies, "a.lua", PLAIN("a"));
+    write_file(house->policies, "b.lua", PLAIN("b"));
+    write_file(house->policies, "gateway.lua",
+               "return gateway { prepare_tools = function(defs, call)\n"
+               "  local shown = { { name = \"invented\", inputSchema = { type = \"object\" } } }\n"
+               "  for _, def in ipairs(defs) do\n"
+               "    if def.name ~= \"b\" or call.goal == \"b\" then shown[#shown + 1] = def end\n"
+               "  end\n  return shown\nend }\n");
+    build(house);
+    assert_int_equal(list(house, (struct catalog_request){0})->len, 1);
+    assert_int_equal(list(house, (struct catalog_request){.goal = STR_LIT("b")})->len, 2);
+    for (int again = 0; again < 2; again++) { /* computed, then remembered */
+        assert_true(shows(house, "a", ""));
+        assert_false(shows(house, "b", ""));
+        assert_true(shows(house, "b", "b"));
+        assert_false(shows(house, "invented", ""));
+    }
+}
+
+/* ---- forms ---------------------------------------------------------------- */
+
+static void collect(void *owner, struct str tool, const char *text)
+{
+    (void)tool;
+    buf_text(owner, text);
+}
+
+static void each_provider_gets_its_form(void **state)
+{
+    struct house *house = *state;
+    struct buf warnings = buf_in(house->arena);
+    write_file(
+        house->folder, "tools.json",
+        "[{\"name\":\"t\",\"description\":\"T.\",\"inputSchema\":{\"type\":\"object\",\"properties\":{},"
+        "\"anyOf\":[{}]}}]");
+    build(house);
+    struct catalog_request request = {.all = true, .warn = collect, .owner = &warnings};
+    request.format = CATALOG_OPENAI;
+    expect_json(list(house, request),
+                "[{\"type\":\"function\",\"function\":{\"name\":\"t\",\"description\":\"T.\","
+                "\"parameters\":{\"type\":\"object\",\"properties\":{},\"anyOf\":[{}]}}}]");
+    assert_int_equal(warnings.len, 0);
+    request.format = CATALOG_GEMINI;
+    expect_json(list(house, request), "[{\"name\":\"t\",\"description\":\"T.\",\"parametersJsonSchema\":"
+                                      "{\"type\":\"object\",\"properties\":{},\"anyOf\":[{}]}}]");
+    request.format = CATALOG_ANTHROPIC;
+    expect_json(list(house, request), "[{\"name\":\"t\",\"description\":\"T.\",\"input_schema\":"
+                                      "{\"type\":\"object\",\"properties\":{},\"anyOf\":[{}]}}]");
+    assert_true(str_contains_nocase(buf_view(&warnings), STR_LIT("anthropic")));
+}
+
+static void forms_have_names(void **state)
+{
+    enum catalog_format format;
+    (void)state;
+    assert_int_equal(catalog_format_named(STR_LIT("gemini"), &format), OK);
+    assert_int_equal(format, CATALOG_GEMINI);
+    assert_int_equal(catalog_format_named(STR_LIT("cohere"), &format), ERR_NOT_FOUND);
+}
+
+/* ---- strict --------------------------------------------------------------- */
+
+static enum err strict(struct arena *arena, const char *text, struct json *out, struct why *why)
+{
+    struct json schema;
+    struct json_fault fault;
+    assert_int_equal(json_parse(arena, str_of(text), NULL, &schema, &fault), OK);
+    return strict_schema(arena, &schema, out, why);
+}
+
+static void strict_closes_requires_and_nulls(void **state)
+{
+    struct arena *arena = arena_new();
+    struct json out;
+    struct why why;
+    (void)state;
+    assert_int_equal(
+        strict(arena,
+               "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"default\":\"x\"},"
+               "\"b\":{\"enum\":[1,2],\"type\":\"integer\"},\"c\":{\"$ref\":\"#/$defs/d\"}},"
+               "\"required\":[\"a\"],\"$defs\":{\"d\":{\"type\":\"array\",\"items\":{\"oneOf\":"
+               "[{\"type\":\"number\"},{\"type\":\"null\"}]}}}}",
+               &out, &why),
+        OK);
+    expect_json(&out,
+                "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\"},"
+                "\"b\":{\"enum\":[1,2,null],\"type\":[\"integer\",\"null\"]},"
+                "\"c\":{\"anyOf\":[{\"$ref\":\"#/$defs/d\"},{\"type\":\"null\"}]}},"
+                "\"$defs\":{\"d\":{\"type\":\"array\",\"items\":{\"anyOf\":[{\"type\":\"number\"},"
+                "{\"type\":\"null\"}]}}},\"required\":[\"a\",\"b\",\"c\"],\"additionalProperties\":false}");
+    arena_free(arena);
+}
+
+static void strict_says_what_it_cannot(void **state)
+{
+    static const struct {
+        const char *schema, *words;
+    } cases[] = {
+        {"{\"type\":\"object\",\"properties\":{\"a\":{}}}", "#/a"},
+        {"{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"object\"}}}", "free-form"},
+        {"{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"object\",\"additionalProperties\":{\"type\":"
+         "\"string\"}}}}",
+         "any keys"},
+        {"{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"array\"}}}", "items"},
+        {"{\"type\":\"object\",\"properties\":{},\"allOf\":[]}", "allOf"},
+        {"{\"type\":\"object\",\"properties\":{},\"anyOf\":[]}", "root"},
+        {"{\"type\":\"string\"}", "root"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct arena *arena = arena_new();
+        struct json out;
+        struct why why;
+        assert_int_equal(strict(arena, cases[i].schema, &out, &why), ERR_SCHEMA);
+        if (!strstr(why.text, cases[i].words))
+            fail_msg("'%s' does not say '%s'", why.text, cases[i].words);
+        arena_free(arena);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(words_join_the_description, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(only_what_toolgate_runs_is_listed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_breaks_clients_is_mended, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_good_schema_is_verbatim, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(prepare_rewords_and_hides, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_gateway_hides_by_goal_and_grants_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(each_provider_gets_its_form, set_up, tear_down),
+        cmocka_unit_test(forms_have_names),
+        cmocka_unit_test(strict_closes_requires_and_nulls),
+        cmocka_unit_test(strict_says_what_it_cannot),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,460 @@
+/* What upstreams offer becomes tools: names, collisions, policies laid over, and what is left out. */
+#include "base/arena.h"
+#include "config/config.h"
+#include "catalog/generation.h"
+#include "json/parse.h"
+#include "json/write.h"
+#include "upstream/tool_list.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define UPSTREAMS_MAX 3
+
+static char folder[] = "/tmp/toolgate-import-XXXXXX";
+static char policies[64], policy_file[80], lua_file[64];
+static struct arena *arena;
+static struct generation_report report;
+static struct generation *generation;
+static struct {
+    const char *name;
+    struct upstream_offer *offer;
+} told[UPSTREAMS_MAX];
+
+static int make_folder(void **state)
+{
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(policies, sizeof(policies), "%s/policies", folder);
+    assert_int_equal(mkdir(policies, 0700), 0);
+    snprintf(policy_file, sizeof(policy_file), "%s/p.lua", policies);
+    snprintf(lua_file, sizeof(lua_file), "%s/toolgate.lua", folder);
+    return 0;
+}
+
+static int drop_folder(void **state)
+{
+    (void)state;
+    unlink(policy_file);
+    rmdir(policies);
+    unlink(lua_file);
+    return rmdir(folder);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    arena = arena_new();
+    return 0;
+}
+
+static int forget(void **state)
+{
+    (void)state;
+    generation_unref(generation);
+    generation = NULL;
+    for (size_t i = 0; i < UPSTREAMS_MAX; i++) {
+        upstream_offer_unref(told[i].offer);
+        told[i].offer = NULL;
+        told[i].name = NULL;
+    }
+    arena_free(arena);
+    return 0;
+}
+
+/* ---- upstreams say, an operator has written ------------------------------------ */
+
+static void offers(const char *upstream, const char *tools)
+{
+    struct json value;
+    struct json_fault fault;
+    size_t i = 0;
+    if (json_parse(arena, str_of(tools), NULL, &value, &fault) != OK)
+        fail_msg("%s: %s", tools, fault.text);
+    while (told[i].name && strcmp(told[i].name, upstream) != 0)
+        i++;
+    upstream_offer_unref(told[i].offer);
+    told[i].name = upstream;
+    told[i].offer = offer_new(&value);
+}
+
+static struct upstream_offer *offer_of(void *owner, struct str name)
+{
+    (void)owner;
+    for (size_t i = 0; i < UPSTREAMS_MAX; i++)
+        if (told[i].name && str_is(name, told[i].name))
+            return upstream_offer_ref(told[i].offer);
+    return NULL;
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    fputs(text, out);
+    fclose(out);
+}
+
+static enum err build(const char *upstreams, const char *policy)
+{
+    static const struct offers from = {.of = offer_of};
+    char lua[1024];
+    struct config config;
+    struct why why;
+    snprintf(lua, sizeof(lua), "return { upstreams = { %s } }", upstreams);
+    write_file(lua_file, lua);
+    unlink(policy_file);
+    if (policy)
+        write_file(policy_file, policy);
+    if (config_load(&(struct config_sources){.file = lua_file, .policies = policies}, &config, &why) != OK)
+        fail_msg("%s", why.text);
+    generation_unref(generation);
+    generation = NULL;
+    generation_report_init(&report, arena);
+    struct building *building = generation_begin(&config, 1, NULL, 0, &from, &report);
+    while (generation_step(building))
+        continue;
+    return generation_end(building, &generation);
+}
+
+static void loads(const char *upstreams, const char *policy)
+{
+    if (build(upstreams, policy) != OK)
+        fail_msg(STR_FMT, STR_ARG(report.errors[0]));
+}
+
+#define A      "a = { command = 'a' },"
+#define B      "b = { command = 'b' },"
+#define NOBODY NULL
+#define SCHEMA "\"inputSchema\":{\"type\":\"object\"}"
+
+/* ---- the tools that came of it ---------------------------------------------------- */
+
+/* "find=a/search read=a/read": in the order of their names, with what is called where. */
+static void has(const char *expected)
+{
+    struct buf text = buf_in(arena);
+    for (size_t i = 0; i < generation_tool_count(generation); i++) {
+        const struct tool *tool = generation_tool_at(generation, i);
+        buf_printf(&text, "%s" STR_FMT, text.len ? " " : "", STR_ARG(tool->name));
+        if (tool->runner == RUNNER_UPSTREAM)
+            buf_printf(&text, "=" STR_FMT "/" STR_FMT, STR_ARG(tool->target.upstream),
+                       STR_ARG(tool->target.tool));
+        if (tool->awaited)
+            buf_byte(&text, '?');
+    }
+    if (!str_is(buf_view(&text), expected))
+        fail_msg("expected '%s', got '" STR_FMT "'", expected, STR_ARG(buf_view(&text)));
+}
+
+static void warns(const char *words)
+{
+    for (size_t i = 0; i < report.warning_count; i++)
+        if (strstr(report.warnings[i].at, words))
+            return;
+    fail_msg("no warning says '%s'; the first of %zu: " STR_FMT, words, report.warning_count,
+             STR_ARG(report.warning_count ? report.warnings[0] : STR_NONE));
+}
+
+static void fails(const char *upstreams, const char *policy, const char *words)
+{
+    assert_int_equal(build(upstreams, policy), ERR_CONFIG);
+    for (size_t i = 0; i < report.error_count; i++)
+        if (strstr(report.errors[i].at, words))
+            return;
+    fail_msg("no error says '%s': " STR_FMT, words, STR_ARG(report.errors[0]));
+}
+
+/* ---- names ---------------------------------------------------------------------------- */
+
+static void tools_keep_their_names(void **state)
+{
+    (void)state;
+    offers("a", "[{\"name\":\"search\"," SCHEMA "},{\"name\":\"read\"," SCHEMA "}]");
+    loads(A B, NOBODY);
+    has("read=a/read search=a/search");
+    assert_true(tool_is_listed(generation_tool_at(generation, 0)));
+    assert_true(str_is(generation_tool_at(generation, 0)->origin, "upstream a"));
+}
+
+static void two_of_a_name_are_both_prefixed(void **state)
+{
+    (void)state;
+    offers("b", "[{\"name\":\"search\"," SCHEMA "}]");
+    offers("a", "[{\"name\":\"search\"," SCHEMA "},{\"name\":\"read\"," SCHEMA "}]");
+    loads(A B, NOBODY);
+    has("a__search=a/search b__search=b/search read=a/read");
+}
+
+static void always_prefixed_is_no_collision(void **state)
+{
+    (void)state;
+    offers("a", "[{\"name\":\"search\"," SCHEMA "}]");
+    offers("b", "[{\"name\":\"search\"," SCHEMA "}]");
+    loads("a = { command = 'a', prefix = true }," B, NOBODY);
+    has("a__search=a/search search=b/search");
+}
+
+static void what_the_operator_named_stays(void **state)
+{
+    (void)state;
+    offers("a", "[{\"name\":\"search\"," SCHEMA "},{\"name\":\"find\"," SCHEMA "}]");
+    loads(A, "return tool 'search' { description = 'Ours.', schema = params {}, aliases = { 'find' },\n"
+             "  run = function() return 'ours' end }");
+    has("a__find=a/find a__search=a/search search");
+}
+
+static void names_are_made_to_fit(void **state)
+{
+    char tools[512], expected[256];
+    (void)state;
+    snprintf(tools, sizeof(tools),
+             "[{\"name\":\"docs.read/all\"," SCHEMA "},{\"name\":\"%080d\"," SCHEMA "}]", 1);
+    offers("a", tools);
+    loads(A, NOBODY);
+    struct str cut = generation_tool_at(generation, 0)->name;
+    assert_int_equal(cut.len, TOOL_NAME_MAX_BYTES);
+    snprintf(expected, sizeof(expected), STR_FMT "=a/%080d docs_read_all=a/docs.read/all", STR_ARG(cut), 1);
+    has(expected);
+}
+
+static void two_that_fit_to_the_same_are_told_apart(void **state)
+{
+    (void)state;
+    offers("a", "[{\"name\":\"x.y\"," SCHEMA "},{\"name\":\"x_y\"," SCHEMA "}]");
+    loads(A, NOBODY);
+    has("a__x_y=a/x.y x_y=a/x_y");
+    offers("a",
+           "[{\"name\":\"x.y\"," SCHEMA "},{\"name\":\"x_y\"," SCHEMA "},{\"name\":\"x y\"," SCHEMA "}]");
+    loads(A, NOBODY);
+    assert_int_equal(generation_tool_count(generation), 3);
+}
+
+static void globs_choose(void **state)
+{
+    (void)state;
+    offers("a", "[{\"name\":\"read_file\"," SCHEMA "},{\"name\":\"write_file\"," SCHEMA "}]");
+    loads("a = { command = 'a', tools = { 'read_*' } }", NOBODY);
+    has("read_file=a/read_file");
+    loads("a = { command = 'a', tools = { 'raed_*' } }", NOBODY);
+    has("");
+    warns("upstreams.a.tools: none of the 2 tools that it offers has such a name");
+}
+
+/* ---- policies ---------------------------------------------------------------------------- */
+
+static void a_policy_of_its_name_lies_over_it(void **state)
+{
+    (void)state;
+    offers("a", "[{\"name\":\"search\",\"description\":\"Theirs.\",\"inputSchema\":{\"type\":\"object\","
+                "\"properties\":{\"q\":{\"type\":\"string\"}}}}]");
+    loads(A, "return tool 'search' { effects = 'write', description = 'Ours.' }");
+    has("search=a/search");
+    const struct tool *tool = generation_find(generation, STR_LIT("search"));
+    assert_non_null(tool->policy);
+    assert_int_equal(tool->effects, EFFECTS_WRITE);
+    assert_true(str_is(tool->description, "Ours."));
+    assert_true(str_is(tool->parameters[0], "q"));
+}
+
+static void a_policy_of_the_prefixed_name_wants_it_so(void **state)
+{
+    (void)state;
+    offers("a", "[{\"name\":\"search\"," SCHEMA "}]");
+    loads(A, "return tool 'a__search' { effects = 'read' }");
+    has("a__search=a/search");
+    assert_non_null(generation_find(generation, STR_LIT("a__search"))->policy);
+}
+
+static void a_policy_that_lies_over_neither_of_two_is_told(void **state)
+{
+    (void)state;
+    offers("a", "[{\"name\":\"search\"," SCHEMA "}]");
+    offers("b", "[{\"name\":\"search\"," SCHEMA "}]");
+    loads(A B, "return tool 'search' { effects = 'read' }");
+    warns("p.lua: it is laid over no tool: 'search' is offered by several upstreams");
+}
+
+/* Under another name it would run without what was written for it. */
+static void a_tool_whose_policy_fits_two_is_served_by_neither(void **state)
+{
+    (void)state;
+    offers("a", "[{\"name\":\"search\"," SCHEMA "},{\"name\":\"read\"," SCHEMA "}]");
+    offers("b", "[{\"name\":\"search\"," SCHEMA "}]");
+    loads(A B, "return tool 'search' { effects = 'read' }");
+    has("read=a/read search"); /* the policy's own, which its agent would run */
+    warns("upstream b: tool 'search' is left out: several upstreams offer it, and ");
+    warns("p.lua does not say which of them it is for (upstream = \"b\"); it would be 'b__search'");
+}
+
+static void a_policy_that_says_which_of_two_leaves_the_other_its_prefix(void **state)
+{
+    (void)state;
+    offers("a", "[{\"name\":\"search\"," SCHEMA "}]");
+    offers("b", "[{\"name\":\"search\"," SCHEMA "}]");
+    loads(A B, "return tool 'search' { effects = 'read', upstream = 'b' }");
+    has("a__search=a/search search=b/search");
+}
+
+static void a_policy_claims_a_tool_for_its_own_name(void **state)
+{
+    (void)state;
+    offers("a", "[{\"name\":\"search\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"q\":{}}}},"
+                "{\"name\":\"read\"," SCHEMA "}]");
+    offers("b", "[{\"name\":\"search\"," SCHEMA "}]");
+    loads("a = { command = 'a', tools = { 'read' } }," B, "return tool 'find' { upstream = 'a/search' }");
+    has("find=a/search read=a/read search=b/search");
+    assert_true(str_is(generation_find(generation, STR_LIT("find"))->parameters[0], "q"));
+    loads(A B, "return tool 'search' { upstream = 'a' }");
+    has("b__search=b/search read=a/read search=a/search");
+}
+
+static void a_policy_waits_for_its_upstream(void **state)
+{
+    (void)state;
+    loads(A, "return tool 'search' { upstream = 'a' }");
+    has("search=a/search?");
+    assert_false(tool_is_listed(generation_tool_at(generation, 0)));
+    loads(A, "return tool 'search' { upstream = 'a', description = 'S.', schema = params { q = str 'Q' } }");
+    has("search=a/search");
+    assert_true(tool_is_listed(generation_tool_at(generation, 0)));
+}
+
+static void a_policy_names_what_there_is(void **state)
+{
+    (void)state;
+    offers("a", "[{\"name\":\"search\"," SCHEMA "}]");
+    fails("calendar = { command = 'c' }", "return tool 'x' { upstream = 'calender' }",
+          "upstream: no upstream 'calender' is configured (did you mean 'calendar'?)");
+    fails(A B, "return tool 'x' { upstream = 'mail' }", "is configured, only a, b: name it in");
+    fails("", "return tool 'x' { upstream = 'mail' }", "is configured, only none at all: name it");
+    fails("r = { rest = 'https://r' }", "return tool 'x' { upstream = 'r' }", "'r' is an address (rest)");
+    fails(A, "return tool 'x' { upstream = 'a', schema = params {}, description = 'X', http = { 'GET /x' } }",
+          "'a' is an MCP server");
+    loads(A, "return tool 'serch' { upstream = 'a' }");
+    warns("upstream 'a' offers no tool 'serch' (did you mean 'search'?)");
+}
+
+/* ---- definitions ------------------------------------------------------------------------------ */
+
+static void a_definition_stays_what_it_is(void **state)
+{
+    (void)state;
+    offers("a", "[{\"name\":\"x\",\"title\":\"T\",\"description\":\"D\",\"inputSchema\":{\"type\":\"object\","
+                "\"properties\":{\"n\":{\"const\":12345678901234567890}}},\"outputSchema\":{\"type\":"
+                "\"object\"},\"annotations\":{\"readOnlyHint\":true},\"execution\":{\"taskSupport\":"
+                "\"optional\"},\"_meta\":{\"k\":1},\"icons\":[{\"src\":\"i\"}]}]");
+    loads(A, NOBODY);
+    const struct tool *tool = generation_find(generation, STR_LIT("x"));
+    assert_true(str_is(tool->title, "T"));
+    assert_non_null(tool->output_schema);
+    assert_int_equal(tool->effects, EFFECTS_READ);
+    struct buf text = buf_in(arena);
+    json_write(&text, tool->input);
+    assert_true(str_is(buf_view(&text),
+                       "{\"type\":\"object\",\"properties\":{\"n\":{\"const\":12345678901234567890}}}"));
+}
+
+static void one_bad_tool_leaves_the_others(void **state)
+{
+    (void)state;
+    offers("a", "[{\"name\":\"bad\",\"inputSchema\":{\"type\":\"string\"}},{\"inputSchema\":{}},7,"
+                "{\"name\":\"good\"," SCHEMA "},{\"name\":\"good\"," SCHEMA "},"
+                "{\"name\":\"task\"," SCHEMA ",\"execution\":{\"taskSupport\":\"required\"}}]");
+    loads(A, NOBODY);
+    has("good=a/good");
+    warns("tool 'task' is left out: it runs as a task only");
+    warns("upstream a: tool 'bad' is left out: inputSchema");
+    warns("is left out: it has no name");
+    warns("tool 'good' is left out: it is offered more than once");
+}
+
+/* In one line to a client all have to find room. */
+static void wordy_ones_leave_room_for_others(void **state)
+{
+    struct buf list = buf_in(arena);
+    (void)state;
+    char *words = arena_alloc(arena, 700001);
+    memset(words, 'x', 700000);
+    words[700000] = '\0';
+    for (int i = 0; i < 3; i++)
+        buf_printf(&list, "%s{\"name\":\"long_%d\",\"description\":\"%s\"," SCHEMA "}", i ? "," : "[", i,
+                   words);
+    buf_text(&list, ",{\"name\":\"short\"," SCHEMA "}]");
+    buf_byte(&list, '\0');
+    offers("a", list.at);
+    offers("b", "[{\"name\":\"other\"," SCHEMA "}]");
+    loads(A B, NOBODY);
+    has("long_0=a/long_0 long_1=a/long_1 other=b/other short=a/short");
+    warns("tool 'long_2' is left out: its definition has 700066 bytes, and those of one upstream may have "
+          "2097152");
+}
+
+static void equal_offers_are_one_generation(void **state)
+{
+    char first[32];
+    uint64_t list;
+    (void)state;
+    offers("a", "[{\"name\":\"x\"," SCHEMA "},{\"name\":\"y\"," SCHEMA "}]");
+    offers("b", "[{\"name\":\"x\"," SCHEMA "}]");
+    loads(A B, NOBODY);
+    snprintf(first, sizeof(first), STR_FMT, STR_ARG(generation_hash(generation)));
+    list = generation_list_hash(generation);
+    offers("a", "[{\"name\":\"x\"," SCHEMA "},{\"name\":\"y\"," SCHEMA "}]");
+    loads(A B, NOBODY);
+    assert_true(str_is(generation_hash(generation), first));
+    assert_true(generation_list_hash(generation) == list);
+    offers("a", "[{\"name\":\"x\"," SCHEMA "},{\"name\":\"z\"," SCHEMA "}]");
+    loads(A B, NOBODY);
+    assert_false(str_is(generation_hash(generation), first));
+    assert_false(generation_list_hash(generation) == list);
+}
+
+static void a_generation_keeps_what_it_was_built_from(void **state)
+{
+    (void)state;
+    offers("a", "[{\"name\":\"x\"," SCHEMA "}]");
+    loads(A B, NOBODY);
+    assert_ptr_equal(generation_offer(generation, STR_LIT("a")), told[0].offer);
+    assert_null(generation_offer(generation, STR_LIT("b")));
+    upstream_offer_unref(told[0].offer);
+    told[0].offer = NULL;
+    told[0].name = NULL;
+    assert_true(str_is(generation_find(generation, STR_LIT("x"))->target.tool, "x"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, forget)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(tools_keep_their_names),
+        TEST(two_of_a_name_are_both_prefixed),
+        TEST(always_prefixed_is_no_collision),
+        TEST(what_the_operator_named_stays),
+        TEST(names_are_made_to_fit),
+        TEST(two_that_fit_to_the_same_are_told_apart),
+        TEST(globs_choose),
+        TEST(a_policy_of_its_name_lies_over_it),
+        TEST(a_policy_of_the_prefixed_name_wants_it_so),
+        TEST(a_policy_that_lies_over_neither_of_two_is_told),
+        TEST(a_tool_whose_policy_fits_two_is_served_by_neither),
+        TEST(a_policy_that_says_which_of_two_leaves_the_other_its_prefix),
+        TEST(a_policy_claims_a_tool_for_its_own_name),
+        TEST(a_policy_waits_for_its_upstream),
+        TEST(a_policy_names_what_there_is),
+        TEST(a_definition_stays_what_it_is),
+        TEST(one_bad_tool_leaves_the_others),
+        TEST(wordy_ones_leave_room_for_others),
+        TEST(equal_offers_are_one_generation),
+        TEST(a_generation_keeps_what_it_was_built_from),
+    };
+    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+}

@@ -1,0 +1,196 @@
+/* Talking to a daemon: a child process plays it, line by line. */
+#include "base/arena.h"
+#include "cli/bench_load.h"
+#include "cli/daemon_client.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[] = "/tmp/toolgate-client-XXXXXX";
+static char path[64];
+static struct why why;
+
+static int listening(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    memcpy(address.sun_path, path, strlen(path));
+    unlink(path);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    assert_int_equal(listen(fd, 16), 0);
+    return fd;
+}
+
+/* Each connection in turn: `answer` is said once, or (NULL) everything comes back as it was sent. */
+static void play(int fd, const char *answer)
+{
+    char bytes[65536];
+    for (;;) {
+        int client = accept(fd, NULL, NULL);
+        ssize_t n;
+        while ((n = read(client, bytes, sizeof(bytes))) > 0) {
+            ssize_t written = write(client, answer ? answer : bytes, answer ? strlen(answer) : (size_t)n);
+            if (answer || written < 0)
+                break;
+        }
+        close(client);
+    }
+}
+
+static pid_t daemon_that_says(const char *answer)
+{
+    int fd = listening();
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        play(fd, answer);
+    }
+    close(fd);
+    return pid;
+}
+
+static void stop(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/s", folder);
+    return 0;
+}
+
+static int drop_folder(void **state)
+{
+    (void)state;
+    unlink(path);
+    return rmdir(folder);
+}
+
+/* ---- asking ---- */
+
+static enum err ask(const char *answer, struct arena *arena, struct json *result)
+{
+    pid_t pid = daemon_that_says(answer);
+    struct client *client;
+    enum err err = client_connect(path, &client, &why);
+    if (err == OK)
+        err = client_ask(client, arena, "m", str_of("{}"), result, &why);
+    client_close(client);
+    stop(pid);
+    return err;
+}
+
+static void an_answer_is_found_behind_notices(void **state)
+{
+    (void)state;
+    struct arena *arena = arena_new();
+    struct json result;
+    assert_int_equal(ask("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\n{\"id\":9,\"result\":1}\n"
+                         "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"a\":7}}\n",
+                         arena, &result),
+                     OK);
+    int64_t seven;
+    assert_true(json_int(json_get_text(&result, "a"), &seven));
+    assert_int_equal(seven, 7);
+    arena_free(arena);
+}
+
+static void fails_with(const char *answer, enum err expected, const char *says)
+{
+    struct arena *arena = arena_new();
+    struct json result;
+    assert_int_equal(ask(answer, arena, &result), expected);
+    if (!strstr(why.text, says))
+        fail_msg("expected '%s', got '%s'", says, why.text);
+    arena_free(arena);
+}
+
+static void what_goes_wrong_is_said(void **state)
+{
+    (void)state;
+    fails_with("{\"id\":1,\"error\":{\"code\":1,\"message\":\"no such session\"}}\n", ERR_PARSE,
+               "the daemon says: no such session");
+    fails_with("{\"id\":1}\n", ERR_PARSE, "neither result nor error");
+    fails_with("hello\n", ERR_PARSE, "no JSON");
+    fails_with("half a li", ERR_CLOSED, "the daemon closed the connection");
+}
+
+static void where_no_daemon_is(void **state)
+{
+    (void)state;
+    struct client *client;
+    unlink(path);
+    assert_int_not_equal(client_connect(path, &client, &why), OK);
+    assert_null(client);
+    assert_non_null(strstr(why.text, "there is no such socket; start one with `toolgate serve --socket"));
+    close(listening());
+    assert_int_not_equal(client_connect(path, &client, &why), OK);
+    assert_non_null(strstr(why.text, "nobody listens"));
+}
+
+/* ---- the bench's load, against an echo ---- */
+
+static void the_load_counts_and_times_answers(void **state)
+{
+    (void)state;
+    pid_t pid = daemon_that_says(NULL);
+    struct load load = {path, "toolgate/check", NULL, 1, 4, 0.05};
+    struct load_result result;
+    assert_int_equal(load_run(&load, &result, &why), OK);
+    assert_true(result.answers > 0);
+    assert_true(result.all_answers >= result.answers);
+    assert_int_equal(result.unwanted, 0);
+    assert_true(result.p50_us <= result.p99_us);
+    assert_true(result.seconds >= 0.05);
+    stop(pid);
+}
+
+static void the_load_looks_at_answers(void **state)
+{
+    (void)state;
+    pid_t pid = daemon_that_says(NULL);
+    struct load load = {path, "toolgate/check", "\"verdict\":\"pass\"", 1, 1, 0.02};
+    struct load_result result;
+    assert_int_equal(load_run(&load, &result, &why), OK);
+    assert_int_equal(result.unwanted, result.answers);
+    assert_non_null(strstr(result.sample, "get_events"));
+    stop(pid);
+}
+
+static void the_load_says_when_the_daemon_goes(void **state)
+{
+    (void)state;
+    pid_t pid = daemon_that_says("x\n");
+    struct load load = {path, "toolgate/check", NULL, 1, 1, 1};
+    struct load_result result;
+    assert_int_equal(load_run(&load, &result, &why), ERR_CLOSED);
+    stop(pid);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_answer_is_found_behind_notices),
+        cmocka_unit_test(what_goes_wrong_is_said),
+        cmocka_unit_test(where_no_daemon_is),
+        cmocka_unit_test(the_load_counts_and_times_answers),
+        cmocka_unit_test(the_load_looks_at_answers),
+        cmocka_unit_test(the_load_says_when_the_daemon_goes),
+    };
+    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+}

@@ -1,0 +1,316 @@
+/* The configuration file: every key, every complaint, and which source wins. */
+#include "base/arena.h"
+#include "config/config.h"
+#include "ledger/ledger.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[] = "/tmp/toolgate-config-XXXXXX";
+static char file[64];
+static struct config config;
+static struct why why;
+
+static int make_folder(void **state)
+{
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(file, sizeof(file), "%s/toolgate.lua", folder);
+    return 0;
+}
+
+static int drop_folder(void **state)
+{
+    (void)state;
+    unlink(file);
+    return rmdir(folder);
+}
+
+static int forget(void **state)
+{
+    (void)state;
+    config_free(&config);
+    return 0;
+}
+
+static enum err load(const char *text)
+{
+    FILE *out = fopen(file, "w");
+    assert_non_null(out);
+    fputs(text, out);
+    fclose(out);
+    why.text[0] = '\0';
+    return config_load(&(struct config_sources){.file = file}, &config, &why);
+}
+
+static void refuses(const char *text, const char *says)
+{
+    assert_int_equal(load(text), ERR_CONFIG);
+    if (!strstr(why.text, says))
+        fail_msg("'%s' was expected to say '%s' and says '%s'", text, says, why.text);
+    assert_non_null(strstr(why.text, "toolgate.lua"));
+    config_free(&config);
+}
+
+static void nothing_at_all_works(void **state)
+{
+    (void)state;
+    setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
+    assert_int_equal(config_load(&(struct config_sources){0}, &config, &why), OK);
+    assert_string_equal(config.socket, "/run/user/7/toolgate.sock");
+    assert_int_equal(config.socket_mode, 0660);
+    assert_int_equal(config.allow_count, 0);
+    assert_int_equal(config.repair, POLICY_UNSET);
+    assert_int_equal(config.limits.message, CONFIG_MESSAGE_BYTES);
+    assert_int_equal(config.anonymous_repeats, 8);
+    assert_true(config.coerce.strings);
+}
+
+static void the_runtime_folder_of_a_service(void **state)
+{
+    (void)state;
+    unsetenv("XDG_RUNTIME_DIR");
+    assert_int_equal(config_load(&(struct config_sources){0}, &config, &why), OK);
+    assert_string_equal(config.socket, "/run/toolgate/toolgate.sock");
+}
+
+static void every_key_is_read(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        load("return { socket = '/run/x.sock', socket_mode = '0600', tools = { 'a.json', '/b.json' },"
+             " ledger = { namespace = 'shared', ttl_s = 3600, history = 10, on_outage = 'local', settle = "
+             "'awaited' },"
+             " defaults = { retry = { repair = 1, same_call = 4, transient = 2 },"
+             "   loop = { repeats = 4, halt = 6, across_turns = 7, poll = { max = 9 } },"
+             "   mode = 'shadow', coerce = { lists = false }, unknown = 'drop',"
+             "   limits = { calls_per_turn = 11, seconds_per_turn = 30, cost_per_turn = 0.25 },"
+             "   compact = { max_tokens = 900, drop = { 'raw', 'items[].html' } } },"
+             " session_limits = { calls_per_session = 500, cost_per_session = 5 },"
+             " limits = { message = 2048, arguments = 1024, depth = 16, in_flight = 2, connections = 3,"
+             "   memory = 33554432, policy_ms = 5, policy_kb = 2048 },"
+             " log = { level = 'debug', format = 'json', arguments = true, file = 'log' },"
+             " turn_idle_s = 60, anonymous_repeats = 5, require_descriptions = true }"),
+        OK);
+    char path[96];
+    assert_string_equal(config.socket, "/run/x.sock");
+    assert_int_equal(config.socket_mode, 0600);
+    assert_int_equal(config.tools.count, 2);
+    snprintf(path, sizeof(path), "%s/a.json", folder);
+    assert_string_equal(config.tools.list[0], path);
+    assert_string_equal(config.tools.list[1], "/b.json");
+    assert_true(config.shared_namespace);
+    assert_int_equal(config.ledger_ttl_s, 3600);
+    assert_int_equal(config.ledger_history, 10);
+    assert_int_equal(config.repair, 1);
+    assert_int_equal(config.same_call, 4);
+    assert_int_equal(config.transient, 2);
+    assert_int_equal(config.repeats, 4);
+    assert_int_equal(config.halt, 6);
+    assert_int_equal(config.across_turns, 7);
+    assert_int_equal(config.poll_max, 9);
+    assert_int_equal(config.mode, POLICY_SHADOW);
+    assert_int_equal(config.unknown, UNKNOWN_DROP);
+    assert_int_equal(config.tool_limits.calls_per_turn, 11);
+    assert_int_equal(config.tool_limits.seconds_per_turn, 30);
+    assert_int_equal(config.tool_limits.cost_per_turn, 250000);
+    assert_int_equal(config.tool_limits.calls_per_session, POLICY_UNSET);
+    assert_int_equal(config.session_limits.calls_per_session, 500);
+    assert_int_equal(config.session_limits.cost_per_session, 5 * POLICY_COST_UNIT);
+    assert_true(config.compact.on);
+    assert_int_equal(config.compact.max_tokens, 900);
+    assert_int_equal(config.compact.max_bytes, 0);
+    assert_int_equal(config.compact.drop_count, 2);
+    assert_false(config.coerce.lists);
+    assert_true(config.coerce.strings);
+    assert_int_equal(config.limits.message, 2048);
+    assert_int_equal(config.limits.depth, 16);
+    assert_int_equal(config.limits.memory, 33554432);
+    assert_int_equal(config.limits.policy_kb, 2048);
+    assert_int_equal(config.log_level, LOG_DEBUG);
+    assert_int_equal(config.log_format, LOG_FORMAT_JSON);
+    assert_true(config.log_arguments);
+    snprintf(path, sizeof(path), "%s/log", folder);
+    assert_string_equal(config.log_file, path);
+    assert_int_equal(config.turn_idle_s, 60);
+    assert_int_equal(config.anonymous_repeats, 5);
+    assert_true(config.require_descriptions);
+}
+
+static void coercion_is_switched_off_whole(void **state)
+{
+    (void)state;
+    assert_int_equal(load("return { defaults = { coerce = false } }"), OK);
+    assert_false(config.coerce.strings || config.coerce.json || config.coerce.enums);
+}
+
+static void a_wrong_key_is_named_with_the_closest(void **state)
+{
+    (void)state;
+    refuses("return { polices = 'x' }", "unknown key 'polices' (did you mean 'policies'?)");
+    refuses("return { ledger = { ttl = 9 } }", "unknown key 'ledger.ttl' (did you mean 'ledger.ttl_s'?)");
+    refuses("return { defaults = { retry = { zzz = 1 } } }", "known here: repair same_call transient");
+    refuses("return { allow = { { user = { 0 } } } }",
+            "unknown key 'allow[1].user' (did you mean 'allow[1].users'?)");
+}
+
+static void a_wrong_value_is_shown(void **state)
+{
+    (void)state;
+    refuses("return { turn_idle_s = 'soon' }",
+            "turn_idle_s: expected a whole number from 0 to 86400, got \"soon\"");
+    refuses("return { limits = { depth = 4.5 } }",
+            "limits.depth: expected a whole number from 4 to 128, got 4.5");
+    refuses("return { limits = { depth = 129 } }", "got 129");
+    refuses("return { defaults = { limits = { calls_per_turn = 0 } } }",
+            "defaults.limits.calls_per_turn: expected a whole number from 1 to 1000000000, got 0");
+    refuses("return { session_limits = { cost_per_turn = 'much' } }",
+            "session_limits.cost_per_turn: expected a number from 0.000001 to 100000000, got \"much\"");
+    refuses("return { defaults = { compact = { max_bytes = 1 } } }",
+            "defaults.compact.max_bytes: expected a whole number from 200");
+    refuses("return { defaults = { compact = { keep = 'id' } } }",
+            "defaults.compact.keep: expected a list of fields");
+    refuses("return { log = 'debug' }", "log: expected a table of keys, got \"debug\"");
+    refuses("return { log = { level = 'loud' } }", "\"debug\" or \"info\"");
+    refuses("return { socket_mode = 0660 }", "expected octal digits as a string");
+    refuses("return { socket_mode = '0888' }", "expected octal digits");
+    refuses("return { socket = '' }", "socket: expected a path, got \"\"");
+    refuses("return { require_descriptions = 'yes' }", "expected true or false");
+    refuses("return { tools = { 7 } }", "expected a file name");
+    refuses("return { ledger = { namespace = 'all' } }", "\"uid\" or \"shared\"");
+    refuses("return { defaults = { loop = { repeats = 6, halt = 5 } } }",
+            "at least defaults.loop.repeats (6), got 5");
+    refuses("return { limits = { message = 2048, arguments = 4096 } }", "raise limits.message too");
+}
+
+static void a_folder_that_is_not_there(void **state)
+{
+    (void)state;
+    assert_int_equal(load("return { policies = 'nowhere' }"), ERR_CONFIG);
+    assert_non_null(strstr(why.text, "expected a folder of *.lua files, found nothing there"));
+}
+
+static void arguments_fit_their_message(void **state)
+{
+    (void)state;
+    assert_int_equal(load("return { limits = { message = 2048 } }"), OK);
+    assert_int_equal(config.limits.arguments, 2048);
+}
+
+static void what_this_version_lacks_is_refused(void **state)
+{
+    (void)state;
+    refuses("return { metrics = { listen = ':1' } }", "metrics: this version");
+}
+
+static void the_ledger_is_held_to_its_form(void **state)
+{
+    (void)state;
+    assert_int_equal(load("return { ledger = { redis = 'unix:/x', timeout_ms = 20, on_outage = 'closed', "
+                          "settle = 'sent' } }"),
+                     OK);
+    assert_string_equal(config.ledger_redis, "unix:/x");
+    assert_int_equal(config.ledger_timeout_ms, 20);
+    assert_int_equal(config.ledger_on_outage, LEDGER_OUTAGE_CLOSED);
+    assert_int_equal(config.ledger_settle, 1);
+    config_free(&config);
+    refuses("return { ledger = { redis = 'x' } }", "ledger.redis: expected unix:/path");
+    refuses("return { ledger = { redis = 7 } }", "ledger.redis: expected where Redis is");
+    refuses("return { ledger = { on_outage = 'shut' } }", "ledger.on_outage");
+    refuses("return { ledger = { settle = 'later' } }", "ledger.settle");
+    refuses("return { ledger = { timeout_ms = 1 } }", "ledger.timeout_ms");
+    refuses("return { ledger = { password_file = 'x' } }", "ledger.password_file: there is no ledger.redis");
+}
+
+static void all_faults_at_once(void **state)
+{
+    (void)state;
+    assert_int_equal(load("return { polices = 'x', turn_idle_s = -1 }"), ERR_CONFIG);
+    assert_non_null(strstr(why.text, "policies"));
+    assert_non_null(strstr(why.text, "turn_idle_s"));
+    assert_non_null(strchr(why.text, '\n'));
+}
+
+static void rules_name_users_and_groups(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        load("return { allow = { { users = { 'root', 4711 }, groups = { 'root', 12 }, tools = { 'get_*' } },"
+             " { tools = { 'x' } } } }"),
+        OK);
+    assert_int_equal(config.allow_count, 2);
+    const struct config_rule *rule = &config.allow[0];
+    assert_int_equal(rule->uid_count, 2);
+    assert_int_equal(rule->uids[0], 0);
+    assert_int_equal(rule->uids[1], 4711);
+    assert_int_equal(rule->gids[1], 12);
+    assert_false(rule->everyone);
+    assert_true(str_is(rule->tools[0], "get_*"));
+    assert_true(config.allow[1].everyone);
+}
+
+static void a_rule_that_matches_no_one_is_refused(void **state)
+{
+    (void)state;
+    refuses("return { allow = { { users = { 'nobody-of-that-name' } } } }",
+            "allow[1].users: no such name on this host: 'nobody-of-that-name'");
+    refuses("return { allow = { { users = {} } } }", "leave the key out instead");
+    refuses("return { allow = {} }", "leave the key out instead");
+    refuses("return { allow = { users = { 0 } } }", "expected a list of rules");
+    refuses("return { allow = { { users = { -1 } } } }", "got -1");
+    refuses("return { allow = { { tools = { 1 } } } }", "expected a tool name or glob");
+}
+
+static void the_command_line_wins(void **state)
+{
+    (void)state;
+    FILE *out = fopen(file, "w");
+    fputs("return { socket = '/a', policies = '/nowhere', tools = 'x.json' }", out);
+    fclose(out);
+    const char *tools[] = {"y.json"};
+    struct config_sources sources = {
+        .file = file, .socket = "/b", .policies = folder, .tools = tools, .tools_count = 1};
+    assert_int_equal(config_load(&sources, &config, &why), OK);
+    assert_string_equal(config.socket, "/b");
+    assert_string_equal(config.policies, folder);
+    assert_int_equal(config.tools.count, 2);
+    assert_string_equal(config.tools.list[1], "y.json");
+}
+
+static void a_socket_path_that_cannot_be(void **state)
+{
+    (void)state;
+    char path[200];
+    memset(path, 'x', sizeof(path) - 1);
+    path[sizeof(path) - 1] = '\0';
+    assert_int_equal(config_load(&(struct config_sources){.socket = path}, &config, &why), ERR_CONFIG);
+    assert_non_null(strstr(why.text, "at most 107 bytes, got 199"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(nothing_at_all_works, forget),
+        cmocka_unit_test_teardown(the_runtime_folder_of_a_service, forget),
+        cmocka_unit_test_teardown(every_key_is_read, forget),
+        cmocka_unit_test_teardown(coercion_is_switched_off_whole, forget),
+        cmocka_unit_test(a_wrong_key_is_named_with_the_closest),
+        cmocka_unit_test(a_wrong_value_is_shown),
+        cmocka_unit_test_teardown(a_folder_that_is_not_there, forget),
+        cmocka_unit_test_teardown(arguments_fit_their_message, forget),
+        cmocka_unit_test(what_this_version_lacks_is_refused),
+        cmocka_unit_test(the_ledger_is_held_to_its_form),
+        cmocka_unit_test_teardown(all_faults_at_once, forget),
+        cmocka_unit_test_teardown(rules_name_users_and_groups, forget),
+        cmocka_unit_test(a_rule_that_matches_no_one_is_refused),
+        cmocka_unit_test_teardown(the_command_line_wins, forget),
+        cmocka_unit_test_teardown(a_socket_path_that_cannot_be, forget),
+    };
+    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+}

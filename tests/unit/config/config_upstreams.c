@@ -1,0 +1,358 @@
+/* Who runs tools for us: the key `upstreams`, and the mcpServers files of other clients. */
+#include "base/arena.h"
+#include "base/buf.h"
+#include "config/config_upstreams.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[] = "/tmp/toolgate-upstreams-XXXXXX";
+static char lua_file[64], json_file[64];
+static struct config config;
+static struct why why;
+
+static int make_folder(void **state)
+{
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(lua_file, sizeof(lua_file), "%s/toolgate.lua", folder);
+    snprintf(json_file, sizeof(json_file), "%s/mcp.json", folder);
+    return 0;
+}
+
+static int drop_folder(void **state)
+{
+    (void)state;
+    unlink(lua_file);
+    unlink(json_file);
+    return rmdir(folder);
+}
+
+static int forget(void **state)
+{
+    (void)state;
+    config_free(&config);
+    return 0;
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    fputs(text, out);
+    fclose(out);
+}
+
+static enum err load(const char *lua, const char *json)
+{
+    const char *files[] = {json_file};
+    if (lua)
+        write_file(lua_file, lua);
+    if (json)
+        write_file(json_file, json);
+    why.text[0] = '\0';
+    config_free(&config);
+    return config_load(&(struct config_sources){.file = lua ? lua_file : NULL,
+                                                .mcp_configs = files,
+                                                .mcp_config_count = json ? 1 : 0},
+                       &config, &why);
+}
+
+static void says(enum err err, const char *words)
+{
+    if (err != ERR_CONFIG || !strstr(why.text, words))
+        fail_msg("expected '%s', heard (%s) '%s'", words, err_name(err), why.text);
+}
+
+static const struct upstream_spec *named(const char *name)
+{
+    for (size_t i = 0; i < config.upstream_count; i++)
+        if (str_is(config.upstreams[i]->name, name))
+            return config.upstreams[i];
+    fail_msg("no upstream '%s': %s", name, why.text);
+    return NULL;
+}
+
+static void is(struct str got, const char *expected)
+{
+    if (!str_is(got, expected))
+        fail_msg("expected '%s', got '" STR_FMT "'", expected, STR_ARG(got));
+}
+
+static void is_below(struct str got, const char *name)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    is(got, path);
+}
+
+/* ---- the Lua file ---- */
+
+static void each_kind_with_its_keys(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        load("return { upstreams = {\n"
+             "  files = { command = 'npx', args = { '-y', 'server', 8080 }, env = { DEBUG = true, PORT = 1 "
+             "},\n"
+             "            cwd = 'sub', start = 'lazy', prefix = true, tools = { 'read_*', 'list' },\n"
+             "            timeout = '1.5m', start_timeout = 20, in_flight = 4 },\n"
+             "  docs = { url = 'https://docs.example/mcp', headers = { Authorization = 'Bearer ${TOKEN}' },\n"
+             "           ca_file = '/dev/null', prefix = 'on_collision', timeout = 0.5 },\n"
+             "  billing = { rest = 'http://127.0.0.1:8/v1', headers = { ['X-Key'] = '${file:/run/key}' } },\n"
+             "} }",
+             NULL),
+        OK);
+    assert_int_equal(config.upstream_count, 3);
+    is(config.upstreams[0]->name, "billing");
+    is(config.upstreams[1]->name, "docs");
+    const struct upstream_spec *files = named("files"), *docs = named("docs"), *billing = named("billing");
+    assert_int_equal(files->kind, UPSTREAM_STDIO);
+    assert_int_equal(files->argc, 4);
+    is(files->argv[0], "npx");
+    is(files->argv[3], "8080");
+    assert_int_equal(files->env.count, 2);
+    is(files->env.list[0].name, "DEBUG");
+    is(files->env.list[0].value, "true");
+    is(files->env.list[1].value, "1");
+    is_below(files->cwd, "sub");
+    assert_true(files->lazy);
+    assert_int_equal(files->prefix, PREFIX_ALWAYS);
+    assert_int_equal(files->tool_count, 2);
+    is(files->tools[0], "read_*");
+    assert_int_equal(files->timeout_ms, 90000);
+    assert_int_equal(files->start_ms, 20000);
+    assert_int_equal(files->in_flight, 4);
+    is(files->from, lua_file);
+    assert_int_equal(docs->kind, UPSTREAM_HTTP);
+    is(docs->url, "https://docs.example/mcp");
+    is(docs->headers.list[0].value, "Bearer ${TOKEN}");
+    is(docs->ca_file, "/dev/null");
+    assert_false(docs->lazy);
+    assert_int_equal(docs->prefix, PREFIX_ON_COLLISION);
+    assert_int_equal(docs->timeout_ms, 500);
+    assert_int_equal(docs->start_ms, UPSTREAM_START_MS);
+    assert_int_equal(billing->kind, UPSTREAM_REST);
+    is(billing->url, "http://127.0.0.1:8/v1");
+    is(billing->headers.list[0].value, "${file:/run/key}");
+}
+
+static void a_command_in_a_folder_is_the_files_neighbour(void **state)
+{
+    (void)state;
+    assert_int_equal(load("return { upstreams = { a = { command = 'bin/a' }, b = { command = '/b' }, "
+                          "c = { command = '${HOME}/c' }, d = { command = 'd', env = {}, args = {} } } }",
+                          NULL),
+                     OK);
+    is_below(named("a")->argv[0], "bin/a");
+    is(named("b")->argv[0], "/b");
+    is(named("c")->argv[0], "${HOME}/c");
+    is(named("d")->argv[0], "d");
+}
+
+static void none_is_fine(void **state)
+{
+    (void)state;
+    assert_int_equal(load("return { upstreams = {} }", NULL), OK);
+    assert_int_equal(config.upstream_count, 0);
+}
+
+static void whatever_is_wrong_is_named_in_full(void **state)
+{
+    static const struct {
+        const char *entry, *words;
+    } wrong[] = {
+        {"{ comand = 'x' }", "unknown key 'upstreams.u.comand' (did you mean 'upstreams.u.command'?)"},
+        {"'npx'", "upstreams.u: expected a table of keys, got string"},
+        {"{ args = { 'x' } }", "upstreams.u: expected one of command"},
+        {"{ command = 'x', url = 'https://x' }", "got several"},
+        {"{ command = { 'npx', 'x' } }", "upstreams.u.command: expected a program's name as a text"},
+        {"{ command = 'npx -y x' }", "upstreams.u.command: expected a program's name alone, got words"},
+        {"{ command = 'npx -y @a/b' }", "upstreams.u.command: expected a program's name alone, got words"},
+        {"{ url = 'https://x', ca_file = 'no.pem' }",
+         "upstreams.u.ca_file: expected a file with certificates"},
+        {"{ command = '' }", "upstreams.u.command: expected a text, got an empty one"},
+        {"{ command = 'x', args = 'y' }", "upstreams.u.args: expected a list of texts, got string"},
+        {"{ command = 'x', args = { 'a', {} } }", "upstreams.u.args[2]: expected a text, got"},
+        {"{ command = 'x', args = { 'a\\0b' } }", "upstreams.u.args[1]: a NUL byte"},
+        {"{ command = 'x', env = { 'A=b' } }", "upstreams.u.env: expected a table of names and texts"},
+        {"{ command = 'x', env = { ['A=b'] = 'c' } }", "upstreams.u.env.A=b: expected a name of letters"},
+        {"{ command = 'x', headers = { A = 'b' } }", "upstreams.u.headers: no such key for a command"},
+        {"{ url = 'https://x', env = { A = 'b' } }", "upstreams.u.env: no such key for an MCP server with"},
+        {"{ rest = 'https://x', tools = { 'a' } }", "upstreams.u.tools: no such key for an address"},
+        {"{ url = 'docs.example/mcp' }", "upstreams.u.url: expected an address that begins with https://"},
+        {"{ url = 'https://x y' }", "upstreams.u.url: expected an address"},
+        {"{ url = 'https://x', headers = { A = 'b\\nC: d' } }", "upstreams.u.headers.A: a header cannot"},
+        {"{ command = 'x', start = 'later' }", "upstreams.u.start: expected \"at_once\" or \"lazy\""},
+        {"{ command = 'x', prefix = 'never' }",
+         "upstreams.u.prefix: expected \"on_collision\" or \"always\""},
+        {"{ command = 'x', timeout = '30x' }", "upstreams.u.timeout: expected seconds or \"30s\""},
+        {"{ command = 'x', timeout = 0 }", "upstreams.u.timeout: expected seconds or \"30s\", from 0.01"},
+        {"{ command = 'x', start_timeout = '1.2.3s' }", "upstreams.u.start_timeout: expected seconds"},
+        {"{ command = 'x', in_flight = 0 }", "upstreams.u.in_flight: expected a whole number from 1"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        char lua[512];
+        snprintf(lua, sizeof(lua), "return { upstreams = { u = %s } }", wrong[i].entry);
+        says(load(lua, NULL), wrong[i].words);
+    }
+    says(load("return { upstreams = { 'npx' } }", NULL), "upstreams: expected a table of upstreams by name");
+    says(load("return { upstreams = { ['my files'] = { command = 'x' } } }", NULL), "e.g. 'my_files'");
+    says(load("return { upstreams = { a2345678901234567890123456789012b = { command = 'x' } } }", NULL),
+         "a name of 1 to 32");
+}
+
+static void a_secret_is_never_quoted(void **state)
+{
+    static const char *const wrong[] = {"{ command = 'x', env = { TOKEN = { 'hunter2' } } }",
+                                        "{ command = 'x', env = 'hunter2' }",
+                                        "{ command = 'x', args = 'hunter2' }",
+                                        "{ url = 'hunter2' }",
+                                        "{ url = 'https://x', headers = { A = { 'hunter2' } } }",
+                                        "{ url = 'https://x', headers = 'hunter2' }",
+                                        "{ url = 'https://x', headers = { A = 'hunter2\\n' } }",
+                                        "{ command = { 'hunter2' } }"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        char lua[512];
+        snprintf(lua, sizeof(lua), "return { upstreams = { u = %s } }", wrong[i]);
+        says(load(lua, NULL), "upstreams.u");
+        if (strstr(why.text, "hunter2"))
+            fail_msg("'%s' tells the secret: %s", wrong[i], why.text);
+    }
+}
+
+static void more_than_the_limit(void **state)
+{
+    (void)state;
+    struct buf lua = {0};
+    buf_text(&lua, "return { upstreams = {");
+    for (unsigned i = 0; i <= CONFIG_UPSTREAMS_MAX; i++)
+        buf_printf(&lua, "u%u = { command = 'x' },", i);
+    buf_text(&lua, "} }");
+    buf_byte(&lua, '\0');
+    says(load(lua.at, NULL), "more than 256 upstreams; take some out");
+    buf_clear(&lua);
+}
+
+/* ---- mcpServers ---- */
+
+static void the_file_of_a_desktop_client(void **state)
+{
+    (void)state;
+    assert_int_equal(load(NULL,
+                          "\xef\xbb\xbf{ // mine\n"
+                          "  \"theme\": \"dark\",\n"
+                          "  \"mcpServers\": {\n"
+                          "    \"files\": { \"command\": \"npx\", \"args\": [\"-y\", \"a//b\"], /* all */\n"
+                          "                 \"env\": { \"A\": \"${B:-c}\" }, \"headers\": null,\n"
+                          "                 \"alwaysAllow\": [\"read\"], \"timeout\": 60 },\n"
+                          "    \"off\": { \"command\": \"x y\", \"disabled\": true },\n"
+                          "    \"docs\": { \"type\": \"http\", \"url\": \"https://d.example/mcp\",\n"
+                          "                \"headers\": { \"X\": \"y\" }, },\n"
+                          "  },\n"
+                          "}\n"),
+                     OK);
+    assert_int_equal(config.upstream_count, 2);
+    is(named("files")->argv[2], "a//b");
+    is(named("files")->env.list[0].value, "${B:-c}");
+    is(named("files")->from, json_file);
+    assert_int_equal(named("docs")->kind, UPSTREAM_HTTP);
+    assert_int_equal(config.warning_count, 0);
+}
+
+static void the_files_of_other_clients(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        load(NULL, "{\"servers\":{\"a\":{\"type\":\"stdio\",\"command\":\"./a\"}},\"inputs\":[]}"), OK);
+    is_below(named("a")->argv[0], "./a");
+    assert_int_equal(load(NULL, "{\"mcp\":{\"servers\":{\"a\":{\"command\":\"a\"}}}}"), OK);
+    is(named("a")->argv[0], "a");
+    assert_int_equal(load(NULL, "{\"context_servers\":{\"a\":{\"command\":\"a\",\"enabled\":false},"
+                                "\"b\":{\"serverUrl\":\"https://b\",\"type\":\"streamable-http\"}}}"),
+                     OK);
+    assert_int_equal(config.upstream_count, 1);
+    is(named("b")->url, "https://b");
+}
+
+static void what_is_not_heeded_is_said(void **state)
+{
+    (void)state;
+    assert_int_equal(load(NULL, "{\"mcpServers\":{\"a\":{\"command\":\"a\",\"arg\":[],\"envFile\":\".env\"},"
+                                "\"me\":{\"command\":\"/usr/bin/toolgate\",\"args\":[\"connect\"]}}}"),
+                     OK);
+    assert_int_equal(config.upstream_count, 1);
+    assert_int_equal(config.warning_count, 3);
+    assert_non_null(
+        strstr(config.warnings[0].at, "mcpServers.a: unknown key 'arg' is ignored (did you mean 'args'?)"));
+    assert_non_null(strstr(config.warnings[1].at, "unknown key 'envFile' is ignored"));
+    assert_non_null(strstr(config.warnings[2].at, "mcpServers.me: toolgate itself, left out"));
+}
+
+static void what_cannot_be_an_upstream(void **state)
+{
+    (void)state;
+    says(load(NULL, "{\"mcpServers\":{\"a\":{\"type\":\"sse\",\"url\":\"https://a\"}}}"),
+         "mcpServers.a.type: HTTP with SSE (\"sse\") is the transport that MCP replaced");
+    says(
+        load(NULL, "{\"mcpServers\":{\"a\":{\"type\":\"ws\",\"url\":\"https://a\"}}}"),
+        "mcpServers.a.type: expected \"stdio\" with a command or \"http\" with a url, got \"ws\" with a url");
+    says(load(NULL, "{\"mcpServers\":{\"a\":{\"type\":\"stdio\",\"url\":\"https://a\"}}}"),
+         "mcpServers.a.type");
+    says(load(NULL, "{\"mcpServers\":{\"a\":[]}}"), "mcpServers.a: expected an object");
+    says(load(NULL, "{\"mcpServers\":{\"a\":{}}}"), "mcpServers.a: expected one of command");
+    says(load(NULL, "{\"mcpServers\":{\"a.b/c\":{\"command\":\"x\"}}}"), "e.g. 'a_b_c'");
+    says(load(NULL, "{\"a\":{\"command\":\"x\"}}"), "expected an object with \"mcpServers\"");
+    says(load(NULL, "{\"mcpServers\":{\"a\"}}"), "mcp.json:1:");
+}
+
+static void names_are_one_list(void **state)
+{
+    (void)state;
+    says(load("return { upstreams = { a = { command = 'x' } } }",
+              "{\"mcpServers\":{\"a\":{\"command\":\"y\"}}}"),
+         "mcp.json: mcpServers.a: an upstream of this name is already in");
+    assert_non_null(strstr(why.text, lua_file));
+}
+
+static void the_file_of_the_configuration(void **state)
+{
+    (void)state;
+    write_file(json_file, "{\"mcpServers\":{\"a\":{\"command\":\"y\"}}}");
+    assert_int_equal(load("return { mcp_config = 'mcp.json' }", NULL), OK);
+    uint64_t hash = config.hash;
+    assert_int_equal(config.mcp_configs.count, 1);
+    is(named("a")->argv[0], "y");
+    write_file(json_file, "{\"mcpServers\":{\"a\":{\"command\":\"z\"}}}");
+    assert_int_equal(load("return { mcp_config = { 'mcp.json' } }", NULL), OK);
+    assert_int_not_equal(config.hash, hash);
+    says(load("return { mcp_config = { 1 } }", NULL), "mcp_config: expected a file name with mcpServers");
+    says(load("return { mcp_config = 'none.json' }", NULL), "none.json: No such file");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(each_kind_with_its_keys, forget),
+        cmocka_unit_test_teardown(a_command_in_a_folder_is_the_files_neighbour, forget),
+        cmocka_unit_test_teardown(none_is_fine, forget),
+        cmocka_unit_test_teardown(whatever_is_wrong_is_named_in_full, forget),
+        cmocka_unit_test_teardown(a_secret_is_never_quoted, forget),
+        cmocka_unit_test_teardown(more_than_the_limit, forget),
+        cmocka_unit_test_teardown(the_file_of_a_desktop_client, forget),
+        cmocka_unit_test_teardown(the_files_of_other_clients, forget),
+        cmocka_unit_test_teardown(what_is_not_heeded_is_said, forget),
+        cmocka_unit_test_teardown(what_cannot_be_an_upstream, forget),
+        cmocka_unit_test_teardown(names_are_one_list, forget),
+        cmocka_unit_test_teardown(the_file_of_the_configuration, forget),
+    };
+    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+}

@@ -1,0 +1,89 @@
+/* Who may connect, and which tools exist for them. */
+#include "config/peer.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const uid_t seven[] = {7};
+static const gid_t staff[] = {50};
+static const struct str reading[] = {STR("get_*"), STR("list")};
+static const struct str writing[] = {STR("set_*")};
+
+static const struct config_rule rules[] = {
+    {.uids = seven, .uid_count = 1, .tools = reading, .tool_count = 2},
+    {.gids = staff, .gid_count = 1, .tools = writing, .tool_count = 1},
+};
+static const struct config ruled = {.allow = rules, .allow_count = 2};
+
+static const struct peer user = {.uid = 7, .groups = {7}, .group_count = 1};
+static const struct peer member = {.uid = 8, .groups = {8, 50}, .group_count = 2};
+static const struct peer both = {.uid = 7, .groups = {7, 50}, .group_count = 2};
+static const struct peer stranger = {.uid = 9, .groups = {9}, .group_count = 1};
+
+static void no_rules_admit_everyone(void **state)
+{
+    (void)state;
+    static const struct config open;
+    assert_true(peer_is_welcome(&open, &stranger));
+    assert_true(peer_may_call(&open, &stranger, STR_LIT("anything")));
+}
+
+static void rules_admit_those_they_name(void **state)
+{
+    (void)state;
+    assert_true(peer_is_welcome(&ruled, &user));
+    assert_true(peer_is_welcome(&ruled, &member));
+    assert_false(peer_is_welcome(&ruled, &stranger));
+}
+
+static void rights_add_up(void **state)
+{
+    (void)state;
+    assert_true(peer_may_call(&ruled, &user, STR_LIT("get_events")));
+    assert_true(peer_may_call(&ruled, &user, STR_LIT("list")));
+    assert_false(peer_may_call(&ruled, &user, STR_LIT("set_events")));
+    assert_true(peer_may_call(&ruled, &member, STR_LIT("set_events")));
+    assert_false(peer_may_call(&ruled, &member, STR_LIT("get_events")));
+    assert_true(peer_may_call(&ruled, &both, STR_LIT("get_events")));
+    assert_true(peer_may_call(&ruled, &both, STR_LIT("set_events")));
+    assert_false(peer_may_call(&ruled, &stranger, STR_LIT("get_events")));
+}
+
+static void a_rule_for_everyone(void **state)
+{
+    (void)state;
+    static const struct config_rule all[] = {{.everyone = true, .tools = reading, .tool_count = 2}};
+    static const struct config config = {.allow = all, .allow_count = 1};
+    assert_true(peer_is_welcome(&config, &stranger));
+    assert_true(peer_may_call(&config, &stranger, STR_LIT("list")));
+    assert_false(peer_may_call(&config, &stranger, STR_LIT("lists")));
+}
+
+static void the_user_database_tells_names(void **state)
+{
+    (void)state;
+    struct peer peer;
+    peer_describe(&peer, 0, 0, 1);
+    assert_string_equal(peer.user, "root");
+    assert_int_equal(peer.groups[0], 0);
+    peer_describe(&peer, 3999999999u, 77, 2);
+    assert_string_equal(peer.user, "3999999999");
+    assert_int_equal(peer.group_count, 1);
+    assert_int_equal(peer.groups[0], 77);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_rules_admit_everyone),
+        cmocka_unit_test(rules_admit_those_they_name),
+        cmocka_unit_test(rights_add_up),
+        cmocka_unit_test(a_rule_for_everyone),
+        cmocka_unit_test(the_user_database_tells_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

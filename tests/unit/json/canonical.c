@@ -1,0 +1,125 @@
+/* One text a value. The ledger's keys are hashes of it, so the exact form is pinned here. */
+#include "json/canonical.h"
+#include "json/json_support.h"
+
+static const char *canonical(const char *text)
+{
+    struct buf out = buf_in(arena);
+    struct json v = parsed(text);
+    json_canonical(&out, &v);
+    return arena_dup(arena, buf_view(&out)).at;
+}
+
+static void spells_numbers_by_value(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *canonical;
+    } rows[] = {
+        {"0", "0"},
+        {"-0", "0"},
+        {"0.0e5", "0"},
+        {"1", "1"},
+        {"1.0", "1"},
+        {"1e0", "1"},
+        {"-10e-1", "-1"},
+        {"1.10", "1.1e0"},
+        {"1.1", "1.1e0"},
+        {"110e-2", "1.1e0"},
+        {"120", "120"},
+        {"1.2e2", "120"},
+        {"18446744073709551616", "18446744073709551616"},
+        {"123456789012345678901", "123456789012345678901"},
+        {"1234567890123456789012", "1.234567890123456789012e21"},
+        {"1e20", "100000000000000000000"},
+        {"1e21", "1e21"},
+        {"10e20", "1e21"},
+        {"1e400", "1e400"},
+        {"0.1e401", "1e400"},
+        {"-0.00012", "-1.2e-4"},
+        {"1e999999999", "1e999999999"},
+        {"1e-999999999", "1e-999999999"},
+        {"12e999999999999", "1.2e1000000000000"},
+        {"0.1e-999999999999", "1e-1000000000000"},
+        {"0.1e1000000000000", "1e999999999999"},
+        {"1e999999999999998", "1e999999999999998"},
+        {"12e-1000000000000000000", "1.2e-999999999999999999"},
+        {"10e99999999999999999999", "1e100000000000000000000"},
+        {"1e100000000000000000000", "1e100000000000000000000"},
+        {"0.1e100000000000000000000", "1e99999999999999999999"},
+        {"0.01e-99999999999999999999", "1e-100000000000000000001"},
+        {"100e-100000000000000000000", "1e-99999999999999999998"},
+        {"123e1000000000000000000", "1.23e1000000000000000002"},
+        {"1e0000000000000000000000000005", "100000"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_string_equal(canonical(rows[i].text), rows[i].canonical);
+        assert_string_equal(canonical(rows[i].canonical), rows[i].canonical);
+    }
+}
+
+static void stays_bounded(void **state)
+{
+    (void)state;
+    struct json v = parsed("[1e999999999,-1e-999999999,1e999999999999999999999999999]");
+    struct buf out = buf_in(arena);
+    json_canonical(&out, &v);
+    assert_true(out.len < 80);
+}
+
+static void sorts_keys_by_bytes(void **state)
+{
+    (void)state;
+    assert_string_equal(canonical("{\"b\": 1, \"a\" : [ true , null "
+                                  "],\"\":0,\"é\":2,\"B\":3,\"ab\":{\"y\":1,\"x\":\"\\u0041\\n\"}}"),
+                        "{\"\":0,\"B\":3,\"a\":[true,null],\"ab\":{\"x\":\"A\\n\",\"y\":1},\"b\":1,\"é\":2}");
+}
+
+static void sorts_many_keys(void **state)
+{
+    (void)state;
+    struct buf text = buf_in(arena), sorted = buf_in(arena);
+    for (int i = 0; i < 300; i++) {
+        buf_printf(&text, "%c\"k%03d\":%d", i ? ',' : '{', (i * 7) % 300, (i * 7) % 300);
+        buf_printf(&sorted, "%c\"k%03d\":%d", i ? ',' : '{', i, i);
+    }
+    buf_text(&text, "}");
+    buf_text(&sorted, "}");
+    assert_string_equal(canonical(arena_dup(arena, buf_view(&text)).at),
+                        arena_dup(arena, buf_view(&sorted)).at);
+}
+
+static bool same_hash(struct hash128 a, struct hash128 b)
+{
+    return a.high == b.high && a.low == b.low;
+}
+
+static struct hash128 fingerprint(const char *text, const char *without)
+{
+    struct json v = parsed(text);
+    struct str names[] = {str_of(without ? without : "")};
+    return json_fingerprint(arena, &v, names, without ? 1 : 0);
+}
+
+static void fingerprints_values(void **state)
+{
+    (void)state;
+    assert_true(
+        same_hash(fingerprint("{\"a\":1,\"b\":2}", NULL), fingerprint("{ \"b\" : 2.0, \"a\" : 1 }", NULL)));
+    assert_false(same_hash(fingerprint("{\"a\":1}", NULL), fingerprint("{\"a\":2}", NULL)));
+    assert_true(same_hash(fingerprint("{\"a\":1,\"page\":2}", "page"), fingerprint("{\"a\":1}", NULL)));
+    assert_false(same_hash(fingerprint("{\"a\":{\"page\":2}}", "page"), fingerprint("{\"a\":{}}", NULL)));
+    assert_true(same_hash(json_fingerprint(arena, NULL, NULL, 0), fingerprint("{}", NULL)));
+    assert_true(same_hash(fingerprint("[1]", "page"), fingerprint("[1.0]", NULL)));
+    struct hash128 pinned = hash_stable(STR_LIT("{\"a\":1.1e0,\"b\":\"x\"}"));
+    assert_true(same_hash(fingerprint("{\"b\":\"x\",\"a\":1.10}", NULL), pinned));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        JSON_TEST(spells_numbers_by_value), JSON_TEST(stays_bounded),       JSON_TEST(sorts_keys_by_bytes),
+        JSON_TEST(sorts_many_keys),         JSON_TEST(fingerprints_values),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

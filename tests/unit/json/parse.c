@@ -1,0 +1,441 @@
+/* Parsing: what is accepted and kept, and every fault with its place and its sentence. */
+#include "json/json_support.h"
+
+static struct json_fault fault;
+static struct json value;
+
+static enum err parse_str(struct str text)
+{
+    return json_parse(arena, text, NULL, &value, &fault);
+}
+
+static enum err parse(const char *text)
+{
+    return parse_str(str_of(text));
+}
+
+static void keeps_what_was_sent(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "null",
+        "true",
+        "false",
+        "0",
+        "-0",
+        "9223372036854775807",
+        "18446744073709551616",
+        "-9223372036854775808",
+        "1.10",
+        "1e400",
+        "-1.5E+07",
+        "\"\"",
+        "\"plain\"",
+        "\"caf\\u00e9 \\ud83d\\ude00 \\/ \\\\ \\\" \\b\\f\\n\\r\\t\"",
+        "\"café 😀\"",
+        "[]",
+        "{}",
+        "[1,[2,[3,{}]],[]]",
+        "{\"z\":1,\"a\":{\"y\":[true,null],\"b\":\"x\"},\"m\":1.10}",
+        "{ \"a\" :\t1 , \"b\" : [ 1 , 2 ] }",
+    };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        struct json v = parsed(texts[i]);
+        assert_string_equal(written(&v), texts[i]);
+    }
+}
+
+static void ignores_space_around_the_value(void **state)
+{
+    (void)state;
+    struct json v = parsed(" \t\r\n {\"a\": 1} \r\n\t ");
+    assert_string_equal(written(&v), "{\"a\": 1}");
+    v = parsed(" 42 ");
+    assert_string_equal(written(&v), "42");
+}
+
+static void every_value_knows_its_bytes(void **state)
+{
+    (void)state;
+    struct json v = parsed("{ \"s\" : \"x\\u0041\" ,\n\"n\":[ 1 , 2.50 ,\"e\\\\\",{ } ,null,true , false ], "
+                           "\"o\": { \"k\\n\" : -7 } }");
+    assert_string_equal(written(json_get_text(&v, "s")), "\"x\\u0041\"");
+    const struct json *n = json_get_text(&v, "n"), *o = json_get_text(&v, "o");
+    assert_string_equal(written(n), "[ 1 , 2.50 ,\"e\\\\\",{ } ,null,true , false ]");
+    static const char *const items[] = {"1", "2.50", "\"e\\\\\"", "{ }", "null", "true", "false"};
+    assert_int_equal(n->len, 7);
+    for (size_t i = 0; i < 7; i++)
+        assert_string_equal(written(&n->items[i]), items[i]);
+    assert_string_equal(written(o), "{ \"k\\n\" : -7 }");
+    assert_string_equal(written(json_get_text(o, "k\n")), "-7");
+}
+
+static void decodes_strings(void **state)
+{
+    (void)state;
+    struct json v = parsed("\"\\u0000a\\u00e9\\u20ac\\ud83d\\ude00\\/\\b\\f\\n\\r\\t\\\"\\\\\"");
+    static const char expected[] = "\0aé€😀/\b\f\n\r\t\"\\";
+    assert_int_equal(v.len, sizeof(expected) - 1);
+    assert_memory_equal(v.text, expected, v.len);
+    const char *text = "{\"key\":\"no escapes\"}";
+    v = parsed(text);
+    assert_ptr_equal(json_get_text(&v, "key")->text, text + 8); /* borrowed, not copied */
+}
+
+static void tells_whole_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool whole;
+    } rows[] = {
+        {"1", true},          {"1.0", true},     {"1e0", true},         {"10e-1", true},
+        {"100.000e-2", true}, {"1e400", true},   {"1e999999999", true}, {"0e-999999999", true},
+        {"-0", true},         {"1.5", false},    {"1e-1", false},       {"1e-99999999999999999999999", false},
+        {"12.5e1", true},     {"1.25e1", false},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        assert_int_equal(parsed(rows[i].text).integral, rows[i].whole);
+}
+
+struct fault_row {
+    const char *text;
+    enum json_fault_code code;
+    size_t offset;
+    const char *says;
+};
+
+static void check_rows(const struct fault_row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (parse(rows[i].text) != ERR_PARSE)
+            fail_msg("'%s' was taken", rows[i].text);
+        if (fault.code != rows[i].code || fault.offset != rows[i].offset || !strstr(fault.text, rows[i].says))
+            fail_msg("'%s': code %d at byte %zu: %s", rows[i].text, fault.code, fault.offset, fault.text);
+    }
+}
+
+static void names_syntax_faults(void **state)
+{
+    (void)state;
+    static const struct fault_row rows[] = {
+        {"[1,,2]", JSON_FAULT_SYNTAX, 3, "expected a value, found ','"},
+        {"[,1]", JSON_FAULT_SYNTAX, 1, "expected a value, found ','"},
+        {"[1,]", JSON_FAULT_SYNTAX, 3, "expected a value, found ']'"},
+        {"{\"a\":}", JSON_FAULT_SYNTAX, 5, "expected a value, found '}'"},
+        {"]", JSON_FAULT_SYNTAX, 0, "expected a value"},
+        {"{\"a\" 1}", JSON_FAULT_SYNTAX, 5, "expected ':' after the key, found '1'"},
+        {"{\"a\"}", JSON_FAULT_SYNTAX, 4, "expected ':' after the key"},
+        {"{\"a\":1,}", JSON_FAULT_SYNTAX, 7, "expected a key in double quotes, found '}'"},
+        {"{1:2}", JSON_FAULT_SYNTAX, 1, "expected a key in double quotes, found '1'"},
+        {"{\"a\":1 \"b\":2}", JSON_FAULT_SYNTAX, 7, "expected ',' or '}'"},
+        {"{\"a\":1]", JSON_FAULT_SYNTAX, 6, "expected ',' or '}'"},
+        {"[1 2]", JSON_FAULT_SYNTAX, 3, "expected ',' or ']'"},
+        {"[1}", JSON_FAULT_SYNTAX, 2, "expected ',' or ']'"},
+        {"\"abc", JSON_FAULT_SYNTAX, 4, "the end of the text"},
+        {"{\"a\":[1,2", JSON_FAULT_SYNTAX, 9, "2 brackets still open"},
+        {"{\"a\":", JSON_FAULT_SYNTAX, 5, "1 bracket still open"},
+        {"tru", JSON_FAULT_SYNTAX, 3, "the rest of true, false or null"},
+        {"[trux]", JSON_FAULT_SYNTAX, 4, "found 'x'"},
+        {"True", JSON_FAULT_SYNTAX, 0, "lower case"},
+        {"['a']", JSON_FAULT_SYNTAX, 1, "double quotes"},
+        {"[NaN]", JSON_FAULT_SYNTAX, 1, "found 'NaN'"},
+        {"[1.]", JSON_FAULT_SYNTAX, 3, "after the decimal point"},
+        {"[-]", JSON_FAULT_SYNTAX, 2, "after the minus sign"},
+        {"[-Infinity]", JSON_FAULT_SYNTAX, 2, "found 'Infinity'"},
+        {"[1e]", JSON_FAULT_SYNTAX, 3, "digit in the exponent"},
+        {"[1e+]", JSON_FAULT_SYNTAX, 4, "digit in the exponent"},
+        {"[01]", JSON_FAULT_SYNTAX, 2, "expected ',' or ']'"},
+        {"[+1]", JSON_FAULT_SYNTAX, 1, "expected a JSON value"},
+        {"[.5]", JSON_FAULT_SYNTAX, 1, "expected a JSON value"},
+        {"[0x1]", JSON_FAULT_SYNTAX, 2, "found 'x1'"},
+        {"\"a\\x\"", JSON_FAULT_SYNTAX, 3, "after the backslash, found 'x'"},
+        {"\"\\u12g4\"", JSON_FAULT_SYNTAX, 5, "four hex digits"},
+        {"\"\\u12\"", JSON_FAULT_SYNTAX, 5, "four hex digits"},
+        {"\"a\tb\"", JSON_FAULT_SYNTAX, 2, "raw control character in a string, found byte 0x09"},
+        {"\"a\nb\"", JSON_FAULT_SYNTAX, 2, "raw control character"},
+        {"[/* no */]", JSON_FAULT_SYNTAX, 1, "no comments"},
+        {"[1,\v2]", JSON_FAULT_SYNTAX, 3, "found byte 0x0b"},
+        {"\f[1]", JSON_FAULT_SYNTAX, 0, "found byte 0x0c"},
+        {"\xEF\xBB\xBF{}", JSON_FAULT_SYNTAX, 0, "byte order mark"},
+        {"\x01", JSON_FAULT_SYNTAX, 0, "found byte 0x01"},
+    };
+    check_rows(rows, sizeof(rows) / sizeof(rows[0]));
+    assert_false(fault.soft);
+    assert_int_equal(value.type, JSON_NULL);
+}
+
+static void names_other_faults(void **state)
+{
+    (void)state;
+    static const struct fault_row rows[] = {
+        {"", JSON_FAULT_EMPTY, 0, "found nothing"},
+        {" \n\t", JSON_FAULT_EMPTY, 3, "found nothing"},
+        {"{}{}", JSON_FAULT_TRAILING, 2, "expected the end of the text, found '{'"},
+        {"{} x", JSON_FAULT_TRAILING, 3, "found 'x'"},
+        {"{}\"abc", JSON_FAULT_TRAILING, 2, "expected the end of the text"},
+        {"{}]", JSON_FAULT_TRAILING, 2, "found ']'"},
+        {"1 2", JSON_FAULT_TRAILING, 2, "found '2'"},
+        {"01", JSON_FAULT_TRAILING, 1, "found '1'"},
+        {"null,", JSON_FAULT_TRAILING, 4, "found ','"},
+        {"{} \"\\u12", JSON_FAULT_TRAILING, 3, "expected the end of the text"},
+        {"\"\xff\"", JSON_FAULT_UTF8, 1, "found byte 0xff"},
+        {"\"\xc0\xaf\"", JSON_FAULT_UTF8, 1, "0xc0"},             /* overlong */
+        {"\"\xe0\x80\xaf\"", JSON_FAULT_UTF8, 1, "0xe0"},         /* overlong */
+        {"\"\xf0\x80\x80\xaf\"", JSON_FAULT_UTF8, 1, "0xf0"},     /* overlong */
+        {"\"ab\xed\xa0\x80\"", JSON_FAULT_UTF8, 3, "0xed"},       /* a surrogate */
+        {"\"\xf4\x90\x80\x80\"", JSON_FAULT_UTF8, 1, "0xf4"},     /* past U+10FFFF */
+        {"\"\xf8\x88\x80\x80\x80\"", JSON_FAULT_UTF8, 1, "0xf8"}, /* five bytes */
+        {"\"\x80\"", JSON_FAULT_UTF8, 1, "0x80"},                 /* no start */
+        {"\"\xe2\x82\"", JSON_FAULT_UTF8, 1, "0xe2"},             /* cut short */
+        {"\"\\\xff\"", JSON_FAULT_UTF8, 2, "0xff"},               /* behind a broken escape */
+        {"{}\xc3", JSON_FAULT_UTF8, 2, "0xc3"},
+    };
+    check_rows(rows, sizeof(rows) / sizeof(rows[0]));
+}
+
+static void finds_bad_utf8_at_any_offset(void **state)
+{
+    (void)state;
+    char text[64];
+    for (size_t at = 1; at < 40; at++) {
+        memset(text, 'x', sizeof(text));
+        text[0] = text[41] = '"';
+        text[at] = (char)0xC3;
+        assert_int_equal(parse_str((struct str){text, 42}), ERR_PARSE);
+        assert_int_equal(fault.code, JSON_FAULT_UTF8);
+        assert_int_equal(fault.offset, at);
+        text[at + 1] = (char)0xA9;
+        assert_int_equal(parse_str((struct str){text, 42}), at < 40 ? OK : ERR_PARSE);
+    }
+}
+
+static void builds_the_value_of_duplicate_keys(void **state)
+{
+    (void)state;
+    assert_int_equal(parse("{\"id\":7,\"params\":{\"arguments\":{\"limit\":1,\"q\":\"x\",\"limit\":2}}}"),
+                     ERR_PARSE);
+    assert_int_equal(fault.code, JSON_FAULT_DUPLICATE_KEY);
+    assert_true(fault.soft);
+    assert_int_equal(fault.offset, 49);
+    assert_string_equal(fault.text, "duplicate key 'limit' in params.arguments — send each key once");
+    assert_string_equal(written(json_get_text(&value, "id")), "7");
+    assert_string_equal(written(&value), "{\"id\":7,\"params\":{\"arguments\":{\"limit\":2,\"q\":\"x\"}}}");
+}
+
+static void names_the_path_of_duplicate_keys(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *says;
+    } rows[] = {
+        {"{\"a\":1,\"a\":1}", "duplicate key 'a' at the top level"},
+        {"[{\"a\":1,\"a\":1}]", "duplicate key 'a' in [0]"},
+        {"{\"x\":[0,[1,{\"a\":1,\"a\":1}]]}", "duplicate key 'a' in x[1][1]"},
+        {"{\"x\":{},\"y\":{\"k\":null,\"a\":[{\"b\":0},{\"c\":1,\"c\":{}}]}}", "duplicate key 'c' in y.a[1]"},
+        {"{\"a\\u0062\":1,\"\\u0061b\":2}", "duplicate key 'ab' at the top level"},
+        {"{\"\":1,\"\":2}", "duplicate key '' at the top level"},
+        {"{\"a\\n\\u001b\":1,\"a\\n\\u001b\":2}", "duplicate key 'a?\?' at the top level"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        assert_int_equal(parse(rows[i].text), ERR_PARSE);
+        assert_int_equal(fault.code, JSON_FAULT_DUPLICATE_KEY);
+        if (strncmp(fault.text, rows[i].says, strlen(rows[i].says)) != 0)
+            fail_msg("%s: %s", rows[i].text, fault.text);
+    }
+}
+
+static void cuts_a_long_path_from_the_left(void **state)
+{
+    (void)state;
+    struct buf text = buf_in(arena);
+    for (int i = 0; i < 100; i++)
+        buf_text(&text, "{\"ключ\":");
+    buf_text(&text, "{\"a\":1,\"a\":2}");
+    for (int i = 0; i < 100; i++)
+        buf_byte(&text, '}');
+    assert_int_equal(parse_str(buf_view(&text)), ERR_PARSE);
+    assert_non_null(strstr(fault.text, "duplicate key 'a' in …"));
+    assert_non_null(strstr(fault.text, "ключ.ключ — send each key once"));
+    struct buf quoted = buf_in(arena);
+    json_write_string(&quoted, str_of(fault.text));
+    assert_null(memmem(quoted.at, quoted.len, "\xEF\xBF\xBD", 3)); /* still UTF-8 */
+}
+
+static void finds_duplicates_among_many_keys(void **state)
+{
+    (void)state;
+    struct buf text = buf_in(arena);
+    buf_byte(&text, '{');
+    for (int i = 0; i < 500; i++)
+        buf_printf(&text, "\"key%d\":%d,", i, i);
+    buf_text(&text, "\"key250\":-1}");
+    assert_int_equal(parse_str(buf_view(&text)), ERR_PARSE);
+    assert_int_equal(fault.code, JSON_FAULT_DUPLICATE_KEY);
+    assert_int_equal(value.len, 500);
+    for (int i = 0; i < 500; i++) {
+        int64_t n;
+        assert_true(json_int(json_get(&value, arena_printf(arena, "key%d", i)), &n));
+        assert_int_equal(n, i == 250 ? -1 : i);
+    }
+}
+
+static void many_duplicates_cost_no_more_than_one(void **state)
+{
+    (void)state;
+    struct buf text = buf_in(arena);
+    for (int i = 0; i < 120; i++)
+        buf_text(&text, "{\"a key of some length, as a path is made of them\":");
+    buf_text(&text, "[{\"a\":1,\"a\":2}");
+    for (int i = 0; i < 20000; i++)
+        buf_text(&text, ",{\"a\":1,\"a\":2}");
+    buf_byte(&text, ']');
+    for (int i = 0; i < 120; i++)
+        buf_byte(&text, '}');
+    size_t before = arena_bytes(arena);
+    assert_int_equal(parse_str(buf_view(&text)), ERR_PARSE);
+    assert_int_equal(fault.code, JSON_FAULT_DUPLICATE_KEY);
+    assert_true(arena_bytes(arena) - before < 64 << 20);
+}
+
+static void replaces_lone_surrogates(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *becomes;
+        size_t offset;
+    } rows[] = {
+        {"\"\\ud800\"", "\"\uFFFD\"", 1},
+        {"\"\\udc00x\"", "\"\uFFFDx\"", 1},
+        {"\"\\ud800\\u0041\"", "\"\uFFFDA\"", 1},
+        {"\"\\ud800\\ud800\\udc00\"", "\"\uFFFD𐀀\"", 1},
+        {"\"\\ud83d\\ude00\\ud83d\"", "\"😀\uFFFD\"", 13},
+        {"[\"\\\\ud800\",\"\\uDBFF\"]", "[\"\\\\ud800\",\"\uFFFD\"]", 12},
+        {"{\"\\udfff\":{\"a\":1}}", "{\"\uFFFD\":{\"a\":1}}", 2},
+        {"\"\\ud800", NULL, 0},
+    };
+    for (size_t i = 0; rows[i].becomes; i++) {
+        assert_int_equal(parse(rows[i].text), ERR_PARSE);
+        assert_int_equal(fault.code, JSON_FAULT_SURROGATE);
+        assert_true(fault.soft);
+        assert_int_equal(fault.offset, rows[i].offset);
+        assert_string_equal(written(&value), rows[i].becomes);
+    }
+    assert_int_equal(parse("\"\\ud800"), ERR_PARSE);
+    assert_int_equal(fault.code, JSON_FAULT_SYNTAX); /* a hard fault hides a soft one */
+    assert_false(fault.soft);
+}
+
+static struct str nested(uint32_t depth, const char *open, const char *inside, const char *close)
+{
+    struct buf text = buf_in(arena);
+    for (uint32_t i = 0; i < depth; i++)
+        buf_text(&text, open);
+    buf_text(&text, inside);
+    for (uint32_t i = 0; i < depth; i++)
+        buf_text(&text, close);
+    return buf_view(&text);
+}
+
+static void bounds_depth(void **state)
+{
+    (void)state;
+    assert_int_equal(parse_str(nested(JSON_MAX_DEPTH, "[", "", "]")), OK);
+    assert_int_equal(parse_str(nested(JSON_MAX_DEPTH, "{\"a\":", "1", "}")), OK);
+    assert_int_equal(parse_str(nested(JSON_MAX_DEPTH + 1, "[", "", "]")), ERR_LIMIT);
+    assert_int_equal(fault.code, JSON_FAULT_DEPTH);
+    assert_int_equal(fault.offset, JSON_MAX_DEPTH);
+    assert_non_null(strstr(fault.text, "deeper than 128 levels"));
+    assert_int_equal(parse_str(nested(JSON_MAX_DEPTH + 1, "{\"a\":", "1", "}")), ERR_LIMIT);
+    assert_int_equal(fault.offset, 5 * JSON_MAX_DEPTH);
+    const struct json_limits two = {.depth = 2};
+    assert_int_equal(json_parse(arena, str_of("[[1]]"), &two, &value, &fault), OK);
+    assert_int_equal(json_parse(arena, str_of("[[[1]]]"), &two, &value, &fault), ERR_LIMIT);
+}
+
+static void stops_deep_bombs_early(void **state)
+{
+    (void)state;
+    struct str bomb = nested(500000, "[", "", "");
+    size_t before = arena_bytes(arena);
+    assert_int_equal(parse_str(bomb), ERR_LIMIT);
+    assert_int_equal(fault.code, JSON_FAULT_DEPTH);
+    assert_true(arena_bytes(arena) - before < 65536);
+    assert_int_equal(parse_str(nested(500000, "{\"a\":", "", "")), ERR_LIMIT);
+}
+
+static void bounds_nodes(void **state)
+{
+    (void)state;
+    struct buf text = buf_in(arena);
+    buf_byte(&text, '[');
+    for (uint32_t i = 0; i < JSON_MAX_NODES - 2; i++)
+        buf_text(&text, "0,");
+    buf_text(&text, "0]");
+    assert_int_equal(parse_str(buf_view(&text)), OK); /* the array is a node too */
+    assert_int_equal(value.len, JSON_MAX_NODES - 1);
+    text.len--;
+    buf_text(&text, ",0]");
+    assert_int_equal(parse_str(buf_view(&text)), ERR_LIMIT);
+    assert_int_equal(fault.code, JSON_FAULT_NODES);
+    assert_non_null(strstr(fault.text, "more than 100000 values"));
+    const struct json_limits three = {.nodes = 3};
+    assert_int_equal(json_parse(arena, str_of("{\"a\":[1]}"), &three, &value, &fault), OK);
+    assert_int_equal(json_parse(arena, str_of("{\"a\":[1,2]}"), &three, &value, &fault), ERR_LIMIT);
+}
+
+static void takes_a_string_of_a_megabyte(void **state)
+{
+    (void)state;
+    struct buf text = buf_in(arena);
+    buf_text(&text, "{\"s\":\"");
+    for (int i = 0; i < 1 << 20; i++)
+        buf_byte(&text, 'x');
+    size_t plain = text.len;
+    buf_text(&text, "\"}");
+    struct json v = parsed_str(buf_view(&text));
+    assert_int_equal(json_get_text(&v, "s")->len, 1 << 20);
+    text.len = plain;
+    buf_text(&text, "\\n\"}");
+    v = parsed_str(buf_view(&text));
+    assert_int_equal(json_get_text(&v, "s")->len, (1 << 20) + 1);
+    assert_int_equal(json_get_text(&v, "s")->text[1 << 20], '\n');
+}
+
+static void takes_a_number_of_a_megabyte(void **state)
+{
+    (void)state;
+    struct buf text = buf_in(arena);
+    for (int i = 0; i < 1 << 20; i++)
+        buf_byte(&text, '7');
+    struct json v = parsed_str(buf_view(&text));
+    double n;
+    assert_int_equal(v.len, 1 << 20);
+    assert_true(v.integral && json_double(&v, &n) && n > 1e308);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        JSON_TEST(keeps_what_was_sent),
+        JSON_TEST(ignores_space_around_the_value),
+        JSON_TEST(every_value_knows_its_bytes),
+        JSON_TEST(decodes_strings),
+        JSON_TEST(tells_whole_numbers),
+        JSON_TEST(names_syntax_faults),
+        JSON_TEST(names_other_faults),
+        JSON_TEST(finds_bad_utf8_at_any_offset),
+        JSON_TEST(builds_the_value_of_duplicate_keys),
+        JSON_TEST(names_the_path_of_duplicate_keys),
+        JSON_TEST(cuts_a_long_path_from_the_left),
+        JSON_TEST(finds_duplicates_among_many_keys),
+        JSON_TEST(many_duplicates_cost_no_more_than_one),
+        JSON_TEST(replaces_lone_surrogates),
+        JSON_TEST(bounds_depth),
+        JSON_TEST(stops_deep_bombs_early),
+        JSON_TEST(bounds_nodes),
+        JSON_TEST(takes_a_string_of_a_megabyte),
+        JSON_TEST(takes_a_number_of_a_megabyte),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,264 @@
+/* Reading values: members, numbers in every spelling, equality. */
+#include "json/build.h"
+#include "json/json_support.h"
+
+#include <locale.h>
+#include <math.h>
+
+static void gets_members(void **state)
+{
+    (void)state;
+    struct json v = parsed("{\"a\":1,\"\":2,\"ab\":{\"c\":true}}");
+    assert_string_equal(written(json_get_text(&v, "")), "2");
+    assert_true(json_is_true(json_get_text(json_get_text(&v, "ab"), "c")));
+    assert_null(json_get_text(&v, "b"));
+    assert_null(json_get_text(json_get_text(&v, "b"), "c"));
+    assert_null(json_get_text(json_get_text(&v, "a"), "c"));
+    assert_null(json_get_text(NULL, "a"));
+    assert_int_equal(json_str(json_get_text(&v, "a")).len, 0);
+}
+
+static void gets_members_of_any_size(void **state)
+{
+    (void)state;
+    static const int sizes[] = {1, 15, 16, 17, 18, 31, 32, 33, 64, 65, 1000};
+    for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+        struct buf text = buf_in(arena);
+        for (int i = 0; i < sizes[s]; i++)
+            buf_printf(&text, "%c\"key%d\":%d", i ? ',' : '{', i, i);
+        buf_byte(&text, '}');
+        struct json v = parsed_str(buf_view(&text));
+        int64_t n;
+        for (int i = 0; i < sizes[s]; i++)
+            assert_true(json_int(json_get(&v, arena_printf(arena, "key%d", i)), &n) && n == i);
+        assert_null(json_get_text(&v, "key"));
+        assert_null(json_get(&v, arena_printf(arena, "key%d", sizes[s])));
+    }
+}
+
+static void looks_for_a_text_in_a_list(void **state)
+{
+    (void)state;
+    struct json v = parsed("[\"a\",7,\"\",null,\"b\"]"), none = parsed("[7]"),
+                object = parsed("{\"a\":\"a\"}");
+    assert_true(json_lists(&v, STR_LIT("b")) && json_lists(&v, STR_LIT("")));
+    assert_false(json_lists(&v, STR_LIT("7")));
+    assert_false(json_lists(&none, STR_LIT("")));
+    assert_false(json_lists(&object, STR_LIT("a")));
+    assert_false(json_lists(NULL, STR_LIT("a")));
+}
+
+static void reads_integers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool fits;
+        int64_t n;
+    } rows[] = {
+        {"0", true, 0},
+        {"-0", true, 0},
+        {"0.000e99999999999999999999", true, 0},
+        {"42", true, 42},
+        {"-42", true, -42},
+        {"1.0", true, 1},
+        {"1e3", true, 1000},
+        {"1.5e1", true, 15},
+        {"12300e-2", true, 123},
+        {"0.00012e6", true, 120},
+        {"9223372036854775807", true, INT64_MAX},
+        {"-9223372036854775808", true, INT64_MIN},
+        {"9223372036854775808", false, 0},
+        {"-9223372036854775809", false, 0},
+        {"9.223372036854775807e18", true, INT64_MAX},
+        {"1e18", true, 1000000000000000000},
+        {"1e19", false, 0},
+        {"1e999999999999999999999999", false, 0},
+        {"1.5", false, 0},
+        {"1e-1", false, 0},
+        {"\"1\"", false, 0},
+        {"true", false, 0},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct json v = parsed(rows[i].text);
+        int64_t n = 0;
+        if (json_int(&v, &n) != rows[i].fits || n != rows[i].n)
+            fail_msg("%s read as %lld", rows[i].text, (long long)n);
+    }
+    int64_t n;
+    assert_false(json_int(NULL, &n));
+}
+
+static void reads_doubles(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double n;
+    } rows[] = {
+        {"0", 0.0},
+        {"1.10", 1.1},
+        {"-2.5e-3", -0.0025},
+        {"123456789012345", 123456789012345.0},
+        {"9007199254740993", 9007199254740992.0}, /* half way, to even */
+        {"9007199254740993.00000000000000000001", 9007199254740994.0},
+        {"0.1", 0.1},
+        {"1.7976931348623157e308", 1.7976931348623157e308},
+        {"1e400", INFINITY},
+        {"-1e400", -INFINITY},
+        {"1e99999999999999999999", INFINITY},
+        {"1e-400", 0.0},
+        {"1e-99999999999999999999", 0.0},
+        {"5e-324", 5e-324},
+        {"2.2250738585072014e-308", 2.2250738585072014e-308},
+        {"1000000000000000000000000000000000000000000e-42", 1.0},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct json v = parsed(rows[i].text);
+        double n = NAN;
+        if (!json_double(&v, &n) || n != rows[i].n)
+            fail_msg("%s read as %.17g", rows[i].text, n);
+    }
+    struct json minus = parsed("-0.0"), text = parsed("\"1\"");
+    double n;
+    assert_true(json_double(&minus, &n) && signbit(n));
+    assert_false(json_double(&text, &n));
+    assert_false(json_double(NULL, &n));
+}
+
+/* 1 + 2^-53 is half way between two doubles; a digit 800 places on decides. */
+static void rounds_by_digits_far_out(void **state)
+{
+    (void)state;
+    struct buf text = buf_in(arena);
+    buf_text(&text, "1.00000000000000011102230246251565404236316680908203125");
+    double n;
+    struct json v = parsed_str(buf_view(&text));
+    assert_true(json_double(&v, &n) && n == 1.0);
+    for (int i = 0; i < 1000; i++)
+        buf_byte(&text, '0');
+    buf_byte(&text, '1');
+    v = parsed_str(buf_view(&text));
+    assert_true(json_double(&v, &n) && n == nextafter(1.0, 2.0));
+}
+
+static void ignores_the_locale(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "fr_FR"};
+    bool comma = false;
+    for (size_t i = 0; i < 4 && !comma; i++)
+        comma = setlocale(LC_ALL, names[i]) && localeconv()->decimal_point[0] == ',';
+    double n;
+    struct json v = parsed("1234.5e-1"), built = json_number(arena, 0.25);
+    bool read = json_double(&v, &n);
+    setlocale(LC_ALL, "C");
+    assert_true(read && n == 123.45);
+    assert_string_equal(written(&built), "0.25");
+    if (!comma)
+        print_message("no locale with a decimal comma is installed: checked in the C locale only\n");
+}
+
+static int order(const char *a, const char *b)
+{
+    struct json x = parsed(a), y = parsed(b);
+    int forth = json_number_cmp(&x, &y), back = json_number_cmp(&y, &x);
+    assert_int_equal(forth, -back);
+    assert_int_equal(json_equal(&x, &y), forth == 0);
+    return forth;
+}
+
+static void compares_numbers_exactly(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *a, *b;
+        int order;
+    } rows[] = {
+        {"1", "1.0", 0},
+        {"1", "10e-1", 0},
+        {"1.10", "1.1", 0},
+        {"0", "-0.0e7", 0},
+        {"0", "0e99999999999999999999", 0},
+        {"100", "1e2", 0},
+        {"0.00123", "1.23e-3", 0},
+        {"1", "2", -1},
+        {"-1", "-2", 1},
+        {"-1", "1", -1},
+        {"0", "-1e-99999999999999999999", 1},
+        {"9007199254740992", "9007199254740993", -1}, /* one double */
+        {"18446744073709551615", "18446744073709551616", -1},
+        {"0.1", "0.10000000000000000000000000001", -1},
+        {"9.9", "10", -1},
+        {"12.5", "12.50", 0},
+        {"12.05", "12.5", -1},
+        {"1e400", "1e401", -1},
+        {"1e400", "10e399", 0},
+        {"1e99999999999999999999", "1e99999999999999999998", 1},
+        {"1e99999999999999999999", "10e99999999999999999998", 0},
+        {"1e100000000000000000000", "10e99999999999999999999", 0},
+        {"0.1e100000000000000000000", "1e99999999999999999999", 0},
+        {"1e-100000000000000000000", "0.1e-99999999999999999999", 0},
+        {"1e-100000000000000000000", "1e-99999999999999999999", -1},
+        {"1e-99999999999999999999", "1e99999999999999999999", -1},
+        {"1e0099", "1e99", 0},
+        {"1e+5", "1E5", 0},
+        {"1e-0", "1", 0},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (order(rows[i].a, rows[i].b) != rows[i].order)
+            fail_msg("%s against %s: not %d", rows[i].a, rows[i].b, rows[i].order);
+}
+
+static void compares_values(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *a, *b;
+        bool equal;
+    } rows[] = {
+        {"{\"a\":1,\"b\":[1,2]}", "{ \"b\": [1.0, 2e0], \"a\": 1 }", true},
+        {"{\"a\":1}", "{\"a\":1,\"b\":1}", false},
+        {"{\"a\":1,\"c\":1}", "{\"a\":1,\"b\":1}", false},
+        {"[1,2]", "[2,1]", false},
+        {"[1,2]", "[1]", false},
+        {"\"\\u0061\"", "\"a\"", true},
+        {"\"a\"", "\"A\"", false},
+        {"1", "\"1\"", false},
+        {"true", "false", false},
+        {"true", "1", false},
+        {"null", "null", true},
+        {"null", "false", false},
+        {"{}", "[]", false},
+        {"{}", "{ }", true},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct json a = parsed(rows[i].a), b = parsed(rows[i].b);
+        if (json_equal(&a, &b) != rows[i].equal || json_equal(&b, &a) != rows[i].equal)
+            fail_msg("%s against %s", rows[i].a, rows[i].b);
+    }
+}
+
+static void names_types(void **state)
+{
+    (void)state;
+    assert_string_equal(json_type_name(JSON_BOOL), "boolean");
+    assert_string_equal(json_type_name(JSON_OBJECT), "object");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        JSON_TEST(gets_members),
+        JSON_TEST(gets_members_of_any_size),
+        JSON_TEST(looks_for_a_text_in_a_list),
+        JSON_TEST(reads_integers),
+        JSON_TEST(reads_doubles),
+        JSON_TEST(rounds_by_digits_far_out),
+        JSON_TEST(ignores_the_locale),
+        JSON_TEST(compares_numbers_exactly),
+        JSON_TEST(compares_values),
+        JSON_TEST(names_types),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

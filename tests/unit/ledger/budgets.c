@@ -1,0 +1,299 @@
+/* Same-call budgets, steps, reservations and limits as stories. */
+#include <stdio.h>
+
+#include "ledger/ledger_case.h"
+
+static void effects(struct ledger_case *t, bool reads, bool writes, bool destructive, uint32_t same_call)
+{
+    t->limits.reads = reads;
+    t->limits.writes = writes;
+    t->limits.destructive = destructive;
+    t->limits.same_call = same_call;
+}
+
+/* Another read, so that the next call is in no run; it arms nothing anew. */
+static void look_elsewhere(struct ledger_case *t, const char *args)
+{
+    struct ledger_limits limits = t->limits;
+    effects(t, true, false, false, 5);
+    case_runs(t, "get_clock", args, args);
+    t->limits = limits;
+}
+
+static void an_undeclared_tool_has_three(void **state)
+{
+    struct ledger_case *t = *state;
+    case_runs(t, "book", "{1}", "r");
+    assert_int_equal(t->answer.spent, 1);
+    look_elsewhere(t, "1");
+    case_runs(t, "book", "{1}", "r");
+    look_elsewhere(t, "2");
+    case_runs(t, "book", "{1}", "r");
+    assert_int_equal(t->answer.spent, 3);
+    look_elsewhere(t, "3");
+    assert_string_equal(case_asks(t, "book", "{1}"), "refuse same_call");
+    case_turn(t, 2);
+    case_runs(t, "book", "{1}", "r");
+}
+
+static void a_destructive_tool_has_one(void **state)
+{
+    struct ledger_case *t = *state;
+    effects(t, false, false, true, 1);
+    case_runs(t, "delete", "{1}", "gone");
+    assert_string_equal(case_asks(t, "delete", "{1}"), "refuse same_call");
+    case_runs(t, "delete", "{2}", "gone");
+    case_runs(t, "create", "{1}", "made"); /* the world has changed */
+    case_runs(t, "delete", "{1}", "gone");
+}
+
+static void on_a_tie_loop_is_what_is_said(void **state)
+{
+    struct ledger_case *t = *state;
+    effects(t, false, true, false, 2);
+    case_runs(t, "write", "{1}", "ok");
+    case_runs(t, "write", "{1}", "ok");
+    assert_string_equal(case_asks(t, "write", "{1}"), "refuse loop");
+}
+
+static void a_toggle_has_no_budget(void **state)
+{
+    struct ledger_case *t = *state;
+    effects(t, false, false, false, LEDGER_UNLIMITED);
+    for (int i = 0; i < 8; i++)
+        case_runs(t, "toggle", "{}", i % 2 ? "on" : "off");
+}
+
+static void calls_of_one_step_count_once(void **state)
+{
+    struct ledger_case *t = *state;
+    effects(t, true, false, false, 5);
+    t->place.step = STR_LIT("m1");
+    for (int i = 0; i < 4; i++)
+        case_runs(t, "get", "{1}", "r");
+    t->place.step = STR_LIT("m2");
+    for (int i = 0; i < 4; i++) {
+        case_runs(t, "get", "{1}", "r");
+        assert_int_equal(t->answer.spent, 2);
+        assert_int_equal(t->settled.repeats, 2);
+    }
+    t->place.step = STR_LIT("m3");
+    assert_string_equal(case_asks(t, "get", "{1}"), "refuse loop");
+}
+
+static void without_labels_a_step_ends_with_its_first_feedback(void **state)
+{
+    struct ledger_case *t = *state;
+    effects(t, true, false, false, 5);
+    uint64_t sent[3];
+    for (int step = 0; step < 2; step++) {
+        for (int i = 0; i < 3; i++) {
+            assert_string_equal(case_asks(t, "get", "{1}"), "run");
+            sent[i] = t->admissions;
+        }
+        for (int i = 0; i < 3; i++)
+            case_settle_as(t, "get", "{1}", sent[i], LEDGER_CLASS_OK, "r");
+    }
+    assert_string_equal(case_asks(t, "get", "{1}"), "refuse loop");
+}
+
+static void of_identical_writes_in_one_step_one_runs(void **state)
+{
+    struct ledger_case *t = *state;
+    effects(t, false, true, false, 2);
+    t->place.step = STR_LIT("m1");
+    assert_string_equal(case_asks(t, "write", "{1}"), "run");
+    assert_string_equal(case_asks(t, "write", "{1}"), "refuse duplicate_in_step");
+    assert_string_equal(case_asks(t, "write", "{2}"), "run");
+    assert_string_equal(case_asks(t, "write", "{1}"), "refuse duplicate_in_step");
+    t->place.step = STR_LIT("m2");
+    assert_string_equal(case_asks(t, "write", "{1}"), "run");
+}
+
+static void twenty_parallel_calls_fit_a_step(void **state)
+{
+    struct ledger_case *t = *state;
+    char args[20][16];
+    uint64_t first = t->admissions + 1;
+    t->place.step = STR_LIT("m1");
+    for (int i = 0; i < 20; i++) {
+        snprintf(args[i], sizeof(args[i]), "{%d}", i);
+        assert_string_equal(case_asks(t, "get", args[i]), "run");
+    }
+    for (int i = 19; i >= 0; i--) {
+        case_settle_as(t, "get", args[i], first + (uint64_t)i, LEDGER_CLASS_OK, args[i]);
+        assert_false(t->settled.unchanged);
+    }
+    t->place.step = STR_LIT("m2");
+    case_runs(t, "get", "{0}", "{0}");
+    assert_true(t->settled.unchanged);
+}
+
+static void transient_failures_have_their_own_budget(void **state)
+{
+    struct ledger_case *t = *state;
+    for (uint32_t i = 1; i <= 3; i++) {
+        assert_string_equal(case_asks(t, "fetch", "{1}"), "run");
+        assert_int_equal(t->answer.spent, 1);
+        case_settle_as(t, "fetch", "{1}", t->admissions, LEDGER_CLASS_TRANSIENT, NULL);
+        assert_int_equal(t->settled.transient_count, i);
+        assert_int_equal(t->settled.no_progress, 0);
+    }
+    assert_string_equal(case_asks(t, "fetch", "{1}"), "refuse transient_budget");
+    assert_string_equal(case_asks(t, "fetch", "{2}"), "run");
+}
+
+static void an_answer_ends_the_count_of_transient_failures(void **state)
+{
+    struct ledger_case *t = *state;
+    for (int i = 0; i < 2; i++) {
+        assert_string_equal(case_asks(t, "fetch", "{1}"), "run");
+        case_settle_as(t, "fetch", "{1}", t->admissions, LEDGER_CLASS_TRANSIENT, NULL);
+    }
+    case_runs(t, "fetch", "{1}", "r");
+    assert_string_equal(case_asks(t, "fetch", "{1}"), "run");
+    assert_int_equal(t->answer.transient_count, 0);
+}
+
+static void a_broken_tool_is_not_called_so_again_in_its_turn(void **state)
+{
+    struct ledger_case *t = *state;
+    assert_string_equal(case_asks(t, "fetch", "{1}"), "run");
+    case_settle_as(t, "fetch", "{1}", t->admissions, LEDGER_CLASS_SCHEMA_MISMATCH, "{");
+    case_runs(t, "set", "{}", "done"); /* which re-arms budgets, but mends no tool */
+    assert_string_equal(case_asks(t, "fetch", "{1}"), "refuse already_broken");
+    assert_string_equal(case_asks(t, "fetch", "{2}"), "run");
+    case_turn(t, 2);
+    assert_string_equal(case_asks(t, "fetch", "{1}"), "run");
+}
+
+static void what_is_released_was_never_asked(void **state)
+{
+    struct ledger_case *t = *state;
+    effects(t, false, false, true, 1);
+    for (int i = 0; i < 4; i++) {
+        assert_string_equal(case_asks(t, "delete", "{1}"), "run");
+        case_settle_as(t, "delete", "{1}", t->admissions, LEDGER_CLASS_RELEASED, NULL);
+    }
+    assert_int_equal(t->settled.no_progress, 0);
+}
+
+static void what_a_policy_refuses_frees_its_budget_but_loops(void **state)
+{
+    struct ledger_case *t = *state;
+    effects(t, false, false, true, 1);
+    for (int i = 0; i < 2; i++) {
+        assert_string_equal(case_asks(t, "delete", "{1}"), "run");
+        case_settle_as(t, "delete", "{1}", t->admissions, LEDGER_CLASS_REFUSED, NULL);
+    }
+    assert_int_equal(t->settled.no_progress, 2);
+    assert_string_equal(case_asks(t, "delete", "{1}"), "refuse loop");
+}
+
+static void a_reservation_that_is_never_settled_frees_its_budget(void **state)
+{
+    struct ledger_case *t = *state;
+    effects(t, false, true, false, 1);
+    assert_string_equal(case_asks(t, "write", "{1}"), "run");
+    assert_string_equal(case_asks(t, "get_clock", "{}"), "run");
+    assert_string_equal(case_asks(t, "write", "{1}"), "refuse duplicate_in_step");
+    case_now += LEDGER_RESERVATION_MS + 1;
+    assert_string_equal(case_asks(t, "write", "{1}"), "run");
+}
+
+static void but_not_that_of_a_destructive_one_which_may_have_run(void **state)
+{
+    struct ledger_case *t = *state;
+    effects(t, false, false, true, 1);
+    t->place.step = STR_LIT("m1");
+    assert_string_equal(case_asks(t, "delete", "{1}"), "run");
+    case_now += LEDGER_RESERVATION_MS + 1;
+    t->place.step = STR_LIT("m2");
+    assert_string_equal(case_asks(t, "delete", "{1}"), "refuse same_call");
+}
+
+static void a_late_settle_counts_after_all(void **state)
+{
+    struct ledger_case *t = *state;
+    effects(t, false, true, false, 1);
+    assert_string_equal(case_asks(t, "write", "{1}"), "run");
+    uint64_t late = t->admissions;
+    case_now += LEDGER_RESERVATION_MS + 1;
+    assert_string_equal(case_asks(t, "get_clock", "{}"), "run");
+    case_settle_as(t, "write", "{1}", late, LEDGER_CLASS_OK, "r");
+    assert_string_equal(case_asks(t, "write", "{1}"), "refuse same_call");
+}
+
+static void limits_of_the_session_hold(void **state)
+{
+    struct ledger_case *t = *state;
+    t->limits.session.calls_per_turn = 2;
+    t->limits.session.calls_per_session = 3;
+    case_runs(t, "a", "{1}", "1");
+    case_runs(t, "a", "{2}", "2");
+    assert_string_equal(case_asks(t, "a", "{3}"), "refuse calls_per_turn");
+    case_turn(t, 2);
+    case_runs(t, "a", "{4}", "4");
+    assert_string_equal(case_asks(t, "a", "{5}"), "refuse calls_per_session");
+}
+
+static void time_of_a_turn_is_limited(void **state)
+{
+    struct ledger_case *t = *state;
+    t->limits.session.seconds_per_turn = 10;
+    case_runs(t, "a", "{1}", "1");
+    case_now += 9000;
+    case_runs(t, "a", "{2}", "2");
+    case_now += 2000;
+    assert_string_equal(case_asks(t, "a", "{3}"), "refuse seconds_per_turn");
+    case_turn(t, 2);
+    assert_string_equal(case_asks(t, "a", "{3}"), "run");
+}
+
+static void cost_is_limited(void **state)
+{
+    struct ledger_case *t = *state;
+    t->limits.session.cost_per_turn = 100;
+    t->limits.costs = true;
+    assert_string_equal(case_asks(t, "a", "{1}"), "run");
+    struct ledger_settle settle = {.place = t->place,
+                                   .admission = t->admissions,
+                                   .tool = STR_LIT("a"),
+                                   .arguments = case_hash("{1}"),
+                                   .label = STR_LIT("ok"),
+                                   .result = case_hash("1"),
+                                   .limits = &t->limits,
+                                   .cost_told = true,
+                                   .cost = 100};
+    ledger_settle(t->ledger, &settle, t->arena, &t->settled, NULL, NULL);
+    ledger_settle(t->ledger, &settle, t->arena, &t->settled, NULL, NULL); /* counts once */
+    assert_string_equal(case_asks(t, "a", "{2}"), "refuse cost_per_turn");
+}
+
+#define STORY(name) cmocka_unit_test_setup_teardown(name, case_begin, case_end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORY(an_undeclared_tool_has_three),
+        STORY(a_destructive_tool_has_one),
+        STORY(on_a_tie_loop_is_what_is_said),
+        STORY(a_toggle_has_no_budget),
+        STORY(calls_of_one_step_count_once),
+        STORY(without_labels_a_step_ends_with_its_first_feedback),
+        STORY(of_identical_writes_in_one_step_one_runs),
+        STORY(twenty_parallel_calls_fit_a_step),
+        STORY(transient_failures_have_their_own_budget),
+        STORY(an_answer_ends_the_count_of_transient_failures),
+        STORY(a_broken_tool_is_not_called_so_again_in_its_turn),
+        STORY(what_is_released_was_never_asked),
+        STORY(what_a_policy_refuses_frees_its_budget_but_loops),
+        STORY(a_reservation_that_is_never_settled_frees_its_budget),
+        STORY(but_not_that_of_a_destructive_one_which_may_have_run),
+        STORY(a_late_settle_counts_after_all),
+        STORY(limits_of_the_session_hold),
+        STORY(time_of_a_turn_is_limited),
+        STORY(cost_is_limited),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

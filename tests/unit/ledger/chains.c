@@ -1,0 +1,276 @@
+/* Repair chains as stories: each ends with one outcome, and the journal has one entry for it. */
+#include <stdio.h>
+
+#include "ledger/ledger_case.h"
+
+#include "base/log.h"
+
+static void assert_chain(struct str chain, uint32_t retries, const char *expected, uint32_t expected_retries)
+{
+    if (!str_is(chain, expected) || retries != expected_retries)
+        fail_msg("expected %s after %u retries, got " STR_FMT " after %u", expected, expected_retries,
+                 STR_ARG(chain), retries);
+}
+
+static void assert_attempt(const struct ledger_case *t, uint32_t attempt, uint32_t left)
+{
+    assert_int_equal(t->answer.attempt, attempt);
+    assert_int_equal(t->answer.attempts_left, left);
+}
+
+static void a_call_that_is_right_at_once_has_no_retry(void **state)
+{
+    struct ledger_case *t = *state;
+    case_runs(t, "create", "{1}", "made");
+    assert_attempt(t, 1, 2);
+    assert_chain(t->settled.chain, t->settled.chain_retries, "no_retry", 0);
+}
+
+static void two_repairs_and_a_success(void **state)
+{
+    struct ledger_case *t = *state;
+    assert_string_equal(case_invalid(t, "create", "{1}"), "repair");
+    assert_attempt(t, 1, 2);
+    assert_int_equal(t->answer.chain.len, 0);
+    assert_string_equal(case_invalid(t, "create", "{2}"), "repair");
+    assert_attempt(t, 2, 1);
+    case_runs(t, "create", "{3}", "made");
+    assert_attempt(t, 3, 0);
+    assert_chain(t->settled.chain, t->settled.chain_retries, "success", 2);
+    assert_string_equal(case_invalid(t, "create", "{4}"), "repair");
+    assert_attempt(t, 1, 2);
+}
+
+static void the_third_invalid_one_exhausts_it(void **state)
+{
+    struct ledger_case *t = *state;
+    case_invalid(t, "create", "{1}");
+    case_invalid(t, "create", "{2}");
+    assert_string_equal(case_invalid(t, "create", "{3}"), "refuse retry_budget_exceeded");
+    assert_attempt(t, 3, 0);
+    assert_chain(t->answer.chain, t->answer.chain_retries, "exhausted", 2);
+    assert_string_equal(case_invalid(t, "create", "{4}"), "refuse retry_budget_exceeded");
+    assert_int_equal(t->answer.chain.len, 0);
+    case_runs(t, "create", "{5}", "made"); /* valid arguments always pass */
+    assert_chain(t->settled.chain, t->settled.chain_retries, "no_retry", 0);
+}
+
+static void the_same_arguments_again_are_redundant(void **state)
+{
+    struct ledger_case *t = *state;
+    case_invalid(t, "create", "{1}");
+    case_invalid(t, "create", "{2}");
+    assert_string_equal(case_invalid(t, "create", "{1}"), "refuse retry_budget_exceeded");
+    assert_chain(t->answer.chain, t->answer.chain_retries, "redundant", 2);
+}
+
+static void three_times_the_same_is_a_loop_that_ends_the_chain_too(void **state)
+{
+    struct ledger_case *t = *state;
+    case_invalid(t, "create", "{1}");
+    case_invalid(t, "create", "{1}");
+    assert_string_equal(case_invalid(t, "create", "{1}"), "refuse loop");
+    assert_chain(t->answer.chain, t->answer.chain_retries, "redundant", 2);
+    assert_string_equal(case_invalid(t, "create", "{1}"), "refuse loop");
+    assert_string_equal(case_invalid(t, "create", "{1}"), "halt loop");
+    assert_int_equal(t->answer.chain.len, 0);
+}
+
+static void check_may_ask_for_a_repair_after_admit(void **state)
+{
+    struct ledger_case *t = *state;
+    static const char *const args[] = {"{1}", "{2}", "{3}"};
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_string_equal(case_asks(t, "create", args[i]), "run");
+        case_settle_as(t, "create", args[i], t->admissions, LEDGER_CLASS_INVALID, NULL);
+        assert_int_equal(t->settled.attempt, i + 1);
+        assert_int_equal(t->settled.attempts_left, 2 - i);
+        assert_int_equal(t->settled.says, i < 2 ? LEDGER_REPAIR : LEDGER_REFUSE);
+    }
+    assert_chain(t->settled.chain, t->settled.chain_retries, "exhausted", 2);
+    assert_int_equal(t->settled.no_progress, 3);
+}
+
+static void an_invented_id_in_a_retry_ends_it(void **state)
+{
+    struct ledger_case *t = *state;
+    case_admit_as(t, "read", "{0}", LEDGER_SO_FAR_FABRICATED);
+    assert_int_equal(t->answer.says, LEDGER_REFUSE);
+    assert_int_equal(t->answer.chain.len, 0);
+    case_invalid(t, "read", "{1}");
+    case_admit_as(t, "read", "{2}", LEDGER_SO_FAR_FABRICATED);
+    assert_int_equal(t->answer.says, LEDGER_REFUSE);
+    assert_chain(t->answer.chain, t->answer.chain_retries, "fabricated_id_on_retry", 1);
+    case_invalid(t, "read", "{3}");
+    assert_attempt(t, 1, 2);
+    assert_string_equal(case_asks(t, "read", "{4}"), "run");
+    case_settle_as(t, "read", "{4}", t->admissions, LEDGER_CLASS_FABRICATED, NULL);
+    assert_chain(t->settled.chain, t->settled.chain_retries, "fabricated_id_on_retry", 1);
+}
+
+static void a_chain_left_open_is_given_up_when_its_turn_ends(void **state)
+{
+    struct ledger_case *t = *state;
+    struct ledger_turned turned;
+    case_invalid(t, "create", "{1}");
+    case_invalid(t, "update", "{1}");
+    ledger_turn(t->ledger, t->place.session, 0, STR_NONE, t->arena, &turned, NULL, NULL);
+    assert_int_equal(turned.error, OK);
+    assert_int_equal(turned.turn, 2);
+    assert_int_equal(turned.gave_up, 2);
+    ledger_turn(t->ledger, t->place.session, 2, STR_NONE, t->arena, &turned, NULL, NULL);
+    assert_int_equal(turned.gave_up, 0);
+    case_turn(t, 2);
+    assert_string_equal(case_invalid(t, "create", "{1}"), "repair");
+    assert_attempt(t, 1, 2);
+}
+
+static void a_call_of_a_new_turn_ends_it_too(void **state)
+{
+    struct ledger_case *t = *state;
+    case_invalid(t, "create", "{1}");
+    case_turn(t, 2);
+    case_runs(t, "create", "{2}", "made");
+    assert_int_equal(t->answer.gave_up, 1);
+    assert_chain(t->settled.chain, t->settled.chain_retries, "no_retry", 0);
+}
+
+static void errors_and_failures_leave_it_open(void **state)
+{
+    struct ledger_case *t = *state;
+    case_invalid(t, "create", "{1}");
+    assert_string_equal(case_asks(t, "create", "{2}"), "run");
+    case_settle_as(t, "create", "{2}", t->admissions, LEDGER_CLASS_TOOL_ERROR, "no such project");
+    assert_int_equal(t->settled.chain.len, 0);
+    assert_string_equal(case_asks(t, "create", "{3}"), "run");
+    case_settle_as(t, "create", "{3}", t->admissions, LEDGER_CLASS_TRANSIENT, NULL);
+    case_runs(t, "create", "{3}", "made");
+    assert_chain(t->settled.chain, t->settled.chain_retries, "success", 1);
+}
+
+static void chains_of_two_tools_are_two(void **state)
+{
+    struct ledger_case *t = *state;
+    case_invalid(t, "create", "{1}");
+    case_invalid(t, "update", "{1}");
+    assert_attempt(t, 1, 2);
+    case_runs(t, "update", "{2}", "done");
+    assert_chain(t->settled.chain, t->settled.chain_retries, "success", 1);
+    case_invalid(t, "create", "{2}");
+    assert_attempt(t, 2, 1);
+}
+
+static void siblings_of_one_message_are_no_retries(void **state)
+{
+    struct ledger_case *t = *state;
+    t->place.step = STR_LIT("m1");
+    case_invalid(t, "create", "{1}");
+    case_invalid(t, "create", "{2}");
+    assert_attempt(t, 1, 2);
+    case_runs(t, "create", "{3}", "made"); /* admitted before that feedback was read: it mends nothing */
+    assert_chain(t->settled.chain, t->settled.chain_retries, "no_retry", 0);
+    t->place.step = STR_LIT("m2");
+    case_runs(t, "create", "{4}", "made");
+    assert_chain(t->settled.chain, t->settled.chain_retries, "success", 1);
+}
+
+static void a_thousand_open_chains_stay_bounded(void **state)
+{
+    struct ledger_case *t = *state;
+    uint32_t gave_up = 0;
+    for (int i = 0; i < 300; i++) {
+        char tool[96];
+        snprintf(tool, sizeof(tool), "create_something_with_a_name_that_goes_on_for_quite_a_while_%d", i);
+        assert_string_equal(case_invalid(t, tool, "{1}"), "repair");
+        gave_up += t->answer.gave_up;
+    }
+    assert_true(gave_up > 250);
+}
+
+/* ---- where no turn is told, a silence may begin one ---- */
+
+static void a_silence_begins_a_turn_where_the_operator_says_so(void **state)
+{
+    struct ledger_case *t = *state;
+    case_turn(t, 0);
+    t->place.turn_idle_s = 300;
+    assert_string_equal(case_invalid(t, "create_task", "{1}"), "repair");
+    case_now += 299 * 1000;
+    assert_string_equal(case_invalid(t, "create_task", "{2}"), "repair");
+    assert_int_equal(t->answer.turn, 0);
+    case_now += 300 * 1000;
+    assert_string_equal(case_invalid(t, "create_task", "{3}"), "repair");
+    assert_int_equal(t->answer.turn, 1);
+    assert_int_equal(t->answer.attempt, 1);
+    assert_int_equal(t->answer.gave_up, 1);
+}
+
+static void a_tool_at_work_is_no_silence_and_a_turn_that_is_told_counts_alone(void **state)
+{
+    struct ledger_case *t = *state;
+    case_turn(t, 0);
+    t->place.turn_idle_s = 300;
+    assert_string_equal(case_asks(t, "find", "{1}"), "run");
+    case_now += 1000 * 1000;
+    case_settle_as(t, "find", "{1}", t->admissions, LEDGER_CLASS_OK, "found");
+    case_now += 10 * 1000;
+    assert_string_equal(case_asks(t, "find", "{2}"), "run");
+    assert_int_equal(t->answer.turn, 0);
+    case_turn(t, 7);
+    case_now += 1000 * 1000;
+    assert_string_equal(case_asks(t, "find", "{3}"), "run");
+    assert_int_equal(t->answer.turn, 7);
+}
+
+static void a_turn_that_was_told_is_not_begun_again_by_the_silence_before_it(void **state)
+{
+    struct ledger_case *t = *state;
+    struct ledger_turned turned;
+    case_turn(t, 0);
+    t->place.turn_idle_s = 300;
+    case_runs(t, "find", "{1}", "found");
+    case_now += 1000 * 1000;
+    ledger_turn(t->ledger, t->place.session, 0, STR_LIT("find the other one"), t->arena, &turned, NULL, NULL);
+    case_now += 1000;
+    assert_string_equal(case_asks(t, "find", "{2}"), "run");
+    assert_int_equal(t->answer.turn, turned.turn);
+    assert_true(str_is(t->answer.goal, "find the other one"));
+}
+
+static void without_that_word_no_silence_is_too_long(void **state)
+{
+    struct ledger_case *t = *state;
+    case_turn(t, 0);
+    assert_string_equal(case_invalid(t, "create_task", "{1}"), "repair");
+    case_now += 10000 * 1000;
+    assert_string_equal(case_invalid(t, "create_task", "{2}"), "repair");
+    assert_int_equal(t->answer.turn, 0);
+    assert_int_equal(t->answer.attempt, 2);
+}
+
+#define STORY(name) cmocka_unit_test_setup_teardown(name, case_begin, case_end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORY(a_call_that_is_right_at_once_has_no_retry),
+        STORY(two_repairs_and_a_success),
+        STORY(the_third_invalid_one_exhausts_it),
+        STORY(the_same_arguments_again_are_redundant),
+        STORY(three_times_the_same_is_a_loop_that_ends_the_chain_too),
+        STORY(check_may_ask_for_a_repair_after_admit),
+        STORY(an_invented_id_in_a_retry_ends_it),
+        STORY(a_chain_left_open_is_given_up_when_its_turn_ends),
+        STORY(a_call_of_a_new_turn_ends_it_too),
+        STORY(errors_and_failures_leave_it_open),
+        STORY(chains_of_two_tools_are_two),
+        STORY(siblings_of_one_message_are_no_retries),
+        STORY(a_thousand_open_chains_stay_bounded),
+        STORY(a_silence_begins_a_turn_where_the_operator_says_so),
+        STORY(a_tool_at_work_is_no_silence_and_a_turn_that_is_told_counts_alone),
+        STORY(a_turn_that_was_told_is_not_begun_again_by_the_silence_before_it),
+        STORY(without_that_word_no_silence_is_too_long),
+    };
+    log_quiet();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,274 @@
+/*
+ * Every recorded session, call by call, through admit and settle: those that
+ * run in circles are stopped, those that go well are left alone. Reads the
+ * corpus beside the project and is skipped, saying so, where it is absent.
+ */
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "ledger/ledger_case.h"
+
+#include "base/map.h"
+#include "json/canonical.h"
+#include "json/parse.h"
+
+#define CORPUS                   "../shared/data/corpus/trajectories-*.ndjson"
+#define FILE_MAX_BYTES           (64u << 20)
+#define RUNAWAY_REPEATS          64u /* identical calls of a session that make it a runaway */
+#define RUNAWAYS_EXPECTED        6u
+#define CALM_REFUSED_MAX_PERCENT 1.0
+
+struct call {
+    struct str tool, env;
+    uint32_t turn, step;
+    struct hash128 arguments, result;
+    struct str text; /* of the arguments, to be shown */
+    bool refused;    /* by the ledger */
+};
+
+struct session {
+    struct str name;
+    struct call *calls;
+    size_t count, cap;
+    bool calm;      /* the environment reported no error */
+    size_t repeats; /* of its most frequent call */
+    size_t refusals, first_refusal;
+    struct str code; /* of the first refusal */
+};
+
+struct corpus {
+    struct arena *arena;
+    struct map *by_name;
+    struct session *sessions[4096];
+    size_t count;
+};
+
+/* ---- reading -------------------------------------------------------------- */
+
+static struct session *session_named(struct corpus *corpus, struct str name)
+{
+    struct session *session = map_get(corpus->by_name, name);
+    if (!session) {
+        assert_true(corpus->count < sizeof(corpus->sessions) / sizeof(*corpus->sessions));
+        session = ARENA_NEW(corpus->arena, struct session);
+        session->name = name;
+        session->calm = true;
+        map_add(corpus->by_name, name, session);
+        corpus->sessions[corpus->count++] = session;
+    }
+    return session;
+}
+
+static struct call *new_call(struct arena *arena, struct session *session)
+{
+    if (session->count == session->cap) {
+        size_t cap = session->cap ? session->cap * 2 : 16;
+        struct call *calls = ARENA_ARRAY(arena, struct call, cap);
+        if (session->count)
+            memcpy(calls, session->calls, session->count * sizeof(*calls));
+        session->calls = calls;
+        session->cap = cap;
+    }
+    return &session->calls[session->count++];
+}
+
+static uint32_t number(const struct json *row, const char *key)
+{
+    int64_t n = 0;
+    json_int(json_get_text(row, key), &n);
+    return (uint32_t)n;
+}
+
+static void read_row(struct corpus *corpus, struct str line)
+{
+    struct json row;
+    struct json_fault fault;
+    if (json_parse(corpus->arena, line, NULL, &row, &fault) != OK)
+        fail_msg("%s", fault.text);
+    struct session *session = session_named(corpus, json_str(json_get_text(&row, "session")));
+    struct call *call = new_call(corpus->arena, session);
+    const struct json *arguments = json_get_text(&row, "arguments");
+    *call = (struct call){
+        .tool = json_str(json_get_text(&row, "tool")),
+        .env = json_str(json_get_text(&row, "env")),
+        .turn = number(&row, "turn"),
+        .step = number(&row, "step"),
+        .arguments = json_fingerprint(corpus->arena, arguments, NULL, 0),
+        .result = json_fingerprint(corpus->arena, json_get_text(&row, "result"), NULL, 0),
+        .text = {arguments->raw, arguments->raw_len},
+    };
+    if (!str_is(call->env, "ok"))
+        session->calm = false;
+}
+
+static void read_file(struct corpus *corpus, const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    char *text = arena_alloc(corpus->arena, FILE_MAX_BYTES);
+    size_t len = fread(text, 1, FILE_MAX_BYTES, file);
+    fclose(file);
+    for (char *at = text, *end = text + len; at < end;) {
+        char *stop = memchr(at, '\n', (size_t)(end - at));
+        stop = stop ? stop : end;
+        if (stop > at)
+            read_row(corpus, (struct str){at, (size_t)(stop - at)});
+        at = stop + 1;
+    }
+}
+
+static bool same_call(const struct call *a, const struct call *b)
+{
+    return str_eq(a->tool, b->tool) && memcmp(&a->arguments, &b->arguments, sizeof(a->arguments)) == 0;
+}
+
+static void count_repeats(struct session *session)
+{
+    for (size_t i = 0; i < session->count; i++) {
+        size_t same = 0;
+        for (size_t j = 0; j < session->count; j++)
+            same += same_call(&session->calls[i], &session->calls[j]);
+        session->repeats = same > session->repeats ? same : session->repeats;
+    }
+}
+
+static bool read_corpus(struct corpus *corpus)
+{
+    glob_t files;
+    bool found = glob(CORPUS, 0, NULL, &files) == 0;
+    corpus->arena = arena_new();
+    corpus->by_name = map_new(corpus->arena);
+    for (size_t i = 0; found && i < files.gl_pathc; i++)
+        read_file(corpus, files.gl_pathv[i]);
+    for (size_t i = 0; i < corpus->count; i++)
+        count_repeats(corpus->sessions[i]);
+    globfree(&files);
+    return found;
+}
+
+/* ---- replaying ------------------------------------------------------------ */
+
+static enum ledger_so_far so_far_of(const struct call *call)
+{
+    if (str_is(call->env, "argument_error"))
+        return LEDGER_SO_FAR_INVALID;
+    return str_is(call->env, "unknown_tool") ? LEDGER_SO_FAR_REFUSED : LEDGER_SO_FAR_VALID;
+}
+
+static enum ledger_class class_of(const struct call *call)
+{
+    if (str_is(call->env, "ok"))
+        return LEDGER_CLASS_OK;
+    return str_is(call->env, "transient") ? LEDGER_CLASS_TRANSIENT : LEDGER_CLASS_TOOL_ERROR;
+}
+
+static bool refused_by_ledger(const struct ledger_answer *answer)
+{
+    return answer->says == LEDGER_HALT || (answer->says == LEDGER_REFUSE && answer->code.len);
+}
+
+/* As a daemon would live it; what is refused is not run, and the record goes on as it went. */
+static void replay_call(struct ledger_case *t, struct session *session, size_t at)
+{
+    struct call *call = &session->calls[at];
+    char step[16];
+    t->place.session = session->name;
+    t->place.turn = call->turn;
+    t->place.step = (struct str){step, (size_t)snprintf(step, sizeof(step), "%u", call->step)};
+    struct ledger_admit admit = {.place = t->place,
+                                 .admission = ++t->admissions,
+                                 .tool = call->tool,
+                                 .arguments = call->arguments,
+                                 .so_far = so_far_of(call),
+                                 .refused_as = STR_LIT("unknown_tool"),
+                                 .limits = &t->limits};
+    ledger_admit(t->ledger, &admit, t->arena, &t->answer, NULL, NULL);
+    if (t->answer.error != OK)
+        fail_msg("%s", t->answer.why.text);
+    call->refused = refused_by_ledger(&t->answer);
+    if (call->refused && !session->refusals++) {
+        session->first_refusal = at;
+        session->code = t->answer.code;
+    }
+    if (t->answer.says != LEDGER_RUN)
+        return;
+    struct ledger_settle settle = {.place = t->place,
+                                   .admission = t->admissions,
+                                   .tool = call->tool,
+                                   .arguments = call->arguments,
+                                   .class = class_of(call),
+                                   .label = STR_LIT("ok"),
+                                   .result = call->result,
+                                   .limits = &t->limits};
+    ledger_settle(t->ledger, &settle, t->arena, &t->settled, NULL, NULL);
+    if (t->settled.error != OK)
+        fail_msg("%s", t->settled.why.text);
+}
+
+static void show(const struct session *session)
+{
+    const struct call *call = &session->calls[session->first_refusal];
+    print_message("  " STR_FMT ": %zu of %zu refused, first call %zu (turn %u), " STR_FMT ": " STR_FMT
+                  " " STR_FMT "\n",
+                  STR_ARG(session->name), session->refusals, session->count, session->first_refusal + 1,
+                  call->turn, STR_ARG(session->code), STR_ARG(call->tool), STR_ARG(str_cut(call->text, 60)));
+}
+
+/* Of identical calls in a row in one turn the third and all later ones are refused. */
+static void refused_from_the_third_on(const struct session *session)
+{
+    size_t row = 0;
+    for (size_t i = 0; i < session->count; i++) {
+        const struct call *call = &session->calls[i];
+        bool goes_on = i > 0 && same_call(call, call - 1) && call->turn == call[-1].turn;
+        row = goes_on ? row + 1 : 1;
+        if (call->refused != (row >= 3))
+            fail_msg(STR_FMT ": call %zu, number %zu of its row, was %s", STR_ARG(session->name), i + 1, row,
+                     call->refused ? "refused" : "let run");
+    }
+}
+
+static void recorded_sessions_are_judged_fairly(void **state)
+{
+    struct ledger_case *t = *state;
+    static struct corpus corpus;
+    if (!read_corpus(&corpus)) {
+        print_message("skipped: no " CORPUS "\n");
+        arena_free(corpus.arena);
+        skip();
+    }
+    size_t runaways = 0, calm = 0, calm_refused = 0, saved = 0, repeated = 0;
+    for (size_t i = 0; i < corpus.count; i++)
+        for (size_t at = 0; at < corpus.sessions[i]->count; at++)
+            replay_call(t, corpus.sessions[i], at);
+    for (size_t i = 0; i < corpus.count; i++) {
+        const struct session *session = corpus.sessions[i];
+        bool runaway = session->repeats >= RUNAWAY_REPEATS;
+        if (session->refusals)
+            show(session);
+        if (runaway) {
+            runaways++;
+            refused_from_the_third_on(session);
+            saved += session->refusals;
+            repeated += session->repeats;
+        } else if (session->calm) {
+            calm++;
+            calm_refused += session->refusals > 0;
+        }
+    }
+    print_message(
+        "%zu sessions; %zu runaways: %zu of %zu repeated calls refused; %zu of %zu calm ones saw a refusal\n",
+        corpus.count, runaways, saved, repeated, calm_refused, calm);
+    arena_free(corpus.arena);
+    assert_int_equal(runaways, RUNAWAYS_EXPECTED);
+    assert_true((double)calm_refused * 100.0 <= (double)calm * CALM_REFUSED_MAX_PERCENT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(recorded_sessions_are_judged_fairly, case_begin, case_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

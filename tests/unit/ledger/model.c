@@ -1,0 +1,485 @@
+/*
+ * The ledger against a second reading of its rules: tests/support/ledger_model.lua,
+ * plain Lua written from the text. Random operations (ledger_walk.lua) go through
+ * both, and every answer is compared. This file is the bridge between them, and
+ * runs as many operations as TOOLGATE_LEDGER_OPERATIONS says, else 30,000.
+ */
+#include <lauxlib.h>
+#include <lua.h>
+#include <lualib.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log.h"
+
+#include "ledger/ledger_case.h"
+
+#define OPERATIONS    30000
+#define IDS_MAX       LEDGER_IDS_MAX
+#define ARENA_EVERY   64 /* answers that share an arena */
+#define MODEL_TTL_S   3600
+#define MODEL_HISTORY 60
+
+struct bridge {
+    struct ledger *ledger;
+    struct arena *arena;
+    unsigned answers;
+};
+
+static struct bridge bridge;
+
+/* ---- what Lua hands over ---- */
+static struct str text_field(lua_State *L, int at, const char *name)
+{
+    size_t len = 0;
+    const char *text;
+    lua_getfield(L, at, name);
+    text = lua_tolstring(L, -1, &len);
+    struct str copy = arena_dup(bridge.arena, text ? (struct str){text, len} : STR_NONE);
+    lua_pop(L, 1);
+    return copy;
+}
+
+static uint64_t number_field(lua_State *L, int at, const char *name)
+{
+    lua_getfield(L, at, name);
+    uint64_t number = (uint64_t)lua_tonumber(L, -1);
+    lua_pop(L, 1);
+    return number;
+}
+
+static bool flag_field(lua_State *L, int at, const char *name)
+{
+    lua_getfield(L, at, name);
+    bool flag = lua_toboolean(L, -1);
+    lua_pop(L, 1);
+    return flag;
+}
+
+/* A text's hash, and none for none: what stands for arguments, results and ids. */
+static struct hash128 hash_field(lua_State *L, int at, const char *name)
+{
+    struct str text = text_field(L, at, name);
+    return text.len ? hash_stable(text) : (struct hash128){0, 0};
+}
+
+static size_t hashes_field(lua_State *L, int at, const char *name, struct hash128 *out)
+{
+    size_t count = 0;
+    lua_getfield(L, at, name);
+    if (lua_istable(L, -1))
+        for (; count < IDS_MAX; count++) {
+            size_t len;
+            lua_rawgeti(L, -1, (int)count + 1);
+            const char *text = lua_tolstring(L, -1, &len);
+            if (text)
+                out[count] = hash_stable((struct str){text, len});
+            lua_pop(L, 1);
+            if (!text)
+                break;
+        }
+    lua_pop(L, 1);
+    return count;
+}
+
+static struct ledger_allowance allowance_field(lua_State *L, int at, const char *name)
+{
+    struct ledger_allowance out = {0};
+    lua_getfield(L, at, name);
+    if (lua_istable(L, -1)) {
+        int table = lua_gettop(L);
+        out = (struct ledger_allowance){
+            .calls_per_turn = (uint32_t)number_field(L, table, "calls_per_turn"),
+            .calls_per_session = (uint32_t)number_field(L, table, "calls_per_session"),
+            .seconds_per_turn = (uint32_t)number_field(L, table, "seconds_per_turn"),
+            .cost_per_turn = number_field(L, table, "cost_per_turn"),
+            .cost_per_session = number_field(L, table, "cost_per_session"),
+        };
+    }
+    lua_pop(L, 1);
+    return out;
+}
+
+static void limits_field(lua_State *L, int at, struct ledger_limits *out)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } counts[] = {
+        {"repair", offsetof(struct ledger_limits, repair)},
+        {"same_call", offsetof(struct ledger_limits, same_call)},
+        {"transient", offsetof(struct ledger_limits, transient)},
+        {"repeats", offsetof(struct ledger_limits, repeats)},
+        {"halt", offsetof(struct ledger_limits, halt)},
+        {"across_turns", offsetof(struct ledger_limits, across_turns)},
+        {"poll_max", offsetof(struct ledger_limits, poll_max)},
+        {"poll_every_ms", offsetof(struct ledger_limits, poll_every_ms)},
+    };
+    int table;
+    lua_getfield(L, at, "limits");
+    table = lua_gettop(L);
+    *out = (struct ledger_limits){
+        .polls = flag_field(L, table, "polls"),
+        .reads = flag_field(L, table, "reads"),
+        .writes = flag_field(L, table, "writes"),
+        .destructive = flag_field(L, table, "destructive"),
+        .costs = flag_field(L, table, "costs"),
+        .cost = number_field(L, table, "cost"),
+        .tool = allowance_field(L, table, "tool"),
+        .session = allowance_field(L, table, "session"),
+    };
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+        *(uint32_t *)((char *)out + counts[i].offset) = (uint32_t)number_field(L, table, counts[i].name);
+    lua_pop(L, 1);
+}
+
+static struct ledger_place place_field(lua_State *L, int at)
+{
+    return (struct ledger_place){
+        .session = text_field(L, at, "session"),
+        .anonymous = flag_field(L, at, "anonymous"),
+        .anonymous_repeats = (uint32_t)number_field(L, at, "anonymous_repeats"),
+        .turn = (uint32_t)number_field(L, at, "turn"),
+        .turn_idle_s = (uint32_t)number_field(L, at, "turn_idle_s"),
+        .step = text_field(L, at, "step"),
+    };
+}
+
+static unsigned option_field(lua_State *L, int at, const char *name, const char *const *words, size_t count)
+{
+    struct str word = text_field(L, at, name);
+    for (size_t i = 0; i < count; i++)
+        if (str_is(word, words[i]))
+            return (unsigned)i;
+    return (unsigned)luaL_error(L, "%s: no word of the bridge: '%s'", name, word.at);
+}
+
+/* ---- what it gets ---- */
+static void give_text(lua_State *L, const char *name, struct str text)
+{
+    lua_pushlstring(L, text.at ? text.at : "", text.len);
+    lua_setfield(L, -2, name);
+}
+
+static void give_number(lua_State *L, const char *name, uint64_t number)
+{
+    lua_pushnumber(L, (lua_Number)number);
+    lua_setfield(L, -2, name);
+}
+
+static void give_flag(lua_State *L, const char *name, bool flag)
+{
+    lua_pushboolean(L, flag);
+    lua_setfield(L, -2, name);
+}
+
+static void push_json(lua_State *L, const struct json *value);
+
+static void push_container(lua_State *L, const struct json *value)
+{
+    luaL_checkstack(L, 4, "json");
+    lua_newtable(L);
+    for (uint32_t i = 0; i < value->len; i++) {
+        if (value->type == JSON_ARRAY) {
+            push_json(L, &value->items[i]);
+            lua_rawseti(L, -2, (int)i + 1);
+        } else {
+            lua_pushlstring(L, value->members[i].key.at, value->members[i].key.len);
+            push_json(L, &value->members[i].value);
+            lua_rawset(L, -3);
+        }
+    }
+}
+
+static void push_json(lua_State *L, const struct json *value)
+{
+    double number = 0;
+    switch ((enum json_type)value->type) {
+    case JSON_NULL:
+        lua_pushnil(L);
+        break;
+    case JSON_BOOL:
+        lua_pushboolean(L, value->truth);
+        break;
+    case JSON_NUMBER:
+        json_double(value, &number), lua_pushnumber(L, number);
+        break;
+    case JSON_STRING:
+        lua_pushlstring(L, value->text, value->len);
+        break;
+    case JSON_ARRAY:
+    case JSON_OBJECT:
+        push_container(L, value);
+        break;
+    }
+}
+
+static void give_json(lua_State *L, const char *name, const struct json *value)
+{
+    push_json(L, value);
+    lua_setfield(L, -2, name);
+}
+
+static const char *const says_words[] = {"run", "repair", "refuse", "halt"};
+
+/* ---- the operations ---- */
+static void begin_answer(void)
+{
+    if (bridge.answers++ % ARENA_EVERY)
+        return;
+    arena_free(bridge.arena);
+    bridge.arena = arena_new();
+}
+
+static int bridge_new(lua_State *L)
+{
+    struct ledger_options options = {.now_ms = case_clock, .ttl_s = MODEL_TTL_S, .history = MODEL_HISTORY};
+    struct why why = {""};
+    ledger_free(bridge.ledger);
+    bridge.ledger = NULL;
+    if (ledger_new_local(&options, &bridge.ledger, &why) != OK)
+        return luaL_error(L, "%s", why.text);
+    return 0;
+}
+
+static int bridge_clock(lua_State *L)
+{
+    case_now = (int64_t)luaL_checknumber(L, 1);
+    return 0;
+}
+
+static void give_answer(lua_State *L, const struct ledger_answer *a, const struct ledger_admit *request)
+{
+    lua_newtable(L);
+    give_text(L, "says", str_of(says_words[a->says]));
+    give_text(L, "code", a->code);
+    give_text(L, "would", a->would);
+    give_text(L, "chain", a->chain);
+    give_text(L, "goal", a->goal);
+    give_flag(L, "of_session", a->of_session);
+    give_flag(L, "unchanged", a->repeats > 0);
+    give_flag(L, "advise_only", a->would.len > 0);
+    give_flag(L, "ids_complete", a->ids_complete);
+    give_number(L, "used", a->used);
+    give_number(L, "turn", a->turn);
+    give_number(L, "attempt", a->attempt);
+    give_number(L, "attempts_left", a->attempts_left);
+    give_number(L, "repeats", a->repeats);
+    give_number(L, "no_progress", a->no_progress);
+    give_number(L, "spent", a->spent);
+    give_number(L, "unseen", a->unseen);
+    give_number(L, "transient_count", a->transient_count);
+    give_number(L, "chain_retries", a->chain_retries);
+    give_number(L, "gave_up", a->gave_up);
+    if (request->wants_history)
+        give_json(L, "history", &a->history);
+    if (request->wants_facts)
+        give_json(L, "facts", &a->facts);
+}
+
+static int bridge_admit(lua_State *L)
+{
+    static const char *const so_far_words[] = {"valid", "invalid", "fabricated", "refused"};
+    struct ledger_limits limits;
+    struct hash128 ids[IDS_MAX];
+    struct ledger_answer answer;
+    begin_answer();
+    limits_field(L, 1, &limits);
+    struct ledger_admit request = {
+        .place = place_field(L, 1),
+        .admission = number_field(L, 1, "admission"),
+        .tool = text_field(L, 1, "tool"),
+        .ext = STR_LIT("it"),
+        .arguments = hash_field(L, 1, "args"),
+        .so_far = (enum ledger_so_far)option_field(L, 1, "so_far", so_far_words, 4),
+        .refused_as = text_field(L, 1, "refused_as"),
+        .limits = &limits,
+        .ids = ids,
+        .id_count = hashes_field(L, 1, "ids", ids),
+        .wants_history = flag_field(L, 1, "wants_history"),
+        .wants_facts = flag_field(L, 1, "wants_facts"),
+        .reservation_ms = (uint32_t)number_field(L, 1, "reservation_ms"),
+    };
+    if (ledger_admit(bridge.ledger, &request, bridge.arena, &answer, NULL, NULL) != LEDGER_DONE ||
+        answer.error != OK)
+        return luaL_error(L, "admit: %s", answer.why.text);
+    give_answer(L, &answer, &request);
+    return 1;
+}
+
+static void facts_of(struct str name, struct json *facts, struct json_member *member)
+{
+    *member = (struct json_member){name, {.type = JSON_BOOL, .truth = true}};
+    *facts = (struct json){.type = JSON_OBJECT, .len = 1, .members = member};
+}
+
+static int bridge_settle(lua_State *L)
+{
+    static const char *const class_words[] = {"ok",         "partial",   "garbage", "schema_mismatch",
+                                              "tool_error", "transient", "invalid", "fabricated",
+                                              "released",   "refused"};
+    struct ledger_limits limits;
+    struct hash128 ids[IDS_MAX];
+    struct ledger_settled settled;
+    struct json facts;
+    struct json_member member;
+    begin_answer();
+    limits_field(L, 1, &limits);
+    struct str fact = text_field(L, 1, "fact");
+    facts_of(fact, &facts, &member);
+    struct ledger_settle request = {
+        .place = place_field(L, 1),
+        .admission = number_field(L, 1, "admission"),
+        .tool = text_field(L, 1, "tool"),
+        .ext = STR_LIT("it"),
+        .arguments = hash_field(L, 1, "args"),
+        .class = (enum ledger_class)option_field(L, 1, "class", class_words, LEDGER_CLASS_COUNT),
+        .label = text_field(L, 1, "label"),
+        .result = hash_field(L, 1, "result"),
+        .limits = &limits,
+        .gives_ids = ids,
+        .gives_id_count = hashes_field(L, 1, "gives_ids", ids),
+        .facts = fact.len ? &facts : NULL,
+        .cost_told = flag_field(L, 1, "cost_told"),
+        .cost = number_field(L, 1, "cost"),
+    };
+    if (ledger_settle(bridge.ledger, &request, bridge.arena, &settled, NULL, NULL) != LEDGER_DONE ||
+        settled.error != OK)
+        return luaL_error(L, "settle: %s", settled.why.text);
+    lua_newtable(L);
+    give_text(L, "says", str_of(says_words[settled.says]));
+    give_text(L, "chain", settled.chain);
+    give_flag(L, "unchanged", settled.unchanged);
+    give_number(L, "repeats", settled.repeats);
+    give_number(L, "no_progress", settled.no_progress);
+    give_number(L, "attempt", settled.attempt);
+    give_number(L, "attempts_left", settled.attempts_left);
+    give_number(L, "transient_count", settled.transient_count);
+    give_number(L, "chain_retries", settled.chain_retries);
+    return 1;
+}
+
+static int bridge_turn(lua_State *L)
+{
+    struct ledger_turned turned;
+    begin_answer();
+    if (ledger_turn(bridge.ledger, text_field(L, 1, "session"), (uint32_t)number_field(L, 1, "turn"),
+                    text_field(L, 1, "goal"), bridge.arena, &turned, NULL, NULL) != LEDGER_DONE ||
+        turned.error != OK)
+        return luaL_error(L, "turn: %s", turned.why.text);
+    lua_newtable(L);
+    give_number(L, "turn", turned.turn);
+    give_number(L, "gave_up", turned.gave_up);
+    return 1;
+}
+
+static int bridge_see(lua_State *L)
+{
+    struct hash128 ids[IDS_MAX];
+    begin_answer();
+    size_t count = hashes_field(L, 1, "ids", ids);
+    ledger_see(bridge.ledger, text_field(L, 1, "session"), ids, count);
+    lua_newtable(L);
+    return 1;
+}
+
+static int bridge_peek(lua_State *L)
+{
+    struct ledger_peek peek;
+    begin_answer();
+    if (ledger_peek(bridge.ledger, text_field(L, 1, "session"), bridge.arena, &peek, NULL, NULL) !=
+            LEDGER_DONE ||
+        peek.error != OK)
+        return luaL_error(L, "peek: %s", peek.why.text);
+    lua_newtable(L);
+    give_number(L, "turn", peek.turn);
+    give_number(L, "no_progress", peek.no_progress);
+    give_flag(L, "stuck", peek.stuck);
+    give_text(L, "goal", peek.goal);
+    return 1;
+}
+
+/* Of a session nobody knows: an empty table. */
+static int bridge_view(lua_State *L)
+{
+    struct ledger_view view;
+    begin_answer();
+    if (ledger_view(bridge.ledger, text_field(L, 1, "session"), bridge.arena, &view, NULL, NULL) !=
+        LEDGER_DONE)
+        return luaL_error(L, "view: %s", view.why.text);
+    lua_newtable(L);
+    if (view.error == OK)
+        give_json(L, "session", &view.session);
+    else if (view.error != ERR_NOT_FOUND)
+        return luaL_error(L, "view: %s", view.why.text);
+    return 1;
+}
+
+static int bridge_reset(lua_State *L)
+{
+    enum err error;
+    begin_answer();
+    if (ledger_reset(bridge.ledger, text_field(L, 1, "session"), text_field(L, 1, "tool"), bridge.arena,
+                     &error, NULL, NULL) != LEDGER_DONE)
+        return luaL_error(L, "reset: no answer");
+    lua_newtable(L);
+    return 1;
+}
+
+/* ---- the walk ---- */
+static lua_State *walk_open(void)
+{
+    static const luaL_Reg functions[] = {
+        {"new", bridge_new},       {"clock", bridge_clock}, {"admit", bridge_admit},
+        {"settle", bridge_settle}, {"turn", bridge_turn},   {"see", bridge_see},
+        {"peek", bridge_peek},     {"view", bridge_view},   {"reset", bridge_reset}};
+    lua_State *L = luaL_newstate();
+    assert_non_null(L);
+    luaL_openlibs(L);
+    lua_newtable(L);
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+        lua_pushcfunction(L, functions[i].func);
+        lua_setfield(L, -2, functions[i].name);
+    }
+    lua_setglobal(L, "engine");
+    if (luaL_dostring(L,
+                      "package.path = 'tests/support/?.lua;' .. package.path; return require 'ledger_walk'"))
+        fail_msg("%s", lua_tostring(L, -1));
+    return L;
+}
+
+static double told(const char *name, double otherwise)
+{
+    const char *given = getenv(name);
+    return given ? strtod(given, NULL) : otherwise;
+}
+
+static void the_ledger_answers_as_the_model_does(void **state)
+{
+    (void)state;
+    lua_State *L = walk_open();
+    log_level_set(LOG_OFF);
+    double seed = told("TOOLGATE_LEDGER_SEED", (double)(time(NULL) % 1000000000));
+    double operations = told("TOOLGATE_LEDGER_OPERATIONS", OPERATIONS);
+    print_message("seed %.0f, %.0f operations\n", seed, operations);
+    lua_getfield(L, -1, "walk");
+    lua_getglobal(L, "engine");
+    lua_pushnumber(L, seed);
+    lua_pushnumber(L, operations);
+    if (lua_pcall(L, 3, 1, 0) != 0) {
+        fprintf(stderr, "%s\n", lua_tostring(L, -1)); /* cmocka would cut a long story */
+        fail_msg("seed %.0f", seed);
+    }
+    print_message("%s\n", lua_tostring(L, -1));
+    lua_close(L);
+    ledger_free(bridge.ledger);
+    arena_free(bridge.arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_ledger_answers_as_the_model_does)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,417 @@
+/* What a policy's file may say, and what is said about one that is wrong. */
+#include "policy/policy_support.h"
+
+#include "base/hash.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void faulty(const char *source, const char *says)
+{
+    const char *fault = fault_of(source);
+    if (!fault)
+        fail_msg("it loads: %s", source);
+    if (!strstr(fault, says))
+        fail_msg("expected “%s” in “%s”", says, fault);
+}
+
+static void everything_declared_is_read(void **state)
+{
+    (void)state;
+    const struct policy *p = load(
+        "return tool 'get_events' {\n"
+        "  title = 'Events', description = 'd', use_when = 'u', avoid_when = 'a',\n"
+        "  schema = json [[{\"type\":\"object\", \"properties\":{\"z\":{\"maximum\":1.10},\"a\":{}}}]],\n"
+        "  annotations = { readOnlyHint = true },\n"
+        "  effects = 'read', mode = 'shadow', unknown = 'drop', validate = false, final = true,\n"
+        "  on_policy_error = 'open', coerce = { strings = false },\n"
+        "  retry = { repair = 1, same_call = 2, transient = 4 },\n"
+        "  loop = { repeats = 5, halt = 7, across_turns = 9, volatile = { 'request_id', 'ts' }, poll = { max "
+        "= 20, every = 'PT5S' } },\n"
+        "  limits = { calls_per_turn = 10, calls_per_session = false, cost_per_session = 2.5 }, cost = "
+        "0.02,\n"
+        "  compact = { max_tokens = 900, keep = { 'events[].id', 'title' }, drop = 'raw' },\n"
+        "  ids = { ids = seen { look_up = 'search first' }, ['items[].id'] = shape 'uuid', e = shape { "
+        "prefix = 'evt_' },\n"
+        "          both = seen { shape = 'integer' } },\n"
+        "  gives_ids = 'events[].id',\n"
+        "  check = function(args, call) return call.history end,\n"
+        "}");
+    assert_true(str_is(p->name, "get_events") && str_is(p->file, "p.lua") && str_is(p->title, "Events"));
+    assert_true(str_is(p->description, "d") && str_is(p->use_when, "u") && str_is(p->avoid_when, "a"));
+    assert_string_equal(json_of(p->schema),
+                        "{\"type\":\"object\", \"properties\":{\"z\":{\"maximum\":1.10},\"a\":{}}}");
+    assert_string_equal(json_of(p->annotations), "{\"readOnlyHint\":true}");
+    assert_int_equal(p->effects, EFFECTS_READ);
+    assert_true(p->mode == POLICY_SHADOW && p->mode_given && p->unknown == UNKNOWN_DROP && p->unknown_given);
+    assert_true(!p->validate && p->final && p->fails_open && p->coerce_given && !p->coerce.strings &&
+                p->coerce.lists);
+    assert_true(p->repair == 1 && p->same_call == 2 && p->transient == 4);
+    assert_true(p->repeats == 5 && p->halt == 7 && p->across_turns == 9 && p->polls && p->poll_max == 20);
+    assert_int_equal(p->poll_every_ms, 5000);
+    assert_int_equal(p->limits.calls_per_turn, 10);
+    assert_int_equal(p->limits.calls_per_session, 0);
+    assert_int_equal(p->limits.seconds_per_turn, POLICY_UNSET);
+    assert_int_equal(p->limits.cost_per_session, 2500000);
+    assert_int_equal(p->cost, 20000);
+    assert_true(p->compact_given && p->compact.on && p->compact.max_tokens == 900 && !p->compact.max_bytes);
+    assert_true(p->compact.keep_count == 2 && p->compact.drop_count == 1 &&
+                str_is(p->compact.drop[0], "raw"));
+    assert_int_equal(p->volatile_count, 2);
+    assert_true(str_is(p->volatiles[1], "ts"));
+    assert_int_equal(p->id_count, 4);
+    assert_true(str_is(p->ids[0].path, "both") && p->ids[0].seen && str_is(p->ids[0].shape, "integer"));
+    assert_true(str_is(p->ids[1].path, "e") && !p->ids[1].seen && str_is(p->ids[1].shape, "prefix:evt_"));
+    assert_true(str_is(p->ids[2].look_up, "search first") && str_is(p->ids[3].path, "items[].id"));
+    assert_true(p->gives_id_count == 1 && str_is(p->gives_ids[0], "events[].id"));
+    assert_true(p->hooks[HOOK_CHECK] && !p->hooks[HOOK_RUN] && p->wants_history && !p->wants_facts);
+}
+
+static void what_is_left_out_is_unset(void **state)
+{
+    (void)state;
+    const struct policy *p = load("return tool 't' {}");
+    assert_true(p->validate && !p->final && !p->mode_given && !p->unknown_given && !p->coerce_given &&
+                !p->polls);
+    assert_true(p->repair == POLICY_UNSET && p->repeats == POLICY_UNSET && p->poll_max == POLICY_UNSET);
+    assert_true(p->effects == EFFECTS_UNDECLARED && !p->schema && p->example_count == 0 &&
+                p->rule_count == 0);
+    assert_int_equal(check(p, "{}"), SAID_NOTHING);
+    assert_int_equal(normalise(p, "{}"), SAID_NOTHING);
+    assert_string_equal(json_of(said.args), "{}");
+}
+
+static void mistakes_are_named_with_line_and_mend(void **state)
+{
+    (void)state;
+    faulty("return tool 't' {\n  title = 'x',\n  desciption = 'y',\n}",
+           "p.lua:3: unknown field 'desciption' (did you mean 'description'?)");
+    faulty("return tool 't' {\n  retry = {\n    repiar = 2 } }",
+           "p.lua:3: unknown field 'retry.repiar' (did you mean 'repair'?)");
+    faulty("return tool 't' {\n\n effects = 'wirte' }",
+           "p.lua:3: 'effects': expected one of read, write, destructive, toggle, got \"wirte\" (did you "
+           "mean 'write'?)");
+    faulty("return tool 't' { mode = 7 }", "p.lua:1: 'mode': expected one of enforce, shadow, off, got 7");
+    faulty("return tool 't' { title = 5 }", "'title': expected text, got 5");
+    faulty("return tool 't' { final = 'yes' }", "'final': expected true or false, got \"yes\"");
+    faulty("return tool 't' { retry = { repair = -1 } }",
+           "'retry.repair': expected a whole number from 0, got -1");
+    faulty("return tool 't' { loop = { repeats = 1 } }",
+           "'loop.repeats': expected a whole number from 2, got 1");
+    faulty("return tool 't' { loop = { halt = 0 } }", "'loop.halt': expected a whole number from 2, got 0");
+    faulty("return tool 't' {\n loop = {\n poll = { every = 1,\n max = 0 } } }",
+           "p.lua:4: 'loop.poll.max': expected a whole number from 1, got 0");
+    faulty("return tool 't' { retry = { repair = 1e10 } }",
+           "'retry.repair': expected a whole number from 0 to 1000000000, got 10000000000");
+    faulty("return tool 't' { retry = 2 }", "'retry': expected { repair = 2, same_call = 3 }, got 2");
+    faulty("return tool 't' { gives_ids = { 1 } }", "'gives_ids': expected a list of texts, got 1");
+    faulty("return tool 't' { check = 'no' }", "'check': expected a function, got \"no\"");
+    faulty("return tool 't' { check = tostring }", "'check': expected a function, got a function");
+    faulty("return tool 't' { ids = { a = seen } }",
+           "'ids.a': expected seen(), seen { … } or shape \"…\", got a function");
+    faulty("return tool 't' { ids = { a = shape 'uid' } }", "shape: expected one of uuid, integer");
+    faulty("return tool 't' { schema = 'x.json' }",
+           "'schema': expected json \"file\", json [[{…}]] or params { … }, got \"x.json\"");
+    faulty("return tool 't' { on_policy_error = 'opne' }", "expected \"closed\" or \"open\", got \"opne\"");
+    faulty("return tool 't' { upstream = 'calendar', run = function() end }",
+           "p.lua:1: 'upstream': the server it names would run the tool, and so would run");
+    faulty(
+        "return tool 't' { upstream = 'calendar/' }",
+        "'upstream': expected a server's name, or \"server/tool\" where the tool is called otherwise there, "
+        "got \"calendar/\"");
+    faulty("return tool 't' { retry = { again = 3 } }",
+           "'retry.again': expected true or { times = 2, backoff = \"200ms\", within = \"5s\" }, got 3");
+    faulty("return tool 't' { retry = { again = { times = 6 } } }",
+           "'retry.again.times': expected a whole number from 1 to 5, got 6");
+    faulty(
+        "return tool 't' { retry = { again = { backoff = '2 minutes' } } }",
+        "'retry.again.backoff': expected a pause as \"200ms\", \"1s\" or in seconds, from a millisecond to a "
+        "minute, got \"2 minutes\"");
+    faulty("return tool 't' { retry = { again = { within = '0ms' } } }",
+           "'retry.again.within': expected a time");
+    faulty("return tool 't' { retry = { again = { whithin = '1s' } } }", "(did you mean 'within'?)");
+    faulty("return tool 't' { compact = 5 }",
+           "'compact': expected true, false or { max_bytes = 20000 }, got 5");
+    faulty("return tool 't' { compact = { max_byte = 5 } }", "(did you mean 'max_bytes'?)");
+    faulty("return tool 't' { compact = { max_tokens = 5 } }",
+           "p.lua:1: 'compact.max_tokens': expected a whole number from 200, got 5");
+    faulty("return tool 't' { limits = { calls_per_turn = 0 } }",
+           "'limits.calls_per_turn': expected a whole number from 1, or false for no limit, got 0");
+    faulty("return tool 't' { limits = { cost_per_turn = -1 } }",
+           "'limits.cost_per_turn': expected a number from 0.000001 to 100000000, or false for no limit");
+    faulty("return tool 't' { limits = 5 }", "'limits': expected { calls_per_turn = 10 }, got 5");
+    faulty("return tool 't' { cost = 'much' }", "'cost': expected a number from 0 to 100000000");
+    faulty("return tool 't' { 'a title' }", "expected { name = value }, got a list item");
+    faulty("local x = 1\nreturn tol 't' {}",
+           "p.lua:2: there is no word or global 'tol' (did you mean 'tool'?)");
+    faulty("return tool 't'",
+           "p.lua: expected the file to return tool \"name\" { … } or gateway { … }, got a function");
+    faulty("local t = tool 't' {}", "got nothing");
+    faulty("return { name = 't' }", "got a table");
+    faulty("return tool {}", "tool: expected a name");
+    faulty("return tool 't' {", "p.lua:1: unexpected symbol near '<eof>'");
+    faulty("return tool 't' { schema = json 'x.json' }", "this policy has no folder");
+    faulty("return tool 't' {\n schema = json [[{\n\"a\":\n}]] }", "json: line 3 of the text:");
+    faulty("return tool 't' { loop = { poll = { every = '5 parsecs' } } }",
+           "'loop.poll.every': expected \"5s\", \"PT5S\" or seconds, up to a day, got \"5 parsecs\"");
+    faulty("return tool 't' { loop = { poll = { every = 0 } } }", "'loop.poll.every': expected");
+    faulty("return tool 't' { examples = { { args = {} } } }", "p.lua:1: example: expected its name first");
+    faulty("return tool 't' {\n examples = {\n  { 'a', gives = 'pass' },\n  { 'b', arg = {} } } }",
+           "p.lua:4: example: unknown field \"arg\"");
+    faulty("return tool 't' { examples = {\n { 'a', args = {} } } }",
+           "p.lua:2: example 'a': expects nothing");
+    faulty("return tool 't' { examples = {\n{ 'a', arsg = {}, gives = 'pass' } } }",
+           "p.lua:2: example: unknown field \"arsg\" (did you mean 'args'?)");
+    faulty("return tool 't' { examples = {\n{ 'a', turn = 'x', gives = 'pass' } } }",
+           "p.lua:2: example: 'turn': expected a whole number from 0, got \"x\"");
+    faulty("return tool 't' { examples = {\n{ 'a', seen = { id = 1 }, gives = 'pass' } } }",
+           "p.lua:2: example 'a': 'seen': expected a list, got a table with names");
+    faulty("return tool 't' { examples = {\n{ 'a', history = { {}, { clas = 'ok' } }, gives = 'pass' } } }",
+           "p.lua:2: example: history[2]: unknown field \"clas\" (did you mean 'class'?)");
+    faulty(
+        "return tool 't' { examples = {\n{ 'a', history = { 'x' }, gives = 'pass' } } }",
+        "p.lua:2: example: history[1]: expected { tool = \"…\", args = {…}, class = \"…\" }, got a string");
+    faulty("return tool 't' { examples = {\n { 'a', gives = {} } } }",
+           "p.lua:2: example: 'gives': expected a text, got a table");
+    faulty("return tool 't' { examples = {\n { 'a', seen = 'e1', gives = 'pass' } } }",
+           "p.lua:2: example: 'seen': expected a table, got \"e1\"");
+    faulty("return tool 't' { examples = { one = { 'a', gives = 'pass' } } }",
+           "p.lua:1: 'examples': expected a list { {…}, {…} }, got one with the key \"one\"");
+    faulty("return tool 't' { examples = {\n { 'a', args = { f = function() end } } } }",
+           "args.f: expected plain data, got a function");
+    faulty("tool = 1", "'tool' is a word of policies");
+    faulty("return tool 't' { rules = when { a = 1 } : needs 'b' }",
+           "rules: expected a list of at most 1000 rules, got one rule");
+    faulty("return tool 't' { rules = { { needs = 'b' } } }", "rules: item 1: expected a rule");
+    faulty("return tool 't' { rules = { when { a = 1 } } }", "the rule on line 1 demands nothing");
+    faulty("return tool 't' { rules = { when { a = function() end } : needs 'b' } }",
+           "p.lua:1: when: 'a': a function needs words that say what it tells");
+    faulty("return tool 't' { rules = { when { a = 1 } : need 'b' } }",
+           "there is no rule.need (did you mean 'needs'?)");
+    faulty("return gateway { instruction = 'x' }",
+           "unknown field 'instruction' (did you mean 'instructions'?)");
+}
+
+static void examples_know_their_line(void **state)
+{
+    (void)state;
+    const struct policy *p = load(
+        "-- tool 'x' { examples = { in a comment\n"
+        "local s = [[ examples = { ]]\n"
+        "return tool 't' {\n"
+        "  schema = params { a = object { examples = int } },\n"
+        "  examples = { { 'one', args = { examples = {} }, gives = 'x' },\n"
+        "    -- { 'not this one' },\n"
+        "    { 'two; {,}',\n"
+        "      args = { list = { { 1 }, { 2 } } }, seen = { 'e1' }, goal = 'g', gives = 'pass', says = 's',\n"
+        "      becomes = { a = {} }, history = {}, facts = { n = 1 }, status = 'x', result = { events = {} } "
+        "},\n"
+        "    { 'three', gives = 'x' } } }");
+    assert_int_equal(p->example_count, 3);
+    assert_int_equal(p->examples[0].line, 5);
+    assert_int_equal(p->examples[1].line, 7);
+    assert_int_equal(p->examples[2].line, 10);
+    const struct policy_example *e = &p->examples[1];
+    assert_true(str_is(e->name, "two; {,}") && str_is(e->goal, "g") && str_is(e->gives, "pass") &&
+                str_is(e->says, "s"));
+    assert_string_equal(json_of(e->args), "{\"list\":[[1],[2]]}");
+    assert_string_equal(json_of(e->becomes), "{\"a\":{}}");
+    assert_string_equal(json_of(e->result), "{\"events\":[]}");
+    assert_string_equal(json_of(e->seen), "[\"e1\"]");
+    assert_null(p->examples[2].args);
+}
+
+static void params_are_a_closed_schema(void **state)
+{
+    (void)state;
+    const struct policy *p =
+        load("return tool 't' { schema = params {\n"
+             "  title = str { min = 1, max = 9, pattern = '^a', 'Task title' },\n"
+             "  count = optional(int { min = 0, 'How many' }, 5), rate = num { over = 0 }, on = bool,\n"
+             "  tags = list(str, 'Tags'), ids = list { uuid, 'Ids', min = 1, unique = true },\n"
+             "  state = enum({ 'open', 'done' }, 'State'), level = enum { 1, 2 },\n"
+             "  where = object({ street = str }, 'Where'), due = optional(datetime), day = date 'The day',\n"
+             "  to = email 'Whom', link = uri } }");
+    const struct json *props = json_get_text(p->schema, "properties");
+    static const char *const wanted[][2] = {
+        {"title", "{\"type\":\"string\",\"description\":\"Task "
+                  "title\",\"maxLength\":9,\"minLength\":1,\"pattern\":\"^a\"}"},
+        {"count", "{\"type\":\"integer\",\"description\":\"How many\",\"default\":5,\"minimum\":0}"},
+        {"rate", "{\"type\":\"number\",\"exclusiveMinimum\":0}"},
+        {"on", "{\"type\":\"boolean\"}"},
+        {"tags", "{\"type\":\"array\",\"description\":\"Tags\",\"items\":{\"type\":\"string\"}}"},
+        {"ids", "{\"type\":\"array\",\"description\":\"Ids\",\"items\":{\"type\":\"string\",\"format\":"
+                "\"uuid\"},\"minItems\":1,\"uniqueItems\":true}"},
+        {"state", "{\"type\":\"string\",\"description\":\"State\",\"enum\":[\"open\",\"done\"]}"},
+        {"level", "{\"enum\":[1,2]}"},
+        {"where", "{\"type\":\"object\",\"description\":\"Where\",\"properties\":{\"street\":{\"type\":"
+                  "\"string\"}},\"required\":[\"street\"],\"additionalProperties\":false}"},
+        {"due", "{\"type\":\"string\",\"format\":\"date-time\"}"},
+        {"day", "{\"type\":\"string\",\"format\":\"date\",\"description\":\"The day\"}"},
+        {"to", "{\"type\":\"string\",\"format\":\"email\",\"description\":\"Whom\"}"},
+        {"link", "{\"type\":\"string\",\"format\":\"uri\"}"},
+    };
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+        assert_string_equal(json_of(json_get_text(props, wanted[i][0])), wanted[i][1]);
+    assert_string_equal(
+        json_of(json_get_text(p->schema, "required")),
+        "[\"title\",\"rate\",\"on\",\"tags\",\"ids\",\"state\",\"level\",\"where\",\"day\",\"to\",\"link\"]");
+    assert_string_equal(json_of(json_get_text(p->schema, "additionalProperties")), "false");
+    assert_string_equal(json_of(load("return tool 't' { schema = params {} }")->schema),
+                        "{\"type\":\"object\",\"properties\":{},\"additionalProperties\":false}");
+    assert_string_equal(
+        json_of(load("return tool 't' { schema = params({ a = optional(str) }, { open = true }) }")->schema),
+        "{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\"}}}");
+    faulty("return tool 't' { schema = params { a = 'str' } }",
+           "p.lua:1: params: 'a': expected a type (str, int,");
+    faulty("return tool 't' { schema = params { a = str { mn = 1 } } }",
+           "str: unknown option 'mn' (did you mean 'min'?)");
+    faulty("return tool 't' { schema = params { a = sting } }",
+           "there is no word or global 'sting' (did you mean 'string'?)");
+}
+
+static void the_gateway_is_a_file_of_its_own(void **state)
+{
+    (void)state;
+    assert_null(
+        load("return gateway { instructions = 'Be kind.', prepare_tools = function(defs) return defs end }"));
+    assert_true(policies_has_gateway(loaded) && str_is(policies_gateway_file(loaded), "p.lua"));
+    assert_true(str_is(policies_instructions(loaded), "Be kind."));
+    load("return tool 't' {}");
+    assert_true(!policies_has_gateway(loaded) && policies_instructions(loaded).len == 0);
+}
+
+/* ---- folders -------------------------------------------------------------------------- */
+
+static char folder[64];
+
+static void write_file(const char *name, const char *text)
+{
+    FILE *f = fopen(text_of(arena_printf(arena, "%s/%s", folder, name)), "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static int make_folder(void **state)
+{
+    strcpy(folder, "/tmp/toolgate-policies-XXXXXX");
+    set_up(state);
+    assert_non_null(mkdtemp(folder));
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    static const char *const names[] = {"a.lua", "b.lua", "c.lua", "s.json", ".hidden.lua", "note.txt"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        unlink(text_of(arena_printf(arena, "%s/%s", folder, names[i])));
+    rmdir(folder);
+    return tear_down(state);
+}
+
+static struct policies_faults load_folder(const struct policies_options *with, enum err wanted)
+{
+    struct policies_faults faults = {.arena = arena};
+    policies_free(loaded);
+    assert_int_equal(policies_load(folder, with, &loaded, &faults), wanted);
+    return faults;
+}
+
+static void a_folder_is_read_in_order(void **state)
+{
+    (void)state;
+    write_file("b.lua", "return tool 'first' {}");
+    write_file("a.lua", "return tool 'second' { schema = json 's.json' }");
+    write_file("s.json", "{\"type\": \"object\"}");
+    write_file(".hidden.lua", "nonsense");
+    write_file("note.txt", "nonsense");
+    load_folder(NULL, OK);
+    assert_int_equal(policies_count(loaded), 2);
+    assert_true(str_is(policies_at(loaded, 0)->name, "second"));
+    assert_string_equal(json_of(policies_at(loaded, 0)->schema), "{\"type\": \"object\"}");
+    uint64_t hash = policies_hash(loaded);
+    load_folder(NULL, OK);
+    assert_true(policies_hash(loaded) == hash);
+    write_file("s.json", "{\"type\": \"object\", \"a\": 1}");
+    load_folder(NULL, OK);
+    assert_true(policies_hash(loaded) != hash);
+}
+
+static void every_file_has_its_complaint(void **state)
+{
+    (void)state;
+    write_file("a.lua", "return tool 't' { titel = 1 }");
+    write_file("b.lua", "return tool 't' {}");
+    write_file("c.lua", "return tool 't' {}");
+    struct policies_faults faults = load_folder(NULL, ERR_POLICY);
+    assert_int_equal(faults.count, 2);
+    assert_has(text_of(faults.list[0]), "a.lua:1: unknown field 'titel' (did you mean 'title'?)");
+    assert_has(text_of(faults.list[1]), "c.lua: tool \"t\" is declared in ");
+    write_file("a.lua", "return tool 'u' { schema = json '../x.json' }");
+    unlink(text_of(arena_printf(arena, "%s/c.lua", folder)));
+    faults = load_folder(NULL, ERR_POLICY);
+    assert_has(text_of(faults.list[0]), "expected a file beside the policy");
+    write_file("a.lua", "return tool 'u' { schema = json 'x.json' }");
+    assert_has(text_of(load_folder(NULL, ERR_POLICY).list[0]), "/x.json");
+}
+
+static void no_folder_is_said_so(void **state)
+{
+    (void)state;
+    struct policies_faults faults = {.arena = arena};
+    assert_int_equal(policies_load("/nonexistent/policies", NULL, &loaded, &faults), ERR_IO);
+    assert_has(text_of(faults.list[0]), "/nonexistent/policies: expected a folder of policies: No such file");
+    assert_int_equal(policies_load(NULL, NULL, &loaded, &faults), OK);
+    assert_int_equal(policies_count(loaded), 0);
+}
+
+static void a_quarantined_file_does_not_run(void **state)
+{
+    (void)state;
+    struct str text = STR_LIT("while true do end\nreturn tool \"stuck\" { run = function() end }");
+    struct policy_stall stall = {arena_printf(arena, "%s/a.lua", folder), hash_stable(text).low};
+    options = (struct policies_options){.stalls = &stall, .stall_count = 1};
+    size_t count;
+    write_file("a.lua", text.at);
+    write_file("b.lua", "return tool 'fine' {}");
+    load_folder(&options, OK);
+    assert_int_equal(policies_count(loaded), 2);
+    assert_true(str_is(policies_at(loaded, 0)->name, "stuck") && policies_at(loaded, 0)->hooks[HOOK_RUN]);
+    assert_int_equal(check(policies_at(loaded, 0), "{}"), SAID_BROKE);
+    assert_has(said.why.text, "a.lua: is quarantined");
+    assert_int_equal(check(policies_at(loaded, 1), "{}"), SAID_NOTHING);
+    assert_true(str_eq(policies_stalls(loaded, &count)[0].file, stall.file) && count == 1);
+}
+
+static void a_quarantine_ends_when_the_file_changes(void **state)
+{
+    (void)state;
+    struct policy_stall stall = {arena_printf(arena, "%s/a.lua", folder),
+                                 hash_stable(STR_LIT("what it was")).low};
+    options = (struct policies_options){.stalls = &stall, .stall_count = 1};
+    size_t count;
+    write_file("a.lua", "return tool 'mended' {}");
+    load_folder(&options, OK);
+    assert_int_equal(check(policies_at(loaded, 0), "{}"), SAID_NOTHING);
+    policies_stalls(loaded, &count);
+    assert_int_equal(count, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(everything_declared_is_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_left_out_is_unset, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(mistakes_are_named_with_line_and_mend, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(examples_know_their_line, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(params_are_a_closed_schema, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_gateway_is_a_file_of_its_own, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_folder_is_read_in_order, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(every_file_has_its_complaint, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(no_folder_is_said_so, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_quarantined_file_does_not_run, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(a_quarantine_ends_when_the_file_changes, make_folder, remove_folder),
+    };
+    return cmocka_run_group_tests_name("policy_load", tests, NULL, NULL);
+}

@@ -1,0 +1,40 @@
+/* What the tests of hostile policies share. */
+#ifndef TOOLGATE_TESTS_POLICY_HOSTILE_H
+#define TOOLGATE_TESTS_POLICY_HOSTILE_H
+
+#include "policy/policy_support.h"
+
+#define LATE   "ran longer than its"
+#define MEMORY "out of memory"
+#define STATE  "keeps state between calls: "
+
+/* The hook ends with an error (were it not in time, the watchdog would end this process), which has its
+ * place; and the state that it shares with all other policies works as before. */
+static inline void dies(const char *body, const char *why)
+{
+    const char *guarded = arena_printf(arena, "if not args.harmless then %s end", body).at;
+    const struct policy *p = with_hook("check", "args, call", guarded);
+    if (check(p, "{}") != SAID_BROKE)
+        fail_msg("it lives: %s", body);
+    assert_has(said.why.text, why);
+    assert_has(said.why.text, "p.lua:");
+    if (check(p, "{\"harmless\":true}") != SAID_NOTHING)
+        fail_msg("after %s: %s", body, said.why.text);
+}
+
+/* The file is refused when it is loaded, and told so with its place. */
+static inline void is_refused(const char *source, const char *why)
+{
+    const char *fault = fault_of(source);
+    if (!fault)
+        fail_msg("it loads: %s", source);
+    assert_has(fault, why);
+    assert_has(fault, "p.lua:");
+}
+
+static inline void body_is_refused(const char *body, const char *why)
+{
+    is_refused(arena_printf(arena, "return tool 't' { check = function(args, call) %s end }", body).at, why);
+}
+
+#endif

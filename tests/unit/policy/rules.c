@@ -1,0 +1,322 @@
+/* Rules: what they change, what they complain about, how they say it, and what they count. */
+#include "policy/policy_support.h"
+
+static const struct policy *rules(const char *text)
+{
+    return load(arena_printf(arena, "return tool 't' { rules = {\n%s\n} }", text).at);
+}
+
+static const char *applied(const struct policy *p, const char *args)
+{
+    assert_int_equal(normalise(p, args), SAID_NOTHING);
+    return json_of(said.args);
+}
+
+static const char *complaints(const struct policy *p, const char *args)
+{
+    struct buf out = buf_in(arena);
+    assert_int_equal(normalise(p, args), SAID_REPAIR);
+    problems_text(&out, &said.problems);
+    return text_of(buf_view(&out));
+}
+
+static void drops_and_defaults_make_new_arguments(void **state)
+{
+    (void)state;
+    const struct policy *p = rules(
+        "when { action = 'by_ids' } : drops 'limit',\n"
+        "when { action = 'by_span' } : defaults { limit = 50, ['opt.deep'] = true } : drops 'ids, opt.x'");
+    assert_string_equal(applied(p, "{\"limit\":10,\"action\":\"by_ids\",\"n\":1.10}"),
+                        "{\"action\":\"by_ids\",\"n\":1.10}");
+    assert_string_equal(applied(p, "{\"action\":\"by_span\"}"),
+                        "{\"action\":\"by_span\",\"limit\":50,\"opt.deep\":true}");
+    assert_string_equal(applied(p, "{\"action\":\"by_span\",\"limit\":7,\"opt\":{\"x\":1,\"y\":2}}"),
+                        "{\"action\":\"by_span\",\"limit\":7,\"opt\":{\"y\":2,\"deep\":true}}");
+    const struct json *untouched = value_of("{\"action\":\"other\",\"limit\":10}");
+    policy_normalise(p, &a_call, untouched, arena, &said);
+    assert_ptr_equal(said.args, untouched);
+}
+
+static void conditions_are_values_and_lists(void **state)
+{
+    (void)state;
+    const struct policy *p = rules("when { a = { 1, 'x' }, b = true } : drops 'z',\n"
+                                   "when { c = set { 'm', 'k' } } : drops 'z',\n"
+                                   "when { d = null } : drops 'z',\n"
+                                   "when { ['e.f'] = 2 } : drops 'z'");
+    static const char *const hold[] = {"\"a\":1,\"b\":true", "\"a\":1.0,\"b\":true", "\"a\":\"x\",\"b\":true",
+                                       "\"c\":\"k\"",        "\"d\":null",           "\"e\":{\"f\":2}",
+                                       "\"e.f\":2"};
+    static const char *const fail[] = {"\"a\":1", "\"a\":2,\"b\":true", "\"b\":true", "\"c\":\"l\"",
+                                       "\"d\":0", "\"e\":{}",           "\"c\":1"};
+    for (size_t i = 0; i < sizeof(hold) / sizeof(hold[0]); i++)
+        assert_null(strstr(applied(p, text_of(arena_printf(arena, "{\"z\":0,%s}", hold[i]))), "\"z\""));
+    for (size_t i = 0; i < sizeof(fail) / sizeof(fail[0]); i++)
+        assert_non_null(strstr(applied(p, text_of(arena_printf(arena, "{\"z\":0,%s}", fail[i]))), "\"z\""));
+}
+
+/* Which of these arguments a rule with this condition holds for: the letters of those. */
+static const char *holding(const char *condition, const char *const *args, size_t count)
+{
+    struct buf out = buf_in(arena);
+    const struct policy *p = rules(arena_printf(arena, "when { %s } : drops 'z'", condition).at);
+    for (size_t i = 0; i < count; i++)
+        if (!strstr(applied(p, arena_printf(arena, "{\"z\":0%s%s}", *args[i] ? "," : "", args[i]).at),
+                    "\"z\""))
+            buf_byte(&out, (char)('a' + i));
+    return text_of(buf_view(&out));
+}
+
+static void conditions_are_ranges(void **state)
+{
+    (void)state;
+    static const char *const numbers[] = {
+        "\"n\":99.5", "\"n\":100", "\"n\":100.0000000000000000001", "\"n\":1e400", "\"n\":\"101\"",
+        "\"n\":null", ""};
+    assert_string_equal(holding("n = above(100)", numbers, 7), "cd");
+    assert_string_equal(holding("n = at_least(100)", numbers, 7), "bcd");
+    assert_string_equal(holding("n = below(100)", numbers, 7), "a");
+    assert_string_equal(holding("n = at_most(100)", numbers, 7), "ab");
+    assert_string_equal(holding("n = between(99.5, 100)", numbers, 7), "ab");
+    static const char *const times[] = {
+        "\"t\":\"2026-04-30T23:59:59Z\"", "\"t\":\"2026-05-01\"", "\"t\":\"2026-05-01T01:00:00+02:00\"",
+        "\"t\":\"2026-05-01T00:00:01Z\"", "\"t\":\"tomorrow\"",   "\"t\":1777593601"};
+    assert_string_equal(holding("t = above '2026-05-01'", times, 6), "d");
+    assert_string_equal(holding("t = at_least '2026-05-01'", times, 6), "bd");
+    assert_string_equal(holding("t = below '2026-05-01'", times, 6), "ac");
+    assert_string_equal(holding("t = at_most '2026-05-01T00:00:00Z'", times, 6), "abc");
+    assert_string_equal(holding("t = between('2026-04-30T23:00:00Z', '2026-05-01')", times, 6), "abc");
+}
+
+static void conditions_ask_what_is_there(void **state)
+{
+    (void)state;
+    static const char *const args[] = {"\"m\":\"a\"", "\"m\":\"b\"", "\"m\":0", "\"m\":null", ""};
+    assert_string_equal(holding("m = given", args, 5), "abc");
+    assert_string_equal(holding("m = absent", args, 5), "de");
+    assert_string_equal(holding("m = none_of { 'a', 0 }", args, 5), "b");
+    assert_string_equal(holding("m = none_of('a', 'b')", args, 5), "c");
+    assert_string_equal(holding("m = none_of(set { 'a', 'x' })", args, 5), "bc");
+    assert_string_equal(holding("['o.m'] = absent, m = none_of 'b'", args, 5), "ac");
+}
+
+static void conditions_are_predicates(void **state)
+{
+    (void)state;
+    static const char *const args[] = {"\"d\":\"2026-05-02\"", "\"d\":\"2026-05-04\"", "\"d\":null", "",
+                                       "\"d\":\"2026-05-02\",\"k\":1"};
+    const char *weekend = "d = is('on a weekend', function(day) return time(day) / 86400 % 7 - 2 < 2 and"
+                          " time(day) / 86400 % 7 >= 2 end)";
+    assert_string_equal(holding(weekend, args, 5), "ae");
+    assert_string_equal(holding(arena_printf(arena, "%s, k = absent", weekend).at, args, 5), "a");
+    assert_string_equal(
+        holding("d = is('x', function(day, args) args.d, args.z = nil, nil; return args.k end)", args, 5),
+        "e");
+}
+
+static void predicates_of_valid_arguments_only(void **state)
+{
+    (void)state;
+    const struct policy *p = rules("when { d = is('x', function(d) return d.no.such end) } : needs 'e',\n"
+                                   "always : needs 'f'");
+    struct problems problems;
+    problems_init(&problems, arena);
+    policy_rules_explain(p, value_of("{\"d\":1}"), &problems);
+    assert_int_equal(problems.count, 1);
+    assert_true(str_is(problems.list[0].path, "f"));
+}
+
+static void a_predicate_that_breaks_names_its_rule(void **state)
+{
+    (void)state;
+    const struct policy *p = rules("when { k = 1 } : needs 'x',\n"
+                                   "when { d = is('before noon',\n"
+                                   "  function(d) return d.hour < 12 end) } : refuses 'no'");
+    assert_int_equal(normalise(p, "{\"d\":\"9\",\"k\":2}"), SAID_BROKE);
+    assert_has(said.why.text, "p.lua:4: there is no string.hour");
+    assert_has(said.why.text, "(in the rule on line 3, when d is before noon)");
+    assert_int_equal(check(p, "{\"d\":\"9\"}"), SAID_BROKE);
+    assert_int_equal(policy_fault(p)->count, 2);
+    assert_int_equal(check(p, "{\"k\":\"9\"}"), SAID_NOTHING);
+    p = rules("when { d = is('for ever', function() while true do end end) } : needs 'x'");
+    assert_int_equal(normalise(p, "{\"d\":1}"), SAID_BROKE);
+    assert_has(said.why.text, "ran longer than its 50 ms (config limits.policy_ms) (in the rule on line 2");
+    p = rules("when { d = is('odd', function(d) return { d } end) } : needs 'x'");
+    assert_int_equal(normalise(p, "{\"d\":1}"), SAID_BROKE);
+    assert_has(said.why.text, "is(\"odd\") returned a table or null: expected true or false");
+}
+
+static void a_predicate_decides_what_is_demanded(void **state)
+{
+    (void)state;
+    const struct policy *p =
+        rules("when { n = is('odd', function(n) return n % 2 == 1 end) } : needs 'why',\n"
+              "when { n = is('above all', function(n) return n > 90 end) } : refuses('top', 'no')");
+    assert_string_equal(complaints(p, "{\"n\":3}"),
+                        "- 'why': required field is missing when n is odd — provide a value\n");
+    assert_string_equal(applied(p, "{\"n\":4}"), "{\"n\":4}");
+    assert_int_equal(check(p, "{\"n\":92}"), SAID_REFUSE);
+    assert_true(str_is(said.code, "top"));
+    assert_true(policy_rule_hits(p)[0] == 1 && policy_rule_hits(p)[1] == 1);
+}
+
+static void slips_in_conditions_are_told_at_load(void **state)
+{
+    (void)state;
+    static const char *const slips[][2] = {
+        {"when { n = above } : needs 'x'",
+         "p.lua:2: when: 'n': above is written with what it takes, as in above(…)"},
+        {"when { n = above() } : needs 'x'", "p.lua:2: above: expected a number, or a time such as"},
+        {"when { n = above 'soon' } : needs 'x'",
+         "above: expected a number, or a time such as \"2026-05-01T10:00:00Z\", got \"soon\""},
+        {"when { n = at_least(1/0) } : needs 'x'", "at_least: expected a number"},
+        {"when { n = between(10, 1) } : needs 'x'",
+         "between: expected the lesser bound first, got (10, 1): nothing is between them"},
+        {"when { n = between(1, '2026-05-01') } : needs 'x'",
+         "between: expected two numbers or two times, got 1 and \"2026-05-01\""},
+        {"when { n = betwen(1, 2) } : needs 'x'",
+         "p.lua:2: there is no word or global 'betwen' (did you mean 'between'?)"},
+        {"when { n = { 1, above(2) } } : needs 'x'",
+         "when: 'n': expected plain values in the list, got a condition"},
+        {"when { n = { 1, given } } : needs 'x'", "when: 'n': expected plain values in the list, got a word"},
+        {"when { n = none_of {} } : needs 'x'", "none_of: expected values"},
+        {"when { n = function() end } : needs 'x'",
+         "when: 'n': a function needs words that say what it tells"},
+        {"when { n = is(function() end) } : needs 'x'",
+         "is: expected what the value is in words, and a function"},
+        {"when { n = is 'fast' } : needs 'x'", "A plain value is written as it is"},
+        {"when { n = is(' ', function() end) } : needs 'x'",
+         "is: expected one line of words, at most 200 bytes"},
+        {"when { n = seen() } : needs 'x'", "when: 'n': expected a value, a list of values, or a condition "
+                                            "(above, between, given, …), got a id"},
+        {"exclusive 'a'", "exclusive: expected at least two names of arguments, got only 'a'"},
+        {"needs_one_of 'a'", "got only 'a': for one argument write needs \"a\""},
+        {"always : needs 'a, b, a'", "needs: 'a' is named twice"},
+    };
+    for (size_t i = 0; i < sizeof(slips) / sizeof(slips[0]); i++) {
+        const char *fault =
+            fault_of(arena_printf(arena, "return tool 't' { rules = {\n%s\n} }", slips[i][0]).at);
+        if (!fault)
+            fail_msg("%s loads", slips[i][0]);
+        assert_has(fault, slips[i][1]);
+    }
+}
+
+static void all_demands_are_told_at_once(void **state)
+{
+    (void)state;
+    const struct policy *p = rules("when { action = 'by_span' } : needs 'start, end',\n"
+                                   "needs_one_of { 'id', 'name' },\n"
+                                   "exclusive { 'x', 'y', 'z' }");
+    assert_string_equal(complaints(p, "{\"action\":\"by_span\",\"end\":null,\"x\":1,\"z\":1}"),
+                        "- 'start': required field is missing when action is \"by_span\" — provide a value\n"
+                        "- 'end': required field is missing when action is \"by_span\" — provide a value\n"
+                        "- arguments: at least one of 'id', 'name' is required — provide one\n"
+                        "- 'z': can't be given together with 'x' — remove one of the two\n");
+    assert_string_equal(said.problems.list[0].code, "missing");
+    assert_string_equal(said.problems.list[3].code, "exclusive");
+    assert_string_equal(applied(p, "{\"action\":\"other\",\"id\":1}"), "{\"action\":\"other\",\"id\":1}");
+}
+
+static void rules_are_heard_beside_the_schema(void **state)
+{
+    (void)state;
+    const struct policy *p = rules("when { action = 'by_span' } : needs 'start' : defaults { limit = 1 }, "
+                                   "always : needs 'limit, start'");
+    struct problems problems;
+    problems_init(&problems, arena);
+    problems_add(&problems,
+                 (struct problem){.path = STR("start"), .code = "missing", .message = STR("said already")});
+    policy_rules_explain(p, value_of("{\"action\":\"by_span\"}"), &problems);
+    assert_int_equal(problems.count, 1);
+    assert_int_equal(policy_rule_hits(p)[0], 0);
+}
+
+static void a_rule_refuses_in_check(void **state)
+{
+    (void)state;
+    const struct policy *p =
+        rules("when { action = 'wipe' } : refuses('no_wiping', 'nothing is wiped here', 'archive it')");
+    assert_true(p->hooks[HOOK_CHECK]);
+    assert_int_equal(check(p, "{\"action\":\"wipe\"}"), SAID_REFUSE);
+    assert_true(str_is(said.code, "no_wiping") && str_is(said.detail, "nothing is wiped here") &&
+                str_is(said.hint, "archive it"));
+    assert_int_equal(check(p, "{\"action\":\"read\"}"), SAID_NOTHING);
+    assert_int_equal(policy_rule_hits(p)[0], 1);
+}
+
+static void rules_say_what_they_demand(void **state)
+{
+    (void)state;
+    const struct policy *p =
+        rules("when { action = 'by_ids', mode = { 'a', 'b' } } : needs 'ids' : drops 'limit',\n"
+              "when { n = 3 } : needs('start', 'end') : defaults { page = 50 },\n"
+              "exclusive('a', 'b'),\n"
+              "always : needs_one_of { 'x', 'y' },\n"
+              "when { n = above(100), m = between(1, 2.5) } : refuses 'no',\n"
+              "when { n = below(0), m = at_least(3), o = at_most(4) } : refuses 'no',\n"
+              "when { s = above '2026-05-01', e = between('2026-05-01', '2026-06-01') } : refuses 'no',\n"
+              "when { m = none_of { 'a', 'b' }, n = none_of(1), o = given, p = absent } : refuses 'no',\n"
+              "when { z = 1, d = is('on a weekend', function() end) } : refuses 'no'");
+    static const char *const words[] = {
+        "when action is \"by_ids\" and mode is one of \"a\", \"b\": 'ids' is required; 'limit' is dropped",
+        "when n is 3: 'start', 'end' are required; 'page' is 50 when left out",
+        "at most one of 'a', 'b' may be given",
+        "at least one of 'x', 'y' is required",
+        "when m is at least 1 and at most 2.5 and n is above 100: refused: no",
+        "when m is at least 3 and n is below 0 and o is at most 4: refused: no",
+        "when e is at or after \"2026-05-01\" and at or before \"2026-06-01\" and s is after \"2026-05-01\": "
+        "refused: no",
+        "when m is given and none of \"a\", \"b\" and n is given and not 1 and o is given and p is left out: "
+        "refused: no",
+        "when z is 1 and d is on a weekend: refused: no",
+    };
+    assert_int_equal(p->rule_count, 9);
+    for (size_t i = 0; i < 9; i++)
+        assert_string_equal(text_of(p->rule_words[i]), words[i]);
+}
+
+static void hits_count_what_a_rule_did(void **state)
+{
+    (void)state;
+    const struct policy *p =
+        rules("when { a = 1 } : needs 'b', when { a = 1 } : drops 'c', when { a = 2 } : drops 'c'");
+    normalise(p, "{\"a\":1}");
+    normalise(p, "{\"a\":1,\"b\":1,\"c\":1}");
+    normalise(p, "{\"a\":1,\"b\":1}");
+    normalise(p, "{\"a\":3}");
+    const uint64_t *hits = policy_rule_hits(p);
+    assert_true(hits[0] == 1 && hits[1] == 1 && hits[2] == 0);
+}
+
+static void defaults_take_the_schemas_word_for_empty_tables(void **state)
+{
+    (void)state;
+    const struct policy *p =
+        load("return tool 't' { schema = json "
+             "[[{\"properties\":{\"o\":{\"type\":\"object\"},\"l\":{\"type\":\"array\"}}}]],\n"
+             "rules = { always : defaults { o = {}, l = {}, q = {} } } }");
+    assert_string_equal(applied(p, "{}"), "{\"l\":[],\"o\":{},\"q\":[]}");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(drops_and_defaults_make_new_arguments, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(conditions_are_values_and_lists, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(conditions_are_ranges, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(conditions_ask_what_is_there, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(conditions_are_predicates, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(predicates_of_valid_arguments_only, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_predicate_that_breaks_names_its_rule, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_predicate_decides_what_is_demanded, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(slips_in_conditions_are_told_at_load, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(all_demands_are_told_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(rules_are_heard_beside_the_schema, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_rule_refuses_in_check, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(rules_say_what_they_demand, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(hits_count_what_a_rule_did, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(defaults_take_the_schemas_word_for_empty_tables, set_up, tear_down),
+    };
+    return cmocka_run_group_tests_name("policy_rules", tests, NULL, NULL);
+}

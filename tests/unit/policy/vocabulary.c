@@ -1,0 +1,207 @@
+/* Every row of the vocabulary says what it is, in a form that the reference and an editor can show. */
+#include "policy/policy_support.h"
+
+/* Each word as policies find it, and no other: a word that is registered and nowhere defined ends the
+ * sandbox's set-up, so reading each is enough. */
+static void words_exist(void **state)
+{
+    (void)state;
+    size_t count;
+    const struct policy_word *words = policy_words(&count);
+    for (size_t i = 0; i < count; i++) {
+        const char *type = words[i].type ? words[i].type : "";
+        bool method = str_starts(str_of(type), "fun(self:");
+        const char *source = arena_printf(arena,
+                                          method ? "local _ = always.%s return tool 't' {}"
+                                                 : "local _ = %s return tool 't' {}",
+                                          words[i].name)
+                                 .at;
+        const char *fault = fault_of(source);
+        if (fault)
+            fail_msg("%s is registered, and a policy hears: %s", words[i].name, fault);
+    }
+}
+
+static void words_are_told(void **state)
+{
+    (void)state;
+    size_t count;
+    const struct policy_word *words = policy_words(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (!words[i].signature || !words[i].sentence || !strstr(words[i].signature, words[i].name))
+            fail_msg("%s: a word needs a signature that has it, and a sentence", words[i].name);
+        if (!words[i].type && strcmp(words[i].group, "Lua's own") != 0)
+            fail_msg("%s: a word needs its type, for editors", words[i].name);
+    }
+}
+
+static void fields_are_told(void **state)
+{
+    (void)state;
+    size_t count;
+    const struct policy_fields *tables = policy_fields(arena, &count);
+    for (size_t i = 0; i < count; i++)
+        for (size_t n = 0; n < tables[i].count; n++) {
+            const struct policy_field *field = &tables[i].fields[n];
+            if (!field->sentence || !field->type || (!tables[i].given && !field->form))
+                fail_msg(
+                    "%s.%s: a field's row needs .form, .type and .sentence (its kind tells no form or type)",
+                    tables[i].of, field->name);
+        }
+}
+
+/* ---- types --------------------------------------------------------------------------- */
+
+static bool is_defined(struct str name)
+{
+    size_t tables, count;
+    const struct policy_fields *fields = policy_fields(arena, &tables);
+    const struct policy_type *types = policy_types(&count);
+    for (size_t i = 0; i < count; i++)
+        if (str_is(name, types[i].name))
+            return true;
+    for (size_t i = 0; i < tables; i++)
+        if (strcspn(fields[i].type, ":") == name.len && memcmp(fields[i].type, name.at, name.len) == 0)
+            return true;
+    return str_is(name, "toolgate.Rule"); /* made of the words that are methods */
+}
+
+static void defines(const char *of, const char *name, const char *type)
+{
+    for (const char *at = type; at && (at = strstr(at, "toolgate.")); at++) {
+        struct str named = {at, strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.")};
+        if (!is_defined(named))
+            fail_msg("%s %s: nothing defines the type " STR_FMT
+                     ": add its table to vocabulary.c, or the type to its list",
+                     of, name, STR_ARG(named));
+    }
+}
+
+static void types_are_defined(void **state)
+{
+    (void)state;
+    size_t words, tables, types;
+    const struct policy_word *word = policy_words(&words);
+    const struct policy_fields *table = policy_fields(arena, &tables);
+    const struct policy_type *type = policy_types(&types);
+    for (size_t i = 0; i < words; i++)
+        defines("the word", word[i].name, word[i].type);
+    for (size_t i = 0; i < types; i++)
+        defines("the type", type[i].name, type[i].is);
+    for (size_t i = 0; i < tables; i++)
+        for (size_t n = 0; n < table[i].count; n++)
+            defines(table[i].of, table[i].fields[n].name, table[i].fields[n].type);
+}
+
+/* ---- what words take --------------------------------------------------------------------- */
+
+static const struct policy_fields *table_of(const char *of)
+{
+    size_t count;
+    const struct policy_fields *tables = policy_fields(arena, &count);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(tables[i].of, of) == 0)
+            return &tables[i];
+    fail_msg("no table of fields '%s'", of);
+    return NULL;
+}
+
+/* The options that a type names when it meets a strange one are those of the reference. */
+static void options_of_types(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *source, *of;
+    } types[] = {{"str { zz = 1 }", "str"},
+                 {"int { zz = 1 }", "int, num"},
+                 {"num { zz = 1 }", "int, num"},
+                 {"list { str, zz = 1 }", "list"},
+                 {"bool { zz = 1 }", NULL}};
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        const char *fault = fault_of(arena_printf(arena, "local _ = %s", types[i].source).at);
+        const char *takes = fault ? strstr(fault, "it takes ") : NULL;
+        const struct policy_fields *tables[] = {table_of("a type"),
+                                                types[i].of ? table_of(types[i].of) : NULL};
+        size_t told = 1, known = 0;
+        assert_non_null(takes);
+        for (const char *at = takes; (at = strstr(at, ", ")); at++)
+            told++;
+        for (size_t t = 0; t < 2 && tables[t]; t++)
+            for (size_t n = 0; n < tables[t]->count; n++, known++)
+                if (!strstr(takes, tables[t]->fields[n].name))
+                    fail_msg("%s: '%s' is documented and not taken: %s", types[i].source,
+                             tables[t]->fields[n].name, takes);
+        if (told != known)
+            fail_msg("%s: takes %zu options, %zu are documented: %s", types[i].source, told, known, takes);
+    }
+}
+
+/* Each field of a table that a policy writes is known where it is read: a strange one is named, a known one
+ * not. */
+static void fields_are_taken(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *of, *source;
+    } places[] = {{"tool", "return tool 't' { %s = print_ }"},
+                  {"gateway", "return gateway { %s = print_ }"},
+                  {"retry", "return tool 't' { retry = { %s = print_ } }"},
+                  {"loop", "return tool 't' { loop = { %s = print_ } }"},
+                  {"loop.poll", "return tool 't' { loop = { poll = { %s = print_ } } }"},
+                  {"limits", "return tool 't' { limits = { %s = print_ } }"},
+                  {"compact", "return tool 't' { compact = { %s = print_ } }"},
+                  {"coerce", "return tool 't' { coerce = { %s = print_ } }"},
+                  {"an example", "return tool 't' { examples = { { 'x', %s = print_ } } }"},
+                  {"repair", "repair { message = '', %s = print_ }"},
+                  {"ok", "ok { %s = print_ }"},
+                  {"ok.follow_up", "ok { follow_up = { tool = '', %s = print_ } }"},
+                  {"tool_return", "tool_return { %s = print_ }"},
+                  {"seen", "seen { %s = print_ }"},
+                  {"params", "params({}, { %s = print_ })"}};
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        const struct policy_fields *table = table_of(places[i].of);
+        struct str base = arena_printf(arena, "local print_ = array {} %s", places[i].source);
+        for (size_t n = 0; n <= table->count; n++) {
+            const char *name = n < table->count ? table->fields[n].name : "stranger";
+            const char *fault = fault_of(arena_printf(arena, base.at, name).at);
+            bool unknown = fault && (strstr(fault, "unknown field") || strstr(fault, "unknown option"));
+            if (unknown != (n == table->count))
+                fail_msg("%s.%s: %s", places[i].of, name, fault ? fault : "taken without a word");
+        }
+    }
+}
+
+/* call.NAME for each documented name; a strange one is an error. */
+static void call_has_its_fields(void **state)
+{
+    (void)state;
+    const struct policy_fields *table = table_of("call");
+    for (size_t n = 0; n <= table->count; n++) {
+        const char *name = n < table->count ? table->fields[n].name : "stranger";
+        struct policy_call call = {.turn = 1};
+        const char *source =
+            arena_printf(arena, "return tool 't' { check = function(args, call) local _ = call.%s end }",
+                         name)
+                .at;
+        if (n == table->count) {
+            assert_has(fault_of(source), "there is no call.stranger");
+            break;
+        }
+        policy_check(load(source), &call, value_of("{}"), arena, &said);
+        assert_int_equal(said.said, SAID_NOTHING);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(words_exist, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(words_are_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(fields_are_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(types_are_defined, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(options_of_types, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(fields_are_taken, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(call_has_its_fields, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,695 @@
+/* Results made small enough: what stays, what is said, and properties over random values. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "result/compact.h"
+#include "result/token_estimate.h"
+#include "json/parse.h"
+#include "json/write.h"
+#include "schema/schema.h"
+
+#define ROUNDS_DEFAULT 400
+
+static struct arena *arena;
+static struct tool tool;
+static struct policy policy;
+
+static int set_up(void **state)
+{
+    (void)state;
+    arena = arena_new();
+    policy = (struct policy){.file = STR("p.lua")};
+    tool = (struct tool){.name = STR("t"), .policy = &policy, .compact = {.on = true, .max_bytes = 1000}};
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+
+static const struct json *parse(struct str text)
+{
+    struct json *value = ARENA_NEW(arena, struct json);
+    struct json_fault fault;
+    if (json_parse(arena, text, NULL, value, &fault) != OK)
+        fail_msg("no JSON: " STR_FMT, STR_ARG(text));
+    return value;
+}
+
+static const struct json *value_of(const char *text)
+{
+    return parse(str_of(text));
+}
+
+static struct str text_of(const struct json *value)
+{
+    struct buf out = buf_in(arena);
+    json_write(&out, value);
+    buf_byte(&out, '\0');
+    return (struct str){out.at, out.len - 1};
+}
+
+static struct compacted shrink(const struct json *value, const char *args, const char *goal)
+{
+    struct result result;
+    struct compacted out;
+    result_read(arena, value, &result);
+    compact_result(arena, &tool, args ? value_of(args) : NULL, str_of(goal), &result, &out);
+    return out;
+}
+
+/* The text that a model reads. */
+static struct str shown(const struct compacted *c)
+{
+    return json_str(json_get_text(&c->result.content->items[0], "text"));
+}
+
+static void says(struct str text, const char *what)
+{
+    if (!memmem(text.at, text.len, what, strlen(what)))
+        fail_msg("expected “%s” in “" STR_FMT "”", what, STR_ARG(text));
+}
+
+static void says_not(struct str text, const char *what)
+{
+    if (memmem(text.at, text.len, what, strlen(what)))
+        fail_msg("did not expect “%s” in “" STR_FMT "”", what, STR_ARG(text));
+}
+
+/* {"events":[{"id":"e0","title":"Event 0","at":"2026-05-01","body":"…"}, …]} */
+static const struct json *events(unsigned count, unsigned body)
+{
+    struct buf out = buf_in(arena);
+    buf_text(&out, "{\"total\":40,\n \"events\":[");
+    for (unsigned i = 0; i < count; i++) {
+        buf_printf(&out,
+                   "%s\n  {\"id\":\"e%u\", \"title\":\"Event %u\", \"at\":\"2026-05-%02u\", \"body\":\"",
+                   i ? "," : "", i, i, i % 28 + 1);
+        for (unsigned b = 0; b < body; b++)
+            buf_text(&out, "words ");
+        buf_text(&out, "\"}");
+    }
+    buf_text(&out, "]}");
+    return parse(buf_view(&out));
+}
+
+/* ---- what stays ---- */
+
+static void what_fits_is_not_touched(void **state)
+{
+    (void)state;
+    struct compacted c = shrink(events(3, 2), NULL, "");
+    assert_false(c.done);
+    assert_int_equal(c.note.len, 0);
+}
+
+static void every_id_and_title_stays_before_any_text_does(void **state)
+{
+    (void)state;
+    tool.compact.max_bytes = 2000;
+    struct compacted c = shrink(events(20, 100), NULL, "");
+    assert_true(c.done && shown(&c).len <= 2000);
+    const struct json *list = json_get_text(parse(shown(&c)), "events");
+    assert_int_equal(list->len, 20);
+    for (unsigned i = 0; i < 20; i++)
+        assert_true(json_get_text(&list->items[i], "id") && json_get_text(&list->items[i], "title"));
+    says(c.note, "of the 20 shown of events are cut down to ids, titles and times");
+    says(shown(&c), "\"total\":40");
+}
+
+static void too_many_items_are_counted(void **state)
+{
+    (void)state;
+    tool.parameters = (struct str[]){STR("query"), STR("limit")};
+    tool.parameter_count = 2;
+    struct compacted c = shrink(events(400, 10), NULL, "");
+    assert_true(shown(&c).len <= 1000);
+    const struct json *list = json_get_text(parse(shown(&c)), "events");
+    char left[64];
+    snprintf(left, sizeof(left), "%u of 400 items of events are left out", 400 - list->len);
+    says(c.note, left);
+    says(c.note, "narrow the call by 'limit' or 'query'.");
+    assert_true(list->len > 3);
+}
+
+static void the_newest_stay(void **state)
+{
+    (void)state;
+    struct compacted c = shrink(events(28, 200), NULL, "");
+    says(shown(&c), "\"e27\"");
+    says_not(shown(&c), "\"e0\"");
+}
+
+static void what_the_goal_asks_for_stays_whole(void **state)
+{
+    (void)state;
+    tool.compact.max_bytes = 2000;
+    const struct json *all =
+        value_of("[{\"id\":1,\"text\":\"lunch with the team\"},{\"id\":2,\"text\":\"dentist\"}]");
+    struct buf out = buf_in(arena);
+    buf_text(&out, "[");
+    for (int i = 0; i < 60; i++)
+        buf_printf(&out, "%s{\"id\":%d,\"text\":\"%s and then more of the usual words that fill a field\"}",
+                   i ? "," : "", i, i == 41 ? "Dentist appointment" : "meeting");
+    buf_text(&out, "]");
+    struct compacted c = shrink(parse(buf_view(&out)), NULL, "when do I see the dentists?");
+    says(shown(&c), "Dentist appointment and then more of the usual words");
+    assert_int_equal(all->len, 2);
+}
+
+static void what_the_call_asked_about_stays_whole(void **state)
+{
+    (void)state;
+    struct compacted c = shrink(events(20, 100), "{\"event_id\":\"e7\"}", "");
+    const struct json *list = json_get_text(parse(shown(&c)), "events");
+    const struct json *asked = NULL;
+    for (uint32_t i = 0; i < list->len; i++)
+        if (str_is(json_str(json_get_text(&list->items[i], "id")), "e7"))
+            asked = &list->items[i];
+    assert_non_null(asked);
+    assert_int_equal(json_str(json_get_text(asked, "body")).len, 600);
+}
+
+static void what_a_policy_drops_goes_first(void **state)
+{
+    (void)state;
+    tool.compact.max_bytes = 1600;
+    tool.compact.drop = (struct str[]){STR("events[].body")};
+    tool.compact.drop_count = 1;
+    struct compacted c = shrink(events(20, 100), NULL, "");
+    assert_int_equal(json_get_text(parse(shown(&c)), "events")->len, 20);
+    says(c.note, "'events[].body' is left out everywhere");
+    says_not(c.note, "cut down");
+}
+
+static void what_a_policy_keeps_stays(void **state)
+{
+    (void)state;
+    tool.compact.keep = (struct str[]){STR("note"), STR("items[].price")};
+    tool.compact.keep_count = 2;
+    struct buf out = buf_in(arena);
+    buf_text(&out, "{\"note\":\"prices are net\",\"items\":[");
+    for (int i = 0; i < 20; i++)
+        buf_printf(&out, "%s{\"price\":%d,\"colour\":\"%0100d\"}", i ? "," : "", i, i);
+    buf_text(&out, "]}");
+    struct compacted c = shrink(parse(buf_view(&out)), NULL, "");
+    const struct json *value = parse(shown(&c));
+    assert_true(str_is(json_str(json_get_text(value, "note")), "prices are net"));
+    const struct json *items = json_get_text(value, "items");
+    assert_int_equal(items->len, 20);
+    for (uint32_t i = 0; i < items->len; i++)
+        assert_non_null(json_get_text(&items->items[i], "price"));
+}
+
+static void ids_that_a_policy_gives_stay(void **state)
+{
+    (void)state;
+    policy.gives_ids = (struct str[]){STR("rows[].ref")};
+    policy.gives_id_count = 1;
+    struct buf out = buf_in(arena);
+    buf_text(&out, "{\"rows\":[");
+    for (int i = 0; i < 20; i++)
+        buf_printf(&out, "%s{\"ref\":\"r%d\",\"colour\":\"%0100d\"}", i ? "," : "", i, i);
+    buf_text(&out, "]}");
+    struct compacted c = shrink(parse(buf_view(&out)), NULL, "");
+    says(shown(&c), "\"r0\"");
+    says(shown(&c), "\"r19\"");
+}
+
+/* {"total":N,"page":{"rows":[{"ref":"r0","place":"Room 0",…}, …]}}: each row has what must stay. */
+static const struct json *rows(unsigned count)
+{
+    struct buf out = buf_in(arena);
+    buf_printf(&out, "{\"total\":%u,\"page\":{\"rows\":[", count);
+    for (unsigned i = 0; i < count; i++)
+        buf_printf(&out, "%s{\"ref\":\"r%u\",\"place\":\"Room %u\",\"body\":\"%060u\"}", i ? "," : "", i,
+                   i % 7, i);
+    buf_text(&out, "]}}");
+    return parse(buf_view(&out));
+}
+
+static void a_list_loses_items_where_what_must_stay_of_each_is_too_much(void **state)
+{
+    (void)state;
+    tool.compact.max_bytes = 2000;
+    tool.compact.keep = (struct str[]){STR("place")};
+    tool.compact.keep_count = 1;
+    policy.gives_ids = (struct str[]){STR("page.rows[].ref")};
+    policy.gives_id_count = 1;
+    struct compacted c = shrink(rows(400), NULL, "");
+    const struct json *value = parse(shown(&c)), *list = json_get_text(json_get_text(value, "page"), "rows");
+    assert_true(c.done);
+    assert_true(shown(&c).len <= 2000);
+    assert_true(list->len > 10 && list->len < 100);
+    for (uint32_t i = 0; i < list->len; i++) {
+        assert_non_null(json_get_text(&list->items[i], "ref"));
+        assert_non_null(json_get_text(&list->items[i], "place"));
+    }
+    assert_non_null(json_get_text(value, "total"));
+    says(c.note, "of 400 items of page.rows are left out");
+}
+
+static void a_list_that_is_kept_whole_stays_whole(void **state)
+{
+    (void)state;
+    tool.compact.keep = (struct str[]){STR("refs")};
+    tool.compact.keep_count = 1;
+    struct buf out = buf_in(arena);
+    buf_text(&out, "{\"refs\":[");
+    for (int i = 0; i < 50; i++)
+        buf_printf(&out, "%s\"r%d\"", i ? "," : "", i);
+    buf_printf(&out, "],\"body\":\"%05000d\"}", 0);
+    struct compacted c = shrink(parse(buf_view(&out)), NULL, "");
+    assert_int_equal(json_get_text(parse(shown(&c)), "refs")->len, 50);
+}
+
+static void one_huge_field_does_not_crowd_out_the_rest(void **state)
+{
+    (void)state;
+    struct buf out = buf_in(arena);
+    buf_printf(&out,
+               "{\"id\":\"d1\",\"body\":\"%05000d\",\"author\":{\"name\":\"Ana\",\"mail\":\"ana@example."
+               "com\"},\"words\":12}",
+               0);
+    struct compacted c = shrink(parse(buf_view(&out)), NULL, "");
+    const struct json *value = parse(shown(&c));
+    says(shown(&c), "ana@example.com");
+    assert_non_null(json_get_text(value, "words"));
+    says(json_str(json_get_text(value, "body")), "of 5000 bytes left out]");
+    says(c.note, "body is cut by");
+}
+
+/* Names come from outside, as all of a result does: what is said of one is no longer than it may be. */
+static void a_huge_name_is_told_by_its_beginning(void **state)
+{
+    (void)state;
+    struct buf text = buf_in(arena);
+    buf_text(&text, "{\"");
+    for (int i = 0; i < 5000; i++)
+        buf_byte(&text, 'k');
+    buf_text(&text, "\":1,\"id\":2}");
+    struct compacted c = shrink(parse(buf_view(&text)), NULL, "");
+    says(c.note, "kkk' is left out");
+    assert_true(c.note.len < 300);
+}
+
+static void a_text_keeps_whole_lines_and_what_the_goal_asks_for(void **state)
+{
+    (void)state;
+    struct buf out = buf_in(arena);
+    for (int i = 0; i < 200; i++)
+        buf_printf(&out, "line %d says %s\n", i, i == 150 ? "the invoice is overdue" : "nothing");
+    struct json text = {.type = JSON_STRING, .text = out.at, .len = (uint32_t)out.len};
+    struct compacted c = shrink(&text, NULL, "Which invoices are open?");
+    assert_true(shown(&c).len <= 1000);
+    says(shown(&c), "line 0 says nothing\nline 1 ");
+    says(shown(&c), "line 150 says the invoice is overdue\n");
+    says(shown(&c), " lines left out …]");
+    says(c.note, "the text is cut by");
+}
+
+static struct compacted shrink_text(struct buf *out, const char *args, const char *goal)
+{
+    struct json text = {.type = JSON_STRING, .text = out->at, .len = (uint32_t)out->len};
+    struct compacted c = shrink(&text, args, goal);
+    if (shown(&c).len > tool.compact.max_bytes)
+        fail_msg("%zu bytes: " STR_FMT, shown(&c).len, STR_ARG(shown(&c)));
+    return c;
+}
+
+static void a_table_keeps_its_head_and_the_row_that_was_asked_for(void **state)
+{
+    (void)state;
+    struct buf out = buf_in(arena);
+    buf_text(&out, "id,name,city\n");
+    for (int i = 0; i < 300; i++)
+        buf_printf(&out, "c%d,Name %d,City\n", i, i);
+    struct compacted c = shrink_text(&out, "{\"customer_id\":\"c222\"}", "");
+    says(shown(&c), "id,name,city\nc0,Name 0,");
+    says(shown(&c), "\nc222,Name 222,City\n");
+    says_not(shown(&c), "\nc122,");
+}
+
+static void a_log_keeps_its_end_and_what_went_wrong(void **state)
+{
+    (void)state;
+    struct buf out = buf_in(arena);
+    for (int i = 0; i < 300; i++)
+        buf_printf(&out, "2026-05-01T10:%02d:%02d %s\n", i / 60, i % 60,
+                   i == 77 ? "ERROR disk full" : "all is well");
+    struct compacted c = shrink_text(&out, NULL, "");
+    says(shown(&c), "2026-05-01T10:01:17 ERROR disk full\n");
+    says(shown(&c), "10:04:58 all is well\n2026-05-01T10:04:59 all is well\n");
+}
+
+static void of_many_records_every_name_stays(void **state)
+{
+    (void)state;
+    struct buf out = buf_in(arena);
+    buf_text(&out, "tools:\n");
+    for (int i = 0; i < 8; i++) {
+        buf_printf(&out, "- tool_name: tool_%d\n", i);
+        for (int line = 0; line < 10; line++)
+            buf_text(&out, "  some words about what it does, and more of them\n");
+    }
+    struct compacted c = shrink_text(&out, NULL, "");
+    for (int i = 0; i < 8; i++) {
+        char name[40];
+        snprintf(name, sizeof(name), "- tool_name: tool_%d\n", i);
+        says(shown(&c), name);
+    }
+}
+
+static void headings_of_a_document_stay(void **state)
+{
+    (void)state;
+    struct buf out = buf_in(arena);
+    for (int i = 0; i < 6; i++) {
+        buf_printf(&out, "## Part %d\n\n", i);
+        for (int line = 0; line < 20; line++)
+            buf_text(&out, "Words upon words, and none of them is a heading.\n");
+    }
+    struct compacted c = shrink_text(&out, NULL, "");
+    for (int i = 0; i < 6; i++) {
+        char heading[32];
+        snprintf(heading, sizeof(heading), "## Part %d\n", i);
+        says(shown(&c), heading);
+    }
+}
+
+static void without_lines_it_is_sentences_that_stay(void **state)
+{
+    (void)state;
+    struct buf out = buf_in(arena);
+    for (int i = 0; i < 100; i++)
+        buf_printf(&out, "Sentence %d is about %s. ", i, i == 60 ? "the missing invoice" : "something else");
+    struct compacted c = shrink_text(&out, NULL, "find the invoice");
+    says(shown(&c), "Sentence 0 is about something else. Sentence 1 ");
+    says(shown(&c), "Sentence 60 is about the missing invoice. ");
+    says(shown(&c), " sentences left out …]");
+}
+
+static void of_a_page_its_words_stay(void **state)
+{
+    (void)state;
+    struct buf out = buf_in(arena);
+    buf_text(&out, "<!DOCTYPE html><html><head><title>Opening hours</title><style>p{color:red}</style>");
+    for (int i = 0; i < 100; i++)
+        buf_text(&out, "<script>var x = 'words of a script';</script>");
+    buf_text(&out,
+             "</head><body><!-- a note --><h1 class=\"big\">Hours</h1><ul><li>Mo &amp; Tu 9&nbsp;-&nbsp;5"
+             "</li><li>We closed</li></ul><p>If 1 < 2, <b>call</b> us.</p></body></html>");
+    struct compacted c = shrink_text(&out, NULL, "");
+    if (!str_is(shown(&c), "Opening hours\n# Hours\n- Mo & Tu 9 - 5\n- We closed\nIf 1 < 2, call us."))
+        fail_msg(STR_FMT, STR_ARG(shown(&c)));
+    says(c.note, "the markup of HTML is left out. ");
+    says_not(c.note, "is cut by");
+}
+
+static void of_lists_within_a_list_each_stays(void **state)
+{
+    (void)state;
+    struct buf out = buf_in(arena);
+    tool.compact.max_bytes = 1500;
+    for (int i = 0; i < 12; i++)
+        buf_printf(&out,
+                   "%s[{\"flight_number\":\"A%d\",\"notes\":\"%0100d\"},{\"flight_number\":\"B%d\","
+                   "\"notes\":\"%0100d\"}]",
+                   i ? "," : "[", i, i, i, i);
+    buf_byte(&out, ']');
+    struct compacted c = shrink(parse(buf_view(&out)), NULL, "");
+    const struct json *list = parse(shown(&c));
+    assert_true(shown(&c).len <= 1500);
+    assert_int_equal(12, list->len);
+    for (uint32_t i = 0; i < 12; i++)
+        assert_non_null(json_get_text(&list->items[i].items[1], "flight_number"));
+}
+
+static void a_text_that_is_embedded_is_shortened_in_its_place(void **state)
+{
+    (void)state;
+    struct buf out = buf_in(arena);
+    buf_text(&out, "{\"content\":[{\"type\":\"resource\",\"resource\":{\"uri\":\"file:///a\",\"text\":\"");
+    for (int i = 0; i < 300; i++)
+        buf_printf(&out, "line %d\\n", i);
+    buf_text(&out, "\"}}]}");
+    struct compacted c = shrink(parse(buf_view(&out)), NULL, "");
+    const struct json *resource = json_get_text(&c.result.content->items[0], "resource");
+    assert_true(str_is(json_str(json_get_text(resource, "uri")), "file:///a"));
+    assert_true(json_str(json_get_text(resource, "text")).len <= 1000);
+}
+
+/* 16 MB of line breaks, or of numbers, are cut without a word about each. */
+static void what_has_too_many_parts_is_cut_as_one(void **state)
+{
+    (void)state;
+    struct buf out = buf_in(arena);
+    buf_text(&out, "begin");
+    for (int i = 0; i < 250000; i++)
+        buf_text(&out, "\nx");
+    says(shown(&(struct compacted){.result = shrink_text(&out, NULL, "").result}), "bytes left out]");
+}
+
+static void images_stay_beside_a_text_that_is_cut(void **state)
+{
+    (void)state;
+    struct buf out = buf_in(arena);
+    buf_printf(&out,
+               "{\"content\":[{\"type\":\"image\",\"data\":\"%03000d\",\"mimeType\":\"image/png\"},"
+               "{\"type\":\"text\",\"text\":\"%04000d\"}]}",
+               0, 0);
+    struct compacted c = shrink(parse(buf_view(&out)), NULL, "");
+    assert_int_equal(c.result.content->len, 2);
+    assert_int_equal(json_str(json_get_text(&c.result.content->items[0], "data")).len, 3000);
+    assert_true(json_str(json_get_text(&c.result.content->items[1], "text")).len <= 1000);
+}
+
+/* ---- schemas ---- */
+
+static void use_schema(const char *text)
+{
+    struct why why;
+    tool.output = value_of(text);
+    assert_int_equal(schema_compile(arena, tool.output, NULL, &tool.output_schema, NULL, &why), OK);
+}
+
+static const struct json *structured(const struct json *value)
+{
+    struct buf out = buf_in(arena);
+    buf_text(&out, "{\"content\":[{\"type\":\"text\",\"text\":");
+    json_write_string(&out, text_of(value));
+    buf_text(&out, "}],\"structuredContent\":");
+    json_write(&out, value);
+    buf_text(&out, "}");
+    return parse(buf_view(&out));
+}
+
+static void a_structured_result_still_matches_its_schema(void **state)
+{
+    (void)state;
+    use_schema(
+        "{\"type\":\"object\",\"required\":[\"events\"],\"properties\":{\"events\":{\"type\":\"array\","
+        "\"items\":"
+        "{\"type\":\"object\",\"required\":[\"id\",\"body\"],\"properties\":{\"body\":{\"type\":\"string\","
+        "\"pattern\":\"^(words )*$\"}}}}}}");
+    struct compacted c = shrink(structured(events(20, 20)), NULL, "");
+    assert_true(c.done);
+    assert_int_equal(schema_accepts(tool.output_schema, c.result.structured), SCHEMA_VALID);
+    assert_true(text_of(c.result.structured).len <= 1000);
+    assert_true(json_equal(parse(shown(&c)), c.result.structured));
+    says(c.note, "items of events are left out");
+}
+
+static void what_no_schema_allows_to_shorten_is_left_whole_and_said(void **state)
+{
+    (void)state;
+    use_schema("{\"type\":\"object\",\"properties\":{\"events\":{\"type\":\"array\",\"minItems\":20}}}");
+    struct compacted c = shrink(structured(events(20, 100)), NULL, "");
+    tool.compact.max_bytes = 200; /* twenty ids do not fit either */
+    c = shrink(structured(events(20, 100)), NULL, "");
+    assert_false(c.done);
+    assert_int_equal(json_get_text(c.result.structured, "events")->len, 20);
+    says(c.note, "cannot be shortened without breaking its output schema");
+}
+
+/* ---- tokens ---- */
+
+static void tokens_are_estimated(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t least, most; /* what real tokenizers say, a third more and less */
+    } cases[] = {
+        {"The quick brown fox jumps over the lazy dog.", 7, 14},
+        {"{\"id\":\"e1\",\"title\":\"Team lunch\",\"start\":\"2026-05-01T12:00:00Z\"}", 22, 44},
+        {"for (size_t i = 0; i < count; i++) total += sizes[i];", 16, 32},
+        {"Straßenbahnhaltestelle", 4, 9},
+        {"", 0, 0},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        size_t n = tokens_estimate(str_of(cases[i].text));
+        if (n < cases[i].least || n > cases[i].most)
+            fail_msg("%zu tokens in “%s”", n, cases[i].text);
+        assert_true(n <= strlen(cases[i].text));
+    }
+}
+
+static void a_budget_in_tokens_is_kept(void **state)
+{
+    (void)state;
+    tool.compact.max_bytes = 0;
+    tool.compact.max_tokens = 300;
+    struct compacted c = shrink(events(200, 10), NULL, "");
+    assert_true(c.done);
+    assert_in_range(tokens_estimate(shown(&c)), 150, 300);
+}
+
+/* ---- properties ---- */
+
+static uint64_t random_state;
+
+static uint32_t below(uint32_t n)
+{
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(random_state >> 33) % n;
+}
+
+static void random_value(struct buf *out, unsigned depth)
+{
+    static const char *const keys[] = {"id",      "title", "body", "raw",      "items",
+                                       "user_id", "at",    "x",    "children", "note"};
+    uint32_t kind = below(depth > 4 ? 3 : 8), count;
+    switch (kind) {
+    case 0:
+        buf_printf(out, "%u", below(100000));
+        break;
+    case 1:
+        buf_text(out, below(2) ? "true" : "null");
+        break;
+    case 2:
+    case 3:
+        buf_byte(out, '"');
+        for (count = below(below(6) ? 12 : 400); count; count--)
+            buf_text(out, below(9) ? "wörd " : below(2) ? "\\n" : "2026-05-01 ");
+        buf_byte(out, '"');
+        break;
+    case 4:
+    case 5:
+        buf_byte(out, '[');
+        for (count = below(12); count; count--) {
+            random_value(out, depth + 1);
+            buf_text(out, count > 1 ? ", " : "");
+        }
+        buf_byte(out, ']');
+        break;
+    default:
+        buf_byte(out, '{');
+        count = below(10);
+        for (uint32_t i = 0; i < count; i++) {
+            buf_printf(out, "%s\"%s\": ", i ? ",\n  " : "", keys[i]);
+            random_value(out, depth + 1);
+        }
+        buf_byte(out, '}');
+    }
+}
+
+/* Every id that is shown is one of the whole result's. */
+static void ids_come_from(const struct json *small, struct str whole)
+{
+    for (uint32_t i = 0; i < small->len && small->type == JSON_ARRAY; i++)
+        ids_come_from(&small->items[i], whole);
+    for (uint32_t i = 0; i < small->len && small->type == JSON_OBJECT; i++) {
+        const struct json_member *m = &small->members[i];
+        ids_come_from(&m->value, whole);
+        if (str_is(m->key, "id") && m->value.type == JSON_NUMBER)
+            assert_non_null(memmem(whole.at, whole.len, m->value.text, m->value.len));
+    }
+}
+
+static void random_results_fit_and_stay_json(void **state)
+{
+    (void)state;
+    const char *rounds = getenv("TOOLGATE_COMPACT_ROUNDS");
+    random_state = hash_random();
+    print_message("seed %llu\n", (unsigned long long)random_state);
+    unsigned shortened = 0;
+    for (long i = rounds ? atol(rounds) : ROUNDS_DEFAULT; i > 0; i--) {
+        struct buf out = buf_in(arena);
+        buf_text(&out, "{\"id\":7,\"items\":[");
+        for (uint32_t n = 1 + below(30); n; n--) {
+            random_value(&out, 1);
+            buf_text(&out, n > 1 ? "," : "");
+        }
+        buf_text(&out, "]}");
+        tool.compact.max_bytes = below(4) ? 300 + below(4000) : 0;
+        tool.compact.max_tokens = tool.compact.max_bytes && below(2) ? 0 : 200 + below(900);
+        const struct json *value = parse(buf_view(&out));
+        struct compacted c = shrink(value, "{\"id\":5}", "a wörd of 2026"), again;
+        if (!c.done)
+            continue;
+        shortened++;
+        struct str text = shown(&c);
+        assert_true(!tool.compact.max_bytes || text.len <= tool.compact.max_bytes);
+        if (tool.compact.max_tokens && tokens_estimate(text) > tool.compact.max_tokens)
+            fail_msg("%zu tokens, %u allowed: " STR_FMT, tokens_estimate(text), tool.compact.max_tokens,
+                     STR_ARG(text));
+        const struct json *small = parse(text);
+        assert_true(c.note.len > 0 || json_equal(small, value)); /* where only spaces went, nothing is said */
+        assert_true(json_equal(json_get_text(small, "id"), json_get_text(value, "id")));
+        ids_come_from(small, buf_view(&out));
+        again = shrink(small, "{\"id\":5}", "a wörd of 2026");
+        assert_false(again.done);
+        arena_free(arena);
+        arena = arena_new();
+    }
+    assert_true(shortened > 50 || rounds);
+}
+
+#define STORY(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORY(what_fits_is_not_touched),
+        STORY(every_id_and_title_stays_before_any_text_does),
+        STORY(too_many_items_are_counted),
+        STORY(the_newest_stay),
+        STORY(what_the_goal_asks_for_stays_whole),
+        STORY(what_the_call_asked_about_stays_whole),
+        STORY(what_a_policy_drops_goes_first),
+        STORY(what_a_policy_keeps_stays),
+        STORY(ids_that_a_policy_gives_stay),
+        STORY(a_list_loses_items_where_what_must_stay_of_each_is_too_much),
+        STORY(a_list_that_is_kept_whole_stays_whole),
+        STORY(one_huge_field_does_not_crowd_out_the_rest),
+        STORY(a_huge_name_is_told_by_its_beginning),
+        STORY(a_text_keeps_whole_lines_and_what_the_goal_asks_for),
+        STORY(a_table_keeps_its_head_and_the_row_that_was_asked_for),
+        STORY(a_log_keeps_its_end_and_what_went_wrong),
+        STORY(of_many_records_every_name_stays),
+        STORY(headings_of_a_document_stay),
+        STORY(without_lines_it_is_sentences_that_stay),
+        STORY(of_a_page_its_words_stay),
+        STORY(of_lists_within_a_list_each_stays),
+        STORY(a_text_that_is_embedded_is_shortened_in_its_place),
+        STORY(what_has_too_many_parts_is_cut_as_one),
+        STORY(images_stay_beside_a_text_that_is_cut),
+        STORY(a_structured_result_still_matches_its_schema),
+        STORY(what_no_schema_allows_to_shorten_is_left_whole_and_said),
+        STORY(tokens_are_estimated),
+        STORY(a_budget_in_tokens_is_kept),
+        STORY(random_results_fit_and_stay_json),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

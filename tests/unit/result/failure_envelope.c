@@ -1,0 +1,358 @@
+/*
+ * What results say of themselves. The tables are pairs of what is an envelope
+ * and what only looks like one; the corpus, where it is found beside the
+ * project or at $TOOLGATE_CORPUS, says how often that is right of real answers.
+ */
+#include "base/arena.h"
+#include "result/failure_envelope.h"
+#include "json/build.h"
+#include "json/parse.h"
+#include "json/write.h"
+
+#include <glob.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#define BESIDE_US "../shared/data/corpus"
+
+static struct arena *arena;
+
+static int begin(void **state)
+{
+    (void)state;
+    arena = arena_new();
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+
+static struct envelope of_text(const char *text)
+{
+    struct result result;
+    struct json sent = json_string(str_of(text));
+    result_read(arena, &sent, &result);
+    return envelope_of(arena, &result);
+}
+
+static const char *const kinds[] = {"none", "failed", "transient", "asks"};
+
+static void is(const char *text, enum envelope_kind kind, const char *code)
+{
+    struct envelope e = of_text(text);
+    if (e.kind != kind || (code && strcmp(e.code, code) != 0))
+        fail_msg("%s: %s %s, expected %s %s", text, kinds[e.kind], e.code ? e.code : "", kinds[kind],
+                 code ? code : "");
+}
+
+static void failures_are_recognised_and_told_by_what(void **state)
+{
+    (void)state;
+    static const char *const failures[][2] = {
+        {"{\"error\":\"no such city\"}", "error_field"},
+        {"{\"error\":{\"code\":404,\"message\":\"no such city\"}}", "error_field"},
+        {"{\"error\":\"city not found\",\"city\":\"Atlantis\"}", "error_field"},
+        {"{\"data\":null,\"error\":\"no such city\"}", "error_field"},
+        {"{\"error\":true,\"message\":\"no such city\"}", "error_field"},
+        {"{\"type\":\"error\",\"error\":{\"type\":\"not_found_error\",\"message\":\"no\"}}", "error_field"},
+        {"{\"error\":\"invalid_grant\",\"error_description\":\"expired\"}", "error_field"},
+        {"{\"jsonrpc\":\"2.0\",\"id\":3,\"error\":{\"code\":-32602,\"message\":\"bad\"}}", "error_field"},
+        {"{\"result\":{\"error\":\"no such city\"}}", "error_field"},
+        {"{\"success\":false,\"message\":\"no such city\"}", "success_false"},
+        {"{\"success\":false}", "success_false"},
+        {"{\"ok\":false,\"error\":\"channel_not_found\"}", "success_false"},
+        {"{\"isError\":true,\"message\":\"broken\"}", "success_false"},
+        {"{\"success\":false,\"results\":[],\"error\":\"no index\"}", "success_false"},
+        {"{\"status\":\"error\",\"message\":\"no such city\"}", "status_error"},
+        {"{\"status\":\"error\",\"message\":\"no\",\"data\":{\"count\":0},\"path\":\"/x\"}", "status_error"},
+        {"{\"status\":\"fail\",\"data\":{\"title\":\"A title is required\"}}", "status_error"},
+        {"{\"errors\":[{\"message\":\"Cannot query field\",\"locations\":[{\"line\":1,\"column\":2}]}]}",
+         "errors_field"},
+        {"{\"errors\":[{\"status\":\"422\",\"title\":\"Invalid\",\"detail\":\"x\"}]}", "errors_field"},
+        {"{\"data\":null,\"errors\":[\"no\"]}", "errors_field"},
+        {"{\"statusCode\":500,\"message\":\"Internal server error\"}", "http_status"},
+        {"{\"type\":\"about:blank\",\"title\":\"Not Found\",\"status\":404,\"detail\":\"no\"}",
+         "http_status"},
+        {"{\"timestamp\":\"2026-05-01\",\"status\":404,\"error\":\"Not Found\",\"path\":\"/x\"}",
+         "error_field"},
+        {"Error: user not found", "error_text"},
+        {"{\"result\":\"Error: user not found\"}", "error_text"},
+        {"Error executing tool add: 1 validation error for add\nb\n  Field required", "error_text"},
+        {"Failed to retrieve cryptocurrency data", "error_text"},
+        {"MCP error -32602: Tool x not found", "error_text"},
+    };
+    for (size_t i = 0; i < sizeof(failures) / sizeof(*failures); i++)
+        is(failures[i][0], ENVELOPE_FAILED, failures[i][1]);
+}
+
+static void data_that_speaks_of_failures_is_data(void **state)
+{
+    (void)state;
+    static const char *const data[] = {
+        "{\"error\":null,\"items\":[1]}",
+        "{\"error\":\"\",\"errors\":[]}",
+        "{\"error\":false}",
+        "{\"error\":\"none\",\"x\":1}",
+        "{\"errors\":[],\"data\":{\"a\":1}}",
+        "{\"success\":true,\"error\":\"deprecated\"}",
+        "{\"success\":true}",
+        "{\"ok\":true,\"error\":{\"message\":\"x\"}}",
+        "[{\"id\":\"j1\",\"status\":\"failed\",\"error\":\"exit 1\"},{\"id\":\"j2\",\"status\":\"done\"}]",
+        "{\"jobs\":[{\"id\":\"j1\",\"status\":\"failed\",\"error\":\"exit 1\"}]}",
+        "{\"id\":\"j1\",\"status\":\"failed\",\"error\":\"exit 1\"}",
+        "{\"status\":\"failed\",\"error\":\"exit 1\"}",
+        "{\"id\":\"m1\",\"status\":\"error\",\"message\":\"disk full\",\"host\":\"a\"}",
+        "{\"host\":\"a\",\"status\":\"error\",\"message\":\"disk full\"}",
+        "{\"name\":\"build\",\"error\":\"exit 1\",\"log\":\"x\"}",
+        "{\"status\":\"failed\",\"items\":[1,2]}",
+        "{\"success\":false,\"tests\":[{\"name\":\"a\",\"passed\":false}],\"message\":\"1 of 2\"}",
+        "{\"results\":[{\"source\":\"a\",\"success\":false,\"error\":\"no file\"}]}",
+        "{\"errors\":[{\"line\":3,\"message\":\"missing ;\",\"severity\":\"error\"}]}",
+        "{\"errors\":[\"title is missing\"]}",
+        "{\"errors\":[{\"message\":\"x\"}],\"data\":{\"user\":{\"id\":1}}}",
+        "{\"errors\":3,\"warnings\":4}",
+        "{\"statusCode\":404,\"body\":\"<html>\",\"headers\":{\"a\":\"b\"}}",
+        "{\"status\":404,\"url\":\"https://example.com\",\"message\":\"Not Found\",\"links\":[\"a\"]}",
+        "{\"code\":404}",
+        "{\"error\":0.03,\"estimate\":1.5}",
+        "{\"estimate\":1.5,\"error\":\"0.05\",\"unit\":\"m\"}",
+        "{\"message\":\"Failed to load resource\",\"level\":\"error\"}",
+        "{\"isError\":false,\"message\":\"fine\"}",
+        "Error: a\nError: b\nError: c",
+        "Error handling in Go is done by values",
+        "Errors: 0",
+        "Failed to appear in court, the defendant was fined.",
+        "The timeout is 30 s; try again later if it is reached.",
+        "Speed test failed: No Connection.",
+        "{\"timeout\":30,\"retry_after\":5}",
+        "{\"rate_limit\":{\"limit\":60,\"remaining\":0}}",
+        "{\"id\":\"o1\",\"requires_confirmation\":true,\"message\":\"gift wrap\"}",
+        "{\"requires_confirmation\":true,\"amount\":12}",
+        "{\"word\":\"bank\",\"ambiguous\":true}",
+        "{\"matches\":[1,2],\"count\":2}",
+        "{\"options\":[\"a\"],\"question\":\"What is the capital of Peru?\"}",
+        "Multiple matches for 'go' were found:\n1. go\n2. gopher",
+        "",
+        "null",
+    };
+    for (size_t i = 0; i < sizeof(data) / sizeof(*data); i++)
+        is(data[i], ENVELOPE_NONE, NULL);
+}
+
+static void a_long_text_is_no_message_whatever_it_begins_with(void **state)
+{
+    (void)state;
+    char text[2048] = "Error: ";
+    memset(text + 7, 'x', sizeof(text) - 8);
+    is(text, ENVELOPE_NONE, NULL);
+    text[ENVELOPE_TEXT_MAX_BYTES] = '\0';
+    is(text, ENVELOPE_FAILED, "error_text");
+}
+
+static void an_image_beside_it_makes_it_a_result(void **state)
+{
+    (void)state;
+    static const char with_image[] = "{\"content\":[{\"type\":\"text\",\"text\":\"Error: none\"},"
+                                     "{\"type\":\"image\",\"data\":\"aGk=\",\"mimeType\":\"image/png\"}]}";
+    struct json sent;
+    struct json_fault fault;
+    struct result result;
+    assert_int_equal(OK, json_parse(arena, STR_LIT(with_image), NULL, &sent, &fault));
+    result_read(arena, &sent, &result);
+    assert_int_equal(ENVELOPE_NONE, envelope_of(arena, &result).kind);
+}
+
+static void waits(const char *text, const char *code, int after_s)
+{
+    is(text, ENVELOPE_TRANSIENT, code);
+    if (of_text(text).after_s != after_s)
+        fail_msg("%s: %lld s, expected %d", text, (long long)of_text(text).after_s, after_s);
+}
+
+static void what_passes_is_told_apart_with_its_time(void **state)
+{
+    (void)state;
+    waits("Error: 503 Service Unavailable", "overloaded", -1);
+    waits("Error: HTTP 429", "rate_limited", -1);
+    waits("{\"error\":\"Too many requests\",\"retry_after\":30}", "rate_limited", 30);
+    waits("{\"error\":{\"code\":429,\"message\":\"slow down\"}}", "rate_limited", -1);
+    waits("{\"error\":{\"code\":429,\"message\":\"slow\",\"details\":[{\"retryDelay\":\"34.2s\"}]}}",
+          "rate_limited", 35);
+    waits("{\"success\":false,\"message\":\"Rate limit exceeded, try again in 5 minutes\"}", "rate_limited",
+          300);
+    waits("{\"statusCode\":503,\"message\":\"busy\",\"retryAfterMs\":1500}", "overloaded", 2);
+    waits("Error: Rate limit exceeded. Retry-After: 12", "rate_limited", 12);
+    waits("Error: try again in 2m", "later", 120);
+    waits("Tool call timed out.", "timed_out", -1);
+    waits("Rate limit reached. Please wait 20 seconds.", "rate_limited", 20);
+    waits("{\"error\":\"rate limit\",\"retry_after\":99999999}", "rate_limited", ENVELOPE_WAIT_MAX_S);
+    waits("{\"error\":\"ETIMEDOUT 10.0.0.1\"}", "timed_out", -1);
+}
+
+static void what_does_not_pass_is_not_waited_for(void **state)
+{
+    (void)state;
+    is("Error: timeout must be a positive number", ENVELOPE_FAILED, "error_text");
+    is("Error: 'retry' is no such option", ENVELOPE_FAILED, "error_text");
+    is("Error: please try again with a valid id", ENVELOPE_FAILED, "error_text");
+    is("Error: order 503 not found", ENVELOPE_FAILED, "error_text");
+    is("Error: Too many reservations", ENVELOPE_FAILED, "error_text");
+    is("{\"error\":\"exit code 1\"}", ENVELOPE_FAILED, "error_field");
+    is("{\"statusCode\":500,\"message\":\"boom\"}", ENVELOPE_FAILED, "http_status");
+}
+
+static void asks_as(const char *text, const char *code, const char *question, const char *choices)
+{
+    is(text, ENVELOPE_ASKS, code);
+    struct envelope e = of_text(text);
+    struct buf written = buf_in(arena);
+    if (e.choices)
+        json_write(&written, e.choices);
+    if (!str_is(e.question, question) || !str_is(buf_view(&written), choices))
+        fail_msg("%s: '" STR_FMT "' " STR_FMT, text, STR_ARG(e.question), STR_ARG(buf_view(&written)));
+}
+
+static void questions_for_the_user_are_found_with_their_choices(void **state)
+{
+    (void)state;
+    asks_as("{\"need_user_input\":true,\"question\":\"Which Ann?\",\"choices\":[\"a\",\"b\"]}", "user_input",
+            "Which Ann?", "[\"a\",\"b\"]");
+    asks_as("{\"need_user_input\":{\"prompt\":\"Which Ann?\",\"options\":[1,2]}}", "user_input", "Which Ann?",
+            "[1,2]");
+    asks_as("{\"needUserInput\":\"Which Ann?\"}", "user_input", "Which Ann?", "");
+    asks_as("{\"status\":\"need_user_input\",\"message\":\"Which Ann?\"}", "user_input", "Which Ann?", "");
+    asks_as("{\"coverage\":\"NEED_USER_INPUT\",\"question\":\"Which Ann?\"}", "user_input", "Which Ann?", "");
+    asks_as("{\"requires_confirmation\":true,\"message\":\"Delete 5 files?\"}", "user_input",
+            "Delete 5 files?", "");
+    asks_as("{\"success\":false,\"needs_clarification\":\"Which Ann?\"}", "user_input", "Which Ann?", "");
+    asks_as("{\"ambiguous\":true,\"candidates\":[{\"id\":1},{\"id\":2}]}", "ambiguous", "",
+            "[{\"id\":1},{\"id\":2}]");
+    asks_as("{\"error\":\"Multiple matches for Ann\",\"candidates\":[\"Ann A\",\"Ann B\"]}", "ambiguous",
+            "Multiple matches for Ann", "[\"Ann A\",\"Ann B\"]");
+    is("Multiple matches for Ann. Which one do you mean?", ENVELOPE_ASKS, "ambiguous");
+}
+
+static void of_many_choices_the_first_are_taken(void **state)
+{
+    (void)state;
+    struct buf text = buf_in(arena);
+    buf_text(&text, "{\"ambiguous\":true,\"candidates\":[0");
+    for (int i = 1; i < 50; i++)
+        buf_printf(&text, ",%d", i);
+    buf_text(&text, "]}");
+    buf_byte(&text, '\0');
+    struct envelope e = of_text(text.at);
+    assert_int_equal(ENVELOPE_CHOICES_MAX, e.choices->len);
+    assert_int_equal(50 - ENVELOPE_CHOICES_MAX, e.choices_left_out);
+}
+
+/* ---- real answers ------------------------------------------------------------- */
+
+struct tally {
+    unsigned rows, fine, false_alarms, failures, caught, soft, soft_caught, transient, waited, not_transient,
+        waited_in_vain;
+};
+
+static bool is_env(struct str env, const char *a, const char *b, const char *c)
+{
+    return str_is(env, a) || str_is(env, b) || str_is(env, c);
+}
+
+/* As if no server had set isError: what it says is all there is. */
+static void judge_row(struct tally *t, const struct json *row)
+{
+    struct str env = json_str(json_get_text(row, "env"));
+    struct result result;
+    result_read(arena, json_get_text(row, "result"), &result);
+    struct envelope e = envelope_of(arena, &result);
+    bool fails = e.kind == ENVELOPE_FAILED || e.kind == ENVELOPE_TRANSIENT;
+    bool waits = envelope_of_error(arena, &result).kind == ENVELOPE_TRANSIENT;
+    t->rows++;
+    if (str_is(env, "ok")) {
+        t->fine++;
+        t->false_alarms += e.kind != ENVELOPE_NONE;
+        if (e.kind != ENVELOPE_NONE)
+            printf("gate_envelope: labelled ok, read as %s (%s): " STR_FMT "\n", kinds[e.kind], e.code,
+                   STR_ARG(str_cut(json_str(json_get_text(row, "result")), 150)));
+        return;
+    }
+    t->failures++;
+    t->caught += fails;
+    t->soft += str_is(env, "soft_error");
+    t->soft_caught += str_is(env, "soft_error") && fails;
+    t->transient += str_is(env, "transient");
+    t->waited += str_is(env, "transient") && waits;
+    t->not_transient += is_env(env, "domain_error", "argument_error", "unknown_tool");
+    t->waited_in_vain += is_env(env, "domain_error", "argument_error", "unknown_tool") && waits;
+}
+
+static void judge_file(struct tally *t, const char *path)
+{
+    char *line = NULL;
+    size_t size = 0;
+    ssize_t len;
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    while ((len = getline(&line, &size, file)) > 0) {
+        struct json row;
+        struct json_fault fault;
+        arena_free(arena);
+        arena = arena_new();
+        assert_int_equal(OK, json_parse(arena, (struct str){line, (size_t)len}, NULL, &row, &fault));
+        judge_row(t, &row);
+    }
+    free(line);
+    fclose(file);
+}
+
+/* One row that is labelled ok says {"status":"error",…} itself: the label's miss, not ours. */
+static void real_answers_are_told_apart(void **state)
+{
+    (void)state;
+    const char *root = getenv("TOOLGATE_CORPUS") ? getenv("TOOLGATE_CORPUS") : BESIDE_US;
+    char pattern[512];
+    glob_t files;
+    struct tally t = {0};
+    snprintf(pattern, sizeof(pattern), "%s/trajectories-*.ndjson", root);
+    if (glob(pattern, 0, NULL, &files) != 0) {
+        printf("gate_envelope: no corpus at %s, so real answers are skipped\n", root);
+        skip();
+    }
+    for (size_t i = 0; i < files.gl_pathc; i++)
+        judge_file(&t, files.gl_pathv[i]);
+    globfree(&files);
+    printf("gate_envelope: of %u results %u are fine, %u of them taken for failures; of %u failures %u are "
+           "recognised (%u of %u that no error flag tells); of %u that pass %u, and %u of %u that do not\n",
+           t.rows, t.fine, t.false_alarms, t.failures, t.caught, t.soft_caught, t.soft, t.transient, t.waited,
+           t.waited_in_vain, t.not_transient);
+    assert_true(t.false_alarms <= 1);
+    assert_int_equal(t.soft, t.soft_caught);
+    assert_true(t.caught * 100 >= t.failures * 95);
+    assert_true(t.waited * 100 >= t.transient * 90);
+    assert_int_equal(0, t.waited_in_vain);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(failures_are_recognised_and_told_by_what, begin, end),
+        cmocka_unit_test_setup_teardown(data_that_speaks_of_failures_is_data, begin, end),
+        cmocka_unit_test_setup_teardown(a_long_text_is_no_message_whatever_it_begins_with, begin, end),
+        cmocka_unit_test_setup_teardown(an_image_beside_it_makes_it_a_result, begin, end),
+        cmocka_unit_test_setup_teardown(what_passes_is_told_apart_with_its_time, begin, end),
+        cmocka_unit_test_setup_teardown(what_does_not_pass_is_not_waited_for, begin, end),
+        cmocka_unit_test_setup_teardown(questions_for_the_user_are_found_with_their_choices, begin, end),
+        cmocka_unit_test_setup_teardown(of_many_choices_the_first_are_taken, begin, end),
+        cmocka_unit_test_setup_teardown(real_answers_are_told_apart, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

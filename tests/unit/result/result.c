@@ -1,0 +1,307 @@
+/* Results in every form that tools send them. */
+#include "base/arena.h"
+#include "result/result.h"
+#include "json/parse.h"
+#include "json/write.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static struct arena *arena;
+static struct result result;
+
+static int begin(void **state)
+{
+    (void)state;
+    arena = arena_new();
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    arena_free(arena);
+    return 0;
+}
+
+static const struct json *parsed(const char *text)
+{
+    struct json *value = arena_alloc(arena, sizeof(*value));
+    struct json_fault fault;
+    if (json_parse(arena, str_of(text), NULL, value, &fault) != OK)
+        fail_msg("%s in %s", fault.text, text);
+    return value;
+}
+
+static void reads(const char *sent, const char *value)
+{
+    result_read(arena, parsed(sent), &result);
+    if (!json_equal(result.value, parsed(value)))
+        fail_msg("%s was not read as %s", sent, value);
+}
+
+static void structured_content_comes_first(void **state)
+{
+    (void)state;
+    reads("{\"content\":[{\"type\":\"text\",\"text\":\"x\"}],\"structuredContent\":{\"a\":1}}", "{\"a\":1}");
+    assert_non_null(result.structured);
+}
+
+static void a_text_that_is_json_is_read_as_json(void **state)
+{
+    (void)state;
+    reads("{\"content\":[{\"type\":\"text\",\"text\":\" {\\\"a\\\": 1}\\n\"}]}", "{\"a\":1}");
+    reads("{\"content\":[{\"type\":\"text\",\"text\":\"[1,2]\"}]}", "[1,2]");
+}
+
+static void any_other_text_stays_text(void **state)
+{
+    (void)state;
+    reads("{\"content\":[{\"type\":\"text\",\"text\":\"sunny\"}]}", "{\"text\":\"sunny\"}");
+    reads("{\"content\":[{\"type\":\"text\",\"text\":\"{broken\"}]}", "{\"text\":\"{broken\"}");
+    reads("\"sunny\"", "{\"text\":\"sunny\"}");
+}
+
+static void texts_are_joined_and_other_blocks_left_out(void **state)
+{
+    (void)state;
+    reads("{\"isError\":true,\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"image\",\"data\":"
+          "\"\"},"
+          "{\"type\":\"text\",\"text\":\"b\"}]}",
+          "{\"text\":\"a\\nb\"}");
+    assert_true(result.is_error);
+    assert_true(str_is(result.error_text, "a\nb"));
+}
+
+static void becomes(const char *block, const char *sent_on)
+{
+    char text[512];
+    snprintf(text, sizeof(text), "{\"content\":[{\"type\":\"text\",\"text\":\"a\"},%s]}", block);
+    result_read_mcp(arena, parsed(text), &result);
+    assert_int_equal(result.content->len, 2);
+    if (!json_equal(&result.content->items[1], parsed(sent_on)))
+        fail_msg("%s is not sent as %s", block, sent_on);
+}
+
+/* A client drops the whole answer for one of them. */
+static void blocks_that_no_client_takes_are_mended(void **state)
+{
+    static const char text[] = "{\"type\":\"text\",\"text\":\"b\"}";
+    (void)state;
+    becomes("{\"type\":\"text\",\"text\":\"b\",\"annotations\":null,\"_meta\":null}", text);
+    becomes("{\"type\":\"text\",\"text\":\"b\",\"annotations\":{\"priority\":7}}", text);
+    becomes("{\"type\":\"text\",\"text\":\"b\",\"_meta\":5}", text);
+    becomes("{\"type\":\"hologram\"}", "{\"type\":\"text\",\"text\":\"{\\\"type\\\":\\\"hologram\\\"}\"}");
+    becomes("{\"type\":\"image\",\"data\":\"AA=A\",\"mimeType\":\"x\"}",
+            "{\"type\":\"text\",\"text\":\"{\\\"type\\\":\\\"image\\\",\\\"data\\\":\\\"AA=A\\\","
+            "\\\"mimeType\\\":"
+            "\\\"x\\\"}\"}");
+    assert_true(str_is(result.error_text, "a"));
+}
+
+static void blocks_that_clients_take_stay_what_they_are(void **state)
+{
+    static const char *const blocks[] = {
+        "{\"type\":\"text\",\"text\":\"b\",\"more\":1}",
+        "{\"type\":\"image\",\"data\":\"AAA\",\"mimeType\":\"png\"}",
+        "{\"type\":\"audio\",\"data\":\"AA==\",\"mimeType\":\"audio/wav\"}",
+        "{\"type\":\"resource\",\"resource\":{\"uri\":\"a path\",\"text\":\"\",\"blob\":\"AAAA\"}}",
+        "{\"type\":\"resource_link\",\"uri\":\"a path\",\"name\":\"n\"}",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++)
+        becomes(blocks[i], blocks[i]);
+}
+
+static void an_error_may_be_said_by_text_or_number(void **state)
+{
+    static const struct {
+        const char *said;
+        bool error;
+    } ways[] = {{"true", true},  {"\"true\"", true}, {"1", true},     {"false", false},
+                {"null", false}, {"0", false},       {"\"\"", false}, {"\"false\"", false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+        char text[80];
+        snprintf(text, sizeof(text), "{\"content\":[],\"isError\":%s}", ways[i].said);
+        result_read_mcp(arena, parsed(text), &result);
+        assert_int_equal(result.is_error, ways[i].error);
+    }
+}
+
+static void a_plain_value_is_the_value(void **state)
+{
+    (void)state;
+    reads("{\"events\":[]}", "{\"events\":[]}");
+    assert_true(str_is(json_str(json_get_text(&result.content->items[0], "text")), "{\"events\":[]}"));
+}
+
+static void empty_is_what_holds_nothing(void **state)
+{
+    (void)state;
+    const char *empty[] = {"null", "\"\"", "\"  \"", "{}", "[]", "{\"a\":[],\"b\":\"\"}"};
+    const char *full[] = {"0", "false", "[0]", "{\"a\":0}", "\"x\""};
+    for (size_t i = 0; i < sizeof(empty) / sizeof(*empty); i++)
+        assert_true(result_is_empty(parsed(empty[i])));
+    for (size_t i = 0; i < sizeof(full) / sizeof(*full); i++)
+        assert_false(result_is_empty(parsed(full[i])));
+    assert_true(result_is_empty(NULL));
+}
+
+static void a_made_result_is_json_text_and_structured_only_with_a_schema(void **state)
+{
+    (void)state;
+    const struct json *value = parsed("{\"id\":12345678901234567890,\"price\":1.10}");
+    result_make(arena, value, NULL, NULL, false, &result);
+    assert_null(result.structured);
+    struct str text = json_str(json_get_text(&result.content->items[0], "text"));
+    assert_true(str_is(text, "{\"id\":12345678901234567890,\"price\":1.10}"));
+    result_make(arena, value, NULL, NULL, true, &result);
+    assert_ptr_equal(result.structured, value);
+}
+
+static void reads_as_plain(const char *sent)
+{
+    result_read(arena, parsed(sent), &result);
+    if (!json_equal(result.value, parsed(sent)) || result.metadata || result.is_error)
+        fail_msg("%s was not left as it is", sent);
+}
+
+static void only_what_has_the_form_of_mcp_is_read_as_such(void **state)
+{
+    (void)state;
+    reads_as_plain("{\"content\":[{\"id\":1},{\"id\":2}],\"totalPages\":3}");
+    reads_as_plain("{\"content\":[{\"type\":\"text\",\"text\":\"a\"}],\"author\":\"b\"}");
+    reads_as_plain("{\"content\":[{\"type\":\"paragraph\",\"text\":\"a\"}]}");
+    reads_as_plain("{\"content\":\"text\",\"_meta\":{}}");
+    reads_as_plain("{\"value\":1,\"metadata\":{\"unit\":\"m\"}}");
+    reads_as_plain("{\"value\":1,\"content\":[]}");
+    result_read(arena, parsed("{\"content\":[],\"isError\":true}"), &result);
+    assert_true(result.is_error);
+}
+
+static void a_server_of_mcp_is_taken_at_its_word(void **state)
+{
+    (void)state;
+    result_read_mcp(arena, parsed("{\"content\":[{\"type\":\"text\",\"text\":\"a\"}],\"extra\":1}"), &result);
+    assert_true(str_is(json_str(json_get_text(&result.content->items[0], "text")), "a"));
+    result_read_mcp(arena, parsed("{\"structuredContent\":{\"a\":1}}"), &result);
+    assert_true(str_is(json_str(json_get_text(&result.content->items[0], "text")), "{\"a\":1}"));
+}
+
+static void a_command_may_print_what_tool_return_takes(void **state)
+{
+    (void)state;
+    result_read_command(arena,
+                        parsed("{\"value\":{\"a\":1},\"content\":[{\"type\":\"text\",\"text\":\"one\"}],"
+                               "\"metadata\":{\"m\":2}}"),
+                        &result);
+    assert_true(json_equal(result.value, parsed("{\"a\":1}")));
+    assert_true(str_is(json_str(json_get_text(&result.content->items[0], "text")), "one"));
+    assert_true(json_equal(result.metadata, parsed("{\"m\":2}")));
+    result_read_command(arena, parsed("{\"value\":[1],\"metadata\":{\"m\":2}}"), &result);
+    assert_true(json_equal(result.value, parsed("[1]")));
+    assert_true(json_equal(result.metadata, parsed("{\"m\":2}")));
+    result_read_command(arena, parsed("{\"value\":5}"), &result);
+    assert_true(json_equal(result.value, parsed("{\"value\":5}")));
+    result_read_command(
+        arena, parsed("{\"value\":5,\"content\":[{\"type\":\"image\",\"data\":\"?\",\"mimeType\":\"x\"}]}"),
+        &result);
+    assert_true(
+        str_is(json_str(json_get_text(&result.content->items[0], "type")), "text")); /* no client takes it */
+}
+
+static void structure_is_put_in_where_a_schema_promises_it(void **state)
+{
+    (void)state;
+    result_read_mcp(arena, parsed("{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"a\\\":1}\"}]}"), &result);
+    result_complete(&result, false);
+    assert_null(result.structured);
+    result_complete(&result, true);
+    assert_true(json_equal(result.structured, parsed("{\"a\":1}")));
+    reads("\"sunny\"", "{\"text\":\"sunny\"}");
+    result_complete(&result, true);
+    assert_null(result.structured);
+}
+
+static bool brings_nothing(const char *sent, enum policy_effects effects)
+{
+    result_read(arena, parsed(sent), &result);
+    return result_brings_nothing(&result, effects);
+}
+
+static void what_brings_nothing_depends_on_what_was_asked_for(void **state)
+{
+    (void)state;
+    const char *nothing[] = {"null",
+                             "\"\"",
+                             "{}",
+                             "[]",
+                             "\"None\"",
+                             "\"No results found for 'x'.\"",
+                             "{\"a\":[]}",
+                             "\"No matches.\"",
+                             "{\"results\":[],\"total\":0,\"has_more\":false}"};
+    const char *something[] = {"0",
+                               "false",
+                               "\"no\"",
+                               "{\"count\":0}",
+                               "\"No results today, but two tomorrow:\\na\\nb\"",
+                               "{\"results\":[],\"total\":7}",
+                               "{\"ok\":false}"};
+    const char *done[] = {"\"ok\"", "\"Done.\"", "\"success!\""};
+    for (size_t i = 0; i < sizeof(nothing) / sizeof(*nothing); i++) {
+        assert_true(brings_nothing(nothing[i], EFFECTS_READ));
+        assert_true(brings_nothing(nothing[i], EFFECTS_UNDECLARED));
+        assert_false(brings_nothing(nothing[i], EFFECTS_WRITE));
+    }
+    for (size_t i = 0; i < sizeof(something) / sizeof(*something); i++)
+        if (brings_nothing(something[i], EFFECTS_READ))
+            fail_msg("%s", something[i]);
+    for (size_t i = 0; i < sizeof(done) / sizeof(*done); i++) {
+        assert_true(brings_nothing(done[i], EFFECTS_READ));
+        assert_false(brings_nothing(done[i], EFFECTS_UNDECLARED));
+    }
+}
+
+static void blank_is_what_nobody_can_see(void **state)
+{
+    (void)state;
+    result_read(arena, parsed("{\"content\":[]}"), &result);
+    assert_true(result_is_blank(&result));
+    result_read(arena, parsed("{\"content\":[{\"type\":\"text\",\"text\":\" \\n\"}]}"), &result);
+    assert_true(result_is_blank(&result));
+    result_read(arena, parsed("{\"content\":[{\"type\":\"image\",\"data\":\"\",\"mimeType\":\"a/b\"}]}"),
+                &result);
+    assert_false(result_is_blank(&result));
+    result_read(arena, parsed("[]"), &result);
+    assert_false(result_is_blank(&result));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(structured_content_comes_first, begin, end),
+        cmocka_unit_test_setup_teardown(a_text_that_is_json_is_read_as_json, begin, end),
+        cmocka_unit_test_setup_teardown(any_other_text_stays_text, begin, end),
+        cmocka_unit_test_setup_teardown(texts_are_joined_and_other_blocks_left_out, begin, end),
+        cmocka_unit_test_setup_teardown(blocks_that_no_client_takes_are_mended, begin, end),
+        cmocka_unit_test_setup_teardown(blocks_that_clients_take_stay_what_they_are, begin, end),
+        cmocka_unit_test_setup_teardown(an_error_may_be_said_by_text_or_number, begin, end),
+        cmocka_unit_test_setup_teardown(a_plain_value_is_the_value, begin, end),
+        cmocka_unit_test_setup_teardown(empty_is_what_holds_nothing, begin, end),
+        cmocka_unit_test_setup_teardown(only_what_has_the_form_of_mcp_is_read_as_such, begin, end),
+        cmocka_unit_test_setup_teardown(a_server_of_mcp_is_taken_at_its_word, begin, end),
+        cmocka_unit_test_setup_teardown(a_command_may_print_what_tool_return_takes, begin, end),
+        cmocka_unit_test_setup_teardown(structure_is_put_in_where_a_schema_promises_it, begin, end),
+        cmocka_unit_test_setup_teardown(what_brings_nothing_depends_on_what_was_asked_for, begin, end),
+        cmocka_unit_test_setup_teardown(blank_is_what_nobody_can_see, begin, end),
+        cmocka_unit_test_setup_teardown(a_made_result_is_json_text_and_structured_only_with_a_schema, begin,
+                                        end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

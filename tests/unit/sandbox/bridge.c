@@ -1,0 +1,152 @@
+/* JSON over to Lua and back: what a policy leaves alone keeps its bytes, and what JSON cannot hold is
+ * refused. */
+#include "policy/policy_support.h"
+
+static const char *const odd =
+    "{ \"id\" : 9007199254740993, \"z\":1.10 ,\"big\":1e400,\"a\":[ ], \"o\":{ }, \"n\":null,"
+    "\"s\":\"caf\\u00e9\",\"deep\":[{\"y\":-0,\"x\":[[[]]]}],\"t\":true}";
+
+static void untouched_values_are_the_same(void **state)
+{
+    (void)state;
+    const struct json *args = value_of(odd);
+    policy_normalise(with_hook("normalise", "args", "return args"), &a_call, args, arena, &said);
+    assert_int_equal(said.said, SAID_NOTHING);
+    assert_ptr_equal(said.args, args);
+    policy_normalise(with_hook("normalise", "args", "local x = args.deep[1].x"), &a_call, args, arena, &said);
+    assert_ptr_equal(said.args, args);
+}
+
+static void a_change_leaves_the_rest_as_it_was(void **state)
+{
+    (void)state;
+    assert_string_equal(normalised("args.t = false return args", odd),
+                        "{\"id\":9007199254740993,\"z\":1.10,\"big\":1e400,\"a\":[ ],\"o\":{ "
+                        "},\"n\":null,\"s\":\"caf\\u00e9\","
+                        "\"deep\":[{\"y\":-0,\"x\":[[[]]]}],\"t\":false}");
+    assert_string_equal(
+        normalised("args.t = nil args.new = 1 args.also = 'x' return args", "{\"t\":1,\"z\":1.10}"),
+        "{\"z\":1.10,\"also\":\"x\",\"new\":1}");
+    assert_string_equal(
+        normalised("args.deep[1].y = 5 return args", "{\"deep\":[{\"y\":-0,\"x\":1.10}],\"k\":1.0}"),
+        "{\"deep\":[{\"y\":5,\"x\":1.10}],\"k\":1.0}");
+    assert_string_equal(normalised("return { only = args.a }", "{\"a\":{\"b\":1},\"c\":2}"),
+                        "{\"only\":{\"b\":1}}");
+}
+
+static void numbers_beyond_a_double_keep_their_text_when_moved(void **state)
+{
+    (void)state;
+    assert_string_equal(normalised("args.copy, args.id = args.id, nil", "{\"id\":9007199254740993}"),
+                        "{\"copy\":9007199254740993}");
+    assert_string_equal(normalised("args.copy = args.big", "{\"big\":1e400}"),
+                        "{\"big\":1e400,\"copy\":1e400}");
+    assert_has(normalised("args.copy = args.a", "{\"a\":9007199254740993,\"b\":9007199254740992}"),
+               "arguments.copy: several numbers that came in are one and the same in Lua");
+    assert_string_equal(
+        normalised("args.c = { args.a }", "{\"a\":9007199254740992,\"b\":9007199254740992.0}"),
+        "{\"a\":9007199254740992,\"b\":9007199254740992.0,\"c\":[9007199254740992]}");
+    assert_string_equal(eval("123456789012345"), "{\"v\":123456789012345}");
+    assert_string_equal(eval("-5"), "{\"v\":-5}");
+    assert_string_equal(eval("0.1"), "{\"v\":0.1}");
+    assert_string_equal(eval("1/3"), "{\"v\":0.3333333333333333}");
+    assert_has(eval("1/0"), "result.v: JSON has no number for inf or nan");
+    assert_has(eval("0/0"), "JSON has no number");
+}
+
+static void empty_tables_are_what_stood_there(void **state)
+{
+    (void)state;
+    assert_string_equal(normalised("table.remove(args.l) args.o.x = nil", "{\"l\":[1],\"o\":{\"x\":1}}"),
+                        "{\"l\":[],\"o\":{}}");
+    assert_string_equal(normalised("args.a, args.b = args.b, args.a", "{\"a\":[],\"b\":{}}"),
+                        "{\"a\":{},\"b\":[]}");
+    assert_string_equal(normalised("return {}", "{\"a\":1}"), "{}");
+    assert_string_equal(eval("{}"), "{\"v\":[]}");
+    assert_string_equal(eval("array {}"), "{\"v\":[]}");
+    assert_int_equal(run_body("return {}", "{}"), SAID_VALUE);
+    assert_string_equal(json_of(said.value), "{}");
+    assert_int_equal(run_body("return array {}", "{}"), SAID_VALUE);
+    assert_string_equal(json_of(said.value), "[]");
+    assert_int_equal(run_body("return nil", "{}"), SAID_VALUE);
+    assert_string_equal(json_of(said.value), "null");
+}
+
+static void what_json_cannot_hold_is_refused(void **state)
+{
+    (void)state;
+    assert_has(eval("{ 1, nil, 3 }"), "result.v: a list with a hole");
+    assert_has(eval("{ 1, x = 2 }"), "result.v: a table with both list items and named fields");
+    assert_has(eval("{ [1.5] = 2 }"), "positions 1, 2, 3");
+    assert_has(eval("{ [true] = 2 }"), "positions 1, 2, 3");
+    assert_has(eval("{ a = { function() end } }"), "result.v.a[1]: expected plain data, got a function");
+    assert_has(eval("call"), "expected plain data, got a word's own value");
+    assert_has(eval("{ refuse 'x' }"), "expected plain data, got a word's own value");
+    assert_int_equal(run_body("local t = {} t.a = { b = t } return t", "{}"), SAID_BROKE);
+    assert_has(said.why.text, "result.a.b: a table that holds itself");
+    assert_int_equal(run_body("local t = {} for i = 1, 200 do t = { t } end return t", "{}"), SAID_BROKE);
+    assert_has(said.why.text, "nested deeper than 128");
+    assert_int_equal(run_body("local t = { 1 } for i = 1, 40 do t = { t, t } end return t", "{}"),
+                     SAID_BROKE);
+    assert_has(said.why.text, "more values than");
+    assert_int_equal(normalise(with_hook("normalise", "args", "return { 1, 2 }"), "{}"), SAID_BROKE);
+    assert_has(said.why.text, "normalise returned a list");
+    assert_int_equal(normalise(with_hook("normalise", "args", "return 5"), "{}"), SAID_BROKE);
+}
+
+static void texts_are_utf8(void **state)
+{
+    (void)state;
+    assert_string_equal(eval("('caf\\195\\169'):sub(1, 4)"), "{\"v\":\"caf\xEF\xBF\xBD\"}");
+    assert_string_equal(eval("'\\255a\\254\\195\\169'"), "{\"v\":\"\xEF\xBF\xBD"
+                                                         "a\xEF\xBF\xBD\xC3\xA9\"}");
+    assert_has(eval("{ ['\\255'] = 1 }"), "result.v: a field whose name is no UTF-8");
+}
+
+static void null_is_a_value(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        normalised("if args.a == null and args.b == nil then args.b = null end", "{\"a\":null}"),
+        "{\"a\":null,\"b\":null}");
+    assert_string_equal(eval("tostring(null)"), "{\"v\":\"null\"}");
+    assert_string_equal(eval("{ null, null }"), "{\"v\":[null,null]}");
+}
+
+static void definitions_keep_their_bytes_when_they_move(void **state)
+{
+    (void)state;
+    load("return gateway { prepare_tools = function(defs)\n  local shown = {}\n"
+         "  for _, def in ipairs(defs) do if def.name ~= 'a' then shown[#shown + 1] = def end end\n"
+         "  shown[1].description = 'new'\n  return shown\nend }");
+    const struct json *defs = value_of("[{\"name\":\"a\",\"s\":{}},{\"z\":1.10,\"name\":\"b\","
+                                       "\"description\":\"old\",\"s\":{\"y\": {},\"x\":[]}},"
+                                       "{\"q\": 1, \"name\":\"c\"}]");
+    policies_prepare_tools(loaded, &a_call, defs, arena, &said);
+    assert_int_equal(said.said, SAID_NOTHING);
+    assert_string_equal(json_of(said.value),
+                        "[{\"z\":1.10,\"name\":\"b\",\"description\":\"new\",\"s\":{\"y\": {},\"x\":[]}},"
+                        "{\"q\": 1, \"name\":\"c\"}]");
+    load("return gateway { prepare_tools = function(defs) return nil end }");
+    policies_prepare_tools(loaded, &a_call, defs, arena, &said);
+    assert_true(said.said == SAID_NOTHING && !said.value);
+    load("return gateway { prepare_tools = function(defs) return {} end }");
+    policies_prepare_tools(loaded, &a_call, defs, arena, &said);
+    assert_string_equal(json_of(said.value), "[]");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(untouched_values_are_the_same, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_change_leaves_the_rest_as_it_was, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(numbers_beyond_a_double_keep_their_text_when_moved, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(empty_tables_are_what_stood_there, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_json_cannot_hold_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(texts_are_utf8, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(null_is_a_value, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(definitions_keep_their_bytes_when_they_move, set_up, tear_down),
+    };
+    return cmocka_run_group_tests_name("policy_bridge", tests, NULL, NULL);
+}

@@ -1,0 +1,61 @@
+/* A call that passes takes no memory from the system: its values live in its arena, its tables in the heap of
+ * the sandbox. */
+#include "policy/policy_support.h"
+
+#define WARM_CALLS    2000
+#define COUNTED_CALLS 20000
+
+static size_t taken;
+
+#ifndef __SANITIZE_ADDRESS__ /* which brings a malloc of its own */
+void *__libc_malloc(size_t size);
+void *malloc(size_t size);
+void *malloc(size_t size)
+{
+    taken++;
+    return __libc_malloc(size);
+}
+#endif
+
+static const char *const six =
+    "{\"action\":\"by_time_span\",\"start\":\"2026-05-01T00:00:00Z\",\"end\":\"2026-05-02T00:00:00Z\","
+    "\"limit\":50,\"calendar_id\":\"cal-7f3a\",\"in\":{\"all_day\":false,\"tags\":[\"a\",{\"b\":1.10}]}}";
+
+static void pass(const struct policy *policy, const struct json *args)
+{
+    struct arena *own = arena_new();
+    policy_normalise(policy, &a_call, args, own, &said);
+    assert_int_equal(said.said, SAID_NOTHING);
+    assert_ptr_equal(said.args, args);
+    policy_check(policy, &a_call, args, own, &said);
+    assert_int_equal(said.said, SAID_NOTHING);
+    arena_free(own);
+}
+
+static void a_passing_call_takes_no_memory(void **state)
+{
+    (void)state;
+    const struct policy *policy =
+        load("return tool 't' {\n  normalise = function(args) return args end,\n"
+             "  check = function(args, call)\n    if args.limit > 100 then return refuse('a', 'b') end\n"
+             "    if args.action ~= 'by_time_span' and call.goal == '' then return refuse('c', 'd') end\n"
+             "  end,\n}");
+    const struct json *args = value_of(six);
+    for (int i = 0; i < WARM_CALLS; i++)
+        pass(policy, args);
+    size_t before = taken, arenas = arena_mallocs();
+    for (int i = 0; i < COUNTED_CALLS; i++)
+        pass(policy, args);
+#ifndef __SANITIZE_ADDRESS__
+    assert_true(before > 0);
+#endif
+    assert_int_equal(taken - before, 0);
+    assert_int_equal(arena_mallocs() - arenas, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_passing_call_takes_no_memory, set_up, tear_down)};
+    return cmocka_run_group_tests_name("policy_bridge_memory", tests, NULL, NULL);
+}

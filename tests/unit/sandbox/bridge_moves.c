@@ -1,0 +1,222 @@
+/* What a policy puts elsewhere arrives there as it was sent; what it never reads costs it nothing. */
+#include "policy/policy_support.h"
+
+#include "json/patch.h"
+#include "sandbox/bridge.h"
+
+#define ODD_A "{ \"z\":1.10, \"a\" : \"caf\\u00e9\",\"id\":9007199254740993 }"
+#define ODD_B "{\"y\":1E2,\"b\":[ ],\"x\":{ }}"
+
+static void tables_keep_their_bytes_wherever_they_go(void **state)
+{
+    (void)state;
+    assert_string_equal(normalised("args.b = args.a args.a = nil", "{\"a\":" ODD_A "}"), "{\"b\":" ODD_A "}");
+    assert_string_equal(normalised("args.a, args.b = args.b, args.a", "{\"a\":" ODD_A ",\"b\":" ODD_B "}"),
+                        "{\"a\":" ODD_B ",\"b\":" ODD_A "}");
+    assert_string_equal(normalised("return { list = { args.a, args.a } }", "{\"a\":" ODD_A "}"),
+                        "{\"list\":[" ODD_A "," ODD_A "]}");
+    assert_string_equal(normalised("return args.deep.er", "{\"deep\":{\"er\":" ODD_A "}}"), ODD_A);
+    assert_string_equal(normalised("args.b = { args, 1 }\n return args.b[1].a", "{\"a\":" ODD_A "}"), ODD_A);
+}
+
+static void lists_may_be_sorted_and_filtered(void **state)
+{
+    (void)state;
+    assert_string_equal(normalised("table.sort(args.l, function(a, b) return a.n < b.n end)",
+                                   "{\"l\":[{ \"n\":3.0,\"b\":1 },{\"z\":1.50,\"n\":1},{\"n\":2}]}"),
+                        "{\"l\":[{\"z\":1.50,\"n\":1},{\"n\":2},{ \"n\":3.0,\"b\":1 }]}");
+    assert_string_equal(normalised("local kept = {}\n for _, one in ipairs(args.l) do\n"
+                                   "if one.n > 1 then kept[#kept + 1] = one end end\n args.l = kept",
+                                   "{\"l\":[{ \"n\":3.0 },{\"n\":1},{\"q\":1,\"n\":2}]}"),
+                        "{\"l\":[{ \"n\":3.0 },{\"q\":1,\"n\":2}]}");
+    assert_string_equal(normalised("table.remove(args.l, 1)", "{\"l\":[1,{ \"z\":1,\"a\":1e0 }]}"),
+                        "{\"l\":[{ \"z\":1,\"a\":1e0 }]}");
+}
+
+static void a_moved_table_may_be_changed(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        normalised("args.b, args.a = args.a, nil\n args.b.a = 'new' args.b.more = 1", "{\"a\":" ODD_A "}"),
+        "{\"b\":{\"z\":1.10,\"a\":\"new\",\"id\":9007199254740993,\"more\":1}}");
+    assert_string_equal(normalised("local o = args.l[1] table.remove(o.x) args.o = o args.l = nil",
+                                   "{\"l\":[{\"y\":1,\"x\":[5]}]}"),
+                        "{\"o\":{\"y\":1,\"x\":[]}}");
+}
+
+static void results_and_values_keep_their_bytes_too(void **state)
+{
+    (void)state;
+    assert_int_equal(run_body("return args.a", "{\"a\":" ODD_A "}"), SAID_VALUE);
+    assert_string_equal(json_of(said.value), ODD_A);
+    run_body("return tool_return { value = { got = args.a }, metadata = args.b }",
+             "{\"a\":" ODD_A ",\"b\":" ODD_B "}");
+    assert_string_equal(json_of(said.value), "{\"got\":" ODD_A "}");
+    assert_string_equal(json_of(said.metadata), ODD_B);
+    assert_int_equal(judge_body("return ok { facts = { first = result.l[2] } }", "{\"l\":[1," ODD_A "]}"),
+                     SAID_OK);
+    assert_string_equal(json_of(said.facts), "{\"first\":" ODD_A "}");
+    judge_body("return partial('more', 'd', result.next)", "{\"next\":" ODD_B "}");
+    assert_string_equal(json_of(said.next_args), ODD_B);
+    judge_body("return ok { facts = { asked = call.args, id = result.id } }",
+               "{\"id\":12345678901234567890}");
+    assert_string_equal(json_of(said.facts), "{\"asked\":{\"asked\":1},\"id\":12345678901234567890}");
+}
+
+static void any_number_of_ids_may_be_copied(void **state)
+{
+    (void)state;
+    struct buf args = buf_in(arena), becomes = buf_in(arena);
+    for (int i = 0; i < 40; i++) {
+        buf_printf(&args, "%s\"n%02d\":9007199254%02d99321", i ? "," : "{", i, i + 50);
+        buf_printf(&becomes, "%s9007199254%02d99321", i ? "," : "[", i + 50);
+    }
+    buf_text(&args, "}");
+    buf_text(&becomes, "]");
+    assert_string_equal(
+        normalised("local l = {}\n for i = 0, 39 do l[i + 1] = args[('n%02d'):format(i)] end\n"
+                   "return { l = l }",
+                   text_of(buf_view(&args))),
+        arena_printf(arena, "{\"l\":%s}", text_of(buf_view(&becomes))).at);
+}
+
+/* The collector may take a table that nobody has any more: its place in memory says nothing of the next. */
+static void new_tables_are_not_taken_for_old_ones(void **state)
+{
+    (void)state;
+    struct buf args = buf_in(arena);
+    buf_text(&args, "{\"l\":[");
+    for (int i = 0; i < 500; i++)
+        buf_printf(&args, "%s{\"z\":[1.0],\"a\":1.0}", i ? "," : "");
+    buf_text(&args, "]}");
+    const struct policy *policy =
+        with_hook("normalise", "args",
+                  "args.l = nil\n for i = 1, 30000 do local t = { { i }, a = i } end\n"
+                  "local made = {}\n for i = 1, 500 do made[i] = { z = { 1 }, a = 1 } end\n"
+                  "args.made = made");
+    assert_int_equal(normalise(policy, text_of(buf_view(&args))), SAID_NOTHING);
+    const struct json *made = json_get_text(said.args, "made");
+    for (uint32_t i = 0; i < 500; i++)
+        assert_string_equal(json_of(&made->items[i]), "{\"a\":1,\"z\":[1]}");
+}
+
+static void the_patch_tells_what_changed(void **state)
+{
+    (void)state;
+    const struct json *before = value_of("{\"a\":" ODD_A ",\"l\":[1.0,{\"x\":1,\"y\":2}],\"q\":1}");
+    policy_normalise(with_hook("normalise", "args", "args.l[2].y = 3 args.q = nil args.b = args.a"), &a_call,
+                     before, arena, &said);
+    struct json patch = json_diff(arena, before, said.args);
+    assert_string_equal(json_of(&patch), "[{\"op\":\"remove\",\"path\":\"/q\"},"
+                                         "{\"op\":\"replace\",\"path\":\"/l/1/y\",\"value\":3},"
+                                         "{\"op\":\"add\",\"path\":\"/b\",\"value\":" ODD_A "}]");
+    policy_normalise(with_hook("normalise", "args", "args.l[2].y = 2 args.q = 1"), &a_call, before, arena,
+                     &said);
+    assert_ptr_equal(said.args, before);
+}
+
+/* ---- long texts ---------------------------------------------------------------------------- */
+
+/* {"long":"é…","n":1.0,"in":{"long":"xxx…"}}, each text of so many bytes. */
+static const char *with_long_texts(size_t bytes)
+{
+    struct buf text = buf_in(arena);
+    char *fill = arena_alloc(arena, bytes);
+    memset(fill, 'x', bytes);
+    buf_text(&text, "{ \"long\":\"\\u00e9");
+    buf_str(&text, (struct str){fill, bytes - 2});
+    buf_text(&text, "\",\"n\":1.0,\"in\":{ \"long\" :\"");
+    buf_str(&text, (struct str){fill, bytes});
+    buf_text(&text, "\"}}");
+    return text_of(buf_view(&text));
+}
+
+static const struct json *judged(const char *body, const char *result)
+{
+    if (judge_body(body, result) != SAID_OK)
+        fail_msg("%s: %s", body, said.why.text);
+    return said.facts;
+}
+
+static void a_long_text_is_there_when_it_is_read(void **state)
+{
+    (void)state;
+    const char *result = with_long_texts(BRIDGE_TEXT_LAZY_BYTES);
+    static const char *const bodies[] = {
+        "return ok { facts = { #result.long == 65536, #result['in'].long == 65536 } }",
+        "return ok { facts = { type(result.long) == 'string', result.nothing == nil } }",
+        "result.nothing = 1 return ok { facts = { result.nothing == 1, #result.long == 65536 } }",
+        "result.long = 'short' return ok { facts = { result.long == 'short', result.n == 1 } }",
+        "result.long = nil return ok { facts = { result.long == nil, result.n == 1 } }",
+        "local t = result['in'] t.long = nil return ok { facts = { t.long == nil, result.long:sub(3, 4) == "
+        "'xx' } }",
+        "return ok { facts = { result.long:find('x', 1, true) == 3, result.long == result.long } }",
+        "local n = 0 for k, v in pairs(result) do n = n + (type(v) == 'string' and #v or 0) end\n"
+        "return ok { facts = { n == 65536, true } }",
+        "local k, v = next(result['in']) return ok { facts = { k == 'long', #v == 65536 } }",
+        "local a = array(result['in']) return ok { facts = { #a.long == 65536, true } }", /* marking fills it
+                                                                                           */
+    };
+    for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++)
+        assert_string_equal(json_of(judged(bodies[i], result)), "[true,true]");
+}
+
+static void long_texts_keep_their_bytes(void **state)
+{
+    (void)state;
+    const char *text = with_long_texts(BRIDGE_TEXT_LAZY_BYTES);
+    const struct json *args = value_of(text);
+    static const char *const untouched[] = {"",
+                                            "local x = args.n",
+                                            "local n = #args.long",
+                                            "return args",
+                                            "args.long = args.long",
+                                            "local k = next(args)"};
+    for (size_t i = 0; i < sizeof(untouched) / sizeof(untouched[0]); i++) {
+        policy_normalise(with_hook("normalise", "args", untouched[i]), &a_call, args, arena, &said);
+        assert_ptr_equal(said.args, args);
+    }
+    assert_string_equal(normalised("return { moved = args }", text),
+                        arena_printf(arena, "{\"moved\":%s}", text).at);
+    policy_normalise(with_hook("normalise", "args", "args.n = 2 args['in'].more = true"), &a_call, args,
+                     arena, &said);
+    struct json patch = json_diff(arena, args, said.args);
+    assert_string_equal(json_of(&patch), "[{\"op\":\"replace\",\"path\":\"/n\",\"value\":2},"
+                                         "{\"op\":\"add\",\"path\":\"/in/more\",\"value\":true}]");
+    policy_normalise(with_hook("normalise", "args", "args.long = nil"), &a_call, args, arena, &said);
+    patch = json_diff(arena, args, said.args);
+    assert_string_equal(json_of(&patch), "[{\"op\":\"remove\",\"path\":\"/long\"}]");
+    policy_normalise(with_hook("normalise", "args", "local t = args['in'] args.a, args.b = t, t"), &a_call,
+                     args, arena, &said);
+    assert_ptr_equal(json_get_text(json_get_text(said.args, "b"), "long")->text,
+                     json_get_text(json_get_text(args, "in"), "long")->text);
+}
+
+static void what_is_never_read_takes_no_memory(void **state)
+{
+    (void)state;
+    options.memory_kb = 2048;
+    const char *args = with_long_texts(3u << 20);
+    assert_int_equal(check_body("if args.n ~= 1 then return refuse('x', 'y') end", args), SAID_NOTHING);
+    assert_int_equal(check_body("if #args.long > 5 then return refuse('x', 'y') end", args), SAID_BROKE);
+    assert_has(said.why.text, "out of memory: all policies together may use 2048 KB");
+    assert_int_equal(check_body("for k in pairs(args) do end", args), SAID_BROKE);
+    assert_int_equal(check_body("if args.n ~= 1 then return refuse('x', 'y') end", args), SAID_NOTHING);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(tables_keep_their_bytes_wherever_they_go, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(lists_may_be_sorted_and_filtered, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_moved_table_may_be_changed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(results_and_values_keep_their_bytes_too, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(any_number_of_ids_may_be_copied, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(new_tables_are_not_taken_for_old_ones, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_patch_tells_what_changed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_long_text_is_there_when_it_is_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(long_texts_keep_their_bytes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_never_read_takes_no_memory, set_up, tear_down),
+    };
+    return cmocka_run_group_tests_name("policy_bridge_moves", tests, NULL, NULL);
+}

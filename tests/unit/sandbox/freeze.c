@@ -1,0 +1,464 @@
+/* Nothing of one call is there in the next, of whichever session: what could keep it is refused when the file
+ * is loaded, or where it is written to. */
+#include "policy/policy_hostile.h"
+
+/* The file loads, and its check is refused where it writes. */
+static void is_refused_at_the_write(const char *source, const char *why)
+{
+    const struct policy *p = load(source);
+    for (int i = 0; i < 2; i++) {
+        if (check(p, "{\"mine\":\"secret\"}") != SAID_BROKE)
+            fail_msg("it keeps something: %s", source);
+        if (!strstr(said.why.text, why) || strstr(said.why.text, "secret"))
+            fail_msg("%s: expected “%s” in “%s”", source, why, said.why.text);
+    }
+}
+
+static void variables_cannot_be_set(void **state)
+{
+    (void)state;
+    is_refused("local n = 0\nreturn tool 't' { check = function(args)\n  n = n + 1\n end }",
+               "p.lua:3: " STATE "'n' is older than the call that sets it here: write local n; what must be "
+               "remembered between calls belongs in facts (ok { facts = … }, read as call.facts)");
+    is_refused("local last\nreturn tool 't' { check = function(args) last = args.x end }",
+               "p.lua:2: " STATE "'last'");
+    is_refused("local a, b = 1, 2 return tool 't' { check = function() a, b = b, a end }", STATE "'b'");
+    is_refused("local t return tool 't' { check = function() t = nil end }", STATE "'t'");
+    is_refused("local t return tool 't' { check = function() t = true end }", STATE "'t'");
+    is_refused("local t return tool 't' { check = function() t = 'text' end }", STATE "'t'");
+    is_refused("local t return tool 't' { check = function() t = { 1 } end }", STATE "'t'");
+    is_refused("local f return tool 't' { check = function() function f() end end }", STATE "'f'");
+    is_refused("local t return tool 't' { check = function() for _ = 1, 2 do t = 1 end end }", STATE "'t'");
+    is_refused("local t return tool 't' { check = function() return (function() t = 1 end)() end }",
+               STATE "'t'");
+}
+
+static void variables_cannot_be_set_by_helpers_either(void **state)
+{
+    (void)state;
+    is_refused("local n = 0\nlocal function count()\n n = n + 1 return n end\n"
+               "return tool 't' { check = function() return refuse(count()) end }",
+               "p.lua:3: " STATE "'n'");
+    is_refused("local function counter() local n = 0 return function() n = n + 1 return n end end\n"
+               "local next_one = counter()\nreturn tool 't' { check = function() next_one() end }",
+               "p.lua:1: " STATE "'n'");
+    is_refused(
+        "local n = 0 function count() n = n + 1 end return tool 't' { check = function() count() end }",
+        STATE "'n'");
+    is_refused("local n = 0 local util = { deep = { count = function() n = n + 1 end } }\n"
+               "return tool 't' { check = function() util.deep.count() end }",
+               STATE "'n'");
+    is_refused("local n = 0 local function count() n = n + 1 end local by = { [count] = true }\n"
+               "return tool 't' { check = function() for f in pairs(by) do f() end end }",
+               STATE "'n'");
+    is_refused("local n = 0 local function a(f) return f and f() end local function b() n = 1 end\n"
+               "local function c() return a(b) end return tool 't' { check = function() return c() end }",
+               STATE "'n'");
+    is_refused("local kept = ''\nreturn tool 't' { check = function(args)\n"
+               " args.text:gsub('.+', function(all) kept = kept .. all end) end }",
+               "p.lua:3: " STATE "'kept'");
+    is_refused(
+        "local n = 0 return tool 't' { check = function() table.sort({ 2, 1 }, function() n = 1 end) end }",
+        STATE "'n'");
+    is_refused("local n = 0 return gateway { prepare_tools = function(defs) n = n + 1 return defs end }",
+               STATE "'n'");
+    is_refused("local n = 0 return tool 't' { rules = {\n when { a = is('x', function() n = 1 end) } : needs "
+               "'b' } }",
+               "p.lua:2: " STATE "'n'");
+}
+
+/* A local of the call itself may be set from wherever; so may one of the file, while that is loaded. */
+static void other_variables_can_be_set(void **state)
+{
+    (void)state;
+    static const char *const fine[] = {
+        "return tool 't' { check = function(args) local n = 0 local function up() n = n + 1 end up() up() "
+        "if n ~= 2 then error 'x' end end }",
+        "local n = 5 return tool 't' { check = function(args) local n = n local function up() n = n + 1 end "
+        "up() "
+        "if n ~= 6 then error 'x' end end }",
+        "local function counter() local n = 0 return function() n = n + 1 return n end end\n"
+        "return tool 't' { check = function() local c = counter() c() if c() ~= 2 then error 'x' end end }",
+        "local n = 0 local function up() n = n + 1 end up() up() "
+        "return tool 't' { check = function() if n ~= 2 then error 'x' end end }",
+        "local even local function odd(n) return n ~= 0 and even(n - 1) end even = function(n) return n == 0 "
+        "or "
+        "odd(n - 1) end return tool 't' { check = function() if not even(10) then error 'x' end end }",
+        "local t = {} for i = 1, 3 do t[i] = i end table.insert(t, 4) t.n = #t "
+        "return tool 't' { check = function() if t.n ~= 4 or #t ~= 4 then error 'x' end end }",
+        "return tool 't' { check = function(args, call) args = { args } call = nil args.x = 1 end }",
+        "return tool 't' { check = function(args, call) args.x = 1 call.facts.y = 1 call.mine = args end }",
+    };
+    for (size_t i = 0; i < sizeof(fine) / sizeof(fine[0]); i++)
+        for (int again = 0; again < 2; again++) {
+            if (check(again ? policies_at(loaded, 0) : load(fine[i]), "{}") != SAID_NOTHING)
+                fail_msg("%s: %s", fine[i], said.why.text);
+        }
+}
+
+/* The ways to write to a table T that the file has made. */
+static const char *const writes[] = {
+    "T[1] = args.mine",
+    "T.x = args.mine",
+    "T.a = args.mine",
+    "T[#T] = args.mine",
+    "T[#T + 1] = args.mine",
+    "T[args.mine] = true",
+    "T.a = nil",
+    "T.deep.x = args.mine",
+    "T.deep.list[1] = args.mine",
+    "T.deep.list[#T.deep.list + 1] = args.mine",
+    "table.insert(T, args.mine)",
+    "table.insert(T, 1, args.mine)",
+    "table.insert(T.deep.list, args.mine)",
+    "table.remove(T)",
+    "table.remove(T, 1)",
+    "table.sort(T)",
+    "table.sort(T, function(a, b) return a > b end)",
+    "local alias = T alias.x = args.mine",
+    "local function put(t, v) t.x = v end put(T, args.mine)",
+    "for _, inner in pairs(T) do if type(inner) == 'table' then inner.x = args.mine end end",
+    "for _, inner in ipairs { T } do inner.x = args.mine end",
+    "local _, t = pairs(T) t.x = args.mine",
+    "local _, t = ipairs(T) t.x = args.mine",
+    "local step, t = pairs(T) local k, v = step(t) t[k] = args.mine",
+    "local t = select(2, next({ T })) t.x = args.mine",
+    "local t = unpack { T } t.x = args.mine",
+    "local t = unpack { T.deep } t.x = args.mine",
+    "local t = assert(T) t.x = args.mine",
+    "local ok, t = pcall(function() return T end) t.x = args.mine",
+    "local ok, t = pcall(error, T) t.x = args.mine",
+    "('x'):gsub('x', function() T.x = args.mine end)",
+    "('x'):gsub('x', T) T.x = args.mine",
+    "array(T).deep.x = args.mine",
+    "local r = repair { { message = 'x', suggest = T } } r.problems[1].suggest.x = args.mine",
+    "local r = ok { facts = T } r.facts.x = args.mine",
+    "set(T) T.x = args.mine",
+    "T.add(args.mine)",
+    "T:put(args.mine)",
+    "KEYED[KEY].x = args.mine",
+    "for key in pairs(KEYED) do key.x = args.mine end",
+    "local key = next(KEYED) key.x = args.mine",
+    "GLOBAL.x = args.mine",
+    "GLOBAL.deep.x = args.mine",
+    "COPY.x = args.mine",
+    "JSON.list[1] = args.mine",
+    "JSON.list[#JSON.list + 1] = args.mine",
+    "JSON.list[1].a = args.mine",
+    "SET[args.mine] = true",
+    "RULE : needs(args.mine)",
+    "RULE.required[1] = args.mine",
+    "OUTCOME.detail = args.mine",
+    "PAIR.x = args.mine",
+    "STEP(LIST).x = args.mine",
+    "FIELDS.description = args.mine",
+    "args.t = T args.t.x = args.mine",
+    "call.t = T call.t.x = args.mine",
+};
+
+static void tables_cannot_be_written_to(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(writes) / sizeof(writes[0]); i++)
+        is_refused_at_the_write(arena_printf(arena,
+                                             "local T = { 'one', 'two', a = 1, deep = { list = { 1, 2 } } }\n"
+                                             "T.deep.up = T\n"
+                                             "T.add = function(v) T[1] = v end\n"
+                                             "function T:put(v) self.x = v end\n"
+                                             "GLOBAL = { deep = {} }\n"
+                                             "local KEY = {} local KEYED = { [KEY] = KEY }\n"
+                                             "local COPY = GLOBAL\n"
+                                             "local JSON = json [[{\"list\": [{\"a\": 1}, 2]}]]\n"
+                                             "local SET = set { 'a' }\n"
+                                             "local RULE = when { a = 1 } : needs 'b'\n"
+                                             "local OUTCOME = refuse('a', 'b')\n"
+                                             "local _, PAIR = pairs(T)\n"
+                                             "local STEP, LIST = function(t) return t end, {}\n"
+                                             "local FIELDS = { description = 'x', rules = { RULE } }\n"
+                                             "FIELDS.check = function(args, call)\n %s\nend\n"
+                                             "return tool 't' (FIELDS)",
+                                             writes[i])
+                                    .at,
+                                strstr(writes[i], "T.add")    ? "p.lua:3: " STATE "the table 'T'"
+                                : strstr(writes[i], "T:put")  ? "p.lua:4: " STATE "the table 'T'"
+                                : strstr(writes[i], "needs(") ? STATE "the table 'RULE'"
+                                                              : "p.lua:16: " STATE "the table '");
+}
+
+static void the_table_is_named(void **state)
+{
+    (void)state;
+    is_refused_at_the_write(
+        "local seen_ids = {}\nreturn tool 't' { check = function(args)\n"
+        " seen_ids[args.mine] = true end }",
+        "p.lua:3: " STATE "the table 'seen_ids' was made when the file was loaded, and is "
+        "read-only since: change a copy of it; what must be remembered between calls belongs in "
+        "facts (ok { facts = … }, read as call.facts)");
+    is_refused_at_the_write(
+        "cache = { by = {} }\nreturn tool 't' { check = function(args) cache.by[1] = 1 end }",
+        "p.lua:2: " STATE "the table 'cache'");
+}
+
+/* gmatch knows where it is. */
+static void loops_that_were_begun_are_refused(void **state)
+{
+    (void)state;
+    is_refused("local more = ('a b c'):gmatch '%a'\nreturn tool 't' {\n check = function() return "
+               "refuse(more()) end }",
+               "p.lua:3: " STATE
+               "'more' is a loop of gmatch that was begun when the file was loaded: call gmatch in "
+               "the function");
+    is_refused("local t = { ('a b c'):gmatch '%a' } return tool 't' { check = function() t[1]() end }",
+               STATE "'t'");
+    is_refused("more = ('a b c'):gmatch '%a' return tool 't' { check = function() more() end }",
+               STATE "'more'");
+    load("local gmatch = string.gmatch return tool 't' { check = function() for _ in gmatch('a', 'a') do end "
+         "end }");
+    assert_int_equal(check(policies_at(loaded, 0), "{}"), SAID_NOTHING);
+}
+
+/* ---- what is read-only reads as before ------------------------------------------------------- */
+
+static const char *const readings[][2] = {
+    {"#LIST", "3"},
+    {"LIST[1] .. LIST[3]", "\"ac\""},
+    {"MAP.x.y.z", "\"deep\""},
+    {"MAP['missing'] == nil", "true"},
+    {"type(MAP) .. type(MAP.x) .. type(LIST) .. type(SET)", "\"tabletabletabletable\""},
+    {"tostring(MAP)", "\"table\""},
+    {"table.concat(LIST, ',')", "\"a,b,c\""},
+    {"table.concat(LIST, ',', 2, 3)", "\"b,c\""},
+    {"(unpack(LIST))", "\"a\""},
+    {"select('#', unpack(LIST))", "3"},
+    {"select('#', table.unpack(LIST, 2))", "2"},
+    {"(next(EMPTY)) == nil", "true"},
+    {"(next(MAP))", "\"x\""},
+    {"select(2, next(LIST, 1))", "\"b\""},
+    {"joined(ipairs, LIST)", "\"1a2b3c\""},
+    {"joined(pairs, LIST)", "\"1a2b3c\""},
+    {"joined(pairs, MAP.x)", "\"ydeep\""},
+    {"joined(ipairs, EMPTY)", "\"\""},
+    {"captured()", "\"1a2b3c1a2b3c3table\""},
+    {"(('a-b'):gsub('%a', NAMES))", "\"eh-b\""},
+    {"SET.a == true and SET.z == nil", "true"},
+    {"MAP.x == SAME", "true"},
+    {"MAP.x ~= MAP and MAP == MAP", "true"},
+    {"KEYED[KEY]", "\"found\""},
+    {"({ [MAP] = 1 })[MAP]", "1"},
+    {"LOOP.me.me.me == LOOP", "true"},
+    {"helper()", "\"global deep\""},
+    {"LIST", "[\"a\",\"b\",\"c\"]"},
+    {"MAP", "{\"x\":{\"y\":{\"z\":\"deep\"}}}"},
+    {"{ LIST, { MAP.x } }", "[[\"a\",\"b\",\"c\"],[{\"y\":{\"z\":\"deep\"}}]]"},
+    {"JSON", "{\"b\":[],\"c\":{},\"n\":[1,{\"d\":null}]}"},
+    {"array(EMPTY)", "[]"},
+    {"array(LIST)", "[\"a\",\"b\",\"c\"]"},
+    {"set(LIST).b", "true"},
+    {"(newest(DATED, 'at')).id", "2"},
+    {"host_in('a.example.com', HOSTS)", "true"},
+    {"RECORD.name:upper() .. #RECORD.name", "\"ANN3\""},
+    {"copy(LIST)", "[\"a\",\"b\",\"c\",\"d\"]"},
+    {"sorted(DATED)", "\"21\""},
+    {"select(2, pcall(function() return MAP + 1 end)):find 'attempt to' ~= nil", "true"},
+    {"select('#', pcall(ipairs, nil))", "2"},
+};
+
+static const char *const constants =
+    "local LIST, EMPTY = { 'a', 'b', 'c' }, {}\n"
+    "local SAME = { y = { z = 'deep' } }\n"
+    "local MAP, NAMES = { x = SAME }, { a = 'eh' }\n"
+    "local SET = set { 'a', 'b' }\n"
+    "local KEY = {} local KEYED = { [KEY] = 'found' }\n"
+    "local LOOP = {} LOOP.me = LOOP\n"
+    "local HOSTS = { '*.example.com' }\n"
+    "local DATED = { { id = 1, at = '2026-01-01' }, { id = 2, at = '2026-02-01' } }\n"
+    "local RECORD = { name = 'ann' }\n"
+    "local JSON = json [[{\"b\":[],\"c\":{},\"n\":[1,{\"d\":null}]}]]\n"
+    "GLOBALS = { deep = { 'global deep' } }\n"
+    "function helper() return GLOBALS.deep[1] end\n"
+    "local pairs_of, each, kind, size = pairs, ipairs, type, unpack\n"
+    "local kept = { kind = type }\n"
+    "local function joined(each, t) local s = '' for k, v in each(t) do s = s .. k .. (kind(v) == 'table' "
+    "and v.z or v) "
+    "end return s end\n"
+    "local function captured() return joined(pairs_of, LIST) .. joined(each, LIST) .. select('#', "
+    "size(LIST)) .. "
+    "kept.kind(MAP) end\n"
+    "local function copy(t) local c = { unpack(t) } c[#c + 1] = 'd' return c end\n"
+    "local function sorted(t) local c = { unpack(t) } table.sort(c, function(a, b) return a.at > b.at end) "
+    "return c[1].id .. c[2].id end\n";
+
+static void constants_read_as_tables(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(readings) / sizeof(readings[0]); i++) {
+        const struct policy *p =
+            load(arena_printf(arena, "%sreturn tool 't' { run = function() return { v = %s } end }",
+                              constants, readings[i][0])
+                     .at);
+        for (int again = 0; again < 2; again++) {
+            policy_run(p, &a_call, value_of("{}"), arena, &said);
+            const char *got =
+                said.said == SAID_BROKE ? said.why.text : json_of(json_get_text(said.value, "v"));
+            if (strcmp(got, readings[i][1]) != 0)
+                fail_msg("%s: expected %s, got %s", readings[i][0], readings[i][1], got);
+        }
+    }
+}
+
+/* Outcomes, arguments and whole results may be made once. */
+static void constants_are_answers(void **state)
+{
+    (void)state;
+    assert_int_equal(check(load("local NO = refuse('never', 'not today', 'ask again') "
+                                "return tool 't' { check = function() return NO end }"),
+                           "{}"),
+                     SAID_REFUSE);
+    assert_true(str_is(said.code, "never") && str_is(said.detail, "not today") &&
+                str_is(said.hint, "ask again"));
+    assert_int_equal(
+        check(load("local TWO = repair { { path = 'a', message = 'x', suggest = { a = { 1 } } }, "
+                   "{ path = 'b', message = 'y' } } return tool 't' { check = function() return TWO end }"),
+              "{}"),
+        SAID_REPAIR);
+    assert_int_equal(said.problems.count, 2);
+    assert_string_equal(json_of(said.suggest), "{\"a\":[1]}");
+    assert_int_equal(check(load("local ONE = { path = 'a', message = 'x' } "
+                                "return tool 't' { check = function() return repair { ONE, ONE } end }"),
+                           "{}"),
+                     SAID_REPAIR);
+    assert_int_equal(check(load("local WHICH = { 'a', 'b' } "
+                                "return tool 't' { check = function() return ask('which?', WHICH) end }"),
+                           "{}"),
+                     SAID_ASK);
+    assert_string_equal(json_of(said.choices), "[\"a\",\"b\"]");
+    assert_int_equal(
+        normalise(
+            load("local ARGS = { a = { 1 } } return tool 't' { normalise = function() return ARGS end }"),
+            "{\"a\":[1],\"b\":2}"),
+        SAID_NOTHING);
+    assert_string_equal(json_of(said.args), "{\"a\":[1]}");
+    policy_run(load("local ROWS = array {} return tool 't' { run = function() return ROWS end }"), &a_call,
+               value_of("{}"), arena, &said);
+    assert_string_equal(json_of(said.value), "[]");
+}
+
+/* ---- sessions --------------------------------------------------------------------------------- */
+
+/* Whatever this policy can think of to hand on: each way is tried by one session, and looked for by another.
+ */
+static void sessions_do_not_see_each_other(void **state)
+{
+    (void)state;
+    const struct policy *p = load(
+        "local T, SET, JSON = { n = 0, list = {} }, set { 'a' }, json [[{\"a\": []}]]\n"
+        "GLOBAL = {}\n"
+        "local RULE, NO = when { a = 1 } : needs 'b', refuse('x', 'y')\n"
+        "local function try(f, ...) pcall(f, ...) end\n"
+        "return tool 't' { rules = { RULE }, run = function(args, call)\n"
+        "  local was = {}\n"
+        "  for _, t in ipairs { T, T.list, SET, JSON, JSON.a, GLOBAL, RULE, NO, string, math, table, call, "
+        "args } do\n"
+        "    if type(t) == 'table' and t ~= call then for k, v in pairs(t) do was[#was + 1] = tostring(k) .. "
+        "tostring(v) end end\n"
+        "    local key = args.secret or 'leak'\n"
+        "    try(function() t[key] = key end)\n"
+        "    try(function() t[1] = key end)\n"
+        "    try(function() t[#t + 1] = key end)\n"
+        "    try(table.insert, t, key)\n"
+        "    try(table.sort, t, function() t[key] = key return true end)\n"
+        "    try(array, t)\n"
+        "    try(function() for k in pairs(t) do t[k] = key end end)\n"
+        "    try(function() ('x'):gsub('x', function() t.x = key end) end)\n"
+        "    try(function() t:needs(key) end)\n"
+        "  end\n"
+        "  try(function() call.facts.secret = args.secret call.facts = args end)\n"
+        "  try(error, args)\n"
+        "  table.sort(was)\n"
+        "  return { was = table.concat(was, ' ') }\n"
+        "end }");
+    struct policy_call one = a_call, two = a_call;
+    two.session = STR_LIT("s2");
+    policy_run(p, &two, value_of("{}"), arena, &said);
+    assert_int_equal(said.said, SAID_VALUE);
+    const char *before = json_of(said.value);
+    for (int i = 0; i < 3; i++) {
+        policy_run(p, &one, value_of("{\"secret\":\"hunter2\"}"), arena, &said);
+        assert_int_equal(said.said, SAID_VALUE);
+    }
+    policy_run(p, &two, value_of("{}"), arena, &said);
+    assert_string_equal(json_of(said.value), before);
+}
+
+/* Arguments and `call` are copies: what a hook writes into them nobody else sees. */
+static void hooks_get_copies(void **state)
+{
+    (void)state;
+    const struct policy *p = load("return tool 't' { check = function(args, call)\n"
+                                  "  if args.seen or call.facts.seen then return refuse('leak') end\n"
+                                  "  args.seen = true call.facts.seen = true call.goal = nil\n end }");
+    const struct json *args = value_of("{\"a\":1}");
+    struct policy_call call = a_call;
+    call.facts = value_of("{\"n\":1}");
+    for (int i = 0; i < 3; i++) {
+        policy_check(p, &call, args, arena, &said);
+        assert_int_equal(said.said, SAID_NOTHING);
+    }
+    assert_string_equal(json_of(args), "{\"a\":1}");
+    assert_string_equal(json_of(call.facts), "{\"n\":1}");
+}
+
+/* With nowhere to keep anything, memory that ran out is there again for the next call. */
+static void nobody_can_hoard(void **state)
+{
+    (void)state;
+    options.memory_kb = 4096;
+    options.deadline_ms = 20000;
+    const struct policy *p =
+        load("local kept, data = {}, json [[{\"n\":1}]]\n"
+             "return tool 't' { rules = { when { x = 1 } : refuses 'no' }, check = function(args)\n"
+             "  local mine = {}\n"
+             "  if args.hoard then for i = 1, 1e9 do pcall(table.insert, kept, i) mine[i] = ('x'):rep(100) "
+             ".. i end end\n"
+             "  return refuse(#kept .. ' kept, n is ' .. data.n)\nend }");
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(check(p, "{\"hoard\":true}"), SAID_BROKE);
+        assert_has(said.why.text, MEMORY);
+        assert_int_equal(check(p, "{}"), SAID_REFUSE);
+        assert_true(str_is(said.detail, "0 kept, n is 1"));
+    }
+}
+
+/* What is built deeper than the C stack, or wider than a moment allows, is walked all the same. */
+static void large_constants_are_settled(void **state)
+{
+    (void)state;
+    const struct policy *p = load("local T = { n = 0 } for i = 1, 20000 do T = { T, n = i } end\n"
+                                  "return tool 't' { check = function()\n"
+                                  "  local t, n = T, 0 while t[1] do t, n = t[1], n + 1 end\n"
+                                  "  if n ~= 20000 or t.n ~= 0 then error 'x' end t.n = 1 end }");
+    assert_int_equal(check(p, "{}"), SAID_BROKE);
+    assert_has(said.why.text, "p.lua:4: " STATE "the table 'T'");
+    assert_has(fault_of("local T = {} for i = 1, 300000 do T[i] = {} end "
+                        "return tool 't' { check = function() return T end }"),
+               "p.lua");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(variables_cannot_be_set, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(variables_cannot_be_set_by_helpers_either, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(other_variables_can_be_set, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(tables_cannot_be_written_to, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_table_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(loops_that_were_begun_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(constants_read_as_tables, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(constants_are_answers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(sessions_do_not_see_each_other, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(hooks_get_copies, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nobody_can_hoard, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(large_constants_are_settled, set_up, tear_down),
+    };
+    return cmocka_run_group_tests_name("policy_state", tests, NULL, NULL);
+}

@@ -1,0 +1,127 @@
+/* The memory of a sandbox: what is asked for is there, and no more than the cap is ever held. */
+#include "policy/policy_hostile.h"
+
+#include "sandbox/heap.h"
+
+#include <string.h>
+
+#define CAP    (4u * 1024 * 1024)
+#define BLOCKS 200000u
+
+static struct heap heap;
+static void *blocks[BLOCKS];
+
+static size_t fill(size_t size)
+{
+    size_t count = 0;
+    while (count < BLOCKS && (blocks[count] = heap_move(&heap, NULL, 0, size)))
+        memset(blocks[count++], (int)size, size);
+    return count;
+}
+
+static void give_all_back(size_t count, size_t size)
+{
+    while (count-- > 0)
+        heap_move(&heap, blocks[count], size, 0);
+}
+
+static void blocks_of_each_size_in_turn_share_the_cap(void **state)
+{
+    (void)state;
+    heap_init(&heap, CAP);
+    for (size_t size = 16; size <= 2048; size += size < HEAP_SMALL_BYTES ? 16 : 512) {
+        size_t count = fill(size);
+        assert_true(count * size <= CAP && count * size > CAP / 4 * 3);
+        assert_true(heap.held <= CAP + HEAP_BEGUN_BYTES);
+        give_all_back(count, size);
+        assert_int_equal(heap.used, 0);
+    }
+    heap_clear(&heap);
+}
+
+/* One block of every chunk stays: what is left of the chunks is held, and so no more is given out. */
+static void scattered_blocks_count_with_their_chunks(void **state)
+{
+    (void)state;
+    heap_init(&heap, CAP);
+    size_t count = fill(16), kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (i % 1000 == 0)
+            blocks[kept++] = blocks[i];
+        else
+            heap_move(&heap, blocks[i], 16, 0);
+    assert_true(heap.used < CAP / 100);
+    void *first = heap_move(&heap, NULL, 0, 300000);
+    assert_non_null(first);
+    assert_null(heap_move(&heap, NULL, 0, CAP - 400000));
+    assert_true(heap.failures > 0 && heap.held <= CAP + HEAP_BEGUN_BYTES);
+    heap_move(&heap, first, 300000, 0);
+    give_all_back(kept, 16);
+    first = heap_move(&heap, NULL, 0, CAP - 400000);
+    assert_non_null(first);
+    heap_move(&heap, first, CAP - 400000, 0);
+    assert_int_equal(heap.used, 0);
+    heap_clear(&heap);
+}
+
+/* Whatever it grows or shrinks to, a block keeps what is in it. */
+static void blocks_keep_their_bytes(void **state)
+{
+    (void)state;
+    uint32_t random = 12345;
+    size_t size = 0, sizes[] = {1, 16, 17, 100, 511, 512, 513, 5000, 100000, 40};
+    char *block = NULL;
+    heap_init(&heap, CAP);
+    for (int i = 0; i < 2000; i++) {
+        random = random * 1103515245 + 12345;
+        size_t wanted = sizes[random / 65536 % 10], both = size < wanted ? size : wanted;
+        block = heap_move(&heap, block, size, wanted);
+        assert_non_null(block);
+        for (size_t at = 0; at < both; at++)
+            assert_int_equal(block[at], (char)(at * 7));
+        for (size_t at = 0; at < wanted; at++)
+            block[at] = (char)(at * 7);
+        size = wanted;
+        assert_int_equal(heap.used, size);
+    }
+    heap_move(&heap, block, size, 0);
+    heap_clear(&heap);
+}
+
+/* Nobody has given anything back. */
+static void all_goes_at_once(void **state)
+{
+    (void)state;
+    heap_init(&heap, CAP);
+    for (size_t size = 16; size < 4096; size += 100)
+        assert_non_null(heap_move(&heap, NULL, 0, size));
+    heap_clear(&heap);
+    assert_true(heap.used == 0 && heap.held == 0 && heap.cap == CAP);
+}
+
+/* The same from Lua: garbage of one size leaves room for another. */
+static void policies_may_change_their_mind(void **state)
+{
+    (void)state;
+    options.memory_kb = 4096;
+    options.deadline_ms = 20000;
+    const struct policy *p =
+        with_hook("check", "args", "local t = {} for i = 1, 1e9 do t[i] = ('x'):rep(args.size) .. i end");
+    for (int size = 1; size < 600; size += 30) {
+        assert_int_equal(check(p, arena_printf(arena, "{\"size\":%d}", size).at), SAID_BROKE);
+        assert_has(said.why.text, MEMORY);
+    }
+    dies("local t = {} for i = 1, 2e5 do t[i] = { i } end", "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(blocks_of_each_size_in_turn_share_the_cap, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(scattered_blocks_count_with_their_chunks, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(blocks_keep_their_bytes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(all_goes_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(policies_may_change_their_mind, set_up, tear_down),
+    };
+    return cmocka_run_group_tests_name("policy_heap", tests, NULL, NULL);
+}

@@ -1,0 +1,232 @@
+/* What a policy cannot reach: the rest of Lua, addresses, what belongs to others, what is shared by all. */
+#include "policy/policy_hostile.h"
+
+#include <unistd.h>
+
+static void errors_are_sentences(void **state)
+{
+    (void)state;
+    dies("error('no good')", "p.lua:3: no good");
+    dies("error('no place', 0)", "p.lua:2: check: no place");
+    dies("return args.x.y", "attempt to index field 'x'");
+    dies("assert(false)", "assertion failed");
+    dies("assert(nil, 'wanted')", "wanted");
+    dies("return repair { massage = 'x' }", "unknown field 'massage' (did you mean 'message'?)");
+    dies("return (' x '):trim()", "there is no string.trim");
+    dies("local c = call return c.gaol", "did you mean call.goal?");
+    dies("return 42", "check returned 42");
+    dies("return { message = 'x' }", "check returned a table");
+    dies("return ok()", "check returned ok");
+}
+
+/* Reading the name is an error when the file is loaded, and where a name only turns out to be none, then. */
+static void the_rest_of_lua_is_out_of_reach(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "io",           "os",      "ffi",      "jit",       "debug",        "load",
+        "loadstring",   "dofile",  "loadfile", "require",   "package",      "xpcall",
+        "newproxy",     "getfenv", "setfenv",  "coroutine", "_G",           "rawset",
+        "setmetatable", "rawget",  "rawlen",   "rawequal",  "getmetatable", "collectgarbage",
+        "gcinfo",       "module",  "print",    "_VERSION",  "native",       "_ENV",
+    };
+    static const char *const ways[] = {
+        "local s = args.x or string return s.dump(function() end)",
+        "return ('x').dump(function() end)",
+        "return (''):dump()",
+        "local m = args.x or math return m.random()",
+        "local m = args.x or math return m.randomseed(1)",
+        "local s = args.x or string return s.gfind",
+        "local t = args.x or table return t.foreach",
+        "local t = args.x or table return t.maxn",
+        "local t = args.x or table return t.foreachi",
+        "local t = args.x or table return t.move",
+    };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        body_is_refused(arena_printf(arena, "return %s", names[i]).at, "no word or global");
+        is_refused(arena_printf(arena, "if false then %s = 1 end local x = %s.y return tool 't' {}", names[i],
+                                names[i])
+                       .at,
+                   "no word or global");
+    }
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+        dies(ways[i], "there is no ");
+}
+
+static void bytecode_is_refused(void **state)
+{
+    (void)state;
+    const char *fault = fault_of("\x1bLJ\x02\x02\x10\x02\x00");
+    assert_non_null(fault);
+    assert_has(fault, "attempt to load chunk with wrong mode");
+}
+
+static void shared_things_cannot_be_changed(void **state)
+{
+    (void)state;
+    dies("string.find = nil", "'string' is shared by all policies");
+    dies("math.floor = function() return 7 end", "'math' is shared");
+    dies("string.leak = 1", "'string' is shared by all policies");
+    dies("table.insert(string, 'leak')", "table expected");
+    dies("table.sort(table)", "table expected");
+    dies("table.remove(math)", "table expected");
+    dies("next(string)", "table expected");
+    dies("for _ in pairs(bit) do end", "table expected");
+    dies("always.leak = 1", "'always' is shared");
+    dies("str.leak = 1", "attempt to index");
+    dies("local c = call c.x.y = 1", "there is no call.x");
+    dies("local s = 'text' s.leak = 1", "attempt to index");
+    dies("local r = when { a = 1 } r.needs('x')", "");
+    dies("local r = when { a = 1 } r.nees 'x'", "there is no rule.nees (did you mean 'needs'?)");
+}
+
+/* Whatever words there will be: none is a table that a policy could write to. */
+static void no_word_can_be_changed(void **state)
+{
+    (void)state;
+    size_t count;
+    const struct policy_word *words = policy_words(&count);
+    for (size_t i = 0; i < count; i++) {
+        const char *name = words[i].name;
+        const char *fault = fault_of(arena_printf(arena, "%s.leak = 1 return tool 't' {}", name).at);
+        if (!fault)
+            fail_msg("the word '%s' can be changed", name);
+        fault = fault_of(arena_printf(arena, "%s = 1 return tool 't' {}", name).at);
+        if (!fault && !strstr(words[i].signature, "rule : "))
+            fail_msg("the word '%s' can be set", name);
+    }
+}
+
+static const char *const addresses[] = {
+    "{}",
+    "function() end",
+    "check",
+    "string",
+    "string.find",
+    "always",
+    "call",
+    "args",
+    "null",
+    "1LL",
+    "when { a = 1 }",
+    "('x'):gmatch('x')",
+    "FILES",
+    "select(2, pcall(error, {}))",
+    "(ok())",
+    "error",
+    "pcall",
+};
+
+/* A text that a policy makes is the same on every worker: tables and functions are told by their kind alone.
+ */
+static void addresses_are_not_told(void **state)
+{
+    (void)state;
+    static const char *const ways[] = {
+        "tostring(v)",
+        "string.format('%s', v)",
+        "string.format('%-30s|%10.4s', v, v)",
+        "string.format('\\0%s', v)",
+        "select(2, pcall(string.format, '%d', v))",
+        "select(2, pcall(string.format, '%q', v))",
+        "select(2, pcall(string.format, '%p', v))",
+        "select(2, pcall(function() return 'x' .. v end))",
+        "select(2, pcall(function() return v + 1 end))",
+        "select(2, pcall(function() return v < v end))",
+        "select(2, pcall(function() return v.a.b end))",
+        "select(2, pcall(function() return v() end))",
+        "select(2, pcall(table.concat, { v }))",
+        "select(2, pcall(string.rep, v, 2))",
+        "select(2, pcall(string.gsub, 'x', 'x', function() return v end))",
+        "select(2, pcall(refuse, v, v))",
+        "select(2, pcall(tonumber, v))",
+        "select(2, pcall(assert, false, v))",
+        "select(2, pcall(time, v))",
+        "select(2, pcall(next, v, v))",
+    };
+    for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++)
+        for (size_t w = 0; w < sizeof(ways) / sizeof(ways[0]); w++) {
+            const char *source =
+                arena_printf(arena,
+                             "local FILES = { 'a' }\nlocal function check() return FILES end\n"
+                             "return tool 't' { run = function(args, call)\n"
+                             "local v = %s\nreturn { said = tostring((%s)) }\nend }",
+                             addresses[i], ways[w])
+                    .at;
+            policy_run(load(source), &a_call, value_of("{}"), arena, &said);
+            const char *told = said.said == SAID_BROKE ? said.why.text : json_of(said.value);
+            if (strstr(told, "0x") || strstr(told, "builtin"))
+                fail_msg("%s of %s: %s", ways[w], addresses[i], told);
+        }
+}
+
+static void kinds_are_told(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        eval("('%s %s %5.2f|%-4s|%%|%q|%s %s'):format({}, tostring, 2.25, 'x', 'q', nil, true)"),
+        "{\"v\":\"table function  2.25|x   |%|\\\"q\\\"|nil true\"}");
+    assert_string_equal(eval("tostring(call) .. tostring(null) .. tostring(string) .. tostring(-0.5)"),
+                        "{\"v\":\"tablenulluserdata-0.5\"}");
+    assert_has(eval("('%p'):format({})"), "p.lua:3: string.format: %p would tell an address: use %s");
+    assert_has(eval("('%5'):format(1)"), "p.lua:3: string.format: no such option: '%5'");
+    assert_has(eval("('%099d'):format(1)"), "0001");
+    assert_has(eval("('%100d'):format(1)"), "p.lua:3: string.format: no such option: '%1'");
+    assert_has(eval("('%d'):format({})"),
+               "p.lua:3: bad argument #1 to 'format' (number expected, got table)");
+    assert_has(eval("('%s'):format()"), "p.lua:3: bad argument #1 to 'format' (value expected)");
+    assert_has(eval("table.concat({ 1, {} })"),
+               "p.lua:3: table.concat: item 2: expected text or a number, got a table");
+}
+
+static void policies_do_not_see_each_other(void **state)
+{
+    (void)state;
+    struct policies_faults faults = {.arena = arena};
+    char folder[] = "/tmp/toolgate-policy-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    static const char *const texts[2] = {
+        "shared = 'one'\nfunction helper() return shared end\nreturn tool 'one' { check = function() return "
+        "refuse(helper()) end }",
+        "if call_it_two then helper = 1 end\nreturn tool 'two' { check = function() return refuse(helper()) "
+        "end }"};
+    for (int i = 0; i < 2; i++) {
+        char path[64];
+        snprintf(path, sizeof(path), "%s/%d.lua", folder, i);
+        FILE *f = fopen(path, "w");
+        fputs(i ? strstr(texts[i], "return tool") : texts[i], f);
+        fclose(f);
+    }
+    assert_int_equal(policies_load(folder, NULL, &loaded, &faults), ERR_POLICY);
+    assert_int_equal(faults.count, 1);
+    assert_has(text_of(faults.list[0]), "1.lua:1: there is no word or global 'helper'");
+    FILE *f = fopen(text_of(arena_printf(arena, "%s/1.lua", folder)), "w");
+    fputs("local never = false if never then helper = 1 end\n", f);
+    fputs(strstr(texts[1], "return tool"), f);
+    fclose(f);
+    assert_int_equal(policies_load(folder, NULL, &loaded, &faults), OK);
+    policy_check(policies_at(loaded, 0), &a_call, value_of("{}"), arena, &said);
+    assert_int_equal(said.said, SAID_REFUSE);
+    assert_true(str_is(said.detail, "one"));
+    policy_check(policies_at(loaded, 1), &a_call, value_of("{}"), arena, &said);
+    assert_int_equal(said.said, SAID_BROKE);
+    assert_has(said.why.text, "1.lua:2: there is no word or global 'helper'");
+    for (int i = 0; i < 2; i++)
+        remove(text_of(arena_printf(arena, "%s/%d.lua", folder, i)));
+    rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(errors_are_sentences, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_rest_of_lua_is_out_of_reach, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(bytecode_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(shared_things_cannot_be_changed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(no_word_can_be_changed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(addresses_are_not_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(kinds_are_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(policies_do_not_see_each_other, set_up, tear_down),
+    };
+    return cmocka_run_group_tests_name("policy_reach", tests, NULL, NULL);
+}

@@ -1,0 +1,59 @@
+/* A hook that even the deadline cannot stop ends the process, and its file's name is left behind. */
+#include "policy/policy_support.h"
+
+#include "sandbox/deadline.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void never_late(void *owner)
+{
+    (void)owner;
+}
+
+static void a_stall_ends_the_process_and_names_the_file(void **state)
+{
+    (void)state;
+    int told[2], status;
+    char name[64] = "";
+    assert_int_equal(pipe(told), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        struct tick_run run = {
+            .budget = 1, .watchdog = 20, .on_late = never_late, .file = "policies/stuck.lua", .text = 0xbeef};
+        deadline_set_stall_fd(told[1]);
+        tick_enter(&run);
+        for (;;)
+            continue;
+    }
+    close(told[1]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == TICK_STALL_EXIT);
+    assert_true(read(told[0], name, sizeof(name) - 1) > 0);
+    assert_string_equal(name, "000000000000beef policies/stuck.lua\n");
+    close(told[0]);
+}
+
+/* Timers are not inherited: a child that runs policies makes its own. */
+static void the_deadline_holds_after_a_fork(void **state)
+{
+    (void)state;
+    int status;
+    assert_int_equal(check_body("while true do end", "{}"), SAID_BROKE);
+    pid_t child = fork();
+    if (child == 0) {
+        policy_check(policies_at(loaded, 0), &a_call, value_of("{}"), arena, &said);
+        _exit(said.said == SAID_BROKE ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_stall_ends_the_process_and_names_the_file, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_deadline_holds_after_a_fork, set_up, tear_down),
+    };
+    return cmocka_run_group_tests_name("policy_watchdog", tests, NULL, NULL);
+}

@@ -1,0 +1,91 @@
+/* anyOf and oneOf that a property tells apart say what they say when every branch is tried. */
+#include "schema/schema_support.h"
+
+#include "schema/node.h"
+
+static uint32_t seed = 54321;
+
+static uint32_t below(uint32_t n)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (seed >> 8) % n;
+}
+
+static const char *const branches[] = {
+    "{`properties`:{`k`:{`const`:`a`},`x`:{`type`:`integer`}},`required`:[`k`]}",
+    "{`properties`:{`k`:{`enum`:[`b`,`c`]},`x`:{`type`:`string`}},`required`:[`k`,`x`]}",
+    "{`properties`:{`k`:{`const`:`c`}},`required`:[`k`],`additionalProperties`:false}",
+    "{`properties`:{`k`:{`enum`:[``,`d`]}},`required`:[`k`],`maxProperties`:2}",
+    "{`properties`:{`k`:{`const`:1}},`required`:[`k`]}",
+    "{`properties`:{`k`:{`const`:`e`}}}",
+    "{`$ref`:`#/$defs/f`}",
+    "{`type`:`array`}",
+    "{`allOf`:[{`properties`:{`k`:{`const`:`g`}},`required`:[`k`]}]}",
+};
+
+#define BRANCHES (sizeof(branches) / sizeof(*branches))
+
+/* The same branches twice: as they are, and behind two negations, which hide what tells them apart. */
+static struct schema *random_schema(bool hidden, const char *keyword, const uint32_t *chosen, uint32_t count)
+{
+    struct buf out = buf_in(arena);
+    buf_printf(&out, "{`$defs`:{`f`:{`properties`:{`k`:{`const`:`f`}},`required`:[`k`]}},`%s`:[", keyword);
+    for (uint32_t i = 0; i < count; i++)
+        buf_printf(&out, "%s%s%s%s", i > 0 ? "," : "", hidden ? "{`not`:{`not`:" : "", branches[chosen[i]],
+                   hidden ? "}}" : "");
+    buf_text(&out, "]}");
+    buf_byte(&out, '\0');
+    return compile(out.at);
+}
+
+static const struct json *random_instance(void)
+{
+    static const char *const keys[] = {"`k`:`a`", "`k`:`b`", "`k`:`c`", "`k`:`d`",  "`k`:`e`", "`k`:`f`",
+                                       "`k`:`g`", "`k`:``",  "`k`:1",   "`k`:null", "`j`:`a`"};
+    static const char *const others[] = {"", ",`x`:1", ",`x`:`y`", ",`y`:true"};
+    if (!below(12))
+        return parse(below(2) ? "[]" : "`a`");
+    return parse(arena_printf(arena, "{%s%s}", keys[below(11)], others[below(4)]).at);
+}
+
+static void says_what_trying_all_says(void **state)
+{
+    (void)state;
+    uint32_t forks = 0, fit = 0;
+    for (uint32_t n = 0; n < 400; n++) {
+        uint32_t chosen[4], count = 2 + below(3);
+        for (uint32_t i = 0; i < count; i++)
+            chosen[i] = below(BRANCHES);
+        const char *keyword = below(2) ? "oneOf" : "anyOf";
+        struct schema *told = random_schema(false, keyword, chosen, count);
+        struct schema *tried = random_schema(true, keyword, chosen, count);
+        assert_null(tried->root->ops[0].nodes.fork);
+        forks += told->root->ops[0].nodes.fork != NULL;
+        for (uint32_t i = 0; i < 30; i++) {
+            const struct json *v = random_instance();
+            enum schema_answer answer = schema_accepts(told, v);
+            assert_int_equal(answer, schema_accepts(tried, v));
+            fit += answer == SCHEMA_VALID;
+        }
+    }
+    assert_true(forks > 40 && fit > 400);
+}
+
+/* What one branch evaluated is known to unevaluatedProperties, and only that. */
+static void the_way_taken_is_evaluated(void **state)
+{
+    (void)state;
+    struct schema *schema = compile("{`oneOf`:[{`properties`:{`k`:{`const`:`a`},`x`:true},`required`:[`k`]},"
+                                    "{`properties`:{`k`:{`const`:`b`},`y`:true},`required`:[`k`]}],"
+                                    "`unevaluatedProperties`:false}");
+    assert_non_null(schema->root->ops[0].nodes.fork);
+    assert_int_equal(schema_accepts(schema, parse("{`k`:`a`,`x`:1}")), SCHEMA_VALID);
+    assert_int_equal(schema_accepts(schema, parse("{`k`:`a`,`y`:1}")), SCHEMA_INVALID);
+    assert_int_equal(schema_accepts(schema, parse("{`y`:1,`k`:`b`}")), SCHEMA_VALID);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(says_what_trying_all_says), TEST(the_way_taken_is_evaluated)};
+    return cmocka_run_group_tests_name("schema forks", tests, NULL, NULL);
+}

@@ -1,0 +1,124 @@
+/* Mending: what is mended and into what, what never is, and that twice is once. */
+#include "schema/schema_support.h"
+
+#include "schema/coerce.h"
+
+static const char *mend(const struct schema *schema, const struct json *v)
+{
+    const struct json *mended = schema_coerce(schema, v, &coerce_all, arena);
+    if (mended != v) {
+        const struct json *again = schema_coerce(schema, mended, &coerce_all, arena);
+        assert_string_equal(written(again), written(mended)); /* idempotent */
+    }
+    return mended == v ? "as it was" : written(mended);
+}
+
+#define FIELD(schema) "{`properties`:{`a`:" schema "}}"
+
+static const struct {
+    const char *schema, *instance, *mended;
+} readings[] = {
+    /* text that holds a number or a boolean */
+    {FIELD("{`type`:`integer`}"), "{`a`:`5`}", "{`a`:5}"},
+    {FIELD("{`type`:`number`}"), "{`a`:` -1.50 `}", "{`a`:-1.50}"},
+    {FIELD("{`type`:`integer`}"), "{`a`:`9007199254740993`}", "{`a`:9007199254740993}"},
+    {FIELD("{`type`:`integer`}"), "{`a`:`5.0`}", "{`a`:5}"},
+    {FIELD("{`type`:`boolean`}"), "{`a`:`True`}", "{`a`:true}"},
+    {FIELD("{`anyOf`:[{`type`:`integer`},{`type`:`null`}]}"), "{`a`:`7`}", "{`a`:7}"},
+    {FIELD("{`type`:`integer`,`enum`:[1,2]}"), "{`a`:`2`}", "{`a`:2}"},
+    {FIELD("{`type`:`integer`}"), "{`a`:`5.5`}", "as it was"},
+    {FIELD("{`type`:`integer`}"), "{`a`:`05`}", "as it was"},
+    {FIELD("{`type`:`integer`}"), "{`a`:`five`}", "as it was"},
+    {FIELD("{`type`:`integer`,`maximum`:3}"), "{`a`:`5`}", "as it was"},
+    {FIELD("{`type`:[`integer`,`string`]}"), "{`a`:`5`}", "as it was"},
+    {FIELD("{`anyOf`:[{`type`:`integer`},{`type`:`string`}]}"), "{`a`:`5`}", "as it was"},
+    {FIELD("{`type`:`string`}"), "{`a`:5}", "as it was"},
+    /* text that holds JSON */
+    {FIELD("{`type`:`object`}"), "{`a`:`{\\`b\\`:1.10}`}", "{`a`:{`b`:1.10}}"},
+    {FIELD("{`type`:`array`}"), "{`a`:`[1]`}", "{`a`:[1]}"},
+    {FIELD("{`type`:`array`,`items`:{`type`:`integer`}}"), "{`a`:`[\\`1\\`]`}", "{`a`:[1]}"},
+    {FIELD("{`type`:[`object`,`string`]}"), "{`a`:`{}`}", "as it was"},
+    {FIELD("{`type`:`array`}"), "{`a`:`[1,`}", "as it was"},
+    /* one value for a list */
+    {FIELD("{`type`:`array`,`items`:{`type`:`string`}}"), "{`a`:`x`}", "{`a`:[`x`]}"},
+    {FIELD("{`anyOf`:[{`type`:`array`,`items`:{`type`:`integer`}},{`type`:`null`}]}"), "{`a`:`3`}",
+     "{`a`:[3]}"},
+    {FIELD("{`type`:`array`,`items`:{`type`:`object`}}"), "{`a`:{`b`:1}}", "{`a`:[{`b`:1}]}"},
+    {FIELD("{`type`:`array`,`items`:{`type`:`string`}}"), "{`a`:1}", "as it was"},
+    {FIELD("{`type`:`array`,`minItems`:2}"), "{`a`:1}", "as it was"},
+    {FIELD("{`type`:[`array`,`string`]}"), "{`a`:`x`}", "as it was"},
+    {FIELD("{`type`:[`array`,`integer`]}"), "{`a`:`x`}", "as it was"},
+    /* null for an optional field */
+    {FIELD("{`type`:`string`}"), "{`a`:null,`b`:1}", "{`b`:1}"},
+    {FIELD("{`type`:[`string`,`null`]}"), "{`a`:null}", "as it was"},
+    {"{`properties`:{`a`:{`type`:`string`}},`required`:[`a`]}", "{`a`:null}", "as it was"},
+    {"{`allOf`:[{`properties`:{`a`:{`type`:`string`}}},{`required`:[`a`]}]}", "{`a`:null}", "as it was"},
+    {"{`properties`:{},`additionalProperties`:{`type`:`string`}}", "{`a`:null}", "as it was"},
+    /* enum values */
+    {FIELD("{`enum`:[`placed`,`shipped`]}"), "{`a`:` Shipped`}", "{`a`:`shipped`}"},
+    {FIELD("{`anyOf`:[{`enum`:[`placed`]},{`const`:`NA`},{`type`:`null`}]}"), "{`a`:`na`}", "{`a`:`NA`}"},
+    {FIELD("{`enum`:[`a`,`A`]}"), "{`a`:` a`}", "as it was"},
+    {FIELD("{`enum`:[`shipped`]}"), "{`a`:`shipping`}", "as it was"},
+    /* whole numbers spelled as floats, valid as they are */
+    {FIELD("{`type`:`integer`}"), "{`a`:5.0}", "{`a`:5}"},
+    {FIELD("{`type`:`number`}"), "{`a`:5.0}", "as it was"},
+    {FIELD("{`type`:`array`,`items`:{`type`:`integer`}}"), "{`a`:[1,2e0]}", "{`a`:[1,2]}"},
+    /* through references, branches and patterns; the rest shared as it was sent */
+    {"{`properties`:{`l`:{`type`:`array`,`items`:{`$ref`:`#/$defs/f`}}},`$defs`:{`f`:{`properties`:"
+     "{`n`:{`type`:`integer`}}}}}",
+     "{ `l`: [ { `n`:`1`, `m`: 1.0 } ] }", "{`l`:[{`n`:1,`m`:1.0}]}"},
+    {"{`oneOf`:[{`properties`:{`k`:{`const`:`a`},`n`:{`type`:`integer`}},`required`:[`k`,`n`]},"
+     "{`properties`:{`k`:{`const`:`b`},`n`:{`type`:`string`}},`required`:[`k`,`n`]}]}",
+     "{`k`:`a`,`n`:`1`}", "{`k`:`a`,`n`:1}"},
+    {"{`patternProperties`:{`^n`:{`type`:`integer`}}}", "{`n1`:`1`}", "{`n1`:1}"},
+    {"{`type`:`object`}", "`{\\`a\\`:1}`", "{`a`:1}"},
+    /* what fits is not touched although its neighbour is mended */
+    {"{`properties`:{`a`:{`type`:`integer`},`b`:{}}}", "{`a`:`1`,`b`:`1`}", "{`a`:1,`b`:`1`}"},
+};
+
+static void only_the_one_reading_that_fits(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(readings) / sizeof(*readings); i++)
+        assert_string_equal(mend(compile(readings[i].schema), parse(readings[i].instance)),
+                            quoted(readings[i].mended).at);
+}
+
+static void a_switch_turns_each_off(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *schema, *instance;
+        struct coerce_switches without;
+    } table[] = {
+        {FIELD("{`type`:`integer`}"),
+         "{`a`:`5`}",
+         {.json = true, .lists = true, .nulls = true, .enums = true, .floats = true}},
+        {FIELD("{`type`:`object`}"),
+         "{`a`:`{}`}",
+         {.strings = true, .lists = true, .nulls = true, .enums = true}},
+        {FIELD("{`type`:`array`}"), "{`a`:1}", {.json = true, .strings = true, .nulls = true, .enums = true}},
+        {FIELD("{`type`:`string`}"),
+         "{`a`:null}",
+         {.json = true, .strings = true, .lists = true, .enums = true}},
+        {FIELD("{`enum`:[`x`]}"), "{`a`:`X`}", {.json = true, .strings = true, .lists = true, .nulls = true}},
+        {FIELD("{`type`:`integer`}"),
+         "{`a`:5.0}",
+         {.json = true, .strings = true, .lists = true, .nulls = true}},
+    };
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        const struct json *v = parse(table[i].instance);
+        const struct schema *schema = compile(table[i].schema);
+        assert_ptr_equal(schema_coerce(schema, v, &table[i].without, arena), v);
+        assert_ptr_not_equal(schema_coerce(schema, v, &coerce_all, arena), v);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(only_the_one_reading_that_fits),
+        TEST(a_switch_turns_each_off),
+    };
+    return cmocka_run_group_tests_name("schema coerce", tests, NULL, NULL);
+}

@@ -1,0 +1,232 @@
+/* What compiles with which warning, what is refused and with which words, and what judging may cost. */
+#include "schema/schema_support.h"
+
+#include "base/clock.h"
+
+static const char *refusal(const char *text)
+{
+    struct schema *schema;
+    struct why why;
+    enum err err = schema_compile(arena, parse(text), NULL, &schema, NULL, &why);
+    assert_true(err == ERR_SCHEMA || err == ERR_LIMIT);
+    assert_null(schema);
+    return arena_dup(arena, str_of(why.text)).at;
+}
+
+static void what_cannot_be_understood_is_refused_with_its_place(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *schema, *words;
+    } table[] = {
+        {"5", "expected a schema (an object or a boolean) at #, found number"},
+        {"{`properties`:{`a/b`:7}}",
+         "expected a schema (an object or a boolean) at #/properties/a~1b, found number"},
+        {"{`properties`:[]}", "expected an object of schemas at #/properties, found []"},
+        {"{`items`:{`pattern`:`(`}}",
+         "#/items/pattern: expected a regular expression, found '(': missing closing "
+         "parenthesis (near byte 1)"},
+        {"{`pattern`:`(?<=a+)b`}",
+         "#/pattern: expected a regular expression, found '(?<=a+)b': lookbehind assertion is "
+         "not fixed length (near byte 0)"},
+        {"{`properties`:{`a`:{`$ref`:`#/$defs/x`}}}",
+         "the reference '#/$defs/x' at #/properties/a leads nowhere: the document has no such part; define "
+         "what it "
+         "names in the schema"},
+        {"{`$ref`:`http://example.com/x.json`}", "the reference 'http://example.com/x.json' at # leads "
+                                                 "nowhere: no document has that URI, and toolgate fetches "
+                                                 "none; define what it names in the schema"},
+        {"{`$ref`:`#`}",
+         "the schema at # refers to itself for the same value, which never ends; put the reference "
+         "under 'properties' or 'items', or remove it"},
+        {"{`$schema`:`http://example.com/s`}",
+         "expected \"$schema\" to name draft-07, 2019-09 or 2020-12 of https://json-schema.org, found "
+         "'http://example.com/s'; name one of these, or leave it out"},
+    };
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
+        assert_string_equal(refusal(table[i].schema), table[i].words);
+}
+
+static void small_faults_are_understood_with_a_warning(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *schema, *good, *bad, *warned_at;
+    } table[] = {
+        {"{`minimum`:1,`exclusiveMinimum`:true}", "2", "1", "#/exclusiveMinimum"},
+        {"{`enum`:[`a`,`a`]}", "`a`", "`b`", "#/enum"},
+        {"{`type`:`any`}", "1", NULL, "#/type"},
+        {"{`type`:`float`}", "1.5", "`x`", "#/type"},
+        {"{`type`:`string`,`nullable`:true,`enum`:[`a`]}", "null", "1", "#/type"},
+        {"{`properties`:{`a`:{`required`:true}}}", "{}", NULL, "#/properties/a/required"},
+        {"{`items`:[{`type`:`string`}]}", "[`a`]", "[1]", "#/items"},
+        {"{`minLength`:`1`}", "``", NULL, "#/minLength"},
+        {"{`anyOf`:[]}", "1", NULL, "#/anyOf"},
+        {"{`properties`:{`a`:{`type`:`array`,`enum`:[`x`]}}}", "{}", "{`a`:[`x`]}", "#/properties/a"},
+    };
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        struct schema *schema;
+        struct problems warnings;
+        problems_init(&warnings, arena);
+        assert_int_equal(schema_compile(arena, parse(table[i].schema), NULL, &schema, &warnings, NULL), OK);
+        assert_int_equal(schema_accepts(schema, parse(table[i].good)), SCHEMA_VALID);
+        if (table[i].bad)
+            assert_int_equal(schema_accepts(schema, parse(table[i].bad)), SCHEMA_INVALID);
+        assert_int_equal(warnings.count, 1);
+        assert_true(warnings.list[0].warning);
+        assert_true(str_is(warnings.list[0].path, table[i].warned_at));
+    }
+}
+
+static void formats_may_annotate(void **state)
+{
+    (void)state;
+    struct schema_options options = {.annotate_format = true};
+    struct schema *schema;
+    assert_int_equal(schema_compile(arena, parse("{`format`:`ipv4`}"), &options, &schema, NULL, NULL), OK);
+    assert_int_equal(schema_accepts(schema, parse("`x`")), SCHEMA_VALID);
+    assert_int_equal(schema_accepts(compile("{`format`:`ipv4`}"), parse("`x`")), SCHEMA_INVALID);
+    assert_int_equal(schema_accepts(compile("{`format`:`uuid4`}"), parse("`x`")), SCHEMA_VALID);
+}
+
+static void documents_come_from_the_registry(void **state)
+{
+    (void)state;
+    struct schema_registry *registry = schema_registry_new(arena);
+    struct schema_options options = {.registry = registry};
+    struct schema *schema;
+    schema_registry_add(registry, STR_LIT("http://example.com/n.json"), parse("{`type`:`integer`}"));
+    assert_int_equal(schema_compile(arena, parse("{`$id`:`http://example.com/a/b`,`$ref`:`../n.json`}"),
+                                    &options, &schema, NULL, NULL),
+                     OK);
+    assert_int_equal(schema_accepts(schema, parse("1")), SCHEMA_VALID);
+    assert_int_equal(schema_accepts(schema, parse("`x`")), SCHEMA_INVALID);
+}
+
+/* ---- bounds ---- */
+
+/* {"kind":"a","child":{"kind":…}} `levels` deep, the kind before its child or after it. */
+static const char *nested(unsigned levels, bool kind_first, const char *leaf)
+{
+    struct buf out = buf_in(arena);
+    for (unsigned i = 0; i < levels; i++)
+        buf_text(&out, kind_first ? "{`kind`:`b`,`child`:" : "{`child`:");
+    buf_text(&out, leaf);
+    for (unsigned i = 0; i < levels; i++)
+        buf_text(&out, kind_first ? "}" : ",`kind`:`b`}");
+    buf_byte(&out, '\0');
+    return out.at;
+}
+
+#define BRANCH(kind)                                                                                         \
+    "{`type`:`object`,`properties`:{`child`:{`$ref`:`#/$defs/n`},`kind`:{`const`:`" kind                     \
+    "`}},`required`:[`kind`]}"
+
+static void nested_alternatives_are_told_apart_first(void **state)
+{
+    (void)state;
+    const struct schema *schema =
+        compile("{`$ref`:`#/$defs/n`,`$defs`:{`n`:{`oneOf`:[{`type`:`null`}," BRANCH("a") "," BRANCH(
+            "b") "," BRANCH("c") "]}}}");
+    for (int kind_first = 0; kind_first < 2; kind_first++) {
+        const struct json *good = parse(nested(20, kind_first, "null")),
+                          *bad = parse(nested(20, kind_first, "5"));
+        int64_t start = clock_mono_us();
+        assert_int_equal(schema_accepts(schema, good), SCHEMA_VALID);
+        assert_int_equal(schema_accepts(schema, bad), SCHEMA_INVALID);
+        assert_true(clock_mono_us() - start <
+                    5000); /* 169 ms without; the bound is loose for slow machines */
+        assert_non_null(strstr(lines_of(schema, bad), ".child': expected object or null, got 5\n"));
+    }
+}
+
+static void too_many_steps_is_said(void **state)
+{
+    (void)state;
+    const struct schema *schema =
+        compile("{`$ref`:`#/$defs/n`,`$defs`:{`n`:{`anyOf`:["
+                "{`type`:`object`,`properties`:{`c`:{`$ref`:`#/$defs/n`}},`required`:[`x`]},"
+                "{`type`:`object`,`properties`:{`c`:{`$ref`:`#/$defs/n`}}},{`type`:`null`}]}}}");
+    struct buf out = buf_in(arena);
+    for (int i = 0; i < 40; i++)
+        buf_text(&out, "{`c`:");
+    buf_text(&out, "null");
+    for (int i = 0; i < 40; i++)
+        buf_text(&out, ",`x`:1}");
+    buf_byte(&out, '\0');
+    assert_int_equal(schema_accepts(schema, parse(out.at)), SCHEMA_VALID);
+    /* never right at the bottom, so that every alternative of every level is tried */
+    const char *text = out.at;
+    char *leaf = strstr(text, "null");
+    memcpy(leaf, "7777", 4);
+    struct problems problems;
+    problems_init(&problems, arena);
+    assert_int_equal(schema_explain(schema, parse(text), &problems), SCHEMA_TOO_COMPLEX);
+    assert_int_equal(problems.count, 1);
+    assert_string_equal(problems.list[0].code, "too_complex");
+}
+
+static void patterns_are_bounded(void **state)
+{
+    (void)state;
+    const struct schema *schema = compile("{`pattern`:`^(a+)+$`}");
+    struct buf out = buf_in(arena);
+    buf_byte(&out, '"');
+    for (int i = 0; i < 4000; i++)
+        buf_byte(&out, 'a');
+    buf_text(&out, "b\"");
+    buf_byte(&out, '\0');
+    assert_int_equal(schema_accepts(schema, parse(out.at)), SCHEMA_TOO_COMPLEX);
+}
+
+static void deep_schemas_are_refused(void **state)
+{
+    (void)state;
+    struct buf deep = buf_in(arena), chain = buf_in(arena);
+    for (int i = 0; i < 70; i++)
+        buf_text(&deep, "{`not`:");
+    buf_text(&deep, "{}");
+    for (int i = 0; i < 70; i++)
+        buf_byte(&deep, '}');
+    buf_byte(&deep, '\0');
+    assert_string_equal(refusal(deep.at),
+                        "expected subschemas to nest at most 64 deep, found deeper; use $ref");
+    buf_text(&chain, "{`$ref`:`#/$defs/d0`,`$defs`:{");
+    for (int i = 0; i < 5000; i++)
+        buf_printf(&chain, "`d%d`:{`$ref`:`#/$defs/d%d`},", i, i + 1);
+    buf_text(&chain, "`d5000`:{}}}");
+    buf_byte(&chain, '\0');
+    assert_non_null(strstr(refusal(chain.at), "expected at most 512 references in a row"));
+}
+
+static void the_valid_path_allocates_nothing(void **state)
+{
+    (void)state;
+    const struct schema *schema = compile(
+        "{`properties`:{`a`:{`type`:`array`,`items`:{`type`:`integer`,`multipleOf`:1},`uniqueItems`:true},"
+        "`s`:{`pattern`:`^[a-z]+$`,`format`:`hostname`},`o`:{`anyOf`:[{`type`:`null`},{`type`:`string`}]}},"
+        "`required`:[`a`],`unevaluatedProperties`:false}");
+    const struct json *v = parse("{`a`:[1,2,3],`s`:`abc`,`o`:null}");
+    assert_int_equal(schema_accepts(schema, v), SCHEMA_VALID);
+    size_t bytes = arena_live_bytes(), mallocs = arena_mallocs();
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(schema_accepts(schema, v), SCHEMA_VALID);
+    assert_int_equal(arena_live_bytes(), bytes);
+    assert_int_equal(arena_mallocs(), mallocs);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(what_cannot_be_understood_is_refused_with_its_place),
+        TEST(small_faults_are_understood_with_a_warning),
+        TEST(formats_may_annotate),
+        TEST(documents_come_from_the_registry),
+        TEST(nested_alternatives_are_told_apart_first),
+        TEST(too_many_steps_is_said),
+        TEST(patterns_are_bounded),
+        TEST(deep_schemas_are_refused),
+        TEST(the_valid_path_allocates_nothing),
+    };
+    return cmocka_run_group_tests_name("schema compile", tests, NULL, NULL);
+}

@@ -1,0 +1,96 @@
+/* Regular expressions as ECMA-262 means them, what is refused, and what people write all the same. */
+#include "schema/schema_support.h"
+
+#include "schema/pattern.h"
+
+static enum pattern_answer match(const char *expression, const char *subject)
+{
+    struct pattern *pattern;
+    struct why why;
+    if (pattern_compile(arena, str_of(expression), &pattern, &why) != OK)
+        fail_msg("%s", why.text);
+    return pattern_match(pattern, str_of(subject));
+}
+
+static void means_what_ecma_262_means(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *expression, *subject;
+        bool matches;
+    } table[] = {
+        {"b", "abc", true},
+        {"^b", "abc", false},
+        {"^abc$", "abc\n", false},
+        {"^\\d+$", "12", true},
+        {"^\\d+$", "\xE0\xA7\xAA", false},
+        {"^\\w+$", "é", false},
+        {"^\\s$", "\xEF\xBB\xBF", true},
+        {"^[\\s]$", "\xC2\xA0", true},
+        {"^\\S$", "\xC2\xA0", false},
+        {"^[^\\S]$", " ", true},
+        {"^.$", "\xE2\x80\xA8", false},
+        {"^.$", "\xF0\x9F\x90\xB2", true},
+        {"^\\u{1F432}$", "\xF0\x9F\x90\xB2", true},
+        {"^\\uD83D\\uDC32$", "\xF0\x9F\x90\xB2", true},
+        {"^\\x41\\u0042$", "AB", true},
+        {"^\\cJ$", "\n", true},
+        {"^\\p{Letter}$", "é", true},
+        {"^\\p{Script=Greek}$", "π", true},
+        {"^\\P{Lu}$", "a", true},
+        {"^[\\w-.]+$", "a-b.c", true},
+        {"^[a-\\d]+$", "a-1", true},
+        {"^[[:alpha:]]$", ":]", true},
+        {"^a{,2}$", "a{,2}", true},
+        {"^[^]$", "x", true},
+        {"[]", "x", false},
+        {"^(?<n>a)\\k<n>$", "aa", true},
+        {"^(a)\\1$", "aa", true},
+        {"^(?:(a)|b)\\1$", "b", true},
+        {"^(?!a)b", "b", true},
+        {"(?<=a)b", "ab", true},
+        {"^\\/\\-\\_\\\"$", "/-_\"", true},
+        {"^[+-]?[0-9]{1,3}$", "-12", true},
+    };
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
+        if ((match(table[i].expression, table[i].subject) == PATTERN_MATCHES) != table[i].matches)
+            fail_msg("%s against %s", table[i].expression, table[i].subject);
+}
+
+static void what_other_dialects_know_is_refused(void **state)
+{
+    (void)state;
+    static const char *const table[] = {
+        "(*UTF)a", "(?i)a", "(?P<n>a)", "(?#x)",     "a++", "a*+",  "\\a",   "\\Aa", "a\\z",
+        "\\K",     "\\R",   "\\Qa",     "(",         ")",   "[",    "*",     "a**",  "a{2}{3}",
+        "\\u12",   "\\x1",  "\\pL",     "\\p{Nope}", "\\",  "\\01", "(?>a)", "\\h",  "\\ud800",
+    };
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        struct pattern *pattern;
+        struct why why = {""};
+        if (pattern_compile(arena, str_of(table[i]), &pattern, &why) != ERR_SCHEMA || !why.text[0])
+            fail_msg("%s is taken", table[i]);
+    }
+}
+
+static void work_is_bounded(void **state)
+{
+    (void)state;
+    char *long_one = arena_alloc(arena, PATTERN_SUBJECT_MAX_BYTES + 2);
+    memset(long_one, 'a', PATTERN_SUBJECT_MAX_BYTES + 1);
+    long_one[PATTERN_SUBJECT_MAX_BYTES + 1] = '\0';
+    assert_int_equal(match("a", long_one), PATTERN_TOO_COMPLEX);
+    long_one[PATTERN_SUBJECT_MAX_BYTES] = '\0';
+    assert_int_equal(match("^a+$", long_one), PATTERN_MATCHES);
+    assert_int_equal(match("^(a|aa)+b$", long_one), PATTERN_TOO_COMPLEX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(means_what_ecma_262_means),
+        TEST(what_other_dialects_know_is_refused),
+        TEST(work_is_bounded),
+    };
+    return cmocka_run_group_tests_name("schema pattern", tests, NULL, NULL);
+}

@@ -1,0 +1,115 @@
+/* Plain expressions say what PCRE2 says: random ones on random texts, and those that must be left to it. */
+#include "schema/schema_support.h"
+
+#include "schema/pattern.h"
+#include "schema/regex_fast_path.h"
+
+#include <stdlib.h>
+
+#define SUBJECTS 40u /* held against each expression */
+
+static uint32_t seed = 12345;
+
+static uint32_t below(uint32_t n)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (seed >> 8) % n;
+}
+
+static void what_people_write_is_plain(void **state)
+{
+    (void)state;
+    static const char *const table[] = {"^[A-Z]{3}$", "^[a-z][a-z0-9_]{0,62}$",  "^[A-Z]{2}-[0-9]{4,8}$",
+                                        "^",          "^[A-Za-z_]+/[A-Za-z_]+$", "^[A-Za-z0-9-]+$",
+                                        "^abc",       "^\\d{4}-\\d{2}$",         "^[-_.a-z\\]]*$",
+                                        "^$",         "^[+-]?[0-9]{1,3}$",       "^\\w+@\\w+\\.com$"};
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
+        if (!plain_compile(arena, str_of(table[i])))
+            fail_msg("%s", table[i]);
+}
+
+static void what_leaves_a_choice_is_not(void **state)
+{
+    (void)state;
+    static const char *const table[] = {
+        "abc",       "^a*a$",    "^[a-z]+[a-f]$", "^a?b*a$", "^a|b$",  "^(a)$",      "^[^a]$", "^.$",
+        "^a+?$",     "^\\s$",    "^é$",           "^[é]$",   "^a{,2}", "^\\bfoo\\b", "^a$b",   "^[\\w-.]+$",
+        "^\\p{Lu}$", "^[\\d-z]", "^[a-\\d]",      "^\\x41",  "^a{2}?", "[a-z]+$",    ""};
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
+        if (plain_compile(arena, str_of(table[i])))
+            fail_msg("%s", table[i]);
+}
+
+/* ---- the same as PCRE2 ---- */
+
+static struct str random_expression(void)
+{
+    static const char *const sets[] = {"a",     "b",    "[ab]",  "[a-c]", "\\d",    "\\w",
+                                       "-",     "[a-]", "[^a]",  ".",     "[\\d-]", "\\.",
+                                       "(a|b)", "é",    "[-.b]", "\\s",   "[b-d]",  "[--a]"};
+    static const char *const counts[] = {"",    "",      "",     "?",     "*",   "+",
+                                         "{2}", "{0,2}", "{1,}", "{2,3}", "{0}", "+?"};
+    struct buf out = buf_in(arena);
+    buf_text(&out, below(8) ? "^" : "");
+    for (uint32_t n = below(5); n > 0; n--) {
+        buf_text(&out, sets[below(sizeof(sets) / sizeof(*sets))]);
+        buf_text(&out, counts[below(sizeof(counts) / sizeof(*counts))]);
+    }
+    buf_text(&out, below(4) ? "$" : "");
+    return buf_view(&out);
+}
+
+static struct str random_subject(void)
+{
+    static const char *const pieces[] = {"a", "b", "c", "d", "a", "b", "-", ".", "1", "_", "é", "\n"};
+    struct buf out = buf_in(arena);
+    for (uint32_t n = below(7); n > 0; n--)
+        buf_text(&out, pieces[below(sizeof(pieces) / sizeof(*pieces))]);
+    return buf_view(&out);
+}
+
+static struct pattern *compiled(struct str expression)
+{
+    struct pattern *pattern;
+    struct why why;
+    if (pattern_compile(arena, expression, &pattern, &why) != OK)
+        fail_msg("%s", why.text);
+    return pattern;
+}
+
+/* In a group it isn't plain. */
+static struct pattern *compiled_for_pcre2(struct str expression)
+{
+    struct str grouped = arena_printf(arena, "(?:" STR_FMT ")", STR_ARG(expression));
+    assert_null(plain_compile(arena, grouped));
+    return compiled(grouped);
+}
+
+static void says_what_pcre2_says(void **state)
+{
+    (void)state;
+    const char *wanted = getenv("PLAIN_EXPRESSIONS");
+    uint32_t count = wanted ? (uint32_t)strtoul(wanted, NULL, 10) : 3000, plain = 0, fit = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct str expression = random_expression();
+        if (!plain_compile(arena, expression))
+            continue;
+        struct pattern *ours = compiled(expression), *theirs = compiled_for_pcre2(expression);
+        plain++;
+        for (uint32_t k = 0; k < SUBJECTS; k++) {
+            struct str subject = random_subject();
+            enum pattern_answer answer = pattern_match(ours, subject);
+            if (answer != pattern_match(theirs, subject))
+                fail_msg(STR_FMT " against '" STR_FMT "'", STR_ARG(expression), STR_ARG(subject));
+            fit += answer == PATTERN_MATCHES;
+        }
+    }
+    assert_true(plain > count / 5 && fit > plain); /* enough of both kinds were tried */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(what_people_write_is_plain), TEST(what_leaves_a_choice_is_not),
+                                       TEST(says_what_pcre2_says)};
+    return cmocka_run_group_tests_name("schema plain", tests, NULL, NULL);
+}

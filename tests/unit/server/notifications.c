@@ -1,0 +1,121 @@
+/* What systemd is told and hands over, from its side. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "server/notifications.h"
+
+/* An abstract address, as containers give: no file to clean up. */
+static int manager(char name[64])
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    snprintf(name, 64, "@toolgate-notify-%d", (int)getpid());
+    memcpy(address.sun_path, name, strlen(name));
+    address.sun_path[0] = '\0';
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name));
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
+    return fd;
+}
+
+static void hears(int fd, const char *beginning)
+{
+    char text[1024] = "";
+    assert_true(recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT) > 0);
+    assert_memory_equal(text, beginning, strlen(beginning));
+}
+
+static void states_are_told(void **state)
+{
+    char name[64];
+    int fd = manager(name);
+    (void)state;
+    setenv("NOTIFY_SOCKET", name, 1);
+    notify("READY=1\nSTATUS=serving generation %d", 3);
+    hears(fd, "READY=1\nSTATUS=serving generation 3");
+    notify_reloading();
+    hears(fd, "RELOADING=1\nMONOTONIC_USEC=");
+    unsetenv("NOTIFY_SOCKET");
+    notify("READY=1"); /* nobody listens: nothing happens */
+    char byte;
+    assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), -1);
+    close(fd);
+}
+
+static void the_watchdog_is_for_this_process(void **state)
+{
+    char pid[32];
+    (void)state;
+    unsetenv("WATCHDOG_PID");
+    unsetenv("WATCHDOG_USEC");
+    assert_int_equal(notify_watchdog_us(), 0);
+    setenv("WATCHDOG_USEC", "10000000", 1);
+    assert_int_equal(notify_watchdog_us(), 5000000);
+    snprintf(pid, sizeof(pid), "%d", (int)getpid());
+    setenv("WATCHDOG_PID", pid, 1);
+    assert_int_equal(notify_watchdog_us(), 5000000);
+    setenv("WATCHDOG_PID", "1", 1);
+    assert_int_equal(notify_watchdog_us(), 0);
+    setenv("WATCHDOG_USEC", "often", 1);
+    assert_int_equal(notify_watchdog_us(), 0);
+    unsetenv("WATCHDOG_PID");
+    unsetenv("WATCHDOG_USEC");
+}
+
+static void hand_over(const char *count, const char *pid)
+{
+    char own[32];
+    snprintf(own, sizeof(own), "%d", (int)getpid());
+    setenv("LISTEN_FDS", count, 1);
+    setenv("LISTEN_PID", pid ? pid : own, 1);
+}
+
+static void a_socket_is_taken_over(void **state)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct why why;
+    int kept = dup(NOTIFY_FIRST_FD), fd; /* whatever runs this test may use that number */
+    (void)state;
+    unsetenv("LISTEN_FDS");
+    unsetenv("LISTEN_PID");
+    assert_int_equal(notify_listen_fd(&fd, &why), OK);
+    assert_int_equal(fd, -1);
+
+    int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(s, (struct sockaddr *)&address, sizeof(sa_family_t)), 0);
+    dup2(s, NOTIFY_FIRST_FD);
+    hand_over("1", NULL);
+    assert_int_equal(notify_listen_fd(&fd, &why), ERR_CONFIG); /* bound, but does not listen */
+    assert_non_null(strstr(why.text, "ListenStream="));
+    assert_int_equal(listen(s, 1), 0);
+    assert_int_equal(notify_listen_fd(&fd, &why), OK);
+    assert_int_equal(fd, NOTIFY_FIRST_FD);
+    hand_over("2", NULL);
+    assert_int_equal(notify_listen_fd(&fd, &why), ERR_CONFIG);
+    hand_over("1", "1");
+    assert_int_equal(notify_listen_fd(&fd, &why), OK);
+    assert_int_equal(fd, -1);
+    close(s);
+    if (kept >= 0)
+        dup2(kept, NOTIFY_FIRST_FD);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(states_are_told),
+        cmocka_unit_test(the_watchdog_is_for_this_process),
+        cmocka_unit_test(a_socket_is_taken_over),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,460 @@
+/*
+ * Requests that have to wait: the pipeline's place is taken by one that
+ * finishes when the test says so. In flight, cancelled, progressing, over a
+ * limit, left behind by a client that goes away or a daemon that stops.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "server/request.h"
+#include "server/server_internal.h"
+
+/* ---- a pipeline that waits ------------------------------------------------ */
+
+#define CALLS_MAX 512u
+
+struct call {
+    struct arena *arena;
+    call_done *done;
+    call_progress *progress;
+    void *owner, *progress_owner;
+    struct verdict verdict;
+    struct str arguments_fault;
+    bool ended;
+};
+
+static struct call *waiting[CALLS_MAX];
+static size_t waiting_count, cancelled_count, freed_count;
+
+struct call *call_new(struct gate *gate, struct arena *arena, const struct call_request *request)
+{
+    struct call *call = ARENA_NEW(arena, struct call);
+    (void)gate;
+    call->arena = arena;
+    call->arguments_fault = request->arguments_fault;
+    problems_init(&call->verdict.problems, arena);
+    call->verdict.after_s = -1;
+    return call;
+}
+
+void call_on_progress(struct call *call, call_progress *progress, void *owner)
+{
+    call->progress = progress;
+    call->progress_owner = owner;
+}
+
+void call_on_log(struct call *call, call_log *log, void *owner)
+{
+    (void)call, (void)log, (void)owner;
+}
+
+bool call_start(struct call *call, call_done *done, void *owner)
+{
+    call->done = done;
+    call->owner = owner;
+    assert_true(waiting_count < CALLS_MAX);
+    waiting[waiting_count++] = call;
+    return false;
+}
+
+void call_cancel(struct call *call)
+{
+    assert_false(call->ended);
+    call->ended = true;
+    cancelled_count++;
+}
+
+void call_free(struct call *call)
+{
+    for (size_t i = 0; i < waiting_count; i++)
+        if (waiting[i] == call)
+            waiting[i] = NULL;
+    freed_count++;
+}
+
+const struct verdict *call_verdict(const struct call *call)
+{
+    return &call->verdict;
+}
+const struct tool *call_tool(const struct call *call)
+{
+    (void)call;
+    return NULL;
+}
+struct str call_called(const struct call *call)
+{
+    (void)call;
+    return STR_NONE;
+}
+struct str call_id(const struct call *call)
+{
+    (void)call;
+    return STR_LIT("0123456789abcdef");
+}
+const struct json *call_arguments(const struct call *call)
+{
+    (void)call;
+    return NULL;
+}
+const struct json *call_shown(const struct call *call)
+{
+    (void)call;
+    return NULL;
+}
+struct str call_text(const struct call *call)
+{
+    (void)call;
+    return STR_NONE;
+}
+struct str call_advice(const struct call *call)
+{
+    (void)call;
+    return STR_LIT("done");
+}
+const struct json *call_content(const struct call *call)
+{
+    (void)call;
+    return NULL;
+}
+const struct json *call_structured(const struct call *call)
+{
+    (void)call;
+    return NULL;
+}
+const struct json *call_input(const struct call *call)
+{
+    (void)call;
+    return NULL;
+}
+const struct json *call_metadata(const struct call *call)
+{
+    (void)call;
+    return NULL;
+}
+size_t call_traces(const struct call *call, const struct call_trace **out)
+{
+    (void)call;
+    *out = NULL;
+    return 0;
+}
+struct str call_session_key(struct arena *arena, const struct config *config, const struct peer *peer,
+                            struct str session, struct str connection)
+{
+    (void)config, (void)peer, (void)connection;
+    return arena_dup(arena, session);
+}
+
+static void finish(size_t at)
+{
+    struct call *call = waiting[at];
+    assert_non_null(call);
+    call->ended = true;
+    call->done(call->owner, call);
+}
+
+/* ---- a server with one client, whose other end is held here --------------- */
+
+struct room {
+    struct server_options options;
+    struct server server;
+    int peer;
+    char heard[65536];
+};
+
+static int set_up(void **state)
+{
+    struct room *room = calloc(1, sizeof(*room));
+    struct server *server = &room->server;
+    int pair[2];
+    log_open(LOG_OFF, LOG_FORMAT_TEXT, NULL, NULL);
+    waiting_count = cancelled_count = freed_count = 0;
+    server->options = &room->options;
+    server->echo_config.limits.message = 1000000;
+    server->echo_config.limits.depth = 64;
+    server->echo_config.limits.in_flight = 4;
+    server->echo_config.limits.connections = 10;
+    server->echo_config.limits.memory = 10000000;
+    server->connections_max = 10;
+    server->loop = loop_new();
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
+    client_accept(server, pair[0]);
+    assert_int_equal(server->client_count, 1);
+    room->peer = pair[1];
+    *state = room;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct room *room = *state;
+    loop_free(room->server.loop);
+    assert_int_equal(room->server.client_count, 0);
+    assert_int_equal(room->server.pending, 0);
+    assert_int_equal(room->server.pending_bytes, 0);
+    if (room->peer >= 0)
+        close(room->peer);
+    free(room);
+    return 0;
+}
+
+static void turn(struct room *room)
+{
+    for (int i = 0; i < 10; i++)
+        loop_turn(room->server.loop, false);
+}
+
+static void say(struct room *room, const char *line)
+{
+    assert_int_equal(send(room->peer, line, strlen(line), MSG_NOSIGNAL), (ssize_t)strlen(line));
+    turn(room);
+}
+
+static void call(struct room *room, int id)
+{
+    char line[200];
+    snprintf(line, sizeof(line),
+             "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tools/call\",\"params\":{\"name\":\"t\","
+             "\"_meta\":{\"progressToken\":\"p%d\"}}}\n",
+             id, id);
+    say(room, line);
+}
+
+/* Everything that has come; empty: nothing. */
+static const char *heard(struct room *room)
+{
+    turn(room);
+    ssize_t n = recv(room->peer, room->heard, sizeof(room->heard) - 1, 0);
+    room->heard[n > 0 ? n : 0] = '\0';
+    return room->heard;
+}
+
+static void expect_words(struct room *room, const char *words)
+{
+    const char *text = heard(room);
+    if (!strstr(text, words))
+        fail_msg("expected %s in %s", words, text);
+}
+
+static void expect_silence(struct room *room)
+{
+    assert_string_equal(heard(room), "");
+}
+
+/* ---- what is said about them ---------------------------------------------- */
+
+static void answers_come_in_the_order_of_finishing(void **state)
+{
+    struct room *room = *state;
+    call(room, 1);
+    call(room, 2);
+    expect_silence(room);
+    assert_int_equal(room->server.pending, 2);
+    assert_true(room->server.pending_bytes > 0);
+    finish(1);
+    expect_words(room, "\"id\":2,\"result\"");
+    finish(0);
+    expect_words(room, "\"id\":1,\"result\"");
+    assert_int_equal(freed_count, 2);
+}
+
+static void a_cancelled_one_is_never_answered(void **state)
+{
+    struct room *room = *state;
+    call(room, 1);
+    call(room, 2);
+    say(room, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}\n");
+    assert_int_equal(cancelled_count, 1);
+    assert_int_equal(room->server.pending, 1);
+    /* an unknown one, one of another type, none: the messages crossed */
+    say(room,
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}\n"
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"2\"}}\n"
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\"}\n");
+    expect_silence(room);
+    finish(1);
+    expect_words(room, "\"id\":2,\"result\"");
+}
+
+static void progress_only_increases(void **state)
+{
+    struct room *room = *state;
+    call(room, 1);
+    struct call *one = waiting[0];
+    one->progress(one->progress_owner, 1, 3, STR_LIT("half way"));
+    expect_words(room, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":"
+                       "{\"progressToken\":\"p1\",\"progress\":1,\"total\":3,\"message\":\"half way\"}}\n");
+    one->progress(one->progress_owner, 1, 3, STR_NONE);
+    one->progress(one->progress_owner, 0.5, 3, STR_NONE);
+    one->progress(one->progress_owner, 0.0 / 0.0, 3, STR_NONE);
+    expect_silence(room);
+    one->progress(one->progress_owner, 2.5, 0, STR_NONE);
+    expect_words(room, "\"progress\":2.5}}");
+    finish(0);
+    expect_words(room, "\"id\":1,\"result\"");
+}
+
+/* A tool may tell of itself for as long as it runs; nothing of it piles up here. */
+static void progress_that_nobody_reads_takes_no_memory(void **state)
+{
+    struct room *room = *state;
+    char long_text[10000];
+    memset(long_text, 'x', sizeof(long_text));
+    call(room, 1);
+    struct call *one = waiting[0];
+    size_t held = arena_bytes(one->arena);
+    for (int i = 1; i <= 1000; i++) {
+        one->progress(one->progress_owner, i, 0, (struct str){long_text, sizeof(long_text)});
+        turn(room);
+    }
+    assert_in_range(conn_out(room->server.clients->conn)->len, 1, CONN_OUT_HIGH_BYTES + 8192);
+    assert_int_equal(arena_bytes(one->arena), held);
+}
+
+static void a_connection_has_so_many_in_flight(void **state)
+{
+    struct room *room = *state;
+    for (int i = 1; i <= 5; i++)
+        call(room, i);
+    expect_words(room, "\"id\":5,\"error\":{\"code\":1004");
+    finish(0);
+    heard(room);
+    call(room, 6);
+    expect_silence(room);
+    say(room, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\"}\n"); /* what takes no place is served */
+    expect_words(room, "\"id\":7,\"result\":{}");
+}
+
+static void all_together_have_so_many_in_flight(void **state)
+{
+    struct room *room = *state;
+    room->server.pending = 4 * SERVER_IN_FLIGHT_SHARES;
+    call(room, 1);
+    expect_words(room, "\"code\":1005");
+    room->server.pending = 0;
+}
+
+static void all_together_hold_so_much(void **state)
+{
+    struct room *room = *state;
+    room->server.pending_bytes = 20000000;
+    call(room, 1);
+    const char *text = heard(room);
+    assert_non_null(strstr(text, "\"code\":1006"));
+    assert_non_null(strstr(text, "limits.memory"));
+    room->server.pending_bytes = 0;
+}
+
+static void a_client_that_has_said_all_is_still_answered(void **state)
+{
+    struct room *room = *state;
+    char byte;
+    call(room, 1);
+    shutdown(room->peer, SHUT_WR);
+    turn(room);
+    assert_int_equal(room->server.client_count, 1);
+    finish(0);
+    expect_words(room, "\"id\":1,\"result\"");
+    assert_int_equal(recv(room->peer, &byte, 1, 0), 0);
+    assert_int_equal(room->server.client_count, 0);
+}
+
+static void a_client_that_is_gone_leaves_nothing_running(void **state)
+{
+    struct room *room = *state;
+    call(room, 1);
+    call(room, 2);
+    close(room->peer);
+    room->peer = -1;
+    turn(room);
+    assert_int_equal(cancelled_count, 2);
+    assert_int_equal(freed_count, 2);
+    assert_int_equal(room->server.client_count, 0);
+}
+
+static void a_daemon_that_stops_answers_first(void **state)
+{
+    struct room *room = *state;
+    call(room, 1);
+    say(room,
+        "{\"jsonrpc\":\"2.0\",\"id\":\"s\",\"method\":\"subscriptions/listen\",\"params\":{\"notifications\":"
+        "{\"toolsListChanged\":true,\"promptsListChanged\":true},\"_meta\":{"
+        "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+        "\"io.modelcontextprotocol/clientCapabilities\":{}}}}\n");
+    expect_words(room, "\"notifications\":{\"toolsListChanged\":true}}}\n");
+    room->server.draining = true;
+    client_drain(room->server.clients);
+    expect_words(room, "\"id\":\"s\",\"result\":{\"resultType\":\"complete\",\"_meta\":{");
+    assert_int_equal(send(room->peer, "{}\n", 3, MSG_NOSIGNAL), 3); /* too late: not read */
+    expect_silence(room);
+    finish(0);
+    expect_words(room, "\"id\":1,\"result\"");
+    assert_int_equal(room->server.client_count, 0);
+}
+
+static void a_subscription_is_cancelled_silently(void **state)
+{
+    struct room *room = *state;
+    say(room, "{\"jsonrpc\":\"2.0\",\"id\":9007199254740993,\"method\":\"subscriptions/listen\",\"params\":"
+              "{\"notifications\":{},\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+              "\"io.modelcontextprotocol/clientCapabilities\":{}}}}\n");
+    expect_words(room, "\"io.modelcontextprotocol/subscriptionId\":9007199254740993},\"notifications\":{}");
+    assert_int_equal(room->server.clients->subscription_count, 1);
+    say(room, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
+              "cancelled\",\"params\":{\"requestId\":9007199254740993}}\n");
+    assert_int_equal(room->server.clients->subscription_count, 0);
+    expect_silence(room);
+}
+
+/* The daemon asks clients nothing; what looks like an answer is nobody's. */
+static void responses_are_passed_over(void **state)
+{
+    struct room *room = *state;
+    say(room,
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{}}\n \r\n\n");
+    expect_silence(room);
+}
+
+static void an_id_has_its_own_limit(void **state)
+{
+    struct room *room = *state;
+    char line[3000], id[2000];
+    memset(id, 'x', sizeof(id) - 1);
+    id[sizeof(id) - 1] = '\0';
+    snprintf(line, sizeof(line), "{\"jsonrpc\":\"2.0\",\"id\":\"%s\",\"method\":\"ping\"}\n", id);
+    say(room, line);
+    expect_words(room,
+                 "\"error\":{\"code\":-32600,\"message\":\"id: expected at most 1024 bytes, got 2001\"}");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(answers_come_in_the_order_of_finishing),
+        TEST(a_cancelled_one_is_never_answered),
+        TEST(progress_only_increases),
+        TEST(progress_that_nobody_reads_takes_no_memory),
+        TEST(a_connection_has_so_many_in_flight),
+        TEST(all_together_have_so_many_in_flight),
+        TEST(all_together_hold_so_much),
+        TEST(a_client_that_has_said_all_is_still_answered),
+        TEST(a_client_that_is_gone_leaves_nothing_running),
+        TEST(a_daemon_that_stops_answers_first),
+        TEST(a_subscription_is_cancelled_silently),
+        TEST(responses_are_passed_over),
+        TEST(an_id_has_its_own_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

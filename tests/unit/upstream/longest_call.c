@@ -1,0 +1,108 @@
+/* How long a call may take, all in all: so long the ledger keeps its place. */
+#include "base/arena.h"
+#include "io/conn.h"
+#include "upstream/http/http_tool.h"
+#include "upstream/mcp/mcp_client.h"
+#include "upstream/upstream.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+struct side {
+    struct loop *loop;
+    struct upstreams *set;
+    struct upstream_spec spec;
+};
+
+static const struct upstreams_hooks hooks = {NULL};
+
+/* One that is never started: nobody asks it for anything. */
+static int begin(void **state)
+{
+    static const struct str argv[] = {{"true", 4}};
+    struct side *side = test_calloc(1, sizeof(*side));
+    side->loop = loop_new();
+    side->set = upstreams_new(side->loop, NULL, &hooks, side);
+    side->spec = (struct upstream_spec){
+        .name = STR_LIT("crm"), .kind = UPSTREAM_REST, .url = STR_LIT("http://127.0.0.1:9"), .argv = argv};
+    *state = side;
+    return 0;
+}
+
+static int end(void **state)
+{
+    struct side *side = *state;
+    upstreams_free(side->set);
+    loop_free(side->loop);
+    test_free(side);
+    return 0;
+}
+
+static void apply(struct side *side, uint32_t timeout_ms, uint32_t in_flight)
+{
+    const struct upstream_spec *spec = &side->spec;
+    side->spec.timeout_ms = timeout_ms;
+    side->spec.in_flight = in_flight;
+    upstreams_apply(side->set, &spec, 1);
+}
+
+static void a_command_has_its_own_time(void **state)
+{
+    const struct side *side = *state;
+    struct exec_spec exec = {.timeout_ms = 500};
+    struct target target = {.kind = TARGET_EXEC, .exec = &exec};
+    assert_int_equal(upstream_longest_ms(side->set, &target), 500);
+    target.timeout_ms = 700;
+    assert_int_equal(upstream_longest_ms(side->set, &target), 700);
+    target.timeout_ms = exec.timeout_ms = 0;
+    assert_int_equal(upstream_longest_ms(side->set, &target), EXEC_TIMEOUT_MS);
+}
+
+static void an_endpoint_has_its_own_or_its_servers(void **state)
+{
+    struct side *side = *state;
+    struct http_spec http = {.timeout_ms = 120000};
+    struct target target = {.kind = TARGET_HTTP, .upstream = STR_LIT("crm"), .http = &http};
+    apply(side, 200000, 0);
+    assert_int_equal(upstream_longest_ms(side->set, &target), 120000);
+    http.timeout_ms = 0;
+    assert_int_equal(upstream_longest_ms(side->set, &target), 200000);
+    target.upstream = STR_NONE;
+    assert_int_equal(upstream_longest_ms(side->set, &target), HTTP_TIMEOUT_MS);
+}
+
+static void one_that_waits_in_a_queue_has_that_time_too(void **state)
+{
+    struct side *side = *state;
+    struct http_spec http = {.timeout_ms = 1000};
+    struct target target = {.kind = TARGET_HTTP, .upstream = STR_LIT("crm"), .http = &http};
+    apply(side, 5000, 2);
+    assert_int_equal(upstream_longest_ms(side->set, &target), 6000);
+}
+
+static void one_that_tells_of_its_progress_has_more(void **state)
+{
+    struct side *side = *state;
+    struct target target = {.kind = TARGET_MCP, .upstream = STR_LIT("gone"), .timeout_ms = 90000};
+    assert_int_equal(upstream_longest_ms(side->set, &target), 90000 * MCP_PROGRESS_TIMES);
+    target.timeout_ms = 0;
+    assert_int_equal(upstream_longest_ms(side->set, &target), UPSTREAM_TIMEOUT_MS * MCP_PROGRESS_TIMES);
+    target.timeout_ms = UINT32_MAX;
+    assert_int_equal(upstream_longest_ms(side->set, &target), UINT32_MAX);
+}
+
+#define STORY(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORY(a_command_has_its_own_time),
+        STORY(an_endpoint_has_its_own_or_its_servers),
+        STORY(one_that_waits_in_a_queue_has_that_time_too),
+        STORY(one_that_tells_of_its_progress_has_more),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

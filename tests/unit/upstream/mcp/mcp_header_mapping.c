@@ -1,0 +1,122 @@
+/* Arguments in headers, as MCP 2026-07-28 wants them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "json/parse.h"
+#include "upstream/mcp/mcp_header_mapping.h"
+
+/* The specification's own table of encodings. */
+static void encodes_what_no_header_can_hold(void **state)
+{
+    static const struct {
+        const char *text, *value;
+    } rows[] = {
+        {"us-west1", "us-west1"},
+        {"Hello, 世界", "=?base64?SGVsbG8sIOS4lueVjA==?="},
+        {" padded ", "=?base64?IHBhZGRlZCA=?="},
+        {"line1\nline2", "=?base64?bGluZTEKbGluZTI=?="},
+        {"=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="},
+        {"=?base64?", "=?base64?"},
+        {"", "=?base64?\?="},
+    };
+    (void)state;
+    struct arena *arena = arena_new();
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct str value = mirror_encode(arena, str_of(rows[i].text));
+        assert_int_equal(value.len, strlen(rows[i].value));
+        assert_memory_equal(value.at, rows[i].value, value.len);
+    }
+    arena_free(arena);
+}
+
+#define PAGE(schema) "{\"id\":1,\"result\":{\"tools\":[{\"name\":\"t\",\"inputSchema\":" schema "}]}}"
+#define CALL(arguments)                                                                                      \
+    "{\"id\":2,\"method\":\"tools/call\",\"params\":{\"name\":\"t\",\"arguments\":" arguments "}}"
+#define MARKED                                                                                               \
+    "{\"type\":\"object\",\"properties\":{"                                                                  \
+    "\"region\":{\"type\":\"string\",\"x-mcp-header\":\"Region\"},"                                          \
+    "\"n\":{\"type\":[\"integer\",\"null\"],\"x-mcp-header\":\"N\"},"                                        \
+    "\"x-mcp-header\":{\"type\":\"string\"},"                                                                \
+    "\"in\":{\"type\":\"object\",\"properties\":{\"dry\":{\"type\":\"boolean\",\"x-mcp-header\":\"Dry\"}}}}" \
+    "}"
+
+/* "Name: value;" for each. */
+static void mirrors(const char *arguments, const char *expected)
+{
+    struct arena *arena = arena_new();
+    struct mirror mirror = {0};
+    struct buf heard = {0};
+    mirror_learn(&mirror, STR_LIT(PAGE(MARKED)), true);
+    struct pairs pairs = mirror_headers(&mirror, arena, STR_LIT("t"), str_of(arguments));
+    for (size_t i = 0; i < pairs.count; i++)
+        buf_printf(&heard, STR_FMT ": " STR_FMT ";", STR_ARG(pairs.list[i].name),
+                   STR_ARG(pairs.list[i].value));
+    buf_byte(&heard, '\0');
+    assert_string_equal(heard.at, expected);
+    assert_int_equal(mirror_headers(&mirror, arena, STR_LIT("other"), str_of(arguments)).count, 0);
+    mirror_learn(&mirror, STR_LIT(PAGE("{\"type\":\"object\"}")), true);
+    assert_int_equal(mirror_headers(&mirror, arena, STR_LIT("t"), str_of(arguments)).count, 0);
+    buf_clear(&heard);
+    mirror_clear(&mirror);
+    arena_free(arena);
+}
+
+static void mirrors_what_is_marked(void **state)
+{
+    (void)state;
+    mirrors(CALL("{\"region\":\"us-west1\",\"n\":42,\"in\":{\"dry\":true}}"),
+            "Mcp-Param-Region: us-west1;Mcp-Param-N: 42;Mcp-Param-Dry: true;");
+    mirrors(CALL("{\"n\":-7.0}"), "Mcp-Param-N: -7;");
+    mirrors(CALL("{\"region\":null,\"in\":{}}"), "");
+    mirrors(CALL("{\"n\":9007199254740993,\"region\":[1],\"in\":5}"), "");
+    mirrors(CALL("{\"region\":\"\"}"), "Mcp-Param-Region: =?base64?\?=;");
+    mirrors("{}", "");
+}
+
+static void is_checked(const char *schema, enum err expected)
+{
+    struct arena *arena = arena_new();
+    struct json value;
+    struct json_fault fault;
+    struct why why;
+    assert_int_equal(json_parse(arena, str_of(schema), NULL, &value, &fault), OK);
+    assert_int_equal(mirror_check(&value, &why), expected);
+    arena_free(arena);
+}
+
+#define PROPERTY(inside) "{\"type\":\"object\",\"properties\":{\"a\":" inside "}}"
+
+static void turns_down_marks_that_are_none(void **state)
+{
+    (void)state;
+    is_checked(MARKED, OK);
+    is_checked("{\"type\":\"object\",\"default\":{\"x-mcp-header\":\"A\"}}", OK);
+    is_checked(PROPERTY("{\"type\":\"string\",\"x-mcp-header\":\"\"}"), ERR_SCHEMA);
+    is_checked(PROPERTY("{\"type\":\"string\",\"x-mcp-header\":\"a b\"}"), ERR_SCHEMA);
+    is_checked(PROPERTY("{\"type\":\"string\",\"x-mcp-header\":7}"), ERR_SCHEMA);
+    is_checked(PROPERTY("{\"type\":\"number\",\"x-mcp-header\":\"A\"}"), ERR_SCHEMA);
+    is_checked(PROPERTY("{\"type\":\"array\",\"items\":{\"type\":\"string\",\"x-mcp-header\":\"A\"}}"),
+               ERR_SCHEMA);
+    is_checked(PROPERTY("{\"anyOf\":[{\"type\":\"string\",\"x-mcp-header\":\"A\"}]}"), ERR_SCHEMA);
+    is_checked("{\"type\":\"object\",\"x-mcp-header\":\"A\"}", ERR_SCHEMA);
+    is_checked("{\"$defs\":{\"d\":{\"type\":\"string\",\"x-mcp-header\":\"A\"}}}", ERR_SCHEMA);
+    is_checked("{\"properties\":{\"a\":{\"type\":\"string\",\"x-mcp-header\":\"Id\"},"
+               "\"b\":{\"type\":\"string\",\"x-mcp-header\":\"ID\"}}}",
+               ERR_SCHEMA);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(encodes_what_no_header_can_hold),
+        cmocka_unit_test(mirrors_what_is_marked),
+        cmocka_unit_test(turns_down_marks_that_are_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

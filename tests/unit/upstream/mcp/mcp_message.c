@@ -1,0 +1,160 @@
+/* What a line from a server is, and whose. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "upstream/mcp/mcp_message.h"
+
+static void expect(const char *text, enum line_kind wanted)
+{
+    struct line line = line_read(str_of(text));
+    if (line.kind != wanted)
+        fail_msg("%s: kind %d, wanted %d", text, line.kind, wanted);
+}
+
+static void expect_str(struct str got, const char *wanted)
+{
+    if (!str_is(got, wanted))
+        fail_msg("got " STR_FMT ", wanted %s", STR_ARG(got), wanted);
+}
+
+static void answers_have_an_id_and_a_result(void **state)
+{
+    (void)state;
+    struct line line = line_read(STR_LIT("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"a\":[1,\"}\"]}}"));
+    assert_int_equal(line.kind, LINE_ANSWER);
+    expect_str(line.id, "7");
+    expect_str(line.result, "{\"a\":[1,\"}\"]}");
+    line = line_read(STR_LIT(" { \"result\" : { } , \"jsonrpc\" : \"2.0\" , \"id\" : 7 } \r"));
+    assert_int_equal(line.kind, LINE_ANSWER);
+    expect_str(line.id, "7");
+    expect_str(line.result, "{ }");
+    line = line_read(STR_LIT("{\"id\":7,\"result\":{},\"error\":null}"));
+    assert_int_equal(line.kind, LINE_ANSWER);
+    assert_int_equal(line.error.len, 0);
+    line = line_read(STR_LIT("{\"id\":7,\"result\":null,\"error\":{\"code\":1}}"));
+    assert_int_equal(line.kind, LINE_ANSWER);
+    expect_str(line.error, "{\"code\":1}");
+}
+
+static void ids_within_are_not_the_id(void **state)
+{
+    (void)state;
+    struct line line =
+        line_read(STR_LIT("{\"result\":{\"id\":1,\"x\":\"\\\\\\\",\\\"id\\\":2}\"},\"id\":3}"));
+    assert_int_equal(line.kind, LINE_ANSWER);
+    expect_str(line.id, "3");
+    line = line_read(STR_LIT("{\"meta\":{\"id\":9,\"result\":{}},\"id\":3,\"result\":[]}"));
+    expect_str(line.id, "3");
+    expect_str(line.result, "[]");
+}
+
+static void requests_and_notices_have_a_method(void **state)
+{
+    (void)state;
+    struct line line = line_read(STR_LIT("{\"id\":\"a\\\"b\",\"method\":\"ping\"}"));
+    assert_int_equal(line.kind, LINE_REQUEST);
+    expect_str(line.id, "\"a\\\"b\"");
+    expect_str(line.method, "ping");
+    line = line_read(STR_LIT("{\"method\":\"notifications/x\",\"params\":{\"a\":1}}"));
+    assert_int_equal(line.kind, LINE_NOTICE);
+    expect_str(line.params, "{\"a\":1}");
+    expect("{\"method\":\"x\",\"id\":null}", LINE_NOTICE);
+}
+
+static void what_is_no_message_is_noise(void **state)
+{
+    static const char *const noise[] = {
+        "",      "   ", "Server listening on stdio", "[1,2]", "42",          "null",
+        "\"x\"", "{",   "{ not json at all",         "}",     "[{\"id\":1}]"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(noise) / sizeof(*noise); i++)
+        expect(noise[i], LINE_NOISE);
+}
+
+static void half_a_line_tells_whose_it_was(void **state)
+{
+    static const char *const broken[] = {"{\"id\":7,\"result\":{\"content\":[",
+                                         "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":\"abc",
+                                         "{\"id\":7,\"result\":{}} trailing",
+                                         "{\"id\":7,\"result\":}",
+                                         "{\"id\":7}",
+                                         "{\"id\":7,\"result\":{},}"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(broken) / sizeof(*broken); i++) {
+        struct line line = line_read(str_of(broken[i]));
+        if (line.kind != LINE_BROKEN || line_own_id(line.id) != 7)
+            fail_msg("%s: kind %d, id " STR_FMT, broken[i], line.kind, STR_ARG(line.id));
+        assert_non_null(line.trouble);
+    }
+    /* a request that was cut off is no answer, whatever its id */
+    struct line line = line_read(STR_LIT("{\"method\":\"ping\",\"id\":7,\"par"));
+    assert_int_equal(line.kind, LINE_BROKEN);
+    assert_int_equal(line.id.len, 0);
+}
+
+static void two_of_a_kind_are_none(void **state)
+{
+    (void)state;
+    expect("{\"id\":1,\"id\":2,\"result\":{}}", LINE_BROKEN);
+    expect("{\"id\":1,\"result\":{},\"result\":{}}", LINE_BROKEN);
+}
+
+static void only_digits_are_ours(void **state)
+{
+    static const struct {
+        const char *id;
+        uint64_t own;
+    } ids[] = {{"7", 7},
+               {"4096000001", 4096000001},
+               {"\"7\"", 0},
+               {"-7", 0},
+               {"7.5", 0},
+               {"", 0},
+               {"0", 0},
+               {"1e3", 0},
+               {"9007199254740991", 9007199254740991},
+               {"90071992547409910", 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
+        assert_int_equal(line_own_id(str_of(ids[i].id)), ids[i].own);
+    expect("{\"id\":1.5,\"result\":{}}", LINE_BROKEN);
+    expect("{\"id\":true,\"result\":{}}", LINE_BROKEN);
+    expect("{\"id\":[1],\"result\":{}}", LINE_BROKEN);
+}
+
+/* Every beginning of a line, each in memory of its own so that a sanitizer sees one step too far. */
+static void no_beginning_is_read_too_far(void **state)
+{
+    static const char whole[] = "{\"jsonrpc\":\"2.0\",\"id\":12,\"result\":{\"a\":[\"\\\\\",{\"b\":null}],"
+                                "\"c\":-1.5e3},\"error\":null}";
+    (void)state;
+    for (size_t len = 0; len < sizeof(whole); len++) {
+        char *copy = test_malloc(len ? len : 1);
+        memcpy(copy, whole, len);
+        struct line line = line_read((struct str){copy, len});
+        assert_int_equal(line.kind == LINE_ANSWER, len == sizeof(whole) - 1);
+        test_free(copy);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(answers_have_an_id_and_a_result),
+        cmocka_unit_test(ids_within_are_not_the_id),
+        cmocka_unit_test(requests_and_notices_have_a_method),
+        cmocka_unit_test(what_is_no_message_is_noise),
+        cmocka_unit_test(half_a_line_tells_whose_it_was),
+        cmocka_unit_test(two_of_a_kind_are_none),
+        cmocka_unit_test(only_digits_are_ours),
+        cmocka_unit_test(no_beginning_is_read_too_far),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,221 @@
+/* Texts with ${…} in them, filled in from the environment and from files. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "upstream/environment.h"
+#include "upstream/secrets.h"
+
+static struct arena *arena;
+static char folder[] = "/tmp/toolgate-secret-XXXXXX";
+
+static int setup(void **state)
+{
+    (void)state;
+    arena = arena_new();
+    setenv("API_TOKEN", "s3cret-token", 1);
+    setenv("EMPTY", "", 1);
+    unsetenv("MISSING");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    arena_free(arena);
+    return rmdir(folder);
+}
+
+static void fills(const char *text, const char *expected)
+{
+    struct str out;
+    struct why why = {""};
+    if (secret_fill(arena, str_of(text), NULL, &out, &why) != OK)
+        fail_msg("%s: %s", text, why.text);
+    assert_string_equal(arena_dup(arena, out).at, expected);
+}
+
+static void refuses(const char *text, enum err err, const char *words)
+{
+    struct str out;
+    struct why why = {""};
+    assert_int_equal(secret_fill(arena, str_of(text), NULL, &out, &why), err);
+    if (!strstr(why.text, words))
+        fail_msg("'%s' does not say '%s'", why.text, words);
+    assert_null(strstr(why.text, "s3cret"));
+}
+
+static const char *file_with(const char *name, const void *bytes, size_t len)
+{
+    static char text[300];
+    char path[256];
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, len, file), len);
+    fclose(file);
+    snprintf(text, sizeof(text), "${file:%s}", path);
+    return text;
+}
+
+static void remove_file(const char *name)
+{
+    char path[256];
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    assert_int_equal(unlink(path), 0);
+}
+
+static void fills_variables(void **state)
+{
+    (void)state;
+    fills("plain", "plain");
+    fills("", "");
+    fills("Bearer ${API_TOKEN}", "Bearer s3cret-token");
+    fills("${env:API_TOKEN}/${API_TOKEN}", "s3cret-token/s3cret-token");
+    fills("${MISSING:-otherwise}${EMPTY:-}${env:MISSING:-x:y}", "otherwisex:y");
+    fills("${API_TOKEN:-otherwise}", "s3cret-token");
+}
+
+static void leaves_the_rest_alone(void **state)
+{
+    (void)state;
+    fills("$HOME $$ {x} $ }", "$HOME $$ {x} $ }");
+    fills("$${API_TOKEN} ${API_TOKEN}", "${API_TOKEN} s3cret-token");
+    setenv("NESTED", "${API_TOKEN}", 1);
+    fills("${NESTED}", "${API_TOKEN}");
+}
+
+static void fills_files(void **state)
+{
+    (void)state;
+    fills(file_with("token", "abc\ndef\r\n\n", 10), "abc\ndef");
+    remove_file("token");
+}
+
+static void says_what_is_missing(void **state)
+{
+    (void)state;
+    refuses("x${MISSING}", ERR_NOT_FOUND, "the environment variable MISSING is not set");
+    refuses("${EMPTY}", ERR_NOT_FOUND, "the environment variable EMPTY is empty");
+    refuses("${file:/no/such/file}", ERR_IO, "cannot read the file /no/such/file: No such file or directory");
+    refuses("${file:/tmp}", ERR_IO, "cannot read the file /tmp: it is no plain file");
+    refuses("${file:token}", ERR_PARSE, "expected the file's whole path");
+}
+
+static void says_what_is_no_form_of_its_own(void **state)
+{
+    (void)state;
+    refuses("${input:token}", ERR_PARSE, "'${input…}': expected ${NAME}");
+    refuses("${API-s3cret}", ERR_PARSE, "write $${ for the signs themselves");
+    refuses("${}", ERR_PARSE, "expected ${NAME}");
+    refuses("${1A}", ERR_PARSE, "expected ${NAME}");
+    refuses("a ${API_TOKEN", ERR_PARSE, "'${' without its '}'");
+}
+
+static void bounds_files(void **state)
+{
+    char *large = calloc(1, SECRET_MAX_BYTES + 1);
+    (void)state;
+    memset(large, 'x', SECRET_MAX_BYTES + 1);
+    struct str out;
+    assert_int_equal(
+        secret_fill(arena, str_of(file_with("large", large, SECRET_MAX_BYTES)), NULL, &out, NULL), OK);
+    assert_int_equal(out.len, SECRET_MAX_BYTES);
+    refuses(file_with("large", large, SECRET_MAX_BYTES + 1), ERR_LIMIT, "has more than 65536 bytes");
+    refuses(file_with("large", "a\0b", 3), ERR_PARSE, "holds a NUL byte");
+    free(large);
+    remove_file("large");
+}
+
+static void never_waits_for_a_pipe(void **state)
+{
+    char path[256], text[300];
+    (void)state;
+    snprintf(path, sizeof(path), "%s/pipe", folder);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    snprintf(text, sizeof(text), "${file:%s}", path);
+    refuses(text, ERR_IO, "it is no plain file");
+    remove_file("pipe");
+}
+
+static void masks_what_it_filled_in(void **state)
+{
+    struct secrets used = {NULL};
+    struct str out;
+    (void)state;
+    setenv("SHORT", "abc", 1);
+    assert_int_equal(secret_fill(arena, STR_LIT("${API_TOKEN}${SHORT}"), &used, &out, NULL), OK);
+    struct str masked = secret_mask(arena, &used, STR_LIT("bad token s3cret-token/s3cret-token, abc"));
+    assert_true(str_is(masked, "bad token ***/***, abc"));
+    struct str same = STR_LIT("nothing of it");
+    assert_ptr_equal(secret_mask(arena, &used, same).at, same.at);
+    assert_int_equal(secret_mask(arena, &used, STR_NONE).len, 0);
+}
+
+static void masks_the_longest_first(void **state)
+{
+    struct secrets used = {NULL};
+    struct str out;
+    (void)state;
+    setenv("LONG", "s3cret-token-and-more", 1);
+    assert_int_equal(secret_fill(arena, STR_LIT("${LONG}${API_TOKEN}"), &used, &out, NULL), OK);
+    assert_true(str_is(secret_mask(arena, &used, STR_LIT("s3cret-token-and-more")), "***"));
+}
+
+/* A key of several lines, and a password with a quote, come back in log lines and in JSON. */
+static void masks_lines_and_their_json(void **state)
+{
+    struct secrets used = {NULL};
+    struct str out;
+    (void)state;
+    setenv("KEY", "-- begin --\nqwertyuiop\r\nx\npass\"word\n", 1);
+    assert_int_equal(secret_fill(arena, STR_LIT("${KEY}"), &used, &out, NULL), OK);
+    assert_true(str_is(secret_mask(arena, &used, STR_LIT("line 2: qwertyuiop")), "line 2: ***"));
+    assert_true(str_is(secret_mask(arena, &used, STR_LIT("{\"k\":\"qwertyuiop\\nx\\npass\\\"word\"}")),
+                       "{\"k\":\"***\\nx\\n***\"}"));
+}
+
+static void makes_environments(void **state)
+{
+    static const char *const taken[] = {"API_TOKEN", "MISSING", "PATH", NULL};
+    const struct setting_pair list[] = {{STR("PATH"), STR("/opt")}, {STR("TOKEN"), STR("<${API_TOKEN}>")}};
+    const struct setting_pair bad[] = {{STR("TOKEN"), STR("${MISSING}")}};
+    const char *const *env;
+    struct why why;
+    (void)state;
+    assert_int_equal(environment_make(arena, taken, &(struct pairs){list, 2}, NULL, &env, &why), OK);
+    assert_string_equal(env[0], "API_TOKEN=s3cret-token");
+    assert_string_equal(env[1], "PATH=/opt");
+    assert_string_equal(env[2], "TOKEN=<s3cret-token>");
+    assert_null(env[3]);
+    assert_int_equal(environment_make(arena, taken, &(struct pairs){bad, 1}, NULL, &env, &why),
+                     ERR_NOT_FOUND);
+    assert_string_equal(why.text, "env.TOKEN: the environment variable MISSING is not set");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fills_variables),
+        cmocka_unit_test(leaves_the_rest_alone),
+        cmocka_unit_test(fills_files),
+        cmocka_unit_test(says_what_is_missing),
+        cmocka_unit_test(says_what_is_no_form_of_its_own),
+        cmocka_unit_test(bounds_files),
+        cmocka_unit_test(never_waits_for_a_pipe),
+        cmocka_unit_test(masks_what_it_filled_in),
+        cmocka_unit_test(masks_the_longest_first),
+        cmocka_unit_test(masks_lines_and_their_json),
+        cmocka_unit_test(makes_environments),
+    };
+    return cmocka_run_group_tests_name("upstream_secret", tests, setup, teardown);
+}
