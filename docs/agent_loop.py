@@ -1,8 +1,8 @@
-"""An agent that runs its own tools and lets toolgate judge each call: `check` before, `report` after.
+"""An agent that runs its own tools: it calls `toolgate/check` before each one and `toolgate/report` after.
 
-Nothing but Python's standard library. `model` and `tools` are yours:
-    model(messages) -> (tool name, arguments), or None when it is done
-    tools = {"get_weather": get_weather, …}, declared by `toolgate serve --tools FILE` or by toolgate/register
+It needs only Python's standard library. You provide `model` and `tools`:
+    model(messages) -> (tool name, arguments), or None at the end
+    tools = {"get_weather": get_weather, …}, declared with `toolgate serve --tools FILE` or toolgate/register
 """
 import json, socket
 
@@ -13,7 +13,7 @@ class Toolgate:
         self.stream.connect(path)
         self.lines, self.id, self.session = self.stream.makefile("r"), 0, session
 
-    def ask(self, method, **params):
+    def request(self, method, **params):
         self.id += 1
         params["_meta"] = {"dev.toolgate/session": self.session}
         request = {"jsonrpc": "2.0", "id": self.id, "method": method, "params": params}
@@ -24,19 +24,19 @@ class Toolgate:
 def run(model, tools, gate, messages):
     while call := model(messages):
         name, arguments = call
-        said = gate.ask("toolgate/check", name=name, arguments=arguments)
-        notes = [said["advice"]] if "advice" in said else []   # what was mended
-        if said["verdict"] == "pass":
+        reply = gate.request("toolgate/check", name=name, arguments=arguments)
+        notes = [reply["advice"]] if "advice" in reply else []   # what toolgate repaired
+        if reply["verdict"] == "pass":
             try:
-                outcome = {"result": tools[name](**said["arguments"])}
-            except Exception as trouble:
-                outcome = {"error": {"message": str(trouble)}}
-            said = gate.ask("toolgate/report", callId=said["callId"], name=name,
-                            arguments=said["arguments"], **outcome)
-        # what the model reads next: the result as it may be read (redacted, shortened) with notes, or the feedback
-        content = said.get("content") or [{"type": "text", "text": said["text"]}]
+                outcome = {"result": tools[name](**reply["arguments"])}
+            except Exception as error:
+                outcome = {"error": {"message": str(error)}}
+            reply = gate.request("toolgate/report", callId=reply["callId"], name=name,
+                                 arguments=reply["arguments"], **outcome)
+        # what the model reads next: the feedback, or the result (redacted, shortened) with its notes
+        content = reply.get("content") or [{"type": "text", "text": reply["text"]}]
         reads = [block["text"] if block["type"] == "text" else block for block in content] + notes
         messages.append({"tool": name, "reads": reads})
-        if said["verdict"] == "halt":
+        if reply["verdict"] == "halt":
             break
     return messages

@@ -143,11 +143,11 @@ describe("the recipe for a REST API", function()
              ["POST /tickets/7/close"] = { body = { number = 7, state = "closed" } } }
     hears(calls("search_tickets", { words = "login" }), "partial_data", "Login fails", '"page":2')
     hears(calls("get_ticket", { number = "7" }), "ok", "Login fails")
-    hears(calls("close_ticket", { number = 7, answer = "Mended in 2.4." }), "ok", "closed")
+    hears(calls("close_ticket", { number = 7, answer = "Fixed in 2.4." }), "ok", "closed")
     local seen = {}
     for i, request in ipairs(api:saw()) do
       seen[i] = ("%s %s %s, %s"):format(request.method, request.path, request.query, request.headers.authorization)
-      if request.method == "POST" then assert.same({ answer = "Mended in 2.4." }, request.body) end
+      if request.method == "POST" then assert.same({ answer = "Fixed in 2.4." }, request.body) end
     end
     assert.same({ "GET /api/v2/tickets words=login, Bearer the-key", "GET /api/v2/tickets/7 , Bearer the-key",
                   "POST /api/v2/tickets/7/close , Bearer the-key" }, seen)
@@ -165,7 +165,7 @@ describe("the recipe for a REST API", function()
     hears(calls("get_ticket", { number = 3 }), "tool_error", "not yours")
     hears(calls("get_ticket", { number = 4 }), "transient", "20 s")
     hears(calls("get_ticket", { number = 5 }), "transient", "3 times")
-    hears(calls("get_ticket", { number = 6 }), "schema_mismatch", "log in")
+    hears(calls("get_ticket", { number = 6 }), "schema_mismatch", "login page")
     api:sees("three tries", function(request) return request.path == "/api/v2/tickets/5" end, 3)
   end)
 end)
