@@ -1,5 +1,5 @@
--- create_task: a new task in a project. Everyone may call it; it writes, and the same task is not made twice.
--- Shows: params. A closed schema in five lines of Lua, and a tool that says no in words the model can use.
+-- create_task: creates a task in a project. Everyone may call it; it writes.
+-- Shows: params, a closed schema in five lines of Lua, and a tool error that names the valid projects.
 
 local projects = {
   ["6b1c9d20-7e4f-4a3b-9c58-2d0f1e7a8b34"] = "Website",
@@ -16,17 +16,17 @@ end
 return tool "create_task" {
   title       = "New task",
   description = "Create one task in a project.",
-  use_when    = "the user wants something written down to be done",
-  avoid_when  = "the user only asks what there is to do",
+  use_when    = "the user wants to record something to do",
+  avoid_when  = "the user only asks which tasks exist",
   effects     = "write",
   ids         = { project_id = shape "uuid" },
   gives_ids   = { "task.id" },
 
   schema = params {
-    title       = str { min = 1, max = 120, "What is to be done, in a few words" },
+    title       = str { min = 1, max = 120, "What must be done, in a few words" },
     project_id  = uuid "The project's UUID",
-    description = optional(str "Whatever helps to do it"),
-    due_date    = optional(datetime "When it must be done, e.g. 2026-05-08T17:00:00Z"),
+    description = optional(str "Details"),
+    due_date    = optional(datetime "The deadline, e.g. 2026-05-08T17:00:00Z"),
   },
 
   run = function(args)
@@ -42,18 +42,18 @@ return tool "create_task" {
       args = { title = "Prune the roses", project_id = "9d0e6f52-1c3b-4e8a-8f27-7b5a4c3d2e11",
                due_date = "2026-05-08T17:00:00Z" },
       gives = "pass" },
-    { "null for what is optional is the same as nothing",
+    { "null for an optional field is dropped",
       args = { title = "Prune the roses", project_id = "9d0e6f52-1c3b-4e8a-8f27-7b5a4c3d2e11", due_date = null },
       gives = "pass", becomes = { title = "Prune the roses", project_id = "9d0e6f52-1c3b-4e8a-8f27-7b5a4c3d2e11" } },
-    { "all that is wrong is said at once",
+    { "all problems are reported at once",
       args = { titel = "Prune the roses", project_id = "9d0e6f52-1c3b-4e8a-8f27-7b5a4c3d2e11", due_date = "Friday" },
       gives = "repair", says = "did you mean 'title'?" },
     { "a date in words is not a date",
       args = { title = "Prune the roses", project_id = "9d0e6f52-1c3b-4e8a-8f27-7b5a4c3d2e11", due_date = "tomorrow" },
       gives = "repair", says = "expected ISO datetime" },
-    { "an id that no project can have is refused, not repaired",
+    { "an id with a wrong format is refused, not repaired",
       args = { title = "Prune the roses", project_id = "proj-123" }, gives = "refuse fabricated_id" },
-    { "a project that does not exist: the ones that do are named",
+    { "a project that does not exist: the error names those that do",
       args = { title = "Prune the roses", project_id = "00000000-0000-4000-8000-000000000000" },
       gives = "tool_error unknown_project", says = "Garden is 9d0e6f52" },
   },

@@ -1,7 +1,7 @@
--- gateway: what every agent is told when it connects, and which tools it sees.
--- Shows: prepare_tools. With a goal known, a tool that changes something is shown only if the goal speaks of it: an
--- agent that was asked a question has no way to unlock a door. Tools that only read are always there, and without a
--- goal everything is.
+-- gateway: the instructions that every agent gets when it connects, and the tools that it sees.
+-- Shows: prepare_tools. If the goal is known, a tool that changes something is listed only if the goal mentions it, so
+-- an agent that was asked a question cannot unlock a door. Without a goal, and for tools that only read, nothing is
+-- hidden.
 
 local changing = {
   create_task    = { "task", "todo", "to do", "remind", "note", "write down", "plan", "project" },
@@ -9,7 +9,7 @@ local changing = {
                      "turn on", "turn off", "switch" },
 }
 
-local function speaks_of(goal, words)
+local function mentions(goal, words)
   for _, word in ipairs(words) do
     if goal:find(word, 1, true) then return true end
   end
@@ -17,15 +17,15 @@ local function speaks_of(goal, words)
 end
 
 return gateway {
-  instructions = "These tools check every call. When one is refused, the answer says what was wrong and what to do: "
-              .. "follow it, and do not repeat the same call unchanged. Use only ids that a tool or the user gave you.",
+  instructions = "Every call is checked. If a call is refused, the reply states the reason and the next step: follow it, "
+              .. "and do not repeat the call unchanged. Use only ids that a tool or the user gave you.",
 
   prepare_tools = function(defs, call)
     if not call.goal or call.goal == "" then return defs end
     local goal, shown = call.goal:lower(), {}
     for _, def in ipairs(defs) do
       local words = changing[def.name]
-      if not words or speaks_of(goal, words) then shown[#shown + 1] = def end
+      if not words or mentions(goal, words) then shown[#shown + 1] = def end
     end
     return shown
   end,

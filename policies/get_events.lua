@@ -1,5 +1,5 @@
 -- get_events: calendar events, by time span or by id. Everyone may call it; it only reads.
--- Shows: rules. What each action needs and has no use for is data, and the model is told it in words.
+-- Shows: rules. They declare as data what each action needs and drops, and toolgate describes them to the model.
 
 local calendar = json "fixtures/calendar.json"
 
@@ -11,7 +11,7 @@ local function events_with(ids)
   return { events = found, has_more = false }
 end
 
--- At most `limit` events that begin in the span; `next_start` is where the rest begins.
+-- At most `limit` events that begin in the span; `next_start` is the time of the first one left out.
 local function events_between(start, stop, limit)
   local found = {}
   for _, event in ipairs(calendar) do
@@ -28,8 +28,8 @@ end
 
 return tool "get_events" {
   title       = "Calendar events",
-  description = "Read calendar events: all that begin in a time span, or particular ones by id.",
-  use_when    = "you need to know what is in the calendar, when something is, or who attends it",
+  description = "Read calendar events by time span or by id.",
+  use_when    = "you need to know what is in the calendar, when an event is, or who attends it",
   avoid_when  = "you want a person's address or phone number: use lookup_contact",
   schema      = json "get_events.schema.json",
   effects     = "read",
@@ -44,7 +44,7 @@ return tool "get_events" {
   check = function(args)
     if args.action == "by_time_span" and time(args["end"]) < time(args.start) then
       return repair {
-        path = "end", code = "before_start", message = "is before 'start' — change the two round",
+        path = "end", code = "before_start", message = "is before 'start' — swap the two",
         suggest = { start = args["end"], ["end"] = args.start },
       }
     end
@@ -69,24 +69,24 @@ return tool "get_events" {
     { "a day",
       args = { action = "by_time_span", start = "2026-05-04T00:00:00Z", ["end"] = "2026-05-05T00:00:00Z" },
       gives = "pass" },
-    { "limit means nothing when reading by id, and goes",
+    { "by_ids drops limit",
       args = { action = "by_ids", ids = { "e1" }, limit = 10 }, seen = { "e1" },
       gives = "pass", becomes = { action = "by_ids", ids = { "e1" } } },
-    { "one id is as good as a list of one",
+    { "one id becomes a list of one",
       args = { action = "by_ids", ids = "e1" }, seen = { "e1" },
       gives = "pass", becomes = { action = "by_ids", ids = { "e1" } } },
-    { "ids are asked for",
+    { "by_ids needs ids",
       args = { action = "by_ids" }, gives = "repair", says = "ids" },
     { "a date in words is not a date",
       args = { action = "by_time_span", start = "tomorrow", ["end"] = "2026-05-05T00:00:00Z" },
       gives = "repair", says = "expected ISO datetime" },
-    { "a span that ends before it starts comes back with both ends changed round",
+    { "a span that ends before it starts: the repair suggests the swapped times",
       args = { action = "by_time_span", start = "2026-05-05T00:00:00Z", ["end"] = "2026-05-04T00:00:00Z" },
-      gives = "repair", says = "change the two round" },
+      gives = "repair", says = "swap the two" },
     { "an invented id is refused",
       args = { action = "by_ids", ids = { "evt-123" } }, goal = "what is on today?",
       gives = "refuse fabricated_id" },
-    { "more events follow, and the next call is spelled out",
+    { "more events follow: the result names the next call",
       args = { action = "by_time_span", start = "2026-05-04T00:00:00Z", ["end"] = "2026-05-08T00:00:00Z", limit = 2 },
       gives = "partial_data more_events", says = "2026-05-05T17:00:00Z" },
     { "an empty first page of a longer list",

@@ -1,6 +1,6 @@
--- home_assistant: the lamps, heating and locks of the house, as tools within a tool. Everyone may call it,
--- but what lets people in or lowers the guard happens only if the user's own words ask for it.
--- Shows: ask. A destructive step is put to the user, with the choices, and nothing has been done meanwhile.
+-- home_assistant: controls lamps, heating, locks and the alarm, as tools within a tool. Everyone may call it, but it
+-- unlocks a door or disarms the alarm only if the user's own words ask for it.
+-- Shows: ask. The model gets a question with choices for the user, and the call does not run until the user confirms.
 
 local tools = {
   { name = "light_turn_on",   description = "Switch a light on",      needs = { "entity_id" } },
@@ -32,7 +32,7 @@ local function all_names()
   return table.concat(names, ", ")
 end
 
--- What the inner tool requires and the call leaves out, one problem each.
+-- One problem for each argument that the inner tool needs and the call lacks.
 local function missing(inner, given)
   local problems = {}
   for _, name in ipairs(inner.needs) do
@@ -44,11 +44,11 @@ local function missing(inner, given)
   return problems
 end
 
-local function where(arguments)
+local function target_of(arguments)
   return arguments.entity_id and " (" .. arguments.entity_id .. ")" or ""
 end
 
--- Did the user say it? Without a goal nobody knows, and so the answer is no.
+-- Whether the user's words mention the action; false without a goal.
 local function asked_for(inner, goal)
   for _, word in ipairs(inner.words) do
     if goal and goal:lower():find(word, 1, true) then return true end
@@ -58,7 +58,7 @@ end
 
 return tool "home_assistant" {
   title       = "House",
-  description = "Control the house: list_tools tells what can be done, call_tool does it.",
+  description = "Control the house: list_tools lists the actions, call_tool runs one.",
   use_when    = "the user wants something switched, set, locked or unlocked at home",
   effects     = "write",
 
@@ -91,7 +91,7 @@ return tool "home_assistant" {
     local problems = missing(inner, args.arguments)
     if #problems > 0 then return repair(problems) end
     if inner.asks and not asked_for(inner, call.goal) then
-      return ask(inner.asks .. where(args.arguments), { "yes, " .. inner.words[1], "no, leave it as it is" })
+      return ask(inner.asks .. target_of(args.arguments), { "yes, " .. inner.words[1], "no, leave it as it is" })
     end
   end,
 
@@ -101,29 +101,29 @@ return tool "home_assistant" {
   end,
 
   examples = {
-    { "what can be done",
+    { "list the actions",
       args = { action = "list_tools" }, gives = "pass" },
-    { "a list of all needs no name",
+    { "list_tools drops a name",
       args = { action = "list_tools", tool_name = "light_turn_on" }, gives = "pass", becomes = { action = "list_tools" } },
-    { "a lamp is switched without a question",
+    { "a lamp needs no question",
       args = { action = "call_tool", tool_name = "light_turn_on", arguments = { entity_id = "light.kitchen" } },
       gives = "pass" },
-    { "arguments sent as a text are read as what they hold",
+    { "arguments sent as a string are parsed",
       args = { action = "call_tool", tool_name = "light_turn_on", arguments = '{"entity_id":"light.kitchen"}' },
       gives = "pass",
       becomes = { action = "call_tool", tool_name = "light_turn_on", arguments = { entity_id = "light.kitchen" } } },
-    { "call_tool wants a name",
+    { "call_tool needs a name",
       args = { action = "call_tool" }, gives = "repair", says = "tool_name" },
-    { "an inner tool that is not there",
+    { "an unknown inner tool",
       args = { action = "call_tool", tool_name = "light_on", arguments = { entity_id = "light.kitchen" } },
       gives = "repair", says = "light_turn_on" },
-    { "what the inner tool needs is asked for",
+    { "a missing argument of the inner tool",
       args = { action = "call_tool", tool_name = "climate_set", arguments = { entity_id = "climate.office" } },
       gives = "repair", says = "arguments.temperature" },
-    { "a door is unlocked when the user said so",
+    { "a door is unlocked if the user asked for it",
       args = { action = "call_tool", tool_name = "lock_unlock", arguments = { entity_id = "lock.front_door" } },
       goal = "Please unlock the front door, Ana is outside", gives = "pass" },
-    { "otherwise the user is asked",
+    { "otherwise toolgate asks the user",
       args = { action = "call_tool", tool_name = "lock_unlock", arguments = { entity_id = "lock.front_door" } },
       goal = "Get the house ready for the evening", gives = "ask need_user_input",
       says = "Unlock it, so that anybody can come in? (lock.front_door)" },

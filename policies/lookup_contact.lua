@@ -1,5 +1,5 @@
--- lookup_contact: people, found by name or read by id. Everyone may call it; it only reads.
--- Shows: ids must have been seen. The model may use an id that a tool or the user gave, never one it made up.
+-- lookup_contact: finds people by name, or reads one by id. Everyone may call it; it only reads.
+-- Shows: seen ids. The model may use an id that a tool or the user gave, not an invented one.
 
 local people = json "fixtures/people.json"
 
@@ -26,7 +26,7 @@ end
 
 return tool "lookup_contact" {
   title       = "Contacts",
-  description = "Find people in the address book by name or email (search), or read one of them whole (get).",
+  description = "Find people in the address book by name or email (search), or read one in full (get).",
   use_when    = "you need a person's id, email, phone number or groups",
   avoid_when  = "you need a person's address: use lookup_contact_places",
   effects     = "read",
@@ -37,7 +37,7 @@ return tool "lookup_contact" {
     "type": "object",
     "properties": {
       "action":     { "type": "string", "enum": ["search", "get"],
-                      "description": "search finds ids and names; get reads one contact whole" },
+                      "description": "search finds ids and names; get reads one in full" },
       "query":      { "type": "string", "minLength": 2,
                       "description": "search: a part of the name or email, e.g. \"Ana\"" },
       "contact_id": { "type": "string",
@@ -72,23 +72,23 @@ return tool "lookup_contact" {
   end,
 
   examples = {
-    { "one match: the next call is named, id included",
+    { "one match: the result names the next call, with the id",
       args = { action = "search", query = "ana" }, gives = "pass", says = "c1" },
-    { "several people of one name are a good answer",
+    { "several people with one name are a valid result",
       args = { action = "search", query = "Ben" }, gives = "pass" },
-    { "get with an id that a search gave",
+    { "get with an id from a search",
       args = { action = "get", contact_id = "c1" }, seen = { "c1" }, gives = "pass" },
-    { "capitals in the action are mended, and what get has no use for goes",
+    { "capitals in the action are repaired, and get drops query",
       args = { action = "GET", contact_id = "c1", query = "Ana" }, seen = { "c1" },
       gives = "pass", becomes = { action = "get", contact_id = "c1" } },
-    { "search wants words",
+    { "search needs query",
       args = { action = "search", contact_id = "c1" }, gives = "repair", says = "query" },
-    { "get wants an id",
+    { "get needs an id",
       args = { action = "get", query = "Ana" }, gives = "repair", says = "contact_id" },
-    { "an id made of a name is refused",
+    { "an invented id is refused",
       args = { action = "get", contact_id = "ana-ferreira" }, goal = "What is Ana's phone number?",
       gives = "refuse fabricated_id", says = "search" },
-    { "nobody of that name",
+    { "nobody with that name",
       args = { action = "search", query = "Zacharias" },
       gives = "semantic_garbage nobody_found", says = "shorter" },
   },

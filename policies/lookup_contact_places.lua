@@ -1,5 +1,5 @@
--- lookup_contact_places: where people live, work and go. Everyone may call it; it only reads.
--- Shows: exactly one of. Three ways to say whom, and the model must choose one of them.
+-- lookup_contact_places: the places where people live, work and go. Everyone may call it; it only reads.
+-- Shows: exactly one of several arguments. Three of them identify people, and the model must send one.
 
 local people = json "fixtures/people.json"
 
@@ -14,7 +14,7 @@ local function in_group(contact, words)
   return false
 end
 
-local function meant(contact, args)
+local function matches(contact, args)
   if args.contact_id then return contact.id == args.contact_id end
   if args.contact_query then return holds(contact.name, args.contact_query) end
   return in_group(contact, args.group_query)
@@ -39,10 +39,10 @@ end
 return tool "lookup_contact_places" {
   title       = "Places of people",
   description = "Find the addresses of one person or of everyone in a group: home, work, and where they train or go.",
-  use_when    = "you know who, and want to know where",
-  avoid_when  = "you know the place, and want to know who goes there: use lookup_place_contacts",
+  use_when    = "you know the people, not the places",
+  avoid_when  = "you know the place and need the people: use lookup_place_contacts",
   effects     = "read",
-  ids         = { contact_id = seen { look_up = "lookup_contact, or say contact_query instead" } },
+  ids         = { contact_id = seen { look_up = "lookup_contact, or use contact_query instead" } },
   gives_ids   = { "contacts[].id", "contacts[].places[].id" },
 
   schema = json [[{
@@ -63,14 +63,14 @@ return tool "lookup_contact_places" {
   run = function(args)
     local found = {}
     for _, contact in ipairs(people.contacts) do
-      if meant(contact, args) then
+      if matches(contact, args) then
         found[#found + 1] = { id = contact.id, name = contact.name, places = places_of(contact) }
       end
     end
     return { contacts = found }
   end,
 
-  -- Two people of one name is a question for the user, not a guess for the model.
+  -- If several people match a name, the user decides, not the model.
   result = function(result, call)
     local found = result.contacts
     if #found == 0 then
@@ -88,13 +88,13 @@ return tool "lookup_contact_places" {
     { "one person by name",       args = { contact_query = "Chloe" },   gives = "pass" },
     { "a whole group",            args = { group_query = "climbing" },  gives = "pass" },
     { "one person by a known id", args = { contact_id = "c1" }, seen = { "c1" }, gives = "pass" },
-    { "nobody named at all",
+    { "no person and no group",
       args = {}, gives = "repair", says = "group_query" },
-    { "two ways at once",
+    { "two arguments at once",
       args = { contact_query = "Ana", group_query = "family" }, gives = "repair", says = "contact_query" },
     { "an invented id is refused",
       args = { contact_id = "contact_001" }, goal = "Where does Ana live?", gives = "refuse fabricated_id" },
-    { "two Bens: the user is asked",
+    { "two Bens: the user decides",
       args = { contact_query = "Ben" }, gives = "ask need_user_input", says = "Which Ben do you mean?" },
   },
 }

@@ -1,5 +1,5 @@
--- lookup_place_contacts: who lives at, works at or goes to a place. Everyone may call it; it only reads.
--- Shows: normalise. What can be mended without doubt is mended, and the model is not bothered.
+-- lookup_place_contacts: the people who live at, work at or go to a place. Everyone may call it; it only reads.
+-- Shows: normalise. It repairs unambiguous mistakes, so that the model needs no second call.
 
 local people = json "fixtures/people.json"
 
@@ -24,10 +24,10 @@ end
 return tool "lookup_place_contacts" {
   title       = "People of a place",
   description = "Find who lives at, works at or goes to a place.",
-  use_when    = "you know the place, and want to know who goes there",
-  avoid_when  = "you know the person, and want to know where they go: use lookup_contact_places",
+  use_when    = "you know the place and need the people",
+  avoid_when  = "you know the person and need the places: use lookup_contact_places",
   effects     = "read",
-  ids         = { place_id = seen { look_up = "place_query, saying the place's name" } },
+  ids         = { place_id = seen { look_up = "place_query, with the place's name" } },
   gives_ids   = { "places[].id", "places[].contacts[].id" },
 
   schema = json [[{
@@ -44,7 +44,7 @@ return tool "lookup_place_contacts" {
     needs_one_of { "place_id", "place_query" },
   },
 
-  -- Models put an id where the words go, and words beside an id that already says it all.
+  -- Models send an id as place_query, or place_query beside an id.
   normalise = function(args)
     if not args.place_id and args.place_query:find "^p%d+$" then
       args.place_id = args.place_query
@@ -56,11 +56,11 @@ return tool "lookup_place_contacts" {
   run = function(args)
     local found = {}
     for _, place in ipairs(people.places) do
-      local meant = place.id == args.place_id
+      local matches = place.id == args.place_id
       if args.place_query then
-        meant = holds(place.name, args.place_query) or holds(place.address, args.place_query)
+        matches = holds(place.name, args.place_query) or holds(place.address, args.place_query)
       end
-      if meant then
+      if matches then
         found[#found + 1] = { id = place.id, name = place.name, address = place.address,
                               contacts = contacts_at(place) }
       end
@@ -78,16 +78,16 @@ return tool "lookup_place_contacts" {
   examples = {
     { "by name",   args = { place_query = "boulder" }, gives = "pass" },
     { "by street", args = { place_query = "Mill Street" }, gives = "pass" },
-    { "an id where the words go is moved",
+    { "an id in place_query is moved",
       args = { place_query = "p1" }, seen = { "p1" }, gives = "pass", becomes = { place_id = "p1" } },
-    { "words beside an id go",
+    { "place_query beside an id is dropped",
       args = { place_id = "p1", place_query = "Boulder Hall" }, seen = { "p1" },
       gives = "pass", becomes = { place_id = "p1" } },
-    { "no place at all",
+    { "no place given",
       args = {}, gives = "repair", says = "place_query" },
     { "an invented id is refused",
       args = { place_id = "boulder-hall" }, goal = "Who goes to Boulder Hall?", gives = "refuse fabricated_id" },
-    { "no such place",
+    { "an unknown place",
       args = { place_query = "airport" }, gives = "semantic_garbage no_such_place" },
   },
 }

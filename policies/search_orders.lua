@@ -1,10 +1,10 @@
 -- search_orders: a customer's orders, a page at a time. Everyone may call it; it only reads.
--- Shows: result. A page that is one of several, or empty for a silly reason, is not what the model takes it for.
+-- Shows: result. The hook reports a page that is not the last, and an empty page of a longer list.
 
 local PAGE = 3
 
--- The shop pages first and filters by status afterwards, as many back ends do: a page may come out empty although
--- the next one is not.
+-- The shop divides into pages first and filters by status afterwards, as many back ends do: a page may be empty
+-- although the next one is not.
 local orders = {
   { id = "o-101", customer_id = "cust-7", status = "placed",    total = "19.90" },
   { id = "o-102", customer_id = "cust-7", status = "placed",    total = "5.00" },
@@ -25,7 +25,7 @@ end
 return tool "search_orders" {
   title       = "Orders",
   description = "Read a customer's orders, oldest first, three to a page.",
-  use_when    = "you need what a customer has ordered, or how far an order is",
+  use_when    = "you need a customer's orders, or the status of an order",
   effects     = "read",
   gives_ids   = { "orders[].id" },
 
@@ -33,7 +33,7 @@ return tool "search_orders" {
     "type": "object",
     "properties": {
       "customer_id": { "type": "string", "description": "the customer's number, e.g. \"cust-7\"" },
-      "page":        { "type": "integer", "minimum": 1, "description": "1 when left out" },
+      "page":        { "type": "integer", "minimum": 1, "description": "1 by default" },
       "status":      { "type": "string", "enum": ["placed", "shipped", "delivered"],
                        "description": "only orders in this state" }
     },
@@ -77,20 +77,20 @@ return tool "search_orders" {
   end,
 
   examples = {
-    { "all of it on one page",
+    { "everything on one page",
       args = { customer_id = "cust-8" }, gives = "pass", becomes = { customer_id = "cust-8", page = 1 } },
-    { "a page number sent as a text",
+    { "a page number sent as a string",
       args = { customer_id = "cust-7", page = "2" }, gives = "pass", becomes = { customer_id = "cust-7", page = 2 } },
-    { "a status that nearly is one",
+    { "a misspelled status",
       args = { customer_id = "cust-7", status = "shipping" }, gives = "repair", says = "did you mean 'shipped'?" },
-    { "a field that nearly is one",
+    { "a misspelled field",
       args = { custommer_id = "cust-7" }, gives = "repair", says = "did you mean 'customer_id'?" },
-    { "more pages follow, and the next call is spelled out",
+    { "more pages follow: the result names the next call",
       args = { customer_id = "cust-7" }, gives = "partial_data more_pages", says = '"page":2' },
     { "an empty first page of a longer list",
       args = { customer_id = "cust-7", status = "delivered" },
       gives = "semantic_garbage empty_first_page", says = "ask for page 2" },
-    { "a broken back end is not the model's fault",
+    { "a broken back end is reported as such",
       args = { customer_id = "cust-7" }, result = { orders = "none" },
       gives = "refuse schema_mismatch" },
   },

@@ -85,7 +85,7 @@ end
 
 local function rewrite_in_words(change)
   local where = change.path:gsub("^/", ""):gsub("/", ".")
-  if change.op == "remove" then return where .. " left out" end
+  if change.op == "remove" then return where .. " dropped" end
   return where .. " is " .. json.encode(change.value)
 end
 
@@ -102,7 +102,7 @@ local function shows_verdict(verdict)
   if verdict.verdict == "pass" and verdict.rewrites and #verdict.rewrites > 0 then
     local changes = {}
     for at, change in ipairs(verdict.rewrites) do changes[at] = rewrite_in_words(change) end
-    show("     mended: %s", table.concat(changes, "; "))
+    show("     repaired: %s", table.concat(changes, "; "))
   end
 end
 
@@ -130,7 +130,7 @@ local function described(line)
 end
 
 function player:shows(line, result)
-  local verdict = verdict_of(result) or error("no verdict in the answer to " .. described(line), 0)
+  local verdict = verdict_of(result) or error("no verdict in the reply to " .. described(line), 0)
   self.calls = self.calls + 1
   show("\n%3d. %s", self.calls, painted("1", described(line)))
   show("     %s", painted("2", "-- " .. line.because))
@@ -152,7 +152,7 @@ function player:plays(line)
     show("\n%s %s", painted("36", "The user:"), painted("1", line.goal))
   elseif line.definition then
     self:asks("toolgate/register", ('"tools":[%s],%s'):format(line.definition, self:meta()))
-    show("\n     The agent has a tool of its own, and declares it: %s", json.decode(line.definition).name)
+    show("\n     The agent registers a tool of its own: %s", json.decode(line.definition).name)
   else
     self:shows(line, self:says(line))
   end
@@ -163,7 +163,7 @@ local function play(dialogue, options)
   local served = daemon.start { policies = options.policies }
   local self = setmetatable({ connection = served:connect(), last_id = 0, calls = 0, unexpected = 0 }, player)
   self:opens()
-  show("An agent talks to %s through %s", options.binary, served.socket)
+  show("An agent connects to %s at %s", options.binary, served.socket)
   for _, line in ipairs(dialogue) do self:plays(line) end
   return self
 end
@@ -174,7 +174,7 @@ function M.play(dialogue, options)
   local ended, trouble = pcall(daemon.stop_all)
   if not ok or not ended then
     io.stderr:write("demo: ", not ok and played or trouble, "\n")
-    for _, words in ipairs(daemon.last_words) do io.stderr:write("the daemon said:\n", words) end
+    for _, words in ipairs(daemon.last_words) do io.stderr:write("the daemon's log:\n", words) end
     return 1
   end
   show("\n%d calls, %s", played.calls, played.unexpected == 0 and painted("32", "every verdict as expected")
