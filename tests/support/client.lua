@@ -6,7 +6,26 @@ local unix = require "socket.unix"
 local M = { PATIENCE_S = 20 }
 cjson.encode_sparse_array(true)
 cjson.decode_max_depth(4000)
-M.json = cjson
+
+-- As cjson, but with the members in the order of their names: what is sent is the same in every run, and so is what
+-- comes of it.
+local function encode(value)
+  if type(value) ~= "table" or next(value) == nil then return cjson.encode(value) end
+  local names, parts = {}, {}
+  for name in pairs(value) do
+    if type(name) ~= "string" then names = nil break end
+    names[#names + 1] = name
+  end
+  if names then
+    table.sort(names)
+    for i, name in ipairs(names) do parts[i] = cjson.encode(name) .. ":" .. encode(value[name]) end
+    return "{" .. table.concat(parts, ",") .. "}"
+  end
+  for i = 1, #value do parts[i] = encode(value[i]) end
+  for key in pairs(value) do if not parts[key] then return cjson.encode(value) end end
+  return "[" .. table.concat(parts, ",") .. "]"
+end
+M.json = setmetatable({ encode = encode }, { __index = cjson })
 
 local MODERN = "2026-07-28"
 local META = "io.modelcontextprotocol/"
@@ -30,7 +49,7 @@ function client:say_line(line)
 end
 
 function client:say(message)
-  return self:say_line(type(message) == "string" and message or cjson.encode(message))
+  return self:say_line(type(message) == "string" and message or encode(message))
 end
 
 function client:hears_line()
@@ -112,7 +131,7 @@ function client:calls(name, arguments, meta)
     -- an empty table would be encoded as what Lua thinks it is
     self.last_id = self.last_id + 1
     self:say(('{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%s,"arguments":{}%s}}'):format(
-      self.last_id, cjson.encode(name), meta and (',"_meta":' .. cjson.encode(meta)) or ""))
+      self.last_id, cjson.encode(name), meta and (',"_meta":' .. encode(meta)) or ""))
     return assert(self:answer(self.last_id).result)
   end
   return self:asks("tools/call", { name = name, arguments = arguments, _meta = meta })
@@ -148,6 +167,13 @@ end
 
 function M.verdict(result)
   return result._meta and result._meta["dev.toolgate/verdict"] or nil
+end
+
+-- What is wrong with the arguments, for programs: { "args.title missing", ... }, in the order of the feedback.
+function M.problems(result)
+  local list = {}
+  for i, message in ipairs(M.verdict(result).messages or {}) do list[i] = message.path .. " " .. message.code end
+  return list
 end
 
 return M

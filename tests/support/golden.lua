@@ -14,6 +14,8 @@ local VARIABLE = {
   { "/tmp/toolgate%-spec%-%w%w%w%w%w%w", "<dir>" },
   { ROOT:gsub("%p", "%%%0"), "<root>" },
   { "%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%d%.%d+Z", "<time>" },
+  { "%(%d[%d.]* µs%)", "(<duration>)" },
+  { "%(%d[%d.]* ms%)", "(<duration>)" },
   { "(127%.0%.0%.1:)%d%d%d%d%d?", "%1<port>" },
   { "(localhost:)%d%d%d%d%d?", "%1<port>" },
   { "(pid[= ])%d+", "%1<pid>" },

@@ -1,15 +1,17 @@
 -- toolgate serve: its configuration, and what it says where that is wrong.
 local daemon = require "daemon"
+local golden = require "golden"
 local process = require "process"
 local fixtures = require "fixtures"
 
 describe("the configuration", function()
   after_each(daemon.stop_all)
 
-  local function refused(config, ...)
+  local function refused(key, config, ...)
     local words, code = daemon.fails { config = config }
     assert.not_equal(0, code)
     for _, wanted in ipairs { ... } do assert.truthy(words:find(wanted, 1, true), words) end
+    golden.check("load", "configuration: " .. key, words)
   end
 
   it("may be left out altogether", function()
@@ -22,32 +24,33 @@ describe("the configuration", function()
   end)
 
   it("with an unknown key names the closest", function()
-    refused("return { sockte = '/tmp/x' }", "sockte", "socket", "toolgate.lua")
-    refused("return { limits = { mesage = 5 } }", "mesage", "message")
+    refused("an unknown key", "return { sockte = '/tmp/x' }", "sockte", "socket", "toolgate.lua")
+    refused("an unknown key of a table", "return { limits = { mesage = 5 } }", "mesage", "message")
   end)
   it("with a wrong type says what was expected and what was found", function()
-    refused("return { limits = { depth = 'deep' } }", "limits.depth", "deep")
+    refused("a wrong type", "return { limits = { depth = 'deep' } }", "limits.depth", "deep")
   end)
   it("that is no Lua says file and line", function()
-    refused("return {\n socket = \n}", "toolgate.lua:3")
+    refused("a syntax error", "return {\n socket = \n}", "toolgate.lua:3")
   end)
   it("that returns no table says so", function()
-    refused("return 5", "return", "got 5")
+    refused("the file returns no table", "return 5", "toolgate.lua")
   end)
   for _, key in ipairs { "metrics = { listen = 'x' }" } do
     it("says that this version does not serve " .. key, function()
-      refused("return { " .. key .. " }", key:match "^%w+_?%w*")
+      refused("metrics are not served", "return { " .. key .. " }", key:match "^%w+_?%w*")
     end)
   end
 
   it("with require_descriptions takes no tool and no parameter without one", function()
-    local function says(policy, wanted)
-      local words = daemon.fails { config = "return { require_descriptions = true }", policies = { ["t.lua"] = policy } }
-      assert.truthy(words:find(wanted, 1, true), words)
+    local function refused_policy(key, policy)
+      local words, code = daemon.fails { config = "return { require_descriptions = true }", policies = { ["t.lua"] = policy } }
+      assert.equal(1, code)
+      golden.check("load", "require_descriptions: " .. key, words)
     end
-    says('return tool "t" { schema = params { a = str "A" } }', "tool 't' has no description")
-    says('return tool "t" { description = "T", schema = params { a = str, b = str "B", c = optional(int) } }',
-         "tool 't': no description of 'a', 'c', and require_descriptions is set")
+    refused_policy("a tool without one", 'return tool "t" { schema = params { a = str "A" } }')
+    refused_policy("parameters without one",
+                   'return tool "t" { description = "T", schema = params { a = str, b = str "B", c = optional(int) } }')
     daemon.start { config = "return { require_descriptions = true }",
                    policies = { ["t.lua"] = 'return tool "t" { description = "T", schema = params { a = str "A" } }' } }
   end)
@@ -88,14 +91,15 @@ describe("the configuration", function()
     assert.equal("pass", client:asks("toolgate/check", { name = "bare", arguments = { a = 1 } }).verdict)
     assert.equal("unknown_tool", client:asks("toolgate/check", { name = "texts" }).error_class)
     local warnings = client:asks("toolgate/status").generation.warnings
-    assert.truthy(warnings[1]:find("'bare': it has no inputSchema", 1, true), warnings[1])
-    assert.truthy(warnings[2]:find("'texts' is left out", 1, true), warnings[2])
+    assert.equal(2, #warnings)
+    golden.check("load", "tool definitions: a schema is missing, and one is of a string", table.concat(warnings, "\n"))
   end)
 
   it("with a tools file that is no JSON says file and line", function()
     local words, code = daemon.fails { tools = '[\n{"name":}]' }
     assert.not_equal(0, code)
     assert.truthy(words:find("tools.json:2", 1, true), words)
+    golden.check("load", "tool definitions: the file is not JSON", words)
   end)
 
   it("defaults repair budgets for what no policy says", function()

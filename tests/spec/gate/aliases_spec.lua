@@ -1,5 +1,6 @@
 -- A tool that has been renamed: a call of its old name is a call of it.
 local daemon = require "daemon"
+local golden = require "golden"
 local client_of = require "client"
 
 local NEW = [[
@@ -16,8 +17,6 @@ local RUN_BY_THE_AGENT = [[
 return tool "book" { aliases = { "reserve" }, retry = { same_call = 1 }, schema = params { what = str } }
 ]]
 
-local function says(text, words) assert.truthy(text:find(words, 1, true), text) end
-
 describe("an alias", function()
   after_each(daemon.stop_all)
 
@@ -27,10 +26,10 @@ describe("an alias", function()
     local client = gate({ ["get_events.lua"] = NEW }):connect()
     local result = client:calls("get_event", { ids = { "e1", "e2" } })
     assert.is_not_true(result.isError)
-    says(client_of.text(result), '{"count":2}')
-    says(client_of.text(result), "'get_event' is called 'get_events' now: use that name.")
-    says(client_of.text(client:calls("events.read", {})), "'events.read' is called 'get_events' now")
-    assert.is_nil(client_of.text(client:calls("get_events", { ids = { "e1" } })):find("is called", 1, true))
+    golden.check("feedback", "alias: result of a call by the old name", client_of.text(result))
+    golden.check("feedback", "alias: result of a call by an older name", client_of.text(client:calls("events.read", {})))
+    golden.check("feedback", "alias: result of a call by the present name",
+                 client_of.text(client:calls("get_events", { ids = { "e1" } })))
   end)
 
   it("is in no list", function()
@@ -53,11 +52,13 @@ describe("an alias", function()
   end)
 
   it("that is another tool's name is said where the files are loaded", function()
-    local said = daemon.fails { policies = { ["a.lua"] = NEW, ["b.lua"] = 'return tool "get_event" { schema = params {} }' } }
-    says(said, "aliases: 'get_event' is the name of the tool 'get_event'")
-    says(said, "take it out of one of them")
-    said = daemon.fails { policies = { ["a.lua"] = NEW,
-                                       ["b.lua"] = 'return tool "x" { schema = params {}, aliases = { "get_event" } }' } }
-    says(said, "is an alias of 'get_events'")
+    local words, code = daemon.fails { policies = { ["a.lua"] = NEW,
+                                                    ["b.lua"] = 'return tool "get_event" { schema = params {} }' } }
+    assert.equal(1, code)
+    golden.check("load", "alias: is the name of another tool", words)
+    words, code = daemon.fails { policies = { ["a.lua"] = NEW,
+                                              ["b.lua"] = 'return tool "x" { schema = params {}, aliases = { "get_event" } }' } }
+    assert.equal(1, code)
+    golden.check("load", "alias: is an alias of another tool", words)
   end)
 end)
