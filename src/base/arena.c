@@ -170,12 +170,12 @@ size_t arena_live_bytes(void)
     return live_bytes;
 }
 
-size_t arena_mallocs(void)
+size_t arena_malloc_count(void)
 {
     return malloc_count;
 }
 
-struct str arena_short(struct arena *arena, struct str text, size_t max)
+struct str arena_truncate(struct arena *arena, struct str text, size_t max)
 {
     const struct str ellipsis = STR_LIT("…");
     if (text.len <= max)
@@ -183,11 +183,11 @@ struct str arena_short(struct arena *arena, struct str text, size_t max)
     return ARENA_JOIN(arena, str_cut(text, max > ellipsis.len ? max - ellipsis.len : 0), ellipsis);
 }
 
-struct str arena_line(struct arena *arena, struct str text, size_t max)
+struct str arena_first_line(struct arena *arena, struct str text, size_t max)
 {
     text = str_trim(text);
     const char *newline = text.len ? memchr(text.at, '\n', text.len) : NULL;
     if (newline)
         text.len = (size_t)(newline - text.at);
-    return arena_short(arena, str_trim(text), max);
+    return arena_truncate(arena, str_trim(text), max);
 }

@@ -34,13 +34,13 @@ size_t arena_bytes(const struct arena *arena);
 size_t arena_live_bytes(void);
 
 /* How often any arena had to ask malloc for a block: tests count with it. */
-size_t arena_mallocs(void);
+size_t arena_malloc_count(void);
 
 /* The text, or of a longer one its beginning and "…": at most `max` bytes with that. */
-struct str arena_short(struct arena *arena, struct str text, size_t max);
+struct str arena_truncate(struct arena *arena, struct str text, size_t max);
 /* The same of its first line, without space around it: somebody else's description within a sentence of ours.
  */
-struct str arena_line(struct arena *arena, struct str text, size_t max);
+struct str arena_first_line(struct arena *arena, struct str text, size_t max);
 
 /* ARENA_JOIN(arena, STR_LIT("got "), got): a sentence of few parts, without printf's price. */
 #define ARENA_JOIN(arena, ...)                                                                               \

@@ -17,7 +17,7 @@ const char *err_name(enum err code)
     return at < sizeof(err_names) / sizeof(err_names[0]) ? err_names[at] : "unknown_error";
 }
 
-enum err why_set(struct why *why, enum err code, const char *format, ...)
+enum err err_set(struct why *why, enum err code, const char *format, ...)
 {
     if (!why)
         return code;
@@ -28,7 +28,7 @@ enum err why_set(struct why *why, enum err code, const char *format, ...)
     return code;
 }
 
-void why_prefix(struct why *why, const char *prefix)
+void err_prefix(struct why *why, const char *prefix)
 {
     if (!why)
         return;

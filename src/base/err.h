@@ -21,20 +21,20 @@ enum err {
     ERR_UNAVAILABLE = -11 /* a service this one needs is down */
 };
 
-#define WHY_MAX_BYTES 2048
+#define ERR_MESSAGE_MAX_BYTES 2048
 
 /* Filled on failure only; always NUL-terminated. Says file:line, what was expected and what was found. */
 struct why {
-    char text[WHY_MAX_BYTES];
+    char text[ERR_MESSAGE_MAX_BYTES];
 };
 
-/* Writes the sentence (cut at WHY_MAX_BYTES) and returns `code`, so that `return why_set(…)` reads well.
- * `why` may be NULL. */
-enum err why_set(struct why *why, enum err code, const char *format, ...)
+/* Writes the sentence (cut at ERR_MESSAGE_MAX_BYTES) and returns `code`, so that `return err_set(…)` reads
+ * well. `why` may be NULL. */
+enum err err_set(struct why *why, enum err code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Puts "prefix: " before what is there already. */
-void why_prefix(struct why *why, const char *prefix);
+void err_prefix(struct why *why, const char *prefix);
 
 /* The stable name of a code on the wire and in logs, e.g. "config_error". */
 const char *err_name(enum err code);

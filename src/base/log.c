@@ -22,7 +22,7 @@ enum err log_open(enum log_level level, enum log_format format, const char *path
 {
     int fd = STDERR_FILENO;
     if (path && (fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640)) < 0)
-        return why_set(why, ERR_IO, "log file %s: %s", path, strerror(errno));
+        return err_set(why, ERR_IO, "log file %s: %s", path, strerror(errno));
     if (logger.fd != STDERR_FILENO)
         close(logger.fd);
     logger.level = level;
@@ -59,7 +59,7 @@ static void put_quoted(struct buf *out, struct str s)
     const char *end = s.at + s.len;
     buf_byte(out, '"');
     for (const char *p = s.at; p < end;) {
-        size_t len = utf8_length(p, end);
+        size_t len = str_utf8_length(p, end);
         unsigned char c = (unsigned char)*p;
         if (!len)
             buf_text(out, "\xEF\xBF\xBD");

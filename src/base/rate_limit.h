@@ -6,27 +6,27 @@
 
 #include <stdbool.h>
 
-struct trickle { /* embedded; all zero to begin with */
+struct rate_limit { /* embedded; all zero to begin with */
     int64_t since_us;
     uint32_t passed;
     uint64_t held; /* left out since the last one that passed */
 };
 
 /* True: this one may pass; *held then tells how many did not before it. */
-static inline bool trickle_lets(struct trickle *trickle, uint32_t per_second, uint64_t *held)
+static inline bool rate_limit_allow(struct rate_limit *rate_limit, uint32_t per_second, uint64_t *held)
 {
     int64_t now = clock_mono_us();
-    if (now - trickle->since_us >= 1000000) {
-        trickle->since_us = now;
-        trickle->passed = 0;
+    if (now - rate_limit->since_us >= 1000000) {
+        rate_limit->since_us = now;
+        rate_limit->passed = 0;
     }
-    if (trickle->passed >= per_second) {
-        trickle->held++;
+    if (rate_limit->passed >= per_second) {
+        rate_limit->held++;
         return false;
     }
-    trickle->passed++;
-    *held = trickle->held;
-    trickle->held = 0;
+    rate_limit->passed++;
+    *held = rate_limit->held;
+    rate_limit->held = 0;
     return true;
 }
 

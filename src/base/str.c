@@ -20,7 +20,7 @@ struct str str_cut(struct str s, size_t max)
     return (struct str){s.at, end};
 }
 
-size_t utf8_length(const char *at, const char *end)
+size_t str_utf8_length(const char *at, const char *end)
 {
     const unsigned char *p = (const unsigned char *)at;
     size_t left = (size_t)(end - at);

@@ -34,7 +34,7 @@ static inline struct str str_of(const char *text)
 }
 
 /* Most names are short: two words that overlap are compared sooner than memcmp is called. */
-static inline bool bytes_eq(const char *a, const char *b, size_t n)
+static inline bool str_bytes_eq(const char *a, const char *b, size_t n)
 {
     uint64_t a8[2], b8[2];
     uint32_t a4[2], b4[2];
@@ -55,7 +55,7 @@ static inline bool bytes_eq(const char *a, const char *b, size_t n)
 
 static inline bool str_eq(struct str a, struct str b)
 {
-    return a.len == b.len && bytes_eq(a.at, b.at, a.len);
+    return a.len == b.len && str_bytes_eq(a.at, b.at, a.len);
 }
 
 static inline bool str_is(struct str s, const char *text)
@@ -84,7 +84,7 @@ struct str str_trim(struct str s);
 
 /* Bytes of the UTF-8 sequence at p (1-4), or 0 where there is no valid one: overlong forms, surrogates and
  * what lies past U+10FFFF are none. */
-size_t utf8_length(const char *p, const char *end);
+size_t str_utf8_length(const char *p, const char *end);
 
 /* Case-insensitive search in ASCII; other bytes compare as they are. */
 bool str_contains_nocase(struct str haystack, struct str needle);

@@ -139,7 +139,7 @@ size_t suggest(struct str word, const struct str *candidates, size_t count, size
     return ranking.count;
 }
 
-struct str suggest_one(struct str word, const struct str *candidates, size_t count)
+struct str suggest_closest(struct str word, const struct str *candidates, size_t count)
 {
     size_t best[SUGGEST_MAX];
     return suggest(word, candidates, count, best) ? candidates[best[0]] : STR_NONE;

@@ -14,6 +14,6 @@
 size_t suggest(struct str word, const struct str *candidates, size_t count, size_t out[SUGGEST_MAX]);
 
 /* The single closest candidate, or STR_NONE. */
-struct str suggest_one(struct str word, const struct str *candidates, size_t count);
+struct str suggest_closest(struct str word, const struct str *candidates, size_t count);
 
 #endif

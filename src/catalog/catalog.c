@@ -60,7 +60,7 @@ static struct json mended(const struct view *v, struct str name, const struct js
 {
     struct json out;
     struct why why;
-    if (definition_mend(v->arena, name, fresh, &out, &why) == OK)
+    if (definition_repair(v->arena, name, fresh, &out, &why) == OK)
         return out;
     log_fault("policy_error", name, why.text);
     return *otherwise;
@@ -74,7 +74,7 @@ static bool prepare(const struct view *v, const struct tool *tool, struct json *
     if (!prepares(tool))
         return true;
     policy_prepare(tool->policy, &call, definition, v->arena, &outcome);
-    if (outcome.said == SAID_BROKE) {
+    if (outcome.said == OUTCOME_POLICY_ERROR) {
         log_fault("policy_error", tool->name, outcome.why.text);
         return true;
     }
@@ -96,8 +96,8 @@ static void show(struct view *v, const struct tool *tool, bool hooks)
 {
     struct shown *place = &v->list[v->count];
     struct why why;
-    if (definition_of(v->arena, tool, &place->definition, &why) != OK)
-        log_fault("tool_left_out", tool->name, why.text);
+    if (definition_from_tool(v->arena, tool, &place->definition, &why) != OK)
+        log_fault("tool_omitted", tool->name, why.text);
     else if (!hooks || prepare(v, tool, &place->definition)) {
         place->name = tool->name;
         place->tool = tool;
@@ -135,7 +135,7 @@ static void say_unknown_names(const struct view *v, const struct json *definitio
                                       "prepare_tools: item %u is named '" STR_FMT
                                       "': expected a definition that it was given, by its own name; left out",
                                       i + 1, STR_ARG(str_cut(name, TOOL_NAME_MAX_BYTES)));
-        log_fault("policy_error", policies_gateway_file(generation_policies(v->generation)), why.at);
+        log_fault("policy_error", policy_set_gateway_file(generation_policies(v->generation)), why.at);
     }
 }
 
@@ -167,11 +167,11 @@ static void pass_gateway(struct view *v)
     struct json before = as_array(v);
     struct policy_call call = hook_view(v, STR_NONE);
     struct policy_outcome outcome = {0};
-    if (!policies_has_gateway(policies))
+    if (!policy_set_has_gateway(policies))
         return;
-    policies_prepare_tools(policies, &call, &before, v->arena, &outcome);
-    if (outcome.said == SAID_BROKE)
-        log_fault("policy_error", policies_gateway_file(policies), outcome.why.text);
+    policy_set_prepare_tools(policies, &call, &before, v->arena, &outcome);
+    if (outcome.said == OUTCOME_POLICY_ERROR)
+        log_fault("policy_error", policy_set_gateway_file(policies), outcome.why.text);
     else if (outcome.value != &before) {
         keep_those_in(v, outcome.value);
         if (json_is(outcome.value, JSON_ARRAY) && outcome.value->len > v->count)
@@ -188,14 +188,14 @@ static int by_name(const void *a, const void *b)
  * too. */
 static void add_own(struct view *v, size_t own)
 {
-    struct toolbox *box = v->request->toolbox;
+    struct client_tools *box = v->request->client_tools;
     size_t count = 0;
     for (size_t i = 0; i < v->count; i++)
-        if (!toolbox_find(box, v->generation, v->list[i].name))
+        if (!client_tools_find(box, v->generation, v->list[i].name))
             v->list[count++] = v->list[i];
     v->count = count;
     for (size_t i = 0; i < own; i++) {
-        const struct tool *tool = toolbox_find(box, v->generation, toolbox_name_at(box, i));
+        const struct tool *tool = client_tools_find(box, v->generation, client_tools_name_at(box, i));
         if (tool)
             show(v, tool, false);
     }
@@ -204,7 +204,7 @@ static void add_own(struct view *v, size_t own)
 
 static void look(struct view *v)
 {
-    size_t own = v->request->all ? toolbox_count(v->request->toolbox) : 0;
+    size_t own = v->request->all ? client_tools_count(v->request->client_tools) : 0;
     size_t all = generation_tool_count(v->generation);
     v->list = ARENA_ARRAY(v->arena, struct shown, all + own + 1);
     for (size_t i = 0; i < all; i++) {
@@ -254,7 +254,7 @@ void catalog_write(struct arena *arena, struct generation *generation, const str
     look(&v);
     json_open(&out, '[');
     for (size_t i = 0; i < v.count; i++)
-        form_write(arena, request, &v.list[i].definition, &out);
+        provider_format_write(arena, request, &v.list[i].definition, &out);
     json_close(&out, ']');
     if (request->places)
         write_places(&v);
@@ -288,7 +288,7 @@ static void hidden_free(void *memo)
 
 static struct hidden *hidden_of(struct generation *generation)
 {
-    struct generation_memo *memo = generation_memo(generation);
+    struct generation_cache *memo = generation_cache(generation);
     if (memo->data)
         return memo->data;
     struct hidden *kept = calloc(1, sizeof(*kept));
@@ -296,7 +296,7 @@ static struct hidden *hidden_of(struct generation *generation)
         abort();
     kept->salt[0] = hash_random();
     kept->salt[1] = hash_random();
-    *memo = (struct generation_memo){kept, hidden_free};
+    *memo = (struct generation_cache){kept, hidden_free};
     return kept;
 }
 
@@ -356,12 +356,12 @@ static bool is_hidden(struct view *v, struct str tool)
 bool catalog_may_hide(const struct generation *generation, struct str name)
 {
     const struct tool *tool = generation_find(generation, name);
-    return tool && (prepares(tool) || policies_has_gateway(generation_policies(generation)));
+    return tool && (prepares(tool) || policy_set_has_gateway(generation_policies(generation)));
 }
 
 bool catalog_has_hooks(const struct generation *generation)
 {
-    bool any = policies_has_gateway(generation_policies(generation));
+    bool any = policy_set_has_gateway(generation_policies(generation));
     for (size_t i = 0; !any && i < generation_tool_count(generation); i++)
         any = prepares(generation_tool_at(generation, i));
     return any;
@@ -374,10 +374,10 @@ bool catalog_shows(struct arena *arena, struct generation *generation, const str
     const struct tool *tool = generation_find(generation, name);
     struct view v = {.arena = arena, .generation = generation, .request = &everything};
     everything.all = true;
-    everything.toolbox = NULL;
+    everything.client_tools = NULL;
     if (!tool || !is_wanted(&v, tool))
         return false;
-    if (tool->awaited || (!prepares(tool) && !policies_has_gateway(generation_policies(generation))))
+    if (tool->awaited || (!prepares(tool) && !policy_set_has_gateway(generation_policies(generation))))
         return true; /* what nobody can list yet, no hook has seen either */
     return !is_hidden(&v, name);
 }

@@ -10,21 +10,26 @@
 
 struct json_out;
 
-enum catalog_format { CATALOG_MCP, CATALOG_OPENAI, CATALOG_ANTHROPIC, CATALOG_GEMINI };
+enum provider_format {
+    PROVIDER_FORMAT_MCP,
+    PROVIDER_FORMAT_OPENAI,
+    PROVIDER_FORMAT_ANTHROPIC,
+    PROVIDER_FORMAT_GEMINI
+};
 
 /* OK or ERR_NOT_FOUND. */
-enum err catalog_format_named(struct str name, enum catalog_format *out);
-const char *catalog_format_name(enum catalog_format format);
+enum err provider_format_named(struct str name, enum provider_format *out);
+const char *provider_format_name(enum provider_format format);
 
 /* Something that a provider's form cannot say about a tool, or would refuse. */
 typedef void catalog_warn(void *owner, struct str tool, const char *text);
 
 struct catalog_request {
-    enum catalog_format format;
+    enum provider_format format;
     bool strict; /* OpenAI strict mode: closed objects, everything required, optional ones nullable */
-    bool all;    /* also tools that the agent runs itself, and the toolbox (toolgate/tools) */
+    bool all;    /* also tools that the agent runs itself, and the client_tools (toolgate/tools) */
     const struct peer *peer;
-    struct toolbox *toolbox; /* NULL: none */
+    struct client_tools *client_tools; /* NULL: none */
     struct str session, goal;
     bool widened;       /* the session is stuck: what prepare_tools leaves out is shown, too */
     catalog_warn *warn; /* NULL: such things go to the log */

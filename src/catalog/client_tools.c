@@ -19,22 +19,22 @@ struct entry {
     uint64_t generation; /* the number it was compiled against */
 };
 
-struct toolbox {
+struct client_tools {
     const struct peer *peer;
-    struct entry *entries[TOOLBOX_MAX_TOOLS], *replaced;
+    struct entry *entries[CLIENT_TOOLS_MAX], *replaced;
     size_t count, bytes;
 };
 
-struct toolbox *toolbox_new(const struct peer *peer)
+struct client_tools *client_tools_new(const struct peer *peer)
 {
-    struct toolbox *box = calloc(1, sizeof(*box));
+    struct client_tools *box = calloc(1, sizeof(*box));
     if (!box)
         abort();
     box->peer = peer;
     return box;
 }
 
-void toolbox_forget_replaced(struct toolbox *box)
+void client_tools_free_replaced(struct client_tools *box)
 {
     while (box->replaced) {
         struct entry *entry = box->replaced;
@@ -44,28 +44,28 @@ void toolbox_forget_replaced(struct toolbox *box)
     }
 }
 
-void toolbox_free(struct toolbox *box)
+void client_tools_free(struct client_tools *box)
 {
     if (!box)
         return;
-    toolbox_forget_replaced(box);
+    client_tools_free_replaced(box);
     for (size_t i = 0; i < box->count; i++)
         arena_free(box->entries[i]->arena);
     free(box);
 }
 
-size_t toolbox_count(const struct toolbox *box)
+size_t client_tools_count(const struct client_tools *box)
 {
     return box ? box->count : 0;
 }
 
-struct str toolbox_name_at(const struct toolbox *box, size_t index)
+struct str client_tools_name_at(const struct client_tools *box, size_t index)
 {
     return box->entries[index]->name;
 }
 
 /* Its place, or the one behind the last. */
-static struct entry **place_of(struct toolbox *box, struct str name)
+static struct entry **place_of(struct client_tools *box, struct str name)
 {
     size_t i = 0;
     while (i < box->count && !str_eq(box->entries[i]->name, name))
@@ -73,7 +73,7 @@ static struct entry **place_of(struct toolbox *box, struct str name)
     return &box->entries[i];
 }
 
-static bool is_taken(const struct toolbox *box, struct entry *const *place)
+static bool is_taken(const struct client_tools *box, struct entry *const *place)
 {
     return place < box->entries + box->count;
 }
@@ -96,7 +96,7 @@ static enum err compile(struct generation *generation, const struct json *defini
                       STR_LIT("register"), &entry->tool, why);
 }
 
-static void put(struct toolbox *box, struct entry **place, struct entry *entry)
+static void put(struct client_tools *box, struct entry **place, struct entry *entry)
 {
     if (is_taken(box, place)) {
         (*place)->next = box->replaced;
@@ -109,26 +109,26 @@ static void put(struct toolbox *box, struct entry **place, struct entry *entry)
 }
 
 /* An agent that says again what it said before is heard at no cost. */
-static bool is_same(const struct toolbox *box, struct entry *const *place, const struct json *definition,
+static bool is_same(const struct client_tools *box, struct entry *const *place, const struct json *definition,
                     const struct generation *generation)
 {
     return is_taken(box, place) && (*place)->tool && (*place)->generation == generation_number(generation) &&
            json_equal((*place)->definition, definition);
 }
 
-static enum err add(struct toolbox *box, struct entry **place, struct generation *generation,
+static enum err add(struct client_tools *box, struct entry **place, struct generation *generation,
                     const struct json *definition, struct why *why)
 {
     struct entry *entry;
-    if (!is_taken(box, place) && box->count == TOOLBOX_MAX_TOOLS)
-        return why_set(why, ERR_LIMIT, "a connection may register at most %u tools", TOOLBOX_MAX_TOOLS);
+    if (!is_taken(box, place) && box->count == CLIENT_TOOLS_MAX)
+        return err_set(why, ERR_LIMIT, "a connection may register at most %u tools", CLIENT_TOOLS_MAX);
     enum err err = compile(generation, definition, &entry, why);
-    if (!err && box->bytes + arena_bytes(entry->arena) > TOOLBOX_MAX_BYTES)
+    if (!err && box->bytes + arena_bytes(entry->arena) > CLIENT_TOOLS_MAX_BYTES)
         err =
-            why_set(why, ERR_LIMIT,
+            err_set(why, ERR_LIMIT,
                     "a connection's registered tools may take at most %u bytes together, compiled: register "
                     "fewer, or with simpler schemas",
-                    TOOLBOX_MAX_BYTES);
+                    CLIENT_TOOLS_MAX_BYTES);
     if (err)
         arena_free(entry->arena);
     else
@@ -136,21 +136,21 @@ static enum err add(struct toolbox *box, struct entry **place, struct generation
     return err;
 }
 
-enum err toolbox_register(struct toolbox *box, struct generation *generation, const struct json *definition,
-                          const struct tool **out, struct why *why)
+enum err client_tools_register(struct client_tools *box, struct generation *generation,
+                               const struct json *definition, const struct tool **out, struct why *why)
 {
     struct str name = json_str(json_get_text(definition, "name"));
     const struct tool *known = generation_find(generation, name);
     struct entry **place = place_of(box, name);
     *out = NULL;
     if (!name.len)
-        return why_set(why, ERR_SCHEMA, "expected a tool {name, description?, inputSchema}, got no name");
+        return err_set(why, ERR_SCHEMA, "expected a tool {name, description?, inputSchema}, got no name");
     if (!peer_may_call(generation_config(generation), box->peer, name))
-        return why_set(why, ERR_NOT_FOUND,
+        return err_set(why, ERR_NOT_FOUND,
                        "the configuration (allow) grants this user no tool named '" STR_FMT "'",
                        STR_ARG(str_cut(name, TOOL_NAME_MAX_BYTES)));
     if (known && known->runner != RUNNER_AGENT)
-        return why_set(why, ERR_EXISTS,
+        return err_set(why, ERR_EXISTS,
                        "tool '" STR_FMT "' is run by toolgate itself: give yours another name",
                        STR_ARG(name));
     enum err err = OK;
@@ -160,7 +160,7 @@ enum err toolbox_register(struct toolbox *box, struct generation *generation, co
     return err;
 }
 
-const struct tool *toolbox_find(struct toolbox *box, struct generation *generation, struct str name)
+const struct tool *client_tools_find(struct client_tools *box, struct generation *generation, struct str name)
 {
     struct entry **place = box ? place_of(box, name) : NULL, *fresh;
     if (!box || !is_taken(box, place))

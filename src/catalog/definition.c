@@ -23,7 +23,7 @@ static void put(struct draft *draft, const char *key, struct json value)
 
 static bool names_object(const struct json *type)
 {
-    return str_is(json_str(type), "object") || json_lists(type, STR_LIT("object"));
+    return str_is(json_str(type), "object") || json_array_has(type, STR_LIT("object"));
 }
 
 static bool all_strings(const struct json *array)
@@ -80,7 +80,7 @@ static enum err put_schemas(struct draft *draft, const struct json *input, const
 {
     struct json nothing = json_object(draft->arena, NULL, 0), mended;
     if (!mend_schema(draft->arena, input ? input : &nothing, &mended))
-        return why_set(why, ERR_SCHEMA, "inputSchema: expected a schema of type \"object\"");
+        return err_set(why, ERR_SCHEMA, "inputSchema: expected a schema of type \"object\"");
     put(draft, "inputSchema", mended);
     if (output && mend_schema(draft->arena, output, &mended))
         put(draft, "outputSchema", mended);
@@ -158,7 +158,7 @@ static struct str description(struct arena *arena, const struct tool *tool)
 
 /* ---- both ways ------------------------------------------------------------ */
 
-enum err definition_of(struct arena *arena, const struct tool *tool, struct json *out, struct why *why)
+enum err definition_from_tool(struct arena *arena, const struct tool *tool, struct json *out, struct why *why)
 {
     struct draft draft = {.arena = arena};
     put_text(&draft, "name", tool->name);
@@ -174,12 +174,12 @@ enum err definition_of(struct arena *arena, const struct tool *tool, struct json
     return OK;
 }
 
-enum err definition_mend(struct arena *arena, struct str name, const struct json *definition,
-                         struct json *out, struct why *why)
+enum err definition_repair(struct arena *arena, struct str name, const struct json *definition,
+                           struct json *out, struct why *why)
 {
     struct draft draft = {.arena = arena};
     if (!json_is(definition, JSON_OBJECT))
-        return why_set(why, ERR_SCHEMA, "expected a tool definition, got %s",
+        return err_set(why, ERR_SCHEMA, "expected a tool definition, got %s",
                        definition ? json_type_name((enum json_type)definition->type) : "nothing");
     put_text(&draft, "name", name);
     put_text(&draft, "title", json_str(json_get_text(definition, "title")));

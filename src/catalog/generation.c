@@ -21,8 +21,8 @@
 struct building {
     struct generation *g;
     struct generation_report *report;
-    struct policies_loading *loading;
-    struct policies_faults faults;
+    struct policy_set_loader *loading;
+    struct policy_load_errors faults;
     const struct offers *offers;
     struct import *import;
     size_t phase, at;               /* at: the next file, policy or tool of the phase */
@@ -36,8 +36,8 @@ struct generation {
     struct arena *arena;
     struct config config;
     struct policies *policies;
-    struct import_source *sources;  /* one for each upstream of the configuration */
-    struct upstream_offer **offers; /* likewise; held */
+    struct import_source *sources; /* one for each upstream of the configuration */
+    struct tool_list **offers;     /* likewise; held */
     struct map *by_name;
     struct tool **tools; /* sorted by name */
     size_t count, capacity;
@@ -45,7 +45,7 @@ struct generation {
     uint64_t number, list_hash;
     struct str *warnings;
     size_t warning_count;
-    struct generation_memo memo;
+    struct generation_cache memo;
     unsigned references;
 };
 
@@ -83,7 +83,7 @@ static void add_definition(struct generation *g, const struct json *definition, 
     struct why why;
     struct str name = json_str(json_get_text(definition, "name"));
     enum err err =
-        tool_build(g->arena, definition, policies_find(g->policies, name), &g->config, file, &tool, &why);
+        tool_build(g->arena, definition, policy_set_find(g->policies, name), &g->config, file, &tool, &why);
     if (err == OK)
         add_tool(g, tool, report);
     else
@@ -91,7 +91,7 @@ static void add_definition(struct generation *g, const struct json *definition, 
                                   STR_ARG(name), why.text);
 }
 
-const struct json *generation_definitions(const struct json *file)
+const struct json *generation_tools_in_file(const struct json *file)
 {
     const struct json *result = json_get_text(file, "result");
     const struct json *tools = json_get_text(result ? result : file, "tools");
@@ -110,7 +110,7 @@ static const struct json *read_tools_file(struct generation *g, const char *path
         generation_report_error(report, "%s", why.text);
         return NULL;
     }
-    const struct json *definitions = generation_definitions(file);
+    const struct json *definitions = generation_tools_in_file(file);
     if (!definitions)
         generation_report_error(
             report, "%s: expected an array of {name, description, inputSchema} or {\"tools\": […]}, got %s",
@@ -150,7 +150,7 @@ static uint64_t tool_hash(const struct tool *tool)
     struct buf text = {0};
     struct json definition;
     struct why why;
-    bool listable = definition_of(arena, tool, &definition, &why) == OK;
+    bool listable = definition_from_tool(arena, tool, &definition, &why) == OK;
     buf_str(&text, tool->name);
     buf_str(&text, tool->target.upstream);
     buf_byte(&text, '/');
@@ -167,7 +167,7 @@ static uint64_t allow_hash(const struct config *config)
 {
     struct buf out = {0}, *text = &out;
     for (size_t i = 0; i < config->allow_count; i++) {
-        const struct config_rule *rule = &config->allow[i];
+        const struct allow_rule *rule = &config->allow[i];
         buf_printf(text, "%d %zu %zu %zu ", rule->everyone, rule->uid_count, rule->gid_count,
                    rule->tool_count);
         buf_add(text, rule->uids, rule->uid_count * sizeof(*rule->uids));
@@ -182,9 +182,9 @@ static uint64_t allow_hash(const struct config *config)
 
 static bool list_depends_on_code(const struct generation *g)
 {
-    bool depends = policies_has_gateway(g->policies);
-    for (size_t i = 0; i < policies_count(g->policies); i++)
-        depends |= policies_at(g->policies, i)->hooks[HOOK_PREPARE];
+    bool depends = policy_set_has_gateway(g->policies);
+    for (size_t i = 0; i < policy_set_count(g->policies); i++)
+        depends |= policy_set_at(g->policies, i)->hooks[HOOK_PREPARE];
     return depends;
 }
 
@@ -192,9 +192,9 @@ static bool list_depends_on_code(const struct generation *g)
 
 static bool read_policies(struct building *b)
 {
-    if (policies_load_step(b->loading))
+    if (policy_set_load_step(b->loading))
         return true;
-    enum err err = policies_load_end(b->loading, &b->g->policies);
+    enum err err = policy_set_load_end(b->loading, &b->g->policies);
     b->loading = NULL;
     for (size_t i = 0; err && i < b->faults.count; i++)
         generation_report_error(b->report, STR_FMT, STR_ARG(b->faults.list[i]));
@@ -224,7 +224,7 @@ static bool ask_upstreams(struct building *b)
     struct generation *g = b->g;
     size_t count = g->config.upstream_count;
     g->sources = ARENA_ARRAY(g->arena, struct import_source, count);
-    g->offers = ARENA_ARRAY(g->arena, struct upstream_offer *, count);
+    g->offers = ARENA_ARRAY(g->arena, struct tool_list *, count);
     for (size_t i = 0; i < count; i++) {
         const struct upstream_spec *spec = g->config.upstreams[i];
         g->offers[i] =
@@ -247,9 +247,9 @@ static bool import_tools(struct building *b)
 
 static bool add_policies(struct building *b)
 {
-    if (b->at == policies_count(b->g->policies))
+    if (b->at == policy_set_count(b->g->policies))
         return false;
-    const struct policy *policy = policies_at(b->g->policies, b->at++);
+    const struct policy *policy = policy_set_at(b->g->policies, b->at++);
     import_check_policy(b->import, policy);
     add_policy(b->g, policy, b->report);
     return true;
@@ -305,7 +305,7 @@ static bool hash_tools(struct building *b)
 static bool hash_whole(struct building *b)
 {
     struct generation *g = b->g;
-    uint64_t policies = policies_hash(g->policies), allow = allow_hash(&g->config);
+    uint64_t policies = policy_set_hash(g->policies), allow = allow_hash(&g->config);
     mix(&b->list_hash, allow);
     if (list_depends_on_code(g))
         mix(&b->list_hash, policies);
@@ -324,14 +324,14 @@ static bool (*const phases[])(struct building *) = {read_policies, read_definiti
 
 /* ---- the whole ------------------------------------------------------------ */
 
-struct building *generation_begin(struct config *config, uint64_t number, const struct policy_stall *stalls,
-                                  size_t stall_count, const struct offers *offers,
-                                  struct generation_report *report)
+struct building *generation_build_begin(struct config *config, uint64_t number,
+                                        const struct policy_stall *stalls, size_t stall_count,
+                                        const struct offers *offers, struct generation_report *report)
 {
-    struct policies_options options = {.deadline_ms = config->limits.policy_ms,
-                                       .memory_kb = config->limits.policy_kb,
-                                       .stalls = stalls,
-                                       .stall_count = stall_count};
+    struct policy_set_options options = {.deadline_ms = config->limits.policy_ms,
+                                         .memory_kb = config->limits.policy_kb,
+                                         .stalls = stalls,
+                                         .stall_count = stall_count};
     struct arena *arena = arena_new();
     struct building *b = calloc(1, sizeof(*b));
     if (!b)
@@ -345,13 +345,13 @@ struct building *generation_begin(struct config *config, uint64_t number, const 
     for (size_t i = 0; i < b->g->config.warning_count; i++)
         generation_report_warning(report, STR_FMT, STR_ARG(b->g->config.warnings[i]));
     b->faults.arena = report->arena;
-    b->loading = policies_load_begin(b->g->config.policies, &options, &b->faults);
+    b->loading = policy_set_load_begin(b->g->config.policies, &options, &b->faults);
     return b;
 }
 
 /* Tools say more about what is wrong, so an error ends it only where there are no policies to lay over them.
  */
-bool generation_step(struct building *b)
+bool generation_build_step(struct building *b)
 {
     if (b->phase == PHASES)
         return false;
@@ -372,12 +372,12 @@ static void keep_warnings(struct generation *g, const struct generation_report *
         g->warnings[i] = arena_dup(g->arena, report->warnings[i]);
 }
 
-enum err generation_end(struct building *b, struct generation **out)
+enum err generation_build_end(struct building *b, struct generation **out)
 {
     struct generation *g = b->g;
     bool whole = b->phase == PHASES && b->report->error_count == 0;
     if (b->loading) /* given up before its end */
-        policies_load_end(b->loading, &g->policies);
+        policy_set_load_end(b->loading, &g->policies);
     if (whole)
         keep_warnings(g, b->report);
     else
@@ -390,10 +390,10 @@ enum err generation_end(struct building *b, struct generation **out)
 enum err generation_build(struct config *config, uint64_t number, struct generation **out,
                           struct generation_report *report)
 {
-    struct building *b = generation_begin(config, number, NULL, 0, NULL, report);
-    while (generation_step(b))
+    struct building *b = generation_build_begin(config, number, NULL, 0, NULL, report);
+    while (generation_build_step(b))
         continue;
-    return generation_end(b, out);
+    return generation_build_end(b, out);
 }
 
 struct generation *generation_ref(struct generation *g)
@@ -408,9 +408,9 @@ void generation_unref(struct generation *g)
         return;
     if (g->memo.data)
         g->memo.drop(g->memo.data);
-    policies_free(g->policies);
+    policy_set_free(g->policies);
     for (size_t i = 0; g->offers && i < g->config.upstream_count; i++)
-        upstream_offer_unref(g->offers[i]);
+        tool_list_unref(g->offers[i]);
     config_free(&g->config);
     arena_free(g->arena);
 }
@@ -427,7 +427,7 @@ struct policies *generation_policies(const struct generation *g)
     return g->policies;
 }
 
-const struct upstream_offer *generation_offer(const struct generation *g, struct str upstream)
+const struct tool_list *generation_offer(const struct generation *g, struct str upstream)
 {
     for (size_t i = 0; i < g->config.upstream_count; i++)
         if (str_eq(g->config.upstreams[i]->name, upstream))
@@ -435,7 +435,7 @@ const struct upstream_offer *generation_offer(const struct generation *g, struct
     return NULL;
 }
 
-struct generation_memo *generation_memo(struct generation *g)
+struct generation_cache *generation_cache(struct generation *g)
 {
     return &g->memo;
 }

@@ -36,8 +36,7 @@ enum err generation_build(struct config *config, uint64_t number, struct generat
 
 /* Who knows what upstreams offer. Asked once for each that is configured, after the policies were read. */
 struct offers {
-    struct upstream_offer *(*of)(void *owner,
-                                 struct str upstream); /* NULL: nothing yet; held for the caller */
+    struct tool_list *(*of)(void *owner, struct str upstream); /* NULL: nothing yet; held for the caller */
     void *owner;
 };
 
@@ -45,11 +44,11 @@ struct offers {
  * step until it says false, end; an end before that gives it up. The stalls, the offers (NULL: there are
  * none) and the report are borrowed until then. */
 struct building;
-struct building *generation_begin(struct config *config, uint64_t number, const struct policy_stall *stalls,
-                                  size_t stall_count, const struct offers *offers,
-                                  struct generation_report *report);
-bool generation_step(struct building *building);
-enum err generation_end(struct building *building, struct generation **out);
+struct building *generation_build_begin(struct config *config, uint64_t number,
+                                        const struct policy_stall *stalls, size_t stall_count,
+                                        const struct offers *offers, struct generation_report *report);
+bool generation_build_step(struct building *building);
+enum err generation_build_end(struct building *building, struct generation **out);
 
 struct generation *generation_ref(struct generation *generation);
 void generation_unref(struct generation *generation);
@@ -62,15 +61,15 @@ uint64_t generation_list_hash(const struct generation *generation); /* over what
 const struct str *generation_warnings(const struct generation *generation, size_t *count);
 
 /* What it was built from; NULL where that upstream had told nothing yet, or is none of its configuration. */
-const struct upstream_offer *generation_offer(const struct generation *generation, struct str upstream);
+const struct tool_list *generation_offer(const struct generation *generation, struct str upstream);
 
 /* What is worked out of a generation as it is used, and goes with it: `drop` is called then.
  * catalog/catalog.c has the one there is. */
-struct generation_memo {
+struct generation_cache {
     void *data; /* NULL: nothing yet */
     void (*drop)(void *data);
 };
-struct generation_memo *generation_memo(struct generation *generation);
+struct generation_cache *generation_cache(struct generation *generation);
 
 /* All tools in the order of their names. */
 size_t generation_tool_count(const struct generation *generation);
@@ -80,6 +79,6 @@ const struct tool *generation_find(const struct generation *generation, struct s
 
 /* The array in a file of tools: the array itself, a tools/list result, or the whole reply that held it; NULL
  * where it is none of them. */
-const struct json *generation_definitions(const struct json *file);
+const struct json *generation_tools_in_file(const struct json *file);
 
 #endif

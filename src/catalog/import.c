@@ -131,11 +131,11 @@ static bool reserve_names(struct import *im, struct tool **out)
 {
     (void)out;
     struct policies *policies = im->request.policies;
-    if (im->policy == policies_count(policies)) {
+    if (im->policy == policy_set_count(policies)) {
         im->phase = count_names;
         return true;
     }
-    const struct policy *policy = policies_at(policies, im->policy++);
+    const struct policy *policy = policy_set_at(policies, im->policy++);
     struct str tool, upstream = claimed_upstream(policy, &tool);
     if (has_own_tool(policy))
         use_of(im, policy->name)->reserved = true;
@@ -161,7 +161,7 @@ static void count_name(struct import *im, const struct import_source *source, st
     struct arena *arena = im->request.arena;
     struct str upstream = source->spec->name;
     if (!tool.len || !is_wanted(source, tool) || claimant(im, upstream, tool) ||
-        source->spec->prefix == PREFIX_ALWAYS)
+        source->spec->prefix == UPSTREAM_PREFIX_ALWAYS)
         return;
     struct str bare = fitting(arena, tool);
     struct use *use = use_of(im, bare);
@@ -179,7 +179,7 @@ static bool count_names(struct import *im, struct tool **out)
         im->phase = build_tools;
         return true;
     }
-    const struct json *tools = upstream_offer_tools(source->offer);
+    const struct json *tools = tool_list_array(source->offer);
     for (uint32_t i = 0; i < tools->len; i++)
         count_name(im, source, name_of(&tools->items[i]));
     im->source++;
@@ -191,7 +191,7 @@ static bool count_names(struct import *im, struct tool **out)
 /* A policy of that name that has a tool of its own is not meant. */
 static const struct policy *policy_over(const struct import *im, struct str name)
 {
-    const struct policy *policy = policies_find(im->request.policies, name);
+    const struct policy *policy = policy_set_find(im->request.policies, name);
     return policy && !has_own_tool(policy) ? policy : NULL;
 }
 
@@ -202,7 +202,7 @@ static struct str published(struct import *im, const struct import_source *sourc
     struct str full = prefixed(r->arena, upstream, tool);
     const struct use *use = map_get(im->uses, bare);
     bool another = use && (use->reserved || use->shared || (use->exact && !str_eq(bare, tool)));
-    bool always = source->spec->prefix == PREFIX_ALWAYS || policy_over(im, full);
+    bool always = source->spec->prefix == UPSTREAM_PREFIX_ALWAYS || policy_over(im, full);
     struct str name = always || another || map_get(r->taken, bare) ? full : bare;
     return map_get(r->taken, name) ? marked(r->arena, name, tool) : name;
 }
@@ -229,7 +229,7 @@ static bool has_room(struct import *im, const struct json *definition, struct wh
     buf_clear(&text);
     bool own = im->bytes_of_source + bytes <= IMPORT_SOURCE_MAX_BYTES;
     if (!own || im->bytes + bytes > IMPORT_MAX_BYTES) {
-        why_set(why, ERR_LIMIT,
+        err_set(why, ERR_LIMIT,
                 "its definition has %zu bytes, and those of %s may have %u together: choose fewer with "
                 "tools = {…}",
                 bytes, own ? "all upstreams" : "one upstream",
@@ -254,10 +254,10 @@ static struct tool *build(struct import *im, const struct import_source *source,
     }
     bool mirrored =
         source->spec->kind == UPSTREAM_HTTP; /* its calls carry marked arguments in headers, too */
-    if (mirrored && mirror_check(json_get_text(definition, "inputSchema"), &why) != OK)
+    if (mirrored && header_mapping_check(json_get_text(definition, "inputSchema"), &why) != OK)
         leave_out(im, source, target.tool, why.text);
-    else if (tool_build_offered(r->arena, name, definition, &target, policy, r->config, origin_of(im, source),
-                                &built, &why) == OK)
+    else if (tool_build_from_upstream(r->arena, name, definition, &target, policy, r->config,
+                                      origin_of(im, source), &built, &why) == OK)
         return built;
     else
         leave_out(im, source, target.tool, why.text);
@@ -321,7 +321,7 @@ static void offer_one(struct import *im, const struct import_source *source, con
 
 static void end_source(struct import *im, const struct import_source *source)
 {
-    uint32_t count = upstream_offer_tools(source->offer)->len;
+    uint32_t count = tool_list_array(source->offer)->len;
     if (source->spec->tool_count && count && !im->taken_of_source)
         generation_report_warning(im->request.report,
                                   STR_FMT ": upstreams." STR_FMT
@@ -337,7 +337,7 @@ static bool build_tools(struct import *im, struct tool **out)
     const struct import_source *source = next_source(im);
     if (!source)
         return false;
-    const struct json *tools = upstream_offer_tools(source->offer);
+    const struct json *tools = tool_list_array(source->offer);
     if (im->tool < tools->len)
         offer_one(im, source, &tools->items[im->tool++], out);
     else
@@ -381,7 +381,7 @@ static void complain_of_unknown(const struct import_request *r, const struct pol
         names[i] = r->sources[i].spec->name;
         buf_printf(&known, "%s" STR_FMT, i ? ", " : "", STR_ARG(names[i]));
     }
-    struct str near = suggest_one(name, names, count);
+    struct str near = suggest_closest(name, names, count);
     struct buf line = buf_in(r->arena);
     buf_printf(&line, STR_FMT ": upstream: no upstream '" STR_FMT "' is configured", STR_ARG(policy->file),
                STR_ARG(name));
@@ -412,14 +412,14 @@ static bool kind_fits(const struct import_request *r, const struct policy *polic
 static void warn_of_missing(const struct import_request *r, const struct policy *policy,
                             const struct import_source *source, struct str tool)
 {
-    const struct json *tools = upstream_offer_tools(source->offer);
+    const struct json *tools = tool_list_array(source->offer);
     struct str *names = ARENA_ARRAY(r->arena, struct str, tools->len + 1);
     for (uint32_t i = 0; i < tools->len; i++) {
         names[i] = name_of(&tools->items[i]);
         if (str_eq(names[i], tool))
             return;
     }
-    struct str near = suggest_one(tool, names, tools->len);
+    struct str near = suggest_closest(tool, names, tools->len);
     generation_report_warning(
         r->report, STR_FMT ": upstream '" STR_FMT "' offers no tool '" STR_FMT "'%s" STR_FMT "%s",
         STR_ARG(policy->file), STR_ARG(source->spec->name), STR_ARG(tool), near.len ? " (did you mean '" : "",

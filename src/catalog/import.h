@@ -26,7 +26,7 @@ struct map;
 
 struct import_source {
     const struct upstream_spec *spec;
-    const struct upstream_offer *offer; /* NULL: it has not told yet */
+    const struct tool_list *offer; /* NULL: it has not told yet */
 };
 
 /* What a generation is built from so far, and where complaints go. All borrowed until the last step. */

@@ -16,7 +16,7 @@ static bool translate(struct walk *walk, const struct json *schema, struct json 
 
 static bool give_up(struct walk *walk, const char *reason)
 {
-    why_set(walk->why, ERR_SCHEMA, "%.*s: %s", (int)walk->path.len, walk->path.at ? walk->path.at : "",
+    err_set(walk->why, ERR_SCHEMA, "%.*s: %s", (int)walk->path.len, walk->path.at ? walk->path.at : "",
             reason);
     return false;
 }
@@ -150,7 +150,7 @@ static const struct keyword *keyword_named(struct str name)
 static bool has_type(const struct json *schema, const char *name)
 {
     const struct json *type = json_get_text(schema, "type");
-    return str_is(json_str(type), name) || json_lists(type, str_of(name));
+    return str_is(json_str(type), name) || json_array_has(type, str_of(name));
 }
 
 static struct json with_null(struct arena *arena, const struct json *array, struct json null)
@@ -204,7 +204,7 @@ static bool close_object(struct walk *walk, const struct json *schema, struct js
     for (uint32_t i = 0; i < count; i++) {
         members[i] = properties->members[i];
         names[i] = json_string(members[i].key);
-        if (!json_lists(required, members[i].key))
+        if (!json_array_has(required, members[i].key))
             members[i].value = nullable(arena, &members[i].value);
     }
     *out = json_with(arena, out, STR_LIT("properties"), json_object(arena, members, count));
@@ -259,7 +259,8 @@ static bool translate(struct walk *walk, const struct json *schema, struct json 
     return !is_object || close_object(walk, schema, out);
 }
 
-enum err strict_schema(struct arena *arena, const struct json *schema, struct json *out, struct why *why)
+enum err openai_strict_schema(struct arena *arena, const struct json *schema, struct json *out,
+                              struct why *why)
 {
     struct walk walk = {.arena = arena, .path = buf_in(arena), .why = why};
     struct json fresh;
@@ -267,7 +268,7 @@ enum err strict_schema(struct arena *arena, const struct json *schema, struct js
     if (!translate(&walk, schema, &fresh))
         return ERR_SCHEMA;
     if (!has_type(&fresh, "object") || json_get_text(&fresh, "anyOf"))
-        return why_set(why, ERR_SCHEMA,
+        return err_set(why, ERR_SCHEMA,
                        "#: strict mode wants one plain object at the root, without anyOf or oneOf");
     *out = fresh;
     return OK;

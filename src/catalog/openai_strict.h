@@ -13,6 +13,7 @@ struct arena;
 
 /* ERR_SCHEMA where a schema says something that strict mode cannot, such as a free-form object; `why` names
  * the place. Shares with `schema` whatever it did not touch. */
-enum err strict_schema(struct arena *arena, const struct json *schema, struct json *out, struct why *why);
+enum err openai_strict_schema(struct arena *arena, const struct json *schema, struct json *out,
+                              struct why *why);
 
 #endif

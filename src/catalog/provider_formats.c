@@ -12,7 +12,7 @@ static void warn(const struct catalog_request *request, const struct json *defin
     if (request->warn)
         request->warn(request->owner, name, text);
     else
-        log_event(LOG_WARN, "tool_form", LOG_STR("tool", name), LOG_TEXT("why", text));
+        log_event(LOG_WARN, "tool_format_unsupported", LOG_STR("tool", name), LOG_TEXT("why", text));
 }
 
 static void put_member(struct json_out *out, const char *key, const struct json *value)
@@ -43,7 +43,7 @@ static void openai(struct arena *arena, const struct catalog_request *request, c
     const struct json *schema = json_get_text(definition, "inputSchema");
     struct json closed = *schema;
     struct why why;
-    bool strict = request->strict && strict_schema(arena, schema, &closed, &why) == OK;
+    bool strict = request->strict && openai_strict_schema(arena, schema, &closed, &why) == OK;
     if (request->strict && !strict)
         warn(request, definition, why.text);
     json_open(out, '{');
@@ -97,23 +97,23 @@ static const struct form {
     void (*write)(struct arena *arena, const struct catalog_request *request, const struct json *definition,
                   struct json_out *out);
 } forms[] = {
-    [CATALOG_MCP] = {"mcp", true, mcp},
-    [CATALOG_OPENAI] = {"openai", false, openai},
-    [CATALOG_ANTHROPIC] = {"anthropic", false, anthropic},
-    [CATALOG_GEMINI] = {"gemini", false, gemini},
+    [PROVIDER_FORMAT_MCP] = {"mcp", true, mcp},
+    [PROVIDER_FORMAT_OPENAI] = {"openai", false, openai},
+    [PROVIDER_FORMAT_ANTHROPIC] = {"anthropic", false, anthropic},
+    [PROVIDER_FORMAT_GEMINI] = {"gemini", false, gemini},
 };
 
-enum err catalog_format_named(struct str name, enum catalog_format *out)
+enum err provider_format_named(struct str name, enum provider_format *out)
 {
     for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
         if (str_is(name, forms[i].name)) {
-            *out = (enum catalog_format)i;
+            *out = (enum provider_format)i;
             return OK;
         }
     return ERR_NOT_FOUND;
 }
 
-const char *catalog_format_name(enum catalog_format format)
+const char *provider_format_name(enum provider_format format)
 {
     return forms[format].name;
 }
@@ -132,8 +132,8 @@ static bool name_fits(const struct form *form, struct str name)
     return name.len >= 1 && name.len <= TOOL_NAME_MAX_BYTES;
 }
 
-bool form_write(struct arena *arena, const struct catalog_request *request, const struct json *definition,
-                struct json_out *out)
+bool provider_format_write(struct arena *arena, const struct catalog_request *request,
+                           const struct json *definition, struct json_out *out)
 {
     const struct form *form = &forms[request->format];
     if (!form->takes_any_name && !name_fits(form, json_str(json_get_text(definition, "name")))) {

@@ -6,7 +6,7 @@
 
 /* `definition` as tools/list has it. False: that provider takes no tool of such a name; nothing was written.
  */
-bool form_write(struct arena *arena, const struct catalog_request *request, const struct json *definition,
-                struct json_out *out);
+bool provider_format_write(struct arena *arena, const struct catalog_request *request,
+                           const struct json *definition, struct json_out *out);
 
 #endif

@@ -112,7 +112,7 @@ static bool is_idempotent(const struct tool *tool, const struct policy *policy)
         return policy->idempotent;
     return tool->effects == EFFECTS_READ ||
            json_is_true(json_get_text(tool->annotations, "idempotentHint")) ||
-           (http && http_spec_is_idempotent(http));
+           (http && http_tool_is_idempotent(http));
 }
 
 static uint32_t same_call_by_effects(enum policy_effects effects)
@@ -229,7 +229,7 @@ static enum err compile(struct arena *arena, struct tool *tool, const struct jso
     struct problems odd;
     problems_init(&odd, arena);
     if (source->raw_len > SCHEMA_MAX_BYTES)
-        return why_set(why, ERR_LIMIT, "%s is %u bytes, more than the %u allowed", which, source->raw_len,
+        return err_set(why, ERR_LIMIT, "%s is %u bytes, more than the %u allowed", which, source->raw_len,
                        SCHEMA_MAX_BYTES);
     enum err err = schema_compile(arena, source, NULL, out, &odd, why);
     for (size_t i = 0; err == OK && i < odd.count; i++)
@@ -237,7 +237,7 @@ static enum err compile(struct arena *arena, struct tool *tool, const struct jso
              arena_printf(arena, "%s %.*s: " STR_FMT, which, STR_ARG(odd.list[i].path),
                           STR_ARG(odd.list[i].message)));
     if (err != OK)
-        why_prefix(why, which);
+        err_prefix(why, which);
     return err;
 }
 
@@ -252,7 +252,7 @@ static enum err check_descriptions(struct arena *arena, const struct tool *tool,
     const struct json *parameters = json_get_text(tool->input, "properties");
     struct buf names = buf_in(arena);
     if (!tool->description.len)
-        return why_set(why, ERR_SCHEMA,
+        return err_set(why, ERR_SCHEMA,
                        "tool '" STR_FMT "' has no description, and require_descriptions is set",
                        STR_ARG(tool->name));
     for (uint32_t i = 0; json_is(parameters, JSON_OBJECT) && i < parameters->len; i++) {
@@ -261,7 +261,7 @@ static enum err check_descriptions(struct arena *arena, const struct tool *tool,
             buf_printf(&names, "%s'" STR_FMT "'", names.len ? ", " : "", STR_ARG(parameters->members[i].key));
     }
     if (names.len)
-        return why_set(why, ERR_SCHEMA,
+        return err_set(why, ERR_SCHEMA,
                        "tool '" STR_FMT "': no description of " STR_FMT
                        ", and require_descriptions is set: say what each is, as in str \"Task title\"",
                        STR_ARG(tool->name), STR_ARG(buf_view(&names)));
@@ -272,9 +272,9 @@ static enum err check_whole(struct arena *arena, struct tool *tool, const struct
                             struct why *why)
 {
     if (!tool->name.len)
-        return why_set(why, ERR_SCHEMA, "a tool needs a name");
+        return err_set(why, ERR_SCHEMA, "a tool needs a name");
     if (!tool->input)
-        return why_set(why, ERR_SCHEMA,
+        return err_set(why, ERR_SCHEMA,
                        "tool '" STR_FMT
                        "' has no input schema: declare schema = json [[…]] or params{…}, or give "
                        "its definition with --tools",
@@ -282,7 +282,7 @@ static enum err check_whole(struct arena *arena, struct tool *tool, const struct
     if (config->require_descriptions && tool_is_described(tool) && check_descriptions(arena, tool, why) != OK)
         return ERR_SCHEMA;
     if (tool->runner != RUNNER_AGENT && !tool_name_fits(tool->name))
-        return why_set(why, ERR_SCHEMA, "tool name '" STR_FMT "' must be 1 to %u letters, digits, '_' or '-'",
+        return err_set(why, ERR_SCHEMA, "tool name '" STR_FMT "' must be 1 to %u letters, digits, '_' or '-'",
                        STR_ARG(tool->name), TOOL_NAME_MAX_BYTES);
     if (!tool_name_fits(tool->name))
         warn(arena, tool, STR_LIT("its name does not fit MCP (letters, digits, '_' and '-', at most 64)"));
@@ -294,7 +294,7 @@ static enum err check_listed(const struct tool *tool, struct why *why)
 {
     struct arena *scratch = arena_new();
     struct json listed;
-    enum err err = definition_of(scratch, tool, &listed, why);
+    enum err err = definition_from_tool(scratch, tool, &listed, why);
     arena_free(scratch);
     return err;
 }
@@ -329,10 +329,10 @@ enum err tool_build(struct arena *arena, const struct json *definition, const st
     return build(arena, tool, definition, policy, config, out, why);
 }
 
-enum err tool_build_offered(struct arena *arena, struct str name, const struct json *definition,
-                            const struct target *target, const struct policy *policy,
-                            const struct config *config, struct str origin, struct tool **out,
-                            struct why *why)
+enum err tool_build_from_upstream(struct arena *arena, struct str name, const struct json *definition,
+                                  const struct target *target, const struct policy *policy,
+                                  const struct config *config, struct str origin, struct tool **out,
+                                  struct why *why)
 {
     struct tool *tool = ARENA_NEW(arena, struct tool);
     tool->origin = origin;

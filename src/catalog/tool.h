@@ -32,11 +32,11 @@ struct tool {
     enum tool_runner runner;
     struct target target;      /* RUNNER_UPSTREAM */
     bool idempotent;           /* the same call twice does no more than once */
-    struct policy_again again; /* times 0: a failure is told at once */
+    struct policy_retry again; /* times 0: a failure is told at once */
     enum policy_effects effects;
     enum policy_mode mode;
     enum policy_unknown unknown;
-    struct coerce_switches coerce;
+    struct coerce_options coerce;
     struct ledger_limits limits;
     struct policy_compact compact;
     const struct str *parameters; /* names of the declared properties, for suggestions and feedback */
@@ -54,10 +54,10 @@ enum err tool_build(struct arena *arena, const struct json *definition, const st
                     const struct config *config, struct str origin, struct tool **out, struct why *why);
 
 /* The same for a tool that an upstream offers: under `name` here, whatever it is called there. */
-enum err tool_build_offered(struct arena *arena, struct str name, const struct json *definition,
-                            const struct target *target, const struct policy *policy,
-                            const struct config *config, struct str origin, struct tool **out,
-                            struct why *why);
+enum err tool_build_from_upstream(struct arena *arena, struct str name, const struct json *definition,
+                                  const struct target *target, const struct policy *policy,
+                                  const struct config *config, struct str origin, struct tool **out,
+                                  struct why *why);
 
 /* Letters, digits, '_' and '-', 1 to TOOL_NAME_MAX_BYTES of them. */
 bool tool_name_fits(struct str name);

@@ -28,7 +28,8 @@ static int run(const struct command *command, int argc, char **argv)
          &options.policies},
         {"seconds", "S", "socket: for each line of the result; policy: for all (default: 3)", 0,
          OPTION_NUMBER, &options.seconds},
-        {"redis", "URL", "socket: the judging daemon keeps its ledger there", 0, OPTION_TEXT, &options.redis},
+        {"redis", "URL", "socket: the judging daemon keeps its ledger there", 0, OPTION_STRING,
+         &options.redis},
         {"json", NULL, "one JSON object", 'j', OPTION_FLAG, &options.json},
         {0},
     };
@@ -38,8 +39,8 @@ static int run(const struct command *command, int argc, char **argv)
     for (size_t i = 0; i < KINDS; i++)
         if (strcmp(argv[0], kinds[i].name) == 0)
             return kinds[i].run(command, &options);
-    say_error(command->name, "expected 'socket', 'policy' or 'schema', got '%s'", argv[0]);
-    return CLI_TROUBLE;
+    term_error(command->name, "expected 'socket', 'policy' or 'schema', got '%s'", argv[0]);
+    return CLI_ERROR;
 }
 
 const struct command command_bench = {

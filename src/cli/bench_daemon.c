@@ -68,7 +68,7 @@ static enum err write_file(const struct bench_folder *folder, const char *name, 
     bool written = file && fputs(text, file) >= 0;
     if (file && fclose(file) != 0)
         written = false;
-    return written ? OK : why_set(why, ERR_IO, "%s: %s", path, strerror(errno));
+    return written ? OK : err_set(why, ERR_IO, "%s: %s", path, strerror(errno));
 }
 
 enum err bench_folder_make(struct bench_folder *folder, struct why *why)
@@ -78,11 +78,11 @@ enum err bench_folder_make(struct bench_folder *folder, struct why *why)
     snprintf(folder->path, sizeof(folder->path), "%s/toolgate-bench-XXXXXX",
              base && strlen(base) < 32 ? base : "/tmp");
     if (!mkdtemp(folder->path))
-        return why_set(why, ERR_IO, "%s: %s; set TMPDIR to a folder that can be written", folder->path,
+        return err_set(why, ERR_IO, "%s: %s; set TMPDIR to a folder that can be written", folder->path,
                        strerror(errno));
     path_in(folder, "policies", path);
     if (mkdir(path, 0700) != 0)
-        return why_set(why, ERR_IO, "%s: %s", path, strerror(errno));
+        return err_set(why, ERR_IO, "%s: %s", path, strerror(errno));
     enum err err = write_file(folder, "policies/get_events.lua", policy_text, why);
     return err == OK ? write_file(folder, "toolgate.lua", config_text, why) : err;
 }
@@ -128,7 +128,7 @@ static void become_daemon(const struct bench_folder *folder, const struct bench_
 
 static bool accepts(const struct bench_daemon *daemon)
 {
-    int fd = client_socket(daemon->socket, NULL);
+    int fd = daemon_client_socket(daemon->socket, NULL);
     if (fd >= 0)
         close(fd);
     return fd >= 0;
@@ -143,7 +143,7 @@ static enum err last_words(const struct bench_folder *folder, bool echo, struct 
     if (file)
         fclose(file);
     text[n] = '\0';
-    return why_set(why, ERR_UNAVAILABLE, "the bench's daemon did not start; its log: %s", text);
+    return err_set(why, ERR_UNAVAILABLE, "the bench's daemon did not start; its log: %s", text);
 }
 
 static enum err wait_until_it_accepts(const struct bench_folder *folder, struct bench_daemon *daemon,
@@ -173,7 +173,7 @@ enum err bench_daemon_start(const struct bench_folder *folder, bool echo, const 
         become_daemon(folder, daemon, echo, redis, parent);
     if (daemon->pid < 0) {
         daemon->pid = 0;
-        return why_set(why, ERR_IO, "fork: %s", strerror(errno));
+        return err_set(why, ERR_IO, "fork: %s", strerror(errno));
     }
     return wait_until_it_accepts(folder, daemon, echo, why);
 }

@@ -44,7 +44,7 @@ static enum err write_parts(const char *path, struct str a, const char *name, st
     bool written = file && fprintf(file, STR_FMT "%s" STR_FMT, STR_ARG(a), name, STR_ARG(b)) >= 0;
     if (file && fclose(file) != 0)
         written = false;
-    return written ? OK : why_set(why, ERR_IO, "%s: %s", path, strerror(errno));
+    return written ? OK : err_set(why, ERR_IO, "%s: %s", path, strerror(errno));
 }
 
 /* The n-th of the many; the first is the one that is measured among them. */
@@ -67,7 +67,7 @@ static enum err write_policy(const char *folder, size_t n, struct why *why)
 
 static enum err make_folder(const char *path, struct why *why)
 {
-    return mkdir(path, 0700) == 0 ? OK : why_set(why, ERR_IO, "%s: %s", path, strerror(errno));
+    return mkdir(path, 0700) == 0 ? OK : err_set(why, ERR_IO, "%s: %s", path, strerror(errno));
 }
 
 enum err bench_many_make(struct bench_many *folder, size_t many, struct why *why)
@@ -77,7 +77,7 @@ enum err bench_many_make(struct bench_many *folder, size_t many, struct why *why
     snprintf(folder->path, sizeof(folder->path), "%s/toolgate-bench-XXXXXX",
              base && strlen(base) < 32 ? base : "/tmp");
     if (!mkdtemp(folder->path)) {
-        why_set(why, ERR_IO, "%s: %s; set TMPDIR to a folder that can be written", folder->path,
+        err_set(why, ERR_IO, "%s: %s; set TMPDIR to a folder that can be written", folder->path,
                 strerror(errno));
         folder->path[0] = '\0';
         return ERR_IO;

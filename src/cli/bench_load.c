@@ -142,11 +142,11 @@ static enum err serve_lane(struct run *run, struct lane *lane, struct why *why)
 {
     ssize_t n = read(lane->fd, buf_reserve(&lane->in, READ_BYTES), READ_BYTES);
     if (n <= 0)
-        return why_set(why, ERR_CLOSED, "%s: the daemon closed a connection of the bench", run->load->socket);
+        return err_set(why, ERR_CLOSED, "%s: the daemon closed a connection of the bench", run->load->socket);
     lane->in.len += (size_t)n;
     unsigned count = take_answers(run, lane);
     if (count && !send_requests(run, lane, count))
-        return why_set(why, ERR_CLOSED, "%s: %s", run->load->socket, strerror(errno));
+        return err_set(why, ERR_CLOSED, "%s: %s", run->load->socket, strerror(errno));
     return OK;
 }
 
@@ -156,14 +156,14 @@ static enum err open_lane(struct run *run, unsigned index, struct why *why)
 {
     struct lane *lane = &run->lanes[index];
     make_request(lane, run->load->method, index);
-    lane->fd = client_socket(run->load->socket, why);
+    lane->fd = daemon_client_socket(run->load->socket, why);
     if (lane->fd < 0)
         return ERR_UNAVAILABLE;
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = lane};
     if (epoll_ctl(run->epoll, EPOLL_CTL_ADD, lane->fd, &event) != 0)
-        return why_set(why, ERR_IO, "epoll: %s", strerror(errno));
+        return err_set(why, ERR_IO, "epoll: %s", strerror(errno));
     bool sent = send_requests(run, lane, run->load->depth);
-    return sent ? OK : why_set(why, ERR_CLOSED, "%s: %s", run->load->socket, strerror(errno));
+    return sent ? OK : err_set(why, ERR_CLOSED, "%s: %s", run->load->socket, strerror(errno));
 }
 
 static enum err turn(struct run *run, struct why *why)
@@ -171,7 +171,7 @@ static enum err turn(struct run *run, struct why *why)
     struct epoll_event events[EVENTS];
     int n = epoll_wait(run->epoll, events, EVENTS, LOAD_SILENCE_MS);
     if (n == 0)
-        return why_set(why, ERR_TIMEOUT, "%s: no answer for %d s", run->load->socket, LOAD_SILENCE_MS / 1000);
+        return err_set(why, ERR_TIMEOUT, "%s: no answer for %d s", run->load->socket, LOAD_SILENCE_MS / 1000);
     enum err err = OK;
     for (int i = 0; i < n && err == OK; i++)
         err = serve_lane(run, events[i].data.ptr, why);
@@ -231,7 +231,7 @@ enum err load_run(const struct load *load, struct load_result *result, struct wh
     for (unsigned i = 0; i < load->connections; i++)
         run.lanes[i].fd = -1;
     *result = (struct load_result){0};
-    enum err err = run.epoll < 0 ? why_set(why, ERR_IO, "epoll: %s", strerror(errno)) : measure(&run, why);
+    enum err err = run.epoll < 0 ? err_set(why, ERR_IO, "epoll: %s", strerror(errno)) : measure(&run, why);
     close_lanes(&run);
     buf_clear(&run.out);
     if (run.epoll >= 0)

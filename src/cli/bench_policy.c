@@ -94,7 +94,7 @@ static double difference(const struct promise *promise, const double ns[SUBJECT_
 
 static const char *kept(double got, double most)
 {
-    return say_colour(got <= most ? SAY_GREEN : SAY_RED);
+    return term_colour(got <= most ? TERM_GREEN : TERM_RED);
 }
 
 static void print_promise(const struct promise *promise, const double ns[SUBJECT_COUNT])
@@ -102,7 +102,7 @@ static void print_promise(const struct promise *promise, const double ns[SUBJECT
     double got = difference(promise, ns);
     printf("  %-46s %9.0f ns  %5.2f", promise->words, got, got / ns[SUBJECT_EMPTY]);
     if (promise->most_ns > 0)
-        printf("  %sat most %.0f%s", kept(got, promise->most_ns), promise->most_ns, say_colour(SAY_PLAIN));
+        printf("  %sat most %.0f%s", kept(got, promise->most_ns), promise->most_ns, term_colour(TERM_PLAIN));
     printf("\n");
 }
 
@@ -112,17 +112,18 @@ static void print_load(const struct subjects_load *load)
     if (!load->count)
         return;
     printf("  %-46s %9.0f B   %sat most %.0f%s\n", "memory of a loaded policy", each,
-           kept(each, PROMISED_BYTES_EACH), PROMISED_BYTES_EACH, say_colour(SAY_PLAIN));
+           kept(each, PROMISED_BYTES_EACH), PROMISED_BYTES_EACH, term_colour(TERM_PLAIN));
     printf("  %zu policies: %.1f MB, %.1f MB more for their tools and schemas, loaded in %.2f s\n",
            load->count, (double)load->policies_bytes / 1e6, (double)load->tools_bytes / 1e6, load->seconds);
 }
 
 static void print(const double ns[SUBJECT_COUNT], const struct subjects_load *load)
 {
-    printf("%s  %-46s %12s  of empty%s\n", say_colour(SAY_BOLD), "one call", "time", say_colour(SAY_PLAIN));
+    printf("%s  %-46s %12s  of empty%s\n", term_colour(TERM_BOLD), "one call", "time",
+           term_colour(TERM_PLAIN));
     for (int kind = 0; kind < SUBJECT_COUNT; kind++)
         printf("  %-46s %9.0f ns  %5.2f\n", lines[kind].words, ns[kind], ns[kind] / ns[SUBJECT_EMPTY]);
-    printf("%s  of which%s\n", say_colour(SAY_BOLD), say_colour(SAY_PLAIN));
+    printf("%s  of which%s\n", term_colour(TERM_BOLD), term_colour(TERM_PLAIN));
     for (size_t i = 0; i < PROMISES; i++)
         print_promise(&promises[i], ns);
     print_load(load);
@@ -179,19 +180,19 @@ int bench_policy(const struct command *command, const struct bench_options *opti
     double ns[SUBJECT_COUNT] = {0};
     struct why why = {""};
     if (options->policies > BENCH_POLICIES_MAX) {
-        say_error(command->name, "--policies: expected at most %u, got %u", BENCH_POLICIES_MAX,
-                  options->policies);
-        return CLI_TROUBLE;
+        term_error(command->name, "--policies: expected at most %u, got %u", BENCH_POLICIES_MAX,
+                   options->policies);
+        return CLI_ERROR;
     }
     enum err err = subjects_new(options->policies, &subjects, &load, &why);
     if (err == OK)
         err = measure(subjects, options->seconds, ns, &why);
     subjects_free(subjects);
     if (err != OK)
-        say_error(command->name, "%s", why.text);
+        term_error(command->name, "%s", why.text);
     else if (options->json)
         print_json(ns, &load);
     else
         print(ns, &load);
-    return err == OK ? CLI_YES : CLI_TROUBLE;
+    return err == OK ? CLI_OK : CLI_ERROR;
 }

@@ -53,8 +53,8 @@ static bool compile_all(const struct workload *w, struct arena *arena, struct sc
     struct why why;
     for (uint32_t i = 0; i < w->schemas->len; i++)
         if (schema_compile(arena, &w->schemas->members[i].value, NULL, &out[i], NULL, &why) != OK) {
-            say_error(w->command->name, "schema '" STR_FMT "': %s", STR_ARG(w->schemas->members[i].key),
-                      why.text);
+            term_error(w->command->name, "schema '" STR_FMT "': %s", STR_ARG(w->schemas->members[i].key),
+                       why.text);
             return false;
         }
     return true;
@@ -73,8 +73,8 @@ static bool read_texts(const struct workload *w, const char *key, bool valid, st
     const struct json *list = json_get_text(&w->file, key);
     *out = (struct texts){.valid = valid};
     if (!json_is(list, JSON_ARRAY) || list->len == 0) {
-        say_error(w->command->name,
-                  "expected a list \"%s\" of {\"tool\", \"text\"}, which is missing or empty", key);
+        term_error(w->command->name,
+                   "expected a list \"%s\" of {\"tool\", \"text\"}, which is missing or empty", key);
         return false;
     }
     out->list = ARENA_ARRAY(w->arena, struct text, list->len);
@@ -83,9 +83,9 @@ static bool read_texts(const struct workload *w, const char *key, bool valid, st
         t->text = json_str(json_get_text(&list->items[out->count], "text"));
         t->schema = schema_named(w, json_str(json_get_text(&list->items[out->count], "tool")));
         if (!t->text.at || !t->schema) {
-            say_error(w->command->name,
-                      "%s[%zu]: expected {\"tool\": a name among the schemas, \"text\": \"…\"}", key,
-                      out->count);
+            term_error(w->command->name,
+                       "%s[%zu]: expected {\"tool\": a name among the schemas, \"text\": \"…\"}", key,
+                       out->count);
             return false;
         }
     }
@@ -96,13 +96,13 @@ static bool read_workload(struct workload *w, const char *path)
 {
     struct why why;
     if (json_read_file(w->arena, path, WORKLOAD_MAX_BYTES, &w->file, &why) != OK) {
-        say_error(w->command->name, "%s", why.text);
+        term_error(w->command->name, "%s", why.text);
         return false;
     }
     w->schemas = json_get_text(&w->file, "schemas");
     if (!json_is(w->schemas, JSON_OBJECT)) {
-        say_error(w->command->name, "%s: expected {\"schemas\": {…}, \"valid\": […], \"invalid\": […]}",
-                  path);
+        term_error(w->command->name, "%s: expected {\"schemas\": {…}, \"valid\": […], \"invalid\": […]}",
+                   path);
         return false;
     }
     w->compiled = ARENA_ARRAY(w->arena, struct schema *, w->schemas->len);
@@ -117,9 +117,9 @@ static bool judge(const struct text *t, bool valid)
 {
     struct arena *arena = arena_new();
     struct json value;
-    struct json_fault fault;
+    struct json_error fault;
     bool parsed = json_parse(arena, t->text, NULL, &value, &fault) == OK;
-    bool accepted = parsed && schema_accepts(t->schema, &value) == SCHEMA_VALID;
+    bool accepted = parsed && schema_validate(t->schema, &value) == SCHEMA_VALID;
     if (parsed && !accepted) {
         struct problems problems;
         struct buf words = buf_in(arena);
@@ -165,7 +165,7 @@ static int64_t median_of(const struct workload *w, const struct texts *texts, un
         qsort(samples, count, sizeof(*samples), by_size);
         median = samples[count / 2];
     } else {
-        say_error(w->command->name, "a text that should be %s is not", texts->valid ? "valid" : "invalid");
+        term_error(w->command->name, "a text that should be %s is not", texts->valid ? "valid" : "invalid");
     }
     free(samples);
     return median;
@@ -192,22 +192,22 @@ static int measure(const struct workload *w, const struct bench_options *options
     int64_t valid = median_of(w, &w->valid, options->seconds);
     int64_t invalid = valid < 0 ? -1 : median_of(w, &w->invalid, options->seconds);
     if (invalid < 0)
-        return CLI_TROUBLE;
+        return CLI_ERROR;
     if (options->json)
         printf("{\"valid_ns\":%lld,\"invalid_ns\":%lld,\"compile_us\":%lld,\"schemas\":%u}\n",
                (long long)valid, (long long)invalid, (long long)compile_us(w), w->schemas->len);
     else
         printf("toolgate   valid %lld ns   invalid %lld ns   compile %u schemas %lld µs\n", (long long)valid,
                (long long)invalid, w->schemas->len, (long long)compile_us(w));
-    return CLI_YES;
+    return CLI_OK;
 }
 
 int bench_schema(const struct command *command, const struct bench_options *options)
 {
     struct workload w = {.arena = arena_new(), .command = command};
-    int status = CLI_TROUBLE;
+    int status = CLI_ERROR;
     if (!options->workload)
-        say_error(command->name, "expected a workload, as in: toolgate bench schema workload.json");
+        term_error(command->name, "expected a workload, as in: toolgate bench schema workload.json");
     else if (read_workload(&w, options->workload))
         status = measure(&w, options);
     arena_free(w.arena);

@@ -62,7 +62,7 @@ static enum err measure(struct bench *bench, const struct bench_kind *kind, stru
     if (err != OK)
         return err;
     if (sample->load.unwanted || !sample->load.answers)
-        return why_set(why, ERR_UNAVAILABLE, "%s: %llu of %llu answers were not a pass; the first: %s",
+        return err_set(why, ERR_UNAVAILABLE, "%s: %llu of %llu answers were not a pass; the first: %s",
                        kind->name, (unsigned long long)sample->load.unwanted,
                        (unsigned long long)sample->load.answers, sample->load.sample);
     sample->rate = (double)sample->load.answers / sample->load.seconds;
@@ -98,8 +98,8 @@ static enum err measure_shape(struct bench *bench, struct bench_shape shape, str
 
 static void print_shape(struct bench_shape shape, const struct sample medians[KINDS])
 {
-    printf("%s%u connections x %u in flight%s\n", say_colour(SAY_BOLD), shape.connections, shape.depth,
-           say_colour(SAY_PLAIN));
+    printf("%s%u connections x %u in flight%s\n", term_colour(TERM_BOLD), shape.connections, shape.depth,
+           term_colour(TERM_PLAIN));
     for (size_t k = 0; k < KINDS; k++) {
         const struct sample *s = &medians[k];
         printf("  %-6s %10.0f msg/s   p50 %5.0f µs   p99 %5.0f µs   CPU %6.2f µs/msg   %.3f of echo\n",
@@ -172,19 +172,19 @@ static enum err run_beside_echo(struct bench *bench, struct why *why)
 static int report(const struct bench *bench, enum err err, const struct why *why)
 {
     if (err != OK) {
-        say_error(bench->command->name, "%s", why->text);
-        return CLI_TROUBLE;
+        term_error(bench->command->name, "%s", why->text);
+        return CLI_ERROR;
     }
     if (bench->options->json)
         printf(STR_FMT "\n", STR_ARG(buf_view(bench->out->buf)));
-    return CLI_YES;
+    return CLI_OK;
 }
 
 static bool within(const char *name, unsigned n, unsigned most)
 {
     if (n <= most)
         return true;
-    say_error("bench", "--%s: expected at most %u, got %u", name, most, n);
+    term_error("bench", "--%s: expected at most %u, got %u", name, most, n);
     return false;
 }
 
@@ -192,7 +192,7 @@ int bench_socket(const struct command *command, const struct bench_options *opti
 {
     if (!within("connections", options->connections, LOAD_CONNECTIONS_MAX) ||
         !within("depth", options->depth, LOAD_DEPTH_MAX))
-        return CLI_TROUBLE;
+        return CLI_ERROR;
     struct buf text = {0};
     struct json_out out = json_out(&text);
     struct bench bench = {.command = command, .options = options, .out = &out};

@@ -40,19 +40,19 @@ struct subjects {
 
 static const struct policy *only(const struct policies *policies)
 {
-    return policies_at(policies, 0);
+    return policy_set_at(policies, 0);
 }
 
 static bool check_empty(struct subjects *s, struct arena *arena, struct policy_outcome *said)
 {
     policy_check(only(s->empty), &s->call, &s->no_arguments, arena, said);
-    return said->said == SAID_NOTHING;
+    return said->said == OUTCOME_PASS;
 }
 
 static bool check_six(struct subjects *s, struct arena *arena, struct policy_outcome *said)
 {
     policy_check(only(s->empty), &s->call, &s->arguments, arena, said);
-    return said->said == SAID_NOTHING;
+    return said->said == OUTCOME_PASS;
 }
 
 static bool normalise_same(struct subjects *s, struct arena *arena, struct policy_outcome *said)
@@ -64,7 +64,7 @@ static bool normalise_same(struct subjects *s, struct arena *arena, struct polic
 static bool normalise_change(struct subjects *s, struct arena *arena, struct policy_outcome *said)
 {
     policy_normalise(only(s->change), &s->call, &s->arguments, arena, said);
-    return said->said == SAID_NOTHING && said->args != &s->arguments;
+    return said->said == OUTCOME_PASS && said->args != &s->arguments;
 }
 
 static bool rules(struct subjects *s, struct arena *arena, struct policy_outcome *said)
@@ -78,13 +78,13 @@ static bool twenty_lines(struct subjects *s, struct arena *arena, struct policy_
     if (!rules(s, arena, said))
         return false;
     policy_check(only(s->typical), &s->call, said->args, arena, said);
-    return said->said == SAID_NOTHING;
+    return said->said == OUTCOME_PASS;
 }
 
 static bool judge(struct subjects *s, struct arena *arena, struct policy_outcome *said)
 {
     policy_judge(only(s->typical), &s->call, &s->arguments, &s->result, arena, said);
-    return said->said == SAID_OK;
+    return said->said == OUTCOME_OK;
 }
 
 static bool whole_check(struct subjects *s, struct gate *gate, const char *tool, struct arena *arena)
@@ -134,11 +134,11 @@ enum err subjects_do(struct subjects *s, enum subject_kind kind, unsigned times,
     for (unsigned i = 0; i < times; i++) {
         struct arena *arena = arena_new();
         bool fine = doing[kind](s, arena, &said);
-        if (!fine && said.said == SAID_BROKE)
+        if (!fine && said.said == OUTCOME_POLICY_ERROR)
             *why = said.why;
         arena_free(arena);
         if (!fine)
-            return why_set(why, ERR_POLICY,
+            return err_set(why, ERR_POLICY,
                            "a measured call did not come out as it should; is this build sound?");
     }
     return OK;
@@ -149,15 +149,15 @@ enum err subjects_do(struct subjects *s, enum subject_kind kind, unsigned times,
 static enum err load_text(const char *name, struct str text, struct arena *arena, struct policies **out,
                           struct why *why)
 {
-    struct policies_faults faults = {.arena = arena};
-    if (policies_load_text(str_of(name), text, NULL, out, &faults) == OK)
+    struct policy_load_errors faults = {.arena = arena};
+    if (policy_set_load_string(str_of(name), text, NULL, out, &faults) == OK)
         return OK;
-    return why_set(why, ERR_POLICY, STR_FMT, STR_ARG(faults.list[0]));
+    return err_set(why, ERR_POLICY, STR_FMT, STR_ARG(faults.list[0]));
 }
 
 static void parse(struct arena *arena, const char *text, struct json *out)
 {
-    struct json_fault fault;
+    struct json_error fault;
     if (json_parse(arena, str_of(text), NULL, out, &fault) != OK)
         abort(); /* our own text */
 }
@@ -183,9 +183,9 @@ static enum err load_gate(const char *policies, const char *tools, struct gate *
     struct generation_report report;
     struct config_sources sources = {.policies = policies, .tools = &tools, .tools_count = tools ? 1 : 0};
     generation_report_init(&report, arena);
-    enum err err = load_generation(&sources, 1, &gate->generation, &report);
+    enum err err = generation_load(&sources, 1, &gate->generation, &report);
     if (err != OK)
-        why_set(why, err, STR_FMT, STR_ARG(report.error_count ? report.errors[0] : STR_NONE));
+        err_set(why, err, STR_FMT, STR_ARG(report.error_count ? report.errors[0] : STR_NONE));
     arena_free(arena);
     return err;
 }
@@ -207,18 +207,18 @@ static enum err load_many(const struct bench_many *folder, size_t many, struct g
                           struct subjects_load *load, struct why *why)
 {
     struct arena *arena = arena_new();
-    struct policies_faults faults = {.arena = arena};
+    struct policy_load_errors faults = {.arena = arena};
     struct policies *policies;
     int64_t before = resident_bytes();
-    enum err err = policies_load(folder->many, NULL, &policies, &faults);
+    enum err err = policy_set_load(folder->many, NULL, &policies, &faults);
     if (err != OK) {
-        why_set(why, err, STR_FMT, STR_ARG(faults.list[0]));
+        err_set(why, err, STR_FMT, STR_ARG(faults.list[0]));
         arena_free(arena);
         return err;
     }
     load->count = many;
     load->policies_bytes = resident_bytes() - before;
-    policies_free(policies);
+    policy_set_free(policies);
     arena_free(arena);
     before = resident_bytes();
     int64_t began = clock_mono_ns();
@@ -251,10 +251,10 @@ enum err subjects_new(size_t many, struct subjects **out, struct subjects_load *
 
 void subjects_free(struct subjects *s)
 {
-    policies_free(s->empty);
-    policies_free(s->same);
-    policies_free(s->change);
-    policies_free(s->typical);
+    policy_set_free(s->empty);
+    policy_set_free(s->same);
+    policy_set_free(s->change);
+    policy_set_free(s->typical);
     if (s->one.generation)
         generation_unref(s->one.generation);
     if (s->among.generation)

@@ -107,7 +107,7 @@ static struct schema_registry *registry_of(struct bowtie *b, const struct json *
 static void put_result(struct json_out *out, const struct schema *schema, const struct json *test)
 {
     const struct json *instance = json_get_text(test, "instance");
-    enum schema_answer answer = instance ? schema_accepts(schema, instance) : SCHEMA_TOO_COMPLEX;
+    enum schema_validity answer = instance ? schema_validate(schema, instance) : SCHEMA_TOO_COMPLEX;
     json_open(out, '{');
     if (answer == SCHEMA_TOO_COMPLEX) {
         put_error(out, instance ? "the check was given up: too complex" : "the test has no instance");
@@ -170,16 +170,16 @@ static bool answer(struct bowtie *b, struct str line, FILE *to)
 {
     static const struct json_limits limits = {.depth = BOWTIE_MAX_DEPTH, .nodes = BOWTIE_MAX_NODES};
     struct json request;
-    struct json_fault fault;
+    struct json_error fault;
     struct buf text = buf_in(b->arena);
     struct json_out out = json_out(&text);
     if (json_parse(b->arena, line, &limits, &request, &fault) != OK) {
-        say_error("validate", "--bowtie: expected a JSON object a line: %s", fault.text);
+        term_error("validate", "--bowtie: expected a JSON object a line: %s", fault.text);
         return false;
     }
     size_t command = command_of(&request);
     if (command == COMMANDS) {
-        say_error("validate", "--bowtie: expected a \"cmd\" of start, dialect, run, stop");
+        term_error("validate", "--bowtie: expected a \"cmd\" of start, dialect, run, stop");
         return false;
     }
     json_open(&out, '{');
@@ -189,7 +189,7 @@ static bool answer(struct bowtie *b, struct str line, FILE *to)
         fprintf(to, STR_FMT "\n", STR_ARG(buf_view(&text)));
         fflush(to);
     } else if (command == 0) {
-        say_error("validate", "--bowtie: expected version %d of the protocol", BOWTIE_VERSION);
+        term_error("validate", "--bowtie: expected version %d of the protocol", BOWTIE_VERSION);
         return false;
     }
     return true;
@@ -208,5 +208,5 @@ int bowtie_serve(FILE *in, FILE *out)
         arena_free(b.arena);
     }
     free(line);
-    return ok ? CLI_YES : CLI_TROUBLE;
+    return ok ? CLI_OK : CLI_ERROR;
 }

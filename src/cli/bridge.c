@@ -44,7 +44,7 @@ void bridge_line(struct buf *out, struct str line, struct str session)
 {
     struct arena *arena = arena_new();
     struct json message;
-    struct json_fault fault;
+    struct json_error fault;
     bool read = json_parse(arena, line, NULL, &message, &fault) == OK || fault.soft;
     if (read && is_request(&message))
         add_session(out, arena, line, &message, session);

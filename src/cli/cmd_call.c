@@ -7,7 +7,7 @@
 
 static int exit_code(const struct json *answer)
 {
-    return json_is_true(json_get_text(answer, "isError")) ? CLI_NO : CLI_YES;
+    return json_is_true(json_get_text(answer, "isError")) ? CLI_NO : CLI_OK;
 }
 
 static int print_text(void *owner, const struct json *answer)
@@ -27,15 +27,15 @@ static int print_json(void *owner, const struct json *answer)
 static int run(const struct command *command, int argc, char **argv)
 {
     const char *socket = NULL;
-    struct input_meta meta = {0};
+    struct json_input_meta meta = {0};
     bool json = false;
     int status;
     const struct cli_option table[] = {
-        {"socket", "PATH", "the daemon's socket (default $XDG_RUNTIME_DIR/toolgate.sock)", 's', OPTION_TEXT,
+        {"socket", "PATH", "the daemon's socket (default $XDG_RUNTIME_DIR/toolgate.sock)", 's', OPTION_STRING,
          &socket},
-        {"session", "ID", "the conversation this call belongs to", 0, OPTION_TEXT, &meta.session},
+        {"session", "ID", "the conversation this call belongs to", 0, OPTION_STRING, &meta.session},
         {"turn", "N", "the user turn it belongs to", 0, OPTION_NUMBER, &meta.turn},
-        {"goal", "TEXT", "what the user asked for, in words", 0, OPTION_TEXT, &meta.goal},
+        {"goal", "TEXT", "what the user asked for, in words", 0, OPTION_STRING, &meta.goal},
         {"json", NULL, "print the whole result as JSON", 'j', OPTION_FLAG, &json},
         {0},
     };
@@ -43,10 +43,10 @@ static int run(const struct command *command, int argc, char **argv)
         return status;
     struct arena *arena = arena_new();
     struct json arguments;
-    status = CLI_TROUBLE;
-    if (input_arguments(command, arena, argv[1], &arguments))
-        status = ask_daemon(command, socket, "tools/call", input_call(arena, argv[0], &arguments, &meta),
-                            json ? print_json : print_text, NULL);
+    status = CLI_ERROR;
+    if (json_input_arguments(command, arena, argv[1], &arguments))
+        status = rpc_call(command, socket, "tools/call", json_input_call(arena, argv[0], &arguments, &meta),
+                          json ? print_json : print_text, NULL);
     arena_free(arena);
     return status;
 }

@@ -9,14 +9,14 @@
 #include "cli/local_generation.h"
 #include "cli/term.h"
 #include "cli/verdict_print.h"
-#include "gate/check_reply.h"
+#include "gate/call_reply.h"
 #include "json/parse.h"
 #include "json/write.h"
 
 struct asked {
     const char *tool, *socket;
     struct json arguments;
-    struct input_meta meta;
+    struct json_input_meta meta;
     bool trace, json;
 };
 
@@ -40,8 +40,8 @@ static int ask(const struct command *command, struct arena *arena, struct asked 
 {
     asked->meta.trace =
         asked->trace || !asked->meta.session; /* without a session, a trace is what makes it dry */
-    struct str params = input_call(arena, asked->tool, &asked->arguments, &asked->meta);
-    return ask_daemon(command, asked->socket, "toolgate/check", params, print_answer, asked);
+    struct str params = json_input_call(arena, asked->tool, &asked->arguments, &asked->meta);
+    return rpc_call(command, asked->socket, "toolgate/check", params, print_answer, asked);
 }
 
 /* ---- the dry run ---- */
@@ -53,7 +53,7 @@ static struct str answer_of(struct arena *arena, const struct call *call, bool t
     verdict_write(&text, call_verdict(call));
     text.len--; /* its closing brace */
     struct json_out out = {.buf = &text, .comma = true};
-    answer_check(&out, call, trace);
+    call_reply_check(&out, call, trace);
     json_close(&out, '}');
     return buf_view(&text);
 }
@@ -76,10 +76,10 @@ static int try(struct arena *arena, const struct asked *asked, struct gate *gate
     };
     struct call *call = call_new(gate, arena, &request);
     struct json answer;
-    struct json_fault fault;
-    int status = CLI_TROUBLE;
+    struct json_error fault;
+    int status = CLI_ERROR;
     if (!call_start(call, NULL, NULL)) /* the local ledger answers at once */
-        say_error("check", "the ledger did not answer");
+        term_error("check", "the ledger did not answer");
     else if (json_parse(arena, answer_of(arena, call, asked->trace), NULL, &answer, &fault) == OK)
         status = show(asked, &answer);
     call_free(call);
@@ -89,15 +89,15 @@ static int try(struct arena *arena, const struct asked *asked, struct gate *gate
 static int dry_run(const struct command *command, struct arena *arena, const struct asked *asked,
                    const struct local_options *options)
 {
-    struct gate gate = {.generation = local_load_or_say(command, options)};
+    struct gate gate = {.generation = local_generation_load(command, options)};
     struct why why;
-    int status = CLI_TROUBLE;
+    int status = CLI_ERROR;
     if (!gate.generation)
         return status;
     if (ledger_new_local(&(struct ledger_options){0}, &gate.ledger, &why) == OK)
         status = try(arena, asked, &gate);
     else
-        say_error(command->name, "%s", why.text);
+        term_error(command->name, "%s", why.text);
     ledger_free(gate.ledger);
     generation_unref(gate.generation);
     return status;
@@ -110,11 +110,11 @@ static int run(const struct command *command, int argc, char **argv)
     int status;
     const struct cli_option table[] = {
         {"trace", NULL, "each stage, what it decided, in how many µs", 0, OPTION_FLAG, &asked.trace},
-        {"goal", "TEXT", "what the user asked for, in words", 0, OPTION_TEXT, &asked.meta.goal},
+        {"goal", "TEXT", "what the user asked for, in words", 0, OPTION_STRING, &asked.meta.goal},
         {"turn", "N", "the user turn the call belongs to", 0, OPTION_NUMBER, &asked.meta.turn},
-        {"session", "ID", "ask the daemon, as a call of this session, and count it", 0, OPTION_TEXT,
+        {"session", "ID", "ask the daemon, as a call of this session, and count it", 0, OPTION_STRING,
          &asked.meta.session},
-        {"socket", "PATH", "ask the daemon there; counted only with --session", 's', OPTION_TEXT,
+        {"socket", "PATH", "ask the daemon there; counted only with --session", 's', OPTION_STRING,
          &asked.socket},
         LOCAL_OPTIONS(&options),
         {"json", NULL, "print the verdict as JSON", 'j', OPTION_FLAG, &asked.json},
@@ -124,8 +124,8 @@ static int run(const struct command *command, int argc, char **argv)
         return status;
     struct arena *arena = arena_new();
     asked.tool = argv[0];
-    status = CLI_TROUBLE;
-    if (input_arguments(command, arena, argv[1], &asked.arguments))
+    status = CLI_ERROR;
+    if (json_input_arguments(command, arena, argv[1], &asked.arguments))
         status = asked.meta.session || asked.socket ? ask(command, arena, &asked)
                                                     : dry_run(command, arena, &asked, &options);
     arena_free(arena);

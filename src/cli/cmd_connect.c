@@ -66,7 +66,7 @@ static void take_lines(struct bridge *bridge)
     buf_drop(&bridge->line, bridge->line.len - rest.len);
     bridge->seen = rest.len;
     if (bridge->line.len > CONNECT_LINE_MAX_BYTES)
-        end(bridge, CLI_TROUBLE, "a line of more than 1 GiB on stdin");
+        end(bridge, CLI_ERROR, "a line of more than 1 GiB on stdin");
 }
 
 static void client_ended(struct bridge *bridge)
@@ -95,7 +95,7 @@ static void write_daemon(struct bridge *bridge)
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return;
         if (n < 0) {
-            end(bridge, CLI_TROUBLE, "the daemon closed the connection");
+            end(bridge, CLI_ERROR, "the daemon closed the connection");
             return;
         }
         buf_drop(&bridge->out, (size_t)n);
@@ -131,10 +131,10 @@ static void read_daemon(struct bridge *bridge)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n <= 0)
-        end(bridge, bridge->client_ended ? CLI_YES : CLI_TROUBLE,
+        end(bridge, bridge->client_ended ? CLI_OK : CLI_ERROR,
             bridge->client_ended ? NULL : "the daemon closed the connection; its log says why");
     else if (!write_client(bytes, (size_t)n))
-        end(bridge, CLI_TROUBLE, "stdout is gone");
+        end(bridge, CLI_ERROR, "stdout is gone");
 }
 
 /* ---- the loop ---- */
@@ -148,7 +148,7 @@ static void turn(struct bridge *bridge)
     };
     int ready = poll(fds, 2, bridge->client_ended ? CONNECT_LINGER_MS : -1);
     if (ready == 0)
-        end(bridge, CLI_YES, NULL);
+        end(bridge, CLI_OK, NULL);
     if (ready > 0 && fds[1].revents)
         read_client(bridge);
     if (ready > 0 && fds[0].revents)
@@ -163,7 +163,7 @@ static int run_bridge(int socket, struct str session)
     while (!is_over(&bridge))
         turn(&bridge);
     if (bridge.trouble)
-        say_error("connect", "%s", bridge.trouble);
+        term_error("connect", "%s", bridge.trouble);
     buf_clear(&bridge.line);
     buf_clear(&bridge.out);
     return bridge.status;
@@ -188,20 +188,20 @@ static int run(const struct command *command, int argc, char **argv)
     int status;
     const struct cli_option table[] = {
         {"session", "ID", "session of every request that names none; auto: a new one for this bridge", 0,
-         OPTION_TEXT, &session},
+         OPTION_STRING, &session},
         {0},
     };
     if (!options_read(command, table, &argc, &argv, &status))
         return status;
     struct arena *arena = arena_new();
     struct why why;
-    int socket = client_socket(argc ? argv[0] : config_default_socket(arena), &why);
+    int socket = daemon_client_socket(argc ? argv[0] : config_default_socket(arena), &why);
     if (socket >= 0) {
         status = run_bridge(socket, session_text(arena, session));
         close(socket);
     } else {
-        say_error(command->name, "%s", why.text);
-        status = CLI_TROUBLE;
+        term_error(command->name, "%s", why.text);
+        status = CLI_ERROR;
     }
     arena_free(arena);
     return status;

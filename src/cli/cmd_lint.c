@@ -21,20 +21,20 @@ static void print_list(void)
     size_t count;
     const struct lint_code *codes = lint_codes(&count);
     for (size_t i = 0; i < count; i++)
-        printf("%s%-17s%s %-8s %s\n", say_colour(SAY_BOLD), codes[i].code, say_colour(SAY_PLAIN),
+        printf("%s%-17s%s %-8s %s\n", term_colour(TERM_BOLD), codes[i].code, term_colour(TERM_PLAIN),
                lint_level_name(codes[i].level), codes[i].finds);
 }
 
 static void print_line(const struct lint_finding *f)
 {
-    static const enum say_colour colours[] = {
-        [LINT_ERROR] = SAY_RED, [LINT_WARNING] = SAY_YELLOW, [LINT_NOTE] = SAY_DIM};
+    static const enum term_colour colours[] = {
+        [LINT_ERROR] = TERM_RED, [LINT_WARNING] = TERM_YELLOW, [LINT_NOTE] = TERM_DIM};
     printf(STR_FMT "%s", STR_ARG(f->file), f->file.len ? ":" : "");
     if (f->line)
         printf("%d:", f->line);
-    printf("%s%s%s:%s " STR_FMT " %s[%s]%s\n", f->file.len ? " " : "", say_colour(colours[f->level]),
-           lint_level_name(f->level), say_colour(SAY_PLAIN), STR_ARG(f->sentence), say_colour(SAY_DIM),
-           f->code, say_colour(SAY_PLAIN));
+    printf("%s%s%s:%s " STR_FMT " %s[%s]%s\n", f->file.len ? " " : "", term_colour(colours[f->level]),
+           lint_level_name(f->level), term_colour(TERM_PLAIN), STR_ARG(f->sentence), term_colour(TERM_DIM),
+           f->code, term_colour(TERM_PLAIN));
 }
 
 static void print_json(const struct lint_finding *f)
@@ -81,7 +81,7 @@ static bool look(struct lint *lint, const struct lint_options *options, const ch
     struct config_sources sources = local_sources(&options->local, NULL);
     if (place)
         sources.policies = place;
-    return lint_look(lint, &sources);
+    return lint_run(lint, &sources);
 }
 
 static int lint_all(const struct lint_options *options, int argc, char **argv)
@@ -92,7 +92,7 @@ static int lint_all(const struct lint_options *options, int argc, char **argv)
         looked = look(lint, options, argv[i]) && looked;
     bool found = print_findings(options, lint);
     lint_free(lint);
-    return !looked ? CLI_TROUBLE : found ? CLI_NO : CLI_YES;
+    return !looked ? CLI_ERROR : found ? CLI_NO : CLI_OK;
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -112,7 +112,7 @@ static int run(const struct command *command, int argc, char **argv)
     log_open(LOG_WARN, LOG_FORMAT_TEXT, NULL, NULL);
     if (options.list) {
         print_list();
-        return CLI_YES;
+        return CLI_OK;
     }
     return lint_all(&options, argc, argv);
 }

@@ -79,15 +79,15 @@ static bool write_file(const struct making *m, struct str path, struct str text)
 {
     int fd = open(path.at, O_WRONLY | O_CREAT | O_CLOEXEC | (m->force ? O_TRUNC : O_EXCL), 0644);
     if (fd < 0 && errno == EEXIST) {
-        say_error(m->command->name, "%s is there already; --force writes it anew, --print only shows it",
-                  path.at);
+        term_error(m->command->name, "%s is there already; --force writes it anew, --print only shows it",
+                   path.at);
         return false;
     }
     bool written = fd >= 0 && write(fd, text.at, text.len) == (ssize_t)text.len;
     if (fd >= 0 && close(fd) != 0)
         written = false;
     if (!written)
-        say_error(m->command->name, "%s: %s", path.at, strerror(errno));
+        term_error(m->command->name, "%s: %s", path.at, strerror(errno));
     return written;
 }
 
@@ -95,7 +95,7 @@ static bool make_folder(const struct making *m)
 {
     if (mkdir(m->folder, 0755) == 0 || errno == EEXIST)
         return true;
-    say_error(m->command->name, "%s: expected a folder for policies: %s", m->folder, strerror(errno));
+    term_error(m->command->name, "%s: expected a folder for policies: %s", m->folder, strerror(errno));
     return false;
 }
 
@@ -144,11 +144,11 @@ static bool try_out(const struct making *m, size_t *examples)
     }
     log_open(LOG_ERROR, LOG_FORMAT_TEXT, NULL, NULL);
     generation_report_init(&report, m->arena);
-    enum err err = load_generation(&sources, 1, &generation, &report);
+    enum err err = generation_load(&sources, 1, &generation, &report);
     *examples = report.example_count;
     if (err != OK) {
         report.warning_count = 0;
-        local_say(&report);
+        local_print_report(&report);
     }
     generation_unref(generation);
     return err == OK;
@@ -213,7 +213,7 @@ static int make(struct making *m)
     struct buf text = buf_in(m->arena);
     size_t examples = 0;
     if (!new_tool_find(m->command, &source, m->arena, &m->tool))
-        return CLI_TROUBLE;
+        return CLI_ERROR;
     if (m->tool.with_schema)
         m->tool.tools_file = NULL;
     struct str name = file_name(m->arena, m->tool.name);
@@ -222,17 +222,17 @@ static int make(struct making *m)
     new_policy_write(&text, m->arena, &m->tool);
     if (m->print) {
         printf(STR_FMT, STR_ARG(buf_view(&text)));
-        return CLI_YES;
+        return CLI_OK;
     }
     if (!write_all(m, buf_view(&text)))
-        return CLI_TROUBLE;
+        return CLI_ERROR;
     if (!try_out(m, &examples)) {
-        say_error(m->command->name, "%s is written, but does not hold yet: mend what stands above",
-                  m->path.at);
+        term_error(m->command->name, "%s is written, but does not hold yet: mend what stands above",
+                   m->path.at);
         return CLI_NO;
     }
     say_next(m, examples);
-    return CLI_YES;
+    return CLI_OK;
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -240,8 +240,9 @@ static int run(const struct command *command, int argc, char **argv)
     struct making m = {.command = command};
     int status;
     const struct cli_option table[] = {
-        {"schema", "FILE", "the tool's JSON Schema", 0, OPTION_TEXT, &m.schema_file},
-        {"socket", "PATH", "as the daemon there has it, of an upstream for one", 's', OPTION_TEXT, &m.socket},
+        {"schema", "FILE", "the tool's JSON Schema", 0, OPTION_STRING, &m.schema_file},
+        {"socket", "PATH", "as the daemon there has it, of an upstream for one", 's', OPTION_STRING,
+         &m.socket},
         {"with-schema", NULL, "write a definition's schema into the policy, so that it needs no --tools", 0,
          OPTION_FLAG, &m.tool.with_schema},
         {"print", NULL, "to stdout, and no file", 0, OPTION_FLAG, &m.print},
@@ -252,8 +253,8 @@ static int run(const struct command *command, int argc, char **argv)
     if (!options_read(command, table, &argc, &argv, &status))
         return status;
     if (!*argv[0] || strlen(argv[0]) > 200) {
-        say_error(command->name, "expected a tool's name, at most 200 bytes");
-        return CLI_TROUBLE;
+        term_error(command->name, "expected a tool's name, at most 200 bytes");
+        return CLI_ERROR;
     }
     m.arena = arena_new();
     m.tool.name = str_of(argv[0]);

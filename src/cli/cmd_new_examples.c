@@ -23,14 +23,14 @@ struct trying {
 /* What the pipeline would make of it: mended, then judged. */
 static const struct json *mended(const struct trying *t, const struct json *args)
 {
-    if (schema_accepts(t->schema, args) == SCHEMA_VALID)
+    if (schema_validate(t->schema, args) == SCHEMA_VALID)
         return args;
-    return schema_coerce(t->schema, args, &coerce_all, t->arena);
+    return schema_coerce(t->schema, args, &coerce_options_all, t->arena);
 }
 
 static bool passes(const struct trying *t, const struct json *args)
 {
-    return schema_accepts(t->schema, mended(t, args)) == SCHEMA_VALID;
+    return schema_validate(t->schema, mended(t, args)) == SCHEMA_VALID;
 }
 
 static void open_example(const struct trying *t, struct str name, const struct json *args)
@@ -71,7 +71,8 @@ static void write_missing(struct trying *t)
     for (uint32_t i = 0; i < t->sample->len; i++) {
         struct str name = t->sample->members[i].key;
         struct json args = json_without(t->arena, t->sample, name);
-        if (!json_lists(json_get_text(t->source, "required"), name) || !problem_at(t, &args, name, &problems))
+        if (!json_array_has(json_get_text(t->source, "required"), name) ||
+            !problem_at(t, &args, name, &problems))
             continue;
         open_example(t, arena_printf(t->arena, "'" STR_FMT "' is asked for", STR_ARG(name)), &args);
         write_says(t, arena_printf(t->arena, "'" STR_FMT "'", STR_ARG(name)));

@@ -168,7 +168,7 @@ static void write_list(struct writing *w, const struct json *schema, struct str 
 static void write_property(struct writing *w, const struct json *schema, const struct json_member *property,
                            int indent)
 {
-    bool required = json_lists(json_get_text(schema, "required"), property->key);
+    bool required = json_array_has(json_get_text(schema, "required"), property->key);
     const struct json *given = json_get_text(&property->value, "default");
     if (!required)
         buf_text(w->out, "optional(");
@@ -300,15 +300,15 @@ static struct json plain(struct arena *arena, const struct json *schema, bool ro
 
 static bool says_the_same(struct arena *arena, const struct json *schema, struct str params)
 {
-    struct policies_faults faults = {.arena = arena};
+    struct policy_load_errors faults = {.arena = arena};
     struct policies *policies;
     struct str source = arena_printf(arena, "return tool \"t\" { schema = " STR_FMT " }", STR_ARG(params));
-    if (policies_load_text(STR_LIT("params"), source, NULL, &policies, &faults) != OK)
+    if (policy_set_load_string(STR_LIT("params"), source, NULL, &policies, &faults) != OK)
         return false;
     struct json a = plain(arena, schema, true, STR_NONE);
-    struct json b = plain(arena, policies_at(policies, 0)->schema, true, STR_NONE);
+    struct json b = plain(arena, policy_set_at(policies, 0)->schema, true, STR_NONE);
     bool same = json_equal(&a, &b);
-    policies_free(policies);
+    policy_set_free(policies);
     return same;
 }
 

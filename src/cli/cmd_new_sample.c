@@ -39,7 +39,7 @@ static void take_quoted(struct arena *arena, const struct schema *schema, struct
         if (!quoted.len || member->value.type != JSON_STRING || json_get_text(property, "enum"))
             continue;
         struct json changed = json_with(arena, sample, member->key, json_string(quoted));
-        if (schema_accepts(schema, &changed) == SCHEMA_VALID)
+        if (schema_validate(schema, &changed) == SCHEMA_VALID)
             *sample = changed;
     }
 }
@@ -51,7 +51,7 @@ static void show_one(struct arena *arena, const struct schema *schema, struct js
     if (sample->len || !schema_sample(arena, schema, SAMPLE_ALL, &all) || !all.len)
         return;
     struct json one = json_object(arena, all.members, 1);
-    if (schema_accepts(schema, &one) == SCHEMA_VALID)
+    if (schema_validate(schema, &one) == SCHEMA_VALID)
         *sample = one;
 }
 

@@ -27,9 +27,9 @@ static struct json *read_json(const struct command *command, struct arena *arena
 {
     struct json *value = arena_alloc(arena, sizeof(*value));
     struct why why;
-    if (json_read_input(arena, path, INPUT_MAX_BYTES, value, &why) == OK)
+    if (json_read_input(arena, path, JSON_INPUT_MAX_BYTES, value, &why) == OK)
         return value;
-    say_error(command->name, "%s", why.text);
+    term_error(command->name, "%s", why.text);
     return NULL;
 }
 
@@ -40,11 +40,11 @@ static bool take_schema(const struct command *command, const char *path, struct 
     if (!file)
         return false;
     if (file->type != JSON_OBJECT || json_get_text(file, "inputSchema")) {
-        say_error(command->name,
-                  json_get_text(file, "inputSchema")
-                      ? "%s: this is a tool's whole definition: give it with --tools, in a list"
-                      : "%s: expected a JSON Schema, an object",
-                  path);
+        term_error(command->name,
+                   json_get_text(file, "inputSchema")
+                       ? "%s: this is a tool's whole definition: give it with --tools, in a list"
+                       : "%s: expected a JSON Schema, an object",
+                   path);
         return false;
     }
     tool->schema = file;
@@ -55,7 +55,7 @@ static bool take_schema(const struct command *command, const char *path, struct 
 static const struct json *our_own(struct arena *arena, const char *text)
 {
     struct json *schema = arena_alloc(arena, sizeof(*schema));
-    struct json_fault fault;
+    struct json_error fault;
     if (json_parse(arena, str_of(text), NULL, schema, &fault) != OK)
         abort();
     return schema;
@@ -103,12 +103,12 @@ static void take_definition(struct arena *arena, struct new_tool *tool, const st
 static bool look_into(struct looking *l, const char *path)
 {
     const struct json *file = read_json(l->command, l->arena, path);
-    const struct json *definitions = file ? generation_definitions(file) : NULL;
+    const struct json *definitions = file ? generation_tools_in_file(file) : NULL;
     if (!file)
         return false;
     if (!definitions) {
-        say_error(l->command->name,
-                  "%s: expected an array of {name, description, inputSchema} or {\"tools\": […]}", path);
+        term_error(l->command->name,
+                   "%s: expected an array of {name, description, inputSchema} or {\"tools\": […]}", path);
         return false;
     }
     for (uint32_t i = 0; i < definitions->len; i++) {
@@ -122,17 +122,18 @@ static bool look_into(struct looking *l, const char *path)
 
 static bool complain_of_unknown(const struct looking *l)
 {
-    struct str near = suggest_one(l->tool->name, l->names, l->count);
+    struct str near = suggest_closest(l->tool->name, l->names, l->count);
     if (near.len)
-        say_error(l->command->name,
-                  "no tool '" STR_FMT "' among the %zu in the files of tools (did you mean '" STR_FMT
-                  "'?); `toolgate tools` with the same --tools lists them",
-                  STR_ARG(l->tool->name), l->count, STR_ARG(near));
+        term_error(l->command->name,
+                   "no tool '" STR_FMT "' among the %zu in the files of tools (did you mean '" STR_FMT
+                   "'?); `toolgate tools` with the same --tools lists them",
+                   STR_ARG(l->tool->name), l->count, STR_ARG(near));
     else
-        say_error(l->command->name,
-                  "no tool '" STR_FMT "' among the %zu in the files of tools: `toolgate tools` with the same "
-                  "--tools lists them; leave --tools out to begin with an empty policy",
-                  STR_ARG(l->tool->name), l->count);
+        term_error(l->command->name,
+                   "no tool '" STR_FMT
+                   "' among the %zu in the files of tools: `toolgate tools` with the same "
+                   "--tools lists them; leave --tools out to begin with an empty policy",
+                   STR_ARG(l->tool->name), l->count);
     return false;
 }
 
@@ -147,7 +148,7 @@ static bool look_in_files(const struct command *command, const struct local_opti
     bool fine = true;
     sources.policies = NULL; /* the folder may be yet to be made */
     if (config_load(&sources, &config, &why) != OK) {
-        say_error(command->name, "%s", why.text);
+        term_error(command->name, "%s", why.text);
         config_free(&config);
         return false;
     }
@@ -190,21 +191,21 @@ static int look_at_answer(void *owner, const struct json *answer)
         l->tool->definition = definition;
         take_place(l->arena, l->tool, json_get(json_get_text(answer, "runs_at"), name));
     }
-    return CLI_YES;
+    return CLI_OK;
 }
 
 static bool ask_for_tool(const struct command *command, const char *socket, struct arena *arena,
                          struct new_tool *tool)
 {
     struct looking looking = {.command = command, .arena = arena, .tool = tool};
-    if (ask_daemon(command, socket, "toolgate/tools", str_of("{}"), look_at_answer, &looking) != CLI_YES)
+    if (rpc_call(command, socket, "toolgate/tools", str_of("{}"), look_at_answer, &looking) != CLI_OK)
         return false;
     if (tool->definition)
         return true;
-    struct str near = suggest_one(tool->name, looking.names, looking.count);
-    say_error(command->name, "no tool '" STR_FMT "' among the %zu of the daemon at %s%s" STR_FMT "%s",
-              STR_ARG(tool->name), looking.count, socket, near.len ? " (did you mean '" : "", STR_ARG(near),
-              near.len ? "'?)" : "; `toolgate tools` with the same --socket lists them");
+    struct str near = suggest_closest(tool->name, looking.names, looking.count);
+    term_error(command->name, "no tool '" STR_FMT "' among the %zu of the daemon at %s%s" STR_FMT "%s",
+               STR_ARG(tool->name), looking.count, socket, near.len ? " (did you mean '" : "", STR_ARG(near),
+               near.len ? "'?)" : "; `toolgate tools` with the same --socket lists them");
     return false;
 }
 

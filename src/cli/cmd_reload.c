@@ -21,7 +21,7 @@ static void print_lines(FILE *out, const char *prefix, const struct json *lines)
 
 static int exit_of(const struct json *answer)
 {
-    return json_is_true(json_get_text(answer, "ok")) ? CLI_YES : CLI_NO;
+    return json_is_true(json_get_text(answer, "ok")) ? CLI_OK : CLI_NO;
 }
 
 static int print_outcome(void *owner, const struct json *answer)
@@ -32,7 +32,7 @@ static int print_outcome(void *owner, const struct json *answer)
     (void)owner;
     print_lines(stderr, "error", errors);
     print_lines(stderr, "warning", json_get_text(answer, "warnings"));
-    if (exit_of(answer) != CLI_YES)
+    if (exit_of(answer) != CLI_OK)
         printf("%u error%s: generation %lld (" STR_FMT ") stays, as it was\n", errors ? errors->len : 0,
                errors && errors->len == 1 ? "" : "s", number(answer, "generation"), STR_ARG(hash));
     else if (unchanged)
@@ -49,7 +49,7 @@ static int print_outcome(void *owner, const struct json *answer)
 
 static int print_json(void *owner, const struct json *answer)
 {
-    ask_print_json(owner, answer);
+    rpc_call_print_json(owner, answer);
     return exit_of(answer);
 }
 
@@ -59,15 +59,15 @@ static int run(const struct command *command, int argc, char **argv)
     bool json = false;
     int status;
     const struct cli_option table[] = {
-        {"socket", "PATH", "the daemon's socket (default $XDG_RUNTIME_DIR/toolgate.sock)", 's', OPTION_TEXT,
+        {"socket", "PATH", "the daemon's socket (default $XDG_RUNTIME_DIR/toolgate.sock)", 's', OPTION_STRING,
          &socket},
         {"json", NULL, "as JSON", 'j', OPTION_FLAG, &json},
         {0},
     };
     if (!options_read(command, table, &argc, &argv, &status))
         return status;
-    return ask_daemon(command, socket, "toolgate/reload", str_of("{}"), json ? print_json : print_outcome,
-                      NULL);
+    return rpc_call(command, socket, "toolgate/reload", str_of("{}"), json ? print_json : print_outcome,
+                    NULL);
 }
 
 const struct command command_reload = {

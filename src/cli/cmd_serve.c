@@ -12,7 +12,7 @@ static void print_summary(const struct generation *generation, const struct gene
 {
     struct str hash = generation_hash(generation);
     printf("tools: %zu, policies: %zu, examples passed: %zu, warnings: %zu, generation " STR_FMT "\n",
-           generation_tool_count(generation), policies_count(generation_policies(generation)),
+           generation_tool_count(generation), policy_set_count(generation_policies(generation)),
            report->example_count, report->warning_count, STR_ARG(hash));
 }
 
@@ -20,7 +20,7 @@ static void print_summary(const struct generation *generation, const struct gene
 static enum err check_ledger(const struct config *config, struct generation_report *report)
 {
     struct why why;
-    enum err err = config_ledger_try(config, &why);
+    enum err err = config_ledger_validate(config, &why);
     if (err != OK)
         generation_report_error(report, "%s", why.text);
     return err;
@@ -32,10 +32,10 @@ static int check(const struct config_sources *sources)
     struct generation_report report;
     struct generation *generation;
     generation_report_init(&report, arena);
-    enum err err = load_generation(sources, 1, &generation, &report);
+    enum err err = generation_load(sources, 1, &generation, &report);
     if (err == OK)
         err = check_ledger(generation_config(generation), &report);
-    local_say(&report);
+    local_print_report(&report);
     if (err == OK)
         print_summary(generation, &report);
     else
@@ -43,7 +43,7 @@ static int check(const struct config_sources *sources)
                report.warning_count);
     generation_unref(generation);
     arena_free(arena);
-    return err == OK ? CLI_YES : CLI_NO;
+    return err == OK ? CLI_OK : CLI_NO;
 }
 
 static int serve(const struct config_sources *sources, bool echo)
@@ -51,8 +51,8 @@ static int serve(const struct config_sources *sources, bool echo)
     struct server_options options = {.sources = *sources, .echo = echo};
     struct why why;
     if (server_run(&options, &why) == OK)
-        return CLI_YES;
-    say_error("serve", "%s", why.text);
+        return CLI_OK;
+    term_error("serve", "%s", why.text);
     return CLI_NO;
 }
 
@@ -63,10 +63,11 @@ static int run(const struct command *command, int argc, char **argv)
     bool only_check = false, echo = false, no_watch = false;
     int status;
     const struct cli_option table[] = {
-        {"socket", "PATH", "listen here (default $XDG_RUNTIME_DIR/toolgate.sock)", 's', OPTION_TEXT, &socket},
+        {"socket", "PATH", "listen here (default $XDG_RUNTIME_DIR/toolgate.sock)", 's', OPTION_STRING,
+         &socket},
         LOCAL_OPTIONS(&options),
         {"redis", "URL", "keep budgets and loops there: unix:/path, redis://host:port/db, sentinel://…", 0,
-         OPTION_TEXT, &redis},
+         OPTION_STRING, &redis},
         {"check", NULL, "load everything, run the examples, say what is wrong, exit", 0, OPTION_FLAG,
          &only_check},
         {"no-watch", NULL, "load changed files only when asked: SIGHUP, `toolgate reload`", 0, OPTION_FLAG,

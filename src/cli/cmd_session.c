@@ -13,15 +13,15 @@
 
 static int print_session(void *owner, const struct json *answer)
 {
-    session_show(answer, owner);
-    return CLI_YES;
+    session_report_print(answer, owner);
+    return CLI_OK;
 }
 
 static int print_done(void *owner, const struct json *answer)
 {
     (void)answer;
     printf("%s\n", (const char *)owner);
-    return CLI_YES;
+    return CLI_OK;
 }
 
 struct wish {
@@ -82,12 +82,12 @@ static int run(const struct command *command, int argc, char **argv)
     bool json = false;
     int status;
     const struct cli_option table[] = {
-        {"reset", "TOOL", "end the loop run and budgets of one tool: it may be called again", 0, OPTION_TEXT,
-         &wish.reset},
+        {"reset", "TOOL", "end the loop run and budgets of one tool: it may be called again", 0,
+         OPTION_STRING, &wish.reset},
         {"forget", NULL, "forget the session as a whole", 0, OPTION_FLAG, &wish.forget},
-        {"user", "NAME", "another user's session (for root and the daemon's user)", 'u', OPTION_TEXT,
+        {"user", "NAME", "another user's session (for root and the daemon's user)", 'u', OPTION_STRING,
          &wish.user},
-        {"socket", "PATH", "the daemon's socket (default $XDG_RUNTIME_DIR/toolgate.sock)", 's', OPTION_TEXT,
+        {"socket", "PATH", "the daemon's socket (default $XDG_RUNTIME_DIR/toolgate.sock)", 's', OPTION_STRING,
          &socket},
         {"json", NULL, "as JSON", 'j', OPTION_FLAG, &json},
         {0},
@@ -95,18 +95,20 @@ static int run(const struct command *command, int argc, char **argv)
     if (!options_read(command, table, &argc, &argv, &status))
         return status;
     if (wish.reset && wish.forget) {
-        say_error(command->name, "--reset and --forget: choose one; --forget covers every tool");
-        return CLI_TROUBLE;
+        term_error(command->name, "--reset and --forget: choose one; --forget covers every tool");
+        return CLI_ERROR;
     }
     struct buf params = {0};
-    ask_answered *answered = json ? ask_print_json : wish.reset || wish.forget ? print_done : print_session;
+    rpc_call_handler *answered = json                        ? rpc_call_print_json
+                                 : wish.reset || wish.forget ? print_done
+                                                             : print_session;
     char said[SAID_BYTES];
     say_what_is_done(said, argv[0], &wish);
-    status = CLI_TROUBLE;
+    status = CLI_ERROR;
     if (put_params(&params, argv[0], &wish))
-        status = ask_daemon(command, socket, "toolgate/session", buf_view(&params), answered, said);
+        status = rpc_call(command, socket, "toolgate/session", buf_view(&params), answered, said);
     else
-        say_error(command->name, "--user: no such user on this host: '%s'", wish.user);
+        term_error(command->name, "--user: no such user on this host: '%s'", wish.user);
     buf_clear(&params);
     return status;
 }

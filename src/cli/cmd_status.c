@@ -52,14 +52,14 @@ static void show_trouble(const struct json *upstream)
     if (left_alone_s > 0)
         buf_printf(&text, "; left alone for %lld s more", (long long)left_alone_s);
     if (error.len)
-        say_indented(buf_view(&text), 4);
+        term_print_indented(buf_view(&text), 4);
     buf_clear(&text);
 }
 
 /* One a line, and below it why it is not there. */
 static void show_upstreams(const struct json *list)
 {
-    printf("%supstreams:%s\n ", say_colour(SAY_BOLD), say_colour(SAY_PLAIN));
+    printf("%supstreams:%s\n ", term_colour(TERM_BOLD), term_colour(TERM_PLAIN));
     for (size_t i = 0; i < COLUMNS; i++)
         printf(" %*s", columns[i].width, columns[i].title);
     putchar('\n');
@@ -91,11 +91,11 @@ static void show_presence(const struct json *ledger)
 {
     struct str on_outage = json_str(json_get_text(ledger, "on_outage"));
     if (json_is_true(json_get_text(ledger, "connected"))) {
-        printf(", %sconnected%s\n", say_colour(SAY_GREEN), say_colour(SAY_PLAIN));
+        printf(", %sconnected%s\n", term_colour(TERM_GREEN), term_colour(TERM_PLAIN));
         return;
     }
-    printf(", %saway%s since ", say_colour(SAY_RED), say_colour(SAY_PLAIN));
-    say_time(count(ledger, "away_since_ms"));
+    printf(", %saway%s since ", term_colour(TERM_RED), term_colour(TERM_PLAIN));
+    term_print_time(count(ledger, "away_since_ms"));
     printf(": " STR_FMT "\n", STR_ARG(json_str(json_get_text(ledger, "why_away"))));
     for (size_t i = 0; i < sizeof(meanwhile) / sizeof(meanwhile[0]); i++)
         if (str_is(on_outage, meanwhile[i].on_outage))
@@ -122,13 +122,13 @@ static void show_redis(const struct json *ledger)
     if (count(ledger, "forgotten") > 0)
         printf("  sessions forgotten here for want of memory: %lld\n", count(ledger, "forgotten"));
     for (uint32_t i = 0; json_is(warnings, JSON_ARRAY) && i < warnings->len; i++)
-        printf("  %swarning:%s " STR_FMT "\n", say_colour(SAY_YELLOW), say_colour(SAY_PLAIN),
+        printf("  %swarning:%s " STR_FMT "\n", term_colour(TERM_YELLOW), term_colour(TERM_PLAIN),
                STR_ARG(json_str(&warnings->items[i])));
 }
 
 static void show_ledger(const struct json *ledger)
 {
-    printf("%sledger:%s ", say_colour(SAY_BOLD), say_colour(SAY_PLAIN));
+    printf("%sledger:%s ", term_colour(TERM_BOLD), term_colour(TERM_PLAIN));
     if (json_get_text(ledger, "on_outage"))
         show_redis(ledger);
     else
@@ -148,7 +148,7 @@ static int print_tree(void *owner, const struct json *answer)
         else
             show_member(member, 0);
     }
-    return CLI_YES;
+    return CLI_OK;
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -157,15 +157,15 @@ static int run(const struct command *command, int argc, char **argv)
     bool json = false;
     int status;
     const struct cli_option table[] = {
-        {"socket", "PATH", "the daemon's socket (default $XDG_RUNTIME_DIR/toolgate.sock)", 's', OPTION_TEXT,
+        {"socket", "PATH", "the daemon's socket (default $XDG_RUNTIME_DIR/toolgate.sock)", 's', OPTION_STRING,
          &socket},
         {"json", NULL, "as JSON", 'j', OPTION_FLAG, &json},
         {0},
     };
     if (!options_read(command, table, &argc, &argv, &status))
         return status;
-    return ask_daemon(command, socket, "toolgate/status", str_of("{}"), json ? ask_print_json : print_tree,
-                      NULL);
+    return rpc_call(command, socket, "toolgate/status", str_of("{}"), json ? rpc_call_print_json : print_tree,
+                    NULL);
 }
 
 const struct command command_status = {

@@ -11,23 +11,23 @@
 
 static void print_line(const struct example_outcome *o)
 {
-    enum say_colour colour = o->passed ? SAY_GREEN : o->open ? SAY_YELLOW : SAY_RED;
-    printf("%s%s%s  " STR_FMT ": %s" STR_FMT " %s(%lld µs)%s\n", say_colour(colour),
+    enum term_colour colour = o->passed ? TERM_GREEN : o->open ? TERM_YELLOW : TERM_RED;
+    printf("%s%s%s  " STR_FMT ": %s" STR_FMT " %s(%lld µs)%s\n", term_colour(colour),
            o->passed ? "ok  "
            : o->open ? "open"
                      : "FAIL",
-           say_colour(SAY_PLAIN), STR_ARG(o->policy->name), o->sample ? "sample " : "",
-           STR_ARG(o->example->name), say_colour(SAY_DIM), (long long)o->us, say_colour(SAY_PLAIN));
+           term_colour(TERM_PLAIN), STR_ARG(o->policy->name), o->sample ? "sample " : "",
+           STR_ARG(o->example->name), term_colour(TERM_DIM), (long long)o->us, term_colour(TERM_PLAIN));
 }
 
 static void print_details(const struct example_outcome *o)
 {
-    struct example_paint paint = {.expected = say_colour(SAY_RED),
-                                  .got = say_colour(SAY_GREEN),
-                                  .quiet = say_colour(SAY_DIM),
-                                  .plain = say_colour(SAY_PLAIN)};
+    struct example_colours paint = {.expected = term_colour(TERM_RED),
+                                    .got = term_colour(TERM_GREEN),
+                                    .quiet = term_colour(TERM_DIM),
+                                    .plain = term_colour(TERM_PLAIN)};
     struct buf text = {0};
-    example_write(&text, o, 6, o->passed, &paint);
+    examples_write_text(&text, o, 6, o->passed, &paint);
     fwrite(text.at, 1, text.len, stdout);
     buf_clear(&text);
 }
@@ -35,7 +35,7 @@ static void print_details(const struct example_outcome *o)
 static void print_json(const struct example_outcome *o)
 {
     struct buf line = {0};
-    example_write_json(&line, o);
+    examples_write_json(&line, o);
     printf(STR_FMT "\n", STR_ARG(buf_view(&line)));
     buf_clear(&line);
 }
@@ -108,7 +108,7 @@ static void test_place(const struct test_options *options, const char *place, st
     generation_report_init(&report, arena);
     struct generation *generation = build(&sources, &report);
     fflush(stdout); /* complaints stand where they belong between the lines */
-    local_say(&report);
+    local_print_report(&report);
     tally->broken += report.error_count;
     if (generation)
         run_examples(generation, &run, tally);
@@ -123,10 +123,10 @@ static bool nothing_fits(const struct test_options *options, const struct test_t
     bool nothing = options->only && !tally->broken && !count->passed && !count->failed && !count->open &&
                    !count->samples && !count->samples_failed;
     if (nothing)
-        say_error("test",
-                  "--only: nothing fits '%s', which is looked for in \"tool: example\"; without --only "
-                  "all are shown by that name",
-                  options->only);
+        term_error("test",
+                   "--only: nothing fits '%s', which is looked for in \"tool: example\"; without --only "
+                   "all are shown by that name",
+                   options->only);
     return nothing;
 }
 
@@ -178,9 +178,9 @@ int test_all(const struct test_options *options)
     int status =
         tally.count.failed || tally.count.samples_failed || tally.broken || nothing_fits(options, &tally)
             ? CLI_NO
-            : CLI_YES;
+            : CLI_OK;
     if (tally.coverage) {
-        int covered = test_show_coverage(options, tally.coverage);
+        int covered = test_print_coverage(options, tally.coverage);
         status = covered > status ? covered : status;
     }
     coverage_free(tally.coverage);
@@ -193,12 +193,12 @@ static int run(const struct command *command, int argc, char **argv)
     int status;
     const struct cli_option table[] = {
         {"only", "PATTERN", "those with this in \"tool: example\"; * and ? stand for any text", 0,
-         OPTION_TEXT, &options.only},
+         OPTION_STRING, &options.only},
         {"verbose", NULL, "what each gives, also where it holds; sample calls too", 'v', OPTION_FLAG,
          &options.all},
         {"json", NULL, "one JSON object a line", 'j', OPTION_FLAG, &options.json},
         {"coverage", NULL, "which rules and lines the examples never reach", 0, OPTION_FLAG, &options.cover},
-        {"lcov", "FILE", "write that as a trace file for lcov", 0, OPTION_TEXT, &options.lcov},
+        {"lcov", "FILE", "write that as a trace file for lcov", 0, OPTION_STRING, &options.lcov},
         {"coverage-min", "PERCENT", "fail where fewer lines are run", 0, OPTION_NUMBER,
          &options.coverage_min},
         {"watch", NULL, "again after every change", 'w', OPTION_FLAG, &options.watch},

@@ -30,6 +30,6 @@ int test_all(const struct test_options *options);
 int test_watch(const struct test_options *options);
 
 /* CLI_NO where it is less than --coverage-min. */
-int test_show_coverage(const struct test_options *options, const struct coverage *coverage);
+int test_print_coverage(const struct test_options *options, const struct coverage *coverage);
 
 #endif

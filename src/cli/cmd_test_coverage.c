@@ -55,7 +55,7 @@ static void missed_lines(struct buf *out, const struct coverage_file *f)
 
 static const char *share_colour(struct share share)
 {
-    return say_colour(share.hit == share.total ? SAY_GREEN : SAY_YELLOW);
+    return term_colour(share.hit == share.total ? TERM_GREEN : TERM_YELLOW);
 }
 
 static void print_share(struct share share)
@@ -63,7 +63,8 @@ static void print_share(struct share share)
     char text[32] = "-";
     if (share.total)
         snprintf(text, sizeof(text), "%zu/%zu", share.hit, share.total);
-    printf("  %s%9s%s", share.total ? share_colour(share) : say_colour(SAY_DIM), text, say_colour(SAY_PLAIN));
+    printf("  %s%9s%s", share.total ? share_colour(share) : term_colour(TERM_DIM), text,
+           term_colour(TERM_PLAIN));
 }
 
 static void print_row(const struct coverage_file *f, int width)
@@ -90,8 +91,8 @@ static void print_table(const struct coverage_file *files, size_t count, struct 
     for (size_t i = 0; i < count; i++)
         if ((int)files[i].tool.len > width && files[i].tool.len <= 48)
             width = (int)files[i].tool.len;
-    printf("\n%s%-*s  %8s  %9s  %9s  not run%s\n", say_colour(SAY_BOLD), width, "policy", "examples", "rules",
-           "lines", say_colour(SAY_PLAIN));
+    printf("\n%s%-*s  %8s  %9s  %9s  not run%s\n", term_colour(TERM_BOLD), width, "policy", "examples",
+           "rules", "lines", term_colour(TERM_PLAIN));
     for (size_t i = 0; i < count; i++)
         print_row(&files[i], width);
     if (sum.total)
@@ -173,7 +174,7 @@ static bool write_file(const char *path, const struct coverage_file *files, size
         ok = fclose(out) == 0 && ok;
     }
     if (!ok)
-        say_error("test", "%s could not be written: %s", path, strerror(errno));
+        term_error("test", "%s could not be written: %s", path, strerror(errno));
     return ok;
 }
 
@@ -183,12 +184,12 @@ static bool is_enough(const struct test_options *options, struct share sum)
 {
     bool enough = !sum.total || sum.hit * 100 >= sum.total * options->coverage_min;
     if (!enough)
-        say_error("test", "coverage is %zu of %zu lines, less than the %u %% that --coverage-min asks for",
-                  sum.hit, sum.total, options->coverage_min);
+        term_error("test", "coverage is %zu of %zu lines, less than the %u %% that --coverage-min asks for",
+                   sum.hit, sum.total, options->coverage_min);
     return enough;
 }
 
-int test_show_coverage(const struct test_options *options, const struct coverage *coverage)
+int test_print_coverage(const struct test_options *options, const struct coverage *coverage)
 {
     size_t count;
     const struct coverage_file *files = coverage_files(coverage, &count);
@@ -203,6 +204,6 @@ int test_show_coverage(const struct test_options *options, const struct coverage
     if (!options->json)
         print_table(files, count, sum);
     if (options->lcov && !write_file(options->lcov, files, count))
-        return CLI_TROUBLE;
-    return is_enough(options, sum) ? CLI_YES : CLI_NO;
+        return CLI_ERROR;
+    return is_enough(options, sum) ? CLI_OK : CLI_NO;
 }

@@ -19,7 +19,7 @@ struct watching {
 
 static void add(struct watching *w, const char *path)
 {
-    w->failed |= path && watch_add(w->watch, path, &w->why) != OK;
+    w->failed |= path && file_watch_add(w->watch, path, &w->why) != OK;
 }
 
 /* A file's neighbours matter too: a schema that it reads with json "…" lies there. */
@@ -59,23 +59,23 @@ static bool watch_all(struct watch *watch, const struct test_options *options)
     if (!options->place_count || options->local.config || options->local.tools.count)
         add_configured(&w, &options->local);
     if (w.failed)
-        say_error("test", "%s", w.why.text);
+        term_error("test", "%s", w.why.text);
     return !w.failed;
 }
 
 /* Returns once something has changed and it has been quiet for a while. */
 static bool wait_for_change(struct watch *watch)
 {
-    struct pollfd ready = {.fd = watch_fd(watch), .events = POLLIN};
+    struct pollfd ready = {.fd = file_watch_fd(watch), .events = POLLIN};
     bool changed = false;
     for (;;) {
-        int n = poll(&ready, 1, changed ? (int)WATCH_SETTLE_MS : -1);
+        int n = poll(&ready, 1, changed ? (int)FILE_WATCH_QUIET_MS : -1);
         if (n < 0 && errno != EINTR)
             return false;
         if (n == 0 && changed)
             return true;
         if (n > 0)
-            changed |= watch_drain(watch);
+            changed |= file_watch_drain(watch);
     }
 }
 
@@ -83,9 +83,9 @@ int test_watch(const struct test_options *options)
 {
     struct watch *watch;
     struct why why;
-    if (watch_new(&watch, &why) != OK) {
-        say_error("test", "%s", why.text);
-        return CLI_TROUBLE;
+    if (file_watch_new(&watch, &why) != OK) {
+        term_error("test", "%s", why.text);
+        return CLI_ERROR;
     }
     bool going = watch_all(watch, options);
     while (going) {
@@ -93,10 +93,10 @@ int test_watch(const struct test_options *options)
             printf("\033[H\033[2J\033[3J");
         test_all(options);
         if (!options->json)
-            printf("%swaiting for changes; Ctrl-C ends%s\n", say_colour(SAY_DIM), say_colour(SAY_PLAIN));
+            printf("%swaiting for changes; Ctrl-C ends%s\n", term_colour(TERM_DIM), term_colour(TERM_PLAIN));
         fflush(stdout);
         going = wait_for_change(watch);
     }
-    watch_free(watch);
-    return CLI_TROUBLE;
+    file_watch_free(watch);
+    return CLI_ERROR;
 }

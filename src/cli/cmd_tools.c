@@ -43,10 +43,10 @@ static void print_place(struct str name, const struct json *place)
     const char *who = upstream.len ? "upstream " : str_is(kind, "exec") ? "a command" : "an HTTP endpoint";
     if (!kind.len)
         return;
-    printf("%s  [%s" STR_FMT, say_colour(SAY_DIM), who, STR_ARG(upstream));
+    printf("%s  [%s" STR_FMT, term_colour(TERM_DIM), who, STR_ARG(upstream));
     if (there.len && !str_eq(there, name))
         printf(", there " STR_FMT, STR_ARG(there));
-    printf("]%s", say_colour(SAY_PLAIN));
+    printf("]%s", term_colour(TERM_PLAIN));
 }
 
 static void print_names(const struct json *tools, const struct json *places)
@@ -54,8 +54,8 @@ static void print_names(const struct json *tools, const struct json *places)
     for (size_t i = 0; i < tools->len; i++) {
         struct str name = json_str(json_get_text(&tools->items[i], "name"));
         struct str description = json_str(json_get_text(&tools->items[i], "description"));
-        printf("%s%-24.*s%s " STR_FMT, say_colour(SAY_BOLD), (int)name.len, name.at, say_colour(SAY_PLAIN),
-               STR_ARG(first_line(description)));
+        printf("%s%-24.*s%s " STR_FMT, term_colour(TERM_BOLD), (int)name.len, name.at,
+               term_colour(TERM_PLAIN), STR_ARG(first_line(description)));
         print_place(name, json_get(places, name));
         putchar('\n');
     }
@@ -67,7 +67,7 @@ static int print(bool names, const struct json *tools, const struct json *places
         print_names(tools, places);
     else
         print_array(tools);
-    return CLI_YES;
+    return CLI_OK;
 }
 
 /* ---- of the daemon ---- */
@@ -76,10 +76,10 @@ static int print_answer(void *owner, const struct json *answer)
 {
     const struct json *tools = json_get_text(answer, "tools");
     if (!json_is(tools, JSON_ARRAY)) {
-        say_error("tools",
-                  "expected a list of tools from the daemon, got something else; are its version and this"
-                  " one's the same?");
-        return CLI_TROUBLE;
+        term_error("tools",
+                   "expected a list of tools from the daemon, got something else; are its version and this"
+                   " one's the same?");
+        return CLI_ERROR;
     }
     return print(*(const bool *)owner, tools, json_get_text(answer, "runs_at"));
 }
@@ -94,7 +94,7 @@ static int ask(const struct command *command, const char *socket, const char *fo
     json_key(&out, "strict");
     json_put_bool(&out, strict);
     json_close(&out, '}');
-    int status = ask_daemon(command, socket, "toolgate/tools", buf_view(&params), print_answer, &names);
+    int status = rpc_call(command, socket, "toolgate/tools", buf_view(&params), print_answer, &names);
     buf_clear(&params);
     return status;
 }
@@ -102,12 +102,12 @@ static int ask(const struct command *command, const char *socket, const char *fo
 /* ---- of these files ---- */
 
 static int load(const struct command *command, const struct local_options *options,
-                enum catalog_format format, bool strict, bool names)
+                enum provider_format format, bool strict, bool names)
 {
     static const struct json_limits limits = {.nodes = TOOLS_MAX_NODES};
-    struct generation *generation = local_load_or_say(command, options);
+    struct generation *generation = local_generation_load(command, options);
     if (!generation)
-        return CLI_TROUBLE;
+        return CLI_ERROR;
     struct arena *arena = arena_new();
     struct peer peer;
     local_peer(&peer);
@@ -115,14 +115,14 @@ static int load(const struct command *command, const struct local_options *optio
     struct catalog_request request = {
         .format = format, .strict = strict, .all = true, .peer = &peer, .places = &where};
     struct json tools, places;
-    struct json_fault fault;
-    int status = CLI_TROUBLE;
+    struct json_error fault;
+    int status = CLI_ERROR;
     catalog_write(arena, generation, &request, &text);
     if (json_parse(arena, buf_view(&text), &limits, &tools, &fault) == OK &&
         json_parse(arena, buf_view(&where), &limits, &places, &fault) == OK)
         status = print(names, &tools, &places);
     else
-        say_error(command->name, "the list is too large to print: %s", fault.text);
+        term_error(command->name, "the list is too large to print: %s", fault.text);
     arena_free(arena);
     generation_unref(generation);
     return status;
@@ -132,22 +132,23 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct local_options options = {0};
     const char *socket = NULL, *name = NULL;
-    enum catalog_format format = CATALOG_MCP;
+    enum provider_format format = PROVIDER_FORMAT_MCP;
     bool strict = false, json = false;
     int status;
     const struct cli_option table[] = {
-        {"format", "FORM", "mcp, openai, anthropic or gemini: definitions as JSON", 'f', OPTION_TEXT, &name},
+        {"format", "FORM", "mcp, openai, anthropic or gemini: definitions as JSON", 'f', OPTION_STRING,
+         &name},
         {"strict", NULL, "openai: strict mode", 0, OPTION_FLAG, &strict},
         {"json", NULL, "the same as --format mcp", 'j', OPTION_FLAG, &json},
-        {"socket", "PATH", "ask the daemon there instead of loading files", 's', OPTION_TEXT, &socket},
+        {"socket", "PATH", "ask the daemon there instead of loading files", 's', OPTION_STRING, &socket},
         LOCAL_OPTIONS(&options),
         {0},
     };
     if (!options_read(command, table, &argc, &argv, &status))
         return status;
-    if (name && catalog_format_named(str_of(name), &format) != OK) {
-        say_error(command->name, "--format: expected mcp, openai, anthropic or gemini, got '%s'", name);
-        return CLI_TROUBLE;
+    if (name && provider_format_named(str_of(name), &format) != OK) {
+        term_error(command->name, "--format: expected mcp, openai, anthropic or gemini, got '%s'", name);
+        return CLI_ERROR;
     }
     if (socket)
         return ask(command, socket, name ? name : "mcp", strict, !name && !json);

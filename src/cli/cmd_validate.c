@@ -26,9 +26,9 @@ struct validating {
 
 static void print_problems(const char *file, const struct problems *problems)
 {
-    printf("%s%s%s: %s%s\n", say_colour(SAY_BOLD), file, say_colour(SAY_PLAIN),
-           say_colour(problems->errors ? SAY_RED : SAY_GREEN), problems->errors ? "invalid" : "valid");
-    printf("%s", say_colour(SAY_PLAIN));
+    printf("%s%s%s: %s%s\n", term_colour(TERM_BOLD), file, term_colour(TERM_PLAIN),
+           term_colour(problems->errors ? TERM_RED : TERM_GREEN), problems->errors ? "invalid" : "valid");
+    printf("%s", term_colour(TERM_PLAIN));
     for (size_t i = 0; i < problems->count; i++) {
         const struct problem *p = &problems->list[i];
         printf("  " STR_FMT ": " STR_FMT "\n", STR_ARG(p->path.len ? p->path : STR_LIT("the value itself")),
@@ -86,10 +86,10 @@ static bool read_instance(const struct validating *v, const char *file, struct j
 {
     struct why why;
     if (strcmp(file, "-") == 0)
-        return input_stdin(v->command, v->arena, out);
-    if (json_read_input(v->arena, file, INPUT_MAX_BYTES, out, &why) == OK)
+        return json_input_stdin(v->command, v->arena, out);
+    if (json_read_input(v->arena, file, JSON_INPUT_MAX_BYTES, out, &why) == OK)
         return true;
-    say_error(v->command->name, "%s", why.text);
+    term_error(v->command->name, "%s", why.text);
     return false;
 }
 
@@ -98,14 +98,14 @@ static int validate(const struct validating *v, const char *file)
     struct json instance;
     struct problems problems;
     if (!read_instance(v, file, &instance))
-        return CLI_TROUBLE;
+        return CLI_ERROR;
     problems_init(&problems, v->arena);
-    enum schema_answer answer = schema_explain(v->schema, &instance, &problems);
+    enum schema_validity answer = schema_explain(v->schema, &instance, &problems);
     if (v->json)
         print_json(v->arena, file, &problems);
     else
         print_problems(file, &problems);
-    return answer == SCHEMA_VALID ? CLI_YES : answer == SCHEMA_INVALID ? CLI_NO : CLI_TROUBLE;
+    return answer == SCHEMA_VALID ? CLI_OK : answer == SCHEMA_INVALID ? CLI_NO : CLI_ERROR;
 }
 
 /* ---- the schema ---- */
@@ -115,18 +115,18 @@ static bool compile(struct validating *v, const char *file, const struct schema_
     struct json *source = ARENA_NEW(v->arena, struct json);
     struct problems warnings;
     struct why why;
-    if (json_read_input(v->arena, file, INPUT_MAX_BYTES, source, &why) != OK) {
-        say_error(v->command->name, "%s", why.text);
+    if (json_read_input(v->arena, file, JSON_INPUT_MAX_BYTES, source, &why) != OK) {
+        term_error(v->command->name, "%s", why.text);
         return false;
     }
     problems_init(&warnings, v->arena);
     if (schema_compile(v->arena, source, options, &v->schema, &warnings, &why) != OK) {
-        say_error(v->command->name, "%s: %s", file, why.text);
+        term_error(v->command->name, "%s: %s", file, why.text);
         return false;
     }
     for (size_t i = 0; i < warnings.count; i++)
-        say_error(v->command->name, "%s: warning: " STR_FMT ": " STR_FMT, file,
-                  STR_ARG(warnings.list[i].path), STR_ARG(warnings.list[i].message));
+        term_error(v->command->name, "%s: warning: " STR_FMT ": " STR_FMT, file,
+                   STR_ARG(warnings.list[i].path), STR_ARG(warnings.list[i].message));
     return true;
 }
 
@@ -139,11 +139,11 @@ static bool add_documents(const struct validating *v, const struct cli_list *wit
         struct json *document = ARENA_NEW(v->arena, struct json);
         struct why why;
         if (!equals || equals == with->items[i] || !equals[1]) {
-            say_error(v->command->name, "--with: expected URI=FILE, got '%s'", with->items[i]);
+            term_error(v->command->name, "--with: expected URI=FILE, got '%s'", with->items[i]);
             return false;
         }
-        if (json_read_input(v->arena, equals + 1, INPUT_MAX_BYTES, document, &why) != OK) {
-            say_error(v->command->name, "%s", why.text);
+        if (json_read_input(v->arena, equals + 1, JSON_INPUT_MAX_BYTES, document, &why) != OK) {
+            term_error(v->command->name, "%s", why.text);
             return false;
         }
         struct str uri = {with->items[i], (size_t)(equals - with->items[i])};
@@ -156,9 +156,9 @@ static int validate_all(struct validating *v, const struct cli_list *with, bool 
                         char **argv)
 {
     struct schema_options options = {.annotate_format = annotate, .registry = schema_registry_new(v->arena)};
-    int worst = CLI_YES;
+    int worst = CLI_OK;
     if (!add_documents(v, with, (struct schema_registry *)options.registry) || !compile(v, argv[0], &options))
-        return CLI_TROUBLE;
+        return CLI_ERROR;
     for (int i = 1; i < argc; i++) {
         int status = validate(v, argv[i]);
         worst = status > worst ? status : worst;
@@ -184,11 +184,11 @@ static int run(const struct command *command, int argc, char **argv)
     if (!options_read(command, table, &argc, &argv, &status))
         return status;
     if (bowtie ? argc != 0 : argc < 2) {
-        say_error(command->name,
-                  bowtie ? "--bowtie: expected no operands, got '%s'"
-                         : "expected SCHEMA and INSTANCE, got %s; see --help",
-                  argc ? argv[0] : "nothing");
-        return CLI_TROUBLE;
+        term_error(command->name,
+                   bowtie ? "--bowtie: expected no operands, got '%s'"
+                          : "expected SCHEMA and INSTANCE, got %s; see --help",
+                   argc ? argv[0] : "nothing");
+        return CLI_ERROR;
     }
     if (bowtie)
         return bowtie_serve(stdin, stdout);

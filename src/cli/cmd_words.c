@@ -12,26 +12,26 @@
 
 /* ---- for people --------------------------------------------------------------- */
 
-static void print_word(const struct policy_word *word)
+static void print_word(const struct vocabulary_word *word)
 {
-    printf("%s%-13s%s %s\n%14s%s%s%s\n", say_colour(SAY_BOLD), word->name, say_colour(SAY_PLAIN),
-           word->sentence, "", say_colour(SAY_DIM), word->signature, say_colour(SAY_PLAIN));
+    printf("%s%-13s%s %s\n%14s%s%s%s\n", term_colour(TERM_BOLD), word->name, term_colour(TERM_PLAIN),
+           word->sentence, "", term_colour(TERM_DIM), word->signature, term_colour(TERM_PLAIN));
 }
 
-static void print_field(const struct policy_fields *table, const struct policy_field *field)
+static void print_field(const struct vocabulary_tables *table, const struct vocabulary_field *field)
 {
-    printf("%s%-13s%s %s%s\n%14s%s%s%s\n", say_colour(SAY_BOLD), field->name, say_colour(SAY_PLAIN),
-           field->sentence, field->required ? " Required." : "", "", say_colour(SAY_DIM),
-           table->given ? field->type : field->form, say_colour(SAY_PLAIN));
+    printf("%s%-13s%s %s%s\n%14s%s%s%s\n", term_colour(TERM_BOLD), field->name, term_colour(TERM_PLAIN),
+           field->sentence, field->required ? " Required." : "", "", term_colour(TERM_DIM),
+           table->given ? field->type : field->form, term_colour(TERM_PLAIN));
 }
 
 static void print_title(const char *title, const char *sentence)
 {
-    printf("\n%s%s%s%s%s\n\n", say_colour(SAY_YELLOW), title, say_colour(SAY_PLAIN), sentence ? ": " : "",
+    printf("\n%s%s%s%s%s\n\n", term_colour(TERM_YELLOW), title, term_colour(TERM_PLAIN), sentence ? ": " : "",
            sentence ? sentence : "");
 }
 
-static void print_table(const struct policy_fields *table)
+static void print_table(const struct vocabulary_tables *table)
 {
     char title[80];
     snprintf(title, sizeof(title), "Fields of %s", table->of);
@@ -43,8 +43,8 @@ static void print_table(const struct policy_fields *table)
 static void print_all(struct arena *arena)
 {
     size_t count, tables;
-    const struct policy_word *words = policy_words(&count);
-    const struct policy_fields *fields = policy_fields(arena, &tables);
+    const struct vocabulary_word *words = vocabulary_words(&count);
+    const struct vocabulary_tables *fields = vocabulary_tables(arena, &tables);
     for (size_t i = 0; i < tables; i++)
         print_table(&fields[i]);
     for (size_t i = 0; i < count; i++) {
@@ -57,7 +57,7 @@ static void print_all(struct arena *arena)
 /* ---- one name -------------------------------------------------------------------- */
 
 /* By itself, or as complaints write it: "loop.poll.every". */
-static bool is_field(struct str name, const struct policy_fields *table, const char *field)
+static bool is_field(struct str name, const struct vocabulary_tables *table, const char *field)
 {
     size_t before = strlen(table->of);
     if (name.len > before + 1 && name.at[before] == '.' && memcmp(name.at, table->of, before) == 0)
@@ -69,8 +69,8 @@ static bool is_field(struct str name, const struct policy_fields *table, const c
 static size_t print_named(struct arena *arena, struct str name)
 {
     size_t count, tables, found = 0;
-    const struct policy_word *words = policy_words(&count);
-    const struct policy_fields *fields = policy_fields(arena, &tables);
+    const struct vocabulary_word *words = vocabulary_words(&count);
+    const struct vocabulary_tables *fields = vocabulary_tables(arena, &tables);
     for (size_t i = 0; i < count; i++)
         if (str_is(name, words[i].name) && ++found)
             print_word(&words[i]);
@@ -91,27 +91,27 @@ static struct str closest(struct arena *arena, struct str name)
 {
     struct str names[WORDS_NAMES_MAX];
     size_t count, tables, n = 0;
-    const struct policy_word *words = policy_words(&count);
-    const struct policy_fields *fields = policy_fields(arena, &tables);
+    const struct vocabulary_word *words = vocabulary_words(&count);
+    const struct vocabulary_tables *fields = vocabulary_tables(arena, &tables);
     for (size_t i = 0; i < count && n < WORDS_NAMES_MAX; i++)
         names[n++] = str_of(words[i].name);
     for (size_t i = 0; i < tables; i++)
         for (size_t f = 0; f < fields[i].count && n < WORDS_NAMES_MAX; f++)
             names[n++] = str_of(fields[i].fields[f].name);
-    return suggest_one(name, names, n);
+    return suggest_closest(name, names, n);
 }
 
 static int tell(const struct command *command, struct arena *arena, struct str name)
 {
     if (print_named(arena, name))
-        return CLI_YES;
+        return CLI_OK;
     struct str near = closest(arena, name);
     if (near.len)
-        say_error(command->name, "there is no word or field '" STR_FMT "' (did you mean '" STR_FMT "'?)",
-                  STR_ARG(name), STR_ARG(near));
+        term_error(command->name, "there is no word or field '" STR_FMT "' (did you mean '" STR_FMT "'?)",
+                   STR_ARG(name), STR_ARG(near));
     else
-        say_error(command->name, "there is no word or field '" STR_FMT "'; `toolgate words` lists them all",
-                  STR_ARG(name));
+        term_error(command->name, "there is no word or field '" STR_FMT "'; `toolgate words` lists them all",
+                   STR_ARG(name));
     return CLI_NO;
 }
 
@@ -120,7 +120,7 @@ static int tell(const struct command *command, struct arena *arena, struct str n
 static const struct {
     const char *name;
     void (*write)(struct arena *arena, struct buf *out);
-} formats[] = {{"markdown", words_markdown}, {"luacats", words_luacats}};
+} formats[] = {{"markdown", cmd_words_markdown}, {"luacats", cmd_words_luacats}};
 
 static int print_format(const struct command *command, struct arena *arena, const char *format)
 {
@@ -130,18 +130,18 @@ static int print_format(const struct command *command, struct arena *arena, cons
         struct buf out = buf_in(arena);
         formats[i].write(arena, &out);
         fwrite(out.at, 1, out.len, stdout);
-        return CLI_YES;
+        return CLI_OK;
     }
-    say_error(command->name, "--format: expected markdown or luacats, got '%s'", format);
-    return CLI_TROUBLE;
+    term_error(command->name, "--format: expected markdown or luacats, got '%s'", format);
+    return CLI_ERROR;
 }
 
 static int run(const struct command *command, int argc, char **argv)
 {
     const char *format = NULL;
-    int status = CLI_YES;
+    int status = CLI_OK;
     const struct cli_option table[] = {
-        {"format", "FORMAT", "markdown: the reference; luacats: definitions for editors", 'f', OPTION_TEXT,
+        {"format", "FORMAT", "markdown: the reference; luacats: definitions for editors", 'f', OPTION_STRING,
          &format},
         {0},
     };

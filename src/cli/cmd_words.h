@@ -12,9 +12,9 @@
 struct arena;
 
 /* docs/vocabulary.md */
-void words_markdown(struct arena *arena, struct buf *out);
+void cmd_words_markdown(struct arena *arena, struct buf *out);
 
 /* lua/types/toolgate.lua, in the annotations of lua-language-server (LuaCATS). */
-void words_luacats(struct arena *arena, struct buf *out);
+void cmd_words_luacats(struct arena *arena, struct buf *out);
 
 #endif

@@ -79,7 +79,7 @@ static bool is_method(struct str form)
     return str_starts(form, SELF);
 }
 
-static void add_comment(struct buf *out, const struct policy_word *word)
+static void add_comment(struct buf *out, const struct vocabulary_word *word)
 {
     buf_printf(out, "---%s\n---```lua\n", word->sentence);
     struct str forms = str_of(word->signature);
@@ -93,7 +93,7 @@ static void add_comment(struct buf *out, const struct policy_word *word)
 }
 
 /* A value, or a function with overloads; a word that is a method only is told with its class. */
-static void add_word(struct buf *out, const struct policy_word *word)
+static void add_word(struct buf *out, const struct vocabulary_word *word)
 {
     struct str forms = str_of(word->type), first = STR_NONE;
     if (!str_starts(forms, "fun(")) {
@@ -117,7 +117,7 @@ static void add_word(struct buf *out, const struct policy_word *word)
 
 /* ---- classes ---------------------------------------------------------------------- */
 
-static void add_type(struct buf *out, const struct policy_type *type)
+static void add_type(struct buf *out, const struct vocabulary_type *type)
 {
     buf_printf(out, "---%s\n", type->sentence);
     if (type->is)
@@ -126,7 +126,8 @@ static void add_type(struct buf *out, const struct policy_type *type)
         buf_printf(out, "---@class %s\n\n", type->name);
 }
 
-static void add_field(struct buf *out, const struct policy_fields *table, const struct policy_field *field)
+static void add_field(struct buf *out, const struct vocabulary_tables *table,
+                      const struct vocabulary_field *field)
 {
     size_t len = strlen(field->type);
     bool maybe = table->given && len && field->type[len - 1] == '?';
@@ -135,7 +136,7 @@ static void add_field(struct buf *out, const struct policy_fields *table, const 
                field->type, field->sentence);
 }
 
-static void add_fields(struct buf *out, const struct policy_fields *table)
+static void add_fields(struct buf *out, const struct vocabulary_tables *table)
 {
     buf_printf(out, "---%s\n---@class %s\n", table->sentence, table->type);
     for (int i = 0; i < 2 && table->items[i]; i++)
@@ -146,7 +147,7 @@ static void add_fields(struct buf *out, const struct policy_fields *table)
 }
 
 /* Methods of rules: of a method's forms the last, the fullest one first as an editor shows it. */
-static void add_methods(struct buf *out, const struct policy_word *words, size_t count)
+static void add_methods(struct buf *out, const struct vocabulary_word *words, size_t count)
 {
     buf_text(out,
              "---What is demanded of arguments where a condition holds: made by when, always, needs_one_of, "
@@ -168,12 +169,12 @@ static void add_methods(struct buf *out, const struct policy_word *words, size_t
 
 /* ---- all ----------------------------------------------------------------------------- */
 
-void words_luacats(struct arena *arena, struct buf *out)
+void cmd_words_luacats(struct arena *arena, struct buf *out)
 {
     size_t count, table_count, type_count;
-    const struct policy_word *words = policy_words(&count);
-    const struct policy_fields *tables = policy_fields(arena, &table_count);
-    const struct policy_type *types = policy_types(&type_count);
+    const struct vocabulary_word *words = vocabulary_words(&count);
+    const struct vocabulary_tables *tables = vocabulary_tables(arena, &table_count);
+    const struct vocabulary_type *types = vocabulary_types(&type_count);
     buf_text(out,
              "---@meta _\n\n"
              "-- What policies may write, for completion in editors (lua-language-server and kin; how to\n"

@@ -28,7 +28,8 @@ static void add_forms(struct buf *out, const char *forms)
     }
 }
 
-static void add_field(struct buf *out, const struct policy_fields *table, const struct policy_field *field)
+static void add_field(struct buf *out, const struct vocabulary_tables *table,
+                      const struct vocabulary_field *field)
 {
     buf_printf(out, "| `%s` | ", field->name);
     if (!table->given)
@@ -40,7 +41,7 @@ static void add_field(struct buf *out, const struct policy_fields *table, const 
     buf_text(out, field->required ? " Required. |\n" : " |\n");
 }
 
-static void add_fields(struct buf *out, const struct policy_fields *table)
+static void add_fields(struct buf *out, const struct vocabulary_tables *table)
 {
     buf_printf(out, "### %s\n\n%s\n\n", table->of, table->sentence);
     buf_printf(out, "| field | %s | |\n|---|---|---|\n", table->given ? "type" : "written");
@@ -49,7 +50,7 @@ static void add_fields(struct buf *out, const struct policy_fields *table)
     buf_byte(out, '\n');
 }
 
-static void add_word(struct buf *out, const struct policy_word *word)
+static void add_word(struct buf *out, const struct vocabulary_word *word)
 {
     buf_printf(out, "| `%s` | ", word->name);
     add_forms(out, word->signature);
@@ -58,11 +59,11 @@ static void add_word(struct buf *out, const struct policy_word *word)
     buf_text(out, " |\n");
 }
 
-void words_markdown(struct arena *arena, struct buf *out)
+void cmd_words_markdown(struct arena *arena, struct buf *out)
 {
     size_t count, table_count;
-    const struct policy_word *words = policy_words(&count);
-    const struct policy_fields *tables = policy_fields(arena, &table_count);
+    const struct vocabulary_word *words = vocabulary_words(&count);
+    const struct vocabulary_tables *tables = vocabulary_tables(arena, &table_count);
     buf_text(out, "# The vocabulary of policies\n\n"
                   "Every field and every word that a policy may write, as the program itself knows them: "
                   "`toolgate words --format markdown` prints this page, `toolgate words NAME` one entry. "

@@ -7,9 +7,9 @@
 
 /* Exit codes, the same for every subcommand; --help says what "no" means there. */
 enum cli_exit {
-    CLI_YES = 0,    /* done; the call passes; all examples hold */
-    CLI_NO = 1,     /* the answer is no: refused, failed */
-    CLI_TROUBLE = 2 /* there is no answer: usage, a file that does not load, no daemon */
+    CLI_OK = 0,   /* done; the call passes; all examples hold */
+    CLI_NO = 1,   /* the answer is no: refused, failed */
+    CLI_ERROR = 2 /* there is no answer: usage, a file that does not load, no daemon */
 };
 
 struct command {

@@ -32,32 +32,32 @@ struct client {
 static enum err no_daemon(const char *path, int error, struct why *why)
 {
     if (error == ENOENT)
-        return why_set(why, ERR_UNAVAILABLE,
+        return err_set(why, ERR_UNAVAILABLE,
                        "no daemon at %s: there is no such socket; start one with"
                        " `toolgate serve --socket %s`",
                        path, path);
     struct stat st;
     if (error == ECONNREFUSED && stat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
-        return why_set(why, ERR_UNAVAILABLE,
+        return err_set(why, ERR_UNAVAILABLE,
                        "no daemon at %s: that is no socket; name the daemon's (--socket)", path);
     if (error == ECONNREFUSED)
-        return why_set(why, ERR_UNAVAILABLE,
+        return err_set(why, ERR_UNAVAILABLE,
                        "no daemon at %s: the socket is there but nobody listens; start one"
                        " with `toolgate serve --socket %s`",
                        path, path);
     if (error == EACCES)
-        return why_set(why, ERR_UNAVAILABLE,
+        return err_set(why, ERR_UNAVAILABLE,
                        "%s: permission denied; the daemon's socket_mode and the groups of"
                        " this user decide who may connect",
                        path);
-    return why_set(why, ERR_IO, "%s: %s", path, strerror(error));
+    return err_set(why, ERR_IO, "%s: %s", path, strerror(error));
 }
 
-int client_socket(const char *path, struct why *why)
+int daemon_client_socket(const char *path, struct why *why)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof(address.sun_path)) {
-        why_set(why, ERR_CONFIG, "%s: expected a socket path of at most %zu bytes", path,
+        err_set(why, ERR_CONFIG, "%s: expected a socket path of at most %zu bytes", path,
                 sizeof(address.sun_path) - 1);
         return -1;
     }
@@ -71,12 +71,12 @@ int client_socket(const char *path, struct why *why)
     return -1;
 }
 
-enum err client_connect(const char *path, struct client **out, struct why *why)
+enum err daemon_client_connect(const char *path, struct client **out, struct why *why)
 {
     struct arena *arena = arena_new();
     if (!path)
         path = config_default_socket(arena);
-    int fd = client_socket(path, why);
+    int fd = daemon_client_socket(path, why);
     *out = NULL;
     if (fd >= 0) {
         struct client *client = calloc(1, sizeof(*client));
@@ -90,7 +90,7 @@ enum err client_connect(const char *path, struct client **out, struct why *why)
     return fd >= 0 ? OK : ERR_UNAVAILABLE;
 }
 
-void client_close(struct client *client)
+void daemon_client_close(struct client *client)
 {
     if (!client)
         return;
@@ -103,13 +103,13 @@ void client_close(struct client *client)
 
 static enum err gone(const struct client *client, struct why *why)
 {
-    return why_set(why, ERR_CLOSED,
+    return err_set(why, ERR_CLOSED,
                    "%s: the daemon closed the connection; its log says why (an allow list that"
                    " does not name this user, a limit, a stop)",
                    client->path);
 }
 
-enum err client_send(struct client *client, struct str line, struct why *why)
+enum err daemon_client_send(struct client *client, struct str line, struct why *why)
 {
     struct buf out = {0};
     buf_str(&out, line);
@@ -122,7 +122,7 @@ enum err client_send(struct client *client, struct str line, struct why *why)
         else if (errno == EPIPE || errno == ECONNRESET)
             err = gone(client, why);
         else if (errno != EINTR)
-            err = why_set(why, ERR_IO, "%s: %s", client->path, strerror(errno));
+            err = err_set(why, ERR_IO, "%s: %s", client->path, strerror(errno));
     }
     buf_clear(&out);
     return err;
@@ -134,21 +134,22 @@ static enum err read_more(struct client *client, int64_t until_us, struct why *w
     int64_t left = (until_us - clock_mono_us()) / 1000;
     int ready = poll(&wait, 1, left > 0 ? (int)left : 0);
     if (ready == 0)
-        return why_set(why, ERR_TIMEOUT, "%s: no answer within %u s", client->path, CLIENT_TIMEOUT_MS / 1000);
+        return err_set(why, ERR_TIMEOUT, "%s: no answer within %u s", client->path,
+                       DAEMON_CLIENT_TIMEOUT_MS / 1000);
     if (ready < 0)
-        return errno == EINTR ? OK : why_set(why, ERR_IO, "%s: %s", client->path, strerror(errno));
+        return errno == EINTR ? OK : err_set(why, ERR_IO, "%s: %s", client->path, strerror(errno));
     ssize_t n = read(client->fd, buf_reserve(&client->in, CLIENT_READ_BYTES), CLIENT_READ_BYTES);
     if (n == 0 || (n < 0 && errno == ECONNRESET))
         return gone(client, why);
     if (n < 0)
-        return errno == EINTR ? OK : why_set(why, ERR_IO, "%s: %s", client->path, strerror(errno));
+        return errno == EINTR ? OK : err_set(why, ERR_IO, "%s: %s", client->path, strerror(errno));
     client->in.len += (size_t)n;
     return OK;
 }
 
-enum err client_read(struct client *client, struct str *line, struct why *why)
+enum err daemon_client_read(struct client *client, struct str *line, struct why *why)
 {
-    int64_t until = clock_mono_us() + (int64_t)CLIENT_TIMEOUT_MS * 1000;
+    int64_t until = clock_mono_us() + (int64_t)DAEMON_CLIENT_TIMEOUT_MS * 1000;
     buf_drop(&client->in, client->taken);
     client->taken = 0;
     for (size_t seen = 0;;) {
@@ -160,9 +161,9 @@ enum err client_read(struct client *client, struct str *line, struct why *why)
             return OK;
         }
         seen = client->in.len;
-        if (seen > CLIENT_LINE_MAX_BYTES)
-            return why_set(why, ERR_LIMIT, "%s: an answer of more than %u bytes", client->path,
-                           CLIENT_LINE_MAX_BYTES);
+        if (seen > DAEMON_CLIENT_LINE_MAX_BYTES)
+            return err_set(why, ERR_LIMIT, "%s: an answer of more than %u bytes", client->path,
+                           DAEMON_CLIENT_LINE_MAX_BYTES);
         enum err err = read_more(client, until, why);
         if (err != OK)
             return err;
@@ -185,7 +186,7 @@ static enum err send_request(struct client *client, const char *method, struct s
     json_key(&out, "params");
     json_put_raw(&out, params);
     json_close(&out, '}');
-    enum err err = client_send(client, buf_view(&line), why);
+    enum err err = daemon_client_send(client, buf_view(&line), why);
     buf_clear(&line);
     return err;
 }
@@ -201,27 +202,27 @@ static enum err read_answer(struct client *client, struct arena *arena, struct j
 {
     static const struct json_limits limits = {.nodes = CLIENT_ANSWER_NODES};
     struct json message;
-    struct json_fault fault;
+    struct json_error fault;
     do {
         struct str line = STR_NONE;
-        enum err err = client_read(client, &line, why);
+        enum err err = daemon_client_read(client, &line, why);
         if (err != OK)
             return err;
         if (json_parse(arena, arena_dup(arena, line), &limits, &message, &fault) != OK && !fault.soft)
-            return why_set(why, ERR_PARSE, "%s: the answer is no JSON: %s", client->path, fault.text);
+            return err_set(why, ERR_PARSE, "%s: the answer is no JSON: %s", client->path, fault.text);
     } while (!is_answer(client, &message));
     const struct json *answer = json_get_text(&message, "result"), *error = json_get_text(&message, "error");
     if (error)
-        return why_set(why, ERR_PARSE, "the daemon says: " STR_FMT,
+        return err_set(why, ERR_PARSE, "the daemon says: " STR_FMT,
                        STR_ARG(json_str(json_get_text(error, "message"))));
     if (!answer)
-        return why_set(why, ERR_PARSE, "%s: an answer with neither result nor error", client->path);
+        return err_set(why, ERR_PARSE, "%s: an answer with neither result nor error", client->path);
     *result = *answer;
     return OK;
 }
 
-enum err client_ask(struct client *client, struct arena *arena, const char *method, struct str params,
-                    struct json *result, struct why *why)
+enum err daemon_client_call(struct client *client, struct arena *arena, const char *method, struct str params,
+                            struct json *result, struct why *why)
 {
     enum err err = send_request(client, method, params, why);
     return err == OK ? read_answer(client, arena, result, why) : err;

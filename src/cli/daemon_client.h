@@ -11,28 +11,28 @@
 struct arena;
 struct client;
 
-#define CLIENT_TIMEOUT_MS     60000u     /* for one answer: a tool may take its time */
-#define CLIENT_LINE_MAX_BYTES 134217728u /* longest answer that is read */
+#define DAEMON_CLIENT_TIMEOUT_MS     60000u     /* for one answer: a tool may take its time */
+#define DAEMON_CLIENT_LINE_MAX_BYTES 134217728u /* longest answer that is read */
 
 /* The connected socket, or -1; `why` names the command that starts a daemon there. */
-int client_socket(const char *path, struct why *why);
+int daemon_client_socket(const char *path, struct why *why);
 
-/* `path` NULL: the default socket. Close with client_close, which takes NULL. */
-enum err client_connect(const char *path, struct client **out, struct why *why);
-void client_close(struct client *client);
+/* `path` NULL: the default socket. Close with daemon_client_close, which takes NULL. */
+enum err daemon_client_connect(const char *path, struct client **out, struct why *why);
+void daemon_client_close(struct client *client);
 
 /* The line without its newline. */
-enum err client_send(struct client *client, struct str line, struct why *why);
+enum err daemon_client_send(struct client *client, struct str line, struct why *why);
 
 /* The next line, without its newline; valid until the next read. */
-enum err client_read(struct client *client, struct str *line, struct why *why);
+enum err daemon_client_read(struct client *client, struct str *line, struct why *why);
 
 /*
  * One request: `params` is JSON text, an object. Notifications that arrive
  * before the answer are passed over. `result` lives in the arena; a JSON-RPC
  * error is ERR_PARSE with the daemon's own words.
  */
-enum err client_ask(struct client *client, struct arena *arena, const char *method, struct str params,
-                    struct json *result, struct why *why);
+enum err daemon_client_call(struct client *client, struct arena *arena, const char *method, struct str params,
+                            struct json *result, struct why *why);
 
 #endif

@@ -18,41 +18,42 @@ static bool read_stdin(const struct command *command, struct arena *arena, struc
     do {
         n = read(STDIN_FILENO, buf_reserve(&text, INPUT_READ_BYTES), INPUT_READ_BYTES);
         text.len += n > 0 ? (size_t)n : 0;
-    } while ((n > 0 && text.len <= INPUT_MAX_BYTES) || (n < 0 && errno == EINTR));
+    } while ((n > 0 && text.len <= JSON_INPUT_MAX_BYTES) || (n < 0 && errno == EINTR));
     *out = buf_view(&text);
     if (n < 0)
-        say_error(command->name, "stdin: %s", strerror(errno));
+        term_error(command->name, "stdin: %s", strerror(errno));
     else if (n > 0)
-        say_error(command->name, "stdin: more than %u bytes", INPUT_MAX_BYTES);
+        term_error(command->name, "stdin: more than %u bytes", JSON_INPUT_MAX_BYTES);
     return n == 0;
 }
 
-bool input_arguments(const struct command *command, struct arena *arena, const char *text, struct json *out)
+bool json_input_arguments(const struct command *command, struct arena *arena, const char *text,
+                          struct json *out)
 {
     struct str given = str_of(text ? text : "{}");
-    struct json_fault fault;
+    struct json_error fault;
     if (str_is(given, "-") && !read_stdin(command, arena, &given))
         return false;
     if (json_parse(arena, given, NULL, out, &fault) == OK)
         return true;
-    say_error(command->name,
-              "the arguments are no JSON: %s; quote them for the shell: '{\"key\": \"value\"}'", fault.text);
+    term_error(command->name,
+               "the arguments are no JSON: %s; quote them for the shell: '{\"key\": \"value\"}'", fault.text);
     return false;
 }
 
-bool input_stdin(const struct command *command, struct arena *arena, struct json *out)
+bool json_input_stdin(const struct command *command, struct arena *arena, struct json *out)
 {
     struct str text = STR_NONE;
-    struct json_fault fault;
+    struct json_error fault;
     if (!read_stdin(command, arena, &text))
         return false;
     if (json_parse(arena, text, NULL, out, &fault) == OK)
         return true;
-    say_error(command->name, "stdin: %s", fault.text);
+    term_error(command->name, "stdin: %s", fault.text);
     return false;
 }
 
-static void put_meta(struct json_out *out, const struct input_meta *meta)
+static void put_meta(struct json_out *out, const struct json_input_meta *meta)
 {
     if (!meta->session && !meta->goal && !meta->turn && !meta->trace)
         return;
@@ -77,8 +78,8 @@ static void put_meta(struct json_out *out, const struct input_meta *meta)
     json_close(out, '}');
 }
 
-struct str input_call(struct arena *arena, const char *tool, const struct json *arguments,
-                      const struct input_meta *meta)
+struct str json_input_call(struct arena *arena, const char *tool, const struct json *arguments,
+                           const struct json_input_meta *meta)
 {
     struct buf text = buf_in(arena);
     struct json_out out = json_out(&text);

@@ -22,7 +22,7 @@ struct config_sources local_sources(const struct local_options *options, const c
     };
 }
 
-void local_say(const struct generation_report *report)
+void local_print_report(const struct generation_report *report)
 {
     for (size_t i = 0; i < report->error_count; i++)
         fprintf(stderr, "error: " STR_FMT "\n", STR_ARG(report->errors[i]));
@@ -30,7 +30,7 @@ void local_say(const struct generation_report *report)
         fprintf(stderr, "warning: " STR_FMT "\n", STR_ARG(report->warnings[i]));
 }
 
-struct generation *local_load_or_say(const struct command *command, const struct local_options *options)
+struct generation *local_generation_load(const struct command *command, const struct local_options *options)
 {
     struct arena *arena = arena_new();
     struct generation_report report;
@@ -38,9 +38,9 @@ struct generation *local_load_or_say(const struct command *command, const struct
     struct config_sources sources = local_sources(options, NULL);
     log_open(LOG_WARN, LOG_FORMAT_TEXT, NULL, NULL); /* what is decided goes to stdout, not to a log */
     generation_report_init(&report, arena);
-    if (load_generation(&sources, 1, &generation, &report) != OK) {
-        local_say(&report);
-        say_error(command->name, "nothing could be loaded; mend the errors above");
+    if (generation_load(&sources, 1, &generation, &report) != OK) {
+        local_print_report(&report);
+        term_error(command->name, "nothing could be loaded; mend the errors above");
     }
     arena_free(arena);
     return generation;
@@ -48,5 +48,5 @@ struct generation *local_load_or_say(const struct command *command, const struct
 
 void local_peer(struct peer *peer)
 {
-    peer_describe(peer, getuid(), getgid(), getpid());
+    peer_init(peer, getuid(), getgid(), getpid());
 }

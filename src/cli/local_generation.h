@@ -17,8 +17,8 @@ struct local_options {
 /* Rows of a table of options. */
 // clang-format off
 #define LOCAL_OPTIONS(o) \
-    {"config", "FILE", "the configuration, a Lua file that returns a table", 'c', OPTION_TEXT, &(o)->config}, \
-    {"policies", "DIR", "folder of policies (default ./policies)", 'p', OPTION_TEXT, &(o)->policies}, \
+    {"config", "FILE", "the configuration, a Lua file that returns a table", 'c', OPTION_STRING, &(o)->config}, \
+    {"policies", "DIR", "folder of policies (default ./policies)", 'p', OPTION_STRING, &(o)->policies}, \
     {"tools", "FILE", "tool definitions, JSON; may be repeated", 't', OPTION_LIST, &(o)->tools}, \
     {"mcp-config", "FILE", "MCP servers as other clients list them (mcpServers), JSON; may be repeated", 'm', OPTION_LIST, &(o)->mcp_configs}
 // clang-format on
@@ -27,10 +27,10 @@ struct config_sources local_sources(const struct local_options *options, const c
 
 /* Loads everything for a command that cannot go on without: complaints and warnings go to stderr; NULL on
  * failure. */
-struct generation *local_load_or_say(const struct command *command, const struct local_options *options);
+struct generation *local_generation_load(const struct command *command, const struct local_options *options);
 
 /* Complaints and warnings on stderr, one line each. */
-void local_say(const struct generation_report *report);
+void local_print_report(const struct generation_report *report);
 
 /* This process as a peer. */
 void local_peer(struct peer *peer);

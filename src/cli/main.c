@@ -39,12 +39,12 @@ static int unknown_command(const char *word)
     struct str names[COMMANDS];
     for (size_t i = 0; i < COMMANDS; i++)
         names[i] = str_of(commands[i]->name);
-    struct str near = suggest_one(str_of(word), names, COMMANDS);
+    struct str near = suggest_closest(str_of(word), names, COMMANDS);
     if (near.len)
-        say_error(NULL, "unknown command '%s' (did you mean '" STR_FMT "'?)", word, STR_ARG(near));
+        term_error(NULL, "unknown command '%s' (did you mean '" STR_FMT "'?)", word, STR_ARG(near));
     else
-        say_error(NULL, "unknown command '%s'; `toolgate --help` lists them", word);
-    return CLI_TROUBLE;
+        term_error(NULL, "unknown command '%s'; `toolgate --help` lists them", word);
+    return CLI_ERROR;
 }
 
 /* `toolgate help check` is `toolgate check --help`. */
@@ -60,8 +60,8 @@ static int said(int code)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return code;
-    say_error(NULL, "the output could not be written: %s", strerror(errno));
-    return CLI_TROUBLE;
+    term_error(NULL, "the output could not be written: %s", strerror(errno));
+    return CLI_ERROR;
 }
 
 static int run(int argc, char **argv)
@@ -69,17 +69,17 @@ static int run(int argc, char **argv)
     const char *word = argc > 1 ? argv[1] : NULL;
     if (!word) {
         print_usage(stderr);
-        return CLI_TROUBLE;
+        return CLI_ERROR;
     }
     if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
         puts("toolgate " TOOLGATE_VERSION);
-        return CLI_YES;
+        return CLI_OK;
     }
     if (strcmp(word, "help") == 0 && argc > 2)
         return help(argv[2]);
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
         print_usage(stdout);
-        return CLI_YES;
+        return CLI_OK;
     }
     const struct command *command = find(word);
     return command ? command->run(command, argc - 1, argv + 1) : unknown_command(word);

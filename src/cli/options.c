@@ -84,7 +84,8 @@ static bool set_number(const struct command *command, const struct cli_option *o
         *(unsigned *)option->target = (unsigned)n;
         return true;
     }
-    say_error(command->name, "--%s: expected a whole number from 1 to 1000000, got '%s'", option->name, text);
+    term_error(command->name, "--%s: expected a whole number from 1 to 1000000, got '%s'", option->name,
+               text);
     return false;
 }
 
@@ -95,8 +96,8 @@ static bool set_list(const struct command *command, const struct cli_option *opt
         list->items[list->count++] = text;
         return true;
     }
-    say_error(command->name, "--%s: given more than %u times; name the files in the configuration instead",
-              option->name, OPTIONS_LIST_MAX);
+    term_error(command->name, "--%s: given more than %u times; name the files in the configuration instead",
+               option->name, OPTIONS_LIST_MAX);
     return false;
 }
 
@@ -106,7 +107,7 @@ static bool set_option(const struct command *command, const struct cli_option *o
     case OPTION_FLAG:
         *(bool *)option->target = true;
         return true;
-    case OPTION_TEXT:
+    case OPTION_STRING:
         *(const char **)option->target = text;
         return true;
     case OPTION_LIST:
@@ -131,11 +132,12 @@ static void unknown_option(const struct command *command, const struct cli_optio
     const char *equals = memchr(given.at, '=', given.len);
     if (equals)
         given.len = (size_t)(equals - given.at);
-    struct str near = suggest_one(given, names, count);
+    struct str near = suggest_closest(given, names, count);
     if (near.len)
-        say_error(command->name, "unknown option '%s' (did you mean '--" STR_FMT "'?)", word, STR_ARG(near));
+        term_error(command->name, "unknown option '%s' (did you mean '--" STR_FMT "'?)", word, STR_ARG(near));
     else
-        say_error(command->name, "unknown option '%s'; `toolgate %s --help` lists them", word, command->name);
+        term_error(command->name, "unknown option '%s'; `toolgate %s --help` lists them", word,
+                   command->name);
 }
 
 static void complain(const struct command *command, const struct cli_option *options, int c, char **argv)
@@ -143,10 +145,10 @@ static void complain(const struct command *command, const struct cli_option *opt
     char letter[] = {'-', (char)optopt, '\0'};
     const struct cli_option *option = optopt ? found(options, optopt) : NULL;
     if (c == ':')
-        say_error(command->name, "--%s needs a %s", option ? option->name : "?",
-                  option ? option->argument : "value");
+        term_error(command->name, "--%s needs a %s", option ? option->name : "?",
+                   option ? option->argument : "value");
     else if (option)
-        say_error(command->name, "--%s takes no value", option->name);
+        term_error(command->name, "--%s takes no value", option->name);
     else
         unknown_option(command, options, optopt && optopt < FIRST_LONG ? letter : argv[optind - 1]);
 }
@@ -155,9 +157,9 @@ static bool check_operands(const struct command *command, int count)
 {
     if (count >= command->least && count <= command->most)
         return true;
-    say_error(command->name, "expected %s, got %d operand%s; `toolgate %s --help` has an example",
-              *command->operands ? command->operands : "no operands", count, count == 1 ? "" : "s",
-              command->name);
+    term_error(command->name, "expected %s, got %d operand%s; `toolgate %s --help` has an example",
+               *command->operands ? command->operands : "no operands", count, count == 1 ? "" : "s",
+               command->name);
     return false;
 }
 
@@ -168,11 +170,11 @@ bool options_read(const struct command *command, const struct cli_option *option
     int c;
     to_getopt(options, &form);
     opterr = 0;
-    *status = CLI_TROUBLE;
+    *status = CLI_ERROR;
     while ((c = getopt_long(*argc, *argv, form.letters, form.longs, NULL)) != -1) {
         if (c == 'h') {
             print_help(command, options);
-            *status = CLI_YES;
+            *status = CLI_OK;
             return false;
         }
         if (c == '?' || c == ':') {

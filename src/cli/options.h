@@ -13,7 +13,7 @@
 #define OPTIONS_MAX      24u /* of one subcommand */
 #define OPTIONS_LIST_MAX 64u /* how often one option may be repeated */
 
-enum cli_option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_LIST, OPTION_NUMBER };
+enum cli_option_kind { OPTION_FLAG, OPTION_STRING, OPTION_LIST, OPTION_NUMBER };
 
 struct cli_list {
     const char *items[OPTIONS_LIST_MAX];

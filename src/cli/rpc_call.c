@@ -6,29 +6,29 @@
 #include "cli/term.h"
 #include "cli/verdict_print.h"
 
-int ask_daemon(const struct command *command, const char *socket, const char *method, struct str params,
-               ask_answered *answered, void *owner)
+int rpc_call(const struct command *command, const char *socket, const char *method, struct str params,
+             rpc_call_handler *answered, void *owner)
 {
     struct arena *arena = arena_new();
     struct client *client = NULL;
     struct json answer;
     struct why why;
-    int status = CLI_TROUBLE;
-    enum err err = client_connect(socket, &client, &why);
+    int status = CLI_ERROR;
+    enum err err = daemon_client_connect(socket, &client, &why);
     if (err == OK)
-        err = client_ask(client, arena, method, params, &answer, &why);
+        err = daemon_client_call(client, arena, method, params, &answer, &why);
     if (err == OK)
         status = answered(owner, &answer);
     else
-        say_error(command->name, "%s", why.text);
-    client_close(client);
+        term_error(command->name, "%s", why.text);
+    daemon_client_close(client);
     arena_free(arena);
     return status;
 }
 
-int ask_print_json(void *owner, const struct json *answer)
+int rpc_call_print_json(void *owner, const struct json *answer)
 {
     (void)owner;
     show_json(answer);
-    return CLI_YES;
+    return CLI_OK;
 }

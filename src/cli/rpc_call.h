@@ -7,14 +7,14 @@
 #include "json/value.h"
 
 /* Prints the answer; returns the exit code. `owner` is the caller's. */
-typedef int ask_answered(void *owner, const struct json *answer);
+typedef int rpc_call_handler(void *owner, const struct json *answer);
 
-/* `socket` NULL: the default one. `params`: JSON text of an object. CLI_TROUBLE, with a complaint, where no
+/* `socket` NULL: the default one. `params`: JSON text of an object. CLI_ERROR, with a complaint, where no
  * answer was had. */
-int ask_daemon(const struct command *command, const char *socket, const char *method, struct str params,
-               ask_answered *answered, void *owner);
+int rpc_call(const struct command *command, const char *socket, const char *method, struct str params,
+             rpc_call_handler *answered, void *owner);
 
-/* An ask_answered for --json: the answer as it came, on one line. */
-ask_answered ask_print_json;
+/* An rpc_call_handler for --json: the answer as it came, on one line. */
+rpc_call_handler rpc_call_print_json;
 
 #endif

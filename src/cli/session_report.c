@@ -106,7 +106,7 @@ static double amount(const struct json *object, const char *key)
 
 static void put_title(const char *title)
 {
-    printf("%s%-9s%s", say_colour(SAY_BOLD), title, say_colour(SAY_PLAIN));
+    printf("%s%-9s%s", term_colour(TERM_BOLD), title, term_colour(TERM_PLAIN));
 }
 
 static const char *plural(int64_t n)
@@ -123,7 +123,7 @@ static void show_head(const struct json *answer)
     printf(", turn %lld, step %lld\n", (long long)number(answer, "turn"), (long long)number(answer, "step"));
     if (json_get_text(answer, "stand_in"))
         printf("%s         Redis is away: this is what this daemon counted meanwhile, not the whole%s\n",
-               say_colour(SAY_YELLOW), say_colour(SAY_PLAIN));
+               term_colour(TERM_YELLOW), term_colour(TERM_PLAIN));
     struct str goal = json_str(json_get_text(answer, "goal"));
     if (goal.len) {
         put_title("goal");
@@ -139,7 +139,7 @@ static void show_calls(const struct json *budgets)
     put_title("calls");
     printf("%lld, %lld in this turn, which began ", (long long)number(budgets, "calls"),
            (long long)number(budgets, "calls_in_turn"));
-    say_time(number(budgets, "turn_began_ms"));
+    term_print_time(number(budgets, "turn_began_ms"));
     if (waiting)
         printf("; %lld not settled yet", (long long)waiting);
     putchar('\n');
@@ -221,8 +221,8 @@ static size_t tool_width(const struct json *history)
 static const char *colour_of(struct str class, struct str code)
 {
     if (str_is(class, "ok") || str_is(class, "partial_data"))
-        return say_colour(SAY_GREEN);
-    return say_colour(code.len && !str_is(code, "llm_gave_up") ? SAY_RED : SAY_YELLOW);
+        return term_colour(TERM_GREEN);
+    return term_colour(code.len && !str_is(code, "llm_gave_up") ? TERM_RED : TERM_YELLOW);
 }
 
 /* Behind the class, where there is something to say: how it came, how many repairs it took, the code. */
@@ -249,12 +249,12 @@ static void show_call(const struct json *entry, size_t width, int64_t turn_now)
     if (open)
         printf("%-19s", "now");
     else
-        say_time(number(entry, "at_ms"));
+        term_print_time(number(entry, "at_ms"));
     printf(" %4lld %4lld  ", (long long)(open ? turn_now : number(entry, "turn")),
            (long long)number(entry, "step"));
     put_padded(json_str(json_get_text(entry, "tool")), width);
     printf("  %s" STR_FMT "%s", colour_of(class, json_str(json_get_text(entry, "code"))), STR_ARG(class),
-           say_colour(SAY_PLAIN));
+           term_colour(TERM_PLAIN));
     put_why(entry, open);
     putchar('\n');
 }
@@ -266,8 +266,8 @@ static void show_history(const struct json *history, int64_t turn_now)
         return;
     }
     size_t width = tool_width(history);
-    printf("\n%s  %-19s %4s %4s  %-*s  %-*s  %s%s\n", say_colour(SAY_BOLD), "WHEN", "TURN", "STEP",
-           (int)width, "TOOL", (int)CLASS_WIDTH, "CLASS", "WHY", say_colour(SAY_PLAIN));
+    printf("\n%s  %-19s %4s %4s  %-*s  %-*s  %s%s\n", term_colour(TERM_BOLD), "WHEN", "TURN", "STEP",
+           (int)width, "TOOL", (int)CLASS_WIDTH, "CLASS", "WHY", term_colour(TERM_PLAIN));
     for (uint32_t i = 0; i < history->len; i++)
         show_call(&history->items[i], width, turn_now);
 }
@@ -299,7 +299,7 @@ static void show_way_out(const struct json *answer, struct str id)
     }
 }
 
-void session_show(const struct json *answer, const char *id)
+void session_report_print(const struct json *answer, const char *id)
 {
     const struct json *budgets = json_get_text(answer, "budgets");
     show_head(answer);

@@ -5,6 +5,6 @@
 #include "json/value.h"
 
 /* `answer`: of toolgate/session. `id`: as the person spelled it, for the command that lets a tool go on. */
-void session_show(const struct json *answer, const char *id);
+void session_report_print(const struct json *answer, const char *id);
 
 #endif

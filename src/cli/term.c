@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-void say_error(const char *command, const char *format, ...)
+void term_error(const char *command, const char *format, ...)
 {
     va_list args;
     fprintf(stderr, command ? "toolgate %s: " : "toolgate: ", command);
@@ -27,23 +27,23 @@ static bool is_coloured(void)
     return known;
 }
 
-const char *say_colour(enum say_colour colour)
+const char *term_colour(enum term_colour colour)
 {
     static const char *const codes[] = {
-        [SAY_PLAIN] = "\033[0m", [SAY_BOLD] = "\033[1m",   [SAY_DIM] = "\033[2m",
-        [SAY_RED] = "\033[31m",  [SAY_GREEN] = "\033[32m", [SAY_YELLOW] = "\033[33m"};
+        [TERM_PLAIN] = "\033[0m", [TERM_BOLD] = "\033[1m",   [TERM_DIM] = "\033[2m",
+        [TERM_RED] = "\033[31m",  [TERM_GREEN] = "\033[32m", [TERM_YELLOW] = "\033[33m"};
     return is_coloured() ? codes[colour] : "";
 }
 
-const char *say_verdict_colour(struct str verdict)
+const char *term_verdict_colour(struct str verdict)
 {
     if (str_is(verdict, "pass"))
-        return say_colour(SAY_GREEN);
+        return term_colour(TERM_GREEN);
     bool mends = str_is(verdict, "repair") || str_is(verdict, "wait") || str_is(verdict, "ask");
-    return say_colour(mends ? SAY_YELLOW : SAY_RED);
+    return term_colour(mends ? TERM_YELLOW : TERM_RED);
 }
 
-void say_indented(struct str text, int spaces)
+void term_print_indented(struct str text, int spaces)
 {
     while (text.len) {
         const char *end = memchr(text.at, '\n', text.len);
@@ -53,12 +53,12 @@ void say_indented(struct str text, int spaces)
     }
 }
 
-void say_time(int64_t ms)
+void term_print_time(int64_t ms)
 {
-    char stamp[SAY_TIME_BYTES + 1] = "";
+    char stamp[TERM_TIME_BYTES + 1] = "";
     time_t seconds = (time_t)(ms / 1000);
     struct tm tm;
     localtime_r(&seconds, &tm);
     strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &tm);
-    printf("%-*s", SAY_TIME_BYTES, stamp);
+    printf("%-*s", TERM_TIME_BYTES, stamp);
 }

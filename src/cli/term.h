@@ -7,21 +7,21 @@
 #include <stdint.h>
 
 /* "toolgate check: …\n" on stderr. */
-void say_error(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void term_error(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-enum say_colour { SAY_PLAIN, SAY_BOLD, SAY_DIM, SAY_RED, SAY_GREEN, SAY_YELLOW };
+enum term_colour { TERM_PLAIN, TERM_BOLD, TERM_DIM, TERM_RED, TERM_GREEN, TERM_YELLOW };
 
 /* The escape sequence, or "" where stdout is no terminal, NO_COLOR is set or TERM is dumb. */
-const char *say_colour(enum say_colour colour);
+const char *term_colour(enum term_colour colour);
 
 /* Green for pass, yellow for what can be mended, red for the rest. */
-const char *say_verdict_colour(struct str verdict);
+const char *term_verdict_colour(struct str verdict);
 
 /* Each line of `text` on stdout, behind so many spaces. */
-void say_indented(struct str text, int spaces);
+void term_print_indented(struct str text, int spaces);
 
 /* A moment on stdout, by the clock on the wall here: "2026-05-03 22:14:07". */
-#define SAY_TIME_BYTES 19
-void say_time(int64_t ms);
+#define TERM_TIME_BYTES 19
+void term_print_time(int64_t ms);
 
 #endif

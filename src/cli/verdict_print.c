@@ -75,7 +75,7 @@ static bool has_lines(const struct json *value)
 static void put_lines(struct str text, int indent)
 {
     putchar('\n');
-    say_indented(str_trim(text), indent);
+    term_print_indented(str_trim(text), indent);
 }
 
 static void put_value(const struct json *value, int indent)
@@ -96,7 +96,7 @@ static void put_value(const struct json *value, int indent)
 
 static void put_key(struct str key)
 {
-    printf("%s" STR_FMT ":%s", say_colour(SAY_BOLD), STR_ARG(key), say_colour(SAY_PLAIN));
+    printf("%s" STR_FMT ":%s", term_colour(TERM_BOLD), STR_ARG(key), term_colour(TERM_PLAIN));
 }
 
 void show_member(const struct json_member *member, int indent)
@@ -159,8 +159,8 @@ static void show_head(struct str tool, const struct json *answer)
     struct str class = json_str(json_get_text(answer, "error_class")),
                code = json_str(json_get_text(answer, "code")),
                would = json_str(json_get_text(answer, "would"));
-    printf("%s%s" STR_FMT "%s  " STR_FMT, say_colour(SAY_BOLD), say_verdict_colour(verdict), STR_ARG(verdict),
-           say_colour(SAY_PLAIN), STR_ARG(tool));
+    printf("%s%s" STR_FMT "%s  " STR_FMT, term_colour(TERM_BOLD), term_verdict_colour(verdict),
+           STR_ARG(verdict), term_colour(TERM_PLAIN), STR_ARG(tool));
     if (class.len && !str_is(class, "ok"))
         printf("  " STR_FMT, STR_ARG(class));
     if (code.len && !str_eq(code, class))
@@ -186,7 +186,7 @@ static void show_list_of(const char *title, const struct json *list)
 {
     if (!json_is(list, JSON_ARRAY) || !list->len)
         return;
-    printf("%s%s%s\n", say_colour(SAY_BOLD), title, say_colour(SAY_PLAIN));
+    printf("%s%s%s\n", term_colour(TERM_BOLD), title, term_colour(TERM_PLAIN));
     for (size_t i = 0; i < list->len; i++) {
         printf("  ");
         show_json(&list->items[i]);
@@ -197,8 +197,8 @@ static void show_text(const char *title, struct str text)
 {
     if (!text.len)
         return;
-    printf("%s%s%s\n", say_colour(SAY_BOLD), title, say_colour(SAY_PLAIN));
-    say_indented(text, 2);
+    printf("%s%s%s\n", term_colour(TERM_BOLD), title, term_colour(TERM_PLAIN));
+    term_print_indented(text, 2);
 }
 
 void show_check(struct str tool, const struct json *answer, bool trace)
@@ -210,7 +210,7 @@ void show_check(struct str tool, const struct json *answer, bool trace)
         show_trace(json_get_text(answer, "trace"));
     show_list_of("mended", rewrites);
     if (arguments && json_is(rewrites, JSON_ARRAY) && rewrites->len) {
-        printf("%sarguments%s\n  ", say_colour(SAY_BOLD), say_colour(SAY_PLAIN));
+        printf("%sarguments%s\n  ", term_colour(TERM_BOLD), term_colour(TERM_PLAIN));
         show_json(arguments);
     }
     show_text("the model reads", json_str(json_get_text(answer, "text")));
@@ -219,5 +219,5 @@ void show_check(struct str tool, const struct json *answer, bool trace)
 
 int show_exit_code(const struct json *verdict)
 {
-    return str_is(json_str(json_get_text(verdict, "verdict")), "pass") ? CLI_YES : CLI_NO;
+    return str_is(json_str(json_get_text(verdict, "verdict")), "pass") ? CLI_OK : CLI_NO;
 }

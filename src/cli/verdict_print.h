@@ -19,7 +19,7 @@ void show_content(const struct json *content);
 /* What toolgate/check answers: the verdict, its stages if `trace`, what was mended, what the model reads. */
 void show_check(struct str tool, const struct json *answer, bool trace);
 
-/* CLI_YES where the verdict is pass, else CLI_NO. */
+/* CLI_OK where the verdict is pass, else CLI_NO. */
 int show_exit_code(const struct json *verdict);
 
 #endif

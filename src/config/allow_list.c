@@ -41,20 +41,20 @@ static bool read_id(struct settings *settings, struct str path, const char *what
     }
     struct str name = json_str(value);
     if (!name.len) {
-        settings_expected(settings, path, what, value);
+        key_table_expected(settings, path, what, value);
         return false;
     }
     if (find(arena_dup(settings->arena, name).at, id))
         return true;
-    settings_fault(settings, path, "no such name on this host: '" STR_FMT "'; expected %s", STR_ARG(name),
-                   what);
+    key_table_error(settings, path, "no such name on this host: '" STR_FMT "'; expected %s", STR_ARG(name),
+                    what);
     return false;
 }
 
 static uint32_t *read_ids(struct settings *settings, struct str path, const char *what,
                           const struct json *value, find_id *find, size_t *count)
 {
-    if (!settings_list(settings, path, what, value))
+    if (!key_table_list(settings, path, what, value))
         return NULL;
     uint32_t *ids = ARENA_ARRAY(settings->arena, uint32_t, value->len);
     for (size_t i = 0; i < value->len; i++)
@@ -70,7 +70,7 @@ static void read_users(struct settings *settings, const struct setting *setting,
                        const struct json *value, void *into)
 {
     (void)setting;
-    struct config_rule *rule = into;
+    struct allow_rule *rule = into;
     rule->uids =
         read_ids(settings, path, "a list of user names or uid numbers", value, find_user, &rule->uid_count);
 }
@@ -79,7 +79,7 @@ static void read_groups(struct settings *settings, const struct setting *setting
                         const struct json *value, void *into)
 {
     (void)setting;
-    struct config_rule *rule = into;
+    struct allow_rule *rule = into;
     rule->gids =
         read_ids(settings, path, "a list of group names or gid numbers", value, find_group, &rule->gid_count);
 }
@@ -88,14 +88,14 @@ static void read_tool_globs(struct settings *settings, const struct setting *set
                             const struct json *value, void *into)
 {
     (void)setting;
-    struct config_rule *rule = into;
-    if (!settings_list(settings, path, "a list of tool names or globs such as \"get_*\"", value))
+    struct allow_rule *rule = into;
+    if (!key_table_list(settings, path, "a list of tool names or globs such as \"get_*\"", value))
         return;
     struct str *globs = ARENA_ARRAY(settings->arena, struct str, value->len);
     for (size_t i = 0; i < value->len; i++) {
         globs[i] = json_str(&value->items[i]);
         if (!globs[i].len)
-            settings_expected(settings, path, "a tool name or glob", &value->items[i]);
+            key_table_expected(settings, path, "a tool name or glob", &value->items[i]);
     }
     rule->tools = globs;
     rule->tool_count = value->len;
@@ -108,19 +108,19 @@ static const struct setting allow_keys[] = {
     {.read = NULL},
 };
 
-void setting_allow(struct settings *settings, const struct setting *setting, struct str path,
-                   const struct json *value, void *into)
+void allow_list_read(struct settings *settings, const struct setting *setting, struct str path,
+                     const struct json *value, void *into)
 {
     (void)setting;
     struct config *config = into;
-    if (!settings_list(settings, path, "a list of rules, { { users = {…}, groups = {…}, tools = {…} } }",
-                       value))
+    if (!key_table_list(settings, path, "a list of rules, { { users = {…}, groups = {…}, tools = {…} } }",
+                        value))
         return;
-    struct config_rule *rules = ARENA_ARRAY(settings->arena, struct config_rule, value->len);
+    struct allow_rule *rules = ARENA_ARRAY(settings->arena, struct allow_rule, value->len);
     for (size_t i = 0; i < value->len; i++) {
         const struct json *item = &value->items[i];
         struct str name = arena_printf(settings->arena, STR_FMT "[%zu]", STR_ARG(path), i + 1);
-        settings_read(settings, allow_keys, name, item, &rules[i]);
+        key_table_read(settings, allow_keys, name, item, &rules[i]);
         rules[i].everyone = !json_get_text(item, "users") && !json_get_text(item, "groups");
     }
     config->allow = rules;

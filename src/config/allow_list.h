@@ -5,6 +5,6 @@
 #include "config/config.h"
 #include "config/key_table.h"
 
-setting_read setting_allow; /* into a struct config */
+key_reader allow_list_read; /* into a struct config */
 
 #endif

@@ -26,33 +26,33 @@
 #define KEY(text, reader, field) .name = STR(text), .read = (reader), .offset = offsetof(struct config, field)
 #define COUNT(text, field)                                                                                   \
     {                                                                                                        \
-        KEY(text, setting_u32, field), .min = 0, .max = CONFIG_COUNT_MAX                                     \
+        KEY(text, key_u32, field), .min = 0, .max = CONFIG_COUNT_MAX                                         \
     }
 #define U32(text, field, least, most)                                                                        \
     {                                                                                                        \
-        KEY(text, setting_u32, field), .min = (least), .max = (most)                                         \
+        KEY(text, key_u32, field), .min = (least), .max = (most)                                             \
     }
 #define TABLE(text, table)                                                                                   \
     {                                                                                                        \
-        .name = STR(text), .read = setting_table, .keys = (table)                                            \
+        .name = STR(text), .read = key_subtable, .keys = (table)                                             \
     }
 #define ABSENT(text, sentence)                                                                               \
     {                                                                                                        \
-        .name = STR(text), .read = setting_absent, .words = (sentence)                                       \
+        .name = STR(text), .read = key_absent, .words = (sentence)                                           \
     }
 #define THE_END                                                                                              \
     {                                                                                                        \
         .read = NULL                                                                                         \
     }
 
-static setting_read read_socket_mode, read_coerce, read_cost, read_compact, read_names, read_again;
+static key_reader read_socket_mode, read_coerce, read_cost, read_compact, read_names, read_again;
 
 /* ---- the keys ---- */
 
 static const struct setting again_keys[] = {
-    U32("times", again.times, 1, POLICY_AGAIN_TIMES_MAX),
-    {KEY("backoff", setting_duration, again.backoff_ms), .min = 1, .max = POLICY_AGAIN_WITHIN_MAX_S * 1000},
-    {KEY("within", setting_duration, again.within_ms), .min = 1, .max = POLICY_AGAIN_WITHIN_MAX_S * 1000},
+    U32("times", again.times, 1, POLICY_RETRY_TIMES_MAX),
+    {KEY("backoff", key_duration, again.backoff_ms), .min = 1, .max = POLICY_RETRY_WITHIN_MAX_S * 1000},
+    {KEY("within", key_duration, again.within_ms), .min = 1, .max = POLICY_RETRY_WITHIN_MAX_S * 1000},
     THE_END,
 };
 
@@ -79,9 +79,9 @@ static const struct setting loop_keys[] = {
     THE_END,
 };
 
-static const struct setting_choice modes[] = {
+static const struct key_choice modes[] = {
     {"enforce", POLICY_ENFORCE}, {"shadow", POLICY_SHADOW}, {"off", POLICY_OFF}, {0}};
-static const struct setting_choice unknowns[] = {
+static const struct key_choice unknowns[] = {
     {"pass", UNKNOWN_PASS}, {"drop", UNKNOWN_DROP}, {"refuse", UNKNOWN_REFUSE}, {0}};
 
 #define CONFIG_LIMIT_MAX 1000000000
@@ -98,8 +98,8 @@ static const struct setting tool_limits_keys[] = {LIMITS(tool_limits)};
 static const struct setting session_limits_keys[] = {LIMITS(session_limits)};
 
 static const struct setting compact_keys[] = {
-    U32("max_bytes", compact.max_bytes, POLICY_COMPACT_LEAST, CONFIG_LIMIT_MAX),
-    U32("max_tokens", compact.max_tokens, POLICY_COMPACT_LEAST, CONFIG_LIMIT_MAX),
+    U32("max_bytes", compact.max_bytes, POLICY_COMPACT_MIN, CONFIG_LIMIT_MAX),
+    U32("max_tokens", compact.max_tokens, POLICY_COMPACT_MIN, CONFIG_LIMIT_MAX),
     {KEY("keep", read_names, compact.keep)},
     {KEY("drop", read_names, compact.drop)},
     THE_END,
@@ -108,8 +108,8 @@ static const struct setting compact_keys[] = {
 static const struct setting defaults_keys[] = {
     TABLE("retry", retry_keys),
     TABLE("loop", loop_keys),
-    {KEY("mode", setting_one_of, mode), .choices = modes},
-    {KEY("unknown", setting_one_of, unknown), .choices = unknowns},
+    {KEY("mode", key_one_of, mode), .choices = modes},
+    {KEY("unknown", key_one_of, unknown), .choices = unknowns},
     {.name = STR("coerce"), .read = read_coerce},
     TABLE("limits", tool_limits_keys),
     {.name = STR("compact"), .read = read_compact},
@@ -117,12 +117,12 @@ static const struct setting defaults_keys[] = {
 };
 
 static const struct setting coerce_keys[] = {
-    {KEY("json", setting_bool, coerce.json)},
-    {KEY("strings", setting_bool, coerce.strings)},
-    {KEY("lists", setting_bool, coerce.lists)},
-    {KEY("nulls", setting_bool, coerce.nulls)},
-    {KEY("enums", setting_bool, coerce.enums)},
-    {KEY("floats", setting_bool, coerce.floats)},
+    {KEY("json", key_bool, coerce.json)},
+    {KEY("strings", key_bool, coerce.strings)},
+    {KEY("lists", key_bool, coerce.lists)},
+    {KEY("nulls", key_bool, coerce.nulls)},
+    {KEY("enums", key_bool, coerce.enums)},
+    {KEY("floats", key_bool, coerce.floats)},
     THE_END,
 };
 
@@ -133,42 +133,42 @@ static const struct setting limits_keys[] = {
     U32("depth", limits.depth, 4, CONFIG_DEPTH),
     U32("in_flight", limits.in_flight, 1, 65536),
     U32("connections", limits.connections, 1, 1048576),
-    {KEY("memory", setting_size, limits.memory), .min = 16777216, .max = INT64_MAX},
+    {KEY("memory", key_size, limits.memory), .min = 16777216, .max = INT64_MAX},
     U32("policy_ms", limits.policy_ms, 1, SANDBOX_WATCHDOG_MS / 2),
     U32("policy_kb", limits.policy_kb, 1024, 1048576),
     THE_END,
 };
 
-static const struct setting_choice levels[] = {{"debug", LOG_DEBUG}, {"info", LOG_INFO}, {"warn", LOG_WARN},
-                                               {"error", LOG_ERROR}, {"off", LOG_OFF},   {0}};
-static const struct setting_choice formats[] = {{"text", LOG_FORMAT_TEXT}, {"json", LOG_FORMAT_JSON}, {0}};
+static const struct key_choice levels[] = {{"debug", LOG_DEBUG}, {"info", LOG_INFO}, {"warn", LOG_WARN},
+                                           {"error", LOG_ERROR}, {"off", LOG_OFF},   {0}};
+static const struct key_choice formats[] = {{"text", LOG_FORMAT_TEXT}, {"json", LOG_FORMAT_JSON}, {0}};
 
 static const struct setting log_keys[] = {
-    {KEY("level", setting_one_of, log_level), .choices = levels},
-    {KEY("format", setting_one_of, log_format), .choices = formats},
-    {KEY("arguments", setting_bool, log_arguments)},
-    {KEY("file", setting_path, log_file)},
+    {KEY("level", key_one_of, log_level), .choices = levels},
+    {KEY("format", key_one_of, log_format), .choices = formats},
+    {KEY("arguments", key_bool, log_arguments)},
+    {KEY("file", key_path, log_file)},
     THE_END,
 };
 
 static const struct setting config_keys[] = {
-    {KEY("socket", setting_path, socket)},
+    {KEY("socket", key_path, socket)},
     {KEY("socket_mode", read_socket_mode, socket_mode)},
-    {KEY("allow", setting_allow, allow)},
-    {KEY("policies", setting_path, policies)},
-    {KEY("tools", setting_files, tools), .words = "a file name with tool definitions (JSON)"},
-    {.name = STR("upstreams"), .read = setting_upstreams},
-    {KEY("mcp_config", setting_files, mcp_configs), .words = "a file name with mcpServers (JSON)"},
+    {KEY("allow", allow_list_read, allow)},
+    {KEY("policies", key_path, policies)},
+    {KEY("tools", key_files, tools), .words = "a file name with tool definitions (JSON)"},
+    {.name = STR("upstreams"), .read = config_upstreams_read},
+    {KEY("mcp_config", key_files, mcp_configs), .words = "a file name with mcpServers (JSON)"},
     TABLE("ledger", config_ledger_keys),
     TABLE("defaults", defaults_keys),
     TABLE("limits", limits_keys),
     TABLE("session_limits", session_limits_keys),
     TABLE("log", log_keys),
-    {KEY("watch", setting_bool, watch)},
-    {KEY("state", setting_path, state)},
+    {KEY("watch", key_bool, watch)},
+    {KEY("state", key_path, state)},
     U32("turn_idle_s", turn_idle_s, 0, 86400),
     U32("anonymous_repeats", anonymous_repeats, 2, CONFIG_COUNT_MAX),
-    {KEY("require_descriptions", setting_bool, require_descriptions)},
+    {KEY("require_descriptions", key_bool, require_descriptions)},
     ABSENT("metrics", "this version has no metrics listener; `toolgate status --json` has the counters"),
     THE_END,
 };
@@ -188,8 +188,8 @@ static void read_socket_mode(struct settings *settings, const struct setting *se
     if (octal)
         *(mode_t *)((char *)into + setting->offset) = mode;
     else
-        settings_expected(settings, path, "octal digits as a string, e.g. \"0660\" (Lua reads 0660 as 660)",
-                          value);
+        key_table_expected(settings, path, "octal digits as a string, e.g. \"0660\" (Lua reads 0660 as 660)",
+                           value);
 }
 
 /* coerce = false, true, or a table of the switches that differ from the default. */
@@ -199,9 +199,9 @@ static void read_coerce(struct settings *settings, const struct setting *setting
     (void)setting;
     struct config *config = into;
     if (value->type == JSON_BOOL)
-        config->coerce = value->truth ? coerce_all : (struct coerce_switches){0};
+        config->coerce = value->truth ? coerce_options_all : (struct coerce_options){0};
     else
-        settings_read(settings, coerce_keys, path, value, into);
+        key_table_read(settings, coerce_keys, path, value, into);
 }
 
 /* Kept in whole millionths. */
@@ -212,7 +212,7 @@ static void read_cost(struct settings *settings, const struct setting *setting, 
     if (json_double(value, &n) && n >= 1.0 / POLICY_COST_UNIT && n <= POLICY_COST_MAX)
         *(uint64_t *)((char *)into + setting->offset) = (uint64_t)llround(n * POLICY_COST_UNIT);
     else
-        settings_expected(settings, path, "a number from 0.000001 to 100000000", value);
+        key_table_expected(settings, path, "a number from 0.000001 to 100000000", value);
 }
 
 /* A list of texts; its length stands right behind it. */
@@ -223,13 +223,13 @@ static void read_names(struct settings *settings, const struct setting *setting,
         const struct str *list;
         size_t count;
     } *names = (struct names *)((char *)into + setting->offset);
-    if (!settings_list(settings, path, "a list of fields, e.g. { \"events[].raw\" }", value))
+    if (!key_table_list(settings, path, "a list of fields, e.g. { \"events[].raw\" }", value))
         return;
     struct str *list = ARENA_ARRAY(settings->arena, struct str, value->len);
     for (uint32_t i = 0; i < value->len; i++) {
         list[i] = arena_dup(settings->arena, json_str(&value->items[i]));
         if (!list[i].len)
-            settings_expected(settings, path, "the name or path of a field", &value->items[i]);
+            key_table_expected(settings, path, "the name or path of a field", &value->items[i]);
     }
     *names = (struct names){list, value->len};
 }
@@ -242,7 +242,7 @@ static void read_compact(struct settings *settings, const struct setting *settin
     struct config *config = into;
     config->compact.on = value->type != JSON_BOOL || value->truth;
     if (value->type != JSON_BOOL)
-        settings_read(settings, compact_keys, path, value, into);
+        key_table_read(settings, compact_keys, path, value, into);
     if (!config->compact.max_bytes && !config->compact.max_tokens)
         config->compact.max_bytes = POLICY_COMPACT_BYTES;
 }
@@ -255,9 +255,9 @@ static void read_again(struct settings *settings, const struct setting *setting,
     struct config *config = into;
     if (value->type != JSON_BOOL || value->truth)
         config->again =
-            (struct policy_again){POLICY_AGAIN_TIMES, POLICY_AGAIN_BACKOFF_MS, POLICY_AGAIN_WITHIN_MS};
+            (struct policy_retry){POLICY_RETRY_TIMES, POLICY_RETRY_BACKOFF_MS, POLICY_RETRY_WITHIN_MS};
     if (value->type != JSON_BOOL)
-        settings_read(settings, again_keys, path, value, into);
+        key_table_read(settings, again_keys, path, value, into);
 }
 
 /* ---- loading ---- */
@@ -271,7 +271,7 @@ static void set_defaults(struct config *config)
     config->repair = config->same_call = config->transient = POLICY_UNSET;
     config->tool_limits = config->session_limits = policy_limits_unset;
     config->repeats = config->halt = config->across_turns = config->poll_max = POLICY_UNSET;
-    config->coerce = coerce_all;
+    config->coerce = coerce_options_all;
     config->limits.message = CONFIG_MESSAGE_BYTES;
     config->limits.depth = CONFIG_DEPTH;
     config->limits.in_flight = CONFIG_IN_FLIGHT;
@@ -296,12 +296,12 @@ static void check_together(struct settings *settings, const struct config *confi
     uint32_t repeats = or_default(config->repeats, ledger_default_limits.repeats);
     uint32_t halt = or_default(config->halt, ledger_default_limits.halt);
     if (halt < repeats)
-        settings_fault(settings, STR_LIT("defaults.loop.halt"),
-                       "expected at least defaults.loop.repeats (%u), got %u", repeats, halt);
+        key_table_error(settings, STR_LIT("defaults.loop.halt"),
+                        "expected at least defaults.loop.repeats (%u), got %u", repeats, halt);
     if (config->limits.arguments > config->limits.message)
-        settings_fault(settings, STR_LIT("limits.arguments"),
-                       "expected at most limits.message (%u), got %u; raise limits.message too",
-                       config->limits.message, config->limits.arguments);
+        key_table_error(settings, STR_LIT("limits.arguments"),
+                        "expected at most limits.message (%u), got %u; raise limits.message too",
+                        config->limits.message, config->limits.arguments);
     config_ledger_check(settings, config);
 }
 
@@ -324,18 +324,18 @@ static enum err read_file(const char *path, const struct config_sources *sources
                           struct why *why)
 {
     struct json table;
-    enum err err = policy_read_config(path, config->arena, &table, why);
+    enum err err = lua_config_read(path, config->arena, &table, why);
     if (err != OK)
         return err;
     config->file = arena_dup(config->arena, str_of(path)).at;
     config_hash(config, &table);
     struct settings settings = {config->arena, config->file, buf_in(config->arena)};
-    settings_read(&settings, config_keys, STR_NONE, &table, config);
+    key_table_read(&settings, config_keys, STR_NONE, &table, config);
     take_redis(sources, config); /* other keys are held against it */
     check_together(&settings, config);
     if (!settings.faults.len)
         return OK;
-    return why_set(why, ERR_CONFIG, STR_FMT, STR_ARG(buf_view(&settings.faults)));
+    return err_set(why, ERR_CONFIG, STR_FMT, STR_ARG(buf_view(&settings.faults)));
 }
 
 const char *config_default_socket(struct arena *arena)
@@ -394,7 +394,7 @@ static enum err check_socket(const struct config *config, struct why *why)
     size_t most = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
     if (strlen(config->socket) <= most)
         return OK;
-    return why_set(why, ERR_CONFIG,
+    return err_set(why, ERR_CONFIG,
                    "socket %s: expected a path of at most %zu bytes, got %zu; choose a shorter one",
                    config->socket, most, strlen(config->socket));
 }
@@ -405,7 +405,7 @@ static enum err check_policies(const struct config *config, struct why *why)
     bool there = config->policies && stat(config->policies, &st) == 0;
     if (!config->policies || (there && (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode))))
         return OK;
-    return why_set(why, ERR_CONFIG, "policies %s: expected a folder of *.lua files, found %s",
+    return err_set(why, ERR_CONFIG, "policies %s: expected a folder of *.lua files, found %s",
                    config->policies, there ? "neither that nor a file" : "nothing there");
 }
 
@@ -421,8 +421,8 @@ enum err config_load(const struct config_sources *sources, struct config *out, s
     if (err == OK)
         err = check_policies(out, why);
     if (err == OK)
-        err = mcp_configs_read(out, why);
-    upstreams_sort(out);
+        err = mcp_servers_file_read(out, why);
+    config_upstreams_sort(out);
     return err;
 }
 

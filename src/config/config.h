@@ -29,7 +29,7 @@ struct arena;
 #define CONFIG_SYSTEM_FOLDER  "/run/toolgate" /* holds the socket where XDG_RUNTIME_DIR is not set */
 #define CONFIG_SOCKET_NAME    "toolgate.sock"
 
-struct config_rule { /* allow = { { users = {…}, groups = {…}, tools = {…} } } */
+struct allow_rule { /* allow = { { users = {…}, groups = {…}, tools = {…} } } */
     const uid_t *uids;
     size_t uid_count;
     const gid_t *gids;
@@ -45,7 +45,7 @@ struct config {
     uint64_t hash;       /* of what the file says; 0: none */
     const char *socket;  /* the default: $XDG_RUNTIME_DIR or /run/toolgate, /toolgate.sock */
     mode_t socket_mode;
-    const struct config_rule *allow;
+    const struct allow_rule *allow;
     size_t allow_count;                     /* 0: everyone the socket's mode admits may call everything */
     const char *policies;                   /* folder; NULL: ./policies where it exists */
     struct files tools;                     /* files with tool definitions */
@@ -66,11 +66,11 @@ struct config {
     uint32_t repair, same_call, transient, repeats, halt, across_turns, poll_max; /* POLICY_UNSET */
     enum policy_mode mode;
     enum policy_unknown unknown;
-    struct coerce_switches coerce;
+    struct coerce_options coerce;
     struct policy_limits tool_limits;    /* defaults.limits: of each tool's calls */
     struct policy_limits session_limits; /* of all calls of a session together */
     struct policy_compact compact;
-    struct policy_again again;
+    struct policy_retry again;
     bool require_descriptions;
     struct {
         uint32_t message, arguments, depth, in_flight, connections, policy_ms, policy_kb;

@@ -12,24 +12,24 @@
 
 #define MEMORY_LEAST_BYTES 1048576
 
-static setting_read read_namespace, read_redis;
+static key_reader read_namespace, read_redis;
 
-static const struct setting_choice outages[] = {
+static const struct key_choice outages[] = {
     {"local", LEDGER_OUTAGE_LOCAL}, {"closed", LEDGER_OUTAGE_CLOSED}, {"open", LEDGER_OUTAGE_OPEN}, {0}};
-static const struct setting_choice settles[] = {{"awaited", 0}, {"sent", 1}, {0}};
+static const struct key_choice settles[] = {{"awaited", 0}, {"sent", 1}, {0}};
 
 #define AT(text, reader, field) .name = STR(text), .read = (reader), .offset = offsetof(struct config, field)
 
 const struct setting config_ledger_keys[] = {
     {AT("namespace", read_namespace, shared_namespace)},
-    {AT("ttl_s", setting_u32, ledger_ttl_s), .min = 60, .max = 31536000},
-    {AT("history", setting_u32, ledger_history), .min = 1, .max = 10000},
+    {AT("ttl_s", key_u32, ledger_ttl_s), .min = 60, .max = 31536000},
+    {AT("history", key_u32, ledger_history), .min = 1, .max = 10000},
     {AT("redis", read_redis, ledger_redis)},
-    {AT("password_file", setting_path, ledger_password_file)},
-    {AT("memory", setting_size, ledger_memory), .min = MEMORY_LEAST_BYTES, .max = INT64_MAX},
-    {AT("timeout_ms", setting_u32, ledger_timeout_ms), .min = TIMEOUT_LEAST_MS, .max = TIMEOUT_MOST_MS},
-    {AT("on_outage", setting_one_of, ledger_on_outage), .choices = outages},
-    {AT("settle", setting_one_of, ledger_settle), .choices = settles},
+    {AT("password_file", key_path, ledger_password_file)},
+    {AT("memory", key_size, ledger_memory), .min = MEMORY_LEAST_BYTES, .max = INT64_MAX},
+    {AT("timeout_ms", key_u32, ledger_timeout_ms), .min = TIMEOUT_LEAST_MS, .max = TIMEOUT_MOST_MS},
+    {AT("on_outage", key_one_of, ledger_on_outage), .choices = outages},
+    {AT("settle", key_one_of, ledger_settle), .choices = settles},
     {.read = NULL},
 };
 
@@ -39,7 +39,7 @@ static void read_namespace(struct settings *settings, const struct setting *sett
     if (str_is(json_str(value), "uid") || str_is(json_str(value), "shared"))
         *(bool *)((char *)into + setting->offset) = str_is(json_str(value), "shared");
     else
-        settings_expected(settings, path, "\"uid\" or \"shared\"", value);
+        key_table_expected(settings, path, "\"uid\" or \"shared\"", value);
 }
 
 /* The value is not quoted: it may hold a password. */
@@ -50,19 +50,19 @@ static void read_redis(struct settings *settings, const struct setting *setting,
     struct address address;
     struct why why;
     if (!text.len) {
-        settings_fault(settings, path, "expected where Redis is, e.g. \"unix:/run/redis/redis.sock\"");
+        key_table_error(settings, path, "expected where Redis is, e.g. \"unix:/run/redis/redis.sock\"");
         return;
     }
-    if (secret_fill(settings->arena, text, NULL, &whole, &why) == OK &&
+    if (secrets_expand(settings->arena, text, NULL, &whole, &why) == OK &&
         address_parse(settings->arena, whole, &address, &why) != OK)
-        settings_fault(settings, path, "%s", why.text);
+        key_table_error(settings, path, "%s", why.text);
     *(const char **)((char *)into + setting->offset) = arena_dup(settings->arena, text).at;
 }
 
 void config_ledger_check(struct settings *settings, const struct config *config)
 {
     if (config->ledger_password_file && !config->ledger_redis)
-        settings_fault(
+        key_table_error(
             settings, STR_LIT("ledger.password_file"),
             "there is no ledger.redis that it could be the password of; remove one, or name the other");
 }
@@ -72,7 +72,7 @@ static bool same_text(const char *a, const char *b)
     return (!a && !b) || (a && b && strcmp(a, b) == 0);
 }
 
-bool config_ledger_same(const struct config *a, const struct config *b)
+bool config_ledger_equal(const struct config *a, const struct config *b)
 {
     return a->ledger_ttl_s == b->ledger_ttl_s && a->ledger_history == b->ledger_history &&
            a->ledger_timeout_ms == b->ledger_timeout_ms && a->ledger_on_outage == b->ledger_on_outage &&
@@ -86,19 +86,19 @@ static enum err fill_address(struct arena *arena, const struct config *config, s
                              struct why *why)
 {
     struct address address;
-    enum err err = secret_fill(arena, str_of(config->ledger_redis), NULL, whole, why);
+    enum err err = secrets_expand(arena, str_of(config->ledger_redis), NULL, whole, why);
     if (err == OK)
         err = address_parse(arena, *whole, &address, why);
     if (err == OK && address.user.len && !address.password.len && !config->ledger_password_file)
-        err = why_set(why, ERR_CONFIG,
+        err = err_set(why, ERR_CONFIG,
                       "a user stands there without a password: write user:password@, or name "
                       "ledger.password_file");
     if (err != OK)
-        why_prefix(why, "ledger.redis");
+        err_prefix(why, "ledger.redis");
     return err;
 }
 
-enum err config_ledger_try(const struct config *config, struct why *why)
+enum err config_ledger_validate(const struct config *config, struct why *why)
 {
     struct arena *arena = arena_new();
     struct str whole;

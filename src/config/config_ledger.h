@@ -14,7 +14,7 @@ extern const struct setting config_ledger_keys[];
 void config_ledger_check(struct settings *settings, const struct config *config);
 
 /* The two that go another way with another value need the daemon to be started anew. */
-bool config_ledger_same(const struct config *a, const struct config *b);
+bool config_ledger_equal(const struct config *a, const struct config *b);
 
 /* The ledger that is configured; `loop` is for Redis. An address may name what is not in the file (${NAME},
  * ${file:/path}): it is filled in here, and nothing that is said about it shows it. */
@@ -24,6 +24,6 @@ enum err config_ledger_open(const struct config *config, struct loop *loop, stru
                             struct why *why);
 
 /* Whether it could be opened, without asking whether anybody is there. */
-enum err config_ledger_try(const struct config *config, struct why *why);
+enum err config_ledger_validate(const struct config *config, struct why *why);
 
 #endif

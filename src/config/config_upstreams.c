@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define KEY(text, reader, field)                                                                             \
-    .name = STR(text), .read = (reader), .offset = offsetof(struct upstream_entry, field)
+    .name = STR(text), .read = (reader), .offset = offsetof(struct config_upstream, field)
 
 #define UPSTREAM_WAIT_MIN_MS    10
 #define UPSTREAM_WAIT_MAX_MS    86400000
@@ -24,29 +24,28 @@
 
 enum start { START_AT_ONCE, START_LAZY };
 
-static setting_read read_prefix;
+static key_reader read_prefix;
 
-static const struct setting_choice starts[] = {{"at_once", START_AT_ONCE}, {"lazy", START_LAZY}, {0}};
-static const struct setting_choice prefixes[] = {
-    {"on_collision", PREFIX_ON_COLLISION}, {"always", PREFIX_ALWAYS}, {0}};
+static const struct key_choice starts[] = {{"at_once", START_AT_ONCE}, {"lazy", START_LAZY}, {0}};
+static const struct key_choice prefixes[] = {
+    {"on_collision", UPSTREAM_PREFIX_ON_COLLISION}, {"always", UPSTREAM_PREFIX_ALWAYS}, {0}};
 
 static const struct setting entry_keys[] = {
-    {KEY("command", setting_command, command)},
-    {KEY("args", setting_texts, args)},
-    {KEY("env", setting_pairs, spec.env)},
-    {KEY("cwd", setting_folder, spec.cwd)},
-    {KEY("url", setting_words, url)},
-    {KEY("rest", setting_words, rest)},
-    {KEY("headers", setting_pairs, spec.headers)},
-    {KEY("ca_file", setting_folder, spec.ca_file)},
-    {KEY("start", setting_one_of, start), .choices = starts},
+    {KEY("command", config_upstream_command, command)},
+    {KEY("args", config_upstream_strings, args)},
+    {KEY("env", config_upstream_pairs, spec.env)},
+    {KEY("cwd", config_upstream_folder, spec.cwd)},
+    {KEY("url", config_upstream_string, url)},
+    {KEY("rest", config_upstream_string, rest)},
+    {KEY("headers", config_upstream_pairs, spec.headers)},
+    {KEY("ca_file", config_upstream_folder, spec.ca_file)},
+    {KEY("start", key_one_of, start), .choices = starts},
     {KEY("prefix", read_prefix, prefix), .choices = prefixes},
-    {KEY("tools", setting_texts, tools)},
-    {KEY("timeout", setting_duration, spec.timeout_ms), .min = UPSTREAM_WAIT_MIN_MS,
+    {KEY("tools", config_upstream_strings, tools)},
+    {KEY("timeout", key_duration, spec.timeout_ms), .min = UPSTREAM_WAIT_MIN_MS, .max = UPSTREAM_WAIT_MAX_MS},
+    {KEY("start_timeout", key_duration, spec.start_ms), .min = UPSTREAM_WAIT_MIN_MS,
      .max = UPSTREAM_WAIT_MAX_MS},
-    {KEY("start_timeout", setting_duration, spec.start_ms), .min = UPSTREAM_WAIT_MIN_MS,
-     .max = UPSTREAM_WAIT_MAX_MS},
-    {KEY("in_flight", setting_u32, spec.in_flight), .min = 1, .max = UPSTREAM_IN_FLIGHT_MAX},
+    {KEY("in_flight", key_u32, spec.in_flight), .min = 1, .max = UPSTREAM_IN_FLIGHT_MAX},
     {.read = NULL},
 };
 
@@ -79,8 +78,8 @@ static void expected_kind(struct settings *settings, struct str path, const char
                           const struct json *value)
 {
     bool empty = value->type == JSON_STRING && !value->len;
-    settings_fault(settings, path, "expected %s, got %s", what,
-                   empty ? "an empty one" : json_type_name((enum json_type)value->type));
+    key_table_error(settings, path, "expected %s, got %s", what,
+                    empty ? "an empty one" : json_type_name((enum json_type)value->type));
 }
 
 static bool has_nul(struct str text)
@@ -105,13 +104,13 @@ static bool text_of(struct settings *settings, struct str path, const char *what
     }
     if (!has_nul(*out) && out->len <= UPSTREAM_TEXT_MAX_BYTES)
         return true;
-    settings_fault(settings, path, has_nul(*out) ? "a NUL byte cannot be passed on" : "longer than %u bytes",
-                   UPSTREAM_TEXT_MAX_BYTES);
+    key_table_error(settings, path, has_nul(*out) ? "a NUL byte cannot be passed on" : "longer than %u bytes",
+                    UPSTREAM_TEXT_MAX_BYTES);
     return false;
 }
 
-void setting_words(struct settings *settings, const struct setting *setting, struct str path,
-                   const struct json *value, void *into)
+void config_upstream_string(struct settings *settings, const struct setting *setting, struct str path,
+                            const struct json *value, void *into)
 {
     struct str *out = (struct str *)((char *)into + setting->offset);
     if (value->type != JSON_STRING || !value->len)
@@ -120,8 +119,8 @@ void setting_words(struct settings *settings, const struct setting *setting, str
         text_of(settings, path, "a text", value, out);
 }
 
-void setting_texts(struct settings *settings, const struct setting *setting, struct str path,
-                   const struct json *value, void *into)
+void config_upstream_strings(struct settings *settings, const struct setting *setting, struct str path,
+                             const struct json *value, void *into)
 {
     struct texts *texts = (struct texts *)((char *)into + setting->offset);
     bool nothing = value->type == JSON_OBJECT && !value->len; /* Lua's {} */
@@ -153,8 +152,8 @@ static bool is_token(struct str name)
     return name.len != 0;
 }
 
-void setting_pairs(struct settings *settings, const struct setting *setting, struct str path,
-                   const struct json *value, void *into)
+void config_upstream_pairs(struct settings *settings, const struct setting *setting, struct str path,
+                           const struct json *value, void *into)
 {
     struct pairs *pairs = (struct pairs *)((char *)into + setting->offset);
     bool table = value->type == JSON_OBJECT || (value->type == JSON_ARRAY && !value->len);
@@ -162,18 +161,18 @@ void setting_pairs(struct settings *settings, const struct setting *setting, str
         expected_kind(settings, path, "a table of names and texts, e.g. { NAME = \"value\" }", value);
         return;
     }
-    struct setting_pair *list = ARENA_ARRAY(settings->arena, struct setting_pair, value->len);
+    struct name_value *list = ARENA_ARRAY(settings->arena, struct name_value, value->len);
     for (uint32_t i = 0; i < value->len; i++) {
         const struct json_member *member = &value->members[i];
         struct str at = member_path(settings, path, member->key);
         list[i].name = arena_dup(settings->arena, member->key);
         if (!is_token(member->key))
-            settings_fault(settings, at, "expected a name of letters, digits and '_' or '-'");
+            key_table_error(settings, at, "expected a name of letters, digits and '_' or '-'");
         if (text_of(settings, at, "a text", &member->value, &list[i].value) && list[i].value.len &&
             (memchr(list[i].value.at, '\n', list[i].value.len) ||
              memchr(list[i].value.at, '\r', list[i].value.len)) &&
-            setting->offset == offsetof(struct upstream_entry, spec.headers))
-            settings_fault(settings, at, "a header cannot hold a line break");
+            setting->offset == offsetof(struct config_upstream, spec.headers))
+            key_table_error(settings, at, "a header cannot hold a line break");
     }
     *pairs = (struct pairs){list, value->len};
 }
@@ -183,34 +182,34 @@ static bool is_filled_in(struct str text)
     return str_starts(text, "${");
 }
 
-void setting_folder(struct settings *settings, const struct setting *setting, struct str path,
-                    const struct json *value, void *into)
+void config_upstream_folder(struct settings *settings, const struct setting *setting, struct str path,
+                            const struct json *value, void *into)
 {
     struct str *out = (struct str *)((char *)into + setting->offset);
-    setting_words(settings, setting, path, value, into);
+    config_upstream_string(settings, setting, path, value, into);
     if (out->len && !is_filled_in(*out))
-        *out = str_of(settings_file_path(settings, *out));
+        *out = str_of(key_table_path(settings, *out));
 }
 
-void setting_command(struct settings *settings, const struct setting *setting, struct str path,
-                     const struct json *value, void *into)
+void config_upstream_command(struct settings *settings, const struct setting *setting, struct str path,
+                             const struct json *value, void *into)
 {
     struct str *out = (struct str *)((char *)into + setting->offset);
     if (value->type != JSON_STRING) {
         expected_kind(settings, path, "a program's name as a text, its arguments in args", value);
         return;
     }
-    setting_words(settings, setting, path, value, into);
+    config_upstream_string(settings, setting, path, value, into);
     if (!out->len || is_filled_in(*out))
         return;
     const char *slash = memchr(out->at, '/', out->len), *space = memchr(out->at, ' ', out->len);
     bool in_path = !slash || (space && space < slash); /* "npx -y @scope/server" names no file */
     if (!in_path)
-        *out = str_of(settings_file_path(settings, *out));
+        *out = str_of(key_table_path(settings, *out));
     else if (space)
-        settings_fault(settings, path,
-                       "expected a program's name alone, got words: the others go into args, since no shell "
-                       "takes them apart");
+        key_table_error(settings, path,
+                        "expected a program's name alone, got words: the others go into args, since no shell "
+                        "takes them apart");
 }
 
 /* "on_collision", "always", or whether always. */
@@ -219,19 +218,19 @@ static void read_prefix(struct settings *settings, const struct setting *setting
 {
     if (value->type == JSON_BOOL)
         *(unsigned *)((char *)into + setting->offset) =
-            value->truth ? (unsigned)PREFIX_ALWAYS : (unsigned)PREFIX_ON_COLLISION;
+            value->truth ? (unsigned)UPSTREAM_PREFIX_ALWAYS : (unsigned)UPSTREAM_PREFIX_ON_COLLISION;
     else
-        setting_one_of(settings, setting, path, value, into);
+        key_one_of(settings, setting, path, value, into);
 }
 
 /* ---- one entry as a whole ---- */
 
-void upstream_entry_init(struct upstream_entry *entry)
+void config_upstream_init(struct config_upstream *entry)
 {
-    *entry = (struct upstream_entry){
+    *entry = (struct config_upstream){
         .spec = {.timeout_ms = UPSTREAM_TIMEOUT_MS, .start_ms = UPSTREAM_START_MS},
         .start = START_AT_ONCE,
-        .prefix = PREFIX_ON_COLLISION,
+        .prefix = UPSTREAM_PREFIX_ON_COLLISION,
     };
 }
 
@@ -253,10 +252,10 @@ static void check_name(struct settings *settings, struct str path, struct str na
 {
     struct str near = closest_name(settings->arena, name);
     if (!fits_name(name))
-        settings_fault(settings, path,
-                       "expected a name of 1 to %u letters, digits, '_' or '-', since it goes before names "
-                       "of tools, e.g. '" STR_FMT "'",
-                       UPSTREAM_NAME_MAX_BYTES, STR_ARG(near));
+        key_table_error(settings, path,
+                        "expected a name of 1 to %u letters, digits, '_' or '-', since it goes before names "
+                        "of tools, e.g. '" STR_FMT "'",
+                        UPSTREAM_NAME_MAX_BYTES, STR_ARG(near));
 }
 
 /* " ('comand' looks like 'command')", where something does; in other clients' files unknown keys are none of
@@ -265,7 +264,7 @@ static struct str misspelt(struct arena *arena, const struct json *given)
 {
     static const struct str names[] = {STR("command"), STR("url"), STR("rest")};
     for (uint32_t i = 0; i < given->len; i++) {
-        struct str near = suggest_one(given->members[i].key, names, sizeof(names) / sizeof(*names));
+        struct str near = suggest_closest(given->members[i].key, names, sizeof(names) / sizeof(*names));
         if (near.len)
             return arena_printf(arena, " ('" STR_FMT "' looks like '" STR_FMT "')",
                                 STR_ARG(str_cut(given->members[i].key, 32)), STR_ARG(near));
@@ -275,16 +274,16 @@ static struct str misspelt(struct arena *arena, const struct json *given)
 
 /* False, with a complaint, where it is not clear what it is. */
 static bool find_kind(struct settings *settings, struct str path, const struct json *given,
-                      struct upstream_entry *entry)
+                      struct config_upstream *entry)
 {
     int told = (entry->command.len != 0) + (entry->url.len != 0) + (entry->rest.len != 0);
     entry->spec.kind = entry->command.len ? UPSTREAM_STDIO : entry->url.len ? UPSTREAM_HTTP : UPSTREAM_REST;
     if (told != 1)
-        settings_fault(settings, path,
-                       "expected one of command (an MCP server to start), url (an MCP server over HTTP) and "
-                       "rest (an address for policies' http), got %s" STR_FMT,
-                       told ? "several" : "none",
-                       STR_ARG(told ? STR_NONE : misspelt(settings->arena, given)));
+        key_table_error(settings, path,
+                        "expected one of command (an MCP server to start), url (an MCP server over HTTP) and "
+                        "rest (an address for policies' http), got %s" STR_FMT,
+                        told ? "several" : "none",
+                        STR_ARG(told ? STR_NONE : misspelt(settings->arena, given)));
     return told == 1;
 }
 
@@ -299,8 +298,8 @@ static void check_keys(struct settings *settings, struct str path, enum upstream
 {
     for (size_t i = 0; i < sizeof(kind_keys) / sizeof(kind_keys[0]); i++)
         if (is_given(given, kind_keys[i].name) && !(kind_keys[i].kinds & 1u << kind))
-            settings_fault(settings, member_path(settings, path, str_of(kind_keys[i].name)),
-                           "no such key for %s; remove it", kind_words[kind]);
+            key_table_error(settings, member_path(settings, path, str_of(kind_keys[i].name)),
+                            "no such key for %s; remove it", kind_words[kind]);
 }
 
 static void check_url(struct settings *settings, struct str path, const char *key, struct str url)
@@ -309,8 +308,8 @@ static void check_url(struct settings *settings, struct str path, const char *ke
     for (size_t i = 0; i < url.len && fits; i++)
         fits = (unsigned char)url.at[i] > ' ' && url.at[i] != 0x7f;
     if (!fits)
-        settings_fault(settings, member_path(settings, path, str_of(key)),
-                       "expected an address that begins with https:// or http://, without spaces");
+        key_table_error(settings, member_path(settings, path, str_of(key)),
+                        "expected an address that begins with https:// or http://, without spaces");
 }
 
 /* Found out here, or by the first call at night. */
@@ -318,8 +317,8 @@ static void check_ca_file(struct settings *settings, struct str path, const stru
 {
     const char *file = spec->ca_file.len ? arena_dup(settings->arena, spec->ca_file).at : NULL;
     if (file && access(file, R_OK) != 0)
-        settings_fault(settings, member_path(settings, path, STR_LIT("ca_file")),
-                       "expected a file with certificates (PEM), cannot read %s: %s", file, strerror(errno));
+        key_table_error(settings, member_path(settings, path, STR_LIT("ca_file")),
+                        "expected a file with certificates (PEM), cannot read %s: %s", file, strerror(errno));
 }
 
 static struct texts argv_of(struct arena *arena, struct str command, const struct texts *args)
@@ -348,7 +347,7 @@ static void keep(struct settings *settings, const struct upstream_spec *spec, st
     config->upstreams[config->upstream_count++] = kept;
 }
 
-static void finish(struct settings *settings, struct upstream_entry *entry)
+static void finish(struct settings *settings, struct config_upstream *entry)
 {
     struct upstream_spec *spec = &entry->spec;
     struct texts argv = argv_of(settings->arena, entry->command, &entry->args);
@@ -364,8 +363,8 @@ static void finish(struct settings *settings, struct upstream_entry *entry)
     spec->from = arena_dup(settings->arena, str_of(settings->file));
 }
 
-void upstream_entry_add(struct settings *settings, struct str path, struct str name, const struct json *given,
-                        struct upstream_entry *entry, struct config *config)
+void config_upstream_add(struct settings *settings, struct str path, struct str name,
+                         const struct json *given, struct config_upstream *entry, struct config *config)
 {
     const struct upstream_spec *other = taken(config, name);
     size_t faults = settings->faults.len;
@@ -380,11 +379,11 @@ void upstream_entry_add(struct settings *settings, struct str path, struct str n
             check_url(settings, path, "rest", entry->rest);
     }
     if (other)
-        settings_fault(settings, path,
-                       "an upstream of this name is already in " STR_FMT ": rename one of them",
-                       STR_ARG(other->from));
+        key_table_error(settings, path,
+                        "an upstream of this name is already in " STR_FMT ": rename one of them",
+                        STR_ARG(other->from));
     if (config->upstream_count == CONFIG_UPSTREAMS_MAX)
-        settings_fault(settings, path, "more than %u upstreams; take some out", CONFIG_UPSTREAMS_MAX);
+        key_table_error(settings, path, "more than %u upstreams; take some out", CONFIG_UPSTREAMS_MAX);
     if (settings->faults.len != faults)
         return;
     finish(settings, entry);
@@ -393,8 +392,8 @@ void upstream_entry_add(struct settings *settings, struct str path, struct str n
 
 /* ---- all of the Lua file's ---- */
 
-void setting_upstreams(struct settings *settings, const struct setting *setting, struct str path,
-                       const struct json *value, void *into)
+void config_upstreams_read(struct settings *settings, const struct setting *setting, struct str path,
+                           const struct json *value, void *into)
 {
     (void)setting;
     if (value->len && value->type != JSON_OBJECT) {
@@ -406,15 +405,15 @@ void setting_upstreams(struct settings *settings, const struct setting *setting,
     for (uint32_t i = 0; value->type == JSON_OBJECT && i < value->len; i++) {
         const struct json_member *member = &value->members[i];
         struct str at = member_path(settings, path, member->key);
-        struct upstream_entry entry;
+        struct config_upstream entry;
         size_t faults = settings->faults.len;
-        upstream_entry_init(&entry);
+        config_upstream_init(&entry);
         if (member->value.type != JSON_OBJECT)
             expected_kind(settings, at, "a table of keys", &member->value);
         else
-            settings_read(settings, entry_keys, at, &member->value, &entry);
+            key_table_read(settings, entry_keys, at, &member->value, &entry);
         if (settings->faults.len == faults)
-            upstream_entry_add(settings, at, member->key, &member->value, &entry, into);
+            config_upstream_add(settings, at, member->key, &member->value, &entry, into);
     }
 }
 
@@ -424,7 +423,7 @@ static int by_name(const void *a, const void *b)
                    (*(const struct upstream_spec *const *)b)->name);
 }
 
-void upstreams_sort(struct config *config)
+void config_upstreams_sort(struct config *config)
 {
     if (config->upstream_count)
         qsort(config->upstreams, config->upstream_count, sizeof(*config->upstreams), by_name);

@@ -12,7 +12,7 @@
 #define CONFIG_UPSTREAMS_MAX 256u /* in all */
 
 /* upstreams = { files = { command = "npx", args = { … } }, docs = { url = "https://…" } } */
-setting_read setting_upstreams;
+key_reader config_upstreams_read;
 
 /* ---- one entry ------------------------------------------------------------- */
 
@@ -22,26 +22,26 @@ struct texts {
 };
 
 /* What the keys of one entry said, before it is known what kind it is. */
-struct upstream_entry {
+struct config_upstream {
     struct upstream_spec spec;
     struct str command, url, rest;
     struct texts args, tools;
     unsigned start, prefix;
 };
 
-void upstream_entry_init(struct upstream_entry *entry);
+void config_upstream_init(struct config_upstream *entry);
 /* Checks it as a whole and adds it to the configuration; `path` is its full name, `given` its keys. */
-void upstream_entry_add(struct settings *settings, struct str path, struct str name, const struct json *given,
-                        struct upstream_entry *entry, struct config *config);
+void config_upstream_add(struct settings *settings, struct str path, struct str name,
+                         const struct json *given, struct config_upstream *entry, struct config *config);
 
-/* Readers for struct upstream_entry. What is wrong is told without the value: it may be a secret. */
-setting_read setting_words;   /* a text, into a struct str */
-setting_read setting_texts;   /* a list of texts, into a struct texts */
-setting_read setting_pairs;   /* names and texts, into a struct pairs */
-setting_read setting_command; /* a program: where it names a folder, relative to the file's */
-setting_read setting_folder;  /* a path, into a struct str */
+/* Readers for struct config_upstream. What is wrong is told without the value: it may be a secret. */
+key_reader config_upstream_string;  /* a text, into a struct str */
+key_reader config_upstream_strings; /* a list of texts, into a struct texts */
+key_reader config_upstream_pairs;   /* names and texts, into a struct pairs */
+key_reader config_upstream_command; /* a program: where it names a folder, relative to the file's */
+key_reader config_upstream_folder;  /* a path, into a struct str */
 
 /* Once all are there: in the order of their names. */
-void upstreams_sort(struct config *config);
+void config_upstreams_sort(struct config *config);
 
 #endif

@@ -12,7 +12,7 @@
 #define SETTINGS_QUOTE_MAX_BYTES 60u /* of a wrong value */
 #define SETTINGS_KEYS_MAX        32u /* in one table */
 
-void settings_fault(struct settings *settings, struct str path, const char *format, ...)
+void key_table_error(struct settings *settings, struct str path, const char *format, ...)
 {
     struct buf *out = &settings->faults;
     va_list args;
@@ -25,13 +25,14 @@ void settings_fault(struct settings *settings, struct str path, const char *form
     buf_str(out, sentence);
 }
 
-void settings_expected(struct settings *settings, struct str path, const char *what, const struct json *value)
+void key_table_expected(struct settings *settings, struct str path, const char *what,
+                        const struct json *value)
 {
     struct buf text = buf_in(settings->arena);
     json_write(&text, value);
     struct str got = str_cut(buf_view(&text), SETTINGS_QUOTE_MAX_BYTES);
-    settings_fault(settings, path, "expected %s, got " STR_FMT "%s", what, STR_ARG(got),
-                   got.len < text.len ? "…" : "");
+    key_table_error(settings, path, "expected %s, got " STR_FMT "%s", what, STR_ARG(got),
+                    got.len < text.len ? "…" : "");
 }
 
 /* Lua has one empty table for both. */
@@ -40,14 +41,14 @@ static bool is_table(const struct json *value)
     return value->type == JSON_OBJECT || (value->type == JSON_ARRAY && value->len == 0);
 }
 
-bool settings_list(struct settings *settings, struct str path, const char *what, const struct json *value)
+bool key_table_list(struct settings *settings, struct str path, const char *what, const struct json *value)
 {
     if (value->type == JSON_ARRAY && value->len)
         return true;
     if (is_table(value) && value->len == 0)
-        settings_fault(settings, path, "expected %s, got an empty table; leave the key out instead", what);
+        key_table_error(settings, path, "expected %s, got an empty table; leave the key out instead", what);
     else
-        settings_expected(settings, path, what, value);
+        key_table_expected(settings, path, what, value);
     return false;
 }
 
@@ -71,25 +72,25 @@ static void unknown_key(struct settings *settings, const struct setting *keys, s
     size_t count = 0;
     for (; keys->name.len && count < SETTINGS_KEYS_MAX; keys++)
         names[count++] = keys->name;
-    struct str full = join(settings->arena, path, name), near = suggest_one(name, names, count);
+    struct str full = join(settings->arena, path, name), near = suggest_closest(name, names, count);
     if (near.len) {
         near = join(settings->arena, path, near);
-        settings_fault(settings, STR_NONE, "unknown key '" STR_FMT "' (did you mean '" STR_FMT "'?)",
-                       STR_ARG(full), STR_ARG(near));
+        key_table_error(settings, STR_NONE, "unknown key '" STR_FMT "' (did you mean '" STR_FMT "'?)",
+                        STR_ARG(full), STR_ARG(near));
         return;
     }
     struct buf all = buf_in(settings->arena);
     for (size_t i = 0; i < count; i++)
         buf_printf(&all, "%s" STR_FMT, i ? " " : "", STR_ARG(names[i]));
-    settings_fault(settings, STR_NONE, "unknown key '" STR_FMT "'; known here: " STR_FMT, STR_ARG(full),
-                   STR_ARG(buf_view(&all)));
+    key_table_error(settings, STR_NONE, "unknown key '" STR_FMT "'; known here: " STR_FMT, STR_ARG(full),
+                    STR_ARG(buf_view(&all)));
 }
 
-void settings_read(struct settings *settings, const struct setting *keys, struct str path,
-                   const struct json *table, void *into)
+void key_table_read(struct settings *settings, const struct setting *keys, struct str path,
+                    const struct json *table, void *into)
 {
     if (!is_table(table)) {
-        settings_expected(settings, path, "a table of keys", table);
+        key_table_expected(settings, path, "a table of keys", table);
         return;
     }
     for (size_t i = 0; i < table->len; i++) {
@@ -104,11 +105,11 @@ void settings_read(struct settings *settings, const struct setting *keys, struct
 
 /* ---- readers, one a type ---- */
 
-void setting_bool(struct settings *settings, const struct setting *setting, struct str path,
-                  const struct json *value, void *into)
+void key_bool(struct settings *settings, const struct setting *setting, struct str path,
+              const struct json *value, void *into)
 {
     if (value->type != JSON_BOOL)
-        settings_expected(settings, path, "true or false", value);
+        key_table_expected(settings, path, "true or false", value);
     else
         *(bool *)((char *)into + setting->offset) = value->truth;
 }
@@ -121,20 +122,20 @@ static bool read_number(struct settings *settings, const struct setting *setting
     char what[96];
     snprintf(what, sizeof(what), "a whole number from %lld to %lld", (long long)setting->min,
              (long long)setting->max);
-    settings_expected(settings, path, what, value);
+    key_table_expected(settings, path, what, value);
     return false;
 }
 
-void setting_u32(struct settings *settings, const struct setting *setting, struct str path,
-                 const struct json *value, void *into)
+void key_u32(struct settings *settings, const struct setting *setting, struct str path,
+             const struct json *value, void *into)
 {
     int64_t n;
     if (read_number(settings, setting, path, value, &n))
         *(uint32_t *)((char *)into + setting->offset) = (uint32_t)n;
 }
 
-void setting_size(struct settings *settings, const struct setting *setting, struct str path,
-                  const struct json *value, void *into)
+void key_size(struct settings *settings, const struct setting *setting, struct str path,
+              const struct json *value, void *into)
 {
     int64_t n;
     if (read_number(settings, setting, path, value, &n))
@@ -166,8 +167,8 @@ static bool read_duration(struct str text, double *ms)
     return false;
 }
 
-void setting_duration(struct settings *settings, const struct setting *setting, struct str path,
-                      const struct json *value, void *into)
+void key_duration(struct settings *settings, const struct setting *setting, struct str path,
+                  const struct json *value, void *into)
 {
     double ms;
     bool told = json_double(value, &ms);
@@ -182,14 +183,14 @@ void setting_duration(struct settings *settings, const struct setting *setting, 
     char what[96];
     snprintf(what, sizeof(what), "seconds or \"30s\", from %g to %g", (double)setting->min / 1000,
              (double)setting->max / 1000);
-    settings_expected(settings, path, what, value);
+    key_table_expected(settings, path, what, value);
 }
 
-void setting_one_of(struct settings *settings, const struct setting *setting, struct str path,
-                    const struct json *value, void *into)
+void key_one_of(struct settings *settings, const struct setting *setting, struct str path,
+                const struct json *value, void *into)
 {
     struct buf what = buf_in(settings->arena);
-    for (const struct setting_choice *choice = setting->choices; choice->name; choice++) {
+    for (const struct key_choice *choice = setting->choices; choice->name; choice++) {
         if (str_is(json_str(value), choice->name)) {
             memcpy((char *)into + setting->offset, &choice->value, sizeof(choice->value));
             return;
@@ -197,10 +198,10 @@ void setting_one_of(struct settings *settings, const struct setting *setting, st
         buf_printf(&what, "%s\"%s\"", choice == setting->choices ? "" : " or ", choice->name);
     }
     buf_byte(&what, '\0');
-    settings_expected(settings, path, what.at, value);
+    key_table_expected(settings, path, what.at, value);
 }
 
-const char *settings_file_path(struct settings *settings, struct str path)
+const char *key_table_path(struct settings *settings, struct str path)
 {
     const char *slash = strrchr(settings->file, '/');
     if (path.at[0] == '/' || !slash)
@@ -209,24 +210,24 @@ const char *settings_file_path(struct settings *settings, struct str path)
     return arena_printf(settings->arena, "%.*s/" STR_FMT, folder, settings->file, STR_ARG(path)).at;
 }
 
-void setting_path(struct settings *settings, const struct setting *setting, struct str path,
-                  const struct json *value, void *into)
+void key_path(struct settings *settings, const struct setting *setting, struct str path,
+              const struct json *value, void *into)
 {
     struct str text = json_str(value);
     if (!text.len || memchr(text.at, '\0', text.len))
-        settings_expected(settings, path, "a path", value);
+        key_table_expected(settings, path, "a path", value);
     else
-        *(const char **)((char *)into + setting->offset) = settings_file_path(settings, text);
+        *(const char **)((char *)into + setting->offset) = key_table_path(settings, text);
 }
 
 /* "file.json" or { "a.json", "b.json" } */
-void setting_files(struct settings *settings, const struct setting *setting, struct str path,
-                   const struct json *value, void *into)
+void key_files(struct settings *settings, const struct setting *setting, struct str path,
+               const struct json *value, void *into)
 {
     const struct json *items = value;
     size_t count = 1;
     if (value->type != JSON_STRING) {
-        if (!settings_list(settings, path, "a file name or a list of them", value))
+        if (!key_table_list(settings, path, "a file name or a list of them", value))
             return;
         items = value->items;
         count = value->len;
@@ -234,24 +235,24 @@ void setting_files(struct settings *settings, const struct setting *setting, str
     const char **files = ARENA_ARRAY(settings->arena, const char *, count);
     for (size_t i = 0; i < count; i++) {
         if (!json_str(&items[i]).len) {
-            settings_expected(settings, path, setting->words, &items[i]);
+            key_table_expected(settings, path, setting->words, &items[i]);
             return;
         }
-        files[i] = settings_file_path(settings, json_str(&items[i]));
+        files[i] = key_table_path(settings, json_str(&items[i]));
     }
     *(struct files *)((char *)into + setting->offset) = (struct files){files, count};
 }
 
-void setting_table(struct settings *settings, const struct setting *setting, struct str path,
-                   const struct json *value, void *into)
+void key_subtable(struct settings *settings, const struct setting *setting, struct str path,
+                  const struct json *value, void *into)
 {
-    settings_read(settings, setting->keys, path, value, into);
+    key_table_read(settings, setting->keys, path, value, into);
 }
 
-void setting_absent(struct settings *settings, const struct setting *setting, struct str path,
-                    const struct json *value, void *into)
+void key_absent(struct settings *settings, const struct setting *setting, struct str path,
+                const struct json *value, void *into)
 {
     (void)value;
     (void)into;
-    settings_fault(settings, path, "%s", setting->words);
+    key_table_error(settings, path, "%s", setting->words);
 }

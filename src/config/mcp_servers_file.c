@@ -12,7 +12,7 @@
 #include "base/suggest.h"
 
 struct mcp_entry {
-    struct upstream_entry entry; /* first: its readers write through it */
+    struct config_upstream entry; /* first: its readers write through it */
     struct str type;
     bool disabled, enabled;
 };
@@ -25,7 +25,7 @@ struct mcp_reading {
 
 #define OF_UPSTREAM(text, reader, field)                                                                     \
     {                                                                                                        \
-        .name = STR(text), .read = (reader), .offset = offsetof(struct upstream_entry, field)                \
+        .name = STR(text), .read = (reader), .offset = offsetof(struct config_upstream, field)               \
     }
 #define OWN(text, reader, field)                                                                             \
     {                                                                                                        \
@@ -33,18 +33,18 @@ struct mcp_reading {
     }
 
 static const struct setting keys[] = {
-    OF_UPSTREAM("command", setting_command, command),
-    OF_UPSTREAM("args", setting_texts, args),
-    OF_UPSTREAM("env", setting_pairs, spec.env),
-    OF_UPSTREAM("cwd", setting_folder, spec.cwd),
-    OF_UPSTREAM("url", setting_words, url),
-    OF_UPSTREAM("serverUrl", setting_words, url),
-    OF_UPSTREAM("httpUrl", setting_words, url),
-    OF_UPSTREAM("headers", setting_pairs, spec.headers),
-    OWN("type", setting_words, type),
-    OWN("transport", setting_words, type),
-    OWN("disabled", setting_bool, disabled),
-    OWN("enabled", setting_bool, enabled),
+    OF_UPSTREAM("command", config_upstream_command, command),
+    OF_UPSTREAM("args", config_upstream_strings, args),
+    OF_UPSTREAM("env", config_upstream_pairs, spec.env),
+    OF_UPSTREAM("cwd", config_upstream_folder, spec.cwd),
+    OF_UPSTREAM("url", config_upstream_string, url),
+    OF_UPSTREAM("serverUrl", config_upstream_string, url),
+    OF_UPSTREAM("httpUrl", config_upstream_string, url),
+    OF_UPSTREAM("headers", config_upstream_pairs, spec.headers),
+    OWN("type", config_upstream_string, type),
+    OWN("transport", config_upstream_string, type),
+    OWN("disabled", key_bool, disabled),
+    OWN("enabled", key_bool, enabled),
 };
 #define KEYS (sizeof(keys) / sizeof(keys[0]))
 
@@ -89,7 +89,7 @@ static void ignore_key(struct mcp_reading *r, struct str path, struct str key)
     struct str names[KEYS], near;
     for (size_t i = 0; i < KEYS; i++)
         names[i] = keys[i].name;
-    near = suggest_one(key, names, KEYS);
+    near = suggest_closest(key, names, KEYS);
     if (is_harmless(key))
         log_event(LOG_DEBUG, "mcp_config_key_ignored", LOG_TEXT("file", r->settings.file),
                   LOG_STR("entry", path), LOG_STR("key", key));
@@ -125,7 +125,7 @@ static void read_keys(struct mcp_reading *r, struct str path, const struct json 
 /* ---- one entry -------------------------------------------------------------- */
 
 /* The file may well be that of a client which has toolgate in it. */
-static bool is_toolgate(const struct upstream_entry *entry)
+static bool is_toolgate(const struct config_upstream *entry)
 {
     struct str command = entry->command;
     const char *slash = command.len ? memrchr(command.at, '/', command.len) : NULL;
@@ -144,18 +144,18 @@ static void check_type(struct mcp_reading *r, struct str path, const struct mcp_
     for (size_t i = 0; i < sizeof(http) / sizeof(http[0]); i++)
         fits |= str_is(entry->type, http[i]) && entry->entry.url.len;
     if (str_is(entry->type, "sse"))
-        settings_fault(&r->settings, join(r, path, STR_LIT("type")),
-                       "HTTP with SSE (\"sse\") is the transport that MCP replaced by streamable HTTP, and "
-                       "toolgate speaks only the latter: if the server does, too, give its new url and "
-                       "\"type\": \"http\", else set \"disabled\": true");
+        key_table_error(&r->settings, join(r, path, STR_LIT("type")),
+                        "HTTP with SSE (\"sse\") is the transport that MCP replaced by streamable HTTP, and "
+                        "toolgate speaks only the latter: if the server does, too, give its new url and "
+                        "\"type\": \"http\", else set \"disabled\": true");
     else if (!fits)
-        settings_fault(&r->settings, join(r, path, STR_LIT("type")),
-                       "expected \"stdio\" with a command or \"http\" with a url, got \"" STR_FMT
-                       "\" with %s",
-                       STR_ARG(str_cut(entry->type, 32)),
-                       entry->entry.command.len ? "a command"
-                       : entry->entry.url.len   ? "a url"
-                                                : "neither");
+        key_table_error(&r->settings, join(r, path, STR_LIT("type")),
+                        "expected \"stdio\" with a command or \"http\" with a url, got \"" STR_FMT
+                        "\" with %s",
+                        STR_ARG(str_cut(entry->type, 32)),
+                        entry->entry.command.len ? "a command"
+                        : entry->entry.url.len   ? "a url"
+                                                 : "neither");
 }
 
 static void read_entry(struct mcp_reading *r, struct str path, const struct json_member *member)
@@ -164,11 +164,11 @@ static void read_entry(struct mcp_reading *r, struct str path, const struct json
     struct settings *settings = &r->settings;
     size_t faults = settings->faults.len;
     if (member->value.type != JSON_OBJECT) {
-        settings_fault(settings, path, "expected an object with a command or a url, got %s",
-                       json_type_name((enum json_type)member->value.type));
+        key_table_error(settings, path, "expected an object with a command or a url, got %s",
+                        json_type_name((enum json_type)member->value.type));
         return;
     }
-    upstream_entry_init(&entry.entry);
+    config_upstream_init(&entry.entry);
     read_keys(r, path, &member->value, &entry);
     if (entry.disabled || !entry.enabled) {
         log_event(LOG_DEBUG, "mcp_config_entry_disabled", LOG_TEXT("file", settings->file),
@@ -183,7 +183,7 @@ static void read_entry(struct mcp_reading *r, struct str path, const struct json
     }
     check_type(r, path, &entry);
     if (settings->faults.len == faults)
-        upstream_entry_add(settings, path, member->key, &member->value, &entry.entry, r->config);
+        config_upstream_add(settings, path, member->key, &member->value, &entry.entry, r->config);
 }
 
 /* ---- files ------------------------------------------------------------------- */
@@ -208,9 +208,9 @@ static void read_servers(struct mcp_reading *r, const struct json *file)
     struct str path;
     const struct json *servers = find_servers(file, &path);
     if (!servers)
-        settings_fault(&r->settings, STR_NONE,
-                       "expected an object with \"mcpServers\" (or \"servers\"): { name: { \"command\": …, "
-                       "\"args\": […] } }, found neither");
+        key_table_error(&r->settings, STR_NONE,
+                        "expected an object with \"mcpServers\" (or \"servers\"): { name: { \"command\": …, "
+                        "\"args\": […] } }, found neither");
     for (uint32_t i = 0; servers && i < servers->len; i++)
         read_entry(r, join(r, path, servers->members[i].key), &servers->members[i]);
 }
@@ -220,7 +220,7 @@ static void read_file(struct mcp_reading *r, const char *path)
     struct json file;
     struct why why;
     r->settings = (struct settings){r->config->arena, path, buf_in(r->config->arena)};
-    if (json_read_commented_file(r->config->arena, path, MCP_CONFIG_MAX_BYTES, &file, &why) != OK) {
+    if (json_read_commented_file(r->config->arena, path, MCP_SERVERS_FILE_MAX_BYTES, &file, &why) != OK) {
         buf_printf(&r->faults, "%s%s", r->faults.len ? "\n" : "", why.text);
         return;
     }
@@ -231,12 +231,12 @@ static void read_file(struct mcp_reading *r, const char *path)
                    STR_ARG(buf_view(&r->settings.faults)));
 }
 
-enum err mcp_configs_read(struct config *config, struct why *why)
+enum err mcp_servers_file_read(struct config *config, struct why *why)
 {
     struct mcp_reading reading = {.config = config, .faults = buf_in(config->arena)};
     for (size_t i = 0; i < config->mcp_configs.count; i++)
         read_file(&reading, config->mcp_configs.list[i]);
     if (!reading.faults.len)
         return OK;
-    return why_set(why, ERR_CONFIG, STR_FMT, STR_ARG(buf_view(&reading.faults)));
+    return err_set(why, ERR_CONFIG, STR_FMT, STR_ARG(buf_view(&reading.faults)));
 }

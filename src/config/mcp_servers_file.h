@@ -8,9 +8,9 @@
 
 #include "config/config.h"
 
-#define MCP_CONFIG_MAX_BYTES 4194304u
+#define MCP_SERVERS_FILE_MAX_BYTES 4194304u
 
 /* Adds the upstreams of all config->mcp_configs. `why` has one line for each thing that is wrong. */
-enum err mcp_configs_read(struct config *config, struct why *why);
+enum err mcp_servers_file_read(struct config *config, struct why *why);
 
 #endif

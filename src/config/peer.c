@@ -9,7 +9,7 @@
 
 #define PEER_NAME_ROOM 16384u /* getpwuid_r */
 
-void peer_describe(struct peer *peer, uid_t uid, gid_t gid, pid_t pid)
+void peer_init(struct peer *peer, uid_t uid, gid_t gid, pid_t pid)
 {
     *peer = (struct peer){.uid = uid, .pid = pid, .groups = {gid}, .group_count = 1};
     char room[PEER_NAME_ROOM];
@@ -34,7 +34,7 @@ static bool is_in_group(const struct peer *peer, gid_t gid)
     return false;
 }
 
-static bool names_peer(const struct config_rule *rule, const struct peer *peer)
+static bool names_peer(const struct allow_rule *rule, const struct peer *peer)
 {
     if (rule->everyone)
         return true;
@@ -47,7 +47,7 @@ static bool names_peer(const struct config_rule *rule, const struct peer *peer)
     return false;
 }
 
-static bool grants_tool(const struct config_rule *rule, struct str tool)
+static bool grants_tool(const struct allow_rule *rule, struct str tool)
 {
     for (size_t i = 0; i < rule->tool_count; i++)
         if (str_glob(rule->tools[i], tool))
@@ -56,13 +56,13 @@ static bool grants_tool(const struct config_rule *rule, struct str tool)
 }
 
 /* The number tells one such user from another; no user of a machine has it. */
-void peer_imagine(struct peer *peer, struct str user)
+void peer_init_example(struct peer *peer, struct str user)
 {
-    *peer = (struct peer){.uid = (uid_t)(0x80000000u | (uint32_t)hash_stable(user).low), .imagined = true};
+    *peer = (struct peer){.uid = (uid_t)(0x80000000u | (uint32_t)hash_stable(user).low), .is_example = true};
     snprintf(peer->user, sizeof(peer->user), STR_FMT, STR_ARG(user));
 }
 
-bool peer_is_welcome(const struct config *config, const struct peer *peer)
+bool peer_may_connect(const struct config *config, const struct peer *peer)
 {
     for (size_t i = 0; i < config->allow_count; i++)
         if (names_peer(&config->allow[i], peer))
@@ -75,5 +75,5 @@ bool peer_may_call(const struct config *config, const struct peer *peer, struct 
     for (size_t i = 0; i < config->allow_count; i++)
         if (names_peer(&config->allow[i], peer) && grants_tool(&config->allow[i], tool))
             return true;
-    return config->allow_count == 0 || peer->imagined;
+    return config->allow_count == 0 || peer->is_example;
 }

@@ -14,18 +14,18 @@ struct peer {
     pid_t pid;
     gid_t groups[PEER_GROUPS_MAX]; /* primary first, then what the user database says */
     size_t group_count;
-    char user[64]; /* the name, or the number in decimal */
-    bool imagined; /* of an example: `allow`, which is about this machine's users, does not concern it */
+    char user[64];   /* the name, or the number in decimal */
+    bool is_example; /* of an example: `allow`, which is about this machine's users, does not concern it */
 };
 
 /* Fills in name and groups; an unknown uid is no error. */
-void peer_describe(struct peer *peer, uid_t uid, gid_t gid, pid_t pid);
+void peer_init(struct peer *peer, uid_t uid, gid_t gid, pid_t pid);
 
 /* A user by name alone, as examples tell of one. */
-void peer_imagine(struct peer *peer, struct str user);
+void peer_init_example(struct peer *peer, struct str user);
 
 /* May this peer connect at all; does this tool exist for it. */
-bool peer_is_welcome(const struct config *config, const struct peer *peer);
+bool peer_may_connect(const struct config *config, const struct peer *peer);
 bool peer_may_call(const struct config *config, const struct peer *peer, struct str tool);
 
 #endif

@@ -23,7 +23,7 @@ static void say(struct arguments *args, const char *code, struct str message)
 static const struct json *unquoted(struct arena *arena, const struct json *sent)
 {
     struct json *inner = arena_alloc(arena, sizeof(*inner));
-    struct json_fault fault;
+    struct json_error fault;
     struct str text = str_trim(json_str(sent));
     bool is_object = text.len && text.at[0] == '{' && json_parse(arena, text, NULL, inner, &fault) == OK;
     return is_object ? inner : sent;
@@ -56,11 +56,11 @@ static void judge_strangers(struct arguments *args, struct arena *arena, const s
 {
     struct problems strangers;
     if (tool->unknown == UNKNOWN_DROP) {
-        args->now = schema_without_strangers(arena, tool->input_schema, args->now);
+        args->now = schema_drop_unknown_properties(arena, tool->input_schema, args->now);
         return;
     }
     problems_init(&strangers, arena);
-    schema_strangers(tool->input_schema, args->now, &strangers);
+    schema_unknown_properties(tool->input_schema, args->now, &strangers);
     for (size_t i = 0; i < strangers.count; i++) {
         struct problem p = strangers.list[i];
         p.warning = tool->unknown != UNKNOWN_REFUSE;
@@ -71,14 +71,14 @@ static void judge_strangers(struct arguments *args, struct arena *arena, const s
         args->problems.more += strangers.more;
 }
 
-void arguments_shape(struct arguments *args, struct arena *arena, const struct tool *tool)
+void arguments_check_schema(struct arguments *args, struct arena *arena, const struct tool *tool)
 {
     if (args->unreadable)
         return;
     bool judged = !(tool->policy && !tool->policy->validate);
-    if (judged && schema_accepts(tool->input_schema, args->now) != SCHEMA_VALID) {
+    if (judged && schema_validate(tool->input_schema, args->now) != SCHEMA_VALID) {
         args->now = schema_coerce(tool->input_schema, args->now, &tool->coerce, arena);
-        if (schema_accepts(tool->input_schema, args->now) != SCHEMA_VALID)
+        if (schema_validate(tool->input_schema, args->now) != SCHEMA_VALID)
             schema_explain(tool->input_schema, args->now, &args->problems);
     }
     if (judged && !args->problems.errors)
@@ -94,7 +94,7 @@ static void take_problems(struct arguments *args, const struct problems *from)
 
 static bool accepts(void *schema, const struct json *args)
 {
-    return schema_accepts(schema, args) == SCHEMA_VALID;
+    return schema_validate(schema, args) == SCHEMA_VALID;
 }
 
 /* A policy that turns valid arguments into invalid ones is at fault, not the model; what it made of them is
@@ -103,7 +103,7 @@ static void take_changed(struct arguments *args, struct arena *arena, const stru
                          const struct json *changed)
 {
     struct problems broken;
-    if (!tool->policy->validate || schema_accepts(tool->input_schema, changed) == SCHEMA_VALID) {
+    if (!tool->policy->validate || schema_validate(tool->input_schema, changed) == SCHEMA_VALID) {
         args->now = changed;
         return;
     }
@@ -111,11 +111,12 @@ static void take_changed(struct arguments *args, struct arena *arena, const stru
     schema_explain(tool->input_schema, changed, &broken);
     struct str complaint = arena_printf(arena, "'" STR_FMT "' " STR_FMT, STR_ARG(broken.list[0].path),
                                         STR_ARG(broken.list[0].message));
-    args->broke = policy_blame(tool->policy, args->now, accepts, tool->input_schema, complaint, arena);
+    args->broke = policy_report_schema_violation(tool->policy, args->now, accepts, tool->input_schema,
+                                                 complaint, arena);
 }
 
-void arguments_meaning(struct arguments *args, struct arena *arena, const struct tool *tool,
-                       const struct policy_call *call)
+void arguments_check_rules(struct arguments *args, struct arena *arena, const struct tool *tool,
+                           const struct policy_call *call)
 {
     struct policy_outcome said;
     if (!tool->policy || tool->mode == POLICY_OFF || args->unreadable)
@@ -125,9 +126,9 @@ void arguments_meaning(struct arguments *args, struct arena *arena, const struct
         return;
     }
     policy_normalise(tool->policy, call, args->now, arena, &said);
-    if (said.said == SAID_BROKE) {
+    if (said.said == OUTCOME_POLICY_ERROR) {
         args->broke = arena_dup(arena, str_of(said.why.text));
-    } else if (said.said == SAID_REPAIR) {
+    } else if (said.said == OUTCOME_REPAIR) {
         take_problems(args, &said.problems);
     } else if (said.args != args->now) {
         take_changed(args, arena, tool, said.args);
@@ -138,6 +139,6 @@ const struct json *arguments_rewrites(const struct arguments *args, struct arena
 {
     if (args->now == args->raw || !json_is(args->raw, JSON_OBJECT))
         return NULL;
-    struct json patch = json_diff(arena, args->raw, args->now);
+    struct json patch = json_patch(arena, args->raw, args->now);
     return patch.len ? keep(arena, patch) : NULL;
 }

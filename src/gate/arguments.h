@@ -23,12 +23,12 @@ void arguments_read(struct arguments *args, struct arena *arena, const struct js
                     const struct config *config);
 
 /* Stage 2: coerce, JSON Schema, undeclared fields. Every problem at once. */
-void arguments_shape(struct arguments *args, struct arena *arena, const struct tool *tool);
+void arguments_check_schema(struct arguments *args, struct arena *arena, const struct tool *tool);
 
 /* Stage 3: rules and normalise, then the schema again if they changed anything. Where stage 2 found errors,
  * only what the rules would say is added. */
-void arguments_meaning(struct arguments *args, struct arena *arena, const struct tool *tool,
-                       const struct policy_call *call);
+void arguments_check_rules(struct arguments *args, struct arena *arena, const struct tool *tool,
+                           const struct policy_call *call);
 
 /* What mending and normalising changed, as a JSON Patch; NULL where nothing. */
 const struct json *arguments_rewrites(const struct arguments *args, struct arena *arena);

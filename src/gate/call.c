@@ -44,12 +44,12 @@ static bool must_be_felt(const struct call *c)
 
 /* Only what is enforced is felt. Shadow mode remembers what would have been said, off not even that; both go
  * on with what was sent as if nothing was. */
-void call_forget_unless_enforced(struct call *c)
+void call_discard_unless_enforced(struct call *c)
 {
     if (must_be_felt(c) || c->tool->mode == POLICY_ENFORCE)
         return;
     c->args.now = c->args.raw;
-    undecide(&c->verdict, c->arena, c->tool->mode == POLICY_SHADOW);
+    verdict_discard(&c->verdict, c->arena, c->tool->mode == POLICY_SHADOW);
 }
 
 static const struct json *of_type(const struct json *snapshot, enum json_type type)
@@ -62,7 +62,7 @@ struct str call_goal(const struct call *c)
     return c->request.goal.len ? c->request.goal : c->answer.goal;
 }
 
-struct policy_call call_view(struct call *c)
+struct policy_call call_for_policy(struct call *c)
 {
     const struct call_request *r = &c->request;
     return (struct policy_call){
@@ -99,7 +99,7 @@ static enum step known(struct call *c)
         c->request.goal = c->request.goal.len ? c->request.goal : c->peek->goal;
         c->request.widened = c->peek->stuck;
     }
-    c->tool = known_find(c->arena, c->generation, &c->request);
+    c->tool = tool_lookup_find(c->arena, c->generation, &c->request);
     take_name(c);
     if (c->tool && c->request.enforced)
         c->tool = tool_as_enforced(c->arena, c->tool);
@@ -133,8 +133,8 @@ static enum step shape(struct call *c)
     arguments_read(&c->args, c->arena, c->request.arguments, c->request.arguments_fault,
                    generation_config(c->generation));
     if (c->tool->mode != POLICY_OFF)
-        arguments_shape(&c->args, c->arena, c->tool);
-    decide_by_arguments(&c->verdict, c->tool, c->arena, &c->args);
+        arguments_check_schema(&c->args, c->arena, c->tool);
+    verdict_from_arguments(&c->verdict, c->tool, c->arena, &c->args);
     return GO_ON;
 }
 
@@ -144,15 +144,15 @@ static enum step shape(struct call *c)
  * nothing can have given, wins over whatever could be repaired. */
 static enum step meaning(struct call *c)
 {
-    struct policy_call view = call_view(c);
+    struct policy_call view = call_for_policy(c);
     struct id_fault fault;
     bool judged = c->tool->policy && c->tool->mode != POLICY_OFF;
-    arguments_meaning(&c->args, c->arena, c->tool, &view);
-    decide_by_arguments(&c->verdict, c->tool, c->arena, &c->args);
-    if (judged && ids_misshapen(c->arena, c->tool->policy, c->args.now, &fault))
-        decide_misshapen(&c->verdict, c->arena, &fault);
-    call_forget_unless_enforced(c);
-    c->verdict.valid = !is_decided(&c->verdict);
+    arguments_check_rules(&c->args, c->arena, c->tool, &view);
+    verdict_from_arguments(&c->verdict, c->tool, c->arena, &c->args);
+    if (judged && ids_find_malformed(c->arena, c->tool->policy, c->args.now, &fault))
+        verdict_from_malformed_id(&c->verdict, c->arena, &fault);
+    call_discard_unless_enforced(c);
+    c->verdict.valid = !verdict_is_decided(&c->verdict);
     c->verdict.rewrites = arguments_rewrites(&c->args, c->arena);
     return GO_ON;
 }
@@ -201,20 +201,20 @@ static void judge_unseen(struct call *c)
 {
     struct id_fault fault;
     struct str goal = call_goal(c);
-    const struct policy_id *from = ids_unseen(c->arena, c->ids, &c->answer, goal, &fault);
+    const struct policy_id *from = ids_find_unseen(c->arena, c->ids, &c->answer, goal, &fault);
     bool certain = goal.len && c->answer.ids_complete;
     if (from && (certain || c->answer.attempt <= 1))
-        decide_unseen(&c->verdict, c->arena, &fault, from, certain);
+        verdict_from_unseen_id(&c->verdict, c->arena, &fault, from, certain);
 }
 
 static enum step admitted(struct call *c)
 {
     c->verdict.engine = c->answer.engine;
-    decide_by_ledger(&c->verdict, &c->answer);
-    c->admitted = c->answer.error == OK && c->answer.says == LEDGER_RUN && !is_decided(&c->verdict);
+    verdict_from_ledger(&c->verdict, &c->answer);
+    c->admitted = c->answer.error == OK && c->answer.says == LEDGER_RUN && !verdict_is_decided(&c->verdict);
     if (c->admitted && c->ids)
         judge_unseen(c);
-    call_forget_unless_enforced(c);
+    call_discard_unless_enforced(c);
     return GO_ON;
 }
 
@@ -225,8 +225,8 @@ static uint32_t reservation_ms(const struct call *c)
     bool outside = c->request.mode == CALL_RUN && c->tool && c->tool->runner == RUNNER_UPSTREAM;
     if (!outside || !c->gate->upstreams)
         return 0;
-    uint32_t ms = upstream_longest_ms(c->gate->upstreams, &c->tool->target);
-    const struct policy_again *again = &c->tool->again;
+    uint32_t ms = upstream_max_duration_ms(c->gate->upstreams, &c->tool->target);
+    const struct policy_retry *again = &c->tool->again;
     if (again->times && again->within_ms > ms)
         ms = again->within_ms;
     return ms < UINT32_MAX - SETTLING_MS ? ms + SETTLING_MS : UINT32_MAX;
@@ -249,9 +249,9 @@ static enum step admit(struct call *c)
     const struct ledger_limits *limits = c->tool ? &c->tool->limits : &ledger_default_limits;
     take_place(c);
     fingerprint(c);
-    if (policy && policy->id_count && !is_decided(&c->verdict)) {
+    if (policy && policy->id_count && !verdict_is_decided(&c->verdict)) {
         c->ids = arena_alloc(c->arena, sizeof(*c->ids));
-        ids_candidates(policy, c->args.now, c->ids);
+        ids_collect(policy, c->args.now, c->ids);
     }
     if (c->request.dry)
         return admit_dry(c, limits);
@@ -263,7 +263,7 @@ static enum step admit(struct call *c)
         .ext = c->request.ext,
         .arguments = c->fingerprint,
         .so_far = so_far(c),
-        .refused_as = str_of(class_info(c->verdict.class)->name),
+        .refused_as = str_of(error_class_info(c->verdict.class)->name),
         .limits = limits,
         .ids = c->ids ? c->ids->hashes : NULL,
         .id_count = c->ids ? c->ids->count : 0,
@@ -284,13 +284,13 @@ static enum step check(struct call *c)
     if (!policy || !policy->hooks[HOOK_CHECK] || c->tool->mode == POLICY_OFF)
         return GO_ON;
     struct policy_outcome said;
-    struct policy_call view = call_view(c);
+    struct policy_call view = call_for_policy(c);
     policy_check(policy, &view, c->args.now, c->arena, &said);
-    if (said.said == SAID_BROKE)
-        decide_broken(&c->verdict, c->tool, c->arena, said.why.text);
+    if (said.said == OUTCOME_POLICY_ERROR)
+        verdict_from_broken_hook(&c->verdict, c->tool, c->arena, said.why.text);
     else
-        decide_by_hook(&c->verdict, c->arena, &said);
-    call_forget_unless_enforced(c);
+        verdict_from_hook(&c->verdict, c->arena, &said);
+    call_discard_unless_enforced(c);
     return GO_ON;
 }
 
@@ -309,7 +309,7 @@ static void read_report(struct call *c)
         return;
     }
     if (!r->error_judged) {
-        decide_by_message(&c->verdict, c->tool, c->arena, r->error_message);
+        verdict_from_error_message(&c->verdict, c->tool, c->arena, r->error_message);
         return;
     }
     c->verdict.quoted = r->error_message;
@@ -343,18 +343,18 @@ static const struct stage {
     {"meaning", BEFORE, true, meaning, NULL},
     {"admit", BEFORE, true, admit, admitted},
     {"check", BEFORE, false, check, NULL},
-    {"run", RUNS(CALL_RUN), false, call_run, call_ran},
+    {"run", RUNS(CALL_RUN), false, call_run, call_upstream_answered},
     {"judge", RUNS(CALL_RUN) | RUNS(CALL_REPORT), false, judge, NULL},
-    {"again", RUNS(CALL_RUN), true, call_again, call_try_again}, /* back to run */
-    {"settle", ALWAYS, true, call_settle, call_settled},
+    {"again", RUNS(CALL_RUN), true, call_retry, call_retry_due}, /* back to run */
+    {"settle", ALWAYS, true, call_settle, call_settle_answered},
 };
 #define STAGE_COUNT (sizeof(stages) / sizeof(stages[0]))
 
 static bool applies(const struct call *c, const struct stage *stage)
 {
     bool without_tool = stage->enter == meaning && (!c->tool || !c->args.now);
-    return (stage->modes & RUNS(c->request.mode)) && (stage->after_decision || !is_decided(&c->verdict)) &&
-           !without_tool;
+    return (stage->modes & RUNS(c->request.mode)) &&
+           (stage->after_decision || !verdict_is_decided(&c->verdict)) && !without_tool;
 }
 
 static void trace(struct call *c, const struct stage *stage)
@@ -363,12 +363,12 @@ static void trace(struct call *c, const struct stage *stage)
         return;
     const struct verdict *v = &c->verdict;
     struct str decision = STR_LIT("pass");
-    if (is_decided(&c->verdict) && v->problems.errors)
+    if (verdict_is_decided(&c->verdict) && v->problems.errors)
         decision = arena_printf(c->arena, "%s: %zu problem%s", verdict_name(v->kind),
                                 v->problems.errors + v->problems.more,
                                 v->problems.errors + v->problems.more == 1 ? "" : "s");
-    else if (is_decided(&c->verdict))
-        decision = arena_printf(c->arena, "%s: %s", verdict_name(v->kind), class_info(v->class)->name);
+    else if (verdict_is_decided(&c->verdict))
+        decision = arena_printf(c->arena, "%s: %s", verdict_name(v->kind), error_class_info(v->class)->name);
     c->traces[c->trace_count++] =
         (struct call_trace){stage->name, decision, clock_mono_ns() - c->stage_began};
 }
@@ -376,7 +376,7 @@ static void trace(struct call *c, const struct stage *stage)
 /* The stage that decided is known by being the first to leave a decision behind. */
 static void leave(struct call *c, const struct stage *stage)
 {
-    if (is_decided(&c->verdict) && !c->verdict.stage)
+    if (verdict_is_decided(&c->verdict) && !c->verdict.stage)
         c->verdict.stage = stage->name;
     trace(c, stage);
 }
@@ -397,16 +397,16 @@ static void finish(struct call *c)
                                 .called = c->called,
                                 .suggestions = names};
     if (c->verdict.class == CLASS_UNKNOWN_TOOL)
-        feedback.suggestion_count = known_suggest(c->arena, c->generation, &c->request, names);
+        feedback.suggestion_count = tool_lookup_suggest(c->arena, c->generation, &c->request, names);
     if (c->ran)
-        decide_coverage(&c->verdict);
-    if (class_info(c->verdict.class)->is_error)
+        verdict_set_coverage(&c->verdict);
+    if (error_class_info(c->verdict.class)->is_error)
         c->text = feedback_text(c->arena, &feedback);
     else if (c->tool->mode == POLICY_ENFORCE)
         c->advice = feedback_advice(c->arena, &feedback);
     if (c->gate->metrics && !c->request.dry)
-        metrics_count(c->gate->metrics, &c->verdict);
-    audit_call(generation_config(c->generation), &c->request, &c->verdict);
+        metrics_count_verdict(c->gate->metrics, &c->verdict);
+    decision_log_call(generation_config(c->generation), &c->request, &c->verdict);
     c->finished = true;
 }
 

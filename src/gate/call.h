@@ -31,7 +31,7 @@ struct call_request {
     uint32_t turn;              /* 0: not told */
     struct str step, goal, label, ext;
     const struct peer *peer;
-    struct toolbox *toolbox; /* NULL: none */
+    struct client_tools *client_tools; /* NULL: none */
     const struct json
         *result; /* report: what the tool gave: an MCP CallToolResult or any JSON; NULL with an error */
     struct str error_message; /* report: the tool failed */
@@ -81,10 +81,11 @@ void call_free(struct call *call); /* drops the generation; the memory goes with
 /* After it finished: */
 const struct verdict *call_verdict(const struct call *call);
 const struct tool *call_tool(const struct call *call); /* NULL: unknown */
-struct str call_called(const struct call *call); /* the alias it was called by; empty: the tool's own name */
-struct str call_id(const struct call *call);     /* 16 hex digits */
+struct str call_alias(const struct call *call); /* the alias it was called by; empty: the tool's own name */
+struct str call_id(const struct call *call);    /* 16 hex digits */
 const struct json *call_arguments(const struct call *call); /* as normalised; what the tool was given */
-struct str call_text(const struct call *call); /* what the model reads: the feedback; empty on a plain pass */
+struct str
+call_feedback(const struct call *call); /* what the model reads: the feedback; empty on a plain pass */
 struct str call_advice(
     const struct call *call); /* on a pass: notes for the model ("nothing changed", a mended argument) */
 
@@ -95,10 +96,10 @@ const struct json *call_structured(const struct call *call);
 const struct json *call_metadata(const struct call *call);
 
 /* What the upstream asks of a client that can be asked: {inputRequests, requestState?}; NULL: nothing. */
-const struct json *call_input(const struct call *call);
+const struct json *call_input_requests(const struct call *call);
 
 /* The same as one value, as the model gets it; NULL where there is none. */
-const struct json *call_shown(const struct call *call);
+const struct json *call_visible_result(const struct call *call);
 const struct json *call_result(const struct call *call); /* as one value, the way a policy reads it */
 
 struct call_trace {

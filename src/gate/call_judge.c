@@ -14,7 +14,7 @@ static void check_follow_up(struct call *c)
 {
     struct call_request there = c->request;
     there.tool = json_str(json_get_text(c->verdict.follow_up, "tool"));
-    if (!c->verdict.follow_up || !c->gate->metrics || known_find(c->arena, c->generation, &there))
+    if (!c->verdict.follow_up || !c->gate->metrics || tool_lookup_find(c->arena, c->generation, &there))
         return;
     log_event(LOG_WARN, "follow_up_unknown", LOG_STR("tool", c->tool->name), LOG_STR("names", there.tool),
               LOG_TEXT("why", "there is no such tool for this peer, so it is not told"));
@@ -28,18 +28,18 @@ static bool judge_by_policy(struct call *c)
     if (!policy || !policy->hooks[HOOK_RESULT])
         return false;
     struct policy_outcome said;
-    struct policy_call view = call_view(c);
+    struct policy_call view = call_for_policy(c);
     policy_judge(policy, &view, c->args.now, c->result.value, c->arena, &said);
-    decide_by_result(&c->verdict, c->tool, c->arena, c->args.now, &c->result, &said);
+    verdict_from_result_hook(&c->verdict, c->tool, c->arena, c->args.now, &c->result, &said);
     check_follow_up(c);
-    return said.said != SAID_NOTHING && said.said != SAID_BROKE;
+    return said.said != OUTCOME_PASS && said.said != OUTCOME_POLICY_ERROR;
 }
 
 /* The schema speaks of what the tool gave, with all that is to be hidden of it. */
 static void judge_output(struct call *c, const struct result *given)
 {
-    decide_by_output(&c->verdict, c->tool, c->arena, given);
-    if (is_decided(&c->verdict) && c->result.value != given->value)
+    verdict_from_output_schema(&c->verdict, c->tool, c->arena, given);
+    if (verdict_is_decided(&c->verdict) && c->result.value != given->value)
         problems_init(&c->verdict.problems, c->arena); /* they quote it */
 }
 
@@ -55,8 +55,8 @@ static void redact(struct call *c)
 static void judge_envelope(struct call *c, const struct result *given, const struct envelope *envelope)
 {
     if (!judge_by_policy(c))
-        decide_by_envelope(&c->verdict, c->tool, c->arena, envelope, result_text(c->arena, &c->result));
-    else if (!class_info(c->verdict.class)->is_error)
+        verdict_from_envelope(&c->verdict, c->tool, c->arena, envelope, result_text(c->arena, &c->result));
+    else if (!error_class_info(c->verdict.class)->is_error)
         judge_output(c, given);
 }
 
@@ -68,24 +68,25 @@ static void judge_result(struct call *c)
     if (c->tool->mode == POLICY_OFF)
         return;
     redact(c);
-    if (decide_reads_envelopes(c->tool))
-        envelope = envelope_of(c->arena, &c->result);
+    if (judge_reads_envelopes(c->tool))
+        envelope = envelope_detect(c->arena, &c->result);
     if (envelope.kind) {
         judge_envelope(c, &given, &envelope);
     } else {
         judge_output(c, &given);
-        if (!is_decided(&c->verdict))
+        if (!verdict_is_decided(&c->verdict))
             judge_by_policy(c);
     }
-    c->verdict.final = policy && policy->final && !class_info(c->verdict.class)->is_error;
-    call_forget_unless_enforced(c);
+    c->verdict.final = policy && policy->final && !error_class_info(c->verdict.class)->is_error;
+    call_discard_unless_enforced(c);
 }
 
 /* Only for the answer: ids, facts and fingerprints are those of the whole result. */
 static void compact(struct call *c)
 {
     const struct tool *tool = c->tool;
-    bool felt = tool->compact.on && tool->mode == POLICY_ENFORCE && !class_info(c->verdict.class)->is_error;
+    bool felt =
+        tool->compact.on && tool->mode == POLICY_ENFORCE && !error_class_info(c->verdict.class)->is_error;
     if (!felt || !compact_result(c->arena, tool, c->args.now, call_goal(c), &c->result, &c->shown))
         return;
     c->verdict.compact_note = c->shown.note;
@@ -96,13 +97,13 @@ static void compact(struct call *c)
 /* What a tool says of its own failure is no judgement of ours, and stays in every mode. */
 enum step call_judge(struct call *c)
 {
-    if (!is_decided(&c->verdict) && c->result.is_error)
-        decide_by_error(&c->verdict, c->tool, c->arena, &c->result);
-    if (!is_decided(&c->verdict))
+    if (!verdict_is_decided(&c->verdict) && c->result.is_error)
+        verdict_from_error_result(&c->verdict, c->tool, c->arena, &c->result);
+    if (!verdict_is_decided(&c->verdict))
         judge_result(c);
-    if (!class_info(c->verdict.class)->is_error)
-        result_complete(&c->result, c->tool->output != NULL);
-    c->empty = result_brings_nothing(&c->result, c->tool->effects);
+    if (!error_class_info(c->verdict.class)->is_error)
+        result_fill_structured(&c->result, c->tool->output != NULL);
+    c->empty = result_is_uninformative(&c->result, c->tool->effects);
     c->verdict.blank = c->result.content && result_is_blank(&c->result);
     compact(c);
     return GO_ON;

@@ -41,30 +41,30 @@ static uint32_t time_left_ms(const struct call *c)
 
 static void take_outcome(struct call *c, const struct policy_outcome *said)
 {
-    if (said->said == SAID_VALUE || said->said == SAID_NOTHING)
-        result_make(c->arena, said->value, said->content, said->metadata, c->tool->output != NULL,
-                    &c->result);
-    else if (said->said == SAID_BROKE)
-        decide_policy_error(&c->verdict, c->tool, c->arena, said->why.text);
+    if (said->said == OUTCOME_VALUE || said->said == OUTCOME_PASS)
+        result_from_value(c->arena, said->value, said->content, said->metadata, c->tool->output != NULL,
+                          &c->result);
+    else if (said->said == OUTCOME_POLICY_ERROR)
+        verdict_from_policy_error(&c->verdict, c->tool, c->arena, said->why.text);
     else
-        decide_by_hook(&c->verdict, c->arena, said);
+        verdict_from_hook(&c->verdict, c->arena, said);
 }
 
 static void run_lua(struct call *c)
 {
     struct policy_outcome said;
-    struct policy_call view = call_view(c);
+    struct policy_call view = call_for_policy(c);
     policy_run(c->tool->policy, &view, c->args.now, c->arena, &said);
     take_outcome(c, &said);
 }
 
 /* Turned away at the door, it has not run. */
-enum step call_ran(struct call *c)
+enum step call_upstream_answered(struct call *c)
 {
     const struct upstream_answer *answer = &c->outside->answer;
     c->ran =
         answer->ended != UPSTREAM_UNAVAILABLE && !(answer->ended == UPSTREAM_REFUSED && !answer->reached);
-    outside_decide(&c->verdict, c->arena, c->tool, answer, &c->result);
+    upstream_result_read(&c->verdict, c->arena, c->tool, answer, &c->result);
     return GO_ON;
 }
 
@@ -82,7 +82,7 @@ static enum step run_outside(struct call *c)
 {
     const struct call_request *r = &c->request;
     if (!c->gate->upstreams) {
-        outside_decide_alone(&c->verdict, c->arena, c->tool);
+        upstream_result_unavailable_here(&c->verdict, c->arena, c->tool);
         return GO_ON;
     }
     c->outside = ARENA_NEW(c->arena, struct outside);
@@ -101,7 +101,7 @@ static enum step run_outside(struct call *c)
     if (upstream_start(c->gate->upstreams, &c->outside->request, c->arena, &c->outside->answer, call_resume,
                        c) == UPSTREAM_PENDING)
         return WAIT;
-    return call_ran(c);
+    return call_upstream_answered(c);
 }
 
 /* A run that breaks has no result to go on with: there is no failing open here. */
@@ -152,20 +152,20 @@ static void log_again(const struct call *c, uint32_t pause)
 }
 
 /* To the ledger all tries are one call. */
-enum step call_again(struct call *c)
+enum step call_retry(struct call *c)
 {
-    const struct policy_again *again = c->fresh ? &c->tool->again : NULL;
+    const struct policy_retry *again = c->fresh ? &c->tool->again : NULL;
     if (!again || c->verdict.class != CLASS_TRANSIENT || c->tries > again->times || !does_no_harm(c))
         return GO_ON;
     uint32_t pause = pause_ms(c);
     if (mono_ms() + pause > c->first_try_ms + again->within_ms)
         return GO_ON;
     log_again(c, pause);
-    upstream_after(c->gate->upstreams, pause, c->arena, call_resume, c);
+    upstream_delay(c->gate->upstreams, pause, c->arena, call_resume, c);
     return WAIT;
 }
 
-enum step call_try_again(struct call *c)
+enum step call_retry_due(struct call *c)
 {
     c->verdict = *c->fresh;
     c->result = (struct result){0};

@@ -30,7 +30,7 @@ static struct ledger_settle *settle_request(struct call *c, enum ledger_class cl
     size_t gives_count = 0;
     double cost = cost_told(c);
     if (c->ran && c->tool->policy && c->tool->policy->gives_id_count && c->result.value)
-        gives_count = ids_given(c->arena, c->tool->policy, c->result.value, &gives);
+        gives_count = ids_in_result(c->arena, c->tool->policy, c->result.value, &gives);
     *request = (struct ledger_settle){
         .place = c->place,
         .admission = c->admission,
@@ -38,7 +38,7 @@ static struct ledger_settle *settle_request(struct call *c, enum ledger_class cl
         .ext = c->request.ext,
         .arguments = c->fingerprint,
         .class = class == LEDGER_CLASS_OK && c->empty ? LEDGER_CLASS_GARBAGE : class,
-        .label = str_of(class_info(c->verdict.class)->name),
+        .label = str_of(error_class_info(c->verdict.class)->name),
         .result = c->result.value ? json_fingerprint(c->arena, c->result.value, NULL, 0)
                                   : hash_stable(c->verdict.quoted),
         .limits = &c->tool->limits,
@@ -57,17 +57,17 @@ static struct ledger_settle *settle_request(struct call *c, enum ledger_class cl
 static enum ledger_class settles_as(const struct verdict *v)
 {
     bool passes = v->class == CLASS_UNAVAILABLE && v->after_s >= 0;
-    return passes ? LEDGER_CLASS_TRANSIENT : class_info(v->class)->settles_as;
+    return passes ? LEDGER_CLASS_TRANSIENT : error_class_info(v->class)->settles_as;
 }
 
-enum step call_settled(struct call *c)
+enum step call_settle_answered(struct call *c)
 {
     const struct ledger_settled *s = &c->settled;
     if (s->error != OK)
         log_event(LOG_WARN, "ledger_settle_failed", LOG_STR("tool", c->request.tool),
                   LOG_TEXT("why", s->why.text));
-    audit_chain(c->gate->metrics, &c->request, s->chain, s->chain_retries);
-    decide_by_settling(&c->verdict, s, c->ran);
+    decision_log_repair_chain(c->gate->metrics, &c->request, s->chain, s->chain_retries);
+    verdict_from_settle(&c->verdict, s, c->ran);
     return GO_ON;
 }
 
@@ -78,17 +78,17 @@ enum step call_settle(struct call *c)
         c->verdict.has_budget = c->verdict.class == CLASS_INVALID_ARGUMENTS;
         return GO_ON;
     }
-    audit_chain(c->gate->metrics, &c->request, c->answer.chain, c->answer.chain_retries);
-    metrics_gave_up(c->gate->metrics, c->answer.gave_up);
+    decision_log_repair_chain(c->gate->metrics, &c->request, c->answer.chain, c->answer.chain_retries);
+    metrics_count_abandoned_chains(c->gate->metrics, c->answer.gave_up);
     bool reported = c->request.mode == CALL_REPORT;
-    bool kept = c->request.mode == CALL_CHECK && !is_decided(&c->verdict);
+    bool kept = c->request.mode == CALL_CHECK && !verdict_is_decided(&c->verdict);
     if (kept || !(c->admitted || reported) || !c->tool)
         return GO_ON;
     c->settling = true;
     const struct ledger_settle *request = settle_request(c, settles_as(&c->verdict));
     if (ledger_settle(c->gate->ledger, request, c->arena, &c->settled, call_resume, c) == LEDGER_PENDING)
         return WAIT;
-    return call_settled(c);
+    return call_settle_answered(c);
 }
 
 void call_release(struct call *c)

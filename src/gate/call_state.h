@@ -59,24 +59,24 @@ struct call {
 /* What a stage wants next: the one behind it; to be resumed; the stage that runs the call once more. */
 enum step { GO_ON, WAIT, GO_BACK };
 
-enum step call_run(struct call *call);       /* 6 */
-enum step call_ran(struct call *call);       /* its upstream has answered */
-enum step call_again(struct call *call);     /* a pause, where another try is right */
-enum step call_try_again(struct call *call); /* it is over */
-enum step call_judge(struct call *call);     /* 7 */
-enum step call_settle(struct call *call);    /* 8 */
-enum step call_settled(struct call *call);   /* the ledger has answered */
+enum step call_run(struct call *call);               /* 6 */
+enum step call_upstream_answered(struct call *call); /* its upstream has answered */
+enum step call_retry(struct call *call);             /* a pause, where another try is right */
+enum step call_retry_due(struct call *call);         /* it is over */
+enum step call_judge(struct call *call);             /* 7 */
+enum step call_settle(struct call *call);            /* 8 */
+enum step call_settle_answered(struct call *call);   /* the ledger has answered */
 /* Of one that was admitted and that nobody waits for any more: gives back what it took. */
 void call_release(struct call *call);
 
 /* Who a stage waits for calls this, with the call. */
 void call_resume(void *call);
 /* The call as hooks may know it. */
-struct policy_call call_view(struct call *call);
+struct policy_call call_for_policy(struct call *call);
 /* What the user asked for, as this call or its turn told it. */
 struct str call_goal(const struct call *call);
 /* Only what is enforced is felt: takes back what was decided in shadow mode, which remembers it, and in off.
  */
-void call_forget_unless_enforced(struct call *call);
+void call_discard_unless_enforced(struct call *call);
 
 #endif

@@ -17,11 +17,11 @@ static void log_arguments(const struct call_request *request)
     buf_clear(&text);
 }
 
-void audit_call(const struct config *config, const struct call_request *r, const struct verdict *v)
+void decision_log_call(const struct config *config, const struct call_request *r, const struct verdict *v)
 {
     bool unremarkable = v->kind == VERDICT_PASS && !v->would.len;
     log_event(unremarkable ? LOG_DEBUG : LOG_INFO, modes[r->mode], LOG_STR("tool", str_cut(r->tool, 128)),
-              LOG_TEXT("verdict", verdict_name(v->kind)), LOG_TEXT("class", class_info(v->class)->name),
+              LOG_TEXT("verdict", verdict_name(v->kind)), LOG_TEXT("class", error_class_info(v->class)->name),
               LOG_STR("code", v->code), LOG_STR("would", v->would),
               LOG_TEXT("stage", v->stage ? v->stage : "settle"), LOG_STR("session", r->session),
               LOG_STR("label", r->label), LOG_STR("ext", r->ext));
@@ -29,7 +29,8 @@ void audit_call(const struct config *config, const struct call_request *r, const
         log_arguments(r);
 }
 
-void audit_chain(struct metrics *metrics, const struct call_request *r, struct str outcome, uint32_t retries)
+void decision_log_repair_chain(struct metrics *metrics, const struct call_request *r, struct str outcome,
+                               uint32_t retries)
 {
     if (!outcome.len)
         return;
@@ -40,7 +41,7 @@ void audit_chain(struct metrics *metrics, const struct call_request *r, struct s
     ledger_log_chain(r->tool, r->ext, outcome, retries);
 }
 
-void audit_policy_error(struct str tool, const char *why)
+void decision_log_policy_error(struct str tool, const char *why)
 {
     log_event(LOG_WARN, "policy_error", LOG_STR("tool", tool), LOG_TEXT("why", why));
 }

@@ -9,15 +9,15 @@
 
 /* `call tool=… verdict=… class=… code=… would=… stage=… session=… label=… ext=…`; at debug what passes
  * without a would, the rest at info. */
-void audit_call(const struct config *config, const struct call_request *request,
-                const struct verdict *verdict);
+void decision_log_call(const struct config *config, const struct call_request *request,
+                       const struct verdict *verdict);
 
 /* `validation_retry_outcome tool=… ext=… outcome=… retry_count=N`, at the level that LEDGER.md gives the
  * outcome. */
-void audit_chain(struct metrics *metrics, const struct call_request *request, struct str outcome,
-                 uint32_t retries);
+void decision_log_repair_chain(struct metrics *metrics, const struct call_request *request,
+                               struct str outcome, uint32_t retries);
 
 /* `policy_error tool=… why=…` */
-void audit_policy_error(struct str tool, const char *why);
+void decision_log_policy_error(struct str tool, const char *why);
 
 #endif

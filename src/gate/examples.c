@@ -45,12 +45,12 @@ static void play_example(struct examples *run, struct playing *p)
                                    .unhidden = !e->user.len,
                                    .enforced = true};
     if (e->user.len) {
-        peer_imagine(&p->peer, e->user);
+        peer_init_example(&p->peer, e->user);
         request.peer = &p->peer;
     }
-    play_clock_set(PLAY_TIME_MS);
-    play_seen(&run->gate, p->arena, &request, e->seen);
-    play_history(&run->gate, p->arena, &request, e->history, &p->why);
+    simulator_set_clock(SIMULATOR_TIME_MS);
+    simulator_add_seen_ids(&run->gate, p->arena, &request, e->seen);
+    simulator_add_history(&run->gate, p->arena, &request, e->history, &p->why);
     p->call = play(&run->gate, p->arena, &request, e->result);
 }
 
@@ -58,7 +58,7 @@ static void play_example(struct examples *run, struct playing *p)
 
 static bool word_fits(struct str word, const struct verdict *v)
 {
-    return str_is(word, verdict_name(v->kind)) || str_is(word, class_info(v->class)->name) ||
+    return str_is(word, verdict_name(v->kind)) || str_is(word, error_class_info(v->class)->name) ||
            str_eq(word, v->code);
 }
 
@@ -78,7 +78,7 @@ static bool gives_fits(struct str gives, const struct verdict *v)
 
 static struct str verdict_words(struct arena *arena, const struct verdict *v)
 {
-    const char *class = class_info(v->class)->name;
+    const char *class = error_class_info(v->class)->name;
     bool coded = v->code.len && !str_is(v->code, class);
     return arena_printf(arena, "%s %s%s" STR_FMT, verdict_name(v->kind), class, coded ? " " : "",
                         STR_ARG(coded ? v->code : STR_NONE));
@@ -104,8 +104,8 @@ static void compare_values(struct playing *p, struct example_outcome *o, const c
     got = got ? got : &none;
     if (!expected || json_equal(expected, got))
         return;
-    struct differences *changes = arena_alloc(p->arena, sizeof(*changes));
-    differences_find(p->arena, expected, got, changes);
+    struct json_diff_result *changes = arena_alloc(p->arena, sizeof(*changes));
+    json_diff_find(p->arena, expected, got, changes);
     differs(o, field, json_text(p->arena, expected), json_text(p->arena, got));
     o->mismatches[o->mismatch_count - 1].changes = changes;
 }
@@ -113,7 +113,7 @@ static void compare_values(struct playing *p, struct example_outcome *o, const c
 static void look_at(struct playing *p, struct example_outcome *o)
 {
     const struct verdict *v = call_verdict(p->call);
-    struct str text = call_text(p->call);
+    struct str text = call_feedback(p->call);
     o->verdict = verdict_words(p->arena, v);
     o->fault = v->class == CLASS_POLICY_ERROR && !o->sample ? v->detail : STR_NONE;
     o->said = text.len ? text : call_advice(p->call);
@@ -122,7 +122,7 @@ static void look_at(struct playing *p, struct example_outcome *o)
     const struct tool *tool = call_tool(p->call);
     o->undefined = tool && !tool_is_described(tool);
     o->arguments = call_arguments(p->call);
-    o->shown = call_shown(p->call);
+    o->shown = call_visible_result(p->call);
 }
 
 static void compare(struct playing *p, struct example_outcome *o)
@@ -148,7 +148,7 @@ static void tell(struct examples *run, const struct example_outcome *o, struct a
 {
     if (!o->passed && run->report) {
         struct buf line = buf_in(arena);
-        example_write_line(&line, o);
+        examples_write_line(&line, o);
         if (o->open)
             generation_report_warning(run->report, STR_FMT, STR_ARG(buf_view(&line)));
         else
@@ -164,13 +164,13 @@ static void run_example(struct examples *run, const struct policy *policy,
     struct example_outcome outcome = {.policy = policy, .example = example, .sample = sample};
     struct playing p = {.arena = arena_new(), .example = example, .outcome = &outcome};
     struct examples_count *count = &run->count;
-    uint64_t faults = sample_faults(policy);
+    uint64_t faults = examples_sample_faults(policy);
     int64_t began = clock_mono_us();
     play_example(run, &p);
     outcome.us = clock_mono_us() - began;
     look_at(&p, &outcome);
     if (sample)
-        sample_judge(p.arena, p.call, faults, &outcome);
+        examples_sample_check(p.arena, p.call, faults, &outcome);
     else
         compare(&p, &outcome);
     if (sample)
@@ -206,7 +206,7 @@ struct examples *examples_begin(struct generation *generation, struct generation
     *run = (struct examples){.gate = {.generation = generation, .admissions = 1},
                              .report = report,
                              .options = {.seen = seen, .owner = owner}};
-    if (play_ledger(&run->gate.ledger, &why) == OK)
+    if (simulator_ledger(&run->gate.ledger, &why) == OK)
         return run;
     run->count.failed = 1;
     if (report)
@@ -232,9 +232,9 @@ static void run_samples(struct examples *run, const struct policy *policy)
     struct arena *arena = arena_new();
     struct policy_example least, most;
     bool runs = tool && tool->policy == policy && tool->runner == RUNNER_LUA;
-    if (runs && sample_example(arena, tool, SAMPLE_REQUIRED, &least)) {
+    if (runs && examples_sample_make(arena, tool, SAMPLE_REQUIRED, &least)) {
         run_named(run, policy, &least, true);
-        if (sample_example(arena, tool, SAMPLE_ALL, &most) && !json_equal(least.args, most.args))
+        if (examples_sample_make(arena, tool, SAMPLE_ALL, &most) && !json_equal(least.args, most.args))
             run_named(run, policy, &most, true);
     } else if (runs) {
         run->count.unsampled++;
@@ -245,9 +245,9 @@ static void run_samples(struct examples *run, const struct policy *policy)
 bool examples_step(struct examples *run)
 {
     const struct policies *policies = generation_policies(run->gate.generation);
-    if (!run->gate.ledger || run->policy == policies_count(policies))
+    if (!run->gate.ledger || run->policy == policy_set_count(policies))
         return false;
-    const struct policy *policy = policies_at(policies, run->policy);
+    const struct policy *policy = policy_set_at(policies, run->policy);
     if (run->options.samples)
         run_samples(run, policy);
     if (run->options.samples || run->example == policy->example_count) {

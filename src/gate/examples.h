@@ -14,9 +14,9 @@ struct verdict;
 
 /* One thing that an example expects and did not get. */
 struct example_mismatch {
-    const char *field;                 /* "gives", "becomes", "shows", "says", "status", "history" */
-    struct str expected, got;          /* as texts; `becomes`, `shows`: JSON */
-    const struct differences *changes; /* `becomes` and `shows` only, else NULL */
+    const char *field;                      /* "gives", "becomes", "shows", "says", "status", "history" */
+    struct str expected, got;               /* as texts; `becomes`, `shows`: JSON */
+    const struct json_diff_result *changes; /* `becomes` and `shows` only, else NULL */
 };
 
 #define EXAMPLE_MISMATCHES_MAX 6u
@@ -55,7 +55,7 @@ struct examples_count {
 };
 
 /* Runs the examples of a built generation. Failures also go into the report (may be NULL), each as the one
- * line that example_write_line makes. */
+ * line that examples_write_line makes. */
 struct examples_count examples_run(struct generation *generation, struct generation_report *report,
                                    const struct examples_options *options);
 
@@ -69,20 +69,20 @@ size_t examples_end(struct examples *examples);
 
 /* ---- in words (examples_show.c) ---- */
 
-struct example_paint {
+struct example_colours {
     const char *expected, *got, *quiet, *plain; /* escape sequences, or "" */
 };
 
 /* What was expected and what was found, in aligned lines behind `indent` spaces; `all`: also where they
  * agree. */
-void example_write(struct buf *out, const struct example_outcome *outcome, int indent, bool all,
-                   const struct example_paint *paint);
+void examples_write_text(struct buf *out, const struct example_outcome *outcome, int indent, bool all,
+                         const struct example_colours *paint);
 
 /* "policies/x.lua:12: example 'name': gives: expected pass, got …; becomes: - limit = 10, + limit = 50; the
  * model reads \"…\"": one line, for logs. */
-void example_write_line(struct buf *out, const struct example_outcome *outcome);
+void examples_write_line(struct buf *out, const struct example_outcome *outcome);
 
 /* One object, {"kind":"example","tool":…}. */
-void example_write_json(struct buf *out, const struct example_outcome *outcome);
+void examples_write_json(struct buf *out, const struct example_outcome *outcome);
 
 #endif

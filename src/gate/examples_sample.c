@@ -26,8 +26,8 @@ static const struct json *ids_of(struct arena *arena, const struct policy *polic
     return list;
 }
 
-bool sample_example(struct arena *arena, const struct tool *tool, enum sample_extent extent,
-                    struct policy_example *out)
+bool examples_sample_make(struct arena *arena, const struct tool *tool, enum sample_extent extent,
+                          struct policy_example *out)
 {
     struct json *args = ARENA_NEW(arena, struct json);
     if (!tool->input_schema || !schema_sample(arena, tool->input_schema, extent, args))
@@ -40,9 +40,9 @@ bool sample_example(struct arena *arena, const struct tool *tool, enum sample_ex
     return true;
 }
 
-uint64_t sample_faults(const struct policy *policy)
+uint64_t examples_sample_faults(const struct policy *policy)
 {
-    const struct policy_fault *fault = policy_fault(policy);
+    const struct policy_failures *fault = policy_failures(policy);
     return fault ? fault->count : 0;
 }
 
@@ -51,12 +51,13 @@ static void fails(struct example_outcome *o, struct str expected, struct str got
     o->mismatches[o->mismatch_count++] = (struct example_mismatch){"sample", expected, got, NULL};
 }
 
-void sample_judge(struct arena *arena, const struct call *call, uint64_t faults, struct example_outcome *o)
+void examples_sample_check(struct arena *arena, const struct call *call, uint64_t faults,
+                           struct example_outcome *o)
 {
     const struct verdict *v = call_verdict(call);
-    if (sample_faults(o->policy) > faults)
+    if (examples_sample_faults(o->policy) > faults)
         fails(o, STR_LIT("a policy that does not break"),
-              arena_dup(arena, str_of(policy_fault(o->policy)->last.text)));
+              arena_dup(arena, str_of(policy_failures(o->policy)->last.text)));
     else if (v->class == CLASS_SCHEMA_MISMATCH)
         fails(o, STR_LIT("a result that fits the output schema"), v->detail.len ? v->detail : o->verdict);
     o->passed = !o->mismatch_count;

@@ -7,13 +7,13 @@
 #include "schema/sample.h"
 
 /* The arguments as an example without expectations; false where none could be made from the schema. */
-bool sample_example(struct arena *arena, const struct tool *tool, enum sample_extent extent,
-                    struct policy_example *out);
+bool examples_sample_make(struct arena *arena, const struct tool *tool, enum sample_extent extent,
+                          struct policy_example *out);
 
 /* What may be said of a call nobody thought of: anything, but its policy must not break, and what `run` gave
  * must fit the output schema. `faults`: how often the policy had broken before. */
-void sample_judge(struct arena *arena, const struct call *call, uint64_t faults,
-                  struct example_outcome *outcome);
-uint64_t sample_faults(const struct policy *policy);
+void examples_sample_check(struct arena *arena, const struct call *call, uint64_t faults,
+                           struct example_outcome *outcome);
+uint64_t examples_sample_faults(const struct policy *policy);
 
 #endif

@@ -6,7 +6,7 @@
 #include "gate/feedback_internal.h"
 
 #include "base/arena.h"
-#include "gate/budget.h"
+#include "gate/feedback_budget.h"
 #include "json/write.h"
 
 /* "/a/b" as "a.b": what a model calls the place. */
@@ -27,16 +27,16 @@ static bool is_news(const struct json *op)
 
 static void say_rewrite(const struct words *w, const struct json *op)
 {
-    feedback_say(w, "Note: '");
+    feedback_put(w, "Note: '");
     say_pointer(w, json_str(json_get_text(op, "path")));
     if (str_is(json_str(json_get_text(op, "op")), "remove")) {
-        feedback_say(w, "' was left out.\n");
+        feedback_put(w, "' was left out.\n");
         return;
     }
     struct buf text = buf_in(w->arena);
     json_write(&text, json_get_text(op, "value"));
-    feedback_say(w, "' was read as " STR_FMT ".\n",
-                 STR_ARG(arena_short(w->arena, buf_view(&text), PROBLEM_GOT_MAX_BYTES)));
+    feedback_put(w, "' was read as " STR_FMT ".\n",
+                 STR_ARG(arena_truncate(w->arena, buf_view(&text), PROBLEM_GOT_MAX_BYTES)));
 }
 
 static void advise_rewrites(const struct words *w)
@@ -47,21 +47,21 @@ static void advise_rewrites(const struct words *w)
         if (is_news(&rewrites->items[i]) && ++news <= FEEDBACK_REWRITES_MAX)
             say_rewrite(w, &rewrites->items[i]);
     if (news > FEEDBACK_REWRITES_MAX)
-        feedback_say(w, "Note: and %zu more were changed or left out.\n", news - FEEDBACK_REWRITES_MAX);
+        feedback_put(w, "Note: and %zu more were changed or left out.\n", news - FEEDBACK_REWRITES_MAX);
 }
 
 /* Nothing to read looks like a call that went wrong. */
 static void advise_blank(const struct words *w)
 {
     if (w->v->blank && w->v->class == CLASS_OK)
-        feedback_say(w, "Note: " STR_FMT " ran, and gave back nothing to read: that is its whole answer.\n",
+        feedback_put(w, "Note: " STR_FMT " ran, and gave back nothing to read: that is its whole answer.\n",
                      STR_ARG(w->f->name));
 }
 
 static void advise_repeats(const struct words *w)
 {
     if (w->v->repeats >= 2)
-        feedback_say(
+        feedback_put(
             w,
             "Note: this call gave the same result as last time (%u times in a row): calling it again will "
             "not "
@@ -76,10 +76,10 @@ static void advise_budget(const struct words *w)
     struct str would = w->v->would;
     bool loops = str_is(would, "loop") || str_is(would, "cycle");
     if (loops && w->v->repeats < 2)
-        feedback_say(w, "Note: %s. Use the results you have.\n", feedback_loop_words(would));
+        feedback_put(w, "Note: %s. Use the results you have.\n", feedback_loop_text(would));
     else if (would.len && !loops) {
-        struct budget budget = budget_of(w->arena, would, w->v, w->f->tool);
-        feedback_say(w, "Note: %s. %s\n", budget.what, budget.next);
+        struct budget budget = feedback_budget_of(w->arena, would, w->v, w->f->tool);
+        feedback_put(w, "Note: %s. %s\n", budget.what, budget.next);
     }
 }
 
@@ -88,7 +88,7 @@ static void advise_last_write(const struct words *w)
 {
     const struct ledger_limits *limits = &w->f->tool->limits;
     if (limits->writes && limits->same_call > 1 && w->v->spent == limits->same_call && !w->v->would.len)
-        feedback_say(
+        feedback_put(
             w, "Note: this call changes something. With these arguments it will not be run again this turn, "
                "unless it brings something new now.\n");
 }
@@ -97,33 +97,33 @@ static void advise_next(const struct words *w)
 {
     const struct json *follow = w->v->follow_up;
     if (w->v->class == CLASS_PARTIAL_DATA)
-        feedback_say(w, "Note: this is not everything (" STR_FMT "): " STR_FMT ".\n", STR_ARG(w->v->code),
+        feedback_put(w, "Note: this is not everything (" STR_FMT "): " STR_FMT ".\n", STR_ARG(w->v->code),
                      STR_ARG(w->v->detail));
     if (w->v->next_args) {
-        feedback_say(w, "Next: for the rest call " STR_FMT " with ", STR_ARG(w->f->name));
-        feedback_say_json(w, w->v->next_args);
-        feedback_say(w, "\n");
+        feedback_put(w, "Next: for the rest call " STR_FMT " with ", STR_ARG(w->f->name));
+        feedback_put_json(w, w->v->next_args);
+        feedback_put(w, "\n");
     }
     if (json_get_text(follow, "tool") && json_get_text(follow, "args")) {
-        feedback_say(w, "Next: call " STR_FMT " with ", STR_ARG(json_str(json_get_text(follow, "tool"))));
-        feedback_say_json(w, json_get_text(follow, "args"));
-        feedback_say(w, "\n");
+        feedback_put(w, "Next: call " STR_FMT " with ", STR_ARG(json_str(json_get_text(follow, "tool"))));
+        feedback_put_json(w, json_get_text(follow, "args"));
+        feedback_put(w, "\n");
     }
     if (w->v->hint.len)
-        feedback_say(w, "Hint: " STR_FMT "\n", STR_ARG(w->v->hint));
+        feedback_put(w, "Hint: " STR_FMT "\n", STR_ARG(w->v->hint));
 }
 
 struct str feedback_advice(struct arena *arena, const struct feedback *feedback)
 {
     struct buf out = buf_in(arena);
     struct words w = {&out, arena, feedback, feedback->verdict};
-    feedback_say_new_name(&w);
+    feedback_put_new_name(&w);
     if (w.v->warning.len)
-        feedback_say(&w, "Note: " STR_FMT "\n", STR_ARG(w.v->warning));
+        feedback_put(&w, "Note: " STR_FMT "\n", STR_ARG(w.v->warning));
     if (w.v->compact_note.len)
-        feedback_say(&w, "Note: " STR_FMT "\n", STR_ARG(w.v->compact_note));
+        feedback_put(&w, "Note: " STR_FMT "\n", STR_ARG(w.v->compact_note));
     if (w.v->tries > 1)
-        feedback_say(&w, "Note: it took %u tries; those before failed for a moment only.\n", w.v->tries);
+        feedback_put(&w, "Note: it took %u tries; those before failed for a moment only.\n", w.v->tries);
     advise_rewrites(&w);
     if (w.v->problems.count)
         problems_text(&out, &w.v->problems);

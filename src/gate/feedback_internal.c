@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "json/write.h"
 
-void feedback_say(const struct words *w, const char *format, ...)
+void feedback_put(const struct words *w, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -12,22 +12,22 @@ void feedback_say(const struct words *w, const char *format, ...)
     va_end(args);
 }
 
-void feedback_say_json(const struct words *w, const struct json *value)
+void feedback_put_json(const struct words *w, const struct json *value)
 {
     json_write(w->out, value);
 }
 
-void feedback_say_new_name(const struct words *w)
+void feedback_put_new_name(const struct words *w)
 {
     if (!w->f->called.len)
         return;
     if (w->out->len && w->out->at[w->out->len - 1] != '\n')
-        feedback_say(w, "\n");
-    feedback_say(w, "Note: '" STR_FMT "' is called '" STR_FMT "' now: use that name.\n",
+        feedback_put(w, "\n");
+    feedback_put(w, "Note: '" STR_FMT "' is called '" STR_FMT "' now: use that name.\n",
                  STR_ARG(w->f->called), STR_ARG(w->f->name));
 }
 
-const char *feedback_loop_words(struct str code)
+const char *feedback_loop_text(struct str code)
 {
     return str_is(code, "cycle") ? "the same few calls are being made over and over"
                                  : "this exact call is being made over and over";

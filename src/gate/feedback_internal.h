@@ -15,14 +15,14 @@ struct words {
     const struct verdict *v;
 };
 
-void feedback_say(const struct words *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void feedback_say_json(const struct words *w, const struct json *value);
+void feedback_put(const struct words *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void feedback_put_json(const struct words *w, const struct json *value);
 
 /* The model used an alias: what it is called now. */
-void feedback_say_new_name(const struct words *w);
+void feedback_put_new_name(const struct words *w);
 
 /* What a loop of this code is, in words. */
-const char *feedback_loop_words(struct str code);
+const char *feedback_loop_text(struct str code);
 
 /* All that was said, without its last line break. */
 struct str feedback_end(const struct buf *out);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 struct loading {
-    struct load_request request;
+    struct generation_load_request request;
     struct generation_report *report;
     const struct policy_stall *stalls;
     size_t stall_count;
@@ -25,7 +25,7 @@ static bool try_examples(struct loading *l)
         return true;
     size_t failed = examples_end(l->examples);
     l->examples = NULL;
-    policies_forget_hits(generation_policies(l->built)); /* nobody's traffic */
+    policy_set_reset_counters(generation_policies(l->built)); /* nobody's traffic */
     if (failed)
         l->err = ERR_CONFIG;
     return false;
@@ -51,9 +51,9 @@ static bool compare(struct loading *l)
 
 static bool build(struct loading *l)
 {
-    if (generation_step(l->building))
+    if (generation_build_step(l->building))
         return true;
-    l->err = generation_end(l->building, &l->built);
+    l->err = generation_build_end(l->building, &l->built);
     l->building = NULL;
     l->phase = compare;
     return l->err == OK;
@@ -69,7 +69,8 @@ static bool read_config(struct loading *l)
     return l->err == OK;
 }
 
-struct loading *loading_begin(const struct load_request *request, struct generation_report *report)
+struct loading *generation_load_begin(const struct generation_load_request *request,
+                                      struct generation_report *report)
 {
     struct loading *l = calloc(1, sizeof(*l));
     if (!l)
@@ -79,38 +80,38 @@ struct loading *loading_begin(const struct load_request *request, struct generat
 }
 
 /* The configuration is handed over one step after it was read, so that who wants to see it first can. */
-bool loading_step(struct loading *l)
+bool generation_load_step(struct loading *l)
 {
     if (l->phase == build && !l->building)
-        l->building =
-            generation_begin(&l->config, l->request.number, l->stalls, l->stall_count, l->offers, l->report);
+        l->building = generation_build_begin(&l->config, l->request.number, l->stalls, l->stall_count,
+                                             l->offers, l->report);
     if (l->phase && !l->phase(l))
         l->phase = NULL;
     return l->phase != NULL;
 }
 
-const struct config *loading_config(const struct loading *l)
+const struct config *generation_load_config(const struct loading *l)
 {
     return l->phase == build && !l->building ? &l->config : NULL;
 }
 
-void loading_distrust(struct loading *l, const struct policy_stall *stalls, size_t count)
+void generation_load_quarantine(struct loading *l, const struct policy_stall *stalls, size_t count)
 {
     l->stalls = stalls;
     l->stall_count = count;
 }
 
-void loading_offers(struct loading *l, const struct offers *offers)
+void generation_load_set_offers(struct loading *l, const struct offers *offers)
 {
     l->offers = offers;
 }
 
-enum err loading_end(struct loading *l, struct generation **out)
+enum err generation_load_end(struct loading *l, struct generation **out)
 {
     bool whole = !l->phase && l->err == OK;
     enum err err = l->err ? l->err : whole ? OK : ERR_CLOSED;
     if (l->building)
-        generation_end(l->building, &l->built);
+        generation_build_end(l->building, &l->built);
     if (l->examples)
         examples_end(l->examples);
     if (l->config.arena)
@@ -122,12 +123,12 @@ enum err loading_end(struct loading *l, struct generation **out)
     return err;
 }
 
-enum err load_generation(const struct config_sources *sources, uint64_t number, struct generation **out,
+enum err generation_load(const struct config_sources *sources, uint64_t number, struct generation **out,
                          struct generation_report *report)
 {
-    struct load_request request = {.sources = sources, .number = number};
-    struct loading *loading = loading_begin(&request, report);
-    while (loading_step(loading))
+    struct generation_load_request request = {.sources = sources, .number = number};
+    struct loading *loading = generation_load_begin(&request, report);
+    while (generation_load_step(loading))
         continue;
-    return loading_end(loading, out);
+    return generation_load_end(loading, out);
 }

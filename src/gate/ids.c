@@ -5,7 +5,7 @@
 #include "json/path.h"
 #include "json/write.h"
 
-struct hash128 id_hash(const struct json *id)
+struct hash128 ids_hash(const struct json *id)
 {
     return hash_stable((struct str){id->text, id->len});
 }
@@ -19,7 +19,7 @@ static struct str quoted(struct arena *arena, const struct json *id)
 {
     struct buf text = buf_in(arena);
     json_write(&text, id);
-    return arena_short(arena, buf_view(&text), PROBLEM_GOT_MAX_BYTES);
+    return arena_truncate(arena, buf_view(&text), PROBLEM_GOT_MAX_BYTES);
 }
 
 static bool misshapen_at(struct arena *arena, const struct policy_id *id, const struct json *args,
@@ -28,7 +28,7 @@ static bool misshapen_at(struct arena *arena, const struct policy_id *id, const 
     const struct json *values[LEDGER_IDS_MAX];
     size_t n = json_path_scalars(args, id->path, values, LEDGER_IDS_MAX);
     for (size_t i = 0; i < n; i++) {
-        const char *wanted = policy_shape_wants(id->shape, values[i]);
+        const char *wanted = id_format_mismatch(id->shape, values[i]);
         if (!wanted)
             continue;
         *fault = (struct id_fault){id->path, quoted(arena, values[i]), wanted};
@@ -37,8 +37,8 @@ static bool misshapen_at(struct arena *arena, const struct policy_id *id, const 
     return false;
 }
 
-bool ids_misshapen(struct arena *arena, const struct policy *policy, const struct json *args,
-                   struct id_fault *fault)
+bool ids_find_malformed(struct arena *arena, const struct policy *policy, const struct json *args,
+                        struct id_fault *fault)
 {
     for (size_t i = 0; i < policy->id_count; i++)
         if (policy->ids[i].shape.len && misshapen_at(arena, &policy->ids[i], args, fault))
@@ -46,7 +46,7 @@ bool ids_misshapen(struct arena *arena, const struct policy *policy, const struc
     return false;
 }
 
-void ids_candidates(const struct policy *policy, const struct json *args, struct id_candidates *out)
+void ids_collect(const struct policy *policy, const struct json *args, struct id_candidates *out)
 {
     out->count = 0;
     for (size_t i = 0; i < policy->id_count; i++) {
@@ -57,7 +57,7 @@ void ids_candidates(const struct policy *policy, const struct json *args, struct
         for (size_t k = 0; k < n; k++) {
             if (!is_id(values[k]))
                 continue;
-            out->hashes[out->count] = id_hash(values[k]);
+            out->hashes[out->count] = ids_hash(values[k]);
             out->values[out->count] = values[k];
             out->from[out->count++] = &policy->ids[i];
         }
@@ -69,9 +69,9 @@ static bool in_goal(const struct json *id, struct str goal)
     return id->len && str_contains_nocase(goal, (struct str){id->text, id->len});
 }
 
-const struct policy_id *ids_unseen(struct arena *arena, const struct id_candidates *candidates,
-                                   const struct ledger_answer *answer, struct str goal,
-                                   struct id_fault *fault)
+const struct policy_id *ids_find_unseen(struct arena *arena, const struct id_candidates *candidates,
+                                        const struct ledger_answer *answer, struct str goal,
+                                        struct id_fault *fault)
 {
     for (size_t i = 0; i < candidates->count; i++) {
         bool known = !(answer->unseen >> i & 1) || in_goal(candidates->values[i], goal);
@@ -83,8 +83,8 @@ const struct policy_id *ids_unseen(struct arena *arena, const struct id_candidat
     return NULL;
 }
 
-size_t ids_given(struct arena *arena, const struct policy *policy, const struct json *result,
-                 const struct hash128 **out)
+size_t ids_in_result(struct arena *arena, const struct policy *policy, const struct json *result,
+                     const struct hash128 **out)
 {
     const struct json *values[LEDGER_GIVEN_IDS_MAX];
     size_t found = 0, count = 0;
@@ -94,7 +94,7 @@ size_t ids_given(struct arena *arena, const struct policy *policy, const struct 
     struct hash128 *hashes = ARENA_ARRAY(arena, struct hash128, found + 1);
     for (size_t i = 0; i < found; i++)
         if (is_id(values[i]))
-            hashes[count++] = id_hash(values[i]);
+            hashes[count++] = ids_hash(values[i]);
     *out = hashes;
     return count;
 }

@@ -12,8 +12,8 @@ struct id_fault {
     struct str path, got; /* got: as JSON */
     const char *wanted;
 };
-bool ids_misshapen(struct arena *arena, const struct policy *policy, const struct json *args,
-                   struct id_fault *fault);
+bool ids_find_malformed(struct arena *arena, const struct policy *policy, const struct json *args,
+                        struct id_fault *fault);
 
 /* Ids that must have been seen before (`seen()` in the policy). */
 struct id_candidates {
@@ -22,19 +22,19 @@ struct id_candidates {
     const struct policy_id *from[LEDGER_IDS_MAX];
     size_t count;
 };
-void ids_candidates(const struct policy *policy, const struct json *args, struct id_candidates *out);
+void ids_collect(const struct policy *policy, const struct json *args, struct id_candidates *out);
 
 /* The first candidate that neither an earlier result nor the user's own words gave; NULL where all are known.
  */
-const struct policy_id *ids_unseen(struct arena *arena, const struct id_candidates *candidates,
-                                   const struct ledger_answer *answer, struct str goal,
-                                   struct id_fault *fault);
+const struct policy_id *ids_find_unseen(struct arena *arena, const struct id_candidates *candidates,
+                                        const struct ledger_answer *answer, struct str goal,
+                                        struct id_fault *fault);
 
 /* Ids that a result gives, at the paths of `gives_ids`; returns how many, at most LEDGER_GIVEN_IDS_MAX. */
-size_t ids_given(struct arena *arena, const struct policy *policy, const struct json *result,
-                 const struct hash128 **out);
+size_t ids_in_result(struct arena *arena, const struct policy *policy, const struct json *result,
+                     const struct hash128 **out);
 
 /* The ledger's key of one id: "5" and 5 are the same id. */
-struct hash128 id_hash(const struct json *id);
+struct hash128 ids_hash(const struct json *id);
 
 #endif

@@ -11,7 +11,7 @@ static void count_engine(struct metrics *metrics, const char *engine)
         metrics->engines[i] += strcmp(engine, engines[i]) == 0;
 }
 
-void metrics_count(struct metrics *metrics, const struct verdict *verdict)
+void metrics_count_verdict(struct metrics *metrics, const struct verdict *verdict)
 {
     count_engine(metrics, verdict->engine);
     metrics->verdicts[verdict->kind]++;
@@ -21,7 +21,7 @@ void metrics_count(struct metrics *metrics, const struct verdict *verdict)
     metrics->rewrites += verdict->rewrites && verdict->rewrites->len > 0;
 }
 
-void metrics_gave_up(struct metrics *metrics, uint32_t count)
+void metrics_count_abandoned_chains(struct metrics *metrics, uint32_t count)
 {
     if (metrics)
         metrics->chains_ended += count;
@@ -53,7 +53,7 @@ void metrics_write(struct json_out *out, const struct metrics *m)
     json_key(out, "classes");
     json_open(out, '{');
     for (int i = 0; i < CLASS_COUNT; i++)
-        put_count(out, class_info((enum error_class)i)->name, m->classes[i]);
+        put_count(out, error_class_info((enum error_class)i)->name, m->classes[i]);
     json_close(out, '}');
     json_key(out, "ledger");
     json_open(out, '{');

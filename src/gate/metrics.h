@@ -19,10 +19,10 @@ struct metrics {
     uint64_t engines[METRICS_ENGINES]; /* by the ledger's engine that counted them */
 };
 
-void metrics_count(struct metrics *metrics, const struct verdict *verdict);
+void metrics_count_verdict(struct metrics *metrics, const struct verdict *verdict);
 
 /* So many repair chains were open when their turn ended. `metrics` may be NULL. */
-void metrics_gave_up(struct metrics *metrics, uint32_t count);
+void metrics_count_abandoned_chains(struct metrics *metrics, uint32_t count);
 
 void metrics_write(struct json_out *out, const struct metrics *metrics);
 

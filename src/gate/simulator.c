@@ -8,19 +8,20 @@
 #include "json/canonical.h"
 #include "base/suggest.h"
 
-static int64_t played_ms = PLAY_TIME_MS; /* a ledger asks for the time and hands over nothing to find it by */
+static int64_t played_ms =
+    SIMULATOR_TIME_MS; /* a ledger asks for the time and hands over nothing to find it by */
 
 static int64_t played_clock(void)
 {
     return played_ms;
 }
 
-void play_clock_set(int64_t ms)
+void simulator_set_clock(int64_t ms)
 {
     played_ms = ms;
 }
 
-enum err play_ledger(struct ledger **out, struct why *why)
+enum err simulator_ledger(struct ledger **out, struct why *why)
 {
     struct ledger_options options = {.now_ms = played_clock};
     return ledger_new_local(&options, out, why);
@@ -42,12 +43,12 @@ static struct call *make(struct gate *gate, struct arena *arena, struct call_req
     return call;
 }
 
-struct call *play_check(struct gate *gate, struct arena *arena, const struct call_request *request)
+struct call *simulator_check(struct gate *gate, struct arena *arena, const struct call_request *request)
 {
     return make(gate, arena, *request, CALL_CHECK);
 }
 
-struct call *play_report(struct gate *gate, struct arena *arena, const struct call_request *request)
+struct call *simulator_report(struct gate *gate, struct arena *arena, const struct call_request *request)
 {
     return make(gate, arena, *request, CALL_REPORT);
 }
@@ -68,7 +69,7 @@ struct call *play(struct gate *gate, struct arena *arena, const struct call_requ
     asked.arguments = call_arguments(call);
     asked.result = result;
     call_free(call);
-    return play_report(gate, arena, &asked);
+    return simulator_report(gate, arena, &asked);
 }
 
 static struct str session_key(struct gate *gate, struct arena *arena, const struct call_request *r)
@@ -76,12 +77,12 @@ static struct str session_key(struct gate *gate, struct arena *arena, const stru
     return call_session_key(arena, generation_config(gate->generation), r->peer, r->session, r->connection);
 }
 
-void play_seen(struct gate *gate, struct arena *arena, const struct call_request *request,
-               const struct json *ids)
+void simulator_add_seen_ids(struct gate *gate, struct arena *arena, const struct call_request *request,
+                            const struct json *ids)
 {
     struct str key = session_key(gate, arena, request);
     for (uint32_t i = 0; json_is(ids, JSON_ARRAY) && i < ids->len; i++) {
-        struct hash128 hash = id_hash(&ids->items[i]);
+        struct hash128 hash = ids_hash(&ids->items[i]);
         ledger_see(gate->ledger, key, &hash, 1);
     }
 }
@@ -105,7 +106,7 @@ static bool class_named(struct str name, enum error_class *out)
 {
     for (int i = 0; i < CLASS_COUNT; i++) {
         *out = (enum error_class)i;
-        if (str_is(name, class_info(*out)->name))
+        if (str_is(name, error_class_info(*out)->name))
             return true;
     }
     return false;
@@ -115,9 +116,9 @@ static enum err unknown_class(struct str name, uint32_t at, struct why *why)
 {
     struct str names[CLASS_COUNT];
     for (int i = 0; i < CLASS_COUNT; i++)
-        names[i] = str_of(class_info((enum error_class)i)->name);
-    struct str meant = suggest_one(name, names, CLASS_COUNT);
-    return why_set(why, ERR_NOT_FOUND, "history[%u]: unknown class '" STR_FMT "'%s" STR_FMT "%s", at + 1,
+        names[i] = str_of(error_class_info((enum error_class)i)->name);
+    struct str meant = suggest_closest(name, names, CLASS_COUNT);
+    return err_set(why, ERR_NOT_FOUND, "history[%u]: unknown class '" STR_FMT "'%s" STR_FMT "%s", at + 1,
                    STR_ARG(name), meant.len ? " (did you mean '" : ": expected ok, tool_error, …",
                    STR_ARG(meant), meant.len ? "'?)" : "");
 }
@@ -139,8 +140,8 @@ static struct hash128 fingerprint(const struct past *p)
     arguments_read(&args, p->arena, given ? given : &none, STR_NONE, generation_config(p->gate->generation));
     if (p->tool && args.now) {
         struct policy_call view = {.tool = p->name};
-        arguments_shape(&args, p->arena, p->tool);
-        arguments_meaning(&args, p->arena, p->tool, &view);
+        arguments_check_schema(&args, p->arena, p->tool);
+        arguments_check_rules(&args, p->arena, p->tool, &view);
     }
     return json_fingerprint(p->arena, args.now ? args.now : given, policy ? policy->volatiles : NULL,
                             policy ? policy->volatile_count : 0);
@@ -170,7 +171,7 @@ static bool admit(const struct past *p)
         .tool = p->name,
         .arguments = p->arguments,
         .so_far = so_far(p->class),
-        .refused_as = str_of(class_info(p->class)->name),
+        .refused_as = str_of(error_class_info(p->class)->name),
         .limits = p->limits,
     };
     struct ledger_answer answer;
@@ -191,14 +192,14 @@ static void settle(const struct past *p)
     if (told)
         result_read(p->arena, told, &result);
     if (policy && result.value)
-        gives_count = ids_given(p->arena, policy, result.value, &gives);
+        gives_count = ids_in_result(p->arena, policy, result.value, &gives);
     struct ledger_settle request = {
         .place = p->place,
         .admission = p->admission,
         .tool = p->name,
         .arguments = p->arguments,
-        .class = class_info(p->class)->settles_as,
-        .label = str_of(class_info(p->class)->name),
+        .class = error_class_info(p->class)->settles_as,
+        .label = str_of(error_class_info(p->class)->name),
         .result = result.value ? json_fingerprint(p->arena, result.value, NULL, 0) : hash_stable(STR_NONE),
         .limits = p->limits,
         .gives_ids = gives,
@@ -227,8 +228,8 @@ static enum err play_past(struct past *p, const struct call_request *r, uint32_t
     return OK;
 }
 
-enum err play_history(struct gate *gate, struct arena *arena, const struct call_request *request,
-                      const struct json *history, struct why *why)
+enum err simulator_add_history(struct gate *gate, struct arena *arena, const struct call_request *request,
+                               const struct json *history, struct why *why)
 {
     int64_t now = played_ms;
     enum err err = OK;
@@ -237,9 +238,9 @@ enum err play_history(struct gate *gate, struct arena *arena, const struct call_
                          .arena = arena,
                          .entry = &history->items[i],
                          .place = {.session = session_key(gate, arena, request)}};
-        play_clock_set(now - 1000 * (int64_t)number_of(p.entry, "ago", history->len - i));
+        simulator_set_clock(now - 1000 * (int64_t)number_of(p.entry, "ago", history->len - i));
         err = play_past(&p, request, i, why);
     }
-    play_clock_set(now);
+    simulator_set_clock(now);
     return err;
 }

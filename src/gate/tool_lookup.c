@@ -20,29 +20,30 @@ static bool exists(struct arena *arena, struct generation *generation, const str
            (r->unhidden || catalog_shows(arena, generation, &view, tool->name));
 }
 
-const struct tool *known_find(struct arena *arena, struct generation *generation,
-                              const struct call_request *r)
+const struct tool *tool_lookup_find(struct arena *arena, struct generation *generation,
+                                    const struct call_request *r)
 {
-    const struct tool *tool = toolbox_find(r->toolbox, generation, r->tool);
+    const struct tool *tool = client_tools_find(r->client_tools, generation, r->tool);
     if (tool)
         return tool; /* the connection's own; tools/call is told that the agent runs it */
     tool = generation_find(generation, r->tool);
     return tool && exists(arena, generation, r, tool) ? tool : NULL;
 }
 
-size_t known_suggest(struct arena *arena, struct generation *generation, const struct call_request *r,
-                     struct str out[SUGGEST_MAX])
+size_t tool_lookup_suggest(struct arena *arena, struct generation *generation, const struct call_request *r,
+                           struct str out[SUGGEST_MAX])
 {
-    size_t own = r->mode == CALL_RUN ? 0 : toolbox_count(r->toolbox), all = generation_tool_count(generation);
+    size_t own = r->mode == CALL_RUN ? 0 : client_tools_count(r->client_tools),
+           all = generation_tool_count(generation);
     struct str *names = ARENA_ARRAY(arena, struct str, own + all);
     size_t count = 0, close[SUGGEST_MAX], found = 0;
     for (size_t i = 0; i < own; i++)
-        if (toolbox_find(r->toolbox, generation, toolbox_name_at(r->toolbox, i)))
-            names[count++] = toolbox_name_at(r->toolbox, i);
+        if (client_tools_find(r->client_tools, generation, client_tools_name_at(r->client_tools, i)))
+            names[count++] = client_tools_name_at(r->client_tools, i);
     own = count;
     for (size_t i = 0; i < all; i++) {
         const struct tool *tool = generation_tool_at(generation, i);
-        bool named = own && toolbox_find(r->toolbox, generation, tool->name); /* and policed here */
+        bool named = own && client_tools_find(r->client_tools, generation, tool->name); /* and policed here */
         if (!named && (r->mode != CALL_RUN || tool_is_listed(tool)) && is_granted(generation, r, tool))
             names[count++] = tool->name;
     }

@@ -10,11 +10,11 @@
 #include "base/suggest.h"
 
 /* NULL: there is no such tool for this request. */
-const struct tool *known_find(struct arena *arena, struct generation *generation,
-                              const struct call_request *request);
+const struct tool *tool_lookup_find(struct arena *arena, struct generation *generation,
+                                    const struct call_request *request);
 
 /* Names that may have been meant, best first; returns how many. */
-size_t known_suggest(struct arena *arena, struct generation *generation, const struct call_request *request,
-                     struct str out[SUGGEST_MAX]);
+size_t tool_lookup_suggest(struct arena *arena, struct generation *generation,
+                           const struct call_request *request, struct str out[SUGGEST_MAX]);
 
 #endif

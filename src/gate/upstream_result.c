@@ -64,8 +64,8 @@ static void asks(struct verdict *v, const struct upstream_answer *a)
     v->coverage = STR_LIT("NEED_USER_INPUT");
 }
 
-void outside_decide(struct verdict *v, struct arena *arena, const struct tool *tool,
-                    const struct upstream_answer *a, struct result *result)
+void upstream_result_read(struct verdict *v, struct arena *arena, const struct tool *tool,
+                          const struct upstream_answer *a, struct result *result)
 {
     switch (a->ended) {
     case UPSTREAM_RESULT:
@@ -83,13 +83,13 @@ void outside_decide(struct verdict *v, struct arena *arena, const struct tool *t
     case UPSTREAM_BROKEN:
         broken(v, a);
         break;
-    case UPSTREAM_ASKS:
+    case UPSTREAM_INPUT_REQUIRED:
         asks(v, a);
         break;
     }
 }
 
-void outside_decide_alone(struct verdict *v, struct arena *arena, const struct tool *tool)
+void upstream_result_unavailable_here(struct verdict *v, struct arena *arena, const struct tool *tool)
 {
     static const char *const kinds[] = {
         [TARGET_MCP] = "a server", [TARGET_HTTP] = "an HTTP endpoint", [TARGET_EXEC] = "a command"};

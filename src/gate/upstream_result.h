@@ -11,10 +11,10 @@
 #include "upstream/upstream.h"
 
 /* Decides, or leaves the verdict alone and fills `result` in. */
-void outside_decide(struct verdict *verdict, struct arena *arena, const struct tool *tool,
-                    const struct upstream_answer *answer, struct result *result);
+void upstream_result_read(struct verdict *verdict, struct arena *arena, const struct tool *tool,
+                          const struct upstream_answer *answer, struct result *result);
 
 /* Nobody is there who could ask it: a test, a command without a daemon. */
-void outside_decide_alone(struct verdict *verdict, struct arena *arena, const struct tool *tool);
+void upstream_result_unavailable_here(struct verdict *verdict, struct arena *arena, const struct tool *tool);
 
 #endif

@@ -5,7 +5,7 @@
 
 static const char *const verdict_names[] = {"pass", "repair", "wait", "refuse", "ask", "halt"};
 
-static const struct class_info classes[CLASS_COUNT] = {
+static const struct error_class_info classes[CLASS_COUNT] = {
     [CLASS_OK] = {"ok", VERDICT_PASS, false, LEDGER_CLASS_OK},
     [CLASS_PARTIAL_DATA] = {"partial_data", VERDICT_PASS, false, LEDGER_CLASS_PARTIAL},
     [CLASS_SEMANTIC_GARBAGE] = {"semantic_garbage", VERDICT_REPAIR, true, LEDGER_CLASS_GARBAGE},
@@ -25,7 +25,7 @@ static const struct class_info classes[CLASS_COUNT] = {
     [CLASS_CANCELLED] = {"cancelled", VERDICT_REFUSE, true, LEDGER_CLASS_RELEASED},
 };
 
-const struct class_info *class_info(enum error_class class)
+const struct error_class_info *error_class_info(enum error_class class)
 {
     return &classes[class];
 }
@@ -118,7 +118,7 @@ void verdict_write(struct buf *buf, const struct verdict *v)
     json_key(out, "valid");
     json_put_bool(out, v->valid);
     json_key(out, "error_class");
-    json_put_text(out, class_info(v->class)->name);
+    json_put_text(out, error_class_info(v->class)->name);
     put_optional(out, "code", v->code);
     put_optional(out, "detail", v->detail);
     put_optional(out, "hint", v->hint);

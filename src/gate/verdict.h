@@ -35,13 +35,13 @@ enum error_class {
     CLASS_COUNT
 };
 
-struct class_info {
+struct error_class_info {
     const char *name; /* on the wire */
     enum verdict_kind verdict;
     bool is_error;
     enum ledger_class settles_as;
 };
-const struct class_info *class_info(enum error_class class);
+const struct error_class_info *error_class_info(enum error_class class);
 const char *verdict_name(enum verdict_kind kind);
 
 #define VERDICT_NO_PROGRESS LEDGER_STUCK /* calls in a row */

@@ -14,13 +14,13 @@
 void decide(struct verdict *v, enum error_class class, struct str code, struct str detail, struct str hint)
 {
     v->class = class;
-    v->kind = class_info(class)->verdict;
+    v->kind = error_class_info(class)->verdict;
     v->code = code;
     v->detail = detail;
     v->hint = hint;
 }
 
-void undecide(struct verdict *v, struct arena *arena, bool remember)
+void verdict_discard(struct verdict *v, struct arena *arena, bool remember)
 {
     struct verdict fresh = {.valid = true,
                             .after_s = -1,
@@ -30,37 +30,39 @@ void undecide(struct verdict *v, struct arena *arena, bool remember)
                             .repeats = v->repeats,
                             .no_progress = v->no_progress,
                             .engine = v->engine};
-    if (remember && !v->would.len && class_info(v->class)->is_error)
-        fresh.would = v->code.len ? v->code : str_of(class_info(v->class)->name);
+    if (remember && !v->would.len && error_class_info(v->class)->is_error)
+        fresh.would = v->code.len ? v->code : str_of(error_class_info(v->class)->name);
     problems_init(&fresh.problems, arena);
     *v = fresh;
 }
 
-void decide_policy_error(struct verdict *v, const struct tool *tool, struct arena *arena, const char *why)
+void verdict_from_policy_error(struct verdict *v, const struct tool *tool, struct arena *arena,
+                               const char *why)
 {
-    audit_policy_error(tool->name, why);
+    decision_log_policy_error(tool->name, why);
     decide(v, CLASS_POLICY_ERROR, STR_LIT("policy_broke"), arena_dup(arena, str_of(why)),
            STR_LIT(
                "This is a fault in the gateway, not in your call: do not repeat it; use another tool or tell "
                "the user."));
 }
 
-void decide_broken(struct verdict *v, const struct tool *tool, struct arena *arena, const char *why)
+void verdict_from_broken_hook(struct verdict *v, const struct tool *tool, struct arena *arena,
+                              const char *why)
 {
     if (tool->policy->fails_open)
-        audit_policy_error(tool->name, why);
+        decision_log_policy_error(tool->name, why);
     else
-        decide_policy_error(v, tool, arena, why);
+        verdict_from_policy_error(v, tool, arena, why);
 }
 
 /* ---- arguments and ids ---------------------------------------------------- */
 
-void decide_by_arguments(struct verdict *v, const struct tool *tool, struct arena *arena,
-                         const struct arguments *args)
+void verdict_from_arguments(struct verdict *v, const struct tool *tool, struct arena *arena,
+                            const struct arguments *args)
 {
     v->problems = args->problems;
     if (args->broke.len)
-        decide_broken(v, tool, arena, args->broke.at);
+        verdict_from_broken_hook(v, tool, arena, args->broke.at);
     else if (args->problems.errors)
         decide(v, CLASS_INVALID_ARGUMENTS, STR_LIT("invalid_arguments"), STR_NONE, STR_NONE);
 }
@@ -86,15 +88,15 @@ static void decide_id(struct verdict *v, enum error_class class, const char *cod
     v->valid = false;
 }
 
-void decide_misshapen(struct verdict *v, struct arena *arena, const struct id_fault *fault)
+void verdict_from_malformed_id(struct verdict *v, struct arena *arena, const struct id_fault *fault)
 {
     struct str message = arena_printf(arena, STR_FMT " cannot be an id of this tool: expected %s",
                                       STR_ARG(fault->got), fault->wanted);
     decide_id(v, CLASS_FABRICATED_ID, "impossible_id", fault, message, STR_NONE);
 }
 
-void decide_unseen(struct verdict *v, struct arena *arena, const struct id_fault *fault,
-                   const struct policy_id *from, bool certain)
+void verdict_from_unseen_id(struct verdict *v, struct arena *arena, const struct id_fault *fault,
+                            const struct policy_id *from, bool certain)
 {
     struct str message = arena_printf(arena, STR_FMT " came neither from an earlier result nor from the user",
                                       STR_ARG(fault->got));
@@ -125,7 +127,7 @@ static void wait_for_it(struct verdict *v, const struct ledger_answer *a)
     v->after_s = (int64_t)(a->used + 999) / 1000;
 }
 
-void decide_by_ledger(struct verdict *v, const struct ledger_answer *a)
+void verdict_from_ledger(struct verdict *v, const struct ledger_answer *a)
 {
     v->attempt = a->attempt;
     v->attempts_left = a->attempts_left;
@@ -158,7 +160,7 @@ static int64_t wait_s(uint32_t failures)
                                                                : 0);
 }
 
-void decide_by_settling(struct verdict *v, const struct ledger_settled *settled, bool ran)
+void verdict_from_settle(struct verdict *v, const struct ledger_settled *settled, bool ran)
 {
     if (v->class == CLASS_INVALID_ARGUMENTS) {
         v->attempt = settled->attempt;
@@ -176,7 +178,7 @@ void decide_by_settling(struct verdict *v, const struct ledger_settled *settled,
 
 /* ---- hooks ---------------------------------------------------------------- */
 
-void decide_ask(struct verdict *v, const struct policy_outcome *said)
+void verdict_from_question(struct verdict *v, const struct policy_outcome *said)
 {
     decide(v, CLASS_NEED_USER_INPUT, said->code, said->detail, said->hint);
     v->choices = said->choices;
@@ -184,7 +186,7 @@ void decide_ask(struct verdict *v, const struct policy_outcome *said)
 }
 
 /* What a tool says of its own failure is data: quoted, never our words. */
-void decide_failure(struct verdict *v, enum error_class class, const struct policy_outcome *said)
+void verdict_from_failure(struct verdict *v, enum error_class class, const struct policy_outcome *said)
 {
     decide(v, class, said->code, STR_NONE, said->hint);
     v->quoted = said->detail;
@@ -200,34 +202,34 @@ static void take_problems(struct verdict *v, struct arena *arena, const struct p
         struct problem *p = &v->problems.list[i];
         if (p->suggestion.len)
             p->message = arena_printf(arena, STR_FMT " (try " STR_FMT ")", STR_ARG(p->message),
-                                      STR_ARG(arena_short(arena, p->suggestion, PROBLEM_GOT_MAX_BYTES)));
+                                      STR_ARG(arena_truncate(arena, p->suggestion, PROBLEM_GOT_MAX_BYTES)));
     }
 }
 
-void decide_by_hook(struct verdict *v, struct arena *arena, const struct policy_outcome *said)
+void verdict_from_hook(struct verdict *v, struct arena *arena, const struct policy_outcome *said)
 {
     switch (said->said) {
-    case SAID_REPAIR:
+    case OUTCOME_REPAIR:
         take_problems(v, arena, said);
         decide(v, CLASS_INVALID_ARGUMENTS, said->code.len ? said->code : STR_LIT("invalid_arguments"),
                said->detail, said->hint);
         v->valid = false;
         break;
-    case SAID_RETRY:
+    case OUTCOME_RETRY:
         decide(v, CLASS_INVALID_ARGUMENTS, STR_LIT("retry"), said->detail, said->hint);
         v->valid = false;
         break;
-    case SAID_REFUSE:
+    case OUTCOME_REFUSE:
         decide(v, CLASS_FORBIDDEN, said->code, said->detail, said->hint);
         break;
-    case SAID_ASK:
-        decide_ask(v, said);
+    case OUTCOME_ASK:
+        verdict_from_question(v, said);
         break;
-    case SAID_TRANSIENT:
-        decide_failure(v, CLASS_TRANSIENT, said);
+    case OUTCOME_TRANSIENT:
+        verdict_from_failure(v, CLASS_TRANSIENT, said);
         break;
-    case SAID_FAILED:
-        decide_failure(v, CLASS_TOOL_ERROR, said);
+    case OUTCOME_FAILED:
+        verdict_from_failure(v, CLASS_TOOL_ERROR, said);
         break;
     default:
         break;

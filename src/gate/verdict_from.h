@@ -12,7 +12,7 @@
 #include "result/result.h"
 #include "gate/verdict.h"
 
-static inline bool is_decided(const struct verdict *verdict)
+static inline bool verdict_is_decided(const struct verdict *verdict)
 {
     return verdict->class != CLASS_OK;
 }
@@ -23,64 +23,65 @@ void decide(struct verdict *verdict, enum error_class class, struct str code, st
 
 /* Takes back whatever has been decided and found, where nobody is to feel it; `remember` keeps the code of
  * the first error as what would have been said. */
-void undecide(struct verdict *verdict, struct arena *arena, bool remember);
+void verdict_discard(struct verdict *verdict, struct arena *arena, bool remember);
 
 /* A hook that threw or ran out of its budget. */
-void decide_policy_error(struct verdict *verdict, const struct tool *tool, struct arena *arena,
-                         const char *why);
+void verdict_from_policy_error(struct verdict *verdict, const struct tool *tool, struct arena *arena,
+                               const char *why);
 
 /* The same, where the call can do without that hook: a tool that declares fails_open goes on. */
-void decide_broken(struct verdict *verdict, const struct tool *tool, struct arena *arena, const char *why);
+void verdict_from_broken_hook(struct verdict *verdict, const struct tool *tool, struct arena *arena,
+                              const char *why);
 
 /* After stages 2 and 3. */
-void decide_by_arguments(struct verdict *verdict, const struct tool *tool, struct arena *arena,
-                         const struct arguments *args);
-void decide_misshapen(struct verdict *verdict, struct arena *arena, const struct id_fault *fault);
+void verdict_from_arguments(struct verdict *verdict, const struct tool *tool, struct arena *arena,
+                            const struct arguments *args);
+void verdict_from_malformed_id(struct verdict *verdict, struct arena *arena, const struct id_fault *fault);
 
 /* After admit. What was invalid before keeps its problems. */
-void decide_by_ledger(struct verdict *verdict, const struct ledger_answer *answer);
+void verdict_from_ledger(struct verdict *verdict, const struct ledger_answer *answer);
 
 /* An id that nothing gave: refused where nothing can have been missed (`certain`), else to be looked up once.
  */
-void decide_unseen(struct verdict *verdict, struct arena *arena, const struct id_fault *fault,
-                   const struct policy_id *from, bool certain);
+void verdict_from_unseen_id(struct verdict *verdict, struct arena *arena, const struct id_fault *fault,
+                            const struct policy_id *from, bool certain);
 
 /* What check and run say alike: repair, refuse, ask, retry, transient, failed; anything else decides nothing.
  */
-void decide_by_hook(struct verdict *verdict, struct arena *arena, const struct policy_outcome *said);
+void verdict_from_hook(struct verdict *verdict, struct arena *arena, const struct policy_outcome *said);
 
 /* The tool asks the user something, or failed, in words of its own. */
-void decide_ask(struct verdict *verdict, const struct policy_outcome *said);
-void decide_failure(struct verdict *verdict, enum error_class class, const struct policy_outcome *said);
+void verdict_from_question(struct verdict *verdict, const struct policy_outcome *said);
+void verdict_from_failure(struct verdict *verdict, enum error_class class, const struct policy_outcome *said);
 
 /* ---- results; verdict_from_result.c ---- */
 
 /* Whether what results say of themselves is looked at. */
-bool decide_reads_envelopes(const struct tool *tool);
+bool judge_reads_envelopes(const struct tool *tool);
 /* What was recognised, and the tool's own words. */
-void decide_by_envelope(struct verdict *verdict, const struct tool *tool, struct arena *arena,
-                        const struct envelope *envelope, struct str said);
+void verdict_from_envelope(struct verdict *verdict, const struct tool *tool, struct arena *arena,
+                           const struct envelope *envelope, struct str said);
 
 /* A result that is told to be an error, the message of one: which kind, by its words. */
-void decide_by_error(struct verdict *verdict, const struct tool *tool, struct arena *arena,
-                     const struct result *result);
-void decide_by_message(struct verdict *verdict, const struct tool *tool, struct arena *arena,
-                       struct str message);
+void verdict_from_error_result(struct verdict *verdict, const struct tool *tool, struct arena *arena,
+                               const struct result *result);
+void verdict_from_error_message(struct verdict *verdict, const struct tool *tool, struct arena *arena,
+                                struct str message);
 
 /* The result hook, with coverage, facts, follow-ups and cost. A hook that broke only leaves a warning: the
  * tool has run. */
-void decide_by_result(struct verdict *verdict, const struct tool *tool, struct arena *arena,
-                      const struct json *args, const struct result *result,
-                      const struct policy_outcome *said);
+void verdict_from_result_hook(struct verdict *verdict, const struct tool *tool, struct arena *arena,
+                              const struct json *args, const struct result *result,
+                              const struct policy_outcome *said);
 
 /* The output schema of a tool, where its result breaks it. */
-void decide_by_output(struct verdict *verdict, const struct tool *tool, struct arena *arena,
-                      const struct result *result);
+void verdict_from_output_schema(struct verdict *verdict, const struct tool *tool, struct arena *arena,
+                                const struct result *result);
 
 /* Of a call that has run: how far it got towards what the user asked for, where nobody has said. */
-void decide_coverage(struct verdict *verdict);
+void verdict_set_coverage(struct verdict *verdict);
 
 /* After settle: what only the ledger knows of attempts and repeats. */
-void decide_by_settling(struct verdict *verdict, const struct ledger_settled *settled, bool ran);
+void verdict_from_settle(struct verdict *verdict, const struct ledger_settled *settled, bool ran);
 
 #endif

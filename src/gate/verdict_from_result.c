@@ -3,12 +3,12 @@
 
 #include "base/arena.h"
 #include "gate/decision_log.h"
-#include "result/stack_trace.h"
+#include "base/stack_trace.h"
 #include "json/build.h"
 
 /* ---- what it says of itself ------------------------------------------------- */
 
-bool decide_reads_envelopes(const struct tool *tool)
+bool judge_reads_envelopes(const struct tool *tool)
 {
     return tool->mode != POLICY_OFF && !(tool->policy && !tool->policy->envelopes);
 }
@@ -62,35 +62,36 @@ static struct str hint_for(const struct tool *tool, const char *code)
                : STR_NONE;
 }
 
-void decide_by_envelope(struct verdict *v, const struct tool *tool, struct arena *arena,
-                        const struct envelope *e, struct str said)
+void verdict_from_envelope(struct verdict *v, const struct tool *tool, struct arena *arena,
+                           const struct envelope *e, struct str said)
 {
-    if (e->kind == ENVELOPE_ASKS) {
+    if (e->kind == ENVELOPE_NEEDS_INPUT) {
         ask_by_envelope(v, arena, e);
         return;
     }
     bool passes = e->kind == ENVELOPE_TRANSIENT;
     decide(v, passes ? CLASS_TRANSIENT : CLASS_TOOL_ERROR, str_of(e->code), words_of(e->code),
            passes ? hint_for(tool, e->code) : STR_NONE);
-    v->quoted = stack_left_out(arena, said);
+    v->quoted = stack_trace_strip(arena, said);
     v->after_s = passes ? e->after_s : -1;
 }
 
-void decide_by_error(struct verdict *v, const struct tool *tool, struct arena *arena,
-                     const struct result *result)
+void verdict_from_error_result(struct verdict *v, const struct tool *tool, struct arena *arena,
+                               const struct result *result)
 {
     struct envelope e = {.kind = ENVELOPE_FAILED, .after_s = -1};
-    if (decide_reads_envelopes(tool) && tool->mode == POLICY_ENFORCE)
+    if (judge_reads_envelopes(tool) && tool->mode == POLICY_ENFORCE)
         e = envelope_of_error(arena, result);
-    decide_by_envelope(v, tool, arena, &e, result_text(arena, result));
+    verdict_from_envelope(v, tool, arena, &e, result_text(arena, result));
 }
 
-void decide_by_message(struct verdict *v, const struct tool *tool, struct arena *arena, struct str message)
+void verdict_from_error_message(struct verdict *v, const struct tool *tool, struct arena *arena,
+                                struct str message)
 {
     struct envelope e = {.kind = ENVELOPE_FAILED, .after_s = -1};
-    if (decide_reads_envelopes(tool) && tool->mode == POLICY_ENFORCE)
+    if (judge_reads_envelopes(tool) && tool->mode == POLICY_ENFORCE)
         e = envelope_of_message(message);
-    decide_by_envelope(v, tool, arena, &e, message);
+    verdict_from_envelope(v, tool, arena, &e, message);
 }
 
 /* ---- its policy and its schema ---------------------------------------------- */
@@ -117,8 +118,9 @@ static const struct json *whole_follow_up(struct arena *arena, const struct json
     return whole;
 }
 
-void decide_by_result(struct verdict *v, const struct tool *tool, struct arena *arena,
-                      const struct json *args, const struct result *result, const struct policy_outcome *said)
+void verdict_from_result_hook(struct verdict *v, const struct tool *tool, struct arena *arena,
+                              const struct json *args, const struct result *result,
+                              const struct policy_outcome *said)
 {
     v->coverage = said->coverage;
     v->facts = said->facts;
@@ -128,26 +130,26 @@ void decide_by_result(struct verdict *v, const struct tool *tool, struct arena *
     if (json_is(said->next_args, JSON_OBJECT) && json_is(args, JSON_OBJECT))
         v->next_args = whole_next_args(arena, args, said->next_args);
     switch (said->said) {
-    case SAID_PARTIAL:
+    case OUTCOME_PARTIAL:
         decide(v, CLASS_PARTIAL_DATA, said->code, said->detail, said->hint);
         break;
-    case SAID_GARBAGE:
+    case OUTCOME_GARBAGE:
         decide(v, CLASS_SEMANTIC_GARBAGE, said->code, said->detail, said->hint);
         v->quoted = result_text(arena, result);
         break;
-    case SAID_BROKEN:
+    case OUTCOME_BROKEN:
         decide(v, CLASS_SCHEMA_MISMATCH, said->code, said->detail, said->hint);
         break;
-    case SAID_TRANSIENT:
-    case SAID_FAILED:
-        decide_failure(v, said->said == SAID_FAILED ? CLASS_TOOL_ERROR : CLASS_TRANSIENT, said);
+    case OUTCOME_TRANSIENT:
+    case OUTCOME_FAILED:
+        verdict_from_failure(v, said->said == OUTCOME_FAILED ? CLASS_TOOL_ERROR : CLASS_TRANSIENT, said);
         v->policys_word = true;
         break;
-    case SAID_ASK:
-        decide_ask(v, said);
+    case OUTCOME_ASK:
+        verdict_from_question(v, said);
         break;
-    case SAID_BROKE:
-        audit_policy_error(tool->name, said->why.text);
+    case OUTCOME_POLICY_ERROR:
+        decision_log_policy_error(tool->name, said->why.text);
         v->warning = STR_LIT("The gateway's check of this result failed; judge the result yourself.");
         break;
     default:
@@ -155,17 +157,18 @@ void decide_by_result(struct verdict *v, const struct tool *tool, struct arena *
     }
 }
 
-void decide_by_output(struct verdict *v, const struct tool *tool, struct arena *arena,
-                      const struct result *result)
+void verdict_from_output_schema(struct verdict *v, const struct tool *tool, struct arena *arena,
+                                const struct result *result)
 {
     bool judged = !(tool->policy && !tool->policy->validate); /* else the schema is documentation only */
-    if (!judged || !tool->output_schema || schema_accepts(tool->output_schema, result->value) == SCHEMA_VALID)
+    if (!judged || !tool->output_schema ||
+        schema_validate(tool->output_schema, result->value) == SCHEMA_VALID)
         return;
     problems_init(&v->problems, arena);
     schema_explain(tool->output_schema, result->value, &v->problems);
     for (size_t i = 0; i < v->problems.count; i++)
         v->problems.list[i].in_result = true;
-    const char *unreadable = result_unreadable(result);
+    const char *unreadable = result_parse_error(result);
     decide(v, CLASS_SCHEMA_MISMATCH, str_of(unreadable ? unreadable : "schema_violation"), STR_NONE,
            STR_NONE);
 }
@@ -173,7 +176,7 @@ void decide_by_output(struct verdict *v, const struct tool *tool, struct arena *
 /* ---- coverage ----------------------------------------------------------------- */
 
 /* Of what a passing result says about the user's question nobody knows but the policy. */
-void decide_coverage(struct verdict *v)
+void verdict_set_coverage(struct verdict *v)
 {
     static const char *const otherwise[CLASS_COUNT] = {
         [CLASS_PARTIAL_DATA] = "NEEDS_MORE_TOOLS",   [CLASS_SEMANTIC_GARBAGE] = "NEEDS_MORE_TOOLS",

@@ -3,8 +3,8 @@
  * reaped then; after that its number is used for the group only, and only
  * while somebody is in it, for so long the kernel gives it to nobody else.
  *
- *   running ─▶ (child_end: stdin closed ─▶ SIGTERM ─▶ SIGKILL) ─▶ reaped ─▶ others of the group? linger ─▶
- * ended
+ *   running ─▶ (child_terminate: stdin closed ─▶ SIGTERM ─▶ SIGKILL) ─▶ reaped ─▶ others of the group? linger
+ * ─▶ ended
  */
 #include "io/child.h"
 
@@ -37,7 +37,7 @@ struct child {
     int pidfd;
     struct event *over;
     struct timer timer;
-    const struct child_hooks *hooks;
+    const struct child_callbacks *hooks;
     void *owner;
     enum child_state state;
     bool forgotten;
@@ -56,7 +56,7 @@ static void link_child(struct child *c)
     if (children)
         children->previous = c;
     children = c;
-    guard_add(c->pid);
+    child_guard_add(c->pid);
 }
 
 static void unlink_child(struct child *c)
@@ -67,7 +67,7 @@ static void unlink_child(struct child *c)
         c->previous->next = c->next;
     else
         children = c->next;
-    guard_remove(c->pid);
+    child_guard_remove(c->pid);
 }
 
 static void stop_watching(struct child *c)
@@ -146,7 +146,7 @@ static void press(void *arg)
     c->state = c->state == CHILD_TOLD_BY_EOF ? CHILD_TOLD_BY_TERM : CHILD_KILLED;
 }
 
-void child_end(struct child *c)
+void child_terminate(struct child *c)
 {
     if (c->state != CHILD_RUNS)
         return;
@@ -206,7 +206,7 @@ static enum err open_channels(struct channels *channels, const struct child_spec
     fill_stdio();
     for (int at = 0; at < 3; at++)
         if (open_channel(channels, at, spec->pipes) != 0)
-            return why_set(why, ERR_IO, "cannot start '%s': no pipes for it: %s", spec->argv[0],
+            return err_set(why, ERR_IO, "cannot start '%s': no pipes for it: %s", spec->argv[0],
                            strerror(errno));
     return OK;
 }
@@ -216,7 +216,7 @@ static enum err watch(struct child *c, struct why *why)
     c->over = event_new(loop_base(c->loop), c->pidfd, EV_READ | EV_PERSIST, on_over, c);
     if (c->over && event_add(c->over, NULL) == 0)
         return OK;
-    return why_set(why, ERR_IO, "cannot wait for the end of a process: %s", strerror(errno));
+    return err_set(why, ERR_IO, "cannot wait for the end of a process: %s", strerror(errno));
 }
 
 static enum err start(struct child *c, const struct child_spec *spec, struct channels *channels,
@@ -225,7 +225,7 @@ static enum err start(struct child *c, const struct child_spec *spec, struct cha
     struct spawn spawn = {.spec = spec};
     enum err err = open_channels(channels, spec, why);
     if (!err)
-        err = guard_ready(&spawn.guard, why);
+        err = child_guard_ensure(&spawn.guard, why);
     if (err)
         return err;
     memcpy(spawn.stdio, channels->theirs, sizeof(spawn.stdio));
@@ -253,7 +253,7 @@ static void keep_what_ended(void)
         sigaction(SIGCHLD, &normal, NULL);
 }
 
-enum err child_start(struct loop *loop, const struct child_spec *spec, const struct child_hooks *hooks,
+enum err child_start(struct loop *loop, const struct child_spec *spec, const struct child_callbacks *hooks,
                      void *owner, struct child **out, int *in, int *output, int *errors, struct why *why)
 {
     struct channels channels;
@@ -347,7 +347,7 @@ static void free_rest(const struct loop *loop)
     }
 }
 
-void children_end(struct loop *loop, uint32_t ms)
+void child_terminate_all(struct loop *loop, uint32_t ms)
 {
     signal_all(loop, SIGTERM);
     wait_for_all(loop, ms);
@@ -357,5 +357,5 @@ void children_end(struct loop *loop, uint32_t ms)
         wait_for_all(loop, CHILD_LINGER_MS);
     free_rest(loop);
     if (!children)
-        guard_end();
+        child_guard_stop();
 }

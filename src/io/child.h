@@ -38,7 +38,7 @@ struct child_spec {
 };
 
 /* Each fires from the loop's turn, never inside a child_ function. */
-struct child_hooks {
+struct child_callbacks {
     /* It was waited for and nobody is left of its group: they went by themselves, within CHILD_LINGER_MS, or
      * have been killed. What it wrote can be read until then and after. `status` is waitpid's, or
      * CHILD_STATUS_LOST. The child is freed when it returns. */
@@ -46,18 +46,18 @@ struct child_hooks {
 };
 
 #define CHILD_LINGER_MS 200u  /* others of its group may go on for that long after it ended */
-#define CHILD_TERM_MS   2000u /* child_end: from closed stdin to SIGTERM, and from there to SIGKILL */
+#define CHILD_TERM_MS   2000u /* child_terminate: from closed stdin to SIGTERM, and from there to SIGKILL */
 
 /* ERR_NOT_FOUND, ERR_LIMIT, ERR_IO: it could not be started, and `why` says what to mend (no such command, no
  * such folder, not executable). The descriptors are non-blocking and the caller's to close; each may be
  * closed at any time. */
-enum err child_start(struct loop *loop, const struct child_spec *spec, const struct child_hooks *hooks,
+enum err child_start(struct loop *loop, const struct child_spec *spec, const struct child_callbacks *hooks,
                      void *owner, struct child **out, int *in, int *output, int *errors, struct why *why);
 pid_t child_pid(const struct child *child);
 
 /* The orderly end: the caller has closed `in`; SIGTERM follows after CHILD_TERM_MS, SIGKILL after as long
  * again, each to the whole group. `ended` fires as ever. */
-void child_end(struct child *child);
+void child_terminate(struct child *child);
 /* SIGKILL to the whole group, now. `ended` fires as ever, unless `forget`: then the child is not the caller's
  * any more. */
 void child_kill(struct child *child, bool forget);
@@ -69,6 +69,6 @@ struct str child_status(struct arena *arena, int status);
 
 /* At the daemon's end, before loop_free: SIGTERM and after `ms` SIGKILL to every group that is left; returns
  * when all are gone. No hook fires any more, and every child is freed. */
-void children_end(struct loop *loop, uint32_t ms);
+void child_terminate_all(struct loop *loop, uint32_t ms);
 
 #endif

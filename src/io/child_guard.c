@@ -26,16 +26,16 @@
 static struct {
     pid_t pid; /* 0: none */
     int socket;
-    pid_t groups[CHILDREN_MAX];
+    pid_t groups[CHILD_MAX];
     size_t count;
 } guard;
 
-void guard_add(pid_t group)
+void child_guard_add(pid_t group)
 {
     for (size_t i = 0; i < guard.count; i++)
         if (guard.groups[i] == group)
             return;
-    if (guard.count < CHILDREN_MAX)
+    if (guard.count < CHILD_MAX)
         guard.groups[guard.count++] = group;
 }
 
@@ -72,13 +72,13 @@ static void end_all(void)
 
 static void listen_to_daemon(int socket)
 {
-    struct guard_word words[64];
+    struct child_guard_message words[64];
     ssize_t n;
     while ((n = recv(socket, words, sizeof(words[0]), 0)) != 0) {
         if (n < 0 && errno != EINTR)
             break;
         if (n == (ssize_t)sizeof(words[0]) && words[0].group > 0)
-            guard_add(words[0].group);
+            child_guard_add(words[0].group);
         else if (n == (ssize_t)sizeof(words[0]))
             drop(-words[0].group);
     }
@@ -131,7 +131,7 @@ static enum err make_guard(struct why *why)
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-        return why_set(why, ERR_IO, "cannot make a socket for the guard of processes: %s", strerror(errno));
+        return err_set(why, ERR_IO, "cannot make a socket for the guard of processes: %s", strerror(errno));
     /* Before the fork, which would inherit a full one: signals come to the daemon's handlers otherwise. */
     sigset_t all, before;
     sigfillset(&all);
@@ -144,34 +144,34 @@ static enum err make_guard(struct why *why)
     close(ends[1]);
     if (pid < 0) {
         close(ends[0]);
-        return why_set(why, ERR_IO, "cannot start the guard of processes: %s", strerror(error));
+        return err_set(why, ERR_IO, "cannot start the guard of processes: %s", strerror(error));
     }
     guard.pid = pid;
     guard.socket = ends[0];
     return OK;
 }
 
-enum err guard_ready(int *socket, struct why *why)
+enum err child_guard_ensure(int *socket, struct why *why)
 {
     enum err err = OK;
-    if (guard.count >= CHILDREN_MAX)
-        return why_set(why, ERR_LIMIT, "%u processes are running already, the most that are started at once",
-                       CHILDREN_MAX);
+    if (guard.count >= CHILD_MAX)
+        return err_set(why, ERR_LIMIT, "%u processes are running already, the most that are started at once",
+                       CHILD_MAX);
     if (!is_there())
         err = make_guard(why);
     *socket = err ? -1 : guard.socket;
     return err;
 }
 
-void guard_remove(pid_t group)
+void child_guard_remove(pid_t group)
 {
-    struct guard_word word = {-group};
+    struct child_guard_message word = {-group};
     drop(group);
     if (guard.pid) /* one that is gone needs no word; a full socket is the kernel's trouble, not ours */
         send(guard.socket, &word, sizeof(word), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-void guard_end(void)
+void child_guard_stop(void)
 {
     if (!is_there())
         return;

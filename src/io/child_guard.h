@@ -15,22 +15,22 @@
 
 #include <sys/types.h>
 
-#define CHILDREN_MAX 4096u /* processes of ours at once */
+#define CHILD_MAX 4096u /* processes of ours at once */
 
 /* What is said to it: a group's number, negative when it is gone. */
-struct guard_word {
+struct child_guard_message {
     pid_t group;
 };
 
-/* Where a new process writes its guard_word. Makes the guard, and another where somebody ended it. ERR_LIMIT:
- * there are CHILDREN_MAX; ERR_IO: the system refused. */
-enum err guard_ready(int *socket, struct why *why);
+/* Where a new process writes its child_guard_message. Makes the guard, and another where somebody ended it.
+ * ERR_LIMIT: there are CHILD_MAX; ERR_IO: the system refused. */
+enum err child_guard_ensure(int *socket, struct why *why);
 
 /* Which groups there are, for a guard that has to be made anew. */
-void guard_add(pid_t group);
-void guard_remove(pid_t group);
+void child_guard_add(pid_t group);
+void child_guard_remove(pid_t group);
 
 /* No group is left: returns when the guard is gone, too. */
-void guard_end(void);
+void child_guard_stop(void);
 
 #endif

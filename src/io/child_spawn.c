@@ -63,8 +63,8 @@ IN_NEW_PROCESS static int limit_all(const struct child_limits *limits)
         limit_to(RLIMIT_CPU, limits->cpu_s, 1) || limit_to(RLIMIT_NPROC, limits->processes, 0) ||
         limit_to(RLIMIT_NOFILE, limits->files, 0))
         return -1;
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur > CHILD_FILES && !limits->files) {
-        files.rlim_cur = CHILD_FILES; /* the daemon raised its own */
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur > CHILD_OPEN_FILES && !limits->files) {
+        files.rlim_cur = CHILD_OPEN_FILES; /* the daemon raised its own */
         setrlimit(RLIMIT_NOFILE, &files);
     }
     struct rlimit core;
@@ -78,7 +78,7 @@ IN_NEW_PROCESS static int limit_all(const struct child_limits *limits)
 /* No session of a terminal: nothing may ask there for a password. Dies with us, and the guard knows. */
 IN_NEW_PROCESS static void tie(const struct birth *birth)
 {
-    struct guard_word word = {getpid()};
+    struct child_guard_message word = {getpid()};
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != birth->parent)
@@ -168,7 +168,7 @@ static enum err find_program(const struct child_spec *spec, char found[PATH_MAX]
     if (strchr(name, '/')) {
         if (snprintf(found, PATH_MAX, "%s", name) < PATH_MAX)
             return OK;
-        return why_set(why, ERR_NOT_FOUND, "the name of the command has more than %d bytes", PATH_MAX);
+        return err_set(why, ERR_NOT_FOUND, "the name of the command has more than %d bytes", PATH_MAX);
     }
     while (next_candidate(&rest, name, found)) {
         if (is_program(found))
@@ -177,8 +177,8 @@ static enum err find_program(const struct child_spec *spec, char found[PATH_MAX]
             memcpy(refused, found, sizeof(refused));
     }
     if (refused[0])
-        return why_set(why, ERR_NOT_FOUND, "'%s' may not be executed: give it the right (chmod +x)", refused);
-    return why_set(why, ERR_NOT_FOUND,
+        return err_set(why, ERR_NOT_FOUND, "'%s' may not be executed: give it the right (chmod +x)", refused);
+    return err_set(why, ERR_NOT_FOUND,
                    "no command '%s' in PATH (%s): install it, or name it with its whole path", name, path);
 }
 
@@ -192,22 +192,22 @@ static enum err explain_program(const struct birth *birth, struct why *why)
     case ENOENT:
     case ENOTDIR:
         if (exists && !birth->spawn->spec->cwd)
-            return why_set(why, ERR_NOT_FOUND,
+            return err_set(why, ERR_NOT_FOUND,
                            "'%s' cannot be run: the interpreter that its first line names is not there",
                            program);
-        return why_set(why, ERR_NOT_FOUND, "no command '%s', or no interpreter that its first line names",
+        return err_set(why, ERR_NOT_FOUND, "no command '%s', or no interpreter that its first line names",
                        program);
     case ENOEXEC:
-        return why_set(why, ERR_NOT_FOUND,
+        return err_set(why, ERR_NOT_FOUND,
                        "'%s' is no program: a script's first line must name its interpreter (#!/bin/sh)",
                        program);
     case EACCES:
-        return why_set(why, ERR_NOT_FOUND, "'%s' may not be executed: give it the right (chmod +x)", program);
+        return err_set(why, ERR_NOT_FOUND, "'%s' may not be executed: give it the right (chmod +x)", program);
     case E2BIG:
-        return why_set(why, ERR_LIMIT,
+        return err_set(why, ERR_LIMIT,
                        "the arguments and environment of '%s' are longer than the system allows", program);
     }
-    return why_set(why, ERR_IO, "cannot run '%s': %s", program, words);
+    return err_set(why, ERR_IO, "cannot run '%s': %s", program, words);
 }
 
 static enum err explain(const struct birth *birth, struct why *why)
@@ -216,9 +216,9 @@ static enum err explain(const struct birth *birth, struct why *why)
     if (birth->step == STEP_PROGRAM)
         return explain_program(birth, why);
     if (birth->step == STEP_FOLDER)
-        return why_set(why, ERR_NOT_FOUND, "cannot run '%s' in the folder '%s': %s", name,
+        return err_set(why, ERR_NOT_FOUND, "cannot run '%s' in the folder '%s': %s", name,
                        birth->spawn->spec->cwd, words);
-    return why_set(why, ERR_IO, "cannot prepare '%s': its %s could not be set: %s", name,
+    return err_set(why, ERR_IO, "cannot prepare '%s': its %s could not be set: %s", name,
                    birth->step == STEP_LIMIT ? "limits" : "descriptors", words);
 }
 
@@ -238,11 +238,11 @@ enum err child_spawn(const struct spawn *spawn, pid_t *pid, int *pidfd, struct w
     int error = errno;
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (*pid < 0)
-        return why_set(why, ERR_IO, "cannot start '%s': %s", spawn->spec->argv[0], strerror(error));
+        return err_set(why, ERR_IO, "cannot start '%s': %s", spawn->spec->argv[0], strerror(error));
     if (!birth.error)
         return OK;
     waitpid(*pid, NULL, 0);
     close(*pidfd);
-    guard_remove(*pid);
+    child_guard_remove(*pid);
     return explain(&birth, why);
 }

@@ -7,7 +7,7 @@
 
 #include "io/child.h"
 
-#define CHILD_FILES                                                                                          \
+#define CHILD_OPEN_FILES                                                                                     \
     1024u /* soft limit of open files: what select() can take, as the system has it; may be raised */
 
 struct spawn {

@@ -30,7 +30,7 @@ struct conn {
     struct buf out;
     size_t sent;    /* of `out` */
     size_t counted; /* bytes of both buffers, as the loop has them in its sum */
-    const struct conn_hooks *hooks;
+    const struct conn_callbacks *hooks;
     void *owner;
     bool dirty, more; /* is in that list */
     bool hung_up;     /* an event said that end of file follows the data */
@@ -55,7 +55,7 @@ struct loop {
         const void *key;
         void *thing;
         void (*free)(void *thing);
-    } kept[LOOP_KEEPS_MAX]; /* things of other rooms */
+    } kept[LOOP_SINGLETONS_MAX]; /* things of other rooms */
     size_t kept_count;
 };
 
@@ -130,14 +130,14 @@ static bool wants_lines(const struct conn *c)
 static void give_up_line(struct conn *c)
 {
     struct str head;
-    frame_refuse(&c->frame, &head);
+    frame_discard(&c->frame, &head);
     c->hooks->too_long(c->owner, head, true);
 }
 
 static void serve_lines(struct conn *c)
 {
     struct str line;
-    enum frame_said said = FRAME_LINE;
+    enum frame_event said = FRAME_LINE;
     while (said != FRAME_MORE && wants_lines(c)) {
         said = frame_next(&c->frame, &line);
         if (said == FRAME_LINE)
@@ -148,7 +148,8 @@ static void serve_lines(struct conn *c)
             c->hooks->tail(c->owner, line);
         c->paused = !c->pair && unsent(c) > CONN_OUT_HIGH_BYTES;
     }
-    if (said == FRAME_MORE && c->loop->bytes > c->loop->max_bytes && frame_rest(&c->frame) > FRAME_KEEP_BYTES)
+    if (said == FRAME_MORE && c->loop->bytes > c->loop->max_bytes &&
+        frame_partial_bytes(&c->frame) > FRAME_KEEP_BYTES)
         give_up_line(c);
 }
 
@@ -159,7 +160,7 @@ static bool peer_is_gone(const struct conn *c)
     return !c->pair && poll(&p, 1, 0) == 1 && p.revents & (POLLHUP | POLLERR);
 }
 
-size_t loop_gone(struct loop *loop)
+size_t loop_closed_peers(struct loop *loop)
 {
     if (loop->gone_turn == loop->turn)
         return loop->gone;
@@ -174,7 +175,7 @@ static void end_of_file(struct conn *c)
 {
     c->ended = true;
     c->reads = false;
-    c->hooks->eof(c->owner, c->frame.skipping ? 0 : frame_rest(&c->frame));
+    c->hooks->eof(c->owner, c->frame.skipping ? 0 : frame_partial_bytes(&c->frame));
     if (peer_is_gone(c))
         die(c);
 }
@@ -185,11 +186,11 @@ static void end_of_file(struct conn *c)
 static bool read_some(struct conn *c, size_t *got)
 {
     size_t room;
-    char *at = frame_room(&c->frame, &room);
+    char *at = frame_reserve(&c->frame, &room);
     ssize_t n = c->pipe ? read(c->fd, at, room) : recv(c->fd, at, room, 0);
     *got = n > 0 ? (size_t)n : 0;
     if (n > 0) {
-        frame_fed(&c->frame, (size_t)n);
+        frame_commit(&c->frame, (size_t)n);
         return (size_t)n == room || c->hung_up || c->pipe;
     }
     if (n == 0)
@@ -203,7 +204,7 @@ static bool read_some(struct conn *c, size_t *got)
 static void hear_no_more(struct conn *c)
 {
     c->reads = false;
-    c->hooks->eof(c->owner, c->frame.skipping ? 0 : frame_rest(&c->frame));
+    c->hooks->eof(c->owner, c->frame.skipping ? 0 : frame_partial_bytes(&c->frame));
 }
 
 /* Lines that wait in the buffer first, then what the socket holds, up to this turn's share. */
@@ -226,7 +227,7 @@ static void pump(struct conn *c)
         hear_no_more(c);
     if (unsent(c) > 0 || c->dead || c->finishing)
         mark_dirty(c);
-    frame_give_back(&c->frame);
+    frame_shrink(&c->frame);
     count_bytes(c);
 }
 
@@ -273,7 +274,7 @@ static int watch(struct conn *c)
 }
 
 static struct conn *make_conn(struct loop *loop, int in, int out, size_t line_max,
-                              const struct conn_hooks *hooks, void *owner)
+                              const struct conn_callbacks *hooks, void *owner)
 {
     struct conn *c = calloc(1, sizeof(*c));
     if (!c)
@@ -295,13 +296,14 @@ static struct conn *make_conn(struct loop *loop, int in, int out, size_t line_ma
     return c;
 }
 
-struct conn *conn_new(struct loop *loop, int fd, size_t line_max, const struct conn_hooks *hooks, void *owner)
+struct conn *conn_new(struct loop *loop, int fd, size_t line_max, const struct conn_callbacks *hooks,
+                      void *owner)
 {
     return make_conn(loop, fd, fd, line_max, hooks, owner);
 }
 
 struct conn *conn_new_pair(struct loop *loop, int in, int out, size_t line_max,
-                           const struct conn_hooks *hooks, void *owner)
+                           const struct conn_callbacks *hooks, void *owner)
 {
     struct conn *c = make_conn(loop, in, out, line_max, hooks, owner);
     int type;
@@ -357,7 +359,7 @@ static void hear_gone(void *owner)
     (void)owner;
 }
 
-static const struct conn_hooks nobody = {
+static const struct conn_callbacks nobody = {
     .line = hear_line, .too_long = hear_too_long, .eof = hear_eof, .gone = hear_gone};
 
 void conn_drop(struct conn *conn)
@@ -521,13 +523,13 @@ void loop_turn(struct loop *loop, bool wait)
     flush_dirty(loop);
 }
 
-void *loop_keep(struct loop *loop, const void *key, void *(*make)(struct loop *loop),
-                void (*free_thing)(void *))
+void *loop_singleton(struct loop *loop, const void *key, void *(*make)(struct loop *loop),
+                     void (*free_thing)(void *))
 {
     for (size_t i = 0; i < loop->kept_count; i++)
         if (loop->kept[i].key == key)
             return loop->kept[i].thing;
-    void *thing = loop->kept_count < LOOP_KEEPS_MAX && make ? make(loop) : NULL;
+    void *thing = loop->kept_count < LOOP_SINGLETONS_MAX && make ? make(loop) : NULL;
     if (thing) {
         loop->kept[loop->kept_count].key = key;
         loop->kept[loop->kept_count].thing = thing;

@@ -21,7 +21,7 @@ struct loop;
 #define CONN_TURN_BYTES     262144u /* read from one connection before the others get their turn */
 
 /* Each fires from the loop's turn, never inside a conn_ function. */
-struct conn_hooks {
+struct conn_callbacks {
     void (*line)(void *owner, struct str line); /* valid during the call only */
     /* `head`: the beginning of a line that was given up; `for_memory`: not for its own length but because all
      * connections together hold too much. */
@@ -50,17 +50,17 @@ void loop_limit_bytes(struct loop *loop, size_t max);
 
 /* Connections whose peer has closed and which will end with the next turn. Looked up once a turn, for whoever
  * is about to refuse a new one. */
-size_t loop_gone(struct loop *loop);
+size_t loop_closed_peers(struct loop *loop);
 
 /* What there is once for a loop (all HTTP, all processes), without a global: made when it is first asked for,
  * freed with the loop, before the connections. `key`: any address of the asker's own. `make` NULL, or
  * returning NULL: only what is there already, or NULL. */
-#define LOOP_KEEPS_MAX 4u
-void *loop_keep(struct loop *loop, const void *key, void *(*make)(struct loop *loop),
-                void (*free_thing)(void *));
+#define LOOP_SINGLETONS_MAX 4u
+void *loop_singleton(struct loop *loop, const void *key, void *(*make)(struct loop *loop),
+                     void (*free_thing)(void *));
 
 /* Takes over the socket, which must be non-blocking; lines up to `line_max` bytes. */
-struct conn *conn_new(struct loop *loop, int fd, size_t line_max, const struct conn_hooks *hooks,
+struct conn *conn_new(struct loop *loop, int fd, size_t line_max, const struct conn_callbacks *hooks,
                       void *owner);
 void conn_limit_line(struct conn *conn, size_t line_max);
 
@@ -72,7 +72,7 @@ void conn_limit_line(struct conn *conn, size_t line_max);
  * after which `eof` fires, or a conn_ function ends it.
  */
 struct conn *conn_new_pair(struct loop *loop, int in, int out, size_t line_max,
-                           const struct conn_hooks *hooks, void *owner);
+                           const struct conn_callbacks *hooks, void *owner);
 /* Of a pair: sends what is taken at once, gives up the rest, and closes the way out: the peer reads its end
  * of file. Goes on hearing. */
 void conn_close_out(struct conn *conn);

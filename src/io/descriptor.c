@@ -36,7 +36,7 @@ struct descriptor *descriptor_new(struct loop *loop, int fd,
     return d;
 }
 
-void descriptor_wants(struct descriptor *d, bool readable, bool writable)
+void descriptor_watch(struct descriptor *d, bool readable, bool writable)
 {
     short wanted = (short)((readable ? EV_READ : 0) | (writable ? EV_WRITE : 0));
     if (wanted == d->wanted)
@@ -50,7 +50,7 @@ void descriptor_wants(struct descriptor *d, bool readable, bool writable)
     event_add(&d->event, NULL);
 }
 
-void descriptor_soon(struct descriptor *d)
+void descriptor_writable_soon(struct descriptor *d)
 {
     if (d->wanted)
         event_active(&d->event, EV_WRITE, 0);

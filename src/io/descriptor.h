@@ -17,10 +17,10 @@ struct descriptor *descriptor_new(struct loop *loop, int fd,
                                   void (*ready)(void *owner, int fd, bool readable, bool writable),
                                   void *owner);
 /* What it waits for from now on; neither: nothing. */
-void descriptor_wants(struct descriptor *descriptor, bool readable, bool writable);
+void descriptor_watch(struct descriptor *descriptor, bool readable, bool writable);
 /* Tells that it is writable once what is ready in this turn has been served, without asking the kernel: it
  * mostly is. Only while something is wanted of it. */
-void descriptor_soon(struct descriptor *descriptor);
+void descriptor_writable_soon(struct descriptor *descriptor);
 void descriptor_free(struct descriptor *descriptor); /* NULL is fine; also inside `ready` */
 
 #endif

@@ -37,15 +37,15 @@ struct watch {
     int fd;
     struct root *roots;
     size_t root_count, place_count;
-    struct place places[WATCH_FOLDERS_MAX];
+    struct place places[FILE_WATCH_FOLDERS_MAX];
 };
 
-enum err watch_new(struct watch **out, struct why *why)
+enum err file_watch_new(struct watch **out, struct why *why)
 {
     int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     *out = NULL;
     if (fd < 0)
-        return why_set(why, ERR_IO,
+        return err_set(why, ERR_IO,
                        "no inotify to watch files with: %s (sysctl fs.inotify.max_user_instances)",
                        strerror(errno));
     struct watch *watch = calloc(1, sizeof(*watch));
@@ -63,7 +63,7 @@ static void root_clear(struct root *root)
     free(root->name);
 }
 
-void watch_free(struct watch *watch)
+void file_watch_free(struct watch *watch)
 {
     if (!watch)
         return;
@@ -74,7 +74,7 @@ void watch_free(struct watch *watch)
     free(watch);
 }
 
-int watch_fd(const struct watch *watch)
+int file_watch_fd(const struct watch *watch)
 {
     return watch->fd;
 }
@@ -86,7 +86,7 @@ static bool place_add(struct watch *watch, const char *folder, const char *name)
     int wd = inotify_add_watch(watch->fd, folder, EVENTS);
     if (wd < 0)
         return false;
-    if (watch->place_count == WATCH_FOLDERS_MAX)
+    if (watch->place_count == FILE_WATCH_FOLDERS_MAX)
         return true; /* the descriptor stays, its events go by unseen */
     watch->places[watch->place_count++] = (struct place){wd, name};
     return true;
@@ -107,10 +107,10 @@ static bool is_folder(const char *path)
 
 static void folder_add(struct watch *watch, const char *path, unsigned depth)
 {
-    DIR *folder = depth <= WATCH_DEPTH_MAX && place_add(watch, path, NULL) ? opendir(path) : NULL;
+    DIR *folder = depth <= FILE_WATCH_DEPTH_MAX && place_add(watch, path, NULL) ? opendir(path) : NULL;
     if (!folder)
         return;
-    for (struct dirent *entry; (entry = readdir(folder)) && watch->place_count < WATCH_FOLDERS_MAX;) {
+    for (struct dirent *entry; (entry = readdir(folder)) && watch->place_count < FILE_WATCH_FOLDERS_MAX;) {
         char below[PATH_MAX];
         int n = snprintf(below, sizeof(below), "%s/%s", path, entry->d_name);
         if (!is_noise(entry->d_name) && n < (int)sizeof(below) && is_folder(below))
@@ -138,7 +138,7 @@ static bool is_used(const struct watch *watch, int wd)
 /* Everything is looked up again; what is no part of it any more is let go. */
 static void look_again(struct watch *watch)
 {
-    struct place old[WATCH_FOLDERS_MAX];
+    struct place old[FILE_WATCH_FOLDERS_MAX];
     size_t count = watch->place_count;
     memcpy(old, watch->places, count * sizeof(*old));
     watch->place_count = 0;
@@ -169,7 +169,7 @@ static struct root split(const char *path)
     return root;
 }
 
-enum err watch_add(struct watch *watch, const char *path, struct why *why)
+enum err file_watch_add(struct watch *watch, const char *path, struct why *why)
 {
     struct root *longer = realloc(watch->roots, (watch->root_count + 1) * sizeof(*longer));
     if (!longer)
@@ -181,7 +181,7 @@ enum err watch_add(struct watch *watch, const char *path, struct why *why)
         watch->root_count++;
         return OK;
     }
-    why_set(why, ERR_IO, "%s can't be watched: its folder %s: %s", path, root->folder, strerror(errno));
+    err_set(why, ERR_IO, "%s can't be watched: its folder %s: %s", path, root->folder, strerror(errno));
     root_clear(root);
     return ERR_IO;
 }
@@ -203,7 +203,7 @@ static bool matters(const struct watch *watch, const struct inotify_event *event
     return false;
 }
 
-bool watch_drain(struct watch *watch)
+bool file_watch_drain(struct watch *watch)
 {
     _Alignas(struct inotify_event) char block[16384];
     bool changed = false;

@@ -5,7 +5,7 @@
  * is turned elsewhere; hidden files and editors' backups don't count.
  *
  * Who watches waits for the descriptor, drains it, and acts once it has been
- * quiet for WATCH_SETTLE_MS: a save is several events, a checkout hundreds.
+ * quiet for FILE_WATCH_QUIET_MS: a save is several events, a checkout hundreds.
  */
 #ifndef TOOLGATE_IO_FILE_WATCH_H
 #define TOOLGATE_IO_FILE_WATCH_H
@@ -14,23 +14,23 @@
 
 #include <stdbool.h>
 
-#define WATCH_SETTLE_MS   50u  /* of quiet before a change is acted on */
-#define WATCH_FOLDERS_MAX 256u /* watched, subfolders included; what lies beyond is not seen */
-#define WATCH_DEPTH_MAX   8u   /* of subfolders */
+#define FILE_WATCH_QUIET_MS    50u  /* of quiet before a change is acted on */
+#define FILE_WATCH_FOLDERS_MAX 256u /* watched, subfolders included; what lies beyond is not seen */
+#define FILE_WATCH_DEPTH_MAX   8u   /* of subfolders */
 
 struct watch;
 
 /* ERR_IO where the system has no inotify to give (fs.inotify.max_user_instances). */
-enum err watch_new(struct watch **out, struct why *why);
-void watch_free(struct watch *watch); /* NULL is fine */
+enum err file_watch_new(struct watch **out, struct why *why);
+void file_watch_free(struct watch *watch); /* NULL is fine */
 
 /* A file or a folder, which need not exist yet; the folder it is in must. */
-enum err watch_add(struct watch *watch, const char *path, struct why *why);
+enum err file_watch_add(struct watch *watch, const char *path, struct why *why);
 
 /* Readable when there is something to drain; non-blocking. */
-int watch_fd(const struct watch *watch);
+int file_watch_fd(const struct watch *watch);
 
 /* Takes what has come; true where it matters. */
-bool watch_drain(struct watch *watch);
+bool file_watch_drain(struct watch *watch);
 
 #endif

@@ -32,7 +32,7 @@ static void move_to_front(struct frame *frame)
     frame->at = 0;
 }
 
-char *frame_room(struct frame *frame, size_t *room)
+char *frame_reserve(struct frame *frame, size_t *room)
 {
     struct buf *in = &frame->in;
     if (frame->at == in->len)
@@ -47,7 +47,7 @@ char *frame_room(struct frame *frame, size_t *room)
     return in->at + in->len;
 }
 
-void frame_fed(struct frame *frame, size_t count)
+void frame_commit(struct frame *frame, size_t count)
 {
     frame->in.len += count;
 }
@@ -81,7 +81,7 @@ static struct str head_of(const struct frame *frame, size_t length)
     return (struct str){frame->in.at + frame->at, length < FRAME_HEAD_BYTES ? length : FRAME_HEAD_BYTES};
 }
 
-void frame_refuse(struct frame *frame, struct str *head)
+void frame_discard(struct frame *frame, struct str *head)
 {
     *head = head_of(frame, frame->in.len - frame->at);
     frame->tail_len = 0;
@@ -91,7 +91,7 @@ void frame_refuse(struct frame *frame, struct str *head)
 }
 
 /* No newline yet: what is skipped need not be kept. */
-static enum frame_said need_more(struct frame *frame, struct str *line)
+static enum frame_event need_more(struct frame *frame, struct str *line)
 {
     frame->scanned = frame->in.len;
     if (frame->skipping) {
@@ -100,11 +100,11 @@ static enum frame_said need_more(struct frame *frame, struct str *line)
     }
     if (frame->in.len - frame->at <= frame->max)
         return FRAME_MORE;
-    frame_refuse(frame, line);
+    frame_discard(frame, line);
     return FRAME_TOO_LONG;
 }
 
-enum frame_said frame_next(struct frame *frame, struct str *line)
+enum frame_event frame_next(struct frame *frame, struct str *line)
 {
     size_t unseen = frame->in.len - frame->scanned;
     const char *newline = unseen ? memchr(frame->in.at + frame->scanned, '\n', unseen) : NULL;
@@ -127,13 +127,13 @@ enum frame_said frame_next(struct frame *frame, struct str *line)
     return FRAME_LINE;
 }
 
-void frame_give_back(struct frame *frame)
+void frame_shrink(struct frame *frame)
 {
     if (frame->at == frame->in.len && frame->in.cap > FRAME_KEEP_BYTES)
         rewind_empty(frame);
 }
 
-size_t frame_rest(const struct frame *frame)
+size_t frame_partial_bytes(const struct frame *frame)
 {
     return frame->in.len - frame->at;
 }

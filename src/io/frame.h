@@ -22,28 +22,28 @@ struct frame {
     char tail[FRAME_TAIL_BYTES]; /* the last bytes of what is skipped */
 };
 
-enum frame_said { FRAME_LINE, FRAME_MORE, FRAME_TOO_LONG, FRAME_TAIL };
+enum frame_event { FRAME_LINE, FRAME_MORE, FRAME_TOO_LONG, FRAME_TAIL };
 
 void frame_init(struct frame *frame, size_t max);
 void frame_clear(struct frame *frame);
 
 /* Where the next bytes go, and how many fit; then tell how many came. */
-char *frame_room(struct frame *frame, size_t *room);
-void frame_fed(struct frame *frame, size_t count);
+char *frame_reserve(struct frame *frame, size_t *room);
+void frame_commit(struct frame *frame, size_t count);
 
 /* FRAME_LINE: `line` without its newline. FRAME_TOO_LONG: the beginning of it, at most FRAME_HEAD_BYTES; said
  * once a line. FRAME_TAIL: it is over; the end of it, at most FRAME_TAIL_BYTES. Each is valid until the next
  * call of a frame function. */
-enum frame_said frame_next(struct frame *frame, struct str *line);
+enum frame_event frame_next(struct frame *frame, struct str *line);
 
 /* Gives up the unfinished line as if it were too long; `head` is its beginning. */
-void frame_refuse(struct frame *frame, struct str *head);
+void frame_discard(struct frame *frame, struct str *head);
 
 /* A large buffer with nothing in it goes back at once, not with the next bytes, which may be long in coming.
  */
-void frame_give_back(struct frame *frame);
+void frame_shrink(struct frame *frame);
 
 /* Bytes of an unfinished line. */
-size_t frame_rest(const struct frame *frame);
+size_t frame_partial_bytes(const struct frame *frame);
 
 #endif

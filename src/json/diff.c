@@ -8,7 +8,7 @@
 struct walk {
     struct arena *arena;
     struct buf path;
-    struct differences *out;
+    struct json_diff_result *out;
 };
 
 static struct str written(struct walk *w, const struct json *value)
@@ -25,9 +25,9 @@ static size_t same_part(struct str a, struct str b)
     size_t same = 0;
     while (same < a.len && same < b.len && a.at[same] == b.at[same])
         same++;
-    if (same < DIFFERENCE_VALUE_MAX_BYTES / 2)
+    if (same < JSON_DIFF_VALUE_MAX_BYTES / 2)
         return 0;
-    same -= DIFFERENCE_VALUE_MAX_BYTES / 4;
+    same -= JSON_DIFF_VALUE_MAX_BYTES / 4;
     while (same && ((unsigned char)a.at[same] & 0xc0) == 0x80)
         same--;
     return same;
@@ -39,11 +39,11 @@ static void add_line(struct walk *w, char sign, const struct json *value, struct
     struct buf line = buf_in(w->arena);
     if (!value)
         return;
-    if (w->out->count == DIFFERENCE_LINES_MAX) {
+    if (w->out->count == JSON_DIFF_LINES_MAX) {
         w->out->more++;
         return;
     }
-    struct str rest = str_from(text, from), shown = str_cut(rest, DIFFERENCE_VALUE_MAX_BYTES);
+    struct str rest = str_from(text, from), shown = str_cut(rest, JSON_DIFF_VALUE_MAX_BYTES);
     buf_printf(&line, STR_FMT " = %s" STR_FMT "%s",
                STR_ARG(w->path.len ? buf_view(&w->path) : STR_LIT("all of it")), from ? "… " : "",
                STR_ARG(shown), shown.len < rest.len ? " …" : "");
@@ -115,10 +115,10 @@ static void walk(struct walk *w, const struct json *expected, const struct json 
     }
 }
 
-void differences_find(struct arena *arena, const struct json *expected, const struct json *got,
-                      struct differences *out)
+void json_diff_find(struct arena *arena, const struct json *expected, const struct json *got,
+                    struct json_diff_result *out)
 {
     struct walk w = {.arena = arena, .path = buf_in(arena), .out = out};
-    *out = (struct differences){.count = 0};
+    *out = (struct json_diff_result){.count = 0};
     walk(&w, expected, got);
 }

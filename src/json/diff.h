@@ -10,21 +10,21 @@
 
 struct arena;
 
-#define DIFFERENCE_LINES_MAX       24u
-#define DIFFERENCE_VALUE_MAX_BYTES 100u /* of a value in a line; the rest is cut */
+#define JSON_DIFF_LINES_MAX       24u
+#define JSON_DIFF_VALUE_MAX_BYTES 100u /* of a value in a line; the rest is cut */
 
 struct difference {
     char sign;       /* '-' or '+' */
     struct str text; /* items[0].price = 12.5 */
 };
 
-struct differences {
-    struct difference lines[DIFFERENCE_LINES_MAX];
+struct json_diff_result {
+    struct difference lines[JSON_DIFF_LINES_MAX];
     size_t count, more; /* more: lines beyond the limit */
 };
 
 /* Values are the same if json_equal says so. */
-void differences_find(struct arena *arena, const struct json *expected, const struct json *got,
-                      struct differences *out);
+void json_diff_find(struct arena *arena, const struct json *expected, const struct json *got,
+                    struct json_diff_result *out);
 
 #endif

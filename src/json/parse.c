@@ -27,7 +27,7 @@ struct parser {
     struct arena *arena;
     struct str text;
     struct json_limits limits;
-    struct json_fault *fault;
+    struct json_error *fault;
     yajl_handle yajl;
     size_t last_end; /* where the previous token ended */
     uint32_t depth, nodes;
@@ -67,8 +67,8 @@ static inline struct json_member *push(struct parser *p)
 static struct json_member *too_many(struct parser *p)
 {
     size_t at = p->last_end;
-    fault_set(p->fault, JSON_FAULT_NODES, at, "byte %zu: more than %u values in one message — send fewer", at,
-              p->limits.nodes);
+    parse_error_set(p->fault, JSON_ERROR_NODES, at,
+                    "byte %zu: more than %u values in one message — send fewer", at, p->limits.nodes);
     return NULL;
 }
 
@@ -111,7 +111,7 @@ static size_t token_start(const struct parser *p)
 {
     size_t at = p->last_end;
     while (at < p->text.len &&
-           (text_is_space(p->text.at[at]) || p->text.at[at] == ',' || p->text.at[at] == ':'))
+           (json_string_is_space(p->text.at[at]) || p->text.at[at] == ',' || p->text.at[at] == ':'))
         at++;
     return at;
 }
@@ -192,7 +192,7 @@ static int on_number(void *ctx, const char *bytes, size_t len)
 static struct str decode_again(struct parser *p, struct str literal, bool *lone)
 {
     char *decoded = arena_alloc(p->arena, literal.len);
-    struct str text = {decoded, text_decode(decoded, literal, lone)};
+    struct str text = {decoded, json_string_decode(decoded, literal, lone)};
     if (*lone)
         mark_mended(p);
     return text;
@@ -269,8 +269,8 @@ static int on_open(struct parser *p, enum json_type type)
     size_t end = consumed(p);
     fill(p, &m->value, type, end - 1, end);
     if (++p->depth > p->limits.depth) {
-        fault_set(p->fault, JSON_FAULT_DEPTH, end - 1,
-                  "byte %zu: nested deeper than %u levels — send it flatter", end - 1, p->limits.depth);
+        parse_error_set(p->fault, JSON_ERROR_DEPTH, end - 1,
+                        "byte %zu: nested deeper than %u levels — send it flatter", end - 1, p->limits.depth);
         return 0;
     }
     m->value.len = p->container;
@@ -335,7 +335,7 @@ static struct str path_of(struct parser *p, uint32_t at)
 static void report_twice(struct parser *p, const struct json_member *open, const struct json_member *twice)
 {
     mark_mended(p);
-    if (p->fault->code != JSON_FAULT_NONE)
+    if (p->fault->code != JSON_ERROR_NONE)
         return; /* a message full of them costs no more than one of them */
     bool known = points_into_text(p, twice->key.at);
     const char *at = known ? twice->key.at - 1 : twice->value.raw ? twice->value.raw : open->value.raw;
@@ -345,10 +345,10 @@ static void report_twice(struct parser *p, const struct json_member *open, const
         path = str_from(path, path.len - PATH_MAX_BYTES);
     while (cut && path.len && ((unsigned char)path.at[0] & 0xC0) == 0x80)
         path = str_from(path, 1);
-    fault_set(p->fault, JSON_FAULT_DUPLICATE_KEY, (size_t)(at - p->text.at),
-              "duplicate key '" STR_FMT "' %s%s" STR_FMT " — send each key once",
-              STR_ARG(str_cut(twice->key, 64)), path.len ? "in " : "at the top level", cut ? "…" : "",
-              STR_ARG(path));
+    parse_error_set(p->fault, JSON_ERROR_DUPLICATE_KEY, (size_t)(at - p->text.at),
+                    "duplicate key '" STR_FMT "' %s%s" STR_FMT " — send each key once",
+                    STR_ARG(str_cut(twice->key, 64)), path.len ? "in " : "at the top level", cut ? "…" : "",
+                    STR_ARG(path));
 }
 
 static int on_close_object(void *ctx)
@@ -407,34 +407,35 @@ static void yajl_drop(void *ctx, void *block)
 static void inspect(struct parser *p)
 {
     size_t at = 0;
-    switch (text_inspect(p->text, &at)) {
-    case TEXT_FINE:
+    switch (json_string_check(p->text, &at)) {
+    case JSON_STRING_OK:
         break;
-    case TEXT_BAD_UTF8:
-        fault_set(p->fault, JSON_FAULT_UTF8, at,
-                  "byte %zu: expected UTF-8, found byte 0x%02x — encode the text as UTF-8", at,
-                  (unsigned char)p->text.at[at]);
+    case JSON_STRING_BAD_UTF8:
+        parse_error_set(p->fault, JSON_ERROR_UTF8, at,
+                        "byte %zu: expected UTF-8, found byte 0x%02x — encode the text as UTF-8", at,
+                        (unsigned char)p->text.at[at]);
         break;
-    case TEXT_BAD_SPACE:
-        fault_set(p->fault, JSON_FAULT_SYNTAX, at,
-                  "byte %zu: expected no control character but tab and newline, found byte 0x%02x — remove "
-                  "or escape it",
-                  at, (unsigned char)p->text.at[at]);
+    case JSON_STRING_BAD_SPACE:
+        parse_error_set(
+            p->fault, JSON_ERROR_SYNTAX, at,
+            "byte %zu: expected no control character but tab and newline, found byte 0x%02x — remove "
+            "or escape it",
+            at, (unsigned char)p->text.at[at]);
         break;
-    case TEXT_LONE_SURROGATE:
+    case JSON_STRING_LONE_SURROGATE:
         p->surrogates = true;
-        fault_set(p->fault, JSON_FAULT_SURROGATE, at,
-                  "byte %zu: lone surrogate '%.6s' — escape a character beyond U+FFFF as a pair like "
-                  "\\ud83d\\ude00, "
-                  "or send it as UTF-8",
-                  at, p->text.at + at);
+        parse_error_set(p->fault, JSON_ERROR_SURROGATE, at,
+                        "byte %zu: lone surrogate '%.6s' — escape a character beyond U+FFFF as a pair like "
+                        "\\ud83d\\ude00, "
+                        "or send it as UTF-8",
+                        at, p->text.at + at);
         break;
     }
 }
 
-static bool is_hard(const struct json_fault *fault)
+static bool is_hard(const struct json_error *fault)
 {
-    return fault->code != JSON_FAULT_NONE && !fault->soft;
+    return fault->code != JSON_ERROR_NONE && !fault->soft;
 }
 
 /* yajl gets the whole text at once: a token split over two chunks is read again from its start. */
@@ -453,29 +454,31 @@ static void run_yajl(struct parser *p)
         return;
     const char *words =
         (const char *)yajl_get_error(p->yajl, 0, (const unsigned char *)p->text.at, p->text.len);
-    fault_syntax(p->fault, p->text, words, got, p->last_end, at_end, p->depth);
+    parse_error_syntax(p->fault, p->text, words, got, p->last_end, at_end, p->depth);
 }
 
 static void check_rest(struct parser *p)
 {
-    size_t at = fault_skip_space(p->text, p->last_end);
-    char found[FOUND_ROOM_BYTES];
+    size_t at = parse_error_skip_space(p->text, p->last_end);
+    char found[PARSE_ERROR_QUOTE_BYTES];
     if (at == p->text.len)
         return;
-    fault_quote(found, p->text, at);
-    fault_set(p->fault, JSON_FAULT_TRAILING, at,
-              "byte %zu: expected the end of the text, found %s after the value — send one value a message",
-              at, found);
+    parse_error_quote(found, p->text, at);
+    parse_error_set(
+        p->fault, JSON_ERROR_TRAILING, at,
+        "byte %zu: expected the end of the text, found %s after the value — send one value a message", at,
+        found);
 }
 
 static void parse_text(struct parser *p)
 {
     if (p->text.len > UINT32_MAX) {
-        fault_set(p->fault, JSON_FAULT_SIZE, 0, "a text of 4 GiB or more — send less");
+        parse_error_set(p->fault, JSON_ERROR_SIZE, 0, "a text of 4 GiB or more — send less");
         return;
     }
-    if (fault_skip_space(p->text, 0) == p->text.len) {
-        fault_set(p->fault, JSON_FAULT_EMPTY, p->text.len, "expected a JSON value, found nothing — send one");
+    if (parse_error_skip_space(p->text, 0) == p->text.len) {
+        parse_error_set(p->fault, JSON_ERROR_EMPTY, p->text.len,
+                        "expected a JSON value, found nothing — send one");
         return;
     }
     inspect(p);
@@ -486,7 +489,7 @@ static void parse_text(struct parser *p)
 }
 
 enum err json_parse(struct arena *arena, struct str text, const struct json_limits *limits, struct json *out,
-                    struct json_fault *fault)
+                    struct json_error *fault)
 {
     struct json_member first[STACK_FIRST]
         __attribute__((uninitialized)); /* 3 KB, written before they are read */
@@ -500,7 +503,7 @@ enum err json_parse(struct arena *arena, struct str text, const struct json_limi
                        .stack = first,
                        .first = first};
     *out = (struct json){0};
-    fault->code = JSON_FAULT_NONE;
+    fault->code = JSON_ERROR_NONE;
     fault->soft = false;
     fault->offset = 0;
     fault->text[0] = '\0';
@@ -509,9 +512,9 @@ enum err json_parse(struct arena *arena, struct str text, const struct json_limi
         *out = p.stack[0].value;
     if (p.stack != p.first)
         free(p.stack);
-    if (fault->code == JSON_FAULT_NONE)
+    if (fault->code == JSON_ERROR_NONE)
         return OK;
     bool limit =
-        fault->code == JSON_FAULT_DEPTH || fault->code == JSON_FAULT_NODES || fault->code == JSON_FAULT_SIZE;
+        fault->code == JSON_ERROR_DEPTH || fault->code == JSON_ERROR_NODES || fault->code == JSON_ERROR_SIZE;
     return limit ? ERR_LIMIT : ERR_PARSE;
 }

@@ -19,17 +19,17 @@ struct json_limits {
     uint32_t depth, nodes; /* 0: the defaults above */
 };
 
-enum json_fault_code {
-    JSON_FAULT_NONE,
-    JSON_FAULT_SYNTAX,
-    JSON_FAULT_UTF8,
-    JSON_FAULT_SURROGATE,     /* \ud800 without its partner */
-    JSON_FAULT_DUPLICATE_KEY, /* with its path */
-    JSON_FAULT_DEPTH,
-    JSON_FAULT_NODES,
-    JSON_FAULT_TRAILING, /* something after the value */
-    JSON_FAULT_EMPTY,
-    JSON_FAULT_SIZE /* text of 4 GiB or more */
+enum json_error_code {
+    JSON_ERROR_NONE,
+    JSON_ERROR_SYNTAX,
+    JSON_ERROR_UTF8,
+    JSON_ERROR_SURROGATE,     /* \ud800 without its partner */
+    JSON_ERROR_DUPLICATE_KEY, /* with its path */
+    JSON_ERROR_DEPTH,
+    JSON_ERROR_NODES,
+    JSON_ERROR_TRAILING, /* something after the value */
+    JSON_ERROR_EMPTY,
+    JSON_ERROR_SIZE /* text of 4 GiB or more */
 };
 
 /*
@@ -38,8 +38,8 @@ enum json_fault_code {
  * that a caller can read the id of the request and answer it; `out` is valid
  * then, and only then, although json_parse failed.
  */
-struct json_fault {
-    enum json_fault_code code;
+struct json_error {
+    enum json_error_code code;
     bool soft;
     size_t offset;  /* byte in the text */
     char text[256]; /* one sentence, e.g. "duplicate key 'limit' in params.arguments" */
@@ -48,11 +48,11 @@ struct json_fault {
 /* `text` is borrowed by the value: it must live as long as the arena. Returns OK, ERR_PARSE or ERR_LIMIT;
  * `fault` (required) is filled on failure. */
 enum err json_parse(struct arena *arena, struct str text, const struct json_limits *limits, struct json *out,
-                    struct json_fault *fault);
+                    struct json_error *fault);
 
 /* For messages too broken to parse: the value text of a top-level "id" (string or integer) if one can be
  * read, else STR_NONE. Looks at the first 64 KiB only and believes nothing else. */
-struct str json_salvage_id(struct str text);
+struct str json_recover_id(struct str text);
 
 /* Reads a whole file (at most max_bytes) into the arena and parses it, with the default depth and no limit on
  * nodes but a sane one; `why` says file:line on failure. Never waits: what is no file is refused. */

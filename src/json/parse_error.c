@@ -8,17 +8,18 @@
 
 #define FOUND_MAX_BYTES 16u /* of the text, quoted in a sentence */
 
-bool fault_is_soft(enum json_fault_code code)
+bool parse_error_is_soft(enum json_error_code code)
 {
-    return code == JSON_FAULT_DUPLICATE_KEY || code == JSON_FAULT_SURROGATE;
+    return code == JSON_ERROR_DUPLICATE_KEY || code == JSON_ERROR_SURROGATE;
 }
 
-void fault_set(struct json_fault *fault, enum json_fault_code code, size_t offset, const char *format, ...)
+void parse_error_set(struct json_error *fault, enum json_error_code code, size_t offset, const char *format,
+                     ...)
 {
-    bool soft = fault_is_soft(code);
-    if (fault->code != JSON_FAULT_NONE && (soft || !fault->soft))
+    bool soft = parse_error_is_soft(code);
+    if (fault->code != JSON_ERROR_NONE && (soft || !fault->soft))
         return;
-    *fault = (struct json_fault){.code = code, .soft = soft, .offset = offset};
+    *fault = (struct json_error){.code = code, .soft = soft, .offset = offset};
     va_list args;
     va_start(args, format);
     vsnprintf(fault->text, sizeof(fault->text), format, args);
@@ -69,16 +70,16 @@ static const struct {
     {"", AT_CONSUMED, "a JSON value", "send one JSON value"},
 };
 
-size_t fault_skip_space(struct str text, size_t at)
+size_t parse_error_skip_space(struct str text, size_t at)
 {
-    while (at < text.len && text_is_space(text.at[at]))
+    while (at < text.len && json_string_is_space(text.at[at]))
         at++;
     return at;
 }
 
 static size_t place_of(enum place place, struct str text, size_t consumed, size_t last_end)
 {
-    size_t next = fault_skip_space(text, last_end);
+    size_t next = parse_error_skip_space(text, last_end);
     char last = last_end ? text.at[last_end - 1] : '[';
     bool opened = last == '[' || last == '{';
     switch (place) {
@@ -89,7 +90,7 @@ static size_t place_of(enum place place, struct str text, size_t consumed, size_
     case NEXT:
         return next;
     case AFTER_SEPARATOR:
-        return opened || next == text.len ? next : fault_skip_space(text, next + 1);
+        return opened || next == text.len ? next : parse_error_skip_space(text, next + 1);
     case AT_END:
         break;
     }
@@ -102,36 +103,36 @@ static bool is_word(char c)
 }
 
 /* Never a control character, which could forge a line in a log. */
-void fault_quote(char out[FOUND_ROOM_BYTES], struct str text, size_t at)
+void parse_error_quote(char out[PARSE_ERROR_QUOTE_BYTES], struct str text, size_t at)
 {
     size_t len = 0;
     while (at + len < text.len && len < FOUND_MAX_BYTES && is_word(text.at[at + len]))
         len++;
     if (!len && at < text.len)
-        len = utf8_length(text.at + at, text.at + text.len);
+        len = str_utf8_length(text.at + at, text.at + text.len);
     if (at >= text.len)
-        snprintf(out, FOUND_ROOM_BYTES, "the end of the text");
+        snprintf(out, PARSE_ERROR_QUOTE_BYTES, "the end of the text");
     else if (str_starts(str_from(text, at), "\xEF\xBB\xBF"))
-        snprintf(out, FOUND_ROOM_BYTES, "a byte order mark");
+        snprintf(out, PARSE_ERROR_QUOTE_BYTES, "a byte order mark");
     else if (!len || (unsigned char)text.at[at] < 0x20 || text.at[at] == 0x7F)
-        snprintf(out, FOUND_ROOM_BYTES, "byte 0x%02x", (unsigned char)text.at[at]);
+        snprintf(out, PARSE_ERROR_QUOTE_BYTES, "byte 0x%02x", (unsigned char)text.at[at]);
     else
-        snprintf(out, FOUND_ROOM_BYTES, "'%.*s'", (int)len, text.at + at);
+        snprintf(out, PARSE_ERROR_QUOTE_BYTES, "'%.*s'", (int)len, text.at + at);
 }
 
-void fault_syntax(struct json_fault *fault, struct str text, const char *yajl_words, size_t consumed,
-                  size_t last_end, bool at_end, uint32_t open)
+void parse_error_syntax(struct json_error *fault, struct str text, const char *yajl_words, size_t consumed,
+                        size_t last_end, bool at_end, uint32_t open)
 {
-    char found[FOUND_ROOM_BYTES], depth[48] = "";
+    char found[PARSE_ERROR_QUOTE_BYTES], depth[48] = "";
     size_t row = 0;
     while (!strstr(yajl_words, sentences[row].yajl))
         row++;
     size_t offset = at_end ? text.len : place_of(sentences[row].place, text, consumed, last_end);
     if (offset > text.len)
         offset = text.len;
-    fault_quote(found, text, offset);
+    parse_error_quote(found, text, offset);
     if (offset == text.len && open)
         snprintf(depth, sizeof(depth), " (%u bracket%s still open)", open, open == 1 ? "" : "s");
-    fault_set(fault, JSON_FAULT_SYNTAX, offset, "byte %zu: expected %s, found %s%s — %s", offset,
-              sentences[row].expected, found, depth, sentences[row].mend);
+    parse_error_set(fault, JSON_ERROR_SYNTAX, offset, "byte %zu: expected %s, found %s%s — %s", offset,
+                    sentences[row].expected, found, depth, sentences[row].mend);
 }

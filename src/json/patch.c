@@ -102,7 +102,7 @@ static void diff_value(struct diff *d, const struct json *before, const struct j
     }
 }
 
-struct json json_diff(struct arena *arena, const struct json *before, const struct json *after)
+struct json json_patch(struct arena *arena, const struct json *before, const struct json *after)
 {
     struct diff d = {.arena = arena, .path = buf_in(arena)};
     diff_value(&d, before, after);

@@ -12,6 +12,6 @@ struct arena;
 /* The operations that make `after` from `before`, as a JSON array value; its len is 0 where nothing changed.
  * `add` and `replace` carry the new value. Values are the same if json_equal says so and both are spelled
  * alike. */
-struct json json_diff(struct arena *arena, const struct json *before, const struct json *after);
+struct json json_patch(struct arena *arena, const struct json *before, const struct json *after);
 
 #endif

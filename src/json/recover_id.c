@@ -14,7 +14,7 @@ struct scan {
 
 static void skip_space(struct scan *s)
 {
-    while (s->at < s->end && text_is_space(*s->at))
+    while (s->at < s->end && json_string_is_space(*s->at))
         s->at++;
 }
 
@@ -37,18 +37,20 @@ static size_t valid_escape(const char *p, const char *end)
 {
     if (end - p >= 2 && p[1] != 'u')
         return p[1] && strchr("\"\\/bfnrt", p[1]) ? 2 : 0;
-    int32_t unit = text_code_unit(p, end);
-    if (is_high_surrogate(unit))
-        return is_low_surrogate(text_code_unit(p + 6, end)) ? 12 : 0;
-    return unit < 0 || is_low_surrogate(unit) ? 0 : 6;
+    int32_t unit = json_string_code_unit(p, end);
+    if (json_string_is_high_surrogate(unit))
+        return json_string_is_low_surrogate(json_string_code_unit(p + 6, end)) ? 12 : 0;
+    return unit < 0 || json_string_is_low_surrogate(unit) ? 0 : 6;
 }
 
 /* It will be echoed byte for byte: nothing in it may be broken. */
 static bool is_valid_string(struct str literal)
 {
     const char *p = literal.at + 1, *end = literal.at + literal.len - 1;
-    while ((p = text_skip_plain(p, end)) < end) {
-        size_t len = *p == '\\' ? valid_escape(p, end) : (unsigned char)*p < 0x20 ? 0 : utf8_length(p, end);
+    while ((p = json_string_skip_plain(p, end)) < end) {
+        size_t len = *p == '\\'                 ? valid_escape(p, end)
+                     : (unsigned char)*p < 0x20 ? 0
+                                                : str_utf8_length(p, end);
         if (!len)
             return false;
         p += len;
@@ -94,7 +96,7 @@ static bool at_id_key(struct scan *s, char before)
     return true;
 }
 
-struct str json_salvage_id(struct str text)
+struct str json_recover_id(struct str text)
 {
     size_t len = text.len < SALVAGE_MAX_BYTES ? text.len : SALVAGE_MAX_BYTES;
     if (!len)
@@ -114,9 +116,9 @@ struct str json_salvage_id(struct str text)
             continue;
         }
         depth += (c == '{' || c == '[') - (c == '}' || c == ']');
-        if (depth < 1 && !text_is_space(c))
+        if (depth < 1 && !json_string_is_space(c))
             return STR_NONE;
-        if (!text_is_space(c))
+        if (!json_string_is_space(c))
             before = c;
         s.at++;
     }

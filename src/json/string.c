@@ -46,7 +46,7 @@ static inline const char *skip(const char *p, const char *end, bool quotes)
     return p;
 }
 
-const char *text_skip_plain(const char *p, const char *end)
+const char *json_string_skip_plain(const char *p, const char *end)
 {
     return skip(p, end, true);
 }
@@ -59,7 +59,7 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-int32_t text_code_unit(const char *p, const char *end)
+int32_t json_string_code_unit(const char *p, const char *end)
 {
     int32_t unit = 0;
     if (end - p < 6 || p[0] != '\\' || p[1] != 'u')
@@ -77,18 +77,19 @@ int32_t text_code_unit(const char *p, const char *end)
  */
 static size_t escape_length(const char *p, const char *end, bool *lone)
 {
-    int32_t unit = text_code_unit(p, end);
+    int32_t unit = json_string_code_unit(p, end);
     *lone = false;
     if (unit < 0)
         return end - p < 2 ? 1 : 2;
-    if (is_high_surrogate(unit) && is_low_surrogate(text_code_unit(p + 6, end)))
+    if (json_string_is_high_surrogate(unit) &&
+        json_string_is_low_surrogate(json_string_code_unit(p + 6, end)))
         return 12;
-    *lone = is_high_surrogate(unit) || is_low_surrogate(unit);
+    *lone = json_string_is_high_surrogate(unit) || json_string_is_low_surrogate(unit);
     return 6;
 }
 
 /* Bytes to go on by at one that is no plain ASCII; 0: this is the fault. */
-static size_t inspect_special(const char *p, const char *end, enum text_fault *fault, bool *lone)
+static size_t inspect_special(const char *p, const char *end, enum json_string_error *fault, bool *lone)
 {
     if (*p == '\\') {
         size_t len = escape_length(p, end, lone);
@@ -96,11 +97,11 @@ static size_t inspect_special(const char *p, const char *end, enum text_fault *f
                                                        : len; /* hide no sequence behind a broken escape */
     }
     if ((unsigned char)*p < 0x20) {
-        *fault = TEXT_BAD_SPACE;
+        *fault = JSON_STRING_BAD_SPACE;
         return *p != '\v' && *p != '\f';
     }
-    *fault = TEXT_BAD_UTF8;
-    return utf8_length(p, end);
+    *fault = JSON_STRING_BAD_UTF8;
+    return str_utf8_length(p, end);
 }
 
 /* \n, \" and the like, most of all that is special; inspect_special says the same. */
@@ -111,19 +112,19 @@ static inline bool is_plain_escape(const char *p, const char *end)
 
 /* In a JSON text a backslash stands in strings only, so escapes can be told without knowing where strings
  * are. */
-enum text_fault text_inspect(struct str text, size_t *offset)
+enum json_string_error json_string_check(struct str text, size_t *offset)
 {
     const char *end = text.at + text.len, *p = skip(text.at, end, false);
-    enum text_fault found = TEXT_FINE, fault = TEXT_FINE;
+    enum json_string_error found = JSON_STRING_OK, fault = JSON_STRING_OK;
     for (; p < end; p = skip(p, end, false)) {
         bool lone = false;
         size_t len = is_plain_escape(p, end) ? 2 : inspect_special(p, end, &fault, &lone);
-        if (!len || (lone && found == TEXT_FINE))
+        if (!len || (lone && found == JSON_STRING_OK))
             *offset = (size_t)(p - text.at);
         if (!len)
             return fault;
         if (lone)
-            found = TEXT_LONE_SURROGATE;
+            found = JSON_STRING_LONE_SURROGATE;
         p += len;
     }
     return found;
@@ -163,16 +164,16 @@ static char simple_escape(char c)
 
 static size_t decode_unicode(char *out, const char *p, const char *end, size_t len, bool lone)
 {
-    int32_t unit = text_code_unit(p, end);
+    int32_t unit = json_string_code_unit(p, end);
     if (lone)
         return put_utf8(out, 0xFFFD);
     if (len == 12)
         return put_utf8(out, 0x10000u + ((uint32_t)(unit - 0xD800) << 10) +
-                                 (uint32_t)(text_code_unit(p + 6, end) - 0xDC00));
+                                 (uint32_t)(json_string_code_unit(p + 6, end) - 0xDC00));
     return put_utf8(out, (uint32_t)unit);
 }
 
-size_t text_decode(char *out, struct str literal, bool *lone)
+size_t json_string_decode(char *out, struct str literal, bool *lone)
 {
     const char *p = literal.at, *end = p + literal.len;
     char *o = out;

@@ -13,36 +13,41 @@
 
 /* The first byte at or after p that can't stand as it is in a JSON string (control, '"', '\\') or is no
  * ASCII. */
-const char *text_skip_plain(const char *p, const char *end);
+const char *json_string_skip_plain(const char *p, const char *end);
 
 /* The code unit of \uXXXX, `p` at the backslash; -1 where there is none. */
-int32_t text_code_unit(const char *p, const char *end);
+int32_t json_string_code_unit(const char *p, const char *end);
 
 /* JSON's four white space characters. */
-static inline bool text_is_space(char c)
+static inline bool json_string_is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-static inline bool is_high_surrogate(int32_t unit)
+static inline bool json_string_is_high_surrogate(int32_t unit)
 {
     return unit >= 0xD800 && unit <= 0xDBFF;
 }
 
-static inline bool is_low_surrogate(int32_t unit)
+static inline bool json_string_is_low_surrogate(int32_t unit)
 {
     return unit >= 0xDC00 && unit <= 0xDFFF;
 }
 
-enum text_fault { TEXT_FINE, TEXT_BAD_UTF8, TEXT_BAD_SPACE, TEXT_LONE_SURROGATE };
+enum json_string_error {
+    JSON_STRING_OK,
+    JSON_STRING_BAD_UTF8,
+    JSON_STRING_BAD_SPACE,
+    JSON_STRING_LONE_SURROGATE
+};
 
 /* Looks at a whole text before it is parsed, for what yajl lets through: bad UTF-8, \v and \f as white space,
  * and lone surrogates, to which the other two are preferred. *offset: where. */
-enum text_fault text_inspect(struct str text, size_t *offset);
+enum json_string_error json_string_check(struct str text, size_t *offset);
 
 /* Decodes the inside of a string literal whose grammar was checked, a lone surrogate as U+FFFD, which yajl
  * does not. `out` needs literal.len bytes; returns how many were written; *lone: there was a lone surrogate.
  */
-size_t text_decode(char *out, struct str literal, bool *lone);
+size_t json_string_decode(char *out, struct str literal, bool *lone);
 
 #endif

@@ -117,7 +117,7 @@ static bool array_equal(const struct json *a, const struct json *b)
     return true;
 }
 
-bool json_lists(const struct json *array, struct str text)
+bool json_array_has(const struct json *array, struct str text)
 {
     for (uint32_t i = 0; json_is(array, JSON_ARRAY) && i < array->len; i++)
         if (json_is(&array->items[i], JSON_STRING) && str_eq(json_str(&array->items[i]), text))

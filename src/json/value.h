@@ -56,7 +56,7 @@ const struct json *json_get(const struct json *object, struct str key);
 const struct json *json_get_text(const struct json *object, const char *key);
 
 /* An array has this text among its items; false for everything that is no array, NULL included. */
-bool json_lists(const struct json *array, struct str text);
+bool json_array_has(const struct json *array, struct str text);
 
 /* Whole numbers that fit, in any spelling; false for everything else. */
 bool json_int(const struct json *v, int64_t *out);

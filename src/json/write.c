@@ -97,7 +97,7 @@ static size_t write_special(struct buf *out, const char *p, const char *end)
         write_escaped(out, (unsigned char)*p);
         return 1;
     }
-    size_t len = utf8_length(p, end);
+    size_t len = str_utf8_length(p, end);
     if (len)
         buf_add(out, p, len);
     else
@@ -110,7 +110,7 @@ void json_write_string(struct buf *out, struct str s)
     const char *p = s.at ? s.at : "", *end = p + s.len;
     buf_byte(out, '"');
     while (p < end) {
-        const char *special = text_skip_plain(p, end);
+        const char *special = json_string_skip_plain(p, end);
         buf_add(out, p, (size_t)(special - p));
         p = special;
         if (p < end)

@@ -12,7 +12,7 @@ static const char forms[] = "unix:/path[?db=N], redis://[user:password@]host[:po
 
 static enum err wrong(struct why *why, const char *part)
 {
-    return why_set(why, ERR_CONFIG, "expected %s; %s", forms, part);
+    return err_set(why, ERR_CONFIG, "expected %s; %s", forms, part);
 }
 
 /* What stands before the first `c`, taken off `rest`; false, and nothing changed, where there is none. */

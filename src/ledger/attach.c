@@ -48,15 +48,15 @@ static void wants_write(void *owner)
     struct attachment *a = owner;
     bool connected = a->context->c.flags & REDIS_CONNECTED;
     if (connected && !a->sending)
-        descriptor_soon(a->descriptor);
+        descriptor_writable_soon(a->descriptor);
     else
-        descriptor_wants(a->descriptor, true, true);
+        descriptor_watch(a->descriptor, true, true);
 }
 
 static void wants_no_write(void *owner)
 {
     struct attachment *a = owner;
-    descriptor_wants(a->descriptor, true, false);
+    descriptor_watch(a->descriptor, true, false);
 }
 
 static void detach(void *owner)
@@ -77,7 +77,7 @@ void attach(struct loop *loop, struct redisAsyncContext *context)
         abort();
     a->context = context;
     a->descriptor = descriptor_new(loop, context->c.fd, on_ready, a);
-    descriptor_wants(a->descriptor, true, false);
+    descriptor_watch(a->descriptor, true, false);
     hearing_begin(context);
     context->ev.data = a;
     context->ev.addRead = wants_read;

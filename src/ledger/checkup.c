@@ -59,9 +59,9 @@ static const struct {
     const char *event;
     bool (*finds)(const struct subject *subject, char said[CHECKUP_BYTES]);
 } checks[CHECKUP_MAX] = {
-    {"redis_may_forget", evicts},
-    {"redis_not_kept", keeps_no_file},
-    {"redis_old", is_old},
+    {"redis_eviction_enabled", evicts},
+    {"redis_no_persistence", keeps_no_file},
+    {"redis_unsupported_version", is_old},
     {"redis_slow", is_slow},
 };
 

@@ -16,7 +16,7 @@
 
 struct checkup {
     size_t count;
-    const char *events[CHECKUP_MAX];       /* "redis_may_forget" … */
+    const char *events[CHECKUP_MAX];       /* "redis_eviction_enabled" … */
     char said[CHECKUP_MAX][CHECKUP_BYTES]; /* what it is, and the mend */
 };
 

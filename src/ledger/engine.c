@@ -223,7 +223,7 @@ enum err engine_new(const struct ledger_options *o, const struct redis_options *
     *out = NULL;
     struct engine *e = calloc(1, sizeof(*e));
     if (!e)
-        return why_set(why, ERR_LIMIT, "no memory for the ledger");
+        return err_set(why, ERR_LIMIT, "no memory for the ledger");
     e->now_ms = o->now_ms ? o->now_ms : clock_wall_ms;
     e->options.ttl_s = o->ttl_s ? o->ttl_s : LEDGER_TTL_S_DEFAULT;
     e->options.history = o->history ? o->history : LEDGER_HISTORY_DEFAULT;
@@ -243,7 +243,7 @@ static void say_untold(const struct engine *e)
 {
     size_t sessions = e->away ? away_sessions(e->away) : 0;
     if (sessions)
-        log_event(LOG_WARN, "ledger_lost", LOG_NUM("sessions", sessions),
+        log_event(LOG_WARN, "ledger_sessions_lost", LOG_NUM("sessions", sessions),
                   LOG_NUM("commands", away_commands(e->away)),
                   LOG_TEXT("why",
                            "the daemon ends before Redis is back: what it counted of them meanwhile is "

@@ -29,7 +29,7 @@ struct engine {
     size_t spare_count, flying;
     bool has_lost, has_forgotten;
     struct presence presence;
-    struct trickle refusals;
+    struct rate_limit refusals;
     uint64_t by_redis, by_stand_in, uncounted, refused, merged, merged_told, lost;
 };
 

@@ -86,7 +86,7 @@ static const struct address_host *host_of(const struct finder *f)
 
 static void sentinel_failed(struct finder *f, const char *how)
 {
-    why_set(&f->why, ERR_UNAVAILABLE, "sentinel " STR_FMT ":%u %s", STR_ARG(host_of(f)->name),
+    err_set(&f->why, ERR_UNAVAILABLE, "sentinel " STR_FMT ":%u %s", STR_ARG(host_of(f)->name),
             host_of(f)->port, how);
     next_host(f);
 }
@@ -134,13 +134,13 @@ static void say_refusal(struct finder *f, const char *words)
 {
     bool told = f->address->sentinel_password.len > 0;
     if (f->not_let_in[0])
-        why_set(&f->why, ERR_UNAVAILABLE, "turns down what stands behind ?sentinels= in the address: %s",
+        err_set(&f->why, ERR_UNAVAILABLE, "turns down what stands behind ?sentinels= in the address: %s",
                 f->not_let_in);
     else if (!told && strncmp(words, "NOAUTH", 6) == 0)
-        why_set(&f->why, ERR_UNAVAILABLE,
+        err_set(&f->why, ERR_UNAVAILABLE,
                 "wants a password of its own: put ?sentinels=user:password behind the address");
     else
-        why_set(&f->why, ERR_UNAVAILABLE, "says: %.200s", words);
+        err_set(&f->why, ERR_UNAVAILABLE, "says: %.200s", words);
 }
 
 static void on_master(redisAsyncContext *context, void *answer, void *unused)
@@ -155,7 +155,7 @@ static void on_master(redisAsyncContext *context, void *answer, void *unused)
     if (!known && reply->type == REDIS_REPLY_ERROR)
         say_refusal(f, reply->str);
     else if (!known)
-        why_set(&f->why, ERR_UNAVAILABLE, "knows no master '" STR_FMT "'", STR_ARG(f->address->master));
+        err_set(&f->why, ERR_UNAVAILABLE, "knows no master '" STR_FMT "'", STR_ARG(f->address->master));
     drop_sentinel(f);
     struct why said = f->why;
     if (known)
@@ -223,7 +223,7 @@ static void have_address(struct finder *f, const char *host)
 
 static void name_failed(struct finder *f, const char *how)
 {
-    why_set(&f->why, ERR_UNAVAILABLE, "the host '" STR_FMT "' is not found: %s", STR_ARG(host_of(f)->name),
+    err_set(&f->why, ERR_UNAVAILABLE, "the host '" STR_FMT "' is not found: %s", STR_ARG(host_of(f)->name),
             how);
     next_host(f);
 }

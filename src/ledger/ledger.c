@@ -54,7 +54,7 @@ enum err ledger_new_local(const struct ledger_options *options, struct ledger **
     *out = NULL;
     struct ledger *ledger = calloc(1, sizeof(*ledger));
     if (!ledger)
-        return why_set(why, ERR_LIMIT, "no memory for the ledger");
+        return err_set(why, ERR_LIMIT, "no memory for the ledger");
     return new_ledger(options, NULL, ledger, out, why);
 }
 
@@ -64,7 +64,7 @@ enum err ledger_new_redis(const struct ledger_options *options, const struct led
     *out = NULL;
     struct ledger *ledger = calloc(1, sizeof(*ledger));
     if (!ledger)
-        return why_set(why, ERR_LIMIT, "no memory for the ledger");
+        return err_set(why, ERR_LIMIT, "no memory for the ledger");
     ledger->arena = arena_new();
     enum err err = address_parse(ledger->arena, str_of(redis->address), &ledger->address, why);
     if (err != OK) {
@@ -118,13 +118,13 @@ static struct script_run *begin(struct arena *arena, enum script script, struct 
 static bool is_said(const struct engine_reply *reply, enum err *error, struct why *why)
 {
     if (reply->how == REPLY_FAILED)
-        *error = why_set(why, reply->error, "%s", reply->why);
+        *error = err_set(why, reply->error, "%s", reply->why);
     return reply->how == REPLY_SAID;
 }
 
 static enum err short_reply(struct why *why, enum script script, size_t len)
 {
-    return why_set(why, ERR_PARSE, "%s answered %zu bytes, too few for its contract", script_name(script),
+    return err_set(why, ERR_PARSE, "%s answered %zu bytes, too few for its contract", script_name(script),
                    len);
 }
 
@@ -369,7 +369,7 @@ static void take_nothing(const struct ask *ask, const struct engine_reply *reply
 {
     (void)ask;
     if (reply->how == REPLY_FAILED)
-        log_event(LOG_WARN, "ledger_see_failed", LOG_TEXT("why", reply->why));
+        log_event(LOG_WARN, "ledger_record_ids_failed", LOG_TEXT("why", reply->why));
 }
 
 static const struct ask_kind see_kind = {
@@ -398,7 +398,7 @@ static void take_view(const struct ask *ask, const struct engine_reply *reply)
         view->error = view_session(ask->arena, *session, reply->text, &view->session, &view->why);
     else
         view->error =
-            why_set(&view->why, ERR_NOT_FOUND, "no session '" STR_FMT "' is known", STR_ARG(*session));
+            err_set(&view->why, ERR_NOT_FOUND, "no session '" STR_FMT "' is known", STR_ARG(*session));
 }
 
 static const struct ask_kind view_kind = {.script = SCRIPT_VIEW, .standing = STANDS_HERE, .take = take_view};

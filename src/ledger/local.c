@@ -81,7 +81,7 @@ static enum err push_scripts(lua_State *lua, struct why *why)
         lua_setfenv(lua, -2);
         status = lua_pcall(lua, 0, SCRIPT_COUNT, SLOT_HANDLER);
     }
-    return status == 0 ? OK : why_set(why, ERR_CONFIG, "%s", lua_tostring(lua, -1));
+    return status == 0 ? OK : err_set(why, ERR_CONFIG, "%s", lua_tostring(lua, -1));
 }
 
 /* MemoryDenyWriteExecute= and its like forbid what a compiler must do; LuaJIT would end the process over it.
@@ -103,7 +103,7 @@ enum err local_new(size_t memory_bytes, struct local **out, struct why *why)
     struct local *local = calloc(1, sizeof(*local));
     if (!local || !(local->lua = luaL_newstate())) {
         local_free(local);
-        return why_set(why, ERR_LIMIT, "no memory for the local ledger's Lua state");
+        return err_set(why, ERR_LIMIT, "no memory for the local ledger's Lua state");
     }
     local->store = local->commands.store = store_new(memory_bytes);
     luaL_openlibs(local->lua);
@@ -159,7 +159,7 @@ enum err local_run(struct local *local, const struct script_run *run, int64_t no
         said.at = lua_tolstring(lua, -1, &said.len);
         *reply = arena_dup(arena, said);
     } else {
-        err = why_set(why, ERR_UNAVAILABLE, "the local ledger failed in %s: %s", script_name(run->script),
+        err = err_set(why, ERR_UNAVAILABLE, "the local ledger failed in %s: %s", script_name(run->script),
                       lua_tostring(lua, -1));
     }
     lua_settop(lua, top);

@@ -95,7 +95,7 @@ static uint32_t pause_ms(const struct node *n)
 static void begin_pause(struct node *n)
 {
     uint32_t ms = pause_ms(n);
-    log_event(LOG_DEBUG, "redis_pause", LOG_NUM("failures", n->failures), LOG_NUM("ms", ms));
+    log_event(LOG_DEBUG, "redis_reconnect_delayed", LOG_NUM("failures", n->failures), LOG_NUM("ms", ms));
     timer_set(&n->pause, n->common->options->loop, ms, pause_is_over, n);
 }
 

@@ -29,7 +29,7 @@ static void say(struct presence *p, struct str address, const char *why, const c
     char unsaid[24] = "";
     if (p->unsaid > 1)
         snprintf(unsaid, sizeof(unsaid), "%llu", (unsigned long long)p->unsaid);
-    log_event(LOG_ERROR, "ledger_away", LOG_STR("address", address), LOG_TEXT("why", why),
+    log_event(LOG_ERROR, "redis_down", LOG_STR("address", address), LOG_TEXT("why", why),
               LOG_TEXT("on_outage", on_outage), LOG_TEXT("outages_since_told", unsaid));
     snprintf(p->why, sizeof(p->why), "%s", why);
     p->is_said = true;
@@ -49,13 +49,13 @@ void presence_away(struct presence *p, struct str address, const char *why, cons
     if (is_news(p, why))
         say(p, address, why, on_outage);
     else
-        log_event(LOG_DEBUG, "ledger_away", LOG_STR("address", address), LOG_TEXT("why", why));
+        log_event(LOG_DEBUG, "redis_down", LOG_STR("address", address), LOG_TEXT("why", why));
 }
 
 void presence_back(struct presence *p, uint64_t sessions)
 {
     if (p->is_away)
-        log_event(p->is_said ? LOG_INFO : LOG_DEBUG, "ledger_back",
+        log_event(p->is_said ? LOG_INFO : LOG_DEBUG, "redis_up",
                   LOG_NUM("away_ms", clock_wall_ms() - p->since_ms), LOG_NUM("sessions_to_tell", sessions));
     p->is_away = false;
 }

@@ -130,7 +130,7 @@ static void say_what_it_is(struct redis *r, const struct server_facts *facts)
               LOG_TEXT("server", facts->server), LOG_TEXT("role", facts->role),
               LOG_TEXT("cluster", facts->cluster ? "yes" : "no"), LOG_TEXT("aof", facts->aof ? "yes" : "no"));
     if (anew && facts->keys == 0 && !facts->cluster)
-        log_event(LOG_WARN, "redis_forgot",
+        log_event(LOG_WARN, "redis_data_lost",
                   LOG_TEXT("why", "it was started anew and is empty: budgets and loops of all sessions begin "
                                   "anew; an append-only file would have kept them"));
     r->known = *facts;

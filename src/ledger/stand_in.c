@@ -24,7 +24,7 @@ static void say_forgotten(struct engine *e)
     local_usage(e->local, &here);
     if (here.forgotten && !e->has_forgotten)
         log_event(
-            LOG_WARN, "ledger_forgets", LOG_NUM("sessions", here.sessions), LOG_NUM("bytes", here.bytes),
+            LOG_WARN, "ledger_evicted", LOG_NUM("sessions", here.sessions), LOG_NUM("bytes", here.bytes),
             LOG_TEXT("why", "its memory is full: of the sessions that were silent for longest, budgets and "
                             "loops begin anew; raise ledger.memory, or lower ledger.ttl_s"));
     e->has_forgotten = here.forgotten > 0;
@@ -50,7 +50,7 @@ void say_lost(struct engine *e)
 {
     e->lost++;
     if (!e->has_lost)
-        log_event(LOG_ERROR, "ledger_lost", LOG_NUM("sessions", away_sessions(e->away)),
+        log_event(LOG_ERROR, "ledger_sessions_lost", LOG_NUM("sessions", away_sessions(e->away)),
                   LOG_NUM("commands", away_commands(e->away)),
                   LOG_TEXT("why", "too much waits for Redis to return; what is more is not told to it"));
     e->has_lost = true;
@@ -60,7 +60,7 @@ void say_refused(struct engine *e, const char *event, const char stem[SCRIPT_KEY
                  enum script script, const char *why)
 {
     uint64_t held;
-    if (!trickle_lets(&e->refusals, REFUSALS_PER_S, &held))
+    if (!rate_limit_allow(&e->refusals, REFUSALS_PER_S, &held))
         return;
     log_event(LOG_ERROR, event, LOG_TEXT("script", script_name(script)),
               LOG_STR("key", ((struct str){stem, SCRIPT_KEY_BYTES - 1})), LOG_TEXT("why", why),

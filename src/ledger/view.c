@@ -38,7 +38,7 @@ static int by_name(const void *a, const void *b)
 static struct json parsed(struct arena *arena, struct buf *text)
 {
     struct json value = {.type = JSON_NULL};
-    struct json_fault fault;
+    struct json_error fault;
     if (json_parse(arena, buf_view(text), NULL, &value, &fault) != OK && !fault.soft)
         return (struct json){.type = JSON_NULL};
     return value;
@@ -298,7 +298,7 @@ enum err view_session(struct arena *arena, struct str session, struct str text, 
     bool bad = false;
     struct header h = read_header(raw, &bad);
     if (bad || reply.bad)
-        return why_set(why, ERR_PARSE, "the ledger's view of a session is %zu bytes, too few to be one",
+        return err_set(why, ERR_PARSE, "the ledger's view of a session is %zu bytes, too few to be one",
                        text.len);
     struct buf json = buf_in(arena);
     struct json_out put = json_out(&json);

@@ -34,7 +34,7 @@ static const struct check {
              NULL,
              NULL},
     {{"rule", LINT_WARNING, "a rule that can never matter, or contradicts another or the schema"},
-     lint_rules,
+     lint_rule_conflicts,
      NULL},
     {{"untried-rule", LINT_WARNING, "a rule that no example meets"}, lint_untried_rules, NULL},
     {{"untried-hook", LINT_WARNING, "a function of the policy that no example reaches"},
@@ -43,25 +43,27 @@ static const struct check {
     {{"no-examples", LINT_WARNING, "a policy that decides something and has no example"},
      lint_no_examples,
      NULL},
-    {{"unjudged", LINT_WARNING, "an example whose result is never looked at"}, lint_unjudged, NULL},
-    {{"twice", LINT_WARNING, "two examples of the same call"}, lint_twice, NULL},
+    {{"unjudged", LINT_WARNING, "an example whose result is never looked at"}, lint_unused_result, NULL},
+    {{"twice", LINT_WARNING, "two examples of the same call"}, lint_duplicate_example, NULL},
     {{"off", LINT_WARNING, "a policy that is off, although its examples say what it should do"},
-     lint_off,
+     lint_mode_off,
      NULL},
     {{"argument", LINT_WARNING, "ids or loop.volatile name an argument that the schema has not got"},
-     lint_arguments,
+     lint_argument_paths,
      NULL},
     {{"result", LINT_WARNING, "gives_ids, redact or compact name a field that the output schema has not got"},
-     lint_results,
+     lint_result_paths,
      NULL},
     {{"no-hint", LINT_WARNING, "refuse, refuses or garbage without a hint"}, lint_no_hint, NULL},
     {{"no-path", LINT_WARNING, "repair without a path"}, lint_no_path, NULL},
     {{"no-description", LINT_WARNING, "a tool without a description"}, lint_no_description, NULL},
-    {{"undescribed", LINT_WARNING, "an argument without a description"}, lint_parameters, NULL},
+    {{"undescribed", LINT_WARNING, "an argument without a description"}, lint_undescribed_arguments, NULL},
     {{"no-effects", LINT_WARNING, "a policy that does not say what its tool does to the world"},
      lint_no_effects,
      NULL},
-    {{"again", LINT_WARNING, "retry.again for a tool that is not declared idempotent"}, lint_again, NULL},
+    {{"again", LINT_WARNING, "retry.again for a tool that is not declared idempotent"},
+     lint_retry_not_idempotent,
+     NULL},
     {{"left-option", LINT_WARNING, "exec: an option that stays where its argument is left out"},
      lint_left_option,
      NULL},
@@ -144,7 +146,7 @@ static void add(struct lint *lint, struct str file, int line, const struct lint_
                                                       .sentence = arena_dup(lint->arena, sentence)};
 }
 
-void lint_say(struct looking *look, int line, const char *format, ...)
+void lint_report(struct looking *look, int line, const char *format, ...)
 {
     struct str file = look->policy ? look->policy->file : look->tool ? look->tool->origin : STR_NONE;
     va_list args;
@@ -219,7 +221,7 @@ static void add_report(struct lint *lint, const struct generation_report *report
 
 struct played {
     struct arena *arena;
-    struct lint_played *list;
+    struct lint_example_run *list;
     const struct policy **policies; /* whose example it is */
     size_t count, room;
 };
@@ -233,7 +235,7 @@ static void note_example(void *owner, const struct example_outcome *o)
         judged = judged && strcmp(o->stage, early[i]) != 0;
     if (played->count < played->room) {
         played->policies[played->count] = o->policy;
-        played->list[played->count++] = (struct lint_played){o->example, judged};
+        played->list[played->count++] = (struct lint_example_run){o->example, judged};
     }
 }
 
@@ -241,9 +243,9 @@ static void play(struct generation *generation, struct coverage *coverage, struc
                  struct generation_report *report)
 {
     struct policies *policies = generation_policies(generation);
-    for (size_t i = 0; i < policies_count(policies); i++)
-        played->room += policies_at(policies, i)->example_count;
-    played->list = ARENA_ARRAY(played->arena, struct lint_played, played->room + 1);
+    for (size_t i = 0; i < policy_set_count(policies); i++)
+        played->room += policy_set_at(policies, i)->example_count;
+    played->list = ARENA_ARRAY(played->arena, struct lint_example_run, played->room + 1);
     played->policies = ARENA_ARRAY(played->arena, const struct policy *, played->room + 1);
     struct examples_options options = {.seen = note_example, .owner = played};
     coverage_begin(coverage, policies);
@@ -254,13 +256,13 @@ static void play(struct generation *generation, struct coverage *coverage, struc
 /* The definitions as a model sees them, an array. */
 static struct json definitions(struct arena *arena, struct generation *generation)
 {
-    struct catalog_request request = {.format = CATALOG_MCP, .all = true};
+    struct catalog_request request = {.format = PROVIDER_FORMAT_MCP, .all = true};
     static const struct json_limits limits = {.nodes = LINT_SHOWN_MAX_NODES};
     struct buf text = buf_in(arena);
     struct json list;
-    struct json_fault fault;
+    struct json_error fault;
     struct peer peer;
-    peer_describe(&peer, getuid(), getgid(), getpid());
+    peer_init(&peer, getuid(), getgid(), getpid());
     request.peer = &peer;
     enum log_level level = log_quiet();
     catalog_write(arena, generation, &request, &text);
@@ -306,7 +308,7 @@ static void look_at_tool(struct looking look, const struct tool *tool, const str
     look.policy = tool->policy;
     look.shown = shown_as(shown, tool->name);
     if (look.policy) {
-        look.survey = policy_survey(look.policy, look.arena);
+        look.survey = policy_introspection(look.policy, look.arena);
         look.of = reached(coverage, look.policy->file);
         pick_played(&look, played);
     }
@@ -391,7 +393,7 @@ static bool look_at_files(struct lint *lint, const struct config_sources *source
     return count > 0;
 }
 
-bool lint_look(struct lint *lint, const struct config_sources *sources)
+bool lint_run(struct lint *lint, const struct config_sources *sources)
 {
     struct arena *arena = arena_new();
     struct generation_report report;

@@ -38,7 +38,7 @@ void lint_free(struct lint *lint);
 
 /* Loads what the sources name and looks at all of it. Files that do not load become findings, and the others
  * are looked at alone. False: there was nothing to look at, and the findings say why. */
-bool lint_look(struct lint *lint, const struct config_sources *sources);
+bool lint_run(struct lint *lint, const struct config_sources *sources);
 
 /* All of them so far, by file and line, none twice. Valid until the next look. */
 const struct lint_finding *lint_findings(struct lint *lint, size_t *count);

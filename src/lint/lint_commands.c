@@ -6,8 +6,9 @@
 static struct str may_be_missing(const struct json *schema, struct str word)
 {
     struct exec_piece piece;
-    while (exec_piece_next(&word, &piece))
-        if (piece.kind == PIECE_ARGUMENT && !json_lists(json_get_text(schema, "required"), piece.text))
+    while (exec_argv_next_piece(&word, &piece))
+        if (piece.kind == EXEC_PIECE_ARGUMENT &&
+            !json_array_has(json_get_text(schema, "required"), piece.text))
             return piece.text;
     return STR_NONE;
 }
@@ -23,11 +24,11 @@ static bool is_named_after(struct str option, struct str name)
 
 static void say_left(struct looking *look, struct str option, struct str name)
 {
-    lint_say(look, survey_tool_line(&look->survey),
-             "exec: where the argument '" STR_FMT "' is left out, '" STR_FMT
-             "' stays and takes the next word for its value: put both into a group, { \"" STR_FMT
-             "\", \"{" STR_FMT "}\" }",
-             STR_ARG(name), STR_ARG(option), STR_ARG(option), STR_ARG(name));
+    lint_report(look, introspection_tool_line(&look->survey),
+                "exec: where the argument '" STR_FMT "' is left out, '" STR_FMT
+                "' stays and takes the next word for its value: put both into a group, { \"" STR_FMT
+                "\", \"{" STR_FMT "}\" }",
+                STR_ARG(name), STR_ARG(option), STR_ARG(option), STR_ARG(name));
 }
 
 /* "--limit", "{limit}" outside of a group. */

@@ -11,8 +11,8 @@ void lint_no_examples(struct looking *look)
     bool decides = p->rule_count || p->id_count || p->hooks[HOOK_NORMALISE] || p->hooks[HOOK_CHECK] ||
                    p->hooks[HOOK_RUN] || p->hooks[HOOK_RESULT];
     if (decides)
-        lint_say(
-            look, survey_tool_line(&look->survey),
+        lint_report(
+            look, introspection_tool_line(&look->survey),
             "the policy decides something and has no example: add examples = { { \"what it shows\", args "
             "= { … }, gives = \"pass\" } }");
 }
@@ -35,20 +35,21 @@ void lint_untried_hooks(struct looking *look)
             const struct coverage_function *function = &look->of->functions[f];
             if (look->policy->hooks[hooks[i].hook] && str_is(function->name, hooks[i].name) &&
                 !function->hits)
-                lint_say(look, function->line, "no example reaches '%s': add one %s", hooks[i].name,
-                         hooks[i].mend);
+                lint_report(look, function->line, "no example reaches '%s': add one %s", hooks[i].name,
+                            hooks[i].mend);
         }
 }
 
-void lint_unjudged(struct looking *look)
+void lint_unused_result(struct looking *look)
 {
     for (size_t i = 0; i < look->played_count; i++) {
         const struct policy_example *e = look->played[i].example;
         if (e->result && !look->played[i].was_judged)
-            lint_say(look, e->line,
-                     "example '" STR_FMT "': its result is never looked at, as the call is decided before it "
-                     "runs: remove the result, or mend args, seen or goal",
-                     STR_ARG(e->name));
+            lint_report(look, e->line,
+                        "example '" STR_FMT
+                        "': its result is never looked at, as the call is decided before it "
+                        "runs: remove the result, or mend args, seen or goal",
+                        STR_ARG(e->name));
     }
 }
 
@@ -64,27 +65,27 @@ static bool same_call(const struct policy_example *a, const struct policy_exampl
            str_eq(a->user, b->user) && str_eq(a->called, b->called) && a->turn == b->turn;
 }
 
-void lint_twice(struct looking *look)
+void lint_duplicate_example(struct looking *look)
 {
     const struct policy *p = look->policy;
     for (size_t i = 0; p && i < p->example_count; i++)
         for (size_t n = 0; n < i; n++) {
             if (!same_call(&p->examples[i], &p->examples[n]))
                 continue;
-            lint_say(look, p->examples[i].line,
-                     "example '" STR_FMT "' makes the same call as the one on line %d: join what the two "
-                     "expect, or change args, seen, goal or result",
-                     STR_ARG(p->examples[i].name), p->examples[n].line);
+            lint_report(look, p->examples[i].line,
+                        "example '" STR_FMT "' makes the same call as the one on line %d: join what the two "
+                        "expect, or change args, seen, goal or result",
+                        STR_ARG(p->examples[i].name), p->examples[n].line);
             break;
         }
 }
 
-void lint_off(struct looking *look)
+void lint_mode_off(struct looking *look)
 {
     if (look->policy && look->policy->example_count && look->tool->mode == POLICY_OFF)
-        lint_say(look, survey_line(&look->survey, NULL, STR_LIT("mode")),
-                 "the mode is \"off\", so that no call is told what its %zu example%s show%s: set mode to "
-                 "\"enforce\" or \"shadow\" when it shall work again",
-                 look->policy->example_count, look->policy->example_count == 1 ? "" : "s",
-                 look->policy->example_count == 1 ? "s" : "");
+        lint_report(look, introspection_line(&look->survey, NULL, STR_LIT("mode")),
+                    "the mode is \"off\", so that no call is told what its %zu example%s show%s: set mode to "
+                    "\"enforce\" or \"shadow\" when it shall work again",
+                    look->policy->example_count, look->policy->example_count == 1 ? "" : "s",
+                    look->policy->example_count == 1 ? "s" : "");
 }

@@ -11,7 +11,7 @@
 #include "policy/introspection.h"
 
 /* How an example went. */
-struct lint_played {
+struct lint_example_run {
     const struct policy_example *example;
     bool was_judged; /* the call got as far as its result */
 };
@@ -23,26 +23,28 @@ struct looking {
     const struct lint_code *code; /* of the check that looks */
     struct generation *generation;
     const struct tool *tool;
-    const struct policy *policy;    /* NULL: the tool has none */
-    struct policy_survey survey;    /* where there is a policy */
-    const struct json *shown;       /* its definition as a model sees it; NULL: it sees none */
-    const struct coverage_file *of; /* what the examples reached; NULL: nothing is known */
-    const struct lint_played *played;
+    const struct policy *policy;        /* NULL: the tool has none */
+    struct policy_introspection survey; /* where there is a policy */
+    const struct json *shown;           /* its definition as a model sees it; NULL: it sees none */
+    const struct coverage_file *of;     /* what the examples reached; NULL: nothing is known */
+    const struct lint_example_run *played;
     size_t played_count;
     size_t counted; /* by a check that walks */
 };
 
 /* The place is the policy's file, else where the tool's definition came from. */
-void lint_say(struct looking *look, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void lint_report(struct looking *look, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 typedef void lint_check(struct looking *look);
 
-lint_check lint_rules, lint_untried_rules, lint_untried_hooks,
-    lint_no_examples;                           /* lint_rules.c, lint_examples.c */
-lint_check lint_unjudged, lint_twice, lint_off; /* lint_examples.c */
-lint_check lint_arguments, lint_results;        /* lint_paths.c */
-lint_check lint_no_hint, lint_no_path, lint_no_description, lint_parameters, lint_no_effects; /* texts.c */
-lint_check lint_again;                                                                        /* texts.c */
+lint_check lint_rule_conflicts, lint_untried_rules, lint_untried_hooks,
+    lint_no_examples; /* lint_rule_conflicts.c, lint_examples.c */
+lint_check lint_unused_result, lint_duplicate_example, lint_mode_off; /* lint_examples.c */
+lint_check lint_argument_paths, lint_result_paths;                    /* lint_paths.c */
+lint_check lint_no_hint, lint_no_path, lint_no_description, lint_undescribed_arguments,
+    lint_no_effects;                  /* texts.c */
+lint_check lint_retry_not_idempotent; /* texts.c */
 lint_check lint_root_choice, lint_property_name, lint_list_items, lint_long_description, lint_many_values,
     lint_first_letter, lint_enum_type, lint_strict; /* lint_providers.c */
 lint_check lint_left_option;                        /* lint_commands.c */

@@ -26,7 +26,7 @@ static struct str closest_property(const struct json *properties, struct str nam
     size_t count = 0;
     for (; count < properties->len && count < PATH_NAMES_MAX; count++)
         names[count] = properties->members[count].key;
-    return suggest_one(name, names, count);
+    return suggest_closest(name, names, count);
 }
 
 /* Moves `*schema` to the property. */
@@ -85,19 +85,19 @@ static void look_for(struct looking *look, const struct json *schema, const char
     struct str closest;
     if (!schema || find_path(schema, path, &closest) != LACKING)
         return;
-    int line = survey_line(&look->survey, parent, str_of(field));
+    int line = introspection_line(&look->survey, parent, str_of(field));
     const char *dot = parent ? "." : "";
     if (closest.len)
-        lint_say(look, line,
-                 "'%s%s%s' names '" STR_FMT "', which the %s has not got (did you mean '" STR_FMT "'?)",
-                 parent ? parent : "", dot, field, STR_ARG(path), which, STR_ARG(closest));
+        lint_report(look, line,
+                    "'%s%s%s' names '" STR_FMT "', which the %s has not got (did you mean '" STR_FMT "'?)",
+                    parent ? parent : "", dot, field, STR_ARG(path), which, STR_ARG(closest));
     else
-        lint_say(look, line,
-                 "'%s%s%s' names '" STR_FMT "', which the %s has not got: add it there, or remove it here",
-                 parent ? parent : "", dot, field, STR_ARG(path), which);
+        lint_report(look, line,
+                    "'%s%s%s' names '" STR_FMT "', which the %s has not got: add it there, or remove it here",
+                    parent ? parent : "", dot, field, STR_ARG(path), which);
 }
 
-void lint_arguments(struct looking *look)
+void lint_argument_paths(struct looking *look)
 {
     const struct policy *p = look->policy;
     for (size_t i = 0; p && i < p->id_count; i++)
@@ -120,7 +120,7 @@ static void look_for_paths(struct looking *look, const char *parent, const char 
             look_for(look, look->tool->output, parent, field, list[i], "output schema");
 }
 
-void lint_results(struct looking *look)
+void lint_result_paths(struct looking *look)
 {
     const struct policy *p = look->policy;
     for (size_t i = 0; p && i < p->gives_id_count; i++)

@@ -68,8 +68,8 @@ int lint_schema_line(const struct looking *look)
 {
     if (!look->policy)
         return 0;
-    int line = survey_line(&look->survey, NULL, STR_LIT("schema"));
-    return line ? line : survey_tool_line(&look->survey);
+    int line = introspection_line(&look->survey, NULL, STR_LIT("schema"));
+    return line ? line : introspection_tool_line(&look->survey);
 }
 
 static const struct json *shown_schema(const struct looking *look)
@@ -84,11 +84,12 @@ void lint_root_choice(struct looking *look)
     static const char *const refused[] = {"oneOf", "anyOf", "allOf"};
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
         if (json_get_text(shown_schema(look), refused[i]))
-            lint_say(look, lint_schema_line(look),
-                     "tool '" STR_FMT
-                     "': %s at the root of the schema, which Anthropic's API refuses, and OpenAI's "
-                     "in strict mode: say it as rules (needs_one_of, exclusive, when), or inside a property",
-                     STR_ARG(look->tool->name), refused[i]);
+            lint_report(
+                look, lint_schema_line(look),
+                "tool '" STR_FMT
+                "': %s at the root of the schema, which Anthropic's API refuses, and OpenAI's "
+                "in strict mode: say it as rules (needs_one_of, exclusive, when), or inside a property",
+                STR_ARG(look->tool->name), refused[i]);
 }
 
 static bool fits_anthropic(struct str name)
@@ -107,11 +108,11 @@ static void look_at_properties(struct looking *look, struct str path, const stru
     const struct json *properties = json_get_text(schema, "properties");
     for (uint32_t i = 0; json_is(properties, JSON_OBJECT) && i < properties->len; i++)
         if (!fits_anthropic(properties->members[i].key))
-            lint_say(look, lint_schema_line(look),
-                     "tool '" STR_FMT "': the argument '" STR_FMT
-                     "' has a name that Anthropic's API refuses: take 1 "
-                     "to 64 letters, digits, '_', '.' and '-'",
-                     STR_ARG(look->tool->name), STR_ARG(join(look, path, properties->members[i].key)));
+            lint_report(look, lint_schema_line(look),
+                        "tool '" STR_FMT "': the argument '" STR_FMT
+                        "' has a name that Anthropic's API refuses: take 1 "
+                        "to 64 letters, digits, '_', '.' and '-'",
+                        STR_ARG(look->tool->name), STR_ARG(join(look, path, properties->members[i].key)));
 }
 
 void lint_property_name(struct looking *look)
@@ -132,11 +133,11 @@ static bool is_list(const struct json *schema)
 static void look_at_list(struct looking *look, struct str path, const struct json *schema)
 {
     if (is_list(schema) && !json_get_text(schema, "items"))
-        lint_say(look, lint_schema_line(look),
-                 "tool '" STR_FMT "': the list '" STR_FMT
-                 "' does not say what its items are, which OpenAI's and "
-                 "Gemini's APIs refuse: add items, as in list(str, \"…\")",
-                 STR_ARG(look->tool->name), STR_ARG(path));
+        lint_report(look, lint_schema_line(look),
+                    "tool '" STR_FMT "': the list '" STR_FMT
+                    "' does not say what its items are, which OpenAI's and "
+                    "Gemini's APIs refuse: add items, as in list(str, \"…\")",
+                    STR_ARG(look->tool->name), STR_ARG(path));
 }
 
 void lint_list_items(struct looking *look)
@@ -157,11 +158,11 @@ void lint_long_description(struct looking *look)
     struct str text = look->shown ? json_str(json_get_text(look->shown, "description")) : STR_NONE;
     size_t count = characters(text);
     if (count > OPENAI_DESCRIPTION_MAX)
-        lint_say(look, look->policy ? survey_tool_line(&look->survey) : 0,
-                 "tool '" STR_FMT
-                 "': the description that models see, use_when, avoid_when and rules included, has "
-                 "%zu characters, and OpenAI's API takes %u: shorten it",
-                 STR_ARG(look->tool->name), count, OPENAI_DESCRIPTION_MAX);
+        lint_report(look, look->policy ? introspection_tool_line(&look->survey) : 0,
+                    "tool '" STR_FMT
+                    "': the description that models see, use_when, avoid_when and rules included, has "
+                    "%zu characters, and OpenAI's API takes %u: shorten it",
+                    STR_ARG(look->tool->name), count, OPENAI_DESCRIPTION_MAX);
 }
 
 static void look_at_enum(struct looking *look, struct str path, const struct json *schema)
@@ -174,11 +175,11 @@ static void look_at_enum(struct looking *look, struct str path, const struct jso
     for (uint32_t i = 0; i < values->len; i++)
         length += characters(json_str(&values->items[i]));
     if (values->len > OPENAI_ENUM_LONG && length > OPENAI_ENUM_CHARS_MAX)
-        lint_say(look, lint_schema_line(look),
-                 "tool '" STR_FMT "': the enum of '" STR_FMT
-                 "' has %u values of %zu characters together, and OpenAI's "
-                 "strict mode takes %u: shorten them, or take a text and check it",
-                 STR_ARG(look->tool->name), STR_ARG(path), values->len, length, OPENAI_ENUM_CHARS_MAX);
+        lint_report(look, lint_schema_line(look),
+                    "tool '" STR_FMT "': the enum of '" STR_FMT
+                    "' has %u values of %zu characters together, and OpenAI's "
+                    "strict mode takes %u: shorten them, or take a text and check it",
+                    STR_ARG(look->tool->name), STR_ARG(path), values->len, length, OPENAI_ENUM_CHARS_MAX);
 }
 
 void lint_many_values(struct looking *look)
@@ -186,11 +187,11 @@ void lint_many_values(struct looking *look)
     look->counted = 0;
     lint_walk(look, shown_schema(look), look_at_enum);
     if (look->counted > OPENAI_ENUM_VALUES_MAX)
-        lint_say(look, lint_schema_line(look),
-                 "tool '" STR_FMT
-                 "': its enums have %zu values together, and OpenAI's strict mode takes %u: take a "
-                 "text and check it, or split the tool",
-                 STR_ARG(look->tool->name), look->counted, OPENAI_ENUM_VALUES_MAX);
+        lint_report(look, lint_schema_line(look),
+                    "tool '" STR_FMT
+                    "': its enums have %zu values together, and OpenAI's strict mode takes %u: take a "
+                    "text and check it, or split the tool",
+                    STR_ARG(look->tool->name), look->counted, OPENAI_ENUM_VALUES_MAX);
 }
 
 void lint_many_tools(struct looking *look)
@@ -199,11 +200,11 @@ void lint_many_tools(struct looking *look)
     for (size_t i = 0; i < generation_tool_count(look->generation); i++)
         shown += tool_is_described(generation_tool_at(look->generation, i));
     if (shown > OPENAI_TOOLS_MAX)
-        lint_say(look, 0,
-                 "%zu tools, and OpenAI's API takes %u at a time: hide some by prepare_tools in a gateway "
-                 "file, or "
-                 "serve them by several daemons",
-                 shown, OPENAI_TOOLS_MAX);
+        lint_report(look, 0,
+                    "%zu tools, and OpenAI's API takes %u at a time: hide some by prepare_tools in a gateway "
+                    "file, or "
+                    "serve them by several daemons",
+                    shown, OPENAI_TOOLS_MAX);
 }
 
 /* ---- notes ----------------------------------------------------------------------------- */
@@ -213,11 +214,11 @@ void lint_first_letter(struct looking *look)
     struct str name = look->tool->name;
     char c = name.len ? name.at[0] : '_';
     if (look->shown && ((c >= '0' && c <= '9') || c == '-'))
-        lint_say(look, look->policy ? survey_tool_line(&look->survey) : 0,
-                 "tool '" STR_FMT
-                 "': Gemini's API takes names that begin with a letter or '_' only: rename it, with "
-                 "the old name in aliases",
-                 STR_ARG(name));
+        lint_report(look, look->policy ? introspection_tool_line(&look->survey) : 0,
+                    "tool '" STR_FMT
+                    "': Gemini's API takes names that begin with a letter or '_' only: rename it, with "
+                    "the old name in aliases",
+                    STR_ARG(name));
 }
 
 static void look_at_enum_type(struct looking *look, struct str path, const struct json *schema)
@@ -225,11 +226,11 @@ static void look_at_enum_type(struct looking *look, struct str path, const struc
     const struct json *values = json_get_text(schema, "enum");
     for (uint32_t i = 0; json_is(values, JSON_ARRAY) && i < values->len; i++)
         if (!json_is(&values->items[i], JSON_STRING) && !json_is(&values->items[i], JSON_NULL)) {
-            lint_say(look, lint_schema_line(look),
-                     "tool '" STR_FMT "': the enum of '" STR_FMT
-                     "' holds values that are no texts, which Gemini's API "
-                     "may refuse: use texts, or min and max",
-                     STR_ARG(look->tool->name), STR_ARG(path));
+            lint_report(look, lint_schema_line(look),
+                        "tool '" STR_FMT "': the enum of '" STR_FMT
+                        "' holds values that are no texts, which Gemini's API "
+                        "may refuse: use texts, or min and max",
+                        STR_ARG(look->tool->name), STR_ARG(path));
             return;
         }
 }
@@ -244,7 +245,7 @@ void lint_strict(struct looking *look)
     const struct json *schema = shown_schema(look);
     struct json closed;
     struct why why;
-    if (schema && strict_schema(look->arena, schema, &closed, &why) != OK)
-        lint_say(look, lint_schema_line(look), "tool '" STR_FMT "': not for OpenAI's strict mode: %s",
-                 STR_ARG(look->tool->name), why.text);
+    if (schema && openai_strict_schema(look->arena, schema, &closed, &why) != OK)
+        lint_report(look, lint_schema_line(look), "tool '" STR_FMT "': not for OpenAI's strict mode: %s",
+                    STR_ARG(look->tool->name), why.text);
 }

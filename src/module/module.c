@@ -39,7 +39,7 @@ static struct spec_gate *begin(lua_State *L)
     struct spec_gate *g = luaL_checkudata(L, 1, GATE_MARK);
     arena_free(g->arena);
     g->arena = arena_new();
-    play_clock_set(g->now_ms);
+    simulator_set_clock(g->now_ms);
     return g;
 }
 
@@ -66,7 +66,7 @@ static void check_options(lua_State *L, int at, const char *const *known)
             i++;
         if (i < count)
             continue;
-        struct str meant = suggest_one(str_of(key), names, count);
+        struct str meant = suggest_closest(str_of(key), names, count);
         lua_pushlstring(L, meant.len ? meant.at : "", meant.len);
         luaL_error(L, meant.len ? "unknown option '%s' (did you mean '%s'?)" : "unknown option '%s'", key,
                    lua_tostring(L, -1));
@@ -101,7 +101,7 @@ static const struct json *value_option(lua_State *L, int at, const char *name, s
 {
     const struct json *value = NULL;
     if (push_option(L, at, name)) {
-        value = value_read(L, lua_gettop(L), name, arena);
+        value = module_value_read(L, lua_gettop(L), name, arena);
         lua_pop(L, 1);
     }
     return value;
@@ -147,7 +147,7 @@ static void read_options(lua_State *L, int at, struct spec_gate *g, struct askin
     r->facts = value_option(L, at, "facts", g->arena);
     a->result = value_option(L, at, "result", g->arena);
     if (user.len) {
-        peer_imagine(&a->peer, user);
+        peer_init_example(&a->peer, user);
         r->peer = &a->peer;
     }
 }
@@ -156,8 +156,9 @@ static void read_options(lua_State *L, int at, struct spec_gate *g, struct askin
 static void play_before(lua_State *L, int at, struct spec_gate *g, const struct asking *a)
 {
     struct why why;
-    play_seen(&g->gate, g->arena, &a->request, value_option(L, at, "seen", g->arena));
-    if (play_history(&g->gate, g->arena, &a->request, value_option(L, at, "history", g->arena), &why) != OK)
+    simulator_add_seen_ids(&g->gate, g->arena, &a->request, value_option(L, at, "seen", g->arena));
+    if (simulator_add_history(&g->gate, g->arena, &a->request, value_option(L, at, "history", g->arena),
+                              &why) != OK)
         luaL_error(L, "%s", why.text);
 }
 
@@ -169,7 +170,7 @@ static void set_text(lua_State *L, const char *name, struct str s)
 
 static void set_value(lua_State *L, const char *name, const struct json *value)
 {
-    value_push(L, value);
+    module_value_push(L, value);
     lua_setfield(L, -2, name);
 }
 
@@ -186,16 +187,16 @@ static void push_verdict(lua_State *L, struct spec_gate *g, const struct asking 
 {
     struct buf text = buf_in(g->arena);
     struct json verdict = {.type = JSON_OBJECT};
-    struct json_fault fault;
+    struct json_error fault;
     verdict_write(&text, call_verdict(call));
     json_parse(g->arena, buf_view(&text), NULL, &verdict, &fault);
-    value_push(L, &verdict);
+    module_value_push(L, &verdict);
     rename_field(L, "error_class", "class");
     rename_field(L, "messages", "problems");
     set_text(L, "tool", a->request.tool);
     set_text(L, "session", a->request.session);
     set_text(L, "call_id", call_id(call));
-    set_text(L, "text", call_text(call).len ? call_text(call) : call_advice(call));
+    set_text(L, "text", call_feedback(call).len ? call_feedback(call) : call_advice(call));
     set_value(L, "arguments", call_arguments(call));
     set_value(L, "content", call_content(call));
     set_value(L, "result", call_result(call));
@@ -212,7 +213,7 @@ static int answer(lua_State *L, struct spec_gate *g, const struct asking *a, str
 static void read_call(lua_State *L, struct spec_gate *g, struct asking *a)
 {
     a->request.tool = text_at(L, 2, g->arena);
-    a->request.arguments = lua_isnoneornil(L, 3) ? NULL : value_read(L, 3, "arguments", g->arena);
+    a->request.arguments = lua_isnoneornil(L, 3) ? NULL : module_value_read(L, 3, "arguments", g->arena);
     read_options(L, 4, g, a);
     play_before(L, 4, g, a);
 }
@@ -231,7 +232,7 @@ static int gate_check(lua_State *L)
     struct spec_gate *g = begin(L);
     struct asking a = {.result = NULL};
     read_call(L, g, &a);
-    return answer(L, g, &a, play_check(&g->gate, g->arena, &a.request));
+    return answer(L, g, &a, simulator_check(&g->gate, g->arena, &a.request));
 }
 
 /* gate:report(checked, result, options): `checked` is what check returned; options.error instead of a result.
@@ -252,10 +253,10 @@ static int gate_report(lua_State *L)
     a.request.error_transient = a.request.error_judged && lua_toboolean(L, -1);
     if (!a.request.has_error)
         a.request.result = lua_isnoneornil(L, 3) ? value_option(L, 4, "result", g->arena)
-                                                 : value_read(L, 3, "result", g->arena);
+                                                 : module_value_read(L, 3, "result", g->arena);
     if (!a.request.has_error && !a.request.result)
         return luaL_error(L, "report: expected a result, or { error = \"…\" } behind nil");
-    return answer(L, g, &a, play_report(&g->gate, g->arena, &a.request));
+    return answer(L, g, &a, simulator_report(&g->gate, g->arena, &a.request));
 }
 
 /* gate:list(options): the definitions that a model would see. */
@@ -265,13 +266,13 @@ static int gate_list(lua_State *L)
     struct asking a = {.result = NULL};
     struct buf text = buf_in(g->arena);
     struct json list = {.type = JSON_ARRAY};
-    struct json_fault fault;
+    struct json_error fault;
     read_options(L, 2, g, &a);
     struct catalog_request request = {
         .all = true, .peer = a.request.peer, .session = a.request.session, .goal = a.request.goal};
     catalog_write(g->arena, g->gate.generation, &request, &text);
     json_parse(g->arena, buf_view(&text), NULL, &list, &fault);
-    value_push(L, &list);
+    module_value_push(L, &list);
     return 1;
 }
 
@@ -301,7 +302,7 @@ static int gate_forget(lua_State *L)
     struct why why;
     ledger_free(g->gate.ledger);
     g->gate.ledger = NULL;
-    if (play_ledger(&g->gate.ledger, &why) != OK)
+    if (simulator_ledger(&g->gate.ledger, &why) != OK)
         return luaL_error(L, "%s", why.text);
     lua_settop(L, 1);
     return 1;
@@ -371,7 +372,7 @@ static int load(lua_State *L)
     lua_settop(L, 2);
     check_options(L, 2, load_option_names);
     struct spec_gate *g = lua_newuserdata(L, sizeof(*g));
-    *g = (struct spec_gate){.arena = arena_new(), .now_ms = PLAY_TIME_MS};
+    *g = (struct spec_gate){.arena = arena_new(), .now_ms = SIMULATOR_TIME_MS};
     luaL_getmetatable(L, GATE_MARK);
     lua_setmetatable(L, -2);
     if (push_option(L, 2, "config"))
@@ -379,7 +380,7 @@ static int load(lua_State *L)
     if (push_option(L, 2, "tools"))
         read_tool_files(L, lua_gettop(L), files, &sources);
     build(L, g, &sources);
-    if (play_ledger(&g->gate.ledger, &why) != OK)
+    if (simulator_ledger(&g->gate.ledger, &why) != OK)
         return luaL_error(L, "%s", why.text);
     lua_pushvalue(L, 3);
     return 1;
@@ -411,7 +412,7 @@ int luaopen_toolgate(lua_State *L)
     lua_setfield(L, -2, "__index");
     lua_pop(L, 1);
     lua_newtable(L);
-    value_words(L);
+    module_value_constants(L);
     lua_pushcfunction(L, load);
     lua_setfield(L, -2, "load");
     lua_pushliteral(L, TOOLGATE_VERSION);

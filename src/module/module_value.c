@@ -19,7 +19,7 @@ static void push_array(lua_State *L, const struct json *array)
     luaL_getmetatable(L, ARRAY_MARK);
     lua_setmetatable(L, -2);
     for (uint32_t i = 0; i < array->len; i++) {
-        value_push(L, &array->items[i]);
+        module_value_push(L, &array->items[i]);
         lua_rawseti(L, -2, (int)i + 1);
     }
 }
@@ -29,12 +29,12 @@ static void push_object(lua_State *L, const struct json *object)
     lua_createtable(L, 0, (int)object->len);
     for (uint32_t i = 0; i < object->len; i++) {
         lua_pushlstring(L, object->members[i].key.at, object->members[i].key.len);
-        value_push(L, &object->members[i].value);
+        module_value_push(L, &object->members[i].value);
         lua_rawset(L, -3);
     }
 }
 
-void value_push(lua_State *L, const struct json *value)
+void module_value_push(lua_State *L, const struct json *value)
 {
     double n = 0;
     luaL_checkstack(L, 4, "a value is nested too deep");
@@ -146,8 +146,8 @@ static struct json read_number(lua_State *L, int at, struct reading *r)
 
 static struct json read_table(lua_State *L, int at, struct reading *r)
 {
-    if (++r->depth > VALUE_DEPTH_MAX)
-        luaL_error(L, "%s: a table is nested deeper than %d", r->what, VALUE_DEPTH_MAX);
+    if (++r->depth > MODULE_VALUE_DEPTH_MAX)
+        luaL_error(L, "%s: a table is nested deeper than %d", r->what, MODULE_VALUE_DEPTH_MAX);
     luaL_checkstack(L, 6, "a table is nested too deep");
     struct json value = is_array(L, at) ? read_array(L, at, r) : read_object(L, at, r);
     r->depth--;
@@ -172,7 +172,7 @@ static struct json read_value(lua_State *L, int at, struct reading *r)
     }
 }
 
-const struct json *value_read(lua_State *L, int at, const char *what, struct arena *arena)
+const struct json *module_value_read(lua_State *L, int at, const char *what, struct arena *arena)
 {
     struct reading r = {what, arena, 0};
     struct json *value = ARENA_NEW(arena, struct json);
@@ -192,7 +192,7 @@ static int mark_array(lua_State *L)
     return 1;
 }
 
-void value_words(lua_State *L)
+void module_value_constants(lua_State *L)
 {
     luaL_newmetatable(L, ARRAY_MARK);
     lua_pop(L, 1);

@@ -12,16 +12,16 @@
 
 struct arena;
 
-#define VALUE_DEPTH_MAX 100
+#define MODULE_VALUE_DEPTH_MAX 100
 
 /* Puts null, array and object into the table on top: the words of this file. */
-void value_words(lua_State *L);
+void module_value_constants(lua_State *L);
 
 /* Numbers become what a double holds; NULL pushes nil. */
-void value_push(lua_State *L, const struct json *value);
+void module_value_push(lua_State *L, const struct json *value);
 
 /* The value at `at`. A table is an array where it is marked or has items, else an object. Raises an error
  * that begins with `what` where JSON has no such value. */
-const struct json *value_read(lua_State *L, int at, const char *what, struct arena *arena);
+const struct json *module_value_read(lua_State *L, int at, const char *what, struct arena *arena);
 
 #endif

@@ -34,8 +34,8 @@ static int native_mark(lua_State *L)
 {
     enum mark mark = mark_named(L, 2);
     lua_settop(L, 1);
-    bridge_complete(L, 1);
-    frozen_copy(L);
+    bridge_materialize(L, 1);
+    proxy_copy(L);
     sandbox_set_mark(L, mark);
     return 1;
 }
@@ -54,7 +54,7 @@ static int native_methods(lua_State *L)
 {
     sandbox_push_mark(L, mark_named(L, 1));
     lua_pushvalue(L, 2);
-    libraries_complain_about_missing(L, "rule");
+    libraries_guard_missing(L, "rule");
     lua_setfield(L, -2, "__index");
     return 0;
 }
@@ -63,8 +63,8 @@ static int native_constant(lua_State *L)
 {
     const char *name = luaL_checkstring(L, 2);
     lua_pushvalue(L, 1);
-    libraries_complain_about_missing(L, name);
-    libraries_wrap_constant(L, name);
+    libraries_guard_missing(L, name);
+    libraries_wrap_read_only(L, name);
     return 1;
 }
 
@@ -119,7 +119,7 @@ static int native_closest(lua_State *L)
         count++;
         lua_pop(L, 1);
     }
-    struct str meant = suggest_one(name, names, count);
+    struct str meant = suggest_closest(name, names, count);
     if (meant.len)
         lua_pushlstring(L, meant.at, meant.len);
     else
@@ -159,7 +159,7 @@ static int native_complain(lua_State *L)
 
 static int native_loading(lua_State *L)
 {
-    lua_pushboolean(L, sandbox_now(sandbox_of(L))->loading);
+    lua_pushboolean(L, sandbox_context(sandbox_of(L))->loading);
     return 1;
 }
 
@@ -196,8 +196,8 @@ static int native_fields(lua_State *L)
 /* What is wrong with a list of content blocks, in a sentence; nil: nothing. */
 static int native_content_fault(lua_State *L)
 {
-    struct arena *arena = sandbox_now(sandbox_of(L))->arena;
-    struct str fault = content_fault(arena, bridge_read(L, 1, "tool_return: content", NULL, arena));
+    struct arena *arena = sandbox_context(sandbox_of(L))->arena;
+    struct str fault = content_error(arena, bridge_read(L, 1, "tool_return: content", NULL, arena));
     if (fault.len)
         lua_pushlstring(L, fault.at, fault.len);
     else

@@ -29,7 +29,7 @@ static void push_number(lua_State *L, uint32_t n)
 /* progress(done, total, message); a total below 0: not told. */
 static int progress(lua_State *L)
 {
-    const struct policy_call *call = sandbox_now(sandbox_of(L))->call;
+    const struct policy_call *call = sandbox_context(sandbox_of(L))->call;
     double done = luaL_checknumber(L, 1), total = luaL_optnumber(L, 2, -1);
     struct str message = STR_NONE;
     if (!lua_isnoneornil(L, 3))
@@ -44,7 +44,7 @@ static int tell_log(lua_State *L)
 {
     static const char *const levels[] = {"debug",    "info",  "notice",    "warning", "error",
                                          "critical", "alert", "emergency", NULL};
-    const struct policy_call *call = sandbox_now(sandbox_of(L))->call;
+    const struct policy_call *call = sandbox_context(sandbox_of(L))->call;
     struct str level = str_of(levels[luaL_checkoption(L, 1, NULL, levels)]), text;
     text.at = luaL_checklstring(L, 2, &text.len);
     if (call && call->log)
@@ -117,7 +117,7 @@ const struct field_table call_table = {
     .sentence = "What a hook may know of the call; a field that there is not is an error.",
     FIELD_TABLE(call_fields)};
 
-static void push_field(lua_State *L, enum call_field field, const struct sandbox_now *now)
+static void push_field(lua_State *L, enum call_field field, const struct sandbox_context *now)
 {
     const struct policy_call *call = now->call;
     const struct str texts[] = {call->tool, call->session, call->goal, call->step, call->user};
@@ -155,13 +155,13 @@ bool call_table_has(struct str name, struct str *meant)
     for (int field = 0; field < CALL_FIELDS; field++)
         if (str_eq(names[field], name))
             return true;
-    *meant = suggest_one(name, names, CALL_FIELDS);
+    *meant = suggest_closest(name, names, CALL_FIELDS);
     return false;
 }
 
 static int unknown_field(lua_State *L, struct str name)
 {
-    struct str meant = suggest_one(name, names, CALL_FIELDS);
+    struct str meant = suggest_closest(name, names, CALL_FIELDS);
     lua_pushlstring(L, name.at, name.len);
     if (!meant.len)
         return luaL_error(L, "there is no call.%s", lua_tostring(L, -1));
@@ -173,7 +173,7 @@ static int unknown_field(lua_State *L, struct str name)
 /* __index */
 static int read_field(lua_State *L)
 {
-    const struct sandbox_now *now = sandbox_now(sandbox_of(L));
+    const struct sandbox_context *now = sandbox_context(sandbox_of(L));
     struct str name = STR_NONE;
     int field = 0;
     if (!now->call || lua_type(L, 2) != LUA_TSTRING)

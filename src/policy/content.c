@@ -242,7 +242,7 @@ static bool check_block(struct looking *l, const struct json *block)
            (!str_is(str_of(known->type), "resource") || check_resource(l, block));
 }
 
-struct str content_fault(struct arena *arena, const struct json *content)
+struct str content_error(struct arena *arena, const struct json *content)
 {
     struct looking l = {.arena = arena, .place = STR_LIT("content")};
     if (!json_is(content, JSON_ARRAY)) {
@@ -257,13 +257,13 @@ struct str content_fault(struct arena *arena, const struct json *content)
     return STR_NONE;
 }
 
-bool content_is_taken(const struct json *block)
+bool content_block_is_valid(const struct json *block)
 {
     struct looking l = {.silent = true};
     return check_block(&l, block);
 }
 
-bool content_looks_like_blocks(const struct json *value)
+bool content_is_block_list(const struct json *value)
 {
     for (uint32_t i = 0; json_is(value, JSON_ARRAY) && i < value->len; i++)
         if (!json_is(&value->items[i], JSON_OBJECT) || !block_of(&value->items[i]))

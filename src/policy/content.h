@@ -11,12 +11,12 @@
 struct arena;
 
 /* Empty where all blocks can be sent, else a sentence: "content[2].data: expected base64, got …". */
-struct str content_fault(struct arena *arena, const struct json *content);
+struct str content_error(struct arena *arena, const struct json *content);
 
 /* Official clients take a block like this; what they do not check, this does not either. */
-bool content_is_taken(const struct json *block);
+bool content_block_is_valid(const struct json *block);
 
 /* A list of blocks, each of a type that MCP knows: not any list of objects. */
-bool content_looks_like_blocks(const struct json *value);
+bool content_is_block_list(const struct json *value);
 
 #endif

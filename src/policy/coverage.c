@@ -111,7 +111,7 @@ static int read_code(lua_State *L)
     struct reading *r = lua_touserdata(L, 1);
     if (luaL_loadbufferx(L, r->source.at, r->source.len, "=coverage", "t") != 0)
         lua_error(L);
-    const struct bytecode *code = bytecode_of(L, -1, r->c->arena);
+    const struct bytecode *code = bytecode_read(L, -1, r->c->arena);
     count_code(r, code, false);
     r->file->lines = ARENA_ARRAY(r->c->arena, struct coverage_line, r->instructions + 1);
     r->file->functions = ARENA_ARRAY(r->c->arena, struct coverage_function, r->functions + 1);
@@ -136,7 +136,7 @@ static void add_file(struct coverage *c, lua_State *L, struct str file, const st
 {
     struct reading r = {.c = c, .policy = policy};
     struct why why;
-    if (source_read(c->arena, file.at, &r.source, &why) != OK)
+    if (source_file_read(c->arena, file.at, &r.source, &why) != OK)
         return;
     make_room(c);
     r.file = &c->files[c->count];
@@ -216,7 +216,7 @@ void coverage_end(struct coverage *c, struct policies *home)
     sandbox_trace_lines(home->sandbox, NULL, NULL);
     for (size_t i = c->first; i < c->count; i++) {
         struct coverage_file *f = &c->files[i];
-        const struct policy *policy = f->tool.len ? policies_find(home, f->tool) : NULL;
+        const struct policy *policy = f->tool.len ? policy_set_find(home, f->tool) : NULL;
         count_functions(f);
         if (policy)
             take_rules(c, f, policy);

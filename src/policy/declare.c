@@ -13,7 +13,7 @@ struct policy *declare_blank(struct policies *home, struct str name, struct str 
     p->file = file;
     p->validate = true;
     p->envelopes = true;
-    p->coerce = coerce_all;
+    p->coerce = coerce_options_all;
     p->repair = p->same_call = p->transient = POLICY_UNSET;
     p->repeats = p->halt = p->across_turns = p->poll_max = POLICY_UNSET;
     p->limits = policy_limits_unset;
@@ -108,7 +108,7 @@ static void read_hook(struct declaring *d, const struct field *field, int at)
 
 #define SWITCH(which, what)                                                                                  \
     {                                                                                                        \
-        .name = #which, .kind = FIELD_FLAG, .offset = offsetof(struct coerce_switches, which),               \
+        .name = #which, .kind = FIELD_FLAG, .offset = offsetof(struct coerce_options, which),                \
         .sentence = (what)                                                                                   \
     }
 static const struct field coerce_fields[] = {
@@ -133,7 +133,7 @@ static void read_coerce(struct declaring *d, const struct field *field, int at)
 {
     if (lua_isboolean(d->L, at)) {
         if (!lua_toboolean(d->L, at))
-            d->policy->coerce = (struct coerce_switches){0};
+            d->policy->coerce = (struct coerce_options){0};
         return;
     }
     declare_must_be_table(d, NULL, field->name, at, "true, false or { strings = false }");
@@ -381,7 +381,7 @@ static void read_tool(struct declaring *d, int fields)
     fields_read(d, fields, NULL, tool_fields, declare_policy_table.count, d->policy);
     d->policy->wants_history = locate_mentions(d->source, "history");
     d->policy->wants_facts = locate_mentions(d->source, "facts");
-    d->policy->code->walks = bridge_walks(d->source);
+    d->policy->code->walks = bridge_needs_eager(d->source);
     declare_check_annotations(d);
     declare_check_rules(d);
     declare_check_runner(d);

@@ -89,7 +89,7 @@ void declare_annotations(struct declaring *d, int fields)
         goto out;
     d->policy->schema = declare_json(d, "annotations", lua_gettop(L) - 2, NULL);
     d->policy->description = fields_text(d, lua_gettop(L) - 1);
-    d->annotated = bridge_read_own(L, -1, "annotations", NULL, d->home->arena);
+    d->annotated = bridge_read_copy(L, -1, "annotations", NULL, d->home->arena);
 out:
     lua_settop(L, top);
 }
@@ -101,7 +101,7 @@ static bool is_known(const struct json *properties, struct str name, struct str 
     size_t count = 0;
     for (uint32_t i = 0; i < properties->len && count < NAMES_MAX; i++)
         names[count++] = properties->members[i].key;
-    *closest = suggest_one(name, names, count);
+    *closest = suggest_closest(name, names, count);
     return json_get(properties, name) != NULL;
 }
 

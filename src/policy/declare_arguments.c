@@ -22,7 +22,7 @@ void declare_complain_stranger(struct declaring *d, const char *field, const str
     size_t count = 0;
     for (; count < properties->len && count < NAMES_MAX; count++)
         names[count] = properties->members[count].key;
-    struct str meant = suggest_one(name, names, count);
+    struct str meant = suggest_closest(name, names, count);
     fields_complain(d, NULL, field,
                     "'%s' takes the argument '" STR_FMT "', which the schema doesn't have%s" STR_FMT "%s",
                     field, STR_ARG(name), meant.len ? " (did you mean '" : "", STR_ARG(meant),

@@ -10,20 +10,20 @@
 static void read_backoff(struct declaring *d, const struct field *field, int at)
 {
     d->policy->again.backoff_ms =
-        declare_ms(d, "retry.again", field, at, POLICY_AGAIN_WITHIN_MAX_S,
+        declare_ms(d, "retry.again", field, at, POLICY_RETRY_WITHIN_MAX_S,
                    "a pause as \"200ms\", \"1s\" or in seconds, from a millisecond to a minute");
 }
 
 static void read_within(struct declaring *d, const struct field *field, int at)
 {
-    d->policy->again.within_ms = declare_ms(d, "retry.again", field, at, POLICY_AGAIN_WITHIN_MAX_S,
+    d->policy->again.within_ms = declare_ms(d, "retry.again", field, at, POLICY_RETRY_WITHIN_MAX_S,
                                             "a time as \"5s\" or in seconds, from a millisecond to a minute");
 }
 
 static void read_times(struct declaring *d, const struct field *field, int at)
 {
     double n = lua_type(d->L, at) == LUA_TNUMBER ? lua_tonumber(d->L, at) : -1;
-    if (!(n >= 1 && n == floor(n) && n <= POLICY_AGAIN_TIMES_MAX))
+    if (!(n >= 1 && n == floor(n) && n <= POLICY_RETRY_TIMES_MAX))
         fields_wrong(d, "retry.again", field->name, at, "a whole number from 1 to 5");
     d->policy->again.times = (uint32_t)n;
 }
@@ -63,7 +63,7 @@ const struct field_table declare_again_table = {
 static void read_again(struct declaring *d, const struct field *field, int at)
 {
     d->policy->again =
-        (struct policy_again){POLICY_AGAIN_TIMES, POLICY_AGAIN_BACKOFF_MS, POLICY_AGAIN_WITHIN_MS};
+        (struct policy_retry){POLICY_RETRY_TIMES, POLICY_RETRY_BACKOFF_MS, POLICY_RETRY_WITHIN_MS};
     d->policy->again_given = true;
     if (lua_isboolean(d->L, at)) {
         if (!lua_toboolean(d->L, at))

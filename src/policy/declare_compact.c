@@ -4,7 +4,7 @@
 static void read_budget(struct declaring *d, const struct field *field, int at)
 {
     double n = lua_type(d->L, at) == LUA_TNUMBER ? lua_tonumber(d->L, at) : 0;
-    if (!(n >= POLICY_COMPACT_LEAST && n <= 1e9 && n == (double)(uint32_t)n))
+    if (!(n >= POLICY_COMPACT_MIN && n <= 1e9 && n == (double)(uint32_t)n))
         fields_wrong(d, "compact", field->name, at, "a whole number from 200");
     *(uint32_t *)((char *)d->policy + field->offset) = (uint32_t)n;
 }

@@ -172,7 +172,7 @@ static void unknown_field(const struct place *p, const struct field_table *table
         buf_printf(&list, "%s%s", i ? ", " : "", table->fields[i].name);
     }
     if (lua_type(p->d->L, -2) == LUA_TSTRING)
-        meant = suggest_one(str_of(lua_tostring(p->d->L, -2)), names, table->count);
+        meant = suggest_closest(str_of(lua_tostring(p->d->L, -2)), names, table->count);
     words_push_kind(p->d->L, -2);
     const char *name = lua_tostring(p->d->L, -1);
     if (meant.len)

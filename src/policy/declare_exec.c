@@ -32,7 +32,7 @@ static bool is_variable(struct str name)
 
 static void read_env(struct declaring *d, const struct field *field, int at)
 {
-    struct setting_pair *list = ARENA_ARRAY(d->arena, struct setting_pair, EXEC_ENV_MAX);
+    struct name_value *list = ARENA_ARRAY(d->arena, struct name_value, EXEC_ENV_MAX);
     struct pairs *env = &spec_of(d)->env;
     declare_must_be_table(d, "exec", field->name, at, "{ NAME = \"value\" }");
     env->list = list;
@@ -45,7 +45,7 @@ static void read_env(struct declaring *d, const struct field *field, int at)
                             STR_ARG(str_cut(name, 80)));
         if (env->count == EXEC_ENV_MAX)
             fields_complain(d, "exec", field->name, "'exec.env': expected at most %u", EXEC_ENV_MAX);
-        list[env->count++] = (struct setting_pair){.name = name, .value = fields_text(d, -1)};
+        list[env->count++] = (struct name_value){.name = name, .value = fields_text(d, -1)};
     }
 }
 
@@ -103,16 +103,16 @@ static void read_processes(struct declaring *d, const struct field *field, int a
         (uint32_t)read_limit(d, field, at, 1e6, "a whole number from 1, or false for no limit");
 }
 
-static enum exec_means means_of(struct declaring *d, int at)
+static enum exec_exit_meaning means_of(struct declaring *d, int at)
 {
-    static const char *const words[] = {[EXIT_REFUSED] = "refused",
-                                        [EXIT_OK] = "ok",
-                                        [EXIT_TRANSIENT] = "transient",
-                                        [EXIT_BROKEN] = "broken"};
+    static const char *const words[] = {[EXEC_EXIT_REFUSED] = "refused",
+                                        [EXEC_EXIT_OK] = "ok",
+                                        [EXEC_EXIT_TRANSIENT] = "transient",
+                                        [EXEC_EXIT_BROKEN] = "broken"};
     const char *given = lua_type(d->L, at) == LUA_TSTRING ? lua_tostring(d->L, at) : "";
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (strcmp(words[i], given) == 0)
-            return (enum exec_means)i;
+            return (enum exec_exit_meaning)i;
     fields_wrong(d, "exec", "exit", at, "one of ok, refused, transient, broken for each code");
 }
 
@@ -305,7 +305,7 @@ static void read_words(struct declaring *d, int at)
 static bool any_names_argument(const struct exec_spec *spec)
 {
     for (size_t i = 0; i < spec->word_count; i++)
-        if (exec_word_names_argument(spec->words[i].text) || spec->words[i].when.len)
+        if (exec_argv_has_argument(spec->words[i].text) || spec->words[i].when.len)
             return true;
     return false;
 }

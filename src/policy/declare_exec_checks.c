@@ -86,7 +86,7 @@ static size_t program_text(const struct exec_spec *spec, size_t at, const struct
         } else if (names_program(word)) {
             return spec->word_count;
         } else if (is_one_of(word, one->valued)) {
-            i += exec_option_values(word);
+            i += exec_argv_option_values(word);
         } else if (!(word.len && word.at[0] == '-')) {
             return i;
         }
@@ -106,7 +106,7 @@ static void check_program(struct declaring *d, const struct interpreter *one, si
     is_program[text] = true;
     if (one->ends_options)
         spec->plain_from = (uint32_t)text + 1;
-    if (exec_word_names_argument(spec->words[text].text))
+    if (exec_argv_has_argument(spec->words[text].text))
         fields_complain(
             d, NULL, "exec",
             "'exec': an argument inside the program that " STR_FMT
@@ -126,7 +126,7 @@ static void check_programs(struct declaring *d, bool is_program[EXEC_WORDS_MAX])
     if (!is_one_of(last_part(spec->words[0].text), "ssh"))
         return;
     for (size_t i = 1; i < spec->word_count; i++)
-        if (exec_word_names_argument(spec->words[i].text))
+        if (exec_argv_has_argument(spec->words[i].text))
             fields_complain(
                 d, NULL, "exec",
                 "'exec': ssh hands its words to a shell on the other host, where an argument could run "
@@ -155,7 +155,7 @@ static void check_command(struct declaring *d)
         fields_complain(d, NULL, "exec", "'exec': expected { \"command\", \"argument\", … }, got no word");
     if (spec->words[0].group || !spec->words[0].text.len)
         complain_word(d, 0, "the first word must be the command");
-    if (exec_word_names_argument(spec->words[0].text))
+    if (exec_argv_has_argument(spec->words[0].text))
         complain_word(d, 0,
                       "the command cannot be named by an argument: which one runs is not a model's choice");
 }
@@ -195,7 +195,7 @@ static void check_groups(struct declaring *d)
         for (n = 0; i + n < spec->word_count && spec->words[i + n].group == spec->words[i].group &&
                     (spec->words[i].group || !n);
              n++)
-            named |= exec_word_names_argument(spec->words[i + n].text);
+            named |= exec_argv_has_argument(spec->words[i + n].text);
         if (!named)
             complain_word(
                 d, spec->words[i].group - 1,
@@ -217,7 +217,7 @@ void declare_check_exec(struct declaring *d)
     check_settings(d, is_program);
     check_groups(d);
     for (size_t i = 0; i < spec->word_count; i++)
-        for (struct str rest = spec->words[i].text; exec_piece_next(&rest, &piece);)
-            if (piece.kind == PIECE_ARGUMENT)
+        for (struct str rest = spec->words[i].text; exec_argv_next_piece(&rest, &piece);)
+            if (piece.kind == EXEC_PIECE_ARGUMENT)
                 check_name(d, piece.text);
 }

@@ -16,7 +16,7 @@ static struct http_spec *spec_of(struct declaring *d)
 
 static void read_headers(struct declaring *d, const struct field *field, int at)
 {
-    struct setting_pair *list = ARENA_ARRAY(d->arena, struct setting_pair, HTTP_HEADERS_MAX);
+    struct name_value *list = ARENA_ARRAY(d->arena, struct name_value, HTTP_HEADERS_MAX);
     struct pairs *headers = &spec_of(d)->headers;
     declare_must_be_table(d, "http", field->name, at, "{ Name = \"value\" }");
     headers->list = list;
@@ -26,7 +26,7 @@ static void read_headers(struct declaring *d, const struct field *field, int at)
         if (headers->count == HTTP_HEADERS_MAX)
             fields_complain(d, "http", field->name, "'http.headers': expected at most %u", HTTP_HEADERS_MAX);
         list[headers->count++] =
-            (struct setting_pair){.name = fields_text(d, lua_gettop(d->L) - 1), .value = fields_text(d, -1)};
+            (struct name_value){.name = fields_text(d, lua_gettop(d->L) - 1), .value = fields_text(d, -1)};
     }
 }
 
@@ -141,7 +141,7 @@ static void check_needed(struct declaring *d, struct str name)
                         STR_ARG(name));
     if (properties && !json_get(properties, name))
         declare_complain_stranger(d, "http", properties, name, "");
-    if (properties && !json_lists(json_get_text(schema, "required"), name))
+    if (properties && !json_array_has(json_get_text(schema, "required"), name))
         fields_complain(d, NULL, "http",
                         "'http' can't make its request without the argument '" STR_FMT
                         "', and the schema doesn't require it",
@@ -155,9 +155,9 @@ void declare_check_http(struct declaring *d)
     struct str name;
     if (!spec)
         return;
-    if (http_spec_check(spec, d->policy->upstream.len > 0, &why) != OK)
+    if (http_tool_check(spec, d->policy->upstream.len > 0, &why) != OK)
         fields_complain(d, NULL, "http", "'http': %s", why.text);
-    for (size_t i = 0; http_spec_needs(spec, i, &name); i++)
+    for (size_t i = 0; http_tool_argument(spec, i, &name); i++)
         check_needed(d, name);
     const struct json *properties = declare_properties(d->policy->schema);
     for (size_t i = 0; properties && i < spec->query_count; i++)

@@ -27,12 +27,12 @@ static void complain(void *owner, bool wrong, int line, struct str sentence)
 {
     struct checking *c = owner;
     if (wrong)
-        complaints_add(&c->complaints, line, "rules: " STR_FMT, STR_ARG(sentence));
+        diagnostics_add(&c->complaints, line, "rules: " STR_FMT, STR_ARG(sentence));
 }
 
 static bool is_late(void *owner)
 {
-    return sandbox_is_late(sandbox_of(((struct checking *)owner)->L));
+    return sandbox_deadline_passed(sandbox_of(((struct checking *)owner)->L));
 }
 
 void declare_check_rules(struct declaring *d)
@@ -48,6 +48,6 @@ void declare_check_rules(struct declaring *d)
     rules_find_conflicts(&d->policy->code->rules, &findings);
     arena_free(scratch);
     if (is_late(&c))
-        sandbox_raise_late(d->L);
-    complaints_raise(d->L, &c.complaints);
+        sandbox_raise_deadline(d->L);
+    diagnostics_raise(d->L, &c.complaints);
 }

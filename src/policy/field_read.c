@@ -69,7 +69,7 @@ static void wrong_choice(struct declaring *d, const char *parent, const struct f
     }
     if (lua_type(d->L, at) == LUA_TSTRING)
         given.at = lua_tolstring(d->L, at, &given.len);
-    struct str meant = given.len ? suggest_one(given, names, count) : STR_NONE;
+    struct str meant = given.len ? suggest_closest(given, names, count) : STR_NONE;
     if (!meant.len)
         fields_wrong(d, parent, field->name, at, list);
     fields_complain(d, parent, field->name,
@@ -177,7 +177,7 @@ static void unknown_field(struct declaring *d, const char *parent, const struct 
     size_t n = 0;
     for (; n < count && n < FIELDS_MAX; n++)
         names[n] = str_of(fields[n].name);
-    struct str meant = suggest_one(name, names, n);
+    struct str meant = suggest_closest(name, names, n);
     name = str_cut(name, 80);
     if (meant.len)
         fields_complain(d, parent, name.at, "unknown field '%s%s" STR_FMT "' (did you mean '" STR_FMT "'?)",

@@ -278,7 +278,7 @@ const struct field_table *vocabulary_table(struct str of)
     return NULL;
 }
 
-static const struct policy_type types[] = {
+static const struct vocabulary_type types[] = {
     {"toolgate.Declaration", NULL, "What a policy's file returns: made by tool or gateway."},
     {"toolgate.Outcome", NULL, "What a hook decided: made by repair, refuse, ask, retry, ok, partial, …"},
     {"toolgate.Id", NULL, "What is demanded of an id: made by seen or shape."},
@@ -300,7 +300,7 @@ static const struct policy_type types[] = {
     {"toolgate.Class", "string", "How a call ended: \"ok\", \"tool_error\", \"partial_data\", …"},
 };
 
-const struct policy_type *policy_types(size_t *count)
+const struct vocabulary_type *vocabulary_types(size_t *count)
 {
     *count = sizeof(types) / sizeof(types[0]);
     return types;
@@ -330,9 +330,9 @@ static const char *quoted(struct arena *arena, const char *choices, const char *
     return arena_dup(arena, buf_view(&out)).at;
 }
 
-static struct policy_field tell(struct arena *arena, const struct field *field)
+static struct vocabulary_field tell(struct arena *arena, const struct field *field)
 {
-    struct policy_field told = {field->name, field->form, field->type, field->sentence, field->required};
+    struct vocabulary_field told = {field->name, field->form, field->type, field->sentence, field->required};
     bool choice = field->kind == FIELD_CHOICE;
     if (!told.type)
         told.type = choice ? quoted(arena, field->choices, "|") : kinds[field->kind].type;
@@ -341,19 +341,19 @@ static struct policy_field tell(struct arena *arena, const struct field *field)
     return told;
 }
 
-const struct policy_fields *policy_fields(struct arena *arena, size_t *count)
+const struct vocabulary_tables *vocabulary_tables(struct arena *arena, size_t *count)
 {
-    struct policy_fields *list = ARENA_ARRAY(arena, struct policy_fields, TABLE_COUNT);
+    struct vocabulary_tables *list = ARENA_ARRAY(arena, struct vocabulary_tables, TABLE_COUNT);
     for (size_t i = 0; i < TABLE_COUNT; i++) {
         const struct field_table *table = tables[i];
-        struct policy_field *fields = ARENA_ARRAY(arena, struct policy_field, table->count);
-        list[i] = (struct policy_fields){table->of,
-                                         table->type,
-                                         table->sentence,
-                                         table->given,
-                                         fields,
-                                         0,
-                                         {table->items[0], table->items[1]}};
+        struct vocabulary_field *fields = ARENA_ARRAY(arena, struct vocabulary_field, table->count);
+        list[i] = (struct vocabulary_tables){table->of,
+                                             table->type,
+                                             table->sentence,
+                                             table->given,
+                                             fields,
+                                             0,
+                                             {table->items[0], table->items[1]}};
         for (size_t n = 0; n < table->count; n++)
             if (table->fields[n].kind != FIELD_ABSENT)
                 fields[list[i].count++] = tell(arena, &table->fields[n]);

@@ -137,7 +137,7 @@ static const char *wants_prefix(struct str prefix, struct str text)
     return sentence;
 }
 
-const char *policy_shape_wants(struct str name, const struct json *value)
+const char *id_format_mismatch(struct str name, const struct json *value)
 {
     const struct shape *shape = shape_named(name);
     bool number = json_is(value, JSON_NUMBER);

@@ -8,27 +8,28 @@
 #include "policy/rule_conflicts.h"
 #include "sandbox/source_file.h"
 
-struct policy_survey policy_survey(const struct policy *policy, struct arena *arena)
+struct policy_introspection policy_introspection(const struct policy *policy, struct arena *arena)
 {
-    struct policy_survey survey = {policy, arena, STR_NONE};
+    struct policy_introspection survey = {policy, arena, STR_NONE};
     struct why why;
-    if (source_read(arena, policy->file.at, &survey.text, &why) != OK)
+    if (source_file_read(arena, policy->file.at, &survey.text, &why) != OK)
         survey.text = STR_NONE;
     return survey;
 }
 
-int survey_line(const struct policy_survey *survey, const char *parent, struct str name)
+int introspection_line(const struct policy_introspection *survey, const char *parent, struct str name)
 {
     return locate_field(survey->text, parent, name);
 }
 
-int survey_tool_line(const struct policy_survey *survey)
+int introspection_tool_line(const struct policy_introspection *survey)
 {
-    struct lexer lex = lexer_of(survey->text);
+    struct lexer lex = lexer_init(survey->text);
     for (struct token t = lexer_next(&lex); t.kind != TOKEN_END; t = lexer_next(&lex)) {
         struct lexer ahead = lex;
         struct token one = lexer_next(&ahead);
-        if (t.kind == TOKEN_NAME && str_is(t.text, "tool") && (one.kind == TOKEN_TEXT || token_is(one, '(')))
+        if (t.kind == TOKEN_NAME && str_is(t.text, "tool") &&
+            (one.kind == TOKEN_STRING || lexer_token_is(one, '(')))
             return t.line;
     }
     return 1;
@@ -37,7 +38,7 @@ int survey_tool_line(const struct policy_survey *survey)
 /* ---- rules -------------------------------------------------------------------- */
 
 struct telling {
-    survey_found *found;
+    introspection_callback *found;
     void *owner;
 };
 
@@ -54,8 +55,8 @@ static bool never_late(void *owner)
     return false;
 }
 
-void survey_rules(const struct policy_survey *survey, const struct json *schema, survey_found *found,
-                  void *owner)
+void introspection_rules(const struct policy_introspection *survey, const struct json *schema,
+                         introspection_callback *found, void *owner)
 {
     struct telling telling = {found, owner};
     struct rule_findings findings = {.schema = rule_facts_schema(survey->policy, survey->arena),
@@ -68,13 +69,14 @@ void survey_rules(const struct policy_survey *survey, const struct json *schema,
     rules_find_conflicts(&survey->policy->code->rules, &findings);
 }
 
-int survey_rule_line(const struct policy_survey *survey, size_t rule)
+int introspection_rule_line(const struct policy_introspection *survey, size_t rule)
 {
     const struct rules *rules = &survey->policy->code->rules;
     return rule < rules->count ? rules->list[rule].line : 0;
 }
 
-void survey_rules_without_hint(const struct policy_survey *survey, survey_found *found, void *owner)
+void introspection_rules_without_hint(const struct policy_introspection *survey,
+                                      introspection_callback *found, void *owner)
 {
     const struct rules *rules = &survey->policy->code->rules;
     for (size_t i = 0; i < rules->count; i++)
@@ -91,13 +93,13 @@ static int count_arguments(struct lexer lex)
     int depth = 1, count = 1;
     struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(&lex);
     for (; t.kind != TOKEN_END; before = t, t = lexer_next(&lex)) {
-        depth += token_depth(t);
+        depth += lexer_token_depth(t);
         if (depth == 0)
             break;
-        count += depth == 1 && token_is(t, ',');
+        count += depth == 1 && lexer_token_is(t, ',');
     }
-    bool several = token_is(before, ')') || token_is(before, '.') || token_is(before, '}') ||
-                   before.kind == TOKEN_END || t.kind == TOKEN_END;
+    bool several = lexer_token_is(before, ')') || lexer_token_is(before, '.') ||
+                   lexer_token_is(before, '}') || before.kind == TOKEN_END || t.kind == TOKEN_END;
     return several ? 0 : count;
 }
 
@@ -106,24 +108,24 @@ static bool is_call_of(struct token before, struct token t, const char *word)
 {
     bool declares =
         before.kind == TOKEN_NAME && (str_is(before.text, "local") || str_is(before.text, "function"));
-    return t.kind == TOKEN_NAME && str_is(t.text, word) && !declares && !token_is(before, '.') &&
-           !token_is(before, ':');
+    return t.kind == TOKEN_NAME && str_is(t.text, word) && !declares && !lexer_token_is(before, '.') &&
+           !lexer_token_is(before, ':');
 }
 
 /* A policy that gives the word another meaning is left alone. */
 static bool redefines(struct str text, const char *word)
 {
-    struct lexer lex = lexer_of(text);
+    struct lexer lex = lexer_init(text);
     struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(&lex);
     for (; t.kind != TOKEN_END; before = t, t = lexer_next(&lex)) {
         struct lexer ahead = lex, behind;
         struct token one = lexer_next(&ahead);
         behind = ahead;
-        bool assigned = token_is(one, '=') && !token_is(lexer_next(&behind), '=');
+        bool assigned = lexer_token_is(one, '=') && !lexer_token_is(lexer_next(&behind), '=');
         bool local =
             before.kind == TOKEN_NAME && (str_is(before.text, "local") || str_is(before.text, "function"));
-        bool field =
-            token_is(before, '{') || token_is(before, ',') || token_is(before, ';') || token_is(before, '.');
+        bool field = lexer_token_is(before, '{') || lexer_token_is(before, ',') ||
+                     lexer_token_is(before, ';') || lexer_token_is(before, '.');
         if (t.kind == TOKEN_NAME && str_is(t.text, word) && (local || (assigned && !field)))
             return true;
     }
@@ -131,10 +133,10 @@ static bool redefines(struct str text, const char *word)
 }
 
 /* `least`: with fewer arguments the hint is missing. */
-static void find_short_calls(const struct policy_survey *survey, const char *word, int least,
+static void find_short_calls(const struct policy_introspection *survey, const char *word, int least,
                              const struct telling *telling)
 {
-    struct lexer lex = lexer_of(survey->text);
+    struct lexer lex = lexer_init(survey->text);
     struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(&lex);
     if (redefines(survey->text, word))
         return;
@@ -143,13 +145,14 @@ static void find_short_calls(const struct policy_survey *survey, const char *wor
         struct token one = lexer_next(&ahead);
         if (!is_call_of(before, t, word))
             continue;
-        int count = one.kind == TOKEN_TEXT ? 1 : token_is(one, '(') ? count_arguments(ahead) : 0;
+        int count = one.kind == TOKEN_STRING ? 1 : lexer_token_is(one, '(') ? count_arguments(ahead) : 0;
         if (count && count < least)
             telling->found(telling->owner, t.line, str_of(word));
     }
 }
 
-void survey_calls_without_hint(const struct policy_survey *survey, survey_found *found, void *owner)
+void introspection_calls_without_hint(const struct policy_introspection *survey,
+                                      introspection_callback *found, void *owner)
 {
     struct telling telling = {found, owner};
     find_short_calls(survey, "refuse", 3, &telling);
@@ -165,8 +168,8 @@ static bool has_path(struct lexer *lex)
     struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(lex);
     for (int depth = 1; t.kind != TOKEN_END; before = t, t = lexer_next(lex)) {
         bool key = (depth == 1 && t.kind == TOKEN_NAME) ||
-                   (depth == 2 && t.kind == TOKEN_TEXT && token_is(before, '['));
-        depth += token_depth(t);
+                   (depth == 2 && t.kind == TOKEN_STRING && lexer_token_is(before, '['));
+        depth += lexer_token_depth(t);
         if (depth == 0)
             break;
         found |= key && str_is(t.text, "path");
@@ -179,23 +182,24 @@ static void look_at_problems(struct lexer lex, int line, const struct telling *t
 {
     struct lexer ahead = lex;
     struct token t = lexer_next(&ahead);
-    if (!token_is(t, '{')) {
+    if (!lexer_token_is(t, '{')) {
         if (!has_path(&lex))
             telling->found(telling->owner, line, STR_LIT("repair"));
         return;
     }
-    for (; token_is(t, '{'); t = lexer_next(&ahead)) {
+    for (; lexer_token_is(t, '{'); t = lexer_next(&ahead)) {
         if (!has_path(&ahead))
             telling->found(telling->owner, t.line, STR_LIT("repair"));
-        if (!token_is(lexer_next(&ahead), ','))
+        if (!lexer_token_is(lexer_next(&ahead), ','))
             break;
     }
 }
 
-void survey_problems_without_path(const struct policy_survey *survey, survey_found *found, void *owner)
+void introspection_problems_without_path(const struct policy_introspection *survey,
+                                         introspection_callback *found, void *owner)
 {
     struct telling telling = {found, owner};
-    struct lexer lex = lexer_of(survey->text);
+    struct lexer lex = lexer_init(survey->text);
     struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(&lex);
     if (redefines(survey->text, "repair"))
         return;
@@ -203,11 +207,11 @@ void survey_problems_without_path(const struct policy_survey *survey, survey_fou
         struct lexer ahead = lex;
         struct token one = lexer_next(&ahead);
         bool call = is_call_of(before, t, "repair");
-        if (call && token_is(one, '('))
+        if (call && lexer_token_is(one, '('))
             one = lexer_next(&ahead);
-        if (call && one.kind == TOKEN_TEXT)
+        if (call && one.kind == TOKEN_STRING)
             found(owner, t.line, STR_LIT("repair"));
-        else if (call && token_is(one, '{'))
+        else if (call && lexer_token_is(one, '{'))
             look_at_problems(ahead, t.line, &telling);
     }
 }

@@ -9,35 +9,38 @@
 
 #include "policy/policy.h"
 
-struct policy_survey {
+struct policy_introspection {
     const struct policy *policy;
     struct arena *arena;
     struct str text; /* empty where it cannot be read */
 };
 
-struct policy_survey policy_survey(const struct policy *policy, struct arena *arena);
+struct policy_introspection policy_introspection(const struct policy *policy, struct arena *arena);
 
 /* The line of a field, in the table of `parent` where that is not NULL; 0 where it cannot be told. */
-int survey_line(const struct policy_survey *survey, const char *parent, struct str name);
+int introspection_line(const struct policy_introspection *survey, const char *parent, struct str name);
 
 /* The line of tool "…" {; 1 where it cannot be told. */
-int survey_tool_line(const struct policy_survey *survey);
+int introspection_tool_line(const struct policy_introspection *survey);
 
-typedef void survey_found(void *owner, int line, struct str sentence);
+typedef void introspection_callback(void *owner, int line, struct str sentence);
 
 /* Rules that contradict each other or this schema, or can never matter. */
-void survey_rules(const struct policy_survey *survey, const struct json *schema, survey_found *found,
-                  void *owner);
+void introspection_rules(const struct policy_introspection *survey, const struct json *schema,
+                         introspection_callback *found, void *owner);
 
 /* Rules' own lines, in the order of rule_words. */
-int survey_rule_line(const struct policy_survey *survey, size_t rule);
+int introspection_rule_line(const struct policy_introspection *survey, size_t rule);
 
 /* Rules that refuse without a hint. */
-void survey_rules_without_hint(const struct policy_survey *survey, survey_found *found, void *owner);
+void introspection_rules_without_hint(const struct policy_introspection *survey,
+                                      introspection_callback *found, void *owner);
 
 /* Calls of refuse and garbage whose hint is left out, and problems in repair { … } without a path. Only what
  * is written out plainly is judged, so that nothing is said that is not so. `sentence` is the word. */
-void survey_calls_without_hint(const struct policy_survey *survey, survey_found *found, void *owner);
-void survey_problems_without_path(const struct policy_survey *survey, survey_found *found, void *owner);
+void introspection_calls_without_hint(const struct policy_introspection *survey,
+                                      introspection_callback *found, void *owner);
+void introspection_problems_without_path(const struct policy_introspection *survey,
+                                         introspection_callback *found, void *owner);
 
 #endif

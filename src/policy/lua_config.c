@@ -41,14 +41,14 @@ static const char *folder_of(struct arena *arena, const char *path)
     return slash ? arena_dup(arena, (struct str){path, (size_t)(slash - path)}).at : ".";
 }
 
-enum err policy_read_config(const char *path, struct arena *arena, struct json *out, struct why *why)
+enum err lua_config_read(const char *path, struct arena *arena, struct json *out, struct why *why)
 {
     struct reading_config r = {.arena = arena, .file = path};
-    enum err err = source_read(arena, path, &r.source, why);
+    enum err err = source_file_read(arena, path, &r.source, why);
     if (err != OK)
         return err;
-    struct sandbox *sandbox = sandbox_new(CONFIG_MEMORY_KB, words_open);
-    struct sandbox_now now = {
+    struct sandbox *sandbox = sandbox_new(CONFIG_MEMORY_KB, vocabulary_open);
+    struct sandbox_context now = {
         .arena = arena, .folder = folder_of(arena, path), .file = path, .loading = true};
     if (sandbox_run(sandbox, SANDBOX_LOAD_DEADLINE_MS, &now, read_step, &r, why) == OK)
         *out = *r.out;

@@ -16,20 +16,20 @@ static const char *const hook_names[HOOK_COUNT] = {
 
 static const struct {
     const char *word;
-    enum policy_said said;
+    enum policy_outcome_kind said;
     unsigned hooks;
 } outcomes[] = {
-    {"repair", SAID_REPAIR, IN(HOOK_NORMALISE) | IN(HOOK_CHECK) | IN(HOOK_RUN)},
-    {"refuse", SAID_REFUSE, IN(HOOK_CHECK) | IN(HOOK_RUN)},
-    {"ask", SAID_ASK, IN(HOOK_CHECK) | IN(HOOK_RUN) | IN(HOOK_RESULT)},
-    {"retry", SAID_RETRY, IN(HOOK_RUN)},
-    {"value", SAID_VALUE, IN(HOOK_RUN)},
-    {"ok", SAID_OK, IN(HOOK_RESULT)},
-    {"partial", SAID_PARTIAL, IN(HOOK_RESULT)},
-    {"garbage", SAID_GARBAGE, IN(HOOK_RESULT)},
-    {"broken", SAID_BROKEN, IN(HOOK_RESULT)},
-    {"transient", SAID_TRANSIENT, IN(HOOK_RUN) | IN(HOOK_RESULT)},
-    {"failed", SAID_FAILED, IN(HOOK_RUN) | IN(HOOK_RESULT)},
+    {"repair", OUTCOME_REPAIR, IN(HOOK_NORMALISE) | IN(HOOK_CHECK) | IN(HOOK_RUN)},
+    {"refuse", OUTCOME_REFUSE, IN(HOOK_CHECK) | IN(HOOK_RUN)},
+    {"ask", OUTCOME_ASK, IN(HOOK_CHECK) | IN(HOOK_RUN) | IN(HOOK_RESULT)},
+    {"retry", OUTCOME_RETRY, IN(HOOK_RUN)},
+    {"value", OUTCOME_VALUE, IN(HOOK_RUN)},
+    {"ok", OUTCOME_OK, IN(HOOK_RESULT)},
+    {"partial", OUTCOME_PARTIAL, IN(HOOK_RESULT)},
+    {"garbage", OUTCOME_GARBAGE, IN(HOOK_RESULT)},
+    {"broken", OUTCOME_BROKEN, IN(HOOK_RESULT)},
+    {"transient", OUTCOME_TRANSIENT, IN(HOOK_RUN) | IN(HOOK_RESULT)},
+    {"failed", OUTCOME_FAILED, IN(HOOK_RUN) | IN(HOOK_RESULT)},
 };
 
 #define OUTCOME_COUNT (sizeof(outcomes) / sizeof(outcomes[0]))
@@ -113,7 +113,7 @@ static void read_problems(lua_State *L, int at, struct arena *arena, struct poli
 {
     lua_getfield(L, at, "problems");
     int list = lua_gettop(L);
-    frozen_unwrap(L, list);
+    proxy_unwrap(L, list);
     size_t count = lua_objlen(L, list);
     for (size_t i = 0; i < count; i++) {
         lua_rawgeti(L, list, (int)i + 1);
@@ -143,7 +143,7 @@ static void read_fields(lua_State *L, int at, struct arena *arena, struct policy
     if (lua_isnumber(L, -1))
         outcome->cost = lua_tonumber(L, -1);
     lua_pop(L, 1);
-    if (outcome->said == SAID_VALUE) {
+    if (outcome->said == OUTCOME_VALUE) {
         struct json *null = ARENA_NEW(arena, struct json);
         *null = json_null();
         outcome->value = read_json(L, at, "value", arena);
@@ -154,9 +154,9 @@ static void read_fields(lua_State *L, int at, struct arena *arena, struct policy
 /* As it is written in that hook. */
 static const char *written(size_t i, enum policy_hook hook)
 {
-    if (outcomes[i].said == SAID_VALUE)
+    if (outcomes[i].said == OUTCOME_VALUE)
         return "tool_return";
-    return outcomes[i].said == SAID_ASK && hook == HOOK_RESULT ? "need_user" : outcomes[i].word;
+    return outcomes[i].said == OUTCOME_ASK && hook == HOOK_RESULT ? "need_user" : outcomes[i].word;
 }
 
 /* Raises what the hook may answer with instead. */
@@ -185,6 +185,6 @@ void outcome_read(lua_State *L, int at, enum policy_hook hook, struct arena *are
     lua_pop(L, 1);
     outcome->said = outcomes[i].said;
     read_fields(L, at, arena, outcome);
-    if (outcome->said == SAID_REPAIR)
+    if (outcome->said == OUTCOME_REPAIR)
         read_problems(L, at, arena, outcome);
 }

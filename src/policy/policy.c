@@ -28,21 +28,21 @@ struct running {
 static void run_step(lua_State *L, void *context)
 {
     struct running *r = context;
-    bridge_push_kept(L, r->subject);
+    bridge_push_pinned(L, r->subject);
     lua_rawgeti(L, LUA_REGISTRYINDEX, r->ref);
     lua_pushvalue(L, 1);
     call_table_push(L);
     lua_call(L, 2, 1);
-    frozen_unwrap(L, 2);
+    proxy_unwrap(L, 2);
     r->take(L, r);
 }
 
 /* Few policies ever break: what is told of one takes room only then. */
 void policy_remember_fault(struct policies *home, const struct policy *policy, const struct why *why)
 {
-    struct policy_fault **fault = policy ? &policy->code->fault : &home->gateway_fault;
+    struct policy_failures **fault = policy ? &policy->code->fault : &home->gateway_fault;
     if (!*fault)
-        *fault = ARENA_NEW(home->arena, struct policy_fault);
+        *fault = ARENA_NEW(home->arena, struct policy_failures);
     (*fault)->count++;
     (*fault)->last = *why;
 }
@@ -54,10 +54,10 @@ static void broke(struct policies *home, const struct policy *policy, struct pol
     struct arena *arena = outcome->problems.arena;
     outcome_init(outcome, arena);
     outcome->why = why;
-    outcome->said = SAID_BROKE;
+    outcome->said = OUTCOME_POLICY_ERROR;
 }
 
-static void run(struct policies *home, struct running *r, struct sandbox_now *now)
+static void run(struct policies *home, struct running *r, struct sandbox_context *now)
 {
     struct bridge_origins origins = {.arena = r->arena};
     now->arena = r->arena;
@@ -71,22 +71,22 @@ static bool is_idle(const struct policy *policy, enum policy_hook hook, struct p
 {
     if (!policy->code->quarantined)
         return policy->code->hooks[hook].ref == HOOK_NONE;
-    why_set(&outcome->why, ERR_POLICY,
+    err_set(&outcome->why, ERR_POLICY,
             STR_FMT ": is quarantined, as it stalled the process: mend the file, and it is tried again",
             STR_ARG(policy->file));
     broke(policy->home, policy, outcome);
     return true;
 }
 
-static struct sandbox_now now_of(const struct policy *policy, enum policy_hook hook,
-                                 const struct policy_call *call)
+static struct sandbox_context now_of(const struct policy *policy, enum policy_hook hook,
+                                     const struct policy_call *call)
 {
-    return (struct sandbox_now){.call = call,
-                                .file = policy->file.at,
-                                .text = policy->code->text,
-                                .lazy = !policy->code->walks,
-                                .hook = outcome_hook_name(hook),
-                                .hook_line = policy->code->hooks[hook].line};
+    return (struct sandbox_context){.call = call,
+                                    .file = policy->file.at,
+                                    .text = policy->code->text,
+                                    .lazy = !policy->code->walks,
+                                    .hook = outcome_hook_name(hook),
+                                    .hook_line = policy->code->hooks[hook].line};
 }
 
 static void run_hook(const struct policy *policy, enum policy_hook hook, const struct policy_call *call,
@@ -95,7 +95,7 @@ static void run_hook(const struct policy *policy, enum policy_hook hook, const s
                      struct policy_outcome *outcome)
 {
     struct running r = {policy, hook, policy->code->hooks[hook].ref, subject, arena, outcome, take};
-    struct sandbox_now now = now_of(policy, hook, call);
+    struct sandbox_context now = now_of(policy, hook, call);
     now.args = args;
     run(policy->home, &r, &now);
 }
@@ -139,7 +139,7 @@ static void take_value(lua_State *L, struct running *r)
         outcome_read(L, 2, r->hook, r->arena, r->outcome);
         return;
     }
-    r->outcome->said = SAID_VALUE;
+    r->outcome->said = OUTCOME_VALUE;
     r->outcome->value = bridge_read(L, 2, "result", &hints, r->arena);
 }
 
@@ -183,7 +183,7 @@ static void blame_rule(const struct judging *j, struct why *why)
     const struct rule *rule = j->tests.rule;
     struct why cause = *why;
     if (rule)
-        why_set(why, ERR_POLICY, "%.1500s (in the rule on line %d, " STR_FMT ")", cause.text, rule->line,
+        err_set(why, ERR_POLICY, "%.1500s (in the rule on line %d, " STR_FMT ")", cause.text, rule->line,
                 STR_ARG(str_cut(rule->when, 300)));
 }
 
@@ -192,7 +192,7 @@ static void judge(const struct policy *policy, const struct policy_call *call, s
                   struct policy_outcome *outcome)
 {
     struct policies *home = policy->home;
-    struct sandbox_now now = {
+    struct sandbox_context now = {
         .call = call, .arena = outcome->problems.arena, .file = policy->file.at, .text = policy->code->text};
     j->rules = &policy->code->rules;
     if (sandbox_run(home->sandbox, home->options.deadline_ms, &now, judge_step, j, &outcome->why) == OK)
@@ -230,11 +230,11 @@ void policy_normalise(const struct policy *policy, const struct policy_call *cal
 {
     outcome_init(outcome, arena);
     args = apply_rules(policy, call, args, arena, outcome);
-    if (outcome->said == SAID_BROKE)
+    if (outcome->said == OUTCOME_POLICY_ERROR)
         return;
     outcome->args = args;
     if (outcome->problems.errors || outcome->problems.more) {
-        outcome->said = SAID_REPAIR;
+        outcome->said = OUTCOME_REPAIR;
         return;
     }
     if (!is_idle(policy, HOOK_NORMALISE, outcome))
@@ -251,10 +251,10 @@ void policy_check(const struct policy *policy, const struct policy_call *call, c
 {
     outcome_init(outcome, arena);
     const struct rule *refusing = refusing_rule(policy, call, args, outcome);
-    if (outcome->said == SAID_BROKE)
+    if (outcome->said == OUTCOME_POLICY_ERROR)
         return;
     if (refusing) {
-        outcome->said = SAID_REFUSE;
+        outcome->said = OUTCOME_REFUSE;
         outcome->code = refusing->code;
         outcome->detail = refusing->message;
         outcome->hint = refusing->hint;
@@ -304,17 +304,17 @@ static void take_definitions(lua_State *L, struct running *r)
         luaL_error(L, "prepare_tools returned no list: expected the definitions to show, or nil to hide all");
 }
 
-void policies_prepare_tools(struct policies *home, const struct policy_call *call,
-                            const struct json *definitions, struct arena *arena,
-                            struct policy_outcome *outcome)
+void policy_set_prepare_tools(struct policies *home, const struct policy_call *call,
+                              const struct json *definitions, struct arena *arena,
+                              struct policy_outcome *outcome)
 {
     struct running r = {NULL,  HOOK_PREPARE, home->prepare_tools.ref, definitions,
                         arena, outcome,      take_definitions};
-    struct sandbox_now now = {.call = call,
-                              .file = home->gateway_file.at,
-                              .text = home->gateway_text,
-                              .hook = "prepare_tools",
-                              .hook_line = home->prepare_tools.line};
+    struct sandbox_context now = {.call = call,
+                                  .file = home->gateway_file.at,
+                                  .text = home->gateway_text,
+                                  .hook = "prepare_tools",
+                                  .hook_line = home->prepare_tools.line};
     outcome_init(outcome, arena);
     outcome->value = definitions;
     if (home->prepare_tools.ref == HOOK_NONE)
@@ -328,17 +328,17 @@ const uint64_t *policy_rule_hits(const struct policy *policy)
     return policy->code->rules.hits;
 }
 
-const struct policy_fault *policy_fault(const struct policy *policy)
+const struct policy_failures *policy_failures(const struct policy *policy)
 {
     return policy->code->fault;
 }
 
-const struct policy_fault *policies_gateway_fault(const struct policies *policies)
+const struct policy_failures *policy_set_gateway_failures(const struct policies *policies)
 {
     return policies->gateway_fault;
 }
 
-void policies_forget_examples(struct policies *policies)
+void policy_set_free_examples(struct policies *policies)
 {
     for (size_t i = 0; i < policies->count; i++) {
         policies->list[i]->examples = NULL;
@@ -348,11 +348,11 @@ void policies_forget_examples(struct policies *policies)
     policies->examples = NULL;
 }
 
-void policies_forget_hits(struct policies *policies)
+void policy_set_reset_counters(struct policies *policies)
 {
     policies->gateway_fault = NULL;
-    for (size_t i = 0; i < policies_count(policies); i++) {
-        struct policy_code *code = policies_at(policies, i)->code;
+    for (size_t i = 0; i < policy_set_count(policies); i++) {
+        struct policy_code *code = policy_set_at(policies, i)->code;
         struct rules *rules = &code->rules;
         code->fault = NULL;
         if (rules->count)

@@ -67,7 +67,7 @@ extern const struct policy_limits policy_limits_unset;
 
 /* What becomes of a result that is too large for a model; result/compact.h does it. */
 #define POLICY_COMPACT_BYTES 20000u /* where a policy names no budget */
-#define POLICY_COMPACT_LEAST 200u   /* bytes, or tokens: less leaves nothing to read */
+#define POLICY_COMPACT_MIN   200u   /* bytes, or tokens: less leaves nothing to read */
 struct policy_compact {
     bool on;
     uint32_t max_bytes, max_tokens; /* 0: none */
@@ -78,12 +78,12 @@ struct policy_compact {
 };
 
 /* retry.again: what toolgate itself does about a failure that will pass. */
-#define POLICY_AGAIN_TIMES_MAX    5u
-#define POLICY_AGAIN_TIMES        2u
-#define POLICY_AGAIN_BACKOFF_MS   200u
-#define POLICY_AGAIN_WITHIN_MS    5000u
-#define POLICY_AGAIN_WITHIN_MAX_S 60u /* a client waits for it */
-struct policy_again {
+#define POLICY_RETRY_TIMES_MAX    5u
+#define POLICY_RETRY_TIMES        2u
+#define POLICY_RETRY_BACKOFF_MS   200u
+#define POLICY_RETRY_WITHIN_MS    5000u
+#define POLICY_RETRY_WITHIN_MAX_S 60u /* a client waits for it */
+struct policy_retry {
     uint32_t times;      /* after the first try; 0: not at all */
     uint32_t backoff_ms; /* before the second try; doubled each time, a quarter more or less by chance */
     uint32_t within_ms;  /* after the first try began, no other begins */
@@ -108,9 +108,9 @@ struct policy {
     struct policy_limits limits; /* of this tool's calls */
     uint64_t cost;               /* of one call; POLICY_COST_UNSET */
     uint32_t poll_every_ms;      /* loop.poll.every; 0: at any pace */
-    struct coerce_switches coerce;
+    struct coerce_options coerce;
     uint32_t repair, same_call, transient; /* retry = {…}; POLICY_UNSET */
-    struct policy_again again;
+    struct policy_retry again;
     bool again_given;
     bool idempotent, idempotent_given;              /* the same call twice is as good as once */
     uint32_t repeats, halt, across_turns, poll_max; /* loop = {…}; POLICY_UNSET */
@@ -148,67 +148,67 @@ struct policy_call {
 };
 
 /* What a hook said. One struct for all hooks: policy/outcome.c fills it from what Lua returned. */
-enum policy_said {
-    SAID_NOTHING,   /* pass */
-    SAID_REPAIR,    /* check: `problems` */
-    SAID_REFUSE,    /* check: code, detail, hint */
-    SAID_ASK,       /* check, result: question in detail, choices */
-    SAID_RETRY,     /* run: detail; ask the model to try again, spending its repair budget */
-    SAID_VALUE,     /* run: value, and content, metadata where it used tool_return{…} */
-    SAID_OK,        /* result: coverage, facts, follow_up */
-    SAID_PARTIAL,   /* result: code, detail, next_args, hint */
-    SAID_GARBAGE,   /* result: code, detail, hint */
-    SAID_BROKEN,    /* result: code, detail */
-    SAID_TRANSIENT, /* result, run: detail, after_s */
-    SAID_FAILED,    /* result, run: code, detail, hint */
-    SAID_BROKE      /* the policy itself threw, ran out of time or memory, or returned nonsense: `why` */
+enum policy_outcome_kind {
+    OUTCOME_PASS,        /* pass */
+    OUTCOME_REPAIR,      /* check: `problems` */
+    OUTCOME_REFUSE,      /* check: code, detail, hint */
+    OUTCOME_ASK,         /* check, result: question in detail, choices */
+    OUTCOME_RETRY,       /* run: detail; ask the model to try again, spending its repair budget */
+    OUTCOME_VALUE,       /* run: value, and content, metadata where it used tool_return{…} */
+    OUTCOME_OK,          /* result: coverage, facts, follow_up */
+    OUTCOME_PARTIAL,     /* result: code, detail, next_args, hint */
+    OUTCOME_GARBAGE,     /* result: code, detail, hint */
+    OUTCOME_BROKEN,      /* result: code, detail */
+    OUTCOME_TRANSIENT,   /* result, run: detail, after_s */
+    OUTCOME_FAILED,      /* result, run: code, detail, hint */
+    OUTCOME_POLICY_ERROR /* the policy itself threw, ran out of time or memory, or returned nonsense: `why` */
 };
 
 struct policy_outcome {
-    enum policy_said said;
+    enum policy_outcome_kind said;
     const struct json *args; /* normalise: the new arguments, the very same pointer where nothing changed */
     struct problems problems;
     struct str code, detail, hint, coverage;
     const struct json *suggest, *choices, *facts, *follow_up, *next_args, *value, *content, *metadata;
     int64_t after_s; /* -1: not told */
     double cost;     /* result: what the call really cost; -1: not told */
-    struct why why;  /* SAID_BROKE: "policies/x.lua:12: …" */
+    struct why why;  /* OUTCOME_POLICY_ERROR: "policies/x.lua:12: …" */
 };
 
 /* ---- words --------------------------------------------------------------- */
 
 /* What a policy may write, for the reference in the docs and for completion in editors. `type` is in LuaCATS:
  * one form a line, `fun(…): …`, a method's with `self: CLASS` first; NULL where an editor knows the word. */
-struct policy_word {
+struct vocabulary_word {
     const char *name, *group, *signature, *sentence, *type;
 };
-const struct policy_word *policy_words(size_t *count);
+const struct vocabulary_word *vocabulary_words(size_t *count);
 
 /* A field of a table that policies write, or that toolgate fills in for them. `form` is how its value is
  * written, `type` is in LuaCATS. */
-struct policy_field {
+struct vocabulary_field {
     const char *name, *form, *type, *sentence;
     bool required;
 };
 
 /* All fields that one table may hold. */
-struct policy_fields {
+struct vocabulary_tables {
     const char *of;   /* "tool", "retry", "loop.poll", "call" */
     const char *type; /* its class: "toolgate.Retry", or "toolgate.TextOptions: toolgate.TypeOptions" */
     const char *sentence;
     bool given; /* toolgate fills it in */
-    const struct policy_field *fields;
+    const struct vocabulary_field *fields;
     size_t count;
     const char *items[2]; /* the types of what stands in it without a name; NULL: nothing does */
 };
-const struct policy_fields *policy_fields(struct arena *arena, size_t *count);
+const struct vocabulary_tables *vocabulary_tables(struct arena *arena, size_t *count);
 
 /* Types that rows of both tables name and that are no table of fields; `is` is NULL where only words make
  * one. */
-struct policy_type {
+struct vocabulary_type {
     const char *name, *is, *sentence;
 };
-const struct policy_type *policy_types(size_t *count);
+const struct vocabulary_type *vocabulary_types(size_t *count);
 
 /* ---- loading ------------------------------------------------------------ */
 
@@ -218,14 +218,14 @@ struct policy_stall {
     uint64_t text; /* hash_stable(…).low of it */
 };
 
-struct policies_options {
+struct policy_set_options {
     uint32_t deadline_ms, memory_kb;   /* 0: the defaults above */
     const struct policy_stall *stalls; /* files that stalled the process before: loaded as broken */
     size_t stall_count;
 };
 
 /* Complaints, at least one about each file that is wrong; all files are read before the first is reported. */
-struct policies_faults {
+struct policy_load_errors {
     struct arena *arena;
     struct str *list; /* "policies/x.lua:12: unknown field 'desciption' (did you mean 'description'?)" */
     size_t count;
@@ -233,35 +233,35 @@ struct policies_faults {
 
 /* Loads every *.lua in the folder but *_spec.lua (sorted by name), or the one file. NULL gives an empty set.
  * On ERR_POLICY or ERR_IO `faults` holds at least one line and `*out` is NULL. */
-enum err policies_load(const char *folder, const struct policies_options *options, struct policies **out,
-                       struct policies_faults *faults);
+enum err policy_set_load(const char *folder, const struct policy_set_options *options, struct policies **out,
+                         struct policy_load_errors *faults);
 
 /* The same for source texts (tests, `toolgate new`): name is what error messages call the file. */
-enum err policies_load_text(struct str name, struct str source, const struct policies_options *options,
-                            struct policies **out, struct policies_faults *faults);
-void policies_free(struct policies *policies);
+enum err policy_set_load_string(struct str name, struct str source, const struct policy_set_options *options,
+                                struct policies **out, struct policy_load_errors *faults);
+void policy_set_free(struct policies *policies);
 
-/* policies_load in steps, for a loop that has others to serve meanwhile: begin, step until it says false,
+/* policy_set_load in steps, for a loop that has others to serve meanwhile: begin, step until it says false,
  * end. `faults` and the stalls in `options` are borrowed until then. */
-struct policies_loading;
-struct policies_loading *policies_load_begin(const char *folder, const struct policies_options *options,
-                                             struct policies_faults *faults);
-bool policies_load_step(struct policies_loading *loading); /* one file; false: there are no more */
-enum err policies_load_end(struct policies_loading *loading, struct policies **out);
+struct policy_set_loader;
+struct policy_set_loader *policy_set_load_begin(const char *folder, const struct policy_set_options *options,
+                                                struct policy_load_errors *faults);
+bool policy_set_load_step(struct policy_set_loader *loading); /* one file; false: there are no more */
+enum err policy_set_load_end(struct policy_set_loader *loading, struct policies **out);
 
-size_t policies_count(const struct policies *policies);
-const struct policy *policies_at(const struct policies *policies, size_t index);
-const struct policy *policies_find(const struct policies *policies, struct str tool); /* NULL: none */
+size_t policy_set_count(const struct policies *policies);
+const struct policy *policy_set_at(const struct policies *policies, size_t index);
+const struct policy *policy_set_find(const struct policies *policies, struct str tool); /* NULL: none */
 
 /* Files that are quarantined: those of options.stalls that are here with the same text. */
-const struct policy_stall *policies_stalls(const struct policies *policies, size_t *count);
-bool policies_has_gateway(const struct policies *policies); /* a gateway{…} file with prepare_tools */
-struct str policies_gateway_file(const struct policies *policies);
+const struct policy_stall *policy_set_stalls(const struct policies *policies, size_t *count);
+bool policy_set_has_gateway(const struct policies *policies); /* a gateway{…} file with prepare_tools */
+struct str policy_set_gateway_file(const struct policies *policies);
 struct str
-policies_instructions(const struct policies *policies); /* gateway{ instructions = … }; may be empty */
+policy_set_instructions(const struct policies *policies); /* gateway{ instructions = … }; may be empty */
 
 /* Hash over all file names and texts, for the generation's. */
-uint64_t policies_hash(const struct policies *policies);
+uint64_t policy_set_hash(const struct policies *policies);
 
 /* ---- hooks; each is bounded, none does I/O, all texts of the outcome live in `arena` ---------------------
  */
@@ -277,9 +277,10 @@ void policy_rules_explain(const struct policy *policy, const struct json *args, 
 
 /* Its rules or normalise made good arguments bad, as `complaint` says: "policies/x.lua:12: the rule 'when …'
  * changed the arguments against the schema: …". Counted among its faults. */
-typedef bool policy_accepts(void *owner, const struct json *args);
-struct str policy_blame(const struct policy *policy, const struct json *args, policy_accepts *accepts,
-                        void *owner, struct str complaint, struct arena *arena);
+typedef bool policy_schema_accepts(void *owner, const struct json *args);
+struct str policy_report_schema_violation(const struct policy *policy, const struct json *args,
+                                          policy_schema_accepts *accepts, void *owner, struct str complaint,
+                                          struct arena *arena);
 
 void policy_check(const struct policy *policy, const struct policy_call *call, const struct json *args,
                   struct arena *arena, struct policy_outcome *outcome);
@@ -288,40 +289,40 @@ void policy_run(const struct policy *policy, const struct policy_call *call, con
 void policy_judge(const struct policy *policy, const struct policy_call *call, const struct json *args,
                   const struct json *result, struct arena *arena, struct policy_outcome *outcome);
 
-/* prepare(def, call): SAID_NOTHING with outcome->value the definition to show, or NULL there to hide the
+/* prepare(def, call): OUTCOME_PASS with outcome->value the definition to show, or NULL there to hide the
  * tool. */
 void policy_prepare(const struct policy *policy, const struct policy_call *call,
                     const struct json *definition, struct arena *arena, struct policy_outcome *outcome);
 
 /* gateway{ prepare_tools }: an array of definitions in, one out (outcome->value; NULL hides all). */
-void policies_prepare_tools(struct policies *policies, const struct policy_call *call,
-                            const struct json *definitions, struct arena *arena,
-                            struct policy_outcome *outcome);
+void policy_set_prepare_tools(struct policies *policies, const struct policy_call *call,
+                              const struct json *definitions, struct arena *arena,
+                              struct policy_outcome *outcome);
 
 /* NULL where `value` has the shape, else what is expected in words: "a UUID (e.g. '…')". */
-const char *policy_shape_wants(struct str shape, const struct json *value);
+const char *id_format_mismatch(struct str shape, const struct json *value);
 
 /* How often each rule fired, in the order of rule_words. */
 const uint64_t *policy_rule_hits(const struct policy *policy);
 
 /* How often its hooks broke, and how they did last; NULL where none has. The gateway's: prepare_tools. */
-struct policy_fault {
+struct policy_failures {
     uint64_t count;
     struct why last;
 };
-const struct policy_fault *policy_fault(const struct policy *policy);
-const struct policy_fault *policies_gateway_fault(const struct policies *policies);
+const struct policy_failures *policy_failures(const struct policy *policy);
+const struct policy_failures *policy_set_gateway_failures(const struct policies *policies);
 
 /* What has been tried and will not be again: a quarter of what a policy takes. */
-void policies_forget_examples(struct policies *policies);
+void policy_set_free_examples(struct policies *policies);
 
 /* Hits and faults start at zero again: what the examples hit at load is nobody's traffic. */
-void policies_forget_hits(struct policies *policies);
+void policy_set_reset_counters(struct policies *policies);
 
 /* ---- configuration file: one Lua table, in a sandbox of its own -----------------------------------------
  */
 
 /* Runs a Lua file that returns a table of plain data; functions in it are refused. */
-enum err policy_read_config(const char *path, struct arena *arena, struct json *out, struct why *why);
+enum err lua_config_read(const char *path, struct arena *arena, struct json *out, struct why *why);
 
 #endif

@@ -33,7 +33,7 @@
 
 /* ---- faults ------------------------------------------------------------------------- */
 
-static void add_fault(struct policies_faults *faults, struct str text)
+static void add_fault(struct policy_load_errors *faults, struct str text)
 {
     struct str *list = ARENA_ARRAY(faults->arena, struct str, faults->count + 1);
     if (faults->count)
@@ -42,17 +42,17 @@ static void add_fault(struct policies_faults *faults, struct str text)
     faults->list = list;
 }
 
-static void complain(struct policies_faults *faults, const char *text)
+static void complain(struct policy_load_errors *faults, const char *text)
 {
     struct str rest = str_of(text);
     do
-        add_fault(faults, complaints_next(&rest));
+        add_fault(faults, diagnostics_next(&rest));
     while (rest.len);
 }
 
 /* ---- the set -------------------------------------------------------------------------- */
 
-static struct policies *home_new(const struct policies_options *options)
+static struct policies *home_new(const struct policy_set_options *options)
 {
     struct arena *arena = arena_new();
     struct policies *home = ARENA_NEW(arena, struct policies);
@@ -66,11 +66,11 @@ static struct policies *home_new(const struct policies_options *options)
         home->options.memory_kb = POLICY_MEMORY_KB;
     home->by_name = map_new(arena);
     home->prepare_tools.ref = HOOK_NONE;
-    home->sandbox = sandbox_new(home->options.memory_kb, words_open);
+    home->sandbox = sandbox_new(home->options.memory_kb, vocabulary_open);
     return home;
 }
 
-void policies_free(struct policies *home)
+void policy_set_free(struct policies *home)
 {
     if (!home)
         return;
@@ -84,7 +84,7 @@ static void make_room(struct policies *home, size_t files)
     home->list = ARENA_ARRAY(home->arena, struct policy *, files + 1);
 }
 
-const struct policy *policies_find(const struct policies *home, struct str tool)
+const struct policy *policy_set_find(const struct policies *home, struct str tool)
 {
     return map_get(home->by_name, tool);
 }
@@ -92,9 +92,9 @@ const struct policy *policies_find(const struct policies *home, struct str tool)
 /* `list` has room for one policy a file. */
 static enum err add_policy(struct policies *home, struct policy *policy, struct why *why)
 {
-    const struct policy *twin = policies_find(home, policy->name);
+    const struct policy *twin = policy_set_find(home, policy->name);
     if (twin)
-        return why_set(why, ERR_POLICY, STR_FMT ": tool \"" STR_FMT "\" is declared in " STR_FMT " already",
+        return err_set(why, ERR_POLICY, STR_FMT ": tool \"" STR_FMT "\" is declared in " STR_FMT " already",
                        STR_ARG(policy->file), STR_ARG(policy->name), STR_ARG(twin->file));
     map_add(home->by_name, policy->name, policy);
     home->list[home->count++] = policy;
@@ -125,7 +125,7 @@ static void check_hooks(lua_State *L, int at, struct complaints *complaints)
         lua_pushstring(L, i < HOOK_COUNT ? outcome_hook_name((enum policy_hook)i) : "prepare_tools");
         lua_rawget(L, -2);
         if (lua_isfunction(L, -1))
-            names_check_call(L, bytecode_of(L, -1, complaints->arena), complaints);
+            names_check_call(L, bytecode_read(L, -1, complaints->arena), complaints);
         lua_pop(L, 1);
     }
     lua_pop(L, 1);
@@ -139,9 +139,9 @@ static void load_step(lua_State *L, void *context)
     r->d.L = L;
     word_json_forget(L);
     sandbox_load(L, r->d.source, r->d.file.at);
-    const struct bytecode *code = bytecode_of(L, 1, complaints->arena);
+    const struct bytecode *code = bytecode_read(L, 1, complaints->arena);
     names_check(L, code, complaints);
-    complaints_raise(L, complaints);
+    diagnostics_raise(L, complaints);
     lua_getfenv(L, 1);
     lua_insert(L, 1);
     lua_call(L, 0, LUA_MULTRET);
@@ -150,14 +150,14 @@ static void load_step(lua_State *L, void *context)
     lua_settop(L, 2);
     check_hooks(L, 2, complaints);
     settle(L, code, 1, 2, complaints);
-    complaints_raise(L, complaints);
+    diagnostics_raise(L, complaints);
     word_json_forget(L);
 }
 
 /* Those that hold are kept for whoever asks which do. */
 static bool has_stalled(struct policies *home, struct str file, uint64_t text)
 {
-    const struct policies_options *options = &home->options;
+    const struct policy_set_options *options = &home->options;
     size_t i = 0;
     while (i < options->stall_count &&
            !(options->stalls[i].text == text && str_eq(options->stalls[i].file, file)))
@@ -174,7 +174,7 @@ static bool has_stalled(struct policies *home, struct str file, uint64_t text)
 static const struct json *open_schema(struct arena *arena)
 {
     struct json *schema = ARENA_NEW(arena, struct json);
-    struct json_fault fault;
+    struct json_error fault;
     return json_parse(arena, STR_LIT("{\"type\":\"object\"}"), NULL, schema, &fault) == OK ? schema : NULL;
 }
 
@@ -217,14 +217,14 @@ static enum err load_source(struct policies *home, struct str file, struct str s
         .d = {.home = home, .file = file, .source = source, .arena = home->arena, .scratch = scratch},
         .complaints = {.arena = scratch, .file = file.at}};
     struct bridge_origins origins = {.arena = scratch};
-    struct sandbox_now now = {.arena = scratch,
-                              .origins = &origins,
-                              .folder = home->folder,
-                              .file = file.at,
-                              .source = source,
-                              .text = text,
-                              .loading = true,
-                              .files = &home->files};
+    struct sandbox_context now = {.arena = scratch,
+                                  .origins = &origins,
+                                  .folder = home->folder,
+                                  .file = file.at,
+                                  .source = source,
+                                  .text = text,
+                                  .loading = true,
+                                  .files = &home->files};
     enum err err = OK;
     mix(&home->hash, hash_stable(file).low);
     mix(&home->hash, text);
@@ -241,8 +241,8 @@ static enum err load_source(struct policies *home, struct str file, struct str s
     return err;
 }
 
-enum err policies_load_text(struct str name, struct str source, const struct policies_options *options,
-                            struct policies **out, struct policies_faults *faults)
+enum err policy_set_load_string(struct str name, struct str source, const struct policy_set_options *options,
+                                struct policies **out, struct policy_load_errors *faults)
 {
     struct why why = {""};
     struct policies *home = home_new(options);
@@ -251,7 +251,7 @@ enum err policies_load_text(struct str name, struct str source, const struct pol
     enum err err = load_source(home, arena_dup(home->arena, name), source, &why);
     if (err != OK) {
         complain(faults, why.text);
-        policies_free(home);
+        policy_set_free(home);
         return err;
     }
     *out = home;
@@ -281,7 +281,7 @@ static enum err list_folder(struct arena *arena, const char *folder, struct str 
     struct str *list = ARENA_ARRAY(arena, struct str, room);
     DIR *dir = opendir(folder);
     if (!dir)
-        return why_set(why, ERR_IO, "%s: expected a folder of policies: %s", folder, strerror(errno));
+        return err_set(why, ERR_IO, "%s: expected a folder of policies: %s", folder, strerror(errno));
     *count = 0;
     while ((entry = readdir(dir)) && *count < POLICY_FILES_MAX) {
         if (!is_policy_name(entry->d_name))
@@ -320,27 +320,27 @@ static const char *list_place(struct arena *arena, const char *place, struct str
 
 /* ---- in steps ---------------------------------------------------------------------------------- */
 
-struct policies_loading {
+struct policy_set_loader {
     struct policies *home;
-    struct policies_faults *faults;
+    struct policy_load_errors *faults;
     struct str *files;
     size_t count, at;
     enum err worst;
 };
 
-static void note_fault(struct policies_loading *loading, enum err err, const struct why *why)
+static void note_fault(struct policy_set_loader *loading, enum err err, const struct why *why)
 {
     complain(loading->faults, why->text);
     loading->worst = err == ERR_IO ? ERR_IO : ERR_POLICY;
 }
 
-struct policies_loading *policies_load_begin(const char *folder, const struct policies_options *options,
-                                             struct policies_faults *faults)
+struct policy_set_loader *policy_set_load_begin(const char *folder, const struct policy_set_options *options,
+                                                struct policy_load_errors *faults)
 {
     struct policies *home = home_new(options);
-    struct policies_loading *loading = ARENA_NEW(home->arena, struct policies_loading);
+    struct policy_set_loader *loading = ARENA_NEW(home->arena, struct policy_set_loader);
     struct why why = {""};
-    *loading = (struct policies_loading){.home = home, .faults = faults};
+    *loading = (struct policy_set_loader){.home = home, .faults = faults};
     if (!folder || !*folder)
         return loading;
     enum err err;
@@ -352,7 +352,7 @@ struct policies_loading *policies_load_begin(const char *folder, const struct po
     return loading;
 }
 
-bool policies_load_step(struct policies_loading *loading)
+bool policy_set_load_step(struct policy_set_loader *loading)
 {
     struct policies *home = loading->home;
     struct str source = STR_NONE;
@@ -361,7 +361,7 @@ bool policies_load_step(struct policies_loading *loading)
         return false;
     struct arena *scratch = arena_new();
     struct str file = loading->files[loading->at++];
-    enum err err = source_read(scratch, file.at, &source, &why);
+    enum err err = source_file_read(scratch, file.at, &source, &why);
     if (err == OK)
         err = load_source(home, file, source, &why);
     arena_free(scratch);
@@ -370,59 +370,59 @@ bool policies_load_step(struct policies_loading *loading)
     return true;
 }
 
-enum err policies_load_end(struct policies_loading *loading, struct policies **out)
+enum err policy_set_load_end(struct policy_set_loader *loading, struct policies **out)
 {
     struct policies *home = loading->home;
     enum err worst = loading->worst;
     *out = worst == OK ? home : NULL;
     if (worst != OK)
-        policies_free(home);
+        policy_set_free(home);
     return worst;
 }
 
-enum err policies_load(const char *folder, const struct policies_options *options, struct policies **out,
-                       struct policies_faults *faults)
+enum err policy_set_load(const char *folder, const struct policy_set_options *options, struct policies **out,
+                         struct policy_load_errors *faults)
 {
-    struct policies_loading *loading = policies_load_begin(folder, options, faults);
-    while (policies_load_step(loading))
+    struct policy_set_loader *loading = policy_set_load_begin(folder, options, faults);
+    while (policy_set_load_step(loading))
         continue;
-    return policies_load_end(loading, out);
+    return policy_set_load_end(loading, out);
 }
 
 /* ---- what is in it -------------------------------------------------------------------------------- */
 
-size_t policies_count(const struct policies *home)
+size_t policy_set_count(const struct policies *home)
 {
     return home->count;
 }
 
-const struct policy *policies_at(const struct policies *home, size_t index)
+const struct policy *policy_set_at(const struct policies *home, size_t index)
 {
     return home->list[index];
 }
 
-const struct policy_stall *policies_stalls(const struct policies *home, size_t *count)
+const struct policy_stall *policy_set_stalls(const struct policies *home, size_t *count)
 {
     *count = home->stall_count;
     return home->stalls;
 }
 
-bool policies_has_gateway(const struct policies *home)
+bool policy_set_has_gateway(const struct policies *home)
 {
     return home->prepare_tools.ref != HOOK_NONE;
 }
 
-struct str policies_gateway_file(const struct policies *home)
+struct str policy_set_gateway_file(const struct policies *home)
 {
     return home->gateway_file;
 }
 
-struct str policies_instructions(const struct policies *home)
+struct str policy_set_instructions(const struct policies *home)
 {
     return home->instructions;
 }
 
-uint64_t policies_hash(const struct policies *home)
+uint64_t policy_set_hash(const struct policies *home)
 {
     return home->hash ^ home->files.hash;
 }

@@ -22,15 +22,15 @@ struct policy_code {
     struct policy_hook_code hooks[HOOK_COUNT];
     struct rules rules;
     bool quarantined;
-    bool walks;                 /* its text goes over tables (bridge_walks) */
-    struct policy_fault *fault; /* NULL: it never broke */
+    bool walks;                    /* its text goes over tables (bridge_needs_eager) */
+    struct policy_failures *fault; /* NULL: it never broke */
 };
 
 struct policies {
     struct arena *examples; /* theirs; NULL once they have been let go of */
     struct arena *arena;    /* everything below */
     struct sandbox *sandbox;
-    struct policies_options options;
+    struct policy_set_options options;
     const char *folder; /* NULL: loaded from text */
     struct policy **list;
     struct map *by_name;
@@ -39,13 +39,13 @@ struct policies {
     struct str gateway_file, instructions; /* gateway_file empty: there is none */
     uint64_t gateway_text;                 /* hash of its file's text */
     struct policy_hook_code prepare_tools;
-    struct policy_fault *gateway_fault; /* NULL: it never broke */
-    struct policy_stall *stalls;        /* that hold */
+    struct policy_failures *gateway_fault; /* NULL: it never broke */
+    struct policy_stall *stalls;           /* that hold */
     size_t stall_count;
     uint64_t hash;
 };
 
-/* For policy_fault, or policies_gateway_fault where `policy` is NULL. */
+/* For policy_failures, or policy_set_gateway_failures where `policy` is NULL. */
 void policy_remember_fault(struct policies *home, const struct policy *policy, const struct why *why);
 
 #endif

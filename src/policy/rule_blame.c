@@ -10,7 +10,7 @@ static struct str at_line(const struct policy *policy, int line, struct str what
 }
 
 static const struct rule *bad_rule(const struct policy *policy, const struct json *args,
-                                   policy_accepts *accepts, void *owner, struct arena *arena)
+                                   policy_schema_accepts *accepts, void *owner, struct arena *arena)
 {
     struct rules first = policy->code->rules;
     size_t all = first.count;
@@ -27,8 +27,8 @@ static const struct rule *bad_rule(const struct policy *policy, const struct jso
     return NULL;
 }
 
-static struct str culprit(const struct policy *policy, const struct json *args, policy_accepts *accepts,
-                          void *owner, struct arena *arena)
+static struct str culprit(const struct policy *policy, const struct json *args,
+                          policy_schema_accepts *accepts, void *owner, struct arena *arena)
 {
     const struct rule *rule = bad_rule(policy, args, accepts, owner, arena);
     if (rule)
@@ -39,12 +39,13 @@ static struct str culprit(const struct policy *policy, const struct json *args, 
     return arena_printf(arena, STR_FMT ": a rule", STR_ARG(policy->file));
 }
 
-struct str policy_blame(const struct policy *policy, const struct json *args, policy_accepts *accepts,
-                        void *owner, struct str complaint, struct arena *arena)
+struct str policy_report_schema_violation(const struct policy *policy, const struct json *args,
+                                          policy_schema_accepts *accepts, void *owner, struct str complaint,
+                                          struct arena *arena)
 {
     struct str who = culprit(policy, args, accepts, owner, arena);
     struct why why;
-    why_set(&why, ERR_POLICY, STR_FMT " changed the arguments against the schema: " STR_FMT, STR_ARG(who),
+    err_set(&why, ERR_POLICY, STR_FMT " changed the arguments against the schema: " STR_FMT, STR_ARG(who),
             STR_ARG(complaint));
     policy_remember_fault(policy->home, policy, &why);
     return arena_dup(arena, str_of(why.text));

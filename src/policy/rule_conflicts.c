@@ -174,7 +174,7 @@ static struct str closest_choice(const struct looking *l, struct str path, const
     for (uint32_t i = 0; choices && i < choices->len && count < 64; i++)
         if (json_is(&choices->items[i], JSON_STRING))
             names[count++] = json_str(&choices->items[i]);
-    return suggest_one(json_str(value), names, count);
+    return suggest_closest(json_str(value), names, count);
 }
 
 static void look_at_values(const struct looking *l, const struct rule *rule, const struct rule_condition *c)

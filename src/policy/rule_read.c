@@ -84,7 +84,7 @@ static size_t read_set(lua_State *L, struct arena *arena, struct json *out)
         lua_pop(L, 1);
         lua_pushvalue(L, -1); /* reading a key must not turn it into text */
         if (out)
-            out[count] = *bridge_read_own(L, -1, "when", NULL, arena);
+            out[count] = *bridge_read_copy(L, -1, "when", NULL, arena);
         lua_pop(L, 1);
         count++;
     }
@@ -109,7 +109,7 @@ static void read_values(struct reading *r, struct rule_condition *out)
             lua_rawgeti(L, at, (int)i + 1);
         else
             lua_pushvalue(L, at);
-        values[i] = *bridge_read_own(L, -1, "rules: when", NULL, r->arena);
+        values[i] = *bridge_read_copy(L, -1, "rules: when", NULL, r->arena);
         lua_pop(L, 1);
     }
     if (is_set)
@@ -135,7 +135,7 @@ static void read_bound(struct reading *r, const char *name, const char *open, st
 {
     push_field(r->L, name);
     if (!lua_isnil(r->L, -1))
-        out->value = bridge_read_own(r->L, -1, "rules: when", NULL, r->arena);
+        out->value = bridge_read_copy(r->L, -1, "rules: when", NULL, r->arena);
     if (json_is(out->value, JSON_STRING))
         time_read(json_str(out->value), &out->seconds);
     lua_pop(r->L, 1);
@@ -241,7 +241,7 @@ static void read_defaults(lua_State *L, int at, const struct json *schema, struc
 {
     struct bridge_hints hints = {.schema = schema};
     raw_field(L, at, "values");
-    const struct json *defaults = bridge_read_own(L, -1, "rules: defaults", &hints, arena);
+    const struct json *defaults = bridge_read_copy(L, -1, "rules: defaults", &hints, arena);
     out->defaults = defaults->type == JSON_OBJECT && defaults->len ? defaults : NULL;
     lua_pop(L, 1);
 }

@@ -96,7 +96,7 @@ enum rule_naming rule_schema_naming(const struct rule_schema *s, struct str path
         return NAMING_KNOWN;
     for (uint32_t i = 0; i < properties->len && count < NAMES_MAX; i++)
         names[count++] = properties->members[i].key;
-    *closest = suggest_one(name, names, count);
+    *closest = suggest_closest(name, names, count);
     if (is_closed(object) && !has(object, "patternProperties"))
         return NAMING_CLOSED;
     if (!names_all_here(object) || json_is(json_get_text(object, "additionalProperties"), JSON_OBJECT) ||
@@ -108,7 +108,7 @@ enum rule_naming rule_schema_naming(const struct rule_schema *s, struct str path
 bool rule_schema_requires(const struct rule_schema *s, struct str path)
 {
     const struct json *object = resolve(s->root, s->root);
-    return json_lists(json_get_text(object, "required"), path) &&
+    return json_array_has(json_get_text(object, "required"), path) &&
            !rule_schema_allows(s, path, &(struct json){.type = JSON_NULL});
 }
 

@@ -10,19 +10,19 @@ static bool enter_declaration(struct lexer *lex, struct str *name)
 {
     struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(lex);
     for (; t.kind != TOKEN_END; before = t, t = lexer_next(lex)) {
-        if (t.kind != TOKEN_NAME || token_is(before, '.') || token_is(before, ':'))
+        if (t.kind != TOKEN_NAME || lexer_token_is(before, '.') || lexer_token_is(before, ':'))
             continue;
         struct lexer ahead = *lex;
         struct token one = lexer_next(&ahead), two = lexer_next(&ahead);
-        bool parenthesis = token_is(one, '(');
-        if (str_is(t.text, "tool") && (parenthesis ? two : one).kind == TOKEN_TEXT) {
+        bool parenthesis = lexer_token_is(one, '(');
+        if (str_is(t.text, "tool") && (parenthesis ? two : one).kind == TOKEN_STRING) {
             if (name)
                 *name = (parenthesis ? two : one).text;
-            while (!token_is(t = lexer_next(lex), '{') && t.kind != TOKEN_END)
+            while (!lexer_token_is(t = lexer_next(lex), '{') && t.kind != TOKEN_END)
                 continue;
             return t.kind != TOKEN_END;
         }
-        if (str_is(t.text, "gateway") && token_is(one, '{')) {
+        if (str_is(t.text, "gateway") && lexer_token_is(one, '{')) {
             lexer_next(lex);
             return true;
         }
@@ -35,18 +35,18 @@ static int find_field(struct lexer *lex, struct str name)
 {
     struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(lex);
     for (int depth = 1; t.kind != TOKEN_END; before = t, t = lexer_next(lex)) {
-        bool in_key = depth == 2 && token_is(before, '[') && t.kind == TOKEN_TEXT;
-        depth += token_depth(t);
+        bool in_key = depth == 2 && lexer_token_is(before, '[') && t.kind == TOKEN_STRING;
+        depth += lexer_token_depth(t);
         if (depth <= 0)
             return 0;
         if (!((depth == 1 && t.kind == TOKEN_NAME) || in_key) || !str_eq(t.text, name))
             continue;
         struct lexer ahead = *lex;
         struct token one = lexer_next(&ahead);
-        if (in_key && token_is(one, ']'))
+        if (in_key && lexer_token_is(one, ']'))
             one = lexer_next(&ahead);
         struct lexer after = ahead;
-        if (!token_is(one, '=') || token_is(lexer_next(&after), '='))
+        if (!lexer_token_is(one, '=') || lexer_token_is(lexer_next(&after), '='))
             continue;
         *lex = ahead;
         return t.line;
@@ -56,7 +56,7 @@ static int find_field(struct lexer *lex, struct str name)
 
 int locate_field(struct str source, const char *parent, struct str name)
 {
-    struct lexer lex = lexer_of(source);
+    struct lexer lex = lexer_init(source);
     if (!enter_declaration(&lex, NULL))
         return 0;
     if (!parent)
@@ -67,7 +67,7 @@ int locate_field(struct str source, const char *parent, struct str name)
         size_t len = dot ? (size_t)(dot - rest.at) : rest.len;
         int found = find_field(&lex, (struct str){rest.at, len});
         line = found ? found : line;
-        if (!found || !token_is(lexer_next(&lex), '{'))
+        if (!found || !lexer_token_is(lexer_next(&lex), '{'))
             return line;
         rest = str_from(rest, len + 1);
     }
@@ -90,16 +90,16 @@ static struct str field_name(struct lexer *lex, struct token t)
 {
     struct lexer ahead = *lex;
     struct str name = t.kind == TOKEN_NAME ? t.text : STR_NONE;
-    if (token_is(t, '[')) {
+    if (lexer_token_is(t, '[')) {
         struct token key = lexer_next(&ahead);
-        if (key.kind == TOKEN_TEXT && token_is(lexer_next(&ahead), ']'))
+        if (key.kind == TOKEN_STRING && lexer_token_is(lexer_next(&ahead), ']'))
             name = key.text;
     }
     struct lexer behind = ahead;
-    if (!name.len || !token_is(lexer_next(&behind), '='))
+    if (!name.len || !lexer_token_is(lexer_next(&behind), '='))
         return STR_NONE;
     *lex = behind;
-    return token_is(lexer_next(&behind), '=') ? STR_NONE : name;
+    return lexer_token_is(lexer_next(&behind), '=') ? STR_NONE : name;
 }
 
 /* Inside a table: swaps the names into the order of its fields; false where it has others, or not all. */
@@ -120,8 +120,8 @@ static bool match_fields(struct lexer lex, struct str *names, size_t count)
             fresh = false;
             continue;
         }
-        depth += token_depth(t);
-        fresh = depth == 1 && (token_is(t, ',') || token_is(t, ';'));
+        depth += lexer_token_depth(t);
+        fresh = depth == 1 && (lexer_token_is(t, ',') || lexer_token_is(t, ';'));
         if (depth <= 0)
             break;
     }
@@ -130,9 +130,9 @@ static bool match_fields(struct lexer lex, struct str *names, size_t count)
 
 static bool find_order(struct str source, int from, int to, struct str *names, size_t count)
 {
-    struct lexer lex = lexer_of(source);
+    struct lexer lex = lexer_init(source);
     for (struct token t = lexer_next(&lex); t.kind != TOKEN_END && t.line < to; t = lexer_next(&lex))
-        if (token_is(t, '{') && t.line >= from && match_fields(lex, names, count))
+        if (lexer_token_is(t, '{') && t.line >= from && match_fields(lex, names, count))
             return true;
     return false;
 }
@@ -144,17 +144,17 @@ bool locate_order(struct str source, int line, struct str *names, size_t count)
 
 int locate_item(struct str source, const char *field, size_t n)
 {
-    struct lexer lex = lexer_of(source);
+    struct lexer lex = lexer_init(source);
     int line = enter_declaration(&lex, NULL) ? find_field(&lex, str_of(field)) : 0;
-    if (!line || !token_is(lexer_next(&lex), '{'))
+    if (!line || !lexer_token_is(lexer_next(&lex), '{'))
         return line;
     bool fresh = true;
     struct token t = lexer_next(&lex);
     for (int depth = 1; t.kind != TOKEN_END; t = lexer_next(&lex)) {
-        if (depth == 1 && fresh && !token_is(t, '}') && n-- == 0)
+        if (depth == 1 && fresh && !lexer_token_is(t, '}') && n-- == 0)
             return t.line;
-        depth += token_depth(t);
-        fresh = depth == 1 && (token_is(t, ',') || token_is(t, ';'));
+        depth += lexer_token_depth(t);
+        fresh = depth == 1 && (lexer_token_is(t, ',') || lexer_token_is(t, ';'));
         if (depth <= 0)
             break;
     }
@@ -163,18 +163,18 @@ int locate_item(struct str source, const char *field, size_t n)
 
 bool locate_mentions(struct str source, const char *name)
 {
-    struct lexer lex = lexer_of(source);
+    struct lexer lex = lexer_init(source);
     struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(&lex);
     for (; t.kind != TOKEN_END; before = t, t = lexer_next(&lex))
-        if ((t.kind == TOKEN_NAME && token_is(before, '.') && str_is(t.text, name)) ||
-            (t.kind == TOKEN_TEXT && token_is(before, '[') && str_is(t.text, name)))
+        if ((t.kind == TOKEN_NAME && lexer_token_is(before, '.') && str_is(t.text, name)) ||
+            (t.kind == TOKEN_STRING && lexer_token_is(before, '[') && str_is(t.text, name)))
             return true;
     return false;
 }
 
 struct str locate_tool(struct str source)
 {
-    struct lexer lex = lexer_of(source);
+    struct lexer lex = lexer_init(source);
     struct str name = STR_NONE;
     enter_declaration(&lex, &name);
     return name;
@@ -228,16 +228,16 @@ bool remarks_next(struct remarks *remarks, struct str *text, int *line)
 
 void locate_parameters(struct str source, int line, struct str *first, struct str *second)
 {
-    struct lexer lex = lexer_of(source);
+    struct lexer lex = lexer_init(source);
     struct token t = lexer_next(&lex);
     *first = *second = STR_NONE;
     while (t.kind != TOKEN_END && !(t.line >= line && t.kind == TOKEN_NAME && str_is(t.text, "function")))
         t = lexer_next(&lex);
-    while (t.kind != TOKEN_END && !token_is(t, '('))
+    while (t.kind != TOKEN_END && !lexer_token_is(t, '('))
         t = lexer_next(&lex);
     struct token one = lexer_next(&lex), comma = lexer_next(&lex), two = lexer_next(&lex);
     if (one.kind == TOKEN_NAME)
         *first = one.text;
-    if (one.kind == TOKEN_NAME && token_is(comma, ',') && two.kind == TOKEN_NAME)
+    if (one.kind == TOKEN_NAME && lexer_token_is(comma, ',') && two.kind == TOKEN_NAME)
         *second = two.text;
 }

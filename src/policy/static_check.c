@@ -28,7 +28,7 @@ static bool is_op(const struct bytecode *code, uint32_t i, uint8_t op)
 static bool is_target(const struct bytecode *code, uint32_t i)
 {
     for (uint32_t from = 0; from < code->count; from++)
-        if (from + 1 + bytecode_d(code->at[from]) - BYTECODE_JUMP == i)
+        if (from + 1 + bytecode_d(code->at[from]) - BYTECODE_JUMP_BIAS == i)
             return true;
     return false;
 }
@@ -55,11 +55,11 @@ static void unknown_global(struct naming *n, int line, struct str name)
 {
     struct str names[LIBRARIES_NAMES_MAX];
     char text[LIBRARIES_SENTENCE_MAX];
-    size_t count = libraries_names(n->L, n->words, names, 0);
+    size_t count = libraries_collect_names(n->L, n->words, names, 0);
     for (size_t i = 0; i < n->own_count && count < LIBRARIES_NAMES_MAX; i++)
         names[count++] = n->own[i];
-    libraries_say_missing(text, sizeof(text), NULL, name, names, count);
-    complaints_add(n->complaints, line, "%s", text);
+    libraries_format_missing(text, sizeof(text), NULL, name, names, count);
+    diagnostics_add(n->complaints, line, "%s", text);
 }
 
 /* The word on top is a library, and the instruction at `i` reads a field of it. */
@@ -67,13 +67,13 @@ static void check_field(struct naming *n, const struct bytecode *code, uint32_t 
 {
     struct str names[LIBRARIES_NAMES_MAX], field = bytecode_text(code, bytecode_c(code->at[i]));
     char text[LIBRARIES_SENTENCE_MAX];
-    if (!field.at || !libraries_push_constant(n->L, -1))
+    if (!field.at || !libraries_push_wrapped(n->L, -1))
         return;
     int table = lua_gettop(n->L);
     if (!push_field(n->L, table, field)) {
-        libraries_say_missing(text, sizeof(text), arena_dup(n->complaints->arena, library).at, field, names,
-                              libraries_names(n->L, table, names, 0));
-        complaints_add(n->complaints, bytecode_line(code, i), "%s", text);
+        libraries_format_missing(text, sizeof(text), arena_dup(n->complaints->arena, library).at, field,
+                                 names, libraries_collect_names(n->L, table, names, 0));
+        diagnostics_add(n->complaints, bytecode_line(code, i), "%s", text);
     }
 }
 
@@ -95,11 +95,11 @@ static void check_write(struct naming *n, const struct bytecode *code, uint32_t 
 {
     struct str name = str_cut(bytecode_text(code, bytecode_d(code->at[i])), 60);
     if (code != n->file)
-        complaints_add(n->complaints, bytecode_line(code, i),
-                       "'" STR_FMT
-                       "' is set as a global inside of a function: a policy keeps nothing between "
-                       "calls; write local " STR_FMT,
-                       STR_ARG(name), STR_ARG(name));
+        diagnostics_add(n->complaints, bytecode_line(code, i),
+                        "'" STR_FMT
+                        "' is set as a global inside of a function: a policy keeps nothing between "
+                        "calls; write local " STR_FMT,
+                        STR_ARG(name), STR_ARG(name));
 }
 
 static void check_function(struct naming *n, const struct bytecode *code)
@@ -127,7 +127,7 @@ void names_check(lua_State *L, const struct bytecode *file, struct complaints *c
 {
     struct naming n = {.L = L, .ops = sandbox_opcodes(sandbox_of(L)), .file = file, .complaints = complaints};
     luaL_checkstack(L, 8, "checking names");
-    sandbox_push_words(L);
+    sandbox_push_builtins(L);
     n.words = lua_gettop(L);
     find_own(&n);
     check_function(&n, file);
@@ -141,12 +141,12 @@ static bool overwrites_call(const struct opcodes *ops, uint32_t ins)
 {
     if (bytecode_op(ins) == ops->nothing)
         return bytecode_a(ins) <= CALL_REGISTER && CALL_REGISTER <= bytecode_d(ins);
-    return bytecode_a(ins) == CALL_REGISTER && !opcodes_write_outer(ops, ins);
+    return bytecode_a(ins) == CALL_REGISTER && !bytecode_writes_upvalue(ops, ins);
 }
 
 static bool is_outer_call(const struct bytecode *code, uint32_t i)
 {
-    return (code->outer[i] & BYTECODE_OUTER_LOCAL) && (code->outer[i] & 0xff) == CALL_REGISTER;
+    return (code->outer[i] & BYTECODE_UPVALUE_LOCAL) && (code->outer[i] & 0xff) == CALL_REGISTER;
 }
 
 /* Does a function inside of the hook set its `call`? Or a field of that name, of whatever table? */
@@ -156,7 +156,7 @@ static bool is_set(const struct opcodes *ops, const struct bytecode *code, struc
         uint32_t ins = code->at[i];
         if (is_op(code, i, ops->field_write) && str_eq(bytecode_text(code, bytecode_c(ins)), field))
             return true;
-        if (inner && opcodes_write_outer(ops, ins) && is_outer_call(code, bytecode_a(ins)))
+        if (inner && bytecode_writes_upvalue(ops, ins) && is_outer_call(code, bytecode_a(ins)))
             return true;
         if (!inner && overwrites_call(ops, ins))
             return true;
@@ -181,10 +181,10 @@ void names_check_call(lua_State *L, const struct bytecode *hook, struct complain
             continue;
         field = str_cut(field, 60);
         if (meant.len)
-            complaints_add(complaints, bytecode_line(hook, i),
-                           "there is no call." STR_FMT " (did you mean call." STR_FMT "?)", STR_ARG(field),
-                           STR_ARG(meant));
+            diagnostics_add(complaints, bytecode_line(hook, i),
+                            "there is no call." STR_FMT " (did you mean call." STR_FMT "?)", STR_ARG(field),
+                            STR_ARG(meant));
         else
-            complaints_add(complaints, bytecode_line(hook, i), "there is no call." STR_FMT, STR_ARG(field));
+            diagnostics_add(complaints, bytecode_line(hook, i), "there is no call." STR_FMT, STR_ARG(field));
     }
 }

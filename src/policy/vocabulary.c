@@ -19,7 +19,7 @@
 enum origin { FROM_LUA, FROM_STOCK, FROM_C, FROM_LIBRARY, FROM_VALUE, FROM_METHOD };
 
 struct word {
-    struct policy_word told;
+    struct vocabulary_word told;
     enum origin origin;
     lua_CFunction function;
 };
@@ -384,7 +384,7 @@ static const struct word words[] = {
               .signature = "tostring(value)",
               .sentence = "The text of a value.",
               .type = "fun(value: any): string"},
-     .origin = FROM_C, .function = word_tostring},
+     .origin = FROM_C, .function = string_library_tostring},
     {.told = {.name = "type", .group = LUAS,
               .signature = "type(value)",
               .sentence = "\"nil\", \"boolean\", \"number\", \"string\", \"table\", \"function\", \"userdata\".",
@@ -421,9 +421,9 @@ static const char *const lua_files[] = {"policy/conditions.lua", "policy/declare
                                         "policy/params.lua",     "policy/annotations.lua",
                                         "policy/outcomes.lua",   "policy/helpers.lua"};
 
-const struct policy_word *policy_words(size_t *count)
+const struct vocabulary_word *vocabulary_words(size_t *count)
 {
-    static struct policy_word told[WORD_COUNT];
+    static struct vocabulary_word told[WORD_COUNT];
     for (size_t i = 0; i < WORD_COUNT; i++)
         told[i] = words[i].told;
     *count = WORD_COUNT;
@@ -484,10 +484,10 @@ static void forget_globals(lua_State *L)
     lua_replace(L, LUA_GLOBALSINDEX);
 }
 
-void words_open(lua_State *L)
+void vocabulary_open(lua_State *L)
 {
     libraries_open(L);
-    frozen_open(L);
+    proxy_open(L);
     call_table_open(L);
     lua_newtable(L);
     int found = lua_gettop(L);
@@ -501,7 +501,7 @@ void words_open(lua_State *L)
         push_word(L, &words[i], found);
         lua_setfield(L, -2, words[i].told.name);
     }
-    libraries_complain_about_missing(L, NULL);
+    libraries_guard_missing(L, NULL);
     lua_getfield(L, found, READ_ANNOTATIONS); /* no word: for declare_annotations.c */
     lua_setfield(L, LUA_REGISTRYINDEX, READ_ANNOTATIONS);
     forget_globals(L);

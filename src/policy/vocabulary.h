@@ -12,7 +12,7 @@
 #include <lua.h>
 
 /* Opens the libraries, pushes the table of all words. Runs once a state, protected. */
-void words_open(lua_State *L);
+void vocabulary_open(lua_State *L);
 
 /* Pushes the function of lua/policy/annotations.lua that makes a schema of comments. */
 void words_push_annotations(lua_State *L);

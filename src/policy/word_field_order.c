@@ -32,7 +32,7 @@ static bool read_names(lua_State *L, int at, struct str *out, size_t count)
  * such from that line on; the list itself where there is none. */
 int word_written(lua_State *L)
 {
-    const struct sandbox_now *now = sandbox_now(sandbox_of(L));
+    const struct sandbox_context *now = sandbox_context(sandbox_of(L));
     int line = (int)luaL_checkinteger(L, 2);
     lua_settop(L, 1);
     luaL_checktype(L, 1, LUA_TTABLE);
@@ -97,7 +97,7 @@ void word_order_forget(lua_State *L)
  * however many tables go by it. */
 int word_order(lua_State *L)
 {
-    const struct sandbox_now *now = sandbox_now(sandbox_of(L));
+    const struct sandbox_context *now = sandbox_context(sandbox_of(L));
     luaL_checktype(L, 1, LUA_TTABLE);
     luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 2);

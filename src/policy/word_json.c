@@ -31,9 +31,9 @@ void word_json_forget(lua_State *L)
     bridge_forget_json(L);
 }
 
-static void read_text(lua_State *L, const struct sandbox_now *now, struct str text, struct json *out)
+static void read_text(lua_State *L, const struct sandbox_context *now, struct str text, struct json *out)
 {
-    struct json_fault fault;
+    struct json_error fault;
     text = arena_dup(now->arena, text);
     if (json_parse(now->arena, text, NULL, out, &fault) == OK)
         return;
@@ -44,7 +44,7 @@ static void read_text(lua_State *L, const struct sandbox_now *now, struct str te
 }
 
 /* The value as read before; else it is read, and kept where the set keeps files. */
-static void read_once(lua_State *L, const struct sandbox_now *now, struct str path, struct json *out)
+static void read_once(lua_State *L, const struct sandbox_context *now, struct str path, struct json *out)
 {
     struct why why = {""};
     struct json_file *file = now->files ? now->files->first : NULL;
@@ -66,7 +66,7 @@ static void read_once(lua_State *L, const struct sandbox_now *now, struct str pa
     now->files->first = file;
 }
 
-static void read_file(lua_State *L, const struct sandbox_now *now, struct str name, struct json *out)
+static void read_file(lua_State *L, const struct sandbox_context *now, struct str name, struct json *out)
 {
     if (!now->folder)
         luaL_error(L, "json \"%s\": this policy has no folder to read a file from", name.at);
@@ -79,7 +79,7 @@ static void read_file(lua_State *L, const struct sandbox_now *now, struct str na
 
 int word_json(lua_State *L)
 {
-    const struct sandbox_now *now = sandbox_now(sandbox_of(L));
+    const struct sandbox_context *now = sandbox_context(sandbox_of(L));
     struct json *value;
     struct str given;
     if (lua_type(L, 1) != LUA_TSTRING)

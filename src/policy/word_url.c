@@ -155,7 +155,7 @@ int word_host_in(lua_State *L)
 {
     struct str text = check_text(L, 1);
     struct url url;
-    frozen_unwrap(L, 2);
+    proxy_unwrap(L, 2);
     luaL_checktype(L, 2, LUA_TTABLE);
     struct str host = read_url(text, &url) ? url.host : text;
     if (host.len && host.at[host.len - 1] == '.') /* the root's dot */

@@ -34,14 +34,14 @@ static bool fits(const struct policy_compact *budget, struct str text)
     if (budget->max_bytes && text.len > budget->max_bytes)
         return false;
     return !budget->max_tokens || text.len <= budget->max_tokens ||
-           tokens_estimate(text) <= budget->max_tokens;
+           token_estimate(text) <= budget->max_tokens;
 }
 
 /* How much of `room` bytes to try, that both budgets are kept next time. */
 static size_t corrected(const struct policy_compact *budget, struct str text, size_t room)
 {
     double bytes = budget->max_bytes ? (double)budget->max_bytes / (double)(text.len + 1) : 1;
-    double tokens = budget->max_tokens ? (double)budget->max_tokens / (double)(tokens_estimate(text) + 1) : 1;
+    double tokens = budget->max_tokens ? (double)budget->max_tokens / (double)(token_estimate(text) + 1) : 1;
     double factor = bytes < tokens ? bytes : tokens;
     double base =
         room < text.len ? (double)room : (double)text.len; /* large parts leave much of the room unused */
@@ -92,23 +92,23 @@ static void say_omission(struct buf *out, const struct omission *o)
     struct str path = str_cut(o->path, COMPACT_PATH_MAX_BYTES);
     unsigned long long count = o->count, of = o->of;
     switch (o->kind) {
-    case LEFT_ITEMS:
+    case OMITTED_ITEMS:
         buf_printf(out, "%llu of %llu items of %s" STR_FMT " are left out", count, of, name, STR_ARG(path));
         break;
-    case LEFT_SHORT:
+    case OMITTED_DETAIL:
         buf_printf(out, "%llu of the %llu shown of %s" STR_FMT " are cut down to ids, titles and times",
                    count, of, name, STR_ARG(path));
         break;
-    case LEFT_FIELD:
+    case OMITTED_FIELD:
         buf_printf(out, "'" STR_FMT "' is left out%s", STR_ARG(path), count > 1 ? " everywhere" : "");
         break;
-    case LEFT_TEXT:
+    case OMITTED_TEXT:
         buf_printf(out, "%s" STR_FMT " is cut by %llu of %llu bytes", o->path.len ? "" : "the text",
                    STR_ARG(path), count, of);
     }
 }
 
-static void say_omissions(struct buf *out, const struct shrinking *s)
+static void say_omissions(struct buf *out, const struct shrink_ctx *s)
 {
     for (size_t i = 0; i < s->count; i++) {
         buf_text(out, out->len ? "; " : "");
@@ -160,12 +160,12 @@ static const struct form {
 } forms[] = {{true, false}, {true, true}, {false, true}};
 
 static bool shrink_in_form(struct compacting *c, const struct json *value,
-                           const struct policy_compact *budget, const struct form *form, struct shrinking *s,
+                           const struct policy_compact *budget, const struct form *form, struct shrink_ctx *s,
                            struct json *out)
 {
     const struct node *root = compact_tree(c->arena, &c->rules, value, form->drops);
     size_t room = budget->max_bytes ? budget->max_bytes : root->size;
-    *s = (struct shrinking){.arena = c->arena, .rules = &c->rules, .items_only = form->items_only};
+    *s = (struct shrink_ctx){.arena = c->arena, .rules = &c->rules, .items_only = form->items_only};
     for (int i = 0; i < TRIES; i++) {
         *out = compact_shrink(s, root, room);
         struct str text = written(c->arena, out);
@@ -193,9 +193,9 @@ static const struct json *shrink_value(struct compacting *c, const struct json *
     if (count_values(value, COMPACT_VALUES_MAX) > COMPACT_VALUES_MAX)
         return NULL;
     for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
-        struct shrinking s;
+        struct shrink_ctx s;
         if (shrink_in_form(c, value, budget, &forms[i], &s, out) &&
-            (!schema || schema_accepts(schema, out) == SCHEMA_VALID)) {
+            (!schema || schema_validate(schema, out) == SCHEMA_VALID)) {
             say_omissions(&c->notes, &s);
             return out;
         }
@@ -210,7 +210,7 @@ static const struct json *shrink_value(struct compacting *c, const struct json *
 static const struct json *value_in(struct arena *arena, struct str text)
 {
     struct json *value = ARENA_NEW(arena, struct json);
-    struct json_fault fault;
+    struct json_error fault;
     text = str_trim(text);
     bool may_be = text.len && (text.at[0] == '{' || text.at[0] == '[');
     return may_be && json_parse(arena, text, NULL, value, &fault) == OK ? value : NULL;
@@ -219,8 +219,8 @@ static const struct json *value_in(struct arena *arena, struct str text)
 static struct str shrink_plain(struct compacting *c, struct str text, const struct policy_compact *budget)
 {
     size_t left_out = 0, room = budget->max_bytes ? budget->max_bytes : text.len;
-    if (html_is(text)) {
-        text = html_text(c->arena, text);
+    if (compact_html_detect(text)) {
+        text = compact_html_to_text(c->arena, text);
         buf_text(&c->notes,
                  c->notes.len ? "; the markup of HTML is left out" : "the markup of HTML is left out");
     }
@@ -229,7 +229,7 @@ static struct str shrink_plain(struct compacting *c, struct str text, const stru
         shown = compact_text(c->arena, &c->rules, text, room, &left_out);
         room = corrected(budget, shown, room);
     }
-    struct omission o = {.kind = LEFT_TEXT, .count = left_out, .of = text.len};
+    struct omission o = {.kind = OMITTED_TEXT, .count = left_out, .of = text.len};
     if (!left_out)
         return shown;
     buf_text(&c->notes, c->notes.len ? "; " : "");
@@ -296,7 +296,7 @@ static const struct json *shrink_content(struct compacting *c, const struct resu
         if (shown.at != text.at || shown.len != text.len)
             items[i] = with_text(c->arena, &content->items[i], shown);
         rest.max_bytes = less(rest.max_bytes, shown.len);
-        rest.max_tokens = rest.max_tokens ? less(rest.max_tokens, tokens_estimate(shown)) : 0;
+        rest.max_tokens = rest.max_tokens ? less(rest.max_tokens, token_estimate(shown)) : 0;
     }
     *out = json_array(items, content->len);
     return out;
@@ -329,7 +329,7 @@ static bool content_fits(const struct policy_compact *budget, const struct json 
     for (uint32_t i = 0; i < content->len; i++) {
         struct str text = text_of(&content->items[i]);
         bytes += text.len;
-        tokens += budget->max_tokens ? tokens_estimate(text) : 0;
+        tokens += budget->max_tokens ? token_estimate(text) : 0;
     }
     return (!budget->max_bytes || bytes <= budget->max_bytes) &&
            (!budget->max_tokens || tokens <= budget->max_tokens);
@@ -344,8 +344,8 @@ static void learn(struct compacting *c, const struct json *args, struct str goal
                                       .drop_count = tool->compact.drop_count,
                                       .gives_ids = tool->policy ? tool->policy->gives_ids : NULL,
                                       .gives_id_count = tool->policy ? tool->policy->gives_id_count : 0};
-    compact_words(&c->rules, goal, c->arena);
-    compact_asked(&c->rules, args);
+    compact_set_goal(&c->rules, goal, c->arena);
+    compact_set_argument_ids(&c->rules, args);
 }
 
 static struct str note(struct compacting *c)
@@ -375,7 +375,7 @@ bool compact_result(struct arena *arena, const struct tool *tool, const struct j
     learn(&c, args, goal);
     if (!structured_is_fine) {
         bool was_valid =
-            tool->output_schema && schema_accepts(tool->output_schema, structured) == SCHEMA_VALID;
+            tool->output_schema && schema_validate(tool->output_schema, structured) == SCHEMA_VALID;
         structured = shrink_value(&c, structured, budget, was_valid ? tool->output_schema : NULL);
     }
     if (result->structured && !structured) {

@@ -25,7 +25,7 @@ static bool begins(const char *at, const char *end, const char *with)
     return true;
 }
 
-bool html_is(struct str text)
+bool compact_html_detect(struct str text)
 {
     text = str_trim(text);
     const char *end = text.at + text.len;
@@ -125,7 +125,7 @@ static void read_text(struct reading *r)
         buf_byte(&r->out, *r->at++);
 }
 
-struct str html_text(struct arena *arena, struct str page)
+struct str compact_html_to_text(struct arena *arena, struct str page)
 {
     struct reading r = {.out = buf_in(arena), .at = page.at, .end = page.at + page.len};
     while (r.at < r.end) {

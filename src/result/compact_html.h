@@ -6,9 +6,9 @@
 
 struct arena;
 
-bool html_is(struct str text);
+bool compact_html_detect(struct str text);
 
 /* Headings as "# …", items as "- …", a line for each block; without scripts, styles and comments. */
-struct str html_text(struct arena *arena, struct str page);
+struct str compact_html_to_text(struct arena *arena, struct str page);
 
 #endif

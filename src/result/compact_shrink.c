@@ -19,7 +19,7 @@ struct part {
     int64_t size;
 };
 
-static struct part shrink(struct shrinking *s, const struct node *node, int64_t budget);
+static struct part shrink(struct shrink_ctx *s, const struct node *node, int64_t budget);
 
 static bool is_container(const struct node *node)
 {
@@ -28,10 +28,10 @@ static bool is_container(const struct node *node)
 
 /* ---- what was left out ------------------------------------------------------- */
 
-void compact_left(struct shrinking *s, enum omission_kind kind, const struct node *at, uint64_t count,
-                  uint64_t of)
+void compact_note_omission(struct shrink_ctx *s, enum compact_omission_kind kind, const struct node *at,
+                           uint64_t count, uint64_t of)
 {
-    struct str path = compact_path(s->arena, at);
+    struct str path = compact_node_path(s->arena, at);
     for (size_t i = 0; i < s->count; i++)
         if (s->omissions[i].kind == kind && str_eq(s->omissions[i].path, path)) {
             s->omissions[i].count += count;
@@ -48,7 +48,7 @@ void compact_left(struct shrinking *s, enum omission_kind kind, const struct nod
 
 enum extent { WHOLE, LEAST };
 
-static struct part take(struct shrinking *s, const struct node *node, enum extent extent);
+static struct part take(struct shrink_ctx *s, const struct node *node, enum extent extent);
 
 static bool stays(const struct node *node, const struct node *child, enum extent extent)
 {
@@ -56,7 +56,7 @@ static bool stays(const struct node *node, const struct node *child, enum extent
            (extent == WHOLE || node->value->type == JSON_ARRAY || child->kept || child->leads);
 }
 
-static struct json take_children(struct shrinking *s, const struct node *node, enum extent extent)
+static struct json take_children(struct shrink_ctx *s, const struct node *node, enum extent extent)
 {
     struct json *items = ARENA_ARRAY(s->arena, struct json, node->count + 1);
     struct json_member *members = ARENA_ARRAY(s->arena, struct json_member, node->count + 1);
@@ -64,7 +64,7 @@ static struct json take_children(struct shrinking *s, const struct node *node, e
     for (uint32_t i = 0; i < node->count; i++) {
         const struct node *child = &node->children[i];
         if (child->dropped)
-            compact_left(s, LEFT_FIELD, child, 1, 1);
+            compact_note_omission(s, OMITTED_FIELD, child, 1, 1);
         if (!stays(node, child, extent))
             continue;
         struct json value = take(s, child, extent).value;
@@ -78,17 +78,17 @@ static struct json take_children(struct shrinking *s, const struct node *node, e
     return json_object(s->arena, members, count);
 }
 
-static struct part cut(struct shrinking *s, const struct node *node, int64_t budget)
+static struct part cut(struct shrink_ctx *s, const struct node *node, int64_t budget)
 {
     struct str text = json_str(node->value);
     size_t left_out, most = budget > 2 ? (size_t)(budget - 2) * text.len / (node->size ? node->size : 1) : 0;
     struct str shown = compact_text(s->arena, s->rules, text, most, &left_out);
     if (left_out)
-        compact_left(s, LEFT_TEXT, node, left_out, text.len);
+        compact_note_omission(s, OMITTED_TEXT, node, left_out, text.len);
     return (struct part){json_string(shown), compact_string_size(shown)};
 }
 
-static struct part take(struct shrinking *s, const struct node *node, enum extent extent)
+static struct part take(struct shrink_ctx *s, const struct node *node, enum extent extent)
 {
     bool least = extent == LEAST && node->least < node->size;
     if (is_container(node))
@@ -107,7 +107,7 @@ static int by_size(const void *a, const void *b)
 }
 
 /* What a member takes in any case; -1: it may go. */
-static int64_t floor_of(const struct shrinking *s, const struct node *member)
+static int64_t floor_of(const struct shrink_ctx *s, const struct node *member)
 {
     int64_t key = compact_key_size(member) + 1;
     if (s->items_only)
@@ -117,7 +117,7 @@ static int64_t floor_of(const struct shrinking *s, const struct node *member)
     return member->leads ? key + member->floor : -1;
 }
 
-static struct part fit(struct shrinking *s, const struct node *member, int64_t room)
+static struct part fit(struct shrink_ctx *s, const struct node *member, int64_t room)
 {
     bool may_lose_items = !member->kept && member->floor < member->least;
     if (!s->items_only && !may_lose_items && member->least < member->size && room <= (int64_t)member->least)
@@ -125,7 +125,7 @@ static struct part fit(struct shrinking *s, const struct node *member, int64_t r
     return shrink(s, member, room);
 }
 
-static struct part shrink_object(struct shrinking *s, const struct node *node, int64_t budget)
+static struct part shrink_object(struct shrink_ctx *s, const struct node *node, int64_t budget)
 {
     const struct node **order = ARENA_ARRAY(s->arena, const struct node *, node->count + 1);
     struct json_member *members = ARENA_ARRAY(s->arena, struct json_member, node->count + 1);
@@ -137,7 +137,7 @@ static struct part shrink_object(struct shrinking *s, const struct node *node, i
         int64_t floor = floor_of(s, child);
         parts[i].size = -1;
         if (child->dropped) {
-            compact_left(s, LEFT_FIELD, child, 1, 1);
+            compact_note_omission(s, OMITTED_FIELD, child, 1, 1);
             continue;
         }
         order[left++] = child;
@@ -152,7 +152,7 @@ static struct part shrink_object(struct shrinking *s, const struct node *node, i
         bool fits = room >= (int64_t)child->size;
         bool can_shrink = is_container(child) || child->value->type == JSON_STRING;
         if (!fits && floor < 0 && (!can_shrink || room < WORTH_SHOWING)) {
-            compact_left(s, LEFT_FIELD, child, 1, 1);
+            compact_note_omission(s, OMITTED_FIELD, child, 1, 1);
             continue;
         }
         struct part *part = &parts[child - node->children];
@@ -193,13 +193,13 @@ struct listing {
     int64_t rest;
 };
 
-static int64_t least_size(const struct shrinking *s, const struct node *item)
+static int64_t least_size(const struct shrink_ctx *s, const struct node *item)
 {
     return s->items_only ? item->size : item->least;
 }
 
 /* As many as there is room for, each at its least; what the call is about is whole from the start. */
-static void choose(const struct shrinking *s, struct listing *l, int64_t room)
+static void choose(const struct shrink_ctx *s, struct listing *l, int64_t room)
 {
     for (size_t i = 0; i < l->count; i++) {
         const struct node *item = l->order[i];
@@ -214,7 +214,7 @@ static void choose(const struct shrinking *s, struct listing *l, int64_t room)
     }
 }
 
-static void fill_up(const struct shrinking *s, struct listing *l)
+static void fill_up(const struct shrink_ctx *s, struct listing *l)
 {
     for (size_t i = 0; i < l->count; i++) {
         const struct node *item = l->order[i];
@@ -230,7 +230,7 @@ static void fill_up(const struct shrinking *s, struct listing *l)
     }
 }
 
-static struct part emit(struct shrinking *s, struct listing *l, int64_t budget)
+static struct part emit(struct shrink_ctx *s, struct listing *l, int64_t budget)
 {
     struct json *items = ARENA_ARRAY(s->arena, struct json, l->node->count + 1);
     size_t count = 0, brief = 0;
@@ -249,13 +249,13 @@ static struct part emit(struct shrinking *s, struct listing *l, int64_t budget)
         size += part.size;
     }
     if (count < l->count)
-        compact_left(s, LEFT_ITEMS, l->node, l->count - count, l->count);
+        compact_note_omission(s, OMITTED_ITEMS, l->node, l->count - count, l->count);
     if (brief)
-        compact_left(s, LEFT_SHORT, l->node, brief, count);
+        compact_note_omission(s, OMITTED_DETAIL, l->node, brief, count);
     return (struct part){json_array(items, count), size};
 }
 
-static struct part shrink_array(struct shrinking *s, const struct node *node, int64_t budget)
+static struct part shrink_array(struct shrink_ctx *s, const struct node *node, int64_t budget)
 {
     struct listing l = {.node = node,
                         .order = ARENA_ARRAY(s->arena, const struct node *, node->count + 1),
@@ -273,7 +273,7 @@ static struct part shrink_array(struct shrinking *s, const struct node *node, in
 
 /* ---- any value -------------------------------------------------------------------- */
 
-static struct part shrink(struct shrinking *s, const struct node *node, int64_t budget)
+static struct part shrink(struct shrink_ctx *s, const struct node *node, int64_t budget)
 {
     if ((int64_t)node->size <= budget)
         return take(s, node, WHOLE);
@@ -286,7 +286,7 @@ static struct part shrink(struct shrinking *s, const struct node *node, int64_t 
     return take(s, node, WHOLE);
 }
 
-struct json compact_shrink(struct shrinking *s, const struct node *root, size_t budget)
+struct json compact_shrink(struct shrink_ctx *s, const struct node *root, size_t budget)
 {
     s->count = s->more = 0;
     return shrink(s, root, (int64_t)budget).value;

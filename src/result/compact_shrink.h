@@ -11,15 +11,15 @@
 #define COMPACT_PATH_MAX_BYTES 80u /* of a place that is named: what names it is the tool's */
 #define COMPACT_OMISSIONS_MAX  8u  /* places that are named; the rest are counted */
 
-enum omission_kind { LEFT_ITEMS, LEFT_SHORT, LEFT_FIELD, LEFT_TEXT };
+enum compact_omission_kind { OMITTED_ITEMS, OMITTED_DETAIL, OMITTED_FIELD, OMITTED_TEXT };
 
 struct omission {
-    enum omission_kind kind;
+    enum compact_omission_kind kind;
     struct str path;
     uint64_t count, of; /* items or bytes that went, of so many */
 };
 
-struct shrinking {
+struct shrink_ctx {
     struct arena *arena;
     const struct compact_rules *rules;
     bool items_only; /* whole items go, and nothing else: for a schema that allows no less */
@@ -28,9 +28,9 @@ struct shrinking {
 };
 
 /* At most about `budget` bytes, where that can be had. */
-struct json compact_shrink(struct shrinking *s, const struct node *root, size_t budget);
+struct json compact_shrink(struct shrink_ctx *s, const struct node *root, size_t budget);
 
-void compact_left(struct shrinking *s, enum omission_kind kind, const struct node *at, uint64_t count,
-                  uint64_t of);
+void compact_note_omission(struct shrink_ctx *s, enum compact_omission_kind kind, const struct node *at,
+                           uint64_t count, uint64_t of);
 
 #endif

@@ -157,7 +157,7 @@ static bool names_something(struct str line)
     if (str_starts(line, "- "))
         line = str_trim(str_from(line, 2));
     const char *colon = memchr(line.at ? line.at : "", ':', line.len < 40 ? line.len : 40);
-    return colon && compact_says_what((struct str){line.at, (size_t)(colon - line.at)});
+    return colon && compact_is_identifying_key((struct str){line.at, (size_t)(colon - line.at)});
 }
 
 static size_t least_indent(const struct text *t)
@@ -211,7 +211,8 @@ static bool frame(struct text *t, frame_rule *rule, unsigned least_percent)
 static void rank(struct text *t, const struct compact_rules *rules)
 {
     for (size_t i = 0; i < t->count; i++)
-        if (compact_words_in(rules, t->units[i].text) || compact_asks_for(rules, t->units[i].text))
+        if (compact_goal_words_in(rules, t->units[i].text) ||
+            compact_has_argument_id(rules, t->units[i].text))
             t->units[i].rank = WANTED;
     if (*t->called != 'l')
         return;

@@ -44,7 +44,7 @@ static struct str next_word(struct str text, size_t *at)
     return (struct str){text.at + from, end - from};
 }
 
-void compact_words(struct compact_rules *rules, struct str goal, struct arena *arena)
+void compact_set_goal(struct compact_rules *rules, struct str goal, struct arena *arena)
 {
     size_t at = 0;
     rules->word_count = 0;
@@ -70,7 +70,7 @@ static bool begins_with(struct str text, struct str word)
     return true;
 }
 
-uint16_t compact_words_in(const struct compact_rules *rules, struct str text)
+uint16_t compact_goal_words_in(const struct compact_rules *rules, struct str text)
 {
     uint16_t found = 0;
     size_t at = 0;
@@ -146,11 +146,11 @@ static void ask_for(struct compact_rules *rules, const struct json *value)
     struct str text = scalar_text(value);
     for (uint32_t i = 0; value->type == JSON_ARRAY && i < value->len; i++)
         ask_for(rules, &value->items[i]);
-    if (text.len && rules->asked_count < COMPACT_ASKED_MAX)
+    if (text.len && rules->asked_count < COMPACT_ARGUMENT_IDS_MAX)
         rules->asked[rules->asked_count++] = text;
 }
 
-void compact_asked(struct compact_rules *rules, const struct json *arguments)
+void compact_set_argument_ids(struct compact_rules *rules, const struct json *arguments)
 {
     rules->asked_count = 0;
     for (uint32_t i = 0; json_is(arguments, JSON_OBJECT) && i < arguments->len; i++)
@@ -166,7 +166,7 @@ static bool is_asked(const struct compact_rules *rules, struct str text)
     return false;
 }
 
-bool compact_asks_for(const struct compact_rules *rules, struct str text)
+bool compact_has_argument_id(const struct compact_rules *rules, struct str text)
 {
     for (size_t i = 0; i < rules->asked_count; i++) {
         struct str id = rules->asked[i];
@@ -182,7 +182,7 @@ bool compact_asks_for(const struct compact_rules *rules, struct str text)
     return false;
 }
 
-bool compact_says_what(struct str key)
+bool compact_is_identifying_key(struct str key)
 {
     return is_id_name(key) || is_title_name(key);
 }
@@ -223,7 +223,7 @@ static bool is_named(const struct node *node, const struct str *paths, size_t co
     return false;
 }
 
-struct str compact_path(struct arena *arena, const struct node *node)
+struct str compact_node_path(struct arena *arena, const struct node *node)
 {
     struct buf out = buf_in(arena);
     const struct node *way[256];
@@ -293,7 +293,7 @@ static uint32_t least_of(const struct node *node)
     bool is_object = node->value->type == JSON_OBJECT;
     uint32_t least = 2;
     if (node->value->type == JSON_STRING)
-        return node->size < COMPACT_KEPT_TEXT ? node->size : COMPACT_KEPT_TEXT;
+        return node->size < COMPACT_KEPT_TEXT_BYTES ? node->size : COMPACT_KEPT_TEXT_BYTES;
     bool is_item = node->parent && node->parent->value->type == JSON_ARRAY; /* a list within a list */
     if (!is_object && !(node->value->type == JSON_ARRAY && (node->leads || is_item)))
         return node->size;
@@ -345,7 +345,7 @@ static void build(const struct building *b, struct node *node)
     switch (v->type) {
     case JSON_STRING:
         node->size = compact_string_size(json_str(v));
-        node->words = compact_words_in(b->rules, json_str(v));
+        node->words = compact_goal_words_in(b->rules, json_str(v));
         break;
     case JSON_ARRAY:
     case JSON_OBJECT:

@@ -10,8 +10,8 @@
 
 struct arena;
 
-#define COMPACT_WORDS_MAX 16u /* words of the goal that are looked for */
-#define COMPACT_ASKED_MAX 32u /* ids in the arguments */
+#define COMPACT_WORDS_MAX        16u /* words of the goal that are looked for */
+#define COMPACT_ARGUMENT_IDS_MAX 32u /* ids in the arguments */
 
 struct node {
     const struct json *value;
@@ -35,33 +35,33 @@ struct compact_rules {
     size_t keep_count, drop_count, gives_id_count;
     struct str words[COMPACT_WORDS_MAX]; /* in lower case */
     size_t word_count;
-    struct str asked[COMPACT_ASKED_MAX];
+    struct str asked[COMPACT_ARGUMENT_IDS_MAX];
     size_t asked_count;
 };
 
 /* Words of three letters and more that say something. The texts live in the arena. */
-void compact_words(struct compact_rules *rules, struct str goal, struct arena *arena);
+void compact_set_goal(struct compact_rules *rules, struct str goal, struct arena *arena);
 
 /* Ids that the arguments name. */
-void compact_asked(struct compact_rules *rules, const struct json *arguments);
+void compact_set_argument_ids(struct compact_rules *rules, const struct json *arguments);
 
 /* `drops`: whether what is named to go first has gone. */
 struct node *compact_tree(struct arena *arena, const struct compact_rules *rules, const struct json *value,
                           bool drops);
 
 /* A bit for each word of the goal in the text. */
-uint16_t compact_words_in(const struct compact_rules *rules, struct str text);
+uint16_t compact_goal_words_in(const struct compact_rules *rules, struct str text);
 
 /* Does an id of the arguments stand in the text, as a word of its own? */
-bool compact_asks_for(const struct compact_rules *rules, struct str text);
+bool compact_has_argument_id(const struct compact_rules *rules, struct str text);
 
 /* The name of an id or a title: what stands there says which thing it is. */
-bool compact_says_what(struct str key);
+bool compact_is_identifying_key(struct str key);
 
-#define COMPACT_KEPT_TEXT 200u /* bytes of a title that stays, where not all of it can */
+#define COMPACT_KEPT_TEXT_BYTES 200u /* bytes of a title that stays, where not all of it can */
 
 /* "events[].raw": where a part stands. */
-struct str compact_path(struct arena *arena, const struct node *node);
+struct str compact_node_path(struct arena *arena, const struct node *node);
 
 /* Bytes of a string as JSON, and of a member's key with its colon. */
 uint32_t compact_string_size(struct str text);

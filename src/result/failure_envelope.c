@@ -168,11 +168,11 @@ static void look_at_member(struct look *look, const struct json_member *member, 
         look_at_status(look, value, is_first);
         return;
     case ERROR:
-        look->error = envelope_is_nothing(value) ? NULL : value;
+        look->error = envelope_is_no_error(value) ? NULL : value;
         look->error_first = is_first;
         return;
     case ERRORS:
-        look->errors = envelope_is_nothing(value) ? NULL : value;
+        look->errors = envelope_is_no_error(value) ? NULL : value;
         return;
     case WORDS:
         look_at_words(look, value);
@@ -317,10 +317,10 @@ static void look_for_waiting(struct waiting *w, struct str name, const struct js
         w->after_s = wait;
     if (value->type == JSON_STRING) {
         struct str text = json_str(value);
-        w->code = w->code ? w->code : envelope_text_passes(text);
+        w->code = w->code ? w->code : envelope_text_transient(text);
         w->after_s = w->after_s >= 0 ? w->after_s : envelope_text_wait(text);
     } else if (meaning_of(name) == STATUS && json_int(value, &status) && !w->code) {
-        w->code = envelope_status_passes(status);
+        w->code = envelope_status_transient(status);
     }
     for (uint32_t i = 0; depth && is_container(value) && i < value->len && i < 32; i++) {
         bool list = value->type == JSON_ARRAY;
@@ -363,11 +363,11 @@ static struct envelope passes_or_fails(struct waiting waiting, const char *code)
 struct envelope envelope_of_message(struct str message)
 {
     if (envelope_text_asks(message))
-        return (struct envelope){.kind = ENVELOPE_ASKS,
+        return (struct envelope){.kind = ENVELOPE_NEEDS_INPUT,
                                  .code = "ambiguous",
                                  .after_s = -1,
                                  .question = str_cut(message, ENVELOPE_QUESTION_BYTES)};
-    return passes_or_fails((struct waiting){envelope_text_passes(message), envelope_text_wait(message)},
+    return passes_or_fails((struct waiting){envelope_text_transient(message), envelope_text_wait(message)},
                            NULL);
 }
 
@@ -376,7 +376,7 @@ static struct envelope of_object(struct arena *arena, const struct json *object,
     struct envelope e = {.kind = ENVELOPE_NONE, .after_s = -1};
     if (object->len > ENVELOPE_MEMBERS_MAX && !is_error)
         return e;
-    if (envelope_asks(arena, object, &e))
+    if (envelope_read_question(arena, object, &e))
         return e;
     struct look look = look_at(object);
     const char *code = failure_in(&look);
@@ -387,7 +387,7 @@ static struct envelope of_object(struct arena *arena, const struct json *object,
     return passes_or_fails(waiting, code);
 }
 
-struct envelope envelope_of(struct arena *arena, const struct result *result)
+struct envelope envelope_detect(struct arena *arena, const struct result *result)
 {
     const struct json *value = inner(result->value);
     struct envelope e = {.kind = ENVELOPE_NONE, .after_s = -1};
@@ -396,7 +396,7 @@ struct envelope envelope_of(struct arena *arena, const struct result *result)
     struct str text = text_in(result, value);
     if (!text.len)
         return json_is(value, JSON_OBJECT) ? of_object(arena, value, false) : e;
-    const char *code = envelope_text_fails(text);
+    const char *code = envelope_text_failure(text);
     if (!code && !envelope_text_asks(text))
         return e;
     e = envelope_of_message(text);

@@ -19,7 +19,7 @@
 #define ENVELOPE_MEMBERS_MAX    24u   /* of an object; one with more is data */
 #define ENVELOPE_DEPTH          5u    /* levels that are looked at for a time to wait */
 
-enum envelope_kind { ENVELOPE_NONE, ENVELOPE_FAILED, ENVELOPE_TRANSIENT, ENVELOPE_ASKS };
+enum envelope_kind { ENVELOPE_NONE, ENVELOPE_FAILED, ENVELOPE_TRANSIENT, ENVELOPE_NEEDS_INPUT };
 
 struct envelope {
     enum envelope_kind kind;
@@ -31,7 +31,7 @@ struct envelope {
 };
 
 /* Of a result that claims success. */
-struct envelope envelope_of(struct arena *arena, const struct result *result);
+struct envelope envelope_detect(struct arena *arena, const struct result *result);
 
 /* Of one that is told to be an error: FAILED with no code where it says nothing of the two others. */
 struct envelope envelope_of_error(struct arena *arena, const struct result *result);

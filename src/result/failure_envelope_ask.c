@@ -69,7 +69,7 @@ static const struct json *asking_in(const struct json *object, const char **code
         char text[ENVELOPE_NAME_MAX_BYTES];
         bool is_status = IS_ONE_OF(m->key, status) && IS_ONE_OF(json_str(&m->value), asking);
         bool is_flag = json_is_true(&m->value);
-        if (!is_status && (!IS_ONE_OF(m->key, asking) || envelope_is_nothing(&m->value)))
+        if (!is_status && (!IS_ONE_OF(m->key, asking) || envelope_is_no_error(&m->value)))
             continue;
         bool holds_words = json_is(&m->value, JSON_OBJECT) || (!is_status && json_str(&m->value).len);
         if (!holds_words && !((is_status || is_flag) && is_worded(object)) &&
@@ -91,7 +91,7 @@ static bool names_several(struct str text)
     return false;
 }
 
-bool envelope_asks(struct arena *arena, const struct json *object, struct envelope *e)
+bool envelope_read_question(struct arena *arena, const struct json *object, struct envelope *e)
 {
     const char *code;
     const struct json *said = asking_in(object, &code), *list = FIND(object, listing);
@@ -101,7 +101,7 @@ bool envelope_asks(struct arena *arena, const struct json *object, struct envelo
     }
     if (!said)
         return false;
-    *e = (struct envelope){.kind = ENVELOPE_ASKS, .code = code, .after_s = -1};
+    *e = (struct envelope){.kind = ENVELOPE_NEEDS_INPUT, .code = code, .after_s = -1};
     bool inside = json_is(said, JSON_OBJECT), is_sentence = !inside && !IS_ONE_OF(json_str(said), asking);
     e->question = inside        ? question_in(said)
                   : is_sentence ? str_cut(json_str(said), ENVELOPE_QUESTION_BYTES)

@@ -21,20 +21,20 @@ const struct json *envelope_find(const struct json *object, const struct str *wo
 #define FIND(object, words) envelope_find(object, words, sizeof(words) / sizeof(*(words)))
 
 /* "none", false, 0, "": no error at all, as some write it. */
-bool envelope_is_nothing(const struct json *value);
+bool envelope_is_no_error(const struct json *value);
 
 /* ---- failure_envelope_ask.c --------------------------------------------------------- */
 
 /* Does the object ask something of the user? Fills `e` in. */
-bool envelope_asks(struct arena *arena, const struct json *object, struct envelope *e);
+bool envelope_read_question(struct arena *arena, const struct json *object, struct envelope *e);
 
 /* ---- failure_envelope_text.c -------------------------------------------------------- */
 
 /* Is it a message of an error, and by which code: NULL where not. */
-const char *envelope_text_fails(struct str text);
+const char *envelope_text_failure(struct str text);
 /* "rate_limited", "timed_out", … where the words say that it passes; NULL otherwise. */
-const char *envelope_text_passes(struct str text);
-const char *envelope_status_passes(int64_t http_status);
+const char *envelope_text_transient(struct str text);
+const char *envelope_status_transient(int64_t http_status);
 /* "try again in 5 minutes": 300; -1: not told. */
 int64_t envelope_text_wait(struct str text);
 /* A duration that stands alone: "34s", "500 ms", "2". */

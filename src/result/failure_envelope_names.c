@@ -45,7 +45,7 @@ const struct json *envelope_find(const struct json *object, const struct str *wo
     return found;
 }
 
-bool envelope_is_nothing(const struct json *value)
+bool envelope_is_no_error(const struct json *value)
 {
     static const struct str nothing[] = {STR("none"),  STR("null"), STR("noerror"), STR("no"),
                                          STR("false"), STR("0"),    STR("n/a"),     STR("ok")};

@@ -115,7 +115,7 @@ static bool is_log(struct str text)
     return errors > 1 || lines > ENVELOPE_LINES_MAX;
 }
 
-const char *envelope_text_fails(struct str text)
+const char *envelope_text_failure(struct str text)
 {
     text = str_trim(text);
     if (!text.len || text.len > ENVELOPE_TEXT_MAX_BYTES)
@@ -164,7 +164,7 @@ static const struct phrase passing[] = {
     {"retry later", "later"},
 };
 
-const char *envelope_status_passes(int64_t status)
+const char *envelope_status_transient(int64_t status)
 {
     switch (status) {
     case 408:
@@ -197,8 +197,8 @@ static const char *status_in(struct str text)
             int64_t status = (now.at[0] - '0') * 100 + (now.at[1] - '0') * 10 + (now.at[2] - '0');
             for (size_t b = 0; b < sizeof(before) / sizeof(*before); b++)
                 if (word.len == strlen(before[b]) && begins(word, before[b]) &&
-                    envelope_status_passes(status))
-                    return envelope_status_passes(status);
+                    envelope_status_transient(status))
+                    return envelope_status_transient(status);
         }
         if (now.len)
             word = now;
@@ -208,7 +208,7 @@ static const char *status_in(struct str text)
     return NULL;
 }
 
-const char *envelope_text_passes(struct str text)
+const char *envelope_text_transient(struct str text)
 {
     text = str_cut(text, PHRASE_MAX_BYTES);
     const char *code = code_of(text, passing, sizeof(passing) / sizeof(*passing), has);

@@ -94,7 +94,7 @@ static const struct json *redact_block(struct walk *w, const struct json *block)
 {
     struct str text = str_trim(json_str(json_get_text(block, "text")));
     struct json value;
-    struct json_fault fault;
+    struct json_error fault;
     if (!text.len || (text.at[0] != '{' && text.at[0] != '['))
         return block;
     if (json_parse(w->arena, text, NULL, &value, &fault) != OK && !fault.soft)

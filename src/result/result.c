@@ -48,7 +48,7 @@ static struct str joined_text(struct arena *arena, const struct json *content)
 static const struct json *value_of_text(struct arena *arena, struct str text, bool *as_text)
 {
     struct json *value = arena_alloc(arena, sizeof(*value));
-    struct json_fault fault;
+    struct json_error fault;
     struct str trimmed = str_trim(text);
     bool looks_like_json = trimmed.len && (trimmed.at[0] == '{' || trimmed.at[0] == '[');
     *as_text = !looks_like_json || json_parse(arena, trimmed, NULL, value, &fault) != OK;
@@ -89,7 +89,7 @@ static bool is_call_result(const struct json *sent)
 {
     static const char *const names[] = {"content", "structuredContent", "isError", "_meta", "resultType"};
     const struct json *content = json_get_text(sent, "content");
-    return json_is(content, JSON_ARRAY) && (!content->len || content_looks_like_blocks(content)) &&
+    return json_is(content, JSON_ARRAY) && (!content->len || content_is_block_list(content)) &&
            has_only(sent, names, sizeof(names) / sizeof(*names));
 }
 
@@ -116,7 +116,7 @@ static struct json without_trimmings(struct arena *arena, const struct json *blo
     for (uint32_t i = 0; json_is(block, JSON_OBJECT) && i < block->len; i++)
         if (json_is(&block->members[i].value, JSON_NULL))
             bare = json_without(arena, &bare, block->members[i].key);
-    for (size_t i = 0; i < sizeof(trimmings) / sizeof(*trimmings) && !content_is_taken(&bare); i++)
+    for (size_t i = 0; i < sizeof(trimmings) / sizeof(*trimmings) && !content_block_is_valid(&bare); i++)
         bare = json_without(arena, &bare, str_of(trimmings[i]));
     return bare;
 }
@@ -126,14 +126,14 @@ static struct json without_trimmings(struct arena *arena, const struct json *blo
 static struct json mended_block(struct arena *arena, const struct json *block)
 {
     struct json bare = without_trimmings(arena, block);
-    return content_is_taken(&bare) ? bare : content_of_value(arena, block)->items[0];
+    return content_block_is_valid(&bare) ? bare : content_of_value(arena, block)->items[0];
 }
 
 static const struct json *mended_content(struct arena *arena, const struct json *content)
 {
     struct json *items = NULL;
     for (uint32_t i = 0; i < content->len; i++) {
-        if (content_is_taken(&content->items[i]))
+        if (content_block_is_valid(&content->items[i]))
             continue;
         if (!items) {
             items = ARENA_ARRAY(arena, struct json, content->len);
@@ -177,9 +177,9 @@ void result_read(struct arena *arena, const struct json *sent, struct result *ou
     const struct json *content = json_get_text(sent, "content");
     if (is_call_result(sent))
         result_read_mcp(arena, sent, out);
-    else if (is_tool_return(sent) && content_looks_like_blocks(content) && !content_fault(arena, content).len)
-        result_make(arena, json_get_text(sent, "value"), content, json_get_text(sent, "metadata"), false,
-                    out);
+    else if (is_tool_return(sent) && content_is_block_list(content) && !content_error(arena, content).len)
+        result_from_value(arena, json_get_text(sent, "value"), content, json_get_text(sent, "metadata"),
+                          false, out);
     else
         read_plain(arena, sent, out);
 }
@@ -188,15 +188,15 @@ void result_read_command(struct arena *arena, const struct json *sent, struct re
 {
     const struct json *value = json_get_text(sent, "value"), *metadata = json_get_text(sent, "metadata");
     if (is_tool_return(sent) && sent->len == 2 && value && json_is(metadata, JSON_OBJECT))
-        result_make(arena, value, NULL, metadata, false, out);
+        result_from_value(arena, value, NULL, metadata, false, out);
     else
         result_read(arena, sent, out);
 }
 
 /* ---- making ----------------------------------------------------------------- */
 
-void result_make(struct arena *arena, const struct json *value, const struct json *content,
-                 const struct json *metadata, bool has_output_schema, struct result *out)
+void result_from_value(struct arena *arena, const struct json *value, const struct json *content,
+                       const struct json *metadata, bool has_output_schema, struct result *out)
 {
     *out = (struct result){0};
     if (!value && content)
@@ -209,7 +209,7 @@ void result_make(struct arena *arena, const struct json *value, const struct jso
     out->metadata = metadata;
 }
 
-void result_complete(struct result *result, bool has_output_schema)
+void result_fill_structured(struct result *result, bool has_output_schema)
 {
     if (has_output_schema && !result->structured && !result->as_text && json_is(result->value, JSON_OBJECT))
         result->structured = result->value;
@@ -230,7 +230,7 @@ struct str result_text(struct arena *arena, const struct result *result)
     return buf_view(&text);
 }
 
-const char *result_unreadable(const struct result *result)
+const char *result_parse_error(const struct result *result)
 {
     struct str text = str_trim(result->error_text);
     if (!result->as_text || !text.len)
@@ -277,7 +277,7 @@ static bool says_nothing_found(struct str text)
         "no results",    "no result found", "no matches",       "no match found", "no data",
         "no items",      "no records",      "no entries",       "0 results",      "found 0 ",
         "nothing found", "no matching ",    "nothing was found"};
-    if (text.len > RESULT_NOTHING_MAX_BYTES || memchr(text.at, '\n', text.len))
+    if (text.len > RESULT_UNINFORMATIVE_MAX_BYTES || memchr(text.at, '\n', text.len))
         return false;
     for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++) {
         struct str head = {text.at, strlen(starts[i])};
@@ -326,7 +326,7 @@ static bool shows_more_than_text(const struct result *result)
     return false;
 }
 
-bool result_brings_nothing(const struct result *result, enum policy_effects effects)
+bool result_is_uninformative(const struct result *result, enum policy_effects effects)
 {
     bool writes = effects != EFFECTS_UNDECLARED && effects != EFFECTS_READ;
     if (writes || !result->value || shows_more_than_text(result))

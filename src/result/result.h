@@ -22,7 +22,8 @@ struct result {
     struct str error_text; /* is_error: the text blocks, joined */
 };
 
-#define RESULT_NOTHING_MAX_BYTES 200u /* "No results found for '…'": a text that is longer says something */
+#define RESULT_UNINFORMATIVE_MAX_BYTES                                                                       \
+    200u /* "No results found for '…'": a text that is longer says something */
 
 /* What a server of MCP answered, to the letter, but for a block that no client would take, which is mended,
  * or becomes its JSON as a text; where it left `content` out, its structured content as a text. */
@@ -38,23 +39,23 @@ void result_read_command(struct arena *arena, const struct json *sent, struct re
 
 /* Makes one from a Lua tool's value: content is its JSON as a text block, structured where it is an object
  * and the tool declares an output schema. */
-void result_make(struct arena *arena, const struct json *value, const struct json *content,
-                 const struct json *metadata, bool has_output_schema, struct result *out);
+void result_from_value(struct arena *arena, const struct json *value, const struct json *content,
+                       const struct json *metadata, bool has_output_schema, struct result *out);
 
 /* Clients want structured content wherever a tool declares an output schema: puts it in where it is left out,
  * and there is some. */
-void result_complete(struct result *result, bool has_output_schema);
+void result_fill_structured(struct result *result, bool has_output_schema);
 
 /* The result as one text, to be quoted: its text blocks, else its value as JSON. */
 struct str result_text(struct arena *arena, const struct result *result);
 
 /* "truncated_response" or "invalid_json" where the tool answered in text that should have been JSON; NULL
  * otherwise. A text that breaks off is told apart, since asking for less may help there. */
-const char *result_unreadable(const struct result *result);
+const char *result_parse_error(const struct result *result);
 
 /* It brings an agent no further: empty, "none", "No results found for x", {"results": [], "total": 0}; for a
  * tool that reads also "ok" and "done". Of one that changes something nothing else is expected. */
-bool result_brings_nothing(const struct result *result, enum policy_effects effects);
+bool result_is_uninformative(const struct result *result, enum policy_effects effects);
 
 /* A model sees nothing at all of it. */
 bool result_is_blank(const struct result *result);

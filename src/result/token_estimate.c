@@ -28,7 +28,7 @@ static enum kind kind_of(unsigned char c)
     return c <= ' ' ? SPACE : SIGN;
 }
 
-size_t tokens_estimate(struct str text)
+size_t token_estimate(struct str text)
 {
     size_t tokens = 0, run = 0;
     enum kind kind = SPACE;

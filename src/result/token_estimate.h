@@ -9,6 +9,6 @@
 #include "base/str.h"
 
 /* Never more than there are bytes. */
-size_t tokens_estimate(struct str text);
+size_t token_estimate(struct str text);
 
 #endif

@@ -58,7 +58,7 @@ static struct json read_value(struct reading *r, int at, const struct place *pla
 static struct json read_number(struct reading *r, double n, const struct place *place,
                                const struct json *original)
 {
-    struct bridge_origins *origins = sandbox_now(sandbox_of(r->L))->origins;
+    struct bridge_origins *origins = sandbox_context(sandbox_of(r->L))->origins;
     bool several = false;
     if (json_is(original, JSON_NUMBER) && bridge_number(original) == n)
         return *original;
@@ -82,7 +82,7 @@ static size_t utf8_part(struct str s)
 {
     const char *p = s.at, *end = s.at + s.len;
     for (size_t len = 1; p < end && len; p += len)
-        len = (unsigned char)*p < 0x80 ? 1 : utf8_length(p, end);
+        len = (unsigned char)*p < 0x80 ? 1 : str_utf8_length(p, end);
     return (size_t)(p - s.at);
 }
 
@@ -152,7 +152,7 @@ static const struct json *schema_of(const struct json *schema, struct str key)
 /* Fields of a lazy table that nobody has read are what they were. */
 static bool is_waiting(const struct json *was, bool lazy)
 {
-    return lazy && bridge_waits(was);
+    return lazy && bridge_is_deferred(was);
 }
 
 /* The member's value if the table has the key; pushes nothing. */
@@ -314,7 +314,7 @@ static struct json read_value(struct reading *r, int at, const struct place *pla
 {
     struct place here = *place;
     char trouble[64];
-    frozen_unwrap(r->L, at);
+    proxy_unwrap(r->L, at);
     if (++r->nodes > BRIDGE_MAX_NODES)
         complain(r, place, "more values than JSON of this size may have (100000)");
     switch (lua_type(r->L, at)) {
@@ -349,7 +349,7 @@ const struct json *bridge_read(lua_State *L, int at, const char *what, const str
         hints = &none;
     if (at < 0 && at > LUA_REGISTRYINDEX)
         at = lua_gettop(L) + at + 1;
-    if (hints->original && bridge_is_same(L, at, hints->original))
+    if (hints->original && bridge_is_unchanged(L, at, hints->original))
         return hints->original;
     struct json value = read_value(&r, at, &root, hints);
     if (hints->original && same_value(&value, hints->original))
@@ -359,8 +359,8 @@ const struct json *bridge_read(lua_State *L, int at, const char *what, const str
     return out;
 }
 
-const struct json *bridge_read_own(lua_State *L, int at, const char *what, const struct bridge_hints *hints,
-                                   struct arena *arena)
+const struct json *bridge_read_copy(lua_State *L, int at, const char *what, const struct bridge_hints *hints,
+                                    struct arena *arena)
 {
     struct json *own = ARENA_NEW(arena, struct json);
     *own = json_copy(arena, bridge_read(L, at, what, hints, arena));

@@ -25,20 +25,20 @@ struct arena;
 void bridge_push(lua_State *L, const struct json *value);
 
 /* The same, where the caller keeps the table on its stack until the run ends. */
-void bridge_push_kept(lua_State *L, const struct json *value);
+void bridge_push_pinned(lua_State *L, const struct json *value);
 
 /* Lets go of what the last run was given: it is garbage then. */
-void bridge_forget(lua_State *L);
+void bridge_release(lua_State *L);
 
 /* Puts in all texts that the table at `at` left out until somebody reads them; it is a table as any other
  * from then on. `at` is no pseudo-index and not relative to the top. */
-void bridge_complete(lua_State *L, int at);
+void bridge_materialize(lua_State *L, int at);
 
 /* At set-up of the state. */
 void bridge_open(lua_State *L);
 
 /* Does a file with this text go over the fields of tables without naming them? Then nothing may be lazy. */
-bool bridge_walks(struct str source);
+bool bridge_needs_eager(struct str source);
 
 struct bridge_hints {
     const struct json *original; /* what stood in this place before; NULL: nothing */
@@ -58,8 +58,8 @@ const struct json *bridge_read(lua_State *L, int at, const char *what, const str
                                struct arena *arena);
 
 /* The same, with nothing of it outside of `arena`: for what is kept longer than what it came from. */
-const struct json *bridge_read_own(lua_State *L, int at, const char *what, const struct bridge_hints *hints,
-                                   struct arena *arena);
+const struct json *bridge_read_copy(lua_State *L, int at, const char *what, const struct bridge_hints *hints,
+                                    struct arena *arena);
 
 /* While a file loads: the JSON value that the table at `at` was made from, NULL if none; the table on top is
  * remembered as made from `value`; all are forgotten. */

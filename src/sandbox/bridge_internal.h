@@ -11,7 +11,7 @@
 double bridge_number(const struct json *v);
 
 /* A text that a lazy table leaves out until somebody reads it. */
-static inline bool bridge_waits(const struct json *member)
+static inline bool bridge_is_deferred(const struct json *member)
 {
     return member->type == JSON_STRING && member->len >= BRIDGE_TEXT_LAZY_BYTES;
 }
@@ -20,6 +20,6 @@ static inline bool bridge_waits(const struct json *member)
 const struct json *bridge_origin_of(lua_State *L, int at);
 
 /* Is the value at `at` what `original` would be pushed as? Bounded by the original's own shape. */
-bool bridge_is_same(lua_State *L, int at, const struct json *original);
+bool bridge_is_unchanged(lua_State *L, int at, const struct json *original);
 
 #endif

@@ -119,7 +119,7 @@ static void push_object(struct pushing *p, const struct json *v)
     lua_createtable(p->L, 0, (int)v->len);
     remember(p, v);
     for (uint32_t i = 0; i < v->len; i++) {
-        if (p->lazy && bridge_waits(&v->members[i].value))
+        if (p->lazy && bridge_is_deferred(&v->members[i].value))
             waits = true;
         else
             push_member(p->L, p, &v->members[i]);
@@ -155,7 +155,7 @@ static void push_value(struct pushing *p, const struct json *v)
 
 static void push(lua_State *L, const struct json *v, bool kept)
 {
-    const struct sandbox_now *now = sandbox_now(sandbox_of(L));
+    const struct sandbox_context *now = sandbox_context(sandbox_of(L));
     struct pushing p = {.L = L,
                         .origins = now->origins,
                         .kept = kept ? v : NULL,
@@ -175,18 +175,18 @@ void bridge_push(lua_State *L, const struct json *v)
     push(L, v, false);
 }
 
-void bridge_push_kept(lua_State *L, const struct json *v)
+void bridge_push_pinned(lua_State *L, const struct json *v)
 {
     push(L, v, true);
 }
 
 const struct json *bridge_origin_of(lua_State *L, int at)
 {
-    struct bridge_origins *origins = sandbox_now(sandbox_of(L))->origins;
+    struct bridge_origins *origins = sandbox_context(sandbox_of(L))->origins;
     return origins ? bridge_origins_table(origins, lua_topointer(L, at)) : NULL;
 }
 
-void bridge_forget(lua_State *L)
+void bridge_release(lua_State *L)
 {
     lua_pushlightuserdata(L, (void *)&anchors_key);
     lua_pushnil(L);
@@ -195,14 +195,14 @@ void bridge_forget(lua_State *L)
 
 /* ---- tables that wait for a reader ----------------------------------------------------------- */
 
-void bridge_complete(lua_State *L, int at)
+void bridge_materialize(lua_State *L, int at)
 {
     const struct json *source = bridge_origin_of(L, at);
     if (sandbox_mark(L, at) != MARK_LAZY || !source)
         return;
     for (uint32_t i = 0; i < source->len; i++) {
         const struct json_member *member = &source->members[i];
-        if (!bridge_waits(&member->value))
+        if (!bridge_is_deferred(&member->value))
             continue;
         lua_pushlstring(L, member->key.at, member->key.len);
         lua_pushlstring(L, member->value.text, member->value.len);
@@ -220,8 +220,8 @@ static void fill(lua_State *L, int key)
         return;
     name.at = lua_tolstring(L, key, &name.len);
     const struct json *wanted = json_get(bridge_origin_of(L, 1), name);
-    if (wanted && bridge_waits(wanted))
-        bridge_complete(L, 1);
+    if (wanted && bridge_is_deferred(wanted))
+        bridge_materialize(L, 1);
 }
 
 /* __index */
@@ -268,7 +268,7 @@ static bool mentions(struct str source, struct str word)
     return false;
 }
 
-bool bridge_walks(struct str source)
+bool bridge_needs_eager(struct str source)
 {
     for (size_t i = 0; i < sizeof(walkers) / sizeof(walkers[0]); i++)
         if (mentions(source, walkers[i]))

@@ -208,7 +208,7 @@ static int add_bytes(lua_State *L, const void *bytes, size_t len, void *out)
     return 0;
 }
 
-const struct bytecode *bytecode_of(lua_State *L, int at, struct arena *arena)
+const struct bytecode *bytecode_read(lua_State *L, int at, struct arena *arena)
 {
     struct buf bytes = buf_in(arena);
     lua_pushvalue(L, at);
@@ -245,7 +245,7 @@ static uint8_t probe(lua_State *L, struct arena *arena, const char *text, bool i
 {
     if (luaL_loadbuffer(L, text, strlen(text), "=probe") != 0)
         lua_error(L);
-    const struct bytecode *code = bytecode_of(L, -1, arena);
+    const struct bytecode *code = bytecode_read(L, -1, arena);
     lua_pop(L, 1);
     for (uint32_t c = 0; inner && c < code->constant_count; c++)
         if (code->constants[c].function)
@@ -255,9 +255,9 @@ static uint8_t probe(lua_State *L, struct arena *arena, const char *text, bool i
     return (uint8_t)bytecode_op(code->at[i]);
 }
 
-void opcodes_learn(lua_State *L, struct arena *arena, struct opcodes *out)
+void bytecode_detect_opcodes(lua_State *L, struct arena *arena, struct opcodes *out)
 {
-    static const char *const outer[OPCODES_OUTER_WRITES] = {
+    static const char *const outer[BYTECODE_UPVALUE_WRITES] = {
         "local a return function(b) a = b end", "local a return function() a = 'b' end",
         "local a return function() a = 1 end", "local a return function() a = nil end"};
     out->global_read = probe(L, arena, "return x", false, 0);
@@ -272,13 +272,13 @@ void opcodes_learn(lua_State *L, struct arena *arena, struct opcodes *out)
         out->loop_step[i] = probe(L, arena, loop, false, 4);
     }
     out->nothing = probe(L, arena, "local a, b", false, 0);
-    for (int i = 0; i < OPCODES_OUTER_WRITES; i++)
+    for (int i = 0; i < BYTECODE_UPVALUE_WRITES; i++)
         out->outer_write[i] = probe(L, arena, outer[i], true, 0);
 }
 
-bool opcodes_write_outer(const struct opcodes *ops, uint32_t ins)
+bool bytecode_writes_upvalue(const struct opcodes *ops, uint32_t ins)
 {
-    for (int i = 0; i < OPCODES_OUTER_WRITES; i++)
+    for (int i = 0; i < BYTECODE_UPVALUE_WRITES; i++)
         if (bytecode_op(ins) == ops->outer_write[i])
             return true;
     return false;

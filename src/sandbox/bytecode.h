@@ -13,10 +13,10 @@
 
 struct arena;
 
-#define BYTECODE_OUTER_LOCAL                                                                                 \
+#define BYTECODE_UPVALUE_LOCAL                                                                               \
     0x8000u /* in `outer`: a local of the function around, else one that it has itself */
 
-#define BYTECODE_JUMP 0x8000u /* what stands for no distance, from the next instruction */
+#define BYTECODE_JUMP_BIAS 0x8000u /* what stands for no distance, from the next instruction */
 
 struct bytecode {
     const uint32_t *at; /* instructions */
@@ -40,7 +40,7 @@ struct bytecode_constant {
 
 /* The Lua function at `at`. Texts live in `arena`. Raises an error where the dump is not of the form we know.
  */
-const struct bytecode *bytecode_of(lua_State *L, int at, struct arena *arena);
+const struct bytecode *bytecode_read(lua_State *L, int at, struct arena *arena);
 int bytecode_line(const struct bytecode *code, uint32_t i);
 
 /* The parts of an instruction. */
@@ -74,13 +74,13 @@ struct str bytecode_text(const struct bytecode *code, uint32_t constant);
 
 /* Numbers of the instructions that are looked for; they differ between versions of LuaJIT, so each state
  * learns them from small functions that must contain them. */
-#define OPCODES_OUTER_WRITES 4 /* a variable, a text, a number, nil or a boolean */
+#define BYTECODE_UPVALUE_WRITES 4 /* a variable, a text, a number, nil or a boolean */
 struct opcodes {
     uint8_t global_read, global_write, field_read, field_write, outer_read, nothing, call;
     uint8_t loop_begin[2], loop_step[2]; /* of pairs, and of other iterators */
-    uint8_t outer_write[OPCODES_OUTER_WRITES];
+    uint8_t outer_write[BYTECODE_UPVALUE_WRITES];
 };
-void opcodes_learn(lua_State *L, struct arena *arena, struct opcodes *out);
-bool opcodes_write_outer(const struct opcodes *ops, uint32_t ins);
+void bytecode_detect_opcodes(lua_State *L, struct arena *arena, struct opcodes *out);
+bool bytecode_writes_upvalue(const struct opcodes *ops, uint32_t ins);
 
 #endif

@@ -17,7 +17,7 @@ static struct {
     timer_t timer;
     bool made;
     volatile sig_atomic_t armed, idle;
-    struct tick_run *volatile running;
+    struct deadline_run *volatile running;
     int stall_fd; /* where the watchdog writes which file it was; 0: nowhere */
 } tick;
 
@@ -30,7 +30,7 @@ static void arm(bool on)
 {
     struct itimerspec every = {0};
     if (on)
-        every.it_value.tv_nsec = every.it_interval.tv_nsec = TICK_MS * 1000000L;
+        every.it_value.tv_nsec = every.it_interval.tv_nsec = DEADLINE_TICK_MS * 1000000L;
     tick.armed = on;
     timer_settime(tick.timer, 0, &every, NULL);
 }
@@ -50,7 +50,7 @@ static void say_hex(int fd, uint64_t number)
     say(fd, digits);
 }
 
-static void tell_stall(int fd, const struct tick_run *run)
+static void tell_stall(int fd, const struct deadline_run *run)
 {
     say_hex(fd, run->text);
     say(fd, " ");
@@ -58,23 +58,23 @@ static void tell_stall(int fd, const struct tick_run *run)
     say(fd, "\n");
 }
 
-static void end_process(const struct tick_run *run)
+static void end_process(const struct deadline_run *run)
 {
     say(STDERR_FILENO, "toolgate: policy stalled past the watchdog, the process ends: ");
     say(STDERR_FILENO, run->file);
     say(STDERR_FILENO, "\n");
     if (tick.stall_fd > 0)
         tell_stall(tick.stall_fd, run);
-    _exit(TICK_STALL_EXIT);
+    _exit(DEADLINE_STALL_EXIT);
 }
 
 static void on_tick(int signo)
 {
     (void)signo;
     int saved = errno;
-    struct tick_run *run = tick.running;
+    struct deadline_run *run = tick.running;
     if (!run) {
-        if (++tick.idle >= (int)TICK_IDLE_TICKS)
+        if (++tick.idle >= (int)DEADLINE_IDLE_TICKS)
             arm(false);
     } else if (++run->ticks >= run->watchdog) {
         end_process(run);
@@ -109,7 +109,7 @@ static void make_timer(void)
     tick.made = true;
 }
 
-void tick_enter(struct tick_run *run)
+void deadline_enter(struct deadline_run *run)
 {
     run->ticks = run->late = 0;
     run->outer = tick.running;
@@ -121,7 +121,7 @@ void tick_enter(struct tick_run *run)
         arm(true);
 }
 
-void tick_leave(struct tick_run *run)
+void deadline_leave(struct deadline_run *run)
 {
     tick.running = run->outer;
 }

@@ -13,9 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TICK_MS         1u
-#define TICK_IDLE_TICKS 20u /* without a policy in them; then the timer stops itself */
-#define TICK_STALL_EXIT 70  /* exit status after the watchdog; EX_SOFTWARE */
+#define DEADLINE_TICK_MS    1u
+#define DEADLINE_IDLE_TICKS 20u /* without a policy in them; then the timer stops itself */
+#define DEADLINE_STALL_EXIT 70  /* exit status after the watchdog; EX_SOFTWARE */
 
 #define SANDBOX_LOAD_DEADLINE_MS 200u /* loading one file, during which a serving daemon answers nobody */
 #define SANDBOX_WATCHDOG_MS      2000u /* a run that even its deadline cannot stop ends the process after this */
@@ -24,18 +24,18 @@
 void deadline_set_stall_fd(int fd);
 
 /* One bounded run; lives on the stack of whoever runs it. */
-struct tick_run {
+struct deadline_run {
     volatile sig_atomic_t ticks;
     volatile sig_atomic_t late; /* the budget is spent */
     sig_atomic_t budget, watchdog;
     void (*on_late)(void *owner); /* in the signal handler, at every tick past the budget */
     void *owner;
-    const char *file;       /* named where the watchdog ends the process */
-    uint64_t text;          /* hash of the file's text, told beside its name */
-    struct tick_run *outer; /* a run inside a run: the outer one stands still meanwhile */
+    const char *file;           /* named where the watchdog ends the process */
+    uint64_t text;              /* hash of the file's text, told beside its name */
+    struct deadline_run *outer; /* a run inside a run: the outer one stands still meanwhile */
 };
 
-void tick_enter(struct tick_run *run);
-void tick_leave(struct tick_run *run);
+void deadline_enter(struct deadline_run *run);
+void deadline_leave(struct deadline_run *run);
 
 #endif

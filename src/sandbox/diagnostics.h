@@ -9,24 +9,24 @@
 
 struct arena;
 
-#define COMPLAINTS_MAX       8u   /* about one file; the rest is counted */
-#define COMPLAINTS_MAX_BYTES 240u /* one */
+#define DIAGNOSTICS_MAX       8u   /* about one file; the rest is counted */
+#define DIAGNOSTICS_MAX_BYTES 240u /* one */
 
 struct complaints {
     struct arena *arena;
     const char *file; /* as the operator knows it */
-    struct str list[COMPLAINTS_MAX];
+    struct str list[DIAGNOSTICS_MAX];
     size_t count;
 };
 
 /* What is said of the same line already is not said again. */
-void complaints_add(struct complaints *complaints, int line, const char *format, ...)
+void diagnostics_add(struct complaints *complaints, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Raises an error with all of them, one a line and each with its place, where there are any. */
-void complaints_raise(lua_State *L, const struct complaints *complaints);
+void diagnostics_raise(lua_State *L, const struct complaints *complaints);
 
 /* Cuts the first complaint off such a text, or off any other: then all of it. */
-struct str complaints_next(struct str *text);
+struct str diagnostics_next(struct str *text);
 
 #endif

@@ -34,7 +34,7 @@ struct level {
 static bool is_kept(const struct level *level, uint32_t variable)
 {
     for (; level->up; level = level->up) {
-        if (level->code->outer[variable] & BYTECODE_OUTER_LOCAL)
+        if (level->code->outer[variable] & BYTECODE_UPVALUE_LOCAL)
             return false;
         variable = level->code->outer[variable] & 0xff;
     }
@@ -46,15 +46,15 @@ static void check_assignments(struct settling *s, const struct bytecode *code, c
     struct level level = {code, up};
     for (uint32_t i = 0; i < code->count; i++) {
         uint32_t variable = bytecode_a(code->at[i]);
-        if (!opcodes_write_outer(s->ops, code->at[i]) || variable >= code->outer_count ||
+        if (!bytecode_writes_upvalue(s->ops, code->at[i]) || variable >= code->outer_count ||
             !is_kept(&level, variable))
             continue;
         struct str name = str_cut(code->outer_names[variable], 60);
-        complaints_add(s->complaints, bytecode_line(code, i),
-                       "keeps state between calls: '" STR_FMT
-                       "' is older than the call that sets it here: write "
-                       "local " STR_FMT "; " FROZEN_MEND,
-                       STR_ARG(name), STR_ARG(name));
+        diagnostics_add(s->complaints, bytecode_line(code, i),
+                        "keeps state between calls: '" STR_FMT
+                        "' is older than the call that sets it here: write "
+                        "local " STR_FMT "; " PROXY_WRITE_HINT,
+                        STR_ARG(name), STR_ARG(name));
     }
     for (uint32_t i = 0; i < code->constant_count; i++)
         if (code->constants[i].function)
@@ -65,8 +65,8 @@ static void check_assignments(struct settling *s, const struct bytecode *code, c
 
 static void look_at_deadline(lua_State *L)
 {
-    if (sandbox_is_late(sandbox_of(L)))
-        sandbox_raise_late(L);
+    if (sandbox_deadline_passed(sandbox_of(L)))
+        sandbox_raise_deadline(L);
 }
 
 /* Notes what stands for the value at `at`: the value on top, which is taken. */
@@ -99,7 +99,7 @@ static bool is_met(struct settling *s)
 static void settle_table(struct settling *s)
 {
     int at = lua_gettop(s->L);
-    frozen_push(s->L, s->name);
+    proxy_push(s->L, s->name);
     lua_pushvalue(s->L, -1);
     note(s, at);
     enqueue(s, at);
@@ -111,21 +111,22 @@ static void settle_table(struct settling *s)
 static void settle_native(struct settling *s)
 {
     lua_Debug where = {0};
-    if (lua_tocfunction(s->L, -1) == strings_gmatch_step) {
+    if (lua_tocfunction(s->L, -1) == string_library_gmatch_step) {
         lua_rawgeti(s->L, s->queue, s->first - 1); /* whoever reaches it */
         bool function = lua_isfunction(s->L, -1);
         if (function)
             lua_getinfo(s->L, ">S", &where);
         else
             lua_pop(s->L, 1);
-        complaints_add(s->complaints, function ? where.linedefined : 1,
-                       "keeps state between calls: '%s' is a loop of gmatch that was begun when the file was "
-                       "loaded: call gmatch in the function",
-                       s->name);
+        diagnostics_add(
+            s->complaints, function ? where.linedefined : 1,
+            "keeps state between calls: '%s' is a loop of gmatch that was begun when the file was "
+            "loaded: call gmatch in the function",
+            s->name);
         return;
     }
     lua_pushvalue(s->L, -1);
-    frozen_aware(s->L);
+    proxy_aware_function(s->L);
     if (lua_isnil(s->L, -1))
         lua_pop(s->L, 1);
     else
@@ -162,7 +163,7 @@ static void enter_function(struct settling *s)
     lua_getinfo(L, ">S", &where);
     if (strcmp(where.source, SANDBOX_BUILTINS_CHUNK) == 0)
         return;
-    check_assignments(s, bytecode_of(L, at, s->complaints->arena), NULL);
+    check_assignments(s, bytecode_read(L, at, s->complaints->arena), NULL);
     for (int i = 1; (name = lua_getupvalue(L, at, i)); i++) {
         s->name = name;
         settle_value(s);
@@ -232,7 +233,7 @@ static void empty_queue(struct settling *s)
         } else {
             lua_pushvalue(L, -1);
             is_met(s); /* its stand-in has the name */
-            s->name = frozen_name(L, -1);
+            s->name = proxy_name(L, -1);
             enter_table(s, top + 1, false);
         }
         lua_settop(L, top);
@@ -308,6 +309,6 @@ void settle(lua_State *L, const struct bytecode *file, int environment, int decl
         enter_table(&s, top + 3, true);
     empty_queue(&s);
     if (s.froze)
-        sandbox_expect_frozen(L, environment, loops_only(s.ops, file));
+        sandbox_use_proxies(L, environment, iterator_check_passes(s.ops, file));
     lua_settop(L, top);
 }

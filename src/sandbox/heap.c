@@ -225,7 +225,7 @@ static void *fail(struct heap *heap)
     return NULL;
 }
 
-void *heap_move(void *ud, void *block, size_t old_size, size_t new_size)
+void *heap_realloc(void *ud, void *block, size_t old_size, size_t new_size)
 {
     struct heap *heap = ud;
     if (new_size == 0) {

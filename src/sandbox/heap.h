@@ -32,6 +32,6 @@ void heap_init(struct heap *heap, size_t cap);
 void heap_clear(struct heap *heap); /* everything at once, whether or not Lua has given it back */
 
 /* lua_Alloc; `heap` is a struct heap. */
-void *heap_move(void *heap, void *block, size_t old_size, size_t new_size);
+void *heap_realloc(void *heap, void *block, size_t old_size, size_t new_size);
 
 #endif

@@ -12,7 +12,7 @@ static bool is_loop_call(const struct opcodes *ops, const struct bytecode *code,
 {
     if (i + 1 >= code->count || bytecode_b(code->at[i]) != HIDDEN + 1)
         return false;
-    uint32_t begin = code->at[i + 1], step = i + 2 + bytecode_d(begin) - BYTECODE_JUMP;
+    uint32_t begin = code->at[i + 1], step = i + 2 + bytecode_d(begin) - BYTECODE_JUMP_BIAS;
     for (int kind = 0; kind < 2; kind++)
         if (bytecode_op(begin) == ops->loop_begin[kind] && bytecode_a(begin) == base + HIDDEN &&
             step < code->count && bytecode_op(code->at[step]) == ops->loop_step[kind] &&
@@ -43,7 +43,7 @@ static bool is_loop(const struct opcodes *ops, const struct bytecode *code, uint
     return false;
 }
 
-bool loops_only(const struct opcodes *ops, const struct bytecode *code)
+bool iterator_check_passes(const struct opcodes *ops, const struct bytecode *code)
 {
     for (uint32_t i = 0; i < code->count; i++) {
         struct str name = bytecode_text(code, bytecode_d(code->at[i]));
@@ -53,7 +53,7 @@ bool loops_only(const struct opcodes *ops, const struct bytecode *code)
             return false;
     }
     for (uint32_t i = 0; i < code->constant_count; i++)
-        if (code->constants[i].function && !loops_only(ops, code->constants[i].function))
+        if (code->constants[i].function && !iterator_check_passes(ops, code->constants[i].function))
             return false;
     return true;
 }

@@ -77,10 +77,10 @@ struct token lexer_next(struct lexer *lex)
     if (!s.len) {
         t.kind = TOKEN_END;
     } else if (n) {
-        t.kind = TOKEN_TEXT;
+        t.kind = TOKEN_STRING;
         t.text = lexer_take(lex, n);
     } else if (s.at[0] == '"' || s.at[0] == '\'') {
-        t.kind = TOKEN_TEXT;
+        t.kind = TOKEN_STRING;
         t.text = lexer_take(lex, quoted(s));
         t.text = t.text.len >= 2 ? (struct str){t.text.at + 1, t.text.len - 2} : STR_NONE;
     } else if (is_name(s.at[0])) {
@@ -95,17 +95,17 @@ struct token lexer_next(struct lexer *lex)
     return t;
 }
 
-struct lexer lexer_of(struct str source)
+struct lexer lexer_init(struct str source)
 {
     return (struct lexer){source, 1};
 }
 
-bool token_is(struct token t, char c)
+bool lexer_token_is(struct token t, char c)
 {
     return t.kind == TOKEN_SIGN && t.text.at[0] == c;
 }
 
-int token_depth(struct token t)
+int lexer_token_depth(struct token t)
 {
     return t.kind != TOKEN_SIGN ? 0 : strchr("{([", t.text.at[0]) ? 1 : strchr("})]", t.text.at[0]) ? -1 : 0;
 }

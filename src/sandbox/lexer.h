@@ -8,7 +8,7 @@
 
 #include "base/str.h"
 
-enum token_kind { TOKEN_END, TOKEN_NAME, TOKEN_TEXT, TOKEN_SIGN };
+enum token_kind { TOKEN_END, TOKEN_NAME, TOKEN_STRING, TOKEN_SIGN };
 
 struct token {
     enum token_kind kind;
@@ -21,16 +21,16 @@ struct lexer {
     int line;
 };
 
-struct lexer lexer_of(struct str source);
+struct lexer lexer_init(struct str source);
 struct token lexer_next(struct lexer *lex);
 
 /* For who reads comments: the next n bytes; and a comment, which the lexer is at. */
 struct str lexer_take(struct lexer *lex, size_t n);
 void lexer_skip_comment(struct lexer *lex);
 
-bool token_is(struct token t, char sign);
+bool lexer_token_is(struct token t, char sign);
 
 /* 1 for what opens a bracket, -1 for what closes one. */
-int token_depth(struct token t);
+int lexer_token_depth(struct token t);
 
 #endif

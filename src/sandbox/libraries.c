@@ -22,17 +22,17 @@ struct library {
     const luaL_Reg *ours;         /* instead of, or beside, the stock ones */
 };
 
-static const luaL_Reg our_string[] = {{"find", strings_find},
-                                      {"match", strings_match},
-                                      {"gmatch", strings_gmatch},
-                                      {"gsub", strings_gsub},
-                                      {"rep", texts_rep},
-                                      {"format", texts_format},
+static const luaL_Reg our_string[] = {{"find", string_library_find},
+                                      {"match", string_library_match},
+                                      {"gmatch", string_library_gmatch},
+                                      {"gsub", string_library_gsub},
+                                      {"rep", string_library_rep},
+                                      {"format", string_library_format},
                                       {NULL, NULL}};
-static const luaL_Reg our_table[] = {{"sort", tables_sort},
-                                     {"insert", tables_insert},
-                                     {"remove", tables_remove},
-                                     {"concat", tables_concat},
+static const luaL_Reg our_table[] = {{"sort", table_library_sort},
+                                     {"insert", table_library_insert},
+                                     {"remove", table_library_remove},
+                                     {"concat", table_library_concat},
                                      {NULL, NULL}};
 static const luaL_Reg nothing[] = {{NULL, NULL}};
 
@@ -54,7 +54,7 @@ static const struct library libraries[] = {{"string", stock_string, our_string},
 
 /* ---- names that do not exist, tables that do not change ---------------------------------- */
 
-size_t libraries_names(lua_State *L, int at, struct str *out, size_t count)
+size_t libraries_collect_names(lua_State *L, int at, struct str *out, size_t count)
 {
     lua_pushnil(L);
     while (lua_next(L, at)) {
@@ -93,11 +93,11 @@ static const char *why_kept_out(struct str name)
     return NULL;
 }
 
-void libraries_say_missing(char *out, size_t size, const char *library, struct str name,
-                           const struct str *names, size_t count)
+void libraries_format_missing(char *out, size_t size, const char *library, struct str name,
+                              const struct str *names, size_t count)
 {
     const char *reason = library ? NULL : why_kept_out(name);
-    struct str meant = reason ? STR_NONE : suggest_one(name, names, count);
+    struct str meant = reason ? STR_NONE : suggest_closest(name, names, count);
     int n = library
                 ? snprintf(out, size, "there is no %s." STR_FMT, library, STR_ARG(str_cut(name, 60)))
                 : snprintf(out, size, "there is no word or global '" STR_FMT "'", STR_ARG(str_cut(name, 60)));
@@ -114,12 +114,12 @@ static int missing_name(lua_State *L)
     char text[LIBRARIES_SENTENCE_MAX];
     if (lua_type(L, 2) == LUA_TSTRING)
         name.at = lua_tolstring(L, 2, &name.len);
-    libraries_say_missing(text, sizeof(text), lua_tostring(L, lua_upvalueindex(1)), name, names,
-                          libraries_names(L, 1, names, 0));
+    libraries_format_missing(text, sizeof(text), lua_tostring(L, lua_upvalueindex(1)), name, names,
+                             libraries_collect_names(L, 1, names, 0));
     return luaL_error(L, "%s", text);
 }
 
-void libraries_complain_about_missing(lua_State *L, const char *library)
+void libraries_guard_missing(lua_State *L, const char *library)
 {
     lua_createtable(L, 0, 1);
     if (library)
@@ -137,7 +137,7 @@ static int is_read_only(lua_State *L)
                       lua_tostring(L, lua_upvalueindex(1)));
 }
 
-void libraries_wrap_constant(lua_State *L, const char *name)
+void libraries_wrap_read_only(lua_State *L, const char *name)
 {
     lua_newuserdata(L, 1);
     lua_createtable(L, 0, 3);
@@ -152,9 +152,9 @@ void libraries_wrap_constant(lua_State *L, const char *name)
     lua_remove(L, -2);
 }
 
-bool libraries_push_constant(lua_State *L, int at)
+bool libraries_push_wrapped(lua_State *L, int at)
 {
-    if (lua_type(L, at) != LUA_TUSERDATA || frozen_is(L, at) || !lua_getmetatable(L, at))
+    if (lua_type(L, at) != LUA_TUSERDATA || proxy_is(L, at) || !lua_getmetatable(L, at))
         return false;
     lua_getfield(L, -1, "__index");
     lua_remove(L, -2);
@@ -196,7 +196,7 @@ static void push_library(lua_State *L, const struct library *library)
         lua_getglobal(L, "unpack");
         lua_setfield(L, -2, "unpack");
     }
-    libraries_complain_about_missing(L, library->name);
+    libraries_guard_missing(L, library->name);
 }
 
 /* ("x"):find(…) goes through the metatable that all strings share. */
@@ -217,7 +217,7 @@ void libraries_add(lua_State *L, int found)
         push_library(L, &libraries[i]);
         if (strcmp(libraries[i].name, "string") == 0)
             lock_strings(L);
-        libraries_wrap_constant(L, libraries[i].name);
+        libraries_wrap_read_only(L, libraries[i].name);
         lua_setfield(L, found, libraries[i].name);
     }
 }

@@ -22,20 +22,20 @@ void libraries_add(lua_State *L, int found);
 
 /* Reading what the table on top has not got raises "there is no library.name", for NULL "no word or global",
  * with the closest name. */
-void libraries_complain_about_missing(lua_State *L, const char *library);
+void libraries_guard_missing(lua_State *L, const char *library);
 
 /* "there is no library.name", for NULL "no word or global", and the closest of the names. */
-void libraries_say_missing(char *out, size_t size, const char *library, struct str name,
-                           const struct str *names, size_t count);
+void libraries_format_missing(char *out, size_t size, const char *library, struct str name,
+                              const struct str *names, size_t count);
 
 /* Adds the keys of the table at `at` that are texts to the `count` names in out[LIBRARIES_NAMES_MAX]; how
  * many there are then. */
-size_t libraries_names(lua_State *L, int at, struct str *out, size_t count);
+size_t libraries_collect_names(lua_State *L, int at, struct str *out, size_t count);
 
 /* Replaces the table on top by a userdata that reads from it and refuses writes. */
-void libraries_wrap_constant(lua_State *L, const char *name);
+void libraries_wrap_read_only(lua_State *L, const char *name);
 
 /* Pushes the table of a value at `at` that was wrapped so; false, and nothing pushed, for any other. */
-bool libraries_push_constant(lua_State *L, int at);
+bool libraries_push_wrapped(lua_State *L, int at);
 
 #endif

@@ -30,8 +30,8 @@ static void look(struct lua_pattern *m, uint64_t taken)
     if (m->steps <= taken)
         luaL_error(
             m->L, "the pattern takes too many steps on this text: make it simpler, with fewer of *, + and -");
-    if (sandbox_is_late(sandbox_of(m->L)))
-        sandbox_raise_late(m->L);
+    if (sandbox_deadline_passed(sandbox_of(m->L)))
+        sandbox_raise_deadline(m->L);
     m->steps -= taken;
     m->until_look = STEPS_A_LOOK;
 }
@@ -223,7 +223,7 @@ static const char *expand_least(struct lua_pattern *m, const char *s, const char
 
 static const char *start_capture(struct lua_pattern *m, const char *s, const char *p, ptrdiff_t what)
 {
-    if (m->level >= PATTERN_MAX_CAPTURES)
+    if (m->level >= LUA_PATTERN_MAX_CAPTURES)
         luaL_error(m->L, "too many captures");
     m->capture[m->level].at = s;
     m->capture[m->level++].len = what;
@@ -236,21 +236,21 @@ static const char *start_capture(struct lua_pattern *m, const char *s, const cha
 static const char *end_capture(struct lua_pattern *m, const char *s, const char *p)
 {
     int at = m->level - 1;
-    while (at >= 0 && m->capture[at].len != CAPTURE_UNFINISHED)
+    while (at >= 0 && m->capture[at].len != LUA_PATTERN_CAPTURE_UNFINISHED)
         at--;
     if (at < 0)
         luaL_error(m->L, "invalid pattern capture");
     m->capture[at].len = s - m->capture[at].at;
     const char *found = lua_pattern_match(m, s, p);
     if (!found)
-        m->capture[at].len = CAPTURE_UNFINISHED;
+        m->capture[at].len = LUA_PATTERN_CAPTURE_UNFINISHED;
     return found;
 }
 
 static const char *match_capture(struct lua_pattern *m, const char *s, int digit)
 {
     int at = digit - '1';
-    if (at < 0 || at >= m->level || m->capture[at].len == CAPTURE_UNFINISHED)
+    if (at < 0 || at >= m->level || m->capture[at].len == LUA_PATTERN_CAPTURE_UNFINISHED)
         luaL_error(m->L, "invalid capture index");
     ptrdiff_t len = m->capture[at].len;
     if (len < 0) /* a position: its length in the stock matcher is beyond any subject */
@@ -277,8 +277,8 @@ static const char *match_here(struct lua_pattern *m, const char *s, const char *
         if (p >= m->pattern_end)
             return s;
         if (*p == '(')
-            return p[1] == ')' ? start_capture(m, s, p + 2, CAPTURE_POSITION)
-                               : start_capture(m, s, p + 1, CAPTURE_UNFINISHED);
+            return p[1] == ')' ? start_capture(m, s, p + 2, LUA_PATTERN_CAPTURE_POSITION)
+                               : start_capture(m, s, p + 1, LUA_PATTERN_CAPTURE_UNFINISHED);
         if (*p == ')')
             return end_capture(m, s, p + 1);
         if (*p == '$' && p + 1 == m->pattern_end)
@@ -329,7 +329,7 @@ static const char *match_here(struct lua_pattern *m, const char *s, const char *
 
 const char *lua_pattern_match(struct lua_pattern *m, const char *s, const char *p)
 {
-    if (++m->depth > PATTERN_MAX_DEPTH)
+    if (++m->depth > LUA_PATTERN_MAX_DEPTH)
         luaL_error(m->L, "pattern too complex");
     const char *found = match_here(m, s, p);
     m->depth--;

@@ -9,8 +9,8 @@
 #include <lua.h>
 #include <stdint.h>
 
-#define PATTERN_MAX_CAPTURES 32
-#define PATTERN_MAX_DEPTH    200 /* as LuaJIT's own */
+#define LUA_PATTERN_MAX_CAPTURES 32
+#define LUA_PATTERN_MAX_DEPTH    200 /* as LuaJIT's own */
 
 struct lua_pattern {
     lua_State *L;
@@ -23,11 +23,11 @@ struct lua_pattern {
     struct {
         const char *at;
         ptrdiff_t len; /* or one of the two below */
-    } capture[PATTERN_MAX_CAPTURES];
+    } capture[LUA_PATTERN_MAX_CAPTURES];
 };
 
-#define CAPTURE_UNFINISHED (-1)
-#define CAPTURE_POSITION   (-2)
+#define LUA_PATTERN_CAPTURE_UNFINISHED (-1)
+#define LUA_PATTERN_CAPTURE_POSITION   (-2)
 
 /* `anchored` tells whether the pattern began with ^; it is skipped then. */
 void lua_pattern_init(struct lua_pattern *m, lua_State *L, const char *subject, size_t len,

@@ -14,15 +14,15 @@ static const char tag, stock_key, aware_key;
 
 #define KINDS 9 /* of Lua values: LUA_TNIL to LUA_TTHREAD */
 
-bool frozen_is(lua_State *L, int at)
+bool proxy_is(lua_State *L, int at)
 {
     return lua_type(L, at) == LUA_TUSERDATA && lua_objlen(L, at) == sizeof(struct stand_in) &&
            ((const struct stand_in *)lua_touserdata(L, at))->tag == &tag;
 }
 
-void frozen_unwrap(lua_State *L, int at)
+void proxy_unwrap(lua_State *L, int at)
 {
-    if (!frozen_is(L, at))
+    if (!proxy_is(L, at))
         return;
     if (at < 0)
         at = lua_gettop(L) + at + 1;
@@ -30,9 +30,9 @@ void frozen_unwrap(lua_State *L, int at)
     lua_replace(L, at);
 }
 
-void frozen_copy(lua_State *L)
+void proxy_copy(lua_State *L)
 {
-    if (!frozen_is(L, -1))
+    if (!proxy_is(L, -1))
         return;
     int at = lua_gettop(L);
     lua_newtable(L);
@@ -48,7 +48,7 @@ void frozen_copy(lua_State *L)
 
 /* ---- writing ------------------------------------------------------------------ */
 
-const char *frozen_name(lua_State *L, int at)
+const char *proxy_name(lua_State *L, int at)
 {
     lua_getmetatable(L, at);
     lua_rawgeti(L, -1, 1);
@@ -61,13 +61,13 @@ static int refuse_write(lua_State *L)
 {
     return luaL_error(L,
                       "keeps state between calls: the table '%s' was made when the file was loaded, and is "
-                      "read-only since: change a copy of it; " FROZEN_MEND,
-                      frozen_name(L, 1));
+                      "read-only since: change a copy of it; " PROXY_WRITE_HINT,
+                      proxy_name(L, 1));
 }
 
-void frozen_refuse_write(lua_State *L, int at)
+void proxy_refuse_write(lua_State *L, int at)
 {
-    if (!frozen_is(L, at))
+    if (!proxy_is(L, at))
         return;
     lua_pushvalue(L, at);
     lua_replace(L, 1);
@@ -83,7 +83,7 @@ static int length(lua_State *L)
     return 1;
 }
 
-void frozen_push(lua_State *L, const char *name)
+void proxy_push(lua_State *L, const char *name)
 {
     struct stand_in *made = lua_newuserdata(L, sizeof(*made));
     made->tag = &tag;
@@ -107,7 +107,7 @@ void frozen_push(lua_State *L, const char *name)
 static int aware_type(lua_State *L)
 {
     luaL_checkany(L, 1);
-    int type = frozen_is(L, 1) ? LUA_TTABLE : lua_type(L, 1);
+    int type = proxy_is(L, 1) ? LUA_TTABLE : lua_type(L, 1);
     lua_pushvalue(L, lua_upvalueindex(type + 1));
     return 1;
 }
@@ -115,7 +115,7 @@ static int aware_type(lua_State *L)
 /* The table of an argument, pushed; raises an error for what is none. */
 static void push_table(lua_State *L)
 {
-    if (frozen_is(L, 1)) {
+    if (proxy_is(L, 1)) {
         lua_getfenv(L, 1);
         return;
     }
@@ -265,7 +265,7 @@ static void replace_loop(lua_State *L, const char *name, lua_CFunction aware, lu
     lua_settop(L, top);
 }
 
-void frozen_open(lua_State *L)
+void proxy_open(lua_State *L)
 {
     new_table(L, &stock_key);
     new_table(L, &aware_key);
@@ -290,12 +290,12 @@ static void exchange(lua_State *L, const void *key)
     lua_remove(L, -2);
 }
 
-void frozen_stock(lua_State *L)
+void proxy_stock_function(lua_State *L)
 {
     exchange(L, &stock_key);
 }
 
-void frozen_aware(lua_State *L)
+void proxy_aware_function(lua_State *L)
 {
     exchange(L, &aware_key);
 }

@@ -18,32 +18,32 @@
  * and ipairs are as quick as the stock ones and hand out the table behind a stand-in: they are for whoever
  * uses them in loops only (iterator_check.h), as our own files do. Once a state, when the stock libraries are
  * open. */
-void frozen_open(lua_State *L);
+void proxy_open(lua_State *L);
 
 /* Replaces the function on top by the stock one that it stands for, or by the one that stands for it and is
  * right anywhere; by nil where there is none. */
-void frozen_stock(lua_State *L);
-void frozen_aware(lua_State *L);
+void proxy_stock_function(lua_State *L);
+void proxy_aware_function(lua_State *L);
 
 /* Pushes a stand-in for the table on top. `name`: what it is called where somebody writes to it; not empty.
  */
-void frozen_push(lua_State *L, const char *name);
+void proxy_push(lua_State *L, const char *name);
 
-bool frozen_is(lua_State *L, int at);
+bool proxy_is(lua_State *L, int at);
 
 /* Replaces a stand-in at `at` by its table, for C that reads it and gives it to nobody; others stay. */
-void frozen_unwrap(lua_State *L, int at);
+void proxy_unwrap(lua_State *L, int at);
 
 /* Replaces a stand-in on top by a copy of its table, which may be written to; others stay. */
-void frozen_copy(lua_State *L);
+void proxy_copy(lua_State *L);
 
 /* The name that the stand-in at `at` was given. */
-const char *frozen_name(lua_State *L, int at);
+const char *proxy_name(lua_State *L, int at);
 
 /* Raises an error where the argument is a stand-in: for words that change tables. */
-void frozen_refuse_write(lua_State *L, int at);
+void proxy_refuse_write(lua_State *L, int at);
 
-#define FROZEN_MEND                                                                                          \
+#define PROXY_WRITE_HINT                                                                                     \
     "what must be remembered between calls belongs in facts (ok { facts = … }, read as call.facts)"
 
 #endif

@@ -34,17 +34,17 @@ struct sandbox {
     lua_State *L;
     struct heap heap;
     size_t live; /* bytes that were left when all was collected last */
-    const struct sandbox_now *now;
+    const struct sandbox_context *now;
     struct sandbox_frame {
         sandbox_step *step;
         void *context;
-        struct tick_run *run;
+        struct deadline_run *run;
         const char *stack; /* where the C stack stood when the step began */
     } frame;
     struct opcodes opcodes;
     int enter_ref, mark_refs[MARK_COUNT];
     int words_refs[WORDS_KINDS], own_refs[WORDS_KINDS];
-    sandbox_line *trace; /* NULL: lines are not counted */
+    sandbox_line_callback *trace; /* NULL: lines are not counted */
     void *tracer;
 };
 
@@ -55,7 +55,7 @@ struct sandbox *sandbox_of(lua_State *L)
     return (struct sandbox *)((char *)heap - offsetof(struct sandbox, heap));
 }
 
-const struct sandbox_now *sandbox_now(const struct sandbox *sandbox)
+const struct sandbox_context *sandbox_context(const struct sandbox *sandbox)
 {
     return sandbox->now;
 }
@@ -72,16 +72,16 @@ size_t sandbox_memory_bytes(const struct sandbox *sandbox)
 
 /* ---- deadline --------------------------------------------------------------- */
 
-int sandbox_raise_late(lua_State *L)
+int sandbox_raise_deadline(lua_State *L)
 {
-    const struct tick_run *run = sandbox_of(L)->frame.run;
+    const struct deadline_run *run = sandbox_of(L)->frame.run;
     return luaL_error(L, "ran longer than its %d ms (config limits.policy_ms)", run ? (int)run->budget : 0);
 }
 
 static void kill_hook(lua_State *L, lua_Debug *where)
 {
     (void)where;
-    sandbox_raise_late(L);
+    sandbox_raise_deadline(L);
 }
 
 /* In the signal handler; lua_sethook is made for that. */
@@ -90,7 +90,7 @@ static void on_late(void *owner)
     lua_sethook(owner, kill_hook, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
 }
 
-bool sandbox_is_late(struct sandbox *sandbox)
+bool sandbox_deadline_passed(struct sandbox *sandbox)
 {
     return sandbox->frame.run && sandbox->frame.run->late;
 }
@@ -104,7 +104,7 @@ static void trace_hook(lua_State *L, lua_Debug *where)
         sandbox->trace(sandbox->tracer, where->source + 1, where->currentline);
 }
 
-void sandbox_trace_lines(struct sandbox *sandbox, sandbox_line *trace, void *context)
+void sandbox_trace_lines(struct sandbox *sandbox, sandbox_line_callback *trace, void *context)
 {
     sandbox->trace = trace;
     sandbox->tracer = context;
@@ -140,30 +140,30 @@ const char *sandbox_chunk(const char *file)
 static void explain_failure(const struct sandbox *sandbox, int status, struct why *why)
 {
     lua_State *L = sandbox->L;
-    const struct sandbox_now *now = sandbox->now;
+    const struct sandbox_context *now = sandbox->now;
     const char *chunk = sandbox_chunk(now->file);
     const char *text = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
     char place[32] = "";
     if (now->hook)
         snprintf(place, sizeof(place), ":%d: %s", now->hook_line, now->hook);
     if (status == LUA_ERRMEM)
-        why_set(why, ERR_POLICY,
+        err_set(why, ERR_POLICY,
                 "%s%s: out of memory: all policies together may use %zu KB (config limits.policy_kb)",
                 now->file, place, sandbox->heap.cap / 1024);
     else if (!text)
-        why_set(why, ERR_POLICY, "%s%s: the error raised is a %s: error(…) takes a sentence", now->file,
+        err_set(why, ERR_POLICY, "%s%s: the error raised is a %s: error(…) takes a sentence", now->file,
                 place, luaL_typename(L, -1));
     else if (str_starts(str_of(text), chunk))
-        why_set(why, ERR_POLICY, "%.*s%s", (int)(chunk - now->file), now->file, text);
+        err_set(why, ERR_POLICY, "%.*s%s", (int)(chunk - now->file), now->file, text);
     else
-        why_set(why, ERR_POLICY, "%s%s: %s", now->file, place, text);
+        err_set(why, ERR_POLICY, "%s%s: %s", now->file, place, text);
 }
 
 /* LuaJIT never collects by itself when an allocation fails: unless we do, the next call fails too. */
 static void collect(struct sandbox *sandbox)
 {
     sandbox->heap.slack = GC_SLACK_BYTES;
-    bridge_forget(sandbox->L);
+    bridge_release(sandbox->L);
     lua_gc(sandbox->L, LUA_GCCOLLECT, 0);
     sandbox->heap.slack = 0;
     sandbox->live = sandbox->heap.used;
@@ -179,16 +179,16 @@ static bool is_littered(const struct sandbox *sandbox)
     return heap->used > sandbox->live && heap->used - sandbox->live > room / 2;
 }
 
-enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct sandbox_now *now,
+enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct sandbox_context *now,
                      sandbox_step *step, void *context, struct why *why)
 {
     lua_State *L = sandbox->L;
-    struct tick_run run = {.budget = (int)budget_ms,
-                           .watchdog = (int)(budget_ms + SANDBOX_WATCHDOG_MS),
-                           .on_late = on_late,
-                           .owner = L,
-                           .file = now->file,
-                           .text = now->text};
+    struct deadline_run run = {.budget = (int)budget_ms,
+                               .watchdog = (int)(budget_ms + SANDBOX_WATCHDOG_MS),
+                               .on_late = on_late,
+                               .owner = L,
+                               .file = now->file,
+                               .text = now->text};
     struct sandbox_frame outer = sandbox->frame;
     uint64_t failures = sandbox->heap.failures;
     int top = lua_gettop(L);
@@ -197,9 +197,9 @@ enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct s
     lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox->enter_ref);
     if (sandbox->trace)
         lua_sethook(L, trace_hook, LUA_MASKLINE, 0);
-    tick_enter(&run);
+    deadline_enter(&run);
     int status = lua_pcall(L, 0, 0, 0);
-    tick_leave(&run);
+    deadline_leave(&run);
     if (run.late || sandbox->trace)
         lua_sethook(L, NULL, 0, 0);
     if (status != 0)
@@ -243,9 +243,9 @@ enum mark sandbox_mark(lua_State *L, int at)
 {
     enum mark mark = MARK_NONE;
     int top = lua_gettop(L), type = lua_type(L, at);
-    if (type == LUA_TUSERDATA && frozen_is(L, at)) {
+    if (type == LUA_TUSERDATA && proxy_is(L, at)) {
         lua_pushvalue(L, at);
-        frozen_unwrap(L, at = top + 1);
+        proxy_unwrap(L, at = top + 1);
         type = LUA_TTABLE;
     }
     if (type == LUA_TTABLE && lua_getmetatable(L, at)) {
@@ -271,7 +271,7 @@ static int set_global(lua_State *L)
     if (!sandbox->now->loading)
         return luaL_error(L, "'%s' is set as a global: a policy keeps nothing between calls; write local %s",
                           name, name);
-    sandbox_push_words(L);
+    sandbox_push_builtins(L);
     lua_pushvalue(L, 2);
     lua_rawget(L, -2);
     if (!lua_isnil(L, -1))
@@ -298,14 +298,14 @@ static void push_environment(lua_State *L)
 {
     lua_newtable(L);
     lua_createtable(L, 0, 3);
-    sandbox_push_words(L);
+    sandbox_push_builtins(L);
     lua_setfield(L, -2, "__index");
     lua_pushcfunction(L, set_global);
     lua_setfield(L, -2, "__newindex");
     lua_setmetatable(L, -2);
 }
 
-void sandbox_push_words(lua_State *L)
+void sandbox_push_builtins(lua_State *L)
 {
     lua_rawgeti(L, LUA_REGISTRYINDEX, sandbox_of(L)->words_refs[WORDS_STOCK]);
 }
@@ -315,7 +315,7 @@ void sandbox_push_globals(lua_State *L, int environment)
     lua_getmetatable(L, environment);
     lua_getfield(L, -1, "__index");
     lua_remove(L, -2);
-    sandbox_push_words(L);
+    sandbox_push_builtins(L);
     if (lua_rawequal(L, -1, -2)) {
         lua_pushnil(L);
         lua_replace(L, -3);
@@ -323,7 +323,7 @@ void sandbox_push_globals(lua_State *L, int environment)
     lua_pop(L, 1);
 }
 
-void sandbox_expect_frozen(lua_State *L, int environment, bool in_loops_only)
+void sandbox_use_proxies(lua_State *L, int environment, bool in_loops_only)
 {
     struct sandbox *sandbox = sandbox_of(L);
     enum words_kind kind = in_loops_only ? WORDS_QUICK : WORDS_AWARE;
@@ -377,40 +377,40 @@ static void push_variant(lua_State *L, int from, void (*exchange)(lua_State *L))
         lua_rawset(L, to);
         lua_pop(L, 1);
     }
-    libraries_complain_about_missing(L, NULL);
+    libraries_guard_missing(L, NULL);
 }
 
 struct set_up {
     struct sandbox *sandbox;
-    sandbox_open_words *open_words;
+    sandbox_open_builtins *open_words;
 };
 
 static void set_up(lua_State *L, void *context)
 {
     const struct set_up *with = context;
     struct sandbox *sandbox = with->sandbox;
-    opcodes_learn(L, sandbox->now->arena, &sandbox->opcodes);
+    bytecode_detect_opcodes(L, sandbox->now->arena, &sandbox->opcodes);
     make_marks(sandbox);
     with->open_words(L);
     int words = lua_gettop(L);
-    push_variant(L, words, frozen_stock);
+    push_variant(L, words, proxy_stock_function);
     keep_words(L, sandbox, WORDS_STOCK);
-    push_variant(L, words, frozen_aware);
+    push_variant(L, words, proxy_aware_function);
     keep_words(L, sandbox, WORDS_AWARE);
     keep_words(L, sandbox, WORDS_QUICK);
 }
 
-struct sandbox *sandbox_new(uint32_t memory_kb, sandbox_open_words *open_words)
+struct sandbox *sandbox_new(uint32_t memory_kb, sandbox_open_builtins *open_words)
 {
     struct sandbox *sandbox = calloc(1, sizeof(*sandbox));
     struct set_up with = {sandbox, open_words};
     struct arena *arena = arena_new();
-    struct sandbox_now now = {.arena = arena, .file = "the words of policies", .loading = true};
+    struct sandbox_context now = {.arena = arena, .file = "the words of policies", .loading = true};
     struct why why = {""};
     if (!sandbox)
         abort();
     heap_init(&sandbox->heap, (size_t)memory_kb * 1024);
-    sandbox->L = lua_newstate(heap_move, &sandbox->heap);
+    sandbox->L = lua_newstate(heap_realloc, &sandbox->heap);
     if (!sandbox->L) {
         fprintf(stderr, "toolgate: no Lua state within %u KB (config limits.policy_kb)\n", memory_kb);
         abort();

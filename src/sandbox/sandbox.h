@@ -32,7 +32,7 @@ struct sandbox;
 #define SANDBOX_BUILTINS_CHUNK "=(words)" /* the chunk name of embedded Lua: no error names a line in it */
 
 /* What the words of this room need to know of the running call. */
-struct sandbox_now {
+struct sandbox_context {
     const struct policy_call *call; /* NULL outside of hooks */
     const struct json *args;        /* call.args; NULL outside of result */
     struct arena *arena;            /* where texts and values of this run go */
@@ -52,9 +52,9 @@ struct sandbox_now {
 typedef void sandbox_step(lua_State *L, void *context);
 
 /* Opens the libraries and pushes the table of all words that files may use. Runs once a state, protected. */
-typedef void sandbox_open_words(lua_State *L);
+typedef void sandbox_open_builtins(lua_State *L);
 
-struct sandbox *sandbox_new(uint32_t memory_kb, sandbox_open_words *open_words);
+struct sandbox *sandbox_new(uint32_t memory_kb, sandbox_open_builtins *open_words);
 void sandbox_free(struct sandbox *sandbox);
 struct sandbox *sandbox_of(lua_State *L);
 
@@ -63,17 +63,18 @@ struct sandbox *sandbox_of(lua_State *L);
  * where it failed for whatever reason; garbage is collected then if memory
  * had run out. The Lua stack is as before in every case.
  */
-enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct sandbox_now *now,
+enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct sandbox_context *now,
                      sandbox_step *step, void *context, struct why *why);
 
 /* Each line that runs from now on is told with its chunk (sandbox_chunk), which makes everything slow; NULL
  * ends it. Past a deadline no lines are told. */
-typedef void sandbox_line(void *context, const char *chunk, int line);
-void sandbox_trace_lines(struct sandbox *sandbox, sandbox_line *trace, void *context);
+typedef void sandbox_line_callback(void *context, const char *chunk, int line);
+void sandbox_trace_lines(struct sandbox *sandbox, sandbox_line_callback *trace, void *context);
 
-/* True once the running step is past its deadline: loops in C ask this and then raise sandbox_raise_late. */
-bool sandbox_is_late(struct sandbox *sandbox);
-int sandbox_raise_late(lua_State *L);
+/* True once the running step is past its deadline: loops in C ask this and then raise sandbox_raise_deadline.
+ */
+bool sandbox_deadline_passed(struct sandbox *sandbox);
+int sandbox_raise_deadline(lua_State *L);
 
 /* Raises an error where callbacks are nested so deep that the C stack would run out. */
 void sandbox_check_stack(lua_State *L, const char *word);
@@ -87,14 +88,14 @@ const char *sandbox_chunk(const char *file);
 void sandbox_load(lua_State *L, struct str source, const char *file);
 
 /* The table of all words; what the policy of this environment has set beside them, or nil. */
-void sandbox_push_words(lua_State *L);
+void sandbox_push_builtins(lua_State *L);
 void sandbox_push_globals(lua_State *L, int environment);
 
 /* From now on the words of this environment know stand-ins (read_only_proxy.h). `in_loops_only`: that is how
  * the file uses pairs and ipairs. */
-void sandbox_expect_frozen(lua_State *L, int environment, bool in_loops_only);
+void sandbox_use_proxies(lua_State *L, int environment, bool in_loops_only);
 
-const struct sandbox_now *sandbox_now(const struct sandbox *sandbox);
+const struct sandbox_context *sandbox_context(const struct sandbox *sandbox);
 const struct opcodes *sandbox_opcodes(const struct sandbox *sandbox);
 size_t sandbox_memory_bytes(const struct sandbox *sandbox); /* what all policies together may use */
 

@@ -9,6 +9,6 @@ struct arena;
 
 #define SOURCE_FILE_MAX_BYTES 1048576u
 
-enum err source_read(struct arena *arena, const char *path, struct str *out, struct why *why);
+enum err source_file_read(struct arena *arena, const char *path, struct str *out, struct why *why);
 
 #endif

@@ -21,9 +21,9 @@ static void push_capture(struct lua_pattern *m, int at, const char *s, const cha
         return;
     }
     ptrdiff_t len = m->capture[at].len;
-    if (len == CAPTURE_UNFINISHED)
+    if (len == LUA_PATTERN_CAPTURE_UNFINISHED)
         luaL_error(m->L, "unfinished capture");
-    if (len == CAPTURE_POSITION)
+    if (len == LUA_PATTERN_CAPTURE_POSITION)
         lua_pushinteger(m->L, m->capture[at].at - m->subject + 1);
     else
         lua_pushlstring(m->L, m->capture[at].at, (size_t)len);
@@ -96,18 +96,18 @@ static int find_or_match(lua_State *L, bool find)
     return 1;
 }
 
-int strings_find(lua_State *L)
+int string_library_find(lua_State *L)
 {
     return find_or_match(L, true);
 }
 
-int strings_match(lua_State *L)
+int string_library_match(lua_State *L)
 {
     return find_or_match(L, false);
 }
 
 /* Upvalues: subject, pattern, offset of the next search. */
-int strings_gmatch_step(lua_State *L)
+int string_library_gmatch_step(lua_State *L)
 {
     size_t len, plen;
     const char *s = lua_tolstring(L, lua_upvalueindex(1), &len),
@@ -126,13 +126,13 @@ int strings_gmatch_step(lua_State *L)
     return 0;
 }
 
-int strings_gmatch(lua_State *L)
+int string_library_gmatch(lua_State *L)
 {
     luaL_checkstring(L, 1);
     luaL_checkstring(L, 2);
     lua_settop(L, 2);
     lua_pushinteger(L, 0);
-    lua_pushcclosure(L, strings_gmatch_step, 3);
+    lua_pushcclosure(L, string_library_gmatch_step, 3);
     return 1;
 }
 
@@ -183,11 +183,11 @@ static void add_replacement(struct lua_pattern *m, luaL_Buffer *b, const char *s
     luaL_addvalue(b);
 }
 
-int strings_gsub(lua_State *L)
+int string_library_gsub(lua_State *L)
 {
     size_t len, plen;
     const char *s = luaL_checklstring(L, 1, &len), *p = luaL_checklstring(L, 2, &plen);
-    frozen_unwrap(L, 3);
+    proxy_unwrap(L, 3);
     int type = lua_type(L, 3);
     if (type != LUA_TNUMBER && type != LUA_TSTRING && type != LUA_TFUNCTION && type != LUA_TTABLE)
         return luaL_argerror(L, 3, "string/function/table expected");

@@ -4,10 +4,10 @@
 
 #include <lua.h>
 
-int strings_find(lua_State *L);
-int strings_match(lua_State *L);
-int strings_gmatch(lua_State *L);
-int strings_gmatch_step(lua_State *L); /* what gmatch returns: it knows where it is */
-int strings_gsub(lua_State *L);
+int string_library_find(lua_State *L);
+int string_library_match(lua_State *L);
+int string_library_gmatch(lua_State *L);
+int string_library_gmatch_step(lua_State *L); /* what gmatch returns: it knows where it is */
+int string_library_gsub(lua_State *L);
 
 #endif

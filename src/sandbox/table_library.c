@@ -14,8 +14,8 @@
 
 static void look_at_deadline(lua_State *L)
 {
-    if (sandbox_is_late(sandbox_of(L)))
-        sandbox_raise_late(L);
+    if (sandbox_deadline_passed(sandbox_of(L)))
+        sandbox_raise_deadline(L);
 }
 
 /* Are the two values on top (left below right) in order; takes neither. */
@@ -60,14 +60,14 @@ static void sift(lua_State *L, int root, int count, bool has_comparator)
 /* The list that is to be changed; its length. */
 static int check_list(lua_State *L)
 {
-    frozen_refuse_write(L, 1);
+    proxy_refuse_write(L, 1);
     luaL_checktype(L, 1, LUA_TTABLE);
     size_t size = lua_objlen(L, 1);
     luaL_argcheck(L, size < INT_MAX / 2, 1, "the list is too long");
     return (int)size;
 }
 
-int tables_sort(lua_State *L)
+int table_library_sort(lua_State *L)
 {
     int count = check_list(L);
     bool has_comparator = !lua_isnoneornil(L, 2);
@@ -87,7 +87,7 @@ int tables_sort(lua_State *L)
     return 0;
 }
 
-int tables_insert(lua_State *L)
+int table_library_insert(lua_State *L)
 {
     int end = check_list(L) + 1;
     if (lua_gettop(L) == 2) {
@@ -109,7 +109,7 @@ int tables_insert(lua_State *L)
 }
 
 /* As the stock one: the last item, or the one at a position; nothing where there is none. */
-int tables_remove(lua_State *L)
+int table_library_remove(lua_State *L)
 {
     int end = check_list(L);
     lua_Integer at = luaL_optinteger(L, 2, end);
@@ -127,11 +127,11 @@ int tables_remove(lua_State *L)
     return 1;
 }
 
-int tables_concat(lua_State *L)
+int table_library_concat(lua_State *L)
 {
     size_t len = 0;
     luaL_Buffer text;
-    frozen_unwrap(L, 1);
+    proxy_unwrap(L, 1);
     luaL_checktype(L, 1, LUA_TTABLE);
     const char *between = luaL_optlstring(L, 2, "", &len);
     lua_Integer at = luaL_optinteger(L, 3, 1), last = luaL_optinteger(L, 4, (lua_Integer)lua_objlen(L, 1));
@@ -143,7 +143,7 @@ int tables_concat(lua_State *L)
         lua_rawgeti(L, 1, (int)at);
         if (!lua_isstring(L, -1))
             return luaL_error(L, "table.concat: item %d: expected text or a number, got a %s", (int)at,
-                              frozen_is(L, -1) ? "table" : luaL_typename(L, -1));
+                              proxy_is(L, -1) ? "table" : luaL_typename(L, -1));
         luaL_addvalue(&text);
         if (at < last)
             luaL_addlstring(&text, between, len);

@@ -4,9 +4,9 @@
 
 #include <lua.h>
 
-int tables_sort(lua_State *L);
-int tables_insert(lua_State *L);
-int tables_remove(lua_State *L);
-int tables_concat(lua_State *L);
+int table_library_sort(lua_State *L);
+int table_library_insert(lua_State *L);
+int table_library_remove(lua_State *L);
+int table_library_concat(lua_State *L);
 
 #endif

@@ -22,7 +22,7 @@ static int call_stock(lua_State *L)
     return 1;
 }
 
-int texts_rep(lua_State *L)
+int string_library_rep(lua_State *L)
 {
     size_t len, between = 0, most = sandbox_memory_bytes(sandbox_of(L));
     luaL_checklstring(L, 1, &len);
@@ -50,7 +50,7 @@ static void push_kind(lua_State *L, int at)
     if (lua_type(L, at) == LUA_TLIGHTUSERDATA)
         lua_pushliteral(L, "null");
     else
-        lua_pushstring(L, frozen_is(L, at) ? "table" : luaL_typename(L, at));
+        lua_pushstring(L, proxy_is(L, at) ? "table" : luaL_typename(L, at));
 }
 
 static bool has_text(int type)
@@ -81,7 +81,7 @@ static const char *check_option(lua_State *L, const char *form, int at)
 }
 
 /* %s and %q of a table or a function are its kind, as with tostring. */
-int texts_format(lua_State *L)
+int string_library_format(lua_State *L)
 {
     size_t len;
     const char *form = luaL_checklstring(L, 1, &len), *end = form + len;
@@ -98,7 +98,7 @@ int texts_format(lua_State *L)
     return call_stock(L);
 }
 
-int word_tostring(lua_State *L)
+int string_library_tostring(lua_State *L)
 {
     luaL_checkany(L, 1);
     switch (lua_type(L, 1)) {

@@ -4,10 +4,10 @@
 
 #include <lua.h>
 
-int word_tostring(lua_State *L);
+int string_library_tostring(lua_State *L);
 
 /* Upvalue 1 of both: the stock function. */
-int texts_rep(lua_State *L);
-int texts_format(lua_State *L);
+int string_library_rep(lua_State *L);
+int string_library_format(lua_State *L);
 
 #endif

@@ -226,11 +226,11 @@ static void find_fork(struct compiler *c, struct op *op)
 
 static enum err cycle(struct compiler *c, const struct built *built)
 {
-    return why_set(c->why, ERR_SCHEMA,
+    return err_set(c->why, ERR_SCHEMA,
                    "the schema at " STR_FMT
                    " refers to itself for the same value, which never ends; put the reference under "
                    "'properties' or 'items', or remove it",
-                   STR_ARG(place_pointer(c->arena, built->place)));
+                   STR_ARG(subschema_pointer(c->arena, built->place)));
 }
 
 static void warn_of_contradiction(struct compiler *c, const struct built *built)
@@ -239,7 +239,7 @@ static void warn_of_contradiction(struct compiler *c, const struct built *built)
         return;
     struct arena *arena = c->warnings->arena;
     problems_add(c->warnings,
-                 (struct problem){.path = arena_dup(arena, place_pointer(c->arena, built->place)),
+                 (struct problem){.path = arena_dup(arena, subschema_pointer(c->arena, built->place)),
                                   .code = "schema",
                                   .message = STR_LIT("contradicts itself: no value can fit; is a keyword "
                                                      "of the items written on the list?"),
@@ -261,8 +261,8 @@ static enum err visit(struct compiler *c, const struct node *node)
     if (built->state == OPEN)
         return cycle(c, built);
     if (c->chain == CHAIN_MAX)
-        return why_set(c->why, ERR_LIMIT, "expected at most %u references in a row, found more at " STR_FMT,
-                       CHAIN_MAX, STR_ARG(place_pointer(c->arena, built->place)));
+        return err_set(c->why, ERR_LIMIT, "expected at most %u references in a row, found more at " STR_FMT,
+                       CHAIN_MAX, STR_ARG(subschema_pointer(c->arena, built->place)));
     built->state = OPEN;
     c->chain++;
     enum err err = OK;

@@ -40,7 +40,7 @@ static bool explain_values(struct explain *e, const struct branches *b, const st
     for (uint32_t i = 0; i < nodes->count; i++)
         if (!(nodes->at[i]->types & type_of(v)))
             others |= nodes->at[i]->types;
-    say_choices(e, lists, b->count, others, v, path);
+    message_choices(e, lists, b->count, others, v, path);
     return true;
 }
 
@@ -72,7 +72,7 @@ static void keep_told(struct branches *b, struct str key, const struct json *sai
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < b->count; i++)
-        if (choices_hold(tell_of(b->at[i], key), said))
+        if (choices_contain(tell_of(b->at[i], key), said))
             b->at[kept++] = b->at[i];
     b->count = kept;
 }
@@ -88,7 +88,7 @@ static bool explain_tell(struct explain *e, struct branches *b, const struct jso
     for (uint32_t i = 0; i < b->count; i++)
         lists[i] = tell_of(b->at[i], key);
     if (!said) {
-        say_missing(e, key, NULL, STR_NONE, STR_NONE, path);
+        message_missing(e, key, NULL, STR_NONE, STR_NONE, path);
         return true;
     }
     size_t count = b->count;
@@ -96,7 +96,7 @@ static bool explain_tell(struct explain *e, struct branches *b, const struct jso
     if (b->count)
         return false;
     struct path at = {path, key, 0};
-    say_choices(e, lists, count, 0, said, &at);
+    message_choices(e, lists, count, 0, said, &at);
     return true;
 }
 
@@ -106,7 +106,7 @@ static const struct node *sole_told(const struct branches *b, const struct json 
     const struct node *told = NULL;
     uint32_t count = 0;
     for (uint32_t i = 0; i < b->count; i++)
-        if (v->type == JSON_OBJECT && b->at[i]->tell_count && tells_allow(b->at[i], v)) {
+        if (v->type == JSON_OBJECT && b->at[i]->tell_count && discriminators_match(b->at[i], v)) {
             told = b->at[i];
             count++;
         }
@@ -245,7 +245,7 @@ static bool explain_too_many(struct explain *e, const struct op *op, const struc
     return true;
 }
 
-void explain_branches(struct explain *e, const struct op *op, const struct json *v, const struct path *path)
+void anyof_explain(struct explain *e, const struct op *op, const struct json *v, const struct path *path)
 {
     struct branches *b = ARENA_NEW(e->arena, struct branches);
     if (explain_too_many(e, op, v, path))

@@ -8,11 +8,11 @@
 
 /* ---- objects ---- */
 
-struct props *making_props(struct making *m)
+struct props *builder_props(struct making *m)
 {
     if (!m->props) {
         m->props = ARENA_NEW(m->c->arena, struct props);
-        struct op *op = making_op(m, OP_PROPERTIES, OBJECT);
+        struct op *op = builder_op(m, OP_PROPERTIES, OBJECT);
         op->keyword = "properties";
         op->props = m->props;
     }
@@ -22,8 +22,8 @@ struct props *making_props(struct making *m)
 enum err compile_properties(struct making *m, const struct json *value)
 {
     if (value->type != JSON_OBJECT)
-        return making_refuse(m, "an object of schemas", value);
-    struct props *props = making_props(m);
+        return builder_refuse(m, "an object of schemas", value);
+    struct props *props = builder_props(m);
     const struct json *required = json_get_text(m->source, "required");
     uint32_t room = value->len + (json_is(required, JSON_ARRAY) ? required->len : 0);
     struct prop *list = ARENA_ARRAY(m->c->arena, struct prop, room);
@@ -31,7 +31,7 @@ enum err compile_properties(struct making *m, const struct json *value)
     for (uint32_t i = 0; i < value->len && !err; i++) {
         const struct json_member *member = &value->members[i];
         list[i] = (struct prop){.key = member->key};
-        err = making_node(m, &member->value, &list[i].node);
+        err = builder_node(m, &member->value, &list[i].node);
     }
     props->list = list;
     props->count = props->declared = value->len;
@@ -39,13 +39,13 @@ enum err compile_properties(struct making *m, const struct json *value)
     return err;
 }
 
-/* Marked here, counted by props_finish, when `properties` has been read whichever comes first. */
+/* Marked here, counted by compile_props_finish, when `properties` has been read whichever comes first. */
 enum err compile_required(struct making *m, const struct json *value)
 {
     if (value->type == JSON_ARRAY)
-        making_props(m);
+        builder_props(m);
     else
-        making_warn(m, "expected a list of names (draft-03's boolean is no more); the keyword is ignored");
+        builder_warn(m, "expected a list of names (draft-03's boolean is no more); the keyword is ignored");
     return OK;
 }
 
@@ -65,7 +65,7 @@ static void take_required(struct making *m, const struct json *names)
     for (uint32_t i = 0; i < names->len; i++) {
         struct str name = json_str(&names->items[i]);
         if (names->items[i].type != JSON_STRING) {
-            making_warn(m, "expected names in 'required'; one that is no string is ignored");
+            builder_warn(m, "expected names in 'required'; one that is no string is ignored");
             continue;
         }
         struct prop *p = find_by_name(props, name);
@@ -96,7 +96,7 @@ static void index_props(struct making *m)
     }
 }
 
-void props_finish(struct making *m)
+void compile_props_finish(struct making *m)
 {
     const struct keyword *k = keyword_find(&m->place->resource->dialect, STR_LIT("required"));
     const struct json *required = k ? json_get_text(m->source, "required") : NULL;
@@ -108,14 +108,14 @@ void props_finish(struct making *m)
 enum err compile_pattern_properties(struct making *m, const struct json *value)
 {
     if (value->type != JSON_OBJECT)
-        return making_refuse(m, "an object of schemas by pattern", value);
-    struct props *props = making_props(m);
+        return builder_refuse(m, "an object of schemas by pattern", value);
+    struct props *props = builder_props(m);
     struct pattern_prop *list = ARENA_ARRAY(m->c->arena, struct pattern_prop, value->len);
     enum err err = OK;
     for (uint32_t i = 0; i < value->len && !err; i++) {
         err = pattern_compile(m->c->arena, value->members[i].key, &list[i].pattern, m->c->why);
         if (!err)
-            err = making_node(m, &value->members[i].value, &list[i].node);
+            err = builder_node(m, &value->members[i].value, &list[i].node);
     }
     props->patterns = list;
     props->pattern_count = value->len;
@@ -124,12 +124,12 @@ enum err compile_pattern_properties(struct making *m, const struct json *value)
 
 enum err compile_additional_properties(struct making *m, const struct json *value)
 {
-    return making_node(m, value, &making_props(m)->rest);
+    return builder_node(m, value, &builder_props(m)->rest);
 }
 
-enum err compile_names(struct making *m, const struct json *value)
+enum err compile_property_names(struct making *m, const struct json *value)
 {
-    return making_node(m, value, &making_op(m, OP_NAMES, OBJECT)->node);
+    return builder_node(m, value, &builder_op(m, OP_NAMES, OBJECT)->node);
 }
 
 /* ---- dependencies ---- */
@@ -137,7 +137,7 @@ enum err compile_names(struct making *m, const struct json *value)
 static enum err take_names(struct making *m, const struct json *names, struct dependent *out)
 {
     if (names->type != JSON_ARRAY)
-        return making_refuse(m, "lists of names", names);
+        return builder_refuse(m, "lists of names", names);
     struct str *list = ARENA_ARRAY(m->c->arena, struct str, names->len);
     for (uint32_t i = 0; i < names->len; i++)
         if (names->items[i].type == JSON_STRING)
@@ -150,7 +150,7 @@ static enum err take_names(struct making *m, const struct json *names, struct de
 static enum err add_dependents(struct making *m, const struct json *value, enum op_code code, bool lists)
 {
     if (value->type != JSON_OBJECT)
-        return making_refuse(m, "an object", value);
+        return builder_refuse(m, "an object", value);
     struct dependent *list = ARENA_ARRAY(m->c->arena, struct dependent, value->len);
     uint32_t count = 0;
     enum err err = OK;
@@ -160,7 +160,7 @@ static enum err add_dependents(struct making *m, const struct json *value, enum 
             continue;
         struct dependent *d = &list[count++];
         d->key = member->key;
-        err = lists ? take_names(m, &member->value, d) : making_node(m, &member->value, &d->node);
+        err = lists ? take_names(m, &member->value, d) : builder_node(m, &member->value, &d->node);
     }
     if (count) {
         struct op *op = &m->ops[m->op_count++];
@@ -192,19 +192,19 @@ enum err compile_dependencies(struct making *m, const struct json *value)
 /* Before 2020-12 a list is a tuple; there it should be prefixItems, but people go on writing the old form. */
 enum err compile_items(struct making *m, const struct json *value)
 {
-    struct op *op = making_op(m, OP_ITEMS, ARRAY);
+    struct op *op = builder_op(m, OP_ITEMS, ARRAY);
     if (value->type != JSON_ARRAY)
-        return making_node(m, value, &op->items.rest);
+        return builder_node(m, value, &op->items.rest);
     if (m->place->resource->dialect.draft == DRAFT_2020)
-        making_warn(m, "a list of schemas is 'prefixItems' since 2020-12; it is read as one");
-    enum err err = making_nodes(m, value, &op->items.prefix);
+        builder_warn(m, "a list of schemas is 'prefixItems' since 2020-12; it is read as one");
+    enum err err = builder_nodes(m, value, &op->items.prefix);
     const struct json *rest = json_get_text(m->source, "additionalItems");
-    return err || !rest ? err : making_node(m, rest, &op->items.rest);
+    return err || !rest ? err : builder_node(m, rest, &op->items.rest);
 }
 
 enum err compile_prefix_items(struct making *m, const struct json *value)
 {
-    return making_nodes(m, value, &making_op(m, OP_ITEMS, ARRAY)->items.prefix);
+    return builder_nodes(m, value, &builder_op(m, OP_ITEMS, ARRAY)->items.prefix);
 }
 
 static uint64_t count_beside(struct making *m, const char *name, uint64_t otherwise)
@@ -217,41 +217,41 @@ static uint64_t count_beside(struct making *m, const char *name, uint64_t otherw
 
 enum err compile_contains(struct making *m, const struct json *value)
 {
-    struct op *op = making_op(m, OP_CONTAINS, ARRAY);
+    struct op *op = builder_op(m, OP_CONTAINS, ARRAY);
     op->contains.min = count_beside(m, "minContains", 1);
     op->contains.max = count_beside(m, "maxContains", UINT64_MAX);
     op->contains.evaluates = m->place->resource->dialect.draft == DRAFT_2020;
-    return making_node(m, value, &op->contains.node);
+    return builder_node(m, value, &op->contains.node);
 }
 
 /* ---- in place ---- */
 
-enum err compile_many(struct making *m, const struct json *value)
+enum err compile_schema_list(struct making *m, const struct json *value)
 {
     enum op_code code = str_is(str_of(m->keyword), "allOf")   ? OP_ALL_OF
                         : str_is(str_of(m->keyword), "anyOf") ? OP_ANY_OF
                                                               : OP_ONE_OF;
     if (value->type == JSON_ARRAY && value->len == 0) {
-        making_warn(m, "expected at least one schema; the keyword is ignored");
+        builder_warn(m, "expected at least one schema; the keyword is ignored");
         return OK;
     }
-    return making_nodes(m, value, &making_op(m, code, TYPES_ANY)->nodes);
+    return builder_nodes(m, value, &builder_op(m, code, TYPES_ANY)->nodes);
 }
 
 enum err compile_not(struct making *m, const struct json *value)
 {
-    return making_node(m, value, &making_op(m, OP_NOT, TYPES_ANY)->node);
+    return builder_node(m, value, &builder_op(m, OP_NOT, TYPES_ANY)->node);
 }
 
 enum err compile_if(struct making *m, const struct json *value)
 {
-    struct op *op = making_op(m, OP_IF, TYPES_ANY);
+    struct op *op = builder_op(m, OP_IF, TYPES_ANY);
     const struct json *then = json_get_text(m->source, "then"), *otherwise = json_get_text(m->source, "else");
-    enum err err = making_node(m, value, &op->branch.condition);
+    enum err err = builder_node(m, value, &op->branch.condition);
     if (!err && then)
-        err = making_node(m, then, &op->branch.then);
+        err = builder_node(m, then, &op->branch.then);
     if (!err && otherwise)
-        err = making_node(m, otherwise, &op->branch.otherwise);
+        err = builder_node(m, otherwise, &op->branch.otherwise);
     return err;
 }
 
@@ -260,11 +260,11 @@ enum err compile_if(struct making *m, const struct json *value)
 enum err compile_ref(struct making *m, const struct json *value)
 {
     if (value->type != JSON_STRING)
-        return making_refuse(m, "a URI reference", value);
+        return builder_refuse(m, "a URI reference", value);
     struct place *target;
     enum err err = refer(m->c, m->place, json_str(value), &target, NULL);
     if (!err)
-        making_op(m, OP_REF, TYPES_ANY)->node = node_of(m->c, target);
+        builder_op(m, OP_REF, TYPES_ANY)->node = compile_queue_node(m->c, target);
     return err;
 }
 
@@ -282,11 +282,11 @@ static void add_dynamic(struct making *m, struct place *target, struct str ancho
     if (!anchor.at || !is_dynamic_anchor(target, anchor)) {
         struct op *op = &m->ops[m->op_count++];
         *op = (struct op){.code = OP_REF, .applies = TYPES_ANY, .keyword = m->keyword};
-        op->node = node_of(m->c, target);
+        op->node = compile_queue_node(m->c, target);
         return;
     }
-    struct op *op = making_op(m, OP_DYNAMIC_REF, TYPES_ANY);
-    op->dynamic.node = node_of(m->c, target);
+    struct op *op = builder_op(m, OP_DYNAMIC_REF, TYPES_ANY);
+    op->dynamic.node = compile_queue_node(m->c, target);
     op->dynamic.anchor = anchor;
     m->c->dynamic = true;
 }
@@ -294,7 +294,7 @@ static void add_dynamic(struct making *m, struct place *target, struct str ancho
 enum err compile_dynamic_ref(struct making *m, const struct json *value)
 {
     if (value->type != JSON_STRING)
-        return making_refuse(m, "a URI reference", value);
+        return builder_refuse(m, "a URI reference", value);
     struct place *target;
     struct str anchor;
     enum err err = refer(m->c, m->place, json_str(value), &target, &anchor);
@@ -306,7 +306,7 @@ enum err compile_dynamic_ref(struct making *m, const struct json *value)
 enum err compile_recursive_ref(struct making *m, const struct json *value)
 {
     if (value->type != JSON_STRING)
-        return making_refuse(m, "\"#\"", value);
+        return builder_refuse(m, "\"#\"", value);
     struct place *target;
     enum err err = refer(m->c, m->place, json_str(value), &target, NULL);
     if (!err)
@@ -320,8 +320,8 @@ enum err compile_unevaluated(struct making *m, const struct json *value)
 {
     bool items = str_is(str_of(m->keyword), "unevaluatedItems");
     m->node->unevaluated = true;
-    return making_node(
+    return builder_node(
         m, value,
-        &making_op(m, items ? OP_UNEVALUATED_ITEMS : OP_UNEVALUATED_PROPERTIES, items ? ARRAY : OBJECT)
+        &builder_op(m, items ? OP_UNEVALUATED_ITEMS : OP_UNEVALUATED_PROPERTIES, items ? ARRAY : OBJECT)
              ->node);
 }

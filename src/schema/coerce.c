@@ -19,13 +19,13 @@
 #define OBJECT  TYPE_BIT(JSON_OBJECT)
 #define NOTHING TYPE_BIT(JSON_NULL)
 
-const struct coerce_switches coerce_all = {
+const struct coerce_options coerce_options_all = {
     .json = true, .strings = true, .lists = true, .nulls = true, .enums = true, .floats = true};
 
 struct mender {
     struct pass pass;
     struct arena *arena;
-    const struct coerce_switches *may;
+    const struct coerce_options *may;
     unsigned depth;
     bool valid; /* inside a value that fits: only the spelling of whole numbers is looked at */
 };
@@ -122,7 +122,7 @@ static bool looks_like_container(struct str text)
 static const struct json *read_container(struct mender *m, const struct node *node, struct str text)
 {
     struct json parsed;
-    struct json_fault fault;
+    struct json_error fault;
     if (!looks_like_container(text) || json_parse(m->arena, text, NULL, &parsed, &fault) != OK)
         return NULL;
     return node->types & type_of(&parsed) ? keep(m, parsed) : NULL;
@@ -130,7 +130,7 @@ static const struct json *read_container(struct mender *m, const struct node *no
 
 /* ---- enum values in other letters ---- */
 
-static const struct json *find_choice(const struct inplace *all, struct str word, bool *twice)
+static const struct json *find_choice(const struct in_place_nodes *all, struct str word, bool *twice)
 {
     const struct json *found = NULL;
     for (uint32_t i = 0; i < all->count; i++)
@@ -148,9 +148,9 @@ static const struct json *find_choice(const struct inplace *all, struct str word
 
 static const struct json *read_choice(struct mender *m, const struct node *node, struct str word)
 {
-    struct inplace all;
+    struct in_place_nodes all;
     bool twice = false;
-    inplace_gather(&all, node);
+    in_place_collect(&all, node);
     const struct json *found = find_choice(&all, word, &twice);
     return found && !twice && accepts(m, node, found) ? found : NULL;
 }
@@ -203,7 +203,8 @@ static const struct json *mend_by_props(struct mender *m, const struct props *pr
 }
 
 /* A null that some part of the schema refuses, in a declared field that none requires. */
-static bool is_needless_null(struct mender *m, const struct inplace *all, const struct json_member *member)
+static bool is_needless_null(struct mender *m, const struct in_place_nodes *all,
+                             const struct json_member *member)
 {
     bool refused = false;
     if (m->valid || !m->may->nulls || member->value.type != JSON_NULL)
@@ -219,10 +220,10 @@ static bool is_needless_null(struct mender *m, const struct inplace *all, const 
 
 static const struct json *mend_object(struct mender *m, const struct node *node, const struct json *v)
 {
-    struct inplace *all = ARENA_NEW(m->arena, struct inplace);
+    struct in_place_nodes *all = ARENA_NEW(m->arena, struct in_place_nodes);
     struct json_member *members = NULL;
     uint32_t count = 0;
-    inplace_gather_for(all, node, v, &m->pass);
+    in_place_collect_for(all, node, v, &m->pass);
     for (uint32_t i = 0; i < v->len; i++) {
         const struct json_member *member = &v->members[i];
         const struct json *value = &member->value;
@@ -243,7 +244,7 @@ static const struct json *mend_object(struct mender *m, const struct node *node,
 
 /* ---- arrays ---- */
 
-static const struct json *mend_item(struct mender *m, const struct inplace *all, uint32_t at,
+static const struct json *mend_item(struct mender *m, const struct in_place_nodes *all, uint32_t at,
                                     const struct json *v)
 {
     for (uint32_t i = 0; i < all->count; i++) {
@@ -259,9 +260,9 @@ static const struct json *mend_item(struct mender *m, const struct inplace *all,
 
 static const struct json *mend_array(struct mender *m, const struct node *node, const struct json *v)
 {
-    struct inplace *all = ARENA_NEW(m->arena, struct inplace);
+    struct in_place_nodes *all = ARENA_NEW(m->arena, struct in_place_nodes);
     struct json *items = NULL;
-    inplace_gather_for(all, node, v, &m->pass);
+    in_place_collect_for(all, node, v, &m->pass);
     for (uint32_t i = 0; i < v->len; i++) {
         const struct json *item = mend_item(m, all, i, &v->items[i]);
         if (!items && item != &v->items[i]) {
@@ -312,7 +313,7 @@ static const struct json *mend(struct mender *m, const struct node *node, const 
 }
 
 const struct json *schema_coerce(const struct schema *schema, const struct json *instance,
-                                 const struct coerce_switches *switches, struct arena *arena)
+                                 const struct coerce_options *switches, struct arena *arena)
 {
     struct mender m = {.pass = pass_begin(schema), .arena = arena, .may = switches};
     if (switches->floats && !switches->json && !switches->strings && !switches->lists && !switches->nulls &&

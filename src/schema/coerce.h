@@ -7,7 +7,7 @@
 
 #include "schema/schema.h"
 
-struct coerce_switches {
+struct coerce_options {
     bool json; /* "{\"a\":1}" -> {"a":1}, "[1]" -> [1], where an object or array is wanted and a string isn't
                 */
     bool strings; /* "5" -> 5, "true" -> true, where only a number or boolean fits */
@@ -17,11 +17,11 @@ struct coerce_switches {
     bool floats;  /* 5.0 -> 5 for an integer (valid as it is; spelled for tools that are strict) */
 };
 
-extern const struct coerce_switches coerce_all;
+extern const struct coerce_options coerce_options_all;
 
-/* Returns `instance` itself where nothing was mended. Call it only after schema_accepts said no, or with
+/* Returns `instance` itself where nothing was mended. Call it only after schema_validate said no, or with
  * `floats` set. */
 const struct json *schema_coerce(const struct schema *schema, const struct json *instance,
-                                 const struct coerce_switches *switches, struct arena *arena);
+                                 const struct coerce_options *switches, struct arena *arena);
 
 #endif

@@ -2,7 +2,7 @@
  */
 #include "schema/compile.h"
 
-const struct node *node_of(struct compiler *c, struct place *place)
+const struct node *compile_queue_node(struct compiler *c, struct place *place)
 {
     if (place->node)
         return place->node;
@@ -11,7 +11,7 @@ const struct node *node_of(struct compiler *c, struct place *place)
     built->node.resource = place->resource;
     built->node.source = place->source;
     struct str description = json_str(json_get_text(place->source, "description"));
-    built->node.description = arena_line(c->arena, description, PROBLEM_DESCRIPTION_MAX_BYTES);
+    built->node.description = arena_first_line(c->arena, description, PROBLEM_DESCRIPTION_MAX_BYTES);
     if (c->last)
         c->last->next = built;
     else
@@ -43,14 +43,14 @@ static enum err compile_dynamic(struct compiler *c)
         for (struct resource *r = c->all_resources; r; r = r->next)
             for (struct dynamic_anchor *a = r->dynamic; a; a = a->next) {
                 more |= !a->node;
-                a->node = node_of(c, a->place);
+                a->node = compile_queue_node(c, a->place);
             }
         err = compile_queue(c);
     }
     return err;
 }
 
-const struct node *resource_dynamic(const struct resource *resource, struct str name)
+const struct node *resource_dynamic_anchor(const struct resource *resource, struct str name)
 {
     for (const struct dynamic_anchor *a = resource->dynamic; a; a = a->next)
         if (str_eq(a->name, name))
@@ -61,10 +61,10 @@ const struct node *resource_dynamic(const struct resource *resource, struct str 
 static enum err compile_all(struct compiler *c, struct schema *schema)
 {
     struct resource *resource;
-    enum err err = index_document(c, schema->source, STR_LIT(""), &resource);
+    enum err err = subschema_index_document(c, schema->source, STR_LIT(""), &resource);
     if (err)
         return err;
-    schema->root = node_of(c, resource->root);
+    schema->root = compile_queue_node(c, resource->root);
     err = compile_queue(c);
     if (!err)
         err = compile_dynamic(c);

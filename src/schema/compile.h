@@ -88,17 +88,17 @@ struct compiler {
 /* ---- subschema_index.c ---- */
 
 /* Gives the document a root resource under `uri` (what it was asked for by) and indexes all of it. */
-enum err index_document(struct compiler *c, const struct json *document, struct str uri,
-                        struct resource **out);
+enum err subschema_index_document(struct compiler *c, const struct json *document, struct str uri,
+                                  struct resource **out);
 
 /* The place of a subschema, indexed now if it was not. */
-enum err index_place(struct compiler *c, const struct json *source, struct resource *resource,
-                     struct place **out);
+enum err subschema_index(struct compiler *c, const struct json *source, struct resource *resource,
+                         struct place **out);
 
-struct place *place_find(const struct compiler *c, const struct json *source);
+struct place *subschema_find(const struct compiler *c, const struct json *source);
 
 /* "#/properties/a/items", with the document's URI before it where it has one. */
-struct str place_pointer(struct arena *arena, const struct place *place);
+struct str subschema_pointer(struct arena *arena, const struct place *place);
 
 /* ---- dialect.c ---- */
 
@@ -108,7 +108,8 @@ enum err dialect_find(struct compiler *c, struct str uri, struct dialect *out);
 /* ---- registry.c ---- */
 
 /* The document by its URI without fragment, metaschemas included; NULL: not there. */
-const struct json *registry_find(struct arena *arena, const struct schema_registry *registry, struct str uri);
+const struct json *schema_registry_find(struct arena *arena, const struct schema_registry *registry,
+                                        struct str uri);
 
 /* ---- ref.c ---- */
 
@@ -148,16 +149,16 @@ struct making {
 enum err compile_node(struct compiler *c, struct built *built);
 
 /* The op of that code and these types, made on first use. */
-struct op *making_op(struct making *m, enum op_code code, unsigned applies);
-struct props *making_props(struct making *m);
+struct op *builder_op(struct making *m, enum op_code code, unsigned applies);
+struct props *builder_props(struct making *m);
 
 /* The node of a subschema that stands under the current keyword. */
-enum err making_node(struct making *m, const struct json *source, const struct node **out);
-enum err making_nodes(struct making *m, const struct json *list, struct nodes *out);
+enum err builder_node(struct making *m, const struct json *source, const struct node **out);
+enum err builder_nodes(struct making *m, const struct json *list, struct nodes *out);
 
 /* "expected WHAT at POINTER, found VALUE" */
-enum err making_refuse(struct making *m, const char *expected, const struct json *found);
-void making_warn(struct making *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
+enum err builder_refuse(struct making *m, const char *expected, const struct json *found);
+void builder_warn(struct making *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- applicators.c ---- */
 
@@ -165,11 +166,11 @@ enum err compile_properties(struct making *m, const struct json *value);
 enum err compile_pattern_properties(struct making *m, const struct json *value);
 enum err compile_additional_properties(struct making *m, const struct json *value);
 enum err compile_required(struct making *m, const struct json *value);
-enum err compile_names(struct making *m, const struct json *value);
+enum err compile_property_names(struct making *m, const struct json *value);
 enum err compile_items(struct making *m, const struct json *value);
 enum err compile_prefix_items(struct making *m, const struct json *value);
 enum err compile_contains(struct making *m, const struct json *value);
-enum err compile_many(struct making *m, const struct json *value);
+enum err compile_schema_list(struct making *m, const struct json *value);
 enum err compile_not(struct making *m, const struct json *value);
 enum err compile_if(struct making *m, const struct json *value);
 enum err compile_dependent_required(struct making *m, const struct json *value);
@@ -181,12 +182,12 @@ enum err compile_recursive_ref(struct making *m, const struct json *value);
 enum err compile_unevaluated(struct making *m, const struct json *value);
 
 /* Fills the table of names once all keywords of the node are known. */
-void props_finish(struct making *m);
+void compile_props_finish(struct making *m);
 
 /* ---- compile.c ---- */
 
 /* The node of a place; its keywords are compiled later, from the queue. */
-const struct node *node_of(struct compiler *c, struct place *place);
+const struct node *compile_queue_node(struct compiler *c, struct place *place);
 
 /* ---- analyze.c ---- */
 

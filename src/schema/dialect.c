@@ -61,7 +61,7 @@ static enum err choose(struct compiler *c, struct str metaschema, const struct j
         struct str uri = chosen->members[i].key;
         int at = vocabulary_index(uri);
         if (at < 0 && json_is_true(&chosen->members[i].value))
-            return why_set(c->why, ERR_SCHEMA,
+            return err_set(c->why, ERR_SCHEMA,
                            "the metaschema '" STR_FMT "' requires the vocabulary '" STR_FMT
                            "', which toolgate does not know",
                            STR_ARG(metaschema), STR_ARG(uri));
@@ -81,11 +81,12 @@ enum err dialect_find(struct compiler *c, struct str uri, struct dialect *out)
     *out = (struct dialect){.draft = known_draft(name), .vocabularies = VOCABULARIES_ALL};
     if (out->draft)
         return OK;
-    const struct json *metaschema = registry_find(c->arena, c->options ? c->options->registry : NULL, name);
+    const struct json *metaschema =
+        schema_registry_find(c->arena, c->options ? c->options->registry : NULL, name);
     struct str base = uri_split(json_str(json_get_text(metaschema, "$schema")), &fragment);
     out->draft = metaschema ? known_draft(base) : 0;
     if (!out->draft)
-        return why_set(c->why, ERR_SCHEMA,
+        return err_set(c->why, ERR_SCHEMA,
                        "expected \"$schema\" to name draft-07, 2019-09 or 2020-12 of "
                        "https://json-schema.org, found '" STR_FMT "'; name one of these, or leave it out",
                        STR_ARG(str_cut(uri, 200)));

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-void marks_init(struct marks *marks, uint32_t count)
+void evaluated_set_init(struct marks *marks, uint32_t count)
 {
     memset(marks, 0, sizeof(*marks));
     marks->words = (count + 63) / 64;
-    if (marks->words <= MARKS_INLINE_WORDS)
+    if (marks->words <= EVALUATED_SET_INLINE_WORDS)
         return;
     marks->large = calloc(marks->words, sizeof(uint64_t));
     if (!marks->large) {
@@ -18,7 +18,7 @@ void marks_init(struct marks *marks, uint32_t count)
     }
 }
 
-void marks_clear(struct marks *marks)
+void evaluated_set_clear(struct marks *marks)
 {
     free(marks->large);
     marks->large = NULL;

@@ -9,40 +9,40 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MARKS_INLINE_WORDS 4u
+#define EVALUATED_SET_INLINE_WORDS 4u
 
 struct marks {
-    uint64_t small[MARKS_INLINE_WORDS];
+    uint64_t small[EVALUATED_SET_INLINE_WORDS];
     uint64_t *large; /* NULL: small is enough */
     uint32_t words;
 };
 
-void marks_init(struct marks *marks, uint32_t count);
-void marks_clear(struct marks *marks);
+void evaluated_set_init(struct marks *marks, uint32_t count);
+void evaluated_set_clear(struct marks *marks);
 
-static inline uint64_t *marks_words(struct marks *marks)
+static inline uint64_t *evaluated_set_words(struct marks *marks)
 {
     return marks->large ? marks->large : marks->small;
 }
 
-static inline void marks_set(struct marks *marks, uint32_t at)
+static inline void evaluated_set_add(struct marks *marks, uint32_t at)
 {
     if (marks)
-        marks_words(marks)[at / 64] |= (uint64_t)1 << (at % 64);
+        evaluated_set_words(marks)[at / 64] |= (uint64_t)1 << (at % 64);
 }
 
-static inline bool marks_has(struct marks *marks, uint32_t at)
+static inline bool evaluated_set_has(struct marks *marks, uint32_t at)
 {
-    return marks_words(marks)[at / 64] >> (at % 64) & 1;
+    return evaluated_set_words(marks)[at / 64] >> (at % 64) & 1;
 }
 
 /* `into` may be NULL: then nobody asked. */
-static inline void marks_merge(struct marks *into, struct marks *from)
+static inline void evaluated_set_merge(struct marks *into, struct marks *from)
 {
     if (!into)
         return;
     for (uint32_t i = 0; i < from->words; i++)
-        marks_words(into)[i] |= marks_words(from)[i];
+        evaluated_set_words(into)[i] |= evaluated_set_words(from)[i];
 }
 
 #endif

@@ -31,7 +31,7 @@ static struct str closest(struct explain *e, const struct props *props, const st
         return STR_NONE;
     struct names names = {arena_alloc(e->arena, props->declared * sizeof(struct str)), 0};
     add_unused(&names, props, v);
-    return suggest_one(key, names.at, names.count);
+    return suggest_closest(key, names.at, names.count);
 }
 
 static bool is_never(const struct node *node)
@@ -60,7 +60,7 @@ static void explain_member(struct explain *e, const struct props *props, const s
     if (described || !props->rest)
         return;
     if (is_never(props->rest))
-        say_unknown(e, closest(e, props, v, m->key), false, path);
+        message_unknown_field(e, closest(e, props, v, m->key), false, path);
     else
         explain_node(e, props->rest, &m->value, path);
 }
@@ -82,7 +82,7 @@ static struct str sent_as(struct explain *e, const struct props *props, const st
     for (uint32_t i = 0; i < v->len && names.count < room; i++)
         if (!props_find(props, v->members[i].key))
             names.at[names.count++] = v->members[i].key;
-    return suggest_one(missing, names.at, names.count);
+    return suggest_closest(missing, names.at, names.count);
 }
 
 static void explain_properties(struct explain *e, const struct op *op, const struct json *v,
@@ -91,8 +91,8 @@ static void explain_properties(struct explain *e, const struct op *op, const str
     const struct props *props = op->props;
     for (uint32_t i = 0; i < props->count; i++)
         if (props->list[i].required && !json_get(v, props->list[i].key))
-            say_missing(e, props->list[i].key, props->list[i].node, STR_NONE,
-                        sent_as(e, props, v, props->list[i].key), path);
+            message_missing(e, props->list[i].key, props->list[i].node, STR_NONE,
+                            sent_as(e, props, v, props->list[i].key), path);
     for (uint32_t i = 0; i < v->len; i++) {
         struct path at = step_to(path, &v->members[i]);
         explain_member(e, props, v, &v->members[i], &at);
@@ -129,7 +129,7 @@ static void explain_dependent_required(struct explain *e, const struct op *op, c
         const struct dependent *d = &op->dependents.at[i];
         for (uint32_t k = 0; json_get(v, d->key) && k < d->need_count; k++)
             if (!json_get(v, d->needs[k]))
-                say_missing(e, d->needs[k], NULL, d->key, STR_NONE, path);
+                message_missing(e, d->needs[k], NULL, d->key, STR_NONE, path);
     }
 }
 
@@ -164,7 +164,7 @@ static void explain_ref(struct explain *e, const struct op *op, const struct jso
 static void explain_dynamic_ref(struct explain *e, const struct op *op, const struct json *v,
                                 const struct path *path)
 {
-    explain_node(e, dynamic_target(&e->pass, op), v, path);
+    explain_node(e, op_dynamic_target(&e->pass, op), v, path);
 }
 
 static void explain_all_of(struct explain *e, const struct op *op, const struct json *v,
@@ -198,7 +198,7 @@ static void explain_not(struct explain *e, const struct op *op, const struct jso
         buf_text(&out, only->props->count > 1 ? " together" : "");
     } else if (!node->op_count && node->types != TYPES_ANY) {
         buf_text(&out, "must not be ");
-        put_types(&out, node->types);
+        message_put_types(&out, node->types);
         buf_printf(&out, ", got " STR_FMT, STR_ARG(quote(e->arena, v)));
     } else {
         buf_printf(&out, "must not fit what the schema's 'not' describes, got " STR_FMT,
@@ -219,13 +219,13 @@ static void explain_leftover(struct explain *e, const struct node *node, const s
         explain_node(e, op->node, child, &here);
         return;
     }
-    struct inplace all = {.count = 0};
+    struct in_place_nodes all = {.count = 0};
     struct names names = {ARENA_ARRAY(e->arena, struct str, NAMES_COMPARED), 0};
-    inplace_gather(&all, node);
+    in_place_collect(&all, node);
     for (uint32_t i = 0; i < all.count; i++)
         if (all.props[i])
             add_unused(&names, all.props[i], v);
-    say_unknown(e, suggest_one(v->members[at].key, names.at, names.count), false, &here);
+    message_unknown_field(e, suggest_closest(v->members[at].key, names.at, names.count), false, &here);
 }
 
 /* Only where all else fits: a failed neighbour evaluates nothing, and its fields would all look unknown. */
@@ -233,16 +233,16 @@ static void explain_unevaluated(struct explain *e, const struct node *node, uint
                                 const struct path *path)
 {
     struct marks marks;
-    marks_init(&marks, v->len);
+    evaluated_set_init(&marks, v->len);
     unsigned type = type_of(v);
     bool rest = true;
     for (uint16_t i = 0; i < at && rest; i++)
         rest = !(node->ops[i].applies & type) || op_accepts(&e->pass, &node->ops[i], v, &marks);
     const struct op *op = &node->ops[at];
     for (uint32_t i = 0; rest && i < v->len; i++)
-        if (!marks_has(&marks, i))
+        if (!evaluated_set_has(&marks, i))
             explain_leftover(e, node, op, v, i, path);
-    marks_clear(&marks);
+    evaluated_set_clear(&marks);
 }
 
 /* ---- the walk ---- */
@@ -259,8 +259,8 @@ static explain_op *const walks[OP_CODES] = {
     [OP_REF] = explain_ref,
     [OP_DYNAMIC_REF] = explain_dynamic_ref,
     [OP_ALL_OF] = explain_all_of,
-    [OP_ANY_OF] = explain_branches,
-    [OP_ONE_OF] = explain_branches,
+    [OP_ANY_OF] = anyof_explain,
+    [OP_ONE_OF] = anyof_explain,
     [OP_NOT] = explain_not,
     [OP_IF] = explain_if,
 };
@@ -271,9 +271,9 @@ static void explain_type(struct explain *e, const struct node *node, const struc
 {
     const struct op *first = node->op_count ? &node->ops[0] : NULL;
     if (!node->types)
-        say_nothing_fits(e, node, v, path);
+        message_nothing_fits(e, node, v, path);
     else if (first && first->code == OP_CHOICES && (first->applies & type_of(v)))
-        say_op(e, first, v, path);
+        message_op(e, first, v, path);
     else
         say_type(e, node->types, v, path);
 }
@@ -301,7 +301,7 @@ static void explain_ops(struct explain *e, const struct node *node, const struct
         else if (walks[op->code])
             walks[op->code](e, op, v, path);
         else
-            say_op(e, op, v, path);
+            message_op(e, op, v, path);
     }
 }
 
@@ -344,8 +344,8 @@ static void say_too_complex(struct problems *problems, const char *reason)
                                                           reason)});
 }
 
-enum schema_answer schema_explain(const struct schema *schema, const struct json *instance,
-                                  struct problems *problems)
+enum schema_validity schema_explain(const struct schema *schema, const struct json *instance,
+                                    struct problems *problems)
 {
     struct pass pass = pass_begin(schema);
     bool ok = node_accepts(&pass, schema->root, instance, NULL);

@@ -34,12 +34,12 @@ void explain_node(struct explain *e, const struct node *node, const struct json 
 
 /* ---- anyof_selection.c ---- */
 
-void explain_branches(struct explain *e, const struct op *op, const struct json *v, const struct path *path);
+void anyof_explain(struct explain *e, const struct op *op, const struct json *v, const struct path *path);
 
 /* ---- words.c ---- */
 
 /* "items[0].price" */
-struct str path_text(struct arena *arena, const struct path *path);
+struct str message_path(struct arena *arena, const struct path *path);
 
 /* A value as JSON, cut to PROBLEM_GOT_MAX_BYTES; a container by its type's name. */
 struct str quote(struct arena *arena, const struct json *v);
@@ -50,22 +50,22 @@ void say(struct explain *e, const struct path *path, struct problem problem);
 void say_type(struct explain *e, unsigned types, const struct json *v, const struct path *path);
 
 /* A schema that no value at all can fit: false, or one that contradicts itself. */
-void say_nothing_fits(struct explain *e, const struct node *node, const struct json *v,
-                      const struct path *path);
+void message_nothing_fits(struct explain *e, const struct node *node, const struct json *v,
+                          const struct path *path);
 
 /* `with`: the field it goes with; `sent_as`: a name that may have been sent instead; either may be empty. */
-void say_missing(struct explain *e, struct str name, const struct node *node, struct str with,
-                 struct str sent_as, const struct path *path);
-void say_unknown(struct explain *e, struct str close, bool warning, const struct path *path);
+void message_missing(struct explain *e, struct str name, const struct node *node, struct str with,
+                     struct str sent_as, const struct path *path);
+void message_unknown_field(struct explain *e, struct str close, bool warning, const struct path *path);
 
 /* `lists`: choices of one property in several branches, as one list. */
-void say_choices(struct explain *e, const struct choices *const *lists, size_t count, unsigned other_types,
-                 const struct json *v, const struct path *path);
+void message_choices(struct explain *e, const struct choices *const *lists, size_t count,
+                     unsigned other_types, const struct json *v, const struct path *path);
 
 /* Every op that looks at one value alone. */
-void say_op(struct explain *e, const struct op *op, const struct json *v, const struct path *path);
+void message_op(struct explain *e, const struct op *op, const struct json *v, const struct path *path);
 
 /* "string or null" */
-void put_types(struct buf *out, unsigned types);
+void message_put_types(struct buf *out, unsigned types);
 
 #endif

@@ -41,12 +41,12 @@ static bool is_address(struct str s, int family)
     return inet_pton(family, text, address) == 1;
 }
 
-bool is_ipv4(struct str s)
+bool format_is_ipv4(struct str s)
 {
     return is_address(s, AF_INET);
 }
 
-bool is_ipv6(struct str s)
+bool format_is_ipv6(struct str s)
 {
     return is_address(s, AF_INET6);
 }
@@ -134,7 +134,7 @@ static bool is_literal_domain(struct str s)
     if (s.len < 3 || s.at[0] != '[' || s.at[s.len - 1] != ']')
         return false;
     struct str inner = {s.at + 1, s.len - 2};
-    return str_starts(inner, "IPv6:") ? is_ipv6(str_from(inner, 5)) : is_ipv4(inner);
+    return str_starts(inner, "IPv6:") ? format_is_ipv6(str_from(inner, 5)) : format_is_ipv4(inner);
 }
 
 static bool is_email(struct str s)
@@ -169,16 +169,16 @@ static bool is_relative_json_pointer(struct str s)
 }
 
 static const struct format formats[] = {
-    {"date-time", "ISO datetime", "2026-05-03T00:00:00Z", is_date_time},
+    {"date-time", "ISO datetime", "2026-05-03T00:00:00Z", format_is_date_time},
     {"date", "ISO date", "2026-05-03", is_date},
     {"time", "ISO time with its zone", "09:30:00Z", is_time},
-    {"duration", "ISO duration", "P1DT12H", is_duration},
+    {"duration", "ISO duration", "P1DT12H", format_is_duration},
     {"uuid", "UUID", "123e4567-e89b-12d3-a456-426614174000", is_uuid},
     {"email", "email address", "ada@example.com", is_email},
     {"uri", "absolute URI", "https://example.com/path", is_uri},
-    {"uri-reference", "URI or relative reference", "/path?query", is_uri_reference},
-    {"ipv4", "IPv4 address", "192.0.2.1", is_ipv4},
-    {"ipv6", "IPv6 address", "2001:db8::1", is_ipv6},
+    {"uri-reference", "URI or relative reference", "/path?query", format_is_uri_reference},
+    {"ipv4", "IPv4 address", "192.0.2.1", format_is_ipv4},
+    {"ipv6", "IPv6 address", "2001:db8::1", format_is_ipv6},
     {"hostname", "host name", "www.example.com", is_hostname},
     {"json-pointer", "JSON pointer", "/items/0/name", is_json_pointer},
     {"relative-json-pointer", "relative JSON pointer", "1/name", is_relative_json_pointer},

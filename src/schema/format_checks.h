@@ -5,16 +5,16 @@
 #include "base/str.h"
 
 /* By RFC 3339 and its appendix A; a leap second at the end of a UTC day only. */
-bool is_date_time(struct str s);
+bool format_is_date_time(struct str s);
 bool is_date(struct str s);
 bool is_time(struct str s);
-bool is_duration(struct str s);
+bool format_is_duration(struct str s);
 
 /* By RFC 3986, ASCII only. */
 bool is_uri(struct str s);
-bool is_uri_reference(struct str s);
-bool is_ipv4(struct str s);
-bool is_ipv6(struct str s);
+bool format_is_uri_reference(struct str s);
+bool format_is_ipv4(struct str s);
+bool format_is_ipv6(struct str s);
 
 static inline bool is_digit(char c)
 {

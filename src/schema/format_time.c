@@ -60,7 +60,7 @@ bool is_time(struct str s)
     return second < 60 || utc == 1439;
 }
 
-bool is_date_time(struct str s)
+bool format_is_date_time(struct str s)
 {
     return s.len > 11 && (s.at[10] == 'T' || s.at[10] == 't') && is_date((struct str){s.at, 10}) &&
            is_time(str_from(s, 11));
@@ -84,7 +84,7 @@ static size_t read_run(struct str s, const char *units)
     }
 }
 
-bool is_duration(struct str s)
+bool format_is_duration(struct str s)
 {
     if (s.len < 2 || s.at[0] != 'P')
         return false;

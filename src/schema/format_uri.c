@@ -97,7 +97,7 @@ static bool is_host_and_port(struct str s)
             return false;
         struct str inner = {s.at + 1, (size_t)(end - s.at) - 1};
         bool future = inner.len && (inner.at[0] == 'v' || inner.at[0] == 'V');
-        if (!(future ? is_ip_future(inner) : is_ipv6(inner)))
+        if (!(future ? is_ip_future(inner) : format_is_ipv6(inner)))
             return false;
         rest = str_from(s, inner.len + 2);
     } else if (!is_made_of(cut(s, COLON, &rest), PLAIN)) {
@@ -153,7 +153,7 @@ bool is_uri(struct str s)
 }
 
 /* Without a scheme the first segment of the path may hold no colon. */
-bool is_uri_reference(struct str s)
+bool format_is_uri_reference(struct str s)
 {
     if (is_uri(s))
         return true;

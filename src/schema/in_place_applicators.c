@@ -3,7 +3,7 @@
 #include "schema/in_place_applicators.h"
 
 struct gather {
-    struct inplace *all;
+    struct in_place_nodes *all;
     const struct json *v; /* NULL: everything */
     struct pass *pass;
 };
@@ -12,7 +12,7 @@ static void gather(struct gather *g, const struct node *node);
 
 static bool may_apply(const struct gather *g, const struct node *branch)
 {
-    return !g->v || ((branch->types & type_of(g->v)) && !tells_deny(branch, g->v));
+    return !g->v || ((branch->types & type_of(g->v)) && !discriminators_exclude(branch, g->v));
 }
 
 static void gather_all(struct gather *g, const struct nodes *nodes)
@@ -82,8 +82,8 @@ static void gather_op(struct gather *g, const struct op *op, uint32_t at)
 
 static void gather(struct gather *g, const struct node *node)
 {
-    struct inplace *all = g->all;
-    if (all->count == INPLACE_MAX)
+    struct in_place_nodes *all = g->all;
+    if (all->count == IN_PLACE_NODES_MAX)
         return;
     uint32_t at = all->count++;
     all->nodes[at] = node;
@@ -93,14 +93,15 @@ static void gather(struct gather *g, const struct node *node)
         gather_op(g, &node->ops[i], at);
 }
 
-void inplace_gather(struct inplace *all, const struct node *node)
+void in_place_collect(struct in_place_nodes *all, const struct node *node)
 {
     struct gather g = {.all = all};
     all->count = 0;
     gather(&g, node);
 }
 
-void inplace_gather_for(struct inplace *all, const struct node *node, const struct json *v, struct pass *pass)
+void in_place_collect_for(struct in_place_nodes *all, const struct node *node, const struct json *v,
+                          struct pass *pass)
 {
     struct gather g = {all, v, pass};
     all->count = 0;

@@ -8,20 +8,20 @@
 
 #include "schema/node.h"
 
-#define INPLACE_MAX 64u /* nodes looked at; schemas of tools need a handful */
+#define IN_PLACE_NODES_MAX 64u /* nodes looked at; schemas of tools need a handful */
 
-struct inplace {
-    const struct node *nodes[INPLACE_MAX];
-    const struct props *props[INPLACE_MAX]; /* NULL: none */
-    const struct op *items[INPLACE_MAX];    /* NULL: none */
+struct in_place_nodes {
+    const struct node *nodes[IN_PLACE_NODES_MAX];
+    const struct props *props[IN_PLACE_NODES_MAX]; /* NULL: none */
+    const struct op *items[IN_PLACE_NODES_MAX];    /* NULL: none */
     uint32_t count;
 };
 
 /* All of them, whether their condition holds or not. */
-void inplace_gather(struct inplace *all, const struct node *node);
+void in_place_collect(struct in_place_nodes *all, const struct node *node);
 
 /* Only those that apply to v: of branches the one that its tells or its type leave. */
-void inplace_gather_for(struct inplace *all, const struct node *node, const struct json *v,
-                        struct pass *pass);
+void in_place_collect_for(struct in_place_nodes *all, const struct node *node, const struct json *v,
+                          struct pass *pass);
 
 #endif

@@ -12,19 +12,19 @@
 
 static struct str keyword_pointer(const struct making *m)
 {
-    return arena_printf(m->c->arena, STR_FMT "/%s", STR_ARG(place_pointer(m->c->arena, m->place)),
+    return arena_printf(m->c->arena, STR_FMT "/%s", STR_ARG(subschema_pointer(m->c->arena, m->place)),
                         m->keyword);
 }
 
-enum err making_refuse(struct making *m, const char *expected, const struct json *found)
+enum err builder_refuse(struct making *m, const char *expected, const struct json *found)
 {
     struct buf text = buf_in(m->c->arena);
     json_write(&text, found);
-    return why_set(m->c->why, ERR_SCHEMA, "expected %s at " STR_FMT ", found " STR_FMT, expected,
+    return err_set(m->c->why, ERR_SCHEMA, "expected %s at " STR_FMT ", found " STR_FMT, expected,
                    STR_ARG(keyword_pointer(m)), STR_ARG(str_cut(buf_view(&text), 100)));
 }
 
-void making_warn(struct making *m, const char *format, ...)
+void builder_warn(struct making *m, const char *format, ...)
 {
     struct problems *warnings = m->c->warnings;
     if (!warnings)
@@ -39,7 +39,7 @@ void making_warn(struct making *m, const char *format, ...)
                                             .warning = true});
 }
 
-struct op *making_op(struct making *m, enum op_code code, unsigned applies)
+struct op *builder_op(struct making *m, enum op_code code, unsigned applies)
 {
     for (size_t i = 0; i < m->op_count; i++)
         if (m->ops[i].code == code && m->ops[i].applies == applies)
@@ -58,23 +58,23 @@ static struct op *fresh_op(struct making *m, enum op_code code, unsigned applies
     return op;
 }
 
-enum err making_node(struct making *m, const struct json *source, const struct node **out)
+enum err builder_node(struct making *m, const struct json *source, const struct node **out)
 {
-    struct place *place = place_find(m->c, source);
-    enum err err = place ? OK : index_place(m->c, source, m->place->resource, &place);
+    struct place *place = subschema_find(m->c, source);
+    enum err err = place ? OK : subschema_index(m->c, source, m->place->resource, &place);
     if (!err)
-        *out = node_of(m->c, place);
+        *out = compile_queue_node(m->c, place);
     return err;
 }
 
-enum err making_nodes(struct making *m, const struct json *list, struct nodes *out)
+enum err builder_nodes(struct making *m, const struct json *list, struct nodes *out)
 {
     if (list->type != JSON_ARRAY)
-        return making_refuse(m, "an array of schemas", list);
+        return builder_refuse(m, "an array of schemas", list);
     const struct node **nodes = ARENA_ARRAY(m->c->arena, const struct node *, list->len);
     enum err err = OK;
     for (uint32_t i = 0; i < list->len && !err; i++)
-        err = making_node(m, &list->items[i], &nodes[i]);
+        err = builder_node(m, &list->items[i], &nodes[i]);
     *out = (struct nodes){.at = nodes, .count = list->len};
     return err;
 }
@@ -111,14 +111,14 @@ static unsigned type_by_name(struct making *m, const struct json *name)
     for (size_t i = 0; i < sizeof(type_names) / sizeof(*type_names); i++)
         if (str_is(json_str(name), type_names[i].name)) {
             if (!type_names[i].standard)
-                making_warn(m, "'%s' is no type of JSON Schema; it is read as what it looks like",
-                            type_names[i].name);
+                builder_warn(m, "'%s' is no type of JSON Schema; it is read as what it looks like",
+                             type_names[i].name);
             return type_names[i].types;
         }
-    making_warn(m,
-                "expected string, number, integer, boolean, array, object or null, found '" STR_FMT
-                "'; anything is accepted here",
-                STR_ARG(json_str(name)));
+    builder_warn(m,
+                 "expected string, number, integer, boolean, array, object or null, found '" STR_FMT
+                 "'; anything is accepted here",
+                 STR_ARG(json_str(name)));
     return TYPES_ANY;
 }
 
@@ -137,11 +137,11 @@ static enum err compile_type(struct making *m, const struct json *value)
         types = type_by_name(m, value);
     if (is_nullable(m)) {
         types |= TYPE_BIT(JSON_NULL);
-        making_warn(m,
-                    "'nullable' is OpenAPI's word; null is accepted here as \"type\": [..., \"null\"] would");
+        builder_warn(
+            m, "'nullable' is OpenAPI's word; null is accepted here as \"type\": [..., \"null\"] would");
     }
     if (!types)
-        making_warn(m, "an empty list of types accepts nothing");
+        builder_warn(m, "an empty list of types accepts nothing");
     m->node->types &= (uint8_t)types;
     return OK;
 }
@@ -164,17 +164,17 @@ static bool is_among(const struct json *const *list, uint32_t count, const struc
 static enum err compile_enum(struct making *m, const struct json *value)
 {
     if (value->type != JSON_ARRAY) {
-        making_warn(m, "expected a list of values; the keyword is ignored");
+        builder_warn(m, "expected a list of values; the keyword is ignored");
         return OK;
     }
     if (value->len == 0)
-        making_warn(m, "an empty list of values accepts nothing");
+        builder_warn(m, "an empty list of values accepts nothing");
     const struct json **list = ARENA_ARRAY(m->c->arena, const struct json *, value->len);
     struct choices choices = {.at = list, .strings = true};
     for (uint32_t i = 0; i < value->len; i++) {
         const struct json *v = &value->items[i];
         if (is_among(list, choices.count, v)) {
-            making_warn(m, "the value at %u is there twice", i);
+            builder_warn(m, "the value at %u is there twice", i);
             continue;
         }
         choices.strings &= v->type == JSON_STRING;
@@ -201,7 +201,7 @@ static enum err compile_const(struct making *m, const struct json *value)
 static enum err add_bound(struct making *m, enum op_code code, const struct json *value, bool exclusive)
 {
     if (value->type != JSON_NUMBER) {
-        making_warn(m, "expected a number; the keyword is ignored");
+        builder_warn(m, "expected a number; the keyword is ignored");
         return OK;
     }
     struct op *op = fresh_op(m, code, TYPES_NUMBER);
@@ -224,7 +224,7 @@ static enum err compile_maximum(struct making *m, const struct json *value)
 static enum err add_exclusive(struct making *m, enum op_code code, const struct json *value)
 {
     if (value->type == JSON_BOOL) {
-        making_warn(m, "a boolean is draft-04's form; since draft-06 the limit itself stands here");
+        builder_warn(m, "a boolean is draft-04's form; since draft-06 the limit itself stands here");
         return OK;
     }
     return add_bound(m, code, value, true);
@@ -244,7 +244,7 @@ static enum err compile_multiple_of(struct making *m, const struct json *value)
 {
     static const struct json zero = {.type = JSON_NUMBER, .integral = true, .len = 1, .text = "0"};
     if (value->type != JSON_NUMBER || json_number_cmp(value, &zero) <= 0)
-        making_warn(m, "expected a number above 0; the keyword is ignored");
+        builder_warn(m, "expected a number above 0; the keyword is ignored");
     else
         fresh_op(m, OP_MULTIPLE, TYPES_NUMBER)->said = value;
     return OK;
@@ -265,14 +265,14 @@ static enum err compile_count(struct making *m, const struct json *value)
 {
     int64_t n;
     if (!json_int(value, &n) || n < 0) {
-        making_warn(m, "expected a whole number from 0 on; the keyword is ignored");
+        builder_warn(m, "expected a whole number from 0 on; the keyword is ignored");
         return OK;
     }
     for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
         bool low = strcmp(m->keyword, counts[i].minimum) == 0;
         if (!low && strcmp(m->keyword, counts[i].maximum) != 0)
             continue;
-        struct op *op = making_op(m, OP_COUNT, counts[i].types);
+        struct op *op = builder_op(m, OP_COUNT, counts[i].types);
         *(low ? &op->count.min : &op->count.max) = (uint64_t)n;
     }
     return OK;
@@ -290,11 +290,11 @@ static enum err compile_unique(struct making *m, const struct json *value)
 static enum err compile_pattern(struct making *m, const struct json *value)
 {
     if (value->type != JSON_STRING)
-        return making_refuse(m, "a regular expression", value);
+        return builder_refuse(m, "a regular expression", value);
     struct pattern *pattern;
     enum err err = pattern_compile(m->c->arena, json_str(value), &pattern, m->c->why);
     if (err) {
-        why_prefix(m->c->why, keyword_pointer(m).at);
+        err_prefix(m->c->why, keyword_pointer(m).at);
         return err;
     }
     struct op *op = fresh_op(m, OP_PATTERN, TYPE_BIT(JSON_STRING));
@@ -330,8 +330,8 @@ static const struct keyword keywords[] = {
     {"$ref", DRAFTS_ALL, CORE, SHAPE_NONE, compile_ref},
     {"additionalItems", DRAFTS_ALL, APPLICATOR, SHAPE_ONE, NULL},
     {"additionalProperties", DRAFTS_ALL, APPLICATOR, SHAPE_ONE, compile_additional_properties},
-    {"allOf", DRAFTS_ALL, APPLICATOR, SHAPE_LIST, compile_many},
-    {"anyOf", DRAFTS_ALL, APPLICATOR, SHAPE_LIST, compile_many},
+    {"allOf", DRAFTS_ALL, APPLICATOR, SHAPE_LIST, compile_schema_list},
+    {"anyOf", DRAFTS_ALL, APPLICATOR, SHAPE_LIST, compile_schema_list},
     {"const", DRAFTS_ALL, VALIDATION, SHAPE_NONE, compile_const},
     {"contains", DRAFTS_ALL, APPLICATOR, SHAPE_ONE, compile_contains},
     {"definitions", DRAFTS_ALL, CORE, SHAPE_MAP, NULL},
@@ -355,12 +355,12 @@ static const struct keyword keywords[] = {
     {"minimum", DRAFTS_ALL, VALIDATION, SHAPE_NONE, compile_minimum},
     {"multipleOf", DRAFTS_ALL, VALIDATION, SHAPE_NONE, compile_multiple_of},
     {"not", DRAFTS_ALL, APPLICATOR, SHAPE_ONE, compile_not},
-    {"oneOf", DRAFTS_ALL, APPLICATOR, SHAPE_LIST, compile_many},
+    {"oneOf", DRAFTS_ALL, APPLICATOR, SHAPE_LIST, compile_schema_list},
     {"pattern", DRAFTS_ALL, VALIDATION, SHAPE_NONE, compile_pattern},
     {"patternProperties", DRAFTS_ALL, APPLICATOR, SHAPE_MAP, compile_pattern_properties},
     {"prefixItems", DRAFT_2020, APPLICATOR, SHAPE_LIST, compile_prefix_items},
     {"properties", DRAFTS_ALL, APPLICATOR, SHAPE_MAP, compile_properties},
-    {"propertyNames", DRAFTS_ALL, APPLICATOR, SHAPE_ONE, compile_names},
+    {"propertyNames", DRAFTS_ALL, APPLICATOR, SHAPE_ONE, compile_property_names},
     {"required", DRAFTS_ALL, VALIDATION, SHAPE_NONE, compile_required},
     {"then", DRAFTS_ALL, APPLICATOR, SHAPE_ONE, NULL},
     {"type", DRAFTS_ALL, VALIDATION, SHAPE_NONE, compile_type},
@@ -407,7 +407,7 @@ static void sort_ops(struct making *m)
 static void finish(struct making *m)
 {
     if (m->props)
-        props_finish(m);
+        compile_props_finish(m);
     sort_ops(m);
     struct op *ops = ARENA_ARRAY(m->c->arena, struct op, m->op_count);
     memcpy(ops, m->ops, m->op_count * sizeof(*ops));

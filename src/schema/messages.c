@@ -47,7 +47,7 @@ static void put_path(struct buf *out, const struct path *path)
 }
 
 /* Most problems are in a field at the top: its name is the path already. */
-struct str path_text(struct arena *arena, const struct path *path)
+struct str message_path(struct arena *arena, const struct path *path)
 {
     struct buf out = buf_in(arena);
     if (path && !path->up && path->key.at && is_plain_name(path->key))
@@ -94,7 +94,7 @@ struct str quote(struct arena *arena, const struct json *v)
         return as_sent ? (struct str){v->raw, v->raw_len} : quote_string(arena, json_str(v));
     if (v->type == JSON_ARRAY || v->type == JSON_OBJECT)
         return str_of(json_type_name(v->type));
-    return arena_short(arena, json_text(arena, v), PROBLEM_GOT_MAX_BYTES);
+    return arena_truncate(arena, json_text(arena, v), PROBLEM_GOT_MAX_BYTES);
 }
 
 /* For programs: JSON or nothing. */
@@ -114,7 +114,7 @@ static struct str got_json(struct arena *arena, const struct json *v)
 
 void say(struct explain *e, const struct path *path, struct problem problem)
 {
-    problem.path = path_text(e->arena, path);
+    problem.path = message_path(e->arena, path);
     if (!problem.description.len && e->node && path == e->place)
         problem.description = e->node->description;
     for (size_t i = 0; i < e->problems->count; i++) {
@@ -150,7 +150,7 @@ static size_t names_of(unsigned types, const char *out[NAMES])
     return count;
 }
 
-void put_types(struct buf *out, unsigned types)
+void message_put_types(struct buf *out, unsigned types)
 {
     const char *list[NAMES];
     size_t count = names_of(types, list);
@@ -185,7 +185,7 @@ void say_type(struct explain *e, unsigned types, const struct json *v, const str
     bool list = (types & ~TYPE_BIT(JSON_NULL)) == TYPE_BIT(JSON_ARRAY);
     if (types) {
         buf_text(&out, "expected ");
-        put_types(&out, types);
+        message_put_types(&out, types);
         buf_text(&out, ", got ");
         buf_str(&out, list ? str_of(json_type_name(v->type)) : quote(e->arena, v));
     } else {
@@ -200,8 +200,8 @@ void say_type(struct explain *e, unsigned types, const struct json *v, const str
                          .got = got_json(e->arena, v)});
 }
 
-void say_nothing_fits(struct explain *e, const struct node *node, const struct json *v,
-                      const struct path *path)
+void message_nothing_fits(struct explain *e, const struct node *node, const struct json *v,
+                          const struct path *path)
 {
     bool forbidden = node->source->type == JSON_BOOL;
     say(e, path,
@@ -214,8 +214,8 @@ void say_nothing_fits(struct explain *e, const struct node *node, const struct j
 
 /* ---- fields ---- */
 
-void say_missing(struct explain *e, struct str name, const struct node *node, struct str with,
-                 struct str sent_as, const struct path *path)
+void message_missing(struct explain *e, struct str name, const struct node *node, struct str with,
+                     struct str sent_as, const struct path *path)
 {
     struct str message = STR_LIT("required field is missing — provide a value");
     if (with.len)
@@ -231,7 +231,7 @@ void say_missing(struct explain *e, struct str name, const struct node *node, st
                          .description = node ? node->description : STR_NONE});
 }
 
-void say_unknown(struct explain *e, struct str close, bool warning, const struct path *path)
+void message_unknown_field(struct explain *e, struct str close, bool warning, const struct path *path)
 {
     struct str message = STR_LIT("unknown field — remove it");
     struct buf suggestion = buf_in(e->arena);
@@ -308,7 +308,7 @@ static struct str closest_choice(struct arena *arena, const struct choice_list *
     for (size_t i = 0; i < all->count && count < CHOICES_COMPARED; i++)
         if (all->at[i]->type == JSON_STRING)
             words[count++] = json_str(all->at[i]);
-    return suggest_one(v->type == JSON_STRING ? json_str(v) : json_text(arena, v), words, count);
+    return suggest_closest(v->type == JSON_STRING ? json_str(v) : json_text(arena, v), words, count);
 }
 
 static struct str choices_json(struct arena *arena, const struct choice_list *all)
@@ -331,8 +331,8 @@ static void put_did_you_mean(struct buf *out, const struct json *v, struct str c
     buf_text(out, string ? "'?)" : "?)");
 }
 
-void say_choices(struct explain *e, const struct choices *const *lists, size_t count, unsigned other_types,
-                 const struct json *v, const struct path *path)
+void message_choices(struct explain *e, const struct choices *const *lists, size_t count,
+                     unsigned other_types, const struct json *v, const struct path *path)
 {
     struct choice_list all = flatten(e->arena, lists, count);
     struct buf out = buf_in(e->arena), suggestion = buf_in(e->arena);
@@ -345,7 +345,7 @@ void say_choices(struct explain *e, const struct choices *const *lists, size_t c
         put_choices(&out, e->arena, &all);
     if (other_types) {
         buf_text(&out, " or ");
-        put_types(&out, other_types);
+        message_put_types(&out, other_types);
     }
     buf_text(&out, ", got ");
     buf_str(&out, quote(e->arena, v));
@@ -451,12 +451,12 @@ static struct problem count_words(struct explain *e, const struct op *op, const 
 
 static struct problem contains_words(struct explain *e, const struct op *op, const struct json *v)
 {
-    unsigned long long found = contains_count(&e->pass, op, v, NULL);
+    unsigned long long found = op_contains_count(&e->pass, op, v, NULL);
     bool few = found < op->contains.min;
     unsigned long long limit = few ? op->contains.min : op->contains.max;
     struct buf kind = buf_in(e->arena);
     if (op->contains.node->types != TYPES_ANY)
-        put_types(&kind, op->contains.node->types);
+        message_put_types(&kind, op->contains.node->types);
     return (struct problem){.code = few ? "contains" : "maxContains",
                             .message = arena_printf(e->arena,
                                                     "must contain at %s %llu item%s of the kind the schema "
@@ -470,7 +470,7 @@ static struct problem unique_words(struct explain *e, const struct op *op, const
 {
     size_t first = 0, second = 0;
     (void)op;
-    find_duplicates(v, &first, &second);
+    unique_items_find_pair(v, &first, &second);
     return (struct problem){
         .code = "uniqueItems",
         .message =
@@ -486,11 +486,11 @@ static words_of *const words[OP_CODES] = {
     [OP_CONTAINS] = contains_words, [OP_UNIQUE] = unique_words,
 };
 
-void say_op(struct explain *e, const struct op *op, const struct json *v, const struct path *path)
+void message_op(struct explain *e, const struct op *op, const struct json *v, const struct path *path)
 {
     const struct choices *choices = &op->choices;
     if (op->code == OP_CHOICES)
-        say_choices(e, &choices, 1, TYPES_ANY & ~op->applies, v, path);
+        message_choices(e, &choices, 1, TYPES_ANY & ~op->applies, v, path);
     else if (words[op->code])
         say(e, path, words[op->code](e, op, v));
 }

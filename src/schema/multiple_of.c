@@ -115,7 +115,7 @@ static __attribute__((noinline)) bool divides_exactly(const struct json *v, cons
     return shift_mod(r, n.exponent - d.exponent, m) == 0;
 }
 
-bool number_is_multiple(const struct json *v, const struct json *divisor)
+bool multiple_of_holds(const struct json *v, const struct json *divisor)
 {
     struct json_small a = json_small(v), b = json_small(divisor);
     if (!a.scale || !b.scale || b.whole <= 0)

@@ -6,6 +6,6 @@
 
 /* Whether v is a whole multiple of `divisor`, a number above 0: 19.99 is one of 0.01. Exact where the divisor
  * has at most 36 significant digits; beyond that, by the nearest doubles. */
-bool number_is_multiple(const struct json *v, const struct json *divisor);
+bool multiple_of_holds(const struct json *v, const struct json *divisor);
 
 #endif

@@ -231,27 +231,27 @@ bool pass_spend(struct pass *pass, uint64_t steps);
 bool pass_matches(struct pass *pass, const struct pattern *pattern, struct str s);
 bool op_accepts(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks);
 
-bool choices_hold(const struct choices *choices, const struct json *v);
+bool choices_contain(const struct choices *choices, const struct json *v);
 
 /* What a dynamic reference means here. */
-const struct node *dynamic_target(const struct pass *pass, const struct op *op);
+const struct node *op_dynamic_target(const struct pass *pass, const struct op *op);
 
 /* The declared property of that name, or NULL. */
 const struct prop *props_find(const struct props *props, struct str key);
 
 /* Whether an object has every tell of the node; any other value passes. */
-bool tells_allow(const struct node *node, const struct json *v);
+bool discriminators_match(const struct node *node, const struct json *v);
 
 /* Whether some tell is there with a value that is none of the node's. */
-bool tells_deny(const struct node *node, const struct json *v);
+bool discriminators_exclude(const struct node *node, const struct json *v);
 
 /* How often items that fit `contains` occur. */
-uint64_t contains_count(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks);
+uint64_t op_contains_count(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks);
 
 /* The first pair of equal items, as indexes (both NULL: nobody asks which); false where all differ. */
-bool find_duplicates(const struct json *array, size_t *first, size_t *second);
+bool unique_items_find_pair(const struct json *array, size_t *first, size_t *second);
 
 /* Where the resource's own dynamic anchor of that name leads, or NULL. */
-const struct node *resource_dynamic(const struct resource *resource, struct str name);
+const struct node *resource_dynamic_anchor(const struct resource *resource, struct str name);
 
 #endif

@@ -46,7 +46,7 @@ static enum err compile_failed(struct why *why, struct str expression, int code,
     char reason[160];
     if (pcre2_get_error_message(code, (PCRE2_UCHAR *)reason, sizeof(reason)) < 0)
         strcpy(reason, "it is not understood");
-    return why_set(why, ERR_SCHEMA, "expected a regular expression, found '" STR_FMT "': %s (near byte %zu)",
+    return err_set(why, ERR_SCHEMA, "expected a regular expression, found '" STR_FMT "': %s (near byte %zu)",
                    STR_ARG(str_cut(expression, 200)), reason, at);
 }
 
@@ -67,10 +67,10 @@ enum err pattern_compile(struct arena *arena, struct str expression, struct patt
 {
     *out = NULL;
     if (expression.len > PATTERN_MAX_BYTES)
-        return why_set(why, ERR_LIMIT, "expected a regular expression of at most %u bytes, found %zu",
+        return err_set(why, ERR_LIMIT, "expected a regular expression of at most %u bytes, found %zu",
                        PATTERN_MAX_BYTES, expression.len);
     struct buf translated = buf_in(arena);
-    enum err err = ecma_translate(expression, &translated, why);
+    enum err err = regex_ecma_to_pcre(expression, &translated, why);
     if (err)
         return err;
     struct pattern *p = ARENA_NEW(arena, struct pattern);
@@ -82,7 +82,7 @@ enum err pattern_compile(struct arena *arena, struct str expression, struct patt
     p->context = pcre2_match_context_create(memory);
     pcre2_set_heap_limit(p->context, HEAP_MAX_KIB);
     p->data = pcre2_match_data_create(1, memory);
-    p->plain = plain_compile(arena, expression);
+    p->plain = regex_fast_path_compile(arena, expression);
     *out = p;
     return OK;
 }
@@ -93,7 +93,7 @@ bool pattern_is_regex(struct str expression)
     struct buf translated = buf_in(scratch);
     int code = 0;
     PCRE2_SIZE at;
-    bool ok = expression.len <= PATTERN_MAX_BYTES && ecma_translate(expression, &translated, NULL) == OK;
+    bool ok = expression.len <= PATTERN_MAX_BYTES && regex_ecma_to_pcre(expression, &translated, NULL) == OK;
     if (ok) {
         pcre2_compile_context *context =
             pcre2_compile_context_create(pcre2_general_context_create(take, leave, scratch));
@@ -114,26 +114,26 @@ static uint32_t work_limit(size_t len)
     return limit > MATCH_WORK_MAX ? MATCH_WORK_MAX : (uint32_t)limit;
 }
 
-static enum pattern_answer match(const struct pattern *pattern, struct str subject, uint32_t work)
+static enum pattern_result match(const struct pattern *pattern, struct str subject, uint32_t work)
 {
     if (subject.len > PATTERN_SUBJECT_MAX_BYTES)
         return PATTERN_TOO_COMPLEX;
     if (pattern->plain)
-        return plain_matches(pattern->plain, subject) ? PATTERN_MATCHES : PATTERN_DIFFERS;
+        return regex_fast_path_matches(pattern->plain, subject) ? PATTERN_MATCH : PATTERN_NO_MATCH;
     pcre2_set_match_limit(pattern->context, work);
     int n = pcre2_match(pattern->code, (PCRE2_SPTR)(subject.len ? subject.at : ""), subject.len, 0, 0,
                         pattern->data, pattern->context);
     if (n >= 0)
-        return PATTERN_MATCHES;
-    return n == PCRE2_ERROR_NOMATCH ? PATTERN_DIFFERS : PATTERN_TOO_COMPLEX;
+        return PATTERN_MATCH;
+    return n == PCRE2_ERROR_NOMATCH ? PATTERN_NO_MATCH : PATTERN_TOO_COMPLEX;
 }
 
-enum pattern_answer pattern_match(const struct pattern *pattern, struct str subject)
+enum pattern_result pattern_match(const struct pattern *pattern, struct str subject)
 {
     return match(pattern, subject, work_limit(subject.len));
 }
 
-enum pattern_answer pattern_match_easily(const struct pattern *pattern, struct str subject)
+enum pattern_result pattern_match_quick(const struct pattern *pattern, struct str subject)
 {
     return match(pattern, subject, MATCH_WORK_EASY);
 }

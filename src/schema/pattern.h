@@ -17,12 +17,12 @@ enum err pattern_compile(struct arena *arena, struct str expression, struct patt
 /* Whether ECMA-262 takes it, even where PCRE2 cannot (a lookbehind of variable width). */
 bool pattern_is_regex(struct str expression);
 
-enum pattern_answer { PATTERN_MATCHES, PATTERN_DIFFERS, PATTERN_TOO_COMPLEX };
+enum pattern_result { PATTERN_MATCH, PATTERN_NO_MATCH, PATTERN_TOO_COMPLEX };
 
-enum pattern_answer pattern_match(const struct pattern *pattern, struct str subject);
+enum pattern_result pattern_match(const struct pattern *pattern, struct str subject);
 
 /* The same with so little work that any number of strings may be asked about: enough for nearly every
  * expression that people write. PATTERN_TOO_COMPLEX says no more than that pattern_match is needed. */
-enum pattern_answer pattern_match_easily(const struct pattern *pattern, struct str subject);
+enum pattern_result pattern_match_quick(const struct pattern *pattern, struct str subject);
 
 #endif

@@ -5,10 +5,10 @@
 
 static enum err lost(struct compiler *c, const struct place *from, struct str reference, const char *reason)
 {
-    return why_set(c->why, ERR_SCHEMA,
+    return err_set(c->why, ERR_SCHEMA,
                    "the reference '" STR_FMT "' at " STR_FMT
                    " leads nowhere: %s; define what it names in the schema",
-                   STR_ARG(str_cut(reference, 200)), STR_ARG(place_pointer(c->arena, from)), reason);
+                   STR_ARG(str_cut(reference, 200)), STR_ARG(subschema_pointer(c->arena, from)), reason);
 }
 
 static enum err find_resource(struct compiler *c, struct str uri, struct resource **out)
@@ -16,8 +16,9 @@ static enum err find_resource(struct compiler *c, struct str uri, struct resourc
     *out = map_get(c->resources, uri);
     if (*out)
         return OK;
-    const struct json *document = registry_find(c->arena, c->options ? c->options->registry : NULL, uri);
-    return document ? index_document(c, document, uri, out) : OK;
+    const struct json *document =
+        schema_registry_find(c->arena, c->options ? c->options->registry : NULL, uri);
+    return document ? subschema_index_document(c, document, uri, out) : OK;
 }
 
 /* The next token of a JSON pointer, unescaped; *rest begins at the slash after it. */
@@ -60,13 +61,13 @@ static enum err follow_pointer(struct compiler *c, const struct place *root, str
     struct resource *resource = root->resource;
     while (pointer.len && at) {
         at = descend(at, next_token(c->arena, pointer, &pointer));
-        struct place *passed = at ? place_find(c, at) : NULL;
+        struct place *passed = at ? subschema_find(c, at) : NULL;
         resource = passed ? passed->resource : resource;
     }
-    *out = at ? place_find(c, at) : NULL;
+    *out = at ? subschema_find(c, at) : NULL;
     if (*out || !at)
         return OK;
-    return index_place(c, at, resource, out);
+    return subschema_index(c, at, resource, out);
 }
 
 enum err refer(struct compiler *c, const struct place *from, struct str reference, struct place **out,

@@ -80,7 +80,7 @@ static char peek(const struct walk *w, size_t ahead)
 
 static enum err refuse(struct walk *w, const char *what)
 {
-    return why_set(w->why, ERR_SCHEMA,
+    return err_set(w->why, ERR_SCHEMA,
                    "expected a regular expression of ECMA-262, found %s at byte %zu of '" STR_FMT "'", what,
                    w->at, STR_ARG(str_cut(w->in, 200)));
 }
@@ -411,7 +411,7 @@ static enum err step(struct walk *w)
     return OK;
 }
 
-enum err ecma_translate(struct str expression, struct buf *out, struct why *why)
+enum err regex_ecma_to_pcre(struct str expression, struct buf *out, struct why *why)
 {
     struct walk w = {.in = expression, .out = out, .why = why};
     enum err err = OK;

@@ -8,6 +8,6 @@
 /* Writes an expression for PCRE2 (with UTF, without UCP) that matches what `expression` matches in ECMA-262.
  * ERR_SCHEMA with the reason where ECMA-262 has no such expression. Plain punctuation may be escaped, as
  * people do. */
-enum err ecma_translate(struct str expression, struct buf *out, struct why *why);
+enum err regex_ecma_to_pcre(struct str expression, struct buf *out, struct why *why);
 
 #endif

@@ -202,7 +202,7 @@ static bool leaves_no_choice(const struct plain *plain)
     return true;
 }
 
-const struct plain *plain_compile(struct arena *arena, struct str expression)
+const struct plain *regex_fast_path_compile(struct arena *arena, struct str expression)
 {
     struct plain plain = {0};
     if (!read_parts(expression, &plain) || !leaves_no_choice(&plain))
@@ -211,7 +211,7 @@ const struct plain *plain_compile(struct arena *arena, struct str expression)
     return memcpy(arena_alloc(arena, size), &plain, size);
 }
 
-bool plain_matches(const struct plain *plain, struct str subject)
+bool regex_fast_path_matches(const struct plain *plain, struct str subject)
 {
     const char *p = subject.at, *end = p + subject.len;
     for (const struct part *part = plain->parts, *stop = part + plain->count; part < stop; part++) {

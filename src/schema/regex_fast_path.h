@@ -14,9 +14,9 @@ struct arena;
 struct plain;
 
 /* `expression`: one of ECMA-262 that PCRE2 took. NULL where it isn't plain. */
-const struct plain *plain_compile(struct arena *arena, struct str expression);
+const struct plain *regex_fast_path_compile(struct arena *arena, struct str expression);
 
 /* `subject` is UTF-8. */
-bool plain_matches(const struct plain *plain, struct str subject);
+bool regex_fast_path_matches(const struct plain *plain, struct str subject);
 
 #endif

@@ -25,11 +25,12 @@ void schema_registry_add(struct schema_registry *registry, struct str uri, const
 static const struct json *parse_metaschema(struct arena *arena, const char *text)
 {
     struct json *document = ARENA_NEW(arena, struct json);
-    struct json_fault fault;
+    struct json_error fault;
     return json_parse(arena, str_of(text), NULL, document, &fault) == OK ? document : NULL;
 }
 
-const struct json *registry_find(struct arena *arena, const struct schema_registry *registry, struct str uri)
+const struct json *schema_registry_find(struct arena *arena, const struct schema_registry *registry,
+                                        struct str uri)
 {
     const struct json *document = registry ? map_get(registry->documents, uri) : NULL;
     for (size_t i = 0; !document && i < metaschema_count; i++)

@@ -246,7 +246,7 @@ static struct json make_object(struct maker *m, const struct json *schema, struc
         struct str name = properties->members[i].key;
         const struct json *value = &properties->members[i].value;
         bool forbidden = value->type == JSON_BOOL && !value->truth;
-        if (json_lists(json_get_text(schema, "required"), name) || (all && !forbidden) ||
+        if (json_array_has(json_get_text(schema, "required"), name) || (all && !forbidden) ||
             (double)members->count < least)
             add_member(m, members, name, value, spot);
     }
@@ -332,7 +332,7 @@ bool schema_sample(struct arena *arena, const struct schema *schema, enum sample
                           .branch = attempt / 2,
                           .plain = attempt % 2};
         *out = make(&m, m.root, (struct spot){.depth = 0});
-        if (schema_accepts(schema, out) == SCHEMA_VALID)
+        if (schema_validate(schema, out) == SCHEMA_VALID)
             return true;
     }
     return false;

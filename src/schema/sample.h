@@ -17,9 +17,9 @@ enum sample_extent {
     SAMPLE_ALL       /* every declared property, too */
 };
 
-/* True: `out` is an instance that schema_accepts has accepted. False where none was found: the schema accepts
- * nothing, or says what it wants in a way that this does not work out (not, if, contains, a pattern with
- * lookaround). */
+/* True: `out` is an instance that schema_validate has accepted. False where none was found: the schema
+ * accepts nothing, or says what it wants in a way that this does not work out (not, if, contains, a pattern
+ * with lookaround). */
 bool schema_sample(struct arena *arena, const struct schema *schema, enum sample_extent extent,
                    struct json *out);
 

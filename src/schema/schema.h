@@ -1,6 +1,6 @@
 /*
  * JSON Schema (draft-07, 2019-09, 2020-12): compiled once, then two passes
- * from one source: `schema_accepts` says yes or no and allocates nothing;
+ * from one source: `schema_validate` says yes or no and allocates nothing;
  * `schema_explain` runs only on failure and finds every problem at once.
  */
 #ifndef TOOLGATE_SCHEMA_SCHEMA_H
@@ -43,15 +43,15 @@ struct schema_options {
 enum err schema_compile(struct arena *arena, const struct json *source, const struct schema_options *options,
                         struct schema **out, struct problems *warnings, struct why *why);
 
-enum schema_answer { SCHEMA_VALID, SCHEMA_INVALID, SCHEMA_TOO_COMPLEX };
+enum schema_validity { SCHEMA_VALID, SCHEMA_INVALID, SCHEMA_TOO_COMPLEX };
 
 /* The boolean pass. */
-enum schema_answer schema_accepts(const struct schema *schema, const struct json *instance);
+enum schema_validity schema_validate(const struct schema *schema, const struct json *instance);
 
 /* The collecting pass: adds every problem (texts in problems->arena). After SCHEMA_TOO_COMPLEX the list holds
- * a problem with code "too_complex". Returns what schema_accepts would. */
-enum schema_answer schema_explain(const struct schema *schema, const struct json *instance,
-                                  struct problems *problems);
+ * a problem with code "too_complex". Returns what schema_validate would. */
+enum schema_validity schema_explain(const struct schema *schema, const struct json *instance,
+                                    struct problems *problems);
 
 /*
  * The members of an object that no property or patternProperty of the schema
@@ -60,11 +60,12 @@ enum schema_answer schema_explain(const struct schema *schema, const struct json
  * the suggestion. Top level only; nothing where the schema names no properties
  * at all. The gate decides what it means (unknown = pass, drop or refuse).
  */
-void schema_strangers(const struct schema *schema, const struct json *instance, struct problems *problems);
+void schema_unknown_properties(const struct schema *schema, const struct json *instance,
+                               struct problems *problems);
 
 /* The instance without all of those, however many; itself where there are none. */
-const struct json *schema_without_strangers(struct arena *arena, const struct schema *schema,
-                                            const struct json *instance);
+const struct json *schema_drop_unknown_properties(struct arena *arena, const struct schema *schema,
+                                                  const struct json *instance);
 
 /* The JSON the schema was compiled from. */
 const struct json *schema_source(const struct schema *schema);

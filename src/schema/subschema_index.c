@@ -4,7 +4,7 @@
 
 #include "schema/uri.h"
 
-struct place *place_find(const struct compiler *c, const struct json *source)
+struct place *subschema_find(const struct compiler *c, const struct json *source)
 {
     return map_get(c->places, (struct str){(const char *)&source, sizeof(source)});
 }
@@ -38,7 +38,7 @@ static void put_way(struct buf *out, const struct place *place)
     }
 }
 
-struct str place_pointer(struct arena *arena, const struct place *place)
+struct str subschema_pointer(struct arena *arena, const struct place *place)
 {
     struct buf out = buf_in(arena);
     put_way(&out, place);
@@ -183,14 +183,14 @@ static enum err index_member(struct compiler *c, const struct place *parent, con
 static enum err check_limits(struct compiler *c, const struct place *place)
 {
     if (place->source->type != JSON_OBJECT && place->source->type != JSON_BOOL)
-        return why_set(c->why, ERR_SCHEMA,
+        return err_set(c->why, ERR_SCHEMA,
                        "expected a schema (an object or a boolean) at " STR_FMT ", found %s",
-                       STR_ARG(place_pointer(c->arena, place)), json_type_name(place->source->type));
+                       STR_ARG(subschema_pointer(c->arena, place)), json_type_name(place->source->type));
     if (++c->subschemas > SCHEMA_MAX_SUBSCHEMAS)
-        return why_set(c->why, ERR_LIMIT, "expected at most %u subschemas, found more; split the schema",
+        return err_set(c->why, ERR_LIMIT, "expected at most %u subschemas, found more; split the schema",
                        SCHEMA_MAX_SUBSCHEMAS);
     if (place->nesting > SCHEMA_MAX_NESTING)
-        return why_set(c->why, ERR_LIMIT,
+        return err_set(c->why, ERR_LIMIT,
                        "expected subschemas to nest at most %u deep, found deeper; use $ref",
                        SCHEMA_MAX_NESTING);
     return OK;
@@ -209,8 +209,8 @@ static enum err index_schema(struct compiler *c, struct place *place)
     return err;
 }
 
-enum err index_place(struct compiler *c, const struct json *source, struct resource *resource,
-                     struct place **out)
+enum err subschema_index(struct compiler *c, const struct json *source, struct resource *resource,
+                         struct place **out)
 {
     struct place *place = ARENA_NEW(c->arena, struct place);
     *place = (struct place){.source = source, .resource = resource, .index = -1};
@@ -219,8 +219,8 @@ enum err index_place(struct compiler *c, const struct json *source, struct resou
     return err;
 }
 
-enum err index_document(struct compiler *c, const struct json *document, struct str uri,
-                        struct resource **out)
+enum err subschema_index_document(struct compiler *c, const struct json *document, struct str uri,
+                                  struct resource **out)
 {
     struct place *root = ARENA_NEW(c->arena, struct place);
     *root = (struct place){.source = document, .index = -1};

@@ -126,7 +126,7 @@ static bool scan_long(const struct json *array, size_t *first, size_t *second)
     return found;
 }
 
-bool find_duplicates(const struct json *array, size_t *first, size_t *second)
+bool unique_items_find_pair(const struct json *array, size_t *first, size_t *second)
 {
     if (are_few(array))
         return scan_few(array, first, second);

@@ -20,7 +20,7 @@ static bool declares_rest(const struct props *props)
     return props->rest && props->rest->source->type == JSON_OBJECT && props->rest->source->len > 0;
 }
 
-static bool is_declared(struct pass *pass, const struct inplace *all, const struct json_member *m)
+static bool is_declared(struct pass *pass, const struct in_place_nodes *all, const struct json_member *m)
 {
     for (uint32_t i = 0; i < all->count; i++) {
         const struct props *props = all->props[i];
@@ -31,7 +31,7 @@ static bool is_declared(struct pass *pass, const struct inplace *all, const stru
     return pass->too_complex != NULL; /* nobody is sent away unheard */
 }
 
-static bool names_any(const struct inplace *all)
+static bool names_any(const struct in_place_nodes *all)
 {
     for (uint32_t i = 0; i < all->count; i++)
         if (all->props[i] && (all->props[i]->said || all->props[i]->pattern_count))
@@ -46,7 +46,7 @@ struct unused {
     struct str names[NAMES_COMPARED];
 };
 
-static struct unused *gather_unused(struct arena *arena, const struct inplace *all,
+static struct unused *gather_unused(struct arena *arena, const struct in_place_nodes *all,
                                     const struct json *instance)
 {
     struct unused *unused = ARENA_NEW(arena, struct unused);
@@ -61,21 +61,22 @@ static struct unused *gather_unused(struct arena *arena, const struct inplace *a
 static void say_stranger(struct explain *e, const struct unused *unused, const struct json_member *m)
 {
     struct path at = {NULL, m->key.at ? m->key : STR_LIT(""), 0};
-    say_unknown(e, suggest_one(m->key, unused->names, unused->count), true, &at);
+    message_unknown_field(e, suggest_closest(m->key, unused->names, unused->count), true, &at);
 }
 
 /* False: the schema names nothing, so nobody is a stranger to it. */
-static bool gather(const struct schema *schema, const struct json *instance, struct inplace *all)
+static bool gather(const struct schema *schema, const struct json *instance, struct in_place_nodes *all)
 {
-    inplace_gather(all, schema->root);
+    in_place_collect(all, schema->root);
     return instance->type == JSON_OBJECT && names_any(all);
 }
 
-void schema_strangers(const struct schema *schema, const struct json *instance, struct problems *problems)
+void schema_unknown_properties(const struct schema *schema, const struct json *instance,
+                               struct problems *problems)
 {
     struct explain e = {.pass = pass_begin(schema), .problems = problems, .arena = problems->arena};
     struct unused *unused = NULL;
-    struct inplace all;
+    struct in_place_nodes all;
     if (!gather(schema, instance, &all))
         return;
     for (uint32_t i = 0; i < instance->len; i++) {
@@ -92,11 +93,11 @@ void schema_strangers(const struct schema *schema, const struct json *instance, 
     }
 }
 
-const struct json *schema_without_strangers(struct arena *arena, const struct schema *schema,
-                                            const struct json *instance)
+const struct json *schema_drop_unknown_properties(struct arena *arena, const struct schema *schema,
+                                                  const struct json *instance)
 {
     struct pass pass = pass_begin(schema);
-    struct inplace all;
+    struct in_place_nodes all;
     uint32_t count = 0;
     if (!gather(schema, instance, &all))
         return instance;

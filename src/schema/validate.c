@@ -36,7 +36,7 @@ bool pass_spend(struct pass *pass, uint64_t steps)
 
 /* ---- scalars ---- */
 
-bool choices_hold(const struct choices *choices, const struct json *v)
+bool choices_contain(const struct choices *choices, const struct json *v)
 {
     if (choices->strings && v->type != JSON_STRING)
         return false;
@@ -44,7 +44,7 @@ bool choices_hold(const struct choices *choices, const struct json *v)
         const struct json *c = choices->at[i];
         if (c->type != v->type)
             continue;
-        if (c->type == JSON_STRING ? c->len == v->len && bytes_eq(c->text, v->text, v->len)
+        if (c->type == JSON_STRING ? c->len == v->len && str_bytes_eq(c->text, v->text, v->len)
                                    : json_equal(c, v))
             return true;
     }
@@ -54,7 +54,7 @@ bool choices_hold(const struct choices *choices, const struct json *v)
 static bool accepts_choices(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
 {
     (void)marks;
-    return pass_spend(pass, 1) && choices_hold(&op->choices, v);
+    return pass_spend(pass, 1) && choices_contain(&op->choices, v);
 }
 
 static int compare_bound(const struct bound *bound, const struct json *v)
@@ -82,7 +82,7 @@ static bool accepts_multiple(struct pass *pass, const struct op *op, const struc
                              struct marks *marks)
 {
     (void)marks;
-    return pass_spend(pass, 1 + v->len / 64) && number_is_multiple(v, op->said);
+    return pass_spend(pass, 1 + v->len / 64) && multiple_of_holds(v, op->said);
 }
 
 static uint64_t code_points(const struct json *v)
@@ -115,10 +115,10 @@ bool pass_matches(struct pass *pass, const struct pattern *pattern, struct str s
 {
     if (!pass_spend(pass, 1 + s.len / 256))
         return false;
-    enum pattern_answer answer = pattern_match_easily(pattern, s);
+    enum pattern_result answer = pattern_match_quick(pattern, s);
     if (answer == PATTERN_TOO_COMPLEX && pass_spend(pass, HARD_MATCH_STEPS))
         answer = pattern_match(pattern, s);
-    return answer == PATTERN_TOO_COMPLEX ? give_up(pass, TOO_MUCH_REGEX) : answer == PATTERN_MATCHES;
+    return answer == PATTERN_TOO_COMPLEX ? give_up(pass, TOO_MUCH_REGEX) : answer == PATTERN_MATCH;
 }
 
 static bool accepts_pattern(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
@@ -218,7 +218,7 @@ static bool accepts_properties(struct pass *pass, const struct op *op, const str
             described = true;
         }
         if (described)
-            marks_set(marks, i);
+            evaluated_set_add(marks, i);
     }
     return required == props->required;
 }
@@ -276,19 +276,19 @@ static bool accepts_items(struct pass *pass, const struct op *op, const struct j
             break;
         if (!fits(pass, node, &v->items[i], NULL))
             return false;
-        marks_set(marks, i);
+        evaluated_set_add(marks, i);
     }
     return true;
 }
 
-uint64_t contains_count(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+uint64_t op_contains_count(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
 {
     uint64_t found = 0;
     for (uint32_t i = 0; i < v->len && !pass->too_complex; i++)
         if (fits(pass, op->contains.node, &v->items[i], NULL)) {
             found++;
             if (op->contains.evaluates)
-                marks_set(marks, i);
+                evaluated_set_add(marks, i);
         }
     return found;
 }
@@ -296,14 +296,14 @@ uint64_t contains_count(struct pass *pass, const struct op *op, const struct jso
 static bool accepts_contains(struct pass *pass, const struct op *op, const struct json *v,
                              struct marks *marks)
 {
-    uint64_t found = contains_count(pass, op, v, marks);
+    uint64_t found = op_contains_count(pass, op, v, marks);
     return found >= op->contains.min && found <= op->contains.max;
 }
 
 static bool accepts_unique(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
 {
     (void)op, (void)marks;
-    return pass_spend(pass, v->len) && !find_duplicates(v, NULL, NULL);
+    return pass_spend(pass, v->len) && !unique_items_find_pair(v, NULL, NULL);
 }
 
 /* ---- in place ---- */
@@ -314,13 +314,13 @@ static bool accepts_ref(struct pass *pass, const struct op *op, const struct jso
 }
 
 /* The outermost resource on the way here that has the anchor wins. */
-const struct node *dynamic_target(const struct pass *pass, const struct op *op)
+const struct node *op_dynamic_target(const struct pass *pass, const struct op *op)
 {
     const struct node *target = op->dynamic.node;
     if (!op->dynamic.anchor.at)
         return target;
     for (const struct scope *s = pass->scope; s; s = s->outer) {
-        const struct node *node = resource_dynamic(s->resource, op->dynamic.anchor);
+        const struct node *node = resource_dynamic_anchor(s->resource, op->dynamic.anchor);
         target = node ? node : target;
     }
     return target;
@@ -329,7 +329,7 @@ const struct node *dynamic_target(const struct pass *pass, const struct op *op)
 static bool accepts_dynamic_ref(struct pass *pass, const struct op *op, const struct json *v,
                                 struct marks *marks)
 {
-    return fits(pass, dynamic_target(pass, op), v, marks);
+    return fits(pass, op_dynamic_target(pass, op), v, marks);
 }
 
 static bool accepts_all_of(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
@@ -340,24 +340,24 @@ static bool accepts_all_of(struct pass *pass, const struct op *op, const struct 
     return true;
 }
 
-bool tells_allow(const struct node *node, const struct json *v)
+bool discriminators_match(const struct node *node, const struct json *v)
 {
     if (v->type != JSON_OBJECT)
         return true;
     for (uint16_t i = 0; i < node->tell_count; i++) {
         const struct json *m = json_get(v, node->tells[i].key);
-        if (!m || (node->tells[i].choices && !choices_hold(node->tells[i].choices, m)))
+        if (!m || (node->tells[i].choices && !choices_contain(node->tells[i].choices, m)))
             return false;
     }
     return true;
 }
 
-bool tells_deny(const struct node *node, const struct json *v)
+bool discriminators_exclude(const struct node *node, const struct json *v)
 {
     bool deny = false;
     for (uint16_t i = 0; v->type == JSON_OBJECT && i < node->tell_count && !deny; i++) {
         const struct json *m = json_get(v, node->tells[i].key);
-        deny = m && node->tells[i].choices && !choices_hold(node->tells[i].choices, m);
+        deny = m && node->tells[i].choices && !choices_contain(node->tells[i].choices, m);
     }
     return deny;
 }
@@ -367,18 +367,18 @@ static __attribute__((noinline)) bool branch_accepts_marked(struct pass *pass, c
                                                             const struct json *v, struct marks *marks)
 {
     struct marks own;
-    marks_init(&own, marks->words * 64);
+    evaluated_set_init(&own, marks->words * 64);
     bool ok = fits(pass, node, v, &own);
     if (ok)
-        marks_merge(marks, &own);
-    marks_clear(&own);
+        evaluated_set_merge(marks, &own);
+    evaluated_set_clear(&own);
     return ok;
 }
 
 static inline bool branch_accepts(struct pass *pass, const struct node *node, const struct json *v,
                                   struct marks *marks)
 {
-    if (!(node->types & type_of(v)) || !tells_allow(node, v))
+    if (!(node->types & type_of(v)) || !discriminators_match(node, v))
         return false;
     return marks ? branch_accepts_marked(pass, node, v, marks) : fits(pass, node, v, NULL);
 }
@@ -438,12 +438,12 @@ static bool accepts_unevaluated(struct pass *pass, const struct op *op, const st
                                 struct marks *marks)
 {
     for (uint32_t i = 0; marks && i < v->len; i++) {
-        if (marks_has(marks, i))
+        if (evaluated_set_has(marks, i))
             continue;
         const struct json *child = v->type == JSON_ARRAY ? &v->items[i] : &v->members[i].value;
         if (!fits(pass, op->node, child, NULL))
             return false;
-        marks_set(marks, i);
+        evaluated_set_add(marks, i);
     }
     return true;
 }
@@ -498,11 +498,11 @@ static __attribute__((noinline)) bool ops_accept_marked(struct pass *pass, const
                                                         const struct json *v, struct marks *marks)
 {
     struct marks own;
-    marks_init(&own, v->len);
+    evaluated_set_init(&own, v->len);
     bool ok = ops_accept(pass, node, v, &own);
     if (ok)
-        marks_merge(marks, &own);
-    marks_clear(&own);
+        evaluated_set_merge(marks, &own);
+    evaluated_set_clear(&own);
     return ok;
 }
 
@@ -538,7 +538,7 @@ bool node_accepts(struct pass *pass, const struct node *node, const struct json 
     return fits(pass, node, v, marks);
 }
 
-enum schema_answer schema_accepts(const struct schema *schema, const struct json *instance)
+enum schema_validity schema_validate(const struct schema *schema, const struct json *instance)
 {
     struct pass pass = pass_begin(schema);
     bool ok = node_accepts(&pass, schema->root, instance, NULL);

@@ -4,9 +4,9 @@
  * call is decided in gate/; here it is only said.
  */
 #include "base/arena.h"
-#include "gate/check_reply.h"
+#include "gate/call_reply.h"
 #include "server/elicitation.h"
-#include "server/mcp_methods.h"
+#include "server/mcp_keys.h"
 #include "server/method_table.h"
 #include "server/subscriptions.h"
 
@@ -32,7 +32,7 @@ static enum err read_meta(struct request *r, struct call_request *c)
     c->ext = label_of(json_get_text(r->meta, GATE_EXT_KEY));
     enum err err = param_session(r, &c->session);
     if (!err)
-        err = param_text(r, r->meta, where, GATE_GOAL_KEY, &c->goal);
+        err = param_string(r, r->meta, where, GATE_GOAL_KEY, &c->goal);
     if (!err)
         err = param_count(r, r->meta, where, GATE_TURN_KEY, &c->turn);
     return err;
@@ -59,7 +59,7 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
         .mode = mode,
         .connection = str_of(client->name),
         .peer = &client->peer,
-        .toolbox = client->toolbox,
+        .client_tools = client->client_tools,
     };
     enum err err = read_tool(r, c);
     return err ? err : read_meta(r, c);
@@ -152,8 +152,8 @@ static void put_result(struct request *r, const struct call *call)
 {
     const struct verdict *verdict = call_verdict(call);
     struct json_out *out = reply_open(r);
-    answer_content(out, call);
-    if (class_info(verdict->class)->is_error) {
+    call_reply_content(out, call);
+    if (error_class_info(verdict->class)->is_error) {
         json_key(out, "isError");
         json_put_bool(out, true);
     } else if (shows_structured(r, call)) {
@@ -185,7 +185,7 @@ static enum handled put_too_large(struct request *r, const struct verdict *given
 {
     struct verdict verdict = *given;
     verdict.class = CLASS_TOOL_ERROR;
-    verdict.kind = class_info(CLASS_TOOL_ERROR)->verdict;
+    verdict.kind = error_class_info(CLASS_TOOL_ERROR)->verdict;
     say_too_large(r, &verdict);
     verdict.facts = verdict.follow_up = verdict.next_args = NULL;
     struct str text =
@@ -193,7 +193,7 @@ static enum handled put_too_large(struct request *r, const struct verdict *given
     struct json_out *out = reply_open(r);
     json_key(out, "content");
     json_open(out, '[');
-    answer_text_block(out, text);
+    call_reply_text_block(out, text);
     json_close(out, ']');
     json_key(out, "isError");
     json_put_bool(out, true);
@@ -216,27 +216,27 @@ static void put_input(struct request *r, const struct json *input)
 
 static enum handled tell_run(struct request *r)
 {
-    const struct json *input = inputs_of(r);
+    const struct json *input = elicitation_requested(r);
     if (input)
         put_input(r, input);
     else
         put_result(r, r->call);
-    return reply_fits(r) ? HANDLED_DONE : put_too_large(r, call_verdict(r->call));
+    return reply_fits(r) ? REQUEST_DONE : put_too_large(r, call_verdict(r->call));
 }
 
 static enum handled tell_check(struct request *r)
 {
     struct json_out *out = reply_open(r);
-    reply_splice(r, verdict_text(r, call_verdict(r->call)));
-    answer_check(out, r->call, json_is_true(json_get_text(r->meta, GATE_TRACE_KEY)));
+    reply_members(r, verdict_text(r, call_verdict(r->call)));
+    call_reply_check(out, r->call, json_is_true(json_get_text(r->meta, GATE_TRACE_KEY)));
     return reply_close(r);
 }
 
 static enum handled tell_report(struct request *r)
 {
     struct json_out *out = reply_open(r);
-    reply_splice(r, verdict_text(r, call_verdict(r->call)));
-    answer_report(out, r->call);
+    reply_members(r, verdict_text(r, call_verdict(r->call)));
+    call_reply_report(out, r->call);
     return reply_close(r);
 }
 
@@ -247,8 +247,8 @@ static void tell_widened(struct request *r)
 {
     struct generation *generation = r->client->server->gate.generation;
     if (call_verdict(r->call)->no_progress == VERDICT_NO_PROGRESS &&
-        policies_has_gateway(generation_policies(generation)))
-        subscriptions_own_list_changed(r->client);
+        policy_set_has_gateway(generation_policies(generation)))
+        subscriptions_client_list_changed(r->client);
 }
 
 static enum handled answer(struct request *r)
@@ -317,7 +317,7 @@ static bool wants_progress(const struct request *r)
 static void on_log(void *owner, struct str level, struct str text)
 {
     struct request *r = owner;
-    if (!mcp_hears(r, level) || r->log_count++ >= CALLS_LOG_MAX)
+    if (!mcp_wants_log(r, level) || r->log_count++ >= CALLS_LOG_MAX)
         return;
     struct buf params = {0};
     struct json_out out = json_out(&params);
@@ -343,32 +343,32 @@ static enum handled start(struct request *r, const struct call_request *request,
     if (wants_progress(r))
         call_on_progress(r->call, on_progress, r);
     call_on_log(r->call, on_log, r);
-    return call_start(r->call, on_done, r) ? answer(r) : HANDLED_PENDING;
+    return call_start(r->call, on_done, r) ? answer(r) : REQUEST_PENDING;
 }
 
-enum handled calls_run(struct request *r)
+enum handled call_methods_call(struct request *r)
 {
     struct call_request request;
-    if (read_call(r, CALL_RUN, &request) || inputs_read(r, &request))
-        return HANDLED_DONE;
+    if (read_call(r, CALL_RUN, &request) || elicitation_read(r, &request))
+        return REQUEST_DONE;
     return start(r, &request, tell_run);
 }
 
 /* A trace without a session is a person's question: it is counted nowhere. */
-enum handled calls_check(struct request *r)
+enum handled call_methods_check(struct request *r)
 {
     struct call_request request;
     if (read_call(r, CALL_CHECK, &request))
-        return HANDLED_DONE;
+        return REQUEST_DONE;
     request.trace = json_is_true(json_get_text(r->meta, GATE_TRACE_KEY));
     request.dry = request.trace && !request.session.len;
     return start(r, &request, tell_check);
 }
 
-enum handled calls_report(struct request *r)
+enum handled call_methods_report(struct request *r)
 {
     struct call_request request;
     if (read_call(r, CALL_REPORT, &request) || read_report(r, &request))
-        return HANDLED_DONE;
+        return REQUEST_DONE;
     return start(r, &request, tell_report);
 }

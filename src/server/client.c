@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "json/parse.h"
-#include "server/mcp_methods.h"
+#include "server/mcp_keys.h"
 #include "server/request.h"
 #include "server/subscriptions.h"
 
@@ -50,23 +50,23 @@ static void on_too_long(void *owner, struct str head, bool for_memory)
                  "the message is longer than %u bytes (limits.message): send less in one message, or raise "
                  "limits.message in the configuration",
                  config->limits.message);
-    log_event(LOG_WARN, for_memory ? "line_given_up" : "line_too_long", LOG_TEXT("connection", client->name),
+    log_event(LOG_WARN, for_memory ? "line_dropped" : "line_too_long", LOG_TEXT("connection", client->name),
               LOG_TEXT("user", client->peer.user));
-    rpc_write_error(conn_out(client->conn), json_salvage_id(head),
-                    for_memory ? RPC_MEMORY : RPC_MESSAGE_TOO_LONG, str_of(message), STR_NONE);
+    jsonrpc_write_error(conn_out(client->conn), json_recover_id(head),
+                        for_memory ? RPC_MEMORY : RPC_MESSAGE_TOO_LONG, str_of(message), STR_NONE);
 }
 
 static void on_eof(void *owner, size_t half_line)
 {
     struct client *client = owner;
     if (half_line)
-        log_event(LOG_INFO, "half_line_dropped", LOG_TEXT("connection", client->name),
+        log_event(LOG_INFO, "partial_line_dropped", LOG_TEXT("connection", client->name),
                   LOG_NUM("bytes", half_line));
     client->said_all = true;
-    client_settle(client);
+    client_close_if_done(client);
 }
 
-void client_settle(struct client *client)
+void client_close_if_done(struct client *client)
 {
     if (client->said_all && !client->pending)
         conn_finish(client->conn);
@@ -81,7 +81,7 @@ static void on_gone(void *owner)
     while (client->pending)
         request_cancel(client->pending);
     subscriptions_clear(client);
-    toolbox_free(client->toolbox);
+    client_tools_free(client->client_tools);
     *(client->previous ? &client->previous->next : &server->clients) = client->next;
     if (client->next)
         client->next->previous = client->previous;
@@ -90,8 +90,8 @@ static void on_gone(void *owner)
     free(client);
 }
 
-static const struct conn_hooks hooks = {on_line, on_too_long, on_eof, on_gone, NULL, NULL};
-static const struct conn_hooks echo_hooks = {on_echo_line, on_too_long, on_eof, on_gone, NULL, NULL};
+static const struct conn_callbacks hooks = {on_line, on_too_long, on_eof, on_gone, NULL, NULL};
+static const struct conn_callbacks echo_hooks = {on_echo_line, on_too_long, on_eof, on_gone, NULL, NULL};
 
 /* One line that says why, then the end. What it may have sent already is read away: closing with unread bytes
  * would reset the connection under the answer. */
@@ -99,7 +99,7 @@ static void refuse(int fd, enum rpc_error error, const char *message)
 {
     char sink[4096];
     struct buf line = {0};
-    rpc_write_error(&line, STR_NONE, error, str_of(message), STR_NONE);
+    jsonrpc_write_error(&line, STR_NONE, error, str_of(message), STR_NONE);
     (void)!send(fd, line.at, line.len, MSG_NOSIGNAL | MSG_DONTWAIT);
     shutdown(fd, SHUT_WR);
     for (int i = 0; i < 16 && recv(fd, sink, sizeof(sink), MSG_DONTWAIT) > 0; i++)
@@ -107,7 +107,7 @@ static void refuse(int fd, enum rpc_error error, const char *message)
     buf_clear(&line);
 }
 
-void client_refuse_for_files(int fd)
+void client_refuse_no_files(int fd)
 {
     refuse(fd, RPC_FILES,
            "the daemon has no file descriptor left for another connection: raise LimitNOFILE= of its service "
@@ -120,7 +120,7 @@ static bool is_full(const struct server *server)
     size_t most = server_config(server)->limits.connections;
     if (server->connections_max < most)
         most = server->connections_max;
-    return server->client_count >= most && server->client_count - loop_gone(server->loop) >= most;
+    return server->client_count >= most && server->client_count - loop_closed_peers(server->loop) >= most;
 }
 
 /* OK, or said why not. */
@@ -139,7 +139,7 @@ static enum err check_welcome(const struct server *server, int fd, const struct 
                   LOG_NUM("open", server->client_count));
         return ERR_LIMIT;
     }
-    if (!peer_is_welcome(config, peer)) {
+    if (!peer_may_connect(config, peer)) {
         snprintf(message, sizeof(message),
                  "user %s (uid %u) is not in the daemon's allow list: ask its operator for a rule in 'allow'",
                  peer->user, (unsigned)peer->uid);
@@ -156,7 +156,7 @@ static enum err describe(int fd, struct peer *peer)
     socklen_t size = sizeof(who);
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0)
         return ERR_IO;
-    peer_describe(peer, who.uid, who.gid, who.pid);
+    peer_init(peer, who.uid, who.gid, who.pid);
     return OK;
 }
 
@@ -195,13 +195,13 @@ void client_accept(struct server *server, int fd)
 
 /* ---- … to close ----------------------------------------------------------- */
 
-void client_new_rules(struct client *client)
+void client_apply_config(struct client *client)
 {
     const struct config *config = server_config(client->server);
     conn_limit_line(client->conn, config->limits.message);
-    if (peer_is_welcome(config, &client->peer))
+    if (peer_may_connect(config, &client->peer))
         return;
-    rpc_write_error(
+    jsonrpc_write_error(
         conn_out(client->conn), STR_NONE, RPC_NOT_WELCOME,
         str_of("this user is no longer in the daemon's allow list: ask its operator for a rule in "
                "'allow'"),
@@ -213,5 +213,5 @@ void client_drain(struct client *client)
 {
     conn_stop_reading(client->conn);
     subscriptions_end(client);
-    client_settle(client);
+    client_close_if_done(client);
 }

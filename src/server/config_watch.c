@@ -32,18 +32,18 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
     struct watcher *w = arg;
     (void)fd, (void)what;
-    if (!watch_drain(w->watch))
+    if (!file_watch_drain(w->watch))
         return;
     int64_t now = clock_mono_us();
     if (!w->first_us)
         w->first_us = now;
-    int64_t due = now + WATCH_SETTLE_MS * 1000, latest = w->first_us + WATCHER_MOST_MS * 1000;
+    int64_t due = now + FILE_WATCH_QUIET_MS * 1000, latest = w->first_us + CONFIG_WATCH_MAX_DELAY_MS * 1000;
     int64_t left = (due < latest ? due : latest) - now;
     struct timeval wait = {.tv_usec = left > 0 ? left : 0};
     event_add(w->quiet, &wait);
 }
 
-struct watcher *watcher_new(struct event_base *base, void (*changed)(void *owner), void *owner)
+struct watcher *config_watch_new(struct event_base *base, void (*changed)(void *owner), void *owner)
 {
     struct watcher *w = calloc(1, sizeof(*w));
     if (!w)
@@ -58,12 +58,12 @@ static void stop(struct watcher *w)
     if (w->readable)
         event_free(w->readable);
     w->readable = NULL;
-    watch_free(w->watch);
+    file_watch_free(w->watch);
     w->watch = NULL;
     buf_clear(&w->files);
 }
 
-void watcher_free(struct watcher *w)
+void config_watch_free(struct watcher *w)
 {
     if (!w)
         return;
@@ -96,7 +96,7 @@ static struct buf files_of(const struct config *config)
 
 static void say_unwatched(const struct why *why)
 {
-    log_event(LOG_WARN, "unwatched", LOG_TEXT("why", why->text),
+    log_event(LOG_WARN, "watch_disabled", LOG_TEXT("why", why->text),
               LOG_TEXT("mend",
                        "raise sysctl fs.inotify.max_user_instances or fs.inotify.max_user_watches; until "
                        "then ask for a reload when files have changed: toolgate reload, or SIGHUP"));
@@ -107,13 +107,13 @@ static void add_all(struct watcher *w)
     struct why why;
     struct str rest = buf_view(&w->files);
     while (rest.len) {
-        if (watch_add(w->watch, rest.at, &why) != OK)
+        if (file_watch_add(w->watch, rest.at, &why) != OK)
             say_unwatched(&why);
         rest = str_from(rest, strlen(rest.at) + 1);
     }
 }
 
-void watcher_follow(struct watcher *w, const struct config *config)
+void config_watch_apply(struct watcher *w, const struct config *config)
 {
     struct buf files = files_of(config);
     struct why why;
@@ -125,11 +125,11 @@ void watcher_follow(struct watcher *w, const struct config *config)
     w->files = files;
     if (!files.len)
         return;
-    if (watch_new(&w->watch, &why) != OK) {
+    if (file_watch_new(&w->watch, &why) != OK) {
         say_unwatched(&why);
         return;
     }
     add_all(w);
-    w->readable = event_new(w->base, watch_fd(w->watch), EV_READ | EV_PERSIST, on_readable, w);
+    w->readable = event_new(w->base, file_watch_fd(w->watch), EV_READ | EV_PERSIST, on_readable, w);
     event_add(w->readable, NULL);
 }

@@ -8,17 +8,17 @@
 
 #include "config/config.h"
 
-#define WATCHER_MOST_MS 1000u /* files that never get quiet are loaded after this, all the same */
+#define CONFIG_WATCH_MAX_DELAY_MS 1000u /* files that never get quiet are loaded after this, all the same */
 
 struct event_base;
 struct watcher;
 
 /* `changed` fires from the loop's turn. */
-struct watcher *watcher_new(struct event_base *base, void (*changed)(void *owner), void *owner);
-void watcher_free(struct watcher *watcher); /* NULL is fine */
+struct watcher *config_watch_new(struct event_base *base, void (*changed)(void *owner), void *owner);
+void config_watch_free(struct watcher *watcher); /* NULL is fine */
 
 /* From now on these files: the configuration's own, its policies and tools. To be called before they are
  * read, so that no change falls in between. Nothing is watched where the configuration says watch = false. */
-void watcher_follow(struct watcher *watcher, const struct config *config);
+void config_watch_apply(struct watcher *watcher, const struct config *config);
 
 #endif

@@ -1,7 +1,7 @@
 /* See elicitation.h. */
 #include "server/elicitation.h"
 
-#include "server/mcp_methods.h"
+#include "server/mcp_keys.h"
 
 /* {"elicitation":{}} means forms; a client that names modes must name that one. */
 static bool takes_forms(const struct request *r)
@@ -10,7 +10,7 @@ static bool takes_forms(const struct request *r)
     return r->modern && json_is(can, JSON_OBJECT) && (!can->len || json_get_text(can, "form"));
 }
 
-enum err inputs_read(struct request *r, struct call_request *call)
+enum err elicitation_read(struct request *r, struct call_request *call)
 {
     const struct json *responses = r->modern ? json_get_text(r->params, "inputResponses") : NULL;
     call->can_be_asked = takes_forms(r);
@@ -24,7 +24,7 @@ enum err inputs_read(struct request *r, struct call_request *call)
         return ERR_PARSE;
     }
     call->responses = responses;
-    return param_text(r, r->params, "params.", "requestState", &call->request_state);
+    return param_string(r, r->params, "params.", "requestState", &call->request_state);
 }
 
 static bool is_form(const struct json *asked)
@@ -35,9 +35,9 @@ static bool is_form(const struct json *asked)
 }
 
 /* All of it or nothing: half an answer is no use to the tool. */
-const struct json *inputs_of(const struct request *r)
+const struct json *elicitation_requested(const struct request *r)
 {
-    const struct json *input = call_input(r->call), *asked = json_get_text(input, "inputRequests");
+    const struct json *input = call_input_requests(r->call), *asked = json_get_text(input, "inputRequests");
     for (uint32_t i = 0; json_is(asked, JSON_OBJECT) && i < asked->len; i++)
         if (!is_form(&asked->members[i].value))
             return NULL;

@@ -10,9 +10,9 @@
 
 /* Whether the client can be asked, and what it brings along on its second try. ERR_PARSE: answered with
  * -32602 already. */
-enum err inputs_read(struct request *request, struct call_request *call);
+enum err elicitation_read(struct request *request, struct call_request *call);
 
 /* What the finished call asks of this client; NULL: nothing that it can be asked. */
-const struct json *inputs_of(const struct request *request);
+const struct json *elicitation_requested(const struct request *request);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "json/write.h"
 
-static const struct rpc_error_info errors[RPC_ERROR_COUNT] = {
+static const struct jsonrpc_error_info errors[RPC_ERROR_COUNT] = {
     [RPC_PARSE] = {-32700, NULL, NULL},
     [RPC_INVALID_REQUEST] = {-32600, NULL, NULL},
     [RPC_UNKNOWN_METHOD] = {-32601, NULL, NULL},
@@ -27,12 +27,12 @@ static const struct rpc_error_info errors[RPC_ERROR_COUNT] = {
     [RPC_RELOAD_FAILED] = {1016, "reload_failed", NULL},
 };
 
-const struct rpc_error_info *rpc_error_info(enum rpc_error error)
+const struct jsonrpc_error_info *jsonrpc_error_info(enum rpc_error error)
 {
     return &errors[error];
 }
 
-static void write_data(struct json_out *out, const struct rpc_error_info *info, struct str data)
+static void write_data(struct json_out *out, const struct jsonrpc_error_info *info, struct str data)
 {
     if (!data.len && !info->name)
         return;
@@ -51,10 +51,10 @@ static void write_data(struct json_out *out, const struct rpc_error_info *info, 
     json_close(out, '}');
 }
 
-void rpc_write_error(struct buf *buf, struct str id, enum rpc_error error, struct str message,
-                     struct str data)
+void jsonrpc_write_error(struct buf *buf, struct str id, enum rpc_error error, struct str message,
+                         struct str data)
 {
-    const struct rpc_error_info *info = &errors[error];
+    const struct jsonrpc_error_info *info = &errors[error];
     struct json_out out = json_out(buf);
     json_open(&out, '{');
     json_key(&out, "jsonrpc");

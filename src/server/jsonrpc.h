@@ -32,17 +32,17 @@ enum rpc_error {
     RPC_ERROR_COUNT
 };
 
-struct rpc_error_info {
+struct jsonrpc_error_info {
     int code;
     const char *name; /* in error.data.name; NULL for the standard's own, whose code says it */
     const char *key;  /* the configuration key that raises the limit, in error.data.key; NULL: none */
 };
 
-const struct rpc_error_info *rpc_error_info(enum rpc_error error);
+const struct jsonrpc_error_info *jsonrpc_error_info(enum rpc_error error);
 
 /* One whole line. `id` is JSON text; empty: it could not be read, and no id is sent (never null). `data` is
  * JSON text; empty: what the table says, if anything. */
-void rpc_write_error(struct buf *out, struct str id, enum rpc_error error, struct str message,
-                     struct str data);
+void jsonrpc_write_error(struct buf *out, struct str id, enum rpc_error error, struct str message,
+                         struct str data);
 
 #endif

@@ -1,5 +1,5 @@
 /* MCP's own methods, in both eras. */
-#include "server/mcp_methods.h"
+#include "server/mcp_keys.h"
 
 #include "base/arena.h"
 #include "base/log.h"
@@ -39,7 +39,7 @@ static void put_capabilities(struct request *r, struct json_out *out)
     json_open(out, '{');
     json_key(out, "methods");
     json_open(out, '[');
-    method_list_own(out);
+    method_write_extensions(out);
     json_close(out, ']');
     json_close(out, '}');
     json_close(out, '}');
@@ -48,7 +48,7 @@ static void put_capabilities(struct request *r, struct json_out *out)
 
 static void put_instructions(struct request *r, struct json_out *out)
 {
-    struct str text = policies_instructions(generation_policies(r->client->server->gate.generation));
+    struct str text = policy_set_instructions(generation_policies(r->client->server->gate.generation));
     if (!text.len)
         return;
     json_key(out, "instructions");
@@ -66,8 +66,8 @@ static void put_caching(struct json_out *out)
 enum handled mcp_initialize(struct request *r)
 {
     struct str asked;
-    if (param_text(r, r->params, "params.", "protocolVersion", &asked))
-        return HANDLED_DONE;
+    if (param_string(r, r->params, "params.", "protocolVersion", &asked))
+        return REQUEST_DONE;
     if (!asked.len)
         return reply_error(r, RPC_INVALID_PARAMS,
                            "params.protocolVersion: expected a string such as \"" MCP_NEWEST_LEGACY
@@ -105,7 +105,7 @@ enum handled mcp_ping(struct request *r)
 
 /* ---- logging: what tools say with call.log ---------------------------------- */
 
-int mcp_level(struct str name)
+int mcp_log_level(struct str name)
 {
     static const char *const levels[] = {"debug", "info",     "notice", "warning",
                                          "error", "critical", "alert",  "emergency"};
@@ -116,15 +116,16 @@ int mcp_level(struct str name)
 }
 
 /* In the modern era a client hears nothing unless the very request asks for it. */
-bool mcp_hears(const struct request *r, struct str level)
+bool mcp_wants_log(const struct request *r, struct str level)
 {
-    int least = r->modern ? mcp_level(json_str(json_get_text(r->meta, MCP_LEVEL_KEY))) : r->client->log_level;
-    return least >= 0 && mcp_level(level) >= least;
+    int least =
+        r->modern ? mcp_log_level(json_str(json_get_text(r->meta, MCP_LEVEL_KEY))) : r->client->log_level;
+    return least >= 0 && mcp_log_level(level) >= least;
 }
 
 enum handled mcp_set_level(struct request *r)
 {
-    int level = mcp_level(json_str(json_get_text(r->params, "level")));
+    int level = mcp_log_level(json_str(json_get_text(r->params, "level")));
     if (level < 0)
         return reply_error(
             r, RPC_INVALID_PARAMS,
@@ -151,20 +152,20 @@ static enum handled tell_list(struct request *r, const struct catalog_request *w
 enum handled mcp_tools_list(struct request *r)
 {
     struct client *client = r->client;
-    struct catalog_request wanted = {.format = CATALOG_MCP, .peer = &client->peer};
+    struct catalog_request wanted = {.format = PROVIDER_FORMAT_MCP, .peer = &client->peer};
     struct str cursor;
-    if (param_text(r, r->params, "params.", "cursor", &cursor))
-        return HANDLED_DONE;
+    if (param_string(r, r->params, "params.", "cursor", &cursor))
+        return REQUEST_DONE;
     if (json_get_text(r->params, "cursor"))
         return reply_error(
             r, RPC_INVALID_PARAMS,
             "params.cursor: expected none, as the list is one page, got one that was not issued here");
     if (param_session(r, &wanted.session) ||
-        param_text(r, r->meta, "params._meta.", GATE_GOAL_KEY, &wanted.goal))
-        return HANDLED_DONE;
+        param_string(r, r->meta, "params._meta.", GATE_GOAL_KEY, &wanted.goal))
+        return REQUEST_DONE;
     if (!r->modern) /* no handshake is demanded, so asking for the list is what shows interest in it */
         client->hears_changes = true;
-    return listing_begin(r, &wanted, tell_list);
+    return tools_list_begin(r, &wanted, tell_list);
 }
 
 /* ---- notifications -------------------------------------------------------- */
@@ -184,5 +185,5 @@ void mcp_cancelled(struct request *r)
         request_cancel(pending);
     else if (id)
         subscriptions_cancel(client, id);
-    client_settle(client);
+    client_close_if_done(client);
 }

@@ -4,22 +4,22 @@
 #include "base/suggest.h"
 
 static const struct method methods[] = {
-    {"tools/call", ERA_BOTH, true, true, calls_run},
-    {"toolgate/check", ERA_BOTH, true, true, calls_check},
-    {"toolgate/report", ERA_BOTH, true, true, calls_report},
-    {"toolgate/turn", ERA_BOTH, true, false, ledger_methods_turn},
+    {"tools/call", ERA_BOTH, true, true, call_methods_call},
+    {"toolgate/check", ERA_BOTH, true, true, call_methods_check},
+    {"toolgate/report", ERA_BOTH, true, true, call_methods_report},
+    {"toolgate/turn", ERA_BOTH, true, false, session_methods_turn},
     {"tools/list", ERA_BOTH, false, false, mcp_tools_list},
     {"ping", ERA_LEGACY, false, false, mcp_ping},
     {"initialize", ERA_LEGACY, false, false, mcp_initialize},
     {"server/discover", ERA_MODERN, false, false, mcp_discover},
     {"subscriptions/listen", ERA_MODERN, false, false, subscriptions_listen},
     {"logging/setLevel", ERA_LEGACY, false, false, mcp_set_level},
-    {"toolgate/register", ERA_BOTH, true, false, tools_register},
-    {"toolgate/tools", ERA_BOTH, false, false, tools_definitions},
-    {"toolgate/schemas", ERA_BOTH, false, false, tools_schemas},
-    {"toolgate/session", ERA_BOTH, true, false, ledger_methods_session},
-    {"toolgate/status", ERA_BOTH, false, false, status_show},
-    {"toolgate/reload", ERA_BOTH, false, false, reload_asked},
+    {"toolgate/register", ERA_BOTH, true, false, tool_methods_register},
+    {"toolgate/tools", ERA_BOTH, false, false, tool_methods_tools},
+    {"toolgate/schemas", ERA_BOTH, false, false, tool_methods_schemas},
+    {"toolgate/session", ERA_BOTH, true, false, session_methods_session},
+    {"toolgate/status", ERA_BOTH, false, false, status_method},
+    {"toolgate/reload", ERA_BOTH, false, false, reload_method},
 };
 
 static const struct notification notifications[] = {
@@ -37,7 +37,7 @@ const struct method *method_find(struct str name)
     return NULL;
 }
 
-const struct notification *notification_find(struct str name)
+const struct notification *method_find_notification(struct str name)
 {
     for (size_t i = 0; i < sizeof(notifications) / sizeof(notifications[0]); i++)
         if (str_is(name, notifications[i].name))
@@ -50,10 +50,10 @@ struct str method_suggest(struct str name)
     struct str names[METHOD_COUNT];
     for (size_t i = 0; i < METHOD_COUNT; i++)
         names[i] = str_of(methods[i].name);
-    return suggest_one(name, names, METHOD_COUNT);
+    return suggest_closest(name, names, METHOD_COUNT);
 }
 
-void method_list_own(struct json_out *out)
+void method_write_extensions(struct json_out *out)
 {
     for (size_t i = 0; i < METHOD_COUNT; i++)
         if (str_starts(str_of(methods[i].name), "toolgate/"))

@@ -23,13 +23,13 @@ struct notification {
 };
 
 const struct method *method_find(struct str name);
-const struct notification *notification_find(struct str name);
+const struct notification *method_find_notification(struct str name);
 
 /* The closest name, or STR_NONE. */
 struct str method_suggest(struct str name);
 
 /* Names beginning with "toolgate/", as a JSON array's items. */
-void method_list_own(struct json_out *out);
+void method_write_extensions(struct json_out *out);
 
 /* mcp.c */
 enum handled mcp_initialize(struct request *request);
@@ -39,30 +39,31 @@ enum handled mcp_discover(struct request *request);
 enum handled mcp_tools_list(struct request *request);
 void mcp_initialized(struct request *request);
 void mcp_cancelled(struct request *request);
-int mcp_level(struct str name); /* 0 debug … 7 emergency; -1: no level of MCP */
-bool mcp_hears(const struct request *request, struct str level); /* is a log message of that level wanted */
+int mcp_log_level(struct str name); /* 0 debug … 7 emergency; -1: no level of MCP */
+bool mcp_wants_log(const struct request *request,
+                   struct str level); /* is a log message of that level wanted */
 
 /* subscriptions.c */
 enum handled subscriptions_listen(struct request *request);
 
 /* call_methods.c */
-enum handled calls_run(struct request *request);
-enum handled calls_check(struct request *request);
-enum handled calls_report(struct request *request);
+enum handled call_methods_call(struct request *request);
+enum handled call_methods_check(struct request *request);
+enum handled call_methods_report(struct request *request);
 
 /* tool_methods.c */
-enum handled tools_register(struct request *request);
-enum handled tools_definitions(struct request *request);
-enum handled tools_schemas(struct request *request);
+enum handled tool_methods_register(struct request *request);
+enum handled tool_methods_tools(struct request *request);
+enum handled tool_methods_schemas(struct request *request);
 
 /* session_methods.c */
-enum handled ledger_methods_turn(struct request *request);
-enum handled ledger_methods_session(struct request *request);
+enum handled session_methods_turn(struct request *request);
+enum handled session_methods_session(struct request *request);
 
 /* status.c */
-enum handled status_show(struct request *request);
+enum handled status_method(struct request *request);
 
 /* cmd_reload.c */
-enum handled reload_asked(struct request *request);
+enum handled reload_method(struct request *request);
 
 #endif

@@ -1,7 +1,7 @@
 /* Members of params, each with the sentence that a wrong one gets. */
 #include "server/request.h"
 
-#include "server/mcp_methods.h"
+#include "server/mcp_keys.h"
 
 #include <inttypes.h>
 
@@ -36,8 +36,8 @@ static enum err refuse(struct request *r, const char *path, const char *key, con
     return ERR_PARSE;
 }
 
-enum err param_text(struct request *request, const struct json *object, const char *path, const char *key,
-                    struct str *out)
+enum err param_string(struct request *request, const struct json *object, const char *path, const char *key,
+                      struct str *out)
 {
     const struct json *value = json_get_text(object, key);
     *out = json_str(value);
@@ -65,7 +65,7 @@ enum err param_count(struct request *request, const struct json *object, const c
 
 enum err param_session(struct request *request, struct str *out)
 {
-    enum err err = param_text(request, request->meta, "params._meta.", GATE_SESSION_KEY, out);
+    enum err err = param_string(request, request->meta, "params._meta.", GATE_SESSION_KEY, out);
     if (!err && out->len > SESSION_MAX_BYTES) {
         reply_error(request, RPC_INVALID_PARAMS,
                     "params._meta." GATE_SESSION_KEY ": expected at most %u bytes, got %zu",

@@ -3,14 +3,14 @@
 
 #include <unistd.h>
 
-bool permission_has(const struct client *client)
+bool permission_granted(const struct client *client)
 {
     return client->peer.uid == 0 || client->peer.uid == geteuid();
 }
 
-enum err permission_needed(struct request *request, const char *what)
+enum err permission_require(struct request *request, const char *what)
 {
-    if (permission_has(request->client))
+    if (permission_granted(request->client))
         return OK;
     reply_error(request, RPC_FORBIDDEN,
                 "%s is for the user that runs the daemon (uid %u) and for root; you are %s (uid %u)", what,

@@ -4,9 +4,9 @@
 
 #include "server/request.h"
 
-bool permission_has(const struct client *client);
+bool permission_granted(const struct client *client);
 
 /* OK, or ERR_PARSE after answering that `what` needs it. */
-enum err permission_needed(struct request *request, const char *what);
+enum err permission_require(struct request *request, const char *what);
 
 #endif

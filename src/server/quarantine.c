@@ -74,13 +74,13 @@ struct quarantine *quarantine_new(const struct config *config)
     struct arena *arena = arena_new();
     struct quarantine *q = ARENA_NEW(arena, struct quarantine);
     q->arena = arena;
-    q->path = state_path(arena, config, "quarantine");
+    q->path = state_dir_path(arena, config, "quarantine");
     q->fd = open(q->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (q->fd < 0) {
-        log_event(LOG_WARN, "no_quarantine", LOG_TEXT("file", q->path), LOG_TEXT("why", strerror(errno)),
-                  LOG_TEXT("mend",
-                           "give the daemon a folder it may write to (config state): without one, a policy "
-                           "that stalls the process will do so again"));
+        log_event(
+            LOG_WARN, "quarantine_unavailable", LOG_TEXT("file", q->path), LOG_TEXT("why", strerror(errno)),
+            LOG_TEXT("mend", "give the daemon a folder it may write to (config state): without one, a policy "
+                             "that stalls the process will do so again"));
         return q;
     }
     read_lines(q);
@@ -129,7 +129,7 @@ static void write_lines(const struct quarantine *q)
         buf_printf(&text, "%016" PRIx64 " " STR_FMT "\n", q->list[i].text, STR_ARG(q->list[i].file));
     struct str all = buf_view(&text);
     if (ftruncate(q->fd, 0) != 0 || (all.len && write(q->fd, all.at, all.len) != (ssize_t)all.len))
-        log_event(LOG_ERROR, "quarantine_unwritten", LOG_TEXT("file", q->path),
+        log_event(LOG_ERROR, "quarantine_write_failed", LOG_TEXT("file", q->path),
                   LOG_TEXT("why", strerror(errno)));
     buf_clear(&text);
 }

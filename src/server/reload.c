@@ -6,9 +6,9 @@
 #include "base/log.h"
 #include "config/config_ledger.h"
 #include "gate/generation_load.h"
-#include "server/listen.h"
+#include "server/listener.h"
 #include "server/method_table.h"
-#include "server/notifications.h"
+#include "server/systemd.h"
 #include "server/upstream_manager.h"
 #include "server/permission.h"
 #include "server/quarantine.h"
@@ -62,7 +62,7 @@ void reloader_free(struct reloader *r)
     if (!r)
         return;
     if (r->loading)
-        loading_end(r->loading, &unfinished);
+        generation_load_end(r->loading, &unfinished);
     generation_unref(unfinished);
     arena_free(r->arena);
     buf_clear(&r->errors);
@@ -74,15 +74,15 @@ void reloader_free(struct reloader *r)
 static void begin(struct reloader *r, const char *cause)
 {
     struct generation *serving = r->server->gate.generation;
-    struct load_request request = {.sources = &r->server->options->sources,
-                                   .number = serving ? generation_number(serving) + 1 : 1,
-                                   .serving = serving};
+    struct generation_load_request request = {.sources = &r->server->options->sources,
+                                              .number = serving ? generation_number(serving) + 1 : 1,
+                                              .serving = serving};
     r->arena = arena_new();
     generation_report_init(&r->report, r->arena);
     r->cause = cause;
     r->began_us = clock_mono_us();
     r->outcome = (struct outcome){.err = OK};
-    r->loading = loading_begin(&request, &r->report);
+    r->loading = generation_load_begin(&request, &r->report);
 }
 
 /* Between the configuration and what it names: where changes are watched for, and what must not run. */
@@ -93,17 +93,17 @@ static void heed(struct reloader *r, const struct config *config)
     if (!server->quarantine)
         server->quarantine = quarantine_new(config);
     const struct policy_stall *stalls = quarantine_stalls(server->quarantine, &count);
-    loading_distrust(r->loading, stalls, count);
-    watcher_follow(server->watcher, config);
+    generation_load_quarantine(r->loading, stalls, count);
+    config_watch_apply(server->watcher, config);
     if (!server->offers)
-        server->offers = offers_open(server, config);
-    loading_offers(r->loading, offers_for_loading(server->offers));
+        server->offers = upstream_manager_new(server, config);
+    generation_load_set_offers(r->loading, upstream_manager_source(server->offers));
 }
 
 static bool step(struct reloader *r)
 {
-    bool more = loading_step(r->loading);
-    const struct config *config = more ? loading_config(r->loading) : NULL;
+    bool more = generation_load_step(r->loading);
+    const struct config *config = more ? generation_load_config(r->loading) : NULL;
     if (config)
         heed(r, config);
     return more;
@@ -118,10 +118,10 @@ static void release(struct reloader *r)
 /* Of what is served only the list of what must not run is looked at again. */
 static void settle_in(struct server *server)
 {
-    policies_forget_examples(generation_policies(server->gate.generation));
+    policy_set_free_examples(generation_policies(server->gate.generation));
     size_t count;
     const struct policy_stall *holding =
-        policies_stalls(generation_policies(server->gate.generation), &count);
+        policy_set_stalls(generation_policies(server->gate.generation), &count);
     quarantine_keep(server->quarantine, holding, count);
 }
 
@@ -131,24 +131,24 @@ static void settle_in(struct server *server)
 static void say_errors(const struct generation_report *report, enum err err, struct why *why)
 {
     if (!report->error_count) {
-        why_set(why, err, "nothing could be loaded (%s)", err_name(err));
+        err_set(why, err, "nothing could be loaded (%s)", err_name(err));
         return;
     }
     for (size_t i = 1; i < report->error_count; i++)
         log_event(LOG_ERROR, "generation_error", LOG_STR("why", report->errors[i]));
-    why_set(why, err, STR_FMT, STR_ARG(report->errors[0]));
+    err_set(why, err, STR_FMT, STR_ARG(report->errors[0]));
     if (report->error_count > 1)
-        why_set(why, err, STR_FMT "\n(and %zu more, logged above)", STR_ARG(report->errors[0]),
+        err_set(why, err, STR_FMT "\n(and %zu more, logged above)", STR_ARG(report->errors[0]),
                 report->error_count - 1);
 }
 
-enum err reload_first(struct server *server, struct why *why)
+enum err reload_initial(struct server *server, struct why *why)
 {
     struct reloader *r = server->reloader;
     begin(r, "start");
     while (step(r))
         continue;
-    enum err err = loading_end(r->loading, &server->gate.generation);
+    enum err err = generation_load_end(r->loading, &server->gate.generation);
     r->loading = NULL;
     for (size_t i = 0; i < r->report.warning_count; i++)
         log_event(LOG_WARN, "generation_warning", LOG_STR("why", r->report.warnings[i]));
@@ -168,11 +168,11 @@ static void say_what_stays(const struct server *server, const struct config *now
 {
     if (server->listener && !listener_is_inherited(server->listener) &&
         (strcmp(now->socket, before->socket) != 0 || now->socket_mode != before->socket_mode))
-        log_event(LOG_WARN, "restart_needed", LOG_TEXT("key", "socket, socket_mode"));
-    if (!config_ledger_same(now, before))
-        log_event(LOG_WARN, "restart_needed", LOG_TEXT("key", "ledger"));
+        log_event(LOG_WARN, "restart_required", LOG_TEXT("key", "socket, socket_mode"));
+    if (!config_ledger_equal(now, before))
+        log_event(LOG_WARN, "restart_required", LOG_TEXT("key", "ledger"));
     if (!now->state != !before->state || (now->state && strcmp(now->state, before->state) != 0))
-        log_event(LOG_WARN, "restart_needed", LOG_TEXT("key", "state"));
+        log_event(LOG_WARN, "restart_required", LOG_TEXT("key", "state"));
 }
 
 /* Also where nothing has changed: SIGHUP is how a log that was rotated is let go of. */
@@ -180,7 +180,7 @@ static void reopen_log(const struct config *config)
 {
     struct why why;
     if (log_open(config->log_level, config->log_format, config->log_file, &why))
-        log_event(LOG_ERROR, "log_unchanged", LOG_TEXT("why", why.text));
+        log_event(LOG_ERROR, "log_reopen_failed", LOG_TEXT("why", why.text));
 }
 
 static void swap(struct server *server, struct generation *fresh)
@@ -193,7 +193,7 @@ static void swap(struct server *server, struct generation *fresh)
     generation_unref(old);
     loop_limit_bytes(server->loop, config->limits.memory);
     for (struct client *client = server->clients; client; client = client->next)
-        client_new_rules(client);
+        client_apply_config(client);
     if (list_changed)
         subscriptions_list_changed(server);
     settle_in(server);
@@ -263,7 +263,7 @@ static void answer(const struct reloader *r, struct request *request)
     json_key(out, "hash");
     json_put_str(out, generation_hash(serving));
     put_number(out, "tools", generation_tool_count(serving));
-    put_number(out, "policies", policies_count(generation_policies(serving)));
+    put_number(out, "policies", policy_set_count(generation_policies(serving)));
     put_number(out, "examples", report->example_count);
     put_number(out, "ms", (size_t)r->outcome.took_us / 1000);
     put_lines(out, "errors", report->errors, report->error_count);
@@ -293,37 +293,37 @@ static void cancel(struct request *request)
             }
 }
 
-enum handled reload_asked(struct request *request)
+enum handled reload_method(struct request *request)
 {
     struct reloader *r = request->client->server->reloader;
-    if (permission_needed(request, "toolgate/reload"))
-        return HANDLED_DONE;
+    if (permission_require(request, "toolgate/reload"))
+        return REQUEST_DONE;
     struct waiter *waiter = ARENA_NEW(request->arena, struct waiter);
     *waiter = (struct waiter){r->next_waiting, request};
     r->next_waiting = waiter;
     request->work = waiter;
     request->cancel = cancel;
-    reload_ask(r->server, "asked");
-    return HANDLED_PENDING;
+    reload_request(r->server, "asked");
+    return REQUEST_PENDING;
 }
 
 /* ---- turn by turn ---------------------------------------------------------------- */
 
-void reload_ask(struct server *server, const char *cause)
+void reload_request(struct server *server, const char *cause)
 {
     struct reloader *r = server->reloader;
-    if (!r->next_cause || strcmp(cause, RELOAD_FOR_UPSTREAM) != 0)
+    if (!r->next_cause || strcmp(cause, RELOAD_CAUSE_UPSTREAM) != 0)
         r->next_cause = cause;
 }
 
-bool reload_is_under_way(const struct server *server)
+bool reload_is_running(const struct server *server)
 {
     return server->reloader->loading != NULL;
 }
 
 static void begin_next(struct reloader *r)
 {
-    notify_reloading();
+    systemd_notify_reloading();
     r->waiting = r->next_waiting;
     r->next_waiting = NULL;
     begin(r, r->next_cause);
@@ -334,14 +334,14 @@ static void finish(struct reloader *r)
 {
     struct server *server = r->server;
     struct generation *fresh;
-    r->outcome.err = loading_end(r->loading, &fresh);
+    r->outcome.err = generation_load_end(r->loading, &fresh);
     r->outcome.unchanged = !r->outcome.err && !fresh;
     r->loading = NULL;
     bool reconfigured = fresh && generation_config(fresh)->hash != server_config(server)->hash;
     if (fresh)
         swap(server, fresh);
-    if (!r->outcome.err && (reconfigured || strcmp(r->cause, RELOAD_FOR_UPSTREAM) != 0))
-        offers_apply(server->offers, server_config(server));
+    if (!r->outcome.err && (reconfigured || strcmp(r->cause, RELOAD_CAUSE_UPSTREAM) != 0))
+        upstream_manager_apply(server->offers, server_config(server));
     if (!r->outcome.err)
         reopen_log(server_config(server));
     remember(r);
@@ -395,7 +395,7 @@ bool reload_turn(struct server *server)
 
 /* ---- status ------------------------------------------------------------------------ */
 
-void reload_show(const struct client *client, struct json_out *out)
+void reload_write_status(const struct client *client, struct json_out *out)
 {
     const struct reloader *r = client->server->reloader;
     if (!r->last.at_ms)
@@ -406,7 +406,7 @@ void reload_show(const struct client *client, struct json_out *out)
     json_key(out, "ok");
     json_put_bool(out, !r->last.err);
     put_number(out, "ms", (size_t)r->last.took_us / 1000);
-    if (r->last.err && permission_has(client)) {
+    if (r->last.err && permission_granted(client)) {
         json_key(out, "errors");
         json_put_str(out, str_trim(buf_view(&r->errors)));
     }

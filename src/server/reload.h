@@ -3,7 +3,7 @@
  * of the loop while calls go on, then swapped in by one pointer; or the old
  * one stays, and every reason is said.
  *
- *   SIGHUP, toolgate/reload, changed files ─▶ reload_ask ─▶ slice, slice, … ─▶ swap or keep ─▶ answers
+ *   SIGHUP, toolgate/reload, changed files ─▶ reload_request ─▶ slice, slice, … ─▶ swap or keep ─▶ answers
  *        while one is under way: one more ────────┘ afterwards, for all who asked meanwhile
  */
 #ifndef TOOLGATE_SERVER_RELOAD_H
@@ -20,19 +20,19 @@ struct reloader *reloader_new(struct server *server);
 void reloader_free(struct reloader *reloader); /* NULL is fine; what is under way is given up */
 
 /* The first one, to its end: `why` has the first error, the log all others. */
-enum err reload_first(struct server *server, struct why *why);
+enum err reload_initial(struct server *server, struct why *why);
 
-#define RELOAD_FOR_UPSTREAM "upstream" /* the cause that leaves upstreams alone which are down */
+#define RELOAD_CAUSE_UPSTREAM "upstream" /* the cause that leaves upstreams alone which are down */
 
 /* One that begins after this. `cause`: a word for the log. */
-void reload_ask(struct server *server, const char *cause);
-bool reload_is_under_way(const struct server *server);
+void reload_request(struct server *server, const char *cause);
+bool reload_is_running(const struct server *server);
 
 /* A slice. False: there was nothing to do, the loop may wait. */
 bool reload_turn(struct server *server);
 
 /* "reload":{…}, how the last one went; nothing where there was none. What names files is for whoever may
  * reload. */
-void reload_show(const struct client *client, struct json_out *out);
+void reload_write_status(const struct client *client, struct json_out *out);
 
 #endif

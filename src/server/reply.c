@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "base/version.h"
-#include "server/mcp_methods.h"
+#include "server/mcp_keys.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 enum handled reply_error_data(struct request *request, enum rpc_error error, struct str message,
                               struct str data)
 {
-    rpc_write_error(conn_out(request->client->conn), request->id, error, message, data);
-    return HANDLED_DONE;
+    jsonrpc_write_error(conn_out(request->client->conn), request->id, error, message, data);
+    return REQUEST_DONE;
 }
 
 enum handled reply_error(struct request *request, enum rpc_error error, const char *format, ...)
@@ -60,7 +60,7 @@ struct json_out *reply_meta(struct request *request)
     return out;
 }
 
-void reply_splice(struct request *request, struct str object)
+void reply_members(struct request *request, struct str object)
 {
     struct json_out *out = &request->out;
     struct str members = {object.at + 1, object.len - 2};
@@ -99,7 +99,7 @@ bool reply_fits(struct request *request)
 enum handled reply_close(struct request *request)
 {
     if (reply_fits(request))
-        return HANDLED_DONE;
+        return REQUEST_DONE;
     if (request->unread)
         return reply_error(request, RPC_MEMORY,
                            "%zu bytes of earlier answers on this connection are still unread, so this one is "

@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "json/parse.h"
-#include "server/mcp_methods.h"
+#include "server/mcp_keys.h"
 #include "server/method_table.h"
 
 #include <stdlib.h>
@@ -17,15 +17,15 @@ typedef bool request_step(struct request *r);
 
 /* ---- JSON ----------------------------------------------------------------- */
 
-static void answer_unreadable(struct request *r, struct str text, const struct json_fault *fault)
+static void answer_unreadable(struct request *r, struct str text, const struct json_error *fault)
 {
     const struct config *config = server_config(r->client->server);
-    r->id = json_salvage_id(text);
-    if (fault->code == JSON_FAULT_DEPTH)
+    r->id = json_recover_id(text);
+    if (fault->code == JSON_ERROR_DEPTH)
         reply_error(r, RPC_TOO_DEEP,
                     "the message is nested deeper than %u levels (limits.depth): send flatter arguments",
                     config->limits.depth);
-    else if (fault->code == JSON_FAULT_NODES)
+    else if (fault->code == JSON_ERROR_NODES)
         reply_error(r, RPC_TOO_MANY_VALUES,
                     "the message holds more than %u values: send less, in several calls", JSON_MAX_NODES);
     else
@@ -35,7 +35,7 @@ static void answer_unreadable(struct request *r, struct str text, const struct j
 static bool read_json(struct request *r, struct str text)
 {
     struct json_limits limits = {.depth = server_config(r->client->server)->limits.depth};
-    struct json_fault fault;
+    struct json_error fault;
     if (json_parse(r->arena, text, &limits, &r->message, &fault) == OK)
         return true;
     if (fault.soft)
@@ -163,7 +163,7 @@ static bool check_modern(struct request *r)
         reply_error(r, RPC_INVALID_PARAMS,
                     "params._meta[\"" MCP_CAPABILITIES_KEY "\"]: expected an object, got %s",
                     param_kind(capabilities));
-    else if (level && mcp_level(json_str(level)) < 0)
+    else if (level && mcp_log_level(json_str(level)) < 0)
         reply_error(r, RPC_INVALID_PARAMS,
                     "params._meta[\"" MCP_LEVEL_KEY
                     "\"]: expected one of debug, info, notice, warning, error, "
@@ -218,7 +218,7 @@ static bool find_place(struct request *r)
 {
     const struct server *server = r->client->server;
     const struct config *config = server_config(server);
-    size_t all = (size_t)config->limits.in_flight * SERVER_IN_FLIGHT_SHARES;
+    size_t all = (size_t)config->limits.in_flight * SERVER_IN_FLIGHT_FACTOR;
     size_t bytes = server->pending_bytes + loop_bytes(server->loop);
     if (!r->method->takes_place)
         return true;
@@ -232,7 +232,7 @@ static bool find_place(struct request *r)
         reply_error(r, RPC_CALLS_OF_ALL,
                     "%zu calls of all connections are in flight, the most that is allowed (%u times "
                     "limits.in_flight): try again, raise limits.in_flight, or run one more daemon",
-                    server->pending, SERVER_IN_FLIGHT_SHARES);
+                    server->pending, SERVER_IN_FLIGHT_FACTOR);
     else if (bytes > config->limits.memory)
         reply_error(
             r, RPC_MEMORY,
@@ -275,7 +275,7 @@ void request_done(struct request *request)
     struct client *client = request->client;
     unlink_pending(request);
     arena_free(request->arena);
-    client_settle(client);
+    client_close_if_done(client);
 }
 
 void request_cancel(struct request *request)
@@ -295,7 +295,7 @@ struct request *request_find(struct client *client, const struct json *id)
 
 static void serve_notification(struct request *r)
 {
-    const struct notification *known = notification_find(r->method_name);
+    const struct notification *known = method_find_notification(r->method_name);
     const struct json *params = json_get_text(&r->message, "params");
     r->params = json_is(params, JSON_OBJECT) ? params : NULL;
     if (known && !r->fault.len)
@@ -308,14 +308,14 @@ static void serve_notification(struct request *r)
 static enum handled serve(struct request *r, struct str text)
 {
     if (!read_json(r, text) || !read_envelope(r))
-        return HANDLED_DONE;
+        return REQUEST_DONE;
     if (!r->id.len) {
         serve_notification(r);
-        return HANDLED_DONE;
+        return REQUEST_DONE;
     }
     if (!read_params(r) || (r->modern && !check_modern(r)) || !find_method(r) || !may_begin(r) ||
         !find_place(r))
-        return HANDLED_DONE;
+        return REQUEST_DONE;
     return r->method->handle(r);
 }
 
@@ -329,7 +329,7 @@ void request_serve(struct client *client, struct str line)
     r->client = client;
     r->arena = arena;
     /* The line's bytes go with the connection's buffer; a call may outlive them. */
-    if (serve(r, arena_dup(arena, text)) == HANDLED_PENDING)
+    if (serve(r, arena_dup(arena, text)) == REQUEST_PENDING)
         link_pending(r);
     else
         arena_free(arena);

@@ -14,7 +14,7 @@
 
 struct method;
 
-enum handled { HANDLED_DONE, HANDLED_PENDING };
+enum handled { REQUEST_DONE, REQUEST_PENDING };
 
 struct request {
     struct client *client;
@@ -70,7 +70,7 @@ struct json_out *reply_open_as(struct request *request, const char *result_type)
 struct json_out *reply_meta(struct request *request);
 
 /* The members of a JSON object's text, without its braces. */
-void reply_splice(struct request *request, struct str object);
+void reply_members(struct request *request, struct str object);
 
 /* False: the line was over SERVER_LINE_MAX_BYTES, or (`unread`: so many bytes are) the client does not read
  * what it was sent, and has been taken back; reply something smaller. */
@@ -85,8 +85,8 @@ void client_notify(struct client *client, const char *method, struct str params)
 /* ---- reading params ---- */
 
 /* A string member; absent is OK and gives STR_NONE. ERR_PARSE: answered with -32602 already. */
-enum err param_text(struct request *request, const struct json *object, const char *path, const char *key,
-                    struct str *out);
+enum err param_string(struct request *request, const struct json *object, const char *path, const char *key,
+                      struct str *out);
 enum err param_flag(struct request *request, const char *key, bool *out);
 /* 0 where absent. */
 enum err param_count(struct request *request, const struct json *object, const char *path, const char *key,

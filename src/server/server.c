@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "config/config_ledger.h"
 #include "io/timer.h"
-#include "server/listen.h"
-#include "server/notifications.h"
+#include "server/listener.h"
+#include "server/systemd.h"
 #include "server/upstream_manager.h"
 #include "server/quarantine.h"
 #include "server/reload.h"
@@ -51,7 +51,7 @@ static void on_drain_over(evutil_socket_t fd, short what, void *arg)
 {
     struct server *server = arg;
     (void)fd, (void)what;
-    log_event(LOG_WARN, "drain_gave_up", LOG_NUM("after_ms", SERVER_DRAIN_MS),
+    log_event(LOG_WARN, "drain_timed_out", LOG_NUM("after_ms", SERVER_DRAIN_MS),
               LOG_NUM("connections", server->client_count), LOG_NUM("calls_in_flight", server->pending));
     server->finished = true;
 }
@@ -62,14 +62,14 @@ static void on_reload_signal(evutil_socket_t number, short what, void *arg)
     (void)number, (void)what;
     if (server->draining || server->options->echo)
         return;
-    reload_ask(server, "SIGHUP");
+    reload_request(server, "SIGHUP");
 }
 
 static void on_files_changed(void *arg)
 {
     struct server *server = arg;
     if (!server->draining)
-        reload_ask(server, "files");
+        reload_request(server, "files");
 }
 
 static void on_watchdog(evutil_socket_t fd, short what, void *arg)
@@ -103,7 +103,7 @@ static void watch_signals(struct server *server)
     server->on_hup = on_signal(server, SIGHUP, on_reload_signal);
     server->drain_over = event_new(base, -1, 0, on_drain_over, server);
     server->watchdog = event_new(base, -1, EV_PERSIST, on_watchdog, server);
-    int64_t every = notify_watchdog_us();
+    int64_t every = systemd_watchdog_us();
     struct timeval interval = {.tv_sec = every / 1000000, .tv_usec = every % 1000000};
     if (every)
         event_add(server->watchdog, &interval);
@@ -120,12 +120,12 @@ static void on_no_files(void *owner, int fd)
 {
     struct server *server = owner;
     server->refused++;
-    client_refuse_for_files(fd);
+    client_refuse_no_files(fd);
     log_event(LOG_ERROR, "connection_refused", LOG_TEXT("why", "no file descriptor left"),
               LOG_NUM("open", server->client_count));
 }
 
-static const struct listen_hooks listen_hooks = {on_accepted, on_no_files};
+static const struct listener_hooks listener_hooks = {on_accepted, on_no_files};
 
 static enum err open_ledger(struct server *server, struct why *why)
 {
@@ -148,9 +148,9 @@ static enum err load(struct server *server, struct why *why)
     if (server->options->echo)
         return load_echo(server, why);
     server->reloader = reloader_new(server);
-    server->watcher = watcher_new(loop_base(server->loop), on_files_changed, server);
+    server->watcher = config_watch_new(loop_base(server->loop), on_files_changed, server);
     watch_signals(server); /* upstreams are waited for, and nobody should have to wait with them */
-    enum err err = reload_first(server, why);
+    enum err err = reload_initial(server, why);
     const struct config *config = err ? NULL : server_config(server);
     if (!err)
         err = log_open(config->log_level, config->log_format, config->log_file, why);
@@ -164,9 +164,9 @@ static enum err load(struct server *server, struct why *why)
 static void raise_files(struct server *server)
 {
     size_t wanted = server_config(server)->limits.connections;
-    server->connections_max = listen_raise_files(wanted);
+    server->connections_max = listener_raise_file_limit(wanted);
     if (server->connections_max < wanted)
-        log_event(LOG_WARN, "fewer_connections", LOG_NUM("limits.connections", wanted),
+        log_event(LOG_WARN, "connections_limited", LOG_NUM("limits.connections", wanted),
                   LOG_NUM("possible", server->connections_max),
                   LOG_TEXT("mend", "raise LimitNOFILE= of the service, or ulimit -Hn"));
 }
@@ -175,14 +175,14 @@ static enum err start(struct server *server, struct why *why)
 {
     server->started_ms = clock_wall_ms();
     if (!(server->loop = loop_new()))
-        return why_set(why, ERR_IO, "the kernel gives no event queue (epoll): too many open files?");
+        return err_set(why, ERR_IO, "the kernel gives no event queue (epoll): too many open files?");
     enum err err = load(server, why);
     if (err || server->draining) /* stopped before it began */
         return err;
     raise_files(server);
     loop_limit_bytes(server->loop, server_config(server)->limits.memory);
     return listener_new(loop_base(server->loop), server_config(server)->socket,
-                        server_config(server)->socket_mode, &listen_hooks, server, &server->listener, why);
+                        server_config(server)->socket_mode, &listener_hooks, server, &server->listener, why);
 }
 
 static void say_ready(const struct server *server)
@@ -192,7 +192,7 @@ static void say_ready(const struct server *server)
     if (g)
         log_event(LOG_INFO, "ready", LOG_TEXT("socket", path), LOG_NUM("generation", generation_number(g)),
                   LOG_STR("hash", generation_hash(g)), LOG_NUM("tools", generation_tool_count(g)),
-                  LOG_NUM("policies", policies_count(generation_policies(g))));
+                  LOG_NUM("policies", policy_set_count(generation_policies(g))));
     else
         log_event(LOG_INFO, "ready", LOG_TEXT("socket", path), LOG_TEXT("mode", "echo"));
     notify("READY=1\nSTATUS=serving generation %" PRIu64, g ? generation_number(g) : 0);
@@ -216,9 +216,9 @@ static void end_upstreams(struct server *server)
 {
     struct timer limit = {0};
     bool late = false;
-    offers_end(server->offers);
-    timer_set(&limit, server->loop, OFFERS_END_MS, on_offers_late, &late);
-    while (!late && !offers_have_ended(server->offers))
+    upstream_manager_stop(server->offers);
+    timer_set(&limit, server->loop, UPSTREAM_MANAGER_STOP_MS, on_offers_late, &late);
+    while (!late && !upstream_manager_is_stopped(server->offers))
         loop_turn(server->loop, true);
     timer_clear(&limit);
 }
@@ -226,12 +226,12 @@ static void end_upstreams(struct server *server)
 static void stop(struct server *server)
 {
     listener_free(server->listener);
-    watcher_free(server->watcher);
+    config_watch_free(server->watcher);
     struct event *events[] = {server->on_term, server->on_int, server->on_hup, server->watchdog,
                               server->drain_over};
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
         free_event(events[i]);
-    offers_free(server->offers);
+    upstream_manager_free(server->offers);
     loop_free(server->loop); /* clients go here, and with them their calls, which need the ledger */
     reloader_free(server->reloader);
     quarantine_free(server->quarantine, server->serving);

@@ -16,11 +16,11 @@ struct listener;
 struct quarantine;
 struct reloader;
 struct request;
-struct server_offers;
+struct upstream_manager;
 struct subscription;
 struct watcher;
 
-#define SERVER_IN_FLIGHT_SHARES 64u      /* calls in flight in all: this many times limits.in_flight */
+#define SERVER_IN_FLIGHT_FACTOR 64u      /* calls in flight in all: this many times limits.in_flight */
 #define SERVER_LINE_MAX_BYTES   9437184u /* to a client: at 10 MiB the official SDK closes the connection */
 #define SERVER_UNREAD_SHARES    16u      /* one client leaves unread at most this part of limits.memory */
 #define SERVER_UNREAD_FREE      65536u   /* an answer of so many bytes is sent all the same */
@@ -40,7 +40,7 @@ struct server {
     struct reloader *reloader;     /* NULL in echo mode, and so the next two */
     struct quarantine *quarantine; /* NULL until a configuration says where it is */
     struct watcher *watcher;
-    struct server_offers *offers; /* NULL until a configuration names upstreams */
+    struct upstream_manager *offers; /* NULL until a configuration names upstreams */
     struct event *on_term, *on_int, *on_hup, *watchdog, *drain_over;
     bool serving, draining, finished;
 };
@@ -56,7 +56,7 @@ struct client {
     struct client *next, *previous;
     struct peer peer;
     char name[40]; /* of the connection, unlike any other's on any worker: names its anonymous session */
-    struct toolbox *toolbox; /* NULL until something is registered */
+    struct client_tools *client_tools; /* NULL until something is registered */
     struct request *pending;
     size_t pending_count;
     struct subscription *subscriptions;
@@ -69,11 +69,11 @@ struct client {
 /* ---- client.c ---- */
 
 void client_accept(struct server *server, int fd);
-void client_refuse_for_files(int fd);
+void client_refuse_no_files(int fd);
 /* Closes it where the peer has said all and everything is answered. */
-void client_settle(struct client *client);
+void client_close_if_done(struct client *client);
 /* After a reload: limits, and peers who are not welcome any more. */
-void client_new_rules(struct client *client);
+void client_apply_config(struct client *client);
 /* The daemon stops: no more requests, closed once what is pending is answered. */
 void client_drain(struct client *client);
 

@@ -51,7 +51,7 @@ static struct ledger_work *begin(struct request *r, struct str session, const st
 static enum handled finish(struct request *r, enum ledger_state state)
 {
     struct ledger_work *work = r->work;
-    return state == LEDGER_DONE ? work->answer(r) : HANDLED_PENDING;
+    return state == LEDGER_DONE ? work->answer(r) : REQUEST_PENDING;
 }
 
 /* ---- turn ----------------------------------------------------------------- */
@@ -61,7 +61,7 @@ static enum handled answer_turn(struct request *r)
     const struct ledger_work *work = r->work;
     if (work->turned.error)
         return reply_error(r, RPC_UNAVAILABLE, "the ledger did not take the turn: %s", work->turned.why.text);
-    metrics_gave_up(r->client->server->gate.metrics, work->turned.gave_up);
+    metrics_count_abandoned_chains(r->client->server->gate.metrics, work->turned.gave_up);
     struct json_out *out = reply_open(r);
     json_key(out, "turn");
     json_put_int(out, work->turned.turn);
@@ -69,17 +69,17 @@ static enum handled answer_turn(struct request *r)
     json_put_int(out, work->turned.gave_up);
     enum handled handled = reply_close(r);
     if (catalog_has_hooks(r->client->server->gate.generation)) /* they may look at the goal */
-        subscriptions_own_list_changed(r->client);
+        subscriptions_client_list_changed(r->client);
     return handled;
 }
 
-enum handled ledger_methods_turn(struct request *r)
+enum handled session_methods_turn(struct request *r)
 {
     struct str session, goal;
     uint32_t turn;
-    if (param_session(r, &session) || param_text(r, r->params, "params.", "goal", &goal) ||
+    if (param_session(r, &session) || param_string(r, r->params, "params.", "goal", &goal) ||
         param_count(r, r->params, "params.", "turn", &turn))
-        return HANDLED_DONE;
+        return REQUEST_DONE;
     struct ledger_work *work = begin(r, session, &r->client->peer);
     work->answer = answer_turn;
     return finish(r,
@@ -140,7 +140,7 @@ static enum handled answer_view(struct request *r)
         work->view.session = json_with(r->arena, &work->view.session, STR_LIT("stand_in"), json_bool(true));
     json_write(&text, &work->view.session);
     reply_open(r);
-    reply_splice(r, buf_view(&text));
+    reply_members(r, buf_view(&text));
     return reply_close(r);
 }
 
@@ -206,21 +206,21 @@ static enum err read_owner(struct request *r, struct peer *owner)
     }
     if ((uid_t)n == owner->uid)
         return OK;
-    if (permission_needed(r, "params.uid"))
+    if (permission_require(r, "params.uid"))
         return ERR_PARSE;
-    peer_describe(owner, (uid_t)n, owner->groups[0], owner->pid);
+    peer_init(owner, (uid_t)n, owner->groups[0], owner->pid);
     return OK;
 }
 
-enum handled ledger_methods_session(struct request *r)
+enum handled session_methods_session(struct request *r)
 {
     struct str session, given, tool;
     struct peer owner;
     bool forget;
-    if (param_session(r, &session) || param_text(r, r->params, "params.", "session", &given) ||
-        param_text(r, r->params, "params.", "reset", &tool) || param_flag(r, "forget", &forget) ||
+    if (param_session(r, &session) || param_string(r, r->params, "params.", "session", &given) ||
+        param_string(r, r->params, "params.", "reset", &tool) || param_flag(r, "forget", &forget) ||
         read_owner(r, &owner) || is_no_tool(r, tool))
-        return HANDLED_DONE;
+        return REQUEST_DONE;
     struct ledger_work *work = begin(r, given.len ? given : session, &owner);
     if (tool.len || forget) {
         work->reset_tool = tool;

@@ -2,16 +2,16 @@
 #include "server/state_dir.h"
 
 #include "base/arena.h"
-#include "server/listen.h"
+#include "server/listener.h"
 
 #include <stdlib.h>
 
-const char *state_path(struct arena *arena, const struct config *config, const char *name)
+const char *state_dir_path(struct arena *arena, const struct config *config, const char *name)
 {
     const char *folder = config->state ? config->state : getenv("STATE_DIRECTORY");
     if (folder && *folder)
         return arena_printf(arena, "%.*s/%s", (int)strcspn(folder, ":"), folder, name).at;
     struct why why; /* what fails here fails again where it listens, and is told there */
-    listener_make_folder(config->socket, &why);
+    listener_make_directory(config->socket, &why);
     return arena_printf(arena, "%s.%s", config->socket, name).at;
 }

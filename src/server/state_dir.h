@@ -6,6 +6,6 @@
 
 /* In the folder of the configuration's `state`, else of systemd's StateDirectory=, else beside the socket:
  * STATE/name, SOCKET.name. */
-const char *state_path(struct arena *arena, const struct config *config, const char *name);
+const char *state_dir_path(struct arena *arena, const struct config *config, const char *name);
 
 #endif

@@ -2,7 +2,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/version.h"
-#include "server/listen.h"
+#include "server/listener.h"
 #include "server/method_table.h"
 #include "server/permission.h"
 #include "server/quarantine.h"
@@ -30,8 +30,8 @@ static void put_counts(struct json_out *out, const struct client *client)
     int64_t tools = 0, judged = 0;
     for (size_t i = 0; i < generation_tool_count(g); i++)
         tools += peer_may_call(generation_config(g), &client->peer, generation_tool_at(g, i)->name);
-    for (size_t i = 0; i < policies_count(policies); i++)
-        judged += peer_may_call(generation_config(g), &client->peer, policies_at(policies, i)->name);
+    for (size_t i = 0; i < policy_set_count(policies); i++)
+        judged += peer_may_call(generation_config(g), &client->peer, policy_set_at(policies, i)->name);
     put_number(out, "tools", tools);
     put_number(out, "policies", judged);
 }
@@ -49,7 +49,7 @@ static void put_generation(struct json_out *out, const struct client *client)
     put_counts(out, client);
     json_key(out, "warnings");
     json_open(out, '[');
-    for (size_t i = 0; i < count && permission_has(client); i++)
+    for (size_t i = 0; i < count && permission_granted(client); i++)
         json_put_str(out, warnings[i]);
     json_close(out, ']');
     json_close(out, '}');
@@ -144,8 +144,8 @@ static void put_policies(struct json_out *out, const struct client *client)
     const struct policies *policies = generation_policies(g);
     json_key(out, "rules");
     json_open(out, '[');
-    for (size_t i = 0; i < policies_count(policies); i++) {
-        const struct policy *policy = policies_at(policies, i);
+    for (size_t i = 0; i < policy_set_count(policies); i++) {
+        const struct policy *policy = policy_set_at(policies, i);
         if (policy->rule_count && peer_may_call(generation_config(g), &client->peer, policy->name))
             put_policy(out, policy);
     }
@@ -153,7 +153,7 @@ static void put_policies(struct json_out *out, const struct client *client)
 }
 
 static void put_fault(struct json_out *out, const char *key, struct str name,
-                      const struct policy_fault *fault)
+                      const struct policy_failures *fault)
 {
     json_open(out, '{');
     json_key(out, key);
@@ -171,13 +171,13 @@ static void put_faults(struct json_out *out, const struct client *client)
     const struct policies *policies = generation_policies(g);
     json_key(out, "policy_faults");
     json_open(out, '[');
-    for (size_t i = 0; i < policies_count(policies); i++) {
-        const struct policy *policy = policies_at(policies, i);
-        if (policy_fault(policy) && peer_may_call(generation_config(g), &client->peer, policy->name))
-            put_fault(out, "tool", policy->name, policy_fault(policy));
+    for (size_t i = 0; i < policy_set_count(policies); i++) {
+        const struct policy *policy = policy_set_at(policies, i);
+        if (policy_failures(policy) && peer_may_call(generation_config(g), &client->peer, policy->name))
+            put_fault(out, "tool", policy->name, policy_failures(policy));
     }
-    if (policies_gateway_fault(policies) && permission_has(client))
-        put_fault(out, "gateway", policies_gateway_file(policies), policies_gateway_fault(policies));
+    if (policy_set_gateway_failures(policies) && permission_granted(client))
+        put_fault(out, "gateway", policy_set_gateway_file(policies), policy_set_gateway_failures(policies));
     json_close(out, ']');
 }
 
@@ -185,10 +185,10 @@ static void put_stall(struct json_out *out, const struct server *server, const s
 {
     const struct policies *policies = generation_policies(server->gate.generation);
     json_open(out, '{');
-    for (size_t i = 0; i < policies_count(policies); i++)
-        if (str_eq(policies_at(policies, i)->file, stall->file)) {
+    for (size_t i = 0; i < policy_set_count(policies); i++)
+        if (str_eq(policy_set_at(policies, i)->file, stall->file)) {
             json_key(out, "tool");
-            json_put_str(out, policies_at(policies, i)->name);
+            json_put_str(out, policy_set_at(policies, i)->name);
         }
     json_key(out, "file");
     json_put_str(out, stall->file);
@@ -204,8 +204,8 @@ static void put_quarantined(struct json_out *out, const struct client *client)
 {
     size_t count;
     const struct generation *g = client->server->gate.generation;
-    const struct policy_stall *stalls = policies_stalls(generation_policies(g), &count);
-    if (!count || !permission_has(client))
+    const struct policy_stall *stalls = policy_set_stalls(generation_policies(g), &count);
+    if (!count || !permission_granted(client))
         return;
     json_key(out, "quarantined");
     json_open(out, '[');
@@ -218,13 +218,13 @@ static void put_quarantined(struct json_out *out, const struct client *client)
 static void put_upstreams(struct json_out *out, const struct client *client)
 {
     const struct server *server = client->server;
-    if (!server->gate.upstreams || !permission_has(client) || !server_config(server)->upstream_count)
+    if (!server->gate.upstreams || !permission_granted(client) || !server_config(server)->upstream_count)
         return;
     json_key(out, "upstreams");
-    upstreams_write(out, server->gate.upstreams);
+    upstreams_write_status(out, server->gate.upstreams);
 }
 
-enum handled status_show(struct request *r)
+enum handled status_method(struct request *r)
 {
     const struct server *server = r->client->server;
     struct json_out *out = reply_open(r);
@@ -236,7 +236,7 @@ enum handled status_show(struct request *r)
     json_key(out, "socket");
     json_put_text(out, server->listener ? listener_path(server->listener) : "");
     put_generation(out, r->client);
-    reload_show(r->client, out);
+    reload_write_status(r->client, out);
     put_upstreams(out, r->client);
     put_ledger(out, server->gate.ledger);
     put_connections(out, server);

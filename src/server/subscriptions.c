@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "json/build.h"
-#include "server/mcp_methods.h"
+#include "server/mcp_keys.h"
 #include "server/method_table.h"
 
 #include <stdlib.h>
@@ -62,7 +62,7 @@ enum handled subscriptions_listen(struct request *r)
      */
     notify_one(r->client, add(r, tools), "notifications/subscriptions/acknowledged",
                tools ? ",\"notifications\":{\"toolsListChanged\":true}" : ",\"notifications\":{}");
-    return HANDLED_DONE;
+    return REQUEST_DONE;
 }
 
 static void drop_first(struct subscription **place)
@@ -83,7 +83,7 @@ bool subscriptions_cancel(struct client *client, const struct json *id)
     return false;
 }
 
-void subscriptions_own_list_changed(struct client *client)
+void subscriptions_client_list_changed(struct client *client)
 {
     if (client->hears_changes)
         client_notify(client, "notifications/tools/list_changed", STR_NONE);
@@ -95,7 +95,7 @@ void subscriptions_own_list_changed(struct client *client)
 void subscriptions_list_changed(struct server *server)
 {
     for (struct client *client = server->clients; client; client = client->next)
-        subscriptions_own_list_changed(client);
+        subscriptions_client_list_changed(client);
 }
 
 void subscriptions_end(struct client *client)

@@ -13,7 +13,7 @@
 void subscriptions_list_changed(struct server *server);
 
 /* The same to one client alone, whose list it is. */
-void subscriptions_own_list_changed(struct client *client);
+void subscriptions_client_list_changed(struct client *client);
 
 /* The client does not want this one any more: false where there is none of that id. Nothing is sent. */
 bool subscriptions_cancel(struct client *client, const struct json *id);

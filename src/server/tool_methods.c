@@ -6,7 +6,7 @@
 #include "json/build.h"
 #include "json/parse.h"
 #include "server/tools_list.h"
-#include "server/mcp_methods.h"
+#include "server/mcp_keys.h"
 #include "server/method_table.h"
 
 /* ---- register ------------------------------------------------------------- */
@@ -43,7 +43,7 @@ static void put_refused(struct json_out *refused, const struct json *definition,
 }
 
 /* One bad definition does not take the others with it. */
-enum handled tools_register(struct request *r)
+enum handled tool_methods_register(struct request *r)
 {
     struct client *client = r->client;
     const struct json *tools = json_get_text(r->params, "tools");
@@ -52,10 +52,10 @@ enum handled tools_register(struct request *r)
     if (!json_is(tools, JSON_ARRAY))
         return reply_error(r, RPC_INVALID_PARAMS,
                            "params.tools: expected an array of tool definitions, got %s", param_kind(tools));
-    if (!client->toolbox)
-        client->toolbox = toolbox_new(&client->peer);
+    if (!client->client_tools)
+        client->client_tools = client_tools_new(&client->peer);
     if (!client->pending)
-        toolbox_forget_replaced(client->toolbox);
+        client_tools_free_replaced(client->client_tools);
     struct json_out *out = reply_open(r);
     json_key(out, "tools");
     json_open(out, '[');
@@ -63,7 +63,8 @@ enum handled tools_register(struct request *r)
     for (uint32_t i = 0; i < tools->len; i++) {
         const struct tool *tool;
         struct why why;
-        if (toolbox_register(client->toolbox, client->server->gate.generation, &tools->items[i], &tool, &why))
+        if (client_tools_register(client->client_tools, client->server->gate.generation, &tools->items[i],
+                                  &tool, &why))
             put_refused(&refused, &tools->items[i], &why);
         else
             put_understood(out, tool);
@@ -88,13 +89,13 @@ static void collect_warning(void *owner, struct str tool, const char *text)
     json_close(out, '}');
 }
 
-static enum err read_format(struct request *r, struct str *name, enum catalog_format *format)
+static enum err read_format(struct request *r, struct str *name, enum provider_format *format)
 {
-    if (param_text(r, r->params, "params.", "format", name))
+    if (param_string(r, r->params, "params.", "format", name))
         return ERR_PARSE;
     if (!name->len)
         *name = STR_LIT("mcp");
-    if (catalog_format_named(*name, format) == OK)
+    if (provider_format_named(*name, format) == OK)
         return OK;
     reply_error(r, RPC_INVALID_PARAMS,
                 "params.format: expected one of mcp, openai, anthropic, gemini, got '" STR_FMT "'",
@@ -112,7 +113,7 @@ static enum handled tell_definitions(struct request *r, const struct catalog_req
     now.owner = &warnings;
     now.places = &places_text;
     json_key(out, "format");
-    json_put_text(out, catalog_format_name(now.format));
+    json_put_text(out, provider_format_name(now.format));
     json_key(out, "tools");
     json_open(&warnings, '[');
     catalog_write(r->arena, r->client->server->gate.generation, &now, out->buf);
@@ -125,15 +126,16 @@ static enum handled tell_definitions(struct request *r, const struct catalog_req
     return reply_close(r);
 }
 
-enum handled tools_definitions(struct request *r)
+enum handled tool_methods_tools(struct request *r)
 {
-    struct catalog_request wanted = {.all = true, .peer = &r->client->peer, .toolbox = r->client->toolbox};
+    struct catalog_request wanted = {
+        .all = true, .peer = &r->client->peer, .client_tools = r->client->client_tools};
     struct str format;
     if (read_format(r, &format, &wanted.format) || param_flag(r, "strict", &wanted.strict) ||
         param_session(r, &wanted.session) ||
-        param_text(r, r->meta, "params._meta.", GATE_GOAL_KEY, &wanted.goal))
-        return HANDLED_DONE;
-    return listing_begin(r, &wanted, tell_definitions);
+        param_string(r, r->meta, "params._meta.", GATE_GOAL_KEY, &wanted.goal))
+        return REQUEST_DONE;
+    return tools_list_begin(r, &wanted, tell_definitions);
 }
 
 /* ---- schemas -------------------------------------------------------------- */
@@ -179,11 +181,11 @@ static void put_response_format(struct request *r, const struct response_form *f
 {
     struct json_out *out = &r->out;
     struct json schema;
-    struct json_fault fault;
+    struct json_error fault;
     struct why why;
     if (json_parse(r->arena, entry->text(), NULL, &schema, &fault) != OK)
         return;
-    bool strict = form->closed && strict_schema(r->arena, &schema, &schema, &why) == OK;
+    bool strict = form->closed && openai_strict_schema(r->arena, &schema, &schema, &why) == OK;
     json_key(out, form->field);
     buf_printf(out->buf, form->before, entry->name, strict ? "true" : "false");
     json_write(out->buf, &schema);
@@ -191,12 +193,12 @@ static void put_response_format(struct request *r, const struct response_form *f
     out->comma = true;
 }
 
-enum handled tools_schemas(struct request *r)
+enum handled tool_methods_schemas(struct request *r)
 {
     struct str name, format;
-    if (param_text(r, r->params, "params.", "name", &name) ||
-        param_text(r, r->params, "params.", "format", &format))
-        return HANDLED_DONE;
+    if (param_string(r, r->params, "params.", "name", &name) ||
+        param_string(r, r->params, "params.", "format", &format))
+        return REQUEST_DONE;
     const struct schema_entry *entry = schema_named(name);
     const struct response_form *form = form_named(format);
     if (!entry)

@@ -7,7 +7,7 @@
 struct listing {
     struct catalog_request wanted;
     struct ledger_peek peek;
-    listing_tell *tell;
+    tools_list_writer *tell;
 };
 
 static enum handled told(struct request *r)
@@ -32,7 +32,8 @@ static void stop_waiting(struct request *r)
     ledger_cancel(r->client->server->gate.ledger, r);
 }
 
-enum handled listing_begin(struct request *r, const struct catalog_request *wanted, listing_tell *tell)
+enum handled tools_list_begin(struct request *r, const struct catalog_request *wanted,
+                              tools_list_writer *tell)
 {
     struct gate *gate = &r->client->server->gate;
     if (!catalog_has_hooks(gate->generation))
@@ -44,6 +45,6 @@ enum handled listing_begin(struct request *r, const struct catalog_request *want
     struct str key = call_session_key(r->arena, server_config(r->client->server), &r->client->peer,
                                       wanted->session, str_of(r->client->name));
     if (ledger_peek(gate->ledger, key, r->arena, &listing->peek, answered, r) == LEDGER_PENDING)
-        return HANDLED_PENDING;
+        return REQUEST_PENDING;
     return told(r);
 }

@@ -9,13 +9,13 @@
 #include "catalog/generation.h"
 #include "io/child.h"
 #include "io/timer.h"
-#include "server/notifications.h"
+#include "server/systemd.h"
 #include "server/reload.h"
 #include "server/state_dir.h"
 
 #include <stdlib.h>
 
-struct server_offers {
+struct upstream_manager {
     struct server *server;
     struct arena *arena;
     struct offers for_loading;
@@ -28,32 +28,33 @@ struct server_offers {
 
 static void on_change_due(void *owner)
 {
-    struct server_offers *o = owner;
+    struct upstream_manager *o = owner;
     o->asked_ms = clock_mono_us() / 1000;
     if (!o->server->draining)
-        reload_ask(o->server, RELOAD_FOR_UPSTREAM);
+        reload_request(o->server, RELOAD_CAUSE_UPSTREAM);
 }
 
 /* One that merely went away and came back offers what it did. */
 static bool is_news(struct server *server, struct str name)
 {
-    struct upstream_offer *now = upstreams_offer(server->gate.upstreams, name);
-    const struct upstream_offer *had = generation_offer(server->gate.generation, name);
-    bool news = now && (!had || upstream_offer_hash(now) != upstream_offer_hash(had));
-    upstream_offer_unref(now);
+    struct tool_list *now = upstreams_tool_list(server->gate.upstreams, name);
+    const struct tool_list *had = generation_offer(server->gate.generation, name);
+    bool news = now && (!had || tool_list_hash(now) != tool_list_hash(had));
+    tool_list_unref(now);
     return news;
 }
 
 static void on_changed(void *owner, struct str name)
 {
-    struct server_offers *o = owner;
+    struct upstream_manager *o = owner;
     struct server *server = o->server;
     if (server->draining || !server->gate.generation || timer_is_set(&o->change))
         return;
-    if (!is_news(server, name) && !reload_is_under_way(server))
+    if (!is_news(server, name) && !reload_is_running(server))
         return;
-    int64_t wait = o->asked_ms + (int64_t)OFFERS_APART_MS - clock_mono_us() / 1000;
-    timer_set(&o->change, server->loop, wait > (int64_t)OFFERS_SETTLE_MS ? (uint32_t)wait : OFFERS_SETTLE_MS,
+    int64_t wait = o->asked_ms + (int64_t)UPSTREAM_MANAGER_INTERVAL_MS - clock_mono_us() / 1000;
+    timer_set(&o->change, server->loop,
+              wait > (int64_t)UPSTREAM_MANAGER_DELAY_MS ? (uint32_t)wait : UPSTREAM_MANAGER_DELAY_MS,
               on_change_due, o);
 }
 
@@ -76,41 +77,41 @@ static void say_waiting(const struct config *config)
 static void say_late(const struct upstreams *upstreams)
 {
     struct buf names = {0};
-    upstreams_name_awaited(upstreams, &names);
-    log_event(LOG_WARN, "upstreams_not_settled", LOG_STR("upstreams", buf_view(&names)),
-              LOG_NUM("after_ms", OFFERS_WAIT_MS),
+    upstreams_list_starting(upstreams, &names);
+    log_event(LOG_WARN, "upstreams_not_ready", LOG_STR("upstreams", buf_view(&names)),
+              LOG_NUM("after_ms", UPSTREAM_MANAGER_START_MS),
               LOG_TEXT("effect", "served without their tools until they have told them"));
     buf_clear(&names);
 }
 
 /* So that the first list of tools is whole. */
-static void wait_for_all(struct server_offers *o)
+static void wait_for_all(struct upstream_manager *o)
 {
     struct server *server = o->server;
     struct timer limit = {0};
     bool over = false;
-    timer_set(&limit, server->loop, OFFERS_WAIT_MS, on_waited, &over);
-    while (!over && !server->draining && !upstreams_are_settled(server->gate.upstreams))
+    timer_set(&limit, server->loop, UPSTREAM_MANAGER_START_MS, on_waited, &over);
+    while (!over && !server->draining && !upstreams_are_ready(server->gate.upstreams))
         loop_turn(server->loop, true);
     timer_clear(&limit);
     if (over)
         say_late(server->gate.upstreams);
 }
 
-static struct upstream_offer *find_offer(void *owner, struct str name)
+static struct tool_list *find_offer(void *owner, struct str name)
 {
-    struct server_offers *o = owner;
+    struct upstream_manager *o = owner;
     struct server *server = o->server;
     if (!o->waited)
         wait_for_all(o);
     o->waited = true;
-    struct upstream_offer *offer = upstreams_offer(server->gate.upstreams, name);
-    const struct upstream_offer *had =
+    struct tool_list *offer = upstreams_tool_list(server->gate.upstreams, name);
+    const struct tool_list *had =
         server->gate.generation ? generation_offer(server->gate.generation, name) : NULL;
-    return offer || !had ? offer : upstream_offer_ref((struct upstream_offer *)had);
+    return offer || !had ? offer : tool_list_ref((struct tool_list *)had);
 }
 
-const struct offers *offers_for_loading(struct server_offers *o)
+const struct offers *upstream_manager_source(struct upstream_manager *o)
 {
     return &o->for_loading;
 }
@@ -119,47 +120,47 @@ const struct offers *offers_for_loading(struct server_offers *o)
 
 static const struct upstreams_hooks hooks = {on_changed};
 
-struct server_offers *offers_open(struct server *server, const struct config *config)
+struct upstream_manager *upstream_manager_new(struct server *server, const struct config *config)
 {
-    struct server_offers *o = calloc(1, sizeof(*o));
+    struct upstream_manager *o = calloc(1, sizeof(*o));
     if (!o)
         abort();
     o->server = server;
     o->arena = arena_new();
     o->for_loading = (struct offers){find_offer, o};
     server->gate.upstreams =
-        upstreams_new(server->loop, state_path(o->arena, config, "upstreams"), &hooks, o);
+        upstreams_new(server->loop, state_dir_path(o->arena, config, "upstreams"), &hooks, o);
     if (config->upstream_count)
         say_waiting(config);
-    offers_apply(o, config);
+    upstream_manager_apply(o, config);
     return o;
 }
 
-void offers_apply(struct server_offers *o, const struct config *config)
+void upstream_manager_apply(struct upstream_manager *o, const struct config *config)
 {
     upstreams_apply(o->server->gate.upstreams, config->upstreams, config->upstream_count);
 }
 
-void offers_end(struct server_offers *o)
+void upstream_manager_stop(struct upstream_manager *o)
 {
     if (o)
         upstreams_apply(o->server->gate.upstreams, NULL, 0);
 }
 
-bool offers_have_ended(const struct server_offers *o)
+bool upstream_manager_is_stopped(const struct upstream_manager *o)
 {
-    return !o || upstreams_are_gone(o->server->gate.upstreams);
+    return !o || upstreams_are_stopped(o->server->gate.upstreams);
 }
 
 /* Those that are left have had their time. */
-void offers_free(struct server_offers *o)
+void upstream_manager_free(struct upstream_manager *o)
 {
     if (!o)
         return;
     timer_clear(&o->change);
     upstreams_free(o->server->gate.upstreams);
     o->server->gate.upstreams = NULL;
-    children_end(o->server->loop, OFFERS_KILL_MS);
+    child_terminate_all(o->server->loop, UPSTREAM_MANAGER_KILL_MS);
     arena_free(o->arena);
     free(o);
 }

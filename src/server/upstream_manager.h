@@ -8,27 +8,27 @@
 
 #include "server/server_internal.h"
 
-#define OFFERS_WAIT_MS   5000u /* at the start, for upstreams that have not told what they offer */
-#define OFFERS_SETTLE_MS 20u   /* from a change to the reload it asks for */
-#define OFFERS_APART_MS  1000u /* between two reloads that changes ask for */
-#define OFFERS_END_MS    4000u /* at the end, for processes to end by themselves … */
-#define OFFERS_KILL_MS   1000u /* … after SIGTERM; then they are killed */
+#define UPSTREAM_MANAGER_START_MS    5000u /* at the start, for upstreams that have not told what they offer */
+#define UPSTREAM_MANAGER_DELAY_MS    20u   /* from a change to the reload it asks for */
+#define UPSTREAM_MANAGER_INTERVAL_MS 1000u /* between two reloads that changes ask for */
+#define UPSTREAM_MANAGER_STOP_MS     4000u /* at the end, for processes to end by themselves … */
+#define UPSTREAM_MANAGER_KILL_MS     1000u /* … after SIGTERM; then they are killed */
 
 /* Starts what the first configuration names. */
-struct server_offers *offers_open(struct server *server, const struct config *config);
+struct upstream_manager *upstream_manager_new(struct server *server, const struct config *config);
 /* Ends every process; NULL is fine. */
-void offers_free(struct server_offers *offers);
+void upstream_manager_free(struct upstream_manager *offers);
 
-/* For loading: while the first is loaded this waits, until all have told or OFFERS_WAIT_MS are over. One that
- * has told nothing is taken for what it offered before. */
-const struct offers *offers_for_loading(struct server_offers *offers);
+/* For loading: while the first is loaded this waits, until all have told or UPSTREAM_MANAGER_START_MS are
+ * over. One that has told nothing is taken for what it offered before. */
+const struct offers *upstream_manager_source(struct upstream_manager *offers);
 
 /* A generation went live, or an operator has asked for one: its upstreams from now on, and those that are
  * down are tried again. */
-void offers_apply(struct server_offers *offers, const struct config *config);
+void upstream_manager_apply(struct upstream_manager *offers, const struct config *config);
 
 /* The daemon stops: all are let go once their calls are answered. */
-void offers_end(struct server_offers *offers);
-bool offers_have_ended(const struct server_offers *offers);
+void upstream_manager_stop(struct upstream_manager *offers);
+bool upstream_manager_is_stopped(const struct upstream_manager *offers);
 
 #endif

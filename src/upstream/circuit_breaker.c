@@ -8,18 +8,18 @@ static void open_for(struct breaker *b, uint32_t ms, int64_t now_ms)
     b->until_ms = now_ms + ms;
 }
 
-enum breaker_says breaker_asks(struct breaker *b, int64_t now_ms)
+enum breaker_decision breaker_admit(struct breaker *b, int64_t now_ms)
 {
     if (b->state == BREAKER_CLOSED)
-        return BREAKER_GO;
+        return BREAKER_ALLOW;
     if (b->state == BREAKER_PROBING || now_ms < b->until_ms)
-        return BREAKER_WAIT;
+        return BREAKER_REJECT;
     b->state = BREAKER_PROBING;
     return BREAKER_PROBE;
 }
 
 /* Also of a call that began before it opened: whoever answers is there. */
-bool breaker_succeeded(struct breaker *b)
+bool breaker_success(struct breaker *b)
 {
     bool changed = b->state != BREAKER_CLOSED;
     *b = (struct breaker){.state = BREAKER_CLOSED};
@@ -27,7 +27,7 @@ bool breaker_succeeded(struct breaker *b)
 }
 
 /* Calls that began before it opened tell nothing new, and make it no longer. */
-bool breaker_failed(struct breaker *b, bool probe, int64_t now_ms)
+bool breaker_failure(struct breaker *b, bool probe, int64_t now_ms)
 {
     if (b->state == BREAKER_CLOSED && ++b->failures < BREAKER_OPENS_AFTER)
         return false;
@@ -40,7 +40,7 @@ bool breaker_failed(struct breaker *b, bool probe, int64_t now_ms)
     return true;
 }
 
-bool breaker_untold(struct breaker *b, bool probe, int64_t now_ms)
+bool breaker_cancelled(struct breaker *b, bool probe, int64_t now_ms)
 {
     if (b->state != BREAKER_PROBING || !probe)
         return false;

@@ -30,14 +30,14 @@ struct breaker {
 };
 
 /* What becomes of a call that wants to go through. */
-enum breaker_says { BREAKER_GO, BREAKER_PROBE, BREAKER_WAIT };
-enum breaker_says breaker_asks(struct breaker *breaker, int64_t now_ms);
+enum breaker_decision { BREAKER_ALLOW, BREAKER_PROBE, BREAKER_REJECT };
+enum breaker_decision breaker_admit(struct breaker *breaker, int64_t now_ms);
 
-/* How one that went through has ended; `probe`: breaker_asks said so of it. True: the state has changed. */
-bool breaker_succeeded(struct breaker *breaker);
-bool breaker_failed(struct breaker *breaker, bool probe, int64_t now_ms);
+/* How one that went through has ended; `probe`: breaker_admit said so of it. True: the state has changed. */
+bool breaker_success(struct breaker *breaker);
+bool breaker_failure(struct breaker *breaker, bool probe, int64_t now_ms);
 /* It ended without telling anything (nobody waited any more): the next one may probe. */
-bool breaker_untold(struct breaker *breaker, bool probe, int64_t now_ms);
+bool breaker_cancelled(struct breaker *breaker, bool probe, int64_t now_ms);
 
 /* Whole seconds until asking again makes sense, at least 1; 0 where it does now. */
 int64_t breaker_after_s(const struct breaker *breaker, int64_t now_ms);

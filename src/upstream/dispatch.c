@@ -28,7 +28,7 @@ static enum tells what_it_tells(const struct upstream_answer *answer)
     static const enum tells known[] = {
         [UPSTREAM_RESULT] = TELLS_ALIVE,      [UPSTREAM_REFUSED] = TELLS_ALIVE,
         [UPSTREAM_TRANSIENT] = TELLS_FAILING, [UPSTREAM_UNAVAILABLE] = TELLS_NOTHING,
-        [UPSTREAM_BROKEN] = TELLS_ALIVE,      [UPSTREAM_ASKS] = TELLS_ALIVE,
+        [UPSTREAM_BROKEN] = TELLS_ALIVE,      [UPSTREAM_INPUT_REQUIRED] = TELLS_ALIVE,
     };
     return str_starts(answer->code, "http_4") ? TELLS_ALIVE : known[answer->ended];
 }
@@ -54,7 +54,7 @@ static void remember_error(struct upstream *u, struct str why)
     u->error_ms = upstream_now_ms();
 }
 
-void run_complain(struct upstream_run *run, struct str code, struct str why)
+void upstream_call_log_failure(struct upstream_call *run, struct str code, struct str why)
 {
     log_event(LOG_WARN, "upstream_call_failed",
               LOG_STR("upstream", run->upstream ? run->upstream->spec->name : STR_NONE),
@@ -66,7 +66,7 @@ void run_complain(struct upstream_run *run, struct str code, struct str why)
 }
 
 /* A death is told once, by who starts it again; of the rest whoever is paged wants to know why. */
-static void tell_operator(struct upstream_run *run, enum tells tells)
+static void tell_operator(struct upstream_call *run, enum tells tells)
 {
     const struct upstream_answer *a = run->answer;
     bool denied = str_is(a->code, "http_401") || str_is(a->code, "http_403");
@@ -74,13 +74,13 @@ static void tell_operator(struct upstream_run *run, enum tells tells)
     if (!fails || run->request->target->kind == TARGET_EXEC)
         return;
     if (!str_is(a->code, "crashed"))
-        run_complain(run, a->code, a->detail);
+        upstream_call_log_failure(run, a->code, a->detail);
     else if (run->upstream)
         remember_error(run->upstream, a->detail);
 }
 
 /* One death ends all calls that were under way, and is one failure. */
-static bool is_same_death(struct upstream *u, const struct passage *p)
+static bool is_same_death(struct upstream *u, const struct queued_call *p)
 {
     if (!str_is(p->run.answer->code, "crashed"))
         return false;
@@ -97,25 +97,25 @@ static void ask_later(struct upstream_answer *answer, const struct breaker *brea
         answer->after_s = after_s;
 }
 
-static void learn(struct upstream *u, const struct passage *p, enum tells tells)
+static void learn(struct upstream *u, const struct queued_call *p, enum tells tells)
 {
     bool changed;
     if (tells == TELLS_FAILING && is_same_death(u, p))
         tells = TELLS_NOTHING;
     if (tells == TELLS_FAILING) {
         u->failures += str_is(p->run.answer->code, "crashed");
-        changed = breaker_failed(&u->breaker, p->probe, upstream_now_ms());
+        changed = breaker_failure(&u->breaker, p->probe, upstream_now_ms());
         ask_later(p->run.answer, &u->breaker);
     } else if (tells == TELLS_ALIVE) {
-        changed = breaker_succeeded(&u->breaker);
+        changed = breaker_success(&u->breaker);
     } else {
-        changed = breaker_untold(&u->breaker, p->probe, upstream_now_ms());
+        changed = breaker_cancelled(&u->breaker, p->probe, upstream_now_ms());
     }
     if (changed)
         log_breaker(u);
 }
 
-static void unlink_run(struct upstream_run *run)
+static void unlink_run(struct upstream_call *run)
 {
     *(run->previous ? &run->previous->next : &run->upstreams->runs) = run->next;
     if (run->next)
@@ -123,7 +123,7 @@ static void unlink_run(struct upstream_run *run)
 }
 
 /* It is under way no more. */
-static void conclude(struct passage *p, enum tells tells)
+static void conclude(struct queued_call *p, enum tells tells)
 {
     struct upstream *u = p->run.upstream;
     unlink_run(&p->run);
@@ -133,43 +133,43 @@ static void conclude(struct passage *p, enum tells tells)
     u->in_flight--;
     learn(u, p, tells);
     if (u->queue || u->leaving)
-        upstream_take_turn(u);
+        upstream_schedule(u);
 }
 
-void run_finish(struct upstream_run *run)
+void upstream_call_finish(struct upstream_call *run)
 {
-    struct passage *p = (struct passage *)run;
+    struct queued_call *p = (struct queued_call *)run;
     conclude(p, what_it_tells(run->answer));
     run->done(run->owner);
 }
 
-uint32_t run_time_ms(const struct upstream_run *run, uint32_t own_ms)
+uint32_t upstream_call_timeout_ms(const struct upstream_call *run, uint32_t own_ms)
 {
     uint32_t within = run->request->within_ms;
     return within && within < own_ms ? within : own_ms;
 }
 
-struct loop *run_loop(const struct upstream_run *run)
+struct loop *upstream_call_loop(const struct upstream_call *run)
 {
     return run->upstreams->loop;
 }
 
-const struct upstream_spec *run_spec(const struct upstream_run *run)
+const struct upstream_spec *upstream_call_spec(const struct upstream_call *run)
 {
     return run->upstream ? run->upstream->spec : NULL;
 }
 
 /* ---- to begin a call -------------------------------------------------------- */
 
-static enum upstream_state mcp_run(struct upstream_run *run)
+static enum upstream_call_state mcp_run(struct upstream_call *run)
 {
-    return mcp_call(run->upstream->mcp, run);
+    return mcp_client_call(run->upstream->mcp, run);
 }
 
-static enum upstream_state (*const kinds[])(struct upstream_run *run) = {
-    [TARGET_MCP] = mcp_run, [TARGET_HTTP] = http_run, [TARGET_EXEC] = exec_run};
+static enum upstream_call_state (*const kinds[])(struct upstream_call *run) = {
+    [TARGET_MCP] = mcp_run, [TARGET_HTTP] = http_tool_call, [TARGET_EXEC] = exec_call};
 
-static void link_run(struct upstream_run *run)
+static void link_run(struct upstream_call *run)
 {
     struct upstreams *set = run->upstreams;
     run->previous = NULL;
@@ -179,9 +179,9 @@ static void link_run(struct upstream_run *run)
     set->runs = run;
 }
 
-static enum upstream_state begin(struct passage *p)
+static enum upstream_call_state begin(struct queued_call *p)
 {
-    struct upstream_run *run = &p->run;
+    struct upstream_call *run = &p->run;
     link_run(run);
     p->began_ms = upstream_now_ms();
     if (run->upstream) {
@@ -194,24 +194,24 @@ static enum upstream_state begin(struct passage *p)
     return UPSTREAM_DONE;
 }
 
-static enum upstream_state turn_away(struct passage *p)
+static enum upstream_call_state turn_away(struct queued_call *p)
 {
     const struct upstream *u = p->run.upstream;
     p->run.answer->after_s = breaker_after_s(&u->breaker, upstream_now_ms());
-    run_answer(&p->run, UPSTREAM_UNAVAILABLE, "breaker_open",
-               "the server '" STR_FMT
-               "', which runs this tool, failed %u times in a row (last: %s); it is left "
-               "alone for a while, and this call was not sent to it",
-               STR_ARG(u->spec->name), u->breaker.failures, u->last_error);
+    upstream_call_answer(&p->run, UPSTREAM_UNAVAILABLE, "breaker_open",
+                         "the server '" STR_FMT
+                         "', which runs this tool, failed %u times in a row (last: %s); it is left "
+                         "alone for a while, and this call was not sent to it",
+                         STR_ARG(u->spec->name), u->breaker.failures, u->last_error);
     return UPSTREAM_DONE;
 }
 
 /* ---- the queue of one that takes only so many at once -------------------------- */
 
-static void unqueue(struct passage *p)
+static void unqueue(struct queued_call *p)
 {
     struct upstream *u = p->run.upstream;
-    struct passage **at = &u->queue;
+    struct queued_call **at = &u->queue;
     while (*at != p)
         at = &(*at)->behind;
     *at = p->behind;
@@ -225,19 +225,19 @@ static void unqueue(struct passage *p)
 
 static void on_waited_too_long(void *owner)
 {
-    struct passage *p = owner;
+    struct queued_call *p = owner;
     const struct upstream *u = p->run.upstream;
     unqueue(p);
     p->run.answer->after_s = BUSY_AFTER_S;
-    run_answer(&p->run, UPSTREAM_UNAVAILABLE, "busy",
-               "the server '" STR_FMT
-               "', which runs this tool, takes %u calls at once and had no room for this "
-               "one within %u ms; it was not sent",
-               STR_ARG(u->spec->name), u->spec->in_flight, run_time_ms(&p->run, u->spec->timeout_ms));
+    upstream_call_answer(
+        &p->run, UPSTREAM_UNAVAILABLE, "busy",
+        "the server '" STR_FMT "', which runs this tool, takes %u calls at once and had no room for this "
+        "one within %u ms; it was not sent",
+        STR_ARG(u->spec->name), u->spec->in_flight, upstream_call_timeout_ms(&p->run, u->spec->timeout_ms));
     p->run.done(p->run.owner);
 }
 
-static enum upstream_state enqueue(struct passage *p)
+static enum upstream_call_state enqueue(struct queued_call *p)
 {
     struct upstream *u = p->run.upstream;
     link_run(&p->run);
@@ -245,7 +245,8 @@ static enum upstream_state enqueue(struct passage *p)
     *u->queue_end = p;
     u->queue_end = &p->behind;
     u->queued++;
-    timer_set(&p->deadline, u->set->loop, run_time_ms(&p->run, u->spec->timeout_ms), on_waited_too_long, p);
+    timer_set(&p->deadline, u->set->loop, upstream_call_timeout_ms(&p->run, u->spec->timeout_ms),
+              on_waited_too_long, p);
     return UPSTREAM_PENDING;
 }
 
@@ -255,11 +256,11 @@ static bool has_room(const struct upstream *u)
 }
 
 /* Past the breaker, or turned away by it. The one that probes does not wait for those that hang. */
-static enum upstream_state try_it(struct passage *p, bool may_wait)
+static enum upstream_call_state try_it(struct queued_call *p, bool may_wait)
 {
     struct upstream *u = p->run.upstream;
-    enum breaker_says says = breaker_asks(&u->breaker, upstream_now_ms());
-    if (says == BREAKER_WAIT)
+    enum breaker_decision says = breaker_admit(&u->breaker, upstream_now_ms());
+    if (says == BREAKER_REJECT)
         return turn_away(p);
     p->probe = says == BREAKER_PROBE;
     if (p->probe)
@@ -278,7 +279,7 @@ static void on_turn(void *owner)
 {
     struct upstream *u = owner;
     while (u->queue && has_room(u)) {
-        struct passage *p = u->queue;
+        struct queued_call *p = u->queue;
         unqueue(p);
         if (try_it(p, false) == UPSTREAM_DONE)
             p->run.done(p->run.owner);
@@ -289,11 +290,11 @@ static void on_turn(void *owner)
         reap(u);
     } else if (!u->stopping) {
         u->stopping = true;
-        mcp_stop(u->mcp);
+        mcp_client_stop(u->mcp);
     }
 }
 
-void upstream_take_turn(struct upstream *u)
+void upstream_schedule(struct upstream *u)
 {
     timer_set(&u->turn, u->set->loop, 0, on_turn, u);
 }
@@ -307,7 +308,7 @@ static bool is_kind_for(const struct upstream *u, enum target_kind kind)
 }
 
 /* False, with the answer: it names one that cannot run it. */
-static bool find_upstream(struct upstream_run *run)
+static bool find_upstream(struct upstream_call *run)
 {
     const struct target *target = run->request->target;
     if (!target->upstream.len && target->kind != TARGET_MCP)
@@ -316,18 +317,19 @@ static bool find_upstream(struct upstream_run *run)
     if (run->upstream && is_kind_for(run->upstream, target->kind))
         return true;
     if (!run->upstream)
-        run_answer(run, UPSTREAM_UNAVAILABLE, "not_configured",
-                   "the server '" STR_FMT "', which runs this tool, is not in the gateway's configuration",
-                   STR_ARG(target->upstream));
+        upstream_call_answer(run, UPSTREAM_UNAVAILABLE, "not_configured",
+                             "the server '" STR_FMT
+                             "', which runs this tool, is not in the gateway's configuration",
+                             STR_ARG(target->upstream));
     else
-        run_answer(run, UPSTREAM_UNAVAILABLE, "not_configured",
-                   "the server '" STR_FMT "' is configured, but not as one that runs this tool: %s",
-                   STR_ARG(target->upstream),
-                   target->kind == TARGET_MCP ? "it speaks no MCP" : "it has no address");
+        upstream_call_answer(run, UPSTREAM_UNAVAILABLE, "not_configured",
+                             "the server '" STR_FMT "' is configured, but not as one that runs this tool: %s",
+                             STR_ARG(target->upstream),
+                             target->kind == TARGET_MCP ? "it speaks no MCP" : "it has no address");
     return false;
 }
 
-uint32_t target_time_ms(const struct target *target, const struct upstream_spec *spec)
+uint32_t target_timeout_ms(const struct target *target, const struct upstream_spec *spec)
 {
     uint32_t asked = target->timeout_ms;
     uint32_t otherwise = target->kind == TARGET_HTTP ? HTTP_TIMEOUT_MS : UPSTREAM_TIMEOUT_MS;
@@ -340,24 +342,24 @@ uint32_t target_time_ms(const struct target *target, const struct upstream_spec 
     return asked ? asked : otherwise;
 }
 
-uint32_t upstream_longest_ms(const struct upstreams *set, const struct target *target)
+uint32_t upstream_max_duration_ms(const struct upstreams *set, const struct target *target)
 {
     const struct upstream *u = target->upstream.len ? upstream_find(set, target->upstream) : NULL;
     const struct upstream_spec *spec = u ? u->spec : NULL;
-    uint64_t ms = target_time_ms(target, spec);
+    uint64_t ms = target_timeout_ms(target, spec);
     ms *= target->kind == TARGET_MCP ? MCP_PROGRESS_TIMES : 1;
     if (spec && spec->in_flight)
         ms += spec->timeout_ms;
     return ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX;
 }
 
-enum upstream_state upstream_start(struct upstreams *set, const struct upstream_request *request,
-                                   struct arena *arena, struct upstream_answer *answer, upstream_done *done,
-                                   void *owner)
+enum upstream_call_state upstream_start(struct upstreams *set, const struct upstream_request *request,
+                                        struct arena *arena, struct upstream_answer *answer,
+                                        upstream_done *done, void *owner)
 {
-    struct passage *p = ARENA_NEW(arena, struct passage);
+    struct queued_call *p = ARENA_NEW(arena, struct queued_call);
     *answer = (struct upstream_answer){.after_s = -1};
-    p->run = (struct upstream_run){
+    p->run = (struct upstream_call){
         .upstreams = set, .request = request, .arena = arena, .answer = answer, .done = done, .owner = owner};
     if (!find_upstream(&p->run))
         return UPSTREAM_DONE;
@@ -379,7 +381,7 @@ static void on_pause_over(void *owner)
     pause->done(pause->owner);
 }
 
-void upstream_after(struct upstreams *set, uint32_t ms, struct arena *arena, upstream_done *done, void *owner)
+void upstream_delay(struct upstreams *set, uint32_t ms, struct arena *arena, upstream_done *done, void *owner)
 {
     struct pause *pause = ARENA_NEW(arena, struct pause);
     *pause = (struct pause){.set = set, .next = set->pauses, .done = done, .owner = owner};
@@ -389,9 +391,9 @@ void upstream_after(struct upstreams *set, uint32_t ms, struct arena *arena, ups
     timer_set(&pause->timer, set->loop, ms, on_pause_over, pause);
 }
 
-static void cancel_run(struct upstream_run *run)
+static void cancel_run(struct upstream_call *run)
 {
-    struct passage *p = (struct passage *)run;
+    struct queued_call *p = (struct queued_call *)run;
     if (p->queued) {
         unqueue(p);
         return;
@@ -403,9 +405,9 @@ static void cancel_run(struct upstream_run *run)
 
 void upstream_cancel(struct upstreams *set, void *owner)
 {
-    struct upstream_run *next_run;
+    struct upstream_call *next_run;
     struct pause *next_pause;
-    for (struct upstream_run *run = set->runs; run; run = next_run) {
+    for (struct upstream_call *run = set->runs; run; run = next_run) {
         next_run = run->next;
         if (run->owner == owner)
             cancel_run(run);

@@ -16,29 +16,29 @@ static bool names(const struct pairs *pairs, const char *name)
     return false;
 }
 
-static enum err wrong_value(const struct setting_pair *pair, enum err err, struct why *why)
+static enum err wrong_value(const struct name_value *pair, enum err err, struct why *why)
 {
     char prefix[200];
     snprintf(prefix, sizeof(prefix), "env." STR_FMT, STR_ARG(str_cut(pair->name, 100)));
-    why_prefix(why, prefix);
+    err_prefix(why, prefix);
     return err;
 }
 
-static enum err make_one(struct arena *arena, const struct setting_pair *pair, struct secrets *used,
+static enum err make_one(struct arena *arena, const struct name_value *pair, struct secrets *used,
                          const char **out, struct why *why)
 {
     struct str value;
-    enum err err = secret_fill(arena, pair->value, used, &value, why);
+    enum err err = secrets_expand(arena, pair->value, used, &value, why);
     if (!err && value.len && memchr(value.at, '\0', value.len))
-        err = why_set(why, ERR_PARSE, "a NUL byte in the value");
+        err = err_set(why, ERR_PARSE, "a NUL byte in the value");
     if (err)
         return wrong_value(pair, err, why);
     *out = ARENA_JOIN(arena, pair->name, STR_LIT("="), value).at;
     return OK;
 }
 
-enum err environment_make(struct arena *arena, const char *const *taken, const struct pairs *pairs,
-                          struct secrets *used, const char *const **out, struct why *why)
+enum err environment_build(struct arena *arena, const char *const *taken, const struct pairs *pairs,
+                           struct secrets *used, const char *const **out, struct why *why)
 {
     size_t count = 0, n = pairs->count;
     for (size_t i = 0; taken[i]; i++)

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct secret_used {
-    struct secret_used *next;
+struct secret_value {
+    struct secret_value *next;
     struct str value;
 };
 
@@ -28,10 +28,10 @@ struct filling {
 /* The longest first: one that another begins with would leave the other's rest to be seen. */
 static void mask_from_now(struct filling *f, struct str value)
 {
-    struct secret_used **at = &f->used->first, *used = ARENA_NEW(f->arena, struct secret_used);
+    struct secret_value **at = &f->used->first, *used = ARENA_NEW(f->arena, struct secret_value);
     while (*at && (*at)->value.len > value.len)
         at = &(*at)->next;
-    *used = (struct secret_used){*at, value};
+    *used = (struct secret_value){*at, value};
     *at = used;
 }
 
@@ -51,9 +51,9 @@ static void mask_lines(struct filling *f, struct str value)
         size_t n = end ? (size_t)(end - value.at) : value.len;
         struct str line = str_trim((struct str){value.at, n});
         struct str escaped = as_json(f->arena, line);
-        if (line.len >= SECRET_MASK_BYTES)
+        if (line.len >= SECRET_REDACT_MIN_BYTES)
             mask_from_now(f, line);
-        if (line.len >= SECRET_MASK_BYTES && !str_eq(escaped, line))
+        if (line.len >= SECRET_REDACT_MIN_BYTES && !str_eq(escaped, line))
             mask_from_now(f, escaped);
         value = str_from(value, end ? n + 1 : n);
     }
@@ -83,27 +83,27 @@ static int open_file(const char *path)
 
 static enum err read_file(struct filling *f, const char *path, struct str *out)
 {
-    char *bytes = arena_alloc(f->arena, SECRET_MAX_BYTES + 1);
+    char *bytes = arena_alloc(f->arena, SECRET_FILE_MAX_BYTES + 1);
     size_t len = 0;
     ssize_t n = 0;
     int fd = open_file(path);
     if (fd < 0)
-        return why_set(f->why, ERR_IO, "cannot read the file %s: %s", path,
+        return err_set(f->why, ERR_IO, "cannot read the file %s: %s", path,
                        errno == EINVAL ? "it is no plain file" : strerror(errno));
-    while (len <= SECRET_MAX_BYTES && (n = read(fd, bytes + len, SECRET_MAX_BYTES + 1 - len)) > 0)
+    while (len <= SECRET_FILE_MAX_BYTES && (n = read(fd, bytes + len, SECRET_FILE_MAX_BYTES + 1 - len)) > 0)
         len += (size_t)n;
     int error = errno;
     close(fd);
     if (n < 0)
-        return why_set(f->why, ERR_IO, "cannot read the file %s: %s", path, strerror(error));
-    if (len > SECRET_MAX_BYTES)
-        return why_set(f->why, ERR_LIMIT, "the file %s has more than %u bytes, too many for a secret", path,
-                       SECRET_MAX_BYTES);
+        return err_set(f->why, ERR_IO, "cannot read the file %s: %s", path, strerror(error));
+    if (len > SECRET_FILE_MAX_BYTES)
+        return err_set(f->why, ERR_LIMIT, "the file %s has more than %u bytes, too many for a secret", path,
+                       SECRET_FILE_MAX_BYTES);
     while (len && (bytes[len - 1] == '\n' || bytes[len - 1] == '\r'))
         len--;
     *out = (struct str){bytes, len};
     if (memchr(bytes, '\0', len))
-        return why_set(f->why, ERR_PARSE, "the file %s holds a NUL byte: it is no text", path);
+        return err_set(f->why, ERR_PARSE, "the file %s holds a NUL byte: it is no text", path);
     return OK;
 }
 
@@ -111,7 +111,7 @@ static enum err fill_file(struct filling *f, struct str path)
 {
     struct str text = STR_NONE, name = arena_dup(f->arena, path);
     if (!str_starts(name, "/"))
-        return why_set(f->why, ERR_PARSE, "'${file:" STR_FMT "}': expected the file's whole path, from / on",
+        return err_set(f->why, ERR_PARSE, "'${file:" STR_FMT "}': expected the file's whole path, from / on",
                        STR_ARG(str_cut(path, 200)));
     enum err err = read_file(f, name.at, &text);
     return err ? err : add(f, text);
@@ -130,7 +130,7 @@ static size_t name_length(struct str s)
 /* What follows the name may be a secret. */
 static enum err wrong_form(struct filling *f, struct str inside)
 {
-    return why_set(f->why, ERR_PARSE,
+    return err_set(f->why, ERR_PARSE,
                    "'${" STR_FMT "…}': expected ${NAME}, ${NAME:-otherwise}, ${env:NAME} or ${file:/path}; "
                    "write $${ for the signs themselves",
                    STR_ARG(str_cut((struct str){inside.at, name_length(inside)}, 60)));
@@ -146,7 +146,7 @@ static enum err fill_variable(struct filling *f, struct str inside)
     if (value.len)
         return add(f, value);
     if (!rest.len)
-        return why_set(f->why, ERR_NOT_FOUND, "the environment variable %s is %s", name.at,
+        return err_set(f->why, ERR_NOT_FOUND, "the environment variable %s is %s", name.at,
                        value.at ? "empty" : "not set");
     buf_str(&f->out, str_from(rest, 2));
     return OK;
@@ -172,14 +172,14 @@ static enum err fill_next(struct filling *f, struct str *rest)
 {
     const char *end = memchr(rest->at, '}', rest->len);
     if (!end)
-        return why_set(f->why, ERR_PARSE, "'${' without its '}'; write $${ for the signs themselves");
+        return err_set(f->why, ERR_PARSE, "'${' without its '}'; write $${ for the signs themselves");
     struct str inside = {rest->at + 2, (size_t)(end - rest->at) - 2};
     *rest = str_from(*rest, inside.len + 3);
     return fill_one(f, inside);
 }
 
-enum err secret_fill(struct arena *arena, struct str text, struct secrets *used, struct str *out,
-                     struct why *why)
+enum err secrets_expand(struct arena *arena, struct str text, struct secrets *used, struct str *out,
+                        struct why *why)
 {
     struct filling f = {.arena = arena, .used = used, .out = buf_in(arena), .why = why};
     enum err err = OK;
@@ -220,9 +220,9 @@ static struct str mask_one(struct arena *arena, struct str secret, struct str te
     return buf_view(&out);
 }
 
-struct str secret_mask(struct arena *arena, const struct secrets *used, struct str text)
+struct str secrets_redact(struct arena *arena, const struct secrets *used, struct str text)
 {
-    for (const struct secret_used *s = used->first; s; s = s->next)
+    for (const struct secret_value *s = used->first; s; s = s->next)
         text = mask_one(arena, s->value, text);
     return text;
 }

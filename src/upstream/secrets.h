@@ -17,23 +17,24 @@
 
 struct arena;
 
-#define SECRET_MAX_BYTES  65536u /* of a file */
-#define SECRET_MASK_BYTES 6u     /* shorter ones are too common to be told from other text, and not masked */
+#define SECRET_FILE_MAX_BYTES 65536u /* of a file */
+#define SECRET_REDACT_MIN_BYTES                                                                              \
+    6u /* shorter ones are too common to be told from other text, and not masked */
 
 /* What was filled in, so that it can be masked in what comes back; zeroed at first. */
-struct secret_used;
+struct secret_value;
 struct secrets {
-    struct secret_used *first;
+    struct secret_value *first;
 };
 
 /* `out` is `text` itself where it names nothing, else in the arena and NUL-terminated; so is what goes into
  * `used` (may be NULL). ERR_NOT_FOUND, ERR_IO, ERR_LIMIT, ERR_PARSE: `why` names what is missing, never a
  * value. */
-enum err secret_fill(struct arena *arena, struct str text, struct secrets *used, struct str *out,
-                     struct why *why);
+enum err secrets_expand(struct arena *arena, struct str text, struct secrets *used, struct str *out,
+                        struct why *why);
 
 /* `text` itself, or a copy in which each of them is "***", line by line, also as JSON writes it: for error
  * texts that an upstream wrote. Before it is cut: half a secret is not known for one. */
-struct str secret_mask(struct arena *arena, const struct secrets *used, struct str text);
+struct str secrets_redact(struct arena *arena, const struct secrets *used, struct str text);
 
 #endif

@@ -49,7 +49,7 @@ bool template_next(struct str *rest, struct template_part *part)
     return true;
 }
 
-void template_encode(struct buf *out, struct str text)
+void template_percent_encode(struct buf *out, struct str text)
 {
     for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.at[i];

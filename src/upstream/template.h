@@ -27,6 +27,6 @@ struct template_part {
 bool template_next(struct str *rest, struct template_part *part);
 
 /* All but letters, digits and -._~ as %XX. */
-void template_encode(struct buf *out, struct str text);
+void template_percent_encode(struct buf *out, struct str text);
 
 #endif

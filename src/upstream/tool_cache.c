@@ -41,9 +41,9 @@ static const char *path_of(struct arena *arena, const char *state, const struct 
     return arena_printf(arena, "%s/" STR_FMT "%s", state, STR_ARG(spec->name), ending).at;
 }
 
-struct upstream_offer *kept_read(const char *state, const struct upstream_spec *spec)
+struct tool_list *tool_cache_read(const char *state, const struct upstream_spec *spec)
 {
-    struct upstream_offer *offer = NULL;
+    struct tool_list *offer = NULL;
     struct json kept;
     if (!state)
         return NULL;
@@ -54,7 +54,7 @@ struct upstream_offer *kept_read(const char *state, const struct upstream_spec *
         struct buf mark = buf_in(arena);
         buf_hex64(&mark, mark_of(arena, spec));
         if (str_eq(json_str(json_get_text(&kept, "upstream")), buf_view(&mark)) && json_is(tools, JSON_ARRAY))
-            offer = offer_new(tools);
+            offer = tool_list_new(tools);
     }
     arena_free(arena);
     return offer;
@@ -67,7 +67,7 @@ static bool put_all(const char *path, struct str text)
     return fd >= 0 && close(fd) == 0 && put == (ssize_t)text.len;
 }
 
-void kept_write(const char *state, const struct upstream_spec *spec, const struct upstream_offer *offer)
+void tool_cache_write(const char *state, const struct upstream_spec *spec, const struct tool_list *offer)
 {
     if (!state)
         return;
@@ -81,11 +81,11 @@ void kept_write(const char *state, const struct upstream_spec *spec, const struc
     json_key(&out, "upstream");
     json_put_str(&out, buf_view(&mark));
     json_key(&out, "tools");
-    json_put(&out, upstream_offer_tools(offer));
+    json_put(&out, tool_list_array(offer));
     json_close(&out, '}');
     mkdir(state, 0700);
     if (!put_all(aside, buf_view(&text)) || rename(aside, path) != 0)
-        log_event(LOG_WARN, "upstream_tools_not_kept", LOG_STR("upstream", spec->name),
+        log_event(LOG_WARN, "upstream_tools_not_cached", LOG_STR("upstream", spec->name),
                   LOG_TEXT("file", path), LOG_TEXT("why", strerror(errno)),
                   LOG_TEXT("effect", "they are asked for again at the next start"));
     arena_free(arena);

@@ -8,12 +8,12 @@
 
 #include "upstream/upstream_spec.h"
 
-struct upstream_offer;
+struct tool_list;
 
 /* `state` NULL: nothing is kept. Held by the caller; NULL: nothing is known. */
-struct upstream_offer *kept_read(const char *state, const struct upstream_spec *spec);
+struct tool_list *tool_cache_read(const char *state, const struct upstream_spec *spec);
 
 /* What cannot be written is logged once it is tried. */
-void kept_write(const char *state, const struct upstream_spec *spec, const struct upstream_offer *offer);
+void tool_cache_write(const char *state, const struct upstream_spec *spec, const struct tool_list *offer);
 
 #endif

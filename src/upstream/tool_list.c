@@ -6,17 +6,17 @@
 #include "json/build.h"
 #include "json/canonical.h"
 
-struct upstream_offer {
+struct tool_list {
     struct arena *arena;
     unsigned held;
     struct json tools;
     uint64_t hash;
 };
 
-struct upstream_offer *offer_new(const struct json *tools)
+struct tool_list *tool_list_new(const struct json *tools)
 {
     struct arena *arena = arena_new();
-    struct upstream_offer *offer = ARENA_NEW(arena, struct upstream_offer);
+    struct tool_list *offer = ARENA_NEW(arena, struct tool_list);
     struct buf text = {0};
     offer->arena = arena;
     offer->held = 1;
@@ -27,24 +27,24 @@ struct upstream_offer *offer_new(const struct json *tools)
     return offer;
 }
 
-struct upstream_offer *upstream_offer_ref(struct upstream_offer *offer)
+struct tool_list *tool_list_ref(struct tool_list *offer)
 {
     offer->held++;
     return offer;
 }
 
-void upstream_offer_unref(struct upstream_offer *offer)
+void tool_list_unref(struct tool_list *offer)
 {
     if (offer && --offer->held == 0)
         arena_free(offer->arena);
 }
 
-const struct json *upstream_offer_tools(const struct upstream_offer *offer)
+const struct json *tool_list_array(const struct tool_list *offer)
 {
     return &offer->tools;
 }
 
-uint64_t upstream_offer_hash(const struct upstream_offer *offer)
+uint64_t tool_list_hash(const struct tool_list *offer)
 {
     return offer->hash;
 }

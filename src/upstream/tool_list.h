@@ -6,6 +6,6 @@
 #include "upstream/upstream.h"
 
 /* `tools`: an array, copied with its bytes. Held once, by the caller. */
-struct upstream_offer *offer_new(const struct json *tools);
+struct tool_list *tool_list_new(const struct json *tools);
 
 #endif

@@ -23,8 +23,8 @@ static void tell_changed(struct upstream *u)
 static void on_mcp_changed(void *owner)
 {
     struct upstream *u = owner;
-    if (u->spec->lazy && !u->leaving && mcp_offer(u->mcp))
-        kept_write(u->set->state, u->spec, mcp_offer(u->mcp));
+    if (u->spec->lazy && !u->leaving && mcp_client_tools(u->mcp))
+        tool_cache_write(u->set->state, u->spec, mcp_client_tools(u->mcp));
     tell_changed(u);
 }
 
@@ -37,10 +37,10 @@ static void on_mcp_stopped(void *owner)
 {
     struct upstream *u = owner;
     u->over = true;
-    upstream_take_turn(u);
+    upstream_schedule(u);
 }
 
-static const struct mcp_hooks mcp_hooks = {on_mcp_changed, on_mcp_state, on_mcp_stopped};
+static const struct mcp_client_hooks mcp_client_hooks = {on_mcp_changed, on_mcp_state, on_mcp_stopped};
 
 /* `before`: one of the same name that was configured otherwise; what it offered is as good as any guess until
  * this one has told. */
@@ -56,12 +56,12 @@ static struct upstream *upstream_new(struct upstreams *set, const struct upstrea
     u->queue_end = &u->queue;
     if (spec->kind == UPSTREAM_REST)
         return u;
-    u->mcp = mcp_new(set->loop, u->spec, &mcp_hooks, u);
-    u->kept = spec->lazy ? kept_read(set->state, u->spec) : NULL;
+    u->mcp = mcp_client_new(set->loop, u->spec, &mcp_client_hooks, u);
+    u->kept = spec->lazy ? tool_cache_read(set->state, u->spec) : NULL;
     if (!u->kept && before)
-        u->kept = upstreams_offer(set, spec->name);
+        u->kept = upstreams_tool_list(set, spec->name);
     if (!spec->lazy || !u->kept)
-        mcp_start(u->mcp);
+        mcp_client_start(u->mcp);
     return u;
 }
 
@@ -69,8 +69,8 @@ void upstream_free(struct upstream *u)
 {
     timer_clear(&u->turn);
     if (u->mcp)
-        mcp_free(u->mcp);
-    upstream_offer_unref(u->kept);
+        mcp_client_free(u->mcp);
+    tool_list_unref(u->kept);
     arena_free(u->arena);
     free(u);
 }
@@ -82,13 +82,13 @@ static void adjust(struct upstream *u, const struct upstream_spec *spec)
     u->spec->start_ms = spec->start_ms;
     u->spec->in_flight = spec->in_flight;
     u->spec->prefix = spec->prefix;
-    upstream_take_turn(u);
+    upstream_schedule(u);
 }
 
 static void leave(struct upstream *u)
 {
     u->leaving = true;
-    upstream_take_turn(u);
+    upstream_schedule(u);
 }
 
 struct upstream *upstream_find(const struct upstreams *set, struct str name)
@@ -134,10 +134,10 @@ void upstreams_free(struct upstreams *set)
 static struct upstream *renew(struct upstreams *set, const struct upstream_spec *spec)
 {
     struct upstream *u = upstream_find(set, spec->name);
-    if (u && upstream_spec_same(u->spec, spec)) {
+    if (u && upstream_spec_equal(u->spec, spec)) {
         adjust(u, spec);
         if (u->mcp && !spec->lazy)
-            mcp_start(u->mcp); /* one that is down is tried again */
+            mcp_client_start(u->mcp); /* one that is down is tried again */
         return u;
     }
     struct upstream *made = upstream_new(set, spec, u);
@@ -176,14 +176,14 @@ void upstreams_apply(struct upstreams *set, const struct upstream_spec *const *s
 
 static bool is_awaited(const struct upstream *u)
 {
-    struct mcp_view view;
+    struct mcp_client_status view;
     if (!u->mcp || u->leaving || (u->spec->lazy && u->kept))
         return false;
-    mcp_look(u->mcp, &view);
+    mcp_client_view(u->mcp, &view);
     return !view.settled;
 }
 
-bool upstreams_are_settled(const struct upstreams *set)
+bool upstreams_are_ready(const struct upstreams *set)
 {
     for (const struct upstream *u = set->first; u; u = u->next)
         if (is_awaited(u))
@@ -191,22 +191,22 @@ bool upstreams_are_settled(const struct upstreams *set)
     return true;
 }
 
-void upstreams_name_awaited(const struct upstreams *set, struct buf *out)
+void upstreams_list_starting(const struct upstreams *set, struct buf *out)
 {
     for (const struct upstream *u = set->first; u; u = u->next)
         if (is_awaited(u))
             buf_printf(out, "%s" STR_FMT, out->len ? ", " : "", STR_ARG(u->spec->name));
 }
 
-bool upstreams_are_gone(const struct upstreams *set)
+bool upstreams_are_stopped(const struct upstreams *set)
 {
     return !set->first;
 }
 
-struct upstream_offer *upstreams_offer(struct upstreams *set, struct str name)
+struct tool_list *upstreams_tool_list(struct upstreams *set, struct str name)
 {
     const struct upstream *u = upstream_find(set, name);
-    struct upstream_offer *told = u && u->mcp ? mcp_offer(u->mcp) : NULL;
-    struct upstream_offer *offer = told ? told : u ? u->kept : NULL;
-    return offer ? upstream_offer_ref(offer) : NULL;
+    struct tool_list *told = u && u->mcp ? mcp_client_tools(u->mcp) : NULL;
+    struct tool_list *offer = told ? told : u ? u->kept : NULL;
+    return offer ? tool_list_ref(offer) : NULL;
 }

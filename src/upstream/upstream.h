@@ -43,26 +43,26 @@ void upstreams_free(struct upstreams *upstreams);
 void upstreams_apply(struct upstreams *upstreams, const struct upstream_spec *const *specs, size_t count);
 
 /* All that are to run have either answered or failed once: nobody needs to wait for tools any more. */
-bool upstreams_are_settled(const struct upstreams *upstreams);
-void upstreams_name_awaited(const struct upstreams *upstreams,
-                            struct buf *out); /* "a, b": those that have not */
+bool upstreams_are_ready(const struct upstreams *upstreams);
+void upstreams_list_starting(const struct upstreams *upstreams,
+                             struct buf *out); /* "a, b": those that have not */
 
 /* None is left, also none of those that had calls to answer: after upstreams_apply with no spec. */
-bool upstreams_are_gone(const struct upstreams *upstreams);
+bool upstreams_are_stopped(const struct upstreams *upstreams);
 
 /* What one offers: the `tools` array as it sent it. Held by count: a generation keeps it as long as it lives.
  */
-struct upstream_offer;
-struct upstream_offer *upstreams_offer(struct upstreams *upstreams,
-                                       struct str name); /* NULL: nothing yet; ref'd */
-struct upstream_offer *upstream_offer_ref(struct upstream_offer *offer);
-void upstream_offer_unref(struct upstream_offer *offer); /* NULL is fine */
-const struct json *upstream_offer_tools(const struct upstream_offer *offer);
-uint64_t upstream_offer_hash(const struct upstream_offer *offer);
+struct tool_list;
+struct tool_list *upstreams_tool_list(struct upstreams *upstreams,
+                                      struct str name); /* NULL: nothing yet; ref'd */
+struct tool_list *tool_list_ref(struct tool_list *offer);
+void tool_list_unref(struct tool_list *offer); /* NULL is fine */
+const struct json *tool_list_array(const struct tool_list *offer);
+uint64_t tool_list_hash(const struct tool_list *offer);
 
 /* An array for `toolgate status`: name, kind, state, tools, calls, failures, breaker, last error; no secrets.
  */
-void upstreams_write(struct json_out *out, const struct upstreams *upstreams);
+void upstreams_write_status(struct json_out *out, const struct upstreams *upstreams);
 
 /* ---- calls ------------------------------------------------------------------ */
 
@@ -85,7 +85,8 @@ typedef void upstream_done(void *owner);
 struct upstream_request {
     const struct target *target;
     const struct json *arguments;
-    bool asks; /* the client can put questions to its user: they come as UPSTREAM_ASKS with `input` */
+    bool asks; /* the client can put questions to its user: they come as UPSTREAM_INPUT_REQUIRED with `input`
+                */
     const struct json *responses; /* inputResponses of the client's second try; NULL: none */
     struct str state;             /* requestState, likewise */
     uint64_t caller;             /* of whom; two of one conversation have the same. What a server says without
@@ -96,17 +97,17 @@ struct upstream_request {
     void *listener;
 };
 
-enum upstream_ended {
+enum upstream_outcome {
     UPSTREAM_RESULT,    /* `result`: a CallToolResult, or (HTTP, command) any JSON value */
     UPSTREAM_REFUSED,   /* it says no: a JSON-RPC error, a status 4xx, an exit code. Its words in `quoted` */
     UPSTREAM_TRANSIENT, /* died, timed out, 429, 5xx: `detail` says which, `after_s` when to try again */
-    UPSTREAM_UNAVAILABLE, /* not asked at all: down, not configured, breaker open; `detail`, `after_s` */
-    UPSTREAM_BROKEN,      /* what it answered is no tool result: `code` "invalid_json" …, `detail` */
-    UPSTREAM_ASKS         /* it wants to know something of the user: `question`, `input` */
+    UPSTREAM_UNAVAILABLE,   /* not asked at all: down, not configured, breaker open; `detail`, `after_s` */
+    UPSTREAM_BROKEN,        /* what it answered is no tool result: `code` "invalid_json" …, `detail` */
+    UPSTREAM_INPUT_REQUIRED /* it wants to know something of the user: `question`, `input` */
 };
 
 struct upstream_answer {
-    enum upstream_ended ended;
+    enum upstream_outcome ended;
     const struct json *result;
     struct str code;     /* "timeout", "crashed", "http_503", "exit_3", "unreachable", …; may be empty */
     struct str detail;   /* our words, for the model */
@@ -117,22 +118,22 @@ struct upstream_answer {
     const struct json *input; /* {inputRequests, requestState?} for clients that can be asked; NULL: none */
 };
 
-enum upstream_state { UPSTREAM_DONE, UPSTREAM_PENDING };
+enum upstream_call_state { UPSTREAM_DONE, UPSTREAM_PENDING };
 
 /*
  * Begins. UPSTREAM_DONE: `answer` is filled in and `done` will not fire. UPSTREAM_PENDING: `done` fires
  * exactly once, later, from the loop's turn, never inside this call and never after upstream_cancel; there is
  * always a deadline. Request and answer are borrowed until then; what the answer holds lives in `arena`.
  */
-enum upstream_state upstream_start(struct upstreams *upstreams, const struct upstream_request *request,
-                                   struct arena *arena, struct upstream_answer *answer, upstream_done *done,
-                                   void *owner);
+enum upstream_call_state upstream_start(struct upstreams *upstreams, const struct upstream_request *request,
+                                        struct arena *arena, struct upstream_answer *answer,
+                                        upstream_done *done, void *owner);
 
 /* After this many ms a call of it has an answer, or never was begun: queue, progress and all. */
-uint32_t upstream_longest_ms(const struct upstreams *upstreams, const struct target *target);
+uint32_t upstream_max_duration_ms(const struct upstreams *upstreams, const struct target *target);
 
 /* `done` fires after `ms`; to be cancelled in the same way. */
-void upstream_after(struct upstreams *upstreams, uint32_t ms, struct arena *arena, upstream_done *done,
+void upstream_delay(struct upstreams *upstreams, uint32_t ms, struct arena *arena, upstream_done *done,
                     void *owner);
 
 /* No `done`, progress or log with this owner fires any more; the upstream is told that nobody waits. */

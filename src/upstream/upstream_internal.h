@@ -8,7 +8,7 @@
 
 #include "upstream/circuit_breaker.h"
 #include "upstream/mcp/mcp_client.h"
-#include "upstream/upstream_run.h"
+#include "upstream/upstream_call.h"
 
 #define LAST_ERROR_MAX_BYTES 256u
 
@@ -17,11 +17,11 @@ struct upstream {
     struct upstream *next;
     struct arena *arena; /* of the spec */
     struct upstream_spec *spec;
-    struct mcp *mcp;             /* NULL: an address for others' requests */
-    struct upstream_offer *kept; /* what it offered before it was there; NULL: not known */
+    struct mcp *mcp;        /* NULL: an address for others' requests */
+    struct tool_list *kept; /* what it offered before it was there; NULL: not known */
     struct breaker breaker;
-    struct passage *queue, **queue_end; /* until there is room for them: spec.in_flight */
-    struct timer turn;                  /* the next in the queue, or its own end */
+    struct queued_call *queue, **queue_end; /* until there is room for them: spec.in_flight */
+    struct timer turn;                      /* the next in the queue, or its own end */
     uint32_t in_flight, queued;
     uint64_t calls, failures;
     int64_t died_ms; /* when a call last told of its process's death */
@@ -33,10 +33,10 @@ struct upstream {
 };
 
 /* A call under way, or waiting for its turn. */
-struct passage {
-    struct upstream_run run; /* first: the kinds know it by this */
-    struct passage *behind;  /* in the queue */
-    struct timer deadline;   /* of waiting in the queue */
+struct queued_call {
+    struct upstream_call run;   /* first: the kinds know it by this */
+    struct queued_call *behind; /* in the queue */
+    struct timer deadline;      /* of waiting in the queue */
     int64_t began_ms;
     bool queued, probe;
 };
@@ -55,7 +55,7 @@ struct upstreams {
     struct upstreams_hooks hooks;
     void *owner;
     struct upstream *first; /* in the order of the configuration, those that leave at the end */
-    struct upstream_run *runs;
+    struct upstream_call *runs;
     struct pause *pauses;
 };
 
@@ -64,7 +64,7 @@ void upstream_unlink(struct upstreams *set, struct upstream *upstream);
 void upstream_free(struct upstream *upstream); /* at once */
 
 /* With the loop's next turn: those that wait are let in where there is room, one that leaves is ended. */
-void upstream_take_turn(struct upstream *upstream);
+void upstream_schedule(struct upstream *upstream);
 
 int64_t upstream_now_ms(void); /* of the breakers' clock */
 

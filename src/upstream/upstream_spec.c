@@ -18,7 +18,7 @@ static bool argv_same(const struct upstream_spec *a, const struct upstream_spec 
     return a->argc == b->argc;
 }
 
-bool upstream_spec_same(const struct upstream_spec *a, const struct upstream_spec *b)
+bool upstream_spec_equal(const struct upstream_spec *a, const struct upstream_spec *b)
 {
     return str_eq(a->name, b->name) && a->kind == b->kind && argv_same(a, b) &&
            pairs_same(&a->env, &b->env) && str_eq(a->cwd, b->cwd) && str_eq(a->url, b->url) &&
@@ -35,10 +35,10 @@ static struct str *copy_list(struct arena *arena, const struct str *list, size_t
 
 static struct pairs copy_pairs(struct arena *arena, const struct pairs *pairs)
 {
-    struct setting_pair *list = ARENA_ARRAY(arena, struct setting_pair, pairs->count);
+    struct name_value *list = ARENA_ARRAY(arena, struct name_value, pairs->count);
     for (size_t i = 0; i < pairs->count; i++)
-        list[i] = (struct setting_pair){arena_dup(arena, pairs->list[i].name),
-                                        arena_dup(arena, pairs->list[i].value)};
+        list[i] = (struct name_value){arena_dup(arena, pairs->list[i].name),
+                                      arena_dup(arena, pairs->list[i].value)};
     return (struct pairs){list, pairs->count};
 }
 

@@ -19,12 +19,12 @@
 #define UPSTREAM_TIMEOUT_MS     60000u
 #define UPSTREAM_START_MS       10000u /* until `initialize` is answered and the tools are listed */
 
-struct setting_pair { /* an environment variable, a header */
+struct name_value { /* an environment variable, a header */
     struct str name, value;
 };
 
 struct pairs {
-    const struct setting_pair *list;
+    const struct name_value *list;
     size_t count;
 };
 
@@ -34,7 +34,7 @@ enum upstream_kind {
     UPSTREAM_REST   /* an address and headers for the http = {…} of policies; offers no tools itself */
 };
 
-enum upstream_prefix { PREFIX_ON_COLLISION, PREFIX_ALWAYS };
+enum upstream_prefix { UPSTREAM_PREFIX_ON_COLLISION, UPSTREAM_PREFIX_ALWAYS };
 
 struct upstream_spec {
     struct str name;
@@ -56,7 +56,7 @@ struct upstream_spec {
 };
 
 /* Everything that matters to one that runs is the same; times, counts and which tools are taken do not. */
-bool upstream_spec_same(const struct upstream_spec *a, const struct upstream_spec *b);
+bool upstream_spec_equal(const struct upstream_spec *a, const struct upstream_spec *b);
 
 struct arena;
 /* With all its texts. */
@@ -80,17 +80,17 @@ struct exec_word {
                         it names are there */
 };
 
-enum exec_means { EXIT_REFUSED, EXIT_OK, EXIT_TRANSIENT, EXIT_BROKEN };
+enum exec_exit_meaning { EXEC_EXIT_REFUSED, EXEC_EXIT_OK, EXEC_EXIT_TRANSIENT, EXEC_EXIT_BROKEN };
 struct exec_exit {
     uint32_t code;
-    enum exec_means means;
+    enum exec_exit_meaning means;
 };
 
 enum exec_output {
-    OUTPUT_AUTO,  /* JSON where it is JSON, else text */
-    OUTPUT_JSON,  /* anything else is broken */
-    OUTPUT_LINES, /* one JSON value a line: an array of them */
-    OUTPUT_TEXT   /* whatever it looks like */
+    EXEC_OUTPUT_AUTO,  /* JSON where it is JSON, else text */
+    EXEC_OUTPUT_JSON,  /* anything else is broken */
+    EXEC_OUTPUT_LINES, /* one JSON value a line: an array of them */
+    EXEC_OUTPUT_TEXT   /* whatever it looks like */
 };
 
 struct exec_spec {

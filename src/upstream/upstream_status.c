@@ -24,7 +24,7 @@ static void put_breaker(struct json_out *out, const struct breaker *breaker)
         put_number(out, "breaker_after_s", breaker_after_s(breaker, upstream_now_ms()));
 }
 
-static void put_mcp(struct json_out *out, const struct mcp_view *view)
+static void put_mcp(struct json_out *out, const struct mcp_client_status *view)
 {
     if (view->pid)
         put_number(out, "pid", view->pid);
@@ -41,16 +41,16 @@ static void put_mcp(struct json_out *out, const struct mcp_view *view)
 static void put_upstream(struct json_out *out, const struct upstream *u)
 {
     static const char *const kinds[] = {"stdio", "http", "rest"};
-    struct upstream_offer *offer = upstreams_offer(u->set, u->spec->name);
-    struct mcp_view view = {.name = "ready", .next_ms = -1};
+    struct tool_list *offer = upstreams_tool_list(u->set, u->spec->name);
+    struct mcp_client_status view = {.name = "ready", .next_ms = -1};
     if (u->mcp)
-        mcp_look(u->mcp, &view);
+        mcp_client_view(u->mcp, &view);
     json_open(out, '{');
     put_text(out, "name", u->spec->name);
     put_text(out, "kind", str_of(kinds[u->spec->kind]));
     put_text(out, "state", str_of(view.name));
     if (u->mcp)
-        put_number(out, "tools", offer ? upstream_offer_tools(offer)->len : 0);
+        put_number(out, "tools", offer ? tool_list_array(offer)->len : 0);
     put_number(out, "calls", (int64_t)u->calls);
     put_number(out, "in_flight", u->in_flight);
     put_number(out, "queued", u->queued + view.queued);
@@ -62,10 +62,10 @@ static void put_upstream(struct json_out *out, const struct upstream *u)
     if (u->mcp)
         put_mcp(out, &view);
     json_close(out, '}');
-    upstream_offer_unref(offer);
+    tool_list_unref(offer);
 }
 
-void upstreams_write(struct json_out *out, const struct upstreams *set)
+void upstreams_write_status(struct json_out *out, const struct upstreams *set)
 {
     json_open(out, '[');
     for (const struct upstream *u = set->first; u; u = u->next)

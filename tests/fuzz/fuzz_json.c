@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static struct json must_parse(struct arena *arena, struct str text)
 {
     struct json value;
-    struct json_fault fault;
+    struct json_error fault;
     if (json_parse(arena, text, NULL, &value, &fault) != OK) {
         fprintf(stderr, "fuzz_json: %s\n", fault.text);
         abort();
@@ -63,7 +63,7 @@ static void same_when_written(struct arena *arena, const struct json *before, co
     REQUIRE(json_equal(before, &back) && json_equal(&back, before));
     json_write(&again, &back);
     REQUIRE(str_eq(buf_view(&text), buf_view(&again)));
-    struct json patch = json_diff(arena, before, &back);
+    struct json patch = json_patch(arena, before, &back);
     REQUIRE(patch.len == 0);
 }
 
@@ -88,7 +88,7 @@ static void check_value(struct arena *arena, const struct json *value)
 
 static void check_salvage(struct arena *arena, struct str text)
 {
-    struct str id = json_salvage_id(text);
+    struct str id = json_recover_id(text);
     if (!id.len)
         return;
     struct json value = must_parse(arena, id);
@@ -101,10 +101,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *exact = malloc(size ? size : 1); /* its end is the text's end, for the address sanitizer */
     struct str text = {exact, size};
     struct json value;
-    struct json_fault fault;
+    struct json_error fault;
     memcpy(exact, data, size);
     enum err err = json_parse(arena, text, NULL, &value, &fault);
-    REQUIRE((err == OK) == (fault.code == JSON_FAULT_NONE));
+    REQUIRE((err == OK) == (fault.code == JSON_ERROR_NONE));
     REQUIRE(err == OK || (fault.text[0] && fault.offset <= size));
     if (err == OK || fault.soft)
         check_value(arena, &value);

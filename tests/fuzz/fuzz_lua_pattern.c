@@ -24,7 +24,7 @@ static struct str take_line(struct str *rest)
 
 static void run(struct sandbox *sandbox, sandbox_step *step, void *context)
 {
-    struct sandbox_now now = {.file = "fuzz"};
+    struct sandbox_context now = {.file = "fuzz"};
     struct why why = {""};
     if (sandbox_run(sandbox, LONGEST_MS, &now, step, context, &why) == OK)
         return;
@@ -41,7 +41,7 @@ static struct sandbox *both_states(void)
     stock = luaL_newstate();
     luaL_openlibs(stock);
     load_pattern_drivers(stock);
-    sandbox = sandbox_new(65536, words_open);
+    sandbox = sandbox_new(65536, vocabulary_open);
     run(sandbox, prepare_sandbox, NULL);
     return sandbox;
 }

@@ -25,7 +25,7 @@ static bool is_utf8(struct str s)
 {
     const char *p = s.at, *end = s.at + s.len;
     size_t n = 1;
-    while (p < end && (n = utf8_length(p, end)) > 0)
+    while (p < end && (n = str_utf8_length(p, end)) > 0)
         p += n;
     return p == end;
 }
@@ -45,8 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         bool regex = pattern_is_regex(expression);
         if (pattern_compile(arena, expression, &pattern, &why) == OK) {
             REQUIRE(regex);
-            enum pattern_answer easily = pattern_match_easily(pattern, subject);
-            enum pattern_answer answer = pattern_match(pattern, subject);
+            enum pattern_result easily = pattern_match_quick(pattern, subject);
+            enum pattern_result answer = pattern_match(pattern, subject);
             REQUIRE(easily == PATTERN_TOO_COMPLEX || easily == answer);
         } else {
             REQUIRE(why.text[0]);

@@ -34,29 +34,29 @@ static void check_passes(struct arena *arena, const struct schema *schema, const
     struct problems problems;
     struct buf lines = buf_in(arena);
     problems_init(&problems, arena);
-    enum schema_answer answer = schema_accepts(schema, instance);
+    enum schema_validity answer = schema_validate(schema, instance);
     REQUIRE(schema_explain(schema, instance, &problems) == answer);
     REQUIRE((answer == SCHEMA_VALID) == (problems.errors == 0));
     problems_text(&lines, &problems);
     REQUIRE((answer == SCHEMA_VALID) == (lines.len == 0));
-    schema_strangers(schema, instance, &problems);
+    schema_unknown_properties(schema, instance, &problems);
 }
 
 static void check_mending(struct arena *arena, const struct schema *schema, const struct json *instance)
 {
-    struct coerce_switches no_floats = coerce_all;
+    struct coerce_options no_floats = coerce_options_all;
     no_floats.floats = false;
-    if (schema_accepts(schema, instance) == SCHEMA_VALID)
+    if (schema_validate(schema, instance) == SCHEMA_VALID)
         REQUIRE(schema_coerce(schema, instance, &no_floats, arena) == instance);
-    const struct json *once = schema_coerce(schema, instance, &coerce_all, arena);
-    const struct json *twice = schema_coerce(schema, once, &coerce_all, arena);
+    const struct json *once = schema_coerce(schema, instance, &coerce_options_all, arena);
+    const struct json *twice = schema_coerce(schema, once, &coerce_options_all, arena);
     REQUIRE(str_eq(text_of(arena, once), text_of(arena, twice)));
 }
 
 static void check(struct arena *arena, struct str first, struct str rest)
 {
     struct json source, instance;
-    struct json_fault fault;
+    struct json_error fault;
     struct schema *schema;
     struct problems warnings;
     struct why why = {""};

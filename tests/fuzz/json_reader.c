@@ -16,7 +16,7 @@ static void answer(struct str text)
 {
     struct arena *arena = arena_new();
     struct json value;
-    struct json_fault fault;
+    struct json_error fault;
     struct buf line = buf_in(arena);
     if (json_parse(arena, arena_dup(arena, text), NULL, &value, &fault) == OK) {
         buf_text(&line, "= ");

@@ -62,10 +62,10 @@ static inline void load_pattern_drivers(lua_State *L)
 /* In a sandbox, the libraries as they are behind the words, with our four in place; and the drivers. */
 static inline void prepare_sandbox(lua_State *L, void *context)
 {
-    static const luaL_Reg ours[] = {{"find", strings_find},
-                                    {"match", strings_match},
-                                    {"gmatch", strings_gmatch},
-                                    {"gsub", strings_gsub},
+    static const luaL_Reg ours[] = {{"find", string_library_find},
+                                    {"match", string_library_match},
+                                    {"gmatch", string_library_gmatch},
+                                    {"gsub", string_library_gsub},
                                     {NULL, NULL}};
     (void)context;
     lua_getfield(L, LUA_REGISTRYINDEX, "_LOADED");
@@ -77,7 +77,7 @@ static inline void prepare_sandbox(lua_State *L, void *context)
 }
 
 /* The driver's answer or its error, on top of the stack. */
-static inline struct str pattern_answer(lua_State *L, size_t driver, const struct pattern_pair *pair)
+static inline struct str pattern_result(lua_State *L, size_t driver, const struct pattern_pair *pair)
 {
     struct str answer;
     lua_settop(L, 0);
@@ -131,12 +131,12 @@ static inline bool pattern_pair_agrees(lua_State *stock, lua_State *ours, const 
                                        size_t *over_budget)
 {
     for (size_t i = 0; i < PATTERN_DRIVERS; i++) {
-        struct str mine = pattern_answer(ours, i, pair), theirs;
+        struct str mine = pattern_result(ours, i, pair), theirs;
         if (is_over_budget(mine)) {
             ++*over_budget;
             return true; /* the others would only take as long */
         }
-        theirs = pattern_answer(stock, i, pair);
+        theirs = pattern_result(stock, i, pair);
         if (is_same_answer(theirs, mine))
             continue;
         fprintf(stderr, "%s\n  i = %d, n = %d\n", pattern_drivers[i], pair->init, pair->most);

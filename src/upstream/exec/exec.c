@@ -20,7 +20,7 @@
 #include "upstream/exec/exec_result.h"
 #include "upstream/exec/exec_stderr.h"
 #include "upstream/exec/exec_argv.h"
-#include "upstream/upstream_run.h"
+#include "upstream/upstream_call.h"
 #include "base/rate_limit.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ struct way {
 };
 
 struct command {
-    struct upstream_run *run;
+    struct upstream_call *run;
     const struct exec_spec *spec;
     struct commands *all;
     struct command *next; /* in the queue */
@@ -59,7 +59,7 @@ struct commands {
     uint32_t running, waiting;
     struct command *first, **last;
     struct timer turn; /* those that wait get theirs */
-    struct trickle traces;
+    struct rate_limit traces;
 };
 
 static const char keep_key;
@@ -124,7 +124,7 @@ static void release(struct command *c)
         timer_set(&c->all->turn, c->all->loop, 0, begin_waiting, c->all);
 }
 
-static void stop(struct upstream_run *run)
+static void stop(struct upstream_call *run)
 {
     release(run->work);
 }
@@ -132,20 +132,20 @@ static void stop(struct upstream_run *run)
 static void on_deadline(void *owner)
 {
     struct command *c = owner;
-    struct upstream_run *run = c->run;
+    struct upstream_call *run = c->run;
     bool ran = !c->waits;
     release(c);
     if (ran)
-        run_answer(run, UPSTREAM_TRANSIENT, "timeout", "%s gave no result within %g s and was ended", c->name,
-                   c->timeout_ms / 1000.0);
+        upstream_call_answer(run, UPSTREAM_TRANSIENT, "timeout",
+                             "%s gave no result within %g s and was ended", c->name, c->timeout_ms / 1000.0);
     else
-        run_answer(run, UPSTREAM_UNAVAILABLE, "busy",
-                   "%u commands were running all the time that this call may take", EXEC_AT_ONCE);
+        upstream_call_answer(run, UPSTREAM_UNAVAILABLE, "busy",
+                             "%u commands were running all the time that this call may take", EXEC_AT_ONCE);
     run->answer->reached = ran;
     run->answer->after_s = ran ? -1 : 1;
     log_event(LOG_WARN, ran ? "command_timeout" : "command_busy", LOG_STR("tool", run->request->target->tool),
               LOG_TEXT("command", c->name), LOG_NUM("ms", c->timeout_ms));
-    run_finish(run);
+    upstream_call_finish(run);
 }
 
 /* ---- bytes ------------------------------------------------------------------------------------------ */
@@ -186,10 +186,10 @@ static bool read_way(struct way *way, struct buf *into)
 
 static void say_too_much(struct command *c)
 {
-    struct upstream_run *run = c->run;
-    run_answer(run, UPSTREAM_REFUSED, "output_too_large",
-               "%s wrote more than %u bytes and was ended: ask for less at once", c->name,
-               c->spec->output_bytes);
+    struct upstream_call *run = c->run;
+    upstream_call_answer(run, UPSTREAM_REFUSED, "output_too_large",
+                         "%s wrote more than %u bytes and was ended: ask for less at once", c->name,
+                         c->spec->output_bytes);
     run->answer->reached = true;
     run->answer->after_s = -1;
 }
@@ -208,7 +208,7 @@ static void on_output(void *owner, int fd, bool readable, bool writable)
         return;
     release(c);
     say_too_much(c);
-    run_finish(c->run);
+    upstream_call_finish(c->run);
 }
 
 static bool read_errors(struct command *c)
@@ -230,7 +230,7 @@ static void on_errors(void *owner, int fd, bool readable, bool writable)
 static void on_ended(void *owner, int status)
 {
     struct command *c = owner;
-    struct upstream_run *run = c->run;
+    struct upstream_call *run = c->run;
     uint64_t held;
     c->child = NULL; /* freed by itself */
     while (!is_too_much(c) && read_way(&c->out, &c->said))
@@ -241,29 +241,29 @@ static void on_ended(void *owner, int status)
     if (is_too_much(c)) {
         say_too_much(c);
     } else {
-        struct exec_end end = {.spec = c->spec, .command = c->name, .status = status, .used = &c->used};
+        struct exec_outcome end = {.spec = c->spec, .command = c->name, .status = status, .used = &c->used};
         end.out = buf_view(&c->said);
         end.errors = buf_view(&c->complained);
-        exec_answer(run, &end, trickle_lets(&c->all->traces, TRACES_PER_SECOND, &held));
+        exec_result_answer(run, &end, rate_limit_allow(&c->all->traces, TRACES_PER_SECOND, &held));
     }
-    run_finish(run);
+    upstream_call_finish(run);
 }
 
 /* ---- its beginning ------------------------------------------------------------------------------------ */
 
 /* The model cannot mend it; what to mend is the operator's to read. */
-static void cannot_start(struct upstream_run *run, const char *name, enum err err, const struct why *why)
+static void cannot_start(struct upstream_call *run, const char *name, enum err err, const struct why *why)
 {
     bool too_long = err == ERR_LIMIT && strstr(why->text, "longer than the system allows");
     log_event(LOG_ERROR, "command_failed", LOG_STR("tool", run->request->target->tool),
               LOG_TEXT("command", name), LOG_TEXT("why", why->text));
     if (too_long)
-        run_answer(run, UPSTREAM_REFUSED, "argument_too_long",
-                   "the arguments together are longer than a command can be given");
+        upstream_call_answer(run, UPSTREAM_REFUSED, "argument_too_long",
+                             "the arguments together are longer than a command can be given");
     else
-        run_answer(run, UPSTREAM_UNAVAILABLE, err == ERR_NOT_FOUND ? "no_such_command" : "cannot_start",
-                   "its command '%s' cannot be started on this host: only who runs the gateway can mend that",
-                   name);
+        upstream_call_answer(
+            run, UPSTREAM_UNAVAILABLE, err == ERR_NOT_FOUND ? "no_such_command" : "cannot_start",
+            "its command '%s' cannot be started on this host: only who runs the gateway can mend that", name);
     run->answer->reached = false;
     run->answer->after_s = -1;
 }
@@ -273,18 +273,18 @@ static void watch(struct command *c)
     struct loop *loop = c->all->loop;
     c->out.watched = descriptor_new(loop, c->out.fd, on_output, c);
     c->errors.watched = descriptor_new(loop, c->errors.fd, on_errors, c);
-    descriptor_wants(c->out.watched, true, false);
-    descriptor_wants(c->errors.watched, true, false);
+    descriptor_watch(c->out.watched, true, false);
+    descriptor_watch(c->errors.watched, true, false);
     write_input(c);
     if (c->in.fd < 0)
         return;
     c->in.watched = descriptor_new(loop, c->in.fd, on_writable, c);
-    descriptor_wants(c->in.watched, false, true);
+    descriptor_watch(c->in.watched, false, true);
 }
 
 static enum err begin(struct command *c, struct why *why)
 {
-    static const struct child_hooks hooks = {on_ended};
+    static const struct child_callbacks hooks = {on_ended};
     const struct child_spec spec = {
         .argv = c->argv,
         .env = c->env,
@@ -315,16 +315,17 @@ static void begin_waiting(void *owner)
             continue;
         release(c);
         cannot_start(c->run, c->name, err, &why);
-        run_finish(c->run);
+        upstream_call_finish(c->run);
     }
 }
 
-static enum upstream_state wait_for_turn(struct command *c)
+static enum upstream_call_state wait_for_turn(struct command *c)
 {
     struct commands *all = c->all;
     if (all->waiting == EXEC_WAITING_MAX) {
-        run_answer(c->run, UPSTREAM_UNAVAILABLE, "busy", "%u commands run already and %u wait for their turn",
-                   EXEC_AT_ONCE, EXEC_WAITING_MAX);
+        upstream_call_answer(c->run, UPSTREAM_UNAVAILABLE, "busy",
+                             "%u commands run already and %u wait for their turn", EXEC_AT_ONCE,
+                             EXEC_WAITING_MAX);
         c->run->answer->reached = false;
         c->run->answer->after_s = 1;
         return UPSTREAM_DONE;
@@ -336,7 +337,7 @@ static enum upstream_state wait_for_turn(struct command *c)
     return UPSTREAM_PENDING;
 }
 
-static enum upstream_state begin_now(struct command *c)
+static enum upstream_call_state begin_now(struct command *c)
 {
     struct why why;
     c->all->running++;
@@ -351,33 +352,34 @@ static enum upstream_state begin_now(struct command *c)
 /* ---- what it is given -----------------------------------------------------------------------------------
  */
 
-static bool fail_setting(struct upstream_run *run, const struct why *why)
+static bool fail_setting(struct upstream_call *run, const struct why *why)
 {
     log_event(LOG_ERROR, "command_failed", LOG_STR("tool", run->request->target->tool),
               LOG_TEXT("why", why->text));
-    run_answer(run, UPSTREAM_UNAVAILABLE, "not_configured",
-               "a setting that its command needs is missing: only who runs the gateway can mend that");
+    upstream_call_answer(
+        run, UPSTREAM_UNAVAILABLE, "not_configured",
+        "a setting that its command needs is missing: only who runs the gateway can mend that");
     return false;
 }
 
 static bool fill_words(struct command *c)
 {
-    struct upstream_run *run = c->run;
-    struct exec_fault fault;
-    c->argv = exec_words_fill(run->arena, c->spec, run->request->arguments, &fault);
+    struct upstream_call *run = c->run;
+    struct exec_argv_error fault;
+    c->argv = exec_argv_build(run->arena, c->spec, run->request->arguments, &fault);
     if (!c->argv)
-        run_answer(run, UPSTREAM_REFUSED, fault.code, STR_FMT, STR_ARG(fault.detail));
+        upstream_call_answer(run, UPSTREAM_REFUSED, fault.code, STR_FMT, STR_ARG(fault.detail));
     return c->argv != NULL;
 }
 
 static bool fill_rest(struct command *c)
 {
     static const char *const taken[] = {"PATH", "HOME", "LANG", "TZ", "TERM", NULL};
-    struct upstream_run *run = c->run;
+    struct upstream_call *run = c->run;
     struct str cwd;
     struct why why;
-    if (environment_make(run->arena, taken, &c->spec->env, &c->used, &c->env, &why) != OK ||
-        secret_fill(run->arena, c->spec->cwd, NULL, &cwd, &why) != OK)
+    if (environment_build(run->arena, taken, &c->spec->env, &c->used, &c->env, &why) != OK ||
+        secrets_expand(run->arena, c->spec->cwd, NULL, &cwd, &why) != OK)
         return fail_setting(run, &why);
     c->cwd = cwd.len ? arena_dup(run->arena, cwd).at : NULL;
     if (c->spec->on_stdin) {
@@ -395,12 +397,12 @@ static const char *last_part(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-static uint32_t timeout_of(const struct upstream_run *run)
+static uint32_t timeout_of(const struct upstream_call *run)
 {
-    return run_time_ms(run, target_time_ms(run->request->target, NULL));
+    return upstream_call_timeout_ms(run, target_timeout_ms(run->request->target, NULL));
 }
 
-enum upstream_state exec_run(struct upstream_run *run)
+enum upstream_call_state exec_call(struct upstream_call *run)
 {
     struct command *c = ARENA_NEW(run->arena, struct command);
     *c = (struct command){
@@ -412,11 +414,11 @@ enum upstream_state exec_run(struct upstream_run *run)
     if (!fill_words(c) || !fill_rest(c))
         return UPSTREAM_DONE;
     c->name = last_part(c->argv[0]);
-    c->all = loop_keep(run_loop(run), &keep_key, make_commands, free_commands);
+    c->all = loop_singleton(upstream_call_loop(run), &keep_key, make_commands, free_commands);
     run->work = c;
     run->stop = stop;
     bool free_now = c->all->running < EXEC_AT_ONCE && !c->all->first;
-    enum upstream_state state = free_now ? begin_now(c) : wait_for_turn(c);
+    enum upstream_call_state state = free_now ? begin_now(c) : wait_for_turn(c);
     if (state == UPSTREAM_PENDING)
         timer_set(&c->deadline, c->all->loop, c->timeout_ms, on_deadline, c);
     return state;

@@ -1,4 +1,4 @@
-/* Tools that are a command: how many at once. exec_run is in upstream_run.h. */
+/* Tools that are a command: how many at once. exec_call is in upstream_call.h. */
 #ifndef TOOLGATE_UPSTREAM_EXEC_EXEC_H
 #define TOOLGATE_UPSTREAM_EXEC_EXEC_H
 

@@ -49,42 +49,42 @@ static size_t special(struct str s, struct exec_piece *piece)
 {
     size_t n;
     if ((n = escaped_length(s)) != 0)
-        *piece = (struct exec_piece){PIECE_TEXT, {s.at + 1, n - 2}};
+        *piece = (struct exec_piece){EXEC_PIECE_TEXT, {s.at + 1, n - 2}};
     else if ((n = place_length(s)) != 0)
-        *piece = (struct exec_piece){PIECE_ARGUMENT, {s.at + 1, n - 2}};
+        *piece = (struct exec_piece){EXEC_PIECE_ARGUMENT, {s.at + 1, n - 2}};
     else if ((n = dollar_length(s)) != 0)
-        *piece = (struct exec_piece){PIECE_TEXT, {s.at, n}};
+        *piece = (struct exec_piece){EXEC_PIECE_TEXT, {s.at, n}};
     return n;
 }
 
-bool exec_piece_next(struct str *rest, struct exec_piece *piece)
+bool exec_argv_next_piece(struct str *rest, struct exec_piece *piece)
 {
     struct exec_piece other;
     size_t n = special(*rest, piece);
     if (!n) {
         while (n < rest->len && !special(str_from(*rest, n), &other))
             n++;
-        *piece = (struct exec_piece){PIECE_TEXT, {rest->at, n}};
+        *piece = (struct exec_piece){EXEC_PIECE_TEXT, {rest->at, n}};
     }
     *rest = str_from(*rest, n);
     return n > 0;
 }
 
-bool exec_word_names_argument(struct str word)
+bool exec_argv_has_argument(struct str word)
 {
     struct exec_piece piece;
-    while (exec_piece_next(&word, &piece))
-        if (piece.kind == PIECE_ARGUMENT)
+    while (exec_argv_next_piece(&word, &piece))
+        if (piece.kind == EXEC_PIECE_ARGUMENT)
             return true;
     return false;
 }
 
-size_t exec_option_values(struct str word)
+size_t exec_argv_option_values(struct str word)
 {
     static const char *const pairs[] = {"--arg", "--argjson", "--slurpfile", "--rawfile"}; /* jq's */
     struct exec_piece piece = {0};
     struct str rest = word;
-    exec_piece_next(&rest, &piece);
+    exec_argv_next_piece(&rest, &piece);
     if (word.len < 2 || word.at[0] != '-' || str_is(word, "--") || rest.len)
         return 0; /* what follows within the word is its value */
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
@@ -93,13 +93,13 @@ size_t exec_option_values(struct str word)
     return memchr(word.at, '=', word.len) ? 0 : 1;
 }
 
-const struct json *exec_argument(const struct json *arguments, struct str path)
+const struct json *exec_argv_argument(const struct json *arguments, struct str path)
 {
     const struct json *value = json_get(arguments, path);
     const char *dot = value || !path.len ? NULL : memchr(path.at, '.', path.len);
     if (dot) {
         size_t n = (size_t)(dot - path.at);
-        value = exec_argument(json_get(arguments, (struct str){path.at, n}), str_from(path, n + 1));
+        value = exec_argv_argument(json_get(arguments, (struct str){path.at, n}), str_from(path, n + 1));
     }
     if (!value || value->type == JSON_NULL || (value->type == JSON_ARRAY && !value->len))
         return NULL;
@@ -112,7 +112,7 @@ struct filler {
     struct arena *arena;
     const struct exec_spec *spec;
     const struct json *arguments;
-    struct exec_fault *fault;
+    struct exec_argv_error *fault;
     struct buf argv; /* of pointers */
     size_t count;
     bool literal;         /* a word "--" went in: nothing after it is an option */
@@ -139,13 +139,13 @@ static void write_word(struct filler *f, struct buf *out, struct str rest, const
                        const struct json *item)
 {
     struct exec_piece piece;
-    while (exec_piece_next(&rest, &piece)) {
+    while (exec_argv_next_piece(&rest, &piece)) {
         const struct json *value = NULL;
-        if (piece.kind == PIECE_ARGUMENT)
-            value = exec_argument(f->arguments, piece.text);
+        if (piece.kind == EXEC_PIECE_ARGUMENT)
+            value = exec_argv_argument(f->arguments, piece.text);
         if (value)
             write_value(out, value == list ? item : value);
-        else if (piece.kind == PIECE_TEXT)
+        else if (piece.kind == EXEC_PIECE_TEXT)
             buf_str(out, piece.text);
     }
     buf_byte(out, '\0');
@@ -156,10 +156,10 @@ static bool check_word(struct filler *f, struct str word, struct str text)
 {
     struct exec_piece piece = {0};
     struct str rest = word, path = STR_NONE;
-    exec_piece_next(&rest, &piece);
-    bool free_start = piece.kind == PIECE_ARGUMENT;
-    for (rest = word; exec_piece_next(&rest, &piece);)
-        if (piece.kind == PIECE_ARGUMENT && !path.len)
+    exec_argv_next_piece(&rest, &piece);
+    bool free_start = piece.kind == EXEC_PIECE_ARGUMENT;
+    for (rest = word; exec_argv_next_piece(&rest, &piece);)
+        if (piece.kind == EXEC_PIECE_ARGUMENT && !path.len)
             path = piece.text;
     if (text.len && memchr(text.at, '\0', text.len))
         return say(f, "nul_byte", path, "holds a NUL byte, which no command can be given");
@@ -186,7 +186,7 @@ static bool add_word(struct filler *f, struct str word, const struct json *list,
     if (!check_word(f, word, text))
         return false;
     f->literal |= str_is(word, "--") && !f->option_values;
-    f->option_values = f->option_values ? f->option_values - 1 : exec_option_values(word);
+    f->option_values = f->option_values ? f->option_values - 1 : exec_argv_option_values(word);
     buf_add(&f->argv, &out.at, sizeof(out.at));
     f->count++;
     return true;
@@ -197,10 +197,10 @@ static bool all_there(const struct json *arguments, struct str word, const struc
 {
     struct exec_piece piece;
     *list = NULL;
-    while (exec_piece_next(&word, &piece)) {
-        if (piece.kind != PIECE_ARGUMENT)
+    while (exec_argv_next_piece(&word, &piece)) {
+        if (piece.kind != EXEC_PIECE_ARGUMENT)
             continue;
-        const struct json *value = exec_argument(arguments, piece.text);
+        const struct json *value = exec_argv_argument(arguments, piece.text);
         if (!value)
             return false;
         if (!*list && value->type == JSON_ARRAY)
@@ -232,7 +232,7 @@ static bool group_goes_in(const struct filler *f, size_t at)
     if (!words[at].group)
         return true;
     if (words[at].when.len) {
-        const struct json *when = exec_argument(f->arguments, words[at].when);
+        const struct json *when = exec_argv_argument(f->arguments, words[at].when);
         return when && !(when->type == JSON_BOOL && !when->truth);
     }
     for (size_t i = at; i < f->spec->word_count && words[i].group == words[at].group; i++)
@@ -255,8 +255,8 @@ static bool fill(struct filler *f)
     return true;
 }
 
-const char *const *exec_words_fill(struct arena *arena, const struct exec_spec *spec,
-                                   const struct json *arguments, struct exec_fault *fault)
+const char *const *exec_argv_build(struct arena *arena, const struct exec_spec *spec,
+                                   const struct json *arguments, struct exec_argv_error *fault)
 {
     struct filler f = {.arena = arena, .spec = spec, .arguments = arguments, .fault = fault};
     const char *end = NULL;

@@ -20,31 +20,31 @@
 
 #define EXEC_LINE_WORDS_MAX 4096u /* on a command line, with all items of lists */
 
-enum exec_piece_kind { PIECE_TEXT, PIECE_ARGUMENT };
+enum exec_piece_kind { EXEC_PIECE_TEXT, EXEC_PIECE_ARGUMENT };
 struct exec_piece {
     enum exec_piece_kind kind;
     struct str text; /* of an argument: its path */
 };
 
 /* The next piece, taken from the front of *rest; false: there are no more. */
-bool exec_piece_next(struct str *rest, struct exec_piece *piece);
+bool exec_argv_next_piece(struct str *rest, struct exec_piece *piece);
 
-bool exec_word_names_argument(struct str word);
+bool exec_argv_has_argument(struct str word);
 
 /* An option whose value, or whose values, are the next words: how many; 0: it is none. */
-size_t exec_option_values(struct str word);
+size_t exec_argv_option_values(struct str word);
 
 /* What stands at "item.id"; NULL: nothing, null or an empty list. */
-const struct json *exec_argument(const struct json *arguments, struct str path);
+const struct json *exec_argv_argument(const struct json *arguments, struct str path);
 
 /* Why there is no command line; `detail` is for the model. */
-struct exec_fault {
+struct exec_argv_error {
     const char *code;
     struct str detail;
 };
 
 /* argv ends with NULL; all in the arena. NULL: `fault` says what the model has to mend. */
-const char *const *exec_words_fill(struct arena *arena, const struct exec_spec *spec,
-                                   const struct json *arguments, struct exec_fault *fault);
+const char *const *exec_argv_build(struct arena *arena, const struct exec_spec *spec,
+                                   const struct json *arguments, struct exec_argv_error *fault);
 
 #endif

@@ -2,10 +2,10 @@
 #ifndef TOOLGATE_UPSTREAM_EXEC_EXEC_RESULT_H
 #define TOOLGATE_UPSTREAM_EXEC_EXEC_RESULT_H
 
-#include "upstream/upstream_run.h"
+#include "upstream/upstream_call.h"
 #include "upstream/secrets.h"
 
-struct exec_end {
+struct exec_outcome {
     const struct exec_spec *spec;
     const char *command;    /* as messages call it */
     int status;             /* waitpid's */
@@ -17,6 +17,6 @@ struct exec_end {
 #define EXEC_TRACE_LINES 60u      /* of a stack trace that go to the log */
 
 /* Fills the run's answer in. `log_trace`: a stack trace may be logged now. */
-void exec_answer(struct upstream_run *run, const struct exec_end *end, bool log_trace);
+void exec_result_answer(struct upstream_call *run, const struct exec_outcome *end, bool log_trace);
 
 #endif

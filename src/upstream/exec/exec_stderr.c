@@ -45,7 +45,7 @@ static struct str clean(struct arena *arena, struct str text)
     struct buf out = buf_in(arena);
     const char *end = text.at + text.len;
     for (const char *at = text.at; at < end;) {
-        size_t n = utf8_length(at, end);
+        size_t n = str_utf8_length(at, end);
         if (*at == '\033')
             n = escape_length(at, end);
         else if (!n)

@@ -34,7 +34,7 @@ static enum err find_functions(void *handle, struct curl_library *library, struc
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
         void *address = dlsym(handle, functions[i].name);
         if (!address)
-            return why_set(why, ERR_UNAVAILABLE,
+            return err_set(why, ERR_UNAVAILABLE,
                            "the libcurl that is installed has no %s: install libcurl4 7.80 or later",
                            functions[i].name);
         memcpy((char *)library + functions[i].offset, &address, sizeof(address));
@@ -51,14 +51,14 @@ const struct curl_library *curl_load(struct why *why)
     void *handle = open_library();
     if (!handle) {
         const char *text = dlerror();
-        why_set(why, ERR_UNAVAILABLE, "HTTP needs libcurl, which could not be loaded: install libcurl4 (%s)",
+        err_set(why, ERR_UNAVAILABLE, "HTTP needs libcurl, which could not be loaded: install libcurl4 (%s)",
                 text ? text : file_names[0]);
         return NULL;
     }
     if (find_functions(handle, &library, why) != OK)
         return NULL;
     if (library.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
-        why_set(why, ERR_UNAVAILABLE,
+        err_set(why, ERR_UNAVAILABLE,
                 "libcurl could not be initialised: its TLS library has a configuration that it refuses");
         return NULL;
     }

@@ -45,7 +45,7 @@ static bool is_plain(struct str type, struct str body)
     bool html = str_contains_nocase(type, STR_LIT("html")) || str_contains_nocase(type, STR_LIT("xml")) ||
                 str_starts(str_trim(body), "<");
     for (size_t i = 0; !html && i < body.len;) {
-        size_t n = utf8_length(body.at + i, body.at + body.len);
+        size_t n = str_utf8_length(body.at + i, body.at + body.len);
         if (!n || !body.at[i])
             return false;
         i += n;
@@ -53,10 +53,10 @@ static bool is_plain(struct str type, struct str body)
     return !html;
 }
 
-struct str http_message(struct arena *arena, struct str type, struct str body)
+struct str http_response_error_message(struct arena *arena, struct str type, struct str body)
 {
     struct json value;
-    struct json_fault fault;
+    struct json_error fault;
     bool parses = json_parse(arena, body, NULL, &value, &fault) == OK;
     struct str found = parses ? look(&value, 0) : is_plain(type, body) ? str_trim(body) : STR_NONE;
     if (parses && !found.len && (value.type == JSON_OBJECT || value.type == JSON_ARRAY) && value.len) {

@@ -32,7 +32,7 @@ static size_t method_row(struct str method)
     return row;
 }
 
-bool http_spec_is_idempotent(const struct http_spec *spec)
+bool http_tool_is_idempotent(const struct http_spec *spec)
 {
     size_t row = method_row(spec->method);
     return row < METHODS && methods[row].idempotent;
@@ -40,7 +40,7 @@ bool http_spec_is_idempotent(const struct http_spec *spec)
 
 /* ---- what is wrong before any call ----------------------------------------------- */
 
-bool http_spec_needs(const struct http_spec *spec, size_t at, struct str *name)
+bool http_tool_argument(const struct http_spec *spec, size_t at, struct str *name)
 {
     struct template_part part;
     for (size_t i = 0; i <= spec->headers.count; i++) {
@@ -59,7 +59,7 @@ static enum err check_braces(struct str text, const char *where, struct why *why
     struct template_part part;
     while (template_next(&text, &part))
         if (part.kind == TEMPLATE_BAD)
-            return why_set(why, ERR_CONFIG, "%s has '" STR_FMT "': expected {argument} or ${SETTING}", where,
+            return err_set(why, ERR_CONFIG, "%s has '" STR_FMT "': expected {argument} or ${SETTING}", where,
                            STR_ARG(str_cut(part.text, 40)));
     return OK;
 }
@@ -72,7 +72,7 @@ static enum err check_host(struct str url, struct why *why)
     size_t slashes = 0;
     while (slashes < 3 && template_next(&rest, &part)) {
         if (part.kind == TEMPLATE_ARGUMENT)
-            return why_set(why, ERR_CONFIG,
+            return err_set(why, ERR_CONFIG,
                            "{" STR_FMT
                            "} stands before the path: an argument may stand in the path, in the query or in "
                            "a header, and never say which host is asked",
@@ -90,11 +90,11 @@ static enum err check_url(const struct http_spec *spec, bool has_upstream, struc
     bool whole =
         str_starts(spec->url, "http://") || str_starts(spec->url, "https://") || str_starts(spec->url, "${");
     if (has_upstream && !str_starts(spec->url, "/"))
-        return why_set(why, ERR_CONFIG,
+        return err_set(why, ERR_CONFIG,
                        "expected a path from \"/\" on, since an upstream is named, got '" STR_FMT "'",
                        STR_ARG(str_cut(spec->url, 60)));
     if (!has_upstream && !whole)
-        return why_set(why, ERR_CONFIG,
+        return err_set(why, ERR_CONFIG,
                        "expected an address that begins with http:// or https://, or upstream = \"…\" beside "
                        "it, got '" STR_FMT "'",
                        STR_ARG(str_cut(spec->url, 60)));
@@ -105,24 +105,24 @@ static enum err check_headers(const struct http_spec *spec, struct why *why)
 {
     enum err err = OK;
     for (size_t i = 0; err == OK && i < spec->headers.count; i++) {
-        const struct setting_pair *pair = &spec->headers.list[i];
+        const struct name_value *pair = &spec->headers.list[i];
         if (!fetch_header_is_safe(pair->name, pair->value))
-            return why_set(why, ERR_CONFIG, "the header '" STR_FMT "' is none that can be sent",
+            return err_set(why, ERR_CONFIG, "the header '" STR_FMT "' is none that can be sent",
                            STR_ARG(str_cut(pair->name, 60)));
         err = check_braces(pair->value, "a header", why);
     }
     return err;
 }
 
-enum err http_spec_check(const struct http_spec *spec, bool has_upstream, struct why *why)
+enum err http_tool_check(const struct http_spec *spec, bool has_upstream, struct why *why)
 {
     if (method_row(spec->method) == METHODS)
-        return why_set(why, ERR_CONFIG,
+        return err_set(why, ERR_CONFIG,
                        "expected \"GET …\", \"POST …\", PUT, PATCH, DELETE or HEAD, got '" STR_FMT "'",
                        STR_ARG(str_cut(spec->method, 20)));
     for (size_t i = 0; i < spec->url.len; i++)
         if ((unsigned char)spec->url.at[i] <= ' ' || spec->url.at[i] == '#')
-            return why_set(why, ERR_CONFIG, "the address holds a space, a line break or a '#'");
+            return err_set(why, ERR_CONFIG, "the address holds a space, a line break or a '#'");
     enum err err = check_url(spec, has_upstream, why);
     if (err == OK)
         err = check_braces(spec->url, "the address", why);
@@ -180,15 +180,15 @@ static enum err place_text(struct http_call *call, struct str name, struct str *
 {
     const struct json_member *member = find(call->arguments, name);
     if (!member || member->value.type == JSON_NULL)
-        return why_set(why, ERR_PARSE,
+        return err_set(why, ERR_PARSE,
                        "the argument '" STR_FMT "' is missing, which the request can't be made without",
                        STR_ARG(name));
     if (!as_text(&member->value, text))
-        return why_set(why, ERR_PARSE,
+        return err_set(why, ERR_PARSE,
                        "the argument '" STR_FMT "' must be a text, a number, true or false, got %s",
                        STR_ARG(name), json_type_name(member->value.type));
     if (!text->len)
-        return why_set(why, ERR_PARSE, "the argument '" STR_FMT "' must not be empty", STR_ARG(name));
+        return err_set(why, ERR_PARSE, "the argument '" STR_FMT "' must not be empty", STR_ARG(name));
     if (!is_taken(call, member))
         take(call, member);
     return OK;
@@ -207,7 +207,7 @@ static enum err add_setting(struct http_call *call, struct buf *out, bool secret
                             struct why *why)
 {
     struct str value = STR_NONE;
-    enum err err = secret_fill(call->arena, setting, secret ? &call->secrets : NULL, &value, why);
+    enum err err = secrets_expand(call->arena, setting, secret ? &call->secrets : NULL, &value, why);
     if (err == OK)
         buf_str(out, value);
     return err;
@@ -222,7 +222,7 @@ static enum err check_segments(struct str path, struct why *why)
     while (clean.len < path.len && !strchr("?#", path.at[clean.len]))
         clean.len++;
     return leaves_its_segment(clean)
-               ? why_set(why, ERR_PARSE, "the arguments make '.' or '..' a part of the path")
+               ? err_set(why, ERR_PARSE, "the arguments make '.' or '..' a part of the path")
                : OK;
 }
 
@@ -232,11 +232,11 @@ static enum err add_place(struct http_call *call, struct buf *out, struct str na
     enum err err = place_text(call, name, &text, why);
     bool in_path = out->len == 0 || !memchr(out->at, '?', out->len);
     if (err == OK && in_path && leaves_its_segment(text))
-        err = why_set(why, ERR_PARSE,
+        err = err_set(why, ERR_PARSE,
                       "the argument '" STR_FMT "' must not be '.' or '..', alone or between slashes",
                       STR_ARG(name));
     if (err == OK)
-        template_encode(out, text);
+        template_percent_encode(out, text);
     return err;
 }
 
@@ -269,7 +269,7 @@ static enum err add_base(struct http_call *call, struct buf *out, struct why *wh
     while (out->len && out->at[out->len - 1] == '/')
         out->len--;
     if (err == OK && out->len && memchr(out->at, '?', out->len))
-        err = why_set(why, ERR_CONFIG,
+        err = err_set(why, ERR_CONFIG,
                       "the address of an upstream for http = {…} has a query; that belongs into each url");
     return err;
 }
@@ -285,9 +285,9 @@ static void add_query(struct buf *out, struct str name, const struct json *value
         text = buf_view(&json);
     }
     buf_byte(out, out->len && memchr(out->at, '?', out->len) ? '&' : '?');
-    template_encode(out, name);
+    template_percent_encode(out, name);
     buf_byte(out, '=');
-    template_encode(out, text);
+    template_percent_encode(out, text);
 }
 
 static bool goes_into_query(const struct http_call *call, struct str name)
@@ -330,7 +330,7 @@ static enum err finish_url(struct http_call *call, struct buf *url, struct why *
 {
     add_queries(call, url);
     if (url->len > HTTP_URL_BYTES)
-        return why_set(why, ERR_PARSE, "the arguments make an address of %zu bytes; at most %u can be sent",
+        return err_set(why, ERR_PARSE, "the arguments make an address of %zu bytes; at most %u can be sent",
                        url->len, HTTP_URL_BYTES);
     call->request.url = arena_dup(call->arena, buf_view(url)).at;
     return OK;
@@ -338,7 +338,7 @@ static enum err finish_url(struct http_call *call, struct buf *url, struct why *
 
 /* ---- headers and body ------------------------------------------------------------------ */
 
-static bool has_header(const struct setting_pair *list, size_t count, const char *name)
+static bool has_header(const struct name_value *list, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++)
         if (list[i].name.len == strlen(name) && strncasecmp(list[i].name.at, name, list[i].name.len) == 0)
@@ -360,7 +360,7 @@ static enum err fill_header(struct http_call *call, struct str template, bool ar
             err = place_text(call, part.text, &text, why);
         if (err == OK && part.kind == TEMPLATE_ARGUMENT && arguments &&
             !fetch_header_is_safe(STR_LIT("x"), text))
-            err = why_set(why, ERR_PARSE,
+            err = err_set(why, ERR_PARSE,
                           "the argument '" STR_FMT "' goes into a header and must not hold line breaks",
                           STR_ARG(part.text));
         if (err == OK && part.kind == TEMPLATE_ARGUMENT && !arguments)
@@ -376,7 +376,7 @@ static enum err build_headers(struct http_call *call, struct why *why)
 {
     const struct pairs own = call->spec->headers;
     const struct pairs base = call->base ? call->base->headers : (struct pairs){0};
-    struct setting_pair *list = ARENA_ARRAY(call->arena, struct setting_pair, own.count + base.count + 2);
+    struct name_value *list = ARENA_ARRAY(call->arena, struct name_value, own.count + base.count + 2);
     size_t count = 0;
     enum err err = OK;
     for (size_t i = 0; err == OK && i < own.count; i++, count++) {
@@ -390,9 +390,9 @@ static enum err build_headers(struct http_call *call, struct why *why)
         err = fill_header(call, base.list[i].value, false, &list[count++].value, why);
     }
     if (!has_header(list, count, "accept"))
-        list[count++] = (struct setting_pair){STR_LIT("Accept"), STR_LIT("application/json, */*;q=0.5")};
+        list[count++] = (struct name_value){STR_LIT("Accept"), STR_LIT("application/json, */*;q=0.5")};
     if (call->request.has_body && !has_header(list, count, "content-type"))
-        list[count++] = (struct setting_pair){STR_LIT("Content-Type"), STR_LIT("application/json")};
+        list[count++] = (struct name_value){STR_LIT("Content-Type"), STR_LIT("application/json")};
     call->request.headers = (struct pairs){list, count};
     return err;
 }
@@ -423,14 +423,14 @@ static void begin(struct http_call *call)
     struct str ca_file = spec->ca_file.len ? spec->ca_file : call->base ? call->base->ca_file : STR_NONE;
     call->used = ARENA_ARRAY(call->arena, const char *, count);
     call->request = (struct fetch_request){.method = arena_dup(call->arena, spec->method).at,
-                                           .repeatable = http_spec_is_idempotent(spec),
+                                           .repeatable = http_tool_is_idempotent(spec),
                                            .has_body = row < METHODS && !methods[row].in_query,
                                            .ca_file = ca_file.len ? arena_dup(call->arena, ca_file).at : NULL,
                                            .body_max = HTTP_BODY_BYTES};
 }
 
 /* Path and headers take the arguments that they name, then the query, and the body what is left. */
-enum err http_build(struct http_call *call, struct why *why)
+enum err http_request_build(struct http_call *call, struct why *why)
 {
     struct buf url = buf_in(call->arena);
     begin(call);

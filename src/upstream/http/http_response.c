@@ -20,17 +20,17 @@ static struct str origin(const struct http_call *call)
 
 /* ---- failures --------------------------------------------------------------------- */
 
-const struct http_end http_ends[] = {
+const struct http_failure http_failures[] = {
     [FETCH_UNREACHABLE] = {UPSTREAM_TRANSIENT, "unreachable"},
     [FETCH_TIMEOUT] = {UPSTREAM_TRANSIENT, "timeout"},
-    [FETCH_BROKEN_OFF] = {UPSTREAM_TRANSIENT, "broken_off"},
+    [FETCH_DISCONNECTED] = {UPSTREAM_TRANSIENT, "broken_off"},
     [FETCH_TOO_LARGE] = {UPSTREAM_BROKEN, "too_large"},
-    [FETCH_NO_HTTP] = {UPSTREAM_BROKEN, "invalid_http"},
+    [FETCH_NOT_HTTP] = {UPSTREAM_BROKEN, "invalid_http"},
 };
 
-void http_fail(struct upstream_run *run, const struct fetch_end *end)
+void http_response_fail(struct upstream_call *run, const struct fetch_end *end)
 {
-    run_answer(run, http_ends[end->how].ended, http_ends[end->how].code, "%s", end->why);
+    upstream_call_answer(run, http_failures[end->how].ended, http_failures[end->how].code, "%s", end->why);
     run->answer->reached = end->sent;
 }
 
@@ -39,32 +39,34 @@ static bool is_transient(int status)
     return status == 408 || status == 425 || status == 429 || status >= 500;
 }
 
-static void judge_error(struct upstream_run *run, const struct http_call *call, struct http_answer *answer,
+static void judge_error(struct upstream_call *run, const struct http_call *call, struct http_answer *answer,
                         struct str body)
 {
     struct str from = origin(call);
     char code[16];
     snprintf(code, sizeof(code), "http_%d", answer->status);
-    run->answer->quoted = http_message(run->arena, answer->type, body);
+    run->answer->quoted = http_response_error_message(run->arena, answer->type, body);
     if (is_transient(answer->status))
-        run_answer(run, UPSTREAM_TRANSIENT, code, STR_FMT " answered with status %d%s", STR_ARG(from),
-                   answer->status, answer->status == 429 ? ": too many requests" : "");
+        upstream_call_answer(run, UPSTREAM_TRANSIENT, code, STR_FMT " answered with status %d%s",
+                             STR_ARG(from), answer->status,
+                             answer->status == 429 ? ": too many requests" : "");
     else if (answer->status == 401 || answer->status == 403)
-        run_answer(run, answer->status == 401 ? UPSTREAM_UNAVAILABLE : UPSTREAM_REFUSED, code,
-                   STR_FMT
-                   " does not let us do this (status %d): whoever runs this gateway may have to set other "
-                   "credentials (headers of %s), the same call will not pass before",
-                   STR_ARG(from), answer->status, call->base ? "the upstream" : "http");
+        upstream_call_answer(
+            run, answer->status == 401 ? UPSTREAM_UNAVAILABLE : UPSTREAM_REFUSED, code,
+            STR_FMT " does not let us do this (status %d): whoever runs this gateway may have to set other "
+                    "credentials (headers of %s), the same call will not pass before",
+            STR_ARG(from), answer->status, call->base ? "the upstream" : "http");
     else if (answer->status < 400)
-        run_answer(run, UPSTREAM_BROKEN, code,
-                   STR_FMT " redirects to " STR_FMT
-                           " (status %d), which is not followed: the address of the tool is "
-                           "for its operator to mend",
-                   STR_ARG(from), STR_ARG(answer->redirect.len ? answer->redirect : STR_LIT("elsewhere")),
-                   answer->status);
+        upstream_call_answer(run, UPSTREAM_BROKEN, code,
+                             STR_FMT " redirects to " STR_FMT
+                                     " (status %d), which is not followed: the address of the tool is "
+                                     "for its operator to mend",
+                             STR_ARG(from),
+                             STR_ARG(answer->redirect.len ? answer->redirect : STR_LIT("elsewhere")),
+                             answer->status);
     else
-        run_answer(run, UPSTREAM_REFUSED, code, STR_FMT " answered with status %d", STR_ARG(from),
-                   answer->status);
+        upstream_call_answer(run, UPSTREAM_REFUSED, code, STR_FMT " answered with status %d", STR_ARG(from),
+                             answer->status);
 }
 
 /* ---- values ------------------------------------------------------------------------- */
@@ -72,7 +74,7 @@ static void judge_error(struct upstream_run *run, const struct http_call *call, 
 static bool is_utf8(struct str text)
 {
     for (size_t i = 0; i < text.len;) {
-        size_t n = utf8_length(text.at + i, text.at + text.len);
+        size_t n = str_utf8_length(text.at + i, text.at + text.len);
         if (!n || !text.at[i])
             return false;
         i += n;
@@ -86,10 +88,10 @@ static bool should_be_json(struct str type, struct str body)
     return str_contains_nocase(type, STR_LIT("json")) || str_starts(body, "{") || str_starts(body, "[");
 }
 
-static bool read_value(struct upstream_run *run, const struct http_call *call,
+static bool read_value(struct upstream_call *run, const struct http_call *call,
                        const struct http_answer *answer, struct str body, struct json *value)
 {
-    struct json_fault fault = {0};
+    struct json_error fault = {0};
     if (str_starts(body, BYTE_ORDER_MARK))
         body = str_from(body, sizeof(BYTE_ORDER_MARK) - 1);
     struct str trimmed = str_trim(body);
@@ -102,14 +104,15 @@ static bool read_value(struct upstream_run *run, const struct http_call *call,
         (json_parse(run->arena, body, NULL, value, &fault) == OK || fault.soft))
         return true;
     if (declared) {
-        run_answer(run, UPSTREAM_BROKEN, "invalid_json", STR_FMT " answered with JSON that is none: %s",
-                   STR_ARG(origin(call)), fault.text);
+        upstream_call_answer(run, UPSTREAM_BROKEN, "invalid_json",
+                             STR_FMT " answered with JSON that is none: %s", STR_ARG(origin(call)),
+                             fault.text);
         return false;
     }
     if (!is_utf8(body)) {
-        run_answer(run, UPSTREAM_BROKEN, "not_text",
-                   STR_FMT " answered with %zu bytes that are neither JSON nor text", STR_ARG(origin(call)),
-                   body.len);
+        upstream_call_answer(run, UPSTREAM_BROKEN, "not_text",
+                             STR_FMT " answered with %zu bytes that are neither JSON nor text",
+                             STR_ARG(origin(call)), body.len);
         return false;
     }
     *value = json_string(body);
@@ -148,7 +151,7 @@ static struct json head_value(struct arena *arena, const struct http_answer *ans
     return json_object(arena, members, answer->told_count + 1);
 }
 
-static void judge_value(struct upstream_run *run, const struct http_call *call,
+static void judge_value(struct upstream_call *run, const struct http_call *call,
                         const struct http_answer *answer, struct str body)
 {
     struct json *value = ARENA_NEW(run->arena, struct json);
@@ -158,19 +161,19 @@ static void judge_value(struct upstream_run *run, const struct http_call *call,
         return;
     const struct json *picked = pick(value, call->spec->pick);
     if (!picked) {
-        run_answer(run, UPSTREAM_BROKEN, "pick_missing",
-                   "the answer of " STR_FMT " has no '" STR_FMT "', which is its result",
-                   STR_ARG(origin(call)), STR_ARG(call->spec->pick));
+        upstream_call_answer(run, UPSTREAM_BROKEN, "pick_missing",
+                             "the answer of " STR_FMT " has no '" STR_FMT "', which is its result",
+                             STR_ARG(origin(call)), STR_ARG(call->spec->pick));
         return;
     }
     run->answer->ended = UPSTREAM_RESULT;
     run->answer->result = picked;
 }
 
-void http_judge(struct upstream_run *run, const struct http_call *call, struct http_answer *answer)
+void http_response_read(struct upstream_call *run, const struct http_call *call, struct http_answer *answer)
 {
     struct str body = arena_dup(run->arena, buf_view(&answer->body));
-    body = secret_mask(run->arena, &call->secrets, body);
+    body = secrets_redact(run->arena, &call->secrets, body);
     run->answer->reached = true;
     run->answer->after_s = answer->after_s;
     if (answer->status < 200 || answer->status > 299)

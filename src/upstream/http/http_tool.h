@@ -1,6 +1,6 @@
 /*
  * A plain HTTP endpoint as a tool: arguments become a request, an answer
- * becomes a value. http_run (upstream/upstream_run.h) makes a call; what is here is for
+ * becomes a value. http_tool_call (upstream/upstream_call.h) makes a call; what is here is for
  * those who load and judge policies.
  *
  * GET, HEAD and DELETE take the arguments that are not named in the address as
@@ -20,12 +20,12 @@
 #define HTTP_PICK_MAX     16u       /* names in `pick` */
 
 /* To be asked when a policy is loaded: what can never make a request is told here, and not with each call. */
-enum err http_spec_check(const struct http_spec *spec, bool has_upstream, struct why *why);
+enum err http_tool_check(const struct http_spec *spec, bool has_upstream, struct why *why);
 
 /* The arguments that the address needs: each of `count`, from 0; false: there are no more. */
-bool http_spec_needs(const struct http_spec *spec, size_t at, struct str *name);
+bool http_tool_argument(const struct http_spec *spec, size_t at, struct str *name);
 
 /* A second one does what the first did (GET, HEAD, PUT, DELETE): it may be tried again. */
-bool http_spec_is_idempotent(const struct http_spec *spec);
+bool http_tool_is_idempotent(const struct http_spec *spec);
 
 #endif

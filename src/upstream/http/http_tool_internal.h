@@ -4,9 +4,9 @@
 #define TOOLGATE_UPSTREAM_HTTP_HTTP_TOOL_INTERNAL_H
 
 #include "base/buf.h"
-#include "upstream/http/http_client.h"
+#include "upstream/http/fetch.h"
 #include "upstream/http/http_tool.h"
-#include "upstream/upstream_run.h"
+#include "upstream/upstream_call.h"
 #include "upstream/secrets.h"
 
 struct http_call {
@@ -21,31 +21,31 @@ struct http_call {
 };
 
 /* Fills `request` in. ERR_PARSE: an argument is at fault; others: a setting is. http_request.c */
-enum err http_build(struct http_call *call, struct why *why);
+enum err http_request_build(struct http_call *call, struct why *why);
 
 struct http_answer {
     int status;
-    struct str type, redirect;       /* of the head; kept */
-    const struct setting_pair *told; /* HEAD: headers worth telling */
+    struct str type, redirect;     /* of the head; kept */
+    const struct name_value *told; /* HEAD: headers worth telling */
     size_t told_count;
     int64_t after_s;
     struct buf body;
 };
 
 /* What each end of a fetch that is none is to a call. http_response.c */
-struct http_end {
-    enum upstream_ended ended;
+struct http_failure {
+    enum upstream_outcome ended;
     const char *code;
 };
-extern const struct http_end http_ends[];
+extern const struct http_failure http_failures[];
 
 /* What it means, into run->answer. http_response.c */
-void http_judge(struct upstream_run *run, const struct http_call *call, struct http_answer *answer);
+void http_response_read(struct upstream_call *run, const struct http_call *call, struct http_answer *answer);
 /* The same for none. */
-void http_fail(struct upstream_run *run, const struct fetch_end *end);
+void http_response_fail(struct upstream_call *run, const struct fetch_end *end);
 
 /* The message of an error's body: problem+json's detail, error.message, message …; STR_NONE: none is found.
  * http_error_message.c */
-struct str http_message(struct arena *arena, struct str type, struct str body);
+struct str http_response_error_message(struct arena *arena, struct str type, struct str body);
 
 #endif

@@ -156,7 +156,7 @@ static bool take_bytes(struct sse *sse, struct str *bytes)
     return ended;
 }
 
-enum sse_got sse_next(struct sse *sse, struct str *bytes, struct sse_event *event)
+enum sse_result sse_next(struct sse *sse, struct str *bytes, struct sse_event *event)
 {
     if (sse->ended)
         next_event(sse);

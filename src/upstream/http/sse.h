@@ -29,7 +29,7 @@ struct sse {
     uint32_t retry_ms; /* what the server asked for; 0: nothing */
 };
 
-enum sse_got { SSE_EVENT, SSE_MORE, SSE_TOO_LONG };
+enum sse_result { SSE_EVENT, SSE_MORE, SSE_TOO_LONG };
 
 /* `max`: bytes of one line and of one event's data. */
 void sse_init(struct sse *sse, size_t max);
@@ -39,7 +39,7 @@ void sse_restart(struct sse *sse);
 
 /* Takes from the front of *bytes up to the end of an event, which is valid until the next call; SSE_MORE: all
  * are taken and none has ended. After SSE_TOO_LONG the stream is of no more use. */
-enum sse_got sse_next(struct sse *sse, struct str *bytes, struct sse_event *event);
+enum sse_result sse_next(struct sse *sse, struct str *bytes, struct sse_event *event);
 
 /* Where to go on from (Last-Event-ID); empty: the server gave none. */
 struct str sse_last_id(const struct sse *sse);

@@ -17,16 +17,16 @@
 
 /* ---- the end of one ---------------------------------------------------------- */
 
-struct upstream_run *mcp_end_call(struct mcp *mcp, struct pending *pending)
+struct upstream_call *mcp_call_end(struct mcp *mcp, struct pending *pending)
 {
-    struct upstream_run *run = pending->run;
+    struct upstream_call *run = pending->run;
     run->answer->reached = pending->sent;
     run->answer->after_s = -1;
     run->work = NULL;
     run->stop = NULL;
     pending_remove(&mcp->pendings, pending);
     if (mcp->stopping)
-        mcp_later(mcp);
+        mcp_client_schedule(mcp);
     return run;
 }
 
@@ -38,61 +38,64 @@ static int64_t seconds_until(int64_t us)
 
 void mcp_call_died(struct mcp *mcp, struct pending *pending, const char *why, struct str quoted)
 {
-    struct upstream_run *run = mcp_end_call(mcp, pending);
+    struct upstream_call *run = mcp_call_end(mcp, pending);
     run->answer->after_s = mcp->stopping ? -1 : seconds_until(mcp->next_us);
     run->answer->quoted = arena_dup(run->arena, str_cut(quoted, MCP_QUOTE_MAX_BYTES));
-    run_answer(run, UPSTREAM_TRANSIENT, "crashed", WHO "died before it answered (%s)", NAME(mcp), why);
-    run_finish(run);
+    upstream_call_answer(run, UPSTREAM_TRANSIENT, "crashed", WHO "died before it answered (%s)", NAME(mcp),
+                         why);
+    upstream_call_finish(run);
 }
 
 /* Why it is down is for people, in log and status: to a model its last words say nothing that helps. */
-static void say_unavailable(struct mcp *mcp, struct upstream_run *run)
+static void say_unavailable(struct mcp *mcp, struct upstream_call *run)
 {
     run->answer->reached = false;
     run->answer->after_s = mcp->stopping ? -1 : seconds_until(mcp->next_us);
     if (mcp->stopping)
-        run_answer(run, UPSTREAM_UNAVAILABLE, "stopping", WHO "is being ended; the call was not sent to it",
-                   NAME(mcp));
+        upstream_call_answer(run, UPSTREAM_UNAVAILABLE, "stopping",
+                             WHO "is being ended; the call was not sent to it", NAME(mcp));
     else
-        run_answer(run, UPSTREAM_UNAVAILABLE, "down",
-                   WHO "is down: it failed %u times in a row. It is tried again in %lld s; the call was not "
-                       "sent to it",
-                   NAME(mcp), mcp->failures, (long long)run->answer->after_s);
+        upstream_call_answer(
+            run, UPSTREAM_UNAVAILABLE, "down",
+            WHO "is down: it failed %u times in a row. It is tried again in %lld s; the call was not "
+                "sent to it",
+            NAME(mcp), mcp->failures, (long long)run->answer->after_s);
 }
 
 void mcp_call_unavailable(struct mcp *mcp, struct pending *pending)
 {
-    struct upstream_run *run = mcp_end_call(mcp, pending);
+    struct upstream_call *run = mcp_call_end(mcp, pending);
     say_unavailable(mcp, run);
-    run_finish(run);
+    upstream_call_finish(run);
 }
 
 void mcp_call_broken(struct mcp *mcp, struct pending *pending, const char *code, const char *detail)
 {
-    struct upstream_run *run = mcp_end_call(mcp, pending);
-    run_answer(run, UPSTREAM_BROKEN, code, WHO "answered with what cannot be used: %s", NAME(mcp), detail);
-    run_finish(run);
+    struct upstream_call *run = mcp_call_end(mcp, pending);
+    upstream_call_answer(run, UPSTREAM_BROKEN, code, WHO "answered with what cannot be used: %s", NAME(mcp),
+                         detail);
+    upstream_call_finish(run);
 }
 
-void mcp_call_failed(struct mcp *mcp, struct pending *pending, enum upstream_ended how, const char *code,
+void mcp_call_failed(struct mcp *mcp, struct pending *pending, enum upstream_outcome how, const char *code,
                      const char *why, struct str quoted, int64_t after_s)
 {
-    struct upstream_run *run = mcp_end_call(mcp, pending);
+    struct upstream_call *run = mcp_call_end(mcp, pending);
     run->answer->after_s = after_s;
     run->answer->quoted = arena_dup(run->arena, str_cut(quoted, MCP_QUOTE_MAX_BYTES));
     if (quoted.len)
-        log_event(LOG_WARN, "upstream_says", LOG_STR("upstream", mcp->spec->name), LOG_TEXT("code", code),
+        log_event(LOG_WARN, "upstream_error", LOG_STR("upstream", mcp->spec->name), LOG_TEXT("code", code),
                   LOG_STR("text", str_cut(quoted, 200)));
     run->answer->reached = how != UPSTREAM_UNAVAILABLE && strcmp(code, "unreachable") != 0;
-    run_answer(run, how, code, WHO "gave no usable answer: %s", NAME(mcp), why);
-    run_finish(run);
+    upstream_call_answer(run, how, code, WHO "gave no usable answer: %s", NAME(mcp), why);
+    upstream_call_finish(run);
 }
 
-void mcp_tell_cancelled(struct mcp *mcp, uint64_t id, const char *reason)
+void mcp_call_notify_cancelled(struct mcp *mcp, uint64_t id, const char *reason)
 {
     if (!mcp->open)
         return;
-    mcp_begin(mcp, 0, "notifications/cancelled");
+    mcp_client_begin_message(mcp, 0, "notifications/cancelled");
     buf_text(&mcp->out, "\"requestId\":");
     buf_int(&mcp->out, (int64_t)id);
     buf_text(&mcp->out, ",\"reason\":\"");
@@ -100,10 +103,10 @@ void mcp_tell_cancelled(struct mcp *mcp, uint64_t id, const char *reason)
     buf_byte(&mcp->out, '"');
     if (mcp->modern) {
         buf_byte(&mcp->out, ',');
-        mcp_meta(mcp, 0);
+        mcp_client_write_meta(mcp, 0);
     }
     buf_text(&mcp->out, "}}");
-    mcp_send(mcp, 0, "notifications/cancelled", STR_NONE);
+    mcp_client_send(mcp, 0, "notifications/cancelled", STR_NONE);
     mcp->kind->forget(mcp->transport, id);
 }
 
@@ -112,17 +115,18 @@ void mcp_call_timed_out(struct mcp *mcp, struct pending *pending)
     bool sent = pending->sent;
     uint64_t id = pending->id;
     long long ms = (clock_mono_us() - pending->since_us) / 1000;
-    struct upstream_run *run = mcp_end_call(mcp, pending);
+    struct upstream_call *run = mcp_call_end(mcp, pending);
     if (sent) {
-        given_up_add(&mcp->given_ups, id, run->request->caller, clock_mono_us());
-        mcp_tell_cancelled(mcp, id, "timed out");
-        run_answer(run, UPSTREAM_TRANSIENT, "timeout",
-                   WHO "did not answer within %lld ms and was told to stop", NAME(mcp), ms);
+        abandoned_calls_add(&mcp->abandoned_calls, id, run->request->caller, clock_mono_us());
+        mcp_call_notify_cancelled(mcp, id, "timed out");
+        upstream_call_answer(run, UPSTREAM_TRANSIENT, "timeout",
+                             WHO "did not answer within %lld ms and was told to stop", NAME(mcp), ms);
     } else {
-        run_answer(run, UPSTREAM_UNAVAILABLE, "not_up",
-                   WHO "did not come up within %lld ms; the call was not sent to it", NAME(mcp), ms);
+        upstream_call_answer(run, UPSTREAM_UNAVAILABLE, "not_up",
+                             WHO "did not come up within %lld ms; the call was not sent to it", NAME(mcp),
+                             ms);
     }
-    run_finish(run);
+    upstream_call_finish(run);
 }
 
 /* ---- its answer ------------------------------------------------------------------ */
@@ -159,32 +163,32 @@ static bool is_complete(const struct json *result)
 static void hear_result(struct mcp *mcp, struct pending *pending, struct str text)
 {
     static const struct json_limits limits = {.nodes = RESULT_NODES};
-    struct upstream_run *run = pending->run;
+    struct upstream_call *run = pending->run;
     struct json *result = arena_alloc(run->arena, sizeof(*result));
-    struct json_fault fault;
+    struct json_error fault;
     enum err err = json_parse(run->arena, arena_dup(run->arena, text), &limits, result, &fault);
     if (err != OK && !fault.soft) {
         bool large = err == ERR_LIMIT;
         mcp_call_broken(mcp, pending, large ? "result_too_large" : "invalid_json", fault.text);
         return;
     }
-    if (!is_complete(result) && mcp_call_asks(mcp, pending, result))
+    if (!is_complete(result) && mcp_elicitation_from_result(mcp, pending, result))
         return;
     const char *wrong = is_complete(result) ? what_is_wrong(result) : "its `resultType` is unknown";
     if (wrong) {
         mcp_call_broken(mcp, pending, "no_tool_result", wrong);
         return;
     }
-    mcp_end_call(mcp, pending);
+    mcp_call_end(mcp, pending);
     run->answer->ended = UPSTREAM_RESULT;
     run->answer->result = result;
-    run_finish(run);
+    upstream_call_finish(run);
 }
 
 /* A tool that runs as a task only says "method not found" to a plain call. */
 static bool wants_task(struct mcp *mcp, struct str name)
 {
-    const struct json *tools = mcp->offer ? upstream_offer_tools(mcp->offer) : NULL;
+    const struct json *tools = mcp->offer ? tool_list_array(mcp->offer) : NULL;
     for (uint32_t i = 0; tools && i < tools->len; i++)
         if (str_eq(json_str(json_get_text(&tools->items[i], "name")), name)) {
             const struct json *execution = json_get_text(&tools->items[i], "execution");
@@ -208,7 +212,7 @@ struct refusal {
     const char *name, *words;
 };
 
-static const struct refusal *refusal_of(struct mcp *mcp, const struct upstream_run *run, int64_t code,
+static const struct refusal *refusal_of(struct mcp *mcp, const struct upstream_call *run, int64_t code,
                                         struct str message)
 {
     static const struct refusal known[] = {
@@ -230,24 +234,24 @@ static const struct refusal *refusal_of(struct mcp *mcp, const struct upstream_r
 
 static void hear_error(struct mcp *mcp, struct pending *pending, struct str text)
 {
-    struct upstream_run *run = pending->run;
-    struct json_fault fault;
+    struct upstream_call *run = pending->run;
+    struct json_error fault;
     struct json error;
     int64_t code = 0;
     if (json_parse(run->arena, arena_dup(run->arena, text), NULL, &error, &fault) != OK && !fault.soft) {
         mcp_call_broken(mcp, pending, "invalid_json", fault.text);
         return;
     }
-    if (mcp_error_asks(mcp, pending, &error))
+    if (mcp_elicitation_from_error(mcp, pending, &error))
         return;
     json_int(json_get_text(&error, "code"), &code);
     struct str message = json_str(error.type == JSON_STRING ? &error : json_get_text(&error, "message"));
     const struct refusal *refusal = refusal_of(mcp, run, code, message);
-    mcp_end_call(mcp, pending);
-    run->answer->quoted = str_cut(mcp_mask(mcp, run->arena, message), MCP_QUOTE_MAX_BYTES);
-    run_answer(run, UPSTREAM_REFUSED, refusal->name, WHO "%s (JSON-RPC error %lld)", NAME(mcp),
-               refusal->words, (long long)code);
-    run_finish(run);
+    mcp_call_end(mcp, pending);
+    run->answer->quoted = str_cut(mcp_client_redact(mcp, run->arena, message), MCP_QUOTE_MAX_BYTES);
+    upstream_call_answer(run, UPSTREAM_REFUSED, refusal->name, WHO "%s (JSON-RPC error %lld)", NAME(mcp),
+                         refusal->words, (long long)code);
+    upstream_call_finish(run);
 }
 
 static void hear_call(struct mcp *mcp, struct pending *pending, const struct line *line)
@@ -265,7 +269,7 @@ static void write_call(struct mcp *mcp, const struct pending *pending)
     const struct upstream_request *request = pending->run->request;
     struct buf *out = &mcp->out;
     uint64_t token = request->progress ? pending->id : 0;
-    mcp_begin(mcp, pending->id, "tools/call");
+    mcp_client_begin_message(mcp, pending->id, "tools/call");
     buf_text(out, "\"name\":");
     json_write_string(out, request->target->tool);
     buf_text(out, ",\"arguments\":");
@@ -281,9 +285,9 @@ static void write_call(struct mcp *mcp, const struct pending *pending)
         buf_text(out, ",\"requestState\":");
         json_write_string(out, request->state);
     }
-    if (mcp_has_meta(mcp, token)) {
+    if (mcp_client_has_meta(mcp, token)) {
         buf_byte(out, ',');
-        mcp_meta(mcp, token);
+        mcp_client_write_meta(mcp, token);
     }
     buf_text(out, "}}");
 }
@@ -292,53 +296,53 @@ static void send_call(struct mcp *mcp, struct pending *pending)
 {
     pending_send(&mcp->pendings, pending);
     write_call(mcp, pending);
-    mcp_send(mcp, pending->id, "tools/call", pending->run->request->target->tool);
+    mcp_client_send(mcp, pending->id, "tools/call", pending->run->request->target->tool);
 }
 
-const char *mcp_what_holds(const struct mcp *mcp)
+const char *mcp_call_blocked(const struct mcp *mcp)
 {
     return mcp->kind->full ? mcp->kind->full(mcp->transport) : NULL;
 }
 
-static void say_full(struct mcp *mcp, struct upstream_run *run, const char *why)
+static void say_full(struct mcp *mcp, struct upstream_call *run, const char *why)
 {
     run->answer->reached = false;
     run->answer->after_s = 1;
-    run_answer(run, UPSTREAM_UNAVAILABLE, "not_reading", WHO "%s; the call was not sent to it", NAME(mcp),
-               why);
+    upstream_call_answer(run, UPSTREAM_UNAVAILABLE, "not_reading", WHO "%s; the call was not sent to it",
+                         NAME(mcp), why);
 }
 
-void mcp_pump(struct mcp *mcp)
+void mcp_call_send_waiting(struct mcp *mcp)
 {
     struct pending *pending;
     while (mcp->ready && (pending = mcp->pendings.waiting.first)) {
-        const char *why = mcp_what_holds(mcp);
+        const char *why = mcp_call_blocked(mcp);
         if (!why) {
             send_call(mcp, pending);
             continue;
         }
-        struct upstream_run *run = mcp_end_call(mcp, pending);
+        struct upstream_call *run = mcp_call_end(mcp, pending);
         say_full(mcp, run, why);
-        run_finish(run);
+        upstream_call_finish(run);
     }
 }
 
 /* Nobody waits any more. */
-static void stop_call(struct upstream_run *run)
+static void stop_call(struct upstream_call *run)
 {
     struct pending *pending = run->work;
     struct mcp *mcp = pending->mcp;
     uint64_t id = pending->sent ? pending->id : 0;
-    mcp_end_call(mcp, pending);
+    mcp_call_end(mcp, pending);
     if (!id)
         return;
-    given_up_add(&mcp->given_ups, id, run->request->caller, clock_mono_us());
-    mcp_tell_cancelled(mcp, id, "nobody waits for it any more");
+    abandoned_calls_add(&mcp->abandoned_calls, id, run->request->caller, clock_mono_us());
+    mcp_call_notify_cancelled(mcp, id, "nobody waits for it any more");
 }
 
-static void add_call(struct mcp *mcp, struct pending *pending, struct upstream_run *run)
+static void add_call(struct mcp *mcp, struct pending *pending, struct upstream_call *run)
 {
-    uint32_t ms = run_time_ms(run, target_time_ms(run->request->target, mcp->spec));
+    uint32_t ms = upstream_call_timeout_ms(run, target_timeout_ms(run->request->target, mcp->spec));
     uint32_t times = run->request->within_ms ? 1 : MCP_PROGRESS_TIMES;
     pending->run = run;
     pending->mcp = mcp;
@@ -349,21 +353,22 @@ static void add_call(struct mcp *mcp, struct pending *pending, struct upstream_r
     pending->last_us = pending->since_us + pending->time_us * times;
     run->work = pending;
     run->stop = stop_call;
-    mcp_watch(mcp, pending->deadline_us);
+    mcp_client_watch_deadline(mcp, pending->deadline_us);
 }
 
-static enum upstream_state say_too_many(struct mcp *mcp, struct upstream_run *run)
+static enum upstream_call_state say_too_many(struct mcp *mcp, struct upstream_call *run)
 {
     run->answer->reached = false;
     run->answer->after_s = 1;
-    run_answer(run, UPSTREAM_UNAVAILABLE, "busy",
-               WHO "has %u calls to answer already; this one was not sent to it", NAME(mcp), MCP_CALLS_MAX);
+    upstream_call_answer(run, UPSTREAM_UNAVAILABLE, "busy",
+                         WHO "has %u calls to answer already; this one was not sent to it", NAME(mcp),
+                         MCP_CALLS_MAX);
     return UPSTREAM_DONE;
 }
 
-enum upstream_state mcp_call(struct mcp *mcp, struct upstream_run *run)
+enum upstream_call_state mcp_client_call(struct mcp *mcp, struct upstream_call *run)
 {
-    const char *full = mcp->ready ? mcp_what_holds(mcp) : NULL;
+    const char *full = mcp->ready ? mcp_call_blocked(mcp) : NULL;
     if (mcp->stopping || mcp->state == MCP_DOWN) {
         say_unavailable(mcp, run);
         return UPSTREAM_DONE;
@@ -379,6 +384,6 @@ enum upstream_state mcp_call(struct mcp *mcp, struct upstream_run *run)
     if (mcp->ready)
         send_call(mcp, pending);
     else if (mcp->state == MCP_STOPPED)
-        mcp_start(mcp);
+        mcp_client_start(mcp);
     return UPSTREAM_PENDING;
 }

@@ -16,15 +16,15 @@
 
 static const char *const state_names[] = {"stopped", "starting", "up", "waiting", "down", "stopping"};
 
-void mcp_set_state(struct mcp *mcp, enum mcp_state state)
+void mcp_client_set_state(struct mcp *mcp, enum mcp_client_state state)
 {
     if (mcp->state == state)
         return;
     mcp->state = state;
-    mcp_later(mcp); /* and told: never inside a function that was called */
+    mcp_client_schedule(mcp); /* and told: never inside a function that was called */
 }
 
-struct arena *mcp_scratch(struct mcp *mcp)
+struct arena *mcp_client_scratch(struct mcp *mcp)
 {
     if (mcp->scratch)
         arena_free(mcp->scratch);
@@ -32,7 +32,7 @@ struct arena *mcp_scratch(struct mcp *mcp)
     return mcp->scratch;
 }
 
-struct str mcp_mask(const struct mcp *mcp, struct arena *arena, struct str text)
+struct str mcp_client_redact(const struct mcp *mcp, struct arena *arena, struct str text)
 {
     return mcp->transport && mcp->kind->mask ? mcp->kind->mask(mcp->transport, arena, text) : text;
 }
@@ -40,31 +40,32 @@ struct str mcp_mask(const struct mcp *mcp, struct arena *arena, struct str text)
 static void log_noise(const struct mcp *mcp, const char *what, struct str text, uint64_t held)
 {
     struct arena *arena = arena_new();
-    struct str shown = str_cut(mcp_mask(mcp, arena, str_cut(text, NOISE_READ_BYTES)), NOISE_SHOWN_BYTES);
+    struct str shown =
+        str_cut(mcp_client_redact(mcp, arena, str_cut(text, NOISE_READ_BYTES)), NOISE_SHOWN_BYTES);
     if (shown.len)
-        log_event(LOG_INFO, "upstream_ignored", LOG_STR("upstream", mcp->spec->name), LOG_TEXT("why", what),
-                  LOG_STR("begins", shown), LOG_NUM("not_logged", held));
+        log_event(LOG_INFO, "upstream_message_ignored", LOG_STR("upstream", mcp->spec->name),
+                  LOG_TEXT("why", what), LOG_STR("begins", shown), LOG_NUM("not_logged", held));
     else
-        log_event(LOG_INFO, "upstream_ignored", LOG_STR("upstream", mcp->spec->name), LOG_TEXT("why", what),
-                  LOG_NUM("not_logged", held));
+        log_event(LOG_INFO, "upstream_message_ignored", LOG_STR("upstream", mcp->spec->name),
+                  LOG_TEXT("why", what), LOG_NUM("not_logged", held));
     arena_free(arena);
 }
 
-void mcp_noise(struct mcp *mcp, const char *what, struct str text)
+void mcp_client_ignore(struct mcp *mcp, const char *what, struct str text)
 {
     uint64_t held;
     mcp->ignored++;
-    if (trickle_lets(&mcp->noise, MCP_NOISE_PER_S, &held))
+    if (rate_limit_allow(&mcp->noise, MCP_NOISE_PER_S, &held))
         log_noise(mcp, what, text, held);
 }
 
 /* ---- to begin, and to end --------------------------------------------------- */
 
-static const struct transport_hooks hooks;
+static const struct mcp_transport_hooks hooks;
 
 static void on_soon(void *owner);
 
-void mcp_later(struct mcp *mcp)
+void mcp_client_schedule(struct mcp *mcp)
 {
     timer_set(&mcp->soon, mcp->loop, 0, on_soon, mcp);
 }
@@ -72,11 +73,11 @@ void mcp_later(struct mcp *mcp)
 static void on_start_takes_too_long(void *owner)
 {
     struct mcp *mcp = owner;
-    mcp_give_up(mcp, "it was not ready within %u ms%s", mcp->spec->start_ms,
-                mcp->open ? " (it did not answer the handshake, or not list its tools)" : "");
+    mcp_client_fail(mcp, "it was not ready within %u ms%s", mcp->spec->start_ms,
+                    mcp->open ? " (it did not answer the handshake, or not list its tools)" : "");
 }
 
-uint32_t mcp_start_ms(const struct mcp *mcp)
+uint32_t mcp_client_start_ms(const struct mcp *mcp)
 {
     return mcp->spec->start_ms ? mcp->spec->start_ms : UPSTREAM_START_MS;
 }
@@ -85,9 +86,9 @@ static void begin(struct mcp *mcp)
 {
     mcp->wanted = false;
     mcp->starts++;
-    mcp->kind = mcp->spec->kind == UPSTREAM_HTTP ? &transport_stream : &transport_stdio;
+    mcp->kind = mcp->spec->kind == UPSTREAM_HTTP ? &mcp_transport_http : &mcp_transport_stdio;
     mcp->transport = mcp->kind->make(mcp->loop, mcp->spec, &hooks, mcp);
-    timer_set(&mcp->starting, mcp->loop, mcp_start_ms(mcp), on_start_takes_too_long, mcp);
+    timer_set(&mcp->starting, mcp->loop, mcp_client_start_ms(mcp), on_start_takes_too_long, mcp);
     mcp->kind->open(mcp->transport);
 }
 
@@ -117,7 +118,7 @@ static void go_on_stopping(struct mcp *mcp)
         return; /* on its way */
     if (mcp->transport) {
         mcp->ready = false;
-        mcp_set_state(mcp, MCP_STOPPING);
+        mcp_client_set_state(mcp, MCP_STOPPING);
         mcp->kind->close(mcp->transport);
         return;
     }
@@ -145,28 +146,28 @@ static void want(struct mcp *mcp)
 {
     timer_clear(&mcp->again);
     mcp->wanted = true;
-    mcp_set_state(mcp, MCP_STARTING);
-    mcp_later(mcp);
+    mcp_client_set_state(mcp, MCP_STARTING);
+    mcp_client_schedule(mcp);
 }
 
-void mcp_start(struct mcp *mcp)
+void mcp_client_start(struct mcp *mcp)
 {
     bool runs = mcp->state == MCP_STARTING || mcp->state == MCP_UP;
     if (!runs && !mcp->stopping)
         want(mcp);
 }
 
-void mcp_stop(struct mcp *mcp)
+void mcp_client_stop(struct mcp *mcp)
 {
     mcp->stopping = true;
     mcp->wanted = false;
     timer_clear(&mcp->again);
-    mcp_later(mcp);
+    mcp_client_schedule(mcp);
 }
 
 /* ---- up, and down ----------------------------------------------------------- */
 
-void mcp_up(struct mcp *mcp)
+void mcp_client_up(struct mcp *mcp)
 {
     timer_clear(&mcp->starting);
     mcp->ready = mcp->settled = true;
@@ -174,16 +175,16 @@ void mcp_up(struct mcp *mcp)
     mcp->error[0] = '\0';
     log_event(LOG_INFO, "upstream_up", LOG_STR("upstream", mcp->spec->name), LOG_TEXT("server", mcp->server),
               LOG_TEXT("protocol", mcp->version),
-              LOG_NUM("tools", mcp->offer ? upstream_offer_tools(mcp->offer)->len : 0));
-    mcp_set_state(mcp, MCP_UP);
-    mcp_pump(mcp);
+              LOG_NUM("tools", mcp->offer ? tool_list_array(mcp->offer)->len : 0));
+    mcp_client_set_state(mcp, MCP_UP);
+    mcp_call_send_waiting(mcp);
 }
 
 static void on_again(void *owner)
 {
     struct mcp *mcp = owner;
     if (mcp->spec->lazy && !first_call(&mcp->pendings.waiting))
-        mcp_set_state(mcp, MCP_STOPPED);
+        mcp_client_set_state(mcp, MCP_STOPPED);
     else
         want(mcp);
 }
@@ -208,7 +209,7 @@ static void wait_and_try(struct mcp *mcp)
     if (down)
         log_event(LOG_WARN, "upstream_down", LOG_STR("upstream", mcp->spec->name),
                   LOG_NUM("failures", mcp->failures), LOG_TEXT("why", mcp->error), LOG_NUM("again_ms", ms));
-    mcp_set_state(mcp, down ? MCP_DOWN : MCP_WAITING);
+    mcp_client_set_state(mcp, down ? MCP_DOWN : MCP_WAITING);
 }
 
 static void drop_transport(struct mcp *mcp)
@@ -219,9 +220,9 @@ static void drop_transport(struct mcp *mcp)
     timer_clear(&mcp->starting);
     timer_clear(&mcp->relist);
     timer_clear(&mcp->relisten);
-    listing_clear(&mcp->listing);
-    mcp->given_ups = (struct given_ups){0}; /* what it was about ended with it */
-    mcp_later(mcp);
+    mcp_tools_clear(&mcp->listing);
+    mcp->abandoned_calls = (struct abandoned_calls){0}; /* what it was about ended with it */
+    mcp_client_schedule(mcp);
 }
 
 static void count_failure(struct mcp *mcp)
@@ -234,7 +235,7 @@ static void count_failure(struct mcp *mcp)
 }
 
 /* Our own questions die silently, the calls that were sent with an answer; those that wait for it wait on,
- * unless it is down. The last thing that is done: whoever is told may call anything but mcp_free. */
+ * unless it is down. The last thing that is done: whoever is told may call anything but mcp_client_free. */
 static void end_pending(struct mcp *mcp, const char *why, struct str quoted)
 {
     struct pending *pending;
@@ -268,7 +269,7 @@ static void fail(struct mcp *mcp, const char *why, struct str quoted)
     end_pending(mcp, words, (struct str){last, quoted.len});
 }
 
-void mcp_give_up(struct mcp *mcp, const char *format, ...)
+void mcp_client_fail(struct mcp *mcp, const char *format, ...)
 {
     char why[MCP_ERROR_MAX_BYTES];
     va_list args;
@@ -287,25 +288,25 @@ static void on_opened(void *owner)
     if (!mcp->transport || mcp->open)
         return;
     mcp->open = true;
-    mcp_greet(mcp);
+    mcp_handshake_start(mcp);
 }
 
 static void hear_answer(struct mcp *mcp, const struct line *line)
 {
-    struct pending *pending = pending_find(&mcp->pendings, line_own_id(line->id));
+    struct pending *pending = pending_find(&mcp->pendings, mcp_message_own_id(line->id));
     if (pending) {
         pending->heard(mcp, pending, line);
         return;
     }
-    given_up_forget(&mcp->given_ups, line_own_id(line->id));
-    mcp_noise(mcp, "an answer to what nobody asked, or not any more", STR_NONE);
+    abandoned_calls_remove(&mcp->abandoned_calls, mcp_message_own_id(line->id));
+    mcp_client_ignore(mcp, "an answer to what nobody asked, or not any more", STR_NONE);
 }
 
 /* A line that is none, but tells for whom it was. */
 static void hear_broken(struct mcp *mcp, const struct line *line)
 {
-    struct pending *pending = pending_find(&mcp->pendings, line_own_id(line->id));
-    mcp_noise(mcp, line->trouble, STR_NONE);
+    struct pending *pending = pending_find(&mcp->pendings, mcp_message_own_id(line->id));
+    mcp_client_ignore(mcp, line->trouble, STR_NONE);
     if (pending && pending->run)
         mcp_call_broken(mcp, pending, "invalid_json", line->trouble);
 }
@@ -315,43 +316,43 @@ static void on_message(void *owner, uint64_t about, struct str message)
     struct mcp *mcp = owner;
     if (!mcp->transport)
         return;
-    struct line line = line_read(message);
+    struct line line = mcp_message_scan(message);
     switch (line.kind) {
-    case LINE_ANSWER:
+    case MCP_MESSAGE_RESPONSE:
         hear_answer(mcp, &line);
         break;
-    case LINE_REQUEST:
-        mcp_hear_request(mcp, about, &line);
+    case MCP_MESSAGE_REQUEST:
+        mcp_notifications_request(mcp, about, &line);
         break;
-    case LINE_NOTICE:
-        mcp_hear_notice(mcp, about, &line);
+    case MCP_MESSAGE_NOTIFICATION:
+        mcp_notifications_notify(mcp, about, &line);
         break;
-    case LINE_BROKEN:
+    case MCP_MESSAGE_MALFORMED:
         hear_broken(mcp, &line);
         break;
     case LINE_NOISE:
         if (str_trim(message).len)
-            mcp_noise(mcp, line.trouble, message);
+            mcp_client_ignore(mcp, line.trouble, message);
         break;
     }
 }
 
 /* Our own question without an answer is like one that was answered by nothing. */
-static void on_failed(void *owner, uint64_t id, enum upstream_ended how, const char *code, const char *why,
+static void on_failed(void *owner, uint64_t id, enum upstream_outcome how, const char *code, const char *why,
                       struct str quoted, int64_t after_s)
 {
     struct mcp *mcp = owner;
     char words[MCP_ERROR_MAX_BYTES]; /* of our own question: for log and status */
     struct pending *pending = !mcp->transport ? NULL
                               : id            ? pending_find(&mcp->pendings, id)
-                                              : mcp_only_call(mcp, 0);
+                                              : mcp_notifications_subject(mcp, 0);
     snprintf(words, sizeof(words), quoted.len ? "%.600s: \"" STR_FMT "\"" : "%s", why, STR_ARG(quoted));
-    const struct line refused = {.kind = LINE_BROKEN, .trouble = words};
+    const struct line refused = {.kind = MCP_MESSAGE_MALFORMED, .trouble = words};
     bool no = how == UPSTREAM_REFUSED || how == UPSTREAM_BROKEN;
     if (pending && pending->run)
         mcp_call_failed(mcp, pending, how, code, why, quoted, after_s);
     else if (pending && !mcp->ready && !no)
-        mcp_give_up(mcp, "%s", words); /* it wasn't asked: to ask in another way helps nothing */
+        mcp_client_fail(mcp, "%s", words); /* it wasn't asked: to ask in another way helps nothing */
     else if (pending)
         pending->heard(mcp, pending, &refused);
 }
@@ -363,7 +364,7 @@ static void on_closed(void *owner, const char *why, struct str quoted)
         fail(mcp, why, quoted);
 }
 
-static const struct transport_hooks hooks = {on_opened, on_message, on_failed, on_closed};
+static const struct mcp_transport_hooks hooks = {on_opened, on_message, on_failed, on_closed};
 
 /* ---- deadlines: one timer for all ---------------------------------------------- */
 
@@ -374,7 +375,7 @@ static bool is_over(struct mcp *mcp, struct pending *pending, int64_t now)
     if (pending->run)
         mcp_call_timed_out(mcp, pending);
     else {
-        const struct line late = {.kind = LINE_BROKEN, .trouble = "it was not answered in time"};
+        const struct line late = {.kind = MCP_MESSAGE_MALFORMED, .trouble = "it was not answered in time"};
         pending->heard(mcp, pending, &late);
     }
     return true;
@@ -401,10 +402,10 @@ static void on_deadline(void *owner)
         next = 0;
     while (end_one(mcp, &mcp->pendings.sent, now, &next) || end_one(mcp, &mcp->pendings.waiting, now, &next));
     if (next)
-        mcp_watch(mcp, next);
+        mcp_client_watch_deadline(mcp, next);
 }
 
-void mcp_watch(struct mcp *mcp, int64_t us)
+void mcp_client_watch_deadline(struct mcp *mcp, int64_t us)
 {
     if (mcp->armed_us && mcp->armed_us <= us)
         return;
@@ -415,20 +416,20 @@ void mcp_watch(struct mcp *mcp, int64_t us)
 
 /* ---- made, looked at, freed ------------------------------------------------------ */
 
-struct mcp *mcp_new(struct loop *loop, const struct upstream_spec *spec, const struct mcp_hooks *mcp_hooks,
-                    void *owner)
+struct mcp *mcp_client_new(struct loop *loop, const struct upstream_spec *spec,
+                           const struct mcp_client_hooks *mcp_client_hooks, void *owner)
 {
     struct mcp *mcp = calloc(1, sizeof(*mcp));
     if (!mcp)
         abort();
     mcp->loop = loop;
     mcp->spec = spec;
-    mcp->hooks = mcp_hooks;
+    mcp->hooks = mcp_client_hooks;
     mcp->owner = owner;
     return mcp;
 }
 
-void mcp_free(struct mcp *mcp)
+void mcp_client_free(struct mcp *mcp)
 {
     struct timer *const timers[] = {&mcp->deadline, &mcp->starting, &mcp->again,
                                     &mcp->soon,     &mcp->relist,   &mcp->relisten};
@@ -438,24 +439,24 @@ void mcp_free(struct mcp *mcp)
         mcp->kind->free(mcp->transport);
     if (mcp->dying)
         mcp->kind->free(mcp->dying);
-    listing_clear(&mcp->listing);
+    mcp_tools_clear(&mcp->listing);
     pendings_clear(&mcp->pendings);
-    upstream_offer_unref(mcp->offer);
+    tool_list_unref(mcp->offer);
     if (mcp->scratch)
         arena_free(mcp->scratch);
     buf_clear(&mcp->out);
     free(mcp);
 }
 
-struct upstream_offer *mcp_offer(const struct mcp *mcp)
+struct tool_list *mcp_client_tools(const struct mcp *mcp)
 {
     return mcp->offer;
 }
 
-void mcp_look(const struct mcp *mcp, struct mcp_view *view)
+void mcp_client_view(const struct mcp *mcp, struct mcp_client_status *view)
 {
     int64_t left = (mcp->next_us - clock_mono_us()) / 1000;
-    *view = (struct mcp_view){
+    *view = (struct mcp_client_status){
         .state = mcp->state,
         .name = state_names[mcp->state],
         .settled = mcp->settled,

@@ -9,7 +9,7 @@
 #ifndef TOOLGATE_UPSTREAM_MCP_MCP_CLIENT_H
 #define TOOLGATE_UPSTREAM_MCP_MCP_CLIENT_H
 
-#include "upstream/upstream_run.h"
+#include "upstream/upstream_call.h"
 #include "upstream/mcp/mcp_transport.h"
 
 struct mcp;
@@ -22,34 +22,35 @@ struct mcp;
 #define MCP_PAGES_MAX        64u    /* of tools/list */
 #define MCP_LIST_SETTLE_MS   50u    /* of quiet after list_changed before it is asked for again */
 
-/* Each fires from the loop's turn, never inside an mcp_ function; mcp_free is not for inside of them. */
-struct mcp_hooks {
-    void (*changed)(void *owner); /* mcp_offer is another than before */
-    void (*state)(void *owner);   /* mcp_look says something else */
-    void (*stopped)(void *owner); /* mcp_stop is done: no call is left, the process is gone */
+/* Each fires from the loop's turn, never inside an mcp_ function; mcp_client_free is not for inside of them.
+ */
+struct mcp_client_hooks {
+    void (*changed)(void *owner); /* mcp_client_tools is another than before */
+    void (*state)(void *owner);   /* mcp_client_view says something else */
+    void (*stopped)(void *owner); /* mcp_client_stop is done: no call is left, the process is gone */
 };
 
 /* `spec` is borrowed for as long as it lives. Nothing is started yet. The kind of the spec says what carries
  * the messages. */
-struct mcp *mcp_new(struct loop *loop, const struct upstream_spec *spec, const struct mcp_hooks *hooks,
-                    void *owner);
+struct mcp *mcp_client_new(struct loop *loop, const struct upstream_spec *spec,
+                           const struct mcp_client_hooks *hooks, void *owner);
 
 /* Starts it, if it isn't up or starting; one that waits or is down is tried at once. */
-void mcp_start(struct mcp *mcp);
+void mcp_client_start(struct mcp *mcp);
 /* In order: takes no more calls, answers those that it has, then ends it. `stopped` fires, also where nothing
  * ran.
  */
-void mcp_stop(struct mcp *mcp);
-/* At once: calls that are pending are forgotten (no run_finish), the process is killed. */
-void mcp_free(struct mcp *mcp);
+void mcp_client_stop(struct mcp *mcp);
+/* At once: calls that are pending are forgotten (no upstream_call_finish), the process is killed. */
+void mcp_client_free(struct mcp *mcp);
 
 /* What it offers, borrowed; NULL: not known yet. Stays while it is down. */
-struct upstream_offer *mcp_offer(const struct mcp *mcp);
+struct tool_list *mcp_client_tools(const struct mcp *mcp);
 
-enum mcp_state { MCP_STOPPED, MCP_STARTING, MCP_UP, MCP_WAITING, MCP_DOWN, MCP_STOPPING };
+enum mcp_client_state { MCP_STOPPED, MCP_STARTING, MCP_UP, MCP_WAITING, MCP_DOWN, MCP_STOPPING };
 
-struct mcp_view {
-    enum mcp_state state;
+struct mcp_client_status {
+    enum mcp_client_state state;
     const char *name; /* of the state, for status */
     bool settled; /* was up once, or has failed once, since it was made: its tools needn't be waited for */
     struct str
@@ -64,13 +65,13 @@ struct mcp_view {
     struct str version; /* of the protocol, agreed upon; empty: none yet */
     struct str server;  /* its own name and version, data; may be empty */
 };
-void mcp_look(const struct mcp *mcp, struct mcp_view *view);
+void mcp_client_view(const struct mcp *mcp, struct mcp_client_status *view);
 
 /*
- * One call: what `mcp_run` (upstream_run.h) does once it knows which server. UPSTREAM_DONE with an answer
- * where it is down or has too many already; otherwise run->stop is set and run_finish called once, from the
- * loop's turn. A server that isn't up is started, the call waits for it within its own time.
+ * One call: what `mcp_run` (upstream_call.h) does once it knows which server. UPSTREAM_DONE with an answer
+ * where it is down or has too many already; otherwise run->stop is set and upstream_call_finish called once,
+ * from the loop's turn. A server that isn't up is started, the call waits for it within its own time.
  */
-enum upstream_state mcp_call(struct mcp *mcp, struct upstream_run *run);
+enum upstream_call_state mcp_client_call(struct mcp *mcp, struct upstream_call *run);
 
 #endif

@@ -46,7 +46,7 @@ static void tell_field(struct buf *out, const struct json *schema, const struct 
     buf_str(out, str_cut(field->key, FIELD_MAX_BYTES));
     buf_text(out, " (");
     buf_str(out, type.len ? type : STR_LIT("any"));
-    buf_text(out, json_lists(json_get_text(schema, "required"), field->key) ? ", required" : "");
+    buf_text(out, json_array_has(json_get_text(schema, "required"), field->key) ? ", required" : "");
     tell_choices(out, json_get_text(&field->value, "enum"));
     tell_choices(out, json_get_text(&field->value, "oneOf"));
     buf_byte(out, ')');
@@ -76,13 +76,14 @@ static void tell_question(struct buf *out, const struct json *params)
 static void finish_asking(struct mcp *mcp, struct pending *pending, const struct buf *question,
                           const struct json *input)
 {
-    struct upstream_run *run = mcp_end_call(mcp, pending);
+    struct upstream_call *run = mcp_call_end(mcp, pending);
     run->answer->question = str_cut(buf_view(question), MCP_QUOTE_MAX_BYTES);
     run->answer->input = run->request->asks ? input : NULL;
-    run_answer(run, UPSTREAM_ASKS, "input_required",
-               "the server '" STR_FMT "', which runs this tool, wants to know something of the user first",
-               STR_ARG(mcp->spec->name));
-    run_finish(run);
+    upstream_call_answer(run, UPSTREAM_INPUT_REQUIRED, "input_required",
+                         "the server '" STR_FMT
+                         "', which runs this tool, wants to know something of the user first",
+                         STR_ARG(mcp->spec->name));
+    upstream_call_finish(run);
 }
 
 /* {inputRequests, requestState?} in the arena. */
@@ -99,15 +100,16 @@ static const struct json *make_input(struct arena *arena, const struct json *req
 
 static void come_again(struct mcp *mcp, struct pending *pending)
 {
-    struct upstream_run *run = mcp_end_call(mcp, pending);
+    struct upstream_call *run = mcp_call_end(mcp, pending);
     run->answer->after_s = 1;
-    run_answer(run, UPSTREAM_TRANSIENT, "come_again",
-               "the server '" STR_FMT "', which runs this tool, has no time now and asks to be called again",
-               STR_ARG(mcp->spec->name));
-    run_finish(run);
+    upstream_call_answer(run, UPSTREAM_TRANSIENT, "come_again",
+                         "the server '" STR_FMT
+                         "', which runs this tool, has no time now and asks to be called again",
+                         STR_ARG(mcp->spec->name));
+    upstream_call_finish(run);
 }
 
-bool mcp_call_asks(struct mcp *mcp, struct pending *pending, const struct json *result)
+bool mcp_elicitation_from_result(struct mcp *mcp, struct pending *pending, const struct json *result)
 {
     const struct json *requests = json_get_text(result, "inputRequests");
     const struct json *state = json_get_text(result, "requestState");
@@ -131,7 +133,7 @@ bool mcp_call_asks(struct mcp *mcp, struct pending *pending, const struct json *
 }
 
 /* The user is to open a page first; then the same call is fine. */
-bool mcp_error_asks(struct mcp *mcp, struct pending *pending, const struct json *error)
+bool mcp_elicitation_from_error(struct mcp *mcp, struct pending *pending, const struct json *error)
 {
     const struct json *pages = json_get_text(json_get_text(error, "data"), "elicitations");
     struct buf question = buf_in(pending->run->arena);
@@ -160,7 +162,7 @@ static struct str name_of(struct arena *arena, const struct json *params)
 /* All that the user has answered so far: of earlier rounds, and of this one. */
 static struct json answers_so_far(struct arena *arena, const struct upstream_request *request)
 {
-    struct json_fault fault;
+    struct json_error fault;
     struct json all;
     if (!request->state.len || json_parse(arena, request->state, NULL, &all, &fault) != OK ||
         all.type != JSON_OBJECT)
@@ -186,7 +188,7 @@ static void ask_the_user(struct mcp *mcp, struct pending *pending, struct str na
     json_write(&text, answers);
     state = json_string(buf_view(&text));
     const struct json *input = make_input(arena, &requests, answers->len ? &state : NULL);
-    mcp_tell_cancelled(mcp, id, "the user is asked first");
+    mcp_call_notify_cancelled(mcp, id, "the user is asked first");
     finish_asking(mcp, pending, &question, input);
 }
 
@@ -195,7 +197,7 @@ static void give_answer(struct mcp *mcp, const struct line *line, struct arena *
 {
     struct buf text = buf_in(arena);
     json_write(&text, answer);
-    mcp_answer(mcp, line->id, buf_view(&text));
+    mcp_client_respond(mcp, line->id, buf_view(&text));
 }
 
 static bool asks_something(const struct json *params)
@@ -203,27 +205,28 @@ static bool asks_something(const struct json *params)
     return str_trim(json_str(json_get_text(params, "message"))).len > 0;
 }
 
-void mcp_elicited(struct mcp *mcp, uint64_t about, const struct line *line)
+void mcp_elicitation_request(struct mcp *mcp, uint64_t about, const struct line *line)
 {
-    struct pending *pending = mcp_only_call(mcp, about);
-    struct json_fault fault;
+    struct pending *pending = mcp_notifications_subject(mcp, about);
+    struct json_error fault;
     struct json params;
     if (pending && ++pending->questions > QUESTIONS_MAX)
         pending = NULL;
     if (!pending) {
-        mcp_noise(mcp,
-                  "a question to the user that is about no call, or may be about several, or one too many",
-                  STR_NONE);
-        mcp_answer(mcp, line->id, STR_LIT(CANCEL));
+        mcp_client_ignore(
+            mcp, "a question to the user that is about no call, or may be about several, or one too many",
+            STR_NONE);
+        mcp_client_respond(mcp, line->id, STR_LIT(CANCEL));
         return;
     }
     struct arena *arena = pending->run->arena;
     if (json_parse(arena, arena_dup(arena, line->params), NULL, &params, &fault) != OK && !fault.soft) {
-        mcp_refuse(mcp, line->id, -32602, "Invalid params: no valid JSON");
+        mcp_client_respond_error(mcp, line->id, -32602, "Invalid params: no valid JSON");
         return;
     }
     if (!asks_something(&params)) {
-        mcp_refuse(mcp, line->id, -32602, "Invalid params: expected a question to the user in `message`");
+        mcp_client_respond_error(mcp, line->id, -32602,
+                                 "Invalid params: expected a question to the user in `message`");
         return;
     }
     struct str name = name_of(arena, &params);
@@ -233,6 +236,6 @@ void mcp_elicited(struct mcp *mcp, uint64_t about, const struct line *line)
         give_answer(mcp, line, arena, answer);
         return;
     }
-    mcp_answer(mcp, line->id, STR_LIT(CANCEL));
+    mcp_client_respond(mcp, line->id, STR_LIT(CANCEL));
     ask_the_user(mcp, pending, name, &params, &answers);
 }

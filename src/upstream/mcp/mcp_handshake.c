@@ -32,7 +32,7 @@
 
 /* ---- what we write ----------------------------------------------------------- */
 
-void mcp_begin(struct mcp *mcp, uint64_t id, const char *method)
+void mcp_client_begin_message(struct mcp *mcp, uint64_t id, const char *method)
 {
     struct buf *out = &mcp->out;
     out->len = 0;
@@ -47,12 +47,12 @@ void mcp_begin(struct mcp *mcp, uint64_t id, const char *method)
     buf_text(out, "\",\"params\":{");
 }
 
-bool mcp_has_meta(const struct mcp *mcp, uint64_t progress_token)
+bool mcp_client_has_meta(const struct mcp *mcp, uint64_t progress_token)
 {
     return mcp->modern || progress_token;
 }
 
-void mcp_meta(struct mcp *mcp, uint64_t progress_token)
+void mcp_client_write_meta(struct mcp *mcp, uint64_t progress_token)
 {
     struct buf *out = &mcp->out;
     buf_text(out, "\"_meta\":{");
@@ -65,14 +65,15 @@ void mcp_meta(struct mcp *mcp, uint64_t progress_token)
     buf_byte(out, '}');
 }
 
-void mcp_send(struct mcp *mcp, uint64_t id, const char *method, struct str name)
+void mcp_client_send(struct mcp *mcp, uint64_t id, const char *method, struct str name)
 {
     mcp->kind->send(mcp->transport, id, method, name, buf_view(&mcp->out));
     if (mcp->out.cap > MCP_SCRATCH_KEEP)
         buf_clear(&mcp->out);
 }
 
-struct pending *mcp_ask(struct mcp *mcp, const char *method, mcp_heard *heard, uint32_t ms)
+struct pending *mcp_client_request(struct mcp *mcp, const char *method, mcp_response_handler *heard,
+                                   uint32_t ms)
 {
     struct pending *pending = pending_add(&mcp->pendings);
     if (!pending)
@@ -81,24 +82,24 @@ struct pending *mcp_ask(struct mcp *mcp, const char *method, mcp_heard *heard, u
     pending->since_us = clock_mono_us();
     if (ms) {
         pending->deadline_us = pending->last_us = pending->since_us + (int64_t)ms * 1000;
-        mcp_watch(mcp, pending->deadline_us);
+        mcp_client_watch_deadline(mcp, pending->deadline_us);
     }
     pending_send(&mcp->pendings, pending);
-    mcp_begin(mcp, pending->id, method);
+    mcp_client_begin_message(mcp, pending->id, method);
     return pending;
 }
 
 static void close_and_send(struct mcp *mcp, uint64_t id, const char *method)
 {
     buf_text(&mcp->out, "}}");
-    mcp_send(mcp, id, method, STR_NONE);
+    mcp_client_send(mcp, id, method, STR_NONE);
 }
 
 /* ---- what we read -------------------------------------------------------------- */
 
 /* False where there is none; *value is filled where it could be read at all. */
 static bool read_json_or_say(struct arena *arena, struct str text, struct json *value,
-                             struct json_fault *fault)
+                             struct json_error *fault)
 {
     static const struct json_limits limits = {.nodes = LIST_NODES};
     return text.len && (json_parse(arena, text, &limits, value, fault) == OK || fault->soft);
@@ -106,7 +107,7 @@ static bool read_json_or_say(struct arena *arena, struct str text, struct json *
 
 static bool read_json(struct arena *arena, struct str text, struct json *value)
 {
-    struct json_fault fault;
+    struct json_error fault;
     return read_json_or_say(arena, text, value, &fault);
 }
 
@@ -122,7 +123,7 @@ static struct str error_words(const struct mcp *mcp, struct arena *arena, const 
     json_int(json_get_text(&error, "code"), &code);
     return arena_printf(
         arena, "error %lld \"" STR_FMT "\"", (long long)code,
-        STR_ARG(str_cut(mcp_mask(mcp, arena, json_str(json_get_text(&error, "message"))), 200)));
+        STR_ARG(str_cut(mcp_client_redact(mcp, arena, json_str(json_get_text(&error, "message"))), 200)));
 }
 
 static void keep_text(char *kept, size_t room, struct str text)
@@ -143,7 +144,7 @@ static void keep_server(struct mcp *mcp, const struct json *info)
 
 /* ---- its tools -------------------------------------------------------------------- */
 
-void listing_clear(struct listing *listing)
+void mcp_tools_clear(struct listing *listing)
 {
     if (listing->arena)
         arena_free(listing->arena);
@@ -155,26 +156,27 @@ static void hear_page(struct mcp *mcp, struct pending *pending, const struct lin
 
 static void ask_page(struct mcp *mcp, struct str cursor)
 {
-    uint32_t ms = mcp->ready ? mcp_start_ms(mcp) : 0; /* the start is over then, or all of it is too late */
-    struct pending *pending = mcp_ask(mcp, "tools/list", hear_page, ms);
+    uint32_t ms =
+        mcp->ready ? mcp_client_start_ms(mcp) : 0; /* the start is over then, or all of it is too late */
+    struct pending *pending = mcp_client_request(mcp, "tools/list", hear_page, ms);
     if (!pending) {
-        listing_clear(&mcp->listing);
+        mcp_tools_clear(&mcp->listing);
         return;
     }
     if (cursor.len) {
         buf_text(&mcp->out, "\"cursor\":");
         json_write_string(&mcp->out, cursor);
     }
-    if (mcp_has_meta(mcp, 0)) {
+    if (mcp_client_has_meta(mcp, 0)) {
         buf_text(&mcp->out, cursor.len ? "," : "");
-        mcp_meta(mcp, 0);
+        mcp_client_write_meta(mcp, 0);
     }
     close_and_send(mcp, pending->id, "tools/list");
 }
 
 static void ask_tools(struct mcp *mcp)
 {
-    listing_clear(&mcp->listing);
+    mcp_tools_clear(&mcp->listing);
     mcp->listing.on = true;
     mcp->listing.arena = arena_new();
     ask_page(mcp, STR_NONE);
@@ -187,28 +189,28 @@ static void take_offer(struct mcp *mcp)
 {
     struct listing *listing = &mcp->listing;
     struct json tools = json_array(listing->tools, listing->count);
-    struct upstream_offer *offer = offer_new(&tools), *before = mcp->offer;
+    struct tool_list *offer = tool_list_new(&tools), *before = mcp->offer;
     bool again = listing->again, first = !mcp->ready;
     if (listing->cut)
-        log_event(LOG_WARN, "upstream_tools_cut", LOG_STR("upstream", mcp->spec->name),
+        log_event(LOG_WARN, "upstream_tools_truncated", LOG_STR("upstream", mcp->spec->name),
                   LOG_TEXT("why", listing->cut), LOG_NUM("tools", listing->count));
-    listing_clear(listing);
-    bool differs = !before || upstream_offer_hash(before) != upstream_offer_hash(offer);
+    mcp_tools_clear(listing);
+    bool differs = !before || tool_list_hash(before) != tool_list_hash(offer);
     if (differs)
         mcp->offer = offer;
-    upstream_offer_unref(differs ? before : offer);
+    tool_list_unref(differs ? before : offer);
     if (again)
-        mcp_list_changed(mcp);
+        mcp_tools_changed(mcp);
     if (first && mcp->modern)
         listen_for_changes(mcp);
     if (differs)
         mcp->hooks->changed(mcp->owner);
     if (first)
-        mcp_up(mcp);
+        mcp_client_up(mcp);
 }
 
 static struct str why_no_tools(const struct mcp *mcp, const struct line *line, bool read,
-                               const struct json_fault *fault)
+                               const struct json_error *fault)
 {
     struct arena *arena = mcp->listing.arena;
     if (!line->result.len)
@@ -222,11 +224,11 @@ static struct str why_no_tools(const struct mcp *mcp, const struct line *line, b
 static void list_failed(struct mcp *mcp, struct str why)
 {
     if (!mcp->ready) {
-        mcp_give_up(mcp, "it does not list its tools: " STR_FMT, STR_ARG(why));
+        mcp_client_fail(mcp, "it does not list its tools: " STR_FMT, STR_ARG(why));
         return;
     }
-    log_event(LOG_WARN, "upstream_tools_kept", LOG_STR("upstream", mcp->spec->name), LOG_STR("why", why));
-    listing_clear(&mcp->listing);
+    log_event(LOG_WARN, "upstream_tools_stale", LOG_STR("upstream", mcp->spec->name), LOG_STR("why", why));
+    mcp_tools_clear(&mcp->listing);
 }
 
 static bool was_asked(const struct listing *listing, struct str cursor)
@@ -280,7 +282,7 @@ static void hear_page(struct mcp *mcp, struct pending *pending, const struct lin
     if (!listing->on)
         return;
     struct str text = arena_dup(listing->arena, line->result);
-    struct json_fault fault;
+    struct json_error fault;
     bool read = read_json_or_say(listing->arena, text, &page, &fault);
     const struct json *tools = read ? json_get_text(&page, "tools") : NULL;
     if (!json_is(tools, JSON_ARRAY)) {
@@ -308,7 +310,7 @@ void mcp_relist(void *owner)
 
 /* A storm of them is one: the first sets the time, those that come before it is over change nothing. One that
  * goes on is asked ever less often, until it has been quiet for a while. */
-void mcp_list_changed(struct mcp *mcp)
+void mcp_tools_changed(struct mcp *mcp)
 {
     int64_t now = clock_mono_us();
     if (timer_is_set(&mcp->relist))
@@ -339,11 +341,11 @@ static void hear_end_of_listening(struct mcp *mcp, struct pending *pending, cons
 
 static void listen_for_changes(struct mcp *mcp)
 {
-    struct pending *pending = mcp_ask(mcp, "subscriptions/listen", hear_end_of_listening, 0);
+    struct pending *pending = mcp_client_request(mcp, "subscriptions/listen", hear_end_of_listening, 0);
     if (!pending)
         return;
     buf_text(&mcp->out, "\"notifications\":{\"toolsListChanged\":true},");
-    mcp_meta(mcp, 0);
+    mcp_client_write_meta(mcp, 0);
     close_and_send(mcp, pending->id, "subscriptions/listen");
 }
 
@@ -354,7 +356,7 @@ static void greeted(struct mcp *mcp, const char *version)
     snprintf(mcp->version, sizeof(mcp->version), "%s", version);
     mcp->kind->version(mcp->transport, mcp->version, mcp->modern);
     if (!mcp->modern) {
-        mcp_begin(mcp, 0, "notifications/initialized");
+        mcp_client_begin_message(mcp, 0, "notifications/initialized");
         close_and_send(mcp, 0, "notifications/initialized");
     }
     ask_tools(mcp);
@@ -362,16 +364,16 @@ static void greeted(struct mcp *mcp, const char *version)
 
 static void hear_discovered(struct mcp *mcp, struct pending *pending, const struct line *line)
 {
-    struct arena *arena = mcp_scratch(mcp);
+    struct arena *arena = mcp_client_scratch(mcp);
     struct json result;
     pending_remove(&mcp->pendings, pending);
     if (!read_json(arena, line->result, &result)) {
-        mcp_give_up(mcp, "it accepts neither `initialize` (%s) nor `server/discover` (" STR_FMT ")",
-                    mcp->error, STR_ARG(error_words(mcp, arena, line)));
+        mcp_client_fail(mcp, "it accepts neither `initialize` (%s) nor `server/discover` (" STR_FMT ")",
+                        mcp->error, STR_ARG(error_words(mcp, arena, line)));
         return;
     }
-    if (!json_lists(json_get_text(&result, "supportedVersions"), STR_LIT(MODERN))) {
-        mcp_give_up(mcp, "it speaks neither " LEGACY " nor " MODERN " of MCP, nor anything between");
+    if (!json_array_has(json_get_text(&result, "supportedVersions"), STR_LIT(MODERN))) {
+        mcp_client_fail(mcp, "it speaks neither " LEGACY " nor " MODERN " of MCP, nor anything between");
         return;
     }
     keep_server(mcp,
@@ -384,17 +386,17 @@ static void discover(struct mcp *mcp, struct str why)
     keep_text(mcp->error, sizeof(mcp->error), str_cut(why, MCP_ERROR_MAX_BYTES / 2));
     mcp->modern = true;
     mcp->kind->version(mcp->transport, MODERN, true);
-    struct pending *pending = mcp_ask(mcp, "server/discover", hear_discovered, 0);
+    struct pending *pending = mcp_client_request(mcp, "server/discover", hear_discovered, 0);
     if (!pending)
         return;
-    mcp_meta(mcp, 0);
+    mcp_client_write_meta(mcp, 0);
     close_and_send(mcp, pending->id, "server/discover");
 }
 
 /* Versions of before, and those of which nobody has heard, are spoken as the newest legacy one. */
 static void hear_initialized(struct mcp *mcp, struct pending *pending, const struct line *line)
 {
-    struct arena *arena = mcp_scratch(mcp);
+    struct arena *arena = mcp_client_scratch(mcp);
     struct json result;
     char version[sizeof(mcp->version)];
     pending_remove(&mcp->pendings, pending);
@@ -412,10 +414,10 @@ static void hear_initialized(struct mcp *mcp, struct pending *pending, const str
     greeted(mcp, version);
 }
 
-void mcp_greet(struct mcp *mcp)
+void mcp_handshake_start(struct mcp *mcp)
 {
     mcp->modern = false;
-    struct pending *pending = mcp_ask(mcp, "initialize", hear_initialized, 0);
+    struct pending *pending = mcp_client_request(mcp, "initialize", hear_initialized, 0);
     if (!pending)
         return;
     buf_text(&mcp->out,

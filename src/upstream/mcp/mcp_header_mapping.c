@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "json/parse.h"
-#include "upstream/http/http_client.h"
+#include "upstream/http/fetch.h"
 
 #include <strings.h>
 
@@ -43,7 +43,7 @@ static struct str base64(struct arena *arena, struct str text)
     return (struct str){out, (size_t)(to - out)};
 }
 
-struct str mirror_encode(struct arena *arena, struct str text)
+struct str header_mapping_encode(struct arena *arena, struct str text)
 {
     if (is_plain(text))
         return text;
@@ -60,13 +60,13 @@ struct mark {
 
 struct marks {
     struct arena *arena; /* NULL: they are only checked */
-    struct mark list[MIRROR_HEADERS_MAX];
+    struct mark list[HEADER_MAPPING_MAX];
     size_t count;
     struct why *why;
 };
 
-struct mirror_tool {
-    struct mirror_tool *next;
+struct mapped_tool {
+    struct mapped_tool *next;
     struct str name;
     struct mark *marks;
     size_t count;
@@ -106,19 +106,19 @@ static struct mark mark_of(struct arena *arena, struct str header, const struct 
 static enum err add_mark(struct marks *marks, const struct json *schema, struct str header,
                          const struct step *step)
 {
-    if (!header.len || header.len > MIRROR_NAME_BYTES || !fetch_header_is_safe(header, STR_NONE))
-        return why_set(marks->why, ERR_SCHEMA, "its " MARK " is no name of a header");
+    if (!header.len || header.len > HEADER_MAPPING_NAME_BYTES || !fetch_header_is_safe(header, STR_NONE))
+        return err_set(marks->why, ERR_SCHEMA, "its " MARK " is no name of a header");
     if (!is_primitive(json_get_text(schema, "type")))
-        return why_set(marks->why, ERR_SCHEMA,
+        return err_set(marks->why, ERR_SCHEMA,
                        "its " MARK " '" STR_FMT "' marks what is neither string, integer nor boolean",
                        STR_ARG(header));
     for (size_t i = 0; i < marks->count; i++)
         if (marks->list[i].header.len == header.len &&
             strncasecmp(marks->list[i].header.at, header.at, header.len) == 0)
-            return why_set(marks->why, ERR_SCHEMA, "its " MARK " '" STR_FMT "' stands twice",
+            return err_set(marks->why, ERR_SCHEMA, "its " MARK " '" STR_FMT "' stands twice",
                            STR_ARG(header));
-    if (marks->count == MIRROR_HEADERS_MAX)
-        return why_set(marks->why, ERR_SCHEMA, "it has more than %u " MARK, MIRROR_HEADERS_MAX);
+    if (marks->count == HEADER_MAPPING_MAX)
+        return err_set(marks->why, ERR_SCHEMA, "it has more than %u " MARK, HEADER_MAPPING_MAX);
     marks->list[marks->count++] = mark_of(marks->arena, header, step);
     return OK;
 }
@@ -164,7 +164,7 @@ static enum err walk_keyword(struct marks *marks, const struct json *schema, con
     if (str_is(member->key, MARK))
         return reachable && step
                    ? add_mark(marks, schema, json_str(value), step)
-                   : why_set(marks->why, ERR_SCHEMA,
+                   : err_set(marks->why, ERR_SCHEMA,
                              "its " MARK " stands where the argument may not be, or more than once");
     if (holds_data(member->key))
         return OK;
@@ -185,7 +185,7 @@ static enum err walk(struct marks *marks, const struct json *schema, const struc
     return err;
 }
 
-enum err mirror_check(const struct json *schema, struct why *why)
+enum err header_mapping_check(const struct json *schema, struct why *why)
 {
     struct marks marks = {.why = why};
     return schema ? walk(&marks, schema, NULL, true) : OK;
@@ -193,7 +193,7 @@ enum err mirror_check(const struct json *schema, struct why *why)
 
 /* ---- what is learnt, and used ------------------------------------------------------- */
 
-void mirror_clear(struct mirror *mirror)
+void header_mapping_clear(struct mirror *mirror)
 {
     arena_free(mirror->arena);
     *mirror = (struct mirror){0};
@@ -205,7 +205,7 @@ static void learn_tool(struct mirror *mirror, const struct json *definition)
     struct marks marks = {.arena = mirror->arena};
     if (!schema || walk(&marks, schema, NULL, true) != OK || !marks.count)
         return;
-    struct mirror_tool *tool = ARENA_NEW(mirror->arena, struct mirror_tool);
+    struct mapped_tool *tool = ARENA_NEW(mirror->arena, struct mapped_tool);
     tool->name = arena_dup(mirror->arena, json_str(json_get_text(definition, "name")));
     tool->marks = ARENA_ARRAY(mirror->arena, struct mark, marks.count);
     tool->count = marks.count;
@@ -214,13 +214,13 @@ static void learn_tool(struct mirror *mirror, const struct json *definition)
     mirror->tools = tool;
 }
 
-void mirror_learn(struct mirror *mirror, struct str message, bool first)
+void header_mapping_learn(struct mirror *mirror, struct str message, bool first)
 {
     static const struct json_limits limits = {.nodes = 1000000u};
     struct json value;
-    struct json_fault fault;
+    struct json_error fault;
     if (first)
-        mirror_clear(mirror);
+        header_mapping_clear(mirror);
     if (!message.len || !memmem(message.at, message.len, MARK, sizeof(MARK) - 1))
         return;
     struct arena *scratch = arena_new();
@@ -245,7 +245,7 @@ static struct str value_text(struct arena *arena, const struct json *value)
 }
 
 static bool add_header(struct arena *arena, const struct mark *mark, const struct json *arguments,
-                       struct setting_pair *pair)
+                       struct name_value *pair)
 {
     const struct json *value = arguments;
     for (size_t i = 0; value && i < mark->depth; i++)
@@ -254,22 +254,22 @@ static bool add_header(struct arena *arena, const struct mark *mark, const struc
     if (!text.at)
         return false;
     pair->name = ARENA_JOIN(arena, STR_LIT("Mcp-Param-"), mark->header);
-    pair->value = mirror_encode(arena, text);
+    pair->value = header_mapping_encode(arena, text);
     return true;
 }
 
-struct pairs mirror_headers(const struct mirror *mirror, struct arena *arena, struct str tool,
-                            struct str message)
+struct pairs header_mapping_headers(const struct mirror *mirror, struct arena *arena, struct str tool,
+                                    struct str message)
 {
-    const struct mirror_tool *found = mirror->tools;
+    const struct mapped_tool *found = mirror->tools;
     struct json value;
-    struct json_fault fault;
+    struct json_error fault;
     while (found && !str_eq(found->name, tool))
         found = found->next;
     if (!found || (json_parse(arena, message, NULL, &value, &fault) != OK && !fault.soft))
         return (struct pairs){0};
     const struct json *arguments = json_get_text(json_get_text(&value, "params"), "arguments");
-    struct setting_pair *list = ARENA_ARRAY(arena, struct setting_pair, found->count);
+    struct name_value *list = ARENA_ARRAY(arena, struct name_value, found->count);
     size_t count = 0;
     for (size_t i = 0; i < found->count; i++)
         count += add_header(arena, &found->marks[i], arguments, &list[count]);

@@ -12,28 +12,28 @@
 #include "upstream/upstream_spec.h"
 
 struct arena;
-struct mirror_tool;
+struct mapped_tool;
 
-#define MIRROR_HEADERS_MAX 32u /* of one tool */
-#define MIRROR_NAME_BYTES  64u /* of a header's name behind Mcp-Param- */
+#define HEADER_MAPPING_MAX        32u /* of one tool */
+#define HEADER_MAPPING_NAME_BYTES 64u /* of a header's name behind Mcp-Param- */
 
 struct mirror { /* embedded; all zero to begin with */
     struct arena *arena;
-    struct mirror_tool *tools; /* those with marks */
+    struct mapped_tool *tools; /* those with marks */
 };
-void mirror_clear(struct mirror *mirror);
+void header_mapping_clear(struct mirror *mirror);
 
 /* A page of tools/list, as the whole message; `first`: what was known before is forgotten. */
-void mirror_learn(struct mirror *mirror, struct str message, bool first);
+void header_mapping_learn(struct mirror *mirror, struct str message, bool first);
 
 /* The Mcp-Param- headers for a message that calls this tool, in the arena. */
-struct pairs mirror_headers(const struct mirror *mirror, struct arena *arena, struct str tool,
-                            struct str message);
+struct pairs header_mapping_headers(const struct mirror *mirror, struct arena *arena, struct str tool,
+                                    struct str message);
 
 /* ERR_SCHEMA: a mark stands where none may, or is none; then the specification wants the tool left out. */
-enum err mirror_check(const struct json *schema, struct why *why);
+enum err header_mapping_check(const struct json *schema, struct why *why);
 
 /* As a header's value: itself where that is plain ASCII, else =?base64?…?= of it. */
-struct str mirror_encode(struct arena *arena, struct str text);
+struct str header_mapping_encode(struct arena *arena, struct str text);
 
 #endif

@@ -19,7 +19,7 @@ static void on_closed_later(void *owner)
     t->hooks->closed(t->owner, t->why, str_of(t->says));
 }
 
-void stream_ends(struct transport *t, const char *why, const char *says)
+void mcp_http_close_later(struct transport *t, const char *why, const char *says)
 {
     if (timer_is_set(&t->later))
         return;
@@ -28,28 +28,28 @@ void stream_ends(struct transport *t, const char *why, const char *says)
     timer_set(&t->later, t->loop, 0, on_closed_later, t);
 }
 
-void stream_tell(struct transport *t, uint64_t about, struct str text)
+void mcp_http_deliver(struct transport *t, uint64_t about, struct str text)
 {
     struct arena *scratch = arena_new();
-    t->hooks->message(t->owner, about, secret_mask(scratch, &t->secrets, text));
+    t->hooks->message(t->owner, about, secrets_redact(scratch, &t->secrets, text));
     arena_free(scratch);
 }
 
 /* ---- headers ----------------------------------------------------------------------- */
 
-struct fetch_request stream_request(struct transport *t, struct arena *arena, const char *method,
-                                    struct pairs more)
+struct fetch_request mcp_http_request(struct transport *t, struct arena *arena, const char *method,
+                                      struct pairs more)
 {
-    struct setting_pair *list = ARENA_ARRAY(arena, struct setting_pair, t->headers.count + more.count + 2);
+    struct name_value *list = ARENA_ARRAY(arena, struct name_value, t->headers.count + more.count + 2);
     size_t count = 0;
     for (size_t i = 0; i < t->headers.count; i++)
         list[count++] = t->headers.list[i];
     for (size_t i = 0; i < more.count; i++)
         list[count++] = more.list[i];
     if (t->version[0])
-        list[count++] = (struct setting_pair){STR_LIT("MCP-Protocol-Version"), str_of(t->version)};
+        list[count++] = (struct name_value){STR_LIT("MCP-Protocol-Version"), str_of(t->version)};
     if (t->session.len && !t->modern)
-        list[count++] = (struct setting_pair){STR_LIT("MCP-Session-Id"), buf_view(&t->session)};
+        list[count++] = (struct name_value){STR_LIT("MCP-Session-Id"), buf_view(&t->session)};
     return (struct fetch_request){.method = method,
                                   .url = t->url,
                                   .headers = {list, count},
@@ -72,17 +72,17 @@ static enum err fill_headers(const struct transport *t, struct arena *arena, str
                              struct pairs *headers, struct why *why)
 {
     const struct pairs *given = &t->spec->headers;
-    struct setting_pair *list = ARENA_ARRAY(arena, struct setting_pair, given->count);
+    struct name_value *list = ARENA_ARRAY(arena, struct name_value, given->count);
     enum err err = OK;
     for (size_t i = 0; err == OK && i < given->count; i++) {
         list[i].name = given->list[i].name;
-        err = secret_fill(arena, given->list[i].value, used, &list[i].value, why);
+        err = secrets_expand(arena, given->list[i].value, used, &list[i].value, why);
     }
     *headers = (struct pairs){list, given->count};
     return err;
 }
 
-bool stream_refills(struct transport *t)
+bool mcp_http_reload_headers(struct transport *t)
 {
     struct arena *scratch = arena_new();
     struct pairs now;
@@ -103,9 +103,9 @@ static enum err fill_settings(struct transport *t, struct why *why)
 {
     struct str url = STR_NONE, ca_file = STR_NONE;
     t->settings = arena_new();
-    enum err err = secret_fill(t->settings, t->spec->url, &t->secrets, &url, why);
+    enum err err = secrets_expand(t->settings, t->spec->url, &t->secrets, &url, why);
     if (err == OK)
-        err = secret_fill(t->settings, t->spec->ca_file, NULL, &ca_file, why);
+        err = secrets_expand(t->settings, t->spec->ca_file, NULL, &ca_file, why);
     if (err == OK)
         err = fill_headers(t, t->settings, &t->secrets, &t->headers, why);
     t->url = arena_dup(t->settings, url).at;
@@ -120,7 +120,7 @@ static void on_opened_later(void *owner)
 }
 
 static struct transport *stream_make(struct loop *loop, const struct upstream_spec *spec,
-                                     const struct transport_hooks *hooks, void *owner)
+                                     const struct mcp_transport_hooks *hooks, void *owner)
 {
     struct transport *t = calloc(1, sizeof(*t));
     if (!t)
@@ -135,7 +135,7 @@ static void stream_open(struct transport *t)
     struct why why = {0};
     enum err err = fill_settings(t, &why);
     if (err != OK)
-        stream_ends(t, why.text, "");
+        mcp_http_close_later(t, why.text, "");
     else
         timer_set(&t->later, t->loop, 0, on_opened_later, t);
 }
@@ -143,10 +143,10 @@ static void stream_open(struct transport *t)
 /* Everything under way ends unheard. */
 static void drop_all(struct transport *t)
 {
-    listening_stop(t);
+    mcp_http_listen_stop(t);
     while (t->exchanges)
         exchange_free(t->exchanges);
-    mirror_clear(&t->mirror);
+    header_mapping_clear(&t->mirror);
     t->session.len = t->initialize.len = 0;
     t->version[0] = '\0';
     t->modern = t->renewing = false;
@@ -177,7 +177,7 @@ static const struct fetch_hooks leaving = {on_left_head, on_left_data, on_left};
 static bool take_leave(struct transport *t)
 {
     struct arena *arena = arena_new();
-    struct fetch_request request = stream_request(t, arena, "DELETE", (struct pairs){0});
+    struct fetch_request request = mcp_http_request(t, arena, "DELETE", (struct pairs){0});
     request.total_ms = STREAM_CLOSE_MS;
     request.repeatable = true;
     t->leaving = t->session.len && !t->modern ? fetch_start(t->loop, &request, &leaving, t, NULL) : NULL;
@@ -194,7 +194,7 @@ static void stream_close(struct transport *t)
     drop_all(t);
     if (!leaves) {
         forget_settings(t);
-        stream_ends(t, "it was closed", "");
+        mcp_http_close_later(t, "it was closed", "");
     }
 }
 
@@ -245,10 +245,10 @@ static void stream_version(struct transport *t, const char *version, bool modern
     t->modern = modern;
 }
 
-const struct transport_kind transport_stream = {.make = stream_make,
-                                                .open = stream_open,
-                                                .send = stream_send,
-                                                .forget = stream_forget,
-                                                .version = stream_version,
-                                                .close = stream_close,
-                                                .free = stream_free};
+const struct mcp_transport_kind mcp_transport_http = {.make = stream_make,
+                                                      .open = stream_open,
+                                                      .send = stream_send,
+                                                      .forget = stream_forget,
+                                                      .version = stream_version,
+                                                      .close = stream_close,
+                                                      .free = stream_free};

@@ -60,7 +60,7 @@ void exchange_free(struct exchange *x)
     free(x);
 }
 
-void exchange_fail(struct exchange *x, enum upstream_ended how, const char *code, int64_t after_s,
+void exchange_fail(struct exchange *x, enum upstream_outcome how, const char *code, int64_t after_s,
                    const char *format, ...)
 {
     struct transport *t = x->transport;
@@ -74,7 +74,7 @@ void exchange_fail(struct exchange *x, enum upstream_ended how, const char *code
     memcpy(says, x->says, sizeof(says));
     exchange_free(x);
     if (ours)
-        session_fails(t, why, says);
+        mcp_http_session_failed(t, why, says);
     else if (id)
         t->hooks->failed(t->owner, id, how, code, why, str_of(says), after_s);
 }
@@ -95,8 +95,8 @@ static void keep_text(char *into, size_t room, struct str text)
 static void keep_what_it_says(struct exchange *x)
 {
     struct arena *arena = arena_new();
-    struct str text = secret_mask(arena, &x->transport->secrets, buf_view(&x->body));
-    keep_text(x->says, sizeof(x->says), http_message(arena, str_of(x->type), text));
+    struct str text = secrets_redact(arena, &x->transport->secrets, buf_view(&x->body));
+    keep_text(x->says, sizeof(x->says), http_response_error_message(arena, str_of(x->type), text));
     arena_free(arena);
 }
 
@@ -135,8 +135,8 @@ static void fail_status(struct exchange *x)
 
 static bool is_answer_to(const struct exchange *x, struct str text)
 {
-    struct line line = line_read(text);
-    return x->id && line.kind == LINE_ANSWER && line_own_id(line.id) == x->id;
+    struct line line = mcp_message_scan(text);
+    return x->id && line.kind == MCP_MESSAGE_RESPONSE && mcp_message_own_id(line.id) == x->id;
 }
 
 /* False: the exchange is gone, forgotten by whoever was told. */
@@ -146,11 +146,11 @@ static bool tell(struct exchange *x, struct str text)
     x->answered |= is_answer_to(x, text);
     t->telling = x;
     if (x->answered && t->modern && strcmp(x->method, "tools/list") == 0)
-        mirror_learn(&t->mirror, text, !memmem(x->message.at, x->message.len, "\"cursor\"", 8));
+        header_mapping_learn(&t->mirror, text, !memmem(x->message.at, x->message.len, "\"cursor\"", 8));
     if (x->ours)
-        session_hears(x, text);
+        mcp_http_session_response(x, text);
     else
-        stream_tell(t, x->id, text);
+        mcp_http_deliver(t, x->id, text);
     bool lives = t->telling == x;
     t->telling = NULL;
     return lives;
@@ -170,7 +170,7 @@ static void give_up_too_large(struct exchange *x)
 static void take_events(struct exchange *x, struct str bytes)
 {
     struct sse_event event;
-    enum sse_got got;
+    enum sse_result got;
     while ((got = sse_next(&x->sse, &bytes, &event)) == SSE_EVENT) {
         x->resumes = 0;
         if (!str_is(event.type, "message") || !event.data.len)
@@ -204,11 +204,11 @@ static void take_body(struct exchange *x)
     bool starts = strcmp(x->method, "notifications/initialized") == 0;
     if (!x->id) {
         if (x->ours)
-            session_hears(x, STR_NONE);
+            mcp_http_session_response(x, STR_NONE);
         else
             exchange_free(x);
         if (starts)
-            listening_start(t);
+            mcp_http_listen_start(t);
         return;
     }
     if (!body.len)
@@ -264,9 +264,9 @@ static void on_resume(void *owner)
 {
     struct exchange *x = owner;
     struct arena *arena = arena_new();
-    const struct setting_pair more[] = {{STR_LIT("Accept"), STR_LIT("text/event-stream")},
-                                        {STR_LIT("Last-Event-ID"), sse_last_id(&x->sse)}};
-    struct fetch_request request = stream_request(x->transport, arena, "GET", (struct pairs){more, 2});
+    const struct name_value more[] = {{STR_LIT("Accept"), STR_LIT("text/event-stream")},
+                                      {STR_LIT("Last-Event-ID"), sse_last_id(&x->sse)}};
+    struct fetch_request request = mcp_http_request(x->transport, arena, "GET", (struct pairs){more, 2});
     request.repeatable = true;
     begin(x, &request);
     arena_free(arena);
@@ -316,11 +316,11 @@ static void judge_status(struct exchange *x)
     if (x->status >= 200 && x->status < 300)
         take_body(x);
     else if (x->status == 404 && in_session && strcmp(x->method, "initialize") != 0)
-        session_renew(x);
+        mcp_http_session_renew(x);
     else if (is_error_answer(x)) {
         if (tell(x, str_trim(buf_view(&x->body))))
             exchange_free(x);
-    } else if (x->status == 401 && !x->renewed && stream_refills(x->transport)) {
+    } else if (x->status == 401 && !x->renewed && mcp_http_reload_headers(x->transport)) {
         x->renewed = true;
         exchange_post(x);
     } else {
@@ -346,7 +346,7 @@ static void on_done(void *owner, const struct fetch_end *end)
     else if (x->resumes)
         resume(x, why);
     else if (end->how != FETCH_DONE)
-        exchange_fail(x, http_ends[end->how].ended, http_ends[end->how].code, -1, "%s", why);
+        exchange_fail(x, http_failures[end->how].ended, http_failures[end->how].code, -1, "%s", why);
     else
         judge_status(x);
 }
@@ -360,15 +360,15 @@ static struct pairs headers_of(const struct exchange *x, struct arena *arena)
     struct str name = buf_view(&x->name);
     bool calls = t->modern && strcmp(x->method, "tools/call") == 0;
     struct pairs marked =
-        calls ? mirror_headers(&t->mirror, arena, name, buf_view(&x->message)) : (struct pairs){0};
-    struct setting_pair *list = ARENA_ARRAY(arena, struct setting_pair, marked.count + 4);
+        calls ? header_mapping_headers(&t->mirror, arena, name, buf_view(&x->message)) : (struct pairs){0};
+    struct name_value *list = ARENA_ARRAY(arena, struct name_value, marked.count + 4);
     size_t count = 0;
-    list[count++] = (struct setting_pair){STR_LIT("Content-Type"), STR_LIT("application/json")};
-    list[count++] = (struct setting_pair){STR_LIT("Accept"), STR_LIT("application/json, text/event-stream")};
+    list[count++] = (struct name_value){STR_LIT("Content-Type"), STR_LIT("application/json")};
+    list[count++] = (struct name_value){STR_LIT("Accept"), STR_LIT("application/json, text/event-stream")};
     if (t->modern && x->method[0])
-        list[count++] = (struct setting_pair){STR_LIT("Mcp-Method"), str_of(x->method)};
+        list[count++] = (struct name_value){STR_LIT("Mcp-Method"), str_of(x->method)};
     if (t->modern && name.len)
-        list[count++] = (struct setting_pair){STR_LIT("Mcp-Name"), mirror_encode(arena, name)};
+        list[count++] = (struct name_value){STR_LIT("Mcp-Name"), header_mapping_encode(arena, name)};
     for (size_t i = 0; i < marked.count; i++)
         list[count++] = marked.list[i];
     return (struct pairs){list, count};
@@ -377,7 +377,7 @@ static struct pairs headers_of(const struct exchange *x, struct arena *arena)
 void exchange_post(struct exchange *x)
 {
     struct arena *arena = arena_new();
-    struct fetch_request request = stream_request(x->transport, arena, "POST", headers_of(x, arena));
+    struct fetch_request request = mcp_http_request(x->transport, arena, "POST", headers_of(x, arena));
     request.body = buf_view(&x->message);
     request.has_body = true;
     request.total_ms = x->id ? 0 : STREAM_NOTE_MS;

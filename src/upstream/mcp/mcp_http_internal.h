@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "io/timer.h"
-#include "upstream/http/http_client.h"
+#include "upstream/http/fetch.h"
 #include "upstream/mcp/mcp_header_mapping.h"
 #include "upstream/secrets.h"
 #include "upstream/http/sse.h"
@@ -58,7 +58,7 @@ struct listening {
 struct transport {
     struct loop *loop;
     const struct upstream_spec *spec;
-    const struct transport_hooks *hooks;
+    const struct mcp_transport_hooks *hooks;
     void *owner;
     struct arena *settings; /* NULL: not open. What the spec's texts are, filled in */
     struct secrets secrets; /* of them */
@@ -78,15 +78,15 @@ struct transport {
 };
 
 /* The request's headers: of the spec, the protocol and the session, beside `more`. mcp_http.c */
-struct fetch_request stream_request(struct transport *t, struct arena *arena, const char *method,
-                                    struct pairs more);
+struct fetch_request mcp_http_request(struct transport *t, struct arena *arena, const char *method,
+                                      struct pairs more);
 /* Looks at variables and files of the headers again: true, and they are sent from now on, where they say
  * something else than before, as they do when a token was renewed. mcp_http.c */
-bool stream_refills(struct transport *t);
+bool mcp_http_reload_headers(struct transport *t);
 /* Hands a text of the server to whoever waits, its echoes of our secrets hidden. mcp_http.c */
-void stream_tell(struct transport *t, uint64_t about, struct str text);
+void mcp_http_deliver(struct transport *t, uint64_t about, struct str text);
 /* It is over; `why`, and in its own words `says`, are told with the next turn. mcp_http.c */
-void stream_ends(struct transport *t, const char *why, const char *says);
+void mcp_http_close_later(struct transport *t, const char *why, const char *says);
 
 struct exchange *exchange_new(struct transport *t, uint64_t id, const char *method, struct str name,
                               struct str message);
@@ -94,18 +94,18 @@ void exchange_post(struct exchange *x);
 void exchange_free(struct exchange *x);
 
 /* The session is gone: begins another and then sends `x` again; all others wait. mcp_http_session.c */
-void session_renew(struct exchange *x);
+void mcp_http_session_renew(struct exchange *x);
 /* An answer to a question of our own while a session is renewed. mcp_http_session.c */
-void session_hears(struct exchange *x, struct str text);
+void mcp_http_session_response(struct exchange *x, struct str text);
 /* The same for none. mcp_http_session.c */
-void session_fails(struct transport *t, const char *why, const char *says);
+void mcp_http_session_failed(struct transport *t, const char *why, const char *says);
 
 /* Nobody will answer it: tells so, in our words, with its `says` beside them, and is gone.
  * mcp_http_exchange.c */
-void exchange_fail(struct exchange *x, enum upstream_ended how, const char *code, int64_t after_s,
+void exchange_fail(struct exchange *x, enum upstream_outcome how, const char *code, int64_t after_s,
                    const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-void listening_start(struct transport *t);
-void listening_stop(struct transport *t);
+void mcp_http_listen_start(struct transport *t);
+void mcp_http_listen_stop(struct transport *t);
 
 #endif

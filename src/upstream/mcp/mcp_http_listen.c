@@ -31,15 +31,15 @@ static void on_data(void *owner, struct str bytes)
     struct transport *t = owner;
     struct listening *l = &t->listening;
     struct sse_event event;
-    enum sse_got got = SSE_MORE;
+    enum sse_result got = SSE_MORE;
     struct fetch *fetch = l->fetch;
     while (l->streams && l->fetch == fetch && (got = sse_next(&l->sse, &bytes, &event)) == SSE_EVENT) {
         l->barren = 0;
         if (str_is(event.type, "message") && event.data.len)
-            stream_tell(t, 0, event.data);
+            mcp_http_deliver(t, 0, event.data);
     }
     if (got == SSE_TOO_LONG || (l->fetch == fetch && !l->streams && bytes.len > STREAM_SESSION_BYTES))
-        listening_stop(t);
+        mcp_http_listen_stop(t);
 }
 
 static void on_done(void *owner, const struct fetch_end *end)
@@ -48,7 +48,7 @@ static void on_done(void *owner, const struct fetch_end *end)
     (void)end;
     t->listening.fetch = NULL;
     if (t->listening.refused)
-        listening_stop(t);
+        mcp_http_listen_stop(t);
     else
         again(t);
 }
@@ -60,19 +60,19 @@ static void start(void *owner)
     struct transport *t = owner;
     struct listening *l = &t->listening;
     struct arena *arena = arena_new();
-    struct setting_pair more[2] = {{STR_LIT("Accept"), STR_LIT("text/event-stream")}};
+    struct name_value more[2] = {{STR_LIT("Accept"), STR_LIT("text/event-stream")}};
     size_t count = 1;
     sse_restart(&l->sse);
     if (sse_last_id(&l->sse).len)
-        more[count++] = (struct setting_pair){STR_LIT("Last-Event-ID"), sse_last_id(&l->sse)};
-    struct fetch_request request = stream_request(t, arena, "GET", (struct pairs){more, count});
+        more[count++] = (struct name_value){STR_LIT("Last-Event-ID"), sse_last_id(&l->sse)};
+    struct fetch_request request = mcp_http_request(t, arena, "GET", (struct pairs){more, count});
     request.repeatable = true;
     l->streams = l->refused = false;
     l->fetch = fetch_start(t->loop, &request, &hooks, t, NULL);
     arena_free(arena);
 }
 
-void listening_start(struct transport *t)
+void mcp_http_listen_start(struct transport *t)
 {
     if (t->modern || t->listening.on || !t->settings)
         return;
@@ -80,7 +80,7 @@ void listening_start(struct transport *t)
     start(t);
 }
 
-void listening_stop(struct transport *t)
+void mcp_http_listen_stop(struct transport *t)
 {
     struct listening *l = &t->listening;
     if (l->fetch)

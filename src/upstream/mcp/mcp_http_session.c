@@ -21,14 +21,14 @@ static void ask(struct transport *t, uint64_t id, const char *method, struct str
     exchange_post(x);
 }
 
-void session_renew(struct exchange *x)
+void mcp_http_session_renew(struct exchange *x)
 {
     struct transport *t = x->transport;
     if (x->renewed || !t->initialize.len) {
         exchange_fail(x, UPSTREAM_TRANSIENT, "session_lost", 1,
                       "its session has ended, and so has the one after it");
         if (!t->renewing)
-            stream_ends(t, "its sessions end as soon as they begin", "");
+            mcp_http_close_later(t, "its sessions end as soon as they begin", "");
         return;
     }
     x->renewed = true;
@@ -36,7 +36,7 @@ void session_renew(struct exchange *x)
         return;
     t->renewing = true;
     t->session.len = 0;
-    listening_stop(t);
+    mcp_http_listen_stop(t);
     ask(t, t->initialize_id, "initialize", buf_view(&t->initialize));
 }
 
@@ -50,12 +50,12 @@ static void send_waiting(struct transport *t)
     }
 }
 
-void session_hears(struct exchange *x, struct str text)
+void mcp_http_session_response(struct exchange *x, struct str text)
 {
     struct transport *t = x->transport;
-    struct line line = line_read(text);
+    struct line line = mcp_message_scan(text);
     bool greets = x->id != 0;
-    if (greets && line.kind != LINE_ANSWER)
+    if (greets && line.kind != MCP_MESSAGE_RESPONSE)
         return; /* a notice before the answer */
     if (greets && !line.result.len) {
         exchange_fail(x, UPSTREAM_TRANSIENT, "session_lost", 1, "it refuses a new session");
@@ -68,12 +68,12 @@ void session_hears(struct exchange *x, struct str text)
     }
     t->renewing = false;
     send_waiting(t);
-    stream_tell(t, 0, STR_LIT(LIST_CHANGED));
+    mcp_http_deliver(t, 0, STR_LIT(LIST_CHANGED));
 }
 
-void session_fails(struct transport *t, const char *why, const char *says)
+void mcp_http_session_failed(struct transport *t, const char *why, const char *says)
 {
     char text[FETCH_WHY_MAX_BYTES];
     snprintf(text, sizeof(text), "its session ended, and a new one could not be begun: %.400s", why);
-    stream_ends(t, text, says); /* whoever hears it fails what waits */
+    mcp_http_close_later(t, text, says); /* whoever hears it fails what waits */
 }

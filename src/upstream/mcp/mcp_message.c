@@ -164,33 +164,33 @@ static struct line judge(struct line line)
     bool named = line.method.len > 2 && line.method.at[0] == '"';
     bool answers = line.result.len || line.error.len;
     if (line.id.len && !is_id(line.id))
-        return unusable(LINE_BROKEN, "its id is neither a string nor an integer");
+        return unusable(MCP_MESSAGE_MALFORMED, "its id is neither a string nor an integer");
     if (named && !answers) {
         line.method = (struct str){line.method.at + 1, line.method.len - 2};
-        line.kind = line.id.len ? LINE_REQUEST : LINE_NOTICE;
+        line.kind = line.id.len ? MCP_MESSAGE_REQUEST : MCP_MESSAGE_NOTIFICATION;
         return line;
     }
     if (!line.id.len)
-        return unusable(LINE_BROKEN, "it has neither an id nor a method");
+        return unusable(MCP_MESSAGE_MALFORMED, "it has neither an id nor a method");
     if (!answers) {
-        struct line broken = unusable(LINE_BROKEN, "it has neither result nor error");
+        struct line broken = unusable(MCP_MESSAGE_MALFORMED, "it has neither result nor error");
         broken.id = line.id;
         return broken;
     }
-    line.kind = LINE_ANSWER;
+    line.kind = MCP_MESSAGE_RESPONSE;
     return line;
 }
 
 /* What was cut off or garbled may still tell whom it was for. A server's own request is not an answer. */
 static struct line save(struct str text, const struct line *read)
 {
-    struct line line = unusable(LINE_BROKEN, "it is no valid JSON");
+    struct line line = unusable(MCP_MESSAGE_MALFORMED, "it is no valid JSON");
     if (!read->method.at)
-        line.id = json_salvage_id(text);
+        line.id = json_recover_id(text);
     return line;
 }
 
-struct line line_read(struct str text)
+struct line mcp_message_scan(struct str text)
 {
     struct scan s = {text.at, text.at + text.len};
     struct line line = {0};
@@ -209,7 +209,7 @@ struct line line_read(struct str text)
     return save(text, &line);
 }
 
-bool line_is(const struct line *line, const char *method)
+bool mcp_message_is(const struct line *line, const char *method)
 {
     const char *p = line->method.at, *end = p + line->method.len;
     for (; p < end && *method; p++, method++) {
@@ -220,7 +220,7 @@ bool line_is(const struct line *line, const char *method)
     return p == end && !*method;
 }
 
-uint64_t line_own_id(struct str id)
+uint64_t mcp_message_own_id(struct str id)
 {
     uint64_t n = 0;
     if (!id.len || id.len > OWN_ID_DIGITS)

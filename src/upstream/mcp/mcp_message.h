@@ -12,27 +12,27 @@
 #include <stdint.h>
 
 enum line_kind {
-    LINE_NOISE,  /* no JSON object: a banner, half a line, an array */
-    LINE_BROKEN, /* begins as a message and is none; `id` is an answer's where it could be saved */
-    LINE_ANSWER, /* `id`, and `result` or `error` */
-    LINE_REQUEST,
-    LINE_NOTICE
+    LINE_NOISE,            /* no JSON object: a banner, half a line, an array */
+    MCP_MESSAGE_MALFORMED, /* begins as a message and is none; `id` is an answer's where it could be saved */
+    MCP_MESSAGE_RESPONSE,  /* `id`, and `result` or `error` */
+    MCP_MESSAGE_REQUEST,
+    MCP_MESSAGE_NOTIFICATION
 };
 
 /* Each the text of its value as it stands there, unparsed; empty: there is none. */
 struct line {
     enum line_kind kind;
     struct str id, method, params, result, error;
-    const char *trouble; /* LINE_NOISE, LINE_BROKEN: what is wrong, in words */
+    const char *trouble; /* LINE_NOISE, MCP_MESSAGE_MALFORMED: what is wrong, in words */
 };
 
 /* Points into the text. `id` is a string or an integer as it was sent; `method` comes without its quotes. */
-struct line line_read(struct str text);
+struct line mcp_message_scan(struct str text);
 
 /* Its method, however the slash in it is written: some libraries send "notifications\/progress". */
-bool line_is(const struct line *line, const char *method);
+bool mcp_message_is(const struct line *line, const char *method);
 
 /* An id of ours: digits, up to 2^53; 0: it is none. */
-uint64_t line_own_id(struct str id);
+uint64_t mcp_message_own_id(struct str id);
 
 #endif

@@ -15,7 +15,7 @@
 
 #define MESSAGE_MAX_BYTES 4096u /* of a text that is relayed */
 
-struct pending *mcp_only_call(struct mcp *mcp, uint64_t about)
+struct pending *mcp_notifications_subject(struct mcp *mcp, uint64_t about)
 {
     struct pending *found = about ? pending_find(&mcp->pendings, about) : NULL;
     if (about)
@@ -26,7 +26,8 @@ struct pending *mcp_only_call(struct mcp *mcp, uint64_t about)
         if (pending->run)
             found = pending;
     }
-    bool others = found && given_up_by_others(&mcp->given_ups, found->run->request->caller, clock_mono_us());
+    bool others = found && abandoned_calls_by_others(&mcp->abandoned_calls, found->run->request->caller,
+                                                     clock_mono_us());
     return others ? NULL : found;
 }
 
@@ -43,11 +44,11 @@ static void begin_answer(struct mcp *mcp, struct str id)
 static void send_answer(struct mcp *mcp)
 {
     buf_byte(&mcp->out, '}');
-    if (!mcp_what_holds(mcp))
-        mcp_send(mcp, 0, NULL, STR_NONE);
+    if (!mcp_call_blocked(mcp))
+        mcp_client_send(mcp, 0, NULL, STR_NONE);
 }
 
-void mcp_answer(struct mcp *mcp, struct str id, struct str result)
+void mcp_client_respond(struct mcp *mcp, struct str id, struct str result)
 {
     begin_answer(mcp, id);
     buf_text(&mcp->out, ",\"result\":");
@@ -55,34 +56,35 @@ void mcp_answer(struct mcp *mcp, struct str id, struct str result)
     send_answer(mcp);
 }
 
-void mcp_refuse(struct mcp *mcp, struct str id, int code, const char *message)
+void mcp_client_respond_error(struct mcp *mcp, struct str id, int code, const char *message)
 {
     begin_answer(mcp, id);
     buf_printf(&mcp->out, ",\"error\":{\"code\":%d,\"message\":\"%s\"}", code, message);
     send_answer(mcp);
 }
 
-void mcp_hear_request(struct mcp *mcp, uint64_t about, const struct line *line)
+void mcp_notifications_request(struct mcp *mcp, uint64_t about, const struct line *line)
 {
-    if (line_is(line, "ping"))
-        mcp_answer(mcp, line->id, STR_LIT("{}"));
-    else if (line_is(line, "elicitation/create"))
-        mcp_elicited(mcp, about, line);
+    if (mcp_message_is(line, "ping"))
+        mcp_client_respond(mcp, line->id, STR_LIT("{}"));
+    else if (mcp_message_is(line, "elicitation/create"))
+        mcp_elicitation_request(mcp, about, line);
     else
-        mcp_refuse(mcp, line->id, -32601,
-                   "Method not found: this client is a gateway that calls tools; it has no roots and samples "
-                   "nothing");
+        mcp_client_respond_error(
+            mcp, line->id, -32601,
+            "Method not found: this client is a gateway that calls tools; it has no roots and samples "
+            "nothing");
 }
 
 /* ---- notices -------------------------------------------------------------------- */
 
 static bool read_params(struct mcp *mcp, const struct line *line, struct json *params)
 {
-    struct json_fault fault;
+    struct json_error fault;
     if (line->params.len &&
-        (json_parse(mcp_scratch(mcp), line->params, NULL, params, &fault) == OK || fault.soft))
+        (json_parse(mcp_client_scratch(mcp), line->params, NULL, params, &fault) == OK || fault.soft))
         return true;
-    mcp_noise(mcp, "a notice without params that could be read", line->method);
+    mcp_client_ignore(mcp, "a notice without params that could be read", line->method);
     return false;
 }
 
@@ -101,7 +103,7 @@ static bool is_news(struct pending *pending, double progress)
         return false;
     pending->told = true;
     pending->progress = progress;
-    return trickle_lets(&pending->tells, MCP_RELAYED_PER_S, &held);
+    return rate_limit_allow(&pending->tells, MCP_RELAYED_PER_S, &held);
 }
 
 static void hear_progress(struct mcp *mcp, uint64_t about, const struct line *line)
@@ -117,7 +119,7 @@ static void hear_progress(struct mcp *mcp, uint64_t about, const struct line *li
                                   : NULL;
     if (!pending || !pending->run || !pending->run->request->progress ||
         !json_double(json_get_text(&params, "progress"), &progress)) {
-        mcp_noise(mcp, "progress of what nobody asked for", STR_NONE);
+        mcp_client_ignore(mcp, "progress of what nobody asked for", STR_NONE);
         return;
     }
     give_more_time(pending, clock_mono_us());
@@ -144,13 +146,13 @@ static void hear_message(struct mcp *mcp, uint64_t about, const struct line *lin
 {
     struct json params;
     uint64_t held;
-    if (!trickle_lets(&mcp->messages, MCP_RELAYED_PER_S, &held) || !read_params(mcp, line, &params))
+    if (!rate_limit_allow(&mcp->messages, MCP_RELAYED_PER_S, &held) || !read_params(mcp, line, &params))
         return;
     struct str level = json_str(json_get_text(&params, "level"));
     struct str text = text_of(mcp, json_get_text(&params, "data"));
     log_event(LOG_DEBUG, "upstream_message", LOG_STR("upstream", mcp->spec->name),
               LOG_STR("says", str_cut(level, 16)), LOG_STR("text", text), LOG_NUM("not_logged", held));
-    struct pending *pending = mcp_only_call(mcp, about);
+    struct pending *pending = mcp_notifications_subject(mcp, about);
     const struct upstream_request *request = pending ? pending->run->request : NULL;
     if (request && request->log && level.len)
         request->log(request->listener, level, text);
@@ -159,10 +161,10 @@ static void hear_message(struct mcp *mcp, uint64_t about, const struct line *lin
 static void hear_list_changed(struct mcp *mcp, uint64_t about, const struct line *line)
 {
     (void)about, (void)line;
-    mcp_list_changed(mcp);
+    mcp_tools_changed(mcp);
 }
 
-void mcp_hear_notice(struct mcp *mcp, uint64_t about, const struct line *line)
+void mcp_notifications_notify(struct mcp *mcp, uint64_t about, const struct line *line)
 {
     static const struct {
         const char *method;
@@ -173,7 +175,7 @@ void mcp_hear_notice(struct mcp *mcp, uint64_t about, const struct line *line)
         {"notifications/tools/list_changed", hear_list_changed},
     };
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
-        if (line_is(line, known[i].method)) {
+        if (mcp_message_is(line, known[i].method)) {
             known[i].hear(mcp, about, line);
             return;
         }

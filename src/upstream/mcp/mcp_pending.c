@@ -109,27 +109,28 @@ struct pending *pending_find(const struct pendings *all, uint64_t id)
 
 /* Where there is no room the one that is over first gives its own, and is nobody's any more: all are
  * strangers to it. */
-void given_up_add(struct given_ups *all, uint64_t id, uint64_t caller, int64_t now_us)
+void abandoned_calls_add(struct abandoned_calls *all, uint64_t id, uint64_t caller, int64_t now_us)
 {
-    struct given_up *place = all->list;
-    for (size_t i = 1; i < MCP_GIVEN_UP_MAX; i++)
+    struct abandoned_call *place = all->list;
+    for (size_t i = 1; i < MCP_ABANDONED_MAX; i++)
         if (all->list[i].until_us < place->until_us)
             place = &all->list[i];
     bool taken = place->until_us > now_us;
-    *place = (struct given_up){taken ? 0 : id, taken ? 0 : caller, now_us + (int64_t)MCP_GIVEN_UP_MS * 1000};
+    *place = (struct abandoned_call){taken ? 0 : id, taken ? 0 : caller,
+                                     now_us + (int64_t)MCP_ABANDONED_MS * 1000};
 }
 
-void given_up_forget(struct given_ups *all, uint64_t id)
+void abandoned_calls_remove(struct abandoned_calls *all, uint64_t id)
 {
-    for (size_t i = 0; id && i < MCP_GIVEN_UP_MAX; i++)
+    for (size_t i = 0; id && i < MCP_ABANDONED_MAX; i++)
         if (all->list[i].id == id)
-            all->list[i] = (struct given_up){0};
+            all->list[i] = (struct abandoned_call){0};
 }
 
-bool given_up_by_others(const struct given_ups *all, uint64_t caller, int64_t now_us)
+bool abandoned_calls_by_others(const struct abandoned_calls *all, uint64_t caller, int64_t now_us)
 {
     bool found = false;
-    for (size_t i = 0; i < MCP_GIVEN_UP_MAX; i++)
+    for (size_t i = 0; i < MCP_ABANDONED_MAX; i++)
         found |= all->list[i].until_us > now_us && all->list[i].caller != caller;
     return found;
 }

@@ -31,14 +31,14 @@
 struct transport {
     struct loop *loop;
     const struct upstream_spec *spec;
-    const struct transport_hooks *hooks;
+    const struct mcp_transport_hooks *hooks;
     void *owner;
     struct arena *arena; /* the environment, and what in it is secret */
     struct secrets secrets;
     struct child *child; /* NULL: it has not begun, or has ended */
     struct conn *conn, *errors;
     struct timer soon, grace, told_later;
-    struct trickle trickle;
+    struct rate_limit rate_limit;
     bool closing;  /* we asked for it */
     bool told;     /* closed was */
     bool too_long; /* a line that did not tell yet for whom it was, */
@@ -57,13 +57,13 @@ struct transport {
 
 static void tell_closed(struct transport *t)
 {
-    char why[WHY_MAX_BYTES];
+    char why[ERR_MESSAGE_MAX_BYTES];
     struct arena *arena = arena_new();
     struct str status = t->has_status ? child_status(arena, t->status) : STR_NONE;
     if (!t->has_status)
         snprintf(
             why, sizeof(why), STR_FMT,
-            STR_ARG(secret_mask(arena, &t->secrets, str_of(t->why.text)))); /* it names command, folder */
+            STR_ARG(secrets_redact(arena, &t->secrets, str_of(t->why.text)))); /* it names command, folder */
     else
         snprintf(why, sizeof(why), "%s%s" STR_FMT, t->fault ? t->fault : "", t->fault ? ", " : "",
                  STR_ARG(status));
@@ -93,7 +93,7 @@ static void on_ended(void *owner, int status)
     settle(t);
 }
 
-static const struct child_hooks child_hooks = {on_ended};
+static const struct child_callbacks child_callbacks = {on_ended};
 
 /* Its stdin ends first; SIGTERM and SIGKILL follow by themselves. */
 static void end(struct transport *t, const char *fault)
@@ -103,7 +103,7 @@ static void end(struct transport *t, const char *fault)
     if (t->conn)
         conn_close_out(t->conn);
     if (t->child)
-        child_end(t->child);
+        child_terminate(t->child);
     timer_clear(&t->grace);
 }
 
@@ -140,10 +140,10 @@ static void tell_too_large(struct transport *t, uint64_t id)
 static void on_too_long(void *owner, struct str head, bool for_memory)
 {
     struct transport *t = owner;
-    uint64_t id = line_own_id(json_salvage_id(head));
+    uint64_t id = mcp_message_own_id(json_recover_id(head));
     t->no_room = for_memory;
     if (for_memory)
-        log_event(LOG_WARN, "upstream_line_given_up", LOG_STR("upstream", t->spec->name),
+        log_event(LOG_WARN, "upstream_line_dropped", LOG_STR("upstream", t->spec->name),
                   LOG_TEXT("why", "all connections together hold more than limits.memory"),
                   LOG_NUM("for_call", id));
     else
@@ -165,7 +165,7 @@ static uint64_t id_at_end(struct str tail)
     size_t before = sizeof(key) - 1;
     if (start < before || memcmp(tail.at + start - before, key, before) != 0)
         return 0;
-    return line_own_id((struct str){tail.at + start, end - start});
+    return mcp_message_own_id((struct str){tail.at + start, end - start});
 }
 
 static void on_tail(void *owner, struct str tail)
@@ -200,7 +200,7 @@ static void on_eof(void *owner, size_t half_line)
 {
     struct transport *t = owner;
     if (half_line)
-        log_event(LOG_INFO, "upstream_half_line", LOG_STR("upstream", t->spec->name),
+        log_event(LOG_INFO, "upstream_line_incomplete", LOG_STR("upstream", t->spec->name),
                   LOG_NUM("bytes", half_line));
     conn_close_out(t->conn);
     conn_drop(t->conn);
@@ -217,12 +217,12 @@ static void on_gone(void *owner)
     settle(t);
 }
 
-static const struct conn_hooks conn_hooks = {.line = on_line,
-                                             .too_long = on_too_long,
-                                             .tail = on_tail,
-                                             .eof = on_eof,
-                                             .gone = on_gone,
-                                             .deaf = on_deaf};
+static const struct conn_callbacks conn_callbacks = {.line = on_line,
+                                                     .too_long = on_too_long,
+                                                     .tail = on_tail,
+                                                     .eof = on_eof,
+                                                     .gone = on_gone,
+                                                     .deaf = on_deaf};
 
 /* ---- its stderr ------------------------------------------------------------------- */
 
@@ -257,7 +257,7 @@ static void remember(struct transport *t, struct str line)
     if (frame || (!stale && tells < t->words_tell) || (!stale && tells == TELLS_NO_ERROR))
         return;
     struct arena *arena = arena_new();
-    struct str cut = str_cut(secret_mask(arena, &t->secrets, str_trim(line)), WORDS_MAX_BYTES - 1);
+    struct str cut = str_cut(secrets_redact(arena, &t->secrets, str_trim(line)), WORDS_MAX_BYTES - 1);
     memcpy(t->words, cut.at, cut.len);
     t->words[cut.len] = '\0';
     t->words_age = tells != TELLS_NO_ERROR;
@@ -268,16 +268,16 @@ static void remember(struct transport *t, struct str line)
 static void log_held(void *owner)
 {
     struct transport *t = owner;
-    if (t->trickle.held)
+    if (t->rate_limit.held)
         log_event(LOG_INFO, "upstream_stderr", LOG_STR("upstream", t->spec->name),
-                  LOG_NUM("lines_not_logged", t->trickle.held));
-    t->trickle.held = 0;
+                  LOG_NUM("lines_not_logged", t->rate_limit.held));
+    t->rate_limit.held = 0;
 }
 
 static void log_words(struct transport *t, struct str line, uint64_t held)
 {
     struct arena *arena = arena_new();
-    struct str text = str_cut(secret_mask(arena, &t->secrets, line), STDERR_SHOWN_BYTES);
+    struct str text = str_cut(secrets_redact(arena, &t->secrets, line), STDERR_SHOWN_BYTES);
     if (held)
         log_event(LOG_INFO, "upstream_stderr", LOG_STR("upstream", t->spec->name), LOG_STR("text", text),
                   LOG_NUM("lines_not_logged", held));
@@ -293,7 +293,7 @@ static void on_error_line(void *owner, struct str line)
     if (!str_trim(line).len)
         return;
     remember(t, line);
-    if (trickle_lets(&t->trickle, STDERR_PER_S, &held))
+    if (rate_limit_allow(&t->rate_limit, STDERR_PER_S, &held))
         log_words(t, line, held);
     else if (!timer_is_set(&t->told_later))
         timer_set(&t->told_later, t->loop, 1000, log_held, t);
@@ -322,7 +322,7 @@ static void on_errors_eof(void *owner, size_t half_line)
     on_errors_gone(t);
 }
 
-static const struct conn_hooks error_hooks = {
+static const struct conn_callbacks error_hooks = {
     .line = on_error_line, .too_long = on_error_too_long, .eof = on_errors_eof, .gone = on_errors_gone};
 
 /* ---- the beginning ------------------------------------------------------------------ */
@@ -356,7 +356,7 @@ static const char *const taken[] = {"HOME",
 static enum err fill_text(struct transport *t, struct str text, const char **out)
 {
     struct str filled;
-    enum err err = secret_fill(t->arena, text, &t->secrets, &filled, &t->why);
+    enum err err = secrets_expand(t->arena, text, &t->secrets, &filled, &t->why);
     if (!err)
         *out = arena_dup(t->arena, filled).at;
     return err;
@@ -377,7 +377,7 @@ static enum err start(struct transport *t)
     struct child_spec child = {0};
     const char **argv;
     int in, out, errors;
-    enum err err = environment_make(t->arena, taken, &t->spec->env, &t->secrets, &child.env, &t->why);
+    enum err err = environment_build(t->arena, taken, &t->spec->env, &t->secrets, &child.env, &t->why);
     if (!err)
         err = fill_argv(t, &argv);
     if (!err && t->spec->cwd.len)
@@ -385,10 +385,10 @@ static enum err start(struct transport *t)
     if (err)
         return err;
     child.argv = argv;
-    err = child_start(t->loop, &child, &child_hooks, t, &t->child, &in, &out, &errors, &t->why);
+    err = child_start(t->loop, &child, &child_callbacks, t, &t->child, &in, &out, &errors, &t->why);
     if (err)
         return err;
-    t->conn = conn_new_pair(t->loop, out, in, UPSTREAM_LINE_MAX_BYTES, &conn_hooks, t);
+    t->conn = conn_new_pair(t->loop, out, in, UPSTREAM_LINE_MAX_BYTES, &conn_callbacks, t);
     t->errors = conn_new_pair(t->loop, errors, -1, STDERR_LINE_MAX_BYTES, &error_hooks, t);
     log_event(LOG_INFO, "upstream_started", LOG_STR("upstream", t->spec->name),
               LOG_NUM("pid", child_pid(t->child)));
@@ -405,7 +405,7 @@ static void on_soon(void *owner)
 }
 
 static struct transport *stdio_make(struct loop *loop, const struct upstream_spec *spec,
-                                    const struct transport_hooks *hooks, void *owner)
+                                    const struct mcp_transport_hooks *hooks, void *owner)
 {
     struct transport *t = calloc(1, sizeof(*t));
     if (!t)
@@ -481,7 +481,7 @@ static void stdio_free(struct transport *t)
 
 static struct str stdio_mask(const struct transport *t, struct arena *arena, struct str text)
 {
-    return secret_mask(arena, &t->secrets, text);
+    return secrets_redact(arena, &t->secrets, text);
 }
 
 static int64_t stdio_pid(const struct transport *t)
@@ -489,7 +489,7 @@ static int64_t stdio_pid(const struct transport *t)
     return t->child ? child_pid(t->child) : 0;
 }
 
-const struct transport_kind transport_stdio = {
+const struct mcp_transport_kind mcp_transport_stdio = {
     .make = stdio_make,
     .open = stdio_open,
     .send = stdio_send,

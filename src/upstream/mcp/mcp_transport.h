@@ -13,7 +13,7 @@ struct arena;
 struct transport;
 
 /* Each fires from the loop's turn, never inside a function below. */
-struct transport_hooks {
+struct mcp_transport_hooks {
     void (*opened)(void *owner); /* messages may be sent */
     /* One text that should be JSON, valid during the call. `about`: the request in whose stream it came,
      * where the transport knows (a question, a notice belongs to that call then); 0: it doesn't. */
@@ -21,7 +21,7 @@ struct transport_hooks {
     /* The request with this id will get no answer; the others may. Unknown ids are fine;
      * 0: it cannot tell whose it was, which is known where only one waits. `why` in our words; `quoted`: its
      * own, data, perhaps none. */
-    void (*failed)(void *owner, uint64_t id, enum upstream_ended how, const char *code, const char *why,
+    void (*failed)(void *owner, uint64_t id, enum upstream_outcome how, const char *code, const char *why,
                    struct str quoted, int64_t after_s);
     /* It is over (the process ended, could not be started): nothing more comes. `why` in our words; `quoted`:
      * its own last ones, data, perhaps none. The transport may be freed or opened again afterwards, not
@@ -29,9 +29,9 @@ struct transport_hooks {
     void (*closed)(void *owner, const char *why, struct str quoted);
 };
 
-struct transport_kind {
+struct mcp_transport_kind {
     struct transport *(*make)(struct loop *loop, const struct upstream_spec *spec,
-                              const struct transport_hooks *hooks, void *owner);
+                              const struct mcp_transport_hooks *hooks, void *owner);
     void (*open)(struct transport *transport);
     /* `id`: of a request; 0: a notification or an answer. `method` and `name` go into headers where the era
      * wants them. */
@@ -51,6 +51,6 @@ struct transport_kind {
     void (*free)(struct transport *transport);  /* at once; no hook fires any more */
 };
 
-extern const struct transport_kind transport_stdio, transport_stream;
+extern const struct mcp_transport_kind mcp_transport_stdio, mcp_transport_http;
 
 #endif

@@ -117,7 +117,7 @@ describe("what an operator is told of upstreams", function()
     process.write(directory .. "/mcp.json", client_of.json.encode { mcpServers = {
       a = { command = "sh", args = { "-c", "exit 1" } }, slow = { command = "sleep", args = { "1000" } } } })
     local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" } }
-    gate:logs "upstreams_not_settled upstreams=slow "
+    gate:logs "upstreams_not_ready upstreams=slow "
   end)
 
   it("is when one was taken out", function()

@@ -40,7 +40,7 @@ describe("a Redis that works", function()
     local words = "its maxmemory-policy is allkeys-lru: short of memory, it drops budgets and loops of sessions that go on; "
                   .. "CONFIG SET maxmemory-policy noeviction"
     assert.same({ words }, ledger_of(gate).warnings)
-    assert.truthy(gate:logs("redis_may_forget"):find(words, 1, true))
+    assert.truthy(gate:logs("redis_eviction_enabled"):find(words, 1, true))
     assert.truthy(status_of(gate):find("\n  warning: " .. words .. "\n", 1, true), status_of(gate))
   end)
 
@@ -55,7 +55,7 @@ describe("a Redis that works", function()
     assert.truthy(ledger_of(gate).warnings[1]:find("CONFIG SET appendonly yes", 1, true))
     store:does("CLIENT", "KILL", "TYPE", "normal")
     process.eventually("it is back", function() return ledger_of(gate).connects == 2 end)
-    assert.equal(1, select(2, gate:log():gsub("redis_not_kept", "")))
+    assert.equal(1, select(2, gate:log():gsub("redis_no_persistence", "")))
     store:does("CONFIG", "SET", "appendonly", "yes")
     store:does("CLIENT", "KILL", "TYPE", "normal")
     process.eventually("it is looked at again", function() return #ledger_of(gate).warnings == 0 end)
@@ -69,10 +69,10 @@ describe("a Redis that works", function()
     store:kill()
     process.eventually("it is away", function() return not ledger_of(gate).connected end)
     store:start_again()
-    assert.truthy(gate:logs("redis_forgot"):find("budgets and loops of all sessions begin anew", 1, true))
+    assert.truthy(gate:logs("redis_data_lost"):find("budgets and loops of all sessions begin anew", 1, true))
     store:does("CLIENT", "KILL", "TYPE", "normal")
     process.eventually("it is back", function() return ledger_of(gate).connects == 3 end)
-    assert.equal(1, select(2, gate:log():gsub("redis_forgot", "")))
+    assert.equal(1, select(2, gate:log():gsub("redis_data_lost", "")))
   end)
 
   it("is told by its database's keys, its connections and its outages", function()
@@ -182,8 +182,8 @@ describe("a Redis that is not there", function()
       fleet[i] = gate_on("unix:/nowhere/redis.sock", "return { log = { level = 'debug' } }")
     end
     for i, gate in ipairs(fleet) do
-      gate:logs "redis_pause failures=8 "
-      for failures, ms in gate:log():gmatch "redis_pause failures=(%d+) ms=(%d+)" do
+      gate:logs "redis_reconnect_delayed failures=8 "
+      for failures, ms in gate:log():gmatch "redis_reconnect_delayed failures=(%d+) ms=(%d+)" do
         local mean = math.min(20 * 2 ^ (failures - 1), 1000)
         assert.truthy(tonumber(ms) >= mean / 2 and tonumber(ms) <= mean * 1.5, failures .. ": " .. ms)
         if #pauses[i] < 8 then table.insert(pauses[i], ms) end
@@ -195,11 +195,11 @@ describe("a Redis that is not there", function()
   it("for another reason than before is told anew, and for the same one is not", function()
     local store = redis.start { port = true, password = "new" }
     local gate = gate_on("redis://:old@127.0.0.1:" .. store.port, "return { log = { level = 'debug' } }")
-    assert.truthy(gate:logs("error ledger_away"):find("WRONGPASS", 1, true))
-    gate:logs "redis_pause failures=4 "
+    assert.truthy(gate:logs("error redis_down"):find("WRONGPASS", 1, true))
+    gate:logs "redis_reconnect_delayed failures=4 "
     store:kill()
     assert.truthy(gate:logs("Connection refused"):find("nothing listens there", 1, true))
-    assert.equal(2, select(2, gate:log():gsub("error ledger_away", "")))
+    assert.equal(2, select(2, gate:log():gsub("error redis_down", "")))
   end)
 
   it("every other moment is told a few times, and the rest are counted", function()
@@ -213,9 +213,9 @@ describe("a Redis that is not there", function()
       process.eventually("it is back", function() return ledger().connects == i + 1 end)
     end
     assert.equal(20, ledger().outages)
-    local told = select(2, gate:log():gsub("error ledger_away", ""))
+    local told = select(2, gate:log():gsub("error redis_down", ""))
     assert.truthy(told >= 5 and told <= 10, told)
-    assert.equal(told, select(2, gate:log():gsub("info ledger_back", "")))
+    assert.equal(told, select(2, gate:log():gsub("info redis_up", "")))
     assert.equal(1, select(2, gate:log():gsub("info redis_connected", "")))
   end)
 end)
@@ -247,7 +247,7 @@ describe("a Redis", function()
     local port
     port, child = in_between(redis.start { arguments = keeps() }, "ancient")
     local gate = gate_on("redis://127.0.0.1:" .. port)
-    assert.truthy(gate:logs("ledger_away"):find("it is older than Redis 6", 1, true))
+    assert.truthy(gate:logs("redis_down"):find("it is older than Redis 6", 1, true))
     assert.equal("local", client_of.verdict(gate:connect():calls("echo", { text = "a" }, session "s")).ledger)
   end)
 

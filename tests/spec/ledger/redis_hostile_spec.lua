@@ -62,7 +62,7 @@ describe("where Redis should be", function()
     it(what .. " said to be no Redis, and takes no memory", function()
       begin(case)
       for _ = 1, 3 do assert.equal("local", echo().ledger) end
-      assert.truthy(gate:logs("ledger_away"):find(case.why, 1, true), gate:log())
+      assert.truthy(gate:logs("redis_down"):find(case.why, 1, true), gate:log())
       is_small()
     end)
   end
@@ -70,7 +70,7 @@ describe("where Redis should be", function()
   it("somebody says more than was asked, the answer that was asked for counts and the daemon lives", function()
     begin({ runs = [[$3\r\nabc\r\n+OK\r\n+OK\r\n]] }, "return { ledger = { timeout_ms = 5000 } }")
     for _ = 1, 5 do assert.truthy(echo().verdict) end
-    assert.truthy(gate:logs("ledger_away"):find("what nobody asked for", 1, true))
+    assert.truthy(gate:logs("redis_down"):find("what nobody asked for", 1, true))
   end)
 
   describe("a password", function()

@@ -215,7 +215,7 @@ describe("a ledger in Redis", function()
   it("warns of a server that may evict what it is told", function()
     local store = redis.start { arguments = { "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru" } }
     local gate = gate_on(store:url())
-    assert.truthy(gate:logs("redis_may_forget"):find("allkeys-lru", 1, true))
+    assert.truthy(gate:logs("redis_eviction_enabled"):find("allkeys-lru", 1, true))
   end)
 
   it("follows an IPv6 address and a host's name", function()

@@ -132,11 +132,11 @@ describe("a master that sentinels watch", function()
   it("is not told without a password, or with a wrong one, and the log says what to do", function()
     begin "a word of theirs"
     assert.equal("local", echo())
-    assert.truthy(gate:logs("ledger_away"):find("wants a password of its own: put ?sentinels=", 1, true))
+    assert.truthy(gate:logs("redis_down"):find("wants a password of its own: put ?sentinels=", 1, true))
     gate:stop()
     begin("a word of theirs", "?sentinels=:a guess")
     assert.equal("local", echo())
-    local said = gate:logs "ledger_away"
+    local said = gate:logs "redis_down"
     assert.truthy(said:find("turns down what stands behind ?sentinels= in the address: WRONGPASS", 1, true))
     assert.truthy(said:find("; set the sentinels' own user and password there", 1, true), said)
     assert.falsy(gate:log():find("a guess", 1, true))
@@ -151,6 +151,6 @@ describe("a master that sentinels watch", function()
     begin()
     local other = daemon.start { policies = { ["echo.lua"] = fixtures.echo }, arguments = { "--redis",
       ("sentinel://127.0.0.1:%d/other"):format(sentinel.port) } }
-    assert.truthy(other:logs("ledger_away"):find("knows no master 'other'", 1, true))
+    assert.truthy(other:logs("redis_down"):find("knows no master 'other'", 1, true))
   end)
 end)

@@ -59,7 +59,7 @@ describe("a Redis behind TLS", function()
     assert.equal("local", verdict(gate:connect():calls("echo", { text = "a" }, session "s")).ledger)
     local ledger = gate:status().ledger
     assert.is_false(ledger.connected)
-    assert.truthy(gate:logs("ledger_away"):find("address=" .. url, 1, true))
+    assert.truthy(gate:logs("redis_down"):find("address=" .. url, 1, true))
     assert.equal(0, ledger.connects)
     process.eventually("stunnel's log says why", function() return log():find(words, 1, true) end)
     assert.same({}, store:keys())

@@ -122,12 +122,12 @@ describe("a policy that stalled the process", function()
   it("has its place beside a socket whose folder is yet to be made", function()
     local gate = start { socket = directory .. "/made/toolgate.sock" }
     gate:logs " ready "
-    assert.is_nil(gate:log():find("no_quarantine", 1, true))
+    assert.is_nil(gate:log():find("quarantine_unavailable", 1, true))
   end)
 
   it("can't be remembered where nothing may be written, which is said, and all else works", function()
     local gate = start { config = ("return { state = '%s/nowhere' }"):format(directory) }
-    assert.truthy(gate:logs(" no_quarantine "):find("state", 1, true))
+    assert.truthy(gate:logs(" quarantine_unavailable "):find("state", 1, true))
     assert.is_not_true(gate:connect():calls("echo", { text = "x" }).isError)
   end)
 end)

@@ -39,13 +39,13 @@ static void first_blocks_are_kept_for_the_next_call(void **state)
 {
     (void)state;
     arena_free(arena_new());
-    size_t before = arena_mallocs(), held = arena_live_bytes();
+    size_t before = arena_malloc_count(), held = arena_live_bytes();
     for (int i = 0; i < 1000; i++) {
         struct arena *arena = arena_new();
         arena_alloc(arena, 4096);
         arena_free(arena);
     }
-    assert_int_equal(arena_mallocs(), before);
+    assert_int_equal(arena_malloc_count(), before);
     assert_int_equal(arena_live_bytes(), held);
 }
 
@@ -66,10 +66,10 @@ static void blocks_grow_with_the_arena(void **state)
 {
     (void)state;
     struct arena *arena = arena_new();
-    size_t before = arena_mallocs();
+    size_t before = arena_malloc_count();
     for (int i = 0; i < 100000; i++)
         arena_alloc(arena, 64);
-    assert_true(arena_mallocs() - before < 12); /* not one a block of 16 KiB */
+    assert_true(arena_malloc_count() - before < 12); /* not one a block of 16 KiB */
     arena_free(arena);
 }
 
@@ -92,13 +92,14 @@ static void what_is_shortened_says_so(void **state)
 {
     (void)state;
     struct arena *arena = arena_new();
-    assert_true(str_is(arena_short(arena, STR_LIT("twelve bytes"), 12), "twelve bytes"));
-    assert_true(str_is(arena_short(arena, STR_LIT("thirteen byte"), 12), "thirteen …"));
-    assert_true(str_is(arena_short(arena, STR_LIT("größer als acht"), 8), "grö…")); /* never half a letter */
-    assert_true(str_is(arena_short(arena, STR_LIT("long"), 2), "…"));
-    assert_true(str_is(arena_line(arena, STR_LIT("\n  a title \r\n\nmore of it"), 40), "a title"));
-    assert_true(str_is(arena_line(arena, STR_LIT("a long title\nmore"), 9), "a long…"));
-    assert_true(str_is(arena_line(arena, STR_NONE, 9), ""));
+    assert_true(str_is(arena_truncate(arena, STR_LIT("twelve bytes"), 12), "twelve bytes"));
+    assert_true(str_is(arena_truncate(arena, STR_LIT("thirteen byte"), 12), "thirteen …"));
+    assert_true(
+        str_is(arena_truncate(arena, STR_LIT("größer als acht"), 8), "grö…")); /* never half a letter */
+    assert_true(str_is(arena_truncate(arena, STR_LIT("long"), 2), "…"));
+    assert_true(str_is(arena_first_line(arena, STR_LIT("\n  a title \r\n\nmore of it"), 40), "a title"));
+    assert_true(str_is(arena_first_line(arena, STR_LIT("a long title\nmore"), 9), "a long…"));
+    assert_true(str_is(arena_first_line(arena, STR_NONE, 9), ""));
     arena_free(arena);
 }
 

@@ -57,24 +57,24 @@ static void failures_carry_a_sentence(void **state)
 {
     (void)state;
     struct why why;
-    assert_int_equal(why_set(&why, ERR_PARSE, "line %d: %s", 3, "odd"), ERR_PARSE);
-    why_prefix(&why, "policy.lua");
+    assert_int_equal(err_set(&why, ERR_PARSE, "line %d: %s", 3, "odd"), ERR_PARSE);
+    err_prefix(&why, "policy.lua");
     assert_string_equal(why.text, "policy.lua: line 3: odd");
-    assert_int_equal(why_set(NULL, ERR_IO, "nobody asks"), ERR_IO);
-    why_prefix(NULL, "nobody asks");
+    assert_int_equal(err_set(NULL, ERR_IO, "nobody asks"), ERR_IO);
+    err_prefix(NULL, "nobody asks");
 }
 
 static void long_sentences_are_cut(void **state)
 {
     (void)state;
     struct why why;
-    char text[WHY_MAX_BYTES * 2];
+    char text[ERR_MESSAGE_MAX_BYTES * 2];
     memset(text, 'x', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
-    why_set(&why, ERR_IO, "%s", text);
-    assert_int_equal(strlen(why.text), WHY_MAX_BYTES - 1);
-    why_prefix(&why, text);
-    assert_true(strlen(why.text) < WHY_MAX_BYTES);
+    err_set(&why, ERR_IO, "%s", text);
+    assert_int_equal(strlen(why.text), ERR_MESSAGE_MAX_BYTES - 1);
+    err_prefix(&why, text);
+    assert_true(strlen(why.text) < ERR_MESSAGE_MAX_BYTES);
 }
 
 static void events_are_lines(void **state)

@@ -84,7 +84,7 @@ static void build(struct house *house)
 static const struct json *list(struct house *house, struct catalog_request request)
 {
     struct json *tools = arena_alloc(house->arena, sizeof(*tools));
-    struct json_fault fault;
+    struct json_error fault;
     request.peer = &house->peer;
     house->shown = buf_in(house->arena);
     catalog_write(house->arena, house->generation, &request, &house->shown);
@@ -153,7 +153,8 @@ static void only_what_toolgate_runs_is_listed(void **state)
     assert_true(str_is(text_of(tool_at(tools, 1), "name"), "b"));
     assert_int_equal(list(house, (struct catalog_request){.all = true})->len, 4);
     /* a name that no provider takes is left out there */
-    assert_int_equal(list(house, (struct catalog_request){.all = true, .format = CATALOG_OPENAI})->len, 3);
+    assert_int_equal(
+        list(house, (struct catalog_request){.all = true, .format = PROVIDER_FORMAT_OPENAI})->len, 3);
 }
 
 static void what_breaks_clients_is_mended(void **state)
@@ -261,15 +262,15 @@ static void each_provider_gets_its_form(void **state)
         "\"anyOf\":[{}]}}]");
     build(house);
     struct catalog_request request = {.all = true, .warn = collect, .owner = &warnings};
-    request.format = CATALOG_OPENAI;
+    request.format = PROVIDER_FORMAT_OPENAI;
     expect_json(list(house, request),
                 "[{\"type\":\"function\",\"function\":{\"name\":\"t\",\"description\":\"T.\","
                 "\"parameters\":{\"type\":\"object\",\"properties\":{},\"anyOf\":[{}]}}}]");
     assert_int_equal(warnings.len, 0);
-    request.format = CATALOG_GEMINI;
+    request.format = PROVIDER_FORMAT_GEMINI;
     expect_json(list(house, request), "[{\"name\":\"t\",\"description\":\"T.\",\"parametersJsonSchema\":"
                                       "{\"type\":\"object\",\"properties\":{},\"anyOf\":[{}]}}]");
-    request.format = CATALOG_ANTHROPIC;
+    request.format = PROVIDER_FORMAT_ANTHROPIC;
     expect_json(list(house, request), "[{\"name\":\"t\",\"description\":\"T.\",\"input_schema\":"
                                       "{\"type\":\"object\",\"properties\":{},\"anyOf\":[{}]}}]");
     assert_true(str_contains_nocase(buf_view(&warnings), STR_LIT("anthropic")));
@@ -277,11 +278,11 @@ static void each_provider_gets_its_form(void **state)
 
 static void forms_have_names(void **state)
 {
-    enum catalog_format format;
+    enum provider_format format;
     (void)state;
-    assert_int_equal(catalog_format_named(STR_LIT("gemini"), &format), OK);
-    assert_int_equal(format, CATALOG_GEMINI);
-    assert_int_equal(catalog_format_named(STR_LIT("cohere"), &format), ERR_NOT_FOUND);
+    assert_int_equal(provider_format_named(STR_LIT("gemini"), &format), OK);
+    assert_int_equal(format, PROVIDER_FORMAT_GEMINI);
+    assert_int_equal(provider_format_named(STR_LIT("cohere"), &format), ERR_NOT_FOUND);
 }
 
 /* ---- strict --------------------------------------------------------------- */
@@ -289,9 +290,9 @@ static void forms_have_names(void **state)
 static enum err strict(struct arena *arena, const char *text, struct json *out, struct why *why)
 {
     struct json schema;
-    struct json_fault fault;
+    struct json_error fault;
     assert_int_equal(json_parse(arena, str_of(text), NULL, &schema, &fault), OK);
-    return strict_schema(arena, &schema, out, why);
+    return openai_strict_schema(arena, &schema, out, why);
 }
 
 static void strict_closes_requires_and_nulls(void **state)

@@ -25,7 +25,7 @@ static struct generation_report report;
 static struct generation *generation;
 static struct {
     const char *name;
-    struct upstream_offer *offer;
+    struct tool_list *offer;
 } told[UPSTREAMS_MAX];
 
 static int make_folder(void **state)
@@ -61,7 +61,7 @@ static int forget(void **state)
     generation_unref(generation);
     generation = NULL;
     for (size_t i = 0; i < UPSTREAMS_MAX; i++) {
-        upstream_offer_unref(told[i].offer);
+        tool_list_unref(told[i].offer);
         told[i].offer = NULL;
         told[i].name = NULL;
     }
@@ -74,23 +74,23 @@ static int forget(void **state)
 static void offers(const char *upstream, const char *tools)
 {
     struct json value;
-    struct json_fault fault;
+    struct json_error fault;
     size_t i = 0;
     if (json_parse(arena, str_of(tools), NULL, &value, &fault) != OK)
         fail_msg("%s: %s", tools, fault.text);
     while (told[i].name && strcmp(told[i].name, upstream) != 0)
         i++;
-    upstream_offer_unref(told[i].offer);
+    tool_list_unref(told[i].offer);
     told[i].name = upstream;
-    told[i].offer = offer_new(&value);
+    told[i].offer = tool_list_new(&value);
 }
 
-static struct upstream_offer *offer_of(void *owner, struct str name)
+static struct tool_list *offer_of(void *owner, struct str name)
 {
     (void)owner;
     for (size_t i = 0; i < UPSTREAMS_MAX; i++)
         if (told[i].name && str_is(name, told[i].name))
-            return upstream_offer_ref(told[i].offer);
+            return tool_list_ref(told[i].offer);
     return NULL;
 }
 
@@ -118,10 +118,10 @@ static enum err build(const char *upstreams, const char *policy)
     generation_unref(generation);
     generation = NULL;
     generation_report_init(&report, arena);
-    struct building *building = generation_begin(&config, 1, NULL, 0, &from, &report);
-    while (generation_step(building))
+    struct building *building = generation_build_begin(&config, 1, NULL, 0, &from, &report);
+    while (generation_build_step(building))
         continue;
-    return generation_end(building, &generation);
+    return generation_build_end(building, &generation);
 }
 
 static void loads(const char *upstreams, const char *policy)
@@ -424,7 +424,7 @@ static void a_generation_keeps_what_it_was_built_from(void **state)
     loads(A B, NOBODY);
     assert_ptr_equal(generation_offer(generation, STR_LIT("a")), told[0].offer);
     assert_null(generation_offer(generation, STR_LIT("b")));
-    upstream_offer_unref(told[0].offer);
+    tool_list_unref(told[0].offer);
     told[0].offer = NULL;
     told[0].name = NULL;
     assert_true(str_is(generation_find(generation, STR_LIT("x"))->target.tool, "x"));

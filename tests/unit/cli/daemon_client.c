@@ -87,10 +87,10 @@ static enum err ask(const char *answer, struct arena *arena, struct json *result
 {
     pid_t pid = daemon_that_says(answer);
     struct client *client;
-    enum err err = client_connect(path, &client, &why);
+    enum err err = daemon_client_connect(path, &client, &why);
     if (err == OK)
-        err = client_ask(client, arena, "m", str_of("{}"), result, &why);
-    client_close(client);
+        err = daemon_client_call(client, arena, "m", str_of("{}"), result, &why);
+    daemon_client_close(client);
     stop(pid);
     return err;
 }
@@ -135,11 +135,11 @@ static void where_no_daemon_is(void **state)
     (void)state;
     struct client *client;
     unlink(path);
-    assert_int_not_equal(client_connect(path, &client, &why), OK);
+    assert_int_not_equal(daemon_client_connect(path, &client, &why), OK);
     assert_null(client);
     assert_non_null(strstr(why.text, "there is no such socket; start one with `toolgate serve --socket"));
     close(listening());
-    assert_int_not_equal(client_connect(path, &client, &why), OK);
+    assert_int_not_equal(daemon_client_connect(path, &client, &why), OK);
     assert_non_null(strstr(why.text, "nobody listens"));
 }
 

@@ -245,7 +245,7 @@ static void rules_name_users_and_groups(void **state)
              " { tools = { 'x' } } } }"),
         OK);
     assert_int_equal(config.allow_count, 2);
-    const struct config_rule *rule = &config.allow[0];
+    const struct allow_rule *rule = &config.allow[0];
     assert_int_equal(rule->uid_count, 2);
     assert_int_equal(rule->uids[0], 0);
     assert_int_equal(rule->uids[1], 4711);

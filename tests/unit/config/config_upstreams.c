@@ -123,7 +123,7 @@ static void each_kind_with_its_keys(void **state)
     is(files->env.list[1].value, "1");
     is_below(files->cwd, "sub");
     assert_true(files->lazy);
-    assert_int_equal(files->prefix, PREFIX_ALWAYS);
+    assert_int_equal(files->prefix, UPSTREAM_PREFIX_ALWAYS);
     assert_int_equal(files->tool_count, 2);
     is(files->tools[0], "read_*");
     assert_int_equal(files->timeout_ms, 90000);
@@ -135,7 +135,7 @@ static void each_kind_with_its_keys(void **state)
     is(docs->headers.list[0].value, "Bearer ${TOKEN}");
     is(docs->ca_file, "/dev/null");
     assert_false(docs->lazy);
-    assert_int_equal(docs->prefix, PREFIX_ON_COLLISION);
+    assert_int_equal(docs->prefix, UPSTREAM_PREFIX_ON_COLLISION);
     assert_int_equal(docs->timeout_ms, 500);
     assert_int_equal(docs->start_ms, UPSTREAM_START_MS);
     assert_int_equal(billing->kind, UPSTREAM_REST);

@@ -13,7 +13,7 @@ static const gid_t staff[] = {50};
 static const struct str reading[] = {STR("get_*"), STR("list")};
 static const struct str writing[] = {STR("set_*")};
 
-static const struct config_rule rules[] = {
+static const struct allow_rule rules[] = {
     {.uids = seven, .uid_count = 1, .tools = reading, .tool_count = 2},
     {.gids = staff, .gid_count = 1, .tools = writing, .tool_count = 1},
 };
@@ -28,16 +28,16 @@ static void no_rules_admit_everyone(void **state)
 {
     (void)state;
     static const struct config open;
-    assert_true(peer_is_welcome(&open, &stranger));
+    assert_true(peer_may_connect(&open, &stranger));
     assert_true(peer_may_call(&open, &stranger, STR_LIT("anything")));
 }
 
 static void rules_admit_those_they_name(void **state)
 {
     (void)state;
-    assert_true(peer_is_welcome(&ruled, &user));
-    assert_true(peer_is_welcome(&ruled, &member));
-    assert_false(peer_is_welcome(&ruled, &stranger));
+    assert_true(peer_may_connect(&ruled, &user));
+    assert_true(peer_may_connect(&ruled, &member));
+    assert_false(peer_may_connect(&ruled, &stranger));
 }
 
 static void rights_add_up(void **state)
@@ -56,9 +56,9 @@ static void rights_add_up(void **state)
 static void a_rule_for_everyone(void **state)
 {
     (void)state;
-    static const struct config_rule all[] = {{.everyone = true, .tools = reading, .tool_count = 2}};
+    static const struct allow_rule all[] = {{.everyone = true, .tools = reading, .tool_count = 2}};
     static const struct config config = {.allow = all, .allow_count = 1};
-    assert_true(peer_is_welcome(&config, &stranger));
+    assert_true(peer_may_connect(&config, &stranger));
     assert_true(peer_may_call(&config, &stranger, STR_LIT("list")));
     assert_false(peer_may_call(&config, &stranger, STR_LIT("lists")));
 }
@@ -67,10 +67,10 @@ static void the_user_database_tells_names(void **state)
 {
     (void)state;
     struct peer peer;
-    peer_describe(&peer, 0, 0, 1);
+    peer_init(&peer, 0, 0, 1);
     assert_string_equal(peer.user, "root");
     assert_int_equal(peer.groups[0], 0);
-    peer_describe(&peer, 3999999999u, 77, 2);
+    peer_init(&peer, 3999999999u, 77, 2);
     assert_string_equal(peer.user, "3999999999");
     assert_int_equal(peer.group_count, 1);
     assert_int_equal(peer.groups[0], 77);

@@ -41,7 +41,7 @@ static void on_ended(void *owner, int status)
     p->status = status;
 }
 
-static const struct child_hooks hooks = {on_ended};
+static const struct child_callbacks hooks = {on_ended};
 
 static enum err start_spec(struct process *p, const struct child_spec *spec)
 {
@@ -90,7 +90,7 @@ static int wait_for(struct process *p)
 static void end(struct process *p)
 {
     close(p->in), close(p->out), close(p->errors);
-    children_end(p->loop, 0);
+    child_terminate_all(p->loop, 0);
     loop_free(p->loop);
     buf_clear(&p->said);
 }
@@ -421,7 +421,7 @@ static void ends_in_order_when_its_stdin_is_closed(void **state)
     (void)state;
     shell(&p, "cat; exit 4");
     close(p.in);
-    child_end(p.child);
+    child_terminate(p.child);
     assert_int_equal(WEXITSTATUS(wait_for(&p)), 4);
     p.in = -1;
     end(&p);
@@ -434,7 +434,7 @@ static void is_asked_to_end_before_it_is_killed(void **state)
     (void)state;
     shell(&p, "trap 'echo bye; exit 5' TERM; while :; do sleep 0.1; done");
     close(p.in);
-    child_end(p.child);
+    child_terminate(p.child);
     assert_int_equal(WEXITSTATUS(wait_for(&p)), 5);
     p.in = -1;
     end(&p);
@@ -471,7 +471,7 @@ static void all_end_with_the_loop(void **state)
     (void)state;
     pid_t other = grandchild(&p, "trap '' TERM; (trap '' TERM; sleep 1000) & echo $!; wait");
     pid_t pid = child_pid(p.child);
-    children_end(p.loop, 10);
+    child_terminate_all(p.loop, 10);
     assert_false(is_alive(pid));
     wait_until_gone(other);
     assert_false(p.ended);

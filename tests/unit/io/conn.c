@@ -80,7 +80,7 @@ static void on_gone(void *owner)
     side->gone = true;
 }
 
-static const struct conn_hooks hooks = {on_line, on_too_long, on_eof, on_gone, on_tail, on_deaf};
+static const struct conn_callbacks hooks = {on_line, on_too_long, on_eof, on_gone, on_tail, on_deaf};
 
 static int set_up(void **state)
 {

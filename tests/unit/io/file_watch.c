@@ -44,8 +44,8 @@ static struct watch *watching(const char *path)
 {
     struct watch *watch;
     struct why why;
-    assert_int_equal(watch_new(&watch, &why), OK);
-    if (watch_add(watch, path, &why) != OK)
+    assert_int_equal(file_watch_new(&watch, &why), OK);
+    if (file_watch_add(watch, path, &why) != OK)
         fail_msg("%s", why.text);
     return watch;
 }
@@ -53,7 +53,7 @@ static struct watch *watching(const char *path)
 /* inotify queues an event within the call that causes it: nothing to wait for. */
 static bool is_ready(struct watch *watch)
 {
-    struct pollfd ready = {.fd = watch_fd(watch), .events = POLLIN};
+    struct pollfd ready = {.fd = file_watch_fd(watch), .events = POLLIN};
     return poll(&ready, 1, 0) == 1;
 }
 
@@ -63,18 +63,18 @@ static void a_folder_tells_of_its_files(void **state)
     mkdir("policies", 0700);
     struct watch *watch = watching("policies/");
     assert_false(is_ready(watch));
-    assert_false(watch_drain(watch));
+    assert_false(file_watch_drain(watch));
     write_file("policies/a.lua", "return 1");
     assert_true(is_ready(watch));
-    assert_true(watch_drain(watch));
-    assert_false(watch_drain(watch));
+    assert_true(file_watch_drain(watch));
+    assert_false(file_watch_drain(watch));
     write_file("policies/a.lua", "return 2");
-    assert_true(watch_drain(watch));
+    assert_true(file_watch_drain(watch));
     rename("policies/a.lua", "policies/b.lua");
-    assert_true(watch_drain(watch));
+    assert_true(file_watch_drain(watch));
     unlink("policies/b.lua");
-    assert_true(watch_drain(watch));
-    watch_free(watch);
+    assert_true(file_watch_drain(watch));
+    file_watch_free(watch);
 }
 
 static void reading_is_no_change(void **state)
@@ -85,8 +85,8 @@ static void reading_is_no_change(void **state)
     struct watch *watch = watching("policies");
     close(open("policies/a.lua", O_RDONLY));
     closedir(opendir("policies"));
-    assert_false(watch_drain(watch));
-    watch_free(watch);
+    assert_false(file_watch_drain(watch));
+    file_watch_free(watch);
 }
 
 static void what_editors_leave_is_no_change(void **state)
@@ -97,8 +97,8 @@ static void what_editors_leave_is_no_change(void **state)
     write_file("policies/.a.lua.swp", "");
     write_file("policies/a.lua~", "");
     assert_true(is_ready(watch));
-    assert_false(watch_drain(watch));
-    watch_free(watch);
+    assert_false(file_watch_drain(watch));
+    file_watch_free(watch);
 }
 
 static void subfolders_count_also_new_ones(void **state)
@@ -108,12 +108,12 @@ static void subfolders_count_also_new_ones(void **state)
     mkdir("policies/schemas", 0700);
     struct watch *watch = watching("policies");
     write_file("policies/schemas/a.json", "{}");
-    assert_true(watch_drain(watch));
+    assert_true(file_watch_drain(watch));
     mkdir("policies/fixtures", 0700);
-    assert_true(watch_drain(watch));
+    assert_true(file_watch_drain(watch));
     write_file("policies/fixtures/b.json", "{}");
-    assert_true(watch_drain(watch));
-    watch_free(watch);
+    assert_true(file_watch_drain(watch));
+    file_watch_free(watch);
 }
 
 static void a_file_is_watched_by_its_name_alone(void **state)
@@ -121,15 +121,15 @@ static void a_file_is_watched_by_its_name_alone(void **state)
     (void)state;
     struct watch *watch = watching("toolgate.lua");
     write_file("other.lua", "");
-    assert_false(watch_drain(watch));
+    assert_false(file_watch_drain(watch));
     write_file("toolgate.lua", "return {}");
-    assert_true(watch_drain(watch));
+    assert_true(file_watch_drain(watch));
     write_file("next", "return { }");
     rename("next", "toolgate.lua"); /* as editors save */
-    assert_true(watch_drain(watch));
+    assert_true(file_watch_drain(watch));
     write_file("toolgate.lua", "return {}");
-    assert_true(watch_drain(watch));
-    watch_free(watch);
+    assert_true(file_watch_drain(watch));
+    file_watch_free(watch);
 }
 
 static void a_folder_may_come_later_and_again(void **state)
@@ -138,14 +138,14 @@ static void a_folder_may_come_later_and_again(void **state)
     struct watch *watch = watching("policies");
     for (int i = 0; i < 2; i++) {
         mkdir("policies", 0700);
-        assert_true(watch_drain(watch));
+        assert_true(file_watch_drain(watch));
         write_file("policies/a.lua", "");
-        assert_true(watch_drain(watch));
+        assert_true(file_watch_drain(watch));
         unlink("policies/a.lua");
         rmdir("policies");
-        assert_true(watch_drain(watch));
+        assert_true(file_watch_drain(watch));
     }
-    watch_free(watch);
+    file_watch_free(watch);
 }
 
 static void a_link_may_be_turned_elsewhere(void **state)
@@ -156,15 +156,15 @@ static void a_link_may_be_turned_elsewhere(void **state)
     assert_int_equal(symlink("one", "policies"), 0);
     struct watch *watch = watching("policies");
     write_file("two/a.lua", "");
-    assert_false(watch_drain(watch));
+    assert_false(file_watch_drain(watch));
     assert_int_equal(symlink("two", "next"), 0);
     rename("next", "policies");
-    assert_true(watch_drain(watch));
+    assert_true(file_watch_drain(watch));
     write_file("two/a.lua", "");
-    assert_true(watch_drain(watch));
+    assert_true(file_watch_drain(watch));
     write_file("one/a.lua", "");
-    assert_false(watch_drain(watch));
-    watch_free(watch);
+    assert_false(file_watch_drain(watch));
+    file_watch_free(watch);
 }
 
 static void a_mounted_folder_is_swapped_by_its_hidden_link(void **state)
@@ -173,12 +173,12 @@ static void a_mounted_folder_is_swapped_by_its_hidden_link(void **state)
     mkdir("etc", 0700);
     struct watch *folder = watching("etc"), *file = watching("etc/toolgate.lua");
     assert_int_equal(symlink("..2026", "etc/..next"), 0);
-    assert_false(watch_drain(folder));
+    assert_false(file_watch_drain(folder));
     rename("etc/..next", "etc/..data");
-    assert_true(watch_drain(folder));
-    assert_true(watch_drain(file));
-    watch_free(folder);
-    watch_free(file);
+    assert_true(file_watch_drain(folder));
+    assert_true(file_watch_drain(file));
+    file_watch_free(folder);
+    file_watch_free(file);
 }
 
 static void a_folder_that_is_not_there_is_named(void **state)
@@ -186,10 +186,10 @@ static void a_folder_that_is_not_there_is_named(void **state)
     (void)state;
     struct watch *watch;
     struct why why;
-    assert_int_equal(watch_new(&watch, &why), OK);
-    assert_int_equal(watch_add(watch, "nowhere/policies", &why), ERR_IO);
+    assert_int_equal(file_watch_new(&watch, &why), OK);
+    assert_int_equal(file_watch_add(watch, "nowhere/policies", &why), ERR_IO);
     assert_non_null(strstr(why.text, "its folder nowhere: No such file or directory"));
-    watch_free(watch);
+    file_watch_free(watch);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter_folder, leave_folder)

@@ -14,10 +14,10 @@ static void feed(struct frame *frame, const char *bytes, size_t len)
 {
     while (len) {
         size_t room;
-        char *at = frame_room(frame, &room);
+        char *at = frame_reserve(frame, &room);
         size_t n = len < room ? len : room;
         memcpy(at, bytes, n);
-        frame_fed(frame, n);
+        frame_commit(frame, n);
         bytes += n;
         len -= n;
     }
@@ -53,11 +53,11 @@ static void lines_of_one_feed(void **state)
     expect_line(&frame, "");
     expect_line(&frame, "two");
     expect_more(&frame);
-    assert_int_equal(frame_rest(&frame), 3);
+    assert_int_equal(frame_partial_bytes(&frame), 3);
     feed_text(&frame, "ee\n");
     expect_line(&frame, "three");
     expect_more(&frame);
-    assert_int_equal(frame_rest(&frame), 0);
+    assert_int_equal(frame_partial_bytes(&frame), 0);
     frame_clear(&frame);
 }
 
@@ -107,7 +107,7 @@ static void a_longer_one_is_told_once_and_skipped(void **state)
             char xs[300];
             memset(xs, 'x', sizeof(xs));
             feed(&frame, xs, left < piece ? left : piece);
-            for (enum frame_said said = FRAME_LINE; said != FRAME_MORE;) {
+            for (enum frame_event said = FRAME_LINE; said != FRAME_MORE;) {
                 said = frame_next(&frame, &line);
                 told += said == FRAME_TOO_LONG;
                 lines += said == FRAME_LINE;
@@ -116,7 +116,7 @@ static void a_longer_one_is_told_once_and_skipped(void **state)
             }
         }
         feed_text(&frame, ",\"id\":8}\nafter\n");
-        for (enum frame_said said = FRAME_LINE; said != FRAME_MORE;) {
+        for (enum frame_event said = FRAME_LINE; said != FRAME_MORE;) {
             said = frame_next(&frame, &line);
             told += said == FRAME_TOO_LONG;
             lines += said == FRAME_LINE;
@@ -141,7 +141,7 @@ static void a_refused_line_is_skipped_too(void **state)
     frame_init(&frame, MAX);
     feed_text(&frame, "half");
     expect_more(&frame);
-    frame_refuse(&frame, &head);
+    frame_discard(&frame, &head);
     assert_true(str_is(head, "half"));
     feed_text(&frame, " a line\nwhole\n");
     assert_int_equal(frame_next(&frame, &head), FRAME_TAIL);
@@ -163,12 +163,12 @@ static void a_large_buffer_is_given_back(void **state)
     feed(&frame, text, FRAME_KEEP_BYTES * 4);
     assert_int_equal(frame_next(&frame, &line), FRAME_LINE);
     assert_int_equal(line.len, FRAME_KEEP_BYTES * 4 - 1);
-    frame_room(&frame, &room);
+    frame_reserve(&frame, &room);
     assert_int_equal(room, FRAME_FIRST_BYTES);
     feed(&frame, text, FRAME_KEEP_BYTES * 4);
-    frame_give_back(&frame); /* not while a line is in it */
+    frame_shrink(&frame); /* not while a line is in it */
     assert_int_equal(frame_next(&frame, &line), FRAME_LINE);
-    frame_give_back(&frame);
+    frame_shrink(&frame);
     assert_int_equal(frame.in.cap, 0);
     frame_clear(&frame);
     test_free(text);

@@ -87,7 +87,7 @@ static void copies_outlive_their_text(void **state)
         "{\"a\\u0062\": [1.10, \"x\\ny\", \"plain\", {\"k\" : null}], \"t\":true, \"e\":[ ]}";
     struct arena *other = arena_new();
     char *text = strdup(sent);
-    struct json_fault fault;
+    struct json_error fault;
     struct json v;
     assert_int_equal(json_parse(other, str_of(text), NULL, &v, &fault), OK);
     struct json changed = json_with(other, &v, STR_LIT("s"), json_string(arena_dup(other, STR_LIT("new"))));

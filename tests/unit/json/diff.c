@@ -31,16 +31,16 @@ static int end(void **state)
 static const struct json *value(const char *text)
 {
     struct json *v = ARENA_NEW(arena, struct json);
-    struct json_fault fault;
+    struct json_error fault;
     assert_int_equal(json_parse(arena, str_of(text), NULL, v, &fault), OK);
     return v;
 }
 
 static const char *lines(const char *expected, const char *got, size_t *more)
 {
-    struct differences *found = ARENA_NEW(arena, struct differences);
+    struct json_diff_result *found = ARENA_NEW(arena, struct json_diff_result);
     struct buf text = buf_in(arena);
-    differences_find(arena, value(expected), value(got), found);
+    json_diff_find(arena, value(expected), value(got), found);
     for (size_t i = 0; i < found->count; i++)
         buf_printf(&text, "%c " STR_FMT "\n", found->lines[i].sign, STR_ARG(found->lines[i].text));
     buf_byte(&text, '\0');
@@ -78,15 +78,15 @@ static void cuts_what_is_long(void **state)
     (void)state;
     size_t more;
     struct buf all = buf_in(arena);
-    struct str long_text = arena_printf(arena, "{\"a\":\"%0*d\"}", (int)DIFFERENCE_VALUE_MAX_BYTES * 2, 7);
-    assert_true(strlen(lines(long_text.at, "{}", NULL)) < DIFFERENCE_VALUE_MAX_BYTES + 20);
+    struct str long_text = arena_printf(arena, "{\"a\":\"%0*d\"}", (int)JSON_DIFF_VALUE_MAX_BYTES * 2, 7);
+    assert_true(strlen(lines(long_text.at, "{}", NULL)) < JSON_DIFF_VALUE_MAX_BYTES + 20);
     buf_byte(&all, '[');
     for (int i = 0; i < 40; i++)
         buf_printf(&all, "%s%d", i ? "," : "", i);
     buf_text(&all, "]");
     buf_byte(&all, '\0');
     lines(all.at, "[]", &more);
-    assert_int_equal(more, 40 - DIFFERENCE_LINES_MAX);
+    assert_int_equal(more, 40 - JSON_DIFF_LINES_MAX);
 }
 
 /* Two lines that look the same would tell nothing. */

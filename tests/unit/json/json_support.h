@@ -37,7 +37,7 @@ static inline int close_arena(void **state)
 static inline struct json parsed_str(struct str text)
 {
     struct json value;
-    struct json_fault fault;
+    struct json_error fault;
     if (json_parse(arena, text, NULL, &value, &fault) != OK)
         fail_msg("%.*s: %s", (int)(text.len < 200 ? text.len : 200), text.at, fault.text);
     return value;

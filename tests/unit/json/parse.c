@@ -1,7 +1,7 @@
 /* Parsing: what is accepted and kept, and every fault with its place and its sentence. */
 #include "json/json_support.h"
 
-static struct json_fault fault;
+static struct json_error fault;
 static struct json value;
 
 static enum err parse_str(struct str text)
@@ -100,7 +100,7 @@ static void tells_whole_numbers(void **state)
 
 struct fault_row {
     const char *text;
-    enum json_fault_code code;
+    enum json_error_code code;
     size_t offset;
     const char *says;
 };
@@ -119,46 +119,46 @@ static void names_syntax_faults(void **state)
 {
     (void)state;
     static const struct fault_row rows[] = {
-        {"[1,,2]", JSON_FAULT_SYNTAX, 3, "expected a value, found ','"},
-        {"[,1]", JSON_FAULT_SYNTAX, 1, "expected a value, found ','"},
-        {"[1,]", JSON_FAULT_SYNTAX, 3, "expected a value, found ']'"},
-        {"{\"a\":}", JSON_FAULT_SYNTAX, 5, "expected a value, found '}'"},
-        {"]", JSON_FAULT_SYNTAX, 0, "expected a value"},
-        {"{\"a\" 1}", JSON_FAULT_SYNTAX, 5, "expected ':' after the key, found '1'"},
-        {"{\"a\"}", JSON_FAULT_SYNTAX, 4, "expected ':' after the key"},
-        {"{\"a\":1,}", JSON_FAULT_SYNTAX, 7, "expected a key in double quotes, found '}'"},
-        {"{1:2}", JSON_FAULT_SYNTAX, 1, "expected a key in double quotes, found '1'"},
-        {"{\"a\":1 \"b\":2}", JSON_FAULT_SYNTAX, 7, "expected ',' or '}'"},
-        {"{\"a\":1]", JSON_FAULT_SYNTAX, 6, "expected ',' or '}'"},
-        {"[1 2]", JSON_FAULT_SYNTAX, 3, "expected ',' or ']'"},
-        {"[1}", JSON_FAULT_SYNTAX, 2, "expected ',' or ']'"},
-        {"\"abc", JSON_FAULT_SYNTAX, 4, "the end of the text"},
-        {"{\"a\":[1,2", JSON_FAULT_SYNTAX, 9, "2 brackets still open"},
-        {"{\"a\":", JSON_FAULT_SYNTAX, 5, "1 bracket still open"},
-        {"tru", JSON_FAULT_SYNTAX, 3, "the rest of true, false or null"},
-        {"[trux]", JSON_FAULT_SYNTAX, 4, "found 'x'"},
-        {"True", JSON_FAULT_SYNTAX, 0, "lower case"},
-        {"['a']", JSON_FAULT_SYNTAX, 1, "double quotes"},
-        {"[NaN]", JSON_FAULT_SYNTAX, 1, "found 'NaN'"},
-        {"[1.]", JSON_FAULT_SYNTAX, 3, "after the decimal point"},
-        {"[-]", JSON_FAULT_SYNTAX, 2, "after the minus sign"},
-        {"[-Infinity]", JSON_FAULT_SYNTAX, 2, "found 'Infinity'"},
-        {"[1e]", JSON_FAULT_SYNTAX, 3, "digit in the exponent"},
-        {"[1e+]", JSON_FAULT_SYNTAX, 4, "digit in the exponent"},
-        {"[01]", JSON_FAULT_SYNTAX, 2, "expected ',' or ']'"},
-        {"[+1]", JSON_FAULT_SYNTAX, 1, "expected a JSON value"},
-        {"[.5]", JSON_FAULT_SYNTAX, 1, "expected a JSON value"},
-        {"[0x1]", JSON_FAULT_SYNTAX, 2, "found 'x1'"},
-        {"\"a\\x\"", JSON_FAULT_SYNTAX, 3, "after the backslash, found 'x'"},
-        {"\"\\u12g4\"", JSON_FAULT_SYNTAX, 5, "four hex digits"},
-        {"\"\\u12\"", JSON_FAULT_SYNTAX, 5, "four hex digits"},
-        {"\"a\tb\"", JSON_FAULT_SYNTAX, 2, "raw control character in a string, found byte 0x09"},
-        {"\"a\nb\"", JSON_FAULT_SYNTAX, 2, "raw control character"},
-        {"[/* no */]", JSON_FAULT_SYNTAX, 1, "no comments"},
-        {"[1,\v2]", JSON_FAULT_SYNTAX, 3, "found byte 0x0b"},
-        {"\f[1]", JSON_FAULT_SYNTAX, 0, "found byte 0x0c"},
-        {"\xEF\xBB\xBF{}", JSON_FAULT_SYNTAX, 0, "byte order mark"},
-        {"\x01", JSON_FAULT_SYNTAX, 0, "found byte 0x01"},
+        {"[1,,2]", JSON_ERROR_SYNTAX, 3, "expected a value, found ','"},
+        {"[,1]", JSON_ERROR_SYNTAX, 1, "expected a value, found ','"},
+        {"[1,]", JSON_ERROR_SYNTAX, 3, "expected a value, found ']'"},
+        {"{\"a\":}", JSON_ERROR_SYNTAX, 5, "expected a value, found '}'"},
+        {"]", JSON_ERROR_SYNTAX, 0, "expected a value"},
+        {"{\"a\" 1}", JSON_ERROR_SYNTAX, 5, "expected ':' after the key, found '1'"},
+        {"{\"a\"}", JSON_ERROR_SYNTAX, 4, "expected ':' after the key"},
+        {"{\"a\":1,}", JSON_ERROR_SYNTAX, 7, "expected a key in double quotes, found '}'"},
+        {"{1:2}", JSON_ERROR_SYNTAX, 1, "expected a key in double quotes, found '1'"},
+        {"{\"a\":1 \"b\":2}", JSON_ERROR_SYNTAX, 7, "expected ',' or '}'"},
+        {"{\"a\":1]", JSON_ERROR_SYNTAX, 6, "expected ',' or '}'"},
+        {"[1 2]", JSON_ERROR_SYNTAX, 3, "expected ',' or ']'"},
+        {"[1}", JSON_ERROR_SYNTAX, 2, "expected ',' or ']'"},
+        {"\"abc", JSON_ERROR_SYNTAX, 4, "the end of the text"},
+        {"{\"a\":[1,2", JSON_ERROR_SYNTAX, 9, "2 brackets still open"},
+        {"{\"a\":", JSON_ERROR_SYNTAX, 5, "1 bracket still open"},
+        {"tru", JSON_ERROR_SYNTAX, 3, "the rest of true, false or null"},
+        {"[trux]", JSON_ERROR_SYNTAX, 4, "found 'x'"},
+        {"True", JSON_ERROR_SYNTAX, 0, "lower case"},
+        {"['a']", JSON_ERROR_SYNTAX, 1, "double quotes"},
+        {"[NaN]", JSON_ERROR_SYNTAX, 1, "found 'NaN'"},
+        {"[1.]", JSON_ERROR_SYNTAX, 3, "after the decimal point"},
+        {"[-]", JSON_ERROR_SYNTAX, 2, "after the minus sign"},
+        {"[-Infinity]", JSON_ERROR_SYNTAX, 2, "found 'Infinity'"},
+        {"[1e]", JSON_ERROR_SYNTAX, 3, "digit in the exponent"},
+        {"[1e+]", JSON_ERROR_SYNTAX, 4, "digit in the exponent"},
+        {"[01]", JSON_ERROR_SYNTAX, 2, "expected ',' or ']'"},
+        {"[+1]", JSON_ERROR_SYNTAX, 1, "expected a JSON value"},
+        {"[.5]", JSON_ERROR_SYNTAX, 1, "expected a JSON value"},
+        {"[0x1]", JSON_ERROR_SYNTAX, 2, "found 'x1'"},
+        {"\"a\\x\"", JSON_ERROR_SYNTAX, 3, "after the backslash, found 'x'"},
+        {"\"\\u12g4\"", JSON_ERROR_SYNTAX, 5, "four hex digits"},
+        {"\"\\u12\"", JSON_ERROR_SYNTAX, 5, "four hex digits"},
+        {"\"a\tb\"", JSON_ERROR_SYNTAX, 2, "raw control character in a string, found byte 0x09"},
+        {"\"a\nb\"", JSON_ERROR_SYNTAX, 2, "raw control character"},
+        {"[/* no */]", JSON_ERROR_SYNTAX, 1, "no comments"},
+        {"[1,\v2]", JSON_ERROR_SYNTAX, 3, "found byte 0x0b"},
+        {"\f[1]", JSON_ERROR_SYNTAX, 0, "found byte 0x0c"},
+        {"\xEF\xBB\xBF{}", JSON_ERROR_SYNTAX, 0, "byte order mark"},
+        {"\x01", JSON_ERROR_SYNTAX, 0, "found byte 0x01"},
     };
     check_rows(rows, sizeof(rows) / sizeof(rows[0]));
     assert_false(fault.soft);
@@ -169,27 +169,27 @@ static void names_other_faults(void **state)
 {
     (void)state;
     static const struct fault_row rows[] = {
-        {"", JSON_FAULT_EMPTY, 0, "found nothing"},
-        {" \n\t", JSON_FAULT_EMPTY, 3, "found nothing"},
-        {"{}{}", JSON_FAULT_TRAILING, 2, "expected the end of the text, found '{'"},
-        {"{} x", JSON_FAULT_TRAILING, 3, "found 'x'"},
-        {"{}\"abc", JSON_FAULT_TRAILING, 2, "expected the end of the text"},
-        {"{}]", JSON_FAULT_TRAILING, 2, "found ']'"},
-        {"1 2", JSON_FAULT_TRAILING, 2, "found '2'"},
-        {"01", JSON_FAULT_TRAILING, 1, "found '1'"},
-        {"null,", JSON_FAULT_TRAILING, 4, "found ','"},
-        {"{} \"\\u12", JSON_FAULT_TRAILING, 3, "expected the end of the text"},
-        {"\"\xff\"", JSON_FAULT_UTF8, 1, "found byte 0xff"},
-        {"\"\xc0\xaf\"", JSON_FAULT_UTF8, 1, "0xc0"},             /* overlong */
-        {"\"\xe0\x80\xaf\"", JSON_FAULT_UTF8, 1, "0xe0"},         /* overlong */
-        {"\"\xf0\x80\x80\xaf\"", JSON_FAULT_UTF8, 1, "0xf0"},     /* overlong */
-        {"\"ab\xed\xa0\x80\"", JSON_FAULT_UTF8, 3, "0xed"},       /* a surrogate */
-        {"\"\xf4\x90\x80\x80\"", JSON_FAULT_UTF8, 1, "0xf4"},     /* past U+10FFFF */
-        {"\"\xf8\x88\x80\x80\x80\"", JSON_FAULT_UTF8, 1, "0xf8"}, /* five bytes */
-        {"\"\x80\"", JSON_FAULT_UTF8, 1, "0x80"},                 /* no start */
-        {"\"\xe2\x82\"", JSON_FAULT_UTF8, 1, "0xe2"},             /* cut short */
-        {"\"\\\xff\"", JSON_FAULT_UTF8, 2, "0xff"},               /* behind a broken escape */
-        {"{}\xc3", JSON_FAULT_UTF8, 2, "0xc3"},
+        {"", JSON_ERROR_EMPTY, 0, "found nothing"},
+        {" \n\t", JSON_ERROR_EMPTY, 3, "found nothing"},
+        {"{}{}", JSON_ERROR_TRAILING, 2, "expected the end of the text, found '{'"},
+        {"{} x", JSON_ERROR_TRAILING, 3, "found 'x'"},
+        {"{}\"abc", JSON_ERROR_TRAILING, 2, "expected the end of the text"},
+        {"{}]", JSON_ERROR_TRAILING, 2, "found ']'"},
+        {"1 2", JSON_ERROR_TRAILING, 2, "found '2'"},
+        {"01", JSON_ERROR_TRAILING, 1, "found '1'"},
+        {"null,", JSON_ERROR_TRAILING, 4, "found ','"},
+        {"{} \"\\u12", JSON_ERROR_TRAILING, 3, "expected the end of the text"},
+        {"\"\xff\"", JSON_ERROR_UTF8, 1, "found byte 0xff"},
+        {"\"\xc0\xaf\"", JSON_ERROR_UTF8, 1, "0xc0"},             /* overlong */
+        {"\"\xe0\x80\xaf\"", JSON_ERROR_UTF8, 1, "0xe0"},         /* overlong */
+        {"\"\xf0\x80\x80\xaf\"", JSON_ERROR_UTF8, 1, "0xf0"},     /* overlong */
+        {"\"ab\xed\xa0\x80\"", JSON_ERROR_UTF8, 3, "0xed"},       /* a surrogate */
+        {"\"\xf4\x90\x80\x80\"", JSON_ERROR_UTF8, 1, "0xf4"},     /* past U+10FFFF */
+        {"\"\xf8\x88\x80\x80\x80\"", JSON_ERROR_UTF8, 1, "0xf8"}, /* five bytes */
+        {"\"\x80\"", JSON_ERROR_UTF8, 1, "0x80"},                 /* no start */
+        {"\"\xe2\x82\"", JSON_ERROR_UTF8, 1, "0xe2"},             /* cut short */
+        {"\"\\\xff\"", JSON_ERROR_UTF8, 2, "0xff"},               /* behind a broken escape */
+        {"{}\xc3", JSON_ERROR_UTF8, 2, "0xc3"},
     };
     check_rows(rows, sizeof(rows) / sizeof(rows[0]));
 }
@@ -203,7 +203,7 @@ static void finds_bad_utf8_at_any_offset(void **state)
         text[0] = text[41] = '"';
         text[at] = (char)0xC3;
         assert_int_equal(parse_str((struct str){text, 42}), ERR_PARSE);
-        assert_int_equal(fault.code, JSON_FAULT_UTF8);
+        assert_int_equal(fault.code, JSON_ERROR_UTF8);
         assert_int_equal(fault.offset, at);
         text[at + 1] = (char)0xA9;
         assert_int_equal(parse_str((struct str){text, 42}), at < 40 ? OK : ERR_PARSE);
@@ -215,7 +215,7 @@ static void builds_the_value_of_duplicate_keys(void **state)
     (void)state;
     assert_int_equal(parse("{\"id\":7,\"params\":{\"arguments\":{\"limit\":1,\"q\":\"x\",\"limit\":2}}}"),
                      ERR_PARSE);
-    assert_int_equal(fault.code, JSON_FAULT_DUPLICATE_KEY);
+    assert_int_equal(fault.code, JSON_ERROR_DUPLICATE_KEY);
     assert_true(fault.soft);
     assert_int_equal(fault.offset, 49);
     assert_string_equal(fault.text, "duplicate key 'limit' in params.arguments — send each key once");
@@ -239,7 +239,7 @@ static void names_the_path_of_duplicate_keys(void **state)
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         assert_int_equal(parse(rows[i].text), ERR_PARSE);
-        assert_int_equal(fault.code, JSON_FAULT_DUPLICATE_KEY);
+        assert_int_equal(fault.code, JSON_ERROR_DUPLICATE_KEY);
         if (strncmp(fault.text, rows[i].says, strlen(rows[i].says)) != 0)
             fail_msg("%s: %s", rows[i].text, fault.text);
     }
@@ -271,7 +271,7 @@ static void finds_duplicates_among_many_keys(void **state)
         buf_printf(&text, "\"key%d\":%d,", i, i);
     buf_text(&text, "\"key250\":-1}");
     assert_int_equal(parse_str(buf_view(&text)), ERR_PARSE);
-    assert_int_equal(fault.code, JSON_FAULT_DUPLICATE_KEY);
+    assert_int_equal(fault.code, JSON_ERROR_DUPLICATE_KEY);
     assert_int_equal(value.len, 500);
     for (int i = 0; i < 500; i++) {
         int64_t n;
@@ -294,7 +294,7 @@ static void many_duplicates_cost_no_more_than_one(void **state)
         buf_byte(&text, '}');
     size_t before = arena_bytes(arena);
     assert_int_equal(parse_str(buf_view(&text)), ERR_PARSE);
-    assert_int_equal(fault.code, JSON_FAULT_DUPLICATE_KEY);
+    assert_int_equal(fault.code, JSON_ERROR_DUPLICATE_KEY);
     assert_true(arena_bytes(arena) - before < 64 << 20);
 }
 
@@ -316,13 +316,13 @@ static void replaces_lone_surrogates(void **state)
     };
     for (size_t i = 0; rows[i].becomes; i++) {
         assert_int_equal(parse(rows[i].text), ERR_PARSE);
-        assert_int_equal(fault.code, JSON_FAULT_SURROGATE);
+        assert_int_equal(fault.code, JSON_ERROR_SURROGATE);
         assert_true(fault.soft);
         assert_int_equal(fault.offset, rows[i].offset);
         assert_string_equal(written(&value), rows[i].becomes);
     }
     assert_int_equal(parse("\"\\ud800"), ERR_PARSE);
-    assert_int_equal(fault.code, JSON_FAULT_SYNTAX); /* a hard fault hides a soft one */
+    assert_int_equal(fault.code, JSON_ERROR_SYNTAX); /* a hard fault hides a soft one */
     assert_false(fault.soft);
 }
 
@@ -343,7 +343,7 @@ static void bounds_depth(void **state)
     assert_int_equal(parse_str(nested(JSON_MAX_DEPTH, "[", "", "]")), OK);
     assert_int_equal(parse_str(nested(JSON_MAX_DEPTH, "{\"a\":", "1", "}")), OK);
     assert_int_equal(parse_str(nested(JSON_MAX_DEPTH + 1, "[", "", "]")), ERR_LIMIT);
-    assert_int_equal(fault.code, JSON_FAULT_DEPTH);
+    assert_int_equal(fault.code, JSON_ERROR_DEPTH);
     assert_int_equal(fault.offset, JSON_MAX_DEPTH);
     assert_non_null(strstr(fault.text, "deeper than 128 levels"));
     assert_int_equal(parse_str(nested(JSON_MAX_DEPTH + 1, "{\"a\":", "1", "}")), ERR_LIMIT);
@@ -359,7 +359,7 @@ static void stops_deep_bombs_early(void **state)
     struct str bomb = nested(500000, "[", "", "");
     size_t before = arena_bytes(arena);
     assert_int_equal(parse_str(bomb), ERR_LIMIT);
-    assert_int_equal(fault.code, JSON_FAULT_DEPTH);
+    assert_int_equal(fault.code, JSON_ERROR_DEPTH);
     assert_true(arena_bytes(arena) - before < 65536);
     assert_int_equal(parse_str(nested(500000, "{\"a\":", "", "")), ERR_LIMIT);
 }
@@ -377,7 +377,7 @@ static void bounds_nodes(void **state)
     text.len--;
     buf_text(&text, ",0]");
     assert_int_equal(parse_str(buf_view(&text)), ERR_LIMIT);
-    assert_int_equal(fault.code, JSON_FAULT_NODES);
+    assert_int_equal(fault.code, JSON_ERROR_NODES);
     assert_non_null(strstr(fault.text, "more than 100000 values"));
     const struct json_limits three = {.nodes = 3};
     assert_int_equal(json_parse(arena, str_of("{\"a\":[1]}"), &three, &value, &fault), OK);

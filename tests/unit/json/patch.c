@@ -36,7 +36,7 @@ static void finds_what_changed(void **state)
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct json before = parsed(rows[i].before), after = parsed(rows[i].after);
-        struct json patch = json_diff(arena, &before, &after);
+        struct json patch = json_patch(arena, &before, &after);
         assert_string_equal(written(&patch), rows[i].patch);
     }
 }
@@ -46,9 +46,9 @@ static void sees_changes_made_by_build(void **state)
     (void)state;
     struct json v = parsed("{\"action\":\"by_ids\",\"ids\":[1,2],\"limit\":5}");
     struct json dropped = json_without(arena, &v, STR_LIT("limit"));
-    struct json patch = json_diff(arena, &v, &dropped);
+    struct json patch = json_patch(arena, &v, &dropped);
     assert_string_equal(written(&patch), "[{\"op\":\"remove\",\"path\":\"/limit\"}]");
-    patch = json_diff(arena, &v, &v);
+    patch = json_patch(arena, &v, &v);
     assert_int_equal(patch.len, 0);
 }
 

@@ -46,7 +46,7 @@ static void reads_the_id_of_broken_messages(void **state)
         {"{\"id\\", ""},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct str id = json_salvage_id(str_of(rows[i].text));
+        struct str id = json_recover_id(str_of(rows[i].text));
         if (!str_is(id, rows[i].id))
             fail_msg("%s: read '" STR_FMT "'", rows[i].text, STR_ARG(id));
     }
@@ -60,7 +60,7 @@ static void looks_at_the_first_64_kilobytes(void **state)
     while (text.len < 65536)
         buf_byte(&text, 'x');
     buf_text(&text, "\",\"id\":1,}");
-    assert_int_equal(json_salvage_id(buf_view(&text)).len, 0);
+    assert_int_equal(json_recover_id(buf_view(&text)).len, 0);
 }
 
 static void ends_inside_its_bytes(void **state)
@@ -70,7 +70,7 @@ static void ends_inside_its_bytes(void **state)
     for (size_t len = 0; len < sizeof(whole); len++) {
         char *exact = malloc(len ? len : 1); /* so that the address sanitizer sees a byte too many */
         memcpy(exact, whole, len);
-        struct str id = json_salvage_id((struct str){exact, len});
+        struct str id = json_recover_id((struct str){exact, len});
         assert_true(id.len == 0 || len >= sizeof(whole) - 2);
         free(exact);
     }

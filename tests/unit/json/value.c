@@ -41,11 +41,11 @@ static void looks_for_a_text_in_a_list(void **state)
     (void)state;
     struct json v = parsed("[\"a\",7,\"\",null,\"b\"]"), none = parsed("[7]"),
                 object = parsed("{\"a\":\"a\"}");
-    assert_true(json_lists(&v, STR_LIT("b")) && json_lists(&v, STR_LIT("")));
-    assert_false(json_lists(&v, STR_LIT("7")));
-    assert_false(json_lists(&none, STR_LIT("")));
-    assert_false(json_lists(&object, STR_LIT("a")));
-    assert_false(json_lists(NULL, STR_LIT("a")));
+    assert_true(json_array_has(&v, STR_LIT("b")) && json_array_has(&v, STR_LIT("")));
+    assert_false(json_array_has(&v, STR_LIT("7")));
+    assert_false(json_array_has(&none, STR_LIT("")));
+    assert_false(json_array_has(&object, STR_LIT("a")));
+    assert_false(json_array_has(NULL, STR_LIT("a")));
 }
 
 static void reads_integers(void **state)

@@ -51,7 +51,7 @@ static void every_byte_pair_is_json_again(void **state)
         char room[16];
         struct buf out = {.at = room, .cap = sizeof(room)};
         struct json value;
-        struct json_fault fault;
+        struct json_error fault;
         json_write_string(&out, (struct str){bytes, 2});
         if (at % 256 == 0) { /* one arena a row keeps this small */
             close_arena(NULL);

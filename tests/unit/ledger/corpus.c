@@ -83,7 +83,7 @@ static uint32_t number(const struct json *row, const char *key)
 static void read_row(struct corpus *corpus, struct str line)
 {
     struct json row;
-    struct json_fault fault;
+    struct json_error fault;
     if (json_parse(corpus->arena, line, NULL, &row, &fault) != OK)
         fail_msg("%s", fault.text);
     struct session *session = session_named(corpus, json_str(json_get_text(&row, "session")));

@@ -11,7 +11,7 @@
 static struct json parsed(struct ledger_case *t, const char *text)
 {
     struct json value;
-    struct json_fault fault;
+    struct json_error fault;
     assert_int_equal(json_parse(t->arena, str_of(text), NULL, &value, &fault), OK);
     return value;
 }

@@ -334,7 +334,7 @@ static void random_settle(struct world *w, struct script_run *run, const struct 
     static const char *const facts[] = {"{\"a\":1}", "{\"a\":[2],\"b\":null}", "{\"c\":\"x\"}"};
     struct ledger_settle *request = ARENA_NEW(arena, struct ledger_settle);
     struct json *fact = ARENA_NEW(arena, struct json);
-    struct json_fault fault;
+    struct json_error fault;
     json_parse(arena, str_of(one_of(w, facts, 3)), NULL, fact, &fault);
     *request = (struct ledger_settle){
         .place = w->place,

@@ -230,7 +230,7 @@ static void slips_are_told_with_their_line(void **state)
     for (size_t i = 0; i < sizeof(slips) / sizeof(slips[0]); i++) {
         const char *fault = fault_of(source_of(slips[i][0], ""));
         if (!fault)
-            fail_msg("%s loads: %s", slips[i][0], json_of(policies_at(loaded, 0)->schema));
+            fail_msg("%s loads: %s", slips[i][0], json_of(policy_set_at(loaded, 0)->schema));
         assert_has(fault, slips[i][1]);
     }
 }

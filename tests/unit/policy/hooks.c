@@ -4,14 +4,14 @@
 static void check_says_nothing_repair_refuse_or_ask(void **state)
 {
     (void)state;
-    assert_int_equal(check_body("", "{}"), SAID_NOTHING);
-    assert_int_equal(check_body("return nil", "{}"), SAID_NOTHING);
+    assert_int_equal(check_body("", "{}"), OUTCOME_PASS);
+    assert_int_equal(check_body("return nil", "{}"), OUTCOME_PASS);
     assert_int_equal(
         check_body(
             "return repair { path = 'end', code = 'before_start', message = 'must not be before start',\n"
             "expected = 'later', got = args.x, suggest = { start = 1 } }",
             "{\"x\":[1.10]}"),
-        SAID_REPAIR);
+        OUTCOME_REPAIR);
     assert_int_equal(said.problems.count, 1);
     const struct problem *p = &said.problems.list[0];
     assert_true(str_is(p->path, "end") && str_is(p->message, "must not be before start") &&
@@ -20,17 +20,17 @@ static void check_says_nothing_repair_refuse_or_ask(void **state)
     assert_string_equal(json_of(said.suggest), "{\"start\":1}");
     assert_int_equal(
         check_body("return repair { { message = 'a' }, { path = 'p', message = 'b', suggest = 5 } }", "{}"),
-        SAID_REPAIR);
+        OUTCOME_REPAIR);
     assert_int_equal(said.problems.count, 2);
     assert_true(str_is(said.problems.list[1].suggestion, "5") && said.problems.list[0].path.len == 0);
-    assert_int_equal(check_body("return repair 'do it better'", "{}"), SAID_REPAIR);
+    assert_int_equal(check_body("return repair 'do it better'", "{}"), OUTCOME_REPAIR);
     assert_true(str_is(said.problems.list[0].message, "do it better"));
-    assert_int_equal(check_body("return refuse('no', 'not allowed', 'ask first')", "{}"), SAID_REFUSE);
+    assert_int_equal(check_body("return refuse('no', 'not allowed', 'ask first')", "{}"), OUTCOME_REFUSE);
     assert_true(str_is(said.code, "no") && str_is(said.detail, "not allowed") &&
                 str_is(said.hint, "ask first"));
-    assert_int_equal(check_body("return refuse 'not allowed'", "{}"), SAID_REFUSE);
+    assert_int_equal(check_body("return refuse 'not allowed'", "{}"), OUTCOME_REFUSE);
     assert_true(str_is(said.code, "refused") && str_is(said.detail, "not allowed"));
-    assert_int_equal(check_body("return ask('Which?', { 'a', 'b' })", "{}"), SAID_ASK);
+    assert_int_equal(check_body("return ask('Which?', { 'a', 'b' })", "{}"), OUTCOME_ASK);
     assert_true(str_is(said.detail, "Which?"));
     assert_string_equal(json_of(said.choices), "[\"a\",\"b\"]");
 }
@@ -38,58 +38,58 @@ static void check_says_nothing_repair_refuse_or_ask(void **state)
 static void run_gives_a_value_or_says_why_not(void **state)
 {
     (void)state;
-    assert_int_equal(run_body("return { sum = args.a + args.b }", "{\"a\":1,\"b\":2}"), SAID_VALUE);
+    assert_int_equal(run_body("return { sum = args.a + args.b }", "{\"a\":1,\"b\":2}"), OUTCOME_VALUE);
     assert_string_equal(json_of(said.value), "{\"sum\":3}");
-    assert_int_equal(run_body("return 'done'", "{}"), SAID_VALUE);
+    assert_int_equal(run_body("return 'done'", "{}"), OUTCOME_VALUE);
     assert_string_equal(json_of(said.value), "\"done\"");
     assert_int_equal(run_body("return tool_return { value = { a = 1 }, content = { { type = 'text', text = "
                               "'x' } }, metadata = { m = 1 } }",
                               "{}"),
-                     SAID_VALUE);
+                     OUTCOME_VALUE);
     assert_string_equal(json_of(said.value), "{\"a\":1}");
     assert_string_equal(json_of(said.content), "[{\"text\":\"x\",\"type\":\"text\"}]");
     assert_string_equal(json_of(said.metadata), "{\"m\":1}");
     assert_int_equal(run_body("return failed('not_there', 'no such thing', 'look again')", "{}"),
-                     SAID_FAILED);
+                     OUTCOME_FAILED);
     assert_true(str_is(said.code, "not_there") && str_is(said.hint, "look again"));
-    assert_int_equal(run_body("return transient('busy', 2.5)", "{}"), SAID_TRANSIENT);
+    assert_int_equal(run_body("return transient('busy', 2.5)", "{}"), OUTCOME_TRANSIENT);
     assert_true(said.after_s == 3 && str_is(said.detail, "busy"));
-    assert_int_equal(run_body("return transient 'busy'", "{}"), SAID_TRANSIENT);
+    assert_int_equal(run_body("return transient 'busy'", "{}"), OUTCOME_TRANSIENT);
     assert_int_equal(said.after_s, -1);
-    assert_int_equal(run_body("return retry 'use another'", "{}"), SAID_RETRY);
+    assert_int_equal(run_body("return retry 'use another'", "{}"), OUTCOME_RETRY);
     assert_true(str_is(said.detail, "use another"));
-    assert_int_equal(run_body("return need_user('Which?')", "{}"), SAID_ASK);
-    assert_int_equal(run_body("return ok()", "{}"), SAID_BROKE);
+    assert_int_equal(run_body("return need_user('Which?')", "{}"), OUTCOME_ASK);
+    assert_int_equal(run_body("return ok()", "{}"), OUTCOME_POLICY_ERROR);
 }
 
 static void result_is_judged(void **state)
 {
     (void)state;
-    assert_int_equal(judge_body("", "{}"), SAID_NOTHING);
+    assert_int_equal(judge_body("", "{}"), OUTCOME_PASS);
     assert_int_equal(judge_body("return ok { coverage = 'SATISFIED', facts = { n = #result.list },\n"
                                 "follow_up = { tool = 'x', args = { id = 1 } } }",
                                 "{\"list\":[1,2]}"),
-                     SAID_OK);
+                     OUTCOME_OK);
     assert_true(str_is(said.coverage, "SATISFIED"));
     assert_string_equal(json_of(said.facts), "{\"n\":2}");
     assert_string_equal(json_of(said.follow_up), "{\"args\":{\"id\":1},\"tool\":\"x\"}");
-    assert_int_equal(judge_body("return ok 'NEEDS_MORE_TOOLS'", "{}"), SAID_OK);
-    assert_int_equal(judge_body("return ok { coverage = 'SATISFYED' }", "{}"), SAID_BROKE);
+    assert_int_equal(judge_body("return ok 'NEEDS_MORE_TOOLS'", "{}"), OUTCOME_OK);
+    assert_int_equal(judge_body("return ok { coverage = 'SATISFYED' }", "{}"), OUTCOME_POLICY_ERROR);
     assert_has(said.why.text, "(did you mean 'SATISFIED'?)");
     assert_int_equal(
         judge_body("return partial('more', 'there is more', { page = result.page + 1 }, 'go on')",
                    "{\"page\":1}"),
-        SAID_PARTIAL);
+        OUTCOME_PARTIAL);
     assert_string_equal(json_of(said.next_args), "{\"page\":2}");
     assert_true(str_is(said.code, "more") && str_is(said.hint, "go on"));
-    assert_int_equal(judge_body("return garbage('empty', 'nothing in it', 'widen')", "{}"), SAID_GARBAGE);
-    assert_int_equal(judge_body("return broken('cut', 'cut in the middle')", "{}"), SAID_BROKEN);
-    assert_int_equal(judge_body("return transient('later', 5)", "{}"), SAID_TRANSIENT);
-    assert_int_equal(judge_body("return failed 'no'", "{}"), SAID_FAILED);
-    assert_int_equal(judge_body("return need_user 'Which?'", "{}"), SAID_ASK);
-    assert_int_equal(judge_body("return ok { facts = { asked = call.args.asked } }", "{}"), SAID_OK);
+    assert_int_equal(judge_body("return garbage('empty', 'nothing in it', 'widen')", "{}"), OUTCOME_GARBAGE);
+    assert_int_equal(judge_body("return broken('cut', 'cut in the middle')", "{}"), OUTCOME_BROKEN);
+    assert_int_equal(judge_body("return transient('later', 5)", "{}"), OUTCOME_TRANSIENT);
+    assert_int_equal(judge_body("return failed 'no'", "{}"), OUTCOME_FAILED);
+    assert_int_equal(judge_body("return need_user 'Which?'", "{}"), OUTCOME_ASK);
+    assert_int_equal(judge_body("return ok { facts = { asked = call.args.asked } }", "{}"), OUTCOME_OK);
     assert_string_equal(json_of(said.facts), "{\"asked\":1}");
-    assert_int_equal(judge_body("return repair 'x'", "{}"), SAID_BROKE);
+    assert_int_equal(judge_body("return repair 'x'", "{}"), OUTCOME_POLICY_ERROR);
     assert_has(said.why.text, "result returned repair: expected nothing, need_user, ok, partial, garbage, ");
 }
 
@@ -99,11 +99,11 @@ static void normalise_mends_or_repairs(void **state)
     assert_string_equal(normalised("args.n = tonumber(args.n) return args", "{\"n\":\"5\"}"), "{\"n\":5}");
     assert_int_equal(
         normalise(with_hook("normalise", "args", "return repair { path = 'n', message = 'm' }"), "{}"),
-        SAID_REPAIR);
+        OUTCOME_REPAIR);
     assert_int_equal(said.problems.count, 1);
     const struct policy *p = load("return tool 't' { rules = { always : needs 'x' }, normalise = function() "
                                   "error('not reached') end }");
-    assert_int_equal(normalise(p, "{}"), SAID_REPAIR);
+    assert_int_equal(normalise(p, "{}"), OUTCOME_REPAIR);
 }
 
 static void prepare_rewords_or_hides(void **state)
@@ -118,11 +118,11 @@ static void prepare_rewords_or_hides(void **state)
                         "{\"name\":\"t\",\"inputSchema\":{\"z\":1.10},\"title\":\"ana\"}");
     call.user = STR_LIT("eve");
     policy_prepare(p, &call, def, arena, &said);
-    assert_true(said.said == SAID_NOTHING && !said.value);
+    assert_true(said.said == OUTCOME_PASS && !said.value);
     policy_prepare(load("return tool 't' {}"), &call, def, arena, &said);
     assert_ptr_equal(said.value, def);
     policy_prepare(with_hook("prepare", "def", "return 5"), &call, def, arena, &said);
-    assert_int_equal(said.said, SAID_BROKE);
+    assert_int_equal(said.said, OUTCOME_POLICY_ERROR);
 }
 
 static double last_done, last_total;
@@ -156,7 +156,7 @@ static void the_call_is_told(void **state)
                   "return { call.tool, call.session, call.goal, call.step, call.user, call.uid, call.turn,\n"
                   "call.attempt, call.history[1].tool, call.facts.n, call.peer.user, #call.history }");
     policy_run(p, &call, value_of("{}"), arena, &said);
-    assert_int_equal(said.said, SAID_VALUE);
+    assert_int_equal(said.said, OUTCOME_VALUE);
     assert_string_equal(json_of(said.value),
                         "[\"t\",\"s1\",\"g\",\"m1\",\"ana\",1000,3,2,\"x\",1,\"ana\",1]");
     assert_true(last_done == 1 && last_total == 2);
@@ -180,28 +180,28 @@ static void history_and_facts_are_wanted_only_where_read(void **state)
 static void a_broken_hook_names_its_line(void **state)
 {
     (void)state;
-    assert_int_equal(check_body("local x = args.a.b", "{}"), SAID_BROKE);
+    assert_int_equal(check_body("local x = args.a.b", "{}"), OUTCOME_POLICY_ERROR);
     assert_string_equal(said.why.text, "p.lua:3: attempt to index field 'a' (a nil value)");
-    assert_int_equal(check_body("return refuse({})", "{}"), SAID_BROKE);
+    assert_int_equal(check_body("return refuse({})", "{}"), OUTCOME_POLICY_ERROR);
     assert_has(said.why.text, "p.lua:2: check: refuse: message: expected text, got a table");
-    assert_int_equal(check_body("local r = refuse({}) return r", "{}"), SAID_BROKE);
+    assert_int_equal(check_body("local r = refuse({}) return r", "{}"), OUTCOME_POLICY_ERROR);
     assert_has(said.why.text, "p.lua:3: refuse: message: expected text");
 }
 
 static void long_paths_are_whole_in_messages(void **state)
 {
     (void)state;
-    struct policies_faults faults = {.arena = arena};
+    struct policy_load_errors faults = {.arena = arena};
     struct str name = STR("/a/rather/long/path/to/a/folder/in/which/an/operator/keeps/policies/t.lua");
-    assert_int_equal(policies_load_text(name,
-                                        STR_LIT("return tool 't' { check = function() error('x') end }"),
-                                        NULL, &loaded, &faults),
+    assert_int_equal(policy_set_load_string(name,
+                                            STR_LIT("return tool 't' { check = function() error('x') end }"),
+                                            NULL, &loaded, &faults),
                      OK);
-    assert_int_equal(check(policies_at(loaded, 0), "{}"), SAID_BROKE);
+    assert_int_equal(check(policy_set_at(loaded, 0), "{}"), OUTCOME_POLICY_ERROR);
     assert_string_equal(said.why.text,
                         "/a/rather/long/path/to/a/folder/in/which/an/operator/keeps/policies/t.lua:1: x");
     assert_int_equal(
-        policies_load_text(name, STR_LIT("return tool 't' { titel = 1 }"), NULL, &loaded, &faults),
+        policy_set_load_string(name, STR_LIT("return tool 't' { titel = 1 }"), NULL, &loaded, &faults),
         ERR_POLICY);
     assert_has(text_of(faults.list[0]),
                "/a/rather/long/path/to/a/folder/in/which/an/operator/keeps/policies/t.lua:1: unknown field");

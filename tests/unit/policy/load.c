@@ -76,8 +76,8 @@ static void what_is_left_out_is_unset(void **state)
     assert_true(p->repair == POLICY_UNSET && p->repeats == POLICY_UNSET && p->poll_max == POLICY_UNSET);
     assert_true(p->effects == EFFECTS_UNDECLARED && !p->schema && p->example_count == 0 &&
                 p->rule_count == 0);
-    assert_int_equal(check(p, "{}"), SAID_NOTHING);
-    assert_int_equal(normalise(p, "{}"), SAID_NOTHING);
+    assert_int_equal(check(p, "{}"), OUTCOME_PASS);
+    assert_int_equal(normalise(p, "{}"), OUTCOME_PASS);
     assert_string_equal(json_of(said.args), "{}");
 }
 
@@ -275,10 +275,10 @@ static void the_gateway_is_a_file_of_its_own(void **state)
     (void)state;
     assert_null(
         load("return gateway { instructions = 'Be kind.', prepare_tools = function(defs) return defs end }"));
-    assert_true(policies_has_gateway(loaded) && str_is(policies_gateway_file(loaded), "p.lua"));
-    assert_true(str_is(policies_instructions(loaded), "Be kind."));
+    assert_true(policy_set_has_gateway(loaded) && str_is(policy_set_gateway_file(loaded), "p.lua"));
+    assert_true(str_is(policy_set_instructions(loaded), "Be kind."));
     load("return tool 't' {}");
-    assert_true(!policies_has_gateway(loaded) && policies_instructions(loaded).len == 0);
+    assert_true(!policy_set_has_gateway(loaded) && policy_set_instructions(loaded).len == 0);
 }
 
 /* ---- folders -------------------------------------------------------------------------- */
@@ -310,11 +310,11 @@ static int remove_folder(void **state)
     return tear_down(state);
 }
 
-static struct policies_faults load_folder(const struct policies_options *with, enum err wanted)
+static struct policy_load_errors load_folder(const struct policy_set_options *with, enum err wanted)
 {
-    struct policies_faults faults = {.arena = arena};
-    policies_free(loaded);
-    assert_int_equal(policies_load(folder, with, &loaded, &faults), wanted);
+    struct policy_load_errors faults = {.arena = arena};
+    policy_set_free(loaded);
+    assert_int_equal(policy_set_load(folder, with, &loaded, &faults), wanted);
     return faults;
 }
 
@@ -327,15 +327,15 @@ static void a_folder_is_read_in_order(void **state)
     write_file(".hidden.lua", "nonsense");
     write_file("note.txt", "nonsense");
     load_folder(NULL, OK);
-    assert_int_equal(policies_count(loaded), 2);
-    assert_true(str_is(policies_at(loaded, 0)->name, "second"));
-    assert_string_equal(json_of(policies_at(loaded, 0)->schema), "{\"type\": \"object\"}");
-    uint64_t hash = policies_hash(loaded);
+    assert_int_equal(policy_set_count(loaded), 2);
+    assert_true(str_is(policy_set_at(loaded, 0)->name, "second"));
+    assert_string_equal(json_of(policy_set_at(loaded, 0)->schema), "{\"type\": \"object\"}");
+    uint64_t hash = policy_set_hash(loaded);
     load_folder(NULL, OK);
-    assert_true(policies_hash(loaded) == hash);
+    assert_true(policy_set_hash(loaded) == hash);
     write_file("s.json", "{\"type\": \"object\", \"a\": 1}");
     load_folder(NULL, OK);
-    assert_true(policies_hash(loaded) != hash);
+    assert_true(policy_set_hash(loaded) != hash);
 }
 
 static void every_file_has_its_complaint(void **state)
@@ -344,7 +344,7 @@ static void every_file_has_its_complaint(void **state)
     write_file("a.lua", "return tool 't' { titel = 1 }");
     write_file("b.lua", "return tool 't' {}");
     write_file("c.lua", "return tool 't' {}");
-    struct policies_faults faults = load_folder(NULL, ERR_POLICY);
+    struct policy_load_errors faults = load_folder(NULL, ERR_POLICY);
     assert_int_equal(faults.count, 2);
     assert_has(text_of(faults.list[0]), "a.lua:1: unknown field 'titel' (did you mean 'title'?)");
     assert_has(text_of(faults.list[1]), "c.lua: tool \"t\" is declared in ");
@@ -359,11 +359,11 @@ static void every_file_has_its_complaint(void **state)
 static void no_folder_is_said_so(void **state)
 {
     (void)state;
-    struct policies_faults faults = {.arena = arena};
-    assert_int_equal(policies_load("/nonexistent/policies", NULL, &loaded, &faults), ERR_IO);
+    struct policy_load_errors faults = {.arena = arena};
+    assert_int_equal(policy_set_load("/nonexistent/policies", NULL, &loaded, &faults), ERR_IO);
     assert_has(text_of(faults.list[0]), "/nonexistent/policies: expected a folder of policies: No such file");
-    assert_int_equal(policies_load(NULL, NULL, &loaded, &faults), OK);
-    assert_int_equal(policies_count(loaded), 0);
+    assert_int_equal(policy_set_load(NULL, NULL, &loaded, &faults), OK);
+    assert_int_equal(policy_set_count(loaded), 0);
 }
 
 static void a_quarantined_file_does_not_run(void **state)
@@ -371,17 +371,17 @@ static void a_quarantined_file_does_not_run(void **state)
     (void)state;
     struct str text = STR_LIT("while true do end\nreturn tool \"stuck\" { run = function() end }");
     struct policy_stall stall = {arena_printf(arena, "%s/a.lua", folder), hash_stable(text).low};
-    options = (struct policies_options){.stalls = &stall, .stall_count = 1};
+    options = (struct policy_set_options){.stalls = &stall, .stall_count = 1};
     size_t count;
     write_file("a.lua", text.at);
     write_file("b.lua", "return tool 'fine' {}");
     load_folder(&options, OK);
-    assert_int_equal(policies_count(loaded), 2);
-    assert_true(str_is(policies_at(loaded, 0)->name, "stuck") && policies_at(loaded, 0)->hooks[HOOK_RUN]);
-    assert_int_equal(check(policies_at(loaded, 0), "{}"), SAID_BROKE);
+    assert_int_equal(policy_set_count(loaded), 2);
+    assert_true(str_is(policy_set_at(loaded, 0)->name, "stuck") && policy_set_at(loaded, 0)->hooks[HOOK_RUN]);
+    assert_int_equal(check(policy_set_at(loaded, 0), "{}"), OUTCOME_POLICY_ERROR);
     assert_has(said.why.text, "a.lua: is quarantined");
-    assert_int_equal(check(policies_at(loaded, 1), "{}"), SAID_NOTHING);
-    assert_true(str_eq(policies_stalls(loaded, &count)[0].file, stall.file) && count == 1);
+    assert_int_equal(check(policy_set_at(loaded, 1), "{}"), OUTCOME_PASS);
+    assert_true(str_eq(policy_set_stalls(loaded, &count)[0].file, stall.file) && count == 1);
 }
 
 static void a_quarantine_ends_when_the_file_changes(void **state)
@@ -389,12 +389,12 @@ static void a_quarantine_ends_when_the_file_changes(void **state)
     (void)state;
     struct policy_stall stall = {arena_printf(arena, "%s/a.lua", folder),
                                  hash_stable(STR_LIT("what it was")).low};
-    options = (struct policies_options){.stalls = &stall, .stall_count = 1};
+    options = (struct policy_set_options){.stalls = &stall, .stall_count = 1};
     size_t count;
     write_file("a.lua", "return tool 'mended' {}");
     load_folder(&options, OK);
-    assert_int_equal(check(policies_at(loaded, 0), "{}"), SAID_NOTHING);
-    policies_stalls(loaded, &count);
+    assert_int_equal(check(policy_set_at(loaded, 0), "{}"), OUTCOME_PASS);
+    policy_set_stalls(loaded, &count);
     assert_int_equal(count, 0);
 }
 

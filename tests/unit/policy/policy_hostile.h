@@ -14,11 +14,11 @@ static inline void dies(const char *body, const char *why)
 {
     const char *guarded = arena_printf(arena, "if not args.harmless then %s end", body).at;
     const struct policy *p = with_hook("check", "args, call", guarded);
-    if (check(p, "{}") != SAID_BROKE)
+    if (check(p, "{}") != OUTCOME_POLICY_ERROR)
         fail_msg("it lives: %s", body);
     assert_has(said.why.text, why);
     assert_has(said.why.text, "p.lua:");
-    if (check(p, "{\"harmless\":true}") != SAID_NOTHING)
+    if (check(p, "{\"harmless\":true}") != OUTCOME_PASS)
         fail_msg("after %s: %s", body, said.why.text);
 }
 

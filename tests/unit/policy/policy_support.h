@@ -19,20 +19,20 @@
 static struct arena *arena;
 static struct policies *loaded;
 static struct policy_outcome said;
-static struct policies_options options; /* all zero: the defaults */
+static struct policy_set_options options; /* all zero: the defaults */
 
 static int set_up(void **state)
 {
     (void)state;
     arena = arena_new();
-    options = (struct policies_options){0};
+    options = (struct policy_set_options){0};
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    policies_free(loaded);
+    policy_set_free(loaded);
     loaded = NULL;
     arena_free(arena);
     return 0;
@@ -46,7 +46,7 @@ static inline const char *text_of(struct str s)
 static inline const struct json *value_of(const char *text)
 {
     struct json *value = ARENA_NEW(arena, struct json);
-    struct json_fault fault = {0};
+    struct json_error fault = {0};
     if (json_parse(arena, arena_dup(arena, str_of(text)), NULL, value, &fault) != OK)
         fail_msg("%s: %s", text, fault.text);
     return value;
@@ -64,10 +64,10 @@ static inline const char *json_of(const struct json *value)
 /* The first complaint about this source, or NULL where it loads; it is `loaded` then. */
 static inline const char *fault_of(const char *source)
 {
-    struct policies_faults faults = {.arena = arena};
-    policies_free(loaded);
+    struct policy_load_errors faults = {.arena = arena};
+    policy_set_free(loaded);
     loaded = NULL;
-    if (policies_load_text(STR_LIT("p.lua"), str_of(source), &options, &loaded, &faults) == OK)
+    if (policy_set_load_string(STR_LIT("p.lua"), str_of(source), &options, &loaded, &faults) == OK)
         return NULL;
     assert_null(loaded);
     return text_of(faults.list[0]);
@@ -78,7 +78,7 @@ static inline const struct policy *load(const char *source)
     const char *fault = fault_of(source);
     if (fault)
         fail_msg("%s", fault);
-    return policies_count(loaded) ? policies_at(loaded, 0) : NULL;
+    return policy_set_count(loaded) ? policy_set_at(loaded, 0) : NULL;
 }
 
 /* A policy with this as the body of one hook. */
@@ -92,31 +92,31 @@ static inline const struct policy *with_hook(const char *hook, const char *param
 static const struct policy_call a_call = {
     .tool = STR("t"), .session = STR("s1"), .goal = STR("what is on today?"), .turn = 3};
 
-static inline enum policy_said check(const struct policy *policy, const char *args)
+static inline enum policy_outcome_kind check(const struct policy *policy, const char *args)
 {
     policy_check(policy, &a_call, value_of(args), arena, &said);
     return said.said;
 }
 
-static inline enum policy_said check_body(const char *body, const char *args)
+static inline enum policy_outcome_kind check_body(const char *body, const char *args)
 {
     return check(with_hook("check", "args, call", body), args);
 }
 
-static inline enum policy_said judge_body(const char *body, const char *result)
+static inline enum policy_outcome_kind judge_body(const char *body, const char *result)
 {
     policy_judge(with_hook("result", "result, call", body), &a_call, value_of("{\"asked\":1}"),
                  value_of(result), arena, &said);
     return said.said;
 }
 
-static inline enum policy_said run_body(const char *body, const char *args)
+static inline enum policy_outcome_kind run_body(const char *body, const char *args)
 {
     policy_run(with_hook("run", "args, call", body), &a_call, value_of(args), arena, &said);
     return said.said;
 }
 
-static inline enum policy_said normalise(const struct policy *policy, const char *args)
+static inline enum policy_outcome_kind normalise(const struct policy *policy, const char *args)
 {
     policy_normalise(policy, &a_call, value_of(args), arena, &said);
     return said.said;
@@ -125,7 +125,7 @@ static inline enum policy_said normalise(const struct policy *policy, const char
 /* What normalise makes of the arguments, as text. */
 static inline const char *normalised(const char *body, const char *args)
 {
-    if (normalise(with_hook("normalise", "args, call", body), args) == SAID_BROKE)
+    if (normalise(with_hook("normalise", "args, call", body), args) == OUTCOME_POLICY_ERROR)
         return said.why.text;
     return json_of(said.args);
 }
@@ -139,7 +139,7 @@ static inline void assert_has(const char *text, const char *part)
 /* What a Lua expression gives, as JSON text. */
 static inline const char *eval(const char *expression)
 {
-    if (run_body(arena_printf(arena, "return { v = %s }", expression).at, "{}") == SAID_BROKE)
+    if (run_body(arena_printf(arena, "return { v = %s }", expression).at, "{}") == OUTCOME_POLICY_ERROR)
         return said.why.text;
     return json_of(said.value);
 }

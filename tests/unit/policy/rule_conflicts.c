@@ -232,9 +232,10 @@ static void refusals_leave_something_to_say(void **state)
 static void all_conflicts_are_told(void **state)
 {
     (void)state;
-    struct policies_faults faults = {.arena = arena};
+    struct policy_load_errors faults = {.arena = arena};
     const char *source = source_of("always : needs 'idd',\nalways : needs 'id' : drops 'id'");
-    assert_int_not_equal(policies_load_text(STR_LIT("p.lua"), str_of(source), NULL, &loaded, &faults), OK);
+    assert_int_not_equal(policy_set_load_string(STR_LIT("p.lua"), str_of(source), NULL, &loaded, &faults),
+                         OK);
     assert_int_equal(faults.count, 2);
     assert_has(text_of(faults.list[0]), "p.lua:2: ");
     assert_has(text_of(faults.list[1]), "p.lua:3: ");

@@ -8,14 +8,14 @@ static const struct policy *rules(const char *text)
 
 static const char *applied(const struct policy *p, const char *args)
 {
-    assert_int_equal(normalise(p, args), SAID_NOTHING);
+    assert_int_equal(normalise(p, args), OUTCOME_PASS);
     return json_of(said.args);
 }
 
 static const char *complaints(const struct policy *p, const char *args)
 {
     struct buf out = buf_in(arena);
-    assert_int_equal(normalise(p, args), SAID_REPAIR);
+    assert_int_equal(normalise(p, args), OUTCOME_REPAIR);
     problems_text(&out, &said.problems);
     return text_of(buf_view(&out));
 }
@@ -132,17 +132,17 @@ static void a_predicate_that_breaks_names_its_rule(void **state)
     const struct policy *p = rules("when { k = 1 } : needs 'x',\n"
                                    "when { d = is('before noon',\n"
                                    "  function(d) return d.hour < 12 end) } : refuses 'no'");
-    assert_int_equal(normalise(p, "{\"d\":\"9\",\"k\":2}"), SAID_BROKE);
+    assert_int_equal(normalise(p, "{\"d\":\"9\",\"k\":2}"), OUTCOME_POLICY_ERROR);
     assert_has(said.why.text, "p.lua:4: there is no string.hour");
     assert_has(said.why.text, "(in the rule on line 3, when d is before noon)");
-    assert_int_equal(check(p, "{\"d\":\"9\"}"), SAID_BROKE);
-    assert_int_equal(policy_fault(p)->count, 2);
-    assert_int_equal(check(p, "{\"k\":\"9\"}"), SAID_NOTHING);
+    assert_int_equal(check(p, "{\"d\":\"9\"}"), OUTCOME_POLICY_ERROR);
+    assert_int_equal(policy_failures(p)->count, 2);
+    assert_int_equal(check(p, "{\"k\":\"9\"}"), OUTCOME_PASS);
     p = rules("when { d = is('for ever', function() while true do end end) } : needs 'x'");
-    assert_int_equal(normalise(p, "{\"d\":1}"), SAID_BROKE);
+    assert_int_equal(normalise(p, "{\"d\":1}"), OUTCOME_POLICY_ERROR);
     assert_has(said.why.text, "ran longer than its 50 ms (config limits.policy_ms) (in the rule on line 2");
     p = rules("when { d = is('odd', function(d) return { d } end) } : needs 'x'");
-    assert_int_equal(normalise(p, "{\"d\":1}"), SAID_BROKE);
+    assert_int_equal(normalise(p, "{\"d\":1}"), OUTCOME_POLICY_ERROR);
     assert_has(said.why.text, "is(\"odd\") returned a table or null: expected true or false");
 }
 
@@ -155,7 +155,7 @@ static void a_predicate_decides_what_is_demanded(void **state)
     assert_string_equal(complaints(p, "{\"n\":3}"),
                         "- 'why': required field is missing when n is odd — provide a value\n");
     assert_string_equal(applied(p, "{\"n\":4}"), "{\"n\":4}");
-    assert_int_equal(check(p, "{\"n\":92}"), SAID_REFUSE);
+    assert_int_equal(check(p, "{\"n\":92}"), OUTCOME_REFUSE);
     assert_true(str_is(said.code, "top"));
     assert_true(policy_rule_hits(p)[0] == 1 && policy_rule_hits(p)[1] == 1);
 }
@@ -238,10 +238,10 @@ static void a_rule_refuses_in_check(void **state)
     const struct policy *p =
         rules("when { action = 'wipe' } : refuses('no_wiping', 'nothing is wiped here', 'archive it')");
     assert_true(p->hooks[HOOK_CHECK]);
-    assert_int_equal(check(p, "{\"action\":\"wipe\"}"), SAID_REFUSE);
+    assert_int_equal(check(p, "{\"action\":\"wipe\"}"), OUTCOME_REFUSE);
     assert_true(str_is(said.code, "no_wiping") && str_is(said.detail, "nothing is wiped here") &&
                 str_is(said.hint, "archive it"));
-    assert_int_equal(check(p, "{\"action\":\"read\"}"), SAID_NOTHING);
+    assert_int_equal(check(p, "{\"action\":\"read\"}"), OUTCOME_PASS);
     assert_int_equal(policy_rule_hits(p)[0], 1);
 }
 

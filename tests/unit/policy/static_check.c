@@ -4,11 +4,11 @@
 /* Every complaint about this source, joined by newlines. */
 static const char *all_faults(const char *source)
 {
-    struct policies_faults faults = {.arena = arena};
+    struct policy_load_errors faults = {.arena = arena};
     struct buf out = buf_in(arena);
-    policies_free(loaded);
+    policy_set_free(loaded);
     loaded = NULL;
-    policies_load_text(STR_LIT("some/p.lua"), str_of(source), &options, &loaded, &faults);
+    policy_set_load_string(STR_LIT("some/p.lua"), str_of(source), &options, &loaded, &faults);
     for (size_t i = 0; i < faults.count; i++)
         buf_printf(&out, "%s" STR_FMT, i ? "\n" : "", STR_ARG(faults.list[i]));
     return text_of(buf_view(&out));
@@ -105,7 +105,7 @@ static void nothing_right_is_refused(void **state)
     };
     for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
         const struct policy *p = load(right[i]);
-        if (check(p, "{}") != SAID_NOTHING)
+        if (check(p, "{}") != OUTCOME_PASS)
             fail_msg("%s: %s", right[i], said.why.text);
     }
 }
@@ -135,11 +135,11 @@ static void all_of_a_file_are_told_at_once(void **state)
 static void long_paths_are_told(void **state)
 {
     (void)state;
-    struct policies_faults faults = {.arena = arena};
+    struct policy_load_errors faults = {.arena = arena};
     char name[200];
     snprintf(name, sizeof(name), "%0150d/p.lua", 7);
     assert_int_equal(
-        policies_load_text(str_of(name), STR_LIT("local a = zzz\nreturn yyy"), NULL, &loaded, &faults),
+        policy_set_load_string(str_of(name), STR_LIT("local a = zzz\nreturn yyy"), NULL, &loaded, &faults),
         ERR_POLICY);
     assert_int_equal(faults.count, 2);
     assert_true(str_starts(faults.list[0], arena_printf(arena, "%s:1: there is no", name).at));

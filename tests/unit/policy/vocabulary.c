@@ -7,7 +7,7 @@ static void words_exist(void **state)
 {
     (void)state;
     size_t count;
-    const struct policy_word *words = policy_words(&count);
+    const struct vocabulary_word *words = vocabulary_words(&count);
     for (size_t i = 0; i < count; i++) {
         const char *type = words[i].type ? words[i].type : "";
         bool method = str_starts(str_of(type), "fun(self:");
@@ -26,7 +26,7 @@ static void words_are_told(void **state)
 {
     (void)state;
     size_t count;
-    const struct policy_word *words = policy_words(&count);
+    const struct vocabulary_word *words = vocabulary_words(&count);
     for (size_t i = 0; i < count; i++) {
         if (!words[i].signature || !words[i].sentence || !strstr(words[i].signature, words[i].name))
             fail_msg("%s: a word needs a signature that has it, and a sentence", words[i].name);
@@ -39,10 +39,10 @@ static void fields_are_told(void **state)
 {
     (void)state;
     size_t count;
-    const struct policy_fields *tables = policy_fields(arena, &count);
+    const struct vocabulary_tables *tables = vocabulary_tables(arena, &count);
     for (size_t i = 0; i < count; i++)
         for (size_t n = 0; n < tables[i].count; n++) {
-            const struct policy_field *field = &tables[i].fields[n];
+            const struct vocabulary_field *field = &tables[i].fields[n];
             if (!field->sentence || !field->type || (!tables[i].given && !field->form))
                 fail_msg(
                     "%s.%s: a field's row needs .form, .type and .sentence (its kind tells no form or type)",
@@ -55,8 +55,8 @@ static void fields_are_told(void **state)
 static bool is_defined(struct str name)
 {
     size_t tables, count;
-    const struct policy_fields *fields = policy_fields(arena, &tables);
-    const struct policy_type *types = policy_types(&count);
+    const struct vocabulary_tables *fields = vocabulary_tables(arena, &tables);
+    const struct vocabulary_type *types = vocabulary_types(&count);
     for (size_t i = 0; i < count; i++)
         if (str_is(name, types[i].name))
             return true;
@@ -81,9 +81,9 @@ static void types_are_defined(void **state)
 {
     (void)state;
     size_t words, tables, types;
-    const struct policy_word *word = policy_words(&words);
-    const struct policy_fields *table = policy_fields(arena, &tables);
-    const struct policy_type *type = policy_types(&types);
+    const struct vocabulary_word *word = vocabulary_words(&words);
+    const struct vocabulary_tables *table = vocabulary_tables(arena, &tables);
+    const struct vocabulary_type *type = vocabulary_types(&types);
     for (size_t i = 0; i < words; i++)
         defines("the word", word[i].name, word[i].type);
     for (size_t i = 0; i < types; i++)
@@ -95,10 +95,10 @@ static void types_are_defined(void **state)
 
 /* ---- what words take --------------------------------------------------------------------- */
 
-static const struct policy_fields *table_of(const char *of)
+static const struct vocabulary_tables *table_of(const char *of)
 {
     size_t count;
-    const struct policy_fields *tables = policy_fields(arena, &count);
+    const struct vocabulary_tables *tables = vocabulary_tables(arena, &count);
     for (size_t i = 0; i < count; i++)
         if (strcmp(tables[i].of, of) == 0)
             return &tables[i];
@@ -120,8 +120,8 @@ static void options_of_types(void **state)
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
         const char *fault = fault_of(arena_printf(arena, "local _ = %s", types[i].source).at);
         const char *takes = fault ? strstr(fault, "it takes ") : NULL;
-        const struct policy_fields *tables[] = {table_of("a type"),
-                                                types[i].of ? table_of(types[i].of) : NULL};
+        const struct vocabulary_tables *tables[] = {table_of("a type"),
+                                                    types[i].of ? table_of(types[i].of) : NULL};
         size_t told = 1, known = 0;
         assert_non_null(takes);
         for (const char *at = takes; (at = strstr(at, ", ")); at++)
@@ -159,7 +159,7 @@ static void fields_are_taken(void **state)
                   {"seen", "seen { %s = print_ }"},
                   {"params", "params({}, { %s = print_ })"}};
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        const struct policy_fields *table = table_of(places[i].of);
+        const struct vocabulary_tables *table = table_of(places[i].of);
         struct str base = arena_printf(arena, "local print_ = array {} %s", places[i].source);
         for (size_t n = 0; n <= table->count; n++) {
             const char *name = n < table->count ? table->fields[n].name : "stranger";
@@ -175,7 +175,7 @@ static void fields_are_taken(void **state)
 static void call_has_its_fields(void **state)
 {
     (void)state;
-    const struct policy_fields *table = table_of("call");
+    const struct vocabulary_tables *table = table_of("call");
     for (size_t n = 0; n <= table->count; n++) {
         const char *name = n < table->count ? table->fields[n].name : "stranger";
         struct policy_call call = {.turn = 1};
@@ -188,7 +188,7 @@ static void call_has_its_fields(void **state)
             break;
         }
         policy_check(load(source), &call, value_of("{}"), arena, &said);
-        assert_int_equal(said.said, SAID_NOTHING);
+        assert_int_equal(said.said, OUTCOME_PASS);
     }
 }
 

@@ -89,7 +89,7 @@ static void every_word_is_told(void **state)
 {
     (void)state;
     size_t count;
-    const struct policy_word *words = policy_words(&count);
+    const struct vocabulary_word *words = vocabulary_words(&count);
     assert_true(count > 50);
     for (size_t i = 0; i < count; i++) {
         assert_true(strlen(words[i].sentence) >= 5 && words[i].group);
@@ -103,7 +103,7 @@ static void every_word_is_told(void **state)
 
 static bool fits(const char *shape, const char *json)
 {
-    return policy_shape_wants(str_of(shape), value_of(json)) == NULL;
+    return id_format_mismatch(str_of(shape), value_of(json)) == NULL;
 }
 
 static void shapes(void **state)
@@ -124,7 +124,7 @@ static void shapes(void **state)
     assert_true(fits("prefix:evt_", "\"evt_1\"") && !fits("prefix:evt_", "\"evt_\"") &&
                 !fits("prefix:evt_", "\"ord_1\"") && !fits("prefix:evt_", "1"));
     assert_true(fits("", "\"anything\""));
-    assert_string_equal(policy_shape_wants(STR_LIT("prefix:evt_"), value_of("1")),
+    assert_string_equal(id_format_mismatch(STR_LIT("prefix:evt_"), value_of("1")),
                         "an id that begins with 'evt_'");
 }
 
@@ -158,7 +158,7 @@ static enum err read_config(const char *text, struct json *out, struct why *why)
     int fd = mkstemp(path);
     assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
     close(fd);
-    enum err err = policy_read_config(path, arena, out, why);
+    enum err err = lua_config_read(path, arena, out, why);
     unlink(path);
     return err;
 }
@@ -188,7 +188,7 @@ static void the_configuration_is_data(void **state)
         assert_has(why.text, faulty[i][1]);
         assert_has(why.text, "/tmp/toolgate-config-");
     }
-    assert_int_equal(policy_read_config("/nonexistent.lua", arena, &out, &why), ERR_IO);
+    assert_int_equal(lua_config_read("/nonexistent.lua", arena, &out, &why), ERR_IO);
 }
 
 int main(void)

@@ -40,7 +40,7 @@ static int tear_down(void **state)
 static const struct json *parse(struct str text)
 {
     struct json *value = ARENA_NEW(arena, struct json);
-    struct json_fault fault;
+    struct json_error fault;
     if (json_parse(arena, text, NULL, value, &fault) != OK)
         fail_msg("no JSON: " STR_FMT, STR_ARG(text));
     return value;
@@ -504,7 +504,7 @@ static void a_structured_result_still_matches_its_schema(void **state)
         "\"pattern\":\"^(words )*$\"}}}}}}");
     struct compacted c = shrink(structured(events(20, 20)), NULL, "");
     assert_true(c.done);
-    assert_int_equal(schema_accepts(tool.output_schema, c.result.structured), SCHEMA_VALID);
+    assert_int_equal(schema_validate(tool.output_schema, c.result.structured), SCHEMA_VALID);
     assert_true(text_of(c.result.structured).len <= 1000);
     assert_true(json_equal(parse(shown(&c)), c.result.structured));
     says(c.note, "items of events are left out");
@@ -538,7 +538,7 @@ static void tokens_are_estimated(void **state)
         {"", 0, 0},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        size_t n = tokens_estimate(str_of(cases[i].text));
+        size_t n = token_estimate(str_of(cases[i].text));
         if (n < cases[i].least || n > cases[i].most)
             fail_msg("%zu tokens in “%s”", n, cases[i].text);
         assert_true(n <= strlen(cases[i].text));
@@ -552,7 +552,7 @@ static void a_budget_in_tokens_is_kept(void **state)
     tool.compact.max_tokens = 300;
     struct compacted c = shrink(events(200, 10), NULL, "");
     assert_true(c.done);
-    assert_in_range(tokens_estimate(shown(&c)), 150, 300);
+    assert_in_range(token_estimate(shown(&c)), 150, 300);
 }
 
 /* ---- properties ---- */
@@ -641,8 +641,8 @@ static void random_results_fit_and_stay_json(void **state)
         shortened++;
         struct str text = shown(&c);
         assert_true(!tool.compact.max_bytes || text.len <= tool.compact.max_bytes);
-        if (tool.compact.max_tokens && tokens_estimate(text) > tool.compact.max_tokens)
-            fail_msg("%zu tokens, %u allowed: " STR_FMT, tokens_estimate(text), tool.compact.max_tokens,
+        if (tool.compact.max_tokens && token_estimate(text) > tool.compact.max_tokens)
+            fail_msg("%zu tokens, %u allowed: " STR_FMT, token_estimate(text), tool.compact.max_tokens,
                      STR_ARG(text));
         const struct json *small = parse(text);
         assert_true(c.note.len > 0 || json_equal(small, value)); /* where only spaces went, nothing is said */

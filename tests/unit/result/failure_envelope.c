@@ -41,7 +41,7 @@ static struct envelope of_text(const char *text)
     struct result result;
     struct json sent = json_string(str_of(text));
     result_read(arena, &sent, &result);
-    return envelope_of(arena, &result);
+    return envelope_detect(arena, &result);
 }
 
 static const char *const kinds[] = {"none", "failed", "transient", "asks"};
@@ -164,11 +164,11 @@ static void an_image_beside_it_makes_it_a_result(void **state)
     static const char with_image[] = "{\"content\":[{\"type\":\"text\",\"text\":\"Error: none\"},"
                                      "{\"type\":\"image\",\"data\":\"aGk=\",\"mimeType\":\"image/png\"}]}";
     struct json sent;
-    struct json_fault fault;
+    struct json_error fault;
     struct result result;
     assert_int_equal(OK, json_parse(arena, STR_LIT(with_image), NULL, &sent, &fault));
     result_read(arena, &sent, &result);
-    assert_int_equal(ENVELOPE_NONE, envelope_of(arena, &result).kind);
+    assert_int_equal(ENVELOPE_NONE, envelope_detect(arena, &result).kind);
 }
 
 static void waits(const char *text, const char *code, int after_s)
@@ -212,7 +212,7 @@ static void what_does_not_pass_is_not_waited_for(void **state)
 
 static void asks_as(const char *text, const char *code, const char *question, const char *choices)
 {
-    is(text, ENVELOPE_ASKS, code);
+    is(text, ENVELOPE_NEEDS_INPUT, code);
     struct envelope e = of_text(text);
     struct buf written = buf_in(arena);
     if (e.choices)
@@ -238,7 +238,7 @@ static void questions_for_the_user_are_found_with_their_choices(void **state)
             "[{\"id\":1},{\"id\":2}]");
     asks_as("{\"error\":\"Multiple matches for Ann\",\"candidates\":[\"Ann A\",\"Ann B\"]}", "ambiguous",
             "Multiple matches for Ann", "[\"Ann A\",\"Ann B\"]");
-    is("Multiple matches for Ann. Which one do you mean?", ENVELOPE_ASKS, "ambiguous");
+    is("Multiple matches for Ann. Which one do you mean?", ENVELOPE_NEEDS_INPUT, "ambiguous");
 }
 
 static void of_many_choices_the_first_are_taken(void **state)
@@ -273,7 +273,7 @@ static void judge_row(struct tally *t, const struct json *row)
     struct str env = json_str(json_get_text(row, "env"));
     struct result result;
     result_read(arena, json_get_text(row, "result"), &result);
-    struct envelope e = envelope_of(arena, &result);
+    struct envelope e = envelope_detect(arena, &result);
     bool fails = e.kind == ENVELOPE_FAILED || e.kind == ENVELOPE_TRANSIENT;
     bool waits = envelope_of_error(arena, &result).kind == ENVELOPE_TRANSIENT;
     t->rows++;
@@ -304,7 +304,7 @@ static void judge_file(struct tally *t, const char *path)
     assert_non_null(file);
     while ((len = getline(&line, &size, file)) > 0) {
         struct json row;
-        struct json_fault fault;
+        struct json_error fault;
         arena_free(arena);
         arena = arena_new();
         assert_int_equal(OK, json_parse(arena, (struct str){line, (size_t)len}, NULL, &row, &fault));

@@ -31,7 +31,7 @@ static int end(void **state)
 static const struct json *parsed(const char *text)
 {
     struct json *value = arena_alloc(arena, sizeof(*value));
-    struct json_fault fault;
+    struct json_error fault;
     if (json_parse(arena, str_of(text), NULL, value, &fault) != OK)
         fail_msg("%s in %s", fault.text, text);
     return value;
@@ -156,11 +156,11 @@ static void a_made_result_is_json_text_and_structured_only_with_a_schema(void **
 {
     (void)state;
     const struct json *value = parsed("{\"id\":12345678901234567890,\"price\":1.10}");
-    result_make(arena, value, NULL, NULL, false, &result);
+    result_from_value(arena, value, NULL, NULL, false, &result);
     assert_null(result.structured);
     struct str text = json_str(json_get_text(&result.content->items[0], "text"));
     assert_true(str_is(text, "{\"id\":12345678901234567890,\"price\":1.10}"));
-    result_make(arena, value, NULL, NULL, true, &result);
+    result_from_value(arena, value, NULL, NULL, true, &result);
     assert_ptr_equal(result.structured, value);
 }
 
@@ -219,19 +219,19 @@ static void structure_is_put_in_where_a_schema_promises_it(void **state)
 {
     (void)state;
     result_read_mcp(arena, parsed("{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"a\\\":1}\"}]}"), &result);
-    result_complete(&result, false);
+    result_fill_structured(&result, false);
     assert_null(result.structured);
-    result_complete(&result, true);
+    result_fill_structured(&result, true);
     assert_true(json_equal(result.structured, parsed("{\"a\":1}")));
     reads("\"sunny\"", "{\"text\":\"sunny\"}");
-    result_complete(&result, true);
+    result_fill_structured(&result, true);
     assert_null(result.structured);
 }
 
 static bool brings_nothing(const char *sent, enum policy_effects effects)
 {
     result_read(arena, parsed(sent), &result);
-    return result_brings_nothing(&result, effects);
+    return result_is_uninformative(&result, effects);
 }
 
 static void what_brings_nothing_depends_on_what_was_asked_for(void **state)

@@ -11,7 +11,7 @@ static void untouched_values_are_the_same(void **state)
     (void)state;
     const struct json *args = value_of(odd);
     policy_normalise(with_hook("normalise", "args", "return args"), &a_call, args, arena, &said);
-    assert_int_equal(said.said, SAID_NOTHING);
+    assert_int_equal(said.said, OUTCOME_PASS);
     assert_ptr_equal(said.args, args);
     policy_normalise(with_hook("normalise", "args", "local x = args.deep[1].x"), &a_call, args, arena, &said);
     assert_ptr_equal(said.args, args);
@@ -64,11 +64,11 @@ static void empty_tables_are_what_stood_there(void **state)
     assert_string_equal(normalised("return {}", "{\"a\":1}"), "{}");
     assert_string_equal(eval("{}"), "{\"v\":[]}");
     assert_string_equal(eval("array {}"), "{\"v\":[]}");
-    assert_int_equal(run_body("return {}", "{}"), SAID_VALUE);
+    assert_int_equal(run_body("return {}", "{}"), OUTCOME_VALUE);
     assert_string_equal(json_of(said.value), "{}");
-    assert_int_equal(run_body("return array {}", "{}"), SAID_VALUE);
+    assert_int_equal(run_body("return array {}", "{}"), OUTCOME_VALUE);
     assert_string_equal(json_of(said.value), "[]");
-    assert_int_equal(run_body("return nil", "{}"), SAID_VALUE);
+    assert_int_equal(run_body("return nil", "{}"), OUTCOME_VALUE);
     assert_string_equal(json_of(said.value), "null");
 }
 
@@ -82,16 +82,18 @@ static void what_json_cannot_hold_is_refused(void **state)
     assert_has(eval("{ a = { function() end } }"), "result.v.a[1]: expected plain data, got a function");
     assert_has(eval("call"), "expected plain data, got a word's own value");
     assert_has(eval("{ refuse 'x' }"), "expected plain data, got a word's own value");
-    assert_int_equal(run_body("local t = {} t.a = { b = t } return t", "{}"), SAID_BROKE);
+    assert_int_equal(run_body("local t = {} t.a = { b = t } return t", "{}"), OUTCOME_POLICY_ERROR);
     assert_has(said.why.text, "result.a.b: a table that holds itself");
-    assert_int_equal(run_body("local t = {} for i = 1, 200 do t = { t } end return t", "{}"), SAID_BROKE);
+    assert_int_equal(run_body("local t = {} for i = 1, 200 do t = { t } end return t", "{}"),
+                     OUTCOME_POLICY_ERROR);
     assert_has(said.why.text, "nested deeper than 128");
     assert_int_equal(run_body("local t = { 1 } for i = 1, 40 do t = { t, t } end return t", "{}"),
-                     SAID_BROKE);
+                     OUTCOME_POLICY_ERROR);
     assert_has(said.why.text, "more values than");
-    assert_int_equal(normalise(with_hook("normalise", "args", "return { 1, 2 }"), "{}"), SAID_BROKE);
+    assert_int_equal(normalise(with_hook("normalise", "args", "return { 1, 2 }"), "{}"),
+                     OUTCOME_POLICY_ERROR);
     assert_has(said.why.text, "normalise returned a list");
-    assert_int_equal(normalise(with_hook("normalise", "args", "return 5"), "{}"), SAID_BROKE);
+    assert_int_equal(normalise(with_hook("normalise", "args", "return 5"), "{}"), OUTCOME_POLICY_ERROR);
 }
 
 static void texts_are_utf8(void **state)
@@ -122,16 +124,16 @@ static void definitions_keep_their_bytes_when_they_move(void **state)
     const struct json *defs = value_of("[{\"name\":\"a\",\"s\":{}},{\"z\":1.10,\"name\":\"b\","
                                        "\"description\":\"old\",\"s\":{\"y\": {},\"x\":[]}},"
                                        "{\"q\": 1, \"name\":\"c\"}]");
-    policies_prepare_tools(loaded, &a_call, defs, arena, &said);
-    assert_int_equal(said.said, SAID_NOTHING);
+    policy_set_prepare_tools(loaded, &a_call, defs, arena, &said);
+    assert_int_equal(said.said, OUTCOME_PASS);
     assert_string_equal(json_of(said.value),
                         "[{\"z\":1.10,\"name\":\"b\",\"description\":\"new\",\"s\":{\"y\": {},\"x\":[]}},"
                         "{\"q\": 1, \"name\":\"c\"}]");
     load("return gateway { prepare_tools = function(defs) return nil end }");
-    policies_prepare_tools(loaded, &a_call, defs, arena, &said);
-    assert_true(said.said == SAID_NOTHING && !said.value);
+    policy_set_prepare_tools(loaded, &a_call, defs, arena, &said);
+    assert_true(said.said == OUTCOME_PASS && !said.value);
     load("return gateway { prepare_tools = function(defs) return {} end }");
-    policies_prepare_tools(loaded, &a_call, defs, arena, &said);
+    policy_set_prepare_tools(loaded, &a_call, defs, arena, &said);
     assert_string_equal(json_of(said.value), "[]");
 }
 

@@ -47,14 +47,14 @@ static void a_moved_table_may_be_changed(void **state)
 static void results_and_values_keep_their_bytes_too(void **state)
 {
     (void)state;
-    assert_int_equal(run_body("return args.a", "{\"a\":" ODD_A "}"), SAID_VALUE);
+    assert_int_equal(run_body("return args.a", "{\"a\":" ODD_A "}"), OUTCOME_VALUE);
     assert_string_equal(json_of(said.value), ODD_A);
     run_body("return tool_return { value = { got = args.a }, metadata = args.b }",
              "{\"a\":" ODD_A ",\"b\":" ODD_B "}");
     assert_string_equal(json_of(said.value), "{\"got\":" ODD_A "}");
     assert_string_equal(json_of(said.metadata), ODD_B);
     assert_int_equal(judge_body("return ok { facts = { first = result.l[2] } }", "{\"l\":[1," ODD_A "]}"),
-                     SAID_OK);
+                     OUTCOME_OK);
     assert_string_equal(json_of(said.facts), "{\"first\":" ODD_A "}");
     judge_body("return partial('more', 'd', result.next)", "{\"next\":" ODD_B "}");
     assert_string_equal(json_of(said.next_args), ODD_B);
@@ -94,7 +94,7 @@ static void new_tables_are_not_taken_for_old_ones(void **state)
                   "args.l = nil\n for i = 1, 30000 do local t = { { i }, a = i } end\n"
                   "local made = {}\n for i = 1, 500 do made[i] = { z = { 1 }, a = 1 } end\n"
                   "args.made = made");
-    assert_int_equal(normalise(policy, text_of(buf_view(&args))), SAID_NOTHING);
+    assert_int_equal(normalise(policy, text_of(buf_view(&args))), OUTCOME_PASS);
     const struct json *made = json_get_text(said.args, "made");
     for (uint32_t i = 0; i < 500; i++)
         assert_string_equal(json_of(&made->items[i]), "{\"a\":1,\"z\":[1]}");
@@ -106,7 +106,7 @@ static void the_patch_tells_what_changed(void **state)
     const struct json *before = value_of("{\"a\":" ODD_A ",\"l\":[1.0,{\"x\":1,\"y\":2}],\"q\":1}");
     policy_normalise(with_hook("normalise", "args", "args.l[2].y = 3 args.q = nil args.b = args.a"), &a_call,
                      before, arena, &said);
-    struct json patch = json_diff(arena, before, said.args);
+    struct json patch = json_patch(arena, before, said.args);
     assert_string_equal(json_of(&patch), "[{\"op\":\"remove\",\"path\":\"/q\"},"
                                          "{\"op\":\"replace\",\"path\":\"/l/1/y\",\"value\":3},"
                                          "{\"op\":\"add\",\"path\":\"/b\",\"value\":" ODD_A "}]");
@@ -133,7 +133,7 @@ static const char *with_long_texts(size_t bytes)
 
 static const struct json *judged(const char *body, const char *result)
 {
-    if (judge_body(body, result) != SAID_OK)
+    if (judge_body(body, result) != OUTCOME_OK)
         fail_msg("%s: %s", body, said.why.text);
     return said.facts;
 }
@@ -180,11 +180,11 @@ static void long_texts_keep_their_bytes(void **state)
                         arena_printf(arena, "{\"moved\":%s}", text).at);
     policy_normalise(with_hook("normalise", "args", "args.n = 2 args['in'].more = true"), &a_call, args,
                      arena, &said);
-    struct json patch = json_diff(arena, args, said.args);
+    struct json patch = json_patch(arena, args, said.args);
     assert_string_equal(json_of(&patch), "[{\"op\":\"replace\",\"path\":\"/n\",\"value\":2},"
                                          "{\"op\":\"add\",\"path\":\"/in/more\",\"value\":true}]");
     policy_normalise(with_hook("normalise", "args", "args.long = nil"), &a_call, args, arena, &said);
-    patch = json_diff(arena, args, said.args);
+    patch = json_patch(arena, args, said.args);
     assert_string_equal(json_of(&patch), "[{\"op\":\"remove\",\"path\":\"/long\"}]");
     policy_normalise(with_hook("normalise", "args", "local t = args['in'] args.a, args.b = t, t"), &a_call,
                      args, arena, &said);
@@ -197,11 +197,12 @@ static void what_is_never_read_takes_no_memory(void **state)
     (void)state;
     options.memory_kb = 2048;
     const char *args = with_long_texts(3u << 20);
-    assert_int_equal(check_body("if args.n ~= 1 then return refuse('x', 'y') end", args), SAID_NOTHING);
-    assert_int_equal(check_body("if #args.long > 5 then return refuse('x', 'y') end", args), SAID_BROKE);
+    assert_int_equal(check_body("if args.n ~= 1 then return refuse('x', 'y') end", args), OUTCOME_PASS);
+    assert_int_equal(check_body("if #args.long > 5 then return refuse('x', 'y') end", args),
+                     OUTCOME_POLICY_ERROR);
     assert_has(said.why.text, "out of memory: all policies together may use 2048 KB");
-    assert_int_equal(check_body("for k in pairs(args) do end", args), SAID_BROKE);
-    assert_int_equal(check_body("if args.n ~= 1 then return refuse('x', 'y') end", args), SAID_NOTHING);
+    assert_int_equal(check_body("for k in pairs(args) do end", args), OUTCOME_POLICY_ERROR);
+    assert_int_equal(check_body("if args.n ~= 1 then return refuse('x', 'y') end", args), OUTCOME_PASS);
 }
 
 int main(void)

@@ -98,7 +98,7 @@ static const char *wrapped(const char *format, const char *value)
 static void must_pass(const struct policy *policy, const struct json *args)
 {
     policy_normalise(policy, &a_call, args, arena, &said);
-    if (said.said != SAID_NOTHING)
+    if (said.said != OUTCOME_PASS)
         fail_msg("%s: %s", json_of(args), said.why.text);
 }
 
@@ -158,7 +158,7 @@ static void one_change_changes_one_place(void **state)
         const struct json *args = value_of(
             arena_printf(arena, "{\"path\":[\"v\"" STR_FMT "],\"v\":%s}", STR_ARG(buf_view(&keys)), text).at);
         must_pass(setting, args);
-        struct json patch = json_diff(arena, args, said.args);
+        struct json patch = json_patch(arena, args, said.args);
         assert_string_equal(json_of(&patch), arena_printf(arena,
                                                           "[{\"op\":\"replace\",\"path\":\"/v" STR_FMT
                                                           "\",\"value\":\"changed\"}]",
@@ -250,7 +250,7 @@ static const char *const nonsense =
 /* Either it is JSON that reads back as itself, or a sentence says where it is not. */
 static bool is_value_or_sentence(const struct json *value, const char *what)
 {
-    if (said.said == SAID_BROKE) {
+    if (said.said == OUTCOME_POLICY_ERROR) {
         assert_has(said.why.text, what);
         assert_has(said.why.text, "p.lua:");
         return false;
@@ -294,7 +294,7 @@ static void try_call(const struct policy *policy, struct str line)
 {
     begin_round();
     struct json *sent = ARENA_NEW(arena, struct json), args = {0};
-    struct json_fault fault;
+    struct json_error fault;
     const struct json *given = NULL;
     if (json_parse(arena, line, NULL, sent, &fault) == OK)
         given = json_get_text(sent, "arguments");

@@ -7,7 +7,7 @@ static void is_refused_at_the_write(const char *source, const char *why)
 {
     const struct policy *p = load(source);
     for (int i = 0; i < 2; i++) {
-        if (check(p, "{\"mine\":\"secret\"}") != SAID_BROKE)
+        if (check(p, "{\"mine\":\"secret\"}") != OUTCOME_POLICY_ERROR)
             fail_msg("it keeps something: %s", source);
         if (!strstr(said.why.text, why) || strstr(said.why.text, "secret"))
             fail_msg("%s: expected “%s” in “%s”", source, why, said.why.text);
@@ -91,7 +91,7 @@ static void other_variables_can_be_set(void **state)
     };
     for (size_t i = 0; i < sizeof(fine) / sizeof(fine[0]); i++)
         for (int again = 0; again < 2; again++) {
-            if (check(again ? policies_at(loaded, 0) : load(fine[i]), "{}") != SAID_NOTHING)
+            if (check(again ? policy_set_at(loaded, 0) : load(fine[i]), "{}") != OUTCOME_PASS)
                 fail_msg("%s: %s", fine[i], said.why.text);
         }
 }
@@ -214,7 +214,7 @@ static void loops_that_were_begun_are_refused(void **state)
                STATE "'more'");
     load("local gmatch = string.gmatch return tool 't' { check = function() for _ in gmatch('a', 'a') do end "
          "end }");
-    assert_int_equal(check(policies_at(loaded, 0), "{}"), SAID_NOTHING);
+    assert_int_equal(check(policy_set_at(loaded, 0), "{}"), OUTCOME_PASS);
 }
 
 /* ---- what is read-only reads as before ------------------------------------------------------- */
@@ -299,7 +299,7 @@ static void constants_read_as_tables(void **state)
         for (int again = 0; again < 2; again++) {
             policy_run(p, &a_call, value_of("{}"), arena, &said);
             const char *got =
-                said.said == SAID_BROKE ? said.why.text : json_of(json_get_text(said.value, "v"));
+                said.said == OUTCOME_POLICY_ERROR ? said.why.text : json_of(json_get_text(said.value, "v"));
             if (strcmp(got, readings[i][1]) != 0)
                 fail_msg("%s: expected %s, got %s", readings[i][0], readings[i][1], got);
         }
@@ -313,30 +313,30 @@ static void constants_are_answers(void **state)
     assert_int_equal(check(load("local NO = refuse('never', 'not today', 'ask again') "
                                 "return tool 't' { check = function() return NO end }"),
                            "{}"),
-                     SAID_REFUSE);
+                     OUTCOME_REFUSE);
     assert_true(str_is(said.code, "never") && str_is(said.detail, "not today") &&
                 str_is(said.hint, "ask again"));
     assert_int_equal(
         check(load("local TWO = repair { { path = 'a', message = 'x', suggest = { a = { 1 } } }, "
                    "{ path = 'b', message = 'y' } } return tool 't' { check = function() return TWO end }"),
               "{}"),
-        SAID_REPAIR);
+        OUTCOME_REPAIR);
     assert_int_equal(said.problems.count, 2);
     assert_string_equal(json_of(said.suggest), "{\"a\":[1]}");
     assert_int_equal(check(load("local ONE = { path = 'a', message = 'x' } "
                                 "return tool 't' { check = function() return repair { ONE, ONE } end }"),
                            "{}"),
-                     SAID_REPAIR);
+                     OUTCOME_REPAIR);
     assert_int_equal(check(load("local WHICH = { 'a', 'b' } "
                                 "return tool 't' { check = function() return ask('which?', WHICH) end }"),
                            "{}"),
-                     SAID_ASK);
+                     OUTCOME_ASK);
     assert_string_equal(json_of(said.choices), "[\"a\",\"b\"]");
     assert_int_equal(
         normalise(
             load("local ARGS = { a = { 1 } } return tool 't' { normalise = function() return ARGS end }"),
             "{\"a\":[1],\"b\":2}"),
-        SAID_NOTHING);
+        OUTCOME_PASS);
     assert_string_equal(json_of(said.args), "{\"a\":[1]}");
     policy_run(load("local ROWS = array {} return tool 't' { run = function() return ROWS end }"), &a_call,
                value_of("{}"), arena, &said);
@@ -380,11 +380,11 @@ static void sessions_do_not_see_each_other(void **state)
     struct policy_call one = a_call, two = a_call;
     two.session = STR_LIT("s2");
     policy_run(p, &two, value_of("{}"), arena, &said);
-    assert_int_equal(said.said, SAID_VALUE);
+    assert_int_equal(said.said, OUTCOME_VALUE);
     const char *before = json_of(said.value);
     for (int i = 0; i < 3; i++) {
         policy_run(p, &one, value_of("{\"secret\":\"hunter2\"}"), arena, &said);
-        assert_int_equal(said.said, SAID_VALUE);
+        assert_int_equal(said.said, OUTCOME_VALUE);
     }
     policy_run(p, &two, value_of("{}"), arena, &said);
     assert_string_equal(json_of(said.value), before);
@@ -402,7 +402,7 @@ static void hooks_get_copies(void **state)
     call.facts = value_of("{\"n\":1}");
     for (int i = 0; i < 3; i++) {
         policy_check(p, &call, args, arena, &said);
-        assert_int_equal(said.said, SAID_NOTHING);
+        assert_int_equal(said.said, OUTCOME_PASS);
     }
     assert_string_equal(json_of(args), "{\"a\":1}");
     assert_string_equal(json_of(call.facts), "{\"n\":1}");
@@ -422,9 +422,9 @@ static void nobody_can_hoard(void **state)
              ".. i end end\n"
              "  return refuse(#kept .. ' kept, n is ' .. data.n)\nend }");
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(check(p, "{\"hoard\":true}"), SAID_BROKE);
+        assert_int_equal(check(p, "{\"hoard\":true}"), OUTCOME_POLICY_ERROR);
         assert_has(said.why.text, MEMORY);
-        assert_int_equal(check(p, "{}"), SAID_REFUSE);
+        assert_int_equal(check(p, "{}"), OUTCOME_REFUSE);
         assert_true(str_is(said.detail, "0 kept, n is 1"));
     }
 }
@@ -437,7 +437,7 @@ static void large_constants_are_settled(void **state)
                                   "return tool 't' { check = function()\n"
                                   "  local t, n = T, 0 while t[1] do t, n = t[1], n + 1 end\n"
                                   "  if n ~= 20000 or t.n ~= 0 then error 'x' end t.n = 1 end }");
-    assert_int_equal(check(p, "{}"), SAID_BROKE);
+    assert_int_equal(check(p, "{}"), OUTCOME_POLICY_ERROR);
     assert_has(said.why.text, "p.lua:4: " STATE "the table 'T'");
     assert_has(fault_of("local T = {} for i = 1, 300000 do T[i] = {} end "
                         "return tool 't' { check = function() return T end }"),

@@ -217,8 +217,8 @@ static void agrees_with_the_stock_functions(void **state)
 {
     (void)state;
     struct contest contest = {.stock = luaL_newstate()};
-    struct sandbox *sandbox = sandbox_new(65536, words_open);
-    struct sandbox_now now = {.file = "test"};
+    struct sandbox *sandbox = sandbox_new(65536, vocabulary_open);
+    struct sandbox_context now = {.file = "test"};
     struct why why = {""};
     int wanted = pairs_wanted();
     luaL_openlibs(contest.stock);

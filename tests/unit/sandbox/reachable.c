@@ -85,7 +85,7 @@ static void no_word_can_be_changed(void **state)
 {
     (void)state;
     size_t count;
-    const struct policy_word *words = policy_words(&count);
+    const struct vocabulary_word *words = vocabulary_words(&count);
     for (size_t i = 0; i < count; i++) {
         const char *name = words[i].name;
         const char *fault = fault_of(arena_printf(arena, "%s.leak = 1 return tool 't' {}", name).at);
@@ -154,7 +154,7 @@ static void addresses_are_not_told(void **state)
                              addresses[i], ways[w])
                     .at;
             policy_run(load(source), &a_call, value_of("{}"), arena, &said);
-            const char *told = said.said == SAID_BROKE ? said.why.text : json_of(said.value);
+            const char *told = said.said == OUTCOME_POLICY_ERROR ? said.why.text : json_of(said.value);
             if (strstr(told, "0x") || strstr(told, "builtin"))
                 fail_msg("%s of %s: %s", ways[w], addresses[i], told);
         }
@@ -182,7 +182,7 @@ static void kinds_are_told(void **state)
 static void policies_do_not_see_each_other(void **state)
 {
     (void)state;
-    struct policies_faults faults = {.arena = arena};
+    struct policy_load_errors faults = {.arena = arena};
     char folder[] = "/tmp/toolgate-policy-XXXXXX";
     assert_non_null(mkdtemp(folder));
     static const char *const texts[2] = {
@@ -197,19 +197,19 @@ static void policies_do_not_see_each_other(void **state)
         fputs(i ? strstr(texts[i], "return tool") : texts[i], f);
         fclose(f);
     }
-    assert_int_equal(policies_load(folder, NULL, &loaded, &faults), ERR_POLICY);
+    assert_int_equal(policy_set_load(folder, NULL, &loaded, &faults), ERR_POLICY);
     assert_int_equal(faults.count, 1);
     assert_has(text_of(faults.list[0]), "1.lua:1: there is no word or global 'helper'");
     FILE *f = fopen(text_of(arena_printf(arena, "%s/1.lua", folder)), "w");
     fputs("local never = false if never then helper = 1 end\n", f);
     fputs(strstr(texts[1], "return tool"), f);
     fclose(f);
-    assert_int_equal(policies_load(folder, NULL, &loaded, &faults), OK);
-    policy_check(policies_at(loaded, 0), &a_call, value_of("{}"), arena, &said);
-    assert_int_equal(said.said, SAID_REFUSE);
+    assert_int_equal(policy_set_load(folder, NULL, &loaded, &faults), OK);
+    policy_check(policy_set_at(loaded, 0), &a_call, value_of("{}"), arena, &said);
+    assert_int_equal(said.said, OUTCOME_REFUSE);
     assert_true(str_is(said.detail, "one"));
-    policy_check(policies_at(loaded, 1), &a_call, value_of("{}"), arena, &said);
-    assert_int_equal(said.said, SAID_BROKE);
+    policy_check(policy_set_at(loaded, 1), &a_call, value_of("{}"), arena, &said);
+    assert_int_equal(said.said, OUTCOME_POLICY_ERROR);
     assert_has(said.why.text, "1.lua:2: there is no word or global 'helper'");
     for (int i = 0; i < 2; i++)
         remove(text_of(arena_printf(arena, "%s/%d.lua", folder, i)));

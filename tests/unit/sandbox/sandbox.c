@@ -142,8 +142,8 @@ static void memory_comes_back(void **state)
                   "if args.greedy then local t = {} while true do t[#t + 1] = ('x'):rep(1000) .. #t end "
                   "end");
     for (int i = 0; i < 20; i++) {
-        assert_int_equal(check(p, "{\"greedy\":true}"), SAID_BROKE);
-        assert_int_equal(check(p, "{}"), SAID_NOTHING);
+        assert_int_equal(check(p, "{\"greedy\":true}"), OUTCOME_POLICY_ERROR);
+        assert_int_equal(check(p, "{}"), OUTCOME_PASS);
     }
 }
 
@@ -158,8 +158,8 @@ static void memory_of_one_call_is_there_for_the_next(void **state)
                                        "end else return #('x'):rep(args.long) > 0 "
                                        "and nil end");
     for (int i = 0; i < 20; i++) {
-        assert_int_equal(check(p, "{\"many\":50000}"), SAID_NOTHING);
-        assert_int_equal(check(p, "{\"long\":1500000}"), SAID_NOTHING);
+        assert_int_equal(check(p, "{\"many\":50000}"), OUTCOME_PASS);
+        assert_int_equal(check(p, "{\"long\":1500000}"), OUTCOME_PASS);
     }
 }
 
@@ -174,8 +174,8 @@ static void patterns_end(void **state)
     dies("return (('('):rep(100000)):find('%b()%b()%b()%b()')", "");
     dies("return ('x'):find(('x*'):rep(300))", "too complex");
     assert_int_equal(check_body("assert(not (('a'):rep(1e6)):find(('a'):rep(5e5) .. 'b', 1, true))", "{}"),
-                     SAID_NOTHING);
-    assert_int_equal(check_body("assert(#(('a b '):rep(1e5)):gsub('%s', '') == 2e5)", "{}"), SAID_NOTHING);
+                     OUTCOME_PASS);
+    assert_int_equal(check_body("assert(#(('a b '):rep(1e5)):gsub('%s', '') == 2e5)", "{}"), OUTCOME_PASS);
     options.deadline_ms = 50;
     dies("while true do pcall(string.find, ('a'):rep(4000), ('.-'):rep(4) .. 'b') end", LATE);
 }
@@ -219,14 +219,14 @@ static void the_deadline_is_the_options(void **state)
     (void)state;
     options.deadline_ms = 5;
     options.memory_kb = 2048;
-    struct policies_faults faults = {.arena = arena};
+    struct policy_load_errors faults = {.arena = arena};
     struct str source =
         STR("return tool 't' { check = function(args) if args.big then return ('x'):rep(3e6) end "
             "while true do end end }");
-    assert_int_equal(policies_load_text(STR_LIT("p.lua"), source, &options, &loaded, &faults), OK);
-    assert_int_equal(check(policies_at(loaded, 0), "{}"), SAID_BROKE);
+    assert_int_equal(policy_set_load_string(STR_LIT("p.lua"), source, &options, &loaded, &faults), OK);
+    assert_int_equal(check(policy_set_at(loaded, 0), "{}"), OUTCOME_POLICY_ERROR);
     assert_has(said.why.text, "longer than its 5 ms");
-    assert_int_equal(check(policies_at(loaded, 0), "{\"big\":true}"), SAID_BROKE);
+    assert_int_equal(check(policy_set_at(loaded, 0), "{\"big\":true}"), OUTCOME_POLICY_ERROR);
     assert_has(said.why.text, "2048 KB");
 }
 
@@ -235,7 +235,7 @@ static void cdata_does_no_harm(void **state)
     (void)state;
     dies("return (1LL):foo()", "");
     dies("local x = 1LL while true do x = x + 1 end", LATE);
-    assert_int_equal(run_body("return { n = 1LL }", "{}"), SAID_BROKE);
+    assert_int_equal(run_body("return { n = 1LL }", "{}"), OUTCOME_POLICY_ERROR);
     assert_has(said.why.text, "result.n: expected plain data");
 }
 

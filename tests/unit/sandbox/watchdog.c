@@ -19,16 +19,16 @@ static void a_stall_ends_the_process_and_names_the_file(void **state)
     assert_int_equal(pipe(told), 0);
     pid_t child = fork();
     if (child == 0) {
-        struct tick_run run = {
+        struct deadline_run run = {
             .budget = 1, .watchdog = 20, .on_late = never_late, .file = "policies/stuck.lua", .text = 0xbeef};
         deadline_set_stall_fd(told[1]);
-        tick_enter(&run);
+        deadline_enter(&run);
         for (;;)
             continue;
     }
     close(told[1]);
     assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == TICK_STALL_EXIT);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == DEADLINE_STALL_EXIT);
     assert_true(read(told[0], name, sizeof(name) - 1) > 0);
     assert_string_equal(name, "000000000000beef policies/stuck.lua\n");
     close(told[0]);
@@ -39,11 +39,11 @@ static void the_deadline_holds_after_a_fork(void **state)
 {
     (void)state;
     int status;
-    assert_int_equal(check_body("while true do end", "{}"), SAID_BROKE);
+    assert_int_equal(check_body("while true do end", "{}"), OUTCOME_POLICY_ERROR);
     pid_t child = fork();
     if (child == 0) {
-        policy_check(policies_at(loaded, 0), &a_call, value_of("{}"), arena, &said);
-        _exit(said.said == SAID_BROKE ? 0 : 1);
+        policy_check(policy_set_at(loaded, 0), &a_call, value_of("{}"), arena, &said);
+        _exit(said.said == OUTCOME_POLICY_ERROR ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);

@@ -5,9 +5,9 @@
 
 static const char *mend(const struct schema *schema, const struct json *v)
 {
-    const struct json *mended = schema_coerce(schema, v, &coerce_all, arena);
+    const struct json *mended = schema_coerce(schema, v, &coerce_options_all, arena);
     if (mended != v) {
-        const struct json *again = schema_coerce(schema, mended, &coerce_all, arena);
+        const struct json *again = schema_coerce(schema, mended, &coerce_options_all, arena);
         assert_string_equal(written(again), written(mended)); /* idempotent */
     }
     return mended == v ? "as it was" : written(mended);
@@ -89,7 +89,7 @@ static void a_switch_turns_each_off(void **state)
     (void)state;
     static const struct {
         const char *schema, *instance;
-        struct coerce_switches without;
+        struct coerce_options without;
     } table[] = {
         {FIELD("{`type`:`integer`}"),
          "{`a`:`5`}",
@@ -110,7 +110,7 @@ static void a_switch_turns_each_off(void **state)
         const struct json *v = parse(table[i].instance);
         const struct schema *schema = compile(table[i].schema);
         assert_ptr_equal(schema_coerce(schema, v, &table[i].without, arena), v);
-        assert_ptr_not_equal(schema_coerce(schema, v, &coerce_all, arena), v);
+        assert_ptr_not_equal(schema_coerce(schema, v, &coerce_options_all, arena), v);
     }
 }
 

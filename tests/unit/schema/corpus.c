@@ -89,7 +89,7 @@ static void read_rows(struct corpus *c, const char *path, each_row *each)
     while (file && (n = getline(&line, &room, file)) > 0) {
         struct arena *arena = arena_new();
         struct json row;
-        struct json_fault fault;
+        struct json_error fault;
         if (json_parse(arena, str_trim((struct str){line, (size_t)n}), NULL, &row, &fault) == OK)
             each(c, arena, &row);
         else
@@ -139,12 +139,12 @@ static void check_call(struct corpus *c, struct arena *arena, const struct json 
         c->skipped++;
         return;
     }
-    if (schema_accepts(schema, arguments) != SCHEMA_VALID) {
+    if (schema_validate(schema, arguments) != SCHEMA_VALID) {
         report(c, row, schema, arguments);
         c->failed++;
         return;
     }
-    struct coerce_switches may = coerce_all;
+    struct coerce_options may = coerce_options_all;
     may.floats = false;
     c->passed++;
     c->untouched += schema_coerce(schema, arguments, &may, arena) == arguments;
@@ -161,7 +161,8 @@ static void check_faulty(struct corpus *c, struct arena *arena, const struct jso
     if (!schema || !str_is(json_str(json_get_text(row, "env")), "argument_error"))
         return;
     c->faulty++;
-    if (schema_accepts(schema, schema_coerce(schema, arguments, &coerce_all, arena)) == SCHEMA_INVALID) {
+    if (schema_validate(schema, schema_coerce(schema, arguments, &coerce_options_all, arena)) ==
+        SCHEMA_INVALID) {
         c->caught++;
         return;
     }

@@ -85,7 +85,7 @@ static void multiples_are_exact(void **state)
     };
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
         struct json n = json_literal(str_of(table[i].number)), d = json_literal(str_of(table[i].divisor));
-        if (number_is_multiple(&n, &d) != table[i].multiple)
+        if (multiple_of_holds(&n, &d) != table[i].multiple)
             fail_msg("%s of %s", table[i].number, table[i].divisor);
     }
 }
@@ -118,7 +118,7 @@ static void names_are_suggested_by_likeness(void **state)
             candidates[count] = str_of(table[i].candidates[count]);
             count++;
         }
-        struct str best = suggest_one(str_of(table[i].word), candidates, count);
+        struct str best = suggest_closest(str_of(table[i].word), candidates, count);
         if (!str_eq(best, str_of(table[i].best)))
             fail_msg("%s: " STR_FMT, table[i].word, STR_ARG(best));
     }

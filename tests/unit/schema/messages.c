@@ -258,7 +258,7 @@ static void strangers_are_told_from_the_declared(void **state)
         struct problems problems;
         struct buf out = buf_in(arena);
         problems_init(&problems, arena);
-        schema_strangers(compile(table[i].schema), parse(table[i].instance), &problems);
+        schema_unknown_properties(compile(table[i].schema), parse(table[i].instance), &problems);
         problems_text(&out, &problems);
         buf_byte(&out, '\0');
         assert_string_equal(out.at, table[i].lines);

@@ -3,7 +3,7 @@
 
 #include "schema/pattern.h"
 
-static enum pattern_answer match(const char *expression, const char *subject)
+static enum pattern_result match(const char *expression, const char *subject)
 {
     struct pattern *pattern;
     struct why why;
@@ -53,7 +53,7 @@ static void means_what_ecma_262_means(void **state)
         {"^[+-]?[0-9]{1,3}$", "-12", true},
     };
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
-        if ((match(table[i].expression, table[i].subject) == PATTERN_MATCHES) != table[i].matches)
+        if ((match(table[i].expression, table[i].subject) == PATTERN_MATCH) != table[i].matches)
             fail_msg("%s against %s", table[i].expression, table[i].subject);
 }
 
@@ -81,7 +81,7 @@ static void work_is_bounded(void **state)
     long_one[PATTERN_SUBJECT_MAX_BYTES + 1] = '\0';
     assert_int_equal(match("a", long_one), PATTERN_TOO_COMPLEX);
     long_one[PATTERN_SUBJECT_MAX_BYTES] = '\0';
-    assert_int_equal(match("^a+$", long_one), PATTERN_MATCHES);
+    assert_int_equal(match("^a+$", long_one), PATTERN_MATCH);
     assert_int_equal(match("^(a|aa)+b$", long_one), PATTERN_TOO_COMPLEX);
 }
 

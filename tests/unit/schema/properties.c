@@ -159,7 +159,7 @@ static void noise(struct buf *out, unsigned depth)
 static const struct json *parsed(struct str text)
 {
     struct json *v = ARENA_NEW(arena, struct json);
-    struct json_fault fault;
+    struct json_error fault;
     if (json_parse(arena, text, NULL, v, &fault) != OK)
         fail_msg("%s: " STR_FMT, fault.text, STR_ARG(text));
     return v;
@@ -178,23 +178,23 @@ static size_t errors_in(const struct schema *schema, const struct json *v)
 {
     struct problems problems;
     problems_init(&problems, arena);
-    enum schema_answer said = schema_explain(schema, v, &problems);
+    enum schema_validity said = schema_explain(schema, v, &problems);
     size_t errors = problems.errors + problems.more;
-    assert_int_equal(said, schema_accepts(schema, v)); /* the two passes are one */
+    assert_int_equal(said, schema_validate(schema, v)); /* the two passes are one */
     assert_int_equal(said == SCHEMA_VALID, errors == 0);
     return errors;
 }
 
 static const struct json *mended(const struct schema *schema, const struct json *v)
 {
-    const struct json *once = schema_coerce(schema, v, &coerce_all, arena);
-    assert_string_equal(written(schema_coerce(schema, once, &coerce_all, arena)), written(once));
+    const struct json *once = schema_coerce(schema, v, &coerce_options_all, arena);
+    assert_string_equal(written(schema_coerce(schema, once, &coerce_options_all, arena)), written(once));
     return once;
 }
 
 static void try_pair(void)
 {
-    struct coerce_switches no_floats = coerce_all;
+    struct coerce_options no_floats = coerce_options_all;
     struct pair p = random_pair();
     struct schema *schema = compiled(buf_view(&p.schema));
     const struct json *value = parsed(buf_view(&p.value)), *bent = parsed(buf_view(&p.bent));

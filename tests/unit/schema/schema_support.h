@@ -45,7 +45,7 @@ static inline struct str quoted(const char *text)
 static inline const struct json *parse(const char *text)
 {
     struct json *v = ARENA_NEW(arena, struct json);
-    struct json_fault fault;
+    struct json_error fault;
     if (json_parse(arena, quoted(text), NULL, v, &fault) != OK)
         fail_msg("%s: %s", text, fault.text);
     return v;
@@ -66,8 +66,8 @@ static inline const char *lines_of(const struct schema *schema, const struct jso
     struct problems problems;
     struct buf out = buf_in(arena);
     problems_init(&problems, arena);
-    enum schema_answer answer = schema_explain(schema, instance, &problems);
-    assert_int_equal(answer, schema_accepts(schema, instance));
+    enum schema_validity answer = schema_explain(schema, instance, &problems);
+    assert_int_equal(answer, schema_validate(schema, instance));
     assert_int_equal(answer == SCHEMA_VALID, problems.errors == 0);
     problems_text(&out, &problems);
     return arena_dup(arena, buf_view(&out)).at;

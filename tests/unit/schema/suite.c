@@ -98,7 +98,7 @@ static void add_remotes(struct run *run, const char *relative)
 
 /* The collecting pass must agree with the boolean one, and have something to say. */
 static bool passes_agree(struct arena *arena, const struct schema *schema, const struct json *data,
-                         enum schema_answer answer)
+                         enum schema_validity answer)
 {
     struct problems problems;
     problems_init(&problems, arena);
@@ -128,7 +128,7 @@ static void run_group(struct run *run, const struct json *group, const char *fil
     for (uint32_t i = 0; i < tests->len; i++) {
         const struct json *test = &tests->items[i], *data = json_get_text(test, "data");
         bool wanted = json_is_true(json_get_text(test, "valid"));
-        enum schema_answer answer = err ? SCHEMA_TOO_COMPLEX : schema_accepts(schema, data);
+        enum schema_validity answer = err ? SCHEMA_TOO_COMPLEX : schema_validate(schema, data);
         bool ok = answer == (wanted ? SCHEMA_VALID : SCHEMA_INVALID);
         bool agree = !ok || passes_agree(arena, schema, data, answer);
         *(claimed ? ok && agree ? &run->tally.passed : &run->tally.failed

@@ -92,7 +92,7 @@ const struct tool *call_tool(const struct call *call)
     (void)call;
     return NULL;
 }
-struct str call_called(const struct call *call)
+struct str call_alias(const struct call *call)
 {
     (void)call;
     return STR_NONE;
@@ -107,12 +107,12 @@ const struct json *call_arguments(const struct call *call)
     (void)call;
     return NULL;
 }
-const struct json *call_shown(const struct call *call)
+const struct json *call_visible_result(const struct call *call)
 {
     (void)call;
     return NULL;
 }
-struct str call_text(const struct call *call)
+struct str call_feedback(const struct call *call)
 {
     (void)call;
     return STR_NONE;
@@ -132,7 +132,7 @@ const struct json *call_structured(const struct call *call)
     (void)call;
     return NULL;
 }
-const struct json *call_input(const struct call *call)
+const struct json *call_input_requests(const struct call *call)
 {
     (void)call;
     return NULL;
@@ -338,7 +338,7 @@ static void a_connection_has_so_many_in_flight(void **state)
 static void all_together_have_so_many_in_flight(void **state)
 {
     struct room *room = *state;
-    room->server.pending = 4 * SERVER_IN_FLIGHT_SHARES;
+    room->server.pending = 4 * SERVER_IN_FLIGHT_FACTOR;
     call(room, 1);
     expect_words(room, "\"code\":1005");
     room->server.pending = 0;

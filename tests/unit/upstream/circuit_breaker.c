@@ -10,7 +10,7 @@
 static void fail_times(struct breaker *b, unsigned times, int64_t now)
 {
     for (unsigned i = 0; i < times; i++)
-        breaker_failed(b, false, now);
+        breaker_failure(b, false, now);
 }
 
 /* Open at 1000, for BREAKER_OPEN_MS. */
@@ -27,12 +27,12 @@ static void it_opens_after_so_many_in_a_row(void **state)
     struct breaker b = {0};
     (void)state;
     fail_times(&b, BREAKER_OPENS_AFTER - 1, 0);
-    assert_int_equal(breaker_asks(&b, 0), BREAKER_GO);
-    assert_false(breaker_succeeded(&b));
+    assert_int_equal(breaker_admit(&b, 0), BREAKER_ALLOW);
+    assert_false(breaker_success(&b));
     fail_times(&b, BREAKER_OPENS_AFTER - 1, 0);
-    assert_int_equal(breaker_asks(&b, 0), BREAKER_GO);
-    assert_true(breaker_failed(&b, false, 0));
-    assert_int_equal(breaker_asks(&b, 0), BREAKER_WAIT);
+    assert_int_equal(breaker_admit(&b, 0), BREAKER_ALLOW);
+    assert_true(breaker_failure(&b, false, 0));
+    assert_int_equal(breaker_admit(&b, 0), BREAKER_REJECT);
 }
 
 static void one_probes_and_the_others_wait(void **state)
@@ -40,12 +40,12 @@ static void one_probes_and_the_others_wait(void **state)
     struct breaker b = opened();
     int64_t over = 1000 + BREAKER_OPEN_MS;
     (void)state;
-    assert_int_equal(breaker_asks(&b, over - 1), BREAKER_WAIT);
-    assert_int_equal(breaker_asks(&b, over), BREAKER_PROBE);
-    assert_int_equal(breaker_asks(&b, over), BREAKER_WAIT);
-    assert_int_equal(breaker_asks(&b, over + 100000), BREAKER_WAIT);
-    assert_true(breaker_succeeded(&b));
-    assert_int_equal(breaker_asks(&b, over), BREAKER_GO);
+    assert_int_equal(breaker_admit(&b, over - 1), BREAKER_REJECT);
+    assert_int_equal(breaker_admit(&b, over), BREAKER_PROBE);
+    assert_int_equal(breaker_admit(&b, over), BREAKER_REJECT);
+    assert_int_equal(breaker_admit(&b, over + 100000), BREAKER_REJECT);
+    assert_true(breaker_success(&b));
+    assert_int_equal(breaker_admit(&b, over), BREAKER_ALLOW);
     assert_int_equal(b.failures, 0);
 }
 
@@ -56,15 +56,15 @@ static void a_probe_that_fails_doubles_the_time(void **state)
     (void)state;
     for (uint32_t ms = BREAKER_OPEN_MS; ms < BREAKER_OPEN_MAX_MS;) {
         now += ms;
-        assert_int_equal(breaker_asks(&b, now - 1), BREAKER_WAIT);
-        assert_int_equal(breaker_asks(&b, now), BREAKER_PROBE);
-        assert_true(breaker_failed(&b, true, now));
+        assert_int_equal(breaker_admit(&b, now - 1), BREAKER_REJECT);
+        assert_int_equal(breaker_admit(&b, now), BREAKER_PROBE);
+        assert_true(breaker_failure(&b, true, now));
         ms = 2 * ms < BREAKER_OPEN_MAX_MS ? 2 * ms : BREAKER_OPEN_MAX_MS;
         assert_int_equal(b.open_ms, ms);
     }
     now += BREAKER_OPEN_MAX_MS;
-    assert_int_equal(breaker_asks(&b, now), BREAKER_PROBE);
-    breaker_failed(&b, true, now);
+    assert_int_equal(breaker_admit(&b, now), BREAKER_PROBE);
+    breaker_failure(&b, true, now);
     assert_int_equal(b.open_ms, BREAKER_OPEN_MAX_MS);
 }
 
@@ -73,9 +73,9 @@ static void those_that_began_before_do_not_make_it_longer(void **state)
     struct breaker b = opened();
     int64_t over = 1000 + BREAKER_OPEN_MS;
     (void)state;
-    assert_false(breaker_failed(&b, false, over - 1));
-    assert_int_equal(breaker_asks(&b, over), BREAKER_PROBE);
-    assert_false(breaker_failed(&b, false, over));
+    assert_false(breaker_failure(&b, false, over - 1));
+    assert_int_equal(breaker_admit(&b, over), BREAKER_PROBE);
+    assert_false(breaker_failure(&b, false, over));
     assert_int_equal(b.state, BREAKER_PROBING);
 }
 
@@ -84,8 +84,8 @@ static void one_that_began_before_and_succeeds_closes_it(void **state)
 {
     struct breaker b = opened();
     (void)state;
-    assert_true(breaker_succeeded(&b));
-    assert_int_equal(breaker_asks(&b, 1001), BREAKER_GO);
+    assert_true(breaker_success(&b));
+    assert_int_equal(breaker_admit(&b, 1001), BREAKER_ALLOW);
 }
 
 static void a_probe_that_nobody_waited_for_lets_the_next_one_probe(void **state)
@@ -93,11 +93,11 @@ static void a_probe_that_nobody_waited_for_lets_the_next_one_probe(void **state)
     struct breaker b = opened();
     int64_t over = 1000 + BREAKER_OPEN_MS;
     (void)state;
-    assert_int_equal(breaker_asks(&b, over), BREAKER_PROBE);
-    assert_false(breaker_untold(&b, false, over));
-    assert_int_equal(breaker_asks(&b, over), BREAKER_WAIT);
-    assert_true(breaker_untold(&b, true, over));
-    assert_int_equal(breaker_asks(&b, over), BREAKER_PROBE);
+    assert_int_equal(breaker_admit(&b, over), BREAKER_PROBE);
+    assert_false(breaker_cancelled(&b, false, over));
+    assert_int_equal(breaker_admit(&b, over), BREAKER_REJECT);
+    assert_true(breaker_cancelled(&b, true, over));
+    assert_int_equal(breaker_admit(&b, over), BREAKER_PROBE);
 }
 
 static void it_says_in_whole_seconds_when_to_ask_again(void **state)
@@ -109,7 +109,7 @@ static void it_says_in_whole_seconds_when_to_ask_again(void **state)
     assert_int_equal(breaker_after_s(&b, 1000), (BREAKER_OPEN_MS + 999) / 1000);
     assert_int_equal(breaker_after_s(&b, over - 1), 1);
     assert_int_equal(breaker_after_s(&b, over), 0);
-    breaker_asks(&b, over);
+    breaker_admit(&b, over);
     assert_int_equal(breaker_after_s(&b, over), 1); /* somebody is finding out */
 }
 

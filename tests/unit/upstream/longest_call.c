@@ -54,11 +54,11 @@ static void a_command_has_its_own_time(void **state)
     const struct side *side = *state;
     struct exec_spec exec = {.timeout_ms = 500};
     struct target target = {.kind = TARGET_EXEC, .exec = &exec};
-    assert_int_equal(upstream_longest_ms(side->set, &target), 500);
+    assert_int_equal(upstream_max_duration_ms(side->set, &target), 500);
     target.timeout_ms = 700;
-    assert_int_equal(upstream_longest_ms(side->set, &target), 700);
+    assert_int_equal(upstream_max_duration_ms(side->set, &target), 700);
     target.timeout_ms = exec.timeout_ms = 0;
-    assert_int_equal(upstream_longest_ms(side->set, &target), EXEC_TIMEOUT_MS);
+    assert_int_equal(upstream_max_duration_ms(side->set, &target), EXEC_TIMEOUT_MS);
 }
 
 static void an_endpoint_has_its_own_or_its_servers(void **state)
@@ -67,11 +67,11 @@ static void an_endpoint_has_its_own_or_its_servers(void **state)
     struct http_spec http = {.timeout_ms = 120000};
     struct target target = {.kind = TARGET_HTTP, .upstream = STR_LIT("crm"), .http = &http};
     apply(side, 200000, 0);
-    assert_int_equal(upstream_longest_ms(side->set, &target), 120000);
+    assert_int_equal(upstream_max_duration_ms(side->set, &target), 120000);
     http.timeout_ms = 0;
-    assert_int_equal(upstream_longest_ms(side->set, &target), 200000);
+    assert_int_equal(upstream_max_duration_ms(side->set, &target), 200000);
     target.upstream = STR_NONE;
-    assert_int_equal(upstream_longest_ms(side->set, &target), HTTP_TIMEOUT_MS);
+    assert_int_equal(upstream_max_duration_ms(side->set, &target), HTTP_TIMEOUT_MS);
 }
 
 static void one_that_waits_in_a_queue_has_that_time_too(void **state)
@@ -80,18 +80,18 @@ static void one_that_waits_in_a_queue_has_that_time_too(void **state)
     struct http_spec http = {.timeout_ms = 1000};
     struct target target = {.kind = TARGET_HTTP, .upstream = STR_LIT("crm"), .http = &http};
     apply(side, 5000, 2);
-    assert_int_equal(upstream_longest_ms(side->set, &target), 6000);
+    assert_int_equal(upstream_max_duration_ms(side->set, &target), 6000);
 }
 
 static void one_that_tells_of_its_progress_has_more(void **state)
 {
     struct side *side = *state;
     struct target target = {.kind = TARGET_MCP, .upstream = STR_LIT("gone"), .timeout_ms = 90000};
-    assert_int_equal(upstream_longest_ms(side->set, &target), 90000 * MCP_PROGRESS_TIMES);
+    assert_int_equal(upstream_max_duration_ms(side->set, &target), 90000 * MCP_PROGRESS_TIMES);
     target.timeout_ms = 0;
-    assert_int_equal(upstream_longest_ms(side->set, &target), UPSTREAM_TIMEOUT_MS * MCP_PROGRESS_TIMES);
+    assert_int_equal(upstream_max_duration_ms(side->set, &target), UPSTREAM_TIMEOUT_MS * MCP_PROGRESS_TIMES);
     target.timeout_ms = UINT32_MAX;
-    assert_int_equal(upstream_longest_ms(side->set, &target), UINT32_MAX);
+    assert_int_equal(upstream_max_duration_ms(side->set, &target), UINT32_MAX);
 }
 
 #define STORY(name) cmocka_unit_test_setup_teardown(name, begin, end)

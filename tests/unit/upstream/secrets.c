@@ -39,7 +39,7 @@ static void fills(const char *text, const char *expected)
 {
     struct str out;
     struct why why = {""};
-    if (secret_fill(arena, str_of(text), NULL, &out, &why) != OK)
+    if (secrets_expand(arena, str_of(text), NULL, &out, &why) != OK)
         fail_msg("%s: %s", text, why.text);
     assert_string_equal(arena_dup(arena, out).at, expected);
 }
@@ -48,7 +48,7 @@ static void refuses(const char *text, enum err err, const char *words)
 {
     struct str out;
     struct why why = {""};
-    assert_int_equal(secret_fill(arena, str_of(text), NULL, &out, &why), err);
+    assert_int_equal(secrets_expand(arena, str_of(text), NULL, &out, &why), err);
     if (!strstr(why.text, words))
         fail_msg("'%s' does not say '%s'", why.text, words);
     assert_null(strstr(why.text, "s3cret"));
@@ -123,14 +123,15 @@ static void says_what_is_no_form_of_its_own(void **state)
 
 static void bounds_files(void **state)
 {
-    char *large = calloc(1, SECRET_MAX_BYTES + 1);
+    char *large = calloc(1, SECRET_FILE_MAX_BYTES + 1);
     (void)state;
-    memset(large, 'x', SECRET_MAX_BYTES + 1);
+    memset(large, 'x', SECRET_FILE_MAX_BYTES + 1);
     struct str out;
     assert_int_equal(
-        secret_fill(arena, str_of(file_with("large", large, SECRET_MAX_BYTES)), NULL, &out, NULL), OK);
-    assert_int_equal(out.len, SECRET_MAX_BYTES);
-    refuses(file_with("large", large, SECRET_MAX_BYTES + 1), ERR_LIMIT, "has more than 65536 bytes");
+        secrets_expand(arena, str_of(file_with("large", large, SECRET_FILE_MAX_BYTES)), NULL, &out, NULL),
+        OK);
+    assert_int_equal(out.len, SECRET_FILE_MAX_BYTES);
+    refuses(file_with("large", large, SECRET_FILE_MAX_BYTES + 1), ERR_LIMIT, "has more than 65536 bytes");
     refuses(file_with("large", "a\0b", 3), ERR_PARSE, "holds a NUL byte");
     free(large);
     remove_file("large");
@@ -153,12 +154,12 @@ static void masks_what_it_filled_in(void **state)
     struct str out;
     (void)state;
     setenv("SHORT", "abc", 1);
-    assert_int_equal(secret_fill(arena, STR_LIT("${API_TOKEN}${SHORT}"), &used, &out, NULL), OK);
-    struct str masked = secret_mask(arena, &used, STR_LIT("bad token s3cret-token/s3cret-token, abc"));
+    assert_int_equal(secrets_expand(arena, STR_LIT("${API_TOKEN}${SHORT}"), &used, &out, NULL), OK);
+    struct str masked = secrets_redact(arena, &used, STR_LIT("bad token s3cret-token/s3cret-token, abc"));
     assert_true(str_is(masked, "bad token ***/***, abc"));
     struct str same = STR_LIT("nothing of it");
-    assert_ptr_equal(secret_mask(arena, &used, same).at, same.at);
-    assert_int_equal(secret_mask(arena, &used, STR_NONE).len, 0);
+    assert_ptr_equal(secrets_redact(arena, &used, same).at, same.at);
+    assert_int_equal(secrets_redact(arena, &used, STR_NONE).len, 0);
 }
 
 static void masks_the_longest_first(void **state)
@@ -167,8 +168,8 @@ static void masks_the_longest_first(void **state)
     struct str out;
     (void)state;
     setenv("LONG", "s3cret-token-and-more", 1);
-    assert_int_equal(secret_fill(arena, STR_LIT("${LONG}${API_TOKEN}"), &used, &out, NULL), OK);
-    assert_true(str_is(secret_mask(arena, &used, STR_LIT("s3cret-token-and-more")), "***"));
+    assert_int_equal(secrets_expand(arena, STR_LIT("${LONG}${API_TOKEN}"), &used, &out, NULL), OK);
+    assert_true(str_is(secrets_redact(arena, &used, STR_LIT("s3cret-token-and-more")), "***"));
 }
 
 /* A key of several lines, and a password with a quote, come back in log lines and in JSON. */
@@ -178,26 +179,26 @@ static void masks_lines_and_their_json(void **state)
     struct str out;
     (void)state;
     setenv("KEY", "-- begin --\nqwertyuiop\r\nx\npass\"word\n", 1);
-    assert_int_equal(secret_fill(arena, STR_LIT("${KEY}"), &used, &out, NULL), OK);
-    assert_true(str_is(secret_mask(arena, &used, STR_LIT("line 2: qwertyuiop")), "line 2: ***"));
-    assert_true(str_is(secret_mask(arena, &used, STR_LIT("{\"k\":\"qwertyuiop\\nx\\npass\\\"word\"}")),
+    assert_int_equal(secrets_expand(arena, STR_LIT("${KEY}"), &used, &out, NULL), OK);
+    assert_true(str_is(secrets_redact(arena, &used, STR_LIT("line 2: qwertyuiop")), "line 2: ***"));
+    assert_true(str_is(secrets_redact(arena, &used, STR_LIT("{\"k\":\"qwertyuiop\\nx\\npass\\\"word\"}")),
                        "{\"k\":\"***\\nx\\n***\"}"));
 }
 
 static void makes_environments(void **state)
 {
     static const char *const taken[] = {"API_TOKEN", "MISSING", "PATH", NULL};
-    const struct setting_pair list[] = {{STR("PATH"), STR("/opt")}, {STR("TOKEN"), STR("<${API_TOKEN}>")}};
-    const struct setting_pair bad[] = {{STR("TOKEN"), STR("${MISSING}")}};
+    const struct name_value list[] = {{STR("PATH"), STR("/opt")}, {STR("TOKEN"), STR("<${API_TOKEN}>")}};
+    const struct name_value bad[] = {{STR("TOKEN"), STR("${MISSING}")}};
     const char *const *env;
     struct why why;
     (void)state;
-    assert_int_equal(environment_make(arena, taken, &(struct pairs){list, 2}, NULL, &env, &why), OK);
+    assert_int_equal(environment_build(arena, taken, &(struct pairs){list, 2}, NULL, &env, &why), OK);
     assert_string_equal(env[0], "API_TOKEN=s3cret-token");
     assert_string_equal(env[1], "PATH=/opt");
     assert_string_equal(env[2], "TOKEN=<s3cret-token>");
     assert_null(env[3]);
-    assert_int_equal(environment_make(arena, taken, &(struct pairs){bad, 1}, NULL, &env, &why),
+    assert_int_equal(environment_build(arena, taken, &(struct pairs){bad, 1}, NULL, &env, &why),
                      ERR_NOT_FOUND);
     assert_string_equal(why.text, "env.TOKEN: the environment variable MISSING is not set");
 }

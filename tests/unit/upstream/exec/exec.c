@@ -54,7 +54,7 @@ static struct exec_spec spec_of(const char *const *words)
 static struct json *arguments(const char *text)
 {
     struct json *value = ARENA_NEW(arena, struct json);
-    struct json_fault fault;
+    struct json_error fault;
     assert_int_equal(json_parse(arena, str_of(text), NULL, value, &fault), OK);
     return value;
 }
@@ -75,8 +75,8 @@ static const char *joined(const char *const *argv)
 static void makes(const char *const *words, const char *args, const char *expected)
 {
     struct exec_spec spec = spec_of(words);
-    struct exec_fault fault = {"", STR_NONE};
-    const char *const *argv = exec_words_fill(arena, &spec, arguments(args), &fault);
+    struct exec_argv_error fault = {"", STR_NONE};
+    const char *const *argv = exec_argv_build(arena, &spec, arguments(args), &fault);
     if (!argv)
         fail_msg("%s: " STR_FMT, fault.code, STR_ARG(fault.detail));
     assert_string_equal(joined(argv), expected);
@@ -84,8 +84,8 @@ static void makes(const char *const *words, const char *args, const char *expect
 
 static void refuses(struct exec_spec spec, const char *args, const char *code, const char *detail)
 {
-    struct exec_fault fault = {"", STR_NONE};
-    assert_null(exec_words_fill(arena, &spec, arguments(args), &fault));
+    struct exec_argv_error fault = {"", STR_NONE};
+    assert_null(exec_argv_build(arena, &spec, arguments(args), &fault));
     assert_string_equal(fault.code, code);
     if (!memmem(fault.detail.at, fault.detail.len, detail, strlen(detail)))
         fail_msg("'" STR_FMT "' does not say '%s'", STR_ARG(fault.detail), detail);
@@ -170,12 +170,12 @@ static void takes_what_cannot_be_an_option(void **state)
     makes(W("x", "--id={id}", "./{id}"), "{\"id\":\"-rf\"}", "x|--id=-rf|./-rf");
     makes(W("jq", "--arg", "id", "{id}"), "{\"id\":\"-rf\"}", "jq|--arg|id|-rf");
     struct exec_spec spec = spec_of(W("seq", "{from}"));
-    struct exec_fault fault;
+    struct exec_argv_error fault;
     spec.dashes = true;
-    assert_string_equal(joined(exec_words_fill(arena, &spec, arguments("{\"from\":-5}"), &fault)), "seq|-5");
+    assert_string_equal(joined(exec_argv_build(arena, &spec, arguments("{\"from\":-5}"), &fault)), "seq|-5");
     spec = spec_of(W("sh", "-c", "echo", "sh", "{a}"));
     spec.plain_from = 3;
-    assert_string_equal(joined(exec_words_fill(arena, &spec, arguments("{\"a\":\"-n\"}"), &fault)),
+    assert_string_equal(joined(exec_argv_build(arena, &spec, arguments("{\"a\":\"-n\"}"), &fault)),
                         "sh|-c|echo|sh|-n");
 }
 

@@ -16,7 +16,7 @@
 static void feed(struct sse *sse, struct str bytes, struct buf *heard)
 {
     struct sse_event event;
-    enum sse_got got;
+    enum sse_result got;
     while ((got = sse_next(sse, &bytes, &event)) == SSE_EVENT) {
         buf_str(heard, event.type);
         buf_byte(heard, '=');

@@ -32,7 +32,7 @@ struct side {
     struct loop *loop;
     struct upstreams *set;
     struct upstream_spec spec;
-    struct setting_pair env;
+    struct name_value env;
     struct str argv[4];
     struct timer tick;
     unsigned changes;
@@ -72,7 +72,7 @@ static struct side *begin(const char *fake)
     side->argv[0] = STR_LIT("python3");
     side->argv[1] = STR_LIT("-SE");
     side->argv[2] = STR_LIT("tests/support/fake_upstream.py");
-    side->env = (struct setting_pair){STR_LIT("FAKE"), str_of(fake)};
+    side->env = (struct name_value){STR_LIT("FAKE"), str_of(fake)};
     side->spec = (struct upstream_spec){.name = STR_LIT("fake"),
                                         .kind = UPSTREAM_STDIO,
                                         .argv = side->argv,
@@ -102,7 +102,7 @@ static void end(struct side *side)
 {
     upstreams_free(side->set);
     timer_clear(&side->tick);
-    children_end(side->loop, 1000);
+    child_terminate_all(side->loop, 1000);
     loop_free(side->loop);
     arena_free(side->arena);
 }
@@ -140,7 +140,7 @@ static void on_log(void *owner, struct str level, struct str text)
 static struct json read_json(struct side *side, const char *text)
 {
     struct json value;
-    struct json_fault fault;
+    struct json_error fault;
     assert_int_equal(json_parse(side->arena, str_of(text), NULL, &value, &fault), OK);
     return value;
 }
@@ -206,7 +206,7 @@ static void show(const struct said *said)
         STR_ARG(str_cut(said->answer.result ? as_text(said->side, said->answer.result) : STR_NONE, 300)));
 }
 
-static void expect_ended(const struct said *said, enum upstream_ended ended, const char *code)
+static void expect_ended(const struct said *said, enum upstream_outcome ended, const char *code)
 {
     if (said->answer.ended != ended || !str_is(said->answer.code, code)) {
         show(said);
@@ -244,20 +244,20 @@ static void expect_well(struct side *side)
 
 static bool is_listed(struct side *side, const char *name)
 {
-    struct upstream_offer *offer = upstreams_offer(side->set, side->spec.name);
-    const struct json *tools = offer ? upstream_offer_tools(offer) : NULL;
+    struct tool_list *offer = upstreams_tool_list(side->set, side->spec.name);
+    const struct json *tools = offer ? tool_list_array(offer) : NULL;
     bool found = false;
     for (uint32_t i = 0; tools && i < tools->len; i++)
         found |= str_is(json_str(json_get_text(&tools->items[i], "name")), name);
-    upstream_offer_unref(offer);
+    tool_list_unref(offer);
     return found;
 }
 
 static size_t listed(struct side *side)
 {
-    struct upstream_offer *offer = upstreams_offer(side->set, side->spec.name);
-    size_t count = offer ? upstream_offer_tools(offer)->len : 0;
-    upstream_offer_unref(offer);
+    struct tool_list *offer = upstreams_tool_list(side->set, side->spec.name);
+    size_t count = offer ? tool_list_array(offer)->len : 0;
+    tool_list_unref(offer);
     return count;
 }
 
@@ -281,7 +281,7 @@ static struct str status_of(struct side *side, const char *key)
 {
     struct buf text = buf_in(side->arena);
     struct json_out out = json_out(&text);
-    upstreams_write(&out, side->set);
+    upstreams_write_status(&out, side->set);
     buf_byte(&text, '\0');
     struct json all = read_json(side, text.at);
     const struct json *value = json_get_text(&all.items[0], key);
@@ -294,7 +294,7 @@ static void lists_and_calls(void **state)
 {
     struct side *side = serve("");
     (void)state;
-    wait_until(side, upstreams_are_settled(side->set));
+    wait_until(side, upstreams_are_ready(side->set));
     assert_true(is_listed(side, "echo"));
     assert_true(side->changes > 0);
     assert_true(str_is(status_of(side, "state"), "up"));
@@ -418,7 +418,8 @@ static void nobody_hears_what_another_has_given_up(void **state)
                     *asks = prepare(side, "do", "{\"how\":\"elicits\"}");
         logs->request.caller = asks->request.caller = caller;
         assert_int_equal(await(start(logs))->log.len > 0, caller == 1);
-        assert_int_equal(await(start(asks))->answer.ended, caller == 1 ? UPSTREAM_ASKS : UPSTREAM_RESULT);
+        assert_int_equal(await(start(asks))->answer.ended,
+                         caller == 1 ? UPSTREAM_INPUT_REQUIRED : UPSTREAM_RESULT);
     }
     call(side, "release", "{}"); /* it is answered after all */
     struct said *logs = prepare(side, "do", "{\"how\":\"logs\"}");
@@ -483,8 +484,8 @@ static void environment_and_folder_reach_it(void **state)
     char folder[] = "/tmp/toolgate-unit-XXXXXX", here[4096];
     assert_non_null(mkdtemp(folder));
     assert_non_null(getcwd(here, sizeof(here)));
-    struct setting_pair env[2] = {{STR_LIT("FAKE"), STR_LIT("")},
-                                  {STR_LIT("GIVEN"), STR_LIT("a${TOOLGATE_TEST_SECRET}b")}};
+    struct name_value env[2] = {{STR_LIT("FAKE"), STR_LIT("")},
+                                {STR_LIT("GIVEN"), STR_LIT("a${TOOLGATE_TEST_SECRET}b")}};
     side->spec.env = (struct pairs){env, 2};
     side->spec.cwd = str_of(folder);
     side->argv[2] = arena_printf(side->arena, "%s/tests/support/fake_upstream.py", here);
@@ -509,7 +510,7 @@ static void a_question_ends_the_call(void **state)
     struct side *side = serve("");
     (void)state;
     struct said *said = does(side, "elicits");
-    expect_ended(said, UPSTREAM_ASKS, "input_required");
+    expect_ended(said, UPSTREAM_INPUT_REQUIRED, "input_required");
     assert_true(has(said->answer.question, "Which size?"));
     assert_true(has(said->answer.question, "size (string, required, one of \"small\", \"large\")"));
     assert_null(said->answer.input); /* nobody can be asked */
@@ -525,7 +526,7 @@ static void a_second_try_answers_it(void **state)
     (void)state;
     struct said *said = prepare(side, "do", "{\"how\":\"elicits\"}");
     said->request.asks = true;
-    expect_ended(await(start(said)), UPSTREAM_ASKS, "input_required");
+    expect_ended(await(start(said)), UPSTREAM_INPUT_REQUIRED, "input_required");
     const struct json *requests = json_get_text(said->answer.input, "inputRequests");
     assert_true(json_is(requests, JSON_OBJECT));
     assert_int_equal(requests->len, 1);
@@ -544,7 +545,7 @@ static void a_second_try_answers_it(void **state)
     struct said *third = prepare(side, "do", "{\"how\":\"elicits\",\"message\":\"What else?\"}");
     third->request.asks = true;
     third->request.responses = &given;
-    expect_ended(await(start(third)), UPSTREAM_ASKS, "input_required");
+    expect_ended(await(start(third)), UPSTREAM_INPUT_REQUIRED, "input_required");
     assert_true(has(json_str(json_get_text(third->answer.input, "requestState")), "large"));
     end(side);
 }
@@ -597,7 +598,7 @@ static void input_is_required_and_given(void **state)
     (void)state;
     struct said *said = prepare(side, "do", "{\"how\":\"needs_input\"}");
     said->request.asks = true;
-    expect_ended(await(start(said)), UPSTREAM_ASKS, "input_required");
+    expect_ended(await(start(said)), UPSTREAM_INPUT_REQUIRED, "input_required");
     assert_true(has(said->answer.question, "Which size?"));
     assert_true(str_is(json_str(json_get_text(said->answer.input, "requestState")), "s-1"));
     struct json given = read_json(side, "{\"size\":{\"action\":\"accept\",\"content\":{\"size\":\"s\"}}}");
@@ -739,7 +740,7 @@ static void silence_has_a_deadline(void **state)
     (void)state;
     side->spec.timeout_ms = 150;
     apply(side);
-    wait_until(side, upstreams_are_settled(side->set));
+    wait_until(side, upstreams_are_ready(side->set));
     struct said *said = does(side, "silent");
     expect_ended(said, UPSTREAM_TRANSIENT, "timeout");
     expect_detail(said, "did not answer within");
@@ -806,7 +807,7 @@ static void one_that_does_not_read_fills_no_memory(void **state)
     (void)state;
     side->spec.timeout_ms = 1000;
     apply(side);
-    wait_until(side, upstreams_are_settled(side->set));
+    wait_until(side, upstreams_are_ready(side->set));
     expect_text(does(side, "reads_no_more"), "bye");
     char *text = test_malloc(1000100);
     memcpy(text, "{\"text\":\"", 9);
@@ -872,7 +873,7 @@ static void no_such_command_is_told(void **state)
     (void)state;
     side->argv[0] = STR_LIT("toolgate-has-no-such-command");
     apply(side);
-    wait_until(side, upstreams_are_settled(side->set));
+    wait_until(side, upstreams_are_ready(side->set));
     assert_true(has(status_of(side, "last_error"), "toolgate-has-no-such-command"));
     end(side);
 }
@@ -891,7 +892,7 @@ static void handshakes_that_fail_are_told(void **state)
         struct side *side = begin(cases[i].fake);
         side->spec.start_ms = strstr(cases[i].error, "300") ? 300 : 15000;
         apply(side);
-        wait_until(side, upstreams_are_settled(side->set));
+        wait_until(side, upstreams_are_ready(side->set));
         if (!has(status_of(side, "last_error"), cases[i].error))
             fail_msg("%s: " STR_FMT, cases[i].fake, STR_ARG(status_of(side, "last_error")));
         end(side);

@@ -28,7 +28,7 @@ static void encodes_what_no_header_can_hold(void **state)
     (void)state;
     struct arena *arena = arena_new();
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct str value = mirror_encode(arena, str_of(rows[i].text));
+        struct str value = header_mapping_encode(arena, str_of(rows[i].text));
         assert_int_equal(value.len, strlen(rows[i].value));
         assert_memory_equal(value.at, rows[i].value, value.len);
     }
@@ -52,18 +52,18 @@ static void mirrors(const char *arguments, const char *expected)
     struct arena *arena = arena_new();
     struct mirror mirror = {0};
     struct buf heard = {0};
-    mirror_learn(&mirror, STR_LIT(PAGE(MARKED)), true);
-    struct pairs pairs = mirror_headers(&mirror, arena, STR_LIT("t"), str_of(arguments));
+    header_mapping_learn(&mirror, STR_LIT(PAGE(MARKED)), true);
+    struct pairs pairs = header_mapping_headers(&mirror, arena, STR_LIT("t"), str_of(arguments));
     for (size_t i = 0; i < pairs.count; i++)
         buf_printf(&heard, STR_FMT ": " STR_FMT ";", STR_ARG(pairs.list[i].name),
                    STR_ARG(pairs.list[i].value));
     buf_byte(&heard, '\0');
     assert_string_equal(heard.at, expected);
-    assert_int_equal(mirror_headers(&mirror, arena, STR_LIT("other"), str_of(arguments)).count, 0);
-    mirror_learn(&mirror, STR_LIT(PAGE("{\"type\":\"object\"}")), true);
-    assert_int_equal(mirror_headers(&mirror, arena, STR_LIT("t"), str_of(arguments)).count, 0);
+    assert_int_equal(header_mapping_headers(&mirror, arena, STR_LIT("other"), str_of(arguments)).count, 0);
+    header_mapping_learn(&mirror, STR_LIT(PAGE("{\"type\":\"object\"}")), true);
+    assert_int_equal(header_mapping_headers(&mirror, arena, STR_LIT("t"), str_of(arguments)).count, 0);
     buf_clear(&heard);
-    mirror_clear(&mirror);
+    header_mapping_clear(&mirror);
     arena_free(arena);
 }
 
@@ -83,10 +83,10 @@ static void is_checked(const char *schema, enum err expected)
 {
     struct arena *arena = arena_new();
     struct json value;
-    struct json_fault fault;
+    struct json_error fault;
     struct why why;
     assert_int_equal(json_parse(arena, str_of(schema), NULL, &value, &fault), OK);
-    assert_int_equal(mirror_check(&value, &why), expected);
+    assert_int_equal(header_mapping_check(&value, &why), expected);
     arena_free(arena);
 }
 

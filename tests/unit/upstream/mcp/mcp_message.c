@@ -13,7 +13,7 @@
 
 static void expect(const char *text, enum line_kind wanted)
 {
-    struct line line = line_read(str_of(text));
+    struct line line = mcp_message_scan(str_of(text));
     if (line.kind != wanted)
         fail_msg("%s: kind %d, wanted %d", text, line.kind, wanted);
 }
@@ -27,19 +27,20 @@ static void expect_str(struct str got, const char *wanted)
 static void answers_have_an_id_and_a_result(void **state)
 {
     (void)state;
-    struct line line = line_read(STR_LIT("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"a\":[1,\"}\"]}}"));
-    assert_int_equal(line.kind, LINE_ANSWER);
+    struct line line =
+        mcp_message_scan(STR_LIT("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"a\":[1,\"}\"]}}"));
+    assert_int_equal(line.kind, MCP_MESSAGE_RESPONSE);
     expect_str(line.id, "7");
     expect_str(line.result, "{\"a\":[1,\"}\"]}");
-    line = line_read(STR_LIT(" { \"result\" : { } , \"jsonrpc\" : \"2.0\" , \"id\" : 7 } \r"));
-    assert_int_equal(line.kind, LINE_ANSWER);
+    line = mcp_message_scan(STR_LIT(" { \"result\" : { } , \"jsonrpc\" : \"2.0\" , \"id\" : 7 } \r"));
+    assert_int_equal(line.kind, MCP_MESSAGE_RESPONSE);
     expect_str(line.id, "7");
     expect_str(line.result, "{ }");
-    line = line_read(STR_LIT("{\"id\":7,\"result\":{},\"error\":null}"));
-    assert_int_equal(line.kind, LINE_ANSWER);
+    line = mcp_message_scan(STR_LIT("{\"id\":7,\"result\":{},\"error\":null}"));
+    assert_int_equal(line.kind, MCP_MESSAGE_RESPONSE);
     assert_int_equal(line.error.len, 0);
-    line = line_read(STR_LIT("{\"id\":7,\"result\":null,\"error\":{\"code\":1}}"));
-    assert_int_equal(line.kind, LINE_ANSWER);
+    line = mcp_message_scan(STR_LIT("{\"id\":7,\"result\":null,\"error\":{\"code\":1}}"));
+    assert_int_equal(line.kind, MCP_MESSAGE_RESPONSE);
     expect_str(line.error, "{\"code\":1}");
 }
 
@@ -47,10 +48,10 @@ static void ids_within_are_not_the_id(void **state)
 {
     (void)state;
     struct line line =
-        line_read(STR_LIT("{\"result\":{\"id\":1,\"x\":\"\\\\\\\",\\\"id\\\":2}\"},\"id\":3}"));
-    assert_int_equal(line.kind, LINE_ANSWER);
+        mcp_message_scan(STR_LIT("{\"result\":{\"id\":1,\"x\":\"\\\\\\\",\\\"id\\\":2}\"},\"id\":3}"));
+    assert_int_equal(line.kind, MCP_MESSAGE_RESPONSE);
     expect_str(line.id, "3");
-    line = line_read(STR_LIT("{\"meta\":{\"id\":9,\"result\":{}},\"id\":3,\"result\":[]}"));
+    line = mcp_message_scan(STR_LIT("{\"meta\":{\"id\":9,\"result\":{}},\"id\":3,\"result\":[]}"));
     expect_str(line.id, "3");
     expect_str(line.result, "[]");
 }
@@ -58,14 +59,14 @@ static void ids_within_are_not_the_id(void **state)
 static void requests_and_notices_have_a_method(void **state)
 {
     (void)state;
-    struct line line = line_read(STR_LIT("{\"id\":\"a\\\"b\",\"method\":\"ping\"}"));
-    assert_int_equal(line.kind, LINE_REQUEST);
+    struct line line = mcp_message_scan(STR_LIT("{\"id\":\"a\\\"b\",\"method\":\"ping\"}"));
+    assert_int_equal(line.kind, MCP_MESSAGE_REQUEST);
     expect_str(line.id, "\"a\\\"b\"");
     expect_str(line.method, "ping");
-    line = line_read(STR_LIT("{\"method\":\"notifications/x\",\"params\":{\"a\":1}}"));
-    assert_int_equal(line.kind, LINE_NOTICE);
+    line = mcp_message_scan(STR_LIT("{\"method\":\"notifications/x\",\"params\":{\"a\":1}}"));
+    assert_int_equal(line.kind, MCP_MESSAGE_NOTIFICATION);
     expect_str(line.params, "{\"a\":1}");
-    expect("{\"method\":\"x\",\"id\":null}", LINE_NOTICE);
+    expect("{\"method\":\"x\",\"id\":null}", MCP_MESSAGE_NOTIFICATION);
 }
 
 static void what_is_no_message_is_noise(void **state)
@@ -88,22 +89,22 @@ static void half_a_line_tells_whose_it_was(void **state)
                                          "{\"id\":7,\"result\":{},}"};
     (void)state;
     for (size_t i = 0; i < sizeof(broken) / sizeof(*broken); i++) {
-        struct line line = line_read(str_of(broken[i]));
-        if (line.kind != LINE_BROKEN || line_own_id(line.id) != 7)
+        struct line line = mcp_message_scan(str_of(broken[i]));
+        if (line.kind != MCP_MESSAGE_MALFORMED || mcp_message_own_id(line.id) != 7)
             fail_msg("%s: kind %d, id " STR_FMT, broken[i], line.kind, STR_ARG(line.id));
         assert_non_null(line.trouble);
     }
     /* a request that was cut off is no answer, whatever its id */
-    struct line line = line_read(STR_LIT("{\"method\":\"ping\",\"id\":7,\"par"));
-    assert_int_equal(line.kind, LINE_BROKEN);
+    struct line line = mcp_message_scan(STR_LIT("{\"method\":\"ping\",\"id\":7,\"par"));
+    assert_int_equal(line.kind, MCP_MESSAGE_MALFORMED);
     assert_int_equal(line.id.len, 0);
 }
 
 static void two_of_a_kind_are_none(void **state)
 {
     (void)state;
-    expect("{\"id\":1,\"id\":2,\"result\":{}}", LINE_BROKEN);
-    expect("{\"id\":1,\"result\":{},\"result\":{}}", LINE_BROKEN);
+    expect("{\"id\":1,\"id\":2,\"result\":{}}", MCP_MESSAGE_MALFORMED);
+    expect("{\"id\":1,\"result\":{},\"result\":{}}", MCP_MESSAGE_MALFORMED);
 }
 
 static void only_digits_are_ours(void **state)
@@ -123,10 +124,10 @@ static void only_digits_are_ours(void **state)
                {"90071992547409910", 0}};
     (void)state;
     for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++)
-        assert_int_equal(line_own_id(str_of(ids[i].id)), ids[i].own);
-    expect("{\"id\":1.5,\"result\":{}}", LINE_BROKEN);
-    expect("{\"id\":true,\"result\":{}}", LINE_BROKEN);
-    expect("{\"id\":[1],\"result\":{}}", LINE_BROKEN);
+        assert_int_equal(mcp_message_own_id(str_of(ids[i].id)), ids[i].own);
+    expect("{\"id\":1.5,\"result\":{}}", MCP_MESSAGE_MALFORMED);
+    expect("{\"id\":true,\"result\":{}}", MCP_MESSAGE_MALFORMED);
+    expect("{\"id\":[1],\"result\":{}}", MCP_MESSAGE_MALFORMED);
 }
 
 /* Every beginning of a line, each in memory of its own so that a sanitizer sees one step too far. */
@@ -138,8 +139,8 @@ static void no_beginning_is_read_too_far(void **state)
     for (size_t len = 0; len < sizeof(whole); len++) {
         char *copy = test_malloc(len ? len : 1);
         memcpy(copy, whole, len);
-        struct line line = line_read((struct str){copy, len});
-        assert_int_equal(line.kind == LINE_ANSWER, len == sizeof(whole) - 1);
+        struct line line = mcp_message_scan((struct str){copy, len});
+        assert_int_equal(line.kind == MCP_MESSAGE_RESPONSE, len == sizeof(whole) - 1);
         test_free(copy);
     }
 }

@@ -36,9 +36,9 @@ static enum err read_all(struct arena *arena, FILE *file, const char *path, size
         room = more;
     }
     if (ferror(file))
-        return why_set(why, ERR_IO, "%s: %s", path, strerror(errno));
+        return err_set(why, ERR_IO, "%s: %s", path, strerror(errno));
     if (len > max_bytes)
-        return why_set(why, ERR_LIMIT, "%s: expected at most %zu bytes, found more — split it", path,
+        return err_set(why, ERR_LIMIT, "%s: expected at most %zu bytes, found more — split it", path,
                        max_bytes);
     *out = (struct str){at, len};
     return OK;
@@ -51,14 +51,14 @@ static FILE *open_file(const char *path, struct why *why)
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     FILE *file = NULL;
     if (fd < 0 || fstat(fd, &st) != 0)
-        why_set(why, ERR_IO, "%s: %s", path, strerror(errno));
+        err_set(why, ERR_IO, "%s: %s", path, strerror(errno));
     else if (!S_ISREG(st.st_mode))
-        why_set(why, ERR_IO, "%s: expected a file, got %s", path,
+        err_set(why, ERR_IO, "%s: expected a file, got %s", path,
                 S_ISDIR(st.st_mode)    ? "a folder"
                 : S_ISFIFO(st.st_mode) ? "a FIFO"
                                        : "a device");
     else if (!(file = fdopen(fd, "r")))
-        why_set(why, ERR_IO, "%s: %s", path, strerror(errno));
+        err_set(why, ERR_IO, "%s: %s", path, strerror(errno));
     if (!file && fd >= 0)
         close(fd);
     return file;
@@ -114,14 +114,14 @@ static enum err parse_all(struct arena *arena, FILE *file, const char *path, siz
                           struct json *out, struct why *why)
 {
     const struct json_limits limits = {.nodes = FILE_MAX_NODES};
-    struct json_fault fault;
+    struct json_error fault;
     struct str text = STR_NONE;
     enum err err = read_all(arena, file, path, max_bytes, &text, why);
     fclose(file);
     if (!err && commented)
         blank_comments((char *)text.at, (char *)text.at + text.len);
     if (!err && (err = json_parse(arena, text, &limits, out, &fault)))
-        why_set(why, err, "%s:%zu: %s", path, line_of(text, fault.offset), fault.text);
+        err_set(why, err, "%s:%zu: %s", path, line_of(text, fault.offset), fault.text);
     return err;
 }
 
@@ -144,6 +144,6 @@ enum err json_read_input(struct arena *arena, const char *path, size_t max_bytes
 {
     FILE *file = fopen(path, "re");
     if (!file)
-        return why_set(why, ERR_IO, "%s: %s", path, strerror(errno));
+        return err_set(why, ERR_IO, "%s: %s", path, strerror(errno));
     return parse_all(arena, file, path, max_bytes, false, out, why);
 }

@@ -2,7 +2,7 @@
  * One request as libcurl is asked for it, and what it hands back: headers and
  * bytes are put away here, and told later (http_client.c).
  */
-#include "upstream/http/http_client_internal.h"
+#include "upstream/http/fetch_internal.h"
 
 #include "base/arena.h"
 #include "base/version.h"
@@ -27,7 +27,7 @@ static void keep_header(struct fetch *f, struct str line)
     struct str name = arena_dup(f->arena, (struct str){line.at, (size_t)(colon - line.at)});
     for (size_t i = 0; i < name.len; i++)
         ((char *)name.at)[i] = (char)tolower((unsigned char)name.at[i]);
-    f->headers[f->header_count++] = (struct setting_pair){
+    f->headers[f->header_count++] = (struct name_value){
         .name = name, .value = arena_dup(f->arena, str_trim(str_from(line, name.len + 1)))};
 }
 
@@ -50,7 +50,7 @@ static size_t on_header(char *at, size_t size, size_t count, void *owner)
     f->fetcher->curl->easy_getinfo(f->easy, CURLINFO_RESPONSE_CODE, &status);
     f->has_head = status >= 200; /* trailers end with an empty line, too, and change nothing */
     if (f->has_head)
-        fetch_mark_news(f);
+        fetch_mark_pending(f);
     return size * count;
 }
 
@@ -64,7 +64,7 @@ static size_t on_body(char *at, size_t size, size_t count, void *owner)
     }
     f->body_bytes += n;
     buf_add(&f->bytes, at, n);
-    fetch_mark_news(f);
+    fetch_mark_pending(f);
     return n;
 }
 
@@ -143,7 +143,7 @@ static void set_callbacks(struct fetch *f)
     curl->easy_setopt(f->easy, CURLOPT_PREREQDATA, f);
 }
 
-bool fetch_set_up(struct fetch *f)
+bool fetch_transfer_start(struct fetch *f)
 {
     const struct curl_library *curl = f->fetcher->curl;
     if (!(f->easy = curl->easy_init()))

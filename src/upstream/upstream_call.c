@@ -1,13 +1,13 @@
 /* What the kinds of upstreams may ask of a call under way, and say of it. Beginning and ending it is
  * upstream.c's. */
-#include "upstream/upstream_run.h"
+#include "upstream/upstream_call.h"
 
 #include "base/arena.h"
 
 #include <stdarg.h>
 
-void run_answer(struct upstream_run *run, enum upstream_ended ended, const char *code, const char *format,
-                ...)
+void upstream_call_answer(struct upstream_call *run, enum upstream_outcome ended, const char *code,
+                          const char *format, ...)
 {
     va_list args;
     va_start(args, format);

@@ -1,13 +1,13 @@
 /* What http_client.c (libcurl on our loop, telling) and http_transfer.c (one request) share. Only they
  * include this.
  */
-#ifndef TOOLGATE_UPSTREAM_HTTP_HTTP_CLIENT_INTERNAL_H
-#define TOOLGATE_UPSTREAM_HTTP_HTTP_CLIENT_INTERNAL_H
+#ifndef TOOLGATE_UPSTREAM_HTTP_FETCH_INTERNAL_H
+#define TOOLGATE_UPSTREAM_HTTP_FETCH_INTERNAL_H
 
 #include "base/buf.h"
 #include "io/timer.h"
 #include "upstream/http/curl.h"
-#include "upstream/http/http_client.h"
+#include "upstream/http/fetch.h"
 
 struct fetcher {
     struct loop *loop;
@@ -29,10 +29,10 @@ struct fetch {
     struct fetch_request request;
     char error[CURL_ERROR_SIZE];
     /* of the answer */
-    struct setting_pair headers[FETCH_HEADERS_MAX];
+    struct name_value headers[FETCH_HEADERS_MAX];
     size_t header_count, header_bytes, body_bytes;
     struct buf bytes; /* not told yet */
-    enum fetch_how how;
+    enum fetch_outcome how;
     char why[FETCH_WHY_MAX_BYTES];
     unsigned redirects;
     const char *follows; /* where the redirect that has come leads to; NULL: there is none */
@@ -40,9 +40,9 @@ struct fetch {
 };
 
 /* It has something to tell, once libcurl has returned. */
-void fetch_mark_news(struct fetch *f);
+void fetch_mark_pending(struct fetch *f);
 
 /* What it is to ask goes to libcurl, which begins with the next turn. False: it took no more. */
-bool fetch_set_up(struct fetch *f);
+bool fetch_transfer_start(struct fetch *f);
 
 #endif

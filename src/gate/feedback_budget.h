@@ -1,7 +1,7 @@
 /* What is said of a budget or limit that speaks against a call: which, how much of it is used up, what to do.
  */
-#ifndef TOOLGATE_GATE_BUDGET_H
-#define TOOLGATE_GATE_BUDGET_H
+#ifndef TOOLGATE_GATE_FEEDBACK_BUDGET_H
+#define TOOLGATE_GATE_FEEDBACK_BUDGET_H
 
 #include "catalog/tool.h"
 #include "gate/verdict.h"
@@ -12,7 +12,7 @@ struct budget {
 };
 
 /* `code` is the ledger's; `verdict` has what is used up, `tool` the limits. */
-struct budget budget_of(struct arena *arena, struct str code, const struct verdict *verdict,
-                        const struct tool *tool);
+struct budget feedback_budget_of(struct arena *arena, struct str code, const struct verdict *verdict,
+                                 const struct tool *tool);
 
 #endif

@@ -9,8 +9,8 @@
  * goes out may hold secrets that were given for one host. Other redirects come
  * as the answer that they are, with where they lead.
  */
-#ifndef TOOLGATE_UPSTREAM_HTTP_HTTP_CLIENT_H
-#define TOOLGATE_UPSTREAM_HTTP_HTTP_CLIENT_H
+#ifndef TOOLGATE_UPSTREAM_HTTP_FETCH_H
+#define TOOLGATE_UPSTREAM_HTTP_FETCH_H
 
 #include "base/err.h"
 #include "upstream/upstream_spec.h"
@@ -42,7 +42,7 @@ struct fetch_request { /* copied by fetch_start */
 
 struct fetch_head {
     int status;
-    const struct setting_pair *headers; /* names in lower case */
+    const struct name_value *headers; /* names in lower case */
     size_t count;
     int64_t after_s;     /* Retry-After, in seconds, FETCH_AFTER_MAX_S at most; -1: not told */
     struct str redirect; /* a redirect that is not followed: where to, for messages: without query, and up to
@@ -50,17 +50,17 @@ struct fetch_head {
 };
 struct str fetch_header(const struct fetch_head *head, const char *name); /* STR_NONE: there is none */
 
-enum fetch_how {
+enum fetch_outcome {
     FETCH_DONE,        /* the answer is whole */
     FETCH_UNREACHABLE, /* no connection, no TLS, no such host: nothing was sent */
     FETCH_TIMEOUT,
-    FETCH_BROKEN_OFF, /* after it was sent: closed, reset, less than was announced */
-    FETCH_TOO_LARGE,  /* more than body_max, or too many headers */
-    FETCH_NO_HTTP     /* what came is no HTTP */
+    FETCH_DISCONNECTED, /* after it was sent: closed, reset, less than was announced */
+    FETCH_TOO_LARGE,    /* more than body_max, or too many headers */
+    FETCH_NOT_HTTP      /* what came is no HTTP */
 };
 
 struct fetch_end {
-    enum fetch_how how;
+    enum fetch_outcome how;
     bool sent;       /* the request may have been seen there */
     const char *why; /* one sentence without an end, for people; empty where it is done */
 };

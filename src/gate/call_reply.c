@@ -1,5 +1,5 @@
 /* Writing what a check or a report answers. */
-#include "gate/check_reply.h"
+#include "gate/call_reply.h"
 
 #include "json/write.h"
 
@@ -38,19 +38,19 @@ static void put_trace(struct json_out *out, const struct call *call)
     json_close(out, ']');
 }
 
-void answer_check(struct json_out *out, const struct call *call, bool trace)
+void call_reply_check(struct json_out *out, const struct call *call, bool trace)
 {
     put_text(out, "callId", call_id(call));
-    if (call_called(call).len) /* whoever runs it needs the name that it has now */
+    if (call_alias(call).len) /* whoever runs it needs the name that it has now */
         put_text(out, "tool", call_tool(call)->name);
     put_value(out, "arguments", call_arguments(call));
-    put_text(out, "text", call_text(call));
+    put_text(out, "text", call_feedback(call));
     put_text(out, "advice", call_advice(call));
     if (trace)
         put_trace(out, call);
 }
 
-void answer_text_block(struct json_out *out, struct str text)
+void call_reply_text_block(struct json_out *out, struct str text)
 {
     if (!text.len)
         return;
@@ -68,23 +68,23 @@ static void put_result_blocks(struct json_out *out, const struct json *content)
         json_put(out, &content->items[i]);
 }
 
-void answer_content(struct json_out *out, const struct call *call)
+void call_reply_content(struct json_out *out, const struct call *call)
 {
     const struct verdict *verdict = call_verdict(call);
     json_key(out, "content");
     json_open(out, '[');
-    if (class_info(verdict->class)->is_error) {
-        answer_text_block(out, call_text(call).len ? call_text(call) : verdict->detail);
+    if (error_class_info(verdict->class)->is_error) {
+        call_reply_text_block(out, call_feedback(call).len ? call_feedback(call) : verdict->detail);
     } else {
         put_result_blocks(out, call_content(call));
-        answer_text_block(out, call_advice(call));
+        call_reply_text_block(out, call_advice(call));
     }
     json_close(out, ']');
 }
 
-void answer_report(struct json_out *out, const struct call *call)
+void call_reply_report(struct json_out *out, const struct call *call)
 {
-    put_text(out, "text", call_text(call));
+    put_text(out, "text", call_feedback(call));
     put_text(out, "advice", call_advice(call));
-    answer_content(out, call);
+    call_reply_content(out, call);
 }

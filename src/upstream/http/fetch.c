@@ -6,12 +6,12 @@
  *
  *   socket ready ─▶ multi_socket_action ─▶ (head, bytes, end put away) ─▶ tell: hooks
  */
-#include "upstream/http/http_client_internal.h"
+#include "upstream/http/fetch_internal.h"
 
 #include "base/arena.h"
 #include "io/conn.h"
 #include "io/descriptor.h"
-#include "upstream/http/http_errors.h"
+#include "upstream/http/fetch_errors.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void abandon(struct fetch *f);
 
 /* ---- the one multi handle of a loop ------------------------------------------ */
 
-void fetch_mark_news(struct fetch *f)
+void fetch_mark_pending(struct fetch *f)
 {
     if (f->is_news)
         return;
@@ -67,7 +67,7 @@ static int want_socket(CURL *easy, curl_socket_t fd, int what, void *owner, void
         descriptor = descriptor_new(fetcher->loop, fd, on_socket_ready, fetcher);
         fetcher->curl->multi_assign(fetcher->multi, fd, descriptor);
     }
-    descriptor_wants(descriptor, what & CURL_POLL_IN, what & CURL_POLL_OUT);
+    descriptor_watch(descriptor, what & CURL_POLL_IN, what & CURL_POLL_OUT);
     return 0;
 }
 
@@ -118,15 +118,15 @@ static struct fetcher *fetcher_of(struct loop *loop, struct why *why)
     static const char key;
     if (!curl_load(why))
         return NULL;
-    struct fetcher *fetcher = loop_keep(loop, &key, make_fetcher, free_fetcher);
+    struct fetcher *fetcher = loop_singleton(loop, &key, make_fetcher, free_fetcher);
     if (!fetcher)
-        why_set(why, ERR_UNAVAILABLE, "libcurl could not be initialised");
+        err_set(why, ERR_UNAVAILABLE, "libcurl could not be initialised");
     return fetcher;
 }
 
 /* ---- failures ------------------------------------------------------------- */
 
-static void say(struct fetch *f, enum fetch_how how, const char *text, const char *more)
+static void say(struct fetch *f, enum fetch_outcome how, const char *text, const char *more)
 {
     struct str origin = fetch_origin(str_of(f->request.url));
     f->how = how;
@@ -138,7 +138,8 @@ static void say_code(struct fetch *f, CURLcode code)
     const char *text, *more = f->error;
     long number = 0;
     f->fetcher->curl->easy_getinfo(f->easy, CURLINFO_OS_ERRNO, &number);
-    enum fetch_how how = fetch_words(f->fetcher->curl, code, f->sent, (int)number, &text, &more);
+    enum fetch_outcome how =
+        fetch_errors_describe(f->fetcher->curl, code, f->sent, (int)number, &text, &more);
     say(f, how, text, more);
 }
 
@@ -149,11 +150,11 @@ static void judge(struct fetch *f, CURLcode code)
     else if (f->too_large)
         say(f, FETCH_TOO_LARGE, "its answer has more headers than may be", "");
     else if (f->refused_repeat)
-        say(f, FETCH_BROKEN_OFF, "the connection broke off without an answer", "");
+        say(f, FETCH_DISCONNECTED, "the connection broke off without an answer", "");
     else if (code != CURLE_OK)
         say_code(f, code);
     else if (!f->has_head && !f->told_head)
-        say(f, FETCH_NO_HTTP, "did not answer in HTTP", "");
+        say(f, FETCH_NOT_HTTP, "did not answer in HTTP", "");
 }
 
 /* ---- telling -------------------------------------------------------------------------- */
@@ -264,7 +265,7 @@ static void follow(struct fetch *f)
     f->follows = NULL;
     detach(f);
     f->bytes.len = f->body_bytes = 0;
-    f->over = !fetch_set_up(f);
+    f->over = !fetch_transfer_start(f);
     if (f->over)
         say(f, FETCH_UNREACHABLE, "its redirect could not be followed", "");
 }
@@ -298,7 +299,7 @@ static void note_ends(struct fetcher *fetcher)
         struct fetch *f = (struct fetch *)(void *)owner;
         f->over = true;
         judge(f, code);
-        fetch_mark_news(f);
+        fetch_mark_pending(f);
     }
 }
 
@@ -316,10 +317,10 @@ static void tell_all(struct fetcher *fetcher)
 
 static struct pairs copy_pairs(struct arena *arena, struct pairs from)
 {
-    struct setting_pair *list = ARENA_ARRAY(arena, struct setting_pair, from.count);
+    struct name_value *list = ARENA_ARRAY(arena, struct name_value, from.count);
     for (size_t i = 0; i < from.count; i++)
         list[i] =
-            (struct setting_pair){arena_dup(arena, from.list[i].name), arena_dup(arena, from.list[i].value)};
+            (struct name_value){arena_dup(arena, from.list[i].name), arena_dup(arena, from.list[i].value)};
     return (struct pairs){list, from.count};
 }
 
@@ -337,14 +338,14 @@ static struct fetch_request copy_request(struct arena *arena, const struct fetch
 static enum err check_request(const struct fetch_request *request, struct why *why)
 {
     if (fetch_origin(str_of(request->url)).len == 0)
-        return why_set(
+        return err_set(
             why, ERR_CONFIG,
             "expected an address that begins with http:// or https:// and a host, without user and password "
             "(a header takes those)");
     for (size_t i = 0; i < request->headers.count; i++) {
-        const struct setting_pair *pair = &request->headers.list[i];
+        const struct name_value *pair = &request->headers.list[i];
         if (!fetch_header_is_safe(pair->name, pair->value))
-            return why_set(why, ERR_CONFIG,
+            return err_set(why, ERR_CONFIG,
                            "the header " STR_FMT " holds a line break or another control character",
                            STR_ARG(str_cut(pair->name, 64)));
     }
@@ -368,9 +369,9 @@ struct fetch *fetch_start(struct loop *loop, const struct fetch_request *request
     if (f->next)
         f->next->previous = f;
     fetcher->all = f;
-    if (!fetch_set_up(f)) {
+    if (!fetch_transfer_start(f)) {
         abandon(f);
-        why_set(why, ERR_UNAVAILABLE, "libcurl took no more requests");
+        err_set(why, ERR_UNAVAILABLE, "libcurl took no more requests");
         return NULL;
     }
     return f;

@@ -28,7 +28,7 @@ static struct str or_none(struct str s)
 struct page {
     struct buf *out;
     int indent;
-    const struct example_paint *paint;
+    const struct example_colours *paint;
 };
 
 /* "      gives     expected  pass\n": the first line of a field has its name. */
@@ -41,7 +41,7 @@ static void row(const struct page *p, const char *field, const char *word, const
                shown.len < value.len ? " …" : "", p->paint->plain);
 }
 
-static void change_rows(const struct page *p, const char *field, const struct differences *changes)
+static void change_rows(const struct page *p, const char *field, const struct json_diff_result *changes)
 {
     for (size_t i = 0; i < changes->count; i++) {
         const struct difference *line = &changes->lines[i];
@@ -123,8 +123,8 @@ static const char *why_undefined(const struct example_outcome *o)
     return o->open ? AWAITED : UNDEFINED;
 }
 
-void example_write(struct buf *out, const struct example_outcome *o, int indent, bool all,
-                   const struct example_paint *paint)
+void examples_write_text(struct buf *out, const struct example_outcome *o, int indent, bool all,
+                         const struct example_colours *paint)
 {
     struct page page = {out, indent, paint};
     spaces(out, indent);
@@ -172,7 +172,7 @@ static void flat_mismatch(struct buf *out, const struct example_mismatch *m)
     }
 }
 
-void example_write_line(struct buf *out, const struct example_outcome *o)
+void examples_write_line(struct buf *out, const struct example_outcome *o)
 {
     buf_printf(out, STR_FMT ":%d: %s '" STR_FMT "': ", STR_ARG(o->policy->file), o->example->line,
                o->sample ? "sample" : "example", STR_ARG(o->example->name));
@@ -223,7 +223,7 @@ static void put_mismatch(struct json_out *out, const struct example_mismatch *m)
     json_close(out, '}');
 }
 
-void example_write_json(struct buf *buf, const struct example_outcome *o)
+void examples_write_json(struct buf *buf, const struct example_outcome *o)
 {
     struct json_out writer = json_out(buf), *out = &writer;
     json_open(out, '{');

@@ -6,7 +6,7 @@ static bool is_same_item(lua_State *L, const struct json *list)
 {
     double n = lua_type(L, -2) == LUA_TNUMBER ? lua_tonumber(L, -2) : 0;
     uint32_t i = n >= 1 && n <= list->len ? (uint32_t)n : 0;
-    return i && i == n && bridge_is_same(L, lua_gettop(L), &list->items[i - 1]);
+    return i && i == n && bridge_is_unchanged(L, lua_gettop(L), &list->items[i - 1]);
 }
 
 static bool is_same_member(lua_State *L, const struct json *object)
@@ -16,7 +16,7 @@ static bool is_same_member(lua_State *L, const struct json *object)
         return false;
     key.at = lua_tolstring(L, -2, &key.len);
     const struct json *was = json_get(object, key);
-    return was && bridge_is_same(L, lua_gettop(L), was);
+    return was && bridge_is_unchanged(L, lua_gettop(L), was);
 }
 
 /* Keys are unique on both sides: if each is the original's and there are as many, they are the same. */
@@ -35,7 +35,7 @@ static uint32_t waiting_in(const struct json *object)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < object->len; i++)
-        count += bridge_waits(&object->members[i].value);
+        count += bridge_is_deferred(&object->members[i].value);
     return count;
 }
 
@@ -52,7 +52,7 @@ static bool is_same_table(lua_State *L, int at, const struct json *original)
     return is_same_content(L, at, original, count);
 }
 
-bool bridge_is_same(lua_State *L, int at, const struct json *original)
+bool bridge_is_unchanged(lua_State *L, int at, const struct json *original)
 {
     struct str s;
     switch (lua_type(L, at)) {

@@ -1,6 +1,6 @@
 /* The names that MCP and toolgate's extension use on the wire. */
-#ifndef TOOLGATE_SERVER_MCP_METHODS_H
-#define TOOLGATE_SERVER_MCP_METHODS_H
+#ifndef TOOLGATE_SERVER_MCP_KEYS_H
+#define TOOLGATE_SERVER_MCP_KEYS_H
 
 #define MCP_MODERN           "2026-07-28"
 #define MCP_NEWEST_LEGACY    "2025-11-25"

@@ -13,7 +13,7 @@ const struct tool *call_tool(const struct call *c)
     return c->tool;
 }
 
-struct str call_called(const struct call *c)
+struct str call_alias(const struct call *c)
 {
     return c->called;
 }
@@ -30,7 +30,7 @@ const struct json *call_arguments(const struct call *c)
     return c->args.now;
 }
 
-struct str call_text(const struct call *c)
+struct str call_feedback(const struct call *c)
 {
     return c->text;
 }
@@ -45,7 +45,7 @@ const struct json *call_content(const struct call *c)
     return c->shown.done ? c->shown.result.content : c->result.content;
 }
 
-const struct json *call_input(const struct call *c)
+const struct json *call_input_requests(const struct call *c)
 {
     bool asked = c->verdict.class == CLASS_NEED_USER_INPUT && c->outside && c->request.can_be_asked;
     return asked ? c->outside->answer.input : NULL;
@@ -56,10 +56,10 @@ const struct json *call_structured(const struct call *c)
     return c->shown.done ? c->shown.result.structured : c->result.structured;
 }
 
-const struct json *call_shown(const struct call *c)
+const struct json *call_visible_result(const struct call *c)
 {
     struct result shown = c->result;
-    if (class_info(c->verdict.class)->is_error)
+    if (error_class_info(c->verdict.class)->is_error)
         return NULL;
     if (c->shown.done && c->shown.result.structured)
         return c->shown.result.structured;

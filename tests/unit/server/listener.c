@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "server/listen.h"
+#include "server/listener.h"
 
 struct place {
     char folder[64], path[96];
@@ -42,7 +42,7 @@ static void on_no_files(void *owner, int fd)
     assert_int_equal(send(fd, "full\n", 5, MSG_NOSIGNAL), 5);
 }
 
-static const struct listen_hooks hooks = {on_accepted, on_no_files};
+static const struct listener_hooks hooks = {on_accepted, on_no_files};
 
 static int set_up(void **state)
 {
@@ -221,7 +221,7 @@ static void raises_the_soft_limit_of_files(void **state)
     low = before;
     low.rlim_cur = 256;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
-    assert_int_equal(listen_raise_files(300), 300);
+    assert_int_equal(listener_raise_file_limit(300), 300);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
     assert_true(now.rlim_cur >= 300);
     setrlimit(RLIMIT_NOFILE, &before);
@@ -235,7 +235,7 @@ static void shares_the_few_files_there_are(void **state)
     if (child == 0) {
         struct rlimit low = {.rlim_cur = 64, .rlim_max = 64};
         setrlimit(RLIMIT_NOFILE, &low);
-        _exit(listen_raise_files(1000) == 40 ? 0 : 1);
+        _exit(listener_raise_file_limit(1000) == 40 ? 0 : 1);
     }
     int how;
     assert_int_equal(waitpid(child, &how, 0), child);

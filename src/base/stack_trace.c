@@ -1,5 +1,5 @@
 /* Line by line; what says what went wrong stays. */
-#include "result/stack_trace.h"
+#include "base/stack_trace.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -38,7 +38,7 @@ static bool belongs(struct stack_lines *s, struct str line)
     return s->in_go || s->in_python || is_frame(line, trimmed);
 }
 
-struct str stack_left_out(struct arena *arena, struct str text)
+struct str stack_trace_strip(struct arena *arena, struct str text)
 {
     struct stack_lines lines = {false, false};
     struct buf out = buf_in(arena);

@@ -1,5 +1,5 @@
 /* Two tables: budgets that one sentence says, and limits, whose numbers are said with them. */
-#include "gate/budget.h"
+#include "gate/feedback_budget.h"
 
 #include "base/arena.h"
 #include "json/decimal.h"
@@ -111,8 +111,8 @@ static struct budget pace_said(struct arena *arena, const struct verdict *v, con
     return (struct budget){what.at, next.at};
 }
 
-struct budget budget_of(struct arena *arena, struct str code, const struct verdict *v,
-                        const struct tool *tool)
+struct budget feedback_budget_of(struct arena *arena, struct str code, const struct verdict *v,
+                                 const struct tool *tool)
 {
     for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
         if (str_is(code, plain[i].code))

@@ -1,5 +1,5 @@
 /* Failures in words, and the small things that addresses and headers are looked at for. */
-#include "upstream/http/http_errors.h"
+#include "upstream/http/fetch_errors.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 static const struct {
     CURLcode code;
-    enum fetch_how how;
+    enum fetch_outcome how;
     const char *text;
 } errors[] = {
     {CURLE_OPERATION_TIMEDOUT, FETCH_TIMEOUT, "did not answer in time"},
@@ -22,13 +22,13 @@ static const struct {
     {CURLE_SSL_CACERT_BADFILE, FETCH_UNREACHABLE, "ca_file could not be read"},
     {CURLE_UNSUPPORTED_PROTOCOL, FETCH_UNREACHABLE, "is not an http or https address"},
     {CURLE_URL_MALFORMAT, FETCH_UNREACHABLE, "is not an address"},
-    {CURLE_PARTIAL_FILE, FETCH_BROKEN_OFF, "the connection broke off before the answer was whole"},
-    {CURLE_GOT_NOTHING, FETCH_BROKEN_OFF, "the connection broke off without an answer"},
-    {CURLE_RECV_ERROR, FETCH_BROKEN_OFF, "the connection broke off"},
-    {CURLE_SEND_ERROR, FETCH_BROKEN_OFF, "the connection broke off"},
-    {CURLE_WEIRD_SERVER_REPLY, FETCH_NO_HTTP, "did not answer in HTTP"},
-    {CURLE_HTTP2, FETCH_BROKEN_OFF, "broke HTTP/2 off"},
-    {CURLE_HTTP2_STREAM, FETCH_BROKEN_OFF, "broke HTTP/2 off"},
+    {CURLE_PARTIAL_FILE, FETCH_DISCONNECTED, "the connection broke off before the answer was whole"},
+    {CURLE_GOT_NOTHING, FETCH_DISCONNECTED, "the connection broke off without an answer"},
+    {CURLE_RECV_ERROR, FETCH_DISCONNECTED, "the connection broke off"},
+    {CURLE_SEND_ERROR, FETCH_DISCONNECTED, "the connection broke off"},
+    {CURLE_WEIRD_SERVER_REPLY, FETCH_NOT_HTTP, "did not answer in HTTP"},
+    {CURLE_HTTP2, FETCH_DISCONNECTED, "broke HTTP/2 off"},
+    {CURLE_HTTP2_STREAM, FETCH_DISCONNECTED, "broke HTTP/2 off"},
 };
 
 static bool tells_more(CURLcode code)
@@ -38,26 +38,27 @@ static bool tells_more(CURLcode code)
 }
 
 /* The same code before and after the request went out is not the same failure. */
-static enum fetch_how judge_sent(CURLcode code, enum fetch_how how, const char **text, const char **more)
+static enum fetch_outcome judge_sent(CURLcode code, enum fetch_outcome how, const char **text,
+                                     const char **more)
 {
     if (code == CURLE_UNSUPPORTED_PROTOCOL) {
         *text = "did not answer in HTTP";
-        return FETCH_NO_HTTP;
+        return FETCH_NOT_HTTP;
     }
     if (how != FETCH_UNREACHABLE)
         return how;
     *text = "the connection broke off without an answer"; /* a kept one did, and then no other could be had */
     *more = "";
-    return FETCH_BROKEN_OFF;
+    return FETCH_DISCONNECTED;
 }
 
-enum fetch_how fetch_words(const struct curl_library *curl, CURLcode code, bool sent, int number,
-                           const char **text, const char **more)
+enum fetch_outcome fetch_errors_describe(const struct curl_library *curl, CURLcode code, bool sent,
+                                         int number, const char **text, const char **more)
 {
     size_t at = 0, count = sizeof(errors) / sizeof(errors[0]);
     while (at < count && errors[at].code != code)
         at++;
-    enum fetch_how how = at < count ? errors[at].how : sent ? FETCH_BROKEN_OFF : FETCH_UNREACHABLE;
+    enum fetch_outcome how = at < count ? errors[at].how : sent ? FETCH_DISCONNECTED : FETCH_UNREACHABLE;
     *text = at < count ? errors[at].text : curl->easy_strerror(code);
     if (code == CURLE_COULDNT_CONNECT)
         *more = number ? strerror(number) : "";

@@ -1,5 +1,5 @@
 /* sd_notify(3) and sd_listen_fds(3) as their manual pages describe the protocol. */
-#include "server/notifications.h"
+#include "server/systemd.h"
 
 #include "base/clock.h"
 
@@ -16,7 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define NOTIFY_MAX_BYTES 1024u
+#define SYSTEMD_STATE_MAX_BYTES 1024u
 
 /* A leading '@' stands for the abstract namespace's NUL. */
 static socklen_t notify_address(struct sockaddr_un *address)
@@ -47,7 +47,7 @@ static void send_state(const char *state)
 
 void notify(const char *format, ...)
 {
-    char state[NOTIFY_MAX_BYTES];
+    char state[SYSTEMD_STATE_MAX_BYTES];
     va_list args;
     va_start(args, format);
     vsnprintf(state, sizeof(state), format, args);
@@ -55,7 +55,7 @@ void notify(const char *format, ...)
     send_state(state);
 }
 
-void notify_reloading(void)
+void systemd_notify_reloading(void)
 {
     notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_mono_us());
 }
@@ -72,7 +72,7 @@ static bool env_number(const char *name, const char *pid_name, int64_t *out)
     return errno == 0 && end != text && *end == '\0';
 }
 
-int64_t notify_watchdog_us(void)
+int64_t systemd_watchdog_us(void)
 {
     int64_t us;
     return env_number("WATCHDOG_USEC", "WATCHDOG_PID", &us) && us > 1 ? us / 2 : 0;
@@ -87,23 +87,23 @@ static bool is_listening_unix_stream(int fd)
            getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &accepts, &size) == 0 && accepts;
 }
 
-enum err notify_listen_fd(int *fd, struct why *why)
+enum err systemd_listen_fd(int *fd, struct why *why)
 {
     int64_t count = 0;
     *fd = -1;
     if (!getenv("LISTEN_PID") || !env_number("LISTEN_FDS", "LISTEN_PID", &count) || count == 0)
         return OK;
     if (count != 1)
-        return why_set(why, ERR_CONFIG,
+        return err_set(why, ERR_CONFIG,
                        "systemd handed over %" PRId64 " sockets, expected one: keep one ListenStream= in the "
                        "socket unit",
                        count);
-    if (!is_listening_unix_stream(NOTIFY_FIRST_FD))
-        return why_set(why, ERR_CONFIG,
+    if (!is_listening_unix_stream(SYSTEMD_FIRST_FD))
+        return err_set(why, ERR_CONFIG,
                        "the socket that systemd handed over is not a listening Unix stream socket: give the "
                        "socket unit ListenStream=/path");
-    fcntl(NOTIFY_FIRST_FD, F_SETFD, FD_CLOEXEC);
-    fcntl(NOTIFY_FIRST_FD, F_SETFL, O_NONBLOCK | fcntl(NOTIFY_FIRST_FD, F_GETFL));
-    *fd = NOTIFY_FIRST_FD;
+    fcntl(SYSTEMD_FIRST_FD, F_SETFD, FD_CLOEXEC);
+    fcntl(SYSTEMD_FIRST_FD, F_SETFL, O_NONBLOCK | fcntl(SYSTEMD_FIRST_FD, F_GETFL));
+    *fd = SYSTEMD_FIRST_FD;
     return OK;
 }

@@ -5,7 +5,7 @@
  * waiting connection, say why, and close it: otherwise the level-triggered
  * listener would fire for ever.
  */
-#include "server/listen.h"
+#include "server/listener.h"
 
 #include "base/log.h"
 
@@ -21,7 +21,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "server/notifications.h"
+#include "server/systemd.h"
 
 #define FILES_BESIDE_CONNECTIONS 64u /* logs, timers, policies being read, … */
 #define FILES_BESIDE_AT_LEAST    24u /* the same, where the host allows few */
@@ -33,7 +33,7 @@ struct listener {
     dev_t device; /* of the socket file we made: nobody else's is removed at the end */
     ino_t inode;
     struct event *acceptable, *rest_over;
-    const struct listen_hooks *hooks;
+    const struct listener_hooks *hooks;
     void *owner;
 };
 
@@ -44,10 +44,10 @@ static int open_spare(void)
 
 static void rest(struct listener *l)
 {
-    struct timeval pause = {.tv_usec = LISTEN_PAUSE_MS * 1000};
+    struct timeval pause = {.tv_usec = LISTENER_PAUSE_MS * 1000};
     event_del(l->acceptable);
     event_add(l->rest_over, &pause);
-    log_event(LOG_ERROR, "accept_paused", LOG_NUM("ms", LISTEN_PAUSE_MS),
+    log_event(LOG_ERROR, "accept_paused", LOG_NUM("ms", LISTENER_PAUSE_MS),
               LOG_TEXT("why", "no file descriptor left: raise LimitNOFILE= (or ulimit -n)"));
 }
 
@@ -101,7 +101,7 @@ void listener_accept(struct listener *l)
     if (!l || !l->ready)
         return;
     l->ready = false;
-    for (int i = 0; i < LISTEN_ACCEPTS_A_TURN; i++) {
+    for (int i = 0; i < LISTENER_ACCEPTS_PER_TURN; i++) {
         int fd = accept_one(l);
         if (fd >= 0) {
             l->hooks->accepted(l->owner, fd);
@@ -118,7 +118,7 @@ static enum err make_address(struct listener *l, const char *path, struct why *w
 {
     l->address = (struct sockaddr_un){.sun_family = AF_UNIX};
     if (path[0] == '\0' || strlen(path) >= sizeof(l->address.sun_path))
-        return why_set(why, ERR_CONFIG,
+        return err_set(why, ERR_CONFIG,
                        "socket %s: expected a path of 1 to %zu bytes, got %zu: choose a shorter one "
                        "(--socket, or 'socket' in the configuration)",
                        path, sizeof(l->address.sun_path) - 1, strlen(path));
@@ -127,7 +127,7 @@ static enum err make_address(struct listener *l, const char *path, struct why *w
 }
 
 /* The last folder only: whoever named a deeper path that does not exist probably mistyped it. */
-enum err listener_make_folder(const char *path, struct why *why)
+enum err listener_make_directory(const char *path, struct why *why)
 {
     char folder[sizeof(((struct sockaddr_un *)0)->sun_path)];
     snprintf(folder, sizeof(folder), "%s", path);
@@ -137,7 +137,7 @@ enum err listener_make_folder(const char *path, struct why *why)
     *slash = '\0';
     if (access(folder, F_OK) == 0 || mkdir(folder, 0755) == 0 || errno == EEXIST)
         return OK;
-    return why_set(why, ERR_IO, "socket %s: its folder %s does not exist and cannot be made: %s", path,
+    return err_set(why, ERR_IO, "socket %s: its folder %s does not exist and cannot be made: %s", path,
                    folder, strerror(errno));
 }
 
@@ -149,22 +149,22 @@ static enum err clear_stale(const struct listener *l, struct why *why)
     if (lstat(path, &st) != 0)
         return OK;
     if (!S_ISSOCK(st.st_mode))
-        return why_set(why, ERR_EXISTS,
+        return err_set(why, ERR_EXISTS,
                        "socket %s: a file that is no socket is in the way: move it, or choose "
                        "another path (--socket)",
                        path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
-        return why_set(why, ERR_IO, "socket %s: %s", path, strerror(errno));
+        return err_set(why, ERR_IO, "socket %s: %s", path, strerror(errno));
     int answer = connect(fd, (const struct sockaddr *)&l->address, sizeof(l->address)) == 0 ? 0 : errno;
     close(fd);
     if (answer != ECONNREFUSED)
-        return why_set(why, ERR_EXISTS,
+        return err_set(why, ERR_EXISTS,
                        "socket %s: another process listens there%s%s: stop it, or choose another path "
                        "(--socket)",
                        path, answer ? " or guards it: " : "", answer ? strerror(answer) : "");
     if (unlink(path) != 0 && errno != ENOENT)
-        return why_set(why, ERR_IO, "socket %s: left over from before, and cannot be removed: %s", path,
+        return err_set(why, ERR_IO, "socket %s: left over from before, and cannot be removed: %s", path,
                        strerror(errno));
     log_event(LOG_INFO, "stale_socket_replaced", LOG_TEXT("socket", path));
     return OK;
@@ -183,8 +183,8 @@ static enum err bind_socket(struct listener *l, mode_t mode, struct why *why)
         l->device = st.st_dev;
         l->inode = st.st_ino;
     }
-    if (failed || chmod(path, mode) != 0 || listen(l->fd, LISTEN_BACKLOG) != 0)
-        return why_set(why, ERR_IO, "socket %s: cannot listen there: %s", path, strerror(errno));
+    if (failed || chmod(path, mode) != 0 || listen(l->fd, LISTENER_BACKLOG) != 0)
+        return err_set(why, ERR_IO, "socket %s: cannot listen there: %s", path, strerror(errno));
     return OK;
 }
 
@@ -192,7 +192,7 @@ static enum err open_path(struct listener *l, const char *path, mode_t mode, str
 {
     enum err err = make_address(l, path, why);
     if (!err)
-        err = listener_make_folder(path, why);
+        err = listener_make_directory(path, why);
     if (!err)
         err = clear_stale(l, why);
     if (!err)
@@ -209,7 +209,7 @@ static void ask_own_path(struct listener *l)
 }
 
 enum err listener_new(struct event_base *base, const char *path, mode_t mode,
-                      const struct listen_hooks *hooks, void *owner, struct listener **out, struct why *why)
+                      const struct listener_hooks *hooks, void *owner, struct listener **out, struct why *why)
 {
     struct listener *l = calloc(1, sizeof(*l));
     if (!l)
@@ -217,7 +217,7 @@ enum err listener_new(struct event_base *base, const char *path, mode_t mode,
     l->spare = open_spare();
     l->hooks = hooks;
     l->owner = owner;
-    enum err err = notify_listen_fd(&l->fd, why);
+    enum err err = systemd_listen_fd(&l->fd, why);
     if (!err && l->fd >= 0)
         ask_own_path(l);
     else if (!err)
@@ -269,7 +269,7 @@ const char *listener_path(const struct listener *listener)
     return listener->address.sun_path;
 }
 
-size_t listen_raise_files(size_t connections)
+size_t listener_raise_file_limit(size_t connections)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)

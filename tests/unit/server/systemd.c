@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "server/notifications.h"
+#include "server/systemd.h"
 
 /* An abstract address, as containers give: no file to clean up. */
 static int manager(char name[64])
@@ -43,7 +43,7 @@ static void states_are_told(void **state)
     setenv("NOTIFY_SOCKET", name, 1);
     notify("READY=1\nSTATUS=serving generation %d", 3);
     hears(fd, "READY=1\nSTATUS=serving generation 3");
-    notify_reloading();
+    systemd_notify_reloading();
     hears(fd, "RELOADING=1\nMONOTONIC_USEC=");
     unsetenv("NOTIFY_SOCKET");
     notify("READY=1"); /* nobody listens: nothing happens */
@@ -58,16 +58,16 @@ static void the_watchdog_is_for_this_process(void **state)
     (void)state;
     unsetenv("WATCHDOG_PID");
     unsetenv("WATCHDOG_USEC");
-    assert_int_equal(notify_watchdog_us(), 0);
+    assert_int_equal(systemd_watchdog_us(), 0);
     setenv("WATCHDOG_USEC", "10000000", 1);
-    assert_int_equal(notify_watchdog_us(), 5000000);
+    assert_int_equal(systemd_watchdog_us(), 5000000);
     snprintf(pid, sizeof(pid), "%d", (int)getpid());
     setenv("WATCHDOG_PID", pid, 1);
-    assert_int_equal(notify_watchdog_us(), 5000000);
+    assert_int_equal(systemd_watchdog_us(), 5000000);
     setenv("WATCHDOG_PID", "1", 1);
-    assert_int_equal(notify_watchdog_us(), 0);
+    assert_int_equal(systemd_watchdog_us(), 0);
     setenv("WATCHDOG_USEC", "often", 1);
-    assert_int_equal(notify_watchdog_us(), 0);
+    assert_int_equal(systemd_watchdog_us(), 0);
     unsetenv("WATCHDOG_PID");
     unsetenv("WATCHDOG_USEC");
 }
@@ -84,30 +84,30 @@ static void a_socket_is_taken_over(void **state)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct why why;
-    int kept = dup(NOTIFY_FIRST_FD), fd; /* whatever runs this test may use that number */
+    int kept = dup(SYSTEMD_FIRST_FD), fd; /* whatever runs this test may use that number */
     (void)state;
     unsetenv("LISTEN_FDS");
     unsetenv("LISTEN_PID");
-    assert_int_equal(notify_listen_fd(&fd, &why), OK);
+    assert_int_equal(systemd_listen_fd(&fd, &why), OK);
     assert_int_equal(fd, -1);
 
     int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(s, (struct sockaddr *)&address, sizeof(sa_family_t)), 0);
-    dup2(s, NOTIFY_FIRST_FD);
+    dup2(s, SYSTEMD_FIRST_FD);
     hand_over("1", NULL);
-    assert_int_equal(notify_listen_fd(&fd, &why), ERR_CONFIG); /* bound, but does not listen */
+    assert_int_equal(systemd_listen_fd(&fd, &why), ERR_CONFIG); /* bound, but does not listen */
     assert_non_null(strstr(why.text, "ListenStream="));
     assert_int_equal(listen(s, 1), 0);
-    assert_int_equal(notify_listen_fd(&fd, &why), OK);
-    assert_int_equal(fd, NOTIFY_FIRST_FD);
+    assert_int_equal(systemd_listen_fd(&fd, &why), OK);
+    assert_int_equal(fd, SYSTEMD_FIRST_FD);
     hand_over("2", NULL);
-    assert_int_equal(notify_listen_fd(&fd, &why), ERR_CONFIG);
+    assert_int_equal(systemd_listen_fd(&fd, &why), ERR_CONFIG);
     hand_over("1", "1");
-    assert_int_equal(notify_listen_fd(&fd, &why), OK);
+    assert_int_equal(systemd_listen_fd(&fd, &why), OK);
     assert_int_equal(fd, -1);
     close(s);
     if (kept >= 0)
-        dup2(kept, NOTIFY_FIRST_FD);
+        dup2(kept, SYSTEMD_FIRST_FD);
 }
 
 int main(void)
