@@ -163,7 +163,7 @@ static void keep_those_in(struct view *v, const struct json *definitions)
 
 static void pass_gateway(struct view *v)
 {
-    struct policies *policies = generation_policies(v->generation);
+    struct policy_set *policies = generation_policies(v->generation);
     struct json before = as_array(v);
     struct policy_call call = hook_view(v, STR_NONE);
     struct policy_outcome outcome = {0};

@@ -35,7 +35,7 @@ struct building {
 struct generation {
     struct arena *arena;
     struct config config;
-    struct policies *policies;
+    struct policy_set *policies;
     struct import_source *sources; /* one for each upstream of the configuration */
     struct tool_list **offers;     /* likewise; held */
     struct map *by_name;
@@ -422,7 +422,7 @@ const struct config *generation_config(const struct generation *g)
     return &g->config;
 }
 
-struct policies *generation_policies(const struct generation *g)
+struct policy_set *generation_policies(const struct generation *g)
 {
     return g->policies;
 }

@@ -54,7 +54,7 @@ struct generation *generation_ref(struct generation *generation);
 void generation_unref(struct generation *generation);
 
 const struct config *generation_config(const struct generation *generation);
-struct policies *generation_policies(const struct generation *generation);
+struct policy_set *generation_policies(const struct generation *generation);
 uint64_t generation_number(const struct generation *generation);
 struct str generation_hash(const struct generation *generation);    /* 16 hex digits over all of it */
 uint64_t generation_list_hash(const struct generation *generation); /* over what tools/list shows */

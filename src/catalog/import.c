@@ -130,7 +130,7 @@ static bool build_tools(struct import *im, struct tool **out);
 static bool reserve_names(struct import *im, struct tool **out)
 {
     (void)out;
-    struct policies *policies = im->request.policies;
+    struct policy_set *policies = im->request.policies;
     if (im->policy == policy_set_count(policies)) {
         im->phase = count_names;
         return true;

@@ -33,7 +33,7 @@ struct import_source {
 struct import_request {
     struct arena *arena;
     const struct config *config;
-    struct policies *policies;
+    struct policy_set *policies;
     const struct map *taken; /* names of tools that are there already, those that come out of here included */
     const struct import_source *sources; /* in the order of config->upstreams */
     struct generation_report *report;

@@ -29,7 +29,7 @@ static const char a_result[] =
 
 struct subjects {
     struct arena *arena;
-    struct policies *empty, *same, *change, *typical;
+    struct policy_set *empty, *same, *change, *typical;
     struct json no_arguments, arguments, result;
     struct gate one, among; /* a generation with one policy and a tool without; one with many */
     struct policy_call call;
@@ -38,7 +38,7 @@ struct subjects {
 
 /* ---- doing ---- */
 
-static const struct policy *only(const struct policies *policies)
+static const struct policy *only(const struct policy_set *policies)
 {
     return policy_set_at(policies, 0);
 }
@@ -146,7 +146,7 @@ enum err subjects_do(struct subjects *s, enum subject_kind kind, unsigned times,
 
 /* ---- making ready ---- */
 
-static enum err load_text(const char *name, struct str text, struct arena *arena, struct policies **out,
+static enum err load_text(const char *name, struct str text, struct arena *arena, struct policy_set **out,
                           struct why *why)
 {
     struct policy_load_errors faults = {.arena = arena};
@@ -208,7 +208,7 @@ static enum err load_many(const struct bench_many *folder, size_t many, struct g
 {
     struct arena *arena = arena_new();
     struct policy_load_errors faults = {.arena = arena};
-    struct policies *policies;
+    struct policy_set *policies;
     int64_t before = resident_bytes();
     enum err err = policy_set_load(folder->many, NULL, &policies, &faults);
     if (err != OK) {

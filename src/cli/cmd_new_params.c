@@ -301,7 +301,7 @@ static struct json plain(struct arena *arena, const struct json *schema, bool ro
 static bool says_the_same(struct arena *arena, const struct json *schema, struct str params)
 {
     struct policy_load_errors faults = {.arena = arena};
-    struct policies *policies;
+    struct policy_set *policies;
     struct str source = arena_printf(arena, "return tool \"t\" { schema = " STR_FMT " }", STR_ARG(params));
     if (policy_set_load_string(STR_LIT("params"), source, NULL, &policies, &faults) != OK)
         return false;

@@ -244,7 +244,7 @@ static void run_samples(struct examples *run, const struct policy *policy)
 
 bool examples_step(struct examples *run)
 {
-    const struct policies *policies = generation_policies(run->gate.generation);
+    const struct policy_set *policies = generation_policies(run->gate.generation);
     if (!run->gate.ledger || run->policy == policy_set_count(policies))
         return false;
     const struct policy *policy = policy_set_at(policies, run->policy);

@@ -242,7 +242,7 @@ static void note_example(void *owner, const struct example_outcome *o)
 static void play(struct generation *generation, struct coverage *coverage, struct played *played,
                  struct generation_report *report)
 {
-    struct policies *policies = generation_policies(generation);
+    struct policy_set *policies = generation_policies(generation);
     for (size_t i = 0; i < policy_set_count(policies); i++)
         played->room += policy_set_at(policies, i)->example_count;
     played->list = ARENA_ARRAY(played->arena, struct lint_example_run, played->room + 1);

@@ -176,7 +176,7 @@ static void on_line(void *context, const char *chunk, int line)
         f->lines[low].hits++;
 }
 
-void coverage_begin(struct coverage *c, struct policies *home)
+void coverage_begin(struct coverage *c, struct policy_set *home)
 {
     lua_State *L = luaL_newstate();
     if (!L)
@@ -211,7 +211,7 @@ static void take_rules(struct coverage *c, struct coverage_file *f, const struct
         f->rules[i] = (struct coverage_rule){arena_dup(c->arena, policy->rule_words[i]), hits[i]};
 }
 
-void coverage_end(struct coverage *c, struct policies *home)
+void coverage_end(struct coverage *c, struct policy_set *home)
 {
     sandbox_trace_lines(home->sandbox, NULL, NULL);
     for (size_t i = c->first; i < c->count; i++) {

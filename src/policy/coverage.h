@@ -40,10 +40,10 @@ void coverage_free(struct coverage *coverage); /* NULL is fine */
 
 /* From now until coverage_end the lines that run in these policies are counted. Files that cannot be read any
  * more are left out. */
-void coverage_begin(struct coverage *coverage, struct policies *policies);
+void coverage_begin(struct coverage *coverage, struct policy_set *policies);
 
 /* Takes the rules' hits over; the policies may go then. */
-void coverage_end(struct coverage *coverage, struct policies *policies);
+void coverage_end(struct coverage *coverage, struct policy_set *policies);
 
 /* Everything that was counted so far, also of several sets. */
 const struct coverage_file *coverage_files(const struct coverage *coverage, size_t *count);

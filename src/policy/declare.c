@@ -6,7 +6,7 @@
 #include "policy/source_location.h"
 #include "policy/vocabulary.h"
 
-struct policy *declare_blank(struct policies *home, struct str name, struct str file)
+struct policy *declare_blank(struct policy_set *home, struct str name, struct str file)
 {
     struct policy *p = ARENA_NEW(home->arena, struct policy);
     p->name = name;
@@ -28,7 +28,7 @@ struct policy *declare_blank(struct policies *home, struct str name, struct str 
 /* ---- values ------------------------------------------------------------------------- */
 
 /* A file's value is kept once for all policies that read it. */
-static bool is_of_file(const struct policies *home, const struct json *value)
+static bool is_of_file(const struct policy_set *home, const struct json *value)
 {
     const struct json_file *file = home->files.first;
     while (file && !(value->raw_len && file->value.raw == value->raw))
@@ -397,7 +397,7 @@ static void read_prepare_tools(struct declaring *d, const struct field *field, i
 static const struct field gateway_fields[] = {
     {.name = "instructions",
      .kind = FIELD_TEXT,
-     .offset = offsetof(struct policies, instructions),
+     .offset = offsetof(struct policy_set, instructions),
      .form = "\"…\"",
      .sentence = "What a client is told when it connects."},
     {.name = "prepare_tools",

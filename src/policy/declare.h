@@ -12,7 +12,7 @@
 
 struct declaring {
     lua_State *L;
-    struct policies *home;
+    struct policy_set *home;
     struct str file, source;
     struct arena *arena;   /* where what is read goes: the home's */
     struct arena *scratch; /* until the file is read */
@@ -25,6 +25,6 @@ struct declaring {
 void declare_read(struct declaring *d, int at);
 
 /* A policy with nothing declared: the defaults of every field. */
-struct policy *declare_blank(struct policies *home, struct str name, struct str file);
+struct policy *declare_blank(struct policy_set *home, struct str name, struct str file);
 
 #endif

@@ -38,7 +38,7 @@ static void run_step(lua_State *L, void *context)
 }
 
 /* Few policies ever break: what is told of one takes room only then. */
-void policy_remember_fault(struct policies *home, const struct policy *policy, const struct why *why)
+void policy_remember_fault(struct policy_set *home, const struct policy *policy, const struct why *why)
 {
     struct policy_failures **fault = policy ? &policy->code->fault : &home->gateway_fault;
     if (!*fault)
@@ -47,7 +47,7 @@ void policy_remember_fault(struct policies *home, const struct policy *policy, c
     (*fault)->last = *why;
 }
 
-static void broke(struct policies *home, const struct policy *policy, struct policy_outcome *outcome)
+static void broke(struct policy_set *home, const struct policy *policy, struct policy_outcome *outcome)
 {
     struct why why = outcome->why;
     policy_remember_fault(home, policy, &why);
@@ -57,7 +57,7 @@ static void broke(struct policies *home, const struct policy *policy, struct pol
     outcome->said = OUTCOME_POLICY_ERROR;
 }
 
-static void run(struct policies *home, struct running *r, struct sandbox_context *now)
+static void run(struct policy_set *home, struct running *r, struct sandbox_context *now)
 {
     struct bridge_origins origins = {.arena = r->arena};
     now->arena = r->arena;
@@ -191,7 +191,7 @@ static void blame_rule(const struct judging *j, struct why *why)
 static void judge(const struct policy *policy, const struct policy_call *call, struct judging *j,
                   struct policy_outcome *outcome)
 {
-    struct policies *home = policy->home;
+    struct policy_set *home = policy->home;
     struct sandbox_context now = {
         .call = call, .arena = outcome->problems.arena, .file = policy->file.at, .text = policy->code->text};
     j->rules = &policy->code->rules;
@@ -304,7 +304,7 @@ static void take_definitions(lua_State *L, struct running *r)
         luaL_error(L, "prepare_tools returned no list: expected the definitions to show, or nil to hide all");
 }
 
-void policy_set_prepare_tools(struct policies *home, const struct policy_call *call,
+void policy_set_prepare_tools(struct policy_set *home, const struct policy_call *call,
                               const struct json *definitions, struct arena *arena,
                               struct policy_outcome *outcome)
 {
@@ -333,12 +333,12 @@ const struct policy_failures *policy_failures(const struct policy *policy)
     return policy->code->fault;
 }
 
-const struct policy_failures *policy_set_gateway_failures(const struct policies *policies)
+const struct policy_failures *policy_set_gateway_failures(const struct policy_set *policies)
 {
     return policies->gateway_fault;
 }
 
-void policy_set_free_examples(struct policies *policies)
+void policy_set_free_examples(struct policy_set *policies)
 {
     for (size_t i = 0; i < policies->count; i++) {
         policies->list[i]->examples = NULL;
@@ -348,7 +348,7 @@ void policy_set_free_examples(struct policies *policies)
     policies->examples = NULL;
 }
 
-void policy_set_reset_counters(struct policies *policies)
+void policy_set_reset_counters(struct policy_set *policies)
 {
     policies->gateway_fault = NULL;
     for (size_t i = 0; i < policy_set_count(policies); i++) {

@@ -17,7 +17,7 @@
 struct arena;
 struct exec_spec;
 struct http_spec;
-struct policies;
+struct policy_set;
 
 #define POLICY_DEADLINE_MS 50u    /* one hook of one call */
 #define POLICY_MEMORY_KB   65536u /* all policies of a generation together */
@@ -133,7 +133,7 @@ struct policy {
     size_t example_count;
     bool hooks[HOOK_COUNT];   /* which functions it has */
     struct policy_code *code; /* rules and functions; policy/ only */
-    struct policies *home;
+    struct policy_set *home;
 };
 
 /* What a hook may know of the call, a read-only snapshot: the Lua table `call`. */
@@ -233,13 +233,13 @@ struct policy_load_errors {
 
 /* Loads every *.lua in the folder but *_spec.lua (sorted by name), or the one file. NULL gives an empty set.
  * On ERR_POLICY or ERR_IO `faults` holds at least one line and `*out` is NULL. */
-enum err policy_set_load(const char *folder, const struct policy_set_options *options, struct policies **out,
-                         struct policy_load_errors *faults);
+enum err policy_set_load(const char *folder, const struct policy_set_options *options,
+                         struct policy_set **out, struct policy_load_errors *faults);
 
 /* The same for source texts (tests, `toolgate new`): name is what error messages call the file. */
 enum err policy_set_load_string(struct str name, struct str source, const struct policy_set_options *options,
-                                struct policies **out, struct policy_load_errors *faults);
-void policy_set_free(struct policies *policies);
+                                struct policy_set **out, struct policy_load_errors *faults);
+void policy_set_free(struct policy_set *policies);
 
 /* policy_set_load in steps, for a loop that has others to serve meanwhile: begin, step until it says false,
  * end. `faults` and the stalls in `options` are borrowed until then. */
@@ -247,21 +247,21 @@ struct policy_set_loader;
 struct policy_set_loader *policy_set_load_begin(const char *folder, const struct policy_set_options *options,
                                                 struct policy_load_errors *faults);
 bool policy_set_load_step(struct policy_set_loader *loading); /* one file; false: there are no more */
-enum err policy_set_load_end(struct policy_set_loader *loading, struct policies **out);
+enum err policy_set_load_end(struct policy_set_loader *loading, struct policy_set **out);
 
-size_t policy_set_count(const struct policies *policies);
-const struct policy *policy_set_at(const struct policies *policies, size_t index);
-const struct policy *policy_set_find(const struct policies *policies, struct str tool); /* NULL: none */
+size_t policy_set_count(const struct policy_set *policies);
+const struct policy *policy_set_at(const struct policy_set *policies, size_t index);
+const struct policy *policy_set_find(const struct policy_set *policies, struct str tool); /* NULL: none */
 
 /* Files that are quarantined: those of options.stalls that are here with the same text. */
-const struct policy_stall *policy_set_stalls(const struct policies *policies, size_t *count);
-bool policy_set_has_gateway(const struct policies *policies); /* a gateway{…} file with prepare_tools */
-struct str policy_set_gateway_file(const struct policies *policies);
+const struct policy_stall *policy_set_stalls(const struct policy_set *policies, size_t *count);
+bool policy_set_has_gateway(const struct policy_set *policies); /* a gateway{…} file with prepare_tools */
+struct str policy_set_gateway_file(const struct policy_set *policies);
 struct str
-policy_set_instructions(const struct policies *policies); /* gateway{ instructions = … }; may be empty */
+policy_set_instructions(const struct policy_set *policies); /* gateway{ instructions = … }; may be empty */
 
 /* Hash over all file names and texts, for the generation's. */
-uint64_t policy_set_hash(const struct policies *policies);
+uint64_t policy_set_hash(const struct policy_set *policies);
 
 /* ---- hooks; each is bounded, none does I/O, all texts of the outcome live in `arena` ---------------------
  */
@@ -295,7 +295,7 @@ void policy_prepare(const struct policy *policy, const struct policy_call *call,
                     const struct json *definition, struct arena *arena, struct policy_outcome *outcome);
 
 /* gateway{ prepare_tools }: an array of definitions in, one out (outcome->value; NULL hides all). */
-void policy_set_prepare_tools(struct policies *policies, const struct policy_call *call,
+void policy_set_prepare_tools(struct policy_set *policies, const struct policy_call *call,
                               const struct json *definitions, struct arena *arena,
                               struct policy_outcome *outcome);
 
@@ -311,13 +311,13 @@ struct policy_failures {
     struct why last;
 };
 const struct policy_failures *policy_failures(const struct policy *policy);
-const struct policy_failures *policy_set_gateway_failures(const struct policies *policies);
+const struct policy_failures *policy_set_gateway_failures(const struct policy_set *policies);
 
 /* What has been tried and will not be again: a quarter of what a policy takes. */
-void policy_set_free_examples(struct policies *policies);
+void policy_set_free_examples(struct policy_set *policies);
 
 /* Hits and faults start at zero again: what the examples hit at load is nobody's traffic. */
-void policy_set_reset_counters(struct policies *policies);
+void policy_set_reset_counters(struct policy_set *policies);
 
 /* ---- configuration file: one Lua table, in a sandbox of its own -----------------------------------------
  */

@@ -52,10 +52,10 @@ static void complain(struct policy_load_errors *faults, const char *text)
 
 /* ---- the set -------------------------------------------------------------------------- */
 
-static struct policies *home_new(const struct policy_set_options *options)
+static struct policy_set *home_new(const struct policy_set_options *options)
 {
     struct arena *arena = arena_new();
-    struct policies *home = ARENA_NEW(arena, struct policies);
+    struct policy_set *home = ARENA_NEW(arena, struct policy_set);
     home->arena = home->files.arena = arena;
     home->examples = arena_new();
     if (options)
@@ -70,7 +70,7 @@ static struct policies *home_new(const struct policy_set_options *options)
     return home;
 }
 
-void policy_set_free(struct policies *home)
+void policy_set_free(struct policy_set *home)
 {
     if (!home)
         return;
@@ -79,18 +79,18 @@ void policy_set_free(struct policies *home)
     arena_free(home->arena);
 }
 
-static void make_room(struct policies *home, size_t files)
+static void make_room(struct policy_set *home, size_t files)
 {
     home->list = ARENA_ARRAY(home->arena, struct policy *, files + 1);
 }
 
-const struct policy *policy_set_find(const struct policies *home, struct str tool)
+const struct policy *policy_set_find(const struct policy_set *home, struct str tool)
 {
     return map_get(home->by_name, tool);
 }
 
 /* `list` has room for one policy a file. */
-static enum err add_policy(struct policies *home, struct policy *policy, struct why *why)
+static enum err add_policy(struct policy_set *home, struct policy *policy, struct why *why)
 {
     const struct policy *twin = policy_set_find(home, policy->name);
     if (twin)
@@ -155,7 +155,7 @@ static void load_step(lua_State *L, void *context)
 }
 
 /* Those that hold are kept for whoever asks which do. */
-static bool has_stalled(struct policies *home, struct str file, uint64_t text)
+static bool has_stalled(struct policy_set *home, struct str file, uint64_t text)
 {
     const struct policy_set_options *options = &home->options;
     size_t i = 0;
@@ -180,7 +180,7 @@ static const struct json *open_schema(struct arena *arena)
 
 /* It stalled the process before, so nothing of it runs: its name is read from the text, and its calls fail.
  */
-static struct policy *blank_quarantined(struct policies *home, struct str file, struct str source)
+static struct policy *blank_quarantined(struct policy_set *home, struct str file, struct str source)
 {
     struct str name = locate_tool(source);
     if (!name.len)
@@ -200,7 +200,7 @@ static void mix(uint64_t *hash, uint64_t more)
     *hash = hash_stable((struct str){(const char *)both, sizeof(both)}).low;
 }
 
-static void keep_hash(struct policies *home, uint64_t text, struct policy *policy)
+static void keep_hash(struct policy_set *home, uint64_t text, struct policy *policy)
 {
     if (policy)
         policy->code->text = text;
@@ -209,7 +209,7 @@ static void keep_hash(struct policies *home, uint64_t text, struct policy *polic
 }
 
 /* `source` is borrowed. */
-static enum err load_source(struct policies *home, struct str file, struct str source, struct why *why)
+static enum err load_source(struct policy_set *home, struct str file, struct str source, struct why *why)
 {
     uint64_t text = hash_stable(source).low;
     struct arena *scratch = arena_new();
@@ -242,10 +242,10 @@ static enum err load_source(struct policies *home, struct str file, struct str s
 }
 
 enum err policy_set_load_string(struct str name, struct str source, const struct policy_set_options *options,
-                                struct policies **out, struct policy_load_errors *faults)
+                                struct policy_set **out, struct policy_load_errors *faults)
 {
     struct why why = {""};
-    struct policies *home = home_new(options);
+    struct policy_set *home = home_new(options);
     *out = NULL;
     make_room(home, 1);
     enum err err = load_source(home, arena_dup(home->arena, name), source, &why);
@@ -321,7 +321,7 @@ static const char *list_place(struct arena *arena, const char *place, struct str
 /* ---- in steps ---------------------------------------------------------------------------------- */
 
 struct policy_set_loader {
-    struct policies *home;
+    struct policy_set *home;
     struct policy_load_errors *faults;
     struct str *files;
     size_t count, at;
@@ -337,7 +337,7 @@ static void note_fault(struct policy_set_loader *loading, enum err err, const st
 struct policy_set_loader *policy_set_load_begin(const char *folder, const struct policy_set_options *options,
                                                 struct policy_load_errors *faults)
 {
-    struct policies *home = home_new(options);
+    struct policy_set *home = home_new(options);
     struct policy_set_loader *loading = ARENA_NEW(home->arena, struct policy_set_loader);
     struct why why = {""};
     *loading = (struct policy_set_loader){.home = home, .faults = faults};
@@ -354,7 +354,7 @@ struct policy_set_loader *policy_set_load_begin(const char *folder, const struct
 
 bool policy_set_load_step(struct policy_set_loader *loading)
 {
-    struct policies *home = loading->home;
+    struct policy_set *home = loading->home;
     struct str source = STR_NONE;
     struct why why = {""};
     if (loading->at == loading->count)
@@ -370,9 +370,9 @@ bool policy_set_load_step(struct policy_set_loader *loading)
     return true;
 }
 
-enum err policy_set_load_end(struct policy_set_loader *loading, struct policies **out)
+enum err policy_set_load_end(struct policy_set_loader *loading, struct policy_set **out)
 {
-    struct policies *home = loading->home;
+    struct policy_set *home = loading->home;
     enum err worst = loading->worst;
     *out = worst == OK ? home : NULL;
     if (worst != OK)
@@ -380,8 +380,8 @@ enum err policy_set_load_end(struct policy_set_loader *loading, struct policies 
     return worst;
 }
 
-enum err policy_set_load(const char *folder, const struct policy_set_options *options, struct policies **out,
-                         struct policy_load_errors *faults)
+enum err policy_set_load(const char *folder, const struct policy_set_options *options,
+                         struct policy_set **out, struct policy_load_errors *faults)
 {
     struct policy_set_loader *loading = policy_set_load_begin(folder, options, faults);
     while (policy_set_load_step(loading))
@@ -391,38 +391,38 @@ enum err policy_set_load(const char *folder, const struct policy_set_options *op
 
 /* ---- what is in it -------------------------------------------------------------------------------- */
 
-size_t policy_set_count(const struct policies *home)
+size_t policy_set_count(const struct policy_set *home)
 {
     return home->count;
 }
 
-const struct policy *policy_set_at(const struct policies *home, size_t index)
+const struct policy *policy_set_at(const struct policy_set *home, size_t index)
 {
     return home->list[index];
 }
 
-const struct policy_stall *policy_set_stalls(const struct policies *home, size_t *count)
+const struct policy_stall *policy_set_stalls(const struct policy_set *home, size_t *count)
 {
     *count = home->stall_count;
     return home->stalls;
 }
 
-bool policy_set_has_gateway(const struct policies *home)
+bool policy_set_has_gateway(const struct policy_set *home)
 {
     return home->prepare_tools.ref != HOOK_NONE;
 }
 
-struct str policy_set_gateway_file(const struct policies *home)
+struct str policy_set_gateway_file(const struct policy_set *home)
 {
     return home->gateway_file;
 }
 
-struct str policy_set_instructions(const struct policies *home)
+struct str policy_set_instructions(const struct policy_set *home)
 {
     return home->instructions;
 }
 
-uint64_t policy_set_hash(const struct policies *home)
+uint64_t policy_set_hash(const struct policy_set *home)
 {
     return home->hash ^ home->files.hash;
 }

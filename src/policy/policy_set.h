@@ -26,7 +26,7 @@ struct policy_code {
     struct policy_failures *fault; /* NULL: it never broke */
 };
 
-struct policies {
+struct policy_set {
     struct arena *examples; /* theirs; NULL once they have been let go of */
     struct arena *arena;    /* everything below */
     struct sandbox *sandbox;
@@ -46,6 +46,6 @@ struct policies {
 };
 
 /* For policy_failures, or policy_set_gateway_failures where `policy` is NULL. */
-void policy_remember_fault(struct policies *home, const struct policy *policy, const struct why *why);
+void policy_remember_fault(struct policy_set *home, const struct policy *policy, const struct why *why);
 
 #endif

@@ -26,7 +26,7 @@ static void put_line(struct json_out *out, const char *key, const char *text)
 static void put_counts(struct json_out *out, const struct client *client)
 {
     const struct generation *g = client->server->gate.generation;
-    const struct policies *policies = generation_policies(g);
+    const struct policy_set *policies = generation_policies(g);
     int64_t tools = 0, judged = 0;
     for (size_t i = 0; i < generation_tool_count(g); i++)
         tools += peer_may_call(generation_config(g), &client->peer, generation_tool_at(g, i)->name);
@@ -141,7 +141,7 @@ static void put_policy(struct json_out *out, const struct policy *policy)
 static void put_policies(struct json_out *out, const struct client *client)
 {
     const struct generation *g = client->server->gate.generation;
-    const struct policies *policies = generation_policies(g);
+    const struct policy_set *policies = generation_policies(g);
     json_key(out, "rules");
     json_open(out, '[');
     for (size_t i = 0; i < policy_set_count(policies); i++) {
@@ -168,7 +168,7 @@ static void put_fault(struct json_out *out, const char *key, struct str name,
 static void put_faults(struct json_out *out, const struct client *client)
 {
     const struct generation *g = client->server->gate.generation;
-    const struct policies *policies = generation_policies(g);
+    const struct policy_set *policies = generation_policies(g);
     json_key(out, "policy_faults");
     json_open(out, '[');
     for (size_t i = 0; i < policy_set_count(policies); i++) {
@@ -183,7 +183,7 @@ static void put_faults(struct json_out *out, const struct client *client)
 
 static void put_stall(struct json_out *out, const struct server *server, const struct policy_stall *stall)
 {
-    const struct policies *policies = generation_policies(server->gate.generation);
+    const struct policy_set *policies = generation_policies(server->gate.generation);
     json_open(out, '{');
     for (size_t i = 0; i < policy_set_count(policies); i++)
         if (str_eq(policy_set_at(policies, i)->file, stall->file)) {

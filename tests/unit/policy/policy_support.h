@@ -17,7 +17,7 @@
 #include "policy/policy.h"
 
 static struct arena *arena;
-static struct policies *loaded;
+static struct policy_set *loaded;
 static struct policy_outcome said;
 static struct policy_set_options options; /* all zero: the defaults */
 
