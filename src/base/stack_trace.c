@@ -1,54 +1,70 @@
-/* Line by line; what says what went wrong stays. */
+/* Line by line, against two tables of patterns; see stack_trace.h. */
 #include "base/stack_trace.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
 
-struct stack_lines {
-    bool in_python; /* after "Traceback": indented lines belong to it */
-    bool in_go;     /* after "goroutine 1 [running]:": all that follows does */
+/* For str_glob, against the trimmed line. */
+static const struct {
+    bool is_indented;
+    const char *pattern;
+} frames[] = {
+    {true, "File \"*\", line *"},         /* Python */
+    {true, "at *(*)"},                    /* Node, Java, .NET */
+    {true, "at *(*) in *"},               /* .NET */
+    {true, "at *:*:*"},                   /* Node, Rust */
+    {true, "... * more"},                 /* Java */
+    {true, "from *:in *"},                /* Ruby */
+    {true, "*.go:*"},                     /* Go */
+    {false, "#? *(*): *"},                /* PHP */
+    {false, "#?? *(*): *"},               /* PHP */
+    {false, "#* [internal function]: *"}, /* PHP */
+    {false, "#* {main}"},                 /* PHP */
+    {false, "#* 0x* in *"},               /* debuggers */
 };
 
-static bool has_place(struct str line)
+static const char *const headers[] = {"Traceback (most recent call last)*",
+                                      "During handling of the above exception*",
+                                      "The above exception was the direct cause*",
+                                      "goroutine *:",
+                                      "stack backtrace:*",
+                                      "Stack trace:*"};
+
+static bool is_indented(struct str line)
 {
-    for (size_t i = 1; i + 1 < line.len; i++)
-        if (line.at[i] == ':' && line.at[i + 1] >= '0' && line.at[i + 1] <= '9')
-            return true;
-    return memchr(line.at, '(', line.len) && line.at[line.len - 1] == ')';
+    return line.len && (line.at[0] == ' ' || line.at[0] == '\t');
 }
 
-/* "    at Object.open (node:fs:601:3)", "\tat java.lang.Thread.run(Thread.java:840)", "\t... 12 more" */
-static bool is_frame(struct str line, struct str trimmed)
-{
-    bool is_indented = trimmed.len < line.len && (line.at[0] == ' ' || line.at[0] == '\t');
-    bool is_more = str_starts(trimmed, "... ") && trimmed.len > 8 &&
-                   memcmp(trimmed.at + trimmed.len - 5, " more", 5) == 0;
-    return is_indented && (is_more || (str_starts(trimmed, "at ") && has_place(trimmed)));
-}
-
-static bool belongs(struct stack_lines *s, struct str line)
+bool stack_trace_is_frame(struct str line)
 {
     struct str trimmed = str_trim(line);
-    if (str_starts(trimmed, "Traceback (most recent call last)"))
-        return s->in_python = true;
-    if (str_starts(trimmed, "goroutine ") && trimmed.at[trimmed.len - 1] == ':')
-        s->in_go = true;
-    if (s->in_python && line.len && line.at[0] != ' ' && line.at[0] != '\t')
-        s->in_python = false;
-    return s->in_go || s->in_python || is_frame(line, trimmed);
+    for (size_t i = 0; i < sizeof(frames) / sizeof(*frames); i++)
+        if ((!frames[i].is_indented || is_indented(line)) && str_glob(str_of(frames[i].pattern), trimmed))
+            return true;
+    return false;
+}
+
+bool stack_trace_is_header(struct str line)
+{
+    struct str trimmed = str_trim(line);
+    for (size_t i = 0; i < sizeof(headers) / sizeof(*headers); i++)
+        if (str_glob(str_of(headers[i]), trimmed))
+            return true;
+    return false;
 }
 
 struct str stack_trace_strip(struct arena *arena, struct str text)
 {
-    struct stack_lines lines = {false, false};
     struct buf out = buf_in(arena);
-    bool found = false;
+    bool found = false, in_trace = false, in_go = false;
     for (size_t from = 0; from < text.len;) {
         const char *end = memchr(text.at + from, '\n', text.len - from);
-        size_t len = end ? (size_t)(end - text.at) - from : text.len - from;
-        struct str line = {text.at + from, len};
-        from += len + 1;
-        if (belongs(&lines, line)) {
+        struct str line = {text.at + from, end ? (size_t)(end - text.at) - from : text.len - from};
+        from += line.len + 1;
+        bool is_header = stack_trace_is_header(line);
+        in_go |= is_header && str_starts(str_trim(line), "goroutine "); /* its frames fill the rest */
+        in_trace = is_header || (in_trace && is_indented(line));
+        if (in_go || in_trace || stack_trace_is_frame(line)) {
             found = true;
             continue;
         }
