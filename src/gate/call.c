@@ -159,20 +159,6 @@ static enum step meaning(struct call *c)
 
 /* ---- 4 admit -------------------------------------------------------------- */
 
-static enum ledger_so_far so_far(const struct call *c)
-{
-    switch (c->verdict.class) {
-    case CLASS_OK:
-        return LEDGER_SO_FAR_VALID;
-    case CLASS_INVALID_ARGUMENTS:
-        return LEDGER_SO_FAR_INVALID;
-    case CLASS_FABRICATED_ID:
-        return LEDGER_SO_FAR_FABRICATED;
-    default:
-        return LEDGER_SO_FAR_REFUSED;
-    }
-}
-
 static void fingerprint(struct call *c)
 {
     const struct policy *policy = c->tool ? c->tool->policy : NULL;
@@ -262,7 +248,7 @@ static enum step admit(struct call *c)
         .tool = c->request.tool,
         .ext = c->request.ext,
         .arguments = c->fingerprint,
-        .so_far = so_far(c),
+        .so_far = error_class_info(c->verdict.class)->admitted_as,
         .refused_as = str_of(error_class_info(c->verdict.class)->name),
         .limits = limits,
         .ids = c->ids ? c->ids->hashes : NULL,

@@ -57,7 +57,7 @@ static struct ledger_settle *settle_request(struct call *c, enum ledger_class cl
 static enum ledger_class settles_as(const struct verdict *v)
 {
     bool passes = v->class == CLASS_UNAVAILABLE && v->after_s >= 0;
-    return passes ? LEDGER_CLASS_TRANSIENT : error_class_info(v->class)->settles_as;
+    return passes ? LEDGER_CLASS_TRANSIENT : error_class_info(v->class)->settled_as;
 }
 
 enum step call_settle_answered(struct call *c)

@@ -102,16 +102,6 @@ struct past {
     struct hash128 arguments;
 };
 
-static bool class_named(struct str name, enum error_class *out)
-{
-    for (int i = 0; i < CLASS_COUNT; i++) {
-        *out = (enum error_class)i;
-        if (str_is(name, error_class_info(*out)->name))
-            return true;
-    }
-    return false;
-}
-
 static enum err unknown_class(struct str name, uint32_t at, struct why *why)
 {
     struct str names[CLASS_COUNT];
@@ -147,22 +137,6 @@ static struct hash128 fingerprint(const struct past *p)
                             policy ? policy->volatile_count : 0);
 }
 
-static enum ledger_so_far so_far(enum error_class class)
-{
-    static const enum ledger_so_far known[CLASS_COUNT] = {
-        [CLASS_INVALID_ARGUMENTS] = LEDGER_SO_FAR_INVALID,
-        [CLASS_FABRICATED_ID] = LEDGER_SO_FAR_FABRICATED,
-        [CLASS_UNKNOWN_TOOL] = LEDGER_SO_FAR_REFUSED,
-        [CLASS_FORBIDDEN] = LEDGER_SO_FAR_REFUSED,
-        [CLASS_AGENT_RUNS_THIS] = LEDGER_SO_FAR_REFUSED,
-        [CLASS_POLICY_ERROR] = LEDGER_SO_FAR_REFUSED,
-        [CLASS_UNAVAILABLE] = LEDGER_SO_FAR_REFUSED,
-        [CLASS_RETRY_BUDGET] = LEDGER_SO_FAR_REFUSED,
-        [CLASS_LOOP] = LEDGER_SO_FAR_REFUSED,
-    };
-    return known[class];
-}
-
 static bool admit(const struct past *p)
 {
     struct ledger_admit request = {
@@ -170,7 +144,7 @@ static bool admit(const struct past *p)
         .admission = p->admission,
         .tool = p->name,
         .arguments = p->arguments,
-        .so_far = so_far(p->class),
+        .so_far = error_class_info(p->class)->admitted_as,
         .refused_as = str_of(error_class_info(p->class)->name),
         .limits = p->limits,
     };
@@ -198,7 +172,7 @@ static void settle(const struct past *p)
         .admission = p->admission,
         .tool = p->name,
         .arguments = p->arguments,
-        .class = error_class_info(p->class)->settles_as,
+        .class = error_class_info(p->class)->settled_as,
         .label = str_of(error_class_info(p->class)->name),
         .result = result.value ? json_fingerprint(p->arena, result.value, NULL, 0) : hash_stable(STR_NONE),
         .limits = p->limits,
@@ -212,7 +186,7 @@ static enum err play_past(struct past *p, const struct call_request *r, uint32_t
 {
     struct str name = json_str(json_get_text(p->entry, "tool"));
     struct str class = json_str(json_get_text(p->entry, "class"));
-    if (!class_named(class.len ? class : STR_LIT("ok"), &p->class))
+    if (error_class_named(class.len ? class : STR_LIT("ok"), &p->class) != OK)
         return unknown_class(class, at, why);
     p->name = name.len ? name : r->tool;
     p->tool = generation_find(p->gate->generation, p->name);

@@ -1,34 +1,9 @@
-/* The table of classes, and a verdict as JSON. */
+/* A verdict as JSON, and the JSON Schemas that describe it. */
 #include "gate/verdict.h"
 
 #include "json/write.h"
 
 static const char *const verdict_names[] = {"pass", "repair", "wait", "refuse", "ask", "halt"};
-
-static const struct error_class_info classes[CLASS_COUNT] = {
-    [CLASS_OK] = {"ok", VERDICT_PASS, false, LEDGER_CLASS_OK},
-    [CLASS_PARTIAL_DATA] = {"partial_data", VERDICT_PASS, false, LEDGER_CLASS_PARTIAL},
-    [CLASS_SEMANTIC_GARBAGE] = {"semantic_garbage", VERDICT_REPAIR, true, LEDGER_CLASS_GARBAGE},
-    [CLASS_SCHEMA_MISMATCH] = {"schema_mismatch", VERDICT_REFUSE, true, LEDGER_CLASS_SCHEMA_MISMATCH},
-    [CLASS_TRANSIENT] = {"transient", VERDICT_WAIT, true, LEDGER_CLASS_TRANSIENT},
-    [CLASS_TOOL_ERROR] = {"tool_error", VERDICT_REPAIR, true, LEDGER_CLASS_TOOL_ERROR},
-    [CLASS_INVALID_ARGUMENTS] = {"invalid_arguments", VERDICT_REPAIR, true, LEDGER_CLASS_INVALID},
-    [CLASS_FABRICATED_ID] = {"fabricated_id", VERDICT_REFUSE, true, LEDGER_CLASS_FABRICATED},
-    [CLASS_UNKNOWN_TOOL] = {"unknown_tool", VERDICT_REFUSE, true, LEDGER_CLASS_RELEASED},
-    [CLASS_FORBIDDEN] = {"forbidden", VERDICT_REFUSE, true, LEDGER_CLASS_REFUSED},
-    [CLASS_AGENT_RUNS_THIS] = {"agent_runs_this", VERDICT_REFUSE, true, LEDGER_CLASS_RELEASED},
-    [CLASS_RETRY_BUDGET] = {"retry_budget", VERDICT_REFUSE, true, LEDGER_CLASS_RELEASED},
-    [CLASS_LOOP] = {"loop", VERDICT_REFUSE, true, LEDGER_CLASS_RELEASED},
-    [CLASS_POLICY_ERROR] = {"policy_error", VERDICT_REFUSE, true, LEDGER_CLASS_REFUSED},
-    [CLASS_UNAVAILABLE] = {"unavailable", VERDICT_REFUSE, true, LEDGER_CLASS_REFUSED},
-    [CLASS_NEED_USER_INPUT] = {"need_user_input", VERDICT_ASK, true, LEDGER_CLASS_RELEASED},
-    [CLASS_CANCELLED] = {"cancelled", VERDICT_REFUSE, true, LEDGER_CLASS_RELEASED},
-};
-
-const struct error_class_info *error_class_info(enum error_class class)
-{
-    return &classes[class];
-}
 
 const char *verdict_name(enum verdict_kind kind)
 {
@@ -160,16 +135,15 @@ void verdict_write(struct buf *buf, const struct verdict *v)
 
 struct str verdict_schema(void)
 {
-    static const char text[] =
+    static const char before_classes[] =
         "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\","
         "\"title\":\"toolgate verdict\",\"type\":\"object\","
         "\"required\":[\"verdict\",\"valid\",\"error_class\"],\"properties\":{"
         "\"verdict\":{\"enum\":[\"pass\",\"repair\",\"wait\",\"refuse\",\"ask\",\"halt\"]},"
         "\"valid\":{\"type\":\"boolean\",\"description\":\"the arguments, as they stand after mending\"},"
-        "\"error_class\":{\"enum\":[\"ok\",\"partial_data\",\"semantic_garbage\",\"schema_mismatch\","
-        "\"transient\",\"tool_error\",\"invalid_arguments\",\"fabricated_id\",\"unknown_tool\",\"forbidden\","
-        "\"agent_runs_this\",\"retry_budget\",\"loop\",\"policy_error\",\"unavailable\",\"need_user_input\","
-        "\"cancelled\"]},"
+        "\"error_class\":{\"enum\":[";
+    static const char after_classes[] =
+        "]},"
         "\"code\":{\"type\":\"string\"},\"detail\":{\"type\":\"string\"},\"hint\":{\"type\":\"string\"},"
         "\"messages\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
         "\"required\":[\"path\",\"code\",\"message\",\"severity\"],\"properties\":{"
@@ -196,7 +170,14 @@ struct str verdict_schema(void)
         "\"from_bytes\":{\"type\":\"integer\"},\"to_bytes\":{\"type\":\"integer\"}}},"
         "\"choices\":{\"type\":\"array\"},\"would\":{\"type\":\"string\"},\"final\":{\"type\":\"boolean\"},"
         "\"ledger\":{\"type\":\"string\"}}}";
-    return STR_LIT(text);
+    static struct buf text; /* written once, kept for the life of the process */
+    if (!text.len) {
+        buf_text(&text, before_classes);
+        for (int i = 0; i < CLASS_COUNT; i++)
+            buf_printf(&text, "%s\"%s\"", i ? "," : "", error_class_info((enum error_class)i)->name);
+        buf_text(&text, after_classes);
+    }
+    return buf_view(&text);
 }
 
 struct str coverage_schema(void)

@@ -1,47 +1,15 @@
 /*
  * What the gate decided, as one record: the same in `_meta`, in
- * toolgate/check, in the decision log and in replay. And the one table of
- * classes: what each is called, which verdict it means, whether the client is
- * told an error.
+ * toolgate/check, in the decision log and in replay.
  */
 #ifndef TOOLGATE_GATE_VERDICT_H
 #define TOOLGATE_GATE_VERDICT_H
 
 #include "base/buf.h"
+#include "gate/error_class.h"
 #include "json/value.h"
-#include "ledger/ledger.h"
 #include "schema/problem.h"
 
-enum verdict_kind { VERDICT_PASS, VERDICT_REPAIR, VERDICT_WAIT, VERDICT_REFUSE, VERDICT_ASK, VERDICT_HALT };
-
-enum error_class {
-    CLASS_OK,
-    CLASS_PARTIAL_DATA,
-    CLASS_SEMANTIC_GARBAGE,
-    CLASS_SCHEMA_MISMATCH,
-    CLASS_TRANSIENT,
-    CLASS_TOOL_ERROR,
-    CLASS_INVALID_ARGUMENTS,
-    CLASS_FABRICATED_ID,
-    CLASS_UNKNOWN_TOOL,
-    CLASS_FORBIDDEN,
-    CLASS_AGENT_RUNS_THIS,
-    CLASS_RETRY_BUDGET,
-    CLASS_LOOP,
-    CLASS_POLICY_ERROR,
-    CLASS_UNAVAILABLE,
-    CLASS_NEED_USER_INPUT,
-    CLASS_CANCELLED,
-    CLASS_COUNT
-};
-
-struct error_class_info {
-    const char *name; /* on the wire */
-    enum verdict_kind verdict;
-    bool is_error;
-    enum ledger_class settles_as;
-};
-const struct error_class_info *error_class_info(enum error_class class);
 const char *verdict_name(enum verdict_kind kind);
 
 #define VERDICT_NO_PROGRESS LEDGER_STUCK /* calls in a row */

@@ -178,11 +178,7 @@ void verdict_from_output_schema(struct verdict *v, const struct tool *tool, stru
 /* Of what a passing result says about the user's question nobody knows but the policy. */
 void verdict_set_coverage(struct verdict *v)
 {
-    static const char *const otherwise[CLASS_COUNT] = {
-        [CLASS_PARTIAL_DATA] = "NEEDS_MORE_TOOLS",   [CLASS_SEMANTIC_GARBAGE] = "NEEDS_MORE_TOOLS",
-        [CLASS_SCHEMA_MISMATCH] = "FAILED",          [CLASS_TOOL_ERROR] = "FAILED",
-        [CLASS_NEED_USER_INPUT] = "NEED_USER_INPUT",
-    };
-    if (!v->coverage.len && otherwise[v->class])
-        v->coverage = str_of(otherwise[v->class]);
+    const char *coverage = error_class_info(v->class)->coverage;
+    if (!v->coverage.len && coverage)
+        v->coverage = str_of(coverage);
 }
