@@ -1,6 +1,6 @@
 /*
  * Which alternative of an anyOf or oneOf was meant? By its type, by its
- * discriminator, by closeness, in this order; what is said is about that one
+ * discriminator, by closeness, in this order; what is value is about that one
  * alone, or about all of them together where they differ in one thing.
  */
 #include "schema/explain.h"
@@ -20,14 +20,14 @@ static void gather_by_type(struct branches *b, const struct nodes *nodes, const 
 {
     b->count = 0;
     for (uint32_t i = 0; i < nodes->count && b->count < BRANCHES_MAX; i++)
-        if (nodes->at[i]->types & type_of(v))
+        if (nodes->at[i]->types & type_bit_of(v))
             b->at[b->count++] = nodes->at[i];
 }
 
 /* ---- alternatives that are lists of values ---- */
 
-static bool explain_values(struct explain *e, const struct branches *b, const struct nodes *nodes,
-                           const struct json *v, const struct path *path)
+static bool explain_values(struct explain_ctx *e, const struct branches *b, const struct nodes *nodes,
+                           const struct json *v, const struct location *path)
 {
     const struct choices *lists[BRANCHES_MAX];
     unsigned others = 0;
@@ -38,7 +38,7 @@ static bool explain_values(struct explain *e, const struct branches *b, const st
         lists[i] = &node->ops[0].choices;
     }
     for (uint32_t i = 0; i < nodes->count; i++)
-        if (!(nodes->at[i]->types & type_of(v)))
+        if (!(nodes->at[i]->types & type_bit_of(v)))
             others |= nodes->at[i]->types;
     message_choices(e, lists, b->count, others, v, path);
     return true;
@@ -46,21 +46,21 @@ static bool explain_values(struct explain *e, const struct branches *b, const st
 
 /* ---- discriminators ---- */
 
-static const struct choices *tell_of(const struct node *node, struct str key)
+static const struct choices *discriminator_choices(const struct node *node, struct str key)
 {
-    for (uint16_t i = 0; i < node->tell_count; i++)
-        if (str_eq(node->tells[i].key, key))
-            return node->tells[i].choices;
+    for (uint16_t i = 0; i < node->discriminator_count; i++)
+        if (str_eq(node->discriminators[i].key, key))
+            return node->discriminators[i].choices;
     return NULL;
 }
 
-/* A key that every alternative tells itself apart by; at NULL: there is none. */
+/* A key that every alternative discriminators itself apart by; at NULL: there is none. */
 static struct str common_tell(const struct branches *b)
 {
-    for (uint16_t i = 0; i < b->at[0]->tell_count; i++) {
-        struct str key = b->at[0]->tells[i].key;
+    for (uint16_t i = 0; i < b->at[0]->discriminator_count; i++) {
+        struct str key = b->at[0]->discriminators[i].key;
         uint32_t with = 0;
-        while (with < b->count && tell_of(b->at[with], key))
+        while (with < b->count && discriminator_choices(b->at[with], key))
             with++;
         if (with == b->count)
             return key;
@@ -68,35 +68,36 @@ static struct str common_tell(const struct branches *b)
     return STR_NONE;
 }
 
-static void keep_told(struct branches *b, struct str key, const struct json *said)
+static void keep_told(struct branches *b, struct str key, const struct json *value)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < b->count; i++)
-        if (choices_contain(tell_of(b->at[i], key), said))
+        if (choices_contain(discriminator_choices(b->at[i], key), value))
             b->at[kept++] = b->at[i];
     b->count = kept;
 }
 
 /* True where the discriminator itself is what is wrong; else only the told alternatives are left. */
-static bool explain_tell(struct explain *e, struct branches *b, const struct json *v, const struct path *path)
+static bool explain_tell(struct explain_ctx *e, struct branches *b, const struct json *v,
+                         const struct location *path)
 {
     struct str key = common_tell(b);
     if (!key.at || v->type != JSON_OBJECT)
         return false;
-    const struct json *said = json_get(v, key);
+    const struct json *value = json_get(v, key);
     const struct choices *lists[BRANCHES_MAX];
     for (uint32_t i = 0; i < b->count; i++)
-        lists[i] = tell_of(b->at[i], key);
-    if (!said) {
+        lists[i] = discriminator_choices(b->at[i], key);
+    if (!value) {
         message_missing(e, key, NULL, STR_NONE, STR_NONE, path);
         return true;
     }
     size_t count = b->count;
-    keep_told(b, key, said);
+    keep_told(b, key, value);
     if (b->count)
         return false;
-    struct path at = {path, key, 0};
-    message_choices(e, lists, count, 0, said, &at);
+    struct location at = {path, key, 0};
+    message_choices(e, lists, count, 0, value, &at);
     return true;
 }
 
@@ -106,7 +107,7 @@ static const struct node *sole_told(const struct branches *b, const struct json 
     const struct node *told = NULL;
     uint32_t count = 0;
     for (uint32_t i = 0; i < b->count; i++)
-        if (v->type == JSON_OBJECT && b->at[i]->tell_count && discriminators_match(b->at[i], v)) {
+        if (v->type == JSON_OBJECT && b->at[i]->discriminator_count && discriminators_match(b->at[i], v)) {
             told = b->at[i];
             count++;
         }
@@ -115,7 +116,8 @@ static const struct node *sole_told(const struct branches *b, const struct json 
 
 /* ---- closeness ---- */
 
-static void try_out(struct explain *e, struct branches *b, const struct json *v, const struct path *path)
+static void try_out(struct explain_ctx *e, struct branches *b, const struct json *v,
+                    const struct location *path)
 {
     struct problems *kept = e->problems;
     e->guesses++;
@@ -150,7 +152,7 @@ static uint32_t closest(const struct branches *b)
     return best;
 }
 
-static void adopt(struct explain *e, const struct problems *found)
+static void adopt(struct explain_ctx *e, const struct problems *found)
 {
     for (size_t i = 0; i < found->count; i++)
         problems_add(e->problems, found->list[i]);
@@ -199,8 +201,8 @@ static void put_all_required(struct buf *out, const struct branches *b)
     }
 }
 
-static bool explain_fields(struct explain *e, const struct branches *b, const struct op *op,
-                           const struct path *path)
+static bool explain_fields(struct explain_ctx *e, const struct branches *b, const struct op *op,
+                           const struct location *path)
 {
     for (uint32_t i = 0; i < b->count; i++)
         if (!lacks_all(b->at[i], &b->found[i]))
@@ -208,7 +210,7 @@ static bool explain_fields(struct explain *e, const struct branches *b, const st
     struct buf out = buf_in(e->arena);
     buf_text(&out, op->code == OP_ONE_OF ? "exactly one is required: " : "at least one is required: ");
     put_all_required(&out, b);
-    say(e, path, (struct problem){.code = "missing", .message = buf_view(&out)});
+    message_add(e, path, (struct problem){.code = "missing", .message = buf_view(&out)});
     return true;
 }
 
@@ -226,9 +228,9 @@ static void put_branch_name(struct buf *out, const struct op *op, uint32_t at, c
         buf_printf(out, "alternative %u", at + 1);
 }
 
-/* True where more than one alternative accepts v, and that was said. */
-static bool explain_too_many(struct explain *e, const struct op *op, const struct json *v,
-                             const struct path *path)
+/* True where more than one alternative accepts v, and that was value. */
+static bool explain_too_many(struct explain_ctx *e, const struct op *op, const struct json *v,
+                             const struct location *path)
 {
     struct buf out = buf_in(e->arena);
     uint32_t fit = 0;
@@ -241,11 +243,12 @@ static bool explain_too_many(struct explain *e, const struct op *op, const struc
     if (fit < 2)
         return false;
     buf_text(&out, " — keep one");
-    say(e, path, (struct problem){.code = "oneOf", .message = buf_view(&out)});
+    message_add(e, path, (struct problem){.code = "oneOf", .message = buf_view(&out)});
     return true;
 }
 
-void anyof_explain(struct explain *e, const struct op *op, const struct json *v, const struct path *path)
+void anyof_explain(struct explain_ctx *e, const struct op *op, const struct json *v,
+                   const struct location *path)
 {
     struct branches *b = ARENA_NEW(e->arena, struct branches);
     if (explain_too_many(e, op, v, path))

@@ -8,44 +8,44 @@
 
 /* ---- objects ---- */
 
-struct props *builder_props(struct making *m)
+struct props *builder_props(struct node_builder *b)
 {
-    if (!m->props) {
-        m->props = ARENA_NEW(m->c->arena, struct props);
-        struct op *op = builder_op(m, OP_PROPERTIES, OBJECT);
+    if (!b->props) {
+        b->props = ARENA_NEW(b->c->arena, struct props);
+        struct op *op = builder_op(b, OP_PROPERTIES, OBJECT);
         op->keyword = "properties";
-        op->props = m->props;
+        op->props = b->props;
     }
-    return m->props;
+    return b->props;
 }
 
-enum err compile_properties(struct making *m, const struct json *value)
+enum err compile_properties(struct node_builder *b, const struct json *value)
 {
     if (value->type != JSON_OBJECT)
-        return builder_refuse(m, "an object of schemas", value);
-    struct props *props = builder_props(m);
-    const struct json *required = json_get_text(m->source, "required");
+        return builder_refuse(b, "an object of schemas", value);
+    struct props *props = builder_props(b);
+    const struct json *required = json_get_text(b->source, "required");
     uint32_t room = value->len + (json_is(required, JSON_ARRAY) ? required->len : 0);
-    struct prop *list = ARENA_ARRAY(m->c->arena, struct prop, room);
+    struct prop *list = ARENA_ARRAY(b->c->arena, struct prop, room);
     enum err err = OK;
     for (uint32_t i = 0; i < value->len && !err; i++) {
         const struct json_member *member = &value->members[i];
         list[i] = (struct prop){.key = member->key};
-        err = builder_node(m, &member->value, &list[i].node);
+        err = builder_node(b, &member->value, &list[i].node);
     }
     props->list = list;
     props->count = props->declared = value->len;
-    props->said = true;
+    props->value = true;
     return err;
 }
 
 /* Marked here, counted by compile_props_finish, when `properties` has been read whichever comes first. */
-enum err compile_required(struct making *m, const struct json *value)
+enum err compile_required(struct node_builder *b, const struct json *value)
 {
     if (value->type == JSON_ARRAY)
-        builder_props(m);
+        builder_props(b);
     else
-        builder_warn(m, "expected a list of names (draft-03's boolean is no more); the keyword is ignored");
+        builder_warn(b, "expected a list of names (draft-03's boolean is no more); the keyword is ignored");
     return OK;
 }
 
@@ -57,15 +57,15 @@ static struct prop *find_by_name(struct props *props, struct str name)
     return NULL;
 }
 
-static void take_required(struct making *m, const struct json *names)
+static void take_required(struct node_builder *b, const struct json *names)
 {
-    struct props *props = m->props;
+    struct props *props = b->props;
     if (!props->list)
-        props->list = ARENA_ARRAY(m->c->arena, struct prop, names->len);
+        props->list = ARENA_ARRAY(b->c->arena, struct prop, names->len);
     for (uint32_t i = 0; i < names->len; i++) {
         struct str name = json_str(&names->items[i]);
         if (names->items[i].type != JSON_STRING) {
-            builder_warn(m, "expected names in 'required'; one that is no string is ignored");
+            builder_warn(b, "expected names in 'required'; one that is no string is ignored");
             continue;
         }
         struct prop *p = find_by_name(props, name);
@@ -78,15 +78,15 @@ static void take_required(struct making *m, const struct json *names)
     }
 }
 
-static void index_props(struct making *m)
+static void index_props(struct node_builder *b)
 {
-    struct props *props = m->props;
+    struct props *props = b->props;
     uint32_t size = PROPS_FEW;
     if (props->count <= PROPS_FEW)
         return;
     while (size < props->count * 2)
         size *= 2;
-    props->slots = ARENA_ARRAY(m->c->arena, uint32_t, size);
+    props->slots = ARENA_ARRAY(b->c->arena, uint32_t, size);
     props->mask = size - 1;
     for (uint32_t i = 0; i < props->count; i++) {
         uint32_t at = (uint32_t)hash_seeded(props->list[i].key) & props->mask;
@@ -96,49 +96,49 @@ static void index_props(struct making *m)
     }
 }
 
-void compile_props_finish(struct making *m)
+void compile_props_finish(struct node_builder *b)
 {
-    const struct keyword *k = keyword_find(&m->place->resource->dialect, STR_LIT("required"));
-    const struct json *required = k ? json_get_text(m->source, "required") : NULL;
+    const struct keyword *k = keyword_find(&b->subschema->resource->dialect, STR_LIT("required"));
+    const struct json *required = k ? json_get_text(b->source, "required") : NULL;
     if (json_is(required, JSON_ARRAY))
-        take_required(m, required);
-    index_props(m);
+        take_required(b, required);
+    index_props(b);
 }
 
-enum err compile_pattern_properties(struct making *m, const struct json *value)
+enum err compile_pattern_properties(struct node_builder *b, const struct json *value)
 {
     if (value->type != JSON_OBJECT)
-        return builder_refuse(m, "an object of schemas by pattern", value);
-    struct props *props = builder_props(m);
-    struct pattern_prop *list = ARENA_ARRAY(m->c->arena, struct pattern_prop, value->len);
+        return builder_refuse(b, "an object of schemas by pattern", value);
+    struct props *props = builder_props(b);
+    struct pattern_prop *list = ARENA_ARRAY(b->c->arena, struct pattern_prop, value->len);
     enum err err = OK;
     for (uint32_t i = 0; i < value->len && !err; i++) {
-        err = pattern_compile(m->c->arena, value->members[i].key, &list[i].pattern, m->c->why);
+        err = pattern_compile(b->c->arena, value->members[i].key, &list[i].pattern, b->c->why);
         if (!err)
-            err = builder_node(m, &value->members[i].value, &list[i].node);
+            err = builder_node(b, &value->members[i].value, &list[i].node);
     }
     props->patterns = list;
     props->pattern_count = value->len;
     return err;
 }
 
-enum err compile_additional_properties(struct making *m, const struct json *value)
+enum err compile_additional_properties(struct node_builder *b, const struct json *value)
 {
-    return builder_node(m, value, &builder_props(m)->rest);
+    return builder_node(b, value, &builder_props(b)->rest);
 }
 
-enum err compile_property_names(struct making *m, const struct json *value)
+enum err compile_property_names(struct node_builder *b, const struct json *value)
 {
-    return builder_node(m, value, &builder_op(m, OP_NAMES, OBJECT)->node);
+    return builder_node(b, value, &builder_op(b, OP_NAMES, OBJECT)->node);
 }
 
 /* ---- dependencies ---- */
 
-static enum err take_names(struct making *m, const struct json *names, struct dependent *out)
+static enum err take_names(struct node_builder *b, const struct json *names, struct dependent *out)
 {
     if (names->type != JSON_ARRAY)
-        return builder_refuse(m, "lists of names", names);
-    struct str *list = ARENA_ARRAY(m->c->arena, struct str, names->len);
+        return builder_refuse(b, "lists of names", names);
+    struct str *list = ARENA_ARRAY(b->c->arena, struct str, names->len);
     for (uint32_t i = 0; i < names->len; i++)
         if (names->items[i].type == JSON_STRING)
             list[out->need_count++] = json_str(&names->items[i]);
@@ -147,11 +147,12 @@ static enum err take_names(struct making *m, const struct json *names, struct de
 }
 
 /* The entries of `value` that are lists of names, or those that are schemas. */
-static enum err add_dependents(struct making *m, const struct json *value, enum op_code code, bool lists)
+static enum err add_dependents(struct node_builder *b, const struct json *value, enum op_code code,
+                               bool lists)
 {
     if (value->type != JSON_OBJECT)
-        return builder_refuse(m, "an object", value);
-    struct dependent *list = ARENA_ARRAY(m->c->arena, struct dependent, value->len);
+        return builder_refuse(b, "an object", value);
+    struct dependent *list = ARENA_ARRAY(b->c->arena, struct dependent, value->len);
     uint32_t count = 0;
     enum err err = OK;
     for (uint32_t i = 0; i < value->len && !err; i++) {
@@ -160,168 +161,168 @@ static enum err add_dependents(struct making *m, const struct json *value, enum 
             continue;
         struct dependent *d = &list[count++];
         d->key = member->key;
-        err = lists ? take_names(m, &member->value, d) : builder_node(m, &member->value, &d->node);
+        err = lists ? take_names(b, &member->value, d) : builder_node(b, &member->value, &d->node);
     }
     if (count) {
-        struct op *op = &m->ops[m->op_count++];
-        *op = (struct op){.code = (uint8_t)code, .applies = OBJECT, .keyword = m->keyword};
+        struct op *op = &b->ops[b->op_count++];
+        *op = (struct op){.code = (uint8_t)code, .applies = OBJECT, .keyword = b->keyword};
         op->dependents.at = list;
         op->dependents.count = count;
     }
     return err;
 }
 
-enum err compile_dependent_required(struct making *m, const struct json *value)
+enum err compile_dependent_required(struct node_builder *b, const struct json *value)
 {
-    return add_dependents(m, value, OP_DEPENDENT_REQUIRED, true);
+    return add_dependents(b, value, OP_DEPENDENT_REQUIRED, true);
 }
 
-enum err compile_dependent_schemas(struct making *m, const struct json *value)
+enum err compile_dependent_schemas(struct node_builder *b, const struct json *value)
 {
-    return add_dependents(m, value, OP_DEPENDENT_SCHEMAS, false);
+    return add_dependents(b, value, OP_DEPENDENT_SCHEMAS, false);
 }
 
-enum err compile_dependencies(struct making *m, const struct json *value)
+enum err compile_dependencies(struct node_builder *b, const struct json *value)
 {
-    enum err err = add_dependents(m, value, OP_DEPENDENT_REQUIRED, true);
-    return err ? err : add_dependents(m, value, OP_DEPENDENT_SCHEMAS, false);
+    enum err err = add_dependents(b, value, OP_DEPENDENT_REQUIRED, true);
+    return err ? err : add_dependents(b, value, OP_DEPENDENT_SCHEMAS, false);
 }
 
 /* ---- arrays ---- */
 
 /* Before 2020-12 a list is a tuple; there it should be prefixItems, but people go on writing the old form. */
-enum err compile_items(struct making *m, const struct json *value)
+enum err compile_items(struct node_builder *b, const struct json *value)
 {
-    struct op *op = builder_op(m, OP_ITEMS, ARRAY);
+    struct op *op = builder_op(b, OP_ITEMS, ARRAY);
     if (value->type != JSON_ARRAY)
-        return builder_node(m, value, &op->items.rest);
-    if (m->place->resource->dialect.draft == DRAFT_2020)
-        builder_warn(m, "a list of schemas is 'prefixItems' since 2020-12; it is read as one");
-    enum err err = builder_nodes(m, value, &op->items.prefix);
-    const struct json *rest = json_get_text(m->source, "additionalItems");
-    return err || !rest ? err : builder_node(m, rest, &op->items.rest);
+        return builder_node(b, value, &op->items.rest);
+    if (b->subschema->resource->dialect.draft == DRAFT_2020)
+        builder_warn(b, "a list of schemas is 'prefixItems' since 2020-12; it is read as one");
+    enum err err = builder_nodes(b, value, &op->items.prefix);
+    const struct json *rest = json_get_text(b->source, "additionalItems");
+    return err || !rest ? err : builder_node(b, rest, &op->items.rest);
 }
 
-enum err compile_prefix_items(struct making *m, const struct json *value)
+enum err compile_prefix_items(struct node_builder *b, const struct json *value)
 {
-    return builder_nodes(m, value, &builder_op(m, OP_ITEMS, ARRAY)->items.prefix);
+    return builder_nodes(b, value, &builder_op(b, OP_ITEMS, ARRAY)->items.prefix);
 }
 
-static uint64_t count_beside(struct making *m, const char *name, uint64_t otherwise)
+static uint64_t count_beside(struct node_builder *b, const char *name, uint64_t otherwise)
 {
     int64_t n;
-    bool known = m->place->resource->dialect.draft != DRAFT_7 &&
-                 (m->place->resource->dialect.vocabularies & VOCABULARY_VALIDATION);
-    return known && json_int(json_get_text(m->source, name), &n) && n >= 0 ? (uint64_t)n : otherwise;
+    bool known = b->subschema->resource->dialect.draft != DRAFT_7 &&
+                 (b->subschema->resource->dialect.vocabularies & VOCABULARY_VALIDATION);
+    return known && json_int(json_get_text(b->source, name), &n) && n >= 0 ? (uint64_t)n : otherwise;
 }
 
-enum err compile_contains(struct making *m, const struct json *value)
+enum err compile_contains(struct node_builder *b, const struct json *value)
 {
-    struct op *op = builder_op(m, OP_CONTAINS, ARRAY);
-    op->contains.min = count_beside(m, "minContains", 1);
-    op->contains.max = count_beside(m, "maxContains", UINT64_MAX);
-    op->contains.evaluates = m->place->resource->dialect.draft == DRAFT_2020;
-    return builder_node(m, value, &op->contains.node);
+    struct op *op = builder_op(b, OP_CONTAINS, ARRAY);
+    op->contains.min = count_beside(b, "minContains", 1);
+    op->contains.max = count_beside(b, "maxContains", UINT64_MAX);
+    op->contains.evaluates = b->subschema->resource->dialect.draft == DRAFT_2020;
+    return builder_node(b, value, &op->contains.node);
 }
 
-/* ---- in place ---- */
+/* ---- in subschema ---- */
 
-enum err compile_schema_list(struct making *m, const struct json *value)
+enum err compile_schema_list(struct node_builder *b, const struct json *value)
 {
-    enum op_code code = str_is(str_of(m->keyword), "allOf")   ? OP_ALL_OF
-                        : str_is(str_of(m->keyword), "anyOf") ? OP_ANY_OF
+    enum op_code code = str_is(str_of(b->keyword), "allOf")   ? OP_ALL_OF
+                        : str_is(str_of(b->keyword), "anyOf") ? OP_ANY_OF
                                                               : OP_ONE_OF;
     if (value->type == JSON_ARRAY && value->len == 0) {
-        builder_warn(m, "expected at least one schema; the keyword is ignored");
+        builder_warn(b, "expected at least one schema; the keyword is ignored");
         return OK;
     }
-    return builder_nodes(m, value, &builder_op(m, code, TYPES_ANY)->nodes);
+    return builder_nodes(b, value, &builder_op(b, code, TYPES_ANY)->nodes);
 }
 
-enum err compile_not(struct making *m, const struct json *value)
+enum err compile_not(struct node_builder *b, const struct json *value)
 {
-    return builder_node(m, value, &builder_op(m, OP_NOT, TYPES_ANY)->node);
+    return builder_node(b, value, &builder_op(b, OP_NOT, TYPES_ANY)->node);
 }
 
-enum err compile_if(struct making *m, const struct json *value)
+enum err compile_if(struct node_builder *b, const struct json *value)
 {
-    struct op *op = builder_op(m, OP_IF, TYPES_ANY);
-    const struct json *then = json_get_text(m->source, "then"), *otherwise = json_get_text(m->source, "else");
-    enum err err = builder_node(m, value, &op->branch.condition);
+    struct op *op = builder_op(b, OP_IF, TYPES_ANY);
+    const struct json *then = json_get_text(b->source, "then"), *otherwise = json_get_text(b->source, "else");
+    enum err err = builder_node(b, value, &op->branch.condition);
     if (!err && then)
-        err = builder_node(m, then, &op->branch.then);
+        err = builder_node(b, then, &op->branch.then);
     if (!err && otherwise)
-        err = builder_node(m, otherwise, &op->branch.otherwise);
+        err = builder_node(b, otherwise, &op->branch.otherwise);
     return err;
 }
 
 /* ---- references ---- */
 
-enum err compile_ref(struct making *m, const struct json *value)
+enum err compile_ref(struct node_builder *b, const struct json *value)
 {
     if (value->type != JSON_STRING)
-        return builder_refuse(m, "a URI reference", value);
-    struct place *target;
-    enum err err = refer(m->c, m->place, json_str(value), &target, NULL);
+        return builder_refuse(b, "a URI reference", value);
+    struct subschema *target;
+    enum err err = ref_resolve(b->c, b->subschema, json_str(value), &target, NULL);
     if (!err)
-        builder_op(m, OP_REF, TYPES_ANY)->node = compile_queue_node(m->c, target);
+        builder_op(b, OP_REF, TYPES_ANY)->node = compile_queue_node(b->c, target);
     return err;
 }
 
-static bool is_dynamic_anchor(const struct place *place, struct str name)
+static bool is_dynamic_anchor(const struct subschema *subschema, struct str name)
 {
-    for (const struct dynamic_anchor *a = place->resource->dynamic; a; a = a->next)
-        if (a->place == place && str_eq(a->name, name))
+    for (const struct dynamic_anchor *a = subschema->resource->dynamic; a; a = a->next)
+        if (a->subschema == subschema && str_eq(a->name, name))
             return true;
     return false;
 }
 
 /* A reference whose target carries no dynamic anchor of that name is a plain one. */
-static void add_dynamic(struct making *m, struct place *target, struct str anchor)
+static void add_dynamic(struct node_builder *b, struct subschema *target, struct str anchor)
 {
     if (!anchor.at || !is_dynamic_anchor(target, anchor)) {
-        struct op *op = &m->ops[m->op_count++];
-        *op = (struct op){.code = OP_REF, .applies = TYPES_ANY, .keyword = m->keyword};
-        op->node = compile_queue_node(m->c, target);
+        struct op *op = &b->ops[b->op_count++];
+        *op = (struct op){.code = OP_REF, .applies = TYPES_ANY, .keyword = b->keyword};
+        op->node = compile_queue_node(b->c, target);
         return;
     }
-    struct op *op = builder_op(m, OP_DYNAMIC_REF, TYPES_ANY);
-    op->dynamic.node = compile_queue_node(m->c, target);
+    struct op *op = builder_op(b, OP_DYNAMIC_REF, TYPES_ANY);
+    op->dynamic.node = compile_queue_node(b->c, target);
     op->dynamic.anchor = anchor;
-    m->c->dynamic = true;
+    b->c->dynamic = true;
 }
 
-enum err compile_dynamic_ref(struct making *m, const struct json *value)
+enum err compile_dynamic_ref(struct node_builder *b, const struct json *value)
 {
     if (value->type != JSON_STRING)
-        return builder_refuse(m, "a URI reference", value);
-    struct place *target;
+        return builder_refuse(b, "a URI reference", value);
+    struct subschema *target;
     struct str anchor;
-    enum err err = refer(m->c, m->place, json_str(value), &target, &anchor);
+    enum err err = ref_resolve(b->c, b->subschema, json_str(value), &target, &anchor);
     if (!err)
-        add_dynamic(m, target, anchor);
+        add_dynamic(b, target, anchor);
     return err;
 }
 
-enum err compile_recursive_ref(struct making *m, const struct json *value)
+enum err compile_recursive_ref(struct node_builder *b, const struct json *value)
 {
     if (value->type != JSON_STRING)
-        return builder_refuse(m, "\"#\"", value);
-    struct place *target;
-    enum err err = refer(m->c, m->place, json_str(value), &target, NULL);
+        return builder_refuse(b, "\"#\"", value);
+    struct subschema *target;
+    enum err err = ref_resolve(b->c, b->subschema, json_str(value), &target, NULL);
     if (!err)
-        add_dynamic(m, target, STR_LIT(""));
+        add_dynamic(b, target, STR_LIT(""));
     return err;
 }
 
 /* ---- unevaluated ---- */
 
-enum err compile_unevaluated(struct making *m, const struct json *value)
+enum err compile_unevaluated(struct node_builder *b, const struct json *value)
 {
-    bool items = str_is(str_of(m->keyword), "unevaluatedItems");
-    m->node->unevaluated = true;
+    bool items = str_is(str_of(b->keyword), "unevaluatedItems");
+    b->node->unevaluated = true;
     return builder_node(
-        m, value,
-        &builder_op(m, items ? OP_UNEVALUATED_ITEMS : OP_UNEVALUATED_PROPERTIES, items ? ARRAY : OBJECT)
+        b, value,
+        &builder_op(b, items ? OP_UNEVALUATED_ITEMS : OP_UNEVALUATED_PROPERTIES, items ? ARRAY : OBJECT)
              ->node);
 }

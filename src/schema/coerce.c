@@ -1,6 +1,6 @@
 /*
  * Mending, value by value: what the schema accepts is left alone, what it
- * refuses is read another way only if that is the one way that fits. Each
+ * refuses is read another branch_entry only if that is the one branch_entry that fits. Each
  * value's node is asked, references, branches and all, so that a reading can
  * never slip past a rule.
  */
@@ -125,7 +125,7 @@ static const struct json *read_container(struct mender *m, const struct node *no
     struct json_error fault;
     if (!looks_like_container(text) || json_parse(m->arena, text, NULL, &parsed, &fault) != OK)
         return NULL;
-    return node->types & type_of(&parsed) ? keep(m, parsed) : NULL;
+    return node->types & type_bit_of(&parsed) ? keep(m, parsed) : NULL;
 }
 
 /* ---- enum values in other letters ---- */
@@ -279,7 +279,7 @@ static const struct json *mend_array(struct mender *m, const struct node *node, 
 
 static const struct json *mend_by_type(struct mender *m, const struct node *node, const struct json *v)
 {
-    bool fits = node->types & type_of(v);
+    bool fits = node->types & type_bit_of(v);
     switch ((enum json_type)v->type) {
     case JSON_STRING:
         return m->valid ? v : mend_string(m, node, v);

@@ -19,7 +19,7 @@ struct coerce_options {
 
 extern const struct coerce_options coerce_options_all;
 
-/* Returns `instance` itself where nothing was mended. Call it only after schema_validate said no, or with
+/* Returns `instance` itself where nothing was mended. Call it only after schema_validate value no, or with
  * `floats` set. */
 const struct json *schema_coerce(const struct schema *schema, const struct json *instance,
                                  const struct coerce_options *switches, struct arena *arena);

@@ -1,35 +1,36 @@
-/* From JSON to nodes: index the document, compile from a queue (so that references never recurse), analyse.
+/* From JSON to nodes: index the document, compile from a queue (so that references never recurse),
+ * analyze_nodes.
  */
 #include "schema/compile.h"
 
-const struct node *compile_queue_node(struct compiler *c, struct place *place)
+const struct node *compile_queue_node(struct compiler *c, struct subschema *subschema)
 {
-    if (place->node)
-        return place->node;
-    struct built *built = ARENA_NEW(c->arena, struct built);
-    built->place = place;
-    built->node.resource = place->resource;
-    built->node.source = place->source;
-    struct str description = json_str(json_get_text(place->source, "description"));
-    built->node.description = arena_first_line(c->arena, description, PROBLEM_DESCRIPTION_MAX_BYTES);
+    if (subschema->node)
+        return subschema->node;
+    struct node_entry *entry = ARENA_NEW(c->arena, struct node_entry);
+    entry->subschema = subschema;
+    entry->node.resource = subschema->resource;
+    entry->node.source = subschema->source;
+    struct str description = json_str(json_get_text(subschema->source, "description"));
+    entry->node.description = arena_first_line(c->arena, description, PROBLEM_DESCRIPTION_MAX_BYTES);
     if (c->last)
-        c->last->next = built;
+        c->last->next = entry;
     else
-        c->first = built;
-    c->last = built;
+        c->first = entry;
+    c->last = entry;
     if (!c->todo)
-        c->todo = built;
-    place->node = &built->node;
-    return place->node;
+        c->todo = entry;
+    subschema->node = &entry->node;
+    return subschema->node;
 }
 
 static enum err compile_queue(struct compiler *c)
 {
     enum err err = OK;
     while (c->todo && !err) {
-        struct built *built = c->todo;
-        err = compile_node(c, built); /* may append */
-        c->todo = built->next;
+        struct node_entry *entry = c->todo;
+        err = compile_node(c, entry); /* may append */
+        c->todo = entry->next;
     }
     return err;
 }
@@ -43,7 +44,7 @@ static enum err compile_dynamic(struct compiler *c)
         for (struct resource *r = c->all_resources; r; r = r->next)
             for (struct dynamic_anchor *a = r->dynamic; a; a = a->next) {
                 more |= !a->node;
-                a->node = compile_queue_node(c, a->place);
+                a->node = compile_queue_node(c, a->subschema);
             }
         err = compile_queue(c);
     }
@@ -68,7 +69,7 @@ static enum err compile_all(struct compiler *c, struct schema *schema)
     err = compile_queue(c);
     if (!err)
         err = compile_dynamic(c);
-    return err ? err : analyse(c);
+    return err ? err : analyze_nodes(c);
 }
 
 enum err schema_compile(struct arena *arena, const struct json *source, const struct schema_options *options,

@@ -2,10 +2,10 @@
  * What compilation knows besides the nodes it makes: documents, resources and
  * the places of subschemas in them. Internal to this room.
  *
- *   subschema_index.c     walks a document: every subschema gets a place, every $id a resource, every anchor
- * an entry ref.c     finds the place a reference means, indexing documents of the registry on the way
- *   keywords.c  makes the ops of one node (with applicators.c)
- *   analyze.c   refuses cycles, works out which types and tells each node has
+ *   subschema_index.c     walks a document: every subschema gets a subschema, every $id a resource, every
+ * anchor an entry ref.c     finds the subschema a reference means, indexing documents of the registry on the
+ * branch_entry keywords.c  makes the ops of one node (with applicators.c) analyze.c   refuses cycles, works
+ * out which types and discriminators each node has
  */
 #ifndef TOOLGATE_SCHEMA_COMPILE_H
 #define TOOLGATE_SCHEMA_COMPILE_H
@@ -34,11 +34,11 @@ struct dialect {
     bool asserts_format; /* by its metaschema's own word */
 };
 
-struct place;
+struct subschema;
 
 struct dynamic_anchor {
     struct str name; /* empty: $recursiveAnchor */
-    struct place *place;
+    struct subschema *subschema;
     const struct node *node;
     struct dynamic_anchor *next;
 };
@@ -46,29 +46,29 @@ struct dynamic_anchor {
 /* A schema with an identity of its own: a document's root or what has an $id. */
 struct resource {
     struct str uri;
-    struct place *root;
+    struct subschema *root;
     struct dialect dialect;
-    struct map *anchors; /* name to place; NULL: none */
+    struct map *anchors; /* name to subschema; NULL: none */
     struct dynamic_anchor *dynamic;
     struct resource *next;
 };
 
 /* Where a subschema stands. */
-struct place {
+struct subschema {
     const struct json *source;
     struct resource *resource;
-    const struct place *parent; /* NULL: a document's root, or somewhere only a reference leads */
-    struct str keyword, key;    /* the way here from the parent; key.at NULL: an index or nothing */
-    int32_t index;              /* -1: none */
+    const struct subschema *parent; /* NULL: a document's root, or somewhere only a reference leads */
+    struct str keyword, key; /* the branch_entry here from the parent; key.at NULL: an index or nothing */
+    int32_t index;           /* -1: none */
     uint16_t nesting;
     struct node *node; /* NULL: not asked for yet */
 };
 
 /* A node being made, and what only its compilation needs. */
-struct built {
-    struct node node; /* first: a node's address is its built's */
-    struct place *place;
-    struct built *next;
+struct node_entry {
+    struct node node; /* first: a node's address is its entry's */
+    struct subschema *subschema;
+    struct node_entry *next;
     uint8_t state; /* of the walk in analyze.c */
 };
 
@@ -80,7 +80,7 @@ struct compiler {
     struct map *places;    /* by the address of their JSON */
     struct map *resources; /* by URI */
     struct resource *all_resources;
-    struct built *first, *last, *todo;
+    struct node_entry *first, *last, *todo;
     uint32_t subschemas, chain;
     bool dynamic;
 };
@@ -91,14 +91,14 @@ struct compiler {
 enum err subschema_index_document(struct compiler *c, const struct json *document, struct str uri,
                                   struct resource **out);
 
-/* The place of a subschema, indexed now if it was not. */
+/* The subschema of a subschema, indexed now if it was not. */
 enum err subschema_index(struct compiler *c, const struct json *source, struct resource *resource,
-                         struct place **out);
+                         struct subschema **out);
 
-struct place *subschema_find(const struct compiler *c, const struct json *source);
+struct subschema *subschema_find(const struct compiler *c, const struct json *source);
 
 /* "#/properties/a/items", with the document's URI before it where it has one. */
-struct str subschema_pointer(struct arena *arena, const struct place *place);
+struct str subschema_pointer(struct arena *arena, const struct subschema *subschema);
 
 /* ---- dialect.c ---- */
 
@@ -115,19 +115,19 @@ const struct json *schema_registry_find(struct arena *arena, const struct schema
 
 /* What `reference` means at `from`. *by_anchor (may be NULL): the plain-name fragment it used, or STR_NONE.
  */
-enum err refer(struct compiler *c, const struct place *from, struct str reference, struct place **out,
-               struct str *by_anchor);
+enum err ref_resolve(struct compiler *c, const struct subschema *from, struct str reference,
+                     struct subschema **out, struct str *by_anchor);
 
 /* ---- keywords.c ---- */
 
-enum shape { SHAPE_NONE, SHAPE_ONE, SHAPE_LIST, SHAPE_MAP, SHAPE_ONE_OR_LIST, SHAPE_MAP_OR_NAMES };
+enum keyword_holds { HOLDS_NONE, HOLDS_ONE, HOLDS_LIST, HOLDS_MAP, HOLDS_ONE_OR_LIST, HOLDS_MAP_OR_NAMES };
 
-struct making;
+struct node_builder;
 
 struct keyword {
     const char *name;
-    uint8_t drafts, vocabulary, shape;
-    enum err (*compile)(struct making *m, const struct json *value); /* NULL: nothing by itself */
+    uint8_t drafts, vocabulary, holds;
+    enum err (*compile)(struct node_builder *b, const struct json *value); /* NULL: nothing by itself */
 };
 
 /* NULL: no keyword of this dialect. */
@@ -135,9 +135,9 @@ const struct keyword *keyword_find(const struct dialect *dialect, struct str nam
 
 #define OPS_MAX 48u /* more than there are keywords that make one */
 
-struct making {
+struct node_builder {
     struct compiler *c;
-    struct place *place;
+    struct subschema *subschema;
     struct node *node;
     const struct json *source;
     struct op ops[OPS_MAX];
@@ -146,51 +146,51 @@ struct making {
     const char *keyword; /* being compiled */
 };
 
-enum err compile_node(struct compiler *c, struct built *built);
+enum err compile_node(struct compiler *c, struct node_entry *entry);
 
 /* The op of that code and these types, made on first use. */
-struct op *builder_op(struct making *m, enum op_code code, unsigned applies);
-struct props *builder_props(struct making *m);
+struct op *builder_op(struct node_builder *b, enum op_code code, unsigned applies);
+struct props *builder_props(struct node_builder *b);
 
 /* The node of a subschema that stands under the current keyword. */
-enum err builder_node(struct making *m, const struct json *source, const struct node **out);
-enum err builder_nodes(struct making *m, const struct json *list, struct nodes *out);
+enum err builder_node(struct node_builder *b, const struct json *source, const struct node **out);
+enum err builder_nodes(struct node_builder *b, const struct json *list, struct nodes *out);
 
 /* "expected WHAT at POINTER, found VALUE" */
-enum err builder_refuse(struct making *m, const char *expected, const struct json *found);
-void builder_warn(struct making *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
+enum err builder_refuse(struct node_builder *b, const char *expected, const struct json *found);
+void builder_warn(struct node_builder *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- applicators.c ---- */
 
-enum err compile_properties(struct making *m, const struct json *value);
-enum err compile_pattern_properties(struct making *m, const struct json *value);
-enum err compile_additional_properties(struct making *m, const struct json *value);
-enum err compile_required(struct making *m, const struct json *value);
-enum err compile_property_names(struct making *m, const struct json *value);
-enum err compile_items(struct making *m, const struct json *value);
-enum err compile_prefix_items(struct making *m, const struct json *value);
-enum err compile_contains(struct making *m, const struct json *value);
-enum err compile_schema_list(struct making *m, const struct json *value);
-enum err compile_not(struct making *m, const struct json *value);
-enum err compile_if(struct making *m, const struct json *value);
-enum err compile_dependent_required(struct making *m, const struct json *value);
-enum err compile_dependent_schemas(struct making *m, const struct json *value);
-enum err compile_dependencies(struct making *m, const struct json *value);
-enum err compile_ref(struct making *m, const struct json *value);
-enum err compile_dynamic_ref(struct making *m, const struct json *value);
-enum err compile_recursive_ref(struct making *m, const struct json *value);
-enum err compile_unevaluated(struct making *m, const struct json *value);
+enum err compile_properties(struct node_builder *b, const struct json *value);
+enum err compile_pattern_properties(struct node_builder *b, const struct json *value);
+enum err compile_additional_properties(struct node_builder *b, const struct json *value);
+enum err compile_required(struct node_builder *b, const struct json *value);
+enum err compile_property_names(struct node_builder *b, const struct json *value);
+enum err compile_items(struct node_builder *b, const struct json *value);
+enum err compile_prefix_items(struct node_builder *b, const struct json *value);
+enum err compile_contains(struct node_builder *b, const struct json *value);
+enum err compile_schema_list(struct node_builder *b, const struct json *value);
+enum err compile_not(struct node_builder *b, const struct json *value);
+enum err compile_if(struct node_builder *b, const struct json *value);
+enum err compile_dependent_required(struct node_builder *b, const struct json *value);
+enum err compile_dependent_schemas(struct node_builder *b, const struct json *value);
+enum err compile_dependencies(struct node_builder *b, const struct json *value);
+enum err compile_ref(struct node_builder *b, const struct json *value);
+enum err compile_dynamic_ref(struct node_builder *b, const struct json *value);
+enum err compile_recursive_ref(struct node_builder *b, const struct json *value);
+enum err compile_unevaluated(struct node_builder *b, const struct json *value);
 
 /* Fills the table of names once all keywords of the node are known. */
-void compile_props_finish(struct making *m);
+void compile_props_finish(struct node_builder *b);
 
 /* ---- compile.c ---- */
 
-/* The node of a place; its keywords are compiled later, from the queue. */
-const struct node *compile_queue_node(struct compiler *c, struct place *place);
+/* The node of a subschema; its keywords are compiled later, from the queue. */
+const struct node *compile_queue_node(struct compiler *c, struct subschema *subschema);
 
 /* ---- analyze.c ---- */
 
-enum err analyse(struct compiler *c);
+enum err analyze_nodes(struct compiler *c);
 
 #endif

@@ -11,33 +11,33 @@
 
 #define EVALUATED_SET_INLINE_WORDS 4u
 
-struct marks {
+struct evaluated_set {
     uint64_t small[EVALUATED_SET_INLINE_WORDS];
     uint64_t *large; /* NULL: small is enough */
     uint32_t words;
 };
 
-void evaluated_set_init(struct marks *marks, uint32_t count);
-void evaluated_set_clear(struct marks *marks);
+void evaluated_set_init(struct evaluated_set *evaluated, uint32_t count);
+void evaluated_set_clear(struct evaluated_set *evaluated);
 
-static inline uint64_t *evaluated_set_words(struct marks *marks)
+static inline uint64_t *evaluated_set_words(struct evaluated_set *evaluated)
 {
-    return marks->large ? marks->large : marks->small;
+    return evaluated->large ? evaluated->large : evaluated->small;
 }
 
-static inline void evaluated_set_add(struct marks *marks, uint32_t at)
+static inline void evaluated_set_add(struct evaluated_set *evaluated, uint32_t at)
 {
-    if (marks)
-        evaluated_set_words(marks)[at / 64] |= (uint64_t)1 << (at % 64);
+    if (evaluated)
+        evaluated_set_words(evaluated)[at / 64] |= (uint64_t)1 << (at % 64);
 }
 
-static inline bool evaluated_set_has(struct marks *marks, uint32_t at)
+static inline bool evaluated_set_has(struct evaluated_set *evaluated, uint32_t at)
 {
-    return evaluated_set_words(marks)[at / 64] >> (at % 64) & 1;
+    return evaluated_set_words(evaluated)[at / 64] >> (at % 64) & 1;
 }
 
 /* `into` may be NULL: then nobody asked. */
-static inline void evaluated_set_merge(struct marks *into, struct marks *from)
+static inline void evaluated_set_merge(struct evaluated_set *into, struct evaluated_set *from)
 {
     if (!into)
         return;

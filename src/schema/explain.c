@@ -25,7 +25,8 @@ static void add_unused(struct names *names, const struct props *props, const str
             names->at[names->count++] = props->list[i].key;
 }
 
-static struct str closest(struct explain *e, const struct props *props, const struct json *v, struct str key)
+static struct str closest(struct explain_ctx *e, const struct props *props, const struct json *v,
+                          struct str key)
 {
     if (problems_full(e->problems))
         return STR_NONE;
@@ -39,8 +40,8 @@ static bool is_never(const struct node *node)
     return node->source->type == JSON_BOOL && !node->source->truth;
 }
 
-static void explain_patterns(struct explain *e, const struct props *props, const struct json_member *m,
-                             bool *described, const struct path *path)
+static void explain_patterns(struct explain_ctx *e, const struct props *props, const struct json_member *m,
+                             bool *described, const struct location *path)
 {
     for (uint32_t i = 0; i < props->pattern_count; i++)
         if (pass_matches(&e->pass, props->patterns[i].pattern, m->key)) {
@@ -49,8 +50,8 @@ static void explain_patterns(struct explain *e, const struct props *props, const
         }
 }
 
-static void explain_member(struct explain *e, const struct props *props, const struct json *v,
-                           const struct json_member *m, const struct path *path)
+static void explain_member(struct explain_ctx *e, const struct props *props, const struct json *v,
+                           const struct json_member *m, const struct location *path)
 {
     const struct prop *p = props_find(props, m->key);
     bool described = p && p->node;
@@ -65,14 +66,14 @@ static void explain_member(struct explain *e, const struct props *props, const s
         explain_node(e, props->rest, &m->value, path);
 }
 
-static struct path step_to(const struct path *path, const struct json_member *m)
+static struct location step_to(const struct location *path, const struct json_member *m)
 {
-    return (struct path){path, m->key.at ? m->key : STR_LIT(""), 0};
+    return (struct location){path, m->key.at ? m->key : STR_LIT(""), 0};
 }
 
 /* What an open object was given instead of a required field: a name that is not declared and close to it. A
  * closed one refuses that name, and says so there. */
-static struct str sent_as(struct explain *e, const struct props *props, const struct json *v,
+static struct str sent_as(struct explain_ctx *e, const struct props *props, const struct json *v,
                           struct str missing)
 {
     if ((props->rest && is_never(props->rest)) || problems_full(e->problems))
@@ -85,8 +86,8 @@ static struct str sent_as(struct explain *e, const struct props *props, const st
     return suggest_closest(missing, names.at, names.count);
 }
 
-static void explain_properties(struct explain *e, const struct op *op, const struct json *v,
-                               const struct path *path)
+static void explain_properties(struct explain_ctx *e, const struct op *op, const struct json *v,
+                               const struct location *path)
 {
     const struct props *props = op->props;
     for (uint32_t i = 0; i < props->count; i++)
@@ -94,13 +95,13 @@ static void explain_properties(struct explain *e, const struct op *op, const str
             message_missing(e, props->list[i].key, props->list[i].node, STR_NONE,
                             sent_as(e, props, v, props->list[i].key), path);
     for (uint32_t i = 0; i < v->len; i++) {
-        struct path at = step_to(path, &v->members[i]);
+        struct location at = step_to(path, &v->members[i]);
         explain_member(e, props, v, &v->members[i], &at);
     }
 }
 
-static void explain_names(struct explain *e, const struct op *op, const struct json *v,
-                          const struct path *path)
+static void explain_names(struct explain_ctx *e, const struct op *op, const struct json *v,
+                          const struct location *path)
 {
     for (uint32_t i = 0; i < v->len; i++) {
         struct str key = v->members[i].key;
@@ -113,17 +114,17 @@ static void explain_names(struct explain *e, const struct op *op, const struct j
         explain_node(e, op->node, &name, NULL);
         e->problems = kept;
         struct str reason = found.count ? found.list[0].message : STR_LIT("it is not allowed");
-        struct path at = step_to(path, &v->members[i]);
-        say(e, &at,
-            (struct problem){
-                .code = "propertyNames",
-                .message = arena_printf(e->arena, "the field's name is wrong: " STR_FMT, STR_ARG(reason)),
-                .suggestion = found.count ? found.list[0].suggestion : STR_NONE});
+        struct location at = step_to(path, &v->members[i]);
+        message_add(e, &at,
+                    (struct problem){.code = "propertyNames",
+                                     .message = arena_printf(e->arena, "the field's name is wrong: " STR_FMT,
+                                                             STR_ARG(reason)),
+                                     .suggestion = found.count ? found.list[0].suggestion : STR_NONE});
     }
 }
 
-static void explain_dependent_required(struct explain *e, const struct op *op, const struct json *v,
-                                       const struct path *path)
+static void explain_dependent_required(struct explain_ctx *e, const struct op *op, const struct json *v,
+                                       const struct location *path)
 {
     for (uint32_t i = 0; i < op->dependents.count; i++) {
         const struct dependent *d = &op->dependents.at[i];
@@ -133,8 +134,8 @@ static void explain_dependent_required(struct explain *e, const struct op *op, c
     }
 }
 
-static void explain_dependent_schemas(struct explain *e, const struct op *op, const struct json *v,
-                                      const struct path *path)
+static void explain_dependent_schemas(struct explain_ctx *e, const struct op *op, const struct json *v,
+                                      const struct location *path)
 {
     for (uint32_t i = 0; i < op->dependents.count; i++)
         if (json_get(v, op->dependents.at[i].key))
@@ -143,12 +144,12 @@ static void explain_dependent_schemas(struct explain *e, const struct op *op, co
 
 /* ---- arrays ---- */
 
-static void explain_items(struct explain *e, const struct op *op, const struct json *v,
-                          const struct path *path)
+static void explain_items(struct explain_ctx *e, const struct op *op, const struct json *v,
+                          const struct location *path)
 {
     for (uint32_t i = 0; i < v->len; i++) {
         const struct node *node = i < op->items.prefix.count ? op->items.prefix.at[i] : op->items.rest;
-        struct path at = {path, STR_NONE, i};
+        struct location at = {path, STR_NONE, i};
         if (node)
             explain_node(e, node, &v->items[i], &at);
     }
@@ -156,25 +157,27 @@ static void explain_items(struct explain *e, const struct op *op, const struct j
 
 /* ---- in place ---- */
 
-static void explain_ref(struct explain *e, const struct op *op, const struct json *v, const struct path *path)
+static void explain_ref(struct explain_ctx *e, const struct op *op, const struct json *v,
+                        const struct location *path)
 {
     explain_node(e, op->node, v, path);
 }
 
-static void explain_dynamic_ref(struct explain *e, const struct op *op, const struct json *v,
-                                const struct path *path)
+static void explain_dynamic_ref(struct explain_ctx *e, const struct op *op, const struct json *v,
+                                const struct location *path)
 {
     explain_node(e, op_dynamic_target(&e->pass, op), v, path);
 }
 
-static void explain_all_of(struct explain *e, const struct op *op, const struct json *v,
-                           const struct path *path)
+static void explain_all_of(struct explain_ctx *e, const struct op *op, const struct json *v,
+                           const struct location *path)
 {
     for (uint32_t i = 0; i < op->nodes.count; i++)
         explain_node(e, op->nodes.at[i], v, path);
 }
 
-static void explain_if(struct explain *e, const struct op *op, const struct json *v, const struct path *path)
+static void explain_if(struct explain_ctx *e, const struct op *op, const struct json *v,
+                       const struct location *path)
 {
     bool holds = node_accepts(&e->pass, op->branch.condition, v, NULL);
     const struct node *node = holds ? op->branch.then : op->branch.otherwise;
@@ -182,15 +185,16 @@ static void explain_if(struct explain *e, const struct op *op, const struct json
         explain_node(e, node, v, path);
 }
 
-/* `not` of a short list of values, of types or of fields can be said; anything else only as such. */
-static void explain_not(struct explain *e, const struct op *op, const struct json *v, const struct path *path)
+/* `not` of a short list of values, of types or of fields can be value; anything else only as such. */
+static void explain_not(struct explain_ctx *e, const struct op *op, const struct json *v,
+                        const struct location *path)
 {
     const struct node *node = op->node;
     const struct op *only = node->op_count == 1 ? &node->ops[0] : NULL;
     struct buf out = buf_in(e->arena);
     if (only && only->code == OP_CHOICES) {
         buf_text(&out, "must not be ");
-        buf_str(&out, quote(e->arena, v));
+        buf_str(&out, message_quote(e->arena, v));
     } else if (only && only->code == OP_PROPERTIES && only->props->required == only->props->count) {
         buf_text(&out, "must not have ");
         for (uint32_t i = 0; i < only->props->count; i++)
@@ -199,21 +203,21 @@ static void explain_not(struct explain *e, const struct op *op, const struct jso
     } else if (!node->op_count && node->types != TYPES_ANY) {
         buf_text(&out, "must not be ");
         message_put_types(&out, node->types);
-        buf_printf(&out, ", got " STR_FMT, STR_ARG(quote(e->arena, v)));
+        buf_printf(&out, ", got " STR_FMT, STR_ARG(message_quote(e->arena, v)));
     } else {
         buf_printf(&out, "must not fit what the schema's 'not' describes, got " STR_FMT,
-                   STR_ARG(quote(e->arena, v)));
+                   STR_ARG(message_quote(e->arena, v)));
     }
-    say(e, path, (struct problem){.code = "not", .message = buf_view(&out)});
+    message_add(e, path, (struct problem){.code = "not", .message = buf_view(&out)});
 }
 
 /* ---- unevaluated ---- */
 
-static void explain_leftover(struct explain *e, const struct node *node, const struct op *op,
-                             const struct json *v, uint32_t at, const struct path *path)
+static void explain_leftover(struct explain_ctx *e, const struct node *node, const struct op *op,
+                             const struct json *v, uint32_t at, const struct location *path)
 {
     bool item = v->type == JSON_ARRAY;
-    struct path here = item ? (struct path){path, STR_NONE, at} : step_to(path, &v->members[at]);
+    struct location here = item ? (struct location){path, STR_NONE, at} : step_to(path, &v->members[at]);
     const struct json *child = item ? &v->items[at] : &v->members[at].value;
     if (item || !is_never(op->node)) {
         explain_node(e, op->node, child, &here);
@@ -229,28 +233,28 @@ static void explain_leftover(struct explain *e, const struct node *node, const s
 }
 
 /* Only where all else fits: a failed neighbour evaluates nothing, and its fields would all look unknown. */
-static void explain_unevaluated(struct explain *e, const struct node *node, uint16_t at, const struct json *v,
-                                const struct path *path)
+static void explain_unevaluated(struct explain_ctx *e, const struct node *node, uint16_t at,
+                                const struct json *v, const struct location *path)
 {
-    struct marks marks;
-    evaluated_set_init(&marks, v->len);
-    unsigned type = type_of(v);
+    struct evaluated_set evaluated;
+    evaluated_set_init(&evaluated, v->len);
+    unsigned type = type_bit_of(v);
     bool rest = true;
     for (uint16_t i = 0; i < at && rest; i++)
-        rest = !(node->ops[i].applies & type) || op_accepts(&e->pass, &node->ops[i], v, &marks);
+        rest = !(node->ops[i].applies & type) || op_accepts(&e->pass, &node->ops[i], v, &evaluated);
     const struct op *op = &node->ops[at];
     for (uint32_t i = 0; rest && i < v->len; i++)
-        if (!evaluated_set_has(&marks, i))
+        if (!evaluated_set_has(&evaluated, i))
             explain_leftover(e, node, op, v, i, path);
-    evaluated_set_clear(&marks);
+    evaluated_set_clear(&evaluated);
 }
 
 /* ---- the walk ---- */
 
-typedef void explain_op(struct explain *e, const struct op *op, const struct json *v,
-                        const struct path *path);
+typedef void explain_function(struct explain_ctx *e, const struct op *op, const struct json *v,
+                              const struct location *path);
 
-static explain_op *const walks[OP_CODES] = {
+static explain_function *const walks[OP_CODES] = {
     [OP_PROPERTIES] = explain_properties,
     [OP_NAMES] = explain_names,
     [OP_DEPENDENT_REQUIRED] = explain_dependent_required,
@@ -266,13 +270,13 @@ static explain_op *const walks[OP_CODES] = {
 };
 
 /* A wrong type among a few allowed values is best told by the values. */
-static void explain_type(struct explain *e, const struct node *node, const struct json *v,
-                         const struct path *path)
+static void explain_type(struct explain_ctx *e, const struct node *node, const struct json *v,
+                         const struct location *path)
 {
     const struct op *first = node->op_count ? &node->ops[0] : NULL;
     if (!node->types)
         message_nothing_fits(e, node, v, path);
-    else if (first && first->code == OP_CHOICES && (first->applies & type_of(v)))
+    else if (first && first->code == OP_CHOICES && (first->applies & type_bit_of(v)))
         message_op(e, first, v, path);
     else
         say_type(e, node->types, v, path);
@@ -286,10 +290,10 @@ static bool is_walked(const struct op *op)
            op->code == OP_DYNAMIC_REF || op->code == OP_ALL_OF || op->code == OP_IF;
 }
 
-static void explain_ops(struct explain *e, const struct node *node, const struct json *v,
-                        const struct path *path)
+static void explain_ops(struct explain_ctx *e, const struct node *node, const struct json *v,
+                        const struct location *path)
 {
-    unsigned type = type_of(v);
+    unsigned type = type_bit_of(v);
     for (uint16_t i = 0; i < node->op_count && !e->pass.too_complex; i++) {
         const struct op *op = &node->ops[i];
         if (!(op->applies & type))
@@ -305,10 +309,10 @@ static void explain_ops(struct explain *e, const struct node *node, const struct
     }
 }
 
-static void explain_here(struct explain *e, const struct node *node, const struct json *v,
-                         const struct path *path)
+static void explain_here(struct explain_ctx *e, const struct node *node, const struct json *v,
+                         const struct location *path)
 {
-    if (!(node->types & type_of(v))) {
+    if (!(node->types & type_bit_of(v))) {
         explain_type(e, node, v, path);
         return;
     }
@@ -321,10 +325,11 @@ static void explain_here(struct explain *e, const struct node *node, const struc
 }
 
 /* A description beside a reference holds for what it leads to, unless that has one of its own. */
-void explain_node(struct explain *e, const struct node *node, const struct json *v, const struct path *path)
+void explain_node(struct explain_ctx *e, const struct node *node, const struct json *v,
+                  const struct location *path)
 {
     const struct node *outer_node = e->node;
-    const struct path *outer_place = e->place;
+    const struct location *outer_place = e->place;
     if (!e->node || path != e->place || node->description.len) {
         e->node = node;
         e->place = path;
@@ -355,7 +360,7 @@ enum schema_validity schema_explain(const struct schema *schema, const struct js
     }
     if (ok)
         return SCHEMA_VALID;
-    struct explain e = {.pass = pass_begin(schema), .problems = problems, .arena = problems->arena};
+    struct explain_ctx e = {.pass = pass_begin(schema), .problems = problems, .arena = problems->arena};
     size_t before = problems->errors + problems->more;
     explain_node(&e, schema->root, instance, NULL);
     if (problems->errors + problems->more == before)

@@ -12,7 +12,7 @@ static void gather(struct gather *g, const struct node *node);
 
 static bool may_apply(const struct gather *g, const struct node *branch)
 {
-    return !g->v || ((branch->types & type_of(g->v)) && !discriminators_exclude(branch, g->v));
+    return !g->v || ((branch->types & type_bit_of(g->v)) && !discriminators_exclude(branch, g->v));
 }
 
 static void gather_all(struct gather *g, const struct nodes *nodes)

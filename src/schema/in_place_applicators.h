@@ -20,7 +20,7 @@ struct in_place_nodes {
 /* All of them, whether their condition holds or not. */
 void in_place_collect(struct in_place_nodes *all, const struct node *node);
 
-/* Only those that apply to v: of branches the one that its tells or its type leave. */
+/* Only those that apply to v: of branches the one that its discriminators or its type leave. */
 void in_place_collect_for(struct in_place_nodes *all, const struct node *node, const struct json *v,
                           struct pass *pass);
 

@@ -26,7 +26,7 @@ static bool is_plain_name(struct str key)
     return key.len > 0;
 }
 
-static void put_path(struct buf *out, const struct path *path)
+static void put_path(struct buf *out, const struct location *path)
 {
     if (!path)
         return;
@@ -47,7 +47,7 @@ static void put_path(struct buf *out, const struct path *path)
 }
 
 /* Most problems are in a field at the top: its name is the path already. */
-struct str message_path(struct arena *arena, const struct path *path)
+struct str message_path(struct arena *arena, const struct location *path)
 {
     struct buf out = buf_in(arena);
     if (path && !path->up && path->key.at && is_plain_name(path->key))
@@ -87,7 +87,7 @@ static struct str quote_string(struct arena *arena, struct str s)
     return buf_view(&out);
 }
 
-struct str quote(struct arena *arena, const struct json *v)
+struct str message_quote(struct arena *arena, const struct json *v)
 {
     bool as_sent = v->raw_len == v->len + 2 && v->raw_len <= PROBLEM_GOT_MAX_BYTES; /* without escapes */
     if (v->type == JSON_STRING)
@@ -101,7 +101,7 @@ struct str quote(struct arena *arena, const struct json *v)
 static struct str got_json(struct arena *arena, const struct json *v)
 {
     if (v->type == JSON_STRING)
-        return quote(arena, v);
+        return message_quote(arena, v);
     if (v->type == JSON_ARRAY || v->type == JSON_OBJECT) {
         if (v->len == 0)
             return v->type == JSON_ARRAY ? STR_LIT("[]") : STR_LIT("{}");
@@ -112,7 +112,7 @@ static struct str got_json(struct arena *arena, const struct json *v)
     return text.len <= PROBLEM_GOT_MAX_BYTES ? text : STR_NONE;
 }
 
-void say(struct explain *e, const struct path *path, struct problem problem)
+void message_add(struct explain_ctx *e, const struct location *path, struct problem problem)
 {
     problem.path = message_path(e->arena, path);
     if (!problem.description.len && e->node && path == e->place)
@@ -179,7 +179,7 @@ static struct str types_json(struct arena *arena, unsigned types)
     return buf_view(&out);
 }
 
-void say_type(struct explain *e, unsigned types, const struct json *v, const struct path *path)
+void say_type(struct explain_ctx *e, unsigned types, const struct json *v, const struct location *path)
 {
     struct buf out = buf_in(e->arena);
     bool list = (types & ~TYPE_BIT(JSON_NULL)) == TYPE_BIT(JSON_ARRAY);
@@ -187,35 +187,36 @@ void say_type(struct explain *e, unsigned types, const struct json *v, const str
         buf_text(&out, "expected ");
         message_put_types(&out, types);
         buf_text(&out, ", got ");
-        buf_str(&out, list ? str_of(json_type_name(v->type)) : quote(e->arena, v));
+        buf_str(&out, list ? str_of(json_type_name(v->type)) : message_quote(e->arena, v));
     } else {
         buf_text(&out, "not allowed here — remove it");
     }
-    say(e, path,
-        (struct problem){.code = !types ? "not_allowed"
-                                 : list ? "list"
-                                        : "type",
-                         .message = buf_view(&out),
-                         .expected = types_json(e->arena, types),
-                         .got = got_json(e->arena, v)});
+    message_add(e, path,
+                (struct problem){.code = !types ? "not_allowed"
+                                         : list ? "list"
+                                                : "type",
+                                 .message = buf_view(&out),
+                                 .expected = types_json(e->arena, types),
+                                 .got = got_json(e->arena, v)});
 }
 
-void message_nothing_fits(struct explain *e, const struct node *node, const struct json *v,
-                          const struct path *path)
+void message_nothing_fits(struct explain_ctx *e, const struct node *node, const struct json *v,
+                          const struct location *path)
 {
     bool forbidden = node->source->type == JSON_BOOL;
-    say(e, path,
-        (struct problem){.code = "not_allowed",
-                         .message = forbidden ? STR_LIT("not allowed here — remove it")
-                                              : STR_LIT("no value can fit, its schema contradicts itself "
-                                                        "— leave it out"),
-                         .got = got_json(e->arena, v)});
+    message_add(e, path,
+                (struct problem){.code = "not_allowed",
+                                 .message = forbidden
+                                                ? STR_LIT("not allowed here — remove it")
+                                                : STR_LIT("no value can fit, its schema contradicts itself "
+                                                          "— leave it out"),
+                                 .got = got_json(e->arena, v)});
 }
 
 /* ---- fields ---- */
 
-void message_missing(struct explain *e, struct str name, const struct node *node, struct str with,
-                     struct str sent_as, const struct path *path)
+void message_missing(struct explain_ctx *e, struct str name, const struct node *node, struct str with,
+                     struct str sent_as, const struct location *path)
 {
     struct str message = STR_LIT("required field is missing — provide a value");
     if (with.len)
@@ -223,15 +224,15 @@ void message_missing(struct explain *e, struct str name, const struct node *node
     if (sent_as.len)
         message =
             ARENA_JOIN(e->arena, message, STR_LIT(" (is it what you sent as '"), sent_as, STR_LIT("'?)"));
-    struct path at = {path, name.at ? name : STR_LIT(""), 0};
-    say(e, &at,
-        (struct problem){.code = "missing",
-                         .message = message,
-                         .expected = node ? types_json(e->arena, node->types) : STR_NONE,
-                         .description = node ? node->description : STR_NONE});
+    struct location at = {path, name.at ? name : STR_LIT(""), 0};
+    message_add(e, &at,
+                (struct problem){.code = "missing",
+                                 .message = message,
+                                 .expected = node ? types_json(e->arena, node->types) : STR_NONE,
+                                 .description = node ? node->description : STR_NONE});
 }
 
-void message_unknown_field(struct explain *e, struct str close, bool warning, const struct path *path)
+void message_unknown_field(struct explain_ctx *e, struct str close, bool warning, const struct location *path)
 {
     struct str message = STR_LIT("unknown field — remove it");
     struct buf suggestion = buf_in(e->arena);
@@ -239,11 +240,11 @@ void message_unknown_field(struct explain *e, struct str close, bool warning, co
         message = ARENA_JOIN(e->arena, message, STR_LIT(" (did you mean '"), close, STR_LIT("'?)"));
         json_write_string(&suggestion, close);
     }
-    say(e, path,
-        (struct problem){.code = "unknown_field",
-                         .message = message,
-                         .suggestion = buf_view(&suggestion),
-                         .warning = warning});
+    message_add(e, path,
+                (struct problem){.code = "unknown_field",
+                                 .message = message,
+                                 .suggestion = buf_view(&suggestion),
+                                 .warning = warning});
 }
 
 /* ---- choices ---- */
@@ -283,7 +284,7 @@ static void put_choice(struct buf *out, struct arena *arena, const struct json *
                 !memchr(s.at, ',', s.len) && !memchr(s.at, '"', s.len) && !memchr(s.at, '\n', s.len) &&
                 !reads_as_other_type(s);
     bool container = v->type == JSON_ARRAY || v->type == JSON_OBJECT;
-    buf_str(out, bare ? s : container ? json_text(arena, v) : quote(arena, v));
+    buf_str(out, bare ? s : container ? json_text(arena, v) : message_quote(arena, v));
 }
 
 static void put_choices(struct buf *out, struct arena *arena, const struct choice_list *all)
@@ -331,8 +332,8 @@ static void put_did_you_mean(struct buf *out, const struct json *v, struct str c
     buf_text(out, string ? "'?)" : "?)");
 }
 
-void message_choices(struct explain *e, const struct choices *const *lists, size_t count,
-                     unsigned other_types, const struct json *v, const struct path *path)
+void message_choices(struct explain_ctx *e, const struct choices *const *lists, size_t count,
+                     unsigned other_types, const struct json *v, const struct location *path)
 {
     struct choice_list all = flatten(e->arena, lists, count);
     struct buf out = buf_in(e->arena), suggestion = buf_in(e->arena);
@@ -348,52 +349,52 @@ void message_choices(struct explain *e, const struct choices *const *lists, size
         message_put_types(&out, other_types);
     }
     buf_text(&out, ", got ");
-    buf_str(&out, quote(e->arena, v));
+    buf_str(&out, message_quote(e->arena, v));
     if (close.len)
         json_write_string(&suggestion, close);
     if (close.len && !constant)
         put_did_you_mean(&out, v, close, buf_view(&suggestion));
-    say(e, path,
-        (struct problem){.code = constant ? "const" : "enum",
-                         .message = buf_view(&out),
-                         .expected = choices_json(e->arena, &all),
-                         .got = got_json(e->arena, v),
-                         .suggestion = buf_view(&suggestion)});
+    message_add(e, path,
+                (struct problem){.code = constant ? "const" : "enum",
+                                 .message = buf_view(&out),
+                                 .expected = choices_json(e->arena, &all),
+                                 .got = got_json(e->arena, v),
+                                 .suggestion = buf_view(&suggestion)});
 }
 
 /* ---- keywords of one value ---- */
 
-static struct problem limit_words(struct explain *e, const char *code, const char *words, const struct op *op,
-                                  const struct json *v)
+static struct problem limit_words(struct explain_ctx *e, const char *code, const char *words,
+                                  const struct op *op, const struct json *v)
 {
-    struct str said = json_text(e->arena, op->said), got = quote(e->arena, v);
-    struct str shown = op->said->type == JSON_STRING ? json_str(op->said) : said;
+    struct str value = json_text(e->arena, op->value), got = message_quote(e->arena, v);
+    struct str shown = op->value->type == JSON_STRING ? json_str(op->value) : value;
     return (struct problem){
         .code = code,
         .message = ARENA_JOIN(e->arena, str_of(words), STR_LIT(" "), shown, STR_LIT(", got "), got),
-        .expected = said,
+        .expected = value,
         .got = got_json(e->arena, v)};
 }
 
-static struct problem minimum_words(struct explain *e, const struct op *op, const struct json *v)
+static struct problem minimum_words(struct explain_ctx *e, const struct op *op, const struct json *v)
 {
     return op->bound.exclusive ? limit_words(e, "exclusiveMinimum", "must be more than", op, v)
                                : limit_words(e, "minimum", "must be at least", op, v);
 }
 
-static struct problem maximum_words(struct explain *e, const struct op *op, const struct json *v)
+static struct problem maximum_words(struct explain_ctx *e, const struct op *op, const struct json *v)
 {
     return op->bound.exclusive ? limit_words(e, "exclusiveMaximum", "must be less than", op, v)
                                : limit_words(e, "maximum", "must be at most", op, v);
 }
 
-static struct problem multiple_words(struct explain *e, const struct op *op, const struct json *v)
+static struct problem multiple_words(struct explain_ctx *e, const struct op *op, const struct json *v)
 {
     return limit_words(e, "multipleOf", "must be a multiple of", op, v);
 }
 
 /* An expression is hard to read: what the schema says of the field goes with it. */
-static struct problem pattern_words(struct explain *e, const struct op *op, const struct json *v)
+static struct problem pattern_words(struct explain_ctx *e, const struct op *op, const struct json *v)
 {
     struct problem p = limit_words(e, "pattern", "must match the pattern", op, v);
     struct str description = e->node ? e->node->description : STR_NONE;
@@ -403,14 +404,14 @@ static struct problem pattern_words(struct explain *e, const struct op *op, cons
     return p;
 }
 
-static struct problem format_words(struct explain *e, const struct op *op, const struct json *v)
+static struct problem format_words(struct explain_ctx *e, const struct op *op, const struct json *v)
 {
-    struct str got = quote(e->arena, v);
+    struct str got = message_quote(e->arena, v);
     return (struct problem){.code = "format",
                             .message = ARENA_JOIN(e->arena, STR_LIT("expected "), str_of(op->format->words),
                                                   STR_LIT(" (e.g. '"), str_of(op->format->example),
                                                   STR_LIT("'), got "), got),
-                            .expected = json_text(e->arena, op->said),
+                            .expected = json_text(e->arena, op->value),
                             .got = got};
 }
 
@@ -433,7 +434,7 @@ static uint64_t size_of(const struct json *v)
     return n;
 }
 
-static struct problem count_words(struct explain *e, const struct op *op, const struct json *v)
+static struct problem count_words(struct explain_ctx *e, const struct op *op, const struct json *v)
 {
     size_t kind = 0;
     while (!(counted[kind].types & op->applies))
@@ -449,7 +450,7 @@ static struct problem count_words(struct explain *e, const struct op *op, const 
                             .got = arena_printf(e->arena, "%llu", got)};
 }
 
-static struct problem contains_words(struct explain *e, const struct op *op, const struct json *v)
+static struct problem contains_words(struct explain_ctx *e, const struct op *op, const struct json *v)
 {
     unsigned long long found = op_contains_count(&e->pass, op, v, NULL);
     bool few = found < op->contains.min;
@@ -466,7 +467,7 @@ static struct problem contains_words(struct explain *e, const struct op *op, con
                                                     kind.len ? ")" : "", found)};
 }
 
-static struct problem unique_words(struct explain *e, const struct op *op, const struct json *v)
+static struct problem unique_words(struct explain_ctx *e, const struct op *op, const struct json *v)
 {
     size_t first = 0, second = 0;
     (void)op;
@@ -475,10 +476,10 @@ static struct problem unique_words(struct explain *e, const struct op *op, const
         .code = "uniqueItems",
         .message =
             arena_printf(e->arena, "items must differ from each other, but [%zu] and [%zu] are both " STR_FMT,
-                         first, second, STR_ARG(quote(e->arena, &v->items[second])))};
+                         first, second, STR_ARG(message_quote(e->arena, &v->items[second])))};
 }
 
-typedef struct problem words_of(struct explain *e, const struct op *op, const struct json *v);
+typedef struct problem words_of(struct explain_ctx *e, const struct op *op, const struct json *v);
 
 static words_of *const words[OP_CODES] = {
     [OP_MINIMUM] = minimum_words,   [OP_MAXIMUM] = maximum_words, [OP_MULTIPLE] = multiple_words,
@@ -486,11 +487,11 @@ static words_of *const words[OP_CODES] = {
     [OP_CONTAINS] = contains_words, [OP_UNIQUE] = unique_words,
 };
 
-void message_op(struct explain *e, const struct op *op, const struct json *v, const struct path *path)
+void message_op(struct explain_ctx *e, const struct op *op, const struct json *v, const struct location *path)
 {
     const struct choices *choices = &op->choices;
     if (op->code == OP_CHOICES)
         message_choices(e, &choices, 1, TYPES_ANY & ~op->applies, v, path);
     else if (words[op->code])
-        say(e, path, words[op->code](e, op, v));
+        message_add(e, path, words[op->code](e, op, v));
 }

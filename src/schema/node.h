@@ -19,7 +19,7 @@
 
 /* Only numbers are integral, and 2 + 4 is the bit of whole ones: no branch, which would be guessed wrongly.
  */
-static inline unsigned type_of(const struct json *v)
+static inline unsigned type_bit_of(const struct json *v)
 {
     return 1u << (v->type + 4u * v->integral);
 }
@@ -56,28 +56,28 @@ enum op_code {
 struct node;
 struct resource;
 
-/* Branches of an anyOf or oneOf that a property tells apart: required by all, of strings that each takes
- * alone. */
-struct fork {
+/* Branches of an anyOf or oneOf that a property discriminators apart: required by all, of strings that each
+ * takes alone. */
+struct branch_map {
     struct str key;
-    const struct way {
+    const struct branch_entry {
         struct str value;
         const struct node *node;
-    } * ways;
+    } * entries;
     uint32_t count;
 };
 
 struct nodes {
     const struct node *const *at;
     uint32_t count;
-    const struct fork *fork; /* NULL: all have to be tried */
+    const struct branch_map *branch_map; /* NULL: all have to be tried */
 };
 
 struct choices {
     const struct json *const *at;
     uint32_t count;
     bool strings;  /* all of them */
-    bool constant; /* said as const */
+    bool constant; /* value as const */
 };
 
 struct bound {
@@ -107,8 +107,8 @@ struct props {
     uint32_t mask;
     const struct pattern_prop *patterns;
     uint32_t pattern_count;
-    const struct node *rest; /* additionalProperties; NULL: not said */
-    bool said;               /* `properties` was there */
+    const struct node *rest; /* additionalProperties; NULL: not value */
+    bool value;              /* `properties` was there */
 };
 
 struct dependent {
@@ -122,7 +122,7 @@ struct op {
     uint8_t code;    /* enum op_code */
     uint8_t applies; /* types it looks at */
     const char *keyword;
-    const struct json *said; /* the keyword's value, for the words; NULL where several make one op */
+    const struct json *value; /* the keyword's value, for the words; NULL where several make one op */
     union {
         struct choices choices;
         struct bound bound;
@@ -135,7 +135,7 @@ struct op {
         const struct node *node; /* names, not, ref, unevaluated* */
         struct nodes nodes;      /* allOf, anyOf, oneOf */
         struct {
-            const struct node *rest; /* NULL: not said */
+            const struct node *rest; /* NULL: not value */
             struct nodes prefix;
         } items;
         struct {
@@ -144,7 +144,7 @@ struct op {
             bool evaluates; /* 2020-12: what it matched counts as evaluated */
         } contains;
         struct {
-            const struct node *condition, *then, *otherwise; /* NULL: not said */
+            const struct node *condition, *then, *otherwise; /* NULL: not value */
         } branch;
         struct {
             const struct node *node; /* where it leads without a dynamic scope */
@@ -158,20 +158,20 @@ struct op {
 };
 
 /*
- * A required property, at best one whose value is one of a few: what tells the
+ * A required property, at best one whose value is one of a few: what discriminators the
  * branches of an anyOf or oneOf apart before anything below is looked at.
  */
-struct tell {
+struct discriminator {
     struct str key;
     const struct choices *choices; /* NULL: any value */
 };
 
 struct node {
     uint8_t types;    /* of values that can pass at all, seen through references and branches */
-    bool unevaluated; /* has an unevaluated* op: keeps marks */
-    uint16_t op_count, tell_count;
+    bool unevaluated; /* has an unevaluated* op: keeps evaluated */
+    uint16_t op_count, discriminator_count;
     const struct op *ops;
-    const struct tell *tells;
+    const struct discriminator *discriminators;
     const struct resource *resource;
     const struct json *source;
     struct str description; /* the first line of the schema's own, cut; empty: none */
@@ -199,7 +199,7 @@ struct pass {
     const char *too_complex; /* NULL: not (yet); then nothing else that the pass says counts */
 };
 
-struct marks;
+struct evaluated_set;
 
 struct pass pass_begin(const struct schema *schema);
 
@@ -221,15 +221,17 @@ static inline void pass_leave(struct pass *pass, const struct scope *outer)
     pass->frames--;
 }
 
-/* The boolean pass over one node. `marks` (may be NULL) gathers which members or items were evaluated. */
-bool node_accepts(struct pass *pass, const struct node *node, const struct json *v, struct marks *marks);
+/* The boolean pass over one node. `evaluated` (may be NULL) gathers which members or items were evaluated. */
+bool node_accepts(struct pass *pass, const struct node *node, const struct json *v,
+                  struct evaluated_set *evaluated);
 
 /* Takes steps off the budget of SCHEMA_MAX_STEPS; false, with the reason kept, where it is spent. */
 bool pass_spend(struct pass *pass, uint64_t steps);
 
 /* Whether the expression is found in the string; false also where the pass gives up. */
 bool pass_matches(struct pass *pass, const struct pattern *pattern, struct str s);
-bool op_accepts(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks);
+bool op_accepts(struct pass *pass, const struct op *op, const struct json *v,
+                struct evaluated_set *evaluated);
 
 bool choices_contain(const struct choices *choices, const struct json *v);
 
@@ -239,14 +241,15 @@ const struct node *op_dynamic_target(const struct pass *pass, const struct op *o
 /* The declared property of that name, or NULL. */
 const struct prop *props_find(const struct props *props, struct str key);
 
-/* Whether an object has every tell of the node; any other value passes. */
+/* Whether an object has every discriminator of the node; any other value passes. */
 bool discriminators_match(const struct node *node, const struct json *v);
 
-/* Whether some tell is there with a value that is none of the node's. */
+/* Whether some discriminator is there with a value that is none of the node's. */
 bool discriminators_exclude(const struct node *node, const struct json *v);
 
 /* How often items that fit `contains` occur. */
-uint64_t op_contains_count(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks);
+uint64_t op_contains_count(struct pass *pass, const struct op *op, const struct json *v,
+                           struct evaluated_set *evaluated);
 
 /* The first pair of equal items, as indexes (both NULL: nobody asks which); false where all differ. */
 bool unique_items_find_pair(const struct json *array, size_t *first, size_t *second);

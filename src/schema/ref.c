@@ -1,9 +1,10 @@
-/* From a reference to the place it means. Documents come from the registry alone: nothing is fetched. */
+/* From a reference to the subschema it means. Documents come from the registry alone: nothing is fetched. */
 #include "schema/compile.h"
 
 #include "schema/uri.h"
 
-static enum err lost(struct compiler *c, const struct place *from, struct str reference, const char *reason)
+static enum err lost(struct compiler *c, const struct subschema *from, struct str reference,
+                     const char *reason)
 {
     return err_set(c->why, ERR_SCHEMA,
                    "the reference '" STR_FMT "' at " STR_FMT
@@ -54,14 +55,14 @@ static const struct json *descend(const struct json *at, struct str token)
 }
 
 /* Remembers the innermost subschema passed: its base URI is that of what stands below. */
-static enum err follow_pointer(struct compiler *c, const struct place *root, struct str pointer,
-                               struct place **out)
+static enum err follow_pointer(struct compiler *c, const struct subschema *root, struct str pointer,
+                               struct subschema **out)
 {
     const struct json *at = root->source;
     struct resource *resource = root->resource;
     while (pointer.len && at) {
         at = descend(at, next_token(c->arena, pointer, &pointer));
-        struct place *passed = at ? subschema_find(c, at) : NULL;
+        struct subschema *passed = at ? subschema_find(c, at) : NULL;
         resource = passed ? passed->resource : resource;
     }
     *out = at ? subschema_find(c, at) : NULL;
@@ -70,8 +71,8 @@ static enum err follow_pointer(struct compiler *c, const struct place *root, str
     return subschema_index(c, at, resource, out);
 }
 
-enum err refer(struct compiler *c, const struct place *from, struct str reference, struct place **out,
-               struct str *by_anchor)
+enum err ref_resolve(struct compiler *c, const struct subschema *from, struct str reference,
+                     struct subschema **out, struct str *by_anchor)
 {
     struct str fragment;
     struct str uri = uri_split(uri_resolve(c->arena, from->resource->uri, reference), &fragment);

@@ -34,7 +34,7 @@ static bool is_declared(struct pass *pass, const struct in_place_nodes *all, con
 static bool names_any(const struct in_place_nodes *all)
 {
     for (uint32_t i = 0; i < all->count; i++)
-        if (all->props[i] && (all->props[i]->said || all->props[i]->pattern_count))
+        if (all->props[i] && (all->props[i]->value || all->props[i]->pattern_count))
             return true;
     return false;
 }
@@ -58,9 +58,9 @@ static struct unused *gather_unused(struct arena *arena, const struct in_place_n
     return unused;
 }
 
-static void say_stranger(struct explain *e, const struct unused *unused, const struct json_member *m)
+static void say_stranger(struct explain_ctx *e, const struct unused *unused, const struct json_member *m)
 {
-    struct path at = {NULL, m->key.at ? m->key : STR_LIT(""), 0};
+    struct location at = {NULL, m->key.at ? m->key : STR_LIT(""), 0};
     message_unknown_field(e, suggest_closest(m->key, unused->names, unused->count), true, &at);
 }
 
@@ -74,7 +74,7 @@ static bool gather(const struct schema *schema, const struct json *instance, str
 void schema_unknown_properties(const struct schema *schema, const struct json *instance,
                                struct problems *problems)
 {
-    struct explain e = {.pass = pass_begin(schema), .problems = problems, .arena = problems->arena};
+    struct explain_ctx e = {.pass = pass_begin(schema), .problems = problems, .arena = problems->arena};
     struct unused *unused = NULL;
     struct in_place_nodes all;
     if (!gather(schema, instance, &all))

@@ -51,9 +51,10 @@ bool choices_contain(const struct choices *choices, const struct json *v)
     return false;
 }
 
-static bool accepts_choices(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+static bool accepts_choices(struct pass *pass, const struct op *op, const struct json *v,
+                            struct evaluated_set *evaluated)
 {
-    (void)marks;
+    (void)evaluated;
     return pass_spend(pass, 1) && choices_contain(&op->choices, v);
 }
 
@@ -66,23 +67,25 @@ static int compare_bound(const struct bound *bound, const struct json *v)
     return (m > n) - (m < n);
 }
 
-static bool accepts_minimum(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+static bool accepts_minimum(struct pass *pass, const struct op *op, const struct json *v,
+                            struct evaluated_set *evaluated)
 {
-    (void)pass, (void)marks;
+    (void)pass, (void)evaluated;
     return compare_bound(&op->bound, v) >= op->bound.exclusive;
 }
 
-static bool accepts_maximum(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+static bool accepts_maximum(struct pass *pass, const struct op *op, const struct json *v,
+                            struct evaluated_set *evaluated)
 {
-    (void)pass, (void)marks;
+    (void)pass, (void)evaluated;
     return compare_bound(&op->bound, v) <= -(int)op->bound.exclusive;
 }
 
 static bool accepts_multiple(struct pass *pass, const struct op *op, const struct json *v,
-                             struct marks *marks)
+                             struct evaluated_set *evaluated)
 {
-    (void)marks;
-    return pass_spend(pass, 1 + v->len / 64) && multiple_of_holds(v, op->said);
+    (void)evaluated;
+    return pass_spend(pass, 1 + v->len / 64) && multiple_of_holds(v, op->value);
 }
 
 static uint64_t code_points(const struct json *v)
@@ -93,9 +96,10 @@ static uint64_t code_points(const struct json *v)
     return n;
 }
 
-static bool accepts_count(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+static bool accepts_count(struct pass *pass, const struct op *op, const struct json *v,
+                          struct evaluated_set *evaluated)
 {
-    (void)pass, (void)marks;
+    (void)pass, (void)evaluated;
     /* A code point is one to four bytes: mostly that is enough to know. */
     if (v->type == JSON_STRING && !(v->len <= op->count.max && v->len / 4 >= op->count.min)) {
         uint64_t n = code_points(v);
@@ -104,9 +108,10 @@ static bool accepts_count(struct pass *pass, const struct op *op, const struct j
     return v->len >= op->count.min && v->len <= op->count.max;
 }
 
-static bool accepts_format(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+static bool accepts_format(struct pass *pass, const struct op *op, const struct json *v,
+                           struct evaluated_set *evaluated)
 {
-    (void)marks;
+    (void)evaluated;
     return pass_spend(pass, 1) && op->format->check(json_str(v));
 }
 
@@ -121,19 +126,22 @@ bool pass_matches(struct pass *pass, const struct pattern *pattern, struct str s
     return answer == PATTERN_TOO_COMPLEX ? give_up(pass, TOO_MUCH_REGEX) : answer == PATTERN_MATCH;
 }
 
-static bool accepts_pattern(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+static bool accepts_pattern(struct pass *pass, const struct op *op, const struct json *v,
+                            struct evaluated_set *evaluated)
 {
-    (void)marks;
+    (void)evaluated;
     return pass_matches(pass, op->pattern, json_str(v));
 }
 
 /* ---- a node below; most are of one type and nothing more ---- */
 
-static bool node_looks(struct pass *pass, const struct node *node, const struct json *v, struct marks *marks);
+static bool node_looks(struct pass *pass, const struct node *node, const struct json *v,
+                       struct evaluated_set *evaluated);
 
-static inline bool fits(struct pass *pass, const struct node *node, const struct json *v, struct marks *marks)
+static inline bool fits(struct pass *pass, const struct node *node, const struct json *v,
+                        struct evaluated_set *evaluated)
 {
-    return (node->types & type_of(v)) && (!node->op_count || node_looks(pass, node, v, marks));
+    return (node->types & type_bit_of(v)) && (!node->op_count || node_looks(pass, node, v, evaluated));
 }
 
 /* ---- objects ---- */
@@ -197,7 +205,7 @@ static bool patterns_accept(struct pass *pass, const struct props *props, const 
 }
 
 static bool accepts_properties(struct pass *pass, const struct op *op, const struct json *v,
-                               struct marks *marks)
+                               struct evaluated_set *evaluated)
 {
     const struct props *props = op->props;
     uint32_t required = 0, next = 0;
@@ -218,14 +226,15 @@ static bool accepts_properties(struct pass *pass, const struct op *op, const str
             described = true;
         }
         if (described)
-            evaluated_set_add(marks, i);
+            evaluated_set_add(evaluated, i);
     }
     return required == props->required;
 }
 
-static bool accepts_names(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+static bool accepts_names(struct pass *pass, const struct op *op, const struct json *v,
+                          struct evaluated_set *evaluated)
 {
-    (void)marks;
+    (void)evaluated;
     for (uint32_t i = 0; i < v->len; i++) {
         struct str key = v->members[i].key;
         struct json name = {.type = JSON_STRING, .len = (uint32_t)key.len, .text = key.at ? key.at : ""};
@@ -244,9 +253,9 @@ static bool has_all(const struct json *v, const struct str *names, uint32_t coun
 }
 
 static bool accepts_dependent_required(struct pass *pass, const struct op *op, const struct json *v,
-                                       struct marks *marks)
+                                       struct evaluated_set *evaluated)
 {
-    (void)pass, (void)marks;
+    (void)pass, (void)evaluated;
     for (uint32_t i = 0; i < op->dependents.count; i++) {
         const struct dependent *d = &op->dependents.at[i];
         if (json_get(v, d->key) && !has_all(v, d->needs, d->need_count))
@@ -256,11 +265,11 @@ static bool accepts_dependent_required(struct pass *pass, const struct op *op, c
 }
 
 static bool accepts_dependent_schemas(struct pass *pass, const struct op *op, const struct json *v,
-                                      struct marks *marks)
+                                      struct evaluated_set *evaluated)
 {
     for (uint32_t i = 0; i < op->dependents.count; i++) {
         const struct dependent *d = &op->dependents.at[i];
-        if (json_get(v, d->key) && !fits(pass, d->node, v, marks))
+        if (json_get(v, d->key) && !fits(pass, d->node, v, evaluated))
             return false;
     }
     return true;
@@ -268,7 +277,8 @@ static bool accepts_dependent_schemas(struct pass *pass, const struct op *op, co
 
 /* ---- arrays ---- */
 
-static bool accepts_items(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+static bool accepts_items(struct pass *pass, const struct op *op, const struct json *v,
+                          struct evaluated_set *evaluated)
 {
     for (uint32_t i = 0; i < v->len; i++) {
         const struct node *node = i < op->items.prefix.count ? op->items.prefix.at[i] : op->items.rest;
@@ -276,44 +286,47 @@ static bool accepts_items(struct pass *pass, const struct op *op, const struct j
             break;
         if (!fits(pass, node, &v->items[i], NULL))
             return false;
-        evaluated_set_add(marks, i);
+        evaluated_set_add(evaluated, i);
     }
     return true;
 }
 
-uint64_t op_contains_count(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+uint64_t op_contains_count(struct pass *pass, const struct op *op, const struct json *v,
+                           struct evaluated_set *evaluated)
 {
     uint64_t found = 0;
     for (uint32_t i = 0; i < v->len && !pass->too_complex; i++)
         if (fits(pass, op->contains.node, &v->items[i], NULL)) {
             found++;
             if (op->contains.evaluates)
-                evaluated_set_add(marks, i);
+                evaluated_set_add(evaluated, i);
         }
     return found;
 }
 
 static bool accepts_contains(struct pass *pass, const struct op *op, const struct json *v,
-                             struct marks *marks)
+                             struct evaluated_set *evaluated)
 {
-    uint64_t found = op_contains_count(pass, op, v, marks);
+    uint64_t found = op_contains_count(pass, op, v, evaluated);
     return found >= op->contains.min && found <= op->contains.max;
 }
 
-static bool accepts_unique(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+static bool accepts_unique(struct pass *pass, const struct op *op, const struct json *v,
+                           struct evaluated_set *evaluated)
 {
-    (void)op, (void)marks;
+    (void)op, (void)evaluated;
     return pass_spend(pass, v->len) && !unique_items_find_pair(v, NULL, NULL);
 }
 
 /* ---- in place ---- */
 
-static bool accepts_ref(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+static bool accepts_ref(struct pass *pass, const struct op *op, const struct json *v,
+                        struct evaluated_set *evaluated)
 {
-    return fits(pass, op->node, v, marks);
+    return fits(pass, op->node, v, evaluated);
 }
 
-/* The outermost resource on the way here that has the anchor wins. */
+/* The outermost resource on the branch_entry here that has the anchor wins. */
 const struct node *op_dynamic_target(const struct pass *pass, const struct op *op)
 {
     const struct node *target = op->dynamic.node;
@@ -327,15 +340,16 @@ const struct node *op_dynamic_target(const struct pass *pass, const struct op *o
 }
 
 static bool accepts_dynamic_ref(struct pass *pass, const struct op *op, const struct json *v,
-                                struct marks *marks)
+                                struct evaluated_set *evaluated)
 {
-    return fits(pass, op_dynamic_target(pass, op), v, marks);
+    return fits(pass, op_dynamic_target(pass, op), v, evaluated);
 }
 
-static bool accepts_all_of(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+static bool accepts_all_of(struct pass *pass, const struct op *op, const struct json *v,
+                           struct evaluated_set *evaluated)
 {
     for (uint32_t i = 0; i < op->nodes.count; i++)
-        if (!fits(pass, op->nodes.at[i], v, marks))
+        if (!fits(pass, op->nodes.at[i], v, evaluated))
             return false;
     return true;
 }
@@ -344,9 +358,9 @@ bool discriminators_match(const struct node *node, const struct json *v)
 {
     if (v->type != JSON_OBJECT)
         return true;
-    for (uint16_t i = 0; i < node->tell_count; i++) {
-        const struct json *m = json_get(v, node->tells[i].key);
-        if (!m || (node->tells[i].choices && !choices_contain(node->tells[i].choices, m)))
+    for (uint16_t i = 0; i < node->discriminator_count; i++) {
+        const struct json *m = json_get(v, node->discriminators[i].key);
+        if (!m || (node->discriminators[i].choices && !choices_contain(node->discriminators[i].choices, m)))
             return false;
     }
     return true;
@@ -355,100 +369,107 @@ bool discriminators_match(const struct node *node, const struct json *v)
 bool discriminators_exclude(const struct node *node, const struct json *v)
 {
     bool deny = false;
-    for (uint16_t i = 0; v->type == JSON_OBJECT && i < node->tell_count && !deny; i++) {
-        const struct json *m = json_get(v, node->tells[i].key);
-        deny = m && node->tells[i].choices && !choices_contain(node->tells[i].choices, m);
+    for (uint16_t i = 0; v->type == JSON_OBJECT && i < node->discriminator_count && !deny; i++) {
+        const struct json *m = json_get(v, node->discriminators[i].key);
+        deny = m && node->discriminators[i].choices && !choices_contain(node->discriminators[i].choices, m);
     }
     return deny;
 }
 
 /* A branch that fails has evaluated nothing. */
 static __attribute__((noinline)) bool branch_accepts_marked(struct pass *pass, const struct node *node,
-                                                            const struct json *v, struct marks *marks)
+                                                            const struct json *v,
+                                                            struct evaluated_set *evaluated)
 {
-    struct marks own;
-    evaluated_set_init(&own, marks->words * 64);
+    struct evaluated_set own;
+    evaluated_set_init(&own, evaluated->words * 64);
     bool ok = fits(pass, node, v, &own);
     if (ok)
-        evaluated_set_merge(marks, &own);
+        evaluated_set_merge(evaluated, &own);
     evaluated_set_clear(&own);
     return ok;
 }
 
 static inline bool branch_accepts(struct pass *pass, const struct node *node, const struct json *v,
-                                  struct marks *marks)
+                                  struct evaluated_set *evaluated)
 {
-    if (!(node->types & type_of(v)) || !discriminators_match(node, v))
+    if (!(node->types & type_bit_of(v)) || !discriminators_match(node, v))
         return false;
-    return marks ? branch_accepts_marked(pass, node, v, marks) : fits(pass, node, v, NULL);
+    return evaluated ? branch_accepts_marked(pass, node, v, evaluated) : fits(pass, node, v, NULL);
 }
 
 /* The one branch that an object can fit, or NULL. */
-static const struct node *way_of(const struct fork *fork, const struct json *v)
+static const struct node *way_of(const struct branch_map *branch_map, const struct json *v)
 {
-    const struct json *told = json_get(v, fork->key);
-    for (uint32_t i = 0; json_is(told, JSON_STRING) && i < fork->count; i++)
-        if (str_eq(fork->ways[i].value, json_str(told)))
-            return fork->ways[i].node;
+    const struct json *told = json_get(v, branch_map->key);
+    for (uint32_t i = 0; json_is(told, JSON_STRING) && i < branch_map->count; i++)
+        if (str_eq(branch_map->entries[i].value, json_str(told)))
+            return branch_map->entries[i].node;
     return NULL;
 }
 
-static bool accepts_way(struct pass *pass, const struct fork *fork, const struct json *v, struct marks *marks)
+static bool accepts_way(struct pass *pass, const struct branch_map *branch_map, const struct json *v,
+                        struct evaluated_set *evaluated)
 {
-    const struct node *node = way_of(fork, v);
-    return node && fits(pass, node, v, marks);
+    const struct node *node = way_of(branch_map, v);
+    return node && fits(pass, node, v, evaluated);
 }
 
-static bool accepts_any_of(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+static bool accepts_any_of(struct pass *pass, const struct op *op, const struct json *v,
+                           struct evaluated_set *evaluated)
 {
     bool any = false;
-    if (op->nodes.fork && v->type == JSON_OBJECT)
-        return accepts_way(pass, op->nodes.fork, v, marks);
-    for (uint32_t i = 0; i < op->nodes.count && !(any && !marks); i++)
-        any |= branch_accepts(pass, op->nodes.at[i], v, marks);
+    if (op->nodes.branch_map && v->type == JSON_OBJECT)
+        return accepts_way(pass, op->nodes.branch_map, v, evaluated);
+    for (uint32_t i = 0; i < op->nodes.count && !(any && !evaluated); i++)
+        any |= branch_accepts(pass, op->nodes.at[i], v, evaluated);
     return any;
 }
 
-static bool accepts_one_of(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+static bool accepts_one_of(struct pass *pass, const struct op *op, const struct json *v,
+                           struct evaluated_set *evaluated)
 {
     uint32_t found = 0;
-    if (op->nodes.fork && v->type == JSON_OBJECT)
-        return accepts_way(pass, op->nodes.fork, v, marks);
+    if (op->nodes.branch_map && v->type == JSON_OBJECT)
+        return accepts_way(pass, op->nodes.branch_map, v, evaluated);
     for (uint32_t i = 0; i < op->nodes.count && found < 2; i++)
-        found += branch_accepts(pass, op->nodes.at[i], v, marks);
+        found += branch_accepts(pass, op->nodes.at[i], v, evaluated);
     return found == 1;
 }
 
-static bool accepts_not(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+static bool accepts_not(struct pass *pass, const struct op *op, const struct json *v,
+                        struct evaluated_set *evaluated)
 {
-    (void)marks;
+    (void)evaluated;
     return !fits(pass, op->node, v, NULL);
 }
 
-static bool accepts_if(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+static bool accepts_if(struct pass *pass, const struct op *op, const struct json *v,
+                       struct evaluated_set *evaluated)
 {
-    bool holds = branch_accepts(pass, op->branch.condition, v, marks);
+    bool holds = branch_accepts(pass, op->branch.condition, v, evaluated);
     const struct node *node = holds ? op->branch.then : op->branch.otherwise;
-    return !node || fits(pass, node, v, marks);
+    return !node || fits(pass, node, v, evaluated);
 }
 
 /* ---- what nobody evaluated ---- */
 
 static bool accepts_unevaluated(struct pass *pass, const struct op *op, const struct json *v,
-                                struct marks *marks)
+                                struct evaluated_set *evaluated)
 {
-    for (uint32_t i = 0; marks && i < v->len; i++) {
-        if (evaluated_set_has(marks, i))
+    for (uint32_t i = 0; evaluated && i < v->len; i++) {
+        if (evaluated_set_has(evaluated, i))
             continue;
         const struct json *child = v->type == JSON_ARRAY ? &v->items[i] : &v->members[i].value;
         if (!fits(pass, op->node, child, NULL))
             return false;
-        evaluated_set_add(marks, i);
+        evaluated_set_add(evaluated, i);
     }
     return true;
 }
 
-typedef bool op_check(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks);
+typedef bool op_check(struct pass *pass, const struct op *op, const struct json *v,
+                      struct evaluated_set *evaluated);
 
 static op_check *const checks[OP_CODES] = {
     [OP_CHOICES] = accepts_choices,
@@ -476,66 +497,68 @@ static op_check *const checks[OP_CODES] = {
     [OP_UNEVALUATED_PROPERTIES] = accepts_unevaluated,
 };
 
-bool op_accepts(struct pass *pass, const struct op *op, const struct json *v, struct marks *marks)
+bool op_accepts(struct pass *pass, const struct op *op, const struct json *v, struct evaluated_set *evaluated)
 {
-    return checks[op->code](pass, op, v, marks);
+    return checks[op->code](pass, op, v, evaluated);
 }
 
 /* ---- nodes ---- */
 
 /* Inlined where most calls come by: a table of functions alone would cost more than they do. */
 static inline bool ops_accept(struct pass *pass, const struct node *node, const struct json *v,
-                              struct marks *marks)
+                              struct evaluated_set *evaluated)
 {
-    unsigned type = type_of(v);
+    unsigned type = type_bit_of(v);
     for (const struct op *op = node->ops, *end = op + node->op_count; op < end; op++)
-        if ((op->applies & type) && !checks[op->code](pass, op, v, marks))
+        if ((op->applies & type) && !checks[op->code](pass, op, v, evaluated))
             return false;
     return true;
 }
 
 static __attribute__((noinline)) bool ops_accept_marked(struct pass *pass, const struct node *node,
-                                                        const struct json *v, struct marks *marks)
+                                                        const struct json *v, struct evaluated_set *evaluated)
 {
-    struct marks own;
+    struct evaluated_set own;
     evaluated_set_init(&own, v->len);
     bool ok = ops_accept(pass, node, v, &own);
     if (ok)
-        evaluated_set_merge(marks, &own);
+        evaluated_set_merge(evaluated, &own);
     evaluated_set_clear(&own);
     return ok;
 }
 
 static __attribute__((noinline)) bool ops_accept_scoped(struct pass *pass, const struct node *node,
-                                                        const struct json *v, struct marks *marks)
+                                                        const struct json *v, struct evaluated_set *evaluated)
 {
     struct scope here;
     const struct scope *outer = pass_enter(pass, node, &here);
     bool container = v->type == JSON_ARRAY || v->type == JSON_OBJECT;
-    bool ok = node->unevaluated && container ? ops_accept_marked(pass, node, v, marks)
-                                             : ops_accept(pass, node, v, marks);
+    bool ok = node->unevaluated && container ? ops_accept_marked(pass, node, v, evaluated)
+                                             : ops_accept(pass, node, v, evaluated);
     pass_leave(pass, outer);
     return ok;
 }
 
 /* The ops of a node that has some, for a value of a type that it takes. */
-static bool node_looks(struct pass *pass, const struct node *node, const struct json *v, struct marks *marks)
+static bool node_looks(struct pass *pass, const struct node *node, const struct json *v,
+                       struct evaluated_set *evaluated)
 {
     if (!pass_spend(pass, 1))
         return false;
     if (pass->frames == SCHEMA_MAX_FRAMES)
         return give_up(pass, TOO_MANY_FRAMES);
     if (node->unevaluated || pass->schema->dynamic)
-        return ops_accept_scoped(pass, node, v, marks);
+        return ops_accept_scoped(pass, node, v, evaluated);
     pass->frames++;
-    bool ok = ops_accept(pass, node, v, marks);
+    bool ok = ops_accept(pass, node, v, evaluated);
     pass->frames--;
     return ok;
 }
 
-bool node_accepts(struct pass *pass, const struct node *node, const struct json *v, struct marks *marks)
+bool node_accepts(struct pass *pass, const struct node *node, const struct json *v,
+                  struct evaluated_set *evaluated)
 {
-    return fits(pass, node, v, marks);
+    return fits(pass, node, v, evaluated);
 }
 
 enum schema_validity schema_validate(const struct schema *schema, const struct json *instance)

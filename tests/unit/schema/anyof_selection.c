@@ -59,8 +59,8 @@ static void says_what_trying_all_says(void **state)
         const char *keyword = below(2) ? "oneOf" : "anyOf";
         struct schema *told = random_schema(false, keyword, chosen, count);
         struct schema *tried = random_schema(true, keyword, chosen, count);
-        assert_null(tried->root->ops[0].nodes.fork);
-        forks += told->root->ops[0].nodes.fork != NULL;
+        assert_null(tried->root->ops[0].nodes.branch_map);
+        forks += told->root->ops[0].nodes.branch_map != NULL;
         for (uint32_t i = 0; i < 30; i++) {
             const struct json *v = random_instance();
             enum schema_validity answer = schema_validate(told, v);
@@ -78,7 +78,7 @@ static void the_way_taken_is_evaluated(void **state)
     struct schema *schema = compile("{`oneOf`:[{`properties`:{`k`:{`const`:`a`},`x`:true},`required`:[`k`]},"
                                     "{`properties`:{`k`:{`const`:`b`},`y`:true},`required`:[`k`]}],"
                                     "`unevaluatedProperties`:false}");
-    assert_non_null(schema->root->ops[0].nodes.fork);
+    assert_non_null(schema->root->ops[0].nodes.branch_map);
     assert_int_equal(schema_validate(schema, parse("{`k`:`a`,`x`:1}")), SCHEMA_VALID);
     assert_int_equal(schema_validate(schema, parse("{`k`:`a`,`y`:1}")), SCHEMA_INVALID);
     assert_int_equal(schema_validate(schema, parse("{`y`:1,`k`:`b`}")), SCHEMA_VALID);
