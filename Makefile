@@ -224,10 +224,10 @@ reference: $(BUILD)/toolgate
 demo-now: $(BUILD)/toolgate
 	luajit tests/support/demo.lua $(BUILD)/toolgate
 
-test-now: $(BUILD)/toolgate $(MODULE) $(UNIT_BIN)
+test-now: $(BUILD)/toolgate $(BUILD)/toolgate-bench $(MODULE) $(UNIT_BIN)
 	@TOOLGATE=$(BUILD)/toolgate luajit tests/support/suite.lua $(UNIT_BIN)
 
-golden-now: $(BUILD)/toolgate $(MODULE) $(if $(SPECS),,$(UNIT_BIN))
+golden-now: $(BUILD)/toolgate $(BUILD)/toolgate-bench $(MODULE) $(if $(SPECS),,$(UNIT_BIN))
 	@mkdir -p tests/golden
 	@GOLDEN=write TOOLGATE=$(BUILD)/toolgate luajit tests/support/suite.lua $(if $(SPECS),,$(UNIT_BIN))
 
@@ -237,7 +237,7 @@ run-now: $(BUILD)/toolgate
 	@$(BUILD)/toolgate serve --socket $(RUN_SOCKET) --policies policies
 
 # SUITE=DIR: where the JSON Schema test suite is, if not beside the project.
-conformance-now: $(BUILD)/toolgate
+conformance-now: $(BUILD)/toolgate $(BUILD)/toolgate-bench
 	@TOOLGATE=$(BUILD)/toolgate CLIENTS=$(abspath $(BUILD))/clients SUITE=$(SUITE) luajit tests/clients/run.lua
 
 # What may be chosen stands in the file.
@@ -259,9 +259,9 @@ fuzz-now: $(BUILD)/gen/embedded.c
 	    tests/fuzz/json_reader.c $(filter src/base/% src/json/%,$(SOURCES)) $(BUILD)/gen/embedded.c $(LDLIBS)
 	python3 tests/fuzz/json_differential.py $(BUILD)/fuzz/json_reader tests/fuzz/corpus/json $(FUZZ_SECONDS)
 
-bench-now: $(BUILD)/toolgate
-	$(BUILD)/toolgate bench socket
-	$(BUILD)/toolgate bench policy
+bench-now: $(BUILD)/toolgate $(BUILD)/toolgate-bench
+	$(BUILD)/toolgate-bench socket
+	$(BUILD)/toolgate-bench policy
 	TOOLGATE=$(BUILD)/toolgate luajit tests/bench/reload_under_load.lua
 
 # ROUNDS=20 CALLS=1000: of each way.
@@ -272,6 +272,25 @@ bench-upstream-now: $(BUILD)/toolgate $(BUILD)/bench/relay
 bench-ledger-now: $(BUILD)/toolgate $(BUILD)/bench/ledger
 	@TOOLGATE=$(BUILD)/toolgate BENCH=$(BUILD)/bench/ledger luajit tests/bench/ledger.lua $(ROUNDS)
 
+# Not installed: what verdicts, policies and schemas cost, and the Bowtie project's harness.
+BENCH_SOURCES := $(sort $(wildcard tests/bench/toolgate-bench/*.c))
+BENCH_OBJECTS := $(BENCH_SOURCES:tests/bench/toolgate-bench/%.c=$(BUILD)/obj/bench/%.o)
+BENCH_POLICIES := $(patsubst tests/bench/toolgate-bench/%,$(BUILD)/gen/bench/%.h,$(wildcard tests/bench/toolgate-bench/*.lua))
+$(BUILD)/toolgate-bench: $(BENCH_OBJECTS) $(LIBRARY)
+	$(if $(V),,@echo "  LINK $@")
+	$(AT)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/obj/bench/%.o: tests/bench/toolgate-bench/%.c $(BUILD)/flags $(BENCH_POLICIES) | packages-present
+	@mkdir -p $(@D)
+	$(if $(V),,@echo "  CC   $@")
+	$(AT)$(CC) $(CPPFLAGS) -Itests/bench/toolgate-bench -I$(BUILD)/gen/bench $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# A Lua file as a C string.
+.SECONDARY: $(BENCH_POLICIES)
+$(BUILD)/gen/bench/%.lua.h: tests/bench/toolgate-bench/%.lua
+	@mkdir -p $(@D)
+	@sed 's/[\\"]/\\&/g; s/.*/"&\\n"/' $< > $@
+
 $(BUILD)/bench/%: tests/bench/%.c $(LIBRARY)
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  CC   $@")
@@ -281,12 +300,12 @@ $(BUILD)/bench/%: tests/bench/%.c $(LIBRARY)
 # and structs passed by value is clang's to judge.
 ANALYZER = -Wno-analyzer-malloc-leak -Wno-analyzer-null-argument -Wno-analyzer-null-dereference \
            -Wno-analyzer-use-of-uninitialized-value
-C_FILES = $(wildcard src/*/*.c src/*/*.h src/*/*/*.c src/*/*/*.h tests/unit/*.h tests/unit/*/*.c tests/unit/*/*.h tests/unit/*/*/*.c tests/bench/*.c)
+C_FILES = $(wildcard src/*/*.c src/*/*.h src/*/*/*.c src/*/*/*.h tests/unit/*.h tests/unit/*/*.c tests/unit/*/*.h tests/unit/*/*/*.c tests/bench/*.c tests/bench/*/*.[ch])
 # A ledger script runs as one text with what all share before it, of which it uses a part.
 LEDGER_SHARED  = lua/ledger/session.lua lua/ledger/rules.lua lua/ledger/limits.lua lua/ledger/away.lua
 LEDGER_SCRIPTS = $(filter-out $(LEDGER_SHARED),$(wildcard lua/ledger/*.lua))
 lint-now:
-	luacheck --quiet lua/policy lua/bench policies tests
+	luacheck --quiet lua/policy policies tests
 	for script in $(LEDGER_SCRIPTS); do cat $(LEDGER_SHARED) $$script | \
 	    luacheck - --quiet --read-globals redis KEYS ARGV --ignore 211 221 231 || exit 1; done
 	clang-format --dry-run -Werror $(C_FILES)
@@ -307,4 +326,4 @@ install: $(BUILD)/toolgate $(MODULE)
 clean:
 	rm -rf build build-san
 
--include $(OBJECTS:.o=.d) $(MODULE_OBJECTS:.o=.d) $(UNIT_BIN:=.d)
+-include $(OBJECTS:.o=.d) $(MODULE_OBJECTS:.o=.d) $(BENCH_OBJECTS:.o=.d) $(UNIT_BIN:=.d)

@@ -46,11 +46,10 @@ static int check(const struct config_sources *sources)
     return err == OK ? CLI_OK : CLI_NO;
 }
 
-static int serve(const struct config_sources *sources, bool echo)
+static int serve(const struct config_sources *sources)
 {
-    struct server_options options = {.sources = *sources, .echo = echo};
     struct why why;
-    if (server_run(&options, &why) == OK)
+    if (server_run(sources, &why) == OK)
         return CLI_OK;
     term_error("serve", "%s", why.text);
     return CLI_NO;
@@ -60,7 +59,7 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct local_options options = {0};
     const char *socket = NULL, *redis = NULL;
-    bool only_check = false, echo = false, no_watch = false;
+    bool only_check = false, no_watch = false;
     int status;
     const struct cli_option table[] = {
         {"socket", "PATH", "listen here (default $XDG_RUNTIME_DIR/toolgate.sock)", 's', OPTION_STRING,
@@ -72,7 +71,6 @@ static int run(const struct command *command, int argc, char **argv)
          &only_check},
         {"no-watch", NULL, "load changed files only when asked: SIGHUP, `toolgate reload`", 0, OPTION_FLAG,
          &no_watch},
-        {"echo", NULL, NULL, 0, OPTION_FLAG, &echo}, /* the bench's yardstick */
         {0},
     };
     if (!options_read(command, table, &argc, &argv, &status))
@@ -81,7 +79,7 @@ static int run(const struct command *command, int argc, char **argv)
     sources.redis = redis;
     sources.no_watch = no_watch;
     sources.offline = false;
-    return only_check ? check(&sources) : serve(&sources, echo);
+    return only_check ? check(&sources) : serve(&sources);
 }
 
 const struct command command_serve = {

@@ -1,10 +1,8 @@
 /*
  * toolgate validate: does a JSON file fit a schema? The validator that judges
- * calls, on its own; with --bowtie it speaks with the Bowtie project's harness
- * instead (cli/bowtie.c).
+ * calls, on its own.
  */
 #include "base/arena.h"
-#include "cli/bowtie.h"
 #include "cli/command.h"
 #include "cli/json_input.h"
 #include "cli/options.h"
@@ -170,7 +168,7 @@ static int run(const struct command *command, int argc, char **argv)
 {
     struct validating v = {.command = command};
     struct cli_list with = {0};
-    bool bowtie = false, annotate = false;
+    bool annotate = false;
     int status;
     const struct cli_option table[] = {
         {"json", NULL, "one JSON object an instance", 'j', OPTION_FLAG, &v.json},
@@ -178,20 +176,10 @@ static int run(const struct command *command, int argc, char **argv)
          OPTION_LIST, &with},
         {"annotate-format", NULL, "take `format` as an annotation, as the specification's default", 0,
          OPTION_FLAG, &annotate},
-        {"bowtie", NULL, "speak Bowtie's protocol on stdin and stdout; no operands", 0, OPTION_FLAG, &bowtie},
         {0},
     };
     if (!options_read(command, table, &argc, &argv, &status))
         return status;
-    if (bowtie ? argc != 0 : argc < 2) {
-        term_error(command->name,
-                   bowtie ? "--bowtie: expected no operands, got '%s'"
-                          : "expected SCHEMA and INSTANCE, got %s; see --help",
-                   argc ? argv[0] : "nothing");
-        return CLI_ERROR;
-    }
-    if (bowtie)
-        return bowtie_serve(stdin, stdout);
     v.arena = arena_new();
     status = validate_all(&v, &with, annotate, argc, argv);
     arena_free(v.arena);
@@ -210,6 +198,7 @@ const struct command command_validate = {
              "  2  usage, a file that is no JSON, a schema that can't be understood, a check given up",
     .example = "  toolgate validate get_events.schema.json call.json\n"
                "  echo '{\"id\": 7}' | toolgate validate schema.json - --json",
+    .least = 2,
     .most = 1000,
     .run = run,
 };

@@ -1,9 +1,12 @@
 /*
- * A subcommand as the table in main.c knows it: what --help prints, how many
- * operands it takes, and the function that is it.
+ * A subcommand as a row of a program's table: what --help prints, how many
+ * operands it takes, and the function that runs it. toolgate's table is in
+ * main.c, that of the bench program in tests/bench/toolgate-bench/main.c.
  */
 #ifndef TOOLGATE_CLI_COMMAND_H
 #define TOOLGATE_CLI_COMMAND_H
+
+#include <stddef.h>
 
 /* Exit codes, the same for every subcommand; --help says what "no" means there. */
 enum cli_exit {
@@ -21,8 +24,14 @@ struct command {
     int (*run)(const struct command *command, int argc, char **argv);
 };
 
-extern const struct command command_serve, command_connect, command_call, command_check, command_tools,
-    command_test, command_new, command_words, command_lint, command_validate, command_session, command_status,
-    command_reload, command_bench;
+struct command_table {
+    const char *program, *summary; /* "toolgate"; a sentence for --help */
+    const struct command *const *commands;
+    size_t count;
+};
+
+/* The whole of main(): finds the subcommand, or prints --help, --version or the closest name, and returns the
+ * exit code. Output that could not be written to stdout is an error. */
+int command_main(const struct command_table *table, int argc, char **argv);
 
 #endif

@@ -27,7 +27,7 @@ static void print_option(const struct cli_option *option)
 
 static void print_help(const struct command *command, const struct cli_option *options)
 {
-    printf("usage: toolgate %s%s%s [options]\n\n%s\n\noptions:\n", command->name,
+    printf("usage: %s %s%s%s [options]\n\n%s\n\noptions:\n", term_program_name(), command->name,
            *command->operands ? " " : "", command->operands, command->about);
     for (; options->name; options++)
         if (options->words)
@@ -136,7 +136,7 @@ static void unknown_option(const struct command *command, const struct cli_optio
     if (near.len)
         term_error(command->name, "unknown option '%s' (did you mean '--" STR_FMT "'?)", word, STR_ARG(near));
     else
-        term_error(command->name, "unknown option '%s'; `toolgate %s --help` lists them", word,
+        term_error(command->name, "unknown option '%s'; `%s %s --help` lists them", word, term_program_name(),
                    command->name);
 }
 
@@ -157,9 +157,9 @@ static bool check_operands(const struct command *command, int count)
 {
     if (count >= command->least && count <= command->most)
         return true;
-    term_error(command->name, "expected %s, got %d operand%s; `toolgate %s --help` has an example",
+    term_error(command->name, "expected %s, got %d operand%s; `%s %s --help` has an example",
                *command->operands ? command->operands : "no operands", count, count == 1 ? "" : "s",
-               command->name);
+               term_program_name(), command->name);
     return false;
 }
 

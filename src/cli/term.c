@@ -7,10 +7,22 @@
 #include <time.h>
 #include <unistd.h>
 
+static const char *program = "toolgate";
+
+void term_program(const char *name)
+{
+    program = name;
+}
+
+const char *term_program_name(void)
+{
+    return program;
+}
+
 void term_error(const char *command, const char *format, ...)
 {
     va_list args;
-    fprintf(stderr, command ? "toolgate %s: " : "toolgate: ", command);
+    fprintf(stderr, "%s%s%s: ", program, command ? " " : "", command ? command : "");
     va_start(args, format);
     vfprintf(stderr, format, args);
     va_end(args);

@@ -6,6 +6,10 @@
 
 #include <stdint.h>
 
+/* The name in front of errors; "toolgate" unless set. */
+void term_program(const char *name);
+const char *term_program_name(void);
+
 /* "toolgate check: …\n" on stderr. */
 void term_error(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

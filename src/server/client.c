@@ -25,15 +25,6 @@ static void on_line(void *owner, struct str line)
     request_serve(owner, line);
 }
 
-/* The yardstick of `toolgate bench socket`: the same connection, no work. */
-static void on_echo_line(void *owner, struct str line)
-{
-    struct client *client = owner;
-    struct buf *out = conn_out(client->conn);
-    buf_str(out, line);
-    buf_byte(out, '\n');
-}
-
 static void on_too_long(void *owner, struct str head, bool for_memory)
 {
     struct client *client = owner;
@@ -91,7 +82,6 @@ static void on_gone(void *owner)
 }
 
 static const struct conn_callbacks hooks = {on_line, on_too_long, on_eof, on_gone, NULL, NULL};
-static const struct conn_callbacks echo_hooks = {on_echo_line, on_too_long, on_eof, on_gone, NULL, NULL};
 
 /* One line that says why, then the end. What it may have sent already is read away: closing with unread bytes
  * would reset the connection under the answer. */
@@ -187,8 +177,7 @@ void client_accept(struct server *server, int fd)
     snprintf(client->name, sizeof(client->name), "c%" PRIu64 "-%016" PRIx64, server->accepted + 1,
              hash_random());
     link_client(server, client);
-    client->conn = conn_new(server->loop, fd, server_config(server)->limits.message,
-                            server->options->echo ? &echo_hooks : &hooks, client);
+    client->conn = conn_new(server->loop, fd, server_config(server)->limits.message, &hooks, client);
     log_event(LOG_DEBUG, "connected", LOG_TEXT("connection", client->name), LOG_TEXT("user", peer.user),
               LOG_NUM("pid", peer.pid));
 }

@@ -74,7 +74,7 @@ void reloader_free(struct reloader *r)
 static void begin(struct reloader *r, const char *cause)
 {
     struct generation *serving = r->server->gate.generation;
-    struct generation_load_request request = {.sources = &r->server->options->sources,
+    struct generation_load_request request = {.sources = r->server->sources,
                                               .number = serving ? generation_number(serving) + 1 : 1,
                                               .serving = serving};
     r->arena = arena_new();

@@ -60,9 +60,8 @@ static void on_reload_signal(evutil_socket_t number, short what, void *arg)
 {
     struct server *server = arg;
     (void)number, (void)what;
-    if (server->draining || server->options->echo)
-        return;
-    reload_request(server, "SIGHUP");
+    if (!server->draining)
+        reload_request(server, "SIGHUP");
 }
 
 static void on_files_changed(void *arg)
@@ -137,16 +136,8 @@ static enum err open_ledger(struct server *server, struct why *why)
     return err;
 }
 
-static enum err load_echo(struct server *server, struct why *why)
-{
-    watch_signals(server);
-    return config_load(&server->options->sources, &server->echo_config, why);
-}
-
 static enum err load(struct server *server, struct why *why)
 {
-    if (server->options->echo)
-        return load_echo(server, why);
     server->reloader = reloader_new(server);
     server->watcher = config_watch_new(loop_base(server->loop), on_files_changed, server);
     watch_signals(server); /* upstreams are waited for, and nobody should have to wait with them */
@@ -189,13 +180,10 @@ static void say_ready(const struct server *server)
 {
     const struct generation *g = server->gate.generation;
     const char *path = listener_path(server->listener);
-    if (g)
-        log_event(LOG_INFO, "ready", LOG_TEXT("socket", path), LOG_NUM("generation", generation_number(g)),
-                  LOG_STR("hash", generation_hash(g)), LOG_NUM("tools", generation_tool_count(g)),
-                  LOG_NUM("policies", policy_set_count(generation_policies(g))));
-    else
-        log_event(LOG_INFO, "ready", LOG_TEXT("socket", path), LOG_TEXT("mode", "echo"));
-    notify("READY=1\nSTATUS=serving generation %" PRIu64, g ? generation_number(g) : 0);
+    log_event(LOG_INFO, "ready", LOG_TEXT("socket", path), LOG_NUM("generation", generation_number(g)),
+              LOG_STR("hash", generation_hash(g)), LOG_NUM("tools", generation_tool_count(g)),
+              LOG_NUM("policies", policy_set_count(generation_policies(g))));
+    notify("READY=1\nSTATUS=serving generation %" PRIu64, generation_number(g));
 }
 
 /* ---- end ------------------------------------------------------------------ */
@@ -238,13 +226,12 @@ static void stop(struct server *server)
     if (server->gate.ledger)
         ledger_free(server->gate.ledger);
     generation_unref(server->gate.generation);
-    config_free(&server->echo_config);
     libevent_global_shutdown();
 }
 
-enum err server_run(const struct server_options *options, struct why *why)
+enum err server_run(const struct config_sources *sources, struct why *why)
 {
-    struct server server = {.options = options};
+    struct server server = {.sources = sources};
     enum err err = start(&server, why);
     if (!err) {
         bool busy = false;

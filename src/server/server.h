@@ -7,11 +7,6 @@
 
 #include "config/config.h"
 
-struct server_options {
-    struct config_sources sources;
-    bool echo; /* `toolgate bench socket`'s yardstick: every line goes back as it came, no JSON is read */
-};
-
 #define SERVER_DRAIN_MS  5000u /* SIGTERM: how long calls in flight may take to finish */
 #define SERVER_LEDGER_MS 3000u /* a start waits so long for Redis, and then serves without it */
 
@@ -21,6 +16,6 @@ struct server_options {
  * socket once it accepts, and tells systemd. Returns OK after a clean drain;
  * on a start that fails `why` says what to mend and nothing is left behind.
  */
-enum err server_run(const struct server_options *options, struct why *why);
+enum err server_run(const struct config_sources *sources, struct why *why);
 
 #endif

@@ -26,18 +26,17 @@ struct watcher;
 #define SERVER_UNREAD_FREE      65536u   /* an answer of so many bytes is sent all the same */
 
 struct server {
-    const struct server_options *options;
+    const struct config_sources *sources;
     struct loop *loop;
     struct listener *listener;
-    struct gate gate; /* its generation is NULL in echo mode */
+    struct gate gate;
     struct metrics metrics;
-    struct config echo_config;
     struct client *clients;
     size_t client_count, connections_max;
     size_t pending, pending_bytes; /* requests that wait for something, and the memory they hold */
     uint64_t accepted, refused;    /* connections since the start */
     int64_t started_ms;
-    struct reloader *reloader;     /* NULL in echo mode, and so the next two */
+    struct reloader *reloader;
     struct quarantine *quarantine; /* NULL until a configuration says where it is */
     struct watcher *watcher;
     struct upstream_manager *offers; /* NULL until a configuration names upstreams */
@@ -47,7 +46,7 @@ struct server {
 
 static inline const struct config *server_config(const struct server *server)
 {
-    return server->gate.generation ? generation_config(server->gate.generation) : &server->echo_config;
+    return generation_config(server->gate.generation);
 }
 
 struct client {

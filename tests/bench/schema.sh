@@ -2,9 +2,9 @@
 # The validator beside others in one run, alternating, so that a busy machine is busy for all of them:
 #   sh tests/bench/schema.sh WORKLOAD PEERS.mjs [ROUNDS]
 # PEERS.mjs prints `name   valid N ns   invalid N ns` a line; it runs in the present folder, where its packages are.
-# TOOLGATE names the binary. Prints each peer's median of the rounds, and how toolgate's stands to it.
+# BENCH names the bench program. Prints each peer's median of the rounds, and how toolgate's stands to it.
 set -eu
-toolgate=${TOOLGATE:-build/toolgate}
+bench=${BENCH:-build/toolgate-bench}
 workload=$1
 peers=$2
 rounds=${3:-5}
@@ -12,7 +12,7 @@ lines=$(mktemp)
 trap 'rm -f "$lines"' EXIT
 round=0
 while [ "$round" -lt "$rounds" ]; do
-    "$toolgate" bench schema "$workload" --seconds 1 >>"$lines"
+    "$bench" schema "$workload" --seconds 1 >>"$lines"
     node "$peers" 1 >>"$lines"
     round=$((round + 1))
 done

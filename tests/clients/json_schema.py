@@ -1,6 +1,6 @@
-"""The official JSON Schema test suite, put to `toolgate validate --bowtie` as the Bowtie project would.
+"""The official JSON Schema test suite, put to `toolgate-bench bowtie` as the Bowtie project would.
 
-    python3 json_schema.py TOOLGATE [--suite DIR]
+    python3 json_schema.py TOOLGATE-BENCH [--suite DIR]
 
 The suite is looked for at --suite, at $JSON_SCHEMA_TEST_SUITE, and beside the project. Prints TAP, and a table: each
 dialect's required cases must all pass, and the optional ones that toolgate claims.
@@ -65,14 +65,14 @@ def cases(root, draft, registry):
             yield kind, name, case, [t["valid"] for t in group["tests"]]
 
 
-def run(toolgate, root, draft, dialect, registry):
+def run(bench, root, draft, dialect, registry):
     """Sends all of a dialect's cases, then reads all answers: a file of requests in, a file of answers out."""
     wanted, lines = [], [json.dumps({"cmd": "start", "version": 1}), json.dumps({"cmd": "dialect", "dialect": dialect})]
     for seq, (kind, name, case, valid) in enumerate(cases(root, draft, registry)):
         wanted.append((kind, name, case, valid))
         lines.append(write({"cmd": "run", "seq": seq, "case": case}))
     lines.append(json.dumps({"cmd": "stop"}))
-    done = subprocess.run([toolgate, "validate", "--bowtie"], input="\n".join(lines) + "\n", text=True,
+    done = subprocess.run([bench, "bowtie"], input="\n".join(lines) + "\n", text=True,
                           capture_output=True, timeout=300, check=False)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     if done.returncode != 0 or len(answers) != len(wanted) + 2 or answers[1] != {"ok": True}:
@@ -99,7 +99,7 @@ def judge(draft, pairs):
 
 def main():
     options = argparse.ArgumentParser()
-    options.add_argument("toolgate")
+    options.add_argument("bench")
     options.add_argument("--suite")
     given = options.parse_args()
     root = where_is_the_suite(given.suite)
@@ -109,7 +109,7 @@ def main():
     print(f"  # the suite is at {root}")
     registry, bad = remotes(root), 0
     for draft, dialect in DRAFTS:
-        pairs = run(given.toolgate, root, draft, dialect, registry)
+        pairs = run(given.bench, root, draft, dialect, registry)
         if pairs is None:
             return 1
         tally = judge(draft, pairs)

@@ -230,7 +230,7 @@ if chosen "pydantic" then
   end)
 end
 if chosen "schema" then
-  local argv = { "python3", here .. "/json_schema.py", daemon.binary }
+  local argv = { "python3", here .. "/json_schema.py", daemon.bench }
   local suite_folder = os.getenv "SUITE"
   if suite_folder and suite_folder ~= "" then argv[4], argv[5] = "--suite", suite_folder end
   tap("JSON Schema test suite, by Bowtie's protocol", argv, 300, unistd.getcwd())

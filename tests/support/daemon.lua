@@ -7,6 +7,7 @@ local signal = require "posix.signal"
 local M = { running = {}, last_words = {} }
 M.binary = os.getenv "TOOLGATE" or "build/toolgate"
 if M.binary:sub(1, 1) ~= "/" then M.binary = require("posix.unistd").getcwd() .. "/" .. M.binary end
+M.bench = M.binary .. "-bench" -- the bench program lies beside the binary
 M.root = require("posix.unistd").getcwd()
 
 local daemon = {}

@@ -5,8 +5,7 @@ local process = require "process"
 local client_of = require "client"
 local fixtures = require "fixtures"
 
-local COMMANDS = { "serve", "connect", "call", "check", "tools", "test", "new", "words", "lint", "session", "status",
-                   "bench" }
+local COMMANDS = { "serve", "connect", "call", "check", "tools", "test", "new", "words", "lint", "session", "status" }
 
 describe("toolgate", function()
   local gate
@@ -130,14 +129,6 @@ describe("toolgate", function()
     code, out = toolgate("status", "--socket", gate.socket, "--json")
     assert.equal(0, code)
     assert.is_table(client_of.json.decode(out))
-  end)
-
-  it("bench socket measures verdicts beside an echo of the same socket code", function()
-    local code, out, err = process.run({ daemon.binary, "bench", "socket", "--connections", "2", "--depth", "1",
-                                         "--seconds", "1", "--json" }, { patience_s = 60 })
-    assert.equal(0, code, out .. err)
-    assert.is_table(client_of.json.decode(out))
-    assert.truthy(out:find("echo", 1, true), out)
   end)
 
   it("colours nothing that goes into a file", function()

@@ -1,4 +1,4 @@
--- toolgate validate: the validator on its own, for people, for scripts, and for the Bowtie project's harness.
+-- toolgate validate: the validator on its own, for people and for scripts.
 local process = require "process"
 local daemon = require "daemon"
 local json = require("client").json
@@ -69,7 +69,7 @@ describe("toolgate validate", function()
   end)
 
   for name, case in pairs {
-    ["no operands"] = { {}, "expected SCHEMA and INSTANCE" },
+    ["no operands"] = { {}, "expected SCHEMA INSTANCE" },
     ["an unknown dialect"] = { { "dialect.json", "a.json" }, "https://example.com/my-own" },
     ["a schema that is no JSON"] = { { "broken.json", "a.json" }, "broken.json:1" },
     ["an instance that is no JSON"] = { { "schema.json", "broken.json" }, "broken.json:1" },
@@ -86,54 +86,6 @@ describe("toolgate validate", function()
       assert.is_truthy(err:find(case[2], 1, true), err)
     end)
   end
-end)
-
-describe("toolgate validate --bowtie", function()
-  local function ask(lines)
-    local code, out, err = process.run({ daemon.binary, "validate", "--bowtie" },
-                                       { input = table.concat(lines, "\n") .. "\n" })
-    local answers = {}
-    for line in out:gmatch "[^\n]+" do answers[#answers + 1] = json.decode(line) end
-    return answers, code, err
-  end
-  local START = [[{"cmd": "start", "version": 1}]]
-  local STOP = [[{"cmd": "stop"}]]
-
-  it("introduces itself, takes a dialect, judges cases, stops", function()
-    local case = [[{"cmd": "run", "seq": 5, "case": {"schema": {"$ref": "http://localhost/int", "type": "string"},
-      "registry": {"http://localhost/int": {"type": "integer"}}, "tests": [{"instance": 1}, {"instance": "x"}]}}]]
-    local answers, code = ask { START, [[{"cmd": "dialect", "dialect": "http://json-schema.org/draft-07/schema#"}]],
-      (case:gsub("\n", " ")), STOP }
-    assert.are.equal(0, code)
-    assert.are.equal("toolgate", answers[1].implementation.name)
-    assert.are.equal(3, #answers[1].implementation.dialects)
-    assert.is_true(answers[2].ok)
-    -- beside $ref, draft-07 ignores every other keyword
-    assert.are.same({ seq = 5, results = { { valid = true }, { valid = false } } }, answers[3])
-    assert.is_nil(answers[4])
-  end)
-
-  it("answers a case that goes wrong, and goes on with the next", function()
-    local answers = ask { START, [[{"cmd": "run", "seq": 1, "case": {"schema": {"$ref": "http://nowhere/"}, "tests": []}}]],
-      [[{"cmd": "run", "seq": 2, "case": {"schema": true, "tests": [{"instance": 1}]}}]], STOP }
-    assert.is_true(answers[2].errored)
-    assert.is_truthy(answers[2].context.message:find("http://nowhere/", 1, true))
-    assert.are.same({ { valid = true } }, answers[3].results)
-  end)
-
-  it("refuses a dialect it doesn't know, and another version of the protocol", function()
-    local answers = ask { START, [[{"cmd": "dialect", "dialect": "http://json-schema.org/draft-03/schema#"}]], STOP }
-    assert.is_false(answers[2].ok)
-    local none, code, err = ask { [[{"cmd": "start", "version": 2}]] }
-    assert.are.same({ 0, 2 }, { #none, code })
-    assert.is_truthy(err:find("expected version 1", 1, true), err)
-  end)
-
-  it("stops with a sentence where a line is no request", function()
-    local _, code, err = ask { "hello" }
-    assert.are.equal(2, code)
-    assert.is_truthy(err:find("expected a JSON object a line", 1, true), err)
-  end)
 end)
 
 describe("the README's validation", function()

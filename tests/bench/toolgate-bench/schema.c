@@ -1,11 +1,12 @@
 /*
- * toolgate bench schema FILE: schemas compiled, valid and invalid calls judged,
+ * toolgate-bench schema FILE: schemas compiled, valid and invalid calls judged,
  * each from its text, as a call is: parsed, asked whether it fits, and where it
  * does not, every problem found and written out. The file holds {"schemas":
  * {name: schema}, "valid": [{"tool": name, "text": "…"}], "invalid": […]}.
  */
 #include "base/arena.h"
-#include "cli/bench.h"
+#include "cli/command.h"
+#include "cli/options.h"
 #include "cli/term.h"
 #include "json/parse.h"
 #include "json/write.h"
@@ -187,13 +188,13 @@ static int64_t compile_us(const struct workload *w)
     return samples[PASSES / 2];
 }
 
-static int measure(const struct workload *w, const struct bench_options *options)
+static int measure(const struct workload *w, unsigned seconds, bool json)
 {
-    int64_t valid = median_of(w, &w->valid, options->seconds);
-    int64_t invalid = valid < 0 ? -1 : median_of(w, &w->invalid, options->seconds);
+    int64_t valid = median_of(w, &w->valid, seconds);
+    int64_t invalid = valid < 0 ? -1 : median_of(w, &w->invalid, seconds);
     if (invalid < 0)
         return CLI_ERROR;
-    if (options->json)
+    if (json)
         printf("{\"valid_ns\":%lld,\"invalid_ns\":%lld,\"compile_us\":%lld,\"schemas\":%u}\n",
                (long long)valid, (long long)invalid, (long long)compile_us(w), w->schemas->len);
     else
@@ -202,14 +203,35 @@ static int measure(const struct workload *w, const struct bench_options *options
     return CLI_OK;
 }
 
-int bench_schema(const struct command *command, const struct bench_options *options)
+static int run(const struct command *command, int argc, char **argv)
 {
+    unsigned seconds = 3;
+    bool json = false;
+    int status;
+    const struct cli_option table[] = {
+        {"seconds", "S", "for each of valid and invalid (default: 3)", 0, OPTION_NUMBER, &seconds},
+        {"json", NULL, "one JSON object", 'j', OPTION_FLAG, &json},
+        {0},
+    };
+    if (!options_read(command, table, &argc, &argv, &status))
+        return status;
     struct workload w = {.arena = arena_new(), .command = command};
-    int status = CLI_ERROR;
-    if (!options->workload)
-        term_error(command->name, "expected a workload, as in: toolgate bench schema workload.json");
-    else if (read_workload(&w, options->workload))
-        status = measure(&w, options);
+    status = read_workload(&w, argv[0]) ? measure(&w, seconds, json) : CLI_ERROR;
     arena_free(w.arena);
     return status;
 }
+
+const struct command bench_schema = {
+    .name = "schema",
+    .operands = "FILE",
+    .summary = "compiling schemas, judging valid and invalid calls",
+    .about = "Valid and invalid calls from their JSON, parsed and judged, every problem of the invalid ones\n"
+             "written out; and compiling. FILE holds {\"schemas\": {name: schema},\n"
+             "\"valid\": [{\"tool\": name, \"text\": \"…\"}], \"invalid\": […]}.",
+    .exits = "  0  measured\n"
+             "  2  usage, a file that is no workload, a call that was judged wrongly",
+    .example = "  toolgate-bench schema workload.json",
+    .least = 1,
+    .most = 1,
+    .run = run,
+};

@@ -3,7 +3,7 @@
  * its socket's buffer. Answers come in the order of the requests (the local
  * ledger never waits), so the oldest request is the one that was answered.
  */
-#include "cli/bench_load.h"
+#include "load.h"
 
 #include "base/arena.h"
 #include "base/buf.h"

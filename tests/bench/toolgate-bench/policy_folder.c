@@ -1,7 +1,7 @@
 /* All policies are the one typical text, each under a name of its own. */
-#include "cli/bench_folder.h"
+#include "policy_folder.h"
 
-#include "base/embedded.h"
+#include "base/str.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -22,6 +22,10 @@ static const char definitions[] =
     "\"end\":{\"type\":\"string\",\"format\":\"date-time\"},\"people\":{\"type\":\"integer\",\"minimum\":1},"
     "\"layout\":{\"type\":\"string\",\"enum\":[\"table\",\"rows\"]},\"title\":{\"type\":\"string\"}}}}]\n";
 
+const char bench_typical_policy[] =
+#include "book_room.lua.h"
+    ;
+
 /* The typical policy's text around its tool's name. */
 struct halves {
     struct str before, after;
@@ -30,7 +34,7 @@ struct halves {
 static struct halves typical_halves(void)
 {
     static const char opening[] = "return tool \"";
-    struct str text = embedded_text(BENCH_TYPICAL);
+    struct str text = str_of(bench_typical_policy);
     const char *at = memmem(text.at, text.len, opening, sizeof(opening) - 1);
     if (!at)
         abort(); /* our own text */

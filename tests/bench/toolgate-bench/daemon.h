@@ -1,6 +1,6 @@
-/* A daemon of the bench's own: this binary, serving in a temporary folder, gone with the bench. */
-#ifndef TOOLGATE_CLI_BENCH_DAEMON_H
-#define TOOLGATE_CLI_BENCH_DAEMON_H
+/* The bench's two daemons, toolgate and the echo, in a temporary folder; both end with the bench. */
+#ifndef TOOLGATE_BENCH_DAEMON_H
+#define TOOLGATE_BENCH_DAEMON_H
 
 #include "base/err.h"
 

@@ -1,18 +1,26 @@
 /*
- * toolgate bench socket: what a full verdict costs beside the same socket code
- * that only echoes. Both daemons are this binary; rounds alternate, and the
- * median round is told, so that a busy host disturbs both alike.
+ * toolgate-bench socket: what a full verdict costs beside the same socket code
+ * that only echoes. Rounds alternate, and the median round is printed, so that
+ * a busy host disturbs both alike.
  */
-#include "cli/bench.h"
-#include "cli/bench_daemon.h"
-#include "cli/bench_load.h"
+#include "cli/command.h"
+#include "cli/options.h"
 #include "cli/term.h"
+#include "daemon.h"
 #include "json/write.h"
+#include "load.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #define BENCH_ROUNDS 3u
+
+struct bench_options {
+    unsigned connections, depth; /* 0: not given */
+    unsigned seconds;            /* for each line of the result */
+    const char *redis;           /* where the judging daemon's ledger is; NULL: its own */
+    bool json;
+};
 
 struct bench_kind {
     const char *name, *method, *wanted;
@@ -180,22 +188,34 @@ static int report(const struct bench *bench, enum err err, const struct why *why
     return CLI_OK;
 }
 
-static bool within(const char *name, unsigned n, unsigned most)
+static bool within(const struct command *command, const char *name, unsigned n, unsigned most)
 {
     if (n <= most)
         return true;
-    term_error("bench", "--%s: expected at most %u, got %u", name, most, n);
+    term_error(command->name, "--%s: expected at most %u, got %u", name, most, n);
     return false;
 }
 
-int bench_socket(const struct command *command, const struct bench_options *options)
+static int run(const struct command *command, int argc, char **argv)
 {
-    if (!within("connections", options->connections, LOAD_CONNECTIONS_MAX) ||
-        !within("depth", options->depth, LOAD_DEPTH_MAX))
+    struct bench_options options = {.seconds = 3};
+    int status;
+    const struct cli_option table[] = {
+        {"connections", "N", "connections (default: 16)", 0, OPTION_NUMBER, &options.connections},
+        {"depth", "N", "requests in flight on each (default: 1, then 16)", 0, OPTION_NUMBER, &options.depth},
+        {"seconds", "S", "for each line of the result (default: 3)", 0, OPTION_NUMBER, &options.seconds},
+        {"redis", "URL", "the judging daemon keeps its ledger there", 0, OPTION_STRING, &options.redis},
+        {"json", NULL, "one JSON object", 'j', OPTION_FLAG, &options.json},
+        {0},
+    };
+    if (!options_read(command, table, &argc, &argv, &status))
+        return status;
+    if (!within(command, "connections", options.connections, LOAD_CONNECTIONS_MAX) ||
+        !within(command, "depth", options.depth, LOAD_DEPTH_MAX))
         return CLI_ERROR;
     struct buf text = {0};
     struct json_out out = json_out(&text);
-    struct bench bench = {.command = command, .options = options, .out = &out};
+    struct bench bench = {.command = command, .options = &options, .out = &out};
     struct why why;
     json_open(&out, '{');
     json_key(&out, "runs");
@@ -203,7 +223,23 @@ int bench_socket(const struct command *command, const struct bench_options *opti
     enum err err = run_beside_echo(&bench, &why);
     json_close(&out, ']');
     json_close(&out, '}');
-    int status = report(&bench, err, &why);
+    status = report(&bench, err, &why);
     buf_clear(&text);
     return status;
 }
+
+const struct command bench_socket = {
+    .name = "socket",
+    .operands = "",
+    .summary = "verdicts a second beside an echo through the same socket code",
+    .about =
+        "Starts toolgate ($TOOLGATE, else the program beside this one) and an echo of each line in a\n"
+        "temporary folder, and loads them in turn: toolgate/check (schema, rules, check, local ledger)\n"
+        "and tools/call (the same, run and committed). Every answer must be a pass. Rounds alternate and\n"
+        "medians are printed. Trust the ratios more than the absolute numbers.",
+    .exits = "  0  measured\n"
+             "  2  usage, a daemon that did not start, an answer that was not a pass",
+    .example = "  toolgate-bench socket\n"
+               "  toolgate-bench socket --connections 16 --depth 16 --seconds 6 --json",
+    .run = run,
+};

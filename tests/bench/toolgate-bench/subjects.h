@@ -1,9 +1,9 @@
 /*
- * What `toolgate bench policy` measures: policies and whole calls, made ready
+ * What `toolgate-bench policy` measures: policies and whole calls, made ready
  * once, then done as often as wanted.
  */
-#ifndef TOOLGATE_CLI_BENCH_SUBJECTS_H
-#define TOOLGATE_CLI_BENCH_SUBJECTS_H
+#ifndef TOOLGATE_BENCH_SUBJECTS_H
+#define TOOLGATE_BENCH_SUBJECTS_H
 
 #include "base/err.h"
 
@@ -16,7 +16,7 @@ enum subject_kind {
     SUBJECT_BRIDGE, /* a normalise that gives six arguments back as they are */
     SUBJECT_CHANGE, /* one that changes one of them */
     SUBJECT_RULES,  /* two rules, no Lua */
-    SUBJECT_TWENTY, /* the twenty lines of lua/bench/book_room.lua: rules and check */
+    SUBJECT_TWENTY, /* the twenty lines of book_room.lua: rules and check */
     SUBJECT_RESULT, /* its result hook */
     SUBJECT_PLAIN,  /* a check of a call, dry, of a tool without a policy */
     SUBJECT_WHOLE,  /* the same tool with the twenty lines */

@@ -1,11 +1,13 @@
 /* Starting, watching and ending the bench's daemons. */
-#include "cli/bench_daemon.h"
+#include "daemon.h"
 
 #include "base/clock.h"
 #include "cli/daemon_client.h"
+#include "echo.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,32 +21,8 @@
 /* What a full verdict is here: a closed schema with an enum and formats, two rules, a check, the local
  * ledger; and for tools/call a run and its settling. */
 static const char policy_text[] =
-    "-- get_events: the bench's tool. Read only.\n"
-    "return tool \"get_events\" {\n"
-    "  description = \"Read calendar events by id or by time span.\",\n"
-    "  effects = \"read\",\n"
-    "  schema = json "
-    "[[{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"action\"],\"properties\":{\n"
-    "    \"action\":{\"type\":\"string\",\"enum\":[\"by_ids\",\"by_time_span\"]},\n"
-    "    \"ids\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},\n"
-    "    \"start\":{\"type\":\"string\",\"format\":\"date-time\"},\n"
-    "    \"end\":{\"type\":\"string\",\"format\":\"date-time\"},\n"
-    "    \"query\":{\"type\":\"string\",\"maxLength\":200},\n"
-    "    \"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":500}}}]],\n"
-    "  rules = {\n"
-    "    when { action = \"by_ids\" }       : needs \"ids\" : drops \"limit\",\n"
-    "    when { action = \"by_time_span\" } : needs \"start, end\",\n"
-    "  },\n"
-    "  check = function(args, call)\n"
-    "    if args.action == \"by_time_span\" and args[\"end\"] == args.start then\n"
-    "      return repair { path = \"end\", code = \"empty_span\", message = \"must not be equal to 'start'\" "
-    "}\n"
-    "    end\n"
-    "  end,\n"
-    "  run = function(args, call)\n"
-    "    return { events = { { id = args.query, title = \"Review of the quarter\", start = args.start } } }\n"
-    "  end,\n"
-    "}\n";
+#include "get_events.lua.h"
+    ;
 
 /* A log line a call would measure the disk. */
 static const char config_text[] = "return { policies = \"policies\", log = { level = \"warn\" } }\n";
@@ -101,6 +79,27 @@ void bench_folder_drop(const struct bench_folder *folder)
 
 /* ---- the daemon ---- */
 
+/* $TOOLGATE, else the program beside this one. */
+static void toolgate_path(char out[PATH_MAX])
+{
+    const char *given = getenv("TOOLGATE");
+    ssize_t len = given ? 0 : readlink("/proc/self/exe", out, PATH_MAX - 1);
+    out[len > 0 ? len : 0] = '\0';
+    char *slash = strrchr(out, '/');
+    if (given || !slash)
+        snprintf(out, PATH_MAX, "%s", given ? given : "toolgate");
+    else
+        snprintf(slash + 1, (size_t)(out + PATH_MAX - slash - 1), "toolgate");
+}
+
+static void serve_echo(const struct bench_daemon *daemon)
+{
+    struct why why;
+    echo_serve(daemon->socket, &why);
+    fprintf(stderr, "%s\n", why.text);
+    _exit(1);
+}
+
 static void become_daemon(const struct bench_folder *folder, const struct bench_daemon *daemon, bool echo,
                           const char *redis, pid_t parent)
 {
@@ -113,16 +112,17 @@ static void become_daemon(const struct bench_folder *folder, const struct bench_
     int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (fd < 0 || dup2(fd, STDERR_FILENO) < 0)
         _exit(1);
-    const char *argv[] = {"toolgate", "serve", "--socket", daemon->socket, "-c",
-                          config,     NULL,    NULL,       NULL,           NULL};
-    size_t count = 6;
     if (echo)
-        argv[count++] = "--echo";
+        serve_echo(daemon);
+    const char *argv[] = {"toolgate", "serve", "--socket", daemon->socket, "-c", config, NULL, NULL, NULL};
     if (redis) {
-        argv[count++] = "--redis";
-        argv[count++] = redis;
+        argv[6] = "--redis";
+        argv[7] = redis;
     }
-    execv("/proc/self/exe", (char *const *)argv);
+    char path[PATH_MAX];
+    toolgate_path(path);
+    execv(path, (char *const *)argv);
+    fprintf(stderr, "%s: %s\n", path, strerror(errno));
     _exit(1);
 }
 

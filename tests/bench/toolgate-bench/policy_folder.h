@@ -1,12 +1,13 @@
 /* A temporary folder with one policy, a tool without one, and as many policies as wanted. */
-#ifndef TOOLGATE_CLI_BENCH_FOLDER_H
-#define TOOLGATE_CLI_BENCH_FOLDER_H
+#ifndef TOOLGATE_BENCH_POLICY_FOLDER_H
+#define TOOLGATE_BENCH_POLICY_FOLDER_H
 
 #include "base/err.h"
 
 #include <stddef.h>
 
-#define BENCH_TYPICAL      "bench/book_room.lua" /* of the embedded files */
+/* book_room.lua */
+extern const char bench_typical_policy[];
 #define BENCH_TYPICAL_TOOL "book_room"
 #define BENCH_PLAIN_TOOL   "book_plain"
 

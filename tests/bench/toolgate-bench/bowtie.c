@@ -1,18 +1,19 @@
 /*
- * Each request is a command in a table; each case is compiled and judged in an
- * arena of its own. What goes wrong with one case is an answer to that case:
- * the harness goes on with the next.
+ * toolgate-bench bowtie: the protocol of the Bowtie project, which runs the
+ * official test suite through every validator: one JSON object a line with the
+ * command start, dialect, run or stop. Each case is compiled and judged in an
+ * arena of its own; an error in one case is its answer, and the next follows.
  */
-#include "cli/bowtie.h"
-
 #include "base/arena.h"
 #include "base/version.h"
 #include "cli/command.h"
+#include "cli/options.h"
 #include "cli/term.h"
 #include "json/parse.h"
 #include "json/write.h"
 #include "schema/schema.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
 
@@ -174,12 +175,12 @@ static bool answer(struct bowtie *b, struct str line, FILE *to)
     struct buf text = buf_in(b->arena);
     struct json_out out = json_out(&text);
     if (json_parse(b->arena, line, &limits, &request, &fault) != OK) {
-        term_error("validate", "--bowtie: expected a JSON object a line: %s", fault.text);
+        term_error("bowtie", "expected a JSON object a line: %s", fault.text);
         return false;
     }
     size_t command = command_of(&request);
     if (command == COMMANDS) {
-        term_error("validate", "--bowtie: expected a \"cmd\" of start, dialect, run, stop");
+        term_error("bowtie", "expected a \"cmd\" of start, dialect, run, stop");
         return false;
     }
     json_open(&out, '{');
@@ -189,13 +190,13 @@ static bool answer(struct bowtie *b, struct str line, FILE *to)
         fprintf(to, STR_FMT "\n", STR_ARG(buf_view(&text)));
         fflush(to);
     } else if (command == 0) {
-        term_error("validate", "--bowtie: expected version %d of the protocol", BOWTIE_VERSION);
+        term_error("bowtie", "expected version %d of the protocol", BOWTIE_VERSION);
         return false;
     }
     return true;
 }
 
-int bowtie_serve(FILE *in, FILE *out)
+static int serve(FILE *in, FILE *out)
 {
     struct bowtie b = {0};
     char *line = NULL;
@@ -210,3 +211,22 @@ int bowtie_serve(FILE *in, FILE *out)
     free(line);
     return ok ? CLI_OK : CLI_ERROR;
 }
+
+static int run(const struct command *command, int argc, char **argv)
+{
+    const struct cli_option table[] = {{0}};
+    int status;
+    return options_read(command, table, &argc, &argv, &status) ? serve(stdin, stdout) : status;
+}
+
+const struct command bench_bowtie = {
+    .name = "bowtie",
+    .operands = "",
+    .summary = "speak Bowtie's protocol on stdin and stdout",
+    .about = "Judges the cases of the Bowtie project's harness with toolgate's JSON Schema validator until\n"
+             "the harness sends stop or the input ends.",
+    .exits = "  0  stopped\n"
+             "  2  usage, a line that is no request, another version of the protocol",
+    .example = "  echo '{\"cmd\": \"start\", \"version\": 1}' | toolgate-bench bowtie",
+    .run = run,
+};

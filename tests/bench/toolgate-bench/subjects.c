@@ -1,11 +1,10 @@
 /* The policies are loaded from their texts, whole calls from a temporary folder, as a daemon would load it.
  */
-#include "cli/bench_subjects.h"
+#include "subjects.h"
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "base/embedded.h"
-#include "cli/bench_folder.h"
+#include "policy_folder.h"
 #include "cli/local_generation.h"
 #include "gate/call.h"
 #include "gate/generation_load.h"
@@ -170,7 +169,7 @@ static enum err load_texts(struct subjects *s, struct why *why)
     if (err == OK)
         err = load_text("change.lua", str_of(change_text), s->arena, &s->change, why);
     if (err == OK)
-        err = load_text("book_room.lua", embedded_text(BENCH_TYPICAL), s->arena, &s->typical, why);
+        err = load_text("book_room.lua", str_of(bench_typical_policy), s->arena, &s->typical, why);
     parse(s->arena, "{}", &s->no_arguments);
     parse(s->arena, six_arguments, &s->arguments);
     parse(s->arena, a_result, &s->result);

@@ -1,5 +1,5 @@
 -- book_room: books a meeting room. Writes; staff may book ahead, nobody for more than a day. Twenty lines of policy as
--- they are in the field: what `toolgate bench policy` calls typical.
+-- they are in the field: what `toolgate-bench policy` calls typical.
 return tool "book_room" {
   effects = "write",
   schema  = json [[{"type":"object","additionalProperties":false,"required":["room","start","end","people"],"properties":{

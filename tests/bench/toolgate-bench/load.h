@@ -2,8 +2,8 @@
  * The load: connections that each keep `depth` requests in flight for some
  * seconds, every answer counted, looked at and timed.
  */
-#ifndef TOOLGATE_CLI_BENCH_LOAD_H
-#define TOOLGATE_CLI_BENCH_LOAD_H
+#ifndef TOOLGATE_BENCH_LOAD_H
+#define TOOLGATE_BENCH_LOAD_H
 
 #include "base/err.h"
 

@@ -1,0 +1,78 @@
+/* Finds a subcommand by its name and hands over; what every program of the table has: --help, --version. */
+#include "cli/command.h"
+
+#include "base/suggest.h"
+#include "base/version.h"
+#include "cli/term.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define COMMANDS_MAX 32u
+
+static const struct command *find_command(const struct command_table *table, const char *name)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (strcmp(table->commands[i]->name, name) == 0)
+            return table->commands[i];
+    return NULL;
+}
+
+static void print_usage(const struct command_table *table, FILE *out)
+{
+    fprintf(out, "%s\n\nusage: %s COMMAND [options]\n\n", table->summary, table->program);
+    for (size_t i = 0; i < table->count; i++)
+        fprintf(out, "  %-9s %s\n", table->commands[i]->name, table->commands[i]->summary);
+    fprintf(out, "\n`%s COMMAND --help` has the options and an example; `%s --version` the version.\n",
+            table->program, table->program);
+}
+
+static int run_command(const struct command_table *table, const char *name, int argc, char **argv)
+{
+    const struct command *command = find_command(table, name);
+    struct str names[COMMANDS_MAX];
+    size_t count = 0;
+    if (command)
+        return command->run(command, argc, argv);
+    for (; count < table->count && count < COMMANDS_MAX; count++)
+        names[count] = str_of(table->commands[count]->name);
+    struct str near = suggest_closest(str_of(name), names, count);
+    if (near.len)
+        term_error(NULL, "unknown command '%s' (did you mean '" STR_FMT "'?)", name, STR_ARG(near));
+    else
+        term_error(NULL, "unknown command '%s'; `%s --help` lists them", name, table->program);
+    return CLI_ERROR;
+}
+
+static int run_arguments(const struct command_table *table, int argc, char **argv)
+{
+    char *help[] = {(char *)table->program, (char *)"--help", NULL};
+    const char *name = argc > 1 ? argv[1] : NULL;
+    if (!name) {
+        print_usage(table, stderr);
+        return CLI_ERROR;
+    }
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+        printf("%s " TOOLGATE_VERSION "\n", table->program);
+        return CLI_OK;
+    }
+    if (strcmp(name, "help") == 0 && argc > 2) /* `toolgate help check` is `toolgate check --help` */
+        return run_command(table, argv[2], 2, help);
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        print_usage(table, stdout);
+        return CLI_OK;
+    }
+    return run_command(table, name, argc - 1, argv + 1);
+}
+
+int command_main(const struct command_table *table, int argc, char **argv)
+{
+    term_program(table->program);
+    int status = run_arguments(table, argc, argv);
+    /* A full disk behind `toolgate … > file` must not look like success. */
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    term_error(NULL, "the output could not be written: %s", strerror(errno));
+    return CLI_ERROR;
+}

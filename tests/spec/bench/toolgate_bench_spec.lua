@@ -1,0 +1,104 @@
+-- toolgate-bench: what each of its commands prints, for people and for programs. No test asserts how fast it is.
+local process = require "process"
+local daemon = require "daemon"
+local json = require("client").json
+
+describe("toolgate-bench policy", function()
+  local function bench(...)
+    return process.run({ daemon.bench, "policy", "--policies", "20", "--seconds", "1", ... }, { patience_s = 60 })
+  end
+
+  it("tells programs what each thing cost, and as a ratio to an empty hook", function()
+    local code, out, err = bench "--json"
+    assert.equal(0, code, err)
+    local told = json.decode(out)
+    for _, name in ipairs { "empty", "push", "bridge", "change", "rules", "policy", "result", "call", "call_policy",
+                            "call_among" } do
+      assert.is_true(told.ns[name] > 0, name)
+      assert.near(told.ns[name] / told.ns.empty, told.of_empty[name], 1e-6)
+    end
+    assert.near(told.ns.bridge - told.ns.empty, told.differences_ns.bridge, 1e-6)
+    assert.equal(20, told.loaded.policies)
+  end)
+
+  it("tells people what was promised beside what it is", function()
+    local code, out, err = bench()
+    assert.equal(0, code, err)
+    assert.matches("the bridge for six arguments +%d+ ns +%-?[%d.]+  at most 600", out)
+    assert.matches("a policy of twenty lines beyond the bridge +%-?%d+ ns +%-?[%d.]+  at most 1000", out)
+    assert.matches("memory of a loaded policy +%-?%d+ B   at most 2500", out)
+  end)
+
+  it("leaves nothing behind", function()
+    local folder = process.directory()
+    local code = process.run({ daemon.bench, "policy", "--policies", "3", "--seconds", "1" },
+                             { environment = { TMPDIR = folder }, patience_s = 60 })
+    assert.equal(0, code)
+    assert.equal("", io.popen("ls " .. folder):read "*a")
+    process.remove(folder)
+  end)
+
+  it("names the closest command", function()
+    local code, _, err = process.run { daemon.bench, "polices" }
+    assert.equal(2, code)
+    assert.matches("did you mean 'policy'", err)
+  end)
+end)
+
+describe("toolgate-bench socket", function()
+  it("measures verdicts beside an echo of the same socket code", function()
+    local code, out, err = process.run({ daemon.bench, "socket", "--connections", "2", "--depth", "1",
+                                         "--seconds", "1", "--json" }, { patience_s = 60 })
+    assert.equal(0, code, out .. err)
+    assert.is_table(json.decode(out))
+    assert.truthy(out:find("echo", 1, true), out)
+  end)
+end)
+
+describe("toolgate-bench bowtie", function()
+  local function ask(lines)
+    local code, out, err = process.run({ daemon.bench, "bowtie" },
+                                       { input = table.concat(lines, "\n") .. "\n" })
+    local answers = {}
+    for line in out:gmatch "[^\n]+" do answers[#answers + 1] = json.decode(line) end
+    return answers, code, err
+  end
+  local START = [[{"cmd": "start", "version": 1}]]
+  local STOP = [[{"cmd": "stop"}]]
+
+  it("introduces itself, takes a dialect, judges cases, stops", function()
+    local case = [[{"cmd": "run", "seq": 5, "case": {"schema": {"$ref": "http://localhost/int", "type": "string"},
+      "registry": {"http://localhost/int": {"type": "integer"}}, "tests": [{"instance": 1}, {"instance": "x"}]}}]]
+    local answers, code = ask { START, [[{"cmd": "dialect", "dialect": "http://json-schema.org/draft-07/schema#"}]],
+      (case:gsub("\n", " ")), STOP }
+    assert.are.equal(0, code)
+    assert.are.equal("toolgate", answers[1].implementation.name)
+    assert.are.equal(3, #answers[1].implementation.dialects)
+    assert.is_true(answers[2].ok)
+    -- beside $ref, draft-07 ignores every other keyword
+    assert.are.same({ seq = 5, results = { { valid = true }, { valid = false } } }, answers[3])
+    assert.is_nil(answers[4])
+  end)
+
+  it("answers a case that goes wrong, and goes on with the next", function()
+    local answers = ask { START, [[{"cmd": "run", "seq": 1, "case": {"schema": {"$ref": "http://nowhere/"}, "tests": []}}]],
+      [[{"cmd": "run", "seq": 2, "case": {"schema": true, "tests": [{"instance": 1}]}}]], STOP }
+    assert.is_true(answers[2].errored)
+    assert.is_truthy(answers[2].context.message:find("http://nowhere/", 1, true))
+    assert.are.same({ { valid = true } }, answers[3].results)
+  end)
+
+  it("refuses a dialect it doesn't know, and another version of the protocol", function()
+    local answers = ask { START, [[{"cmd": "dialect", "dialect": "http://json-schema.org/draft-03/schema#"}]], STOP }
+    assert.is_false(answers[2].ok)
+    local none, code, err = ask { [[{"cmd": "start", "version": 2}]] }
+    assert.are.same({ 0, 2 }, { #none, code })
+    assert.is_truthy(err:find("expected version 1", 1, true), err)
+  end)
+
+  it("stops with a sentence where a line is no request", function()
+    local _, code, err = ask { "hello" }
+    assert.are.equal(2, code)
+    assert.is_truthy(err:find("expected a JSON object a line", 1, true), err)
+  end)
+end)
