@@ -1,6 +1,6 @@
 #ifndef TOOLGATE_BASE_VERSION_H
 #define TOOLGATE_BASE_VERSION_H
 
-#define TOOLGATE_VERSION "0.1.0"
+#define TOOLGATE_VERSION "1.0.0"
 
 #endif
