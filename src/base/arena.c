@@ -1,4 +1,7 @@
-/* Bump allocation in blocks; the first block of a finished arena is kept for the next. */
+/*
+ * Bump allocation in blocks that double in size. First blocks of freed arenas
+ * are kept in a small pool, so that a call usually needs no malloc.
+ */
 #include "base/arena.h"
 
 #include <stdint.h>
@@ -12,10 +15,10 @@ struct block {
     size_t size; /* of the whole block, this header included */
 };
 
-/* Lives at the start of its own first block: a call's memory is one malloc, usually none. */
+/* Stored at the start of its own first block. */
 struct arena {
     struct block *newest;
-    char *at, *end;
+    char *next, *end;
     size_t bytes;
 };
 
@@ -33,7 +36,7 @@ static struct block *block_new(size_t size)
         return spares[--spare_count];
     struct block *b = malloc(size);
     if (!b) {
-        fprintf(stderr, "toolgate: out of memory (%zu bytes more wanted, %zu held by calls)\n", size,
+        fprintf(stderr, "toolgate: out of memory (%zu more bytes needed, arenas hold %zu)\n", size,
                 live_bytes);
         abort();
     }
@@ -42,20 +45,11 @@ static struct block *block_new(size_t size)
     return b;
 }
 
-static void block_free(struct block *b)
-{
-    live_bytes -= b->size;
-    if (b->size == ARENA_FIRST_BLOCK_BYTES && spare_count < ARENA_SPARE_BLOCKS)
-        spares[spare_count++] = b;
-    else
-        free(b);
-}
-
-static void use_block(struct arena *arena, struct block *b, size_t taken)
+static void add_block(struct arena *arena, struct block *b, size_t taken)
 {
     b->older = arena->newest;
     arena->newest = b;
-    arena->at = (char *)b + taken;
+    arena->next = (char *)b + taken;
     arena->end = (char *)b + b->size;
     arena->bytes += b->size;
     live_bytes += b->size;
@@ -66,46 +60,41 @@ struct arena *arena_new(void)
     struct block *b = block_new(ARENA_FIRST_BLOCK_BYTES);
     struct arena *arena = (struct arena *)((char *)b + aligned(sizeof(*b)));
     *arena = (struct arena){0};
-    use_block(arena, b, aligned(sizeof(*b)) + aligned(sizeof(*arena)));
+    add_block(arena, b, aligned(sizeof(*b)) + aligned(sizeof(*arena)));
     return arena;
 }
 
 void arena_free(struct arena *arena)
 {
-    if (!arena)
-        return;
-    struct block *b = arena->newest; /* the arena itself dies with its oldest block */
+    struct block *b = arena ? arena->newest : NULL; /* the arena itself is freed with its oldest block */
     while (b) {
         struct block *older = b->older;
-        block_free(b);
+        live_bytes -= b->size;
+        if (b->size == ARENA_FIRST_BLOCK_BYTES && spare_count < ARENA_SPARE_BLOCKS)
+            spares[spare_count++] = b;
+        else
+            free(b);
         b = older;
     }
-}
-
-/* Blocks double with the arena, so that n bytes cost O(log n) mallocs. */
-static void grow(struct arena *arena, size_t wanted)
-{
-    size_t size = arena->bytes;
-    while (size < wanted + aligned(sizeof(struct block)))
-        size *= 2;
-    use_block(arena, block_new(size), aligned(sizeof(struct block)));
 }
 
 void *arena_alloc(struct arena *arena, size_t size)
 {
     size = aligned(size ? size : 1);
-    if (size > (size_t)(arena->end - arena->at))
-        grow(arena, size);
-    void *p = arena->at;
-    arena->at += size;
+    if (size > (size_t)(arena->end - arena->next)) {
+        size_t block = arena->bytes; /* blocks double with the arena: n bytes cost O(log n) mallocs */
+        while (block < size + aligned(sizeof(struct block)))
+            block *= 2;
+        add_block(arena, block_new(block), aligned(sizeof(struct block)));
+    }
+    void *p = arena->next;
+    arena->next += size;
     return p;
 }
 
 void *arena_zalloc(struct arena *arena, size_t size)
 {
-    void *p = arena_alloc(arena, size);
-    memset(p, 0, size);
-    return p;
+    return memset(arena_alloc(arena, size), 0, size);
 }
 
 struct str arena_dup(struct arena *arena, struct str s)
@@ -122,33 +111,32 @@ struct str arena_join(struct arena *arena, const struct str *parts, size_t count
     size_t len = 0;
     for (size_t i = 0; i < count; i++)
         len += parts[i].len;
-    char *text = arena_alloc(arena, len + 1), *at = text;
+    char *joined = arena_alloc(arena, len + 1), *at = joined;
     for (size_t i = 0; i < count; i++) {
         if (parts[i].len)
             memcpy(at, parts[i].at, parts[i].len);
         at += parts[i].len;
     }
     *at = '\0';
-    return (struct str){text, len};
+    return (struct str){joined, len};
 }
 
-/* Written where the arena goes on, which is where the text would go: mostly it fits, and is formatted once.
- */
+/* Formats into the free end of the newest block, where most strings fit, and only then allocates. */
 struct str arena_vprintf(struct arena *arena, const char *format, va_list args)
 {
     va_list again;
     va_copy(again, args);
-    size_t room = (size_t)(arena->end - arena->at);
-    char *text = arena->at;
-    size_t n = (size_t)vsnprintf(text, room, format, args);
-    if (n < room) {
-        arena->at += aligned(n + 1);
+    size_t free_bytes = (size_t)(arena->end - arena->next);
+    char *out = arena->next;
+    size_t len = (size_t)vsnprintf(out, free_bytes, format, args);
+    if (len < free_bytes) {
+        arena->next += aligned(len + 1);
     } else {
-        text = arena_alloc(arena, n + 1);
-        vsnprintf(text, n + 1, format, again);
+        out = arena_alloc(arena, len + 1);
+        vsnprintf(out, len + 1, format, again);
     }
     va_end(again);
-    return (struct str){text, n};
+    return (struct str){out, len};
 }
 
 struct str arena_printf(struct arena *arena, const char *format, ...)
@@ -175,19 +163,19 @@ size_t arena_malloc_count(void)
     return malloc_count;
 }
 
-struct str arena_truncate(struct arena *arena, struct str text, size_t max)
+struct str arena_truncate(struct arena *arena, struct str s, size_t max)
 {
     const struct str ellipsis = STR_LIT("…");
-    if (text.len <= max)
-        return text;
-    return ARENA_JOIN(arena, str_cut(text, max > ellipsis.len ? max - ellipsis.len : 0), ellipsis);
+    if (s.len <= max)
+        return s;
+    return ARENA_JOIN(arena, str_cut(s, max > ellipsis.len ? max - ellipsis.len : 0), ellipsis);
 }
 
-struct str arena_first_line(struct arena *arena, struct str text, size_t max)
+struct str arena_first_line(struct arena *arena, struct str s, size_t max)
 {
-    text = str_trim(text);
-    const char *newline = text.len ? memchr(text.at, '\n', text.len) : NULL;
+    s = str_trim(s);
+    const char *newline = s.len ? memchr(s.at, '\n', s.len) : NULL;
     if (newline)
-        text.len = (size_t)(newline - text.at);
-    return arena_truncate(arena, str_trim(text), max);
+        s.len = (size_t)(newline - s.at);
+    return arena_truncate(arena, str_trim(s), max);
 }

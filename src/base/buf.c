@@ -1,4 +1,4 @@
-/* Growing text. */
+/* Growing, formatting and consuming of byte buffers. */
 #include "base/buf.h"
 
 #include "base/arena.h"
@@ -16,29 +16,22 @@ void buf_clear(struct buf *buf)
     *buf = (struct buf){.arena = buf->arena};
 }
 
-static void grow_to(struct buf *buf, size_t cap)
-{
-    char *at;
-    if (buf->arena) {
-        at = arena_alloc(buf->arena, cap);
-        if (buf->len)
-            memcpy(at, buf->at, buf->len);
-    } else if (!(at = realloc(buf->at, cap))) {
-        fprintf(stderr, "toolgate: out of memory (%zu bytes wanted for a buffer)\n", cap);
-        abort();
-    }
-    buf->at = at;
-    buf->cap = cap;
-}
-
 char *buf_reserve(struct buf *buf, size_t more)
 {
-    if (buf->cap - buf->len < more) {
-        size_t cap = buf->cap ? buf->cap : BUF_FIRST_BYTES;
-        while (cap - buf->len < more)
-            cap *= 2;
-        grow_to(buf, cap);
+    size_t cap = buf->cap ? buf->cap : BUF_FIRST_BYTES;
+    if (buf->cap - buf->len >= more)
+        return buf->at + buf->len;
+    while (cap - buf->len < more)
+        cap *= 2;
+    char *bigger = buf->arena ? arena_alloc(buf->arena, cap) : realloc(buf->at, cap);
+    if (!bigger) {
+        fprintf(stderr, "toolgate: out of memory (%zu bytes needed for a buffer)\n", cap);
+        abort();
     }
+    if (buf->arena && buf->len)
+        memcpy(bigger, buf->at, buf->len);
+    buf->at = bigger;
+    buf->cap = cap;
     return buf->at + buf->len;
 }
 
@@ -62,17 +55,17 @@ void buf_hex64(struct buf *buf, uint64_t n)
     buf->len += 16;
 }
 
-/* Most texts fit what is there already: formatted once. */
+/* Formats into the space that is left, where most strings fit, and only then grows. */
 void buf_printf(struct buf *buf, const char *format, ...)
 {
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
-    size_t room = buf->cap - buf->len;
-    size_t n = (size_t)vsnprintf(room ? buf->at + buf->len : NULL, room, format, args);
-    if (n >= room)
-        vsnprintf(buf_reserve(buf, n + 1), n + 1, format, again);
-    buf->len += n;
+    size_t left = buf->cap - buf->len;
+    size_t len = (size_t)vsnprintf(left ? buf->at + buf->len : NULL, left, format, args);
+    if (len >= left)
+        vsnprintf(buf_reserve(buf, len + 1), len + 1, format, again);
+    buf->len += len;
     va_end(again);
     va_end(args);
 }

@@ -1,6 +1,6 @@
 /*
- * Text being written: bytes that grow, on the heap (connections) or in an
- * arena (everything of one call). Never fails; see arena.h for why.
+ * A growing byte buffer, on the heap (connections) or in an arena (everything
+ * of one call). It never fails; arena.h gives the reason.
  */
 #ifndef TOOLGATE_BASE_BUF_H
 #define TOOLGATE_BASE_BUF_H
@@ -14,7 +14,7 @@ struct arena;
 struct buf {
     char *at; /* NULL until the first byte */
     size_t len, cap;
-    struct arena *arena; /* NULL: the heap, and buf_clear frees */
+    struct arena *arena; /* NULL: on the heap, freed by buf_clear */
 };
 
 static inline struct buf buf_in(struct arena *arena)
@@ -25,7 +25,7 @@ static inline struct buf buf_in(struct arena *arena)
 /* Frees a heap buffer and empties both kinds. */
 void buf_clear(struct buf *buf);
 
-/* Room for `more` bytes behind len; returns where they go. The caller then moves len itself. */
+/* Makes space for `more` bytes after len and returns where they go. The caller then increases len. */
 char *buf_reserve(struct buf *buf, size_t more);
 
 static inline void buf_add(struct buf *buf, const void *bytes, size_t len)
@@ -59,7 +59,7 @@ void buf_int(struct buf *buf, int64_t n);
 void buf_hex64(struct buf *buf, uint64_t n); /* 16 digits */
 void buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Forgets the first `count` bytes, e.g. those a socket took. */
+/* Removes the first `count` bytes, for example those that a socket has taken. */
 void buf_drop(struct buf *buf, size_t count);
 
 static inline struct str buf_view(const struct buf *buf)

@@ -1,3 +1,4 @@
+/* clock_gettime in whole units. */
 #include "base/clock.h"
 
 #include <time.h>

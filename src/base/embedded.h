@@ -1,10 +1,11 @@
-/* The Lua files under lua/, compiled in as text so that program and scripts can't skew. */
+/* The Lua files under lua/, compiled into the binary so that program and scripts have the same version. */
 #ifndef TOOLGATE_BASE_EMBEDDED_H
 #define TOOLGATE_BASE_EMBEDDED_H
 
 #include "base/str.h"
 
-/* `name` as in the tree, e.g. "ledger/admit.lua". Aborts on a name that isn't there: a build mistake. */
+/* `name` is the path below lua/, e.g. "ledger/admit.lua". Aborts on an unknown name, which is a build error.
+ */
 struct str embedded_text(const char *name);
 
 #endif

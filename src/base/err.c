@@ -1,4 +1,4 @@
-/* The one table of error codes, and the sentence that travels with them. */
+/* The table of wire names, and the formatting of messages. */
 #include "base/err.h"
 
 #include <stdarg.h>
@@ -33,7 +33,7 @@ void err_prefix(struct why *why, const char *prefix)
     if (!why)
         return;
     struct why old = *why;
-    size_t room = sizeof(why->text) - 3;
-    int n = snprintf(why->text, sizeof(why->text), "%.*s: ", (int)(room / 2), prefix);
-    snprintf(why->text + n, sizeof(why->text) - (size_t)n, "%.*s", (int)(room - (size_t)n), old.text);
+    size_t max = sizeof(why->text) - 3;
+    int n = snprintf(why->text, sizeof(why->text), "%.*s: ", (int)(max / 2), prefix);
+    snprintf(why->text + n, sizeof(why->text) - (size_t)n, "%.*s", (int)(max - (size_t)n), old.text);
 }

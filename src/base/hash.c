@@ -1,4 +1,4 @@
-/* XXH3, unseeded for keys that outlive the process and seeded for those that don't. */
+/* XXH3: unseeded for keys that outlive the process, seeded for all others. */
 #include "base/hash.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ uint64_t hash_random(void)
 {
     uint64_t bits;
     if (getrandom(&bits, sizeof(bits), 0) != (ssize_t)sizeof(bits)) {
-        fprintf(stderr, "toolgate: the kernel gives no random bytes\n");
+        perror("toolgate: no random bytes from the kernel");
         abort();
     }
     return bits;

@@ -1,6 +1,6 @@
 /*
- * Two hashes. `hash_stable` is the same on every worker and in every release:
- * keys of the shared ledger. `hash_seeded` changes with each process: keys of
+ * Two hashes. `hash_stable` is the same in every process and release: for
+ * keys of the shared ledger. `hash_seeded` differs in each process: for hash
  * tables that a peer could otherwise fill with chosen collisions.
  */
 #ifndef TOOLGATE_BASE_HASH_H
@@ -17,7 +17,7 @@ struct hash128 {
 struct hash128 hash_stable(struct str bytes);
 uint64_t hash_seeded(struct str bytes);
 
-/* Unpredictable bits from the kernel: call ids, seeds. Aborts where the kernel has none. */
+/* Random bits from the kernel, for call ids and seeds. Aborts if the kernel has none. */
 uint64_t hash_random(void);
 
 #endif

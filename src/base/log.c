@@ -1,4 +1,4 @@
-/* One line an event, written by one write(2) so that lines of several daemons never mix. */
+/* Each event is one line written by one write(2), so that the lines of several daemons never mix. */
 #include "base/log.h"
 
 #include "base/buf.h"
@@ -53,7 +53,7 @@ enum err log_level_named(struct str name, enum log_level *out)
     return ERR_NOT_FOUND;
 }
 
-/* A string that is JSON in either format; bytes that are no UTF-8 become U+FFFD. */
+/* A JSON string, in either format; invalid UTF-8 becomes U+FFFD. */
 static void put_quoted(struct buf *out, struct str s)
 {
     const char *end = s.at + s.len;
@@ -74,55 +74,46 @@ static void put_quoted(struct buf *out, struct str s)
     buf_byte(out, '"');
 }
 
-/* Text format quotes only what would be hard to read or could forge a second field or line. */
-static bool is_bare(struct str s)
-{
-    for (size_t i = 0; i < s.len; i++) {
-        unsigned char c = (unsigned char)s.at[i];
-        if (c <= 0x20 || c == '"' || c == '=' || c == '\\' || c == 0x7f)
-            return false;
-    }
-    return s.len > 0;
-}
-
 static void put_field(struct buf *out, const struct log_field *field)
 {
     bool json = logger.format == LOG_FORMAT_JSON;
-    buf_printf(out, json ? ",\"%s\":" : " %s=", field->key);
     struct str text = str_cut(field->text, LOG_VALUE_MAX_BYTES);
-    if (field->is_number)
+    bool quoted = json;
+    buf_printf(out, json ? ",\"%s\":" : " %s=", field->key);
+    if (field->is_number) {
         buf_int(out, field->number);
-    else if (!json && is_bare(text))
-        buf_str(out, text);
-    else
+        return;
+    }
+    for (size_t i = 0; i < text.len && !quoted;
+         i++) { /* what is hard to read, or could forge a field or line */
+        unsigned char c = (unsigned char)text.at[i];
+        quoted = c <= 0x20 || c == '"' || c == '=' || c == '\\' || c == 0x7f;
+    }
+    if (quoted)
         put_quoted(out, text);
-}
-
-static void put_head(struct buf *out, enum log_level level, const char *event)
-{
-    int64_t now = clock_wall_ms();
-    time_t seconds = (time_t)(now / 1000);
-    struct tm tm;
-    char stamp[32];
-    gmtime_r(&seconds, &tm);
-    strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &tm);
-    const char *format = logger.format == LOG_FORMAT_JSON
-                             ? "{\"time\":\"%s.%03dZ\",\"level\":\"%s\",\"event\":\"%s\""
-                             : "%s.%03dZ %s %s";
-    buf_printf(out, format, stamp, (int)(now % 1000), level_names[level], event);
+    else
+        buf_str(out, text);
 }
 
 void log_write(enum log_level level, const char *event, const struct log_field *fields)
 {
     if (level < logger.level)
         return;
+    bool json = logger.format == LOG_FORMAT_JSON;
     struct buf line = {0};
-    put_head(&line, level, event);
+    int64_t now = clock_wall_ms();
+    time_t seconds = (time_t)(now / 1000);
+    struct tm tm;
+    char stamp[32];
+    gmtime_r(&seconds, &tm);
+    strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &tm);
+    buf_printf(&line, json ? "{\"time\":\"%s.%03dZ\",\"level\":\"%s\",\"event\":\"%s\"" : "%s.%03dZ %s %s",
+               stamp, (int)(now % 1000), level_names[level], event);
     for (; fields->key; fields++)
-        if (fields->is_number || fields->text.len) /* what is not known is left out */
+        if (fields->is_number || fields->text.len)
             put_field(&line, fields);
-    buf_text(&line, logger.format == LOG_FORMAT_JSON ? "}\n" : "\n");
+    buf_text(&line, json ? "}\n" : "\n");
     ssize_t written = write(logger.fd, line.at, line.len);
-    (void)written; /* a log that cannot be written must not stop the gate */
+    (void)written; /* the daemon goes on if its log cannot be written */
     buf_clear(&line);
 }

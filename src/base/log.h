@@ -1,7 +1,7 @@
 /*
- * Events, not sentences: `time level event key=value …`, one line each, to
- * stderr or a file. Argument values and secrets are never logged unless the
- * operator asks (config `log.arguments`).
+ * The log: events, not sentences. `time level event key=value …`, one line
+ * each, to stderr or a file. Argument values and secrets are logged only if
+ * the operator enables it (config `log.arguments`).
  */
 #ifndef TOOLGATE_BASE_LOG_H
 #define TOOLGATE_BASE_LOG_H
@@ -16,6 +16,7 @@ enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 
 #define LOG_VALUE_MAX_BYTES 1024u /* a longer value is cut */
 
+/* A field with an empty string is left out of the line. */
 struct log_field {
     const char *key; /* NULL ends the list */
     bool is_number;
@@ -34,15 +35,15 @@ struct log_field {
 
 void log_write(enum log_level level, const char *event, const struct log_field *fields);
 
-/* Default: LOG_INFO as text on stderr. `path` NULL keeps stderr; an existing file is appended to, and
+/* The default is LOG_INFO as text on stderr. `path` NULL selects stderr; an existing file is appended to, and
  * reopened by calling again (log rotation). */
 enum err log_open(enum log_level level, enum log_format format, const char *path, struct why *why);
 
-/* Silence for a while: returns the level to set again. */
+/* Turns the log off and returns the level to pass to log_level_set later. */
 enum log_level log_quiet(void);
 void log_level_set(enum log_level level);
 
-/* OK or ERR_NOT_FOUND for a name that is none of debug info warn error off. */
+/* OK, or ERR_NOT_FOUND for a name other than debug, info, warn, error, off. */
 enum err log_level_named(struct str name, enum log_level *out);
 
 #endif

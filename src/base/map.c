@@ -37,21 +37,17 @@ static struct slot *find(const struct map *map, struct str key, uint64_t hash)
     return &map->slots[at];
 }
 
-static void grow(struct map *map)
-{
-    struct slot *old = map->slots;
-    size_t old_size = map->size;
-    map->size *= 2;
-    map->slots = ARENA_ARRAY(map->arena, struct slot, map->size);
-    for (size_t i = 0; i < old_size; i++)
-        if (old[i].used)
-            *find(map, old[i].key, old[i].hash) = old[i];
-}
-
 bool map_add(struct map *map, struct str key, void *value)
 {
-    if ((map->count + 1) * 2 > map->size)
-        grow(map);
+    if ((map->count + 1) * 2 > map->size) {
+        struct slot *old = map->slots;
+        size_t old_size = map->size;
+        map->size *= 2;
+        map->slots = ARENA_ARRAY(map->arena, struct slot, map->size);
+        for (size_t i = 0; i < old_size; i++)
+            if (old[i].used)
+                *find(map, old[i].key, old[i].hash) = old[i];
+    }
     uint64_t hash = hash_seeded(key);
     struct slot *slot = find(map, key, hash);
     if (slot->used)

@@ -1,6 +1,7 @@
 /*
- * Names to pointers: a seeded open-addressing table that keeps its keys by
- * reference. For lists that are built once and looked up often.
+ * A hash table from names to pointers, seeded, with open addressing. It keeps
+ * its keys by reference and has no removal: for tables that are built once and
+ * looked up often.
  */
 #ifndef TOOLGATE_BASE_MAP_H
 #define TOOLGATE_BASE_MAP_H
@@ -10,12 +11,12 @@
 struct arena;
 struct map;
 
-/* Lives in the arena; so must the keys, for as long. */
+/* Allocated in the arena. The keys must live as long. */
 struct map *map_new(struct arena *arena);
 
-/* False, and nothing changed, where the key is there already. */
+/* Returns false and changes nothing if the key exists already. */
 bool map_add(struct map *map, struct str key, void *value);
-void *map_get(const struct map *map, struct str key); /* NULL: not there */
+void *map_get(const struct map *map, struct str key); /* NULL: no such key */
 size_t map_count(const struct map *map);
 
 #endif

@@ -1,4 +1,4 @@
-/* So many a second and no more, and how many were left out: of log lines that somebody else can cause. */
+/* At most so many events a second, for log lines that a peer can cause; counts the suppressed ones. */
 #ifndef TOOLGATE_BASE_RATE_LIMIT_H
 #define TOOLGATE_BASE_RATE_LIMIT_H
 
@@ -6,27 +6,27 @@
 
 #include <stdbool.h>
 
-struct rate_limit { /* embedded; all zero to begin with */
-    int64_t since_us;
-    uint32_t passed;
-    uint64_t held; /* left out since the last one that passed */
+struct rate_limit { /* embedded; initially zero */
+    int64_t second_start_us;
+    uint32_t allowed;
+    uint64_t held; /* suppressed since the last allowed event */
 };
 
-/* True: this one may pass; *held then tells how many did not before it. */
-static inline bool rate_limit_allow(struct rate_limit *rate_limit, uint32_t per_second, uint64_t *held)
+/* If true, the event is allowed and *held is the number of events suppressed before it. */
+static inline bool rate_limit_allow(struct rate_limit *limit, uint32_t per_second, uint64_t *held)
 {
     int64_t now = clock_mono_us();
-    if (now - rate_limit->since_us >= 1000000) {
-        rate_limit->since_us = now;
-        rate_limit->passed = 0;
+    if (now - limit->second_start_us >= 1000000) {
+        limit->second_start_us = now;
+        limit->allowed = 0;
     }
-    if (rate_limit->passed >= per_second) {
-        rate_limit->held++;
+    if (limit->allowed >= per_second) {
+        limit->held++;
         return false;
     }
-    rate_limit->passed++;
-    *held = rate_limit->held;
-    rate_limit->held = 0;
+    limit->allowed++;
+    *held = limit->held;
+    limit->held = 0;
     return true;
 }
 

@@ -1,4 +1,4 @@
-/* Slices: comparing, cutting and matching them. */
+/* Comparing, cutting and matching strings. */
 #include "base/str.h"
 
 int str_cmp(struct str a, struct str b)
@@ -40,16 +40,12 @@ size_t str_utf8_length(const char *at, const char *end)
     return len;
 }
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 struct str str_trim(struct str s)
 {
-    while (s.len && is_space(s.at[0]))
+    static const char space[] = " \t\n\r";
+    while (s.len && s.at[0] && strchr(space, s.at[0]))
         s.at++, s.len--;
-    while (s.len && is_space(s.at[s.len - 1]))
+    while (s.len && s.at[s.len - 1] && strchr(space, s.at[s.len - 1]))
         s.len--;
     return s;
 }
@@ -71,7 +67,7 @@ bool str_contains_nocase(struct str haystack, struct str needle)
     return false;
 }
 
-/* Linear in both: on a mismatch only the latest star is widened, which suffices for globs. */
+/* On a mismatch only the latest star has to match more: no exponential backtracking. */
 bool str_glob(struct str pattern, struct str s)
 {
     size_t p = 0, i = 0, star = (size_t)-1, resume = 0;

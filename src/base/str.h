@@ -1,6 +1,6 @@
 /*
- * A string is a pointer and a length: most text here is a slice of a message
- * that somebody else owns. Nothing in this file allocates or frees.
+ * A string is a pointer and a length, usually a slice of a message with
+ * another owner. Nothing in this file allocates or frees.
  */
 #ifndef TOOLGATE_BASE_STR_H
 #define TOOLGATE_BASE_STR_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Borrowed bytes, not NUL-terminated unless the maker says so. `at` may be NULL when len is 0. */
+/* Borrowed bytes, not NUL-terminated unless documented so. `at` may be NULL if len is 0. */
 struct str {
     const char *at;
     size_t len;
@@ -33,7 +33,7 @@ static inline struct str str_of(const char *text)
     return (struct str){text, text ? strlen(text) : 0};
 }
 
-/* Most names are short: two words that overlap are compared sooner than memcmp is called. */
+/* Faster than memcmp for names of up to 16 bytes: compares two overlapping words. */
 static inline bool str_bytes_eq(const char *a, const char *b, size_t n)
 {
     uint64_t a8[2], b8[2];
@@ -74,25 +74,25 @@ static inline struct str str_from(struct str s, size_t from)
     return from >= s.len ? STR_NONE : (struct str){s.at + from, s.len - from};
 }
 
-/* Byte order, shorter first on a tie: the order of every list toolgate prints. */
+/* Byte order, the shorter first on a tie: the order of every list that toolgate prints. */
 int str_cmp(struct str a, struct str b);
 
-/* At most `max` bytes of s, never cutting a UTF-8 sequence in two. */
+/* At most `max` bytes of s, never splitting a UTF-8 sequence. */
 struct str str_cut(struct str s, size_t max);
 
 struct str str_trim(struct str s);
 
-/* Bytes of the UTF-8 sequence at p (1-4), or 0 where there is no valid one: overlong forms, surrogates and
- * what lies past U+10FFFF are none. */
+/* Bytes of the UTF-8 sequence at p (1-4), or 0 if it is invalid; overlong forms, surrogates and code points
+ * above U+10FFFF are invalid. */
 size_t str_utf8_length(const char *p, const char *end);
 
-/* Case-insensitive search in ASCII; other bytes compare as they are. */
+/* Ignores the case of ASCII letters; other bytes compare as they are. */
 bool str_contains_nocase(struct str haystack, struct str needle);
 
-/* `*` stands for any run of bytes, `?` for one; everything else for itself. */
+/* `*` matches any run of bytes, `?` one byte; everything else matches itself. */
 bool str_glob(struct str pattern, struct str s);
 
-/* One or more of A-Z, a-z, 0-9, '_' and '-': what the names of tools and upstreams consist of. */
+/* One or more of A-Z, a-z, 0-9, '_' and '-': a valid name of a tool or upstream. */
 bool str_is_name(struct str s);
 
 #endif

@@ -1,70 +1,57 @@
 /*
- * How close two names are. Words are short (a field, an enum value, a tool),
- * and long ones are cut to what fits a machine word's bits.
+ * Similarity of names by their longest common subsequence. Names are short (a
+ * field, an enum value, a tool); only the first 64 bytes are compared, a bit of
+ * a machine word each.
  */
 #include "base/suggest.h"
 
 #include <stdint.h>
 
-#define WORD_MAX_BYTES     64u  /* what is compared of a name: a bit each */
-#define RATIO_ENOUGH       500u /* of 1000: 2 x matched / total length */
-#define RATIO_CLEAR        700u /* from here on the letters' order alone convinces */
-#define PREFIX_ENOUGH      3u   /* bytes a shorter name must share to count as an abbreviation */
-#define SCORE_SAME_LETTERS 2000u
-#define SCORE_PREFIX       1000u
+#define WORD_MAX_BYTES   64u
+#define RATIO_MIN        500u /* of 1000: 2 x common length / total length */
+#define RATIO_CLEAR      700u /* from here on the subsequence alone is sufficient */
+#define PREFIX_MIN_BYTES 3u   /* that a shorter name must share to count as an abbreviation */
+#define SCORE_EQUAL      2000u
+#define SCORE_PREFIX     1000u
 
-/* A name in lower case without separators: dueDate, due-date and DUE_DATE are one. */
-struct folded {
+/* A name in lower case without separators: dueDate, due-date and DUE_DATE are equal. */
+struct folded_name {
     char at[WORD_MAX_BYTES];
     size_t len;
 };
 
-static bool is_separator(char c)
+static struct folded_name fold(struct str word)
 {
-    return c == '_' || c == '-' || c == ' ' || c == '.' || c == '/' || c == ':';
-}
-
-static struct folded fold(struct str word)
-{
-    struct folded f = {.len = 0};
+    struct folded_name f = {.len = 0};
     for (size_t i = 0; i < word.len && f.len < WORD_MAX_BYTES; i++) {
         char c = word.at[i];
-        if (!is_separator(c))
+        if (!c || !strchr("_- ./:", c))
             f.at[f.len++] = c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
     }
     return f;
 }
 
-/* The word that others are held against, with the places of each byte in it as bits. */
-struct wanted {
-    struct folded word;
-    uint64_t places[256];
+/* The name that candidates are compared with, and for each byte value the bits of its positions in it. */
+struct query {
+    struct folded_name word;
+    uint64_t positions[256];
 };
 
-static void want(struct wanted *w, struct str word)
+/* Length of the longest common subsequence, bit-parallel (Hyyrö): a bit of `unmatched` is cleared where the
+ * subsequence uses that byte of the query. */
+static size_t common_length(const struct query *q, const struct folded_name *b)
 {
-    w->word = fold(word);
-    memset(w->places, 0, sizeof(w->places));
-    for (size_t i = 0; i < w->word.len; i++)
-        w->places[(unsigned char)w->word.at[i]] |= 1ull << i;
-}
-
-/* Length of the longest common subsequence, what both names have in the same order: a bit for each byte of
- * the word (Hyyrö's form of the bit-parallel algorithm), cleared where the subsequence has taken it. */
-static size_t matched(const struct wanted *w, const struct folded *b)
-{
-    uint64_t left = ~0ull;
+    uint64_t unmatched = ~0ull;
     for (size_t i = 0; i < b->len; i++) {
-        uint64_t here = left & w->places[(unsigned char)b->at[i]];
-        left = (left + here) | (left - here);
+        uint64_t here = unmatched & q->positions[(unsigned char)b->at[i]];
+        unmatched = (unmatched + here) | (unmatched - here);
     }
-    uint64_t of_word = w->word.len == 64 ? ~0ull : (1ull << w->word.len) - 1;
-    return (size_t)__builtin_popcountll(~left & of_word);
+    uint64_t word = q->word.len == 64 ? ~0ull : (1ull << q->word.len) - 1;
+    return (size_t)__builtin_popcountll(~unmatched & word);
 }
 
-/* A subsequence alone finds likeness in letters strewn about; names people mistype share a run of them too.
- */
-static size_t longest_run(const struct folded *a, const struct folded *b)
+/* A subsequence alone also matches scattered letters; mistyped names share a run of them, too. */
+static size_t longest_run(const struct folded_name *a, const struct folded_name *b)
 {
     size_t best = 0;
     for (size_t i = 0; i < a->len; i++)
@@ -77,70 +64,56 @@ static size_t longest_run(const struct folded *a, const struct folded *b)
     return best;
 }
 
-static bool is_prefix(const struct folded *a, const struct folded *b)
+/* 0: not close. A higher score is closer. */
+static unsigned score_of(const struct query *q, const struct folded_name *b)
 {
-    size_t n = a->len < b->len ? a->len : b->len;
-    return n >= PREFIX_ENOUGH && memcmp(a->at, b->at, n) == 0;
-}
-
-/* 0: not close. The bigger, the closer. */
-static unsigned closeness(const struct wanted *w, const struct folded *b)
-{
-    const struct folded *a = &w->word;
+    const struct folded_name *a = &q->word;
     if (a->len == 0 || b->len == 0)
         return 0;
-    if (a->len == b->len && memcmp(a->at, b->at, a->len) == 0)
-        return SCORE_SAME_LETTERS;
-    unsigned ratio = (unsigned)(2000 * matched(w, b) / (a->len + b->len));
     size_t shorter = a->len < b->len ? a->len : b->len;
-    if (ratio < RATIO_ENOUGH)
+    bool prefix = memcmp(a->at, b->at, shorter) == 0;
+    if (prefix && a->len == b->len)
+        return SCORE_EQUAL;
+    unsigned ratio = (unsigned)(2000 * common_length(q, b) / (a->len + b->len));
+    if (ratio < RATIO_MIN)
         return 0;
-    if (is_prefix(a, b))
+    if (prefix && shorter >= PREFIX_MIN_BYTES)
         return SCORE_PREFIX + ratio;
-    if (ratio < RATIO_CLEAR && shorter < PREFIX_ENOUGH && memcmp(a->at, b->at, shorter) != 0)
-        return 0; /* two letters are found in anything; where they begin it, they may be short for it */
+    if (ratio < RATIO_CLEAR && shorter < PREFIX_MIN_BYTES && !prefix)
+        return 0; /* two letters occur in almost any name, unless they begin it */
     return ratio >= RATIO_CLEAR || longest_run(a, b) >= (shorter + 2) / 3 + 1 ? ratio : 0;
 }
 
-struct ranking {
-    size_t count;
+size_t suggest_ranked(struct str word, const struct str *candidates, size_t count, size_t out[SUGGEST_MAX])
+{
+    struct query query __attribute__((uninitialized)); /* 2 KB, all written below */
     unsigned scores[SUGGEST_MAX];
-};
-
-/* Equal scores keep the candidates' own order. */
-static void rank(struct ranking *ranking, size_t out[SUGGEST_MAX], size_t candidate, unsigned score)
-{
-    size_t at = ranking->count;
-    while (at > 0 && ranking->scores[at - 1] < score)
-        at--;
-    if (at == SUGGEST_MAX)
-        return;
-    if (ranking->count < SUGGEST_MAX)
-        ranking->count++;
-    for (size_t i = ranking->count - 1; i > at; i--) {
-        out[i] = out[i - 1];
-        ranking->scores[i] = ranking->scores[i - 1];
-    }
-    out[at] = candidate;
-    ranking->scores[at] = score;
-}
-
-size_t suggest(struct str word, const struct str *candidates, size_t count, size_t out[SUGGEST_MAX])
-{
-    struct wanted wanted __attribute__((uninitialized)); /* 2 KB that `want` writes */
-    struct ranking ranking = {.count = 0};
-    want(&wanted, word);
+    size_t found = 0;
+    query.word = fold(word);
+    memset(query.positions, 0, sizeof(query.positions));
+    for (size_t i = 0; i < query.word.len; i++)
+        query.positions[(unsigned char)query.word.at[i]] |= 1ull << i;
     for (size_t i = 0; i < count; i++) {
-        struct folded candidate = fold(candidates[i]);
-        unsigned score = closeness(&wanted, &candidate);
-        if (score)
-            rank(&ranking, out, i, score);
+        struct folded_name candidate = fold(candidates[i]);
+        unsigned score = score_of(&query, &candidate);
+        size_t rank = found;
+        while (rank > 0 && scores[rank - 1] < score) /* equal scores keep the candidates' order */
+            rank--;
+        if (!score || rank == SUGGEST_MAX)
+            continue;
+        found += found < SUGGEST_MAX;
+        for (size_t k = found - 1; k > rank; k--) {
+            out[k] = out[k - 1];
+            scores[k] = scores[k - 1];
+        }
+        out[rank] = i;
+        scores[rank] = score;
     }
-    return ranking.count;
+    return found;
 }
 
 struct str suggest_closest(struct str word, const struct str *candidates, size_t count)
 {
     size_t best[SUGGEST_MAX];
-    return suggest(word, candidates, count, best) ? candidates[best[0]] : STR_NONE;
+    return suggest_ranked(word, candidates, count, best) ? candidates[best[0]] : STR_NONE;
 }

@@ -1,7 +1,7 @@
 /*
- * "Did you mean": equal but for case and separators first, then prefix and
- * similarity relative to length, so that `calculator` finds `calc` and `name`
- * does not find `path`.
+ * "Did you mean": the closest of some names. Equal names but for case and
+ * separators rank first, then prefixes, then similarity relative to length, so
+ * that `calculator` finds `calc` and `name` does not find `path`.
  */
 #ifndef TOOLGATE_BASE_SUGGEST_H
 #define TOOLGATE_BASE_SUGGEST_H
@@ -10,10 +10,11 @@
 
 #define SUGGEST_MAX 5u
 
-/* Indexes of the closest candidates, best first, into out[SUGGEST_MAX]; returns how many are close enough. */
-size_t suggest(struct str word, const struct str *candidates, size_t count, size_t out[SUGGEST_MAX]);
+/* Writes the indexes of the closest candidates, best first, to out[SUGGEST_MAX] and returns how many are
+ * close enough. */
+size_t suggest_ranked(struct str word, const struct str *candidates, size_t count, size_t out[SUGGEST_MAX]);
 
-/* The single closest candidate, or STR_NONE. */
+/* The closest candidate, or STR_NONE if none is close enough. */
 struct str suggest_closest(struct str word, const struct str *candidates, size_t count);
 
 #endif

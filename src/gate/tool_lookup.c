@@ -47,7 +47,7 @@ size_t tool_lookup_suggest(struct arena *arena, struct generation *generation, c
         if (!named && (r->mode != CALL_RUN || tool_is_listed(tool)) && is_granted(generation, r, tool))
             names[count++] = tool->name;
     }
-    size_t n = suggest(r->tool, names, count, close);
+    size_t n = suggest_ranked(r->tool, names, count, close);
     for (size_t i = 0; i < n; i++) { /* only the few that are close are looked at by policies */
         const struct tool *tool = close[i] < own ? NULL : generation_find(generation, names[close[i]]);
         if (!tool || exists(arena, generation, r, tool))

@@ -177,7 +177,7 @@ static struct str closest_tool(const struct request *r, struct str name)
     for (size_t i = 0; i < generation_tool_count(g); i++)
         if (peer_may_call(generation_config(g), &r->client->peer, generation_tool_at(g, i)->name))
             names[count++] = generation_tool_at(g, i)->name;
-    return suggest(name, names, count, best) ? names[best[0]] : STR_NONE;
+    return suggest_ranked(name, names, count, best) ? names[best[0]] : STR_NONE;
 }
 
 /* A mistyped name would be said to be reset, and the tool would go on being refused. */

@@ -131,7 +131,7 @@ static void suggestions_are_ranked_and_few(void **state)
                                        STR("list_itemz"), STR("list_items2"), STR("list_it"),
                                        STR("list")};
     size_t out[SUGGEST_MAX];
-    assert_int_equal(suggest(STR_LIT("list-items"), names, 7, out), SUGGEST_MAX);
+    assert_int_equal(suggest_ranked(STR_LIT("list-items"), names, 7, out), SUGGEST_MAX);
     assert_int_equal(out[0], 1);
     assert_int_equal(out[1], 2);
 }
