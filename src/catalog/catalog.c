@@ -88,7 +88,7 @@ static bool prepare(const struct view *v, const struct tool *tool, struct json *
 static bool is_wanted(const struct view *v, const struct tool *tool)
 {
     const struct catalog_request *r = v->request;
-    return (r->all || tool_is_listed(tool)) && !tool->undefined &&
+    return (r->all || tool_is_listed(tool)) && !tool->unregistered &&
            (!r->peer || peer_may_call(generation_config(v->generation), r->peer, tool->name));
 }
 
@@ -151,7 +151,7 @@ static void keep_those_in(struct view *v, const struct json *definitions)
                 (void *)&definitions->items[i]);
     for (size_t i = 0; i < v->count; i++) {
         const struct json *fresh = map_get(kept, v->list[i].name);
-        if (!fresh && !v->request->widened)
+        if (!fresh && !v->request->session_stuck)
             continue;
         v->list[count] = v->list[i];
         if (fresh)
@@ -209,7 +209,7 @@ static void look(struct view *v)
     v->list = ARENA_ARRAY(v->arena, struct shown, all + own + 1);
     for (size_t i = 0; i < all; i++) {
         const struct tool *tool = generation_tool_at(v->generation, i);
-        if (is_wanted(v, tool) && !tool->awaited)
+        if (is_wanted(v, tool) && !tool->schema_pending)
             show(v, tool, true);
     }
     pass_gateway(v);
@@ -307,7 +307,7 @@ static struct hash128 key_of(const struct view *v, const struct hidden *kept)
     struct buf key = buf_in(v->arena);
     buf_add(&key, kept->salt, sizeof(kept->salt));
     buf_add(&key, &uid, sizeof(uid));
-    buf_byte(&key, r->widened);
+    buf_byte(&key, r->session_stuck);
     buf_add(&key, &r->session.len, sizeof(r->session.len));
     buf_str(&key, r->session);
     buf_str(&key, r->goal);
@@ -377,7 +377,7 @@ bool catalog_shows(struct arena *arena, struct generation *generation, const str
     everything.client_tools = NULL;
     if (!tool || !is_wanted(&v, tool))
         return false;
-    if (tool->awaited || (!prepares(tool) && !policy_set_has_gateway(generation_policies(generation))))
+    if (tool->schema_pending || (!prepares(tool) && !policy_set_has_gateway(generation_policies(generation))))
         return true; /* what nobody can list yet, no hook has seen either */
     return !is_hidden(&v, name);
 }

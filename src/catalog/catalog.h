@@ -31,7 +31,7 @@ struct catalog_request {
     const struct peer *peer;
     struct client_tools *client_tools; /* NULL: none */
     struct str session, goal;
-    bool widened;       /* the session is stuck: what prepare_tools leaves out is shown, too */
+    bool session_stuck; /* the session is stuck: what prepare_tools leaves out is shown, too */
     catalog_warn *warn; /* NULL: such things go to the log */
     void *owner;
     struct buf *places; /* gets {"search":{"kind":"mcp","upstream":"docs","tool":"find"}}, where each tool

@@ -85,12 +85,12 @@ static void take_definition(struct arena *arena, struct tool *tool, const struct
     tool->definition = definition;
     tool->policy = policy;
     choose_runner(tool, p);
-    tool->undefined = !tool->input && !definition && tool->runner == RUNNER_AGENT;
-    tool->awaited =
+    tool->unregistered = !tool->input && !definition && tool->runner == RUNNER_AGENT;
+    tool->schema_pending =
         !tool->input && !definition && tool->runner == RUNNER_UPSTREAM && tool->target.kind == TARGET_MCP;
     if (!tool->input && definition)
         warn(arena, tool, STR_LIT("it has no inputSchema: any object is taken"));
-    if (!tool->input && (definition || tool->undefined || tool->awaited))
+    if (!tool->input && (definition || tool->unregistered || tool->schema_pending))
         tool->input = any_object(arena);
 }
 
@@ -343,12 +343,12 @@ enum err tool_build_from_upstream(struct arena *arena, struct str name, const st
 
 bool tool_is_listed(const struct tool *tool)
 {
-    return tool->runner != RUNNER_AGENT && !tool->awaited;
+    return tool->runner != RUNNER_AGENT && !tool->schema_pending;
 }
 
 bool tool_is_described(const struct tool *tool)
 {
-    return !tool->undefined && !tool->awaited;
+    return !tool->unregistered && !tool->schema_pending;
 }
 
 bool tool_is_enforced(const struct tool *tool)

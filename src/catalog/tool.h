@@ -27,8 +27,9 @@ struct tool {
     const struct json *input, *output, *annotations; /* output, annotations: NULL where none */
     struct schema *input_schema, *output_schema;
     const struct policy *policy; /* NULL: none */
-    bool undefined; /* a policy whose tool is yet to be registered: it exists for its examples alone */
-    bool awaited;   /* its upstream has not told yet what it takes: not listed, and any object goes through */
+    bool unregistered;   /* a policy whose tool is yet to be registered: it exists for its examples alone */
+    bool schema_pending; /* its upstream has not told yet what it takes: not listed, and any object goes
+                            through */
     enum tool_runner runner;
     struct target target;      /* RUNNER_UPSTREAM */
     bool idempotent;           /* the same call twice does no more than once */

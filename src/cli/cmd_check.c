@@ -71,7 +71,7 @@ static int try(struct arena *arena, const struct asked *asked, struct gate *gate
         .turn = asked->meta.turn,
         .goal = str_of(asked->meta.goal),
         .peer = &peer,
-        .dry = true,
+        .dry_run = true,
         .trace = asked->trace,
     };
     struct call *call = call_new(gate, arena, &request);

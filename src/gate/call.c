@@ -97,11 +97,11 @@ static enum step known(struct call *c)
 {
     if (c->peek) {
         c->request.goal = c->request.goal.len ? c->request.goal : c->peek->goal;
-        c->request.widened = c->peek->stuck;
+        c->request.session_stuck = c->peek->stuck;
     }
     c->tool = tool_lookup_find(c->arena, c->generation, &c->request);
     take_name(c);
-    if (c->tool && c->request.enforced)
+    if (c->tool && c->request.force_enforce)
         c->tool = tool_as_enforced(c->arena, c->tool);
     if (!c->tool)
         decide(&c->verdict, CLASS_UNKNOWN_TOOL, STR_LIT("unknown_tool"), STR_NONE, STR_NONE);
@@ -117,7 +117,7 @@ static void take_place(struct call *c);
 static enum step look_first(struct call *c)
 {
     const struct call_request *r = &c->request;
-    if (r->dry || r->unhidden || !catalog_may_hide(c->generation, r->tool))
+    if (r->dry_run || r->ignore_prepare || !catalog_may_hide(c->generation, r->tool))
         return known(c);
     take_place(c);
     c->peek = ARENA_NEW(c->arena, struct ledger_peek);
@@ -239,7 +239,7 @@ static enum step admit(struct call *c)
         c->ids = arena_alloc(c->arena, sizeof(*c->ids));
         ids_collect(policy, c->args.now, c->ids);
     }
-    if (c->request.dry)
+    if (c->request.dry_run)
         return admit_dry(c, limits);
     struct ledger_admit *request = ARENA_NEW(c->arena, struct ledger_admit);
     *request = (struct ledger_admit){
@@ -294,7 +294,7 @@ static void read_report(struct call *c)
         result_read(c->arena, r->result, &c->result);
         return;
     }
-    if (!r->error_judged) {
+    if (!r->error_transient_given) {
         verdict_from_error_message(&c->verdict, c->tool, c->arena, r->error_message);
         return;
     }
@@ -390,7 +390,7 @@ static void finish(struct call *c)
         c->text = feedback_text(c->arena, &feedback);
     else if (c->tool->mode == POLICY_ENFORCE)
         c->advice = feedback_advice(c->arena, &feedback);
-    if (c->gate->metrics && !c->request.dry)
+    if (c->gate->metrics && !c->request.dry_run)
         metrics_count_verdict(c->gate->metrics, &c->verdict);
     decision_log_call(generation_config(c->generation), &c->request, &c->verdict);
     c->finished = true;
@@ -479,7 +479,7 @@ void call_on_log(struct call *c, call_log *log, void *owner)
 static void count_start(struct call *c)
 {
     struct metrics *m = c->gate->metrics;
-    if (!m || c->request.dry)
+    if (!m || c->request.dry_run)
         return;
     m->calls += c->request.mode == CALL_RUN;
     m->checks += c->request.mode == CALL_CHECK;

@@ -36,18 +36,18 @@ struct call_request {
         *result; /* report: what the tool gave: an MCP CallToolResult or any JSON; NULL with an error */
     struct str error_message; /* report: the tool failed */
     bool has_error, error_transient;
-    bool error_judged;  /* report: `error_transient` was told; otherwise the message is read for it */
-    struct str call_id; /* report: from the check; empty: there was none */
-    const struct json *stands_for_result; /* examples: what the tool gives instead of being run */
-    const struct json *facts;             /* examples: instead of the ledger's; NULL otherwise */
-    bool can_be_asked;                    /* the client puts an upstream's questions to its user itself */
+    bool error_transient_given; /* report: `error_transient` was told; otherwise the message is read for it */
+    struct str call_id;         /* report: from the check; empty: there was none */
+    const struct json *simulated_result; /* examples: what the tool gives instead of being run */
+    const struct json *facts;            /* examples: instead of the ledger's; NULL otherwise */
+    bool supports_elicitation;           /* the client puts an upstream's questions to its user itself */
     const struct json *responses; /* what the user said to them, on its second try; NULL: nothing yet */
     struct str request_state;     /* the upstream's own note that goes with them; may be empty */
-    bool widened;  /* the gate's own word: the session is stuck, and prepare_tools hides nothing */
-    bool unhidden; /* examples: a tool that prepare hooks hide exists all the same */
-    bool enforced; /* examples: whatever the mode, they show what is said where it is felt */
-    bool dry;      /* `check --trace` without a session: nothing is counted */
-    bool trace;    /* keep a line per stage */
+    bool session_stuck;  /* the gate's own word: the session is stuck, and prepare_tools hides nothing */
+    bool ignore_prepare; /* examples: a tool that prepare hooks hide exists all the same */
+    bool force_enforce;  /* examples: whatever the mode, they show what is said where it is felt */
+    bool dry_run;        /* `check --trace` without a session: nothing is counted */
+    bool trace;          /* keep a line per stage */
 };
 
 /* What every call shares. */

@@ -89,7 +89,7 @@ static enum step run_outside(struct call *c)
     c->outside->request = (struct upstream_request){
         .target = &c->tool->target,
         .arguments = c->args.now,
-        .asks = r->can_be_asked,
+        .asks = r->supports_elicitation,
         .responses = r->responses,
         .state = r->request_state,
         .within_ms = time_left_ms(c),
@@ -109,8 +109,8 @@ enum step call_run(struct call *c)
 {
     begin_try(c);
     c->ran = true;
-    if (c->request.stands_for_result)
-        result_read(c->arena, c->request.stands_for_result, &c->result);
+    if (c->request.simulated_result)
+        result_read(c->arena, c->request.simulated_result, &c->result);
     else if (c->tool->runner == RUNNER_UPSTREAM)
         return run_outside(c);
     else

@@ -74,7 +74,7 @@ enum step call_settle_answered(struct call *c)
 /* Only what was admitted has something to settle; a passed check keeps its reservation until its report. */
 enum step call_settle(struct call *c)
 {
-    if (c->request.dry) {
+    if (c->request.dry_run) {
         c->verdict.has_budget = c->verdict.class == CLASS_INVALID_ARGUMENTS;
         return GO_ON;
     }

@@ -47,7 +47,7 @@ const struct json *call_content(const struct call *c)
 
 const struct json *call_input_requests(const struct call *c)
 {
-    bool asked = c->verdict.class == CLASS_NEED_USER_INPUT && c->outside && c->request.can_be_asked;
+    bool asked = c->verdict.class == CLASS_NEED_USER_INPUT && c->outside && c->request.supports_elicitation;
     return asked ? c->outside->answer.input : NULL;
 }
 

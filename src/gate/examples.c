@@ -42,8 +42,8 @@ static void play_example(struct examples *run, struct playing *p)
                                    .goal = e->goal,
                                    .turn = e->turn,
                                    .facts = e->facts,
-                                   .unhidden = !e->user.len,
-                                   .enforced = true};
+                                   .ignore_prepare = !e->user.len,
+                                   .force_enforce = true};
     if (e->user.len) {
         peer_init_example(&p->peer, e->user);
         request.peer = &p->peer;
@@ -120,7 +120,7 @@ static void look_at(struct playing *p, struct example_outcome *o)
     o->status = v->coverage;
     o->stage = v->stage;
     const struct tool *tool = call_tool(p->call);
-    o->undefined = tool && !tool_is_described(tool);
+    o->schema_unknown = tool && !tool_is_described(tool);
     o->arguments = call_arguments(p->call);
     o->shown = call_visible_result(p->call);
 }
@@ -139,7 +139,7 @@ static void compare(struct playing *p, struct example_outcome *o)
     if (e->status.len && !str_eq(e->status, o->status))
         differs(o, "status", e->status, o->status);
     o->passed = !o->mismatch_count;
-    o->open = !o->passed && call_tool(p->call) && call_tool(p->call)->awaited;
+    o->open = !o->passed && call_tool(p->call) && call_tool(p->call)->schema_pending;
 }
 
 /* ---- all of them ---------------------------------------------------------- */

@@ -26,8 +26,8 @@ struct example_outcome {
     const struct policy_example *example; /* of a sample: its name, line and arguments; it expects nothing */
     bool sample;
     bool passed;
-    bool undefined; /* the tool's schema is not known: any arguments will do */
-    bool open;      /* and it is its upstream's to tell: that it did not pass says nothing yet */
+    bool schema_unknown; /* the tool's schema is not known: any arguments will do */
+    bool open;           /* and it is its upstream's to tell: that it did not pass says nothing yet */
     struct example_mismatch mismatches[EXAMPLE_MISMATCHES_MAX];
     size_t mismatch_count;
     struct str verdict;           /* "repair invalid_arguments", in words that `gives` could hold */

@@ -138,7 +138,7 @@ void examples_write_text(struct buf *out, const struct example_outcome *o, int i
     if (all)
         agreeing_rows(&page, o);
     said_rows(&page, o->said);
-    if (o->undefined && !o->passed) {
+    if (o->schema_unknown && !o->passed) {
         spaces(out, indent);
         buf_printf(out, "%s\n", why_undefined(o));
     }
@@ -190,7 +190,7 @@ void examples_write_line(struct buf *out, const struct example_outcome *o)
     flat(out, or_none(o->said), SAID_MAX_BYTES);
     if (o->said.len)
         buf_byte(out, '"');
-    if (o->undefined)
+    if (o->schema_unknown)
         buf_printf(out, "; %s", why_undefined(o));
 }
 

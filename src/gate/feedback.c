@@ -132,7 +132,7 @@ static void say_quoted(const struct words *w, size_t max)
 {
     if (!w->v->quoted.len)
         return;
-    feedback_put(w, w->v->policys_word ? "The rules for its results say: " : "The tool said: ");
+    feedback_put(w, w->v->quoted_is_policy ? "The rules for its results say: " : "The tool said: ");
     quote_payload(w, w->v->quoted, max);
     feedback_put(w, "\n");
 }

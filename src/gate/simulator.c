@@ -61,7 +61,7 @@ struct call *play(struct gate *gate, struct arena *arena, const struct call_requ
         tool && tool->runner == RUNNER_UPSTREAM && result; /* nothing outside is run: it stands for it */
     bool runs_here = told || (tool && tool->runner == RUNNER_LUA);
     struct call_request asked = *request;
-    asked.stands_for_result = result;
+    asked.simulated_result = result;
     struct call *call = make(gate, arena, asked, runs_here ? CALL_RUN : CALL_CHECK);
     if (runs_here || !result || call_verdict(call)->kind != VERDICT_PASS)
         return call;
@@ -190,7 +190,7 @@ static enum err play_past(struct past *p, const struct call_request *r, uint32_t
         return unknown_class(class, at, why);
     p->name = name.len ? name : r->tool;
     p->tool = generation_find(p->gate->generation, p->name);
-    if (p->tool && r->enforced)
+    if (p->tool && r->force_enforce)
         p->tool = tool_as_enforced(p->arena, p->tool);
     p->limits = p->tool ? &p->tool->limits : &ledger_default_limits;
     p->place.turn = number_of(p->entry, "turn", r->turn);

@@ -6,7 +6,7 @@
 
 static bool is_granted(struct generation *generation, const struct call_request *r, const struct tool *tool)
 {
-    if (tool->undefined && !r->unhidden)
+    if (tool->unregistered && !r->ignore_prepare)
         return false;
     return !r->peer || peer_may_call(generation_config(generation), r->peer, tool->name);
 }
@@ -14,10 +14,13 @@ static bool is_granted(struct generation *generation, const struct call_request 
 static bool exists(struct arena *arena, struct generation *generation, const struct call_request *r,
                    const struct tool *tool)
 {
-    struct catalog_request view = {
-        .all = true, .peer = r->peer, .session = r->session, .goal = r->goal, .widened = r->widened};
+    struct catalog_request view = {.all = true,
+                                   .peer = r->peer,
+                                   .session = r->session,
+                                   .goal = r->goal,
+                                   .session_stuck = r->session_stuck};
     return is_granted(generation, r, tool) &&
-           (r->unhidden || catalog_shows(arena, generation, &view, tool->name));
+           (r->ignore_prepare || catalog_shows(arena, generation, &view, tool->name));
 }
 
 const struct tool *tool_lookup_find(struct arena *arena, struct generation *generation,

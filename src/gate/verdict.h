@@ -34,7 +34,7 @@ struct verdict {
     const struct json *facts, *follow_up, *next_args, *choices; /* NULL: none */
     struct str would;            /* shadow mode, anonymous sessions: the code of what would have been said */
     struct str quoted;           /* the tool's own words, for the feedback only */
-    bool policys_word;           /* `quoted` is what a policy says of the result */
+    bool quoted_is_policy;       /* `quoted` is what a policy says of the result */
     struct str warning;          /* ours, beside a result that is delivered all the same */
     struct str compact_note;     /* what was left out of a result that is too large; empty: nothing */
     size_t bytes_from, bytes_to; /* what of it a model would have read, and reads; 0: it was not too large */

@@ -143,7 +143,7 @@ void verdict_from_result_hook(struct verdict *v, const struct tool *tool, struct
     case OUTCOME_TRANSIENT:
     case OUTCOME_FAILED:
         verdict_from_failure(v, said->said == OUTCOME_FAILED ? CLASS_TOOL_ERROR : CLASS_TRANSIENT, said);
-        v->policys_word = true;
+        v->quoted_is_policy = true;
         break;
     case OUTCOME_ASK:
         verdict_from_question(v, said);

@@ -249,8 +249,8 @@ static int gate_report(lua_State *L)
     a.request.arguments = value_option(L, 2, "arguments", g->arena);
     a.request.error_message = text_option(L, 4, "error", g->arena);
     a.request.has_error = a.request.error_message.len > 0;
-    a.request.error_judged = push_option(L, 4, "transient");
-    a.request.error_transient = a.request.error_judged && lua_toboolean(L, -1);
+    a.request.error_transient_given = push_option(L, 4, "transient");
+    a.request.error_transient = a.request.error_transient_given && lua_toboolean(L, -1);
     if (!a.request.has_error)
         a.request.result = lua_isnoneornil(L, 3) ? value_option(L, 4, "result", g->arena)
                                                  : module_value_read(L, 3, "result", g->arena);

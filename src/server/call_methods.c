@@ -97,7 +97,7 @@ static enum err read_report(struct request *r, struct call_request *c)
     c->has_error = error != NULL;
     c->error_message = json_str(message);
     c->error_transient = json_is_true(transient);
-    c->error_judged = transient != NULL;
+    c->error_transient_given = transient != NULL;
     return OK;
 }
 
@@ -361,7 +361,7 @@ enum handled call_methods_check(struct request *r)
     if (read_call(r, CALL_CHECK, &request))
         return REQUEST_DONE;
     request.trace = json_is_true(json_get_text(r->meta, GATE_TRACE_KEY));
-    request.dry = request.trace && !request.session.len;
+    request.dry_run = request.trace && !request.session.len;
     return start(r, &request, tell_check);
 }
 

@@ -13,7 +13,7 @@ static bool takes_forms(const struct request *r)
 enum err elicitation_read(struct request *r, struct call_request *call)
 {
     const struct json *responses = r->modern ? json_get_text(r->params, "inputResponses") : NULL;
-    call->can_be_asked = takes_forms(r);
+    call->supports_elicitation = takes_forms(r);
     if (!r->modern)
         return OK;
     if (responses && !json_is(responses, JSON_OBJECT)) {

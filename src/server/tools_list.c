@@ -17,7 +17,7 @@ static enum handled told(struct request *r)
         log_event(LOG_WARN, "ledger_peek_failed", LOG_TEXT("why", listing->peek.why.text));
     if (!listing->wanted.goal.len)
         listing->wanted.goal = listing->peek.goal;
-    listing->wanted.widened = listing->peek.stuck;
+    listing->wanted.session_stuck = listing->peek.stuck;
     return listing->tell(r, &listing->wanted);
 }
 

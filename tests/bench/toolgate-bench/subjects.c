@@ -94,7 +94,7 @@ static bool whole_check(struct subjects *s, struct gate *gate, const char *tool,
                                    .session = STR_LIT("bench"),
                                    .connection = STR_LIT("bench"),
                                    .peer = &s->peer,
-                                   .dry = true};
+                                   .dry_run = true};
     struct call *call = call_new(gate, arena, &request);
     bool passed = call_start(call, NULL, NULL) && call_verdict(call)->kind == VERDICT_PASS;
     call_free(call);

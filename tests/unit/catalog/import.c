@@ -147,7 +147,7 @@ static void has(const char *expected)
         if (tool->runner == RUNNER_UPSTREAM)
             buf_printf(&text, "=" STR_FMT "/" STR_FMT, STR_ARG(tool->target.upstream),
                        STR_ARG(tool->target.tool));
-        if (tool->awaited)
+        if (tool->schema_pending)
             buf_byte(&text, '?');
     }
     if (!str_is(buf_view(&text), expected))
