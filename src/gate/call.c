@@ -104,9 +104,9 @@ static enum step known(struct call *c)
     if (c->tool && c->request.force_enforce)
         c->tool = tool_as_enforced(c->arena, c->tool);
     if (!c->tool)
-        decide(&c->verdict, CLASS_UNKNOWN_TOOL, STR_LIT("unknown_tool"), STR_NONE, STR_NONE);
+        verdict_set(&c->verdict, CLASS_UNKNOWN_TOOL, STR_LIT("unknown_tool"), STR_NONE, STR_NONE);
     else if (c->request.mode == CALL_RUN && c->tool->runner == RUNNER_AGENT)
-        decide(&c->verdict, CLASS_AGENT_RUNS_THIS, STR_LIT("agent_runs_this"), STR_NONE, STR_NONE);
+        verdict_set(&c->verdict, CLASS_AGENT_RUNS_THIS, STR_LIT("agent_runs_this"), STR_NONE, STR_NONE);
     return GO_ON;
 }
 
@@ -299,8 +299,8 @@ static void read_report(struct call *c)
         return;
     }
     c->verdict.quoted = r->error_message;
-    decide(&c->verdict, r->error_transient ? CLASS_TRANSIENT : CLASS_TOOL_ERROR, STR_NONE, STR_NONE,
-           STR_NONE);
+    verdict_set(&c->verdict, r->error_transient ? CLASS_TRANSIENT : CLASS_TOOL_ERROR, STR_NONE, STR_NONE,
+                STR_NONE);
 }
 
 /* A report has run elsewhere: it comes in here. */

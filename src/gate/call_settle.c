@@ -93,7 +93,7 @@ enum step call_settle(struct call *c)
 
 void call_release(struct call *c)
 {
-    decide(&c->verdict, CLASS_CANCELLED, STR_LIT("cancelled"), STR_NONE, STR_NONE);
+    verdict_set(&c->verdict, CLASS_CANCELLED, STR_LIT("cancelled"), STR_NONE, STR_NONE);
     ledger_settle(c->gate->ledger, settle_request(c, LEDGER_CLASS_RELEASED), c->arena, &c->settled, NULL,
                   NULL);
 }

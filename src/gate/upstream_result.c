@@ -17,7 +17,7 @@ static void take_result(struct arena *arena, const struct tool *tool, const stru
 /* What cannot even be handed over is the model's to mend, like any wrong argument. */
 static void refused(struct verdict *v, const struct upstream_answer *a)
 {
-    decide(v, a->reached ? CLASS_TOOL_ERROR : CLASS_INVALID_ARGUMENTS, a->code, a->detail, STR_NONE);
+    verdict_set(v, a->reached ? CLASS_TOOL_ERROR : CLASS_INVALID_ARGUMENTS, a->code, a->detail, STR_NONE);
     v->quoted = a->quoted;
     v->valid = a->reached;
 }
@@ -31,7 +31,7 @@ static void passing(struct verdict *v, struct arena *arena, const struct tool *t
         detail = ARENA_JOIN(arena, detail, STR_LIT("; it may or may not have been carried out"));
         hint = STR_LIT("First look whether it has been carried out; only if not, make the same call again.");
     }
-    decide(v, CLASS_TRANSIENT, a->code, detail, hint);
+    verdict_set(v, CLASS_TRANSIENT, a->code, detail, hint);
     v->quoted = a->quoted;
     v->after_s = a->after_s;
 }
@@ -45,21 +45,22 @@ static void unavailable(struct verdict *v, struct arena *arena, const struct ups
             "Use another tool, or tell the user. It is asked again in %lld s; before that the same "
             "call can only fail.",
             (long long)(a->after_s > 0 ? a->after_s : 1));
-    decide(v, CLASS_UNAVAILABLE, a->code, a->detail, hint);
+    verdict_set(v, CLASS_UNAVAILABLE, a->code, a->detail, hint);
     v->quoted = a->quoted;
     v->after_s = a->after_s;
 }
 
 static void broken(struct verdict *v, const struct upstream_answer *a)
 {
-    decide(v, CLASS_SCHEMA_MISMATCH, a->code, a->detail, STR_NONE);
+    verdict_set(v, CLASS_SCHEMA_MISMATCH, a->code, a->detail, STR_NONE);
     v->quoted = a->quoted;
 }
 
 /* The question is the server's: quoted, for the model to pass on. */
 static void asks(struct verdict *v, const struct upstream_answer *a)
 {
-    decide(v, CLASS_NEED_USER_INPUT, a->code.len ? a->code : STR_LIT("input_required"), STR_NONE, STR_NONE);
+    verdict_set(v, CLASS_NEED_USER_INPUT, a->code.len ? a->code : STR_LIT("input_required"), STR_NONE,
+                STR_NONE);
     v->quoted = a->question;
     v->coverage = STR_LIT("NEED_USER_INPUT");
 }
@@ -93,10 +94,10 @@ void upstream_result_unavailable_here(struct verdict *v, struct arena *arena, co
 {
     static const char *const kinds[] = {
         [TARGET_MCP] = "a server", [TARGET_HTTP] = "an HTTP endpoint", [TARGET_EXEC] = "a command"};
-    decide(v, CLASS_UNAVAILABLE, STR_LIT("not_run_here"),
-           arena_printf(
-               arena,
-               "%s runs it, and nothing outside is asked here: only a daemon (toolgate serve) does that",
-               kinds[tool->target.kind]),
-           STR_LIT("Give the example a result, or make the call through a running daemon."));
+    verdict_set(v, CLASS_UNAVAILABLE, STR_LIT("not_run_here"),
+                arena_printf(
+                    arena,
+                    "%s runs it, and nothing outside is asked here: only a daemon (toolgate serve) does that",
+                    kinds[tool->target.kind]),
+                STR_LIT("Give the example a result, or make the call through a running daemon."));
 }

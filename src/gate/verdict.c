@@ -10,6 +10,32 @@ const char *verdict_name(enum verdict_kind kind)
     return verdict_names[kind];
 }
 
+void verdict_set(struct verdict *v, enum error_class class, struct str code, struct str detail,
+                 struct str hint)
+{
+    v->class = class;
+    v->kind = error_class_info(class)->verdict;
+    v->code = code;
+    v->detail = detail;
+    v->hint = hint;
+}
+
+void verdict_discard(struct verdict *v, struct arena *arena, bool remember)
+{
+    struct verdict fresh = {.valid = true,
+                            .after_s = -1,
+                            .cost = v->cost,
+                            .would = v->would,
+                            .attempt = v->attempt,
+                            .repeats = v->repeats,
+                            .no_progress = v->no_progress,
+                            .engine = v->engine};
+    if (remember && !v->would.len && error_class_info(v->class)->is_error)
+        fresh.would = v->code.len ? v->code : str_of(error_class_info(v->class)->name);
+    problems_init(&fresh.problems, arena);
+    *v = fresh;
+}
+
 static void put_optional(struct json_out *out, const char *key, struct str value)
 {
     if (value.len) {

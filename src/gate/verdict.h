@@ -46,6 +46,19 @@ struct verdict {
     const char *stage;           /* where it was decided: "known", "shape", … */
 };
 
+static inline bool verdict_is_decided(const struct verdict *verdict)
+{
+    return verdict->class != CLASS_OK;
+}
+
+/* Sets the class, the verdict that goes with it, and the strings, which are borrowed. */
+void verdict_set(struct verdict *verdict, enum error_class class, struct str code, struct str detail,
+                 struct str hint);
+
+/* Takes back what was decided and found, for a tool in mode shadow or off. `remember` keeps the code of the
+ * first error in `would`. What the ledger counted stays. */
+void verdict_discard(struct verdict *verdict, struct arena *arena, bool remember);
+
 /* The object of PROTOCOL.md: {"verdict":…,"valid":…,…}. */
 void verdict_write(struct buf *out, const struct verdict *verdict);
 

@@ -11,39 +11,15 @@
        */
 #define WAIT_DOUBLINGS 5
 
-void decide(struct verdict *v, enum error_class class, struct str code, struct str detail, struct str hint)
-{
-    v->class = class;
-    v->kind = error_class_info(class)->verdict;
-    v->code = code;
-    v->detail = detail;
-    v->hint = hint;
-}
-
-void verdict_discard(struct verdict *v, struct arena *arena, bool remember)
-{
-    struct verdict fresh = {.valid = true,
-                            .after_s = -1,
-                            .cost = v->cost,
-                            .would = v->would,
-                            .attempt = v->attempt,
-                            .repeats = v->repeats,
-                            .no_progress = v->no_progress,
-                            .engine = v->engine};
-    if (remember && !v->would.len && error_class_info(v->class)->is_error)
-        fresh.would = v->code.len ? v->code : str_of(error_class_info(v->class)->name);
-    problems_init(&fresh.problems, arena);
-    *v = fresh;
-}
-
 void verdict_from_policy_error(struct verdict *v, const struct tool *tool, struct arena *arena,
                                const char *why)
 {
     decision_log_policy_error(tool->name, why);
-    decide(v, CLASS_POLICY_ERROR, STR_LIT("policy_broke"), arena_dup(arena, str_of(why)),
-           STR_LIT(
-               "This is a fault in the gateway, not in your call: do not repeat it; use another tool or tell "
-               "the user."));
+    verdict_set(
+        v, CLASS_POLICY_ERROR, STR_LIT("policy_broke"), arena_dup(arena, str_of(why)),
+        STR_LIT(
+            "This is a fault in the gateway, not in your call: do not repeat it; use another tool or tell "
+            "the user."));
 }
 
 void verdict_from_broken_hook(struct verdict *v, const struct tool *tool, struct arena *arena,
@@ -64,7 +40,7 @@ void verdict_from_arguments(struct verdict *v, const struct tool *tool, struct a
     if (args->broke.len)
         verdict_from_broken_hook(v, tool, arena, args->broke.at);
     else if (args->problems.errors)
-        decide(v, CLASS_INVALID_ARGUMENTS, STR_LIT("invalid_arguments"), STR_NONE, STR_NONE);
+        verdict_set(v, CLASS_INVALID_ARGUMENTS, STR_LIT("invalid_arguments"), STR_NONE, STR_NONE);
 }
 
 /* What is known now of a place stands instead of what the schema said of it. */
@@ -84,7 +60,7 @@ static void decide_id(struct verdict *v, enum error_class class, const char *cod
 {
     put_problem(v,
                 (struct problem){.path = fault->path, .code = code, .message = message, .got = fault->got});
-    decide(v, class, str_of(code), STR_NONE, hint);
+    verdict_set(v, class, str_of(code), STR_NONE, hint);
     v->valid = false;
 }
 
@@ -123,7 +99,7 @@ static void exhaust(struct verdict *v)
 /* Asked sooner than its policy allows: nothing is wrong with the call but the time. */
 static void wait_for_it(struct verdict *v, const struct ledger_answer *a)
 {
-    decide(v, CLASS_TRANSIENT, a->code, STR_NONE, STR_NONE);
+    verdict_set(v, CLASS_TRANSIENT, a->code, STR_NONE, STR_NONE);
     v->after_s = (int64_t)(a->used + 999) / 1000;
 }
 
@@ -140,15 +116,15 @@ void verdict_from_ledger(struct verdict *v, const struct ledger_answer *a)
     if (a->would.len && !v->would.len && (a->says == LEDGER_RUN || a->says == LEDGER_REPAIR))
         v->would = a->would;
     if (a->error != OK)
-        decide(v, CLASS_UNAVAILABLE, STR_LIT("ledger_unavailable"), STR_NONE, STR_NONE);
+        verdict_set(v, CLASS_UNAVAILABLE, STR_LIT("ledger_unavailable"), STR_NONE, STR_NONE);
     else if (a->says == LEDGER_HALT || (a->says == LEDGER_REFUSE && is_loop(a->code)))
-        decide(v, CLASS_LOOP, a->code, STR_NONE, STR_NONE);
+        verdict_set(v, CLASS_LOOP, a->code, STR_NONE, STR_NONE);
     else if (a->says == LEDGER_REFUSE && v->class == CLASS_INVALID_ARGUMENTS)
         exhaust(v);
     else if (a->says == LEDGER_REFUSE && v->class == CLASS_OK && str_is(a->code, "too_soon"))
         wait_for_it(v, a);
     else if (a->says == LEDGER_REFUSE && v->class == CLASS_OK)
-        decide(v, CLASS_RETRY_BUDGET, a->code, STR_NONE, STR_NONE);
+        verdict_set(v, CLASS_RETRY_BUDGET, a->code, STR_NONE, STR_NONE);
     if (a->says == LEDGER_HALT)
         v->kind = VERDICT_HALT;
 }
@@ -180,7 +156,7 @@ void verdict_from_settle(struct verdict *v, const struct ledger_settled *settled
 
 void verdict_from_question(struct verdict *v, const struct policy_outcome *said)
 {
-    decide(v, CLASS_NEED_USER_INPUT, said->code, said->detail, said->hint);
+    verdict_set(v, CLASS_NEED_USER_INPUT, said->code, said->detail, said->hint);
     v->choices = said->choices;
     v->coverage = STR_LIT("NEED_USER_INPUT");
 }
@@ -188,7 +164,7 @@ void verdict_from_question(struct verdict *v, const struct policy_outcome *said)
 /* What a tool says of its own failure is data: quoted, never our words. */
 void verdict_from_failure(struct verdict *v, enum error_class class, const struct policy_outcome *said)
 {
-    decide(v, class, said->code, STR_NONE, said->hint);
+    verdict_set(v, class, said->code, STR_NONE, said->hint);
     v->quoted = said->detail;
     v->after_s = class == CLASS_TRANSIENT ? said->after_s : -1;
 }
@@ -211,16 +187,16 @@ void verdict_from_hook(struct verdict *v, struct arena *arena, const struct poli
     switch (said->said) {
     case OUTCOME_REPAIR:
         take_problems(v, arena, said);
-        decide(v, CLASS_INVALID_ARGUMENTS, said->code.len ? said->code : STR_LIT("invalid_arguments"),
-               said->detail, said->hint);
+        verdict_set(v, CLASS_INVALID_ARGUMENTS, said->code.len ? said->code : STR_LIT("invalid_arguments"),
+                    said->detail, said->hint);
         v->valid = false;
         break;
     case OUTCOME_RETRY:
-        decide(v, CLASS_INVALID_ARGUMENTS, STR_LIT("retry"), said->detail, said->hint);
+        verdict_set(v, CLASS_INVALID_ARGUMENTS, STR_LIT("retry"), said->detail, said->hint);
         v->valid = false;
         break;
     case OUTCOME_REFUSE:
-        decide(v, CLASS_FORBIDDEN, said->code, said->detail, said->hint);
+        verdict_set(v, CLASS_FORBIDDEN, said->code, said->detail, said->hint);
         break;
     case OUTCOME_ASK:
         verdict_from_question(v, said);

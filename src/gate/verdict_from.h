@@ -12,19 +12,6 @@
 #include "result/result.h"
 #include "gate/verdict.h"
 
-static inline bool verdict_is_decided(const struct verdict *verdict)
-{
-    return verdict->class != CLASS_OK;
-}
-
-/* Sets class and texts, and the verdict that goes with the class. Texts are borrowed. */
-void decide(struct verdict *verdict, enum error_class class, struct str code, struct str detail,
-            struct str hint);
-
-/* Takes back whatever has been decided and found, where nobody is to feel it; `remember` keeps the code of
- * the first error as what would have been said. */
-void verdict_discard(struct verdict *verdict, struct arena *arena, bool remember);
-
 /* A hook that threw or ran out of its budget. */
 void verdict_from_policy_error(struct verdict *verdict, const struct tool *tool, struct arena *arena,
                                const char *why);

@@ -41,7 +41,7 @@ static struct str words_of(const char *code)
 static void ask_by_envelope(struct verdict *v, struct arena *arena, const struct envelope *e)
 {
     bool several = strcmp(e->code, "ambiguous") == 0;
-    decide(v, CLASS_NEED_USER_INPUT, str_of(e->code), STR_NONE, STR_NONE);
+    verdict_set(v, CLASS_NEED_USER_INPUT, str_of(e->code), STR_NONE, STR_NONE);
     if (!e->question.len)
         v->detail = several ? STR_LIT("Several things fit. Which one is meant?") : STR_LIT("How to go on?");
     v->quoted = e->question;
@@ -70,8 +70,8 @@ void verdict_from_envelope(struct verdict *v, const struct tool *tool, struct ar
         return;
     }
     bool passes = e->kind == ENVELOPE_TRANSIENT;
-    decide(v, passes ? CLASS_TRANSIENT : CLASS_TOOL_ERROR, str_of(e->code), words_of(e->code),
-           passes ? hint_for(tool, e->code) : STR_NONE);
+    verdict_set(v, passes ? CLASS_TRANSIENT : CLASS_TOOL_ERROR, str_of(e->code), words_of(e->code),
+                passes ? hint_for(tool, e->code) : STR_NONE);
     v->quoted = stack_trace_strip(arena, said);
     v->after_s = passes ? e->after_s : -1;
 }
@@ -131,14 +131,14 @@ void verdict_from_result_hook(struct verdict *v, const struct tool *tool, struct
         v->next_args = whole_next_args(arena, args, said->next_args);
     switch (said->said) {
     case OUTCOME_PARTIAL:
-        decide(v, CLASS_PARTIAL_DATA, said->code, said->detail, said->hint);
+        verdict_set(v, CLASS_PARTIAL_DATA, said->code, said->detail, said->hint);
         break;
     case OUTCOME_GARBAGE:
-        decide(v, CLASS_SEMANTIC_GARBAGE, said->code, said->detail, said->hint);
+        verdict_set(v, CLASS_SEMANTIC_GARBAGE, said->code, said->detail, said->hint);
         v->quoted = result_text(arena, result);
         break;
     case OUTCOME_BROKEN:
-        decide(v, CLASS_SCHEMA_MISMATCH, said->code, said->detail, said->hint);
+        verdict_set(v, CLASS_SCHEMA_MISMATCH, said->code, said->detail, said->hint);
         break;
     case OUTCOME_TRANSIENT:
     case OUTCOME_FAILED:
@@ -169,8 +169,8 @@ void verdict_from_output_schema(struct verdict *v, const struct tool *tool, stru
     for (size_t i = 0; i < v->problems.count; i++)
         v->problems.list[i].in_result = true;
     const char *unreadable = result_parse_error(result);
-    decide(v, CLASS_SCHEMA_MISMATCH, str_of(unreadable ? unreadable : "schema_violation"), STR_NONE,
-           STR_NONE);
+    verdict_set(v, CLASS_SCHEMA_MISMATCH, str_of(unreadable ? unreadable : "schema_violation"), STR_NONE,
+                STR_NONE);
 }
 
 /* ---- coverage ----------------------------------------------------------------- */
