@@ -155,7 +155,7 @@ static bool is_token(struct str name)
 void config_upstream_pairs(struct settings *settings, const struct setting *setting, struct str path,
                            const struct json *value, void *into)
 {
-    struct pairs *pairs = (struct pairs *)((char *)into + setting->offset);
+    struct name_values *pairs = (struct name_values *)((char *)into + setting->offset);
     bool table = value->type == JSON_OBJECT || (value->type == JSON_ARRAY && !value->len);
     if (!table) {
         expected_kind(settings, path, "a table of names and texts, e.g. { NAME = \"value\" }", value);
@@ -174,7 +174,7 @@ void config_upstream_pairs(struct settings *settings, const struct setting *sett
             setting->offset == offsetof(struct config_upstream, spec.headers))
             key_table_error(settings, at, "a header cannot hold a line break");
     }
-    *pairs = (struct pairs){list, value->len};
+    *pairs = (struct name_values){list, value->len};
 }
 
 static bool is_filled_in(struct str text)

@@ -37,7 +37,7 @@ void config_upstream_add(struct settings *settings, struct str path, struct str 
 /* Readers for struct config_upstream. What is wrong is told without the value: it may be a secret. */
 key_reader config_upstream_string;  /* a text, into a struct str */
 key_reader config_upstream_strings; /* a list of texts, into a struct texts */
-key_reader config_upstream_pairs;   /* names and texts, into a struct pairs */
+key_reader config_upstream_pairs;   /* names and texts, into a struct name_values */
 key_reader config_upstream_command; /* a program: where it names a folder, relative to the file's */
 key_reader config_upstream_folder;  /* a path, into a struct str */
 

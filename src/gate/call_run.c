@@ -63,7 +63,7 @@ enum step call_upstream_answered(struct call *c)
 {
     const struct upstream_answer *answer = &c->outside->answer;
     c->ran =
-        answer->ended != UPSTREAM_UNAVAILABLE && !(answer->ended == UPSTREAM_REFUSED && !answer->reached);
+        answer->outcome != UPSTREAM_UNAVAILABLE && !(answer->outcome == UPSTREAM_REFUSED && !answer->reached);
     upstream_result_read(&c->verdict, c->arena, c->tool, answer, &c->result);
     return GO_ON;
 }
@@ -89,10 +89,10 @@ static enum step run_outside(struct call *c)
     c->outside->request = (struct upstream_request){
         .target = &c->tool->target,
         .arguments = c->args.now,
-        .asks = r->supports_elicitation,
-        .responses = r->responses,
-        .state = r->request_state,
-        .within_ms = time_left_ms(c),
+        .can_elicit = r->supports_elicitation,
+        .input_responses = r->responses,
+        .request_state = r->request_state,
+        .max_ms = time_left_ms(c),
         .progress = c->progress,
         .log = c->log,
         .listener = c->listener,
@@ -124,7 +124,7 @@ enum step call_run(struct call *c)
 static bool does_no_harm(const struct call *c)
 {
     const struct upstream_answer *answer = c->outside ? &c->outside->answer : NULL;
-    return c->tool->idempotent || (answer && answer->ended == UPSTREAM_TRANSIENT && !answer->reached);
+    return c->tool->idempotent || (answer && answer->outcome == UPSTREAM_TRANSIENT && !answer->reached);
 }
 
 /* When it is to be asked again: its own word. Of a server that died nobody needs to wait for more than the

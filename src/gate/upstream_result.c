@@ -68,7 +68,7 @@ static void asks(struct verdict *v, const struct upstream_answer *a)
 void upstream_result_read(struct verdict *v, struct arena *arena, const struct tool *tool,
                           const struct upstream_answer *a, struct result *result)
 {
-    switch (a->ended) {
+    switch (a->outcome) {
     case UPSTREAM_RESULT:
         take_result(arena, tool, a, result);
         break;

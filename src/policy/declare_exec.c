@@ -33,7 +33,7 @@ static bool is_variable(struct str name)
 static void read_env(struct declaring *d, const struct field *field, int at)
 {
     struct name_value *list = ARENA_ARRAY(d->arena, struct name_value, EXEC_ENV_MAX);
-    struct pairs *env = &spec_of(d)->env;
+    struct name_values *env = &spec_of(d)->env;
     declare_must_be_table(d, "exec", field->name, at, "{ NAME = \"value\" }");
     env->list = list;
     for (lua_pushnil(d->L); lua_next(d->L, at); lua_pop(d->L, 1)) {

@@ -17,7 +17,7 @@ static struct http_spec *spec_of(struct declaring *d)
 static void read_headers(struct declaring *d, const struct field *field, int at)
 {
     struct name_value *list = ARENA_ARRAY(d->arena, struct name_value, HTTP_HEADERS_MAX);
-    struct pairs *headers = &spec_of(d)->headers;
+    struct name_values *headers = &spec_of(d)->headers;
     declare_must_be_table(d, "http", field->name, at, "{ Name = \"value\" }");
     headers->list = list;
     for (lua_pushnil(d->L); lua_next(d->L, at); lua_pop(d->L, 1)) {

@@ -30,7 +30,7 @@ static enum tells what_it_tells(const struct upstream_answer *answer)
         [UPSTREAM_TRANSIENT] = TELLS_FAILING, [UPSTREAM_UNAVAILABLE] = TELLS_NOTHING,
         [UPSTREAM_BROKEN] = TELLS_ALIVE,      [UPSTREAM_INPUT_REQUIRED] = TELLS_ALIVE,
     };
-    return str_starts(answer->code, "http_4") ? TELLS_ALIVE : known[answer->ended];
+    return str_starts(answer->code, "http_4") ? TELLS_ALIVE : known[answer->outcome];
 }
 
 static void log_breaker(const struct upstream *u)
@@ -70,7 +70,7 @@ static void tell_operator(struct upstream_call *run, enum tells tells)
 {
     const struct upstream_answer *a = run->answer;
     bool denied = str_is(a->code, "http_401") || str_is(a->code, "http_403");
-    bool fails = tells == TELLS_FAILING || denied || a->ended == UPSTREAM_BROKEN;
+    bool fails = tells == TELLS_FAILING || denied || a->outcome == UPSTREAM_BROKEN;
     if (!fails || run->request->target->kind == TARGET_EXEC)
         return;
     if (!str_is(a->code, "crashed"))
@@ -145,7 +145,7 @@ void upstream_call_finish(struct upstream_call *run)
 
 uint32_t upstream_call_timeout_ms(const struct upstream_call *run, uint32_t own_ms)
 {
-    uint32_t within = run->request->within_ms;
+    uint32_t within = run->request->max_ms;
     return within && within < own_ms ? within : own_ms;
 }
 

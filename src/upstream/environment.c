@@ -8,7 +8,7 @@
 
 #define PATH_OTHERWISE "/usr/local/bin:/usr/bin:/bin"
 
-static bool names(const struct pairs *pairs, const char *name)
+static bool names(const struct name_values *pairs, const char *name)
 {
     for (size_t i = 0; i < pairs->count; i++)
         if (str_is(pairs->list[i].name, name))
@@ -37,7 +37,7 @@ static enum err make_one(struct arena *arena, const struct name_value *pair, str
     return OK;
 }
 
-enum err environment_build(struct arena *arena, const char *const *taken, const struct pairs *pairs,
+enum err environment_build(struct arena *arena, const char *const *taken, const struct name_values *pairs,
                            struct secrets *used, const char *const **out, struct why *why)
 {
     size_t count = 0, n = pairs->count;

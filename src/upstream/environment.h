@@ -9,7 +9,7 @@
 /* NAME=VALUE each, ends with NULL, all in the arena: those of `taken` (names, ends with NULL) that the daemon
  * has, and `pairs`, filled in (secrets.h), which come before them where both name one; PATH is always there.
  * `why` begins with the name whose value is wrong. */
-enum err environment_build(struct arena *arena, const char *const *taken, const struct pairs *pairs,
+enum err environment_build(struct arena *arena, const char *const *taken, const struct name_values *pairs,
                            struct secrets *used, const char *const **out, struct why *why);
 
 #endif

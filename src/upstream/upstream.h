@@ -85,13 +85,14 @@ typedef void upstream_done(void *owner);
 struct upstream_request {
     const struct target *target;
     const struct json *arguments;
-    bool asks; /* the client can put questions to its user: they come as UPSTREAM_INPUT_REQUIRED with `input`
-                */
-    const struct json *responses; /* inputResponses of the client's second try; NULL: none */
-    struct str state;             /* requestState, likewise */
+    bool can_elicit; /* the client can put questions to its user: they come as UPSTREAM_INPUT_REQUIRED with
+                      * `input`
+                      */
+    const struct json *input_responses; /* inputResponses of the client's second try; NULL: none */
+    struct str request_state;           /* requestState, likewise */
     uint64_t caller;             /* of whom; two of one conversation have the same. What a server says without
                                     saying of which call is not told to another than it may be about */
-    uint32_t within_ms;          /* it may take no longer, whatever its own time is; 0: its own */
+    uint32_t max_ms;             /* it may take no longer, whatever its own time is; 0: its own */
     upstream_progress *progress; /* NULL: nobody listens; fires until `done` only */
     upstream_log *log;
     void *listener;
@@ -107,7 +108,7 @@ enum upstream_outcome {
 };
 
 struct upstream_answer {
-    enum upstream_outcome ended;
+    enum upstream_outcome outcome;
     const struct json *result;
     struct str code;     /* "timeout", "crashed", "http_503", "exit_3", "unreachable", …; may be empty */
     struct str detail;   /* our words, for the model */

@@ -11,7 +11,7 @@ void upstream_call_answer(struct upstream_call *run, enum upstream_outcome ended
 {
     va_list args;
     va_start(args, format);
-    run->answer->ended = ended;
+    run->answer->outcome = ended;
     run->answer->code = arena_dup(run->arena, str_of(code));
     run->answer->detail = arena_vprintf(run->arena, format, args);
     va_end(args);

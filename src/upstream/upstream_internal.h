@@ -17,7 +17,7 @@ struct upstream {
     struct upstream *next;
     struct arena *arena; /* of the spec */
     struct upstream_spec *spec;
-    struct mcp *mcp;        /* NULL: an address for others' requests */
+    struct mcp_client *mcp; /* NULL: an address for others' requests */
     struct tool_list *kept; /* what it offered before it was there; NULL: not known */
     struct breaker breaker;
     struct queued_call *queue, **queue_end; /* until there is room for them: spec.in_flight */

@@ -2,7 +2,7 @@
 #include "base/arena.h"
 #include "upstream/upstream_spec.h"
 
-static bool pairs_same(const struct pairs *a, const struct pairs *b)
+static bool pairs_same(const struct name_values *a, const struct name_values *b)
 {
     for (size_t i = 0; a->count == b->count && i < a->count; i++)
         if (!str_eq(a->list[i].name, b->list[i].name) || !str_eq(a->list[i].value, b->list[i].value))
@@ -33,13 +33,13 @@ static struct str *copy_list(struct arena *arena, const struct str *list, size_t
     return copy;
 }
 
-static struct pairs copy_pairs(struct arena *arena, const struct pairs *pairs)
+static struct name_values copy_pairs(struct arena *arena, const struct name_values *pairs)
 {
     struct name_value *list = ARENA_ARRAY(arena, struct name_value, pairs->count);
     for (size_t i = 0; i < pairs->count; i++)
         list[i] = (struct name_value){arena_dup(arena, pairs->list[i].name),
                                       arena_dup(arena, pairs->list[i].value)};
-    return (struct pairs){list, pairs->count};
+    return (struct name_values){list, pairs->count};
 }
 
 struct upstream_spec *upstream_spec_copy(struct arena *arena, const struct upstream_spec *spec)

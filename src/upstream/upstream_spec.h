@@ -23,7 +23,7 @@ struct name_value { /* an environment variable, a header */
     struct str name, value;
 };
 
-struct pairs {
+struct name_values {
     const struct name_value *list;
     size_t count;
 };
@@ -42,10 +42,11 @@ struct upstream_spec {
     enum upstream_kind kind;
     const struct str *argv; /* stdio: the command and its arguments */
     size_t argc;
-    struct pairs env; /* stdio: beside HOME LOGNAME PATH SHELL TERM USER LANG TZ and the like of the daemon */
-    struct str cwd;   /* empty: the daemon's */
-    struct str url;   /* http, rest */
-    struct pairs headers;
+    struct name_values
+        env;        /* stdio: beside HOME LOGNAME PATH SHELL TERM USER LANG TZ and the like of the daemon */
+    struct str cwd; /* empty: the daemon's */
+    struct str url; /* http, rest */
+    struct name_values headers;
     struct str ca_file; /* https: trusted instead of the system's; empty: the system's */
     bool lazy; /* started at its first call; its tools are known from the last time, or learnt once */
     enum upstream_prefix prefix;
@@ -100,8 +101,8 @@ struct exec_spec {
     bool dashes;         /* values may begin with "-" where a command would take them for options */
     uint32_t plain_from; /* from this word on the command takes none for an option; 0: not known */
     enum exec_output output;
-    struct str cwd;   /* empty: the daemon's */
-    struct pairs env; /* beside PATH HOME LANG TZ TERM of the daemon */
+    struct str cwd;         /* empty: the daemon's */
+    struct name_values env; /* beside PATH HOME LANG TZ TERM of the daemon */
     uint32_t timeout_ms, output_bytes;
     uint64_t memory_bytes, file_bytes; /* 0: as many as it likes */
     uint32_t cpu_s, processes;         /* likewise */
@@ -112,8 +113,8 @@ struct exec_spec {
 struct http_spec {
     struct str method; /* "GET" … */
     struct str url;    /* whole, or from "/" on where the policy names an upstream; {name} is an argument */
-    struct pairs headers;    /* {name} likewise */
-    const struct str *query; /* arguments that go into the query of other methods than GET and DELETE */
+    struct name_values headers; /* {name} likewise */
+    const struct str *query;    /* arguments that go into the query of other methods than GET and DELETE */
     size_t query_count;
     uint32_t timeout_ms;
     struct str pick; /* "data.items": what of the answer is the result; empty: all of it */

@@ -106,7 +106,7 @@ static void take_result(struct upstream_call *run, const struct exec_outcome *en
     }
     if (err)
         *value = json_string(valid_text(run->arena, without_newline(end->out)));
-    run->answer->ended = UPSTREAM_RESULT;
+    run->answer->outcome = UPSTREAM_RESULT;
     run->answer->result = value;
 }
 

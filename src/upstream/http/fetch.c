@@ -315,13 +315,13 @@ static void tell_all(struct fetcher *fetcher)
 
 /* ---- beginning -------------------------------------------------------------------------- */
 
-static struct pairs copy_pairs(struct arena *arena, struct pairs from)
+static struct name_values copy_pairs(struct arena *arena, struct name_values from)
 {
     struct name_value *list = ARENA_ARRAY(arena, struct name_value, from.count);
     for (size_t i = 0; i < from.count; i++)
         list[i] =
             (struct name_value){arena_dup(arena, from.list[i].name), arena_dup(arena, from.list[i].value)};
-    return (struct pairs){list, from.count};
+    return (struct name_values){list, from.count};
 }
 
 static struct fetch_request copy_request(struct arena *arena, const struct fetch_request *from)

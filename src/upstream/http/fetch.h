@@ -28,7 +28,7 @@ struct loop;
 struct fetch_request { /* copied by fetch_start */
     const char *method;
     const char *url; /* http or https, nothing else */
-    struct pairs headers;
+    struct name_values headers;
     struct str body;
     bool has_body;
     bool repeatable;     /* may be sent again where a kept connection turns out to be gone: GET, PUT … */

@@ -92,7 +92,7 @@ static void add_line(struct fetch *f, struct str name, struct str value)
 
 static void set_headers(struct fetch *f)
 {
-    const struct pairs *headers = &f->request.headers;
+    const struct name_values *headers = &f->request.headers;
     for (size_t i = 0; i < headers->count; i++)
         add_line(f, headers->list[i].name, headers->list[i].value);
     /* Without this line libcurl waits a second for leave to send a large body. */

@@ -374,8 +374,8 @@ static enum err fill_header(struct http_call *call, struct str template, bool ar
 
 static enum err build_headers(struct http_call *call, struct why *why)
 {
-    const struct pairs own = call->spec->headers;
-    const struct pairs base = call->base ? call->base->headers : (struct pairs){0};
+    const struct name_values own = call->spec->headers;
+    const struct name_values base = call->base ? call->base->headers : (struct name_values){0};
     struct name_value *list = ARENA_ARRAY(call->arena, struct name_value, own.count + base.count + 2);
     size_t count = 0;
     enum err err = OK;
@@ -393,7 +393,7 @@ static enum err build_headers(struct http_call *call, struct why *why)
         list[count++] = (struct name_value){STR_LIT("Accept"), STR_LIT("application/json, */*;q=0.5")};
     if (call->request.has_body && !has_header(list, count, "content-type"))
         list[count++] = (struct name_value){STR_LIT("Content-Type"), STR_LIT("application/json")};
-    call->request.headers = (struct pairs){list, count};
+    call->request.headers = (struct name_values){list, count};
     return err;
 }
 

@@ -30,7 +30,7 @@ const struct http_failure http_failures[] = {
 
 void http_response_fail(struct upstream_call *run, const struct fetch_end *end)
 {
-    upstream_call_answer(run, http_failures[end->how].ended, http_failures[end->how].code, "%s", end->why);
+    upstream_call_answer(run, http_failures[end->how].outcome, http_failures[end->how].code, "%s", end->why);
     run->answer->reached = end->sent;
 }
 
@@ -166,7 +166,7 @@ static void judge_value(struct upstream_call *run, const struct http_call *call,
                              STR_ARG(origin(call)), STR_ARG(call->spec->pick));
         return;
     }
-    run->answer->ended = UPSTREAM_RESULT;
+    run->answer->outcome = UPSTREAM_RESULT;
     run->answer->result = picked;
 }
 

@@ -34,7 +34,7 @@ struct http_answer {
 
 /* What each end of a fetch that is none is to a call. http_response.c */
 struct http_failure {
-    enum upstream_outcome ended;
+    enum upstream_outcome outcome;
     const char *code;
 };
 extern const struct http_failure http_failures[];

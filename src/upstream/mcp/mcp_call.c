@@ -17,7 +17,7 @@
 
 /* ---- the end of one ---------------------------------------------------------- */
 
-struct upstream_call *mcp_call_end(struct mcp *mcp, struct pending *pending)
+struct upstream_call *mcp_call_end(struct mcp_client *mcp, struct pending *pending)
 {
     struct upstream_call *run = pending->run;
     run->answer->reached = pending->sent;
@@ -36,7 +36,7 @@ static int64_t seconds_until(int64_t us)
     return left > 0 ? (left + 999999) / 1000000 : 1;
 }
 
-void mcp_call_died(struct mcp *mcp, struct pending *pending, const char *why, struct str quoted)
+void mcp_call_died(struct mcp_client *mcp, struct pending *pending, const char *why, struct str quoted)
 {
     struct upstream_call *run = mcp_call_end(mcp, pending);
     run->answer->after_s = mcp->stopping ? -1 : seconds_until(mcp->next_us);
@@ -47,7 +47,7 @@ void mcp_call_died(struct mcp *mcp, struct pending *pending, const char *why, st
 }
 
 /* Why it is down is for people, in log and status: to a model its last words say nothing that helps. */
-static void say_unavailable(struct mcp *mcp, struct upstream_call *run)
+static void say_unavailable(struct mcp_client *mcp, struct upstream_call *run)
 {
     run->answer->reached = false;
     run->answer->after_s = mcp->stopping ? -1 : seconds_until(mcp->next_us);
@@ -62,14 +62,14 @@ static void say_unavailable(struct mcp *mcp, struct upstream_call *run)
             NAME(mcp), mcp->failures, (long long)run->answer->after_s);
 }
 
-void mcp_call_unavailable(struct mcp *mcp, struct pending *pending)
+void mcp_call_unavailable(struct mcp_client *mcp, struct pending *pending)
 {
     struct upstream_call *run = mcp_call_end(mcp, pending);
     say_unavailable(mcp, run);
     upstream_call_finish(run);
 }
 
-void mcp_call_broken(struct mcp *mcp, struct pending *pending, const char *code, const char *detail)
+void mcp_call_broken(struct mcp_client *mcp, struct pending *pending, const char *code, const char *detail)
 {
     struct upstream_call *run = mcp_call_end(mcp, pending);
     upstream_call_answer(run, UPSTREAM_BROKEN, code, WHO "answered with what cannot be used: %s", NAME(mcp),
@@ -77,8 +77,8 @@ void mcp_call_broken(struct mcp *mcp, struct pending *pending, const char *code,
     upstream_call_finish(run);
 }
 
-void mcp_call_failed(struct mcp *mcp, struct pending *pending, enum upstream_outcome how, const char *code,
-                     const char *why, struct str quoted, int64_t after_s)
+void mcp_call_failed(struct mcp_client *mcp, struct pending *pending, enum upstream_outcome how,
+                     const char *code, const char *why, struct str quoted, int64_t after_s)
 {
     struct upstream_call *run = mcp_call_end(mcp, pending);
     run->answer->after_s = after_s;
@@ -91,7 +91,7 @@ void mcp_call_failed(struct mcp *mcp, struct pending *pending, enum upstream_out
     upstream_call_finish(run);
 }
 
-void mcp_call_notify_cancelled(struct mcp *mcp, uint64_t id, const char *reason)
+void mcp_call_notify_cancelled(struct mcp_client *mcp, uint64_t id, const char *reason)
 {
     if (!mcp->open)
         return;
@@ -110,7 +110,7 @@ void mcp_call_notify_cancelled(struct mcp *mcp, uint64_t id, const char *reason)
     mcp->kind->forget(mcp->transport, id);
 }
 
-void mcp_call_timed_out(struct mcp *mcp, struct pending *pending)
+void mcp_call_timed_out(struct mcp_client *mcp, struct pending *pending)
 {
     bool sent = pending->sent;
     uint64_t id = pending->id;
@@ -160,7 +160,7 @@ static bool is_complete(const struct json *result)
     return !type || str_is(json_str(type), "complete");
 }
 
-static void hear_result(struct mcp *mcp, struct pending *pending, struct str text)
+static void hear_result(struct mcp_client *mcp, struct pending *pending, struct str text)
 {
     static const struct json_limits limits = {.nodes = RESULT_NODES};
     struct upstream_call *run = pending->run;
@@ -180,13 +180,13 @@ static void hear_result(struct mcp *mcp, struct pending *pending, struct str tex
         return;
     }
     mcp_call_end(mcp, pending);
-    run->answer->ended = UPSTREAM_RESULT;
+    run->answer->outcome = UPSTREAM_RESULT;
     run->answer->result = result;
     upstream_call_finish(run);
 }
 
 /* A tool that runs as a task only says "method not found" to a plain call. */
-static bool wants_task(struct mcp *mcp, struct str name)
+static bool wants_task(struct mcp_client *mcp, struct str name)
 {
     const struct json *tools = mcp->offer ? tool_list_array(mcp->offer) : NULL;
     for (uint32_t i = 0; tools && i < tools->len; i++)
@@ -212,7 +212,7 @@ struct refusal {
     const char *name, *words;
 };
 
-static const struct refusal *refusal_of(struct mcp *mcp, const struct upstream_call *run, int64_t code,
+static const struct refusal *refusal_of(struct mcp_client *mcp, const struct upstream_call *run, int64_t code,
                                         struct str message)
 {
     static const struct refusal known[] = {
@@ -232,7 +232,7 @@ static const struct refusal *refusal_of(struct mcp *mcp, const struct upstream_c
     return &known[told_apart ? i : i + 1];
 }
 
-static void hear_error(struct mcp *mcp, struct pending *pending, struct str text)
+static void hear_error(struct mcp_client *mcp, struct pending *pending, struct str text)
 {
     struct upstream_call *run = pending->run;
     struct json_error fault;
@@ -254,7 +254,7 @@ static void hear_error(struct mcp *mcp, struct pending *pending, struct str text
     upstream_call_finish(run);
 }
 
-static void hear_call(struct mcp *mcp, struct pending *pending, const struct line *line)
+static void hear_call(struct mcp_client *mcp, struct pending *pending, const struct mcp_message *line)
 {
     if (line->error.len)
         hear_error(mcp, pending, line->error);
@@ -264,7 +264,7 @@ static void hear_call(struct mcp *mcp, struct pending *pending, const struct lin
 
 /* ---- the beginning of one ---------------------------------------------------------- */
 
-static void write_call(struct mcp *mcp, const struct pending *pending)
+static void write_call(struct mcp_client *mcp, const struct pending *pending)
 {
     const struct upstream_request *request = pending->run->request;
     struct buf *out = &mcp->out;
@@ -277,13 +277,13 @@ static void write_call(struct mcp *mcp, const struct pending *pending)
         json_write(out, request->arguments);
     else
         buf_text(out, "{}");
-    if (mcp->modern && request->responses) {
+    if (mcp->modern && request->input_responses) {
         buf_text(out, ",\"inputResponses\":");
-        json_write(out, request->responses);
+        json_write(out, request->input_responses);
     }
-    if (mcp->modern && request->state.len) {
+    if (mcp->modern && request->request_state.len) {
         buf_text(out, ",\"requestState\":");
-        json_write_string(out, request->state);
+        json_write_string(out, request->request_state);
     }
     if (mcp_client_has_meta(mcp, token)) {
         buf_byte(out, ',');
@@ -292,19 +292,19 @@ static void write_call(struct mcp *mcp, const struct pending *pending)
     buf_text(out, "}}");
 }
 
-static void send_call(struct mcp *mcp, struct pending *pending)
+static void send_call(struct mcp_client *mcp, struct pending *pending)
 {
     pending_send(&mcp->pendings, pending);
     write_call(mcp, pending);
     mcp_client_send(mcp, pending->id, "tools/call", pending->run->request->target->tool);
 }
 
-const char *mcp_call_blocked(const struct mcp *mcp)
+const char *mcp_call_blocked(const struct mcp_client *mcp)
 {
     return mcp->kind->full ? mcp->kind->full(mcp->transport) : NULL;
 }
 
-static void say_full(struct mcp *mcp, struct upstream_call *run, const char *why)
+static void say_full(struct mcp_client *mcp, struct upstream_call *run, const char *why)
 {
     run->answer->reached = false;
     run->answer->after_s = 1;
@@ -312,7 +312,7 @@ static void say_full(struct mcp *mcp, struct upstream_call *run, const char *why
                          NAME(mcp), why);
 }
 
-void mcp_call_send_waiting(struct mcp *mcp)
+void mcp_call_send_waiting(struct mcp_client *mcp)
 {
     struct pending *pending;
     while (mcp->ready && (pending = mcp->pendings.waiting.first)) {
@@ -331,7 +331,7 @@ void mcp_call_send_waiting(struct mcp *mcp)
 static void stop_call(struct upstream_call *run)
 {
     struct pending *pending = run->work;
-    struct mcp *mcp = pending->mcp;
+    struct mcp_client *mcp = pending->mcp;
     uint64_t id = pending->sent ? pending->id : 0;
     mcp_call_end(mcp, pending);
     if (!id)
@@ -340,10 +340,10 @@ static void stop_call(struct upstream_call *run)
     mcp_call_notify_cancelled(mcp, id, "nobody waits for it any more");
 }
 
-static void add_call(struct mcp *mcp, struct pending *pending, struct upstream_call *run)
+static void add_call(struct mcp_client *mcp, struct pending *pending, struct upstream_call *run)
 {
     uint32_t ms = upstream_call_timeout_ms(run, target_timeout_ms(run->request->target, mcp->spec));
-    uint32_t times = run->request->within_ms ? 1 : MCP_PROGRESS_TIMES;
+    uint32_t times = run->request->max_ms ? 1 : MCP_PROGRESS_TIMES;
     pending->run = run;
     pending->mcp = mcp;
     pending->heard = hear_call;
@@ -356,7 +356,7 @@ static void add_call(struct mcp *mcp, struct pending *pending, struct upstream_c
     mcp_client_watch_deadline(mcp, pending->deadline_us);
 }
 
-static enum upstream_call_state say_too_many(struct mcp *mcp, struct upstream_call *run)
+static enum upstream_call_state say_too_many(struct mcp_client *mcp, struct upstream_call *run)
 {
     run->answer->reached = false;
     run->answer->after_s = 1;
@@ -366,7 +366,7 @@ static enum upstream_call_state say_too_many(struct mcp *mcp, struct upstream_ca
     return UPSTREAM_DONE;
 }
 
-enum upstream_call_state mcp_client_call(struct mcp *mcp, struct upstream_call *run)
+enum upstream_call_state mcp_client_call(struct mcp_client *mcp, struct upstream_call *run)
 {
     const char *full = mcp->ready ? mcp_call_blocked(mcp) : NULL;
     if (mcp->stopping || mcp->state == MCP_DOWN) {

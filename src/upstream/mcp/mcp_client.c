@@ -16,7 +16,7 @@
 
 static const char *const state_names[] = {"stopped", "starting", "up", "waiting", "down", "stopping"};
 
-void mcp_client_set_state(struct mcp *mcp, enum mcp_client_state state)
+void mcp_client_set_state(struct mcp_client *mcp, enum mcp_client_state state)
 {
     if (mcp->state == state)
         return;
@@ -24,7 +24,7 @@ void mcp_client_set_state(struct mcp *mcp, enum mcp_client_state state)
     mcp_client_schedule(mcp); /* and told: never inside a function that was called */
 }
 
-struct arena *mcp_client_scratch(struct mcp *mcp)
+struct arena *mcp_client_scratch(struct mcp_client *mcp)
 {
     if (mcp->scratch)
         arena_free(mcp->scratch);
@@ -32,12 +32,12 @@ struct arena *mcp_client_scratch(struct mcp *mcp)
     return mcp->scratch;
 }
 
-struct str mcp_client_redact(const struct mcp *mcp, struct arena *arena, struct str text)
+struct str mcp_client_redact(const struct mcp_client *mcp, struct arena *arena, struct str text)
 {
     return mcp->transport && mcp->kind->mask ? mcp->kind->mask(mcp->transport, arena, text) : text;
 }
 
-static void log_noise(const struct mcp *mcp, const char *what, struct str text, uint64_t held)
+static void log_noise(const struct mcp_client *mcp, const char *what, struct str text, uint64_t held)
 {
     struct arena *arena = arena_new();
     struct str shown =
@@ -51,7 +51,7 @@ static void log_noise(const struct mcp *mcp, const char *what, struct str text, 
     arena_free(arena);
 }
 
-void mcp_client_ignore(struct mcp *mcp, const char *what, struct str text)
+void mcp_client_ignore(struct mcp_client *mcp, const char *what, struct str text)
 {
     uint64_t held;
     mcp->ignored++;
@@ -65,24 +65,24 @@ static const struct mcp_transport_hooks hooks;
 
 static void on_soon(void *owner);
 
-void mcp_client_schedule(struct mcp *mcp)
+void mcp_client_schedule(struct mcp_client *mcp)
 {
     timer_set(&mcp->soon, mcp->loop, 0, on_soon, mcp);
 }
 
 static void on_start_takes_too_long(void *owner)
 {
-    struct mcp *mcp = owner;
+    struct mcp_client *mcp = owner;
     mcp_client_fail(mcp, "it was not ready within %u ms%s", mcp->spec->start_ms,
                     mcp->open ? " (it did not answer the handshake, or not list its tools)" : "");
 }
 
-uint32_t mcp_client_start_ms(const struct mcp *mcp)
+uint32_t mcp_client_start_ms(const struct mcp_client *mcp)
 {
     return mcp->spec->start_ms ? mcp->spec->start_ms : UPSTREAM_START_MS;
 }
 
-static void begin(struct mcp *mcp)
+static void begin(struct mcp_client *mcp)
 {
     mcp->wanted = false;
     mcp->starts++;
@@ -100,7 +100,7 @@ static struct pending *first_call(const struct pending_list *list)
     return pending;
 }
 
-static void refuse_waiting(struct mcp *mcp)
+static void refuse_waiting(struct mcp_client *mcp)
 {
     struct pending *pending;
     while ((pending = first_call(&mcp->pendings.waiting)))
@@ -108,7 +108,7 @@ static void refuse_waiting(struct mcp *mcp)
 }
 
 /* Those that are still to be answered are; then it is closed, and when it has gone, told. */
-static void go_on_stopping(struct mcp *mcp)
+static void go_on_stopping(struct mcp_client *mcp)
 {
     if (!mcp->ready)
         refuse_waiting(mcp);
@@ -128,7 +128,7 @@ static void go_on_stopping(struct mcp *mcp)
 
 static void on_soon(void *owner)
 {
-    struct mcp *mcp = owner;
+    struct mcp_client *mcp = owner;
     if (mcp->dying)
         mcp->kind->free(mcp->dying);
     mcp->dying = NULL;
@@ -142,7 +142,7 @@ static void on_soon(void *owner)
         go_on_stopping(mcp);
 }
 
-static void want(struct mcp *mcp)
+static void want(struct mcp_client *mcp)
 {
     timer_clear(&mcp->again);
     mcp->wanted = true;
@@ -150,14 +150,14 @@ static void want(struct mcp *mcp)
     mcp_client_schedule(mcp);
 }
 
-void mcp_client_start(struct mcp *mcp)
+void mcp_client_start(struct mcp_client *mcp)
 {
     bool runs = mcp->state == MCP_STARTING || mcp->state == MCP_UP;
     if (!runs && !mcp->stopping)
         want(mcp);
 }
 
-void mcp_client_stop(struct mcp *mcp)
+void mcp_client_stop(struct mcp_client *mcp)
 {
     mcp->stopping = true;
     mcp->wanted = false;
@@ -167,7 +167,7 @@ void mcp_client_stop(struct mcp *mcp)
 
 /* ---- up, and down ----------------------------------------------------------- */
 
-void mcp_client_up(struct mcp *mcp)
+void mcp_client_up(struct mcp_client *mcp)
 {
     timer_clear(&mcp->starting);
     mcp->ready = mcp->settled = true;
@@ -182,7 +182,7 @@ void mcp_client_up(struct mcp *mcp)
 
 static void on_again(void *owner)
 {
-    struct mcp *mcp = owner;
+    struct mcp_client *mcp = owner;
     if (mcp->spec->lazy && !first_call(&mcp->pendings.waiting))
         mcp_client_set_state(mcp, MCP_STOPPED);
     else
@@ -200,7 +200,7 @@ static uint32_t backoff_ms(uint32_t failures)
     return ms - ms / 8 + (uint32_t)(hash_random() % (ms / 4));
 }
 
-static void wait_and_try(struct mcp *mcp)
+static void wait_and_try(struct mcp_client *mcp)
 {
     bool down = mcp->failures >= UPSTREAM_DOWN_AFTER;
     uint32_t ms = down ? UPSTREAM_RETRY_MS : backoff_ms(mcp->failures);
@@ -212,7 +212,7 @@ static void wait_and_try(struct mcp *mcp)
     mcp_client_set_state(mcp, down ? MCP_DOWN : MCP_WAITING);
 }
 
-static void drop_transport(struct mcp *mcp)
+static void drop_transport(struct mcp_client *mcp)
 {
     mcp->dying = mcp->transport;
     mcp->transport = NULL;
@@ -225,7 +225,7 @@ static void drop_transport(struct mcp *mcp)
     mcp_client_schedule(mcp);
 }
 
-static void count_failure(struct mcp *mcp)
+static void count_failure(struct mcp_client *mcp)
 {
     if (mcp->up_us && clock_mono_us() - mcp->up_us >= (int64_t)MCP_STEADY_MS * 1000)
         mcp->failures = 0;
@@ -236,7 +236,7 @@ static void count_failure(struct mcp *mcp)
 
 /* Our own questions die silently, the calls that were sent with an answer; those that wait for it wait on,
  * unless it is down. The last thing that is done: whoever is told may call anything but mcp_client_free. */
-static void end_pending(struct mcp *mcp, const char *why, struct str quoted)
+static void end_pending(struct mcp_client *mcp, const char *why, struct str quoted)
 {
     struct pending *pending;
     while ((pending = mcp->pendings.sent.first))
@@ -248,7 +248,7 @@ static void end_pending(struct mcp *mcp, const char *why, struct str quoted)
         refuse_waiting(mcp);
 }
 
-static void fail(struct mcp *mcp, const char *why, struct str quoted)
+static void fail(struct mcp_client *mcp, const char *why, struct str quoted)
 {
     char words[MCP_ERROR_MAX_BYTES / 2], last[MCP_QUOTE_MAX_BYTES];
     quoted = str_cut(quoted, sizeof(last));
@@ -269,7 +269,7 @@ static void fail(struct mcp *mcp, const char *why, struct str quoted)
     end_pending(mcp, words, (struct str){last, quoted.len});
 }
 
-void mcp_client_fail(struct mcp *mcp, const char *format, ...)
+void mcp_client_fail(struct mcp_client *mcp, const char *format, ...)
 {
     char why[MCP_ERROR_MAX_BYTES];
     va_list args;
@@ -284,14 +284,14 @@ void mcp_client_fail(struct mcp *mcp, const char *format, ...)
 
 static void on_opened(void *owner)
 {
-    struct mcp *mcp = owner;
+    struct mcp_client *mcp = owner;
     if (!mcp->transport || mcp->open)
         return;
     mcp->open = true;
     mcp_handshake_start(mcp);
 }
 
-static void hear_answer(struct mcp *mcp, const struct line *line)
+static void hear_answer(struct mcp_client *mcp, const struct mcp_message *line)
 {
     struct pending *pending = pending_find(&mcp->pendings, mcp_message_own_id(line->id));
     if (pending) {
@@ -303,7 +303,7 @@ static void hear_answer(struct mcp *mcp, const struct line *line)
 }
 
 /* A line that is none, but tells for whom it was. */
-static void hear_broken(struct mcp *mcp, const struct line *line)
+static void hear_broken(struct mcp_client *mcp, const struct mcp_message *line)
 {
     struct pending *pending = pending_find(&mcp->pendings, mcp_message_own_id(line->id));
     mcp_client_ignore(mcp, line->trouble, STR_NONE);
@@ -313,10 +313,10 @@ static void hear_broken(struct mcp *mcp, const struct line *line)
 
 static void on_message(void *owner, uint64_t about, struct str message)
 {
-    struct mcp *mcp = owner;
+    struct mcp_client *mcp = owner;
     if (!mcp->transport)
         return;
-    struct line line = mcp_message_scan(message);
+    struct mcp_message line = mcp_message_scan(message);
     switch (line.kind) {
     case MCP_MESSAGE_RESPONSE:
         hear_answer(mcp, &line);
@@ -330,7 +330,7 @@ static void on_message(void *owner, uint64_t about, struct str message)
     case MCP_MESSAGE_MALFORMED:
         hear_broken(mcp, &line);
         break;
-    case LINE_NOISE:
+    case MCP_MESSAGE_NOISE:
         if (str_trim(message).len)
             mcp_client_ignore(mcp, line.trouble, message);
         break;
@@ -341,13 +341,13 @@ static void on_message(void *owner, uint64_t about, struct str message)
 static void on_failed(void *owner, uint64_t id, enum upstream_outcome how, const char *code, const char *why,
                       struct str quoted, int64_t after_s)
 {
-    struct mcp *mcp = owner;
+    struct mcp_client *mcp = owner;
     char words[MCP_ERROR_MAX_BYTES]; /* of our own question: for log and status */
     struct pending *pending = !mcp->transport ? NULL
                               : id            ? pending_find(&mcp->pendings, id)
                                               : mcp_notifications_subject(mcp, 0);
     snprintf(words, sizeof(words), quoted.len ? "%.600s: \"" STR_FMT "\"" : "%s", why, STR_ARG(quoted));
-    const struct line refused = {.kind = MCP_MESSAGE_MALFORMED, .trouble = words};
+    const struct mcp_message refused = {.kind = MCP_MESSAGE_MALFORMED, .trouble = words};
     bool no = how == UPSTREAM_REFUSED || how == UPSTREAM_BROKEN;
     if (pending && pending->run)
         mcp_call_failed(mcp, pending, how, code, why, quoted, after_s);
@@ -359,7 +359,7 @@ static void on_failed(void *owner, uint64_t id, enum upstream_outcome how, const
 
 static void on_closed(void *owner, const char *why, struct str quoted)
 {
-    struct mcp *mcp = owner;
+    struct mcp_client *mcp = owner;
     if (mcp->transport)
         fail(mcp, why, quoted);
 }
@@ -368,21 +368,22 @@ static const struct mcp_transport_hooks hooks = {on_opened, on_message, on_faile
 
 /* ---- deadlines: one timer for all ---------------------------------------------- */
 
-static bool is_over(struct mcp *mcp, struct pending *pending, int64_t now)
+static bool is_over(struct mcp_client *mcp, struct pending *pending, int64_t now)
 {
     if (!pending->deadline_us || pending->deadline_us > now)
         return false;
     if (pending->run)
         mcp_call_timed_out(mcp, pending);
     else {
-        const struct line late = {.kind = MCP_MESSAGE_MALFORMED, .trouble = "it was not answered in time"};
+        const struct mcp_message late = {.kind = MCP_MESSAGE_MALFORMED,
+                                         .trouble = "it was not answered in time"};
         pending->heard(mcp, pending, &late);
     }
     return true;
 }
 
 /* One at a time: whoever is told may end others. *next: the earliest of those that are left, 0: none. */
-static bool end_one(struct mcp *mcp, const struct pending_list *list, int64_t now, int64_t *next)
+static bool end_one(struct mcp_client *mcp, const struct pending_list *list, int64_t now, int64_t *next)
 {
     for (struct pending *pending = list->first; pending; pending = pending->next) {
         if (is_over(mcp, pending, now))
@@ -395,7 +396,7 @@ static bool end_one(struct mcp *mcp, const struct pending_list *list, int64_t no
 
 static void on_deadline(void *owner)
 {
-    struct mcp *mcp = owner;
+    struct mcp_client *mcp = owner;
     int64_t now = clock_mono_us(), next;
     mcp->armed_us = 0;
     do
@@ -405,7 +406,7 @@ static void on_deadline(void *owner)
         mcp_client_watch_deadline(mcp, next);
 }
 
-void mcp_client_watch_deadline(struct mcp *mcp, int64_t us)
+void mcp_client_watch_deadline(struct mcp_client *mcp, int64_t us)
 {
     if (mcp->armed_us && mcp->armed_us <= us)
         return;
@@ -416,10 +417,10 @@ void mcp_client_watch_deadline(struct mcp *mcp, int64_t us)
 
 /* ---- made, looked at, freed ------------------------------------------------------ */
 
-struct mcp *mcp_client_new(struct loop *loop, const struct upstream_spec *spec,
-                           const struct mcp_client_hooks *mcp_client_hooks, void *owner)
+struct mcp_client *mcp_client_new(struct loop *loop, const struct upstream_spec *spec,
+                                  const struct mcp_client_hooks *mcp_client_hooks, void *owner)
 {
-    struct mcp *mcp = calloc(1, sizeof(*mcp));
+    struct mcp_client *mcp = calloc(1, sizeof(*mcp));
     if (!mcp)
         abort();
     mcp->loop = loop;
@@ -429,7 +430,7 @@ struct mcp *mcp_client_new(struct loop *loop, const struct upstream_spec *spec,
     return mcp;
 }
 
-void mcp_client_free(struct mcp *mcp)
+void mcp_client_free(struct mcp_client *mcp)
 {
     struct timer *const timers[] = {&mcp->deadline, &mcp->starting, &mcp->again,
                                     &mcp->soon,     &mcp->relist,   &mcp->relisten};
@@ -448,12 +449,12 @@ void mcp_client_free(struct mcp *mcp)
     free(mcp);
 }
 
-struct tool_list *mcp_client_tools(const struct mcp *mcp)
+struct tool_list *mcp_client_tools(const struct mcp_client *mcp)
 {
     return mcp->offer;
 }
 
-void mcp_client_view(const struct mcp *mcp, struct mcp_client_status *view)
+void mcp_client_view(const struct mcp_client *mcp, struct mcp_client_status *view)
 {
     int64_t left = (mcp->next_us - clock_mono_us()) / 1000;
     *view = (struct mcp_client_status){

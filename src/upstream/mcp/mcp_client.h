@@ -12,7 +12,7 @@
 #include "upstream/upstream_call.h"
 #include "upstream/mcp/mcp_transport.h"
 
-struct mcp;
+struct mcp_client;
 
 #define MCP_BACKOFF_FIRST_MS 200u   /* before it is started again, doubled each time … */
 #define MCP_BACKOFF_MAX_MS   10000u /* … up to this; a quarter of it is by chance */
@@ -32,20 +32,20 @@ struct mcp_client_hooks {
 
 /* `spec` is borrowed for as long as it lives. Nothing is started yet. The kind of the spec says what carries
  * the messages. */
-struct mcp *mcp_client_new(struct loop *loop, const struct upstream_spec *spec,
-                           const struct mcp_client_hooks *hooks, void *owner);
+struct mcp_client *mcp_client_new(struct loop *loop, const struct upstream_spec *spec,
+                                  const struct mcp_client_hooks *hooks, void *owner);
 
 /* Starts it, if it isn't up or starting; one that waits or is down is tried at once. */
-void mcp_client_start(struct mcp *mcp);
+void mcp_client_start(struct mcp_client *mcp);
 /* In order: takes no more calls, answers those that it has, then ends it. `stopped` fires, also where nothing
  * ran.
  */
-void mcp_client_stop(struct mcp *mcp);
+void mcp_client_stop(struct mcp_client *mcp);
 /* At once: calls that are pending are forgotten (no upstream_call_finish), the process is killed. */
-void mcp_client_free(struct mcp *mcp);
+void mcp_client_free(struct mcp_client *mcp);
 
 /* What it offers, borrowed; NULL: not known yet. Stays while it is down. */
-struct tool_list *mcp_client_tools(const struct mcp *mcp);
+struct tool_list *mcp_client_tools(const struct mcp_client *mcp);
 
 enum mcp_client_state { MCP_STOPPED, MCP_STARTING, MCP_UP, MCP_WAITING, MCP_DOWN, MCP_STOPPING };
 
@@ -65,13 +65,13 @@ struct mcp_client_status {
     struct str version; /* of the protocol, agreed upon; empty: none yet */
     struct str server;  /* its own name and version, data; may be empty */
 };
-void mcp_client_view(const struct mcp *mcp, struct mcp_client_status *view);
+void mcp_client_view(const struct mcp_client *mcp, struct mcp_client_status *view);
 
 /*
  * One call: what `mcp_run` (upstream_call.h) does once it knows which server. UPSTREAM_DONE with an answer
  * where it is down or has too many already; otherwise run->stop is set and upstream_call_finish called once,
  * from the loop's turn. A server that isn't up is started, the call waits for it within its own time.
  */
-enum upstream_call_state mcp_client_call(struct mcp *mcp, struct upstream_call *run);
+enum upstream_call_state mcp_client_call(struct mcp_client *mcp, struct upstream_call *run);
 
 #endif

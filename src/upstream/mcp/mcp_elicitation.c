@@ -73,12 +73,12 @@ static void tell_question(struct buf *out, const struct json *params)
 
 /* ---- the call ends with a question ------------------------------------------------- */
 
-static void finish_asking(struct mcp *mcp, struct pending *pending, const struct buf *question,
+static void finish_asking(struct mcp_client *mcp, struct pending *pending, const struct buf *question,
                           const struct json *input)
 {
     struct upstream_call *run = mcp_call_end(mcp, pending);
     run->answer->question = str_cut(buf_view(question), MCP_QUOTE_MAX_BYTES);
-    run->answer->input = run->request->asks ? input : NULL;
+    run->answer->input = run->request->can_elicit ? input : NULL;
     upstream_call_answer(run, UPSTREAM_INPUT_REQUIRED, "input_required",
                          "the server '" STR_FMT
                          "', which runs this tool, wants to know something of the user first",
@@ -98,7 +98,7 @@ static const struct json *make_input(struct arena *arena, const struct json *req
     return input;
 }
 
-static void come_again(struct mcp *mcp, struct pending *pending)
+static void come_again(struct mcp_client *mcp, struct pending *pending)
 {
     struct upstream_call *run = mcp_call_end(mcp, pending);
     run->answer->after_s = 1;
@@ -109,7 +109,7 @@ static void come_again(struct mcp *mcp, struct pending *pending)
     upstream_call_finish(run);
 }
 
-bool mcp_elicitation_from_result(struct mcp *mcp, struct pending *pending, const struct json *result)
+bool mcp_elicitation_from_result(struct mcp_client *mcp, struct pending *pending, const struct json *result)
 {
     const struct json *requests = json_get_text(result, "inputRequests");
     const struct json *state = json_get_text(result, "requestState");
@@ -133,7 +133,7 @@ bool mcp_elicitation_from_result(struct mcp *mcp, struct pending *pending, const
 }
 
 /* The user is to open a page first; then the same call is fine. */
-bool mcp_elicitation_from_error(struct mcp *mcp, struct pending *pending, const struct json *error)
+bool mcp_elicitation_from_error(struct mcp_client *mcp, struct pending *pending, const struct json *error)
 {
     const struct json *pages = json_get_text(json_get_text(error, "data"), "elicitations");
     struct buf question = buf_in(pending->run->arena);
@@ -164,17 +164,17 @@ static struct json answers_so_far(struct arena *arena, const struct upstream_req
 {
     struct json_error fault;
     struct json all;
-    if (!request->state.len || json_parse(arena, request->state, NULL, &all, &fault) != OK ||
+    if (!request->request_state.len || json_parse(arena, request->request_state, NULL, &all, &fault) != OK ||
         all.type != JSON_OBJECT)
         all = json_object(arena, NULL, 0);
-    const struct json *now = request->responses;
+    const struct json *now = request->input_responses;
     for (uint32_t i = 0; json_is(now, JSON_OBJECT) && i < now->len; i++)
         all = json_with(arena, &all, now->members[i].key, now->members[i].value);
     return all;
 }
 
-static void ask_the_user(struct mcp *mcp, struct pending *pending, struct str name, const struct json *params,
-                         const struct json *answers)
+static void ask_the_user(struct mcp_client *mcp, struct pending *pending, struct str name,
+                         const struct json *params, const struct json *answers)
 {
     struct arena *arena = pending->run->arena;
     struct buf question = buf_in(arena), text = buf_in(arena);
@@ -192,7 +192,7 @@ static void ask_the_user(struct mcp *mcp, struct pending *pending, struct str na
     finish_asking(mcp, pending, &question, input);
 }
 
-static void give_answer(struct mcp *mcp, const struct line *line, struct arena *arena,
+static void give_answer(struct mcp_client *mcp, const struct mcp_message *line, struct arena *arena,
                         const struct json *answer)
 {
     struct buf text = buf_in(arena);
@@ -205,7 +205,7 @@ static bool asks_something(const struct json *params)
     return str_trim(json_str(json_get_text(params, "message"))).len > 0;
 }
 
-void mcp_elicitation_request(struct mcp *mcp, uint64_t about, const struct line *line)
+void mcp_elicitation_request(struct mcp_client *mcp, uint64_t about, const struct mcp_message *line)
 {
     struct pending *pending = mcp_notifications_subject(mcp, about);
     struct json_error fault;

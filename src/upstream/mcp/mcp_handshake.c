@@ -32,7 +32,7 @@
 
 /* ---- what we write ----------------------------------------------------------- */
 
-void mcp_client_begin_message(struct mcp *mcp, uint64_t id, const char *method)
+void mcp_client_begin_message(struct mcp_client *mcp, uint64_t id, const char *method)
 {
     struct buf *out = &mcp->out;
     out->len = 0;
@@ -47,12 +47,12 @@ void mcp_client_begin_message(struct mcp *mcp, uint64_t id, const char *method)
     buf_text(out, "\",\"params\":{");
 }
 
-bool mcp_client_has_meta(const struct mcp *mcp, uint64_t progress_token)
+bool mcp_client_has_meta(const struct mcp_client *mcp, uint64_t progress_token)
 {
     return mcp->modern || progress_token;
 }
 
-void mcp_client_write_meta(struct mcp *mcp, uint64_t progress_token)
+void mcp_client_write_meta(struct mcp_client *mcp, uint64_t progress_token)
 {
     struct buf *out = &mcp->out;
     buf_text(out, "\"_meta\":{");
@@ -65,14 +65,14 @@ void mcp_client_write_meta(struct mcp *mcp, uint64_t progress_token)
     buf_byte(out, '}');
 }
 
-void mcp_client_send(struct mcp *mcp, uint64_t id, const char *method, struct str name)
+void mcp_client_send(struct mcp_client *mcp, uint64_t id, const char *method, struct str name)
 {
     mcp->kind->send(mcp->transport, id, method, name, buf_view(&mcp->out));
     if (mcp->out.cap > MCP_SCRATCH_KEEP)
         buf_clear(&mcp->out);
 }
 
-struct pending *mcp_client_request(struct mcp *mcp, const char *method, mcp_response_handler *heard,
+struct pending *mcp_client_request(struct mcp_client *mcp, const char *method, mcp_response_handler *heard,
                                    uint32_t ms)
 {
     struct pending *pending = pending_add(&mcp->pendings);
@@ -89,7 +89,7 @@ struct pending *mcp_client_request(struct mcp *mcp, const char *method, mcp_resp
     return pending;
 }
 
-static void close_and_send(struct mcp *mcp, uint64_t id, const char *method)
+static void close_and_send(struct mcp_client *mcp, uint64_t id, const char *method)
 {
     buf_text(&mcp->out, "}}");
     mcp_client_send(mcp, id, method, STR_NONE);
@@ -112,7 +112,8 @@ static bool read_json(struct arena *arena, struct str text, struct json *value)
 }
 
 /* The error that answered, in words; what is the server's stands in quotes and is cut. */
-static struct str error_words(const struct mcp *mcp, struct arena *arena, const struct line *line)
+static struct str error_words(const struct mcp_client *mcp, struct arena *arena,
+                              const struct mcp_message *line)
 {
     struct json error;
     int64_t code = 0;
@@ -134,7 +135,7 @@ static void keep_text(char *kept, size_t room, struct str text)
     kept[cut.len] = '\0';
 }
 
-static void keep_server(struct mcp *mcp, const struct json *info)
+static void keep_server(struct mcp_client *mcp, const struct json *info)
 {
     struct str name = json_str(json_get_text(info, "name")),
                version = json_str(json_get_text(info, "version"));
@@ -144,17 +145,17 @@ static void keep_server(struct mcp *mcp, const struct json *info)
 
 /* ---- its tools -------------------------------------------------------------------- */
 
-void mcp_tools_clear(struct listing *listing)
+void mcp_tools_clear(struct tools_listing *listing)
 {
     if (listing->arena)
         arena_free(listing->arena);
     free(listing->tools);
-    *listing = (struct listing){0};
+    *listing = (struct tools_listing){0};
 }
 
-static void hear_page(struct mcp *mcp, struct pending *pending, const struct line *line);
+static void hear_page(struct mcp_client *mcp, struct pending *pending, const struct mcp_message *line);
 
-static void ask_page(struct mcp *mcp, struct str cursor)
+static void ask_page(struct mcp_client *mcp, struct str cursor)
 {
     uint32_t ms =
         mcp->ready ? mcp_client_start_ms(mcp) : 0; /* the start is over then, or all of it is too late */
@@ -174,7 +175,7 @@ static void ask_page(struct mcp *mcp, struct str cursor)
     close_and_send(mcp, pending->id, "tools/list");
 }
 
-static void ask_tools(struct mcp *mcp)
+static void ask_tools(struct mcp_client *mcp)
 {
     mcp_tools_clear(&mcp->listing);
     mcp->listing.on = true;
@@ -182,12 +183,12 @@ static void ask_tools(struct mcp *mcp)
     ask_page(mcp, STR_NONE);
 }
 
-static void listen_for_changes(struct mcp *mcp);
+static void listen_for_changes(struct mcp_client *mcp);
 
 /* What it offers is what it has told; the same as before is no news. */
-static void take_offer(struct mcp *mcp)
+static void take_offer(struct mcp_client *mcp)
 {
-    struct listing *listing = &mcp->listing;
+    struct tools_listing *listing = &mcp->listing;
     struct json tools = json_array(listing->tools, listing->count);
     struct tool_list *offer = tool_list_new(&tools), *before = mcp->offer;
     bool again = listing->again, first = !mcp->ready;
@@ -209,7 +210,7 @@ static void take_offer(struct mcp *mcp)
         mcp_client_up(mcp);
 }
 
-static struct str why_no_tools(const struct mcp *mcp, const struct line *line, bool read,
+static struct str why_no_tools(const struct mcp_client *mcp, const struct mcp_message *line, bool read,
                                const struct json_error *fault)
 {
     struct arena *arena = mcp->listing.arena;
@@ -221,7 +222,7 @@ static struct str why_no_tools(const struct mcp *mcp, const struct line *line, b
 }
 
 /* Once it is up, a list that cannot be read leaves the last one as it was. */
-static void list_failed(struct mcp *mcp, struct str why)
+static void list_failed(struct mcp_client *mcp, struct str why)
 {
     if (!mcp->ready) {
         mcp_client_fail(mcp, "it does not list its tools: " STR_FMT, STR_ARG(why));
@@ -231,7 +232,7 @@ static void list_failed(struct mcp *mcp, struct str why)
     mcp_tools_clear(&mcp->listing);
 }
 
-static bool was_asked(const struct listing *listing, struct str cursor)
+static bool was_asked(const struct tools_listing *listing, struct str cursor)
 {
     for (uint32_t i = 0; i < listing->pages; i++)
         if (str_eq(listing->cursors[i], cursor))
@@ -239,7 +240,7 @@ static bool was_asked(const struct listing *listing, struct str cursor)
     return false;
 }
 
-static void add_tools(struct listing *listing, const struct json *tools)
+static void add_tools(struct tools_listing *listing, const struct json *tools)
 {
     uint32_t count = tools->len;
     if (count > UPSTREAM_TOOLS_MAX - listing->count) {
@@ -256,9 +257,9 @@ static void add_tools(struct listing *listing, const struct json *tools)
 }
 
 /* The next page, or the end: its own, or that of our patience. */
-static void go_on_listing(struct mcp *mcp, struct str cursor)
+static void go_on_listing(struct mcp_client *mcp, struct str cursor)
 {
-    struct listing *listing = &mcp->listing;
+    struct tools_listing *listing = &mcp->listing;
     if (cursor.len && was_asked(listing, cursor))
         listing->cut = "a page of its list leads back to one that was read";
     else if (cursor.len && listing->pages + 1 >= MCP_PAGES_MAX)
@@ -273,10 +274,10 @@ static void go_on_listing(struct mcp *mcp, struct str cursor)
     ask_page(mcp, cursor);
 }
 
-static void hear_page(struct mcp *mcp, struct pending *pending, const struct line *line)
+static void hear_page(struct mcp_client *mcp, struct pending *pending, const struct mcp_message *line)
 {
     static const struct json nothing = {.type = JSON_ARRAY};
-    struct listing *listing = &mcp->listing;
+    struct tools_listing *listing = &mcp->listing;
     struct json page;
     pending_remove(&mcp->pendings, pending);
     if (!listing->on)
@@ -301,7 +302,7 @@ static void hear_page(struct mcp *mcp, struct pending *pending, const struct lin
 
 void mcp_relist(void *owner)
 {
-    struct mcp *mcp = owner;
+    struct mcp_client *mcp = owner;
     if (mcp->listing.on)
         mcp->listing.again = true;
     else if (mcp->open)
@@ -310,7 +311,7 @@ void mcp_relist(void *owner)
 
 /* A storm of them is one: the first sets the time, those that come before it is over change nothing. One that
  * goes on is asked ever less often, until it has been quiet for a while. */
-void mcp_tools_changed(struct mcp *mcp)
+void mcp_tools_changed(struct mcp_client *mcp)
 {
     int64_t now = clock_mono_us();
     if (timer_is_set(&mcp->relist))
@@ -326,20 +327,21 @@ void mcp_tools_changed(struct mcp *mcp)
 
 void mcp_relisten(void *owner)
 {
-    struct mcp *mcp = owner;
+    struct mcp_client *mcp = owner;
     if (mcp->ready)
         listen_for_changes(mcp);
 }
 
 /* It is answered when it is over. A no is final, whatever else is tried again. */
-static void hear_end_of_listening(struct mcp *mcp, struct pending *pending, const struct line *line)
+static void hear_end_of_listening(struct mcp_client *mcp, struct pending *pending,
+                                  const struct mcp_message *line)
 {
     pending_remove(&mcp->pendings, pending);
     if (!line->error.len)
         timer_set(&mcp->relisten, mcp->loop, RELISTEN_MS, mcp_relisten, mcp);
 }
 
-static void listen_for_changes(struct mcp *mcp)
+static void listen_for_changes(struct mcp_client *mcp)
 {
     struct pending *pending = mcp_client_request(mcp, "subscriptions/listen", hear_end_of_listening, 0);
     if (!pending)
@@ -351,7 +353,7 @@ static void listen_for_changes(struct mcp *mcp)
 
 /* ---- the handshake ------------------------------------------------------------------ */
 
-static void greeted(struct mcp *mcp, const char *version)
+static void greeted(struct mcp_client *mcp, const char *version)
 {
     snprintf(mcp->version, sizeof(mcp->version), "%s", version);
     mcp->kind->version(mcp->transport, mcp->version, mcp->modern);
@@ -362,7 +364,7 @@ static void greeted(struct mcp *mcp, const char *version)
     ask_tools(mcp);
 }
 
-static void hear_discovered(struct mcp *mcp, struct pending *pending, const struct line *line)
+static void hear_discovered(struct mcp_client *mcp, struct pending *pending, const struct mcp_message *line)
 {
     struct arena *arena = mcp_client_scratch(mcp);
     struct json result;
@@ -381,7 +383,7 @@ static void hear_discovered(struct mcp *mcp, struct pending *pending, const stru
     greeted(mcp, MODERN);
 }
 
-static void discover(struct mcp *mcp, struct str why)
+static void discover(struct mcp_client *mcp, struct str why)
 {
     keep_text(mcp->error, sizeof(mcp->error), str_cut(why, MCP_ERROR_MAX_BYTES / 2));
     mcp->modern = true;
@@ -394,7 +396,7 @@ static void discover(struct mcp *mcp, struct str why)
 }
 
 /* Versions of before, and those of which nobody has heard, are spoken as the newest legacy one. */
-static void hear_initialized(struct mcp *mcp, struct pending *pending, const struct line *line)
+static void hear_initialized(struct mcp_client *mcp, struct pending *pending, const struct mcp_message *line)
 {
     struct arena *arena = mcp_client_scratch(mcp);
     struct json result;
@@ -414,7 +416,7 @@ static void hear_initialized(struct mcp *mcp, struct pending *pending, const str
     greeted(mcp, version);
 }
 
-void mcp_handshake_start(struct mcp *mcp)
+void mcp_handshake_start(struct mcp_client *mcp)
 {
     mcp->modern = false;
     struct pending *pending = mcp_client_request(mcp, "initialize", hear_initialized, 0);

@@ -193,13 +193,13 @@ enum err header_mapping_check(const struct json *schema, struct why *why)
 
 /* ---- what is learnt, and used ------------------------------------------------------- */
 
-void header_mapping_clear(struct mirror *mirror)
+void header_mapping_clear(struct header_mapping *mirror)
 {
     arena_free(mirror->arena);
-    *mirror = (struct mirror){0};
+    *mirror = (struct header_mapping){0};
 }
 
-static void learn_tool(struct mirror *mirror, const struct json *definition)
+static void learn_tool(struct header_mapping *mirror, const struct json *definition)
 {
     const struct json *schema = json_get_text(definition, "inputSchema");
     struct marks marks = {.arena = mirror->arena};
@@ -214,7 +214,7 @@ static void learn_tool(struct mirror *mirror, const struct json *definition)
     mirror->tools = tool;
 }
 
-void header_mapping_learn(struct mirror *mirror, struct str message, bool first)
+void header_mapping_learn(struct header_mapping *mirror, struct str message, bool first)
 {
     static const struct json_limits limits = {.nodes = 1000000u};
     struct json value;
@@ -258,8 +258,8 @@ static bool add_header(struct arena *arena, const struct mark *mark, const struc
     return true;
 }
 
-struct pairs header_mapping_headers(const struct mirror *mirror, struct arena *arena, struct str tool,
-                                    struct str message)
+struct name_values header_mapping_headers(const struct header_mapping *mirror, struct arena *arena,
+                                          struct str tool, struct str message)
 {
     const struct mapped_tool *found = mirror->tools;
     struct json value;
@@ -267,11 +267,11 @@ struct pairs header_mapping_headers(const struct mirror *mirror, struct arena *a
     while (found && !str_eq(found->name, tool))
         found = found->next;
     if (!found || (json_parse(arena, message, NULL, &value, &fault) != OK && !fault.soft))
-        return (struct pairs){0};
+        return (struct name_values){0};
     const struct json *arguments = json_get_text(json_get_text(&value, "params"), "arguments");
     struct name_value *list = ARENA_ARRAY(arena, struct name_value, found->count);
     size_t count = 0;
     for (size_t i = 0; i < found->count; i++)
         count += add_header(arena, &found->marks[i], arguments, &list[count]);
-    return (struct pairs){list, count};
+    return (struct name_values){list, count};
 }

@@ -17,18 +17,18 @@ struct mapped_tool;
 #define HEADER_MAPPING_MAX        32u /* of one tool */
 #define HEADER_MAPPING_NAME_BYTES 64u /* of a header's name behind Mcp-Param- */
 
-struct mirror { /* embedded; all zero to begin with */
+struct header_mapping { /* embedded; all zero to begin with */
     struct arena *arena;
     struct mapped_tool *tools; /* those with marks */
 };
-void header_mapping_clear(struct mirror *mirror);
+void header_mapping_clear(struct header_mapping *mirror);
 
 /* A page of tools/list, as the whole message; `first`: what was known before is forgotten. */
-void header_mapping_learn(struct mirror *mirror, struct str message, bool first);
+void header_mapping_learn(struct header_mapping *mirror, struct str message, bool first);
 
 /* The Mcp-Param- headers for a message that calls this tool, in the arena. */
-struct pairs header_mapping_headers(const struct mirror *mirror, struct arena *arena, struct str tool,
-                                    struct str message);
+struct name_values header_mapping_headers(const struct header_mapping *mirror, struct arena *arena,
+                                          struct str tool, struct str message);
 
 /* ERR_SCHEMA: a mark stands where none may, or is none; then the specification wants the tool left out. */
 enum err header_mapping_check(const struct json *schema, struct why *why);

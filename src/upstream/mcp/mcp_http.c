@@ -15,11 +15,11 @@
 
 static void on_closed_later(void *owner)
 {
-    struct transport *t = owner;
+    struct mcp_transport *t = owner;
     t->hooks->closed(t->owner, t->why, str_of(t->says));
 }
 
-void mcp_http_close_later(struct transport *t, const char *why, const char *says)
+void mcp_http_close_later(struct mcp_transport *t, const char *why, const char *says)
 {
     if (timer_is_set(&t->later))
         return;
@@ -28,7 +28,7 @@ void mcp_http_close_later(struct transport *t, const char *why, const char *says
     timer_set(&t->later, t->loop, 0, on_closed_later, t);
 }
 
-void mcp_http_deliver(struct transport *t, uint64_t about, struct str text)
+void mcp_http_deliver(struct mcp_transport *t, uint64_t about, struct str text)
 {
     struct arena *scratch = arena_new();
     t->hooks->message(t->owner, about, secrets_redact(scratch, &t->secrets, text));
@@ -37,8 +37,8 @@ void mcp_http_deliver(struct transport *t, uint64_t about, struct str text)
 
 /* ---- headers ----------------------------------------------------------------------- */
 
-struct fetch_request mcp_http_request(struct transport *t, struct arena *arena, const char *method,
-                                      struct pairs more)
+struct fetch_request mcp_http_request(struct mcp_transport *t, struct arena *arena, const char *method,
+                                      struct name_values more)
 {
     struct name_value *list = ARENA_ARRAY(arena, struct name_value, t->headers.count + more.count + 2);
     size_t count = 0;
@@ -59,33 +59,33 @@ struct fetch_request mcp_http_request(struct transport *t, struct arena *arena, 
 
 /* ---- from open to closed --------------------------------------------------------------- */
 
-static void forget_settings(struct transport *t)
+static void forget_settings(struct mcp_transport *t)
 {
     arena_free(t->settings);
     t->settings = NULL;
     t->secrets = (struct secrets){0};
     t->url = t->ca_file = NULL;
-    t->headers = (struct pairs){0};
+    t->headers = (struct name_values){0};
 }
 
-static enum err fill_headers(const struct transport *t, struct arena *arena, struct secrets *used,
-                             struct pairs *headers, struct why *why)
+static enum err fill_headers(const struct mcp_transport *t, struct arena *arena, struct secrets *used,
+                             struct name_values *headers, struct why *why)
 {
-    const struct pairs *given = &t->spec->headers;
+    const struct name_values *given = &t->spec->headers;
     struct name_value *list = ARENA_ARRAY(arena, struct name_value, given->count);
     enum err err = OK;
     for (size_t i = 0; err == OK && i < given->count; i++) {
         list[i].name = given->list[i].name;
         err = secrets_expand(arena, given->list[i].value, used, &list[i].value, why);
     }
-    *headers = (struct pairs){list, given->count};
+    *headers = (struct name_values){list, given->count};
     return err;
 }
 
-bool mcp_http_reload_headers(struct transport *t)
+bool mcp_http_reload_headers(struct mcp_transport *t)
 {
     struct arena *scratch = arena_new();
-    struct pairs now;
+    struct name_values now;
     bool differs = false;
     if (fill_headers(t, scratch, NULL, &now, NULL) == OK)
         for (size_t i = 0; i < now.count; i++)
@@ -99,7 +99,7 @@ bool mcp_http_reload_headers(struct transport *t)
 }
 
 /* The address may hold a key, too; where it is asked is no secret. */
-static enum err fill_settings(struct transport *t, struct why *why)
+static enum err fill_settings(struct mcp_transport *t, struct why *why)
 {
     struct str url = STR_NONE, ca_file = STR_NONE;
     t->settings = arena_new();
@@ -115,22 +115,22 @@ static enum err fill_settings(struct transport *t, struct why *why)
 
 static void on_opened_later(void *owner)
 {
-    struct transport *t = owner;
+    struct mcp_transport *t = owner;
     t->hooks->opened(t->owner);
 }
 
-static struct transport *stream_make(struct loop *loop, const struct upstream_spec *spec,
-                                     const struct mcp_transport_hooks *hooks, void *owner)
+static struct mcp_transport *stream_make(struct loop *loop, const struct upstream_spec *spec,
+                                         const struct mcp_transport_hooks *hooks, void *owner)
 {
-    struct transport *t = calloc(1, sizeof(*t));
+    struct mcp_transport *t = calloc(1, sizeof(*t));
     if (!t)
         abort();
-    *t = (struct transport){.loop = loop, .spec = spec, .hooks = hooks, .owner = owner};
+    *t = (struct mcp_transport){.loop = loop, .spec = spec, .hooks = hooks, .owner = owner};
     sse_init(&t->listening.sse, UPSTREAM_LINE_MAX_BYTES);
     return t;
 }
 
-static void stream_open(struct transport *t)
+static void stream_open(struct mcp_transport *t)
 {
     struct why why = {0};
     enum err err = fill_settings(t, &why);
@@ -141,7 +141,7 @@ static void stream_open(struct transport *t)
 }
 
 /* Everything under way ends unheard. */
-static void drop_all(struct transport *t)
+static void drop_all(struct mcp_transport *t)
 {
     mcp_http_listen_stop(t);
     while (t->exchanges)
@@ -154,7 +154,7 @@ static void drop_all(struct transport *t)
 
 static void on_left(void *owner, const struct fetch_end *end)
 {
-    struct transport *t = owner;
+    struct mcp_transport *t = owner;
     (void)end;
     t->leaving = NULL;
     forget_settings(t);
@@ -174,10 +174,10 @@ static void on_left_data(void *owner, struct str bytes)
 static const struct fetch_hooks leaving = {on_left_head, on_left_data, on_left};
 
 /* DELETE ends the session there; a server that does not know it answers 405, and that is fine. */
-static bool take_leave(struct transport *t)
+static bool take_leave(struct mcp_transport *t)
 {
     struct arena *arena = arena_new();
-    struct fetch_request request = mcp_http_request(t, arena, "DELETE", (struct pairs){0});
+    struct fetch_request request = mcp_http_request(t, arena, "DELETE", (struct name_values){0});
     request.total_ms = STREAM_CLOSE_MS;
     request.repeatable = true;
     t->leaving = t->session.len && !t->modern ? fetch_start(t->loop, &request, &leaving, t, NULL) : NULL;
@@ -185,7 +185,7 @@ static bool take_leave(struct transport *t)
     return t->leaving != NULL;
 }
 
-static void stream_close(struct transport *t)
+static void stream_close(struct mcp_transport *t)
 {
     if (t->leaving || !t->settings)
         return;
@@ -198,7 +198,7 @@ static void stream_close(struct transport *t)
     }
 }
 
-static void stream_free(struct transport *t)
+static void stream_free(struct mcp_transport *t)
 {
     if (t->leaving)
         fetch_cancel(t->leaving);
@@ -213,7 +213,7 @@ static void stream_free(struct transport *t)
 
 /* ---- messages ----------------------------------------------------------------------------- */
 
-static void stream_send(struct transport *t, uint64_t id, const char *method, struct str name,
+static void stream_send(struct mcp_transport *t, uint64_t id, const char *method, struct str name,
                         struct str message)
 {
     if (!t->settings)
@@ -228,7 +228,7 @@ static void stream_send(struct transport *t, uint64_t id, const char *method, st
         exchange_post(x);
 }
 
-static void stream_forget(struct transport *t, uint64_t id)
+static void stream_forget(struct mcp_transport *t, uint64_t id)
 {
     for (struct exchange *x = t->exchanges; x && id; x = x->next)
         if (x->id == id && !x->ours) {
@@ -238,7 +238,7 @@ static void stream_forget(struct transport *t, uint64_t id)
 }
 
 /* A version comes from the server: what could not be a header's value is none. */
-static void stream_version(struct transport *t, const char *version, bool modern)
+static void stream_version(struct mcp_transport *t, const char *version, bool modern)
 {
     bool safe = strlen(version) < sizeof(t->version) && fetch_header_is_safe(STR_LIT("x"), str_of(version));
     snprintf(t->version, sizeof(t->version), "%s", safe ? version : "");

@@ -19,7 +19,7 @@
 
 /* ---- their lives ---------------------------------------------------------------------- */
 
-struct exchange *exchange_new(struct transport *t, uint64_t id, const char *method, struct str name,
+struct exchange *exchange_new(struct mcp_transport *t, uint64_t id, const char *method, struct str name,
                               struct str message)
 {
     struct exchange *x = calloc(1, sizeof(*x));
@@ -41,7 +41,7 @@ struct exchange *exchange_new(struct transport *t, uint64_t id, const char *meth
 
 void exchange_free(struct exchange *x)
 {
-    struct transport *t = x->transport;
+    struct mcp_transport *t = x->transport;
     if (t->telling == x)
         t->telling = NULL;
     if (x->fetch)
@@ -63,7 +63,7 @@ void exchange_free(struct exchange *x)
 void exchange_fail(struct exchange *x, enum upstream_outcome how, const char *code, int64_t after_s,
                    const char *format, ...)
 {
-    struct transport *t = x->transport;
+    struct mcp_transport *t = x->transport;
     uint64_t id = x->id;
     bool ours = x->ours;
     char why[FETCH_WHY_MAX_BYTES], says[sizeof(x->says)];
@@ -135,14 +135,14 @@ static void fail_status(struct exchange *x)
 
 static bool is_answer_to(const struct exchange *x, struct str text)
 {
-    struct line line = mcp_message_scan(text);
+    struct mcp_message line = mcp_message_scan(text);
     return x->id && line.kind == MCP_MESSAGE_RESPONSE && mcp_message_own_id(line.id) == x->id;
 }
 
 /* False: the exchange is gone, forgotten by whoever was told. */
 static bool tell(struct exchange *x, struct str text)
 {
-    struct transport *t = x->transport;
+    struct mcp_transport *t = x->transport;
     x->answered |= is_answer_to(x, text);
     t->telling = x;
     if (x->answered && t->modern && strcmp(x->method, "tools/list") == 0)
@@ -200,7 +200,7 @@ static void take_body(struct exchange *x)
 {
     struct str body = str_trim(buf_view(&x->body));
     bool json = str_contains_nocase(str_of(x->type), STR_LIT("json")) || str_starts(body, "{");
-    struct transport *t = x->transport;
+    struct mcp_transport *t = x->transport;
     bool starts = strcmp(x->method, "notifications/initialized") == 0;
     if (!x->id) {
         if (x->ours)
@@ -266,7 +266,8 @@ static void on_resume(void *owner)
     struct arena *arena = arena_new();
     const struct name_value more[] = {{STR_LIT("Accept"), STR_LIT("text/event-stream")},
                                       {STR_LIT("Last-Event-ID"), sse_last_id(&x->sse)}};
-    struct fetch_request request = mcp_http_request(x->transport, arena, "GET", (struct pairs){more, 2});
+    struct fetch_request request =
+        mcp_http_request(x->transport, arena, "GET", (struct name_values){more, 2});
     request.repeatable = true;
     begin(x, &request);
     arena_free(arena);
@@ -289,7 +290,7 @@ static void resume(struct exchange *x, const char *why)
 /* ---- what libcurl tells ----------------------------------------------------------------------- */
 
 /* The session that the server gave us; one that can't be sent back is none. */
-static void keep_session(struct transport *t, struct str id)
+static void keep_session(struct mcp_transport *t, struct str id)
 {
     t->session.len = 0;
     if (id.len && id.len <= STREAM_SESSION_BYTES && fetch_header_is_safe(STR_LIT("x"), id))
@@ -346,7 +347,7 @@ static void on_done(void *owner, const struct fetch_end *end)
     else if (x->resumes)
         resume(x, why);
     else if (end->how != FETCH_DONE)
-        exchange_fail(x, http_failures[end->how].ended, http_failures[end->how].code, -1, "%s", why);
+        exchange_fail(x, http_failures[end->how].outcome, http_failures[end->how].code, -1, "%s", why);
     else
         judge_status(x);
 }
@@ -354,13 +355,13 @@ static void on_done(void *owner, const struct fetch_end *end)
 /* ---- sending ------------------------------------------------------------------------------------- */
 
 /* Beside those that every message has. */
-static struct pairs headers_of(const struct exchange *x, struct arena *arena)
+static struct name_values headers_of(const struct exchange *x, struct arena *arena)
 {
-    const struct transport *t = x->transport;
+    const struct mcp_transport *t = x->transport;
     struct str name = buf_view(&x->name);
     bool calls = t->modern && strcmp(x->method, "tools/call") == 0;
-    struct pairs marked =
-        calls ? header_mapping_headers(&t->mirror, arena, name, buf_view(&x->message)) : (struct pairs){0};
+    struct name_values marked = calls ? header_mapping_headers(&t->mirror, arena, name, buf_view(&x->message))
+                                      : (struct name_values){0};
     struct name_value *list = ARENA_ARRAY(arena, struct name_value, marked.count + 4);
     size_t count = 0;
     list[count++] = (struct name_value){STR_LIT("Content-Type"), STR_LIT("application/json")};
@@ -371,7 +372,7 @@ static struct pairs headers_of(const struct exchange *x, struct arena *arena)
         list[count++] = (struct name_value){STR_LIT("Mcp-Name"), header_mapping_encode(arena, name)};
     for (size_t i = 0; i < marked.count; i++)
         list[count++] = marked.list[i];
-    return (struct pairs){list, count};
+    return (struct name_values){list, count};
 }
 
 void exchange_post(struct exchange *x)

@@ -26,7 +26,7 @@
 
 /* One message to the server and what comes of it. */
 struct exchange {
-    struct transport *transport;
+    struct mcp_transport *transport;
     struct exchange *next, *previous;
     uint64_t id; /* 0: no request */
     char method[48];
@@ -47,7 +47,7 @@ struct exchange {
 };
 
 /* What the server says by itself: GET. */
-struct listening {
+struct mcp_listener {
     struct fetch *fetch;
     struct timer timer;
     struct sse sse;
@@ -55,7 +55,7 @@ struct listening {
     bool on, streams, refused;
 };
 
-struct transport {
+struct mcp_transport {
     struct loop *loop;
     const struct upstream_spec *spec;
     const struct mcp_transport_hooks *hooks;
@@ -63,32 +63,32 @@ struct transport {
     struct arena *settings; /* NULL: not open. What the spec's texts are, filled in */
     struct secrets secrets; /* of them */
     const char *url, *ca_file;
-    struct pairs headers;
+    struct name_values headers;
     struct buf session, initialize;
     uint64_t initialize_id;
     char version[32];
-    struct mirror mirror; /* modern: which arguments go into headers */
+    struct header_mapping mirror; /* modern: which arguments go into headers */
     bool modern, renewing;
     struct exchange *exchanges;
     struct exchange *telling; /* NULL again where it was forgotten inside a hook */
-    struct listening listening;
+    struct mcp_listener listening;
     struct fetch *leaving; /* DELETE */
     struct timer later;
     char why[FETCH_WHY_MAX_BYTES], says[STREAM_QUOTED_BYTES + 1]; /* for `later`: ours, the server's */
 };
 
 /* The request's headers: of the spec, the protocol and the session, beside `more`. mcp_http.c */
-struct fetch_request mcp_http_request(struct transport *t, struct arena *arena, const char *method,
-                                      struct pairs more);
+struct fetch_request mcp_http_request(struct mcp_transport *t, struct arena *arena, const char *method,
+                                      struct name_values more);
 /* Looks at variables and files of the headers again: true, and they are sent from now on, where they say
  * something else than before, as they do when a token was renewed. mcp_http.c */
-bool mcp_http_reload_headers(struct transport *t);
+bool mcp_http_reload_headers(struct mcp_transport *t);
 /* Hands a text of the server to whoever waits, its echoes of our secrets hidden. mcp_http.c */
-void mcp_http_deliver(struct transport *t, uint64_t about, struct str text);
+void mcp_http_deliver(struct mcp_transport *t, uint64_t about, struct str text);
 /* It is over; `why`, and in its own words `says`, are told with the next turn. mcp_http.c */
-void mcp_http_close_later(struct transport *t, const char *why, const char *says);
+void mcp_http_close_later(struct mcp_transport *t, const char *why, const char *says);
 
-struct exchange *exchange_new(struct transport *t, uint64_t id, const char *method, struct str name,
+struct exchange *exchange_new(struct mcp_transport *t, uint64_t id, const char *method, struct str name,
                               struct str message);
 void exchange_post(struct exchange *x);
 void exchange_free(struct exchange *x);
@@ -98,14 +98,14 @@ void mcp_http_session_renew(struct exchange *x);
 /* An answer to a question of our own while a session is renewed. mcp_http_session.c */
 void mcp_http_session_response(struct exchange *x, struct str text);
 /* The same for none. mcp_http_session.c */
-void mcp_http_session_failed(struct transport *t, const char *why, const char *says);
+void mcp_http_session_failed(struct mcp_transport *t, const char *why, const char *says);
 
 /* Nobody will answer it: tells so, in our words, with its `says` beside them, and is gone.
  * mcp_http_exchange.c */
 void exchange_fail(struct exchange *x, enum upstream_outcome how, const char *code, int64_t after_s,
                    const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-void mcp_http_listen_start(struct transport *t);
-void mcp_http_listen_stop(struct transport *t);
+void mcp_http_listen_start(struct mcp_transport *t);
+void mcp_http_listen_stop(struct mcp_transport *t);
 
 #endif

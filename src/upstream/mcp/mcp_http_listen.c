@@ -9,9 +9,9 @@
 
 static void start(void *owner);
 
-static void again(struct transport *t)
+static void again(struct mcp_transport *t)
 {
-    struct listening *l = &t->listening;
+    struct mcp_listener *l = &t->listening;
     uint32_t wait_ms = l->sse.retry_ms ? l->sse.retry_ms : STREAM_RETRY_MS;
     wait_ms <<= l->barren;
     l->barren += l->barren < STREAM_BARREN_MAX;
@@ -20,7 +20,7 @@ static void again(struct transport *t)
 
 static void on_head(void *owner, const struct fetch_head *head)
 {
-    struct listening *l = &((struct transport *)owner)->listening;
+    struct mcp_listener *l = &((struct mcp_transport *)owner)->listening;
     struct str type = fetch_header(head, "content-type");
     l->streams = head->status == 200 && str_contains_nocase(type, STR_LIT("text/event-stream"));
     l->refused = !l->streams && head->status < 500 && head->status != 429;
@@ -28,8 +28,8 @@ static void on_head(void *owner, const struct fetch_head *head)
 
 static void on_data(void *owner, struct str bytes)
 {
-    struct transport *t = owner;
-    struct listening *l = &t->listening;
+    struct mcp_transport *t = owner;
+    struct mcp_listener *l = &t->listening;
     struct sse_event event;
     enum sse_result got = SSE_MORE;
     struct fetch *fetch = l->fetch;
@@ -44,7 +44,7 @@ static void on_data(void *owner, struct str bytes)
 
 static void on_done(void *owner, const struct fetch_end *end)
 {
-    struct transport *t = owner;
+    struct mcp_transport *t = owner;
     (void)end;
     t->listening.fetch = NULL;
     if (t->listening.refused)
@@ -57,22 +57,22 @@ static const struct fetch_hooks hooks = {on_head, on_data, on_done};
 
 static void start(void *owner)
 {
-    struct transport *t = owner;
-    struct listening *l = &t->listening;
+    struct mcp_transport *t = owner;
+    struct mcp_listener *l = &t->listening;
     struct arena *arena = arena_new();
     struct name_value more[2] = {{STR_LIT("Accept"), STR_LIT("text/event-stream")}};
     size_t count = 1;
     sse_restart(&l->sse);
     if (sse_last_id(&l->sse).len)
         more[count++] = (struct name_value){STR_LIT("Last-Event-ID"), sse_last_id(&l->sse)};
-    struct fetch_request request = mcp_http_request(t, arena, "GET", (struct pairs){more, count});
+    struct fetch_request request = mcp_http_request(t, arena, "GET", (struct name_values){more, count});
     request.repeatable = true;
     l->streams = l->refused = false;
     l->fetch = fetch_start(t->loop, &request, &hooks, t, NULL);
     arena_free(arena);
 }
 
-void mcp_http_listen_start(struct transport *t)
+void mcp_http_listen_start(struct mcp_transport *t)
 {
     if (t->modern || t->listening.on || !t->settings)
         return;
@@ -80,13 +80,13 @@ void mcp_http_listen_start(struct transport *t)
     start(t);
 }
 
-void mcp_http_listen_stop(struct transport *t)
+void mcp_http_listen_stop(struct mcp_transport *t)
 {
-    struct listening *l = &t->listening;
+    struct mcp_listener *l = &t->listening;
     if (l->fetch)
         fetch_cancel(l->fetch);
     timer_clear(&l->timer);
     sse_clear(&l->sse);
-    *l = (struct listening){0};
+    *l = (struct mcp_listener){0};
     sse_init(&l->sse, UPSTREAM_LINE_MAX_BYTES);
 }

@@ -14,7 +14,7 @@
 #define INITIALIZED  "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}"
 #define LIST_CHANGED "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}"
 
-static void ask(struct transport *t, uint64_t id, const char *method, struct str message)
+static void ask(struct mcp_transport *t, uint64_t id, const char *method, struct str message)
 {
     struct exchange *x = exchange_new(t, id, method, STR_NONE, message);
     x->ours = true;
@@ -23,7 +23,7 @@ static void ask(struct transport *t, uint64_t id, const char *method, struct str
 
 void mcp_http_session_renew(struct exchange *x)
 {
-    struct transport *t = x->transport;
+    struct mcp_transport *t = x->transport;
     if (x->renewed || !t->initialize.len) {
         exchange_fail(x, UPSTREAM_TRANSIENT, "session_lost", 1,
                       "its session has ended, and so has the one after it");
@@ -41,7 +41,7 @@ void mcp_http_session_renew(struct exchange *x)
 }
 
 /* Those that were turned away, and those that have come since. */
-static void send_waiting(struct transport *t)
+static void send_waiting(struct mcp_transport *t)
 {
     for (struct exchange *x = t->exchanges, *next; x; x = next) {
         next = x->next;
@@ -52,8 +52,8 @@ static void send_waiting(struct transport *t)
 
 void mcp_http_session_response(struct exchange *x, struct str text)
 {
-    struct transport *t = x->transport;
-    struct line line = mcp_message_scan(text);
+    struct mcp_transport *t = x->transport;
+    struct mcp_message line = mcp_message_scan(text);
     bool greets = x->id != 0;
     if (greets && line.kind != MCP_MESSAGE_RESPONSE)
         return; /* a notice before the answer */
@@ -71,7 +71,7 @@ void mcp_http_session_response(struct exchange *x, struct str text)
     mcp_http_deliver(t, 0, STR_LIT(LIST_CHANGED));
 }
 
-void mcp_http_session_failed(struct transport *t, const char *why, const char *says)
+void mcp_http_session_failed(struct mcp_transport *t, const char *why, const char *says)
 {
     char text[FETCH_WHY_MAX_BYTES];
     snprintf(text, sizeof(text), "its session ended, and a new one could not be begun: %.400s", why);

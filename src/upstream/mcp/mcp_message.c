@@ -87,7 +87,7 @@ static bool take_value(struct scan *s, struct str *value)
     return whole;
 }
 
-static struct str *place_of(struct line *line, struct str key)
+static struct str *place_of(struct mcp_message *line, struct str key)
 {
     return str_is(key, "\"id\"")       ? &line->id
            : str_is(key, "\"method\"") ? &line->method
@@ -99,7 +99,7 @@ static struct str *place_of(struct line *line, struct str key)
 
 /* One member, from its key to what follows it. Two with one name would let a server say two things at once.
  */
-static bool take_member(struct scan *s, struct line *line)
+static bool take_member(struct scan *s, struct mcp_message *line)
 {
     struct str key, value;
     if (peek(s) != '"' || !take_value(s, &key) || peek(s) != ':')
@@ -113,7 +113,7 @@ static bool take_member(struct scan *s, struct line *line)
     return true;
 }
 
-static bool take_members(struct scan *s, struct line *line)
+static bool take_members(struct scan *s, struct mcp_message *line)
 {
     s->at++;
     if (peek(s) == '}')
@@ -151,13 +151,13 @@ static void drop_null(struct str *value)
         *value = STR_NONE;
 }
 
-static struct line unusable(enum line_kind kind, const char *trouble)
+static struct mcp_message unusable(enum mcp_message_kind kind, const char *trouble)
 {
-    return (struct line){.kind = kind, .trouble = trouble};
+    return (struct mcp_message){.kind = kind, .trouble = trouble};
 }
 
 /* `error: null` beside a result is what some servers send; `id: null` says nothing. */
-static struct line judge(struct line line)
+static struct mcp_message judge(struct mcp_message line)
 {
     drop_null(&line.error);
     drop_null(&line.id);
@@ -173,7 +173,7 @@ static struct line judge(struct line line)
     if (!line.id.len)
         return unusable(MCP_MESSAGE_MALFORMED, "it has neither an id nor a method");
     if (!answers) {
-        struct line broken = unusable(MCP_MESSAGE_MALFORMED, "it has neither result nor error");
+        struct mcp_message broken = unusable(MCP_MESSAGE_MALFORMED, "it has neither result nor error");
         broken.id = line.id;
         return broken;
     }
@@ -182,22 +182,22 @@ static struct line judge(struct line line)
 }
 
 /* What was cut off or garbled may still tell whom it was for. A server's own request is not an answer. */
-static struct line save(struct str text, const struct line *read)
+static struct mcp_message save(struct str text, const struct mcp_message *read)
 {
-    struct line line = unusable(MCP_MESSAGE_MALFORMED, "it is no valid JSON");
+    struct mcp_message line = unusable(MCP_MESSAGE_MALFORMED, "it is no valid JSON");
     if (!read->method.at)
         line.id = json_recover_id(text);
     return line;
 }
 
-struct line mcp_message_scan(struct str text)
+struct mcp_message mcp_message_scan(struct str text)
 {
     struct scan s = {text.at, text.at + text.len};
-    struct line line = {0};
+    struct mcp_message line = {0};
     if (str_starts(text, BYTE_ORDER_MARK)) /* what some runtimes write before all else */
         s.at += sizeof(BYTE_ORDER_MARK) - 1;
     if (peek(&s) != '{')
-        return unusable(LINE_NOISE, "it is no JSON object");
+        return unusable(MCP_MESSAGE_NOISE, "it is no JSON object");
     const char *start = s.at;
     bool whole = take_members(&s, &line);
     if (whole)
@@ -205,11 +205,11 @@ struct line mcp_message_scan(struct str text)
     if (whole && peek(&s) == '\0' && s.at == s.end)
         return judge(line);
     if (s.at == start + 1 || !memchr(start, '"', (size_t)(s.end - start)))
-        return unusable(LINE_NOISE, "it is no JSON object");
+        return unusable(MCP_MESSAGE_NOISE, "it is no JSON object");
     return save(text, &line);
 }
 
-bool mcp_message_is(const struct line *line, const char *method)
+bool mcp_message_is(const struct mcp_message *line, const char *method)
 {
     const char *p = line->method.at, *end = p + line->method.len;
     for (; p < end && *method; p++, method++) {

@@ -15,7 +15,7 @@
 
 #define MESSAGE_MAX_BYTES 4096u /* of a text that is relayed */
 
-struct pending *mcp_notifications_subject(struct mcp *mcp, uint64_t about)
+struct pending *mcp_notifications_subject(struct mcp_client *mcp, uint64_t about)
 {
     struct pending *found = about ? pending_find(&mcp->pendings, about) : NULL;
     if (about)
@@ -33,7 +33,7 @@ struct pending *mcp_notifications_subject(struct mcp *mcp, uint64_t about)
 
 /* ---- requests ------------------------------------------------------------------ */
 
-static void begin_answer(struct mcp *mcp, struct str id)
+static void begin_answer(struct mcp_client *mcp, struct str id)
 {
     mcp->out.len = 0;
     buf_text(&mcp->out, "{\"jsonrpc\":\"2.0\",\"id\":");
@@ -41,14 +41,14 @@ static void begin_answer(struct mcp *mcp, struct str id)
 }
 
 /* One that asks and does not read is not answered. */
-static void send_answer(struct mcp *mcp)
+static void send_answer(struct mcp_client *mcp)
 {
     buf_byte(&mcp->out, '}');
     if (!mcp_call_blocked(mcp))
         mcp_client_send(mcp, 0, NULL, STR_NONE);
 }
 
-void mcp_client_respond(struct mcp *mcp, struct str id, struct str result)
+void mcp_client_respond(struct mcp_client *mcp, struct str id, struct str result)
 {
     begin_answer(mcp, id);
     buf_text(&mcp->out, ",\"result\":");
@@ -56,14 +56,14 @@ void mcp_client_respond(struct mcp *mcp, struct str id, struct str result)
     send_answer(mcp);
 }
 
-void mcp_client_respond_error(struct mcp *mcp, struct str id, int code, const char *message)
+void mcp_client_respond_error(struct mcp_client *mcp, struct str id, int code, const char *message)
 {
     begin_answer(mcp, id);
     buf_printf(&mcp->out, ",\"error\":{\"code\":%d,\"message\":\"%s\"}", code, message);
     send_answer(mcp);
 }
 
-void mcp_notifications_request(struct mcp *mcp, uint64_t about, const struct line *line)
+void mcp_notifications_request(struct mcp_client *mcp, uint64_t about, const struct mcp_message *line)
 {
     if (mcp_message_is(line, "ping"))
         mcp_client_respond(mcp, line->id, STR_LIT("{}"));
@@ -78,7 +78,7 @@ void mcp_notifications_request(struct mcp *mcp, uint64_t about, const struct lin
 
 /* ---- notices -------------------------------------------------------------------- */
 
-static bool read_params(struct mcp *mcp, const struct line *line, struct json *params)
+static bool read_params(struct mcp_client *mcp, const struct mcp_message *line, struct json *params)
 {
     struct json_error fault;
     if (line->params.len &&
@@ -106,7 +106,7 @@ static bool is_news(struct pending *pending, double progress)
     return rate_limit_allow(&pending->tells, MCP_RELAYED_PER_S, &held);
 }
 
-static void hear_progress(struct mcp *mcp, uint64_t about, const struct line *line)
+static void hear_progress(struct mcp_client *mcp, uint64_t about, const struct mcp_message *line)
 {
     struct json params;
     int64_t token = 0;
@@ -131,7 +131,7 @@ static void hear_progress(struct mcp *mcp, uint64_t about, const struct line *li
         request->progress(request->listener, progress, total, message);
 }
 
-static struct str text_of(struct mcp *mcp, const struct json *data)
+static struct str text_of(struct mcp_client *mcp, const struct json *data)
 {
     if (json_is(data, JSON_STRING))
         return str_cut(json_str(data), MESSAGE_MAX_BYTES);
@@ -142,7 +142,7 @@ static struct str text_of(struct mcp *mcp, const struct json *data)
 }
 
 /* For the caller whom it concerns; where several wait and nobody knows whom, for our log alone. */
-static void hear_message(struct mcp *mcp, uint64_t about, const struct line *line)
+static void hear_message(struct mcp_client *mcp, uint64_t about, const struct mcp_message *line)
 {
     struct json params;
     uint64_t held;
@@ -158,17 +158,17 @@ static void hear_message(struct mcp *mcp, uint64_t about, const struct line *lin
         request->log(request->listener, level, text);
 }
 
-static void hear_list_changed(struct mcp *mcp, uint64_t about, const struct line *line)
+static void hear_list_changed(struct mcp_client *mcp, uint64_t about, const struct mcp_message *line)
 {
     (void)about, (void)line;
     mcp_tools_changed(mcp);
 }
 
-void mcp_notifications_notify(struct mcp *mcp, uint64_t about, const struct line *line)
+void mcp_notifications_notify(struct mcp_client *mcp, uint64_t about, const struct mcp_message *line)
 {
     static const struct {
         const char *method;
-        void (*hear)(struct mcp *mcp, uint64_t about, const struct line *line);
+        void (*hear)(struct mcp_client *mcp, uint64_t about, const struct mcp_message *line);
     } known[] = {
         {"notifications/progress", hear_progress},
         {"notifications/message", hear_message},

@@ -28,7 +28,7 @@
 #define WORDS_MAX_BYTES       512u
 #define WORDS_STALE_LINES     32u /* after so many others, an error on stderr is not why it died */
 
-struct transport {
+struct mcp_transport {
     struct loop *loop;
     const struct upstream_spec *spec;
     const struct mcp_transport_hooks *hooks;
@@ -55,7 +55,7 @@ struct transport {
 
 /* ---- the end ------------------------------------------------------------------- */
 
-static void tell_closed(struct transport *t)
+static void tell_closed(struct mcp_transport *t)
 {
     char why[ERR_MESSAGE_MAX_BYTES];
     struct arena *arena = arena_new();
@@ -73,7 +73,7 @@ static void tell_closed(struct transport *t)
     arena_free(arena);
 }
 
-static void settle(struct transport *t)
+static void settle(struct mcp_transport *t)
 {
     if (!t->told && !t->child && !t->conn && !t->errors && t->has_status)
         tell_closed(t);
@@ -81,7 +81,7 @@ static void settle(struct transport *t)
 
 static void on_ended(void *owner, int status)
 {
-    struct transport *t = owner;
+    struct mcp_transport *t = owner;
     t->child = NULL;
     t->status = status;
     t->has_status = true;
@@ -96,7 +96,7 @@ static void on_ended(void *owner, int status)
 static const struct child_callbacks child_callbacks = {on_ended};
 
 /* Its stdin ends first; SIGTERM and SIGKILL follow by themselves. */
-static void end(struct transport *t, const char *fault)
+static void end(struct mcp_transport *t, const char *fault)
 {
     if (!t->fault)
         t->fault = fault;
@@ -111,13 +111,13 @@ static void end(struct transport *t, const char *fault)
 
 static void on_line(void *owner, struct str line)
 {
-    struct transport *t = owner;
+    struct mcp_transport *t = owner;
     t->words[0] = '\0'; /* what it said before it answered is not why it died later */
     t->words_age = 0;
     t->hooks->message(t->owner, 0, line);
 }
 
-static void tell_no_room(struct transport *t, uint64_t id)
+static void tell_no_room(struct mcp_transport *t, uint64_t id)
 {
     t->hooks->failed(t->owner, id, UPSTREAM_TRANSIENT, "no_memory",
                      "the gateway has no memory left for it, since all its connections together hold more "
@@ -125,7 +125,7 @@ static void tell_no_room(struct transport *t, uint64_t id)
                      STR_NONE, 1);
 }
 
-static void tell_too_large(struct transport *t, uint64_t id)
+static void tell_too_large(struct mcp_transport *t, uint64_t id)
 {
     char why[100];
     if (t->no_room) {
@@ -139,7 +139,7 @@ static void tell_too_large(struct transport *t, uint64_t id)
 /* Most put the id before the result … */
 static void on_too_long(void *owner, struct str head, bool for_memory)
 {
-    struct transport *t = owner;
+    struct mcp_transport *t = owner;
     uint64_t id = mcp_message_own_id(json_recover_id(head));
     t->no_room = for_memory;
     if (for_memory)
@@ -170,7 +170,7 @@ static uint64_t id_at_end(struct str tail)
 
 static void on_tail(void *owner, struct str tail)
 {
-    struct transport *t = owner;
+    struct mcp_transport *t = owner;
     if (t->too_long)
         tell_too_large(t, id_at_end(tail));
     t->too_long = false;
@@ -179,11 +179,11 @@ static void on_tail(void *owner, struct str tail)
 /* One that ends closes its pipes first; one that only does that is of no use any more. */
 static void on_lives_on(void *owner)
 {
-    struct transport *t = owner;
+    struct mcp_transport *t = owner;
     end(t, t->suspect);
 }
 
-static void suspect(struct transport *t, const char *what)
+static void suspect(struct mcp_transport *t, const char *what)
 {
     if (t->has_status || t->closing || timer_is_set(&t->grace))
         return;
@@ -198,7 +198,7 @@ static void on_deaf(void *owner)
 
 static void on_eof(void *owner, size_t half_line)
 {
-    struct transport *t = owner;
+    struct mcp_transport *t = owner;
     if (half_line)
         log_event(LOG_INFO, "upstream_line_incomplete", LOG_STR("upstream", t->spec->name),
                   LOG_NUM("bytes", half_line));
@@ -211,7 +211,7 @@ static void on_eof(void *owner, size_t half_line)
 
 static void on_gone(void *owner)
 {
-    struct transport *t = owner;
+    struct mcp_transport *t = owner;
     t->conn = NULL;
     suspect(t, "its stdout could not be read");
     settle(t);
@@ -249,7 +249,7 @@ static enum telling telling(struct str line)
 }
 
 /* What will be quoted if it dies: an error of late rather than what came after it; never a stack's frames. */
-static void remember(struct transport *t, struct str line)
+static void remember(struct mcp_transport *t, struct str line)
 {
     enum telling tells = telling(line);
     bool frame = line.at[0] == ' ' || line.at[0] == '\t';
@@ -267,14 +267,14 @@ static void remember(struct transport *t, struct str line)
 
 static void log_held(void *owner)
 {
-    struct transport *t = owner;
+    struct mcp_transport *t = owner;
     if (t->rate_limit.held)
         log_event(LOG_INFO, "upstream_stderr", LOG_STR("upstream", t->spec->name),
                   LOG_NUM("lines_not_logged", t->rate_limit.held));
     t->rate_limit.held = 0;
 }
 
-static void log_words(struct transport *t, struct str line, uint64_t held)
+static void log_words(struct mcp_transport *t, struct str line, uint64_t held)
 {
     struct arena *arena = arena_new();
     struct str text = str_cut(secrets_redact(arena, &t->secrets, line), STDERR_SHOWN_BYTES);
@@ -288,7 +288,7 @@ static void log_words(struct transport *t, struct str line, uint64_t held)
 
 static void on_error_line(void *owner, struct str line)
 {
-    struct transport *t = owner;
+    struct mcp_transport *t = owner;
     uint64_t held;
     if (!str_trim(line).len)
         return;
@@ -307,7 +307,7 @@ static void on_error_too_long(void *owner, struct str head, bool for_memory)
 
 static void on_errors_gone(void *owner)
 {
-    struct transport *t = owner;
+    struct mcp_transport *t = owner;
     t->errors = NULL;
     timer_clear(&t->told_later);
     log_held(t);
@@ -316,7 +316,7 @@ static void on_errors_gone(void *owner)
 
 static void on_errors_eof(void *owner, size_t half_line)
 {
-    struct transport *t = owner;
+    struct mcp_transport *t = owner;
     (void)half_line;
     conn_drop(t->errors);
     on_errors_gone(t);
@@ -353,7 +353,7 @@ static const char *const taken[] = {"HOME",
                                     "XDG_STATE_HOME",
                                     NULL};
 
-static enum err fill_text(struct transport *t, struct str text, const char **out)
+static enum err fill_text(struct mcp_transport *t, struct str text, const char **out)
 {
     struct str filled;
     enum err err = secrets_expand(t->arena, text, &t->secrets, &filled, &t->why);
@@ -362,7 +362,7 @@ static enum err fill_text(struct transport *t, struct str text, const char **out
     return err;
 }
 
-static enum err fill_argv(struct transport *t, const char ***out)
+static enum err fill_argv(struct mcp_transport *t, const char ***out)
 {
     const char **argv = ARENA_ARRAY(t->arena, const char *, t->spec->argc + 1);
     enum err err = OK;
@@ -372,7 +372,7 @@ static enum err fill_argv(struct transport *t, const char ***out)
     return err;
 }
 
-static enum err start(struct transport *t)
+static enum err start(struct mcp_transport *t)
 {
     struct child_spec child = {0};
     const char **argv;
@@ -397,17 +397,17 @@ static enum err start(struct transport *t)
 
 static void on_soon(void *owner)
 {
-    struct transport *t = owner;
+    struct mcp_transport *t = owner;
     if (t->child)
         t->hooks->opened(t->owner);
     else if (!t->told && !t->has_status)
         tell_closed(t);
 }
 
-static struct transport *stdio_make(struct loop *loop, const struct upstream_spec *spec,
-                                    const struct mcp_transport_hooks *hooks, void *owner)
+static struct mcp_transport *stdio_make(struct loop *loop, const struct upstream_spec *spec,
+                                        const struct mcp_transport_hooks *hooks, void *owner)
 {
-    struct transport *t = calloc(1, sizeof(*t));
+    struct mcp_transport *t = calloc(1, sizeof(*t));
     if (!t)
         abort();
     t->loop = loop;
@@ -418,7 +418,7 @@ static struct transport *stdio_make(struct loop *loop, const struct upstream_spe
     return t;
 }
 
-static void stdio_open(struct transport *t)
+static void stdio_open(struct mcp_transport *t)
 {
     start(t);
     timer_set(&t->soon, t->loop, 0, on_soon, t);
@@ -426,7 +426,7 @@ static void stdio_open(struct transport *t)
 
 /* ---- in between ---------------------------------------------------------------------- */
 
-static const char *stdio_full(struct transport *t)
+static const char *stdio_full(struct mcp_transport *t)
 {
     if (!t->conn || !conn_can_send(t->conn))
         return "takes no more messages and is being ended";
@@ -434,7 +434,7 @@ static const char *stdio_full(struct transport *t)
 }
 
 /* Notices to one that does not read are lost; requests aren't sent (stdio_full). */
-static void stdio_send(struct transport *t, uint64_t id, const char *method, struct str name,
+static void stdio_send(struct mcp_transport *t, uint64_t id, const char *method, struct str name,
                        struct str message)
 {
     (void)method, (void)name;
@@ -445,17 +445,17 @@ static void stdio_send(struct transport *t, uint64_t id, const char *method, str
     buf_byte(out, '\n');
 }
 
-static void stdio_forget(struct transport *t, uint64_t id)
+static void stdio_forget(struct mcp_transport *t, uint64_t id)
 {
     (void)t, (void)id;
 }
 
-static void stdio_version(struct transport *t, const char *version, bool modern)
+static void stdio_version(struct mcp_transport *t, const char *version, bool modern)
 {
     (void)t, (void)version, (void)modern;
 }
 
-static void stdio_close(struct transport *t)
+static void stdio_close(struct mcp_transport *t)
 {
     t->closing = true;
     if (t->child)
@@ -464,7 +464,7 @@ static void stdio_close(struct transport *t)
         timer_set(&t->soon, t->loop, 0, on_soon, t);
 }
 
-static void stdio_free(struct transport *t)
+static void stdio_free(struct mcp_transport *t)
 {
     timer_clear(&t->soon);
     timer_clear(&t->grace);
@@ -479,12 +479,12 @@ static void stdio_free(struct transport *t)
     free(t);
 }
 
-static struct str stdio_mask(const struct transport *t, struct arena *arena, struct str text)
+static struct str stdio_mask(const struct mcp_transport *t, struct arena *arena, struct str text)
 {
     return secrets_redact(arena, &t->secrets, text);
 }
 
-static int64_t stdio_pid(const struct transport *t)
+static int64_t stdio_pid(const struct mcp_transport *t)
 {
     return t->child ? child_pid(t->child) : 0;
 }

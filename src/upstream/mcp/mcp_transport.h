@@ -10,7 +10,7 @@
 #include "upstream/upstream.h"
 
 struct arena;
-struct transport;
+struct mcp_transport;
 
 /* Each fires from the loop's turn, never inside a function below. */
 struct mcp_transport_hooks {
@@ -30,25 +30,26 @@ struct mcp_transport_hooks {
 };
 
 struct mcp_transport_kind {
-    struct transport *(*make)(struct loop *loop, const struct upstream_spec *spec,
-                              const struct mcp_transport_hooks *hooks, void *owner);
-    void (*open)(struct transport *transport);
+    struct mcp_transport *(*make)(struct loop *loop, const struct upstream_spec *spec,
+                                  const struct mcp_transport_hooks *hooks, void *owner);
+    void (*open)(struct mcp_transport *transport);
     /* `id`: of a request; 0: a notification or an answer. `method` and `name` go into headers where the era
      * wants them. */
-    void (*send)(struct transport *transport, uint64_t id, const char *method, struct str name,
+    void (*send)(struct mcp_transport *transport, uint64_t id, const char *method, struct str name,
                  struct str message);
     /* Why no more requests are taken for now, in words that follow "the server … "; NULL: they are. The
      * member may be NULL, too. */
-    const char *(*full)(struct transport *transport);
-    void (*forget)(struct transport *transport, uint64_t id); /* nobody waits for it any more */
-    void (*version)(struct transport *transport, const char *version, bool modern); /* what was agreed upon */
+    const char *(*full)(struct mcp_transport *transport);
+    void (*forget)(struct mcp_transport *transport, uint64_t id); /* nobody waits for it any more */
+    void (*version)(struct mcp_transport *transport, const char *version,
+                    bool modern); /* what was agreed upon */
     /* `text` without what its settings hold that is secret, perhaps in the arena; NULL: messages come without
      * it. */
-    struct str (*mask)(const struct transport *transport, struct arena *arena, struct str text);
+    struct str (*mask)(const struct mcp_transport *transport, struct arena *arena, struct str text);
     int64_t (*pid)(
-        const struct transport *transport);     /* of its process, 0: it runs none; the member may be NULL */
-    void (*close)(struct transport *transport); /* in order; `closed` fires when it is done */
-    void (*free)(struct transport *transport);  /* at once; no hook fires any more */
+        const struct mcp_transport *transport); /* of its process, 0: it runs none; the member may be NULL */
+    void (*close)(struct mcp_transport *transport); /* in order; `closed` fires when it is done */
+    void (*free)(struct mcp_transport *transport);  /* at once; no hook fires any more */
 };
 
 extern const struct mcp_transport_kind mcp_transport_stdio, mcp_transport_http;

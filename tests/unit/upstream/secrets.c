@@ -193,12 +193,12 @@ static void makes_environments(void **state)
     const char *const *env;
     struct why why;
     (void)state;
-    assert_int_equal(environment_build(arena, taken, &(struct pairs){list, 2}, NULL, &env, &why), OK);
+    assert_int_equal(environment_build(arena, taken, &(struct name_values){list, 2}, NULL, &env, &why), OK);
     assert_string_equal(env[0], "API_TOKEN=s3cret-token");
     assert_string_equal(env[1], "PATH=/opt");
     assert_string_equal(env[2], "TOKEN=<s3cret-token>");
     assert_null(env[3]);
-    assert_int_equal(environment_build(arena, taken, &(struct pairs){bad, 1}, NULL, &env, &why),
+    assert_int_equal(environment_build(arena, taken, &(struct name_values){bad, 1}, NULL, &env, &why),
                      ERR_NOT_FOUND);
     assert_string_equal(why.text, "env.TOKEN: the environment variable MISSING is not set");
 }

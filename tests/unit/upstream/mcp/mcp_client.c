@@ -201,14 +201,14 @@ static void show(const struct said *said)
 {
     print_message(
         "ended %d code " STR_FMT " detail " STR_FMT " quoted " STR_FMT " result " STR_FMT "\n",
-        said->answer.ended, STR_ARG(said->answer.code), STR_ARG(said->answer.detail),
+        said->answer.outcome, STR_ARG(said->answer.code), STR_ARG(said->answer.detail),
         STR_ARG(str_cut(said->answer.quoted, 300)),
         STR_ARG(str_cut(said->answer.result ? as_text(said->side, said->answer.result) : STR_NONE, 300)));
 }
 
 static void expect_ended(const struct said *said, enum upstream_outcome ended, const char *code)
 {
-    if (said->answer.ended != ended || !str_is(said->answer.code, code)) {
+    if (said->answer.outcome != ended || !str_is(said->answer.code, code)) {
         show(said);
         fail_msg("wanted ended %d, code %s", ended, code);
     }
@@ -216,7 +216,7 @@ static void expect_ended(const struct said *said, enum upstream_outcome ended, c
 
 static void expect_text(const struct said *said, const char *text)
 {
-    if (said->answer.ended != UPSTREAM_RESULT || !str_is(text_of(said), text)) {
+    if (said->answer.outcome != UPSTREAM_RESULT || !str_is(text_of(said), text)) {
         show(said);
         fail_msg("wanted the text %s", text);
     }
@@ -264,7 +264,7 @@ static size_t listed(struct side *side)
 static const struct json *about(struct side *side)
 {
     struct said *said = call(side, "about", "{}");
-    assert_int_equal(said->answer.ended, UPSTREAM_RESULT);
+    assert_int_equal(said->answer.outcome, UPSTREAM_RESULT);
     struct json *value = arena_alloc(side->arena, sizeof(*value));
     *value = read_json(side, arena_dup(side->arena, text_of(said)).at);
     return value;
@@ -348,7 +348,7 @@ static void results_keep_their_bytes(void **state)
         call(side, "do",
              "{\"how\":\"raw\",\"result\":\"{\\\"content\\\":[],\\\"structuredContent\\\":{\\\"z\\\":"
              "12345678901234567890123,\\\"a\\\":1.10,\\\"n\\\":9007199254740993}}\"}");
-    assert_int_equal(said->answer.ended, UPSTREAM_RESULT);
+    assert_int_equal(said->answer.outcome, UPSTREAM_RESULT);
     assert_true(
         str_is(as_text(side, said->answer.result),
                "{\"content\":[],\"structuredContent\":{\"z\":12345678901234567890123,\"a\":1.10,\"n\":"
@@ -418,7 +418,7 @@ static void nobody_hears_what_another_has_given_up(void **state)
                     *asks = prepare(side, "do", "{\"how\":\"elicits\"}");
         logs->request.caller = asks->request.caller = caller;
         assert_int_equal(await(start(logs))->log.len > 0, caller == 1);
-        assert_int_equal(await(start(asks))->answer.ended,
+        assert_int_equal(await(start(asks))->answer.outcome,
                          caller == 1 ? UPSTREAM_INPUT_REQUIRED : UPSTREAM_RESULT);
     }
     call(side, "release", "{}"); /* it is answered after all */
@@ -486,7 +486,7 @@ static void environment_and_folder_reach_it(void **state)
     assert_non_null(getcwd(here, sizeof(here)));
     struct name_value env[2] = {{STR_LIT("FAKE"), STR_LIT("")},
                                 {STR_LIT("GIVEN"), STR_LIT("a${TOOLGATE_TEST_SECRET}b")}};
-    side->spec.env = (struct pairs){env, 2};
+    side->spec.env = (struct name_values){env, 2};
     side->spec.cwd = str_of(folder);
     side->argv[2] = arena_printf(side->arena, "%s/tests/support/fake_upstream.py", here);
     side->argv[3] = STR_LIT("an argument");
@@ -525,7 +525,7 @@ static void a_second_try_answers_it(void **state)
     struct side *side = serve("");
     (void)state;
     struct said *said = prepare(side, "do", "{\"how\":\"elicits\"}");
-    said->request.asks = true;
+    said->request.can_elicit = true;
     expect_ended(await(start(said)), UPSTREAM_INPUT_REQUIRED, "input_required");
     const struct json *requests = json_get_text(said->answer.input, "inputRequests");
     assert_true(json_is(requests, JSON_OBJECT));
@@ -536,15 +536,15 @@ static void a_second_try_answers_it(void **state)
         STR_ARG(requests->members[0].key));
     struct json given = read_json(side, responses.at);
     struct said *again = prepare(side, "do", "{\"how\":\"elicits\"}");
-    again->request.asks = true;
-    again->request.responses = &given;
+    again->request.can_elicit = true;
+    again->request.input_responses = &given;
     await(start(again));
-    assert_int_equal(again->answer.ended, UPSTREAM_RESULT);
+    assert_int_equal(again->answer.outcome, UPSTREAM_RESULT);
     assert_true(has(text_of(again), "\"size\": \"large\""));
     /* another question of the same call: asked, with the first answer kept in the state */
     struct said *third = prepare(side, "do", "{\"how\":\"elicits\",\"message\":\"What else?\"}");
-    third->request.asks = true;
-    third->request.responses = &given;
+    third->request.can_elicit = true;
+    third->request.input_responses = &given;
     expect_ended(await(start(third)), UPSTREAM_INPUT_REQUIRED, "input_required");
     assert_true(has(json_str(json_get_text(third->answer.input, "requestState")), "large"));
     end(side);
@@ -597,14 +597,14 @@ static void input_is_required_and_given(void **state)
     struct side *side = serve("modern");
     (void)state;
     struct said *said = prepare(side, "do", "{\"how\":\"needs_input\"}");
-    said->request.asks = true;
+    said->request.can_elicit = true;
     expect_ended(await(start(said)), UPSTREAM_INPUT_REQUIRED, "input_required");
     assert_true(has(said->answer.question, "Which size?"));
     assert_true(str_is(json_str(json_get_text(said->answer.input, "requestState")), "s-1"));
     struct json given = read_json(side, "{\"size\":{\"action\":\"accept\",\"content\":{\"size\":\"s\"}}}");
     struct said *again = prepare(side, "do", "{\"how\":\"needs_input\"}");
-    again->request.responses = &given;
-    again->request.state = STR_LIT("s-1");
+    again->request.input_responses = &given;
+    again->request.request_state = STR_LIT("s-1");
     await(start(again));
     assert_true(has(text_of(again), "\"size\": \"s\""));
     assert_true(has(text_of(again), "with s-1"));
@@ -638,7 +638,7 @@ static void its_errors_are_told_apart(void **state)
         assert_false(has(said->answer.detail, "Ignore"));
     }
     struct said *wrong = does(side, "is_error");
-    assert_int_equal(wrong->answer.ended, UPSTREAM_RESULT);
+    assert_int_equal(wrong->answer.outcome, UPSTREAM_RESULT);
     end(side);
 }
 
@@ -719,7 +719,7 @@ static void eleven_megabytes_are_a_result(void **state)
         struct said *said = call(side, "do",
                                  last ? "{\"how\":\"long_line\",\"mb\":11,\"id_last\":true}"
                                       : "{\"how\":\"long_line\",\"mb\":11}");
-        assert_int_equal(said->answer.ended, UPSTREAM_RESULT);
+        assert_int_equal(said->answer.outcome, UPSTREAM_RESULT);
         assert_int_equal(text_of(said).len, 11000000);
     }
     end(side);
@@ -782,7 +782,7 @@ static void last_words_are_heard(void **state)
     struct side *side = serve("");
     (void)state;
     expect_text(does(side, "answer_and_exit"), "last words");
-    wait_until(side, call(side, "echo", "{\"text\":\"x\"}")->answer.ended == UPSTREAM_RESULT);
+    wait_until(side, call(side, "echo", "{\"text\":\"x\"}")->answer.outcome == UPSTREAM_RESULT);
     end(side);
 }
 
@@ -820,8 +820,8 @@ static void one_that_does_not_read_fills_no_memory(void **state)
     for (int i = 0; i < 20; i++) {
         await(said[i]);
         full += str_is(said[i]->answer.code, "not_reading");
-        assert_true(said[i]->answer.ended == UPSTREAM_UNAVAILABLE ||
-                    said[i]->answer.ended == UPSTREAM_TRANSIENT);
+        assert_true(said[i]->answer.outcome == UPSTREAM_UNAVAILABLE ||
+                    said[i]->answer.outcome == UPSTREAM_TRANSIENT);
     }
     assert_true(full >= 10);
     assert_true(loop_bytes(side->loop) < 12000000);

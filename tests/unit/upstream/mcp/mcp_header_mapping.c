@@ -50,10 +50,10 @@ static void encodes_what_no_header_can_hold(void **state)
 static void mirrors(const char *arguments, const char *expected)
 {
     struct arena *arena = arena_new();
-    struct mirror mirror = {0};
+    struct header_mapping mirror = {0};
     struct buf heard = {0};
     header_mapping_learn(&mirror, STR_LIT(PAGE(MARKED)), true);
-    struct pairs pairs = header_mapping_headers(&mirror, arena, STR_LIT("t"), str_of(arguments));
+    struct name_values pairs = header_mapping_headers(&mirror, arena, STR_LIT("t"), str_of(arguments));
     for (size_t i = 0; i < pairs.count; i++)
         buf_printf(&heard, STR_FMT ": " STR_FMT ";", STR_ARG(pairs.list[i].name),
                    STR_ARG(pairs.list[i].value));

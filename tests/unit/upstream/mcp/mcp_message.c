@@ -11,9 +11,9 @@
 
 #include "upstream/mcp/mcp_message.h"
 
-static void expect(const char *text, enum line_kind wanted)
+static void expect(const char *text, enum mcp_message_kind wanted)
 {
-    struct line line = mcp_message_scan(str_of(text));
+    struct mcp_message line = mcp_message_scan(str_of(text));
     if (line.kind != wanted)
         fail_msg("%s: kind %d, wanted %d", text, line.kind, wanted);
 }
@@ -27,7 +27,7 @@ static void expect_str(struct str got, const char *wanted)
 static void answers_have_an_id_and_a_result(void **state)
 {
     (void)state;
-    struct line line =
+    struct mcp_message line =
         mcp_message_scan(STR_LIT("{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"a\":[1,\"}\"]}}"));
     assert_int_equal(line.kind, MCP_MESSAGE_RESPONSE);
     expect_str(line.id, "7");
@@ -47,7 +47,7 @@ static void answers_have_an_id_and_a_result(void **state)
 static void ids_within_are_not_the_id(void **state)
 {
     (void)state;
-    struct line line =
+    struct mcp_message line =
         mcp_message_scan(STR_LIT("{\"result\":{\"id\":1,\"x\":\"\\\\\\\",\\\"id\\\":2}\"},\"id\":3}"));
     assert_int_equal(line.kind, MCP_MESSAGE_RESPONSE);
     expect_str(line.id, "3");
@@ -59,7 +59,7 @@ static void ids_within_are_not_the_id(void **state)
 static void requests_and_notices_have_a_method(void **state)
 {
     (void)state;
-    struct line line = mcp_message_scan(STR_LIT("{\"id\":\"a\\\"b\",\"method\":\"ping\"}"));
+    struct mcp_message line = mcp_message_scan(STR_LIT("{\"id\":\"a\\\"b\",\"method\":\"ping\"}"));
     assert_int_equal(line.kind, MCP_MESSAGE_REQUEST);
     expect_str(line.id, "\"a\\\"b\"");
     expect_str(line.method, "ping");
@@ -76,7 +76,7 @@ static void what_is_no_message_is_noise(void **state)
         "\"x\"", "{",   "{ not json at all",         "}",     "[{\"id\":1}]"};
     (void)state;
     for (size_t i = 0; i < sizeof(noise) / sizeof(*noise); i++)
-        expect(noise[i], LINE_NOISE);
+        expect(noise[i], MCP_MESSAGE_NOISE);
 }
 
 static void half_a_line_tells_whose_it_was(void **state)
@@ -89,13 +89,13 @@ static void half_a_line_tells_whose_it_was(void **state)
                                          "{\"id\":7,\"result\":{},}"};
     (void)state;
     for (size_t i = 0; i < sizeof(broken) / sizeof(*broken); i++) {
-        struct line line = mcp_message_scan(str_of(broken[i]));
+        struct mcp_message line = mcp_message_scan(str_of(broken[i]));
         if (line.kind != MCP_MESSAGE_MALFORMED || mcp_message_own_id(line.id) != 7)
             fail_msg("%s: kind %d, id " STR_FMT, broken[i], line.kind, STR_ARG(line.id));
         assert_non_null(line.trouble);
     }
     /* a request that was cut off is no answer, whatever its id */
-    struct line line = mcp_message_scan(STR_LIT("{\"method\":\"ping\",\"id\":7,\"par"));
+    struct mcp_message line = mcp_message_scan(STR_LIT("{\"method\":\"ping\",\"id\":7,\"par"));
     assert_int_equal(line.kind, MCP_MESSAGE_MALFORMED);
     assert_int_equal(line.id.len, 0);
 }
@@ -139,7 +139,7 @@ static void no_beginning_is_read_too_far(void **state)
     for (size_t len = 0; len < sizeof(whole); len++) {
         char *copy = test_malloc(len ? len : 1);
         memcpy(copy, whole, len);
-        struct line line = mcp_message_scan((struct str){copy, len});
+        struct mcp_message line = mcp_message_scan((struct str){copy, len});
         assert_int_equal(line.kind == MCP_MESSAGE_RESPONSE, len == sizeof(whole) - 1);
         test_free(copy);
     }
