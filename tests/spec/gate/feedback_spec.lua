@@ -1,5 +1,6 @@
 -- The words that a model reads. The lines are the contract; each is held here letter by letter.
 local daemon = require "daemon"
+local golden = require "golden"
 local client_of = require "client"
 local fixtures = require "fixtures"
 local text, verdict = client_of.text, client_of.verdict
@@ -12,75 +13,63 @@ describe("feedback", function()
   end)
   after_each(daemon.stop_all)
 
-  local function hears_line(arguments, line)
-    local result = client:asks("tools/call", { name = "create_task", arguments = arguments })
+  -- The problems as a program reads them, and the wording under its key.
+  local function is_refused(key, arguments, ...)
+    local result = client:calls("create_task", arguments)
     assert.is_true(result.isError)
-    local words = text(result)
-    assert.truthy(("\n" .. words .. "\n"):find("\n" .. line .. "\n", 1, true), words)
-    return words, result
+    assert.same({ ... }, client_of.problems(result))
+    golden.check("feedback", "arguments: " .. key, text(result))
   end
 
   it("on a missing field", function()
-    client.last_id = 0
-    local result = client:calls("create_task", {})
-    assert.truthy(text(result):find("\n- 'title': required field is missing — provide a value\n", 1, true), text(result))
+    is_refused("a missing field", {}, "args.title missing")
   end)
 
   it("on a type", function()
-    hears_line({ title = "x", count = "three" }, [[- 'count': expected integer, got "three"]])
-    hears_line({ title = "x", name = { "a", "b" } }, "- 'name': expected string, got array")
+    is_refused("a wrong type", { title = "x", count = "three" }, "args.count type")
+    is_refused("an array for a string", { title = "x", name = { "a", "b" } }, "args.name type")
   end)
 
   it("on a date-time", function()
-    hears_line({ title = "x", due_date = "tomorrow" },
-               [[- 'due_date': expected ISO datetime (e.g. '2026-05-03T00:00:00Z'), got "tomorrow"]])
+    is_refused("not a date-time", { title = "x", due_date = "tomorrow" }, "args.due_date format")
   end)
 
   it("on a list", function()
-    -- one string would be mended into a list of one; an object can't be
-    hears_line({ title = "x", tags = { a = "b" } }, "- 'tags': expected list/array, got object")
+    -- one string would be coerced into a list of one; an object can't be
+    is_refused("an object for a list", { title = "x", tags = { a = "b" } }, "args.tags list")
   end)
 
-  it("on a list where mending is off", function()
+  it("on a list where coercion is off", function()
     local strict = daemon.start { policies = { ["create_task.lua"] = (fixtures.create_task:gsub(
       'effects = "write",', 'effects = "write", coerce = { lists = false },')) } }
     client = strict:connect()
-    hears_line({ title = "x", tags = "urgent" }, "- 'tags': expected list/array, got string")
+    is_refused("a string for a list, without coercion", { title = "x", tags = "urgent" }, "args.tags list")
   end)
 
   it("on an unknown field", function()
-    hears_line({ titel = "y" }, "- 'titel': unknown field — remove it (did you mean 'title'?)")
-    hears_line({ title = "x", colour = "y" }, "- 'colour': unknown field — remove it")
+    is_refused("a misspelled field", { titel = "y" }, "args.title missing", "args.titel unknown_field")
+    is_refused("an unknown field", { title = "x", colour = "y" }, "args.colour unknown_field")
   end)
 
   it("on an enum", function()
-    hears_line({ title = "x", status = "shipping" },
-      [[- 'status': expected one of placed, shipped, delivered, got "shipping" (did you mean 'shipped'?)]])
+    is_refused("a value that is not in the enum", { title = "x", status = "shipping" }, "args.status enum")
   end)
 
   it("on anything else, in the keyword's own words, with the path", function()
-    local words = text(client:calls("create_task", { title = "x", items = { { price = 1 }, { price = -1 } } }))
-    assert.truthy(words:find "\n%- 'items%[1%]%.price': [^\n]*0[^\n]*\n", words)
+    is_refused("a number below its minimum, in a list", { title = "x", items = { { price = 1 }, { price = -1 } } },
+               "args.items[1].price minimum")
   end)
 
   it("says everything that is wrong at once, the intent, the valid parameters, and the attempts left", function()
-    local words = hears_line({ titel = "y", count = "three", status = "shipping" },
-                             "- 'title': required field is missing — provide a value")
-    assert.truthy(words:find("'count'", 1, true))
-    assert.truthy(words:find("'titel'", 1, true))
-    assert.truthy(words:find("'status'", 1, true))
-    assert.truthy(words:find("File a task in a project.", 1, true), words)
-    assert.truthy(words:find("due_date", 1, true), words)
-    assert.truthy(words:find "2 [^\n]*left" or words:find "left[^\n]*2", words)
+    is_refused("everything at once", { titel = "y", count = "three", status = "shipping" },
+               "args.title missing", "args.count type", "args.status enum", "args.titel unknown_field")
   end)
 
   it("says when the tool is to be used and when not, and its rules", function()
     client = daemon.start { policies = { ["create_task.lua"] = (fixtures.create_task:gsub('effects = "write",', [[
       effects = "write", use_when = "a task is new", avoid_when = "it exists: use update_task",
       rules = { when { status = "shipped" } : needs "count" },]])) } }:connect()
-    hears_line({}, "Use it when a task is new")
-    hears_line({}, "Avoid it when it exists: use update_task")
-    hears_line({}, "Rule: when status is \"shipped\": 'count' is required")
+    is_refused("when to use the tool, when to avoid it, and its rules", {}, "args.title missing")
   end)
 
   it("has the same problems for programs", function()
@@ -111,8 +100,8 @@ describe("feedback", function()
   it("lists no more than 32 problems, and counts the rest", function()
     local items = {}
     for i = 1, 50 do items[i] = { price = "dear" } end
-    local words = text(client:calls("create_task", { title = "x", items = items }))
-    assert.truthy(words:find("and 18 more", 1, true), words)
+    local result = client:calls("create_task", { title = "x", items = items })
+    golden.check("feedback", "arguments: more than 32 problems", text(result))
   end)
 
   it("says of a description, a choice and a suggestion that they were cut", function()

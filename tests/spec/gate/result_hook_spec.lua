@@ -1,5 +1,6 @@
 -- What a policy's hooks say of a result and of the next call, and who is at fault where a policy breaks its own schema.
 local daemon = require "daemon"
+local golden = require "golden"
 local client_of = require "client"
 local text, verdict, session = client_of.text, client_of.verdict, client_of.session
 
@@ -41,7 +42,7 @@ return tool "read" { description = "Read a mail.", effects = "read", schema = pa
   it("finds the newest whatever its time zone, and names the exact next call, which passes", function()
     local result = finds "what is new?"
     local follow_up = verdict(result).follow_up
-    assert.same({ tool = "read", args = { id = "m2" } }, follow_up)
+    golden.check("feedback", "follow-up: the exact next call", text(result))
     assert.truthy(text(result):find('Next: call read with {"id":"m2"}', 1, true), text(result))
     local read = client:calls(follow_up.tool, follow_up.args, session("s", { turn = 1, goal = "what is new?" }))
     assert.is_not_true(read.isError, text(read))
@@ -79,7 +80,7 @@ return tool "task" { description = "For specs.", run = function(args) return arg
     assert.same({ "refuse", "policy_error" }, { said.verdict, said.error_class })
     assert.truthy(said.detail:find(where, 1, true), said.detail)
     assert.is_nil(said.attempts_left) -- the model has nothing to repair
-    assert.truthy(text(result):find("broken, not your call", 1, true), text(result))
+    golden.check("feedback", "policy error: a policy breaks its own schema", text(result))
     assert.is_nil(text(result):find("task.lua", 1, true), text(result))
     assert.truthy(gate:logs("policy_error"):find("task.lua:", 1, true))
     local status = client_of.json.encode((gate:connect():asks("toolgate/status", {})))
@@ -163,10 +164,12 @@ return tool "get_stock" { description = ("How many there are. "):rep(20), effect
                           schema = params { article = int "Which" } }
 ]==] } }:connect()
     client:asks("toolgate/register", { tools = { { name = "get_stock", inputSchema = { type = "object" } } } })
-    local said = client:asks("toolgate/check", { name = "get_stok", arguments = {} }).text
-    assert.truthy(said:find("Did you mean 'get_stock'?", 1, true), said)
-    said = client:asks("toolgate/check", { name = "get_stock", arguments = { article = "x" } }).text
-    assert.truthy(said:find("How many there are[^\n]*…\n"), said)
+    local unknown = client:asks("toolgate/check", { name = "get_stok", arguments = {} })
+    assert.equal("unknown_tool", unknown.error_class)
+    golden.check("feedback", "unknown tool: the closest one is registered by the client", unknown.text)
+    local wrong = client:asks("toolgate/check", { name = "get_stock", arguments = { article = "x" } })
+    assert.equal("invalid_arguments", wrong.error_class)
+    golden.check("feedback", "arguments: of a tool that the client registered", wrong.text)
   end)
 end)
 
@@ -189,12 +192,8 @@ return tool "job" {
   end,
 }
 ]==] } }:connect()
-    local function says(how) return text(client:calls("job", { how = how }, session "s")) end
-    local queued, broken = says "queued", says "broken"
-    assert.truthy(queued:find('The rules for its results say: "the job is queued still"', 1, true), queued)
-    assert.truthy(broken:find('The rules for its results say: "the job has broken off"', 1, true), broken)
-    assert.is_nil((queued .. broken):find("The tool said", 1, true))
-    local down = says "down"
-    assert.truthy(down:find('The tool said: "no worker is there"', 1, true), down)
+    for _, how in ipairs { "queued", "broken", "down" } do
+      golden.check("feedback", "result hook: " .. how, text(client:calls("job", { how = how }, session "s")))
+    end
   end)
 end)

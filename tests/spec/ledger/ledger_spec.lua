@@ -1,5 +1,6 @@
 -- What a session remembers, seen through the socket.
 local daemon = require "daemon"
+local golden = require "golden"
 local client_of = require "client"
 local fixtures = require "fixtures"
 local process = require "process"
@@ -177,7 +178,7 @@ return tool "buy" { description = "Buy.", effects = "write", schema = params { w
       assert.is_nil(buys(meta).advice)
       local second = buys(meta)
       assert.equal("pass", second.verdict)
-      assert.truthy(second.advice:find("will not be run again this turn", 1, true), second.advice)
+      golden.check("feedback", "loop: advice with a call that passes for the last time", second.advice)
       assert.same({ "refuse", "same_call" }, { client:checks("buy", { what = "tea" }, meta).verdict,
                                                client:checks("buy", { what = "tea" }, meta).code })
     end)
@@ -186,7 +187,7 @@ return tool "buy" { description = "Buy.", effects = "write", schema = params { w
       for _ = 1, 2 do buys() end
       local third = buys()
       assert.same({ "pass", "same_call" }, { third.verdict, third.would })
-      assert.truthy(third.advice:find("Note: this exact call has already been made as often", 1, true), third.advice)
+      golden.check("feedback", "loop: advice in shadow mode", third.advice)
     end)
   end)
 
@@ -243,8 +244,9 @@ describe("more sessions than there is room for", function()
     assert.equal(10, client:asks("toolgate/session", { session = "steady" }).budgets.calls)
     assert.not_nil(client:ask("toolgate/session", { session = "s1" }).error)
     assert.equal(1, select(2, gate:log():gsub("ledger_evicted", "")))
-    assert.truthy(gate:logs("ledger_evicted"):find("raise ledger.memory", 1, true))
-    assert.truthy(told_by(gate):find("; forgotten for want of memory " .. gate:status().ledger.forgotten .. "\n", 1, true))
+    golden.check("log", "ledger: sessions are forgotten", gate:logs("ledger_evicted"), { ["=%d+"] = "=<n>" })
+    golden.check("cli", "status: sessions forgotten, local ledger", told_by(gate):match "[^\n]*forgotten[^\n]*",
+                 { ["%d+"] = "<n>" })
   end)
 
   it("are forgotten by a daemon that stands in for Redis, too, and it says so", function()
@@ -252,6 +254,7 @@ describe("more sessions than there is room for", function()
     for i = 1, 3000 do client:calls("echo", { text = "a" }, session("s" .. i, { turn = 1 })) end
     local forgotten = gate:status().ledger.forgotten
     assert.is_true(forgotten > 0)
-    assert.truthy(told_by(gate):find("sessions forgotten here for want of memory: " .. forgotten .. "\n", 1, true))
+    golden.check("cli", "status: sessions forgotten during an outage of Redis", told_by(gate):match "[^\n]*forgotten[^\n]*",
+                 { [": %d+"] = ": <n>" })
   end)
 end)

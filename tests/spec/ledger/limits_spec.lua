@@ -1,5 +1,6 @@
 -- Limits by number, cost and time, and the pace of asking again: what the model is told, and what is counted.
 local daemon = require "daemon"
+local golden = require "golden"
 local client_of = require "client"
 local text, verdict, session = client_of.text, client_of.verdict, client_of.session
 
@@ -34,11 +35,11 @@ describe("a limit", function()
     return result
   end
 
-  local function is_refused(code, words, ...)
+  local function is_refused(code, key, ...)
     local result = calls(...)
     assert.same({ "refuse", "retry_budget", code },
                 { verdict(result).verdict, verdict(result).error_class, verdict(result).code })
-    assert.truthy(text(result):find(words, 1, true), text(result))
+    golden.check("feedback", "limit: " .. key, text(result))
     return result
   end
 
@@ -46,8 +47,7 @@ describe("a limit", function()
     serve { ["search.lua"] = tool("search", "limits = { calls_per_turn = 2 },"), ["list.lua"] = tool("list", "") }
     passes("search", 1)
     passes("search", 2)
-    local refused = is_refused("calls_per_turn", "it may be called 2 times this turn, and 2 were made", "search", 3)
-    assert.truthy(text(refused):find("Next: Answer with what you have", 1, true), text(refused))
+    is_refused("calls_per_turn", "calls of one tool in a turn", "search", 3)
     passes("list", 1)
     passes("search", 3, session("s", { turn = 2 }))
   end)
@@ -58,7 +58,7 @@ describe("a limit", function()
           "return { defaults = { limits = { calls_per_session = 1 } } }")
     passes("search", 1)
     passes("list", 1)
-    is_refused("calls_per_session", "it may be called 1 time in this conversation", "search", 2)
+    is_refused("calls_per_session", "calls of one tool in a session", "search", 2)
     passes("free", 1)
     passes("free", 2)
   end)
@@ -68,15 +68,14 @@ describe("a limit", function()
           "return { session_limits = { calls_per_turn = 2 } }")
     passes("search", 1)
     passes("list", 1)
-    is_refused("calls_per_turn", "all tools together may be called 2 times this turn", "list", 2)
+    is_refused("calls_per_turn", "calls of all tools in a turn", "list", 2)
   end)
 
   it("by cost takes what is declared, in fractions", function()
     serve { ["search.lua"] = tool("search", "cost = 0.4, limits = { cost_per_session = 1 },") }
     passes("search", 1)
     passes("search", 2)
-    is_refused("cost_per_session", "its calls may cost 1 in this conversation, of which 0.8 is spent, "
-                                .. "and this one would cost 0.4", "search", 3)
+    is_refused("cost_per_session", "cost of one tool in a session", "search", 3)
     local known = client:asks("toolgate/session", { session = "s" })
     assert.equal(0.8, known.budgets.cost)
     assert.same({ { tool = "search", calls_in_turn = 2, calls = 2, cost_in_turn = 0.8, cost = 0.8 } }, known.budgets.tools)
@@ -87,7 +86,7 @@ describe("a limit", function()
               result = function(result) return ok { cost = result.price } end]]) }
     passes("search", 1, nil, 0)
     passes("search", 2, nil, 0.9)
-    is_refused("cost_per_turn", "of which 0.9 is spent", "search", 3)
+    is_refused("cost_per_turn", "cost of one tool in a turn, set by its result hook", "search", 3)
   end)
 
   it("by cost takes what a tool says of itself to the agent's program", function()
@@ -100,15 +99,14 @@ return tool "search" { description = "For specs.", effects = "read", schema = pa
 ]==] }
     assert.equal(0.75, passes("search", 1)._meta["dev.toolgate/cost"])
     passes("search", 2)
-    is_refused("cost_per_session", "of which 1.5 is spent", "search", 3)
+    is_refused("cost_per_session", "cost of one tool in a session, set by its result", "search", 3)
   end)
 
   it("by cost leaves a tool alone that costs nothing", function()
     serve({ ["search.lua"] = tool("search", "cost = 5,"), ["list.lua"] = tool("list", "") },
           "return { session_limits = { cost_per_session = 5 } }")
     passes("search", 1)
-    local refused = is_refused("cost_per_session", "all calls together may cost 5 in this conversation", "search", 2)
-    assert.truthy(text(refused):find("No more tools can be called", 1, true), text(refused))
+    is_refused("cost_per_session", "cost of all tools in a session", "search", 2)
     passes("list", 1)
   end)
 
@@ -157,7 +155,7 @@ return tool "buy" { description = "For specs.", effects = "write", schema = para
     passes("search", 1, {})
     local second = passes("search", 2, {})
     assert.equal("calls_per_session", verdict(second).would)
-    assert.truthy(text(second):find("Note: it may be called 1 time in this conversation", 1, true), text(second))
+    golden.check("feedback", "limit: advice in an anonymous session", text(second))
   end)
 
   it("by time begins with the tool's first call of a turn", function()
@@ -191,8 +189,8 @@ return tool "job" { description = "How far.", effects = "read", schema = params 
       local said = verdict(early)
       assert.same({ "wait", "transient", "too_soon" }, { said.verdict, said.error_class, said.code })
       assert(said.after_s > 30 and said.after_s <= 60, said.after_s)
-      assert.truthy(text(early):find("this call may be made every 60 s", 1, true), text(early))
-      assert.truthy(text(early):find(("Next: Ask again in %d s"):format(said.after_s), 1, true), text(early))
+      golden.check("feedback", "limit: polling too early", text(early),
+                   { ["in " .. said.after_s .. " s"] = "in <after_s> s" })
     end)
   end
 

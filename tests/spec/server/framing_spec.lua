@@ -1,5 +1,6 @@
 -- Lines and ids: what no client should send, and what each gets for it. Nothing is lost: the connection goes on.
 local daemon = require "daemon"
+local golden = require "golden"
 local process = require "process"
 local client_of = require "client"
 local fixtures = require "fixtures"
@@ -36,7 +37,7 @@ describe("a line from a client", function()
       it("may not be " .. id, function()
         local answer, line = says('{"jsonrpc":"2.0","id":' .. id .. ',"method":"ping"}')
         assert.equal(-32600, answer.error.code, line)
-        assert.truthy(answer.error.message:find("id", 1, true), line)
+        golden.check("protocol", "id: " .. id, answer.error.message)
         assert.is_true(client:hears_only_a_ping())
       end)
     end
@@ -46,8 +47,10 @@ describe("a line from a client", function()
     local answer = says '{"jsonrpc":"2.0","id":41,"method":"tools/call","params":{"name":"echo",}}'
     assert.equal(-32700, answer.error.code)
     assert.equal(41, answer.id)
+    golden.check("protocol", "line: not JSON, with an id", answer.error.message)
     local without, line = says "hello?"
     assert.equal(-32700, without.error.code)
+    golden.check("protocol", "line: not JSON, without an id", without.error.message)
     assert.is_nil(line:find '"id":%d')
     assert.is_true(client:hears_only_a_ping())
   end)
@@ -68,10 +71,10 @@ describe("a line from a client", function()
       local answer = says(call_with('{"text":"' .. bytes .. '"}'))
       if answer.error then
         assert.equal(-32700, answer.error.code)
-        assert.truthy(answer.error.message:find("UTF%-8"), answer.error.message)
+        golden.check("protocol", "line: bytes that are not UTF-8: " .. bytes:byte(), answer.error.message)
       else
         assert.is_true(answer.result.isError)
-        assert.truthy(text(answer.result):find("UTF%-8"))
+        golden.check("feedback", "arguments: bytes that are not UTF-8", text(answer.result))
       end
       assert.equal(7, answer.id)
     end
@@ -81,7 +84,7 @@ describe("a line from a client", function()
     for _, escape in ipairs { "\\ud800", "\\udc00", "\\ud800\\u0041" } do
       local answer = says(call_with('{"text":"' .. escape .. '"}'))
       assert.is_true(answer.result.isError)
-      assert.truthy(text(answer.result):find("surrogate", 1, true), text(answer.result))
+      golden.check("feedback", "arguments: a lone surrogate: " .. escape, text(answer.result))
     end
   end)
 
@@ -95,7 +98,7 @@ describe("a line from a client", function()
     assert.is_true(answer.result.isError)
     assert.equal("invalid_arguments", verdict(answer.result).error_class)
     assert.truthy(text(answer.result):find("text", 1, true))
-    assert.truthy(text(answer.result):find("duplicate", 1, true), text(answer.result))
+    golden.check("feedback", "arguments: a key twice", text(answer.result))
   end)
 
   it("nested too deep is told the limit", function()
@@ -134,7 +137,7 @@ describe("a line from a client", function()
   it("that is a batch is refused without an id", function()
     local answer, line = says '[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"}]'
     assert.equal(-32600, answer.error.code)
-    assert.truthy(answer.error.message:find("batch", 1, true))
+    golden.check("protocol", "line: a batch", answer.error.message)
     assert.is_nil(line:find '"id":%d')
     assert.is_true(client:hears_only_a_ping())
   end)

@@ -1,5 +1,6 @@
 -- toolgate's own methods: for agents that run their tools themselves, and for people.
 local daemon = require "daemon"
+local golden = require "golden"
 local client_of = require "client"
 local fixtures = require "fixtures"
 local session = client_of.session
@@ -40,7 +41,8 @@ describe("toolgate/", function()
       local said = client:checks("get_weather", { town = "Bern" })
       assert.same({ "repair", false }, { said.verdict, said.valid })
       assert.equal(2, #said.messages)
-      assert.truthy(said.text:find("- 'city': required field is missing — provide a value", 1, true), said.text)
+      assert.equal("args.city", said.messages[1].path)
+      golden.check("feedback", "check: the text of a repair", said.text)
     end)
 
     it("does not know a tool that nobody declared", function()
@@ -232,7 +234,7 @@ return tool "find_train" {
     it("in no other form", function()
       local failure = client:ask("toolgate/tools", { format = "cohere" }).error
       assert.equal(-32602, failure.code)
-      assert.truthy(failure.message:find("anthropic", 1, true))
+      golden.check("protocol", "toolgate/tools: an unknown format", failure.message)
     end)
   end)
 
@@ -263,6 +265,6 @@ return tool "find_train" {
   it("anything else is unknown, with the closest name", function()
     local failure = client:ask("toolgate/chekc", { name = "echo" }).error
     assert.equal(-32601, failure.code)
-    assert.truthy(failure.message:find("toolgate/check", 1, true), failure.message)
+    golden.check("protocol", "an unknown method of toolgate", failure.message)
   end)
 end)
