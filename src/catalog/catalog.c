@@ -74,7 +74,7 @@ static bool prepare(const struct view *v, const struct tool *tool, struct json *
     if (!prepares(tool))
         return true;
     policy_prepare(tool->policy, &call, definition, v->arena, &outcome);
-    if (outcome.said == OUTCOME_POLICY_ERROR) {
+    if (outcome.kind == OUTCOME_POLICY_ERROR) {
         log_fault("policy_error", tool->name, outcome.why.text);
         return true;
     }
@@ -170,7 +170,7 @@ static void pass_gateway(struct view *v)
     if (!policy_set_has_gateway(policies))
         return;
     policy_set_prepare_tools(policies, &call, &before, v->arena, &outcome);
-    if (outcome.said == OUTCOME_POLICY_ERROR)
+    if (outcome.kind == OUTCOME_POLICY_ERROR)
         log_fault("policy_error", policy_set_gateway_file(policies), outcome.why.text);
     else if (outcome.value != &before) {
         keep_those_in(v, outcome.value);

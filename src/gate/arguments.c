@@ -126,9 +126,9 @@ void arguments_check_rules(struct arguments *args, struct arena *arena, const st
         return;
     }
     policy_normalise(tool->policy, call, args->now, arena, &said);
-    if (said.said == OUTCOME_POLICY_ERROR) {
+    if (said.kind == OUTCOME_POLICY_ERROR) {
         args->broke = arena_dup(arena, str_of(said.why.text));
-    } else if (said.said == OUTCOME_REPAIR) {
+    } else if (said.kind == OUTCOME_REPAIR) {
         take_problems(args, &said.problems);
     } else if (said.args != args->now) {
         take_changed(args, arena, tool, said.args);

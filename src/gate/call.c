@@ -272,7 +272,7 @@ static enum step check(struct call *c)
     struct policy_outcome said;
     struct policy_call view = call_for_policy(c);
     policy_check(policy, &view, c->args.now, c->arena, &said);
-    if (said.said == OUTCOME_POLICY_ERROR)
+    if (said.kind == OUTCOME_POLICY_ERROR)
         verdict_from_broken_hook(&c->verdict, c->tool, c->arena, said.why.text);
     else
         verdict_from_hook(&c->verdict, c->arena, &said);

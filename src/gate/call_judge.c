@@ -32,7 +32,7 @@ static bool judge_by_policy(struct call *c)
     policy_judge(policy, &view, c->args.now, c->result.value, c->arena, &said);
     verdict_from_result_hook(&c->verdict, c->tool, c->arena, c->args.now, &c->result, &said);
     check_follow_up(c);
-    return said.said != OUTCOME_PASS && said.said != OUTCOME_POLICY_ERROR;
+    return said.kind != OUTCOME_PASS && said.kind != OUTCOME_POLICY_ERROR;
 }
 
 /* The schema speaks of what the tool gave, with all that is to be hidden of it. */

@@ -41,10 +41,10 @@ static uint32_t time_left_ms(const struct call *c)
 
 static void take_outcome(struct call *c, const struct policy_outcome *said)
 {
-    if (said->said == OUTCOME_VALUE || said->said == OUTCOME_PASS)
+    if (said->kind == OUTCOME_VALUE || said->kind == OUTCOME_PASS)
         result_from_value(c->arena, said->value, said->content, said->metadata, c->tool->output != NULL,
                           &c->result);
-    else if (said->said == OUTCOME_POLICY_ERROR)
+    else if (said->kind == OUTCOME_POLICY_ERROR)
         verdict_from_policy_error(&c->verdict, c->tool, c->arena, said->why.text);
     else
         verdict_from_hook(&c->verdict, c->arena, said);

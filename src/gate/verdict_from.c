@@ -184,7 +184,7 @@ static void take_problems(struct verdict *v, struct arena *arena, const struct p
 
 void verdict_from_hook(struct verdict *v, struct arena *arena, const struct policy_outcome *said)
 {
-    switch (said->said) {
+    switch (said->kind) {
     case OUTCOME_REPAIR:
         take_problems(v, arena, said);
         verdict_set(v, CLASS_INVALID_ARGUMENTS, said->code.len ? said->code : STR_LIT("invalid_arguments"),

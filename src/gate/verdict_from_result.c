@@ -129,7 +129,7 @@ void verdict_from_result_hook(struct verdict *v, const struct tool *tool, struct
         v->cost = said->cost;
     if (json_is(said->next_args, JSON_OBJECT) && json_is(args, JSON_OBJECT))
         v->next_args = whole_next_args(arena, args, said->next_args);
-    switch (said->said) {
+    switch (said->kind) {
     case OUTCOME_PARTIAL:
         verdict_set(v, CLASS_PARTIAL_DATA, said->code, said->detail, said->hint);
         break;
@@ -142,7 +142,7 @@ void verdict_from_result_hook(struct verdict *v, const struct tool *tool, struct
         break;
     case OUTCOME_TRANSIENT:
     case OUTCOME_FAILED:
-        verdict_from_failure(v, said->said == OUTCOME_FAILED ? CLASS_TOOL_ERROR : CLASS_TRANSIENT, said);
+        verdict_from_failure(v, said->kind == OUTCOME_FAILED ? CLASS_TOOL_ERROR : CLASS_TRANSIENT, said);
         v->quoted_is_policy = true;
         break;
     case OUTCOME_ASK:

@@ -16,7 +16,7 @@ static const char *const hook_names[HOOK_COUNT] = {
 
 static const struct {
     const char *word;
-    enum policy_outcome_kind said;
+    enum policy_outcome_kind kind;
     unsigned hooks;
 } outcomes[] = {
     {"repair", OUTCOME_REPAIR, IN(HOOK_NORMALISE) | IN(HOOK_CHECK) | IN(HOOK_RUN)},
@@ -143,7 +143,7 @@ static void read_fields(lua_State *L, int at, struct arena *arena, struct policy
     if (lua_isnumber(L, -1))
         outcome->cost = lua_tonumber(L, -1);
     lua_pop(L, 1);
-    if (outcome->said == OUTCOME_VALUE) {
+    if (outcome->kind == OUTCOME_VALUE) {
         struct json *null = ARENA_NEW(arena, struct json);
         *null = json_null();
         outcome->value = read_json(L, at, "value", arena);
@@ -154,9 +154,9 @@ static void read_fields(lua_State *L, int at, struct arena *arena, struct policy
 /* As it is written in that hook. */
 static const char *written(size_t i, enum policy_hook hook)
 {
-    if (outcomes[i].said == OUTCOME_VALUE)
+    if (outcomes[i].kind == OUTCOME_VALUE)
         return "tool_return";
-    return outcomes[i].said == OUTCOME_ASK && hook == HOOK_RESULT ? "need_user" : outcomes[i].word;
+    return outcomes[i].kind == OUTCOME_ASK && hook == HOOK_RESULT ? "need_user" : outcomes[i].word;
 }
 
 /* Raises what the hook may answer with instead. */
@@ -183,8 +183,8 @@ void outcome_read(lua_State *L, int at, enum policy_hook hook, struct arena *are
     if (i == OUTCOME_COUNT || !(outcomes[i].hooks & IN(hook)))
         no_answer(L, hook, word);
     lua_pop(L, 1);
-    outcome->said = outcomes[i].said;
+    outcome->kind = outcomes[i].kind;
     read_fields(L, at, arena, outcome);
-    if (outcome->said == OUTCOME_REPAIR)
+    if (outcome->kind == OUTCOME_REPAIR)
         read_problems(L, at, arena, outcome);
 }

@@ -54,7 +54,7 @@ static void broke(struct policy_set *home, const struct policy *policy, struct p
     struct arena *arena = outcome->problems.arena;
     outcome_init(outcome, arena);
     outcome->why = why;
-    outcome->said = OUTCOME_POLICY_ERROR;
+    outcome->kind = OUTCOME_POLICY_ERROR;
 }
 
 static void run(struct policy_set *home, struct running *r, struct sandbox_context *now)
@@ -139,7 +139,7 @@ static void take_value(lua_State *L, struct running *r)
         outcome_read(L, 2, r->hook, r->arena, r->outcome);
         return;
     }
-    r->outcome->said = OUTCOME_VALUE;
+    r->outcome->kind = OUTCOME_VALUE;
     r->outcome->value = bridge_read(L, 2, "result", &hints, r->arena);
 }
 
@@ -230,11 +230,11 @@ void policy_normalise(const struct policy *policy, const struct policy_call *cal
 {
     outcome_init(outcome, arena);
     args = apply_rules(policy, call, args, arena, outcome);
-    if (outcome->said == OUTCOME_POLICY_ERROR)
+    if (outcome->kind == OUTCOME_POLICY_ERROR)
         return;
     outcome->args = args;
     if (outcome->problems.errors || outcome->problems.more) {
-        outcome->said = OUTCOME_REPAIR;
+        outcome->kind = OUTCOME_REPAIR;
         return;
     }
     if (!is_idle(policy, HOOK_NORMALISE, outcome))
@@ -251,10 +251,10 @@ void policy_check(const struct policy *policy, const struct policy_call *call, c
 {
     outcome_init(outcome, arena);
     const struct rule *refusing = refusing_rule(policy, call, args, outcome);
-    if (outcome->said == OUTCOME_POLICY_ERROR)
+    if (outcome->kind == OUTCOME_POLICY_ERROR)
         return;
     if (refusing) {
-        outcome->said = OUTCOME_REFUSE;
+        outcome->kind = OUTCOME_REFUSE;
         outcome->code = refusing->code;
         outcome->detail = refusing->message;
         outcome->hint = refusing->hint;

@@ -165,7 +165,7 @@ enum policy_outcome_kind {
 };
 
 struct policy_outcome {
-    enum policy_outcome_kind said;
+    enum policy_outcome_kind kind;
     const struct json *args; /* normalise: the new arguments, the very same pointer where nothing changed */
     struct problems problems;
     struct str code, detail, hint, coverage;
@@ -266,7 +266,7 @@ uint64_t policy_set_hash(const struct policy_set *policies);
 /* ---- hooks; each is bounded, none does I/O, all texts of the outcome live in `arena` ---------------------
  */
 
-/* Rules, then normalise(args, call). outcome->said: NOTHING, REPAIR or BROKE; outcome->args is set on
+/* Rules, then normalise(args, call). outcome->kind: NOTHING, REPAIR or BROKE; outcome->args is set on
  * NOTHING. */
 void policy_normalise(const struct policy *policy, const struct policy_call *call, const struct json *args,
                       struct arena *arena, struct policy_outcome *outcome);

@@ -45,13 +45,13 @@ static const struct policy *only(const struct policy_set *policies)
 static bool check_empty(struct subjects *s, struct arena *arena, struct policy_outcome *said)
 {
     policy_check(only(s->empty), &s->call, &s->no_arguments, arena, said);
-    return said->said == OUTCOME_PASS;
+    return said->kind == OUTCOME_PASS;
 }
 
 static bool check_six(struct subjects *s, struct arena *arena, struct policy_outcome *said)
 {
     policy_check(only(s->empty), &s->call, &s->arguments, arena, said);
-    return said->said == OUTCOME_PASS;
+    return said->kind == OUTCOME_PASS;
 }
 
 static bool normalise_same(struct subjects *s, struct arena *arena, struct policy_outcome *said)
@@ -63,7 +63,7 @@ static bool normalise_same(struct subjects *s, struct arena *arena, struct polic
 static bool normalise_change(struct subjects *s, struct arena *arena, struct policy_outcome *said)
 {
     policy_normalise(only(s->change), &s->call, &s->arguments, arena, said);
-    return said->said == OUTCOME_PASS && said->args != &s->arguments;
+    return said->kind == OUTCOME_PASS && said->args != &s->arguments;
 }
 
 static bool rules(struct subjects *s, struct arena *arena, struct policy_outcome *said)
@@ -77,13 +77,13 @@ static bool twenty_lines(struct subjects *s, struct arena *arena, struct policy_
     if (!rules(s, arena, said))
         return false;
     policy_check(only(s->typical), &s->call, said->args, arena, said);
-    return said->said == OUTCOME_PASS;
+    return said->kind == OUTCOME_PASS;
 }
 
 static bool judge(struct subjects *s, struct arena *arena, struct policy_outcome *said)
 {
     policy_judge(only(s->typical), &s->call, &s->arguments, &s->result, arena, said);
-    return said->said == OUTCOME_OK;
+    return said->kind == OUTCOME_OK;
 }
 
 static bool whole_check(struct subjects *s, struct gate *gate, const char *tool, struct arena *arena)
@@ -133,7 +133,7 @@ enum err subjects_do(struct subjects *s, enum subject_kind kind, unsigned times,
     for (unsigned i = 0; i < times; i++) {
         struct arena *arena = arena_new();
         bool fine = doing[kind](s, arena, &said);
-        if (!fine && said.said == OUTCOME_POLICY_ERROR)
+        if (!fine && said.kind == OUTCOME_POLICY_ERROR)
             *why = said.why;
         arena_free(arena);
         if (!fine)

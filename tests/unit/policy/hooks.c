@@ -118,11 +118,11 @@ static void prepare_rewords_or_hides(void **state)
                         "{\"name\":\"t\",\"inputSchema\":{\"z\":1.10},\"title\":\"ana\"}");
     call.user = STR_LIT("eve");
     policy_prepare(p, &call, def, arena, &said);
-    assert_true(said.said == OUTCOME_PASS && !said.value);
+    assert_true(said.kind == OUTCOME_PASS && !said.value);
     policy_prepare(load("return tool 't' {}"), &call, def, arena, &said);
     assert_ptr_equal(said.value, def);
     policy_prepare(with_hook("prepare", "def", "return 5"), &call, def, arena, &said);
-    assert_int_equal(said.said, OUTCOME_POLICY_ERROR);
+    assert_int_equal(said.kind, OUTCOME_POLICY_ERROR);
 }
 
 static double last_done, last_total;
@@ -156,7 +156,7 @@ static void the_call_is_told(void **state)
                   "return { call.tool, call.session, call.goal, call.step, call.user, call.uid, call.turn,\n"
                   "call.attempt, call.history[1].tool, call.facts.n, call.peer.user, #call.history }");
     policy_run(p, &call, value_of("{}"), arena, &said);
-    assert_int_equal(said.said, OUTCOME_VALUE);
+    assert_int_equal(said.kind, OUTCOME_VALUE);
     assert_string_equal(json_of(said.value),
                         "[\"t\",\"s1\",\"g\",\"m1\",\"ana\",1000,3,2,\"x\",1,\"ana\",1]");
     assert_true(last_done == 1 && last_total == 2);

@@ -95,7 +95,7 @@ static const struct policy_call a_call = {
 static inline enum policy_outcome_kind check(const struct policy *policy, const char *args)
 {
     policy_check(policy, &a_call, value_of(args), arena, &said);
-    return said.said;
+    return said.kind;
 }
 
 static inline enum policy_outcome_kind check_body(const char *body, const char *args)
@@ -107,19 +107,19 @@ static inline enum policy_outcome_kind judge_body(const char *body, const char *
 {
     policy_judge(with_hook("result", "result, call", body), &a_call, value_of("{\"asked\":1}"),
                  value_of(result), arena, &said);
-    return said.said;
+    return said.kind;
 }
 
 static inline enum policy_outcome_kind run_body(const char *body, const char *args)
 {
     policy_run(with_hook("run", "args, call", body), &a_call, value_of(args), arena, &said);
-    return said.said;
+    return said.kind;
 }
 
 static inline enum policy_outcome_kind normalise(const struct policy *policy, const char *args)
 {
     policy_normalise(policy, &a_call, value_of(args), arena, &said);
-    return said.said;
+    return said.kind;
 }
 
 /* What normalise makes of the arguments, as text. */

@@ -188,7 +188,7 @@ static void call_has_its_fields(void **state)
             break;
         }
         policy_check(load(source), &call, value_of("{}"), arena, &said);
-        assert_int_equal(said.said, OUTCOME_PASS);
+        assert_int_equal(said.kind, OUTCOME_PASS);
     }
 }
 

@@ -11,7 +11,7 @@ static void untouched_values_are_the_same(void **state)
     (void)state;
     const struct json *args = value_of(odd);
     policy_normalise(with_hook("normalise", "args", "return args"), &a_call, args, arena, &said);
-    assert_int_equal(said.said, OUTCOME_PASS);
+    assert_int_equal(said.kind, OUTCOME_PASS);
     assert_ptr_equal(said.args, args);
     policy_normalise(with_hook("normalise", "args", "local x = args.deep[1].x"), &a_call, args, arena, &said);
     assert_ptr_equal(said.args, args);
@@ -125,13 +125,13 @@ static void definitions_keep_their_bytes_when_they_move(void **state)
                                        "\"description\":\"old\",\"s\":{\"y\": {},\"x\":[]}},"
                                        "{\"q\": 1, \"name\":\"c\"}]");
     policy_set_prepare_tools(loaded, &a_call, defs, arena, &said);
-    assert_int_equal(said.said, OUTCOME_PASS);
+    assert_int_equal(said.kind, OUTCOME_PASS);
     assert_string_equal(json_of(said.value),
                         "[{\"z\":1.10,\"name\":\"b\",\"description\":\"new\",\"s\":{\"y\": {},\"x\":[]}},"
                         "{\"q\": 1, \"name\":\"c\"}]");
     load("return gateway { prepare_tools = function(defs) return nil end }");
     policy_set_prepare_tools(loaded, &a_call, defs, arena, &said);
-    assert_true(said.said == OUTCOME_PASS && !said.value);
+    assert_true(said.kind == OUTCOME_PASS && !said.value);
     load("return gateway { prepare_tools = function(defs) return {} end }");
     policy_set_prepare_tools(loaded, &a_call, defs, arena, &said);
     assert_string_equal(json_of(said.value), "[]");

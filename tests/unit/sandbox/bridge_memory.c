@@ -25,10 +25,10 @@ static void pass(const struct policy *policy, const struct json *args)
 {
     struct arena *own = arena_new();
     policy_normalise(policy, &a_call, args, own, &said);
-    assert_int_equal(said.said, OUTCOME_PASS);
+    assert_int_equal(said.kind, OUTCOME_PASS);
     assert_ptr_equal(said.args, args);
     policy_check(policy, &a_call, args, own, &said);
-    assert_int_equal(said.said, OUTCOME_PASS);
+    assert_int_equal(said.kind, OUTCOME_PASS);
     arena_free(own);
 }
 

@@ -98,7 +98,7 @@ static const char *wrapped(const char *format, const char *value)
 static void must_pass(const struct policy *policy, const struct json *args)
 {
     policy_normalise(policy, &a_call, args, arena, &said);
-    if (said.said != OUTCOME_PASS)
+    if (said.kind != OUTCOME_PASS)
         fail_msg("%s: %s", json_of(args), said.why.text);
 }
 
@@ -250,7 +250,7 @@ static const char *const nonsense =
 /* Either it is JSON that reads back as itself, or a sentence says where it is not. */
 static bool is_value_or_sentence(const struct json *value, const char *what)
 {
-    if (said.said == OUTCOME_POLICY_ERROR) {
+    if (said.kind == OUTCOME_POLICY_ERROR) {
         assert_has(said.why.text, what);
         assert_has(said.why.text, "p.lua:");
         return false;

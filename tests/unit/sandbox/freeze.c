@@ -299,7 +299,7 @@ static void constants_read_as_tables(void **state)
         for (int again = 0; again < 2; again++) {
             policy_run(p, &a_call, value_of("{}"), arena, &said);
             const char *got =
-                said.said == OUTCOME_POLICY_ERROR ? said.why.text : json_of(json_get_text(said.value, "v"));
+                said.kind == OUTCOME_POLICY_ERROR ? said.why.text : json_of(json_get_text(said.value, "v"));
             if (strcmp(got, readings[i][1]) != 0)
                 fail_msg("%s: expected %s, got %s", readings[i][0], readings[i][1], got);
         }
@@ -380,11 +380,11 @@ static void sessions_do_not_see_each_other(void **state)
     struct policy_call one = a_call, two = a_call;
     two.session = STR_LIT("s2");
     policy_run(p, &two, value_of("{}"), arena, &said);
-    assert_int_equal(said.said, OUTCOME_VALUE);
+    assert_int_equal(said.kind, OUTCOME_VALUE);
     const char *before = json_of(said.value);
     for (int i = 0; i < 3; i++) {
         policy_run(p, &one, value_of("{\"secret\":\"hunter2\"}"), arena, &said);
-        assert_int_equal(said.said, OUTCOME_VALUE);
+        assert_int_equal(said.kind, OUTCOME_VALUE);
     }
     policy_run(p, &two, value_of("{}"), arena, &said);
     assert_string_equal(json_of(said.value), before);
@@ -402,7 +402,7 @@ static void hooks_get_copies(void **state)
     call.facts = value_of("{\"n\":1}");
     for (int i = 0; i < 3; i++) {
         policy_check(p, &call, args, arena, &said);
-        assert_int_equal(said.said, OUTCOME_PASS);
+        assert_int_equal(said.kind, OUTCOME_PASS);
     }
     assert_string_equal(json_of(args), "{\"a\":1}");
     assert_string_equal(json_of(call.facts), "{\"n\":1}");

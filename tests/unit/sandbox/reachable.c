@@ -154,7 +154,7 @@ static void addresses_are_not_told(void **state)
                              addresses[i], ways[w])
                     .at;
             policy_run(load(source), &a_call, value_of("{}"), arena, &said);
-            const char *told = said.said == OUTCOME_POLICY_ERROR ? said.why.text : json_of(said.value);
+            const char *told = said.kind == OUTCOME_POLICY_ERROR ? said.why.text : json_of(said.value);
             if (strstr(told, "0x") || strstr(told, "builtin"))
                 fail_msg("%s of %s: %s", ways[w], addresses[i], told);
         }
@@ -206,10 +206,10 @@ static void policies_do_not_see_each_other(void **state)
     fclose(f);
     assert_int_equal(policy_set_load(folder, NULL, &loaded, &faults), OK);
     policy_check(policy_set_at(loaded, 0), &a_call, value_of("{}"), arena, &said);
-    assert_int_equal(said.said, OUTCOME_REFUSE);
+    assert_int_equal(said.kind, OUTCOME_REFUSE);
     assert_true(str_is(said.detail, "one"));
     policy_check(policy_set_at(loaded, 1), &a_call, value_of("{}"), arena, &said);
-    assert_int_equal(said.said, OUTCOME_POLICY_ERROR);
+    assert_int_equal(said.kind, OUTCOME_POLICY_ERROR);
     assert_has(said.why.text, "1.lua:2: there is no word or global 'helper'");
     for (int i = 0; i < 2; i++)
         remove(text_of(arena_printf(arena, "%s/%d.lua", folder, i)));

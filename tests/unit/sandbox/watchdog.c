@@ -43,7 +43,7 @@ static void the_deadline_holds_after_a_fork(void **state)
     pid_t child = fork();
     if (child == 0) {
         policy_check(policy_set_at(loaded, 0), &a_call, value_of("{}"), arena, &said);
-        _exit(said.said == OUTCOME_POLICY_ERROR ? 0 : 1);
+        _exit(said.kind == OUTCOME_POLICY_ERROR ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
