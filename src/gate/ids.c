@@ -28,7 +28,7 @@ static bool misshapen_at(struct arena *arena, const struct policy_id *id, const 
     const struct json *values[LEDGER_IDS_MAX];
     size_t n = json_path_scalars(args, id->path, values, LEDGER_IDS_MAX);
     for (size_t i = 0; i < n; i++) {
-        const char *wanted = id_format_mismatch(id->shape, values[i]);
+        const char *wanted = id_format_mismatch(id->format, values[i]);
         if (!wanted)
             continue;
         *fault = (struct id_fault){id->path, quoted(arena, values[i]), wanted};
@@ -41,7 +41,7 @@ bool ids_find_malformed(struct arena *arena, const struct policy *policy, const 
                         struct id_fault *fault)
 {
     for (size_t i = 0; i < policy->id_count; i++)
-        if (policy->ids[i].shape.len && misshapen_at(arena, &policy->ids[i], args, fault))
+        if (policy->ids[i].format.len && misshapen_at(arena, &policy->ids[i], args, fault))
             return true;
     return false;
 }

@@ -176,19 +176,19 @@ static void on_line(void *context, const char *chunk, int line)
         f->lines[low].hits++;
 }
 
-void coverage_begin(struct coverage *c, struct policy_set *home)
+void coverage_begin(struct coverage *c, struct policy_set *set)
 {
     lua_State *L = luaL_newstate();
     if (!L)
         abort();
     c->first = c->count;
     c->chunk = NULL;
-    for (size_t i = 0; i < home->count; i++)
-        add_file(c, L, home->list[i]->file, home->list[i]);
-    if (home->gateway_file.len)
-        add_file(c, L, home->gateway_file, NULL);
+    for (size_t i = 0; i < set->count; i++)
+        add_file(c, L, set->list[i]->file, set->list[i]);
+    if (set->gateway_file.len)
+        add_file(c, L, set->gateway_file, NULL);
     lua_close(L);
-    sandbox_trace_lines(home->sandbox, on_line, c);
+    sandbox_trace_lines(set->sandbox, on_line, c);
 }
 
 /* A function was entered if its first line that can run did. */
@@ -211,12 +211,12 @@ static void take_rules(struct coverage *c, struct coverage_file *f, const struct
         f->rules[i] = (struct coverage_rule){arena_dup(c->arena, policy->rule_words[i]), hits[i]};
 }
 
-void coverage_end(struct coverage *c, struct policy_set *home)
+void coverage_end(struct coverage *c, struct policy_set *set)
 {
-    sandbox_trace_lines(home->sandbox, NULL, NULL);
+    sandbox_trace_lines(set->sandbox, NULL, NULL);
     for (size_t i = c->first; i < c->count; i++) {
         struct coverage_file *f = &c->files[i];
-        const struct policy *policy = f->tool.len ? policy_set_find(home, f->tool) : NULL;
+        const struct policy *policy = f->tool.len ? policy_set_find(set, f->tool) : NULL;
         count_functions(f);
         if (policy)
             take_rules(c, f, policy);

@@ -6,9 +6,9 @@
 #include "policy/source_location.h"
 #include "policy/vocabulary.h"
 
-struct policy *declare_blank(struct policy_set *home, struct str name, struct str file)
+struct policy *declare_blank(struct policy_set *set, struct str name, struct str file)
 {
-    struct policy *p = ARENA_NEW(home->arena, struct policy);
+    struct policy *p = ARENA_NEW(set->arena, struct policy);
     p->name = name;
     p->file = file;
     p->validate = true;
@@ -18,8 +18,8 @@ struct policy *declare_blank(struct policy_set *home, struct str name, struct st
     p->repeats = p->halt = p->across_turns = p->poll_max = POLICY_UNSET;
     p->limits = policy_limits_unset;
     p->cost = POLICY_COST_UNSET;
-    p->home = home;
-    p->code = ARENA_NEW(home->arena, struct policy_code);
+    p->set = set;
+    p->code = ARENA_NEW(set->arena, struct policy_code);
     for (int i = 0; i < HOOK_COUNT; i++)
         p->code->hooks[i].ref = HOOK_NONE;
     return p;
@@ -28,26 +28,26 @@ struct policy *declare_blank(struct policy_set *home, struct str name, struct st
 /* ---- values ------------------------------------------------------------------------- */
 
 /* A file's value is kept once for all policies that read it. */
-static bool is_of_file(const struct policy_set *home, const struct json *value)
+static bool is_of_file(const struct policy_set *set, const struct json *value)
 {
-    const struct json_file *file = home->files.first;
+    const struct json_file *file = set->files.first;
     while (file && !(value->raw_len && file->value.raw == value->raw))
         file = file->next;
     return file != NULL;
 }
 
 /* Read aside and then packed: half of what reading takes is thrown away. */
-const struct json *declare_json(struct declaring *d, const char *what, int at, const struct json *schema)
+const struct json *declare_json(struct declaration *d, const char *what, int at, const struct json *schema)
 {
     struct bridge_hints hints = {
         .original = bridge_json_source(d->L, at), .schema = schema, .by_table = true};
     const struct json *value = bridge_read(d->L, at, what, &hints, d->scratch);
     struct json *kept = ARENA_NEW(d->arena, struct json);
-    *kept = is_of_file(d->home, value) ? *value : json_copy(d->arena, value);
+    *kept = is_of_file(d->set, value) ? *value : json_copy(d->arena, value);
     return kept;
 }
 
-struct str declare_raw_text(struct declaring *d, int at, const char *name)
+struct str declare_raw_text(struct declaration *d, int at, const char *name)
 {
     struct str s = STR_NONE;
     lua_pushstring(d->L, name);
@@ -58,14 +58,14 @@ struct str declare_raw_text(struct declaring *d, int at, const char *name)
     return s;
 }
 
-void declare_must_be_table(struct declaring *d, const char *parent, const char *name, int at,
+void declare_must_be_table(struct declaration *d, const char *parent, const char *name, int at,
                            const char *expected)
 {
     if (!lua_istable(d->L, at) || sandbox_mark(d->L, at) != MARK_NONE)
         fields_wrong(d, parent, name, at, expected);
 }
 
-static void read_schema(struct declaring *d, const struct field *field, int at)
+static void read_schema(struct declaration *d, const struct field *field, int at)
 {
     const struct json **into = (const struct json **)((char *)d->policy + field->offset);
     if (lua_isboolean(d->L, at)) {
@@ -78,7 +78,7 @@ static void read_schema(struct declaring *d, const struct field *field, int at)
     *into = declare_json(d, field->name, at, NULL);
 }
 
-static void read_object(struct declaring *d, const struct field *field, int at)
+static void read_object(struct declaration *d, const struct field *field, int at)
 {
     if (!lua_istable(d->L, at))
         fields_wrong(d, NULL, field->name, at, "{ name = value }");
@@ -87,7 +87,7 @@ static void read_object(struct declaring *d, const struct field *field, int at)
 
 /* ---- functions ------------------------------------------------------------------------ */
 
-static struct policy_hook_code keep_function(struct declaring *d, const char *name, int at)
+static struct policy_hook_code keep_function(struct declaration *d, const char *name, int at)
 {
     lua_Debug where = {0};
     if (!lua_isfunction(d->L, at) || lua_iscfunction(d->L, at))
@@ -98,7 +98,7 @@ static struct policy_hook_code keep_function(struct declaring *d, const char *na
     return (struct policy_hook_code){.ref = luaL_ref(d->L, LUA_REGISTRYINDEX), .line = where.linedefined};
 }
 
-static void read_hook(struct declaring *d, const struct field *field, int at)
+static void read_hook(struct declaration *d, const struct field *field, int at)
 {
     d->policy->code->hooks[field->from] = keep_function(d, field->name, at);
     d->policy->hooks[field->from] = true;
@@ -129,7 +129,7 @@ const struct field_table declare_coerce_table = {
     FIELD_TABLE(coerce_fields)};
 
 /* coerce = false, or { strings = false }: what is not named stays on. */
-static void read_coerce(struct declaring *d, const struct field *field, int at)
+static void read_coerce(struct declaration *d, const struct field *field, int at)
 {
     if (lua_isboolean(d->L, at)) {
         if (!lua_toboolean(d->L, at))
@@ -140,7 +140,7 @@ static void read_coerce(struct declaring *d, const struct field *field, int at)
     fields_read(d, at, field->name, coerce_fields, declare_coerce_table.count, &d->policy->coerce);
 }
 
-static void read_on_error(struct declaring *d, const struct field *field, int at)
+static void read_on_error(struct declaration *d, const struct field *field, int at)
 {
     const char *given = lua_type(d->L, at) == LUA_TSTRING ? lua_tostring(d->L, at) : "";
     if (strcmp(given, "open") != 0 && strcmp(given, "closed") != 0)
@@ -375,7 +375,7 @@ const struct field_table declare_policy_table = {
     .sentence = "What `tool \"name\" { … }` declares; everything may be left out.",
     FIELD_TABLE(tool_fields)};
 
-static void read_tool(struct declaring *d, int fields)
+static void read_tool(struct declaration *d, int fields)
 {
     declare_annotations(d, fields);
     fields_read(d, fields, NULL, tool_fields, declare_policy_table.count, d->policy);
@@ -389,9 +389,9 @@ static void read_tool(struct declaring *d, int fields)
     declare_check_exec(d);
 }
 
-static void read_prepare_tools(struct declaring *d, const struct field *field, int at)
+static void read_prepare_tools(struct declaration *d, const struct field *field, int at)
 {
-    d->home->prepare_tools = keep_function(d, field->name, at);
+    d->set->prepare_tools = keep_function(d, field->name, at);
 }
 
 static const struct field gateway_fields[] = {
@@ -414,16 +414,16 @@ const struct field_table declare_gateway_table = {
     .sentence = "What `gateway { … }` declares for all tools; one file of a folder may.",
     FIELD_TABLE(gateway_fields)};
 
-static void read_gateway(struct declaring *d, int fields)
+static void read_gateway(struct declaration *d, int fields)
 {
-    if (d->home->gateway_file.len)
+    if (d->set->gateway_file.len)
         luaL_error(d->L, "%s: a second gateway { … }: the first is in %s", sandbox_chunk(d->file.at),
-                   d->home->gateway_file.at);
-    fields_read(d, fields, NULL, gateway_fields, declare_gateway_table.count, d->home);
-    d->home->gateway_file = d->file;
+                   d->set->gateway_file.at);
+    fields_read(d, fields, NULL, gateway_fields, declare_gateway_table.count, d->set);
+    d->set->gateway_file = d->file;
 }
 
-void declare_read(struct declaring *d, int at)
+void declare_read(struct declaration *d, int at)
 {
     lua_State *L = d->L;
     if (sandbox_mark(L, at) != MARK_DECLARATION) {
@@ -438,6 +438,6 @@ void declare_read(struct declaring *d, int at)
         read_gateway(d, fields);
         return;
     }
-    d->policy = declare_blank(d->home, fields_text(d, -1), d->file);
+    d->policy = declare_blank(d->set, fields_text(d, -1), d->file);
     read_tool(d, fields);
 }

@@ -10,11 +10,11 @@
 
 #include <lua.h>
 
-struct declaring {
+struct declaration {
     lua_State *L;
-    struct policy_set *home;
+    struct policy_set *set;
     struct str file, source;
-    struct arena *arena;   /* where what is read goes: the home's */
+    struct arena *arena;   /* where what is read goes: the set's */
     struct arena *scratch; /* until the file is read */
     struct policy *policy; /* out: NULL where the file declares the gateway */
     const struct json
@@ -22,9 +22,9 @@ struct declaring {
 };
 
 /* Reads the value at `at`, inside a protected call. */
-void declare_read(struct declaring *d, int at);
+void declare_read(struct declaration *d, int at);
 
 /* A policy with nothing declared: the defaults of every field. */
-struct policy *declare_blank(struct policy_set *home, struct str name, struct str file);
+struct policy *declare_blank(struct policy_set *set, struct str name, struct str file);
 
 #endif

@@ -16,7 +16,7 @@
 
 /* Pushes the list of remarks { line, text }; *from and *to: those right above the line, 0 where there are
  * none. */
-static void push_remarks(struct declaring *d, int above, int *from, int *to)
+static void push_remarks(struct declaration *d, int above, int *from, int *to)
 {
     struct remarks remarks = remarks_of(d->source);
     struct str text;
@@ -58,7 +58,7 @@ static void push_text(lua_State *L, struct str s)
 }
 
 /* Calls the reader with the remarks at `remarks`: schema, description, lines by name are pushed. */
-static void read_remarks(struct declaring *d, int remarks, int from, int to, int line)
+static void read_remarks(struct declaration *d, int remarks, int from, int to, int line)
 {
     lua_State *L = d->L;
     struct str own, call;
@@ -73,7 +73,7 @@ static void read_remarks(struct declaring *d, int remarks, int from, int to, int
     lua_call(L, 6, 3);
 }
 
-void declare_annotations(struct declaring *d, int fields)
+void declare_annotations(struct declaration *d, int fields)
 {
     lua_State *L = d->L;
     int top = lua_gettop(L), line, from = 0, to = 0;
@@ -89,7 +89,7 @@ void declare_annotations(struct declaring *d, int fields)
         goto out;
     d->policy->schema = declare_json(d, "annotations", lua_gettop(L) - 2, NULL);
     d->policy->description = fields_text(d, lua_gettop(L) - 1);
-    d->annotated = bridge_read_copy(L, -1, "annotations", NULL, d->home->arena);
+    d->annotated = bridge_read_copy(L, -1, "annotations", NULL, d->set->arena);
 out:
     lua_settop(L, top);
 }
@@ -105,7 +105,7 @@ static bool is_known(const struct json *properties, struct str name, struct str 
     return json_get(properties, name) != NULL;
 }
 
-void declare_check_annotations(struct declaring *d)
+void declare_check_annotations(struct declaration *d)
 {
     const struct json *properties = json_get_text(d->policy->schema, "properties");
     struct str closest;
@@ -115,10 +115,10 @@ void declare_check_annotations(struct declaring *d)
         if (is_known(properties, member->key, &closest) || !json_int(&member->value, &line))
             continue;
         struct str meant =
-            closest.len ? arena_printf(d->home->arena, " (did you mean '" STR_FMT "'?)", STR_ARG(closest))
+            closest.len ? arena_printf(d->set->arena, " (did you mean '" STR_FMT "'?)", STR_ARG(closest))
                         : STR_LIT("");
         luaL_error(d->L,
                    "%s:%d: annotations: '%s' is not in the schema%s, which decides: correct the annotation",
-                   sandbox_chunk(d->file.at), (int)line, arena_dup(d->home->arena, member->key).at, meant.at);
+                   sandbox_chunk(d->file.at), (int)line, arena_dup(d->set->arena, member->key).at, meant.at);
     }
 }

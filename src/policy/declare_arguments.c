@@ -15,7 +15,7 @@ const struct json *declare_properties(const struct json *schema)
     return json_is(properties, JSON_OBJECT) ? properties : NULL;
 }
 
-void declare_complain_stranger(struct declaring *d, const char *field, const struct json *properties,
+void declare_complain_stranger(struct declaration *d, const char *field, const struct json *properties,
                                struct str name, const char *otherwise)
 {
     struct str names[NAMES_MAX];

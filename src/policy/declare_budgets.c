@@ -7,25 +7,25 @@
 
 /* ---- retry ---------------------------------------------------------------------------- */
 
-static void read_backoff(struct declaring *d, const struct field *field, int at)
+static void read_backoff(struct declaration *d, const struct field *field, int at)
 {
-    d->policy->again.backoff_ms =
+    d->policy->retry.backoff_ms =
         declare_ms(d, "retry.again", field, at, POLICY_RETRY_WITHIN_MAX_S,
                    "a pause as \"200ms\", \"1s\" or in seconds, from a millisecond to a minute");
 }
 
-static void read_within(struct declaring *d, const struct field *field, int at)
+static void read_within(struct declaration *d, const struct field *field, int at)
 {
-    d->policy->again.within_ms = declare_ms(d, "retry.again", field, at, POLICY_RETRY_WITHIN_MAX_S,
+    d->policy->retry.within_ms = declare_ms(d, "retry.again", field, at, POLICY_RETRY_WITHIN_MAX_S,
                                             "a time as \"5s\" or in seconds, from a millisecond to a minute");
 }
 
-static void read_times(struct declaring *d, const struct field *field, int at)
+static void read_times(struct declaration *d, const struct field *field, int at)
 {
     double n = lua_type(d->L, at) == LUA_TNUMBER ? lua_tonumber(d->L, at) : -1;
     if (!(n >= 1 && n == floor(n) && n <= POLICY_RETRY_TIMES_MAX))
         fields_wrong(d, "retry.again", field->name, at, "a whole number from 1 to 5");
-    d->policy->again.times = (uint32_t)n;
+    d->policy->retry.times = (uint32_t)n;
 }
 
 static const struct field again_fields[] = {
@@ -60,14 +60,14 @@ const struct field_table declare_again_table = {
     FIELD_TABLE(again_fields)};
 
 /* again = true, or again = { times = 2, backoff = "200ms", within = "5s" } */
-static void read_again(struct declaring *d, const struct field *field, int at)
+static void read_again(struct declaration *d, const struct field *field, int at)
 {
-    d->policy->again =
+    d->policy->retry =
         (struct policy_retry){POLICY_RETRY_TIMES, POLICY_RETRY_BACKOFF_MS, POLICY_RETRY_WITHIN_MS};
-    d->policy->again_given = true;
+    d->policy->retry_given = true;
     if (lua_isboolean(d->L, at)) {
         if (!lua_toboolean(d->L, at))
-            d->policy->again.times = 0;
+            d->policy->retry.times = 0;
         return;
     }
     declare_must_be_table(d, "retry", field->name, at,
@@ -108,7 +108,7 @@ const struct field_table declare_retry_table = {.of = "retry",
                                                 .sentence = "How often the model may try again.",
                                                 FIELD_TABLE(retry_fields)};
 
-void declare_retry(struct declaring *d, const struct field *field, int at)
+void declare_retry(struct declaration *d, const struct field *field, int at)
 {
     declare_must_be_table(d, NULL, field->name, at, "{ repair = 2, same_call = 3 }");
     fields_read(d, at, field->name, retry_fields, declare_retry_table.count, d->policy);
@@ -117,7 +117,7 @@ void declare_retry(struct declaring *d, const struct field *field, int at)
 /* ---- loop ----------------------------------------------------------------------------- */
 
 /* Milliseconds are no unit of the word duration, which is for what policies compute with. */
-static double milliseconds(struct declaring *d, int at)
+static double milliseconds(struct declaration *d, int at)
 {
     const char *text = lua_type(d->L, at) == LUA_TSTRING ? lua_tostring(d->L, at) : "";
     char *end;
@@ -125,7 +125,7 @@ static double milliseconds(struct declaring *d, int at)
     return *text >= '0' && *text <= '9' && strcmp(end, "ms") == 0 ? (double)n : -1;
 }
 
-uint32_t declare_ms(struct declaring *d, const char *parent, const struct field *field, int at,
+uint32_t declare_ms(struct declaration *d, const char *parent, const struct field *field, int at,
                     uint32_t most_s, const char *expected)
 {
     double ms = milliseconds(d, at);
@@ -141,7 +141,7 @@ uint32_t declare_ms(struct declaring *d, const char *parent, const struct field 
     return (uint32_t)(ms + 0.5);
 }
 
-static void read_every(struct declaring *d, const struct field *field, int at)
+static void read_every(struct declaration *d, const struct field *field, int at)
 {
     d->policy->poll_every_ms =
         declare_ms(d, "loop.poll", field, at, POLICY_PACE_MAX_S, "\"5s\", \"PT5S\" or seconds, up to a day");
@@ -167,7 +167,7 @@ const struct field_table declare_poll_table = {.of = "loop.poll",
                                                FIELD_TABLE(poll_fields)};
 
 /* poll = true, or poll = { every = "5s", max = 20 } */
-static void read_poll(struct declaring *d, const struct field *field, int at)
+static void read_poll(struct declaration *d, const struct field *field, int at)
 {
     d->policy->polls = true;
     if (lua_isboolean(d->L, at)) {
@@ -215,7 +215,7 @@ const struct field_table declare_loop_table = {.of = "loop",
                                                .sentence = "What counts as going round in circles.",
                                                FIELD_TABLE(loop_fields)};
 
-void declare_loop(struct declaring *d, const struct field *field, int at)
+void declare_loop(struct declaration *d, const struct field *field, int at)
 {
     declare_must_be_table(d, NULL, field->name, at, "{ repeats = 3 }");
     fields_read(d, at, field->name, loop_fields, declare_loop_table.count, d->policy);
@@ -232,12 +232,12 @@ const struct policy_limits policy_limits_unset = {
 };
 
 /* false lifts what the configuration says of every tool. */
-static bool is_lifted(struct declaring *d, int at)
+static bool is_lifted(struct declaration *d, int at)
 {
     return lua_isboolean(d->L, at) && !lua_toboolean(d->L, at);
 }
 
-static void read_calls(struct declaring *d, const struct field *field, int at)
+static void read_calls(struct declaration *d, const struct field *field, int at)
 {
     double n = lua_type(d->L, at) == LUA_TNUMBER ? lua_tonumber(d->L, at) : 0;
     if (is_lifted(d, at))
@@ -247,7 +247,7 @@ static void read_calls(struct declaring *d, const struct field *field, int at)
     *(uint32_t *)((char *)d->policy + field->offset) = (uint32_t)n;
 }
 
-static uint64_t read_money(struct declaring *d, const char *parent, const struct field *field, int at,
+static uint64_t read_money(struct declaration *d, const char *parent, const struct field *field, int at,
                            double least, const char *expected)
 {
     double n = lua_type(d->L, at) == LUA_TNUMBER ? lua_tonumber(d->L, at) : -1;
@@ -256,7 +256,7 @@ static uint64_t read_money(struct declaring *d, const char *parent, const struct
     return (uint64_t)llround(n * POLICY_COST_UNIT);
 }
 
-static void read_cost_limit(struct declaring *d, const struct field *field, int at)
+static void read_cost_limit(struct declaration *d, const struct field *field, int at)
 {
     uint64_t *into = (uint64_t *)((char *)d->policy + field->offset);
     *into = 0;
@@ -287,13 +287,13 @@ const struct field_table declare_limits_table = {
     .sentence = "How much of this tool may be used up; false lifts a limit of the configuration's defaults.",
     FIELD_TABLE(limits_fields)};
 
-void declare_limits(struct declaring *d, const struct field *field, int at)
+void declare_limits(struct declaration *d, const struct field *field, int at)
 {
     declare_must_be_table(d, NULL, field->name, at, "{ calls_per_turn = 10 }");
     fields_read(d, at, field->name, limits_fields, declare_limits_table.count, d->policy);
 }
 
-void declare_cost(struct declaring *d, const struct field *field, int at)
+void declare_cost(struct declaration *d, const struct field *field, int at)
 {
     d->policy->cost = read_money(d, NULL, field, at, 0, "a number from 0 to 100000000");
 }

@@ -1,7 +1,7 @@
 /* compact = { … }: what a result that is too large for a model is shortened to. */
 #include "policy/declare_internal.h"
 
-static void read_budget(struct declaring *d, const struct field *field, int at)
+static void read_budget(struct declaration *d, const struct field *field, int at)
 {
     double n = lua_type(d->L, at) == LUA_TNUMBER ? lua_tonumber(d->L, at) : 0;
     if (!(n >= POLICY_COMPACT_MIN && n <= 1e9 && n == (double)(uint32_t)n))
@@ -45,7 +45,7 @@ const struct field_table declare_compact_table = {
     FIELD_TABLE(compact_fields)};
 
 /* compact = true, false, or { max_bytes = 20000, … } */
-void declare_compact(struct declaring *d, const struct field *field, int at)
+void declare_compact(struct declaration *d, const struct field *field, int at)
 {
     struct policy_compact *compact = &d->policy->compact;
     compact->on = !lua_isboolean(d->L, at) || lua_toboolean(d->L, at);

@@ -119,7 +119,7 @@ const struct field_table declare_example_call_table = {.of = "a call of an examp
 
 /* Where in an example the reader is: what its complaints begin with. */
 struct place {
-    struct declaring *d;
+    struct declaration *d;
     int line;
     const char *what; /* "example", "example: history[2]" */
 };
@@ -220,7 +220,7 @@ static void check_history(const struct place *example, int at)
     lua_pop(L, 1);
 }
 
-static const struct json *example_value(struct declaring *d, int at, const char *name,
+static const struct json *example_value(struct declaration *d, int at, const char *name,
                                         const struct json *schema)
 {
     const struct json *value = NULL;
@@ -232,7 +232,7 @@ static const struct json *example_value(struct declaring *d, int at, const char 
     return value;
 }
 
-static uint32_t example_count(struct declaring *d, int at, const char *name)
+static uint32_t example_count(struct declaration *d, int at, const char *name)
 {
     lua_pushstring(d->L, name);
     lua_rawget(d->L, at);
@@ -241,7 +241,7 @@ static uint32_t example_count(struct declaring *d, int at, const char *name)
     return count;
 }
 
-static void read_fields(struct declaring *d, int at, struct policy_example *e)
+static void read_fields(struct declaration *d, int at, struct policy_example *e)
 {
     e->args = example_value(d, at, "args", d->policy->schema);
     e->becomes = example_value(d, at, "becomes", d->policy->schema);
@@ -265,7 +265,7 @@ static void check_list(const struct place *p, const char *name, const struct jso
         complain(p, "'%s': expected a list, got a table with names", name);
 }
 
-static void read_example(struct declaring *d, int at, size_t n, struct policy_example *e)
+static void read_example(struct declaration *d, int at, size_t n, struct policy_example *e)
 {
     struct place p = {d, locate_item(d->source, "examples", n), "example"};
     e->line = p.line;
@@ -287,7 +287,7 @@ static void read_example(struct declaring *d, int at, size_t n, struct policy_ex
 }
 
 /* Examples under names of their own would be no part of the list, and never run. */
-static void check_is_list(struct declaring *d, const struct field *field, int at, size_t count)
+static void check_is_list(struct declaration *d, const struct field *field, int at, size_t count)
 {
     for (lua_pushnil(d->L); lua_next(d->L, at); lua_pop(d->L, 1)) {
         double key = lua_type(d->L, -2) == LUA_TNUMBER ? lua_tonumber(d->L, -2) : 0;
@@ -300,10 +300,10 @@ static void check_is_list(struct declaring *d, const struct field *field, int at
 }
 
 /* They are wanted until they have been tried, and lie where they can be let go of. */
-void declare_examples(struct declaring *d, const struct field *field, int at)
+void declare_examples(struct declaration *d, const struct field *field, int at)
 {
     struct arena *kept = d->arena;
-    d->arena = d->home->examples;
+    d->arena = d->set->examples;
     size_t count = lua_istable(d->L, at) ? lua_objlen(d->L, at) : 0;
     declare_must_be_table(d, NULL, field->name, at, "a list of examples");
     if (count > EXAMPLES_MAX)

@@ -15,7 +15,7 @@
 #define MIB                1048576.0
 
 /* Made by declare_exec, const for everybody after. */
-static struct exec_spec *spec_of(struct declaring *d)
+static struct exec_spec *spec_of(struct declaration *d)
 {
     return (struct exec_spec *)d->policy->exec;
 }
@@ -30,7 +30,7 @@ static bool is_variable(struct str name)
     return name.len && !isdigit((unsigned char)name.at[0]);
 }
 
-static void read_env(struct declaring *d, const struct field *field, int at)
+static void read_env(struct declaration *d, const struct field *field, int at)
 {
     struct name_value *list = ARENA_ARRAY(d->arena, struct name_value, EXEC_ENV_MAX);
     struct name_values *env = &spec_of(d)->env;
@@ -49,13 +49,13 @@ static void read_env(struct declaring *d, const struct field *field, int at)
     }
 }
 
-static void read_exec_timeout(struct declaring *d, const struct field *field, int at)
+static void read_exec_timeout(struct declaration *d, const struct field *field, int at)
 {
     spec_of(d)->timeout_ms = declare_ms(d, "exec", field, at, EXEC_TIMEOUT_MAX_S,
                                         "\"10s\", \"PT10S\" or seconds, from a millisecond to an hour");
 }
 
-static double read_number(struct declaring *d, const struct field *field, int at, double least, double most,
+static double read_number(struct declaration *d, const struct field *field, int at, double least, double most,
                           const char *expected)
 {
     double n = lua_type(d->L, at) == LUA_TNUMBER ? lua_tonumber(d->L, at) : -1;
@@ -64,14 +64,14 @@ static double read_number(struct declaring *d, const struct field *field, int at
     return n;
 }
 
-static void read_max_output(struct declaring *d, const struct field *field, int at)
+static void read_max_output(struct declaration *d, const struct field *field, int at)
 {
     spec_of(d)->output_bytes =
         (uint32_t)read_number(d, field, at, 1, EXEC_OUTPUT_MAX, "bytes, a whole number from 1 to 67108864");
 }
 
 /* false lifts the limit. */
-static double read_limit(struct declaring *d, const struct field *field, int at, double most,
+static double read_limit(struct declaration *d, const struct field *field, int at, double most,
                          const char *expected)
 {
     if (lua_isboolean(d->L, at) && !lua_toboolean(d->L, at))
@@ -79,31 +79,31 @@ static double read_limit(struct declaring *d, const struct field *field, int at,
     return read_number(d, field, at, 1, most, expected);
 }
 
-static void read_memory(struct declaring *d, const struct field *field, int at)
+static void read_memory(struct declaration *d, const struct field *field, int at)
 {
     spec_of(d)->memory_bytes =
         (uint64_t)(MIB * read_limit(d, field, at, 1e6, "MiB, a whole number from 1, or false for no limit"));
 }
 
-static void read_file(struct declaring *d, const struct field *field, int at)
+static void read_file(struct declaration *d, const struct field *field, int at)
 {
     spec_of(d)->file_bytes =
         (uint64_t)(MIB * read_limit(d, field, at, 1e8, "MiB, a whole number from 1, or false for no limit"));
 }
 
-static void read_cpu(struct declaring *d, const struct field *field, int at)
+static void read_cpu(struct declaration *d, const struct field *field, int at)
 {
     spec_of(d)->cpu_s =
         (uint32_t)read_limit(d, field, at, 1e6, "seconds, a whole number from 1, or false for no limit");
 }
 
-static void read_processes(struct declaring *d, const struct field *field, int at)
+static void read_processes(struct declaration *d, const struct field *field, int at)
 {
     spec_of(d)->processes =
         (uint32_t)read_limit(d, field, at, 1e6, "a whole number from 1, or false for no limit");
 }
 
-static enum exec_exit_meaning means_of(struct declaring *d, int at)
+static enum exec_exit_meaning means_of(struct declaration *d, int at)
 {
     static const char *const words[] = {[EXEC_EXIT_REFUSED] = "refused",
                                         [EXEC_EXIT_OK] = "ok",
@@ -116,7 +116,7 @@ static enum exec_exit_meaning means_of(struct declaring *d, int at)
     fields_wrong(d, "exec", "exit", at, "one of ok, refused, transient, broken for each code");
 }
 
-static void read_exit(struct declaring *d, const struct field *field, int at)
+static void read_exit(struct declaration *d, const struct field *field, int at)
 {
     struct exec_exit *list = ARENA_ARRAY(d->arena, struct exec_exit, EXEC_EXITS_MAX);
     struct exec_spec *spec = spec_of(d);
@@ -242,7 +242,7 @@ const struct field_table declare_exec_group_table = {
 
 /* ---- words ------------------------------------------------------------------------------------------- */
 
-static void add_word(struct declaring *d, int at, uint32_t group, struct str when)
+static void add_word(struct declaration *d, int at, uint32_t group, struct str when)
 {
     struct exec_spec *spec = spec_of(d);
     struct exec_word *words = (struct exec_word *)spec->words;
@@ -259,7 +259,7 @@ static void add_word(struct declaring *d, int at, uint32_t group, struct str whe
 }
 
 /* Named fields alone, which is what fields_read reads. */
-static void push_named(struct declaring *d, int at)
+static void push_named(struct declaration *d, int at)
 {
     lua_State *L = d->L;
     lua_newtable(L);
@@ -274,7 +274,7 @@ static void push_named(struct declaring *d, int at)
     }
 }
 
-static void read_group(struct declaring *d, int at, uint32_t group)
+static void read_group(struct declaration *d, int at, uint32_t group)
 {
     struct exec_word head = {.group = group};
     push_named(d, at);
@@ -287,7 +287,7 @@ static void read_group(struct declaring *d, int at, uint32_t group)
     lua_pop(d->L, 1);
 }
 
-static void read_words(struct declaring *d, int at)
+static void read_words(struct declaration *d, int at)
 {
     struct exec_spec *spec = spec_of(d);
     spec->words = ARENA_ARRAY(d->arena, struct exec_word, EXEC_WORDS_MAX);
@@ -311,16 +311,16 @@ static bool any_names_argument(const struct exec_spec *spec)
 }
 
 /* Found from wherever the daemon was started, as files of json "…" are. */
-static struct str beside(const struct declaring *d, struct str path)
+static struct str beside(const struct declaration *d, struct str path)
 {
     char folder[PATH_MAX];
     bool whole = !path.len || path.at[0] == '/' || str_starts(path, "${");
-    if (whole || !d->home->folder || !realpath(d->home->folder, folder))
+    if (whole || !d->set->folder || !realpath(d->set->folder, folder))
         return path;
     return arena_printf(d->arena, "%s/" STR_FMT, folder, STR_ARG(path));
 }
 
-static void find_beside(struct declaring *d)
+static void find_beside(struct declaration *d)
 {
     struct exec_spec *spec = spec_of(d);
     struct exec_word *program = (struct exec_word *)spec->words;
@@ -329,7 +329,7 @@ static void find_beside(struct declaring *d)
     spec->cwd = beside(d, spec->cwd);
 }
 
-void declare_exec(struct declaring *d, const struct field *field, int at)
+void declare_exec(struct declaration *d, const struct field *field, int at)
 {
     struct exec_reading *reading = ARENA_NEW(d->arena, struct exec_reading);
     declare_must_be_table(d, NULL, field->name, at,

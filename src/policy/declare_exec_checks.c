@@ -5,7 +5,7 @@
 #include "upstream/exec/exec_argv.h"
 
 /* Points at the word's own line. */
-static void complain_word(struct declaring *d, size_t item, const char *text)
+static void complain_word(struct declaration *d, size_t item, const char *text)
 {
     int line = locate_item(d->source, "exec", item);
     const char *chunk = sandbox_chunk(d->file.at);
@@ -95,7 +95,7 @@ static size_t program_text(const struct exec_spec *spec, size_t at, const struct
 }
 
 /* One that is named at `at`, if it is one: where its program stands, and that no argument is in it. */
-static void check_program(struct declaring *d, const struct interpreter *one, size_t at,
+static void check_program(struct declaration *d, const struct interpreter *one, size_t at,
                           bool is_program[EXEC_WORDS_MAX])
 {
     struct exec_spec *spec = (struct exec_spec *)d->policy->exec;
@@ -115,7 +115,7 @@ static void check_program(struct declaring *d, const struct interpreter *one, si
             STR_ARG(name));
 }
 
-static void check_programs(struct declaring *d, bool is_program[EXEC_WORDS_MAX])
+static void check_programs(struct declaration *d, bool is_program[EXEC_WORDS_MAX])
 {
     static const char starters[] = "env nice ionice timeout nohup setsid stdbuf time sudo doas xargs chroot";
     const struct exec_spec *spec = d->policy->exec;
@@ -134,7 +134,7 @@ static void check_programs(struct declaring *d, bool is_program[EXEC_WORDS_MAX])
 }
 
 /* "${API_TOKEN}" that is no script's. */
-static void check_settings(struct declaring *d, const bool is_program[EXEC_WORDS_MAX])
+static void check_settings(struct declaration *d, const bool is_program[EXEC_WORDS_MAX])
 {
     const struct exec_spec *spec = d->policy->exec;
     for (size_t i = 0; i < spec->word_count; i++) {
@@ -148,7 +148,7 @@ static void check_settings(struct declaring *d, const bool is_program[EXEC_WORDS
     }
 }
 
-static void check_command(struct declaring *d)
+static void check_command(struct declaration *d)
 {
     const struct exec_spec *spec = d->policy->exec;
     if (!spec->word_count)
@@ -162,14 +162,14 @@ static void check_command(struct declaring *d)
 
 /* ---- words and schema ---------------------------------------------------------------------------------- */
 
-static void complain_stranger(struct declaring *d, const struct json *properties, struct str path)
+static void complain_stranger(struct declaration *d, const struct json *properties, struct str path)
 {
     struct str otherwise =
-        arena_printf(d->home->arena, "; for the text itself write {{" STR_FMT "}}", STR_ARG(path));
+        arena_printf(d->set->arena, "; for the text itself write {{" STR_FMT "}}", STR_ARG(path));
     declare_complain_stranger(d, "exec", properties, path, otherwise.at);
 }
 
-static void check_name(struct declaring *d, struct str path)
+static void check_name(struct declaration *d, struct str path)
 {
     const struct json *schema = d->policy->schema, *properties = declare_properties(schema);
     for (struct str rest = path; properties; properties = declare_properties(schema)) {
@@ -187,7 +187,7 @@ static void check_name(struct declaring *d, struct str path)
     }
 }
 
-static void check_groups(struct declaring *d)
+static void check_groups(struct declaration *d)
 {
     const struct exec_spec *spec = d->policy->exec;
     for (size_t i = 0, n; i < spec->word_count; i += n) {
@@ -205,7 +205,7 @@ static void check_groups(struct declaring *d)
     }
 }
 
-void declare_check_exec(struct declaring *d)
+void declare_check_exec(struct declaration *d)
 {
     const struct exec_spec *spec = d->policy->exec;
     bool is_program[EXEC_WORDS_MAX] = {false};

@@ -9,12 +9,12 @@
 
 /* ---- fields ----------------------------------------------------------------------- */
 
-static struct http_spec *spec_of(struct declaring *d)
+static struct http_spec *spec_of(struct declaration *d)
 {
     return (struct http_spec *)d->policy->http; /* made by declare_http, const for everybody after */
 }
 
-static void read_headers(struct declaring *d, const struct field *field, int at)
+static void read_headers(struct declaration *d, const struct field *field, int at)
 {
     struct name_value *list = ARENA_ARRAY(d->arena, struct name_value, HTTP_HEADERS_MAX);
     struct name_values *headers = &spec_of(d)->headers;
@@ -30,7 +30,7 @@ static void read_headers(struct declaring *d, const struct field *field, int at)
     }
 }
 
-static void read_timeout(struct declaring *d, const struct field *field, int at)
+static void read_timeout(struct declaration *d, const struct field *field, int at)
 {
     spec_of(d)->timeout_ms = declare_ms(d, "http", field, at, HTTP_TIMEOUT_MAX_S,
                                         "\"10s\", \"PT10S\" or seconds, from a millisecond to an hour");
@@ -84,7 +84,7 @@ const struct field_table declare_http_table = {
 /* ---- the whole ----------------------------------------------------------------------- */
 
 /* "GET https://api.example.com/v1/issues/{id}" */
-static void read_line(struct declaring *d, int at)
+static void read_line(struct declaration *d, int at)
 {
     static const char expected[] = "\"METHOD address\", as \"GET https://api.example.com/v1/issues/{id}\"";
     if (lua_type(d->L, at) != LUA_TSTRING)
@@ -100,7 +100,7 @@ static void read_line(struct declaring *d, int at)
 }
 
 /* The named fields alone, which is what fields_read reads. */
-static void push_named(struct declaring *d, int at)
+static void push_named(struct declaration *d, int at)
 {
     lua_State *L = d->L;
     lua_newtable(L);
@@ -114,9 +114,9 @@ static void push_named(struct declaring *d, int at)
     }
 }
 
-void declare_http(struct declaring *d, const struct field *field, int at)
+void declare_http(struct declaration *d, const struct field *field, int at)
 {
-    d->policy->http = ARENA_NEW(d->home->arena, struct http_spec);
+    d->policy->http = ARENA_NEW(d->set->arena, struct http_spec);
     if (lua_type(d->L, at) == LUA_TSTRING) {
         read_line(d, at);
         return;
@@ -131,7 +131,7 @@ void declare_http(struct declaring *d, const struct field *field, int at)
 
 /* ---- address and schema ---------------------------------------------------------------- */
 
-static void check_needed(struct declaring *d, struct str name)
+static void check_needed(struct declaration *d, struct str name)
 {
     const struct json *schema = d->policy->schema, *properties = declare_properties(schema);
     if (!schema)
@@ -148,7 +148,7 @@ static void check_needed(struct declaring *d, struct str name)
                         STR_ARG(name));
 }
 
-void declare_check_http(struct declaring *d)
+void declare_check_http(struct declaration *d)
 {
     const struct http_spec *spec = d->policy->http;
     struct why why = {0};

@@ -7,7 +7,7 @@
 #define IDS_MAX 256u
 
 /* A bare shape or seen, or a bare word: `ids = { id = seen }` lacks its parentheses. */
-static void read_id(struct declaring *d, struct policy_id *id)
+static void read_id(struct declaration *d, struct policy_id *id)
 {
     int at = lua_gettop(d->L);
     if (lua_type(d->L, at - 1) != LUA_TSTRING)
@@ -15,7 +15,7 @@ static void read_id(struct declaring *d, struct policy_id *id)
     id->path = fields_text(d, at - 1);
     if (sandbox_mark(d->L, at) != MARK_ID)
         fields_wrong(d, "ids", id->path.at, at, "seen(), seen { … } or shape \"…\"");
-    id->shape = declare_raw_text(d, at, "shape");
+    id->format = declare_raw_text(d, at, "shape");
     id->look_up = declare_raw_text(d, at, "look_up");
     lua_pushliteral(d->L, "seen");
     lua_rawget(d->L, at);
@@ -28,9 +28,9 @@ static int by_path(const void *a, const void *b)
     return str_cmp(((const struct policy_id *)a)->path, ((const struct policy_id *)b)->path);
 }
 
-void declare_ids(struct declaring *d, const struct field *field, int at)
+void declare_ids(struct declaration *d, const struct field *field, int at)
 {
-    struct policy_id *ids = ARENA_ARRAY(d->home->arena, struct policy_id, IDS_MAX);
+    struct policy_id *ids = ARENA_ARRAY(d->set->arena, struct policy_id, IDS_MAX);
     declare_must_be_table(d, NULL, field->name, at, "{ argument = seen() }");
     for (lua_pushnil(d->L); lua_next(d->L, at); lua_pop(d->L, 1)) {
         if (d->policy->id_count == IDS_MAX)

@@ -4,12 +4,12 @@
 #include "policy/declare_internal.h"
 #include "policy/rule_conflicts.h"
 
-void declare_rules(struct declaring *d, const struct field *field, int at)
+void declare_rules(struct declaration *d, const struct field *field, int at)
 {
     struct rules *rules = &d->policy->code->rules;
     (void)field;
-    rules_read(d->L, at, d->policy->schema, d->home->arena, rules);
-    struct str *words = ARENA_ARRAY(d->home->arena, struct str, rules->count + 1);
+    rules_read(d->L, at, d->policy->schema, d->set->arena, rules);
+    struct str *words = ARENA_ARRAY(d->set->arena, struct str, rules->count + 1);
     for (size_t i = 0; i < rules->count; i++) {
         words[i] = rules->list[i].words;
         d->policy->hooks[HOOK_CHECK] |= rules->list[i].refuses; /* a rule that refuses speaks in that stage */
@@ -35,9 +35,9 @@ static bool is_late(void *owner)
     return sandbox_deadline_passed(sandbox_of(((struct checking *)owner)->L));
 }
 
-void declare_check_rules(struct declaring *d)
+void declare_check_rules(struct declaration *d)
 {
-    struct checking c = {d->L, {.arena = d->home->arena, .file = d->file.at}};
+    struct checking c = {d->L, {.arena = d->set->arena, .file = d->file.at}};
     struct arena *scratch = arena_new(); /* nothing below raises an error */
     struct rule_findings findings = {.schema = rule_facts_schema(d->policy, scratch),
                                      .normalises = d->policy->hooks[HOOK_NORMALISE],

@@ -7,7 +7,7 @@ static const char *first_runner(const struct policy *p)
 }
 
 /* "calendar/" or "/getEvents" names half of it. */
-static void check_name(struct declaring *d, struct str name)
+static void check_name(struct declaration *d, struct str name)
 {
     const char *slash = memchr(name.at, '/', name.len);
     if (slash && (slash == name.at || slash + 1 == name.at + name.len))
@@ -24,7 +24,7 @@ static void check_name(struct declaring *d, struct str name)
             STR_ARG(name));
 }
 
-void declare_check_runner(struct declaring *d)
+void declare_check_runner(struct declaration *d)
 {
     const struct policy *p = d->policy;
     const char *runner = first_runner(p);

@@ -11,7 +11,7 @@
 
 #define FIELDS_MAX 64
 
-int fields_complain(struct declaring *d, const char *parent, const char *name, const char *format, ...)
+int fields_complain(struct declaration *d, const char *parent, const char *name, const char *format, ...)
 {
     char text[600];
     va_list args;
@@ -26,14 +26,14 @@ int fields_complain(struct declaring *d, const char *parent, const char *name, c
     __builtin_unreachable();
 }
 
-int fields_wrong(struct declaring *d, const char *parent, const char *name, int at, const char *expected)
+int fields_wrong(struct declaration *d, const char *parent, const char *name, int at, const char *expected)
 {
     words_push_kind(d->L, at);
     fields_complain(d, parent, name, "'%s%s%s': expected %s, got %s", parent ? parent : "", parent ? "." : "",
                     name, expected, lua_tostring(d->L, -1));
 }
 
-struct str fields_text(struct declaring *d, int at)
+struct str fields_text(struct declaration *d, int at)
 {
     struct str s;
     s.at = lua_tolstring(d->L, at, &s.len);
@@ -55,7 +55,7 @@ static int choice_named(const char *choices, struct str given)
     return -1;
 }
 
-static void wrong_choice(struct declaring *d, const char *parent, const struct field *field, int at)
+static void wrong_choice(struct declaration *d, const char *parent, const struct field *field, int at)
 {
     struct str names[16], rest = str_of(field->choices), given = STR_NONE;
     char list[300] = "one of ", *end = list + strlen(list);
@@ -77,7 +77,8 @@ static void wrong_choice(struct declaring *d, const char *parent, const struct f
                     STR_ARG(str_cut(given, 60)), STR_ARG(meant));
 }
 
-static void read_choice(struct declaring *d, const char *parent, const struct field *field, int at, void *out)
+static void read_choice(struct declaration *d, const char *parent, const struct field *field, int at,
+                        void *out)
 {
     struct str given = STR_NONE;
     if (lua_type(d->L, at) == LUA_TSTRING)
@@ -88,7 +89,7 @@ static void read_choice(struct declaring *d, const char *parent, const struct fi
     *(int *)out = choice + field->from;
 }
 
-static void read_count(struct declaring *d, const char *parent, const struct field *field, int at,
+static void read_count(struct declaration *d, const char *parent, const struct field *field, int at,
                        uint32_t *out)
 {
     double n = lua_type(d->L, at) == LUA_TNUMBER ? lua_tonumber(d->L, at) : -1;
@@ -106,7 +107,7 @@ struct texts {
     size_t count;
 };
 
-static void read_texts(struct declaring *d, const char *parent, const struct field *field, int at,
+static void read_texts(struct declaration *d, const char *parent, const struct field *field, int at,
                        struct texts *out)
 {
     size_t count = lua_istable(d->L, at) ? lua_objlen(d->L, at) : 1;
@@ -125,7 +126,8 @@ static void read_texts(struct declaring *d, const char *parent, const struct fie
     out->count = count;
 }
 
-static void read_field(struct declaring *d, const char *parent, const struct field *field, int at, void *out)
+static void read_field(struct declaration *d, const char *parent, const struct field *field, int at,
+                       void *out)
 {
     void *into = (char *)out + field->offset;
     switch (field->kind) {
@@ -170,7 +172,7 @@ static const struct field *field_named(const struct field *fields, size_t count,
     return NULL;
 }
 
-static void unknown_field(struct declaring *d, const char *parent, const struct field *fields, size_t count,
+static void unknown_field(struct declaration *d, const char *parent, const struct field *fields, size_t count,
                           struct str name)
 {
     struct str names[FIELDS_MAX];
@@ -186,7 +188,7 @@ static void unknown_field(struct declaring *d, const char *parent, const struct 
                     parent ? "." : "", STR_ARG(name));
 }
 
-void fields_read(struct declaring *d, int at, const char *parent, const struct field *fields, size_t count,
+void fields_read(struct declaration *d, int at, const char *parent, const struct field *fields, size_t count,
                  void *out)
 {
     lua_State *L = d->L;

@@ -26,7 +26,7 @@ struct field {
                             sentence */
     int from;
     uint32_t least; /* FIELD_COUNT */
-    void (*read)(struct declaring *d, const struct field *field,
+    void (*read)(struct declaration *d, const struct field *field,
                  int at); /* FIELD_OWN; the value is at `at` */
     size_t given;         /* offset of a bool that tells whether the field was there, plus 1; 0: none */
     const char *form; /* for the reference: the value as it is written, "{ repair = 2 }"; NULL: by its kind */
@@ -49,17 +49,17 @@ struct field_table {
 
 /* Reads the table at `at` into `out`; unknown names are errors. `parent`: the field that holds the table, or
  * NULL. */
-void fields_read(struct declaring *d, int at, const char *parent, const struct field *fields, size_t count,
+void fields_read(struct declaration *d, int at, const char *parent, const struct field *fields, size_t count,
                  void *out);
 
 /* Raises "file:line: 'parent.name': …". */
-int fields_complain(struct declaring *d, const char *parent, const char *name, const char *format, ...)
+int fields_complain(struct declaration *d, const char *parent, const char *name, const char *format, ...)
     __attribute__((format(printf, 4, 5), noreturn));
 
 /* "expected X, got Y", Y being the value at `at`. */
-int fields_wrong(struct declaring *d, const char *parent, const char *name, int at, const char *expected)
+int fields_wrong(struct declaration *d, const char *parent, const char *name, int at, const char *expected)
     __attribute__((noreturn));
 
-struct str fields_text(struct declaring *d, int at);
+struct str fields_text(struct declaration *d, int at);
 
 #endif

@@ -38,32 +38,32 @@ static void run_step(lua_State *L, void *context)
 }
 
 /* Few policies ever break: what is told of one takes room only then. */
-void policy_remember_fault(struct policy_set *home, const struct policy *policy, const struct why *why)
+void policy_remember_fault(struct policy_set *set, const struct policy *policy, const struct why *why)
 {
-    struct policy_failures **fault = policy ? &policy->code->fault : &home->gateway_fault;
+    struct policy_failures **fault = policy ? &policy->code->fault : &set->gateway_fault;
     if (!*fault)
-        *fault = ARENA_NEW(home->arena, struct policy_failures);
+        *fault = ARENA_NEW(set->arena, struct policy_failures);
     (*fault)->count++;
     (*fault)->last = *why;
 }
 
-static void broke(struct policy_set *home, const struct policy *policy, struct policy_outcome *outcome)
+static void broke(struct policy_set *set, const struct policy *policy, struct policy_outcome *outcome)
 {
     struct why why = outcome->why;
-    policy_remember_fault(home, policy, &why);
+    policy_remember_fault(set, policy, &why);
     struct arena *arena = outcome->problems.arena;
     outcome_init(outcome, arena);
     outcome->why = why;
     outcome->kind = OUTCOME_POLICY_ERROR;
 }
 
-static void run(struct policy_set *home, struct running *r, struct sandbox_context *now)
+static void run(struct policy_set *set, struct running *r, struct sandbox_context *now)
 {
     struct bridge_origins origins = {.arena = r->arena};
     now->arena = r->arena;
     now->origins = &origins;
-    if (sandbox_run(home->sandbox, home->options.deadline_ms, now, run_step, r, &r->outcome->why) != OK)
-        broke(home, r->policy, r->outcome);
+    if (sandbox_run(set->sandbox, set->options.deadline_ms, now, run_step, r, &r->outcome->why) != OK)
+        broke(set, r->policy, r->outcome);
 }
 
 /* True where there is nothing to run: no such function, or a quarantined policy, which has broken. */
@@ -74,7 +74,7 @@ static bool is_idle(const struct policy *policy, enum policy_hook hook, struct p
     err_set(&outcome->why, ERR_POLICY,
             STR_FMT ": is quarantined, as it stalled the process: mend the file, and it is tried again",
             STR_ARG(policy->file));
-    broke(policy->home, policy, outcome);
+    broke(policy->set, policy, outcome);
     return true;
 }
 
@@ -97,7 +97,7 @@ static void run_hook(const struct policy *policy, enum policy_hook hook, const s
     struct running r = {policy, hook, policy->code->hooks[hook].ref, subject, arena, outcome, take};
     struct sandbox_context now = now_of(policy, hook, call);
     now.args = args;
-    run(policy->home, &r, &now);
+    run(policy->set, &r, &now);
 }
 
 /* ---- what came back --------------------------------------------------------------------- */
@@ -191,14 +191,14 @@ static void blame_rule(const struct judging *j, struct why *why)
 static void judge(const struct policy *policy, const struct policy_call *call, struct judging *j,
                   struct policy_outcome *outcome)
 {
-    struct policy_set *home = policy->home;
+    struct policy_set *set = policy->set;
     struct sandbox_context now = {
         .call = call, .arena = outcome->problems.arena, .file = policy->file.at, .text = policy->code->text};
     j->rules = &policy->code->rules;
-    if (sandbox_run(home->sandbox, home->options.deadline_ms, &now, judge_step, j, &outcome->why) == OK)
+    if (sandbox_run(set->sandbox, set->options.deadline_ms, &now, judge_step, j, &outcome->why) == OK)
         return;
     blame_rule(j, &outcome->why);
-    broke(home, policy, outcome);
+    broke(set, policy, outcome);
 }
 
 /* The arguments as the rules leave them. */
@@ -304,23 +304,23 @@ static void take_definitions(lua_State *L, struct running *r)
         luaL_error(L, "prepare_tools returned no list: expected the definitions to show, or nil to hide all");
 }
 
-void policy_set_prepare_tools(struct policy_set *home, const struct policy_call *call,
+void policy_set_prepare_tools(struct policy_set *set, const struct policy_call *call,
                               const struct json *definitions, struct arena *arena,
                               struct policy_outcome *outcome)
 {
-    struct running r = {NULL,  HOOK_PREPARE, home->prepare_tools.ref, definitions,
+    struct running r = {NULL,  HOOK_PREPARE, set->prepare_tools.ref, definitions,
                         arena, outcome,      take_definitions};
     struct sandbox_context now = {.call = call,
-                                  .file = home->gateway_file.at,
-                                  .text = home->gateway_text,
+                                  .file = set->gateway_file.at,
+                                  .text = set->gateway_text,
                                   .hook = "prepare_tools",
-                                  .hook_line = home->prepare_tools.line};
+                                  .hook_line = set->prepare_tools.line};
     outcome_init(outcome, arena);
     outcome->value = definitions;
-    if (home->prepare_tools.ref == HOOK_NONE)
+    if (set->prepare_tools.ref == HOOK_NONE)
         return;
     outcome->value = NULL;
-    run(home, &r, &now);
+    run(set, &r, &now);
 }
 
 const uint64_t *policy_rule_hits(const struct policy *policy)

@@ -32,10 +32,9 @@ enum policy_hook { HOOK_PREPARE, HOOK_NORMALISE, HOOK_CHECK, HOOK_RUN, HOOK_RESU
 
 /* Where an argument holds an id, and what is demanded of it. */
 struct policy_id {
-    struct str path; /* "ids", "items[].id" */
-    struct str
-        shape; /* "uuid", "integer", or a Lua-free pattern name known to policy/id_format.h; empty: none */
-    bool seen; /* it must have come from an earlier result or from the user */
+    struct str path;    /* "ids", "items[].id" */
+    struct str format;  /* a name that id_format.h knows, as "uuid" or "prefix:evt_"; empty: any */
+    bool seen;          /* the id must come from an earlier result or from the user */
     struct str look_up; /* "call lookup_contact first", from seen{ look_up = … }; may be empty */
 };
 
@@ -110,8 +109,8 @@ struct policy {
     uint32_t poll_every_ms;      /* loop.poll.every; 0: at any pace */
     struct coerce_options coerce;
     uint32_t repair, same_call, transient; /* retry = {…}; POLICY_UNSET */
-    struct policy_retry again;
-    bool again_given;
+    struct policy_retry retry;
+    bool retry_given;
     bool idempotent, idempotent_given;              /* the same call twice is as good as once */
     uint32_t repeats, halt, across_turns, poll_max; /* loop = {…}; POLICY_UNSET */
     bool polls;
@@ -133,7 +132,7 @@ struct policy {
     size_t example_count;
     bool hooks[HOOK_COUNT];   /* which functions it has */
     struct policy_code *code; /* rules and functions; policy/ only */
-    struct policy_set *home;
+    struct policy_set *set;
 };
 
 /* What a hook may know of the call, a read-only snapshot: the Lua table `call`. */
@@ -300,7 +299,7 @@ void policy_set_prepare_tools(struct policy_set *policies, const struct policy_c
                               struct policy_outcome *outcome);
 
 /* NULL where `value` has the shape, else what is expected in words: "a UUID (e.g. '…')". */
-const char *id_format_mismatch(struct str shape, const struct json *value);
+const char *id_format_mismatch(struct str format, const struct json *value);
 
 /* How often each rule fired, in the order of rule_words. */
 const uint64_t *policy_rule_hits(const struct policy *policy);

@@ -52,59 +52,59 @@ static void complain(struct policy_load_errors *faults, const char *text)
 
 /* ---- the set -------------------------------------------------------------------------- */
 
-static struct policy_set *home_new(const struct policy_set_options *options)
+static struct policy_set *set_new(const struct policy_set_options *options)
 {
     struct arena *arena = arena_new();
-    struct policy_set *home = ARENA_NEW(arena, struct policy_set);
-    home->arena = home->files.arena = arena;
-    home->examples = arena_new();
+    struct policy_set *set = ARENA_NEW(arena, struct policy_set);
+    set->arena = set->files.arena = arena;
+    set->examples = arena_new();
     if (options)
-        home->options = *options;
-    if (!home->options.deadline_ms)
-        home->options.deadline_ms = POLICY_DEADLINE_MS;
-    if (!home->options.memory_kb)
-        home->options.memory_kb = POLICY_MEMORY_KB;
-    home->by_name = map_new(arena);
-    home->prepare_tools.ref = HOOK_NONE;
-    home->sandbox = sandbox_new(home->options.memory_kb, vocabulary_open);
-    return home;
+        set->options = *options;
+    if (!set->options.deadline_ms)
+        set->options.deadline_ms = POLICY_DEADLINE_MS;
+    if (!set->options.memory_kb)
+        set->options.memory_kb = POLICY_MEMORY_KB;
+    set->by_name = map_new(arena);
+    set->prepare_tools.ref = HOOK_NONE;
+    set->sandbox = sandbox_new(set->options.memory_kb, vocabulary_open);
+    return set;
 }
 
-void policy_set_free(struct policy_set *home)
+void policy_set_free(struct policy_set *set)
 {
-    if (!home)
+    if (!set)
         return;
-    sandbox_free(home->sandbox);
-    arena_free(home->examples);
-    arena_free(home->arena);
+    sandbox_free(set->sandbox);
+    arena_free(set->examples);
+    arena_free(set->arena);
 }
 
-static void make_room(struct policy_set *home, size_t files)
+static void make_room(struct policy_set *set, size_t files)
 {
-    home->list = ARENA_ARRAY(home->arena, struct policy *, files + 1);
+    set->list = ARENA_ARRAY(set->arena, struct policy *, files + 1);
 }
 
-const struct policy *policy_set_find(const struct policy_set *home, struct str tool)
+const struct policy *policy_set_find(const struct policy_set *set, struct str tool)
 {
-    return map_get(home->by_name, tool);
+    return map_get(set->by_name, tool);
 }
 
 /* `list` has room for one policy a file. */
-static enum err add_policy(struct policy_set *home, struct policy *policy, struct why *why)
+static enum err add_policy(struct policy_set *set, struct policy *policy, struct why *why)
 {
-    const struct policy *twin = policy_set_find(home, policy->name);
+    const struct policy *twin = policy_set_find(set, policy->name);
     if (twin)
         return err_set(why, ERR_POLICY, STR_FMT ": tool \"" STR_FMT "\" is declared in " STR_FMT " already",
                        STR_ARG(policy->file), STR_ARG(policy->name), STR_ARG(twin->file));
-    map_add(home->by_name, policy->name, policy);
-    home->list[home->count++] = policy;
+    map_add(set->by_name, policy->name, policy);
+    set->list[set->count++] = policy;
     return OK;
 }
 
 /* ---- one file ----------------------------------------------------------------------------- */
 
 struct reading {
-    struct declaring d;
+    struct declaration d;
     struct complaints complaints;
 };
 
@@ -155,18 +155,18 @@ static void load_step(lua_State *L, void *context)
 }
 
 /* Those that hold are kept for whoever asks which do. */
-static bool has_stalled(struct policy_set *home, struct str file, uint64_t text)
+static bool has_stalled(struct policy_set *set, struct str file, uint64_t text)
 {
-    const struct policy_set_options *options = &home->options;
+    const struct policy_set_options *options = &set->options;
     size_t i = 0;
     while (i < options->stall_count &&
            !(options->stalls[i].text == text && str_eq(options->stalls[i].file, file)))
         i++;
     if (i == options->stall_count)
         return false;
-    if (!home->stalls)
-        home->stalls = ARENA_ARRAY(home->arena, struct policy_stall, options->stall_count);
-    home->stalls[home->stall_count++] = (struct policy_stall){file, text};
+    if (!set->stalls)
+        set->stalls = ARENA_ARRAY(set->arena, struct policy_stall, options->stall_count);
+    set->stalls[set->stall_count++] = (struct policy_stall){file, text};
     return true;
 }
 
@@ -180,17 +180,17 @@ static const struct json *open_schema(struct arena *arena)
 
 /* It stalled the process before, so nothing of it runs: its name is read from the text, and its calls fail.
  */
-static struct policy *blank_quarantined(struct policy_set *home, struct str file, struct str source)
+static struct policy *blank_quarantined(struct policy_set *set, struct str file, struct str source)
 {
     struct str name = locate_tool(source);
     if (!name.len)
         return NULL;
-    struct policy *p = declare_blank(home, arena_dup(home->arena, name), file);
+    struct policy *p = declare_blank(set, arena_dup(set->arena, name), file);
     p->code->quarantined = true;
     p->hooks[HOOK_NORMALISE] = p->hooks[HOOK_CHECK] = true;
     p->hooks[HOOK_RUN] = locate_field(source, NULL, STR_LIT("run")) != 0;
     if (p->hooks[HOOK_RUN])
-        p->schema = open_schema(home->arena);
+        p->schema = open_schema(set->arena);
     return p;
 }
 
@@ -200,43 +200,43 @@ static void mix(uint64_t *hash, uint64_t more)
     *hash = hash_stable((struct str){(const char *)both, sizeof(both)}).low;
 }
 
-static void keep_hash(struct policy_set *home, uint64_t text, struct policy *policy)
+static void keep_hash(struct policy_set *set, uint64_t text, struct policy *policy)
 {
     if (policy)
         policy->code->text = text;
     else
-        home->gateway_text = text;
+        set->gateway_text = text;
 }
 
 /* `source` is borrowed. */
-static enum err load_source(struct policy_set *home, struct str file, struct str source, struct why *why)
+static enum err load_source(struct policy_set *set, struct str file, struct str source, struct why *why)
 {
     uint64_t text = hash_stable(source).low;
     struct arena *scratch = arena_new();
     struct reading r = {
-        .d = {.home = home, .file = file, .source = source, .arena = home->arena, .scratch = scratch},
+        .d = {.set = set, .file = file, .source = source, .arena = set->arena, .scratch = scratch},
         .complaints = {.arena = scratch, .file = file.at}};
     struct bridge_origins origins = {.arena = scratch};
     struct sandbox_context now = {.arena = scratch,
                                   .origins = &origins,
-                                  .folder = home->folder,
+                                  .folder = set->folder,
                                   .file = file.at,
                                   .source = source,
                                   .text = text,
                                   .loading = true,
-                                  .files = &home->files};
+                                  .files = &set->files};
     enum err err = OK;
-    mix(&home->hash, hash_stable(file).low);
-    mix(&home->hash, text);
-    if (has_stalled(home, file, text)) {
-        r.d.policy = blank_quarantined(home, file, source);
+    mix(&set->hash, hash_stable(file).low);
+    mix(&set->hash, text);
+    if (has_stalled(set, file, text)) {
+        r.d.policy = blank_quarantined(set, file, source);
     } else {
-        err = sandbox_run(home->sandbox, SANDBOX_LOAD_DEADLINE_MS, &now, load_step, &r, why);
+        err = sandbox_run(set->sandbox, SANDBOX_LOAD_DEADLINE_MS, &now, load_step, &r, why);
         if (err == OK)
-            keep_hash(home, text, r.d.policy);
+            keep_hash(set, text, r.d.policy);
     }
     if (err == OK && r.d.policy)
-        err = add_policy(home, r.d.policy, why);
+        err = add_policy(set, r.d.policy, why);
     arena_free(scratch);
     return err;
 }
@@ -245,16 +245,16 @@ enum err policy_set_load_string(struct str name, struct str source, const struct
                                 struct policy_set **out, struct policy_load_errors *faults)
 {
     struct why why = {""};
-    struct policy_set *home = home_new(options);
+    struct policy_set *set = set_new(options);
     *out = NULL;
-    make_room(home, 1);
-    enum err err = load_source(home, arena_dup(home->arena, name), source, &why);
+    make_room(set, 1);
+    enum err err = load_source(set, arena_dup(set->arena, name), source, &why);
     if (err != OK) {
         complain(faults, why.text);
-        policy_set_free(home);
+        policy_set_free(set);
         return err;
     }
-    *out = home;
+    *out = set;
     return OK;
 }
 
@@ -321,7 +321,7 @@ static const char *list_place(struct arena *arena, const char *place, struct str
 /* ---- in steps ---------------------------------------------------------------------------------- */
 
 struct policy_set_loader {
-    struct policy_set *home;
+    struct policy_set *set;
     struct policy_load_errors *faults;
     struct str *files;
     size_t count, at;
@@ -337,16 +337,16 @@ static void note_fault(struct policy_set_loader *loading, enum err err, const st
 struct policy_set_loader *policy_set_load_begin(const char *folder, const struct policy_set_options *options,
                                                 struct policy_load_errors *faults)
 {
-    struct policy_set *home = home_new(options);
-    struct policy_set_loader *loading = ARENA_NEW(home->arena, struct policy_set_loader);
+    struct policy_set *set = set_new(options);
+    struct policy_set_loader *loading = ARENA_NEW(set->arena, struct policy_set_loader);
     struct why why = {""};
-    *loading = (struct policy_set_loader){.home = home, .faults = faults};
+    *loading = (struct policy_set_loader){.set = set, .faults = faults};
     if (!folder || !*folder)
         return loading;
     enum err err;
-    home->folder = list_place(home->arena, folder, &loading->files, &loading->count, &err, &why);
+    set->folder = list_place(set->arena, folder, &loading->files, &loading->count, &err, &why);
     if (err == OK)
-        make_room(home, loading->count);
+        make_room(set, loading->count);
     else
         note_fault(loading, err, &why);
     return loading;
@@ -354,7 +354,7 @@ struct policy_set_loader *policy_set_load_begin(const char *folder, const struct
 
 bool policy_set_load_step(struct policy_set_loader *loading)
 {
-    struct policy_set *home = loading->home;
+    struct policy_set *set = loading->set;
     struct str source = STR_NONE;
     struct why why = {""};
     if (loading->at == loading->count)
@@ -363,7 +363,7 @@ bool policy_set_load_step(struct policy_set_loader *loading)
     struct str file = loading->files[loading->at++];
     enum err err = source_file_read(scratch, file.at, &source, &why);
     if (err == OK)
-        err = load_source(home, file, source, &why);
+        err = load_source(set, file, source, &why);
     arena_free(scratch);
     if (err != OK)
         note_fault(loading, err, &why);
@@ -372,11 +372,11 @@ bool policy_set_load_step(struct policy_set_loader *loading)
 
 enum err policy_set_load_end(struct policy_set_loader *loading, struct policy_set **out)
 {
-    struct policy_set *home = loading->home;
+    struct policy_set *set = loading->set;
     enum err worst = loading->worst;
-    *out = worst == OK ? home : NULL;
+    *out = worst == OK ? set : NULL;
     if (worst != OK)
-        policy_set_free(home);
+        policy_set_free(set);
     return worst;
 }
 
@@ -391,38 +391,38 @@ enum err policy_set_load(const char *folder, const struct policy_set_options *op
 
 /* ---- what is in it -------------------------------------------------------------------------------- */
 
-size_t policy_set_count(const struct policy_set *home)
+size_t policy_set_count(const struct policy_set *set)
 {
-    return home->count;
+    return set->count;
 }
 
-const struct policy *policy_set_at(const struct policy_set *home, size_t index)
+const struct policy *policy_set_at(const struct policy_set *set, size_t index)
 {
-    return home->list[index];
+    return set->list[index];
 }
 
-const struct policy_stall *policy_set_stalls(const struct policy_set *home, size_t *count)
+const struct policy_stall *policy_set_stalls(const struct policy_set *set, size_t *count)
 {
-    *count = home->stall_count;
-    return home->stalls;
+    *count = set->stall_count;
+    return set->stalls;
 }
 
-bool policy_set_has_gateway(const struct policy_set *home)
+bool policy_set_has_gateway(const struct policy_set *set)
 {
-    return home->prepare_tools.ref != HOOK_NONE;
+    return set->prepare_tools.ref != HOOK_NONE;
 }
 
-struct str policy_set_gateway_file(const struct policy_set *home)
+struct str policy_set_gateway_file(const struct policy_set *set)
 {
-    return home->gateway_file;
+    return set->gateway_file;
 }
 
-struct str policy_set_instructions(const struct policy_set *home)
+struct str policy_set_instructions(const struct policy_set *set)
 {
-    return home->instructions;
+    return set->instructions;
 }
 
-uint64_t policy_set_hash(const struct policy_set *home)
+uint64_t policy_set_hash(const struct policy_set *set)
 {
-    return home->hash ^ home->files.hash;
+    return set->hash ^ set->files.hash;
 }

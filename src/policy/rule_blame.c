@@ -47,6 +47,6 @@ struct str policy_report_schema_violation(const struct policy *policy, const str
     struct why why;
     err_set(&why, ERR_POLICY, STR_FMT " changed the arguments against the schema: " STR_FMT, STR_ARG(who),
             STR_ARG(complaint));
-    policy_remember_fault(policy->home, policy, &why);
+    policy_remember_fault(policy->set, policy, &why);
     return arena_dup(arena, str_of(why.text));
 }

@@ -60,8 +60,8 @@ static void everything_declared_is_read(void **state)
     assert_int_equal(p->volatile_count, 2);
     assert_true(str_is(p->volatiles[1], "ts"));
     assert_int_equal(p->id_count, 4);
-    assert_true(str_is(p->ids[0].path, "both") && p->ids[0].seen && str_is(p->ids[0].shape, "integer"));
-    assert_true(str_is(p->ids[1].path, "e") && !p->ids[1].seen && str_is(p->ids[1].shape, "prefix:evt_"));
+    assert_true(str_is(p->ids[0].path, "both") && p->ids[0].seen && str_is(p->ids[0].format, "integer"));
+    assert_true(str_is(p->ids[1].path, "e") && !p->ids[1].seen && str_is(p->ids[1].format, "prefix:evt_"));
     assert_true(str_is(p->ids[2].look_up, "search first") && str_is(p->ids[3].path, "items[].id"));
     assert_true(p->gives_id_count == 1 && str_is(p->gives_ids[0], "events[].id"));
     assert_true(p->hooks[HOOK_CHECK] && !p->hooks[HOOK_RUN] && p->wants_history && !p->wants_facts);
