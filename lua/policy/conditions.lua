@@ -1,5 +1,5 @@
 -- What an argument must be for a rule to hold, where it is not simply a value: above, below, at_least, at_most, between,
--- none_of, given, absent, and is for what only Lua can tell. Data; src/policy/rule_condition.c decides.
+-- none_of, given, absent, and is for what only Lua can tell. Data; src/policy/rule/rule_condition.c decides.
 
 local native = ...
 local complain = native.complain -- an error at the line of the policy, however deep in here

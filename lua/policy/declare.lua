@@ -1,4 +1,4 @@
--- tool, gateway, rules and ids: what a policy declares. Rules and ids are data; src/policy/rule.c evaluates them.
+-- tool, gateway, rules and ids: what a policy declares. Rules and ids are data; src/policy/rule/rule.c evaluates them.
 
 local native, words = ... -- the words of the files before this one
 local complain = native.complain -- an error at the line of the policy, however deep in here

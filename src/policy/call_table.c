@@ -4,7 +4,7 @@
  */
 #include "policy/call_table.h"
 #include "sandbox/bridge.h"
-#include "policy/field_read.h"
+#include "policy/declare/field_read.h"
 #include "policy/policy.h"
 #include "sandbox/sandbox.h"
 #include "base/suggest.h"

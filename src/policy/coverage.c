@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "sandbox/bytecode.h"
-#include "policy/policy_set.h"
+#include "policy/policy_internal.h"
 #include "policy/outcome.h"
 #include "sandbox/source_file.h"
 

@@ -2,10 +2,10 @@
 #include "policy/introspection.h"
 
 #include "base/arena.h"
-#include "policy/policy_set.h"
+#include "policy/policy_internal.h"
 #include "sandbox/lexer.h"
 #include "policy/source_location.h"
-#include "policy/rule_conflicts.h"
+#include "policy/rule/rule_conflicts.h"
 #include "sandbox/source_file.h"
 
 struct policy_introspection policy_introspection(const struct policy *policy, struct arena *arena)

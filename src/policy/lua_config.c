@@ -8,7 +8,7 @@
 #include "sandbox/deadline.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/source_file.h"
-#include "policy/vocabulary.h"
+#include "policy/vocabulary/vocabulary.h"
 
 #define CONFIG_MEMORY_KB 16384u
 

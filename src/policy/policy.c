@@ -9,9 +9,9 @@
 #include "sandbox/bridge_origins.h"
 #include "policy/call_table.h"
 #include "sandbox/read_only_proxy.h"
-#include "policy/policy_set.h"
+#include "policy/policy_internal.h"
 #include "policy/outcome.h"
-#include "policy/vocabulary.h"
+#include "policy/vocabulary/vocabulary.h"
 
 /* What one run of a hook needs, inside the protected call. */
 struct running {

@@ -14,14 +14,14 @@
 #include "sandbox/bytecode.h"
 #include "sandbox/deadline.h"
 #include "sandbox/diagnostics.h"
-#include "policy/declare.h"
-#include "policy/policy_set.h"
+#include "policy/declare/declare.h"
+#include "policy/policy_internal.h"
 #include "policy/source_location.h"
 #include "policy/static_check.h"
 #include "policy/outcome.h"
 #include "sandbox/freeze.h"
 #include "sandbox/source_file.h"
-#include "policy/vocabulary.h"
+#include "policy/vocabulary/vocabulary.h"
 
 #include <dirent.h>
 #include <errno.h>

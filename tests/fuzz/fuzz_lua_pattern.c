@@ -5,7 +5,7 @@
  */
 #include "pattern_pair.h"
 
-#include "policy/vocabulary.h"
+#include "policy/vocabulary/vocabulary.h"
 
 #define LONGEST_MS 2000u /* for all drivers together: far beyond what their steps can take */
 

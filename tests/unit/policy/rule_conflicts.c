@@ -2,7 +2,7 @@
  * neither. */
 #include "policy/policy_support.h"
 
-#include "policy/rule_facts.h"
+#include "policy/rule/rule_facts.h"
 
 #define SCHEMA                                                                                               \
     "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"action\"],\"properties\":{"         \

@@ -1,0 +1,65 @@
+/*
+ * Rules are data: a condition on the arguments, and what follows from it.
+ * They are evaluated here, without Lua but for predicates; each counts how
+ * often it changed or refused something, and can say in words what it
+ * demands.
+ *
+ * Only files of this room include this header.
+ */
+#ifndef TOOLGATE_POLICY_RULE_RULE_H
+#define TOOLGATE_POLICY_RULE_RULE_H
+
+#include "policy/rule/rule_condition.h"
+#include "schema/problem.h"
+
+#include <stdint.h>
+
+struct arena;
+
+struct rule_names {
+    const struct str *list;
+    size_t count;
+};
+
+struct rule {
+    const struct rule_condition *conditions; /* all of these, predicates last; none: always */
+    size_t condition_count;
+    struct rule_names needs, drops;
+    const struct json *defaults; /* an object; NULL: none */
+    const struct rule_names *one_of, *exclusive;
+    size_t one_of_count, exclusive_count;
+    bool refuses;
+    struct str code, message, hint; /* of the refusal */
+    struct str when;                /* the condition in words: `when action is "by_ids"`; empty: always */
+    struct str words;
+    int line;
+};
+
+struct rules {
+    struct rule *list;
+    size_t count;
+    uint64_t *hits;
+    int *tests; /* references to predicates */
+    size_t test_count;
+};
+
+/* Reads the list of rules at `at` (nil: none), inside a protected call; raises errors that begin with the
+ * line or with "rules: ". */
+void rules_read(lua_State *L, int at, const struct json *schema, struct arena *arena, struct rules *out);
+
+/*
+ * The new arguments, `args` itself where nothing changed; what is missing or too much goes into `problems`.
+ * Rules with predicates need `tests`, and raise Lua errors then; where it is NULL they do not hold.
+ */
+const struct json *rules_apply(const struct rules *rules, const struct json *args, struct arena *arena,
+                               struct problems *problems, struct condition_tests *tests);
+
+/* The first rule that refuses these arguments, or NULL. */
+const struct rule *rules_refuse(const struct rules *rules, const struct json *args,
+                                struct condition_tests *tests);
+
+/* What rules_apply would complain about; nothing is counted, and rules with predicates are left out: these
+ * arguments are not valid, and predicates may count on that. */
+void rules_explain(const struct rules *rules, const struct json *args, struct problems *problems);
+
+#endif

@@ -1,0 +1,225 @@
+/* Marks, messages and the place of an error, for the words that are written in Lua. */
+#include "policy/vocabulary/builtins.h"
+#include "sandbox/bridge.h"
+#include "policy/content.h"
+#include "sandbox/read_only_proxy.h"
+#include "sandbox/libraries.h"
+#include "sandbox/sandbox.h"
+#include "policy/id_format.h"
+#include "policy/vocabulary/field_tables.h"
+#include "policy/vocabulary/vocabulary.h"
+#include "base/suggest.h"
+
+static const char *const mark_names[MARK_COUNT] = {
+    [MARK_ARRAY] = "array", [MARK_OBJECT] = "object",
+    [MARK_SET] = "set",     [MARK_OUTCOME] = "outcome",
+    [MARK_RULE] = "rule",   [MARK_TYPE] = "type",
+    [MARK_ID] = "id",       [MARK_DECLARATION] = "declaration",
+    [MARK_CALL] = "call",   [MARK_CONDITION] = "condition",
+    [MARK_LAZY] = "lazy",
+};
+
+static enum mark mark_named(lua_State *L, int at)
+{
+    const char *name = luaL_checkstring(L, at);
+    for (int i = 1; i < MARK_COUNT; i++)
+        if (strcmp(mark_names[i], name) == 0)
+            return (enum mark)i;
+    luaL_error(L, "no mark '%s'", name);
+    return MARK_NONE;
+}
+
+/* What was made when the file was loaded does not change: a copy of it is marked. */
+static int native_mark(lua_State *L)
+{
+    enum mark mark = mark_named(L, 2);
+    lua_settop(L, 1);
+    bridge_materialize(L, 1);
+    proxy_copy(L);
+    sandbox_set_mark(L, mark);
+    return 1;
+}
+
+static int native_marked(lua_State *L)
+{
+    enum mark mark = sandbox_mark(L, 1);
+    if (mark == MARK_NONE)
+        lua_pushnil(L);
+    else
+        lua_pushstring(L, mark_names[mark]);
+    return 1;
+}
+
+static int native_methods(lua_State *L)
+{
+    sandbox_push_mark(L, mark_named(L, 1));
+    lua_pushvalue(L, 2);
+    libraries_guard_missing(L, "rule");
+    lua_setfield(L, -2, "__index");
+    return 0;
+}
+
+static int native_constant(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 2);
+    lua_pushvalue(L, 1);
+    libraries_guard_missing(L, name);
+    libraries_wrap_read_only(L, name);
+    return 1;
+}
+
+void words_push_kind(lua_State *L, int at)
+{
+    struct str text;
+    switch (lua_type(L, at)) {
+    case LUA_TNONE:
+    case LUA_TNIL:
+        lua_pushliteral(L, "nothing");
+        break;
+    case LUA_TSTRING:
+        text.at = lua_tolstring(L, at, &text.len);
+        text = str_cut(text, 40);
+        lua_pushliteral(L, "\"");
+        lua_pushlstring(L, text.at, text.len);
+        lua_pushliteral(L, "\"");
+        lua_concat(L, 3);
+        break;
+    case LUA_TNUMBER:
+        lua_pushvalue(L, at);
+        lua_tostring(L, -1);
+        break;
+    case LUA_TBOOLEAN:
+        lua_pushstring(L, lua_toboolean(L, at) ? "true" : "false");
+        break;
+    case LUA_TLIGHTUSERDATA:
+        lua_pushliteral(L, "null");
+        break;
+    default:
+        lua_pushfstring(L, "a %s", luaL_typename(L, at));
+    }
+}
+
+static int native_kind(lua_State *L)
+{
+    lua_settop(L, 1);
+    words_push_kind(L, 1);
+    return 1;
+}
+
+static int native_closest(lua_State *L)
+{
+    struct str names[LIBRARIES_NAMES_MAX], name;
+    size_t count = 0;
+    name.at = luaL_checklstring(L, 1, &name.len);
+    for (int i = 1; count < LIBRARIES_NAMES_MAX; i++) {
+        lua_rawgeti(L, 2, i);
+        if (lua_type(L, -1) != LUA_TSTRING)
+            break;
+        names[count].at = lua_tolstring(L, -1, &names[count].len);
+        count++;
+        lua_pop(L, 1);
+    }
+    struct str meant = suggest_closest(name, names, count);
+    if (meant.len)
+        lua_pushlstring(L, meant.at, meant.len);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
+/* The line in the policy that is running: the first function up the stack that is none of this room's. False
+ * where there is none, as after a tail call. */
+static bool find_place(lua_State *L, lua_Debug *where)
+{
+    for (int level = 1; lua_getstack(L, level, where); level++) {
+        lua_getinfo(L, "Sl", where);
+        if (where->currentline > 0 && strcmp(where->source, SANDBOX_BUILTINS_CHUNK) != 0)
+            return true;
+    }
+    return false;
+}
+
+static int native_line(lua_State *L)
+{
+    lua_Debug where;
+    lua_pushinteger(L, find_place(L, &where) ? where.currentline : 0);
+    return 1;
+}
+
+static int native_complain(lua_State *L)
+{
+    lua_Debug where;
+    const char *text = luaL_checkstring(L, 1);
+    if (find_place(L, &where))
+        lua_pushfstring(L, "%s:%d: %s", where.short_src, where.currentline, text);
+    else
+        lua_pushstring(L, text);
+    return lua_error(L);
+}
+
+static int native_loading(lua_State *L)
+{
+    lua_pushboolean(L, sandbox_context(sandbox_of(L))->loading);
+    return 1;
+}
+
+static int native_is_shape(lua_State *L)
+{
+    struct str name;
+    name.at = luaL_checklstring(L, 1, &name.len);
+    lua_pushboolean(L, shape_is_known(name));
+    return 1;
+}
+
+static int native_shapes(lua_State *L)
+{
+    lua_pushstring(L, shape_names());
+    return 1;
+}
+
+/* The names of the fields that a word takes, in a list: what field_tables.c documents is what Lua checks. */
+static int native_fields(lua_State *L)
+{
+    struct str of;
+    of.at = luaL_checklstring(L, 1, &of.len);
+    const struct field_table *table = vocabulary_table(of);
+    if (!table)
+        return luaL_error(L, "no table of fields '%s'", of.at);
+    lua_createtable(L, (int)table->count, 0);
+    for (size_t i = 0; i < table->count; i++) {
+        lua_pushstring(L, table->fields[i].name);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+    return 1;
+}
+
+/* What is wrong with a list of content blocks, in a sentence; nil: nothing. */
+static int native_content_fault(lua_State *L)
+{
+    struct arena *arena = sandbox_context(sandbox_of(L))->arena;
+    struct str fault = content_error(arena, bridge_read(L, 1, "tool_return: content", NULL, arena));
+    if (fault.len)
+        lua_pushlstring(L, fault.at, fault.len);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
+const luaL_Reg natives[] = {{"mark", native_mark},
+                            {"marked", native_marked},
+                            {"methods", native_methods},
+                            {"constant", native_constant},
+                            {"kind", native_kind},
+                            {"closest", native_closest},
+                            {"line", native_line},
+                            {"complain", native_complain},
+                            {"loading", native_loading},
+                            {"is_shape", native_is_shape},
+                            {"shapes", native_shapes},
+                            {"time", word_time},
+                            {"day", word_day},
+                            {"written", word_written},
+                            {"order", word_order},
+                            {"fields", native_fields},
+                            {"content_fault", native_content_fault},
+                            {NULL, NULL}};

@@ -1,0 +1,10 @@
+/* What the Lua files of this room are given, as their `native`. Only files of this room include this header.
+ */
+#ifndef TOOLGATE_POLICY_VOCABULARY_BUILTINS_H
+#define TOOLGATE_POLICY_VOCABULARY_BUILTINS_H
+
+#include <lauxlib.h>
+
+extern const luaL_Reg natives[];
+
+#endif
