@@ -1,9 +1,9 @@
-# toolgate: make, make demo, make test, make run, make install. `make help` lists them all.
+# toolgate: make, make demo, make test, make run, make install. `make help` lists all targets.
 
 BUILD  ?= build
 PREFIX ?= /usr/local
 DESTDIR ?=
-# Where packages are missing: yes installs them (as root or by sudo), no only names them.
+# Missing packages: yes installs them (as root or with sudo), no only lists them.
 DEPS   ?= yes
 CC     ?= cc
 AR     ?= ar
@@ -12,7 +12,7 @@ SAN    ?=
 V      ?=
 AT     := $(if $(V),,@)
 
-# Rooms, lowest floor first; each includes only from those before it (tests/spec/layout/floors_spec.lua).
+# Folders of src, lowest layer first; each includes only from those before it (tests/spec/layout/floors_spec.lua).
 ROOMS  ?= base io json schema sandbox upstream policy ledger config catalog result gate lint server cli
 
 BUILD_PACKAGES := gcc make pkg-config libc6-dev libluajit-5.1-dev libevent-dev libyajl-dev libpcre2-dev \
@@ -21,15 +21,15 @@ DEMO_PACKAGES  := luajit lua-socket lua-cjson lua-posix
 TEST_PACKAGES  := $(DEMO_PACKAGES) lua-busted libcmocka-dev systemd python3 redis-server procps openssl stunnel4
 LINT_PACKAGES  := lua-check clang-format clang-tidy
 FUZZ_PACKAGES  := clang libclang-rt-14-dev
-# npm and python3-venv may have come from elsewhere than Debian: then they are not asked for.
+# npm and python3-venv may be installed from another source than Debian: then they are not required.
 CLIENT_PACKAGES = $(if $(shell command -v npm),,npm) \
                   $(if $(shell python3 -c 'import ensurepip' 2>/dev/null && echo yes),,python3-venv)
 
 LIBRARIES := luajit libevent_core hiredis yajl libpcre2-8 libxxhash libidn2
-# Not linked: loaded by whoever has an HTTP upstream (src/upstream/http/curl.h); the build needs its headers alone.
+# Not linked: src/upstream/http/curl.h loads it for the first HTTP upstream; the build needs only its headers.
 LOADED    := libcurl
-# Its archive, where there is one: in the shared library every call from one part of yajl to another goes through
-# a table, an eighth of its time. `make YAJL=-lyajl` links the shared one.
+# yajl's static archive, if there is one: in the shared library, calls between its own functions go through a table,
+# which costs an eighth of its time. `make YAJL=-lyajl` links the shared library.
 YAJL     ?= $(or $(wildcard $(shell pkg-config --variable=libdir yajl 2>/dev/null)/libyajl_s.a),-lyajl)
 link      = $(patsubst -lyajl,$(YAJL),$(shell pkg-config --libs $(1) 2>/dev/null)) -lm
 
@@ -53,9 +53,9 @@ LDLIBS   += $(call link,$(LIBRARIES))
 SOURCES  := $(sort $(foreach room,$(ROOMS),$(wildcard src/$(room)/*.c src/$(room)/*/*.c)))
 OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/embedded.o
 LIBRARY  := $(BUILD)/libtoolgate.a
-# lua/types is for editors.
+# lua/types is for editors, not for the program.
 LUA      := $(sort $(filter-out lua/types/%,$(wildcard lua/*/*.lua)))
-# require "toolgate" for operators' own specs; LuaJIT comes from the host that loads it.
+# require "toolgate" for busted specs; the host that loads it provides LuaJIT.
 MODULE   := $(if $(SAN),,$(BUILD)/toolgate.so)
 MODULE_SOURCES := $(sort $(wildcard src/module/*.c))
 MODULE_OBJECTS := $(MODULE_SOURCES:src/%.c=$(BUILD)/obj/%.o)
@@ -65,7 +65,7 @@ UNIT_BIN := $(UNITS:tests/unit/%.c=$(BUILD)/unit/%)
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: always all help deps demo test golden golden-now run install clean lint unit conformance bench fuzz \
+.PHONY: always all help deps demo test golden golden-now run install uninstall clean lint unit conformance bench fuzz \
         soak soak-now fuzz-now demo-now test-now run-now lint-now conformance-now bench-now bench-upstream bench-upstream-now \
         bench-ledger bench-ledger-now
 
@@ -73,24 +73,25 @@ all: $(BUILD)/toolgate $(MODULE)
 
 help:
 	@echo 'make               build $(BUILD)/toolgate'
-	@echo 'make demo          an agent talks to a real daemon; every call is shown with its verdict'
-	@echo 'make fuzz          libFuzzer over tests/fuzz, FUZZ_SECONDS=60 each'
+	@echo 'make demo          play an agent against a real daemon; print every call with its verdict'
 	@echo 'make run           serve policies/ until Ctrl-C'
-	@echo 'make test          unit tests and specs (SAN=1: with the address and undefined-behaviour sanitizers)'
-	@echo 'make golden        write tests/golden/*.txt, the wording that the tests expect (SPECS=FILE: what that spec checks)'
-	@echo 'make conformance   official MCP clients, the MCP and JSON Schema suites, recorded traffic (npm, PyPI)'
-	@echo 'make soak          a fleet on one Redis, its members killed and stopped: CALLS=200000 of each story'
-	@echo 'make bench         verdicts a second beside an echo through the same socket code; what policies cost'
-	@echo 'make bench-upstream  what it costs between a client and a real MCP server (npm)'
-	@echo 'make bench-ledger  what budgets and loops cost, here and in Redis, beside redis-benchmark (redis-server)'
-	@echo 'make reference     write docs/vocabulary.md and lua/types anew, after a change of words or fields'
-	@echo 'make lint          luacheck, clang-format, gcc -fanalyzer, clang-tidy'
-	@echo 'make install       to $$(DESTDIR)$$(PREFIX), by default $(PREFIX)'
+	@echo 'make test          run unit tests and specs (SAN=1: with the address and undefined-behaviour sanitizers)'
+	@echo 'make golden        write tests/golden/*.txt, the messages that the tests expect (SPECS=FILE: those of one spec)'
+	@echo 'make lint          run luacheck, clang-format, gcc -fanalyzer, clang-tidy'
+	@echo 'make fuzz          run libFuzzer over tests/fuzz, FUZZ_SECONDS=60 each'
+	@echo 'make conformance   run official MCP clients, the MCP and JSON Schema suites, recorded traffic (npm, PyPI)'
+	@echo 'make soak          run a fleet on one Redis and kill its members: CALLS=200000 per scenario'
+	@echo 'make bench         measure verdicts per second and the cost of policies, against an echo server'
+	@echo 'make bench-upstream  measure the cost between a client and a real MCP server (npm)'
+	@echo 'make bench-ledger  measure budgets and loops, in memory and in Redis, against redis-benchmark (redis-server)'
+	@echo 'make reference     write docs/vocabulary.md and lua/types after a change of words or fields'
+	@echo 'make install       install to $$(DESTDIR)$$(PREFIX), by default $(PREFIX)'
+	@echo 'make uninstall     remove what make install installed'
 	@echo 'make deps          install the Debian packages that building and testing need'
-	@echo 'make clean'
-	@echo 'What is missing is announced and installed first; DEPS=no only names it.'
+	@echo 'make clean         remove build and build-san'
+	@echo 'Each target lists missing packages and installs them first; with DEPS=no it only lists them.'
 
-# ---- what a fresh machine needs; pkg-config is asked when make starts, so each target installs and starts make anew ----
+# ---- packages; pkg-config runs when make starts, so each target installs packages and then starts make again ----
 NEED  = @DEPS=$(DEPS) sh tests/support/packages.sh
 ANEW  = +@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
@@ -145,8 +146,8 @@ $(BUILD)/toolgate: $(BUILD)/obj/cli/main.o $(LIBRARY)
 	$(if $(V),,@echo "  LINK $@")
 	$(AT)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-# It is never unloaded, as a host does when it ends: the timer that bounds policies may still be running. The yajl in
-# it is its own: a host may have another.
+# nodelete: the timer of the policy deadline may still run when the host unloads its modules. The module contains its own
+# yajl, because the host may have another version.
 $(BUILD)/toolgate.so: $(MODULE_OBJECTS) $(LIBRARY)
 	$(if $(V),,@echo "  LINK $@")
 	$(AT)$(CC) $(CFLAGS) -shared -Wl,-z,relro,-z,now,-z,nodelete -Wl,-z,noexecstack -Wl,--exclude-libs,ALL -o $@ $^ \
@@ -157,7 +158,7 @@ $(LIBRARY): $(filter-out $(BUILD)/obj/cli/main.o,$(OBJECTS))
 	$(if $(V),,@echo "  AR   $@")
 	$(AT)$(AR) qcs $@ $^
 
-# Other flags, other objects.
+# Changed flags rebuild all objects.
 $(BUILD)/flags: always
 	@mkdir -p $(@D)
 	@echo '$(CC) $(CPPFLAGS) $(CFLAGS)' | cmp -s - $@ || echo '$(CC) $(CPPFLAGS) $(CFLAGS)' > $@
@@ -172,12 +173,12 @@ $(BUILD)/obj/embedded.o: $(BUILD)/gen/embedded.c
 	$(if $(V),,@echo "  CC   $@")
 	$(AT)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
-# By what is in them, not by when: a file that is older than the last build may be new here, or another.
+# Compares contents, not times: a changed file may be older than the last build.
 $(BUILD)/gen/lua: always
 	@mkdir -p $(@D)
 	@cksum $(LUA) | cmp -s - $@ || cksum $(LUA) > $@
 
-# Each Lua file becomes one byte array, and a table finds it by its name.
+# Each Lua file becomes one byte array; a table maps names to arrays.
 $(BUILD)/gen/embedded.c: $(BUILD)/gen/lua Makefile
 	@mkdir -p $(@D)
 	@{ echo '/* Made by the Makefile from lua/. */'; \
@@ -202,7 +203,7 @@ packages-present:
 	@pkg-config --exists $(LIBRARIES) $(LOADED) 2>/dev/null || { \
 	   echo "toolgate: libraries are missing; 'make deps' installs them (Debian: $(BUILD_PACKAGES))" >&2; exit 1; }
 
-# ---- unit tests (cmocka); `make unit ROOMS="base json" BUILD=build-json` builds a part of the house alone ----
+# ---- unit tests (cmocka); `make unit ROOMS="base json" BUILD=build-json` builds only those folders ----
 $(BUILD)/unit/%: tests/unit/%.c $(LIBRARY)
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  TEST $@")
@@ -211,7 +212,7 @@ $(BUILD)/unit/%: tests/unit/%.c $(LIBRARY)
 unit: $(UNIT_BIN)
 	@for t in $(UNIT_BIN); do $$t || exit 1; done
 
-# ---- what is printed by the program and kept in the tree (tests/spec/docs/vocabulary_spec.lua) ----
+# ---- files that the program prints (tests/spec/docs/vocabulary_spec.lua compares them) ----
 .PHONY: reference
 reference: $(BUILD)/toolgate
 	@mkdir -p lua/types
@@ -220,7 +221,7 @@ reference: $(BUILD)/toolgate
 	mv $(BUILD)/vocabulary.md docs/vocabulary.md
 	mv $(BUILD)/types.lua lua/types/toolgate.lua
 
-# ---- the rest, once the packages are there ----
+# ---- targets that need the packages ----
 demo-now: $(BUILD)/toolgate
 	luajit tests/support/demo.lua $(BUILD)/toolgate
 
@@ -233,18 +234,18 @@ golden-now: $(BUILD)/toolgate $(BUILD)/toolgate-bench $(MODULE) $(if $(SPECS),,$
 
 RUN_SOCKET := $(abspath $(BUILD))/toolgate.sock
 run-now: $(BUILD)/toolgate
-	@echo 'from another shell:  $(BUILD)/toolgate tools --socket $(RUN_SOCKET)'
+	@echo 'Try in another shell:  $(BUILD)/toolgate tools --socket $(RUN_SOCKET)'
 	@$(BUILD)/toolgate serve --socket $(RUN_SOCKET) --policies policies
 
-# SUITE=DIR: where the JSON Schema test suite is, if not beside the project.
+# SUITE=DIR: the JSON Schema test suite, if it is not in the folder beside the project.
 conformance-now: $(BUILD)/toolgate $(BUILD)/toolgate-bench
 	@TOOLGATE=$(BUILD)/toolgate CLIENTS=$(abspath $(BUILD))/clients SUITE=$(SUITE) luajit tests/clients/run.lua
 
-# What may be chosen stands in the file.
+# tests/clients/fleet.lua lists its settings.
 soak-now: $(BUILD)/toolgate
 	@TOOLGATE=$(BUILD)/toolgate luajit tests/clients/fleet.lua
 
-# Each tests/fuzz/fuzz_X.c over its corpus for FUZZ_SECONDS; what it finds is kept in $(BUILD)/fuzz.
+# Runs each tests/fuzz/fuzz_X.c over its corpus for FUZZ_SECONDS; $(BUILD)/fuzz keeps the findings.
 FUZZ_SECONDS ?= 60
 fuzz-now: $(BUILD)/gen/embedded.c
 	@mkdir -p $(BUILD)/fuzz
@@ -264,15 +265,15 @@ bench-now: $(BUILD)/toolgate $(BUILD)/toolgate-bench
 	$(BUILD)/toolgate-bench policy
 	TOOLGATE=$(BUILD)/toolgate luajit tests/bench/reload_under_load.lua
 
-# ROUNDS=20 CALLS=1000: of each way.
+# ROUNDS=20 CALLS=1000: per variant.
 bench-upstream-now: $(BUILD)/toolgate $(BUILD)/bench/relay
 	@TOOLGATE=$(BUILD)/toolgate RELAY=$(BUILD)/bench/relay CLIENTS=$(abspath $(BUILD))/clients luajit tests/bench/upstream.lua $(ROUNDS) $(CALLS)
 
-# ROUNDS=7: of each way; five minutes.
+# ROUNDS=7: per variant; takes five minutes.
 bench-ledger-now: $(BUILD)/toolgate $(BUILD)/bench/ledger
 	@TOOLGATE=$(BUILD)/toolgate BENCH=$(BUILD)/bench/ledger luajit tests/bench/ledger.lua $(ROUNDS)
 
-# Not installed: what verdicts, policies and schemas cost, and the Bowtie project's harness.
+# Not installed: benchmarks of verdicts, policies and schemas, and the harness of the Bowtie project.
 BENCH_SOURCES := $(sort $(wildcard tests/bench/toolgate-bench/*.c))
 BENCH_OBJECTS := $(BENCH_SOURCES:tests/bench/toolgate-bench/%.c=$(BUILD)/obj/bench/%.o)
 BENCH_POLICIES := $(patsubst tests/bench/toolgate-bench/%,$(BUILD)/gen/bench/%.h,$(wildcard tests/bench/toolgate-bench/*.lua))
@@ -296,12 +297,12 @@ $(BUILD)/bench/%: tests/bench/%.c $(LIBRARY)
 	$(if $(V),,@echo "  CC   $@")
 	$(AT)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LIBRARY) $(LDLIBS)
 
-# The analysers' chosen sets are in .clang-tidy and here, and kept clean. What gcc 12's doesn't follow through arenas
-# and structs passed by value is clang's to judge.
+# These analyzer warnings are off because gcc 12 does not follow arenas and structs passed by value; clang-tidy covers
+# them. .clang-tidy lists its checks. Keep both free of warnings.
 ANALYZER = -Wno-analyzer-malloc-leak -Wno-analyzer-null-argument -Wno-analyzer-null-dereference \
            -Wno-analyzer-use-of-uninitialized-value
 C_FILES = $(wildcard src/*/*.c src/*/*.h src/*/*/*.c src/*/*/*.h tests/unit/*.h tests/unit/*/*.c tests/unit/*/*.h tests/unit/*/*/*.c tests/bench/*.c tests/bench/*/*.[ch])
-# A ledger script runs as one text with what all share before it, of which it uses a part.
+# A ledger script runs as one source with the shared files before it, and uses part of them.
 LEDGER_SHARED  = lua/ledger/session.lua lua/ledger/rules.lua lua/ledger/limits.lua lua/ledger/away.lua
 LEDGER_SCRIPTS = $(filter-out $(LEDGER_SHARED),$(wildcard lua/ledger/*.lua))
 lint-now:
@@ -322,6 +323,12 @@ install: $(BUILD)/toolgate $(MODULE)
 	for unit in systemd/*; do sed 's|/usr/bin/toolgate|$(PREFIX)/bin/toolgate|' $$unit \
 	    > $(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit##*/}; done
 	for page in $(wildcard man/*.1); do install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man1/$${page##*/}; done
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/toolgate $(DESTDIR)$(PREFIX)/lib/lua/5.1/toolgate.so
+	rm -rf $(DESTDIR)$(PREFIX)/share/toolgate
+	rm -f $(patsubst systemd/%,$(DESTDIR)$(PREFIX)/lib/systemd/system/%,$(wildcard systemd/*))
+	rm -f $(patsubst man/%,$(DESTDIR)$(PREFIX)/share/man/man1/%,$(wildcard man/*.1))
 
 clean:
 	rm -rf build build-san
