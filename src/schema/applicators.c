@@ -35,7 +35,7 @@ enum err compile_properties(struct node_builder *b, const struct json *value)
     }
     props->list = list;
     props->count = props->declared = value->len;
-    props->value = true;
+    props->has_properties = true;
     return err;
 }
 

@@ -1,7 +1,7 @@
 /*
- * The compiled form that all passes walk: a node a subschema, its keywords as
- * a short array of ops, cheap ones first. Nodes never change once compiled.
- * Internal to this room.
+ * The compiled form that all passes walk: one node for each subschema, its
+ * keywords as a short array of ops, cheap ones first. Nodes never change once
+ * compiled. Internal to this room.
  */
 #ifndef TOOLGATE_SCHEMA_NODE_H
 #define TOOLGATE_SCHEMA_NODE_H
@@ -10,27 +10,26 @@
 #include "schema/pattern.h"
 #include "schema/schema.h"
 
-/* A bit a JSON type; whole numbers have one of their own, so that "number" is both bits, "integer" one, and
- * types intersect by AND. */
+/* One bit for each JSON type, and one for whole numbers: "number" is both bits, "integer" one, and types
+ * intersect by AND. */
 #define TYPE_BIT(type) (1u << (type))
 #define TYPE_INTEGER   64u
 #define TYPES_NUMBER   (TYPE_BIT(JSON_NUMBER) | TYPE_INTEGER)
 #define TYPES_ANY      127u
 
-/* Only numbers are integral, and 2 + 4 is the bit of whole ones: no branch, which would be guessed wrongly.
- */
+/* Only numbers are integral, and 2 + 4 is their bit: no branch, which the CPU would mispredict. */
 static inline unsigned type_bit_of(const struct json *v)
 {
     return 1u << (v->type + 4u * v->integral);
 }
-_Static_assert(TYPE_INTEGER == 1u << (JSON_NUMBER + 4), "whole numbers have the bit that type_of makes");
+_Static_assert(TYPE_INTEGER == 1u << (JSON_NUMBER + 4), "whole numbers have the bit that type_bit_of makes");
 
-/* The order is the order of evaluation: cheap before dear, unevaluated* after all that may evaluate. */
+/* The order of evaluation: cheap before expensive, unevaluated* after all that may evaluate. */
 enum op_code {
     OP_CHOICES, /* enum, const */
     OP_MINIMUM,
     OP_MAXIMUM,
-    OP_COUNT, /* min/max of Length, Items, Properties */
+    OP_COUNT, /* min and max of Length, Items, Properties */
     OP_MULTIPLE,
     OP_FORMAT,
     OP_PATTERN,
@@ -55,9 +54,10 @@ enum op_code {
 
 struct node;
 struct resource;
+struct evaluated_set;
 
-/* Branches of an anyOf or oneOf that a property discriminators apart: required by all, of strings that each
- * takes alone. */
+/* The branches of an anyOf or oneOf by the value of one property, which each branch requires to be one of its
+ * own strings. */
 struct branch_map {
     struct str key;
     const struct branch_entry {
@@ -70,25 +70,25 @@ struct branch_map {
 struct nodes {
     const struct node *const *at;
     uint32_t count;
-    const struct branch_map *branch_map; /* NULL: all have to be tried */
+    const struct branch_map *branch_map; /* NULL: every branch must be tried */
 };
 
 struct choices {
     const struct json *const *at;
     uint32_t count;
     bool strings;  /* all of them */
-    bool constant; /* value as const */
+    bool constant; /* from const */
 };
 
 struct bound {
     const struct json *limit;
-    struct json_small small; /* the limit, where it is one: compared without text */
+    struct json_small small; /* the limit, if it is small: compared without its text */
     bool exclusive;
 };
 
 struct prop {
     struct str key;
-    const struct node *node; /* NULL: required, but not described */
+    const struct node *node; /* NULL: in `required` alone */
     bool required;
 };
 
@@ -97,32 +97,31 @@ struct pattern_prop {
     const struct node *node;
 };
 
-#define PROPS_FEW 16u /* up to here looking through the names is faster than hashing one */
+#define PROPS_FEW 16u /* up to here a linear search is faster than hashing the name */
 
 struct props {
-    struct prop *list; /* those of `properties` in their order, then names that `required` alone mentions */
+    struct prop *list; /* those of `properties` in their order, then names that only `required` has */
     uint32_t count, declared, required;
-    uint32_t
-        *slots; /* index + 1 by hash; mask + 1 of them, a power of two. NULL: few enough to look through */
+    uint32_t *slots; /* index + 1 by hash; mask + 1 of them, a power of two. NULL: search the list */
     uint32_t mask;
     const struct pattern_prop *patterns;
     uint32_t pattern_count;
-    const struct node *rest; /* additionalProperties; NULL: not value */
-    bool value;              /* `properties` was there */
+    const struct node *rest; /* additionalProperties; NULL: absent */
+    bool has_properties;     /* the keyword `properties` is present */
 };
 
 struct dependent {
     struct str key;
     const struct str *needs; /* dependentRequired */
     uint32_t need_count;
-    const struct node *node; /* dependentSchemas */
+    const struct node *node; /* dependentSchemas; NULL in dependentRequired */
 };
 
 struct op {
     uint8_t code;    /* enum op_code */
     uint8_t applies; /* types it looks at */
     const char *keyword;
-    const struct json *value; /* the keyword's value, for the words; NULL where several make one op */
+    const struct json *value; /* the keyword's value, for messages; NULL if several keywords make one op */
     union {
         struct choices choices;
         struct bound bound;
@@ -132,23 +131,23 @@ struct op {
         struct pattern *pattern;
         const struct format *format;
         const struct props *props;
-        const struct node *node; /* names, not, ref, unevaluated* */
+        const struct node *node; /* propertyNames, not, $ref, unevaluated* */
         struct nodes nodes;      /* allOf, anyOf, oneOf */
         struct {
-            const struct node *rest; /* NULL: not value */
+            const struct node *rest; /* NULL: absent */
             struct nodes prefix;
         } items;
         struct {
             const struct node *node;
             uint64_t min, max;
-            bool evaluates; /* 2020-12: what it matched counts as evaluated */
+            bool evaluates; /* 2020-12: items that match count as evaluated */
         } contains;
         struct {
-            const struct node *condition, *then, *otherwise; /* NULL: not value */
+            const struct node *condition, *then, *otherwise; /* NULL: absent */
         } branch;
         struct {
-            const struct node *node; /* where it leads without a dynamic scope */
-            struct str anchor;       /* at NULL: it is a plain reference after all */
+            const struct node *node; /* the target without a dynamic scope */
+            struct str anchor;       /* at NULL: a plain reference after all */
         } dynamic;
         struct {
             const struct dependent *at;
@@ -157,10 +156,8 @@ struct op {
     };
 };
 
-/*
- * A required property, at best one whose value is one of a few: what discriminators the
- * branches of an anyOf or oneOf apart before anything below is looked at.
- */
+/* A required property, at best with a few allowed values: it decides between the branches of an anyOf or
+ * oneOf before anything below is evaluated. */
 struct discriminator {
     struct str key;
     const struct choices *choices; /* NULL: any value */
@@ -168,22 +165,22 @@ struct discriminator {
 
 struct node {
     uint8_t types;    /* of values that can pass at all, seen through references and branches */
-    bool unevaluated; /* has an unevaluated* op: keeps evaluated */
+    bool unevaluated; /* has an unevaluated* op, so it keeps an evaluated set */
     uint16_t op_count, discriminator_count;
     const struct op *ops;
     const struct discriminator *discriminators;
     const struct resource *resource;
     const struct json *source;
-    struct str description; /* the first line of the schema's own, cut; empty: none */
+    struct str description; /* first line of the schema's own, cut; empty: none */
 };
 
 struct schema {
     const struct node *root;
     const struct json *source;
-    bool dynamic; /* some reference depends on the path taken here: the passes keep the scope */
+    bool dynamic; /* has a reference that depends on the path taken: the passes keep the scope */
 };
 
-/* ---- what the passes share ---- */
+/* ---- shared by the passes (validate.c) ---- */
 
 #define SCHEMA_MAX_FRAMES 2048u /* nodes under evaluation at once; bounds the C stack */
 
@@ -196,10 +193,9 @@ struct pass {
     const struct schema *schema;
     const struct scope *scope;
     uint32_t steps, frames;
-    const char *too_complex; /* NULL: not (yet); then nothing else that the pass says counts */
+    const char
+        *too_complex; /* the reason it gave up, after which its answers mean nothing; NULL: it has not */
 };
-
-struct evaluated_set;
 
 struct pass pass_begin(const struct schema *schema);
 
@@ -221,40 +217,56 @@ static inline void pass_leave(struct pass *pass, const struct scope *outer)
     pass->frames--;
 }
 
-/* The boolean pass over one node. `evaluated` (may be NULL) gathers which members or items were evaluated. */
-bool node_accepts(struct pass *pass, const struct node *node, const struct json *v,
-                  struct evaluated_set *evaluated);
-
-/* Takes steps off the budget of SCHEMA_MAX_STEPS; false, with the reason kept, where it is spent. */
+/* Takes steps off the budget of SCHEMA_MAX_STEPS; false, with the reason kept, if they exceed it. */
 bool pass_spend(struct pass *pass, uint64_t steps);
 
-/* Whether the expression is found in the string; false also where the pass gives up. */
+/* Whether the expression matches anywhere in the string; false also if the pass gives up. */
 bool pass_matches(struct pass *pass, const struct pattern *pattern, struct str s);
+
+/* The boolean pass over one node or op. `evaluated` (may be NULL) gathers the evaluated members or items. */
+bool node_accepts(struct pass *pass, const struct node *node, const struct json *v,
+                  struct evaluated_set *evaluated);
 bool op_accepts(struct pass *pass, const struct op *op, const struct json *v,
                 struct evaluated_set *evaluated);
 
 bool choices_contain(const struct choices *choices, const struct json *v);
 
-/* What a dynamic reference means here. */
-const struct node *op_dynamic_target(const struct pass *pass, const struct op *op);
-
 /* The declared property of that name, or NULL. */
 const struct prop *props_find(const struct props *props, struct str key);
 
-/* Whether an object has every discriminator of the node; any other value passes. */
+/* Whether an object has every discriminator of the node; true for any other value. */
 bool discriminators_match(const struct node *node, const struct json *v);
 
-/* Whether some discriminator is there with a value that is none of the node's. */
+/* Whether an object has a discriminator with a value that is none of the node's. */
 bool discriminators_exclude(const struct node *node, const struct json *v);
 
-/* How often items that fit `contains` occur. */
+/* What OP_COUNT counts: code points of a string, items, members. */
+uint64_t op_count_size(const struct json *v);
+
+/* How many items match `contains`. */
 uint64_t op_contains_count(struct pass *pass, const struct op *op, const struct json *v,
                            struct evaluated_set *evaluated);
 
-/* The first pair of equal items, as indexes (both NULL: nobody asks which); false where all differ. */
+/* The target of a dynamic reference in the current scope. */
+const struct node *op_dynamic_target(const struct pass *pass, const struct op *op);
+
+/* Of OP_ITEMS: the node for the item at that index, or NULL. */
+static inline const struct node *op_item_node(const struct op *op, uint32_t index)
+{
+    return index < op->items.prefix.count ? op->items.prefix.at[index] : op->items.rest;
+}
+
+/* A member's name as the string that propertyNames judges. */
+static inline struct json member_name(const struct json_member *m)
+{
+    return (struct json){
+        .type = JSON_STRING, .len = (uint32_t)m->key.len, .text = m->key.at ? m->key.at : ""};
+}
+
+/* The first pair of equal items, as indexes (both may be NULL); false if all differ. */
 bool unique_items_find_pair(const struct json *array, size_t *first, size_t *second);
 
-/* Where the resource's own dynamic anchor of that name leads, or NULL. */
+/* The node of the resource's own dynamic anchor of that name, or NULL. */
 const struct node *resource_dynamic_anchor(const struct resource *resource, struct str name);
 
 #endif

@@ -34,7 +34,7 @@ static bool is_declared(struct pass *pass, const struct in_place_nodes *all, con
 static bool names_any(const struct in_place_nodes *all)
 {
     for (uint32_t i = 0; i < all->count; i++)
-        if (all->props[i] && (all->props[i]->value || all->props[i]->pattern_count))
+        if (all->props[i] && (all->props[i]->has_properties || all->props[i]->pattern_count))
             return true;
     return false;
 }

@@ -1,7 +1,7 @@
 /*
- * The boolean pass: does the instance fit? One function an op, in a table; no
- * allocation, every node entered is a step of the budget. The collecting pass
- * (explain.c) asks the same functions, so the two cannot disagree.
+ * The boolean pass: does the instance fit? It allocates nothing, and each node
+ * it enters is a step of the budget. The collecting pass (explain.c) asks the
+ * same functions, so the two cannot disagree.
  */
 #include "schema/evaluated_set.h"
 #include "schema/node.h"
@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "schema/multiple_of.h"
 
-#define HARD_MATCH_STEPS 2000u /* what a match that is not easy costs of SCHEMA_MAX_STEPS */
+#define HARD_MATCH_STEPS 2000u /* what a match beyond pattern_match_quick takes off SCHEMA_MAX_STEPS */
 #define TOO_MANY_STEPS   "it took more than 200000 evaluation steps"
 #define TOO_MANY_FRAMES  "its subschemas nest too deeply"
 #define TOO_MUCH_REGEX   "its pattern needs too much work on this text"
@@ -51,13 +51,6 @@ bool choices_contain(const struct choices *choices, const struct json *v)
     return false;
 }
 
-static bool accepts_choices(struct pass *pass, const struct op *op, const struct json *v,
-                            struct evaluated_set *evaluated)
-{
-    (void)evaluated;
-    return pass_spend(pass, 1) && choices_contain(&op->choices, v);
-}
-
 static int compare_bound(const struct bound *bound, const struct json *v)
 {
     struct json_small small = json_small(v);
@@ -67,87 +60,51 @@ static int compare_bound(const struct bound *bound, const struct json *v)
     return (m > n) - (m < n);
 }
 
-static bool accepts_minimum(struct pass *pass, const struct op *op, const struct json *v,
-                            struct evaluated_set *evaluated)
+uint64_t op_count_size(const struct json *v)
 {
-    (void)pass, (void)evaluated;
-    return compare_bound(&op->bound, v) >= op->bound.exclusive;
-}
-
-static bool accepts_maximum(struct pass *pass, const struct op *op, const struct json *v,
-                            struct evaluated_set *evaluated)
-{
-    (void)pass, (void)evaluated;
-    return compare_bound(&op->bound, v) <= -(int)op->bound.exclusive;
-}
-
-static bool accepts_multiple(struct pass *pass, const struct op *op, const struct json *v,
-                             struct evaluated_set *evaluated)
-{
-    (void)evaluated;
-    return pass_spend(pass, 1 + v->len / 64) && multiple_of_holds(v, op->value);
-}
-
-static uint64_t code_points(const struct json *v)
-{
-    uint64_t n = 0;
+    if (v->type != JSON_STRING)
+        return v->len;
+    uint64_t code_points = 0;
     for (uint32_t i = 0; i < v->len; i++)
-        n += ((unsigned char)v->text[i] & 0xC0) != 0x80;
-    return n;
+        code_points += ((unsigned char)v->text[i] & 0xC0) != 0x80;
+    return code_points;
 }
 
-static bool accepts_count(struct pass *pass, const struct op *op, const struct json *v,
-                          struct evaluated_set *evaluated)
+static bool accepts_count(const struct op *op, const struct json *v)
 {
-    (void)pass, (void)evaluated;
-    /* A code point is one to four bytes: mostly that is enough to know. */
-    if (v->type == JSON_STRING && !(v->len <= op->count.max && v->len / 4 >= op->count.min)) {
-        uint64_t n = code_points(v);
-        return n >= op->count.min && n <= op->count.max;
-    }
-    return v->len >= op->count.min && v->len <= op->count.max;
+    /* A code point is one to four bytes: usually that decides without counting. */
+    if (v->type == JSON_STRING && v->len <= op->count.max && v->len / 4 >= op->count.min)
+        return true;
+    uint64_t size = op_count_size(v);
+    return size >= op->count.min && size <= op->count.max;
 }
 
-static bool accepts_format(struct pass *pass, const struct op *op, const struct json *v,
-                           struct evaluated_set *evaluated)
-{
-    (void)evaluated;
-    return pass_spend(pass, 1) && op->format->check(json_str(v));
-}
-
-/* A string that makes an expression work hard may do so a few times a call, not fifty thousand times. */
+/* The quick match first: a string that makes an expression work hard may do so a few times a call, not fifty
+ * thousand times. */
 bool pass_matches(struct pass *pass, const struct pattern *pattern, struct str s)
 {
     if (!pass_spend(pass, 1 + s.len / 256))
         return false;
-    enum pattern_result answer = pattern_match_quick(pattern, s);
-    if (answer == PATTERN_TOO_COMPLEX && pass_spend(pass, HARD_MATCH_STEPS))
-        answer = pattern_match(pattern, s);
-    return answer == PATTERN_TOO_COMPLEX ? give_up(pass, TOO_MUCH_REGEX) : answer == PATTERN_MATCH;
+    enum pattern_result result = pattern_match_quick(pattern, s);
+    if (result == PATTERN_TOO_COMPLEX && pass_spend(pass, HARD_MATCH_STEPS))
+        result = pattern_match(pattern, s);
+    return result == PATTERN_TOO_COMPLEX ? give_up(pass, TOO_MUCH_REGEX) : result == PATTERN_MATCH;
 }
 
-static bool accepts_pattern(struct pass *pass, const struct op *op, const struct json *v,
-                            struct evaluated_set *evaluated)
-{
-    (void)evaluated;
-    return pass_matches(pass, op->pattern, json_str(v));
-}
+static bool node_runs_ops(struct pass *pass, const struct node *node, const struct json *v,
+                          struct evaluated_set *evaluated);
 
-/* ---- a node below; most are of one type and nothing more ---- */
-
-static bool node_looks(struct pass *pass, const struct node *node, const struct json *v,
-                       struct evaluated_set *evaluated);
-
+/* Most nodes are one type and nothing more. */
 static inline bool fits(struct pass *pass, const struct node *node, const struct json *v,
                         struct evaluated_set *evaluated)
 {
-    return (node->types & type_bit_of(v)) && (!node->op_count || node_looks(pass, node, v, evaluated));
+    return (node->types & type_bit_of(v)) && (!node->op_count || node_runs_ops(pass, node, v, evaluated));
 }
 
 /* ---- objects ---- */
 
-/* Around the list from `next`: of few names most differ in their length already. */
-static const struct prop *find_around(const struct props *props, struct str key, uint32_t next)
+/* From `next` on, then before it: of few names most differ in length already. */
+static const struct prop *find_linear(const struct props *props, struct str key, uint32_t next)
 {
     for (uint32_t i = next; i < props->count; i++)
         if (str_eq(props->list[i].key, key))
@@ -171,23 +128,23 @@ static const struct prop *find_by_hash(const struct props *props, struct str key
 
 const struct prop *props_find(const struct props *props, struct str key)
 {
-    return props->slots ? find_by_hash(props, key) : find_around(props, key, 0);
+    return props->slots ? find_by_hash(props, key) : find_linear(props, key, 0);
 }
 
-/* Models write fields in the order in which the schema declares them: the one after the last is looked at
- * first. */
+/* Models write fields in the order in which the schema declares them, so the property after the last one is
+ * compared first. */
 static inline const struct prop *props_find_from(const struct props *props, const struct json_member *m,
                                                  uint32_t *next)
 {
     if (*next < props->count && str_eq(props->list[*next].key, m->key))
         return &props->list[(*next)++];
-    const struct prop *p = props->slots ? find_by_hash(props, m->key) : find_around(props, m->key, *next);
+    const struct prop *p = props->slots ? find_by_hash(props, m->key) : find_linear(props, m->key, *next);
     if (p)
         *next = (uint32_t)(p - props->list) + 1;
     return p;
 }
 
-/* Every pattern that fits the name must accept the value. */
+/* Every patternProperties entry that matches the name must accept the value. */
 static bool patterns_accept(struct pass *pass, const struct props *props, const struct json_member *m,
                             bool *described)
 {
@@ -231,45 +188,27 @@ static bool accepts_properties(struct pass *pass, const struct op *op, const str
     return required == props->required;
 }
 
-static bool accepts_names(struct pass *pass, const struct op *op, const struct json *v,
-                          struct evaluated_set *evaluated)
+static bool accepts_names(struct pass *pass, const struct op *op, const struct json *v)
 {
-    (void)evaluated;
     for (uint32_t i = 0; i < v->len; i++) {
-        struct str key = v->members[i].key;
-        struct json name = {.type = JSON_STRING, .len = (uint32_t)key.len, .text = key.at ? key.at : ""};
+        struct json name = member_name(&v->members[i]);
         if (!fits(pass, op->node, &name, NULL))
             return false;
     }
     return true;
 }
 
-static bool has_all(const struct json *v, const struct str *names, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (!json_get(v, names[i]))
-            return false;
-    return true;
-}
-
-static bool accepts_dependent_required(struct pass *pass, const struct op *op, const struct json *v,
-                                       struct evaluated_set *evaluated)
-{
-    (void)pass, (void)evaluated;
-    for (uint32_t i = 0; i < op->dependents.count; i++) {
-        const struct dependent *d = &op->dependents.at[i];
-        if (json_get(v, d->key) && !has_all(v, d->needs, d->need_count))
-            return false;
-    }
-    return true;
-}
-
-static bool accepts_dependent_schemas(struct pass *pass, const struct op *op, const struct json *v,
-                                      struct evaluated_set *evaluated)
+static bool accepts_dependents(struct pass *pass, const struct op *op, const struct json *v,
+                               struct evaluated_set *evaluated)
 {
     for (uint32_t i = 0; i < op->dependents.count; i++) {
         const struct dependent *d = &op->dependents.at[i];
-        if (json_get(v, d->key) && !fits(pass, d->node, v, evaluated))
+        if (!json_get(v, d->key))
+            continue;
+        for (uint32_t k = 0; k < d->need_count; k++)
+            if (!json_get(v, d->needs[k]))
+                return false;
+        if (d->node && !fits(pass, d->node, v, evaluated))
             return false;
     }
     return true;
@@ -281,7 +220,7 @@ static bool accepts_items(struct pass *pass, const struct op *op, const struct j
                           struct evaluated_set *evaluated)
 {
     for (uint32_t i = 0; i < v->len; i++) {
-        const struct node *node = i < op->items.prefix.count ? op->items.prefix.at[i] : op->items.rest;
+        const struct node *node = op_item_node(op, i);
         if (!node)
             break;
         if (!fits(pass, node, &v->items[i], NULL))
@@ -304,29 +243,23 @@ uint64_t op_contains_count(struct pass *pass, const struct op *op, const struct 
     return found;
 }
 
-static bool accepts_contains(struct pass *pass, const struct op *op, const struct json *v,
-                             struct evaluated_set *evaluated)
+static bool accepts_unevaluated(struct pass *pass, const struct op *op, const struct json *v,
+                                struct evaluated_set *evaluated)
 {
-    uint64_t found = op_contains_count(pass, op, v, evaluated);
-    return found >= op->contains.min && found <= op->contains.max;
-}
-
-static bool accepts_unique(struct pass *pass, const struct op *op, const struct json *v,
-                           struct evaluated_set *evaluated)
-{
-    (void)op, (void)evaluated;
-    return pass_spend(pass, v->len) && !unique_items_find_pair(v, NULL, NULL);
+    for (uint32_t i = 0; evaluated && i < v->len; i++) {
+        if (evaluated_set_has(evaluated, i))
+            continue;
+        const struct json *child = v->type == JSON_ARRAY ? &v->items[i] : &v->members[i].value;
+        if (!fits(pass, op->node, child, NULL))
+            return false;
+        evaluated_set_add(evaluated, i);
+    }
+    return true;
 }
 
 /* ---- in place ---- */
 
-static bool accepts_ref(struct pass *pass, const struct op *op, const struct json *v,
-                        struct evaluated_set *evaluated)
-{
-    return fits(pass, op->node, v, evaluated);
-}
-
-/* The outermost resource on the branch_entry here that has the anchor wins. */
+/* The outermost resource of the dynamic scope that has the anchor wins. */
 const struct node *op_dynamic_target(const struct pass *pass, const struct op *op)
 {
     const struct node *target = op->dynamic.node;
@@ -339,28 +272,14 @@ const struct node *op_dynamic_target(const struct pass *pass, const struct op *o
     return target;
 }
 
-static bool accepts_dynamic_ref(struct pass *pass, const struct op *op, const struct json *v,
-                                struct evaluated_set *evaluated)
-{
-    return fits(pass, op_dynamic_target(pass, op), v, evaluated);
-}
-
-static bool accepts_all_of(struct pass *pass, const struct op *op, const struct json *v,
-                           struct evaluated_set *evaluated)
-{
-    for (uint32_t i = 0; i < op->nodes.count; i++)
-        if (!fits(pass, op->nodes.at[i], v, evaluated))
-            return false;
-    return true;
-}
-
 bool discriminators_match(const struct node *node, const struct json *v)
 {
     if (v->type != JSON_OBJECT)
         return true;
     for (uint16_t i = 0; i < node->discriminator_count; i++) {
-        const struct json *m = json_get(v, node->discriminators[i].key);
-        if (!m || (node->discriminators[i].choices && !choices_contain(node->discriminators[i].choices, m)))
+        const struct discriminator *d = &node->discriminators[i];
+        const struct json *m = json_get(v, d->key);
+        if (!m || (d->choices && !choices_contain(d->choices, m)))
             return false;
     }
     return true;
@@ -368,12 +287,13 @@ bool discriminators_match(const struct node *node, const struct json *v)
 
 bool discriminators_exclude(const struct node *node, const struct json *v)
 {
-    bool deny = false;
-    for (uint16_t i = 0; v->type == JSON_OBJECT && i < node->discriminator_count && !deny; i++) {
-        const struct json *m = json_get(v, node->discriminators[i].key);
-        deny = m && node->discriminators[i].choices && !choices_contain(node->discriminators[i].choices, m);
+    bool exclude = false;
+    for (uint16_t i = 0; v->type == JSON_OBJECT && i < node->discriminator_count && !exclude; i++) {
+        const struct discriminator *d = &node->discriminators[i];
+        const struct json *m = json_get(v, d->key);
+        exclude = m && d->choices && !choices_contain(d->choices, m);
     }
-    return deny;
+    return exclude;
 }
 
 /* A branch that fails has evaluated nothing. */
@@ -398,50 +318,37 @@ static inline bool branch_accepts(struct pass *pass, const struct node *node, co
     return evaluated ? branch_accepts_marked(pass, node, v, evaluated) : fits(pass, node, v, NULL);
 }
 
-/* The one branch that an object can fit, or NULL. */
-static const struct node *way_of(const struct branch_map *branch_map, const struct json *v)
+/* The one branch that its discriminator leaves. */
+static bool accepts_mapped_branch(struct pass *pass, const struct branch_map *map, const struct json *v,
+                                  struct evaluated_set *evaluated)
 {
-    const struct json *told = json_get(v, branch_map->key);
-    for (uint32_t i = 0; json_is(told, JSON_STRING) && i < branch_map->count; i++)
-        if (str_eq(branch_map->entries[i].value, json_str(told)))
-            return branch_map->entries[i].node;
-    return NULL;
+    const struct json *value = json_get(v, map->key);
+    for (uint32_t i = 0; json_is(value, JSON_STRING) && i < map->count; i++)
+        if (str_eq(map->entries[i].value, json_str(value)))
+            return fits(pass, map->entries[i].node, v, evaluated);
+    return false;
 }
 
-static bool accepts_way(struct pass *pass, const struct branch_map *branch_map, const struct json *v,
-                        struct evaluated_set *evaluated)
+/* anyOf needs one branch, but all of them count for unevaluated*; oneOf needs exactly one. */
+static bool accepts_branches(struct pass *pass, const struct op *op, const struct json *v,
+                             struct evaluated_set *evaluated)
 {
-    const struct node *node = way_of(branch_map, v);
-    return node && fits(pass, node, v, evaluated);
-}
-
-static bool accepts_any_of(struct pass *pass, const struct op *op, const struct json *v,
-                           struct evaluated_set *evaluated)
-{
-    bool any = false;
-    if (op->nodes.branch_map && v->type == JSON_OBJECT)
-        return accepts_way(pass, op->nodes.branch_map, v, evaluated);
-    for (uint32_t i = 0; i < op->nodes.count && !(any && !evaluated); i++)
-        any |= branch_accepts(pass, op->nodes.at[i], v, evaluated);
-    return any;
-}
-
-static bool accepts_one_of(struct pass *pass, const struct op *op, const struct json *v,
-                           struct evaluated_set *evaluated)
-{
+    bool one_of = op->code == OP_ONE_OF;
     uint32_t found = 0;
     if (op->nodes.branch_map && v->type == JSON_OBJECT)
-        return accepts_way(pass, op->nodes.branch_map, v, evaluated);
-    for (uint32_t i = 0; i < op->nodes.count && found < 2; i++)
+        return accepts_mapped_branch(pass, op->nodes.branch_map, v, evaluated);
+    for (uint32_t i = 0; i < op->nodes.count && (one_of ? found < 2 : evaluated || !found); i++)
         found += branch_accepts(pass, op->nodes.at[i], v, evaluated);
-    return found == 1;
+    return one_of ? found == 1 : found > 0;
 }
 
-static bool accepts_not(struct pass *pass, const struct op *op, const struct json *v,
-                        struct evaluated_set *evaluated)
+static bool accepts_all_of(struct pass *pass, const struct op *op, const struct json *v,
+                           struct evaluated_set *evaluated)
 {
-    (void)evaluated;
-    return !fits(pass, op->node, v, NULL);
+    for (uint32_t i = 0; i < op->nodes.count; i++)
+        if (!fits(pass, op->nodes.at[i], v, evaluated))
+            return false;
+    return true;
 }
 
 static bool accepts_if(struct pass *pass, const struct op *op, const struct json *v,
@@ -452,96 +359,104 @@ static bool accepts_if(struct pass *pass, const struct op *op, const struct json
     return !node || fits(pass, node, v, evaluated);
 }
 
-/* ---- what nobody evaluated ---- */
+/* ---- ops and nodes ---- */
 
-static bool accepts_unevaluated(struct pass *pass, const struct op *op, const struct json *v,
-                                struct evaluated_set *evaluated)
+/* Inlined into the loop of ops_accept: a call for each op would cost more than most ops do. */
+static inline __attribute__((always_inline)) bool
+run_op(struct pass *pass, const struct op *op, const struct json *v, struct evaluated_set *evaluated)
 {
-    for (uint32_t i = 0; evaluated && i < v->len; i++) {
-        if (evaluated_set_has(evaluated, i))
-            continue;
-        const struct json *child = v->type == JSON_ARRAY ? &v->items[i] : &v->members[i].value;
-        if (!fits(pass, op->node, child, NULL))
-            return false;
-        evaluated_set_add(evaluated, i);
+    if (op->code == OP_PROPERTIES) /* most ops: predicted, unlike the jump below */
+        return accepts_properties(pass, op, v, evaluated);
+    switch ((enum op_code)op->code) {
+    case OP_CHOICES:
+        return pass_spend(pass, 1) && choices_contain(&op->choices, v);
+    case OP_MINIMUM:
+        return compare_bound(&op->bound, v) >= op->bound.exclusive;
+    case OP_MAXIMUM:
+        return compare_bound(&op->bound, v) <= -(int)op->bound.exclusive;
+    case OP_COUNT:
+        return accepts_count(op, v);
+    case OP_MULTIPLE:
+        return pass_spend(pass, 1 + v->len / 64) && multiple_of_holds(v, op->value);
+    case OP_FORMAT:
+        return pass_spend(pass, 1) && op->format->check(json_str(v));
+    case OP_PATTERN:
+        return pass_matches(pass, op->pattern, json_str(v));
+    case OP_DEPENDENT_REQUIRED:
+    case OP_DEPENDENT_SCHEMAS:
+        return accepts_dependents(pass, op, v, evaluated);
+    case OP_NAMES:
+        return accepts_names(pass, op, v);
+    case OP_ITEMS:
+        return accepts_items(pass, op, v, evaluated);
+    case OP_CONTAINS: {
+        uint64_t found = op_contains_count(pass, op, v, evaluated);
+        return found >= op->contains.min && found <= op->contains.max;
+    }
+    case OP_UNIQUE:
+        return pass_spend(pass, v->len) && !unique_items_find_pair(v, NULL, NULL);
+    case OP_REF:
+        return fits(pass, op->node, v, evaluated);
+    case OP_DYNAMIC_REF:
+        return fits(pass, op_dynamic_target(pass, op), v, evaluated);
+    case OP_ALL_OF:
+        return accepts_all_of(pass, op, v, evaluated);
+    case OP_ANY_OF:
+    case OP_ONE_OF:
+        return accepts_branches(pass, op, v, evaluated);
+    case OP_NOT:
+        return !fits(pass, op->node, v, NULL);
+    case OP_IF:
+        return accepts_if(pass, op, v, evaluated);
+    case OP_UNEVALUATED_ITEMS:
+    case OP_UNEVALUATED_PROPERTIES:
+        return accepts_unevaluated(pass, op, v, evaluated);
+    case OP_PROPERTIES:
+    case OP_CODES:
+        break;
     }
     return true;
 }
 
-typedef bool op_check(struct pass *pass, const struct op *op, const struct json *v,
-                      struct evaluated_set *evaluated);
-
-static op_check *const checks[OP_CODES] = {
-    [OP_CHOICES] = accepts_choices,
-    [OP_MINIMUM] = accepts_minimum,
-    [OP_MAXIMUM] = accepts_maximum,
-    [OP_COUNT] = accepts_count,
-    [OP_MULTIPLE] = accepts_multiple,
-    [OP_FORMAT] = accepts_format,
-    [OP_PATTERN] = accepts_pattern,
-    [OP_DEPENDENT_REQUIRED] = accepts_dependent_required,
-    [OP_PROPERTIES] = accepts_properties,
-    [OP_NAMES] = accepts_names,
-    [OP_ITEMS] = accepts_items,
-    [OP_CONTAINS] = accepts_contains,
-    [OP_UNIQUE] = accepts_unique,
-    [OP_REF] = accepts_ref,
-    [OP_DYNAMIC_REF] = accepts_dynamic_ref,
-    [OP_ALL_OF] = accepts_all_of,
-    [OP_ANY_OF] = accepts_any_of,
-    [OP_ONE_OF] = accepts_one_of,
-    [OP_NOT] = accepts_not,
-    [OP_IF] = accepts_if,
-    [OP_DEPENDENT_SCHEMAS] = accepts_dependent_schemas,
-    [OP_UNEVALUATED_ITEMS] = accepts_unevaluated,
-    [OP_UNEVALUATED_PROPERTIES] = accepts_unevaluated,
-};
-
 bool op_accepts(struct pass *pass, const struct op *op, const struct json *v, struct evaluated_set *evaluated)
 {
-    return checks[op->code](pass, op, v, evaluated);
+    return run_op(pass, op, v, evaluated);
 }
 
-/* ---- nodes ---- */
-
-/* Inlined where most calls come by: a table of functions alone would cost more than they do. */
 static inline bool ops_accept(struct pass *pass, const struct node *node, const struct json *v,
                               struct evaluated_set *evaluated)
 {
     unsigned type = type_bit_of(v);
     for (const struct op *op = node->ops, *end = op + node->op_count; op < end; op++)
-        if ((op->applies & type) && !checks[op->code](pass, op, v, evaluated))
+        if ((op->applies & type) && !run_op(pass, op, v, evaluated))
             return false;
     return true;
 }
 
-static __attribute__((noinline)) bool ops_accept_marked(struct pass *pass, const struct node *node,
-                                                        const struct json *v, struct evaluated_set *evaluated)
-{
-    struct evaluated_set own;
-    evaluated_set_init(&own, v->len);
-    bool ok = ops_accept(pass, node, v, &own);
-    if (ok)
-        evaluated_set_merge(evaluated, &own);
-    evaluated_set_clear(&own);
-    return ok;
-}
-
+/* For a node with unevaluated*, or any node of a schema with dynamic references. */
 static __attribute__((noinline)) bool ops_accept_scoped(struct pass *pass, const struct node *node,
                                                         const struct json *v, struct evaluated_set *evaluated)
 {
     struct scope here;
     const struct scope *outer = pass_enter(pass, node, &here);
-    bool container = v->type == JSON_ARRAY || v->type == JSON_OBJECT;
-    bool ok = node->unevaluated && container ? ops_accept_marked(pass, node, v, evaluated)
-                                             : ops_accept(pass, node, v, evaluated);
+    bool ok;
+    if (node->unevaluated && (v->type == JSON_ARRAY || v->type == JSON_OBJECT)) {
+        struct evaluated_set own;
+        evaluated_set_init(&own, v->len);
+        ok = ops_accept(pass, node, v, &own);
+        if (ok)
+            evaluated_set_merge(evaluated, &own);
+        evaluated_set_clear(&own);
+    } else {
+        ok = ops_accept(pass, node, v, evaluated);
+    }
     pass_leave(pass, outer);
     return ok;
 }
 
-/* The ops of a node that has some, for a value of a type that it takes. */
-static bool node_looks(struct pass *pass, const struct node *node, const struct json *v,
-                       struct evaluated_set *evaluated)
+/* For a value of a type that the node takes. */
+static bool node_runs_ops(struct pass *pass, const struct node *node, const struct json *v,
+                          struct evaluated_set *evaluated)
 {
     if (!pass_spend(pass, 1))
         return false;
