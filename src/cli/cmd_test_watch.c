@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 struct watching {
-    struct watch *watch;
+    struct file_watch *watch;
     struct why why;
     bool failed;
 };
@@ -51,7 +51,7 @@ static void add_configured(struct watching *w, const struct local_options *local
     config_free(&config);
 }
 
-static bool watch_all(struct watch *watch, const struct test_options *options)
+static bool watch_all(struct file_watch *watch, const struct test_options *options)
 {
     struct watching w = {.watch = watch};
     for (int i = 0; i < options->place_count; i++)
@@ -64,7 +64,7 @@ static bool watch_all(struct watch *watch, const struct test_options *options)
 }
 
 /* Returns once something has changed and it has been quiet for a while. */
-static bool wait_for_change(struct watch *watch)
+static bool wait_for_change(struct file_watch *watch)
 {
     struct pollfd ready = {.fd = file_watch_fd(watch), .events = POLLIN};
     bool changed = false;
@@ -81,7 +81,7 @@ static bool wait_for_change(struct watch *watch)
 
 int test_watch(const struct test_options *options)
 {
-    struct watch *watch;
+    struct file_watch *watch;
     struct why why;
     if (file_watch_new(&watch, &why) != OK) {
         term_error("test", "%s", why.text);

@@ -1,10 +1,10 @@
 /*
- * See child.h. The kernel says through a pidfd that a process has ended. It is
- * reaped then; after that its number is used for the group only, and only
- * while somebody is in it, for so long the kernel gives it to nobody else.
+ * A pidfd reports that the process has ended. It is reaped then; after that
+ * its number is used only for the group, while the group has members, as the
+ * kernel does not reuse the number that long.
  *
- *   running ─▶ (child_terminate: stdin closed ─▶ SIGTERM ─▶ SIGKILL) ─▶ reaped ─▶ others of the group? linger
- * ─▶ ended
+ *   running ─▶ (child_terminate: stdin closed ─▶ SIGTERM ─▶ SIGKILL) ─▶ reaped ─▶ group empty? linger ─▶
+ * ended
  */
 #include "io/child.h"
 
@@ -21,23 +21,24 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/queue.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LOOK_MS 10u   /* how often we look whether the group is empty */
-#define KILL_MS 5000u /* one that was killed and does not go (its disk is dead) is not waited for longer */
+#define GROUP_POLL_MS 10u   /* between checks whether the group is empty */
+#define KILL_WAIT_MS  5000u /* at the daemon's end, for killed processes that do not go (their disk hangs) */
 
-enum child_state { CHILD_RUNS, CHILD_TOLD_BY_EOF, CHILD_TOLD_BY_TERM, CHILD_KILLED, CHILD_REAPED };
+enum child_state { CHILD_RUNNING, CHILD_STDIN_CLOSED, CHILD_SENT_TERM, CHILD_KILLED, CHILD_REAPED };
 
 struct child {
-    struct child *next, *previous;
+    LIST_ENTRY(child) all;
     struct loop *loop;
-    pid_t pid; /* and its group */
+    pid_t pid; /* also its group */
     int pidfd;
-    struct event *over;
+    struct event *exit_event;
     struct timer timer;
-    const struct child_callbacks *hooks;
+    const struct child_callbacks *callbacks;
     void *owner;
     enum child_state state;
     bool forgotten;
@@ -45,38 +46,18 @@ struct child {
     int64_t linger_until_us;
 };
 
-/* Of the process; each belongs to a loop. */
-static struct child *children;
+/* Of all loops. */
+static LIST_HEAD(, child) children = LIST_HEAD_INITIALIZER(children);
 
 /* ---- its end ---------------------------------------------------------------------------------- */
 
-static void link_child(struct child *c)
-{
-    c->next = children;
-    if (children)
-        children->previous = c;
-    children = c;
-    child_guard_add(c->pid);
-}
-
-static void unlink_child(struct child *c)
-{
-    if (c->next)
-        c->next->previous = c->previous;
-    if (c->previous)
-        c->previous->next = c->next;
-    else
-        children = c->next;
-    child_guard_remove(c->pid);
-}
-
 static void stop_watching(struct child *c)
 {
-    if (c->over)
-        event_free(c->over);
+    if (c->exit_event)
+        event_free(c->exit_event);
     if (c->pidfd >= 0)
         close(c->pidfd);
-    c->over = NULL;
+    c->exit_event = NULL;
     c->pidfd = -1;
 }
 
@@ -84,20 +65,15 @@ static void free_child(struct child *c)
 {
     timer_clear(&c->timer);
     stop_watching(c);
-    unlink_child(c);
+    LIST_REMOVE(c, all);
+    child_guard_remove(c->pid);
     free(c);
 }
 
+/* False if the group is empty. */
 static bool signal_group(const struct child *c, int number)
 {
     return kill(-c->pid, number) == 0 || errno != ESRCH;
-}
-
-static void finish(struct child *c)
-{
-    if (!c->forgotten)
-        c->hooks->ended(c->owner, c->status);
-    free_child(c);
 }
 
 static void linger(void *arg)
@@ -105,12 +81,14 @@ static void linger(void *arg)
     struct child *c = arg;
     bool others = signal_group(c, 0);
     if (others && clock_mono_us() < c->linger_until_us) {
-        timer_set(&c->timer, c->loop, LOOK_MS, linger, c);
+        timer_set(&c->timer, c->loop, GROUP_POLL_MS, linger, c);
         return;
     }
     if (others)
         signal_group(c, SIGKILL);
-    finish(c);
+    if (!c->forgotten)
+        c->callbacks->ended(c->owner, c->status);
+    free_child(c);
 }
 
 static bool reap(struct child *c)
@@ -120,11 +98,11 @@ static bool reap(struct child *c)
         got = waitpid(c->pid, &c->status, WNOHANG);
     while (got < 0 && errno == EINTR);
     if (got < 0)
-        c->status = CHILD_STATUS_LOST; /* somebody else reaped it; there is nothing to wait for */
+        c->status = CHILD_STATUS_LOST;
     return got != 0;
 }
 
-static void on_over(evutil_socket_t fd, short what, void *arg)
+static void on_exit_event(evutil_socket_t fd, short what, void *arg)
 {
     struct child *c = arg;
     (void)fd, (void)what;
@@ -137,28 +115,29 @@ static void on_over(evutil_socket_t fd, short what, void *arg)
     linger(c);
 }
 
-static void press(void *arg)
+static void escalate(void *arg)
 {
     struct child *c = arg;
-    signal_group(c, c->state == CHILD_TOLD_BY_EOF ? SIGTERM : SIGKILL);
-    if (c->state == CHILD_TOLD_BY_EOF)
-        timer_set(&c->timer, c->loop, CHILD_TERM_MS, press, c);
-    c->state = c->state == CHILD_TOLD_BY_EOF ? CHILD_TOLD_BY_TERM : CHILD_KILLED;
+    bool term = c->state == CHILD_STDIN_CLOSED;
+    signal_group(c, term ? SIGTERM : SIGKILL);
+    if (term)
+        timer_set(&c->timer, c->loop, CHILD_TERM_MS, escalate, c);
+    c->state = term ? CHILD_SENT_TERM : CHILD_KILLED;
 }
 
 void child_terminate(struct child *c)
 {
-    if (c->state != CHILD_RUNS)
+    if (c->state != CHILD_RUNNING)
         return;
-    c->state = CHILD_TOLD_BY_EOF;
-    timer_set(&c->timer, c->loop, CHILD_TERM_MS, press, c);
+    c->state = CHILD_STDIN_CLOSED;
+    timer_set(&c->timer, c->loop, CHILD_TERM_MS, escalate, c);
 }
 
 void child_kill(struct child *c, bool forget)
 {
     c->forgotten |= forget;
     signal_group(c, SIGKILL);
-    c->linger_until_us = 0; /* reaped already: the next look finishes it */
+    c->linger_until_us = 0; /* of one that is reaped already: linger's next turn ends it */
     if (c->state == CHILD_REAPED)
         return;
     c->state = CHILD_KILLED;
@@ -168,102 +147,81 @@ void child_kill(struct child *c, bool forget)
 /* ---- its beginning ----------------------------------------------------------------------------- */
 
 struct channels {
-    int ours[3], theirs[3];
+    int ours[3], theirs[3]; /* stdin, stdout, stderr; -1: closed */
 };
 
 static void close_all(int fds[3])
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         if (fds[i] >= 0)
             close(fds[i]);
-        fds[i] = -1;
-    }
 }
 
-/* A descriptor below 3 would be overwritten while the new process's own are put there. */
-static void fill_stdio(void)
-{
-    for (int fd = 0; fd < 3; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
-            return;
-}
-
-/* One for `at` 0 (stdin), 1 or 2; ours is non-blocking, theirs as programs expect it. */
-static int open_channel(struct channels *channels, int at, bool pipes)
-{
-    int ends[2], ours = at == 0 ? 1 : 0; /* a pipe is written at its second end */
-    if ((pipes || at == 2) ? pipe2(ends, O_CLOEXEC)
-                           : socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
-        return -1;
-    channels->ours[at] = ends[ours];
-    channels->theirs[at] = ends[!ours];
-    return fcntl(ends[ours], F_SETFL, O_NONBLOCK);
-}
-
+/* Our ends are non-blocking; the child's are blocking, as programs expect. */
 static enum err open_channels(struct channels *channels, const struct child_spec *spec, struct why *why)
 {
+    int opened = 0;
     *channels = (struct channels){{-1, -1, -1}, {-1, -1, -1}};
-    fill_stdio();
-    for (int at = 0; at < 3; at++)
-        if (open_channel(channels, at, spec->pipes) != 0)
-            return err_set(why, ERR_IO, "cannot start '%s': no pipes for it: %s", spec->argv[0],
-                           strerror(errno));
-    return OK;
-}
-
-static enum err watch(struct child *c, struct why *why)
-{
-    c->over = event_new(loop_base(c->loop), c->pidfd, EV_READ | EV_PERSIST, on_over, c);
-    if (c->over && event_add(c->over, NULL) == 0)
-        return OK;
-    return err_set(why, ERR_IO, "cannot wait for the end of a process: %s", strerror(errno));
+    for (int fd = 0; fd < 3; fd++) /* a channel below 3 would be overwritten by the child's stdio */
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
+            break;
+    for (; opened < 3; opened++) {
+        int ends[2], ours = opened == 0; /* a pipe is written at its second end */
+        if (spec->pipes || opened == 2 ? pipe2(ends, O_CLOEXEC)
+                                       : socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+            break;
+        channels->ours[opened] = ends[ours];
+        channels->theirs[opened] = ends[!ours];
+        if (fcntl(ends[ours], F_SETFL, O_NONBLOCK) != 0)
+            break;
+    }
+    return opened == 3
+               ? OK
+               : err_set(why, ERR_IO, "cannot start '%s': no pipes: %s", spec->argv[0], strerror(errno));
 }
 
 static enum err start(struct child *c, const struct child_spec *spec, struct channels *channels,
                       struct why *why)
 {
-    struct spawn spawn = {.spec = spec};
+    struct child_spawn_options options = {.spec = spec};
     enum err err = open_channels(channels, spec, why);
     if (!err)
-        err = child_guard_ensure(&spawn.guard, why);
+        err = child_guard_ensure(&options.guard, why);
     if (err)
         return err;
-    memcpy(spawn.stdio, channels->theirs, sizeof(spawn.stdio));
-    err = child_spawn(&spawn, &c->pid, &c->pidfd, why);
+    memcpy(options.stdio, channels->theirs, sizeof(options.stdio));
+    err = child_spawn(&options, &c->pid, &c->pidfd, why);
     if (err)
         return err;
-    link_child(c);
-    err = watch(c, why);
-    if (err) {
-        signal_group(c, SIGKILL);
-        waitpid(c->pid, NULL, 0);
-        stop_watching(c);
-        unlink_child(c);
+    c->exit_event = event_new(loop_base(c->loop), c->pidfd, EV_READ | EV_PERSIST, on_exit_event, c);
+    if (c->exit_event && event_add(c->exit_event, NULL) == 0) {
+        LIST_INSERT_HEAD(&children, c, all);
+        child_guard_add(c->pid);
+        return OK;
     }
-    return err;
+    err_set(why, ERR_IO, "cannot watch the process '%s': %s", spec->argv[0], strerror(errno));
+    signal_group(c, SIGKILL);
+    waitpid(c->pid, NULL, 0);
+    child_guard_remove(c->pid);
+    stop_watching(c);
+    return ERR_IO;
 }
 
-/* Where SIGCHLD is ignored, as whoever started us may have left it, the kernel reaps by itself, and how a
- * process ended is lost: every failure would look like none. */
-static void keep_what_ended(void)
-{
-    struct sigaction now, normal = {.sa_handler = SIG_DFL};
-    if (sigaction(SIGCHLD, NULL, &now) == 0 &&
-        (now.sa_handler == SIG_IGN || (now.sa_flags & SA_NOCLDWAIT) != 0))
-        sigaction(SIGCHLD, &normal, NULL);
-}
-
-enum err child_start(struct loop *loop, const struct child_spec *spec, const struct child_callbacks *hooks,
-                     void *owner, struct child **out, int *in, int *output, int *errors, struct why *why)
+enum err child_start(struct loop *loop, const struct child_spec *spec,
+                     const struct child_callbacks *callbacks, void *owner, struct child **out, int *in,
+                     int *output, int *errors, struct why *why)
 {
     struct channels channels;
+    struct sigaction now, normal = {.sa_handler = SIG_DFL};
     struct child *c = calloc(1, sizeof(*c));
     *out = NULL;
     *in = *output = *errors = -1;
     if (!c)
-        abort(); /* a hundred bytes */
-    *c = (struct child){.loop = loop, .pidfd = -1, .hooks = hooks, .owner = owner};
-    keep_what_ended();
+        abort();
+    *c = (struct child){.loop = loop, .pidfd = -1, .callbacks = callbacks, .owner = owner};
+    /* If our parent left SIGCHLD ignored, the kernel would reap by itself and lose how processes ended. */
+    if (sigaction(SIGCHLD, NULL, &now) == 0 && (now.sa_handler == SIG_IGN || now.sa_flags & SA_NOCLDWAIT))
+        sigaction(SIGCHLD, &normal, NULL);
     enum err err = start(c, spec, &channels, why);
     close_all(channels.theirs);
     if (err) {
@@ -286,7 +244,7 @@ pid_t child_pid(const struct child *child)
 struct str child_status(struct arena *arena, int status)
 {
     if (status == CHILD_STATUS_LOST)
-        return STR_LIT("gone, and how it ended was told to somebody else");
+        return STR_LIT("ended, exit status unknown");
     if (WIFEXITED(status))
         return arena_printf(arena, "exit code %d", WEXITSTATUS(status));
     const char *name = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
@@ -297,54 +255,42 @@ struct str child_status(struct arena *arena, int status)
 
 /* ---- the end of all ---------------------------------------------------------------------------- */
 
-/* Frees those of which nobody is left; false: some are. */
-static bool all_gone(const struct loop *loop)
-{
-    bool gone = true;
-    for (struct child *c = children, *next; c; c = next) {
-        next = c->next;
-        if (c->loop != loop)
-            continue;
-        if (c->state != CHILD_REAPED && reap(c))
-            c->state = CHILD_REAPED;
-        if (c->state == CHILD_REAPED && !signal_group(c, 0))
-            free_child(c);
-        else
-            gone = false;
-    }
-    return gone;
-}
-
 static void signal_all(const struct loop *loop, int number)
 {
-    for (struct child *c = children; c; c = c->next)
+    struct child *c;
+    LIST_FOREACH (c, &children, all)
         if (c->loop == loop)
             signal_group(c, number);
 }
 
-static bool all_reaped(const struct loop *loop)
+/* Reaps the children of the loop and frees those whose group is empty, or at once if `force`. *running: how
+ * many are not reaped. Returns how many are left. */
+static size_t collect(const struct loop *loop, bool force, size_t *running)
 {
-    for (const struct child *c = children; c; c = c->next)
-        if (c->loop == loop && c->state != CHILD_REAPED)
-            return false;
-    return true;
+    size_t left = 0;
+    *running = 0;
+    for (struct child *c = LIST_FIRST(&children), *next; c; c = next) {
+        next = LIST_NEXT(c, all);
+        if (c->loop != loop)
+            continue;
+        if (c->state != CHILD_REAPED && reap(c))
+            c->state = CHILD_REAPED;
+        *running += c->state != CHILD_REAPED;
+        if (force || (c->state == CHILD_REAPED && !signal_group(c, 0)))
+            free_child(c);
+        else
+            left++;
+    }
+    return left;
 }
 
-static void wait_for_all(const struct loop *loop, uint32_t ms)
+static size_t wait_for_all(const struct loop *loop, uint32_t ms)
 {
     int64_t until = clock_mono_us() + (int64_t)ms * 1000;
-    while (!all_gone(loop) && clock_mono_us() < until)
+    size_t running;
+    while (collect(loop, false, &running) && clock_mono_us() < until)
         poll(NULL, 0, 1);
-}
-
-/* A group whose last members nobody reaps never gets empty; they run no more, and the end is not put off. */
-static void free_rest(const struct loop *loop)
-{
-    for (struct child *c = children, *next; c; c = next) {
-        next = c->next;
-        if (c->loop == loop)
-            free_child(c);
-    }
+    return running;
 }
 
 void child_terminate_all(struct loop *loop, uint32_t ms)
@@ -352,10 +298,10 @@ void child_terminate_all(struct loop *loop, uint32_t ms)
     signal_all(loop, SIGTERM);
     wait_for_all(loop, ms);
     signal_all(loop, SIGKILL);
-    wait_for_all(loop, CHILD_LINGER_MS);
-    for (uint32_t waited = 0; !all_reaped(loop) && waited < KILL_MS; waited += CHILD_LINGER_MS)
-        wait_for_all(loop, CHILD_LINGER_MS);
-    free_rest(loop);
-    if (!children)
+    size_t running = wait_for_all(loop, CHILD_LINGER_MS);
+    for (uint32_t waited = 0; running && waited < KILL_WAIT_MS; waited += CHILD_LINGER_MS)
+        running = wait_for_all(loop, CHILD_LINGER_MS);
+    collect(loop, true, &running); /* a group with zombies that nobody reaps never becomes empty */
+    if (LIST_EMPTY(&children))
         child_guard_stop();
 }

@@ -1,9 +1,9 @@
 /*
- * A process of ours: started without a shell in a session and group of its
- * own, with pipes (or socket pairs, as the MCP SDKs make them) for stdin and
- * stdout and a pipe for stderr, waited for by the loop, ended with its whole
- * group. It does not outlive the daemon, not even one that was killed
- * (io/child_guard.h); only what leaves the group on purpose (setsid) can.
+ * A child process, started without a shell in a session and process group of
+ * its own. stdin and stdout are pipes or, as the MCP SDKs make them, socket
+ * pairs; stderr is a pipe. The event loop waits for it, and it ends with its
+ * whole group. No child outlives the daemon, even a killed one
+ * (io/child_guard.h), unless it leaves its group deliberately (setsid).
  */
 #ifndef TOOLGATE_IO_CHILD_H
 #define TOOLGATE_IO_CHILD_H
@@ -19,56 +19,56 @@ struct arena;
 struct child;
 struct loop;
 
-/* 0: as the system has it. */
+/* 0: the system's default. */
 struct child_limits {
-    uint64_t memory_bytes; /* that it may write to (RLIMIT_DATA); address space alone, of which node and Go
-                              reserve plenty, is not counted */
+    uint64_t memory_bytes; /* writable memory (RLIMIT_DATA); reserved address space, of which node and Go use
+                              much, does not count */
     uint64_t file_bytes;   /* of each file it writes */
     uint32_t cpu_s, files;
-    uint32_t processes; /* of its user altogether; nothing to root */
+    uint32_t processes; /* of its user in total; not enforced for root */
 };
 
 struct child_spec {
     const char *const *argv; /* ends with NULL; argv[0] is looked up in the PATH of `env` */
-    const char *const *env;  /* NAME=VALUE, ends with NULL: all that it gets */
+    const char *const *env;  /* NAME=VALUE, ends with NULL: the whole environment */
     const char *cwd;         /* NULL: the daemon's */
-    bool
-        pipes; /* stdin and stdout are pipes, which scripts can open again as /dev/stdin; else socket pairs */
+    bool pipes; /* for stdin and stdout, which scripts can open as /dev/stdin; false: socket pairs */
     struct child_limits limits;
 };
 
-/* Each fires from the loop's turn, never inside a child_ function. */
+/* Each fires in a turn of the loop, never inside a child_ function. */
 struct child_callbacks {
-    /* It was waited for and nobody is left of its group: they went by themselves, within CHILD_LINGER_MS, or
-     * have been killed. What it wrote can be read until then and after. `status` is waitpid's, or
-     * CHILD_STATUS_LOST. The child is freed when it returns. */
+    /* The child was waited for and its group is empty: the others ended by themselves within CHILD_LINGER_MS,
+     * or were killed. Its output can be read until then and after. `status` is waitpid's, or
+     * CHILD_STATUS_LOST. The child is freed when this returns. */
     void (*ended)(void *owner, int status);
 };
 
-#define CHILD_LINGER_MS 200u  /* others of its group may go on for that long after it ended */
+#define CHILD_LINGER_MS 200u  /* the rest of the group may go on this long after the child ended */
 #define CHILD_TERM_MS   2000u /* child_terminate: from closed stdin to SIGTERM, and from there to SIGKILL */
 
-/* ERR_NOT_FOUND, ERR_LIMIT, ERR_IO: it could not be started, and `why` says what to mend (no such command, no
- * such folder, not executable). The descriptors are non-blocking and the caller's to close; each may be
- * closed at any time. */
-enum err child_start(struct loop *loop, const struct child_spec *spec, const struct child_callbacks *hooks,
-                     void *owner, struct child **out, int *in, int *output, int *errors, struct why *why);
+/* ERR_NOT_FOUND, ERR_LIMIT or ERR_IO: it did not start, and `why` states the fix (no such command, no such
+ * folder, not executable). The caller owns the three descriptors, which are non-blocking, and may close each
+ * at any time. */
+enum err child_start(struct loop *loop, const struct child_spec *spec,
+                     const struct child_callbacks *callbacks, void *owner, struct child **out, int *in,
+                     int *output, int *errors, struct why *why);
 pid_t child_pid(const struct child *child);
 
-/* The orderly end: the caller has closed `in`; SIGTERM follows after CHILD_TERM_MS, SIGKILL after as long
- * again, each to the whole group. `ended` fires as ever. */
+/* The orderly end, after the caller has closed `in`: SIGTERM after CHILD_TERM_MS and SIGKILL after the same
+ * time again, to the whole group. Then `ended` fires. */
 void child_terminate(struct child *child);
-/* SIGKILL to the whole group, now. `ended` fires as ever, unless `forget`: then the child is not the caller's
- * any more. */
+/* SIGKILL to the whole group, now. `ended` fires, unless `forget`: then the child no longer belongs to the
+ * caller. */
 void child_kill(struct child *child, bool forget);
 
-/* Somebody else in this process waited for it: neither exited nor killed, as far as we know. */
+/* Other code in this process waited for it; how it ended is unknown. */
 #define CHILD_STATUS_LOST (-1)
 /* "exit code 3", "killed by SIGSEGV". */
 struct str child_status(struct arena *arena, int status);
 
-/* At the daemon's end, before loop_free: SIGTERM and after `ms` SIGKILL to every group that is left; returns
- * when all are gone. No hook fires any more, and every child is freed. */
+/* When the daemon ends, before loop_free: sends SIGTERM and, after `ms`, SIGKILL to every group and returns
+ * when all are gone. No callback fires, and every child is freed. */
 void child_terminate_all(struct loop *loop, uint32_t ms);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * See child_spawn.h. clone(CLONE_VM | CLONE_VFORK): nothing is copied, so it
- * costs the same however large the daemon has grown; we sleep until the new
- * process is another program, and it tells us through our own memory what
- * went wrong. Until then it runs on a stack of its own, with every signal
- * blocked, and calls the kernel only.
+ * clone(CLONE_VM | CLONE_VFORK) copies nothing, so its cost does not depend on
+ * the daemon's size. The daemon sleeps until the new process has executed its
+ * program, and reads from shared memory which step failed. Until then the
+ * process runs on its own stack with all signals blocked, and only makes
+ * system calls.
  */
 #include "io/child_spawn.h"
 
@@ -24,25 +24,26 @@
 #include <unistd.h>
 
 #define STACK_BYTES      65536u
-#define SIGNAL_SET_BYTES 8u /* the kernel's own */
+#define SIGNAL_SET_BYTES 8u /* of the kernel's sigset_t */
 
 enum spawn_step { STEP_SETUP, STEP_LIMIT, STEP_FOLDER, STEP_PROGRAM };
 
 /* Shared with the new process. */
-struct birth {
-    const struct spawn *spawn;
+struct spawn_state {
+    const struct child_spawn_options *options;
     const char *program;
     pid_t parent;
-    enum spawn_step step; /* where it failed, and errno then; 0: it did not */
+    enum spawn_step step; /* the one that failed, with errno; an error of 0: none failed */
     int error;
 };
 
 /* ---- in the new process ---------------------------------------------------------------------- */
 
-/* A sanitizer takes its stack for ours, and wants memory that the limits do not leave. */
+/* A sanitizer would take its stack for ours and needs more memory than the limits may allow. */
 #define IN_NEW_PROCESS __attribute__((no_sanitize("address", "undefined")))
 
-IN_NEW_PROCESS static int limit_to(int which, uint64_t value, uint64_t more)
+/* The hard limit is `value` + `more`. */
+IN_NEW_PROCESS static int set_limit(int which, uint64_t value, uint64_t more)
 {
     struct rlimit limit;
     if (!value)
@@ -55,19 +56,17 @@ IN_NEW_PROCESS static int limit_to(int which, uint64_t value, uint64_t more)
     return setrlimit((__rlimit_resource_t)which, &limit);
 }
 
-/* Past its soft limit of processor time it is told (SIGXCPU), a second later it is killed. */
-IN_NEW_PROCESS static int limit_all(const struct child_limits *limits)
+IN_NEW_PROCESS static int set_limits(const struct child_limits *limits)
 {
-    struct rlimit files;
-    if (limit_to(RLIMIT_DATA, limits->memory_bytes, 0) || limit_to(RLIMIT_FSIZE, limits->file_bytes, 0) ||
-        limit_to(RLIMIT_CPU, limits->cpu_s, 1) || limit_to(RLIMIT_NPROC, limits->processes, 0) ||
-        limit_to(RLIMIT_NOFILE, limits->files, 0))
+    struct rlimit files, core;
+    if (set_limit(RLIMIT_DATA, limits->memory_bytes, 0) || set_limit(RLIMIT_FSIZE, limits->file_bytes, 0) ||
+        set_limit(RLIMIT_CPU, limits->cpu_s, 1) /* SIGXCPU, and SIGKILL a second later */ ||
+        set_limit(RLIMIT_NPROC, limits->processes, 0) || set_limit(RLIMIT_NOFILE, limits->files, 0))
         return -1;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur > CHILD_OPEN_FILES && !limits->files) {
         files.rlim_cur = CHILD_OPEN_FILES; /* the daemon raised its own */
         setrlimit(RLIMIT_NOFILE, &files);
     }
-    struct rlimit core;
     if (getrlimit(RLIMIT_CORE, &core) == 0) {
         core.rlim_cur = 0;
         setrlimit(RLIMIT_CORE, &core);
@@ -75,19 +74,19 @@ IN_NEW_PROCESS static int limit_all(const struct child_limits *limits)
     return 0;
 }
 
-/* No session of a terminal: nothing may ask there for a password. Dies with us, and the guard knows. */
-IN_NEW_PROCESS static void tie(const struct birth *birth)
+/* A session without a terminal, so that no program can ask there for a password; ends with the daemon. */
+IN_NEW_PROCESS static void bind_to_daemon(const struct spawn_state *state)
 {
-    struct child_guard_message word = {getpid()};
+    struct child_guard_message message = {getpid()};
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != birth->parent)
+    if (getppid() != state->parent)
         _exit(127);
-    if (birth->spawn->guard >= 0)
-        send(birth->spawn->guard, &word, sizeof(word), MSG_NOSIGNAL);
+    if (state->options->guard >= 0)
+        send(state->options->guard, &message, sizeof(message), MSG_NOSIGNAL);
 }
 
-IN_NEW_PROCESS static int hold_only_stdio(const int stdio[3])
+IN_NEW_PROCESS static int keep_only_stdio(const int stdio[3])
 {
     for (int fd = 0; fd < 3; fd++)
         if (dup2(stdio[fd], fd) < 0)
@@ -95,9 +94,9 @@ IN_NEW_PROCESS static int hold_only_stdio(const int stdio[3])
     return close_range(3, ~0u, 0);
 }
 
-/* Handlers first: one that ran now would run in the daemon's memory. The kernel is asked itself: libc keeps
- * its hands on two of them (32, 33), which whoever started us may have ignored like the others. */
-IN_NEW_PROCESS static void free_signals(void)
+/* Handlers first: one that ran now would run in the daemon's memory. Uses the system call, as libc refuses to
+ * change signals 32 and 33, which our parent may have ignored like the others. */
+IN_NEW_PROCESS static void reset_signals(void)
 {
     static const unsigned long normal[8]; /* the kernel's sigaction: SIG_DFL, no flags, no mask */
     sigset_t none;
@@ -107,30 +106,27 @@ IN_NEW_PROCESS static void free_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-IN_NEW_PROCESS static int fail(struct birth *birth, enum spawn_step step)
+IN_NEW_PROCESS static int run_child(void *arg)
 {
-    birth->step = step;
-    birth->error = errno;
+    struct spawn_state *state = arg;
+    const struct child_spec *spec = state->options->spec;
+    bind_to_daemon(state);
+    if (keep_only_stdio(state->options->stdio) != 0) {
+        state->step = STEP_SETUP;
+    } else if (set_limits(&spec->limits) != 0) {
+        state->step = STEP_LIMIT;
+    } else if (spec->cwd && chdir(spec->cwd) != 0) {
+        state->step = STEP_FOLDER;
+    } else {
+        reset_signals();
+        execve(state->program, (char *const *)spec->argv, (char *const *)spec->env);
+        state->step = STEP_PROGRAM;
+    }
+    state->error = errno;
     _exit(127);
 }
 
-IN_NEW_PROCESS static int be_born(void *arg)
-{
-    struct birth *birth = arg;
-    const struct child_spec *spec = birth->spawn->spec;
-    tie(birth);
-    if (hold_only_stdio(birth->spawn->stdio) != 0)
-        return fail(birth, STEP_SETUP);
-    if (limit_all(&spec->limits) != 0)
-        return fail(birth, STEP_LIMIT);
-    if (spec->cwd && chdir(spec->cwd) != 0)
-        return fail(birth, STEP_FOLDER);
-    free_signals();
-    execve(birth->program, (char *const *)spec->argv, (char *const *)spec->env);
-    return fail(birth, STEP_PROGRAM);
-}
-
-/* ---- which program --------------------------------------------------------------------------- */
+/* ---- finding the program --------------------------------------------------------------------- */
 
 static const char *path_of(const char *const *env)
 {
@@ -146,103 +142,86 @@ static bool is_program(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
 }
 
-/* The next folder of PATH, joined with the name; an empty folder is the present one. */
-static bool next_candidate(const char **path, const char *name, char out[PATH_MAX])
-{
-    const char *at = *path;
-    if (!at)
-        return false;
-    int len = (int)strcspn(at, ":");
-    *path = at[len] ? at + len + 1 : NULL;
-    int n = len ? snprintf(out, PATH_MAX, "%.*s/%s", len, at, name) : snprintf(out, PATH_MAX, "./%s", name);
-    if (n >= PATH_MAX)
-        out[0] = '\0';
-    return true;
-}
-
-/* As a shell looks one up: what holds a slash is where it says, else the first in PATH that may be run. */
+/* As a shell does: a name with a slash is a path, any other is looked up in PATH, in which an empty folder
+ * means the current one. */
 static enum err find_program(const struct child_spec *spec, char found[PATH_MAX], struct why *why)
 {
-    const char *name = spec->argv[0], *path = path_of(spec->env), *rest = path;
-    char refused[PATH_MAX] = "";
+    const char *name = spec->argv[0], *path = path_of(spec->env), *at = path;
+    char not_executable[PATH_MAX] = "";
     if (strchr(name, '/')) {
         if (snprintf(found, PATH_MAX, "%s", name) < PATH_MAX)
             return OK;
-        return err_set(why, ERR_NOT_FOUND, "the name of the command has more than %d bytes", PATH_MAX);
+        return err_set(why, ERR_NOT_FOUND, "the name of the command is longer than %d bytes", PATH_MAX);
     }
-    while (next_candidate(&rest, name, found)) {
+    for (int len; at; at = at[len] ? at + len + 1 : NULL) {
+        len = (int)strcspn(at, ":");
+        if (snprintf(found, PATH_MAX, "%.*s/%s", len ? len : 1, len ? at : ".", name) >= PATH_MAX)
+            continue;
         if (is_program(found))
             return OK;
-        if (!refused[0] && access(found, F_OK) == 0)
-            memcpy(refused, found, sizeof(refused));
+        if (!not_executable[0] && access(found, F_OK) == 0)
+            memcpy(not_executable, found, sizeof(not_executable));
     }
-    if (refused[0])
-        return err_set(why, ERR_NOT_FOUND, "'%s' may not be executed: give it the right (chmod +x)", refused);
-    return err_set(why, ERR_NOT_FOUND,
-                   "no command '%s' in PATH (%s): install it, or name it with its whole path", name, path);
+    if (not_executable[0])
+        return err_set(why, ERR_NOT_FOUND, "'%s' is not executable: make it so (chmod +x)", not_executable);
+    return err_set(why, ERR_NOT_FOUND, "no command '%s' in PATH (%s): install it, or give its full path",
+                   name, path);
 }
 
 /* ---- in the daemon --------------------------------------------------------------------------- */
 
-static enum err explain_program(const struct birth *birth, struct why *why)
+static enum err explain_exec(const struct spawn_state *state, struct why *why)
 {
-    const char *program = birth->program, *words = strerror(birth->error);
-    bool exists = access(program, F_OK) == 0;
-    switch (birth->error) {
+    const char *program = state->program;
+    switch (state->error) {
     case ENOENT:
     case ENOTDIR:
-        if (exists && !birth->spawn->spec->cwd)
+        if (access(program, F_OK) == 0 && !state->options->spec->cwd)
             return err_set(why, ERR_NOT_FOUND,
-                           "'%s' cannot be run: the interpreter that its first line names is not there",
-                           program);
-        return err_set(why, ERR_NOT_FOUND, "no command '%s', or no interpreter that its first line names",
-                       program);
+                           "cannot run '%s': the interpreter in its first line does not exist", program);
+        return err_set(why, ERR_NOT_FOUND,
+                       "no command '%s', or the interpreter in its first line does not exist", program);
     case ENOEXEC:
         return err_set(why, ERR_NOT_FOUND,
-                       "'%s' is no program: a script's first line must name its interpreter (#!/bin/sh)",
+                       "'%s' is not a program: a script's first line must name its interpreter (#!/bin/sh)",
                        program);
     case EACCES:
-        return err_set(why, ERR_NOT_FOUND, "'%s' may not be executed: give it the right (chmod +x)", program);
+        return err_set(why, ERR_NOT_FOUND, "'%s' is not executable: make it so (chmod +x)", program);
     case E2BIG:
         return err_set(why, ERR_LIMIT,
                        "the arguments and environment of '%s' are longer than the system allows", program);
     }
-    return err_set(why, ERR_IO, "cannot run '%s': %s", program, words);
+    return err_set(why, ERR_IO, "cannot run '%s': %s", program, strerror(state->error));
 }
 
-static enum err explain(const struct birth *birth, struct why *why)
-{
-    const char *words = strerror(birth->error), *name = birth->spawn->spec->argv[0];
-    if (birth->step == STEP_PROGRAM)
-        return explain_program(birth, why);
-    if (birth->step == STEP_FOLDER)
-        return err_set(why, ERR_NOT_FOUND, "cannot run '%s' in the folder '%s': %s", name,
-                       birth->spawn->spec->cwd, words);
-    return err_set(why, ERR_IO, "cannot prepare '%s': its %s could not be set: %s", name,
-                   birth->step == STEP_LIMIT ? "limits" : "descriptors", words);
-}
-
-enum err child_spawn(const struct spawn *spawn, pid_t *pid, int *pidfd, struct why *why)
+enum err child_spawn(const struct child_spawn_options *options, pid_t *pid, int *pidfd, struct why *why)
 {
     static char stack[STACK_BYTES] __attribute__((aligned(16)));
+    const char *name = options->spec->argv[0];
     char program[PATH_MAX];
-    struct birth birth = {.spawn = spawn, .program = program, .parent = getpid()};
+    struct spawn_state state = {.options = options, .program = program, .parent = getpid()};
     sigset_t all, before;
-    enum err err = find_program(spawn->spec, program, why);
+    enum err err = find_program(options->spec, program, why);
     if (err)
         return err;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);
-    *pid =
-        clone(be_born, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &birth, pidfd);
+    *pid = clone(run_child, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &state,
+                 pidfd);
     int error = errno;
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (*pid < 0)
-        return err_set(why, ERR_IO, "cannot start '%s': %s", spawn->spec->argv[0], strerror(error));
-    if (!birth.error)
+        return err_set(why, ERR_IO, "cannot start '%s': %s", name, strerror(error));
+    if (!state.error)
         return OK;
     waitpid(*pid, NULL, 0);
     close(*pidfd);
     child_guard_remove(*pid);
-    return explain(&birth, why);
+    if (state.step == STEP_PROGRAM)
+        return explain_exec(&state, why);
+    if (state.step == STEP_FOLDER)
+        return err_set(why, ERR_NOT_FOUND, "cannot run '%s' in the folder '%s': %s", name, options->spec->cwd,
+                       strerror(state.error));
+    return err_set(why, ERR_IO, "cannot prepare '%s': setting its %s failed: %s", name,
+                   state.step == STEP_LIMIT ? "limits" : "descriptors", strerror(state.error));
 }

@@ -1,4 +1,4 @@
-/* One persistent libevent event for each, added anew only when what is wanted changes. */
+/* One persistent libevent event for each descriptor, added again only if what it watches for changes. */
 #include "io/descriptor.h"
 
 #include "io/conn.h"
@@ -11,7 +11,7 @@ struct descriptor {
     struct event event;
     struct event_base *base;
     int fd;
-    short wanted; /* EV_READ, EV_WRITE; 0: the event is not added */
+    short watched; /* EV_READ, EV_WRITE; 0: the event is not added */
     void (*ready)(void *owner, int fd, bool readable, bool writable);
     void *owner;
 };
@@ -38,27 +38,27 @@ struct descriptor *descriptor_new(struct loop *loop, int fd,
 
 void descriptor_watch(struct descriptor *d, bool readable, bool writable)
 {
-    short wanted = (short)((readable ? EV_READ : 0) | (writable ? EV_WRITE : 0));
-    if (wanted == d->wanted)
+    short watched = (short)((readable ? EV_READ : 0) | (writable ? EV_WRITE : 0));
+    if (watched == d->watched)
         return;
-    if (d->wanted)
+    if (d->watched)
         event_del(&d->event);
-    d->wanted = wanted;
-    if (!wanted)
+    d->watched = watched;
+    if (!watched)
         return;
-    event_assign(&d->event, d->base, d->fd, (short)(wanted | EV_PERSIST), on_event, d);
+    event_assign(&d->event, d->base, d->fd, (short)(watched | EV_PERSIST), on_event, d);
     event_add(&d->event, NULL);
 }
 
 void descriptor_writable_soon(struct descriptor *d)
 {
-    if (d->wanted)
+    if (d->watched)
         event_active(&d->event, EV_WRITE, 0);
 }
 
 void descriptor_free(struct descriptor *d)
 {
-    if (d && d->wanted)
+    if (d && d->watched)
         event_del(&d->event);
     free(d);
 }

@@ -1,7 +1,6 @@
 /*
- * A descriptor that somebody else owns (a library's socket), watched on the
- * loop for as long as it is of interest: level-triggered, and no more than
- * told what it is ready for.
+ * Watches a descriptor with another owner (a library's socket) on the event
+ * loop, level-triggered, and reports only when it is ready.
  */
 #ifndef TOOLGATE_IO_DESCRIPTOR_H
 #define TOOLGATE_IO_DESCRIPTOR_H
@@ -11,16 +10,16 @@
 struct descriptor;
 struct loop;
 
-/* `ready` fires from the loop's turn, again and again while it is ready; never inside a descriptor_ function.
- * The descriptor is borrowed: it must stay open until descriptor_free. */
+/* `ready` fires in a turn of the loop, repeatedly while the descriptor is ready; never inside a descriptor_
+ * function. The descriptor is borrowed and must stay open until descriptor_free. */
 struct descriptor *descriptor_new(struct loop *loop, int fd,
                                   void (*ready)(void *owner, int fd, bool readable, bool writable),
                                   void *owner);
-/* What it waits for from now on; neither: nothing. */
+/* Sets which of the two it watches for; both false: neither. */
 void descriptor_watch(struct descriptor *descriptor, bool readable, bool writable);
-/* Tells that it is writable once what is ready in this turn has been served, without asking the kernel: it
- * mostly is. Only while something is wanted of it. */
+/* Reports that it is writable after this turn's events, without asking the kernel, as it mostly is. Only
+ * while it watches for something. */
 void descriptor_writable_soon(struct descriptor *descriptor);
-void descriptor_free(struct descriptor *descriptor); /* NULL is fine; also inside `ready` */
+void descriptor_free(struct descriptor *descriptor); /* accepts NULL; allowed inside `ready` */
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * Files and folders whose changes matter, by inotify: tells that something
- * changed, not what. A folder is watched with its subfolders, and by its name
- * in the folder above it, so that it may come, go, or be a symbolic link that
- * is turned elsewhere; hidden files and editors' backups don't count.
+ * Watches files and folders by inotify and reports that something changed, not
+ * what. A folder is watched with its subfolders, and by its name in the parent
+ * folder, so that it may be created, deleted, or be a symbolic link that is
+ * redirected. Hidden files and editor backups are ignored.
  *
- * Who watches waits for the descriptor, drains it, and acts once it has been
+ * The caller waits for the descriptor, drains it, and acts once it has been
  * quiet for FILE_WATCH_QUIET_MS: a save is several events, a checkout hundreds.
  */
 #ifndef TOOLGATE_IO_FILE_WATCH_H
@@ -14,23 +14,23 @@
 
 #include <stdbool.h>
 
-#define FILE_WATCH_QUIET_MS    50u  /* of quiet before a change is acted on */
-#define FILE_WATCH_FOLDERS_MAX 256u /* watched, subfolders included; what lies beyond is not seen */
+#define FILE_WATCH_QUIET_MS    50u  /* without events before the caller acts */
+#define FILE_WATCH_FOLDERS_MAX 256u /* subfolders included; further ones are not watched */
 #define FILE_WATCH_DEPTH_MAX   8u   /* of subfolders */
 
-struct watch;
+struct file_watch;
 
-/* ERR_IO where the system has no inotify to give (fs.inotify.max_user_instances). */
-enum err file_watch_new(struct watch **out, struct why *why);
-void file_watch_free(struct watch *watch); /* NULL is fine */
+/* ERR_IO if the system allows no further inotify instance (fs.inotify.max_user_instances). */
+enum err file_watch_new(struct file_watch **out, struct why *why);
+void file_watch_free(struct file_watch *watch); /* accepts NULL */
 
-/* A file or a folder, which need not exist yet; the folder it is in must. */
-enum err file_watch_add(struct watch *watch, const char *path, struct why *why);
+/* A file or a folder, which need not exist yet; its parent folder must. */
+enum err file_watch_add(struct file_watch *watch, const char *path, struct why *why);
 
-/* Readable when there is something to drain; non-blocking. */
-int file_watch_fd(const struct watch *watch);
+/* Non-blocking; readable if there are events to drain. */
+int file_watch_fd(const struct file_watch *watch);
 
-/* Takes what has come; true where it matters. */
-bool file_watch_drain(struct watch *watch);
+/* Reads all pending events; true if one of them matters. */
+bool file_watch_drain(struct file_watch *watch);
 
 #endif

@@ -1,7 +1,4 @@
-/*
- * The line scanner. Each byte is looked at once: `scanned` remembers how far
- * the search for a newline came when the bytes ran out.
- */
+/* The line scanner reads each byte once: `scanned` is where the search for a newline continues. */
 #include "io/frame.h"
 
 void frame_init(struct frame *frame, size_t max)
@@ -15,7 +12,7 @@ void frame_clear(struct frame *frame)
     frame->at = frame->scanned = 0;
 }
 
-/* Everything was used: start at the front again, and give a large buffer back. */
+/* Starts at the front of a buffer of which everything was used. */
 static void rewind_empty(struct frame *frame)
 {
     if (frame->in.cap > FRAME_KEEP_BYTES)
@@ -23,27 +20,21 @@ static void rewind_empty(struct frame *frame)
     frame->in.len = frame->at = frame->scanned = 0;
 }
 
-static void move_to_front(struct frame *frame)
-{
-    if (frame->at == 0)
-        return;
-    buf_drop(&frame->in, frame->at);
-    frame->scanned -= frame->at;
-    frame->at = 0;
-}
-
-char *frame_reserve(struct frame *frame, size_t *room)
+char *frame_reserve(struct frame *frame, size_t *space)
 {
     struct buf *in = &frame->in;
     if (frame->at == in->len)
         rewind_empty(frame);
-    if (in->cap == in->len)
-        move_to_front(frame);
+    if (in->cap == in->len && frame->at > 0) {
+        buf_drop(in, frame->at);
+        frame->scanned -= frame->at;
+        frame->at = 0;
+    }
     if (in->cap == 0)
         buf_reserve(in, FRAME_FIRST_BYTES);
     else if (in->cap - in->len < in->cap / 4)
-        buf_reserve(in, in->cap); /* a long line: double, so that it takes few reads */
-    *room = in->cap - in->len;
+        buf_reserve(in, in->cap); /* a long line: doubling takes few reads */
+    *space = in->cap - in->len;
     return in->at + in->len;
 }
 
@@ -52,7 +43,7 @@ void frame_commit(struct frame *frame, size_t count)
     frame->in.len += count;
 }
 
-/* The last bytes of what is skipped, which may come in small pieces. */
+/* Appends what is skipped, from `at` to `end`, to the kept tail. */
 static void keep_tail(struct frame *frame, size_t end)
 {
     const char *bytes = frame->in.at + frame->at;
@@ -66,14 +57,6 @@ static void keep_tail(struct frame *frame, size_t end)
     if (count)
         memcpy(frame->tail + before, bytes, count);
     frame->tail_len = (uint32_t)(before + count);
-}
-
-static void skip_line(struct frame *frame, size_t end, struct str *line)
-{
-    keep_tail(frame, end);
-    *line = (struct str){frame->tail, frame->tail_len};
-    frame->at = frame->scanned = end + 1;
-    frame->skipping = false;
 }
 
 static struct str head_of(const struct frame *frame, size_t length)
@@ -90,7 +73,6 @@ void frame_discard(struct frame *frame, struct str *head)
     frame->skipping = true;
 }
 
-/* No newline yet: what is skipped need not be kept. */
 static enum frame_event need_more(struct frame *frame, struct str *line)
 {
     frame->scanned = frame->in.len;
@@ -111,20 +93,21 @@ enum frame_event frame_next(struct frame *frame, struct str *line)
     if (!newline)
         return need_more(frame, line);
     size_t end = (size_t)(newline - frame->in.at), length = end - frame->at;
-    if (frame->skipping) {
-        skip_line(frame, end, line);
-        return FRAME_TAIL;
-    }
-    *line = (struct str){frame->in.at + frame->at, length};
-    if (length > frame->max) {
+    if (!frame->skipping && length > frame->max) {
         *line = head_of(frame, length);
-        frame->skipping = true; /* so that its end is told, too */
+        frame->skipping = true; /* so that the next call reports its tail */
         frame->scanned = end;
         frame->tail_len = 0;
         return FRAME_TOO_LONG;
     }
+    bool tail = frame->skipping;
+    if (tail)
+        keep_tail(frame, end);
+    *line =
+        tail ? (struct str){frame->tail, frame->tail_len} : (struct str){frame->in.at + frame->at, length};
+    frame->skipping = false;
     frame->at = frame->scanned = end + 1;
-    return FRAME_LINE;
+    return tail ? FRAME_TAIL : FRAME_LINE;
 }
 
 void frame_shrink(struct frame *frame)

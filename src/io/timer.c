@@ -1,4 +1,4 @@
-/* See timer.h. The event is freed as soon as it has fired, so that a timer that is not set owns nothing. */
+/* A libevent timer, freed as soon as it has fired. */
 #include "io/timer.h"
 
 #include "io/conn.h"

@@ -1,7 +1,7 @@
 /*
- * A one-shot timer on the loop. Embedded where it is needed (zeroed), and not
- * moved while it is set; setting it again moves its time. One that is not set
- * owns nothing; a set one must be cleared before its loop is freed.
+ * A one-shot timer on the event loop. It is embedded in its owner, zeroed at
+ * first, and must not move while it is set. A timer that is not set owns
+ * nothing; one that is set must be cleared before its loop is freed.
  */
 #ifndef TOOLGATE_IO_TIMER_H
 #define TOOLGATE_IO_TIMER_H
@@ -18,11 +18,11 @@ struct timer {
     void *owner;
 };
 
-/* Fires once, from the loop's turn, `ms` from the beginning of this turn at the earliest; never inside this
- * call. It is no longer set when it fires, and its owner may free it then. */
+/* Fires once, in a turn of the loop, at least `ms` after the beginning of this turn; never inside this call.
+ * Setting a timer again moves its time. It is no longer set when it fires, and its owner may free it then. */
 void timer_set(struct timer *timer, struct loop *loop, uint32_t ms, void (*fires)(void *owner), void *owner);
 bool timer_is_set(const struct timer *timer);
-/* It does not fire any more; may be set again. A timer that was never set may be cleared, too. */
+/* It no longer fires; it may be set again. Clearing a timer that is not set does nothing. */
 void timer_clear(struct timer *timer);
 
 #endif

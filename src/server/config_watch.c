@@ -1,4 +1,4 @@
-/* One struct watch at a time; a configuration that names other files gets another. */
+/* One struct file_watch at a time; a configuration that names other files gets another. */
 #include "server/config_watch.h"
 
 #include "base/clock.h"
@@ -13,7 +13,7 @@ struct watcher {
     struct event_base *base;
     void (*changed)(void *owner);
     void *owner;
-    struct watch *watch; /* NULL: nothing is watched */
+    struct file_watch *watch; /* NULL: nothing is watched */
     struct event *readable, *quiet;
     struct buf files; /* the names, each with its NUL: what is watched */
     int64_t first_us; /* of the changes that nobody has been told of yet; 0: there are none */

@@ -221,8 +221,8 @@ static const struct conn_callbacks conn_callbacks = {.line = on_line,
                                                      .too_long = on_too_long,
                                                      .tail = on_tail,
                                                      .eof = on_eof,
-                                                     .gone = on_gone,
-                                                     .deaf = on_deaf};
+                                                     .closed = on_gone,
+                                                     .write_closed = on_deaf};
 
 /* ---- its stderr ------------------------------------------------------------------- */
 
@@ -323,7 +323,7 @@ static void on_errors_eof(void *owner, size_t half_line)
 }
 
 static const struct conn_callbacks error_hooks = {
-    .line = on_error_line, .too_long = on_error_too_long, .eof = on_errors_eof, .gone = on_errors_gone};
+    .line = on_error_line, .too_long = on_error_too_long, .eof = on_errors_eof, .closed = on_errors_gone};
 
 /* ---- the beginning ------------------------------------------------------------------ */
 

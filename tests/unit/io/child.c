@@ -302,7 +302,7 @@ static void says_that_it_is_no_program(void **state)
     (void)state;
     char *path = temporary("tool", "echo hi\n", 0644);
     struct child_spec spec = {.argv = (const char *const[]){path, NULL}, .env = environment};
-    assert_refused(&spec, ERR_NOT_FOUND, "may not be executed: give it the right (chmod +x)");
+    assert_refused(&spec, ERR_NOT_FOUND, "is not executable: make it so (chmod +x)");
     chmod(path, 0755);
     assert_refused(&spec, ERR_NOT_FOUND, "a script's first line must name its interpreter");
     remove_temporary(path);
@@ -313,7 +313,7 @@ static void says_that_its_interpreter_is_missing(void **state)
     (void)state;
     char *path = temporary("tool", "#!/no/such/interpreter\n", 0755);
     struct child_spec spec = {.argv = (const char *const[]){path, NULL}, .env = environment};
-    assert_refused(&spec, ERR_NOT_FOUND, "the interpreter that its first line names is not there");
+    assert_refused(&spec, ERR_NOT_FOUND, "the interpreter in its first line does not exist");
     remove_temporary(path);
 }
 
@@ -377,7 +377,7 @@ static void says_so_where_another_has_waited_for_it(void **state)
     shell(&p, "exit 0");
     assert_int_equal(waitpid(child_pid(p.child), NULL, 0), child_pid(p.child));
     assert_int_equal(wait_for(&p), CHILD_STATUS_LOST);
-    assert_non_null(strstr(child_status(arena_now, p.status).at, "told to somebody else"));
+    assert_non_null(strstr(child_status(arena_now, p.status).at, "exit status unknown"));
     end(&p);
 }
 

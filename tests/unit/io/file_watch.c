@@ -40,9 +40,9 @@ static void write_file(const char *path, const char *text)
     fclose(file);
 }
 
-static struct watch *watching(const char *path)
+static struct file_watch *watching(const char *path)
 {
-    struct watch *watch;
+    struct file_watch *watch;
     struct why why;
     assert_int_equal(file_watch_new(&watch, &why), OK);
     if (file_watch_add(watch, path, &why) != OK)
@@ -51,7 +51,7 @@ static struct watch *watching(const char *path)
 }
 
 /* inotify queues an event within the call that causes it: nothing to wait for. */
-static bool is_ready(struct watch *watch)
+static bool is_ready(struct file_watch *watch)
 {
     struct pollfd ready = {.fd = file_watch_fd(watch), .events = POLLIN};
     return poll(&ready, 1, 0) == 1;
@@ -61,7 +61,7 @@ static void a_folder_tells_of_its_files(void **state)
 {
     (void)state;
     mkdir("policies", 0700);
-    struct watch *watch = watching("policies/");
+    struct file_watch *watch = watching("policies/");
     assert_false(is_ready(watch));
     assert_false(file_watch_drain(watch));
     write_file("policies/a.lua", "return 1");
@@ -82,7 +82,7 @@ static void reading_is_no_change(void **state)
     (void)state;
     mkdir("policies", 0700);
     write_file("policies/a.lua", "return 1");
-    struct watch *watch = watching("policies");
+    struct file_watch *watch = watching("policies");
     close(open("policies/a.lua", O_RDONLY));
     closedir(opendir("policies"));
     assert_false(file_watch_drain(watch));
@@ -93,7 +93,7 @@ static void what_editors_leave_is_no_change(void **state)
 {
     (void)state;
     mkdir("policies", 0700);
-    struct watch *watch = watching("policies");
+    struct file_watch *watch = watching("policies");
     write_file("policies/.a.lua.swp", "");
     write_file("policies/a.lua~", "");
     assert_true(is_ready(watch));
@@ -106,7 +106,7 @@ static void subfolders_count_also_new_ones(void **state)
     (void)state;
     mkdir("policies", 0700);
     mkdir("policies/schemas", 0700);
-    struct watch *watch = watching("policies");
+    struct file_watch *watch = watching("policies");
     write_file("policies/schemas/a.json", "{}");
     assert_true(file_watch_drain(watch));
     mkdir("policies/fixtures", 0700);
@@ -119,7 +119,7 @@ static void subfolders_count_also_new_ones(void **state)
 static void a_file_is_watched_by_its_name_alone(void **state)
 {
     (void)state;
-    struct watch *watch = watching("toolgate.lua");
+    struct file_watch *watch = watching("toolgate.lua");
     write_file("other.lua", "");
     assert_false(file_watch_drain(watch));
     write_file("toolgate.lua", "return {}");
@@ -135,7 +135,7 @@ static void a_file_is_watched_by_its_name_alone(void **state)
 static void a_folder_may_come_later_and_again(void **state)
 {
     (void)state;
-    struct watch *watch = watching("policies");
+    struct file_watch *watch = watching("policies");
     for (int i = 0; i < 2; i++) {
         mkdir("policies", 0700);
         assert_true(file_watch_drain(watch));
@@ -154,7 +154,7 @@ static void a_link_may_be_turned_elsewhere(void **state)
     mkdir("one", 0700);
     mkdir("two", 0700);
     assert_int_equal(symlink("one", "policies"), 0);
-    struct watch *watch = watching("policies");
+    struct file_watch *watch = watching("policies");
     write_file("two/a.lua", "");
     assert_false(file_watch_drain(watch));
     assert_int_equal(symlink("two", "next"), 0);
@@ -171,7 +171,7 @@ static void a_mounted_folder_is_swapped_by_its_hidden_link(void **state)
 {
     (void)state;
     mkdir("etc", 0700);
-    struct watch *folder = watching("etc"), *file = watching("etc/toolgate.lua");
+    struct file_watch *folder = watching("etc"), *file = watching("etc/toolgate.lua");
     assert_int_equal(symlink("..2026", "etc/..next"), 0);
     assert_false(file_watch_drain(folder));
     rename("etc/..next", "etc/..data");
@@ -184,7 +184,7 @@ static void a_mounted_folder_is_swapped_by_its_hidden_link(void **state)
 static void a_folder_that_is_not_there_is_named(void **state)
 {
     (void)state;
-    struct watch *watch;
+    struct file_watch *watch;
     struct why why;
     assert_int_equal(file_watch_new(&watch, &why), OK);
     assert_int_equal(file_watch_add(watch, "nowhere/policies", &why), ERR_IO);
