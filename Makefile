@@ -55,6 +55,7 @@ OBJECTS  := $(SOURCES:src/%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/embedded.o
 LIBRARY  := $(BUILD)/libtoolgate.a
 # lua/types is for editors, not for the program.
 LUA      := $(sort $(filter-out lua/types/%,$(wildcard lua/*/*.lua)))
+EMBEDDED := $(LUA) src/schema/metaschemas.jsonl
 # require "toolgate" for busted specs; the host that loads it provides LuaJIT.
 MODULE   := $(if $(SAN),,$(BUILD)/toolgate.so)
 MODULE_SOURCES := $(sort $(wildcard src/module/*.c))
@@ -174,19 +175,19 @@ $(BUILD)/obj/embedded.o: $(BUILD)/gen/embedded.c
 	$(AT)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 # Compares contents, not times: a changed file may be older than the last build.
-$(BUILD)/gen/lua: always
+$(BUILD)/gen/embedded.sum: always
 	@mkdir -p $(@D)
-	@cksum $(LUA) | cmp -s - $@ || cksum $(LUA) > $@
+	@cksum $(EMBEDDED) | cmp -s - $@ || cksum $(EMBEDDED) > $@
 
-# Each Lua file becomes one byte array; a table maps names to arrays.
-$(BUILD)/gen/embedded.c: $(BUILD)/gen/lua Makefile
+# Each file becomes one byte array; a table maps names to arrays.
+$(BUILD)/gen/embedded.c: $(BUILD)/gen/embedded.sum Makefile
 	@mkdir -p $(@D)
-	@{ echo '/* Made by the Makefile from lua/. */'; \
+	@{ echo '/* Made by the Makefile from lua/ and data files. */'; \
 	   echo '#include "base/embedded.h"'; echo '#include <stdio.h>'; echo '#include <stdlib.h>'; \
-	   n=0; for f in $(LUA); do n=$$((n + 1)); echo "static const unsigned char text_$$n[] = {"; \
+	   n=0; for f in $(EMBEDDED); do n=$$((n + 1)); echo "static const unsigned char text_$$n[] = {"; \
 	     od -An -v -tx1 $$f | sed 's/ \([0-9a-f][0-9a-f]\)/0x\1,/g'; echo '0};'; done; \
 	   echo 'static const struct { const char *name; const unsigned char *text; size_t len; } files[] = {'; \
-	   n=0; for f in $(LUA); do n=$$((n + 1)); \
+	   n=0; for f in $(EMBEDDED); do n=$$((n + 1)); \
 	     echo "{\"$${f#lua/}\", text_$$n, sizeof(text_$$n) - 1},"; done; \
 	   echo '{0, 0, 0}};'; \
 	   echo 'struct str embedded_text(const char *name)'; \

@@ -1,8 +1,12 @@
-/* Documents by URI: those the caller added, then the metaschemas, parsed when first asked for. */
+/*
+ * Documents by URI: those the caller added, then the metaschemas of draft-07,
+ * 2019-09 and 2020-12 as published at https://json-schema.org (BSD licence of
+ * the JSON Schema project), one a line in metaschemas.jsonl. Nothing is fetched.
+ */
 #include "schema/compile.h"
 
+#include "base/embedded.h"
 #include "json/parse.h"
-#include "schema/metaschemas.h"
 #include "schema/uri.h"
 
 struct schema_registry {
@@ -22,19 +26,27 @@ void schema_registry_add(struct schema_registry *registry, struct str uri, const
     map_add(registry->documents, uri_split(uri, &fragment), (void *)document);
 }
 
-static const struct json *parse_metaschema(struct arena *arena, const char *text)
+/* The line whose $id is the URI; draft-07's ends in an empty fragment. */
+static const struct json *find_metaschema(struct arena *arena, struct str uri)
 {
     struct json *document = ARENA_NEW(arena, struct json);
-    struct json_error fault;
-    return json_parse(arena, str_of(text), NULL, document, &fault) == OK ? document : NULL;
+    struct json_error error;
+    struct str rest = embedded_text("src/schema/metaschemas.jsonl");
+    while (rest.len) {
+        struct str fragment, line = {rest.at, (size_t)((char *)memchr(rest.at, '\n', rest.len) - rest.at)};
+        rest = str_from(rest, line.len + 1);
+        const char *id = memmem(line.at, line.len, "\"$id\":\"", 7);
+        struct str value = str_from(line, (size_t)(id - line.at) + 7);
+        value.len = (size_t)((char *)memchr(value.at, '"', value.len) - value.at);
+        if (str_eq(uri_split(value, &fragment), uri))
+            return json_parse(arena, line, NULL, document, &error) == OK ? document : NULL;
+    }
+    return NULL;
 }
 
 const struct json *schema_registry_find(struct arena *arena, const struct schema_registry *registry,
                                         struct str uri)
 {
     const struct json *document = registry ? map_get(registry->documents, uri) : NULL;
-    for (size_t i = 0; !document && i < metaschema_count; i++)
-        if (str_is(uri, metaschemas[i].uri))
-            document = parse_metaschema(arena, metaschemas[i].text);
-    return document;
+    return document ? document : find_metaschema(arena, uri);
 }
