@@ -40,13 +40,39 @@ describe("toolgate new", function()
                   "count":{"type":"integer","minimum":1,"default":2},
                   "tags":{"type":"array","items":{"type":"string"},"maxItems":3}}}]]
 
-  it("writes a policy to fill in where nothing is known", function()
-    local code, out, err = toolgate("new", "find_things")
+  it("writes a blank policy where nothing is known, and invents nothing", function()
+    local code, out, err = toolgate("new", "close_ticket")
     assert.equal(0, code, err)
-    says(out, "policies/find_things.lua is written; its 3 examples hold.")
-    says(policy "find_things", "schema = params {")
-    assert.matches("^%-%- find_things: ", policy "find_things")
+    says(out, "policies/close_ticket.lua is written; its example holds.")
+    local text = policy "close_ticket"
+    says(text, 'return tool "close_ticket" {')
+    says(text, "TODO: the tool's parameters.")
+    for _, invented in ipairs { "query", "limit", "ticket_id", "a guess" } do says_not(text, invented) end
+    says_not(text, "\n  effects")
     holds()
+    local _, tools = toolgate("tools", "--json")
+    assert.same({}, json.decode(tools)[1].inputSchema.properties or {})
+  end)
+
+  for _, template in ipairs { "blank", "read", "write", "search", "http" } do
+    it("fills a template whose examples hold: " .. template, function()
+      local code, _, err = toolgate("new", "my_tool", "--template", template)
+      assert.equal(0, code, err)
+      says(policy "my_tool", 'return tool "my_tool" {')
+      says_not(policy "my_tool", "TOOL")
+      says(policy "my_tool", "TODO")
+      says(holds(), " 0 failed")
+    end)
+  end
+
+  it("names the templates, and takes one source only", function()
+    local code, _, err = toolgate("new", "x", "--template", "raed")
+    assert.equal(2, code)
+    says(err, "--template: expected one of blank, read, write, search, http, got 'raed'")
+    write("s.json", "{}")
+    code, _, err = toolgate("new", "x", "--template", "read", "--schema", "s.json")
+    assert.equal(2, code)
+    says(err, "leave out --schema")
   end)
 
   it("names commands that can be typed as they stand", function()
@@ -61,39 +87,26 @@ describe("toolgate new", function()
     end
   end)
 
-  it("says a schema in params where nothing of it is lost", function()
+  it("writes a schema into the policy, value for value", function()
     write("order.json", ORDER)
     assert.equal(0, (toolgate("new", "change_order", "--schema", "order.json")))
     local text = policy "change_order"
-    for _, line in ipairs {
-      'description = "Change an order.",',
-      'order_id    = uuid "The order",',
-      "customer_id = optional(str),", -- a title that says the name again is left out
-      'action      = enum({ "cancel", "return" }, "What shall happen"),',
-      "count       = optional(int { min = 1 }, 2),",
-      "tags        = optional(list { str, max = 3 }),",
-      'order_id = shape "uuid"',
-      "-- customer_id = seen(),",
-      '--   when { action = "cancel" } : needs "order_id",',
-    } do says(text, line) end
-    says(holds(), "3 passed, 0 failed")
+    says(text, 'description = "Change an order.",')
+    says(text, "schema = json [[{\n")
+    says(text, '"count": {"type":"integer","minimum":1,"default":2},')
+    says(text, '{ "a call without order_id", args = ')
+    says(holds(), "2 passed, 0 failed")
     local _, tools = toolgate("tools", "--json")
-    local shown, given = json.decode(tools)[1].inputSchema, json.decode(ORDER)
-    given.description, given.properties.customer_id.title = nil, nil
-    table.sort(given.required)
-    table.sort(shown.required)
-    assert.same(given, shown)
+    assert.same(json.decode(ORDER), json.decode(tools)[1].inputSchema)
   end)
 
-  it("lays a schema beside the policy where params cannot say it", function()
-    write("pick.json", [[{"type":"object","properties":{"what":{"oneOf":[{"type":"string"},{"type":"integer"}]},
-                          "n":{"type":"integer","maximum":18446744073709551615}},"required":["what"]}]])
-    local _, out = toolgate("new", "pick", "--schema", "pick.json")
-    says(out, "with policies/pick.schema.json")
-    says(policy "pick", 'schema = json "pick.schema.json"')
-    assert.same(json.decode(process.read(folder .. "/pick.json")),
-                json.decode(process.read(folder .. "/policies/pick.schema.json")))
-    says(process.read(folder .. "/policies/pick.schema.json"), "18446744073709551615")
+  it("keeps numbers as they are spelled, and brackets apart from Lua's", function()
+    write("pick.json", [==[{"type":"object","properties":{"what":{"enum":[["a"],[["b"]]]},
+                          "n":{"type":"integer","maximum":18446744073709551615}},"required":["what"]}]==])
+    local code, _, err = toolgate("new", "pick", "--schema", "pick.json")
+    assert.equal(0, code, err)
+    says(policy "pick", "schema = json [=[{")
+    says(policy "pick", "18446744073709551615")
     holds()
   end)
 
@@ -122,26 +135,24 @@ describe("toolgate new", function()
       local text = policy "get_note"
       says_not(text, "\n  schema")
       says_not(text, "\n  description")
-      says(text, "in tools.json: give that with --tools")
-      says(text, 'effects     = "read", -- the definition\'s readOnlyHint says so')
-      says(text, '-- get_note: Read a note. It only reads.')
-      says(text, 'args = { n = "3" },\n      gives = "pass", becomes = { n = 3 } },')
+      says(text, "in tools.json: pass that with --tools")
+      says(text, 'effects     = "read", -- the definition\'s readOnlyHint')
+      says(text, 'args = json [[{"n":3}]],\n      gives = "pass" },')
       holds("--tools", "tools.json")
     end)
 
     it("writes the schema too where it is asked to, and needs the file no more", function()
       toolgate("new", "get_note", "--tools", "tools.json", "--with-schema")
-      says(policy "get_note", "n = int { min = 3 },")
+      says(policy "get_note", "schema = json [[")
+      says(policy "get_note", 'description = "Read a note."')
       holds()
     end)
 
-    it("takes advice out of a description, and tells a guess as one", function()
+    it("supposes nothing from a name or a description", function()
       toolgate("new", "delete_note", "--tools", "tools.json")
       local text = policy "delete_note"
-      says(text, 'description = "Remove a note for good. It stays in backups.",')
-      says(text, 'use_when    = "the user wants it gone",')
-      says(text, 'avoid_when  = "it only shall be hidden",')
-      says(text, "effects     = \"destructive\", -- a guess: its name says 'delete'")
+      says_not(text, "destructive\",\n")
+      says_not(text, "hidden")
       holds("--tools", "tools.json")
     end)
 
@@ -158,7 +169,7 @@ describe("toolgate new", function()
     process.write(folder .. "/policies/find_things.lua", "-- mine\n")
     local code, _, err = toolgate("new", "find_things")
     assert.equal(2, code)
-    says(err, "policies/find_things.lua is there already; --force writes it anew")
+    says(err, "policies/find_things.lua exists already: --force overwrites it")
     assert.equal("-- mine\n", policy "find_things")
     assert.equal(0, (toolgate("new", "find_things", "--force")))
     says(policy "find_things", 'return tool "find_things"')
@@ -179,14 +190,14 @@ describe("toolgate new", function()
     local code, out, err = toolgate("new", name, "--tools", "tools.json", "--with-schema")
     assert.equal(0, code, out .. err)
     local text = policy "files__read__it"
-    says(text, '["end"] = str,')
+    says(text, 'return tool "files/\\"read\\" it" {')
     says(text, "description = [==[\nOne ]] two\nthree \\ \"four\" ]=]]==],")
     holds()
   end)
 
   it("says what is wrong with what it is given", function()
     for file, words in pairs { ["none.json"] = "none.json", ["list.json"] = "expected a JSON Schema, an object",
-                               ["whole.json"] = "give it with --tools" } do
+                               ["whole.json"] = "pass that with --tools" } do
       write("list.json", "[]")
       write("whole.json", [[{"name":"x","inputSchema":{"type":"object"}}]])
       local code, _, err = toolgate("new", "x", "--schema", file)
