@@ -12,7 +12,7 @@ local words = {
   "ok", "partial", "garbage", "broken", "transient", "need_user", "failed", "newest",
   "null", "array", "wants_all", "time", "duration", "url", "host_in", "glob", "set",
 }
-for _, folder in ipairs { "policies", "tests/bench/toolgate-bench", "tests/clients/conformance-policies" } do
+for _, folder in ipairs { "policies", "lua/templates", "tests/bench/toolgate-bench", "tests/clients/conformance-policies" } do
   files[folder] = { read_globals = words, ignore = { "212" } } -- a hook names its arguments, also those it does not read
 end
 files["lua/policy"] = { read_globals = words }

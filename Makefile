@@ -307,7 +307,7 @@ C_FILES = $(wildcard src/*/*.c src/*/*.h src/*/*/*.c src/*/*/*.h tests/unit/*.h 
 LEDGER_SHARED  = lua/ledger/session.lua lua/ledger/rules.lua lua/ledger/limits.lua lua/ledger/away.lua
 LEDGER_SCRIPTS = $(filter-out $(LEDGER_SHARED),$(wildcard lua/ledger/*.lua))
 lint-now:
-	luacheck --quiet lua/policy policies tests
+	luacheck --quiet lua/policy lua/templates policies tests
 	for script in $(LEDGER_SCRIPTS); do cat $(LEDGER_SHARED) $$script | \
 	    luacheck - --quiet --read-globals redis KEYS ARGV --ignore 211 221 231 || exit 1; done
 	clang-format --dry-run -Werror $(C_FILES)
