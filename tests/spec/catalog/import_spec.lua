@@ -258,7 +258,8 @@ describe("the commands", function()
     assert.equal(0, code)
     assert.truthy(out:find("NAME +KIND +STATE +TOOLS"), out)
     assert.truthy(out:find("a +stdio +up +2"), out)
-    golden.check("cli", "status: an upstream whose command does not exist", out:match "[^\n]*no command[^\n]*", { ["in PATH %b()"] = "in PATH (<path>)" })
+    golden.check("cli", "status: an upstream whose command does not exist", out:match "[^\n]*no command[^\n]*",
+                 { ["in PATH %b()"] = "in PATH (<path>)" })
     code, out = process.run { daemon.binary, "tools", "--socket", gate.socket }
     assert.equal(0, code)
     assert.truthy(out:find("read +%[upstream a%]"), out)

@@ -1,5 +1,6 @@
 -- What a server says instead of a result, each said by a real one, and what becomes of the call that met it.
 local daemon = require "daemon"
+local golden = require "golden"
 local client_of = require "client"
 local fixtures = require "fixtures"
 local process = require "process"
@@ -187,7 +188,8 @@ describe("a Redis that says", function()
       client = gate:connect()
       for _ = 1, 20 do assert.equal("local", echo()) end
       assert.is_false(connected())
-      assert.truthy(gate:logs("redis_down"):find("give its user the rights that docs/configuration.md lists", 1, true))
+      golden.check("log", "Redis: rights are missing", gate:logs("redis_down"),
+                   { ['why=".-; '] = 'why="<the error of Redis>; ' })
       gate:logs "redis_reconnect_delayed failures=4 " -- each try has found it out
       assert.is_false(connected())
       assert.equal(1, select(2, gate:log():gsub("error redis_down", "")))
@@ -240,7 +242,7 @@ describe("a Redis that says", function()
     gate = daemon.start { policies = POLICIES, arguments = { "--redis", store:url() }, config = PATIENT }
     client = gate:connect()
     assert.equal("local", echo())
-    assert.truthy(gate:logs("redis_down"):find("name its master", 1, true))
+    golden.check("log", "Redis: a replica", gate:logs("redis_down"))
   end)
 
   it("MASTERDOWN, as a replica without its master may, is away", function()

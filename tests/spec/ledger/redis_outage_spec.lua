@@ -1,5 +1,6 @@
 -- Redis goes away and comes back: who answers meanwhile, and that nothing is lost or counted twice.
 local daemon = require "daemon"
+local golden = require "golden"
 local client_of = require "client"
 local fixtures = require "fixtures"
 local process = require "process"
@@ -78,7 +79,7 @@ describe("while Redis is away", function()
       echo "a"
       goes()
       local message = client:ask("toolgate/session", { session = "s" }).error.message
-      assert.truthy(message:find("Redis is away, and this daemon counted no call of it", 1, true), message)
+      golden.check("protocol", "toolgate/session: Redis is down, and the session is not known", message)
     end)
 
     it("says what it never told where the daemon ends first, and nothing where all was told", function()
@@ -288,9 +289,10 @@ describe("while Redis is away", function()
       local refused = echo "b"
       assert.same({ "refuse", "unavailable", "ledger_unavailable", "none" },
                   { verdict(refused).verdict, verdict(refused).error_class, verdict(refused).code, verdict(refused).ledger })
-      assert.truthy(client_of.text(refused):find("calls cannot be counted just now, of this tool and of all others", 1, true))
+      golden.check("feedback", "ledger: calls cannot be counted", client_of.text(refused))
       local reset = client:ask("toolgate/session", { session = "s", reset = "echo" })
-      assert.truthy(reset.error.message:find("the ledger did not reset it: Redis is away: ", 1, true), reset.error.message)
+      golden.check("protocol", "toolgate/session: Redis is down, and nothing is reset", reset.error.message,
+                   { ["away: .*"] = "away: <why>" })
       assert.truthy(client:ask("toolgate/turn", { _meta = session "s" }).error.message:find("ledger", 1, true))
       returns()
       assert.equal("pass", verdict(echo "c").verdict)
@@ -339,7 +341,7 @@ describe("while Redis is away", function()
     gate = daemon.start { policies = POLICIES, arguments = { "--redis", store:url() } }
     store:freeze()
     gate:connect():calls("echo", { text = "a" }, session "s")
-    assert.truthy(gate:logs("redis_down"):find("it did not answer within 50 ms", 1, true))
+    golden.check("log", "Redis: no answer in time", gate:logs("redis_down"))
     store:thaw()
   end)
 

@@ -1,5 +1,6 @@
 -- Who may connect, and which tools exist for them, by the kernel's word (SO_PEERCRED).
 local daemon = require "daemon"
+local golden = require "golden"
 local process = require "process"
 local client_of = require "client"
 local fixtures = require "fixtures"
@@ -99,10 +100,13 @@ describe("the allow list", function()
   end)
 
   it("with an unknown user or a bad rule is an error that names it", function()
-    local words = daemon.fails { config = "return { allow = { { users = { 'no-such-user-here' } } } }" }
-    assert.truthy(words:find("no-such-user-here", 1, true), words)
-    words = daemon.fails { config = "return { allow = { { user = { 0 } } } }" }
-    assert.truthy(words:find("users", 1, true), words)
+    local function refused(key, config)
+      local words, code = daemon.fails { config = config }
+      assert.equal(1, code)
+      golden.check("load", "allow: " .. key, words)
+    end
+    refused("an unknown user", "return { allow = { { users = { 'no-such-user-here' } } } }")
+    refused("an unknown key", "return { allow = { { user = { 0 } } } }")
   end)
 
   if me ~= 0 then

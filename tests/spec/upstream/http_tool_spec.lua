@@ -1,5 +1,6 @@
 -- HTTP endpoints as tools: what the client calls, what the server sees, what the client hears.
 local daemon = require "daemon"
+local golden = require "golden"
 local client_of = require "client"
 local http_server = require "http_server"
 local process = require "process"
@@ -43,10 +44,11 @@ local function calls(arguments)
   return client:calls("endpoint", arguments or {}, session("s" .. sessions))
 end
 
-local function is_refused(result, class, code, ...)
+-- The class and code, and the wording under its key, where a key is given.
+local function is_refused(result, class, code, key)
   assert.is_true(result.isError, text(result))
   assert.same({ class, code }, { verdict(result).error_class, verdict(result).code })
-  for _, words in ipairs { ... } do assert.truthy(text(result):find(words, 1, true), text(result)) end
+  if key then golden.check("feedback", "http: " .. key, text(result)) end
   return result
 end
 
@@ -88,9 +90,9 @@ describe("an HTTP endpoint", function()
     for _, bad in ipairs { "..", ".", "../../admin", "a/../../b", "..\\x" } do
       local result = calls { owner = bad, id = 1 }
       assert.is_true(result.isError, bad)
-      assert.truthy(text(result):find("'owner' must not be '.' or '..'", 1, true), text(result))
+      golden.check("feedback", "http: a path parameter that leads elsewhere", text(result))
     end
-    assert.truthy(text(calls { owner = "", id = 1 }):find("'owner' must not be empty", 1, true))
+    golden.check("feedback", "http: an empty path parameter", text(calls { owner = "", id = 1 }))
     assert.equal(1, #server:saw())
   end)
 
@@ -100,7 +102,7 @@ describe("an HTTP endpoint", function()
     assert.same({ id = 7 }, json.decode(text(calls())))
     local result = calls()
     assert.is_true(result.isError)
-    assert.truthy(text(result):find("has no 'data.items.0'", 1, true), text(result))
+    golden.check("feedback", "http: the picked member is missing", text(result))
   end)
 
   it("takes texts, JSON by any name, and nothing, for what they are", function()
@@ -131,9 +133,9 @@ describe("an HTTP endpoint that fails", function()
               { status = 400, body = { errors = { { message = "first of them" } } } },
               { status = 409, headers = { ["Content-Type"] = "text/html" }, body = "<html>no</html>" } } }
     serves '{ "GET SERVER/" }'
-    is_refused(calls { n = 1 }, "tool_error", "http_404", "no issue 12", "status 404")
-    is_refused(calls { n = 2 }, "tool_error", "http_422", "page must be below 9")
-    is_refused(calls { n = 3 }, "tool_error", "http_400", "first of them")
+    is_refused(calls { n = 1 }, "tool_error", "http_404", "status 404")
+    is_refused(calls { n = 2 }, "tool_error", "http_422", "status 422 with problem details")
+    is_refused(calls { n = 3 }, "tool_error", "http_400", "status 400 with a list of errors")
     assert.is_nil(text(is_refused(calls { n = 4 }, "tool_error", "http_409")):find("html", 1, true))
   end)
 
@@ -142,10 +144,10 @@ describe("an HTTP endpoint that fails", function()
               { status = 503 }, { status = 500, body = { message = "boom" } },
               { status = 503, headers = { ["Retry-After"] = "Fri, 31 Dec 9999 23:59:59 GMT" } } } }
     serves '{ "GET SERVER/" }'
-    local first = is_refused(calls { n = 1 }, "transient", "http_429", "too many requests")
+    local first = is_refused(calls { n = 1 }, "transient", "http_429", "status 429")
     assert.equal(7, verdict(first).after_s)
     is_refused(calls { n = 2 }, "transient", "http_503")
-    is_refused(calls { n = 3 }, "transient", "http_500", "boom")
+    is_refused(calls { n = 3 }, "transient", "http_500", "status 500")
     assert.equal(86400, verdict(calls { n = 4 }).after_s) -- nobody waits for ever
   end)
 
@@ -157,23 +159,23 @@ describe("an HTTP endpoint that fails", function()
               ["GET /json"] = { headers = { ["Content-Type"] = "application/json" }, body = '{"a":' } }
     gate = daemon.start { policies = {}, config = "return {}" }
     local patience = "300ms"
-    local function fails(path, ...)
+    local function fails(path, class, code)
       gate:write_policy("endpoint.lua", policy('{ "GET SERVER' .. path .. '", timeout = "' .. patience .. '" }', nil,
                                                "-- " .. path))
       gate:reload()
       client = gate:connect()
-      return is_refused(calls(), ...)
+      return is_refused(calls(), class, code, "connection: " .. path)
     end
-    fails("/hang", "transient", "timeout", "did not answer in time")
-    fails("/slow", "transient", "timeout", "did not answer in time")
+    fails("/hang", "transient", "timeout")
+    fails("/slow", "transient", "timeout")
     patience = "20s"
-    fails("/reset", "transient", "broken_off", "127.0.0.1:" .. server.port)
-    fails("/short", "transient", "broken_off", "before the answer was whole")
-    fails("/noise", "schema_mismatch", "invalid_http", "did not answer in HTTP")
-    fails("/large", "schema_mismatch", "too_large", "larger than may be")
+    fails("/reset", "transient", "broken_off")
+    fails("/short", "transient", "broken_off")
+    fails("/noise", "schema_mismatch", "invalid_http")
+    fails("/large", "schema_mismatch", "too_large")
     fails("/json", "schema_mismatch", "invalid_json")
     server:stop()
-    fails("/gone", "transient", "unreachable", "could not connect", "Connection refused")
+    fails("/gone", "transient", "unreachable")
   end)
 end)
 
@@ -186,7 +188,9 @@ describe("the secrets of an HTTP endpoint", function()
     local file = process.write(server.directory .. "/key", "file-of-the-spec\n")
     serves('{ "GET SERVER/", headers = { Authorization = "Bearer ${SPEC_TOKEN}", ["X-Key"] = "${file:' .. file ..
            '}", ["X-Plain"] = "${SPEC_ABSENT:-otherwise}" } }', nil, { environment = { SPEC_TOKEN = "token-of-the-spec" } })
-    local everything = text(calls { n = 1 }) .. text(calls { n = 2 }) .. text(calls { n = 3 })
+    local first, second = text(calls { n = 1 }), text(calls { n = 2 })
+    golden.check("feedback", "http: status 401 that repeats the token", second)
+    local everything = first .. second .. text(calls { n = 3 })
     local sent = server:saw()[1].headers
     assert.same({ "Bearer token-of-the-spec", "file-of-the-spec", "otherwise" },
                 { sent.authorization, sent["x-key"], sent["x-plain"] })
@@ -194,13 +198,12 @@ describe("the secrets of an HTTP endpoint", function()
                  json.encode((client:asks "tools/list")) .. gate:log()
     assert.is_nil(everything:find("of-the-spec", 1, true), everything)
     assert.truthy(everything:find("Bearer ***", 1, true))
-    assert.truthy(everything:find("whoever runs this gateway", 1, true))
   end)
 
   it("are named where they are missing, and nothing is sent", function()
     answers { ["GET /"] = { echo = true } }
     serves '{ "GET SERVER/", headers = { Authorization = "Bearer ${SPEC_NOT_SET}" } }'
-    local heard = is_refused(calls(), "unavailable", "not_configured", "only who runs the gateway can mend that")
+    local heard = is_refused(calls(), "unavailable", "not_configured", "a secret is not set")
     assert.is_nil(text(heard):find("SPEC_NOT_SET", 1, true))
     gate:logs 'tool=endpoint code=not_configured why="the environment variable SPEC_NOT_SET'
     assert.same({}, server:saw())
@@ -210,7 +213,7 @@ describe("the secrets of an HTTP endpoint", function()
     answers { ["GET /"] = { { status = 401, body = { message = "who are you" } } } }
     serves('"GET /"', nil, { more = 'upstream = "billing",', config = 'return { upstreams = { billing = { rest = "' ..
                              server.address .. '" } } }' })
-    is_refused(calls(), "unavailable", "http_401", '"who are you"', "Do not repeat the call now")
+    is_refused(calls(), "unavailable", "http_401", "status 401")
     gate:logs "upstream_call_failed upstream=billing tool=endpoint code=http_401"
     local billing = gate:status().upstreams[1]
     assert.truthy(billing.last_error:find("status 401", 1, true), billing.last_error)
@@ -225,7 +228,7 @@ describe("the secrets of an HTTP endpoint", function()
     serves '{ "GET SERVER/", headers = { Authorization = "Bearer secret-of-the-spec" } }'
     local result = calls { n = 1 }
     assert.is_true(result.isError)
-    assert.truthy(text(result):find("redirects to " .. elsewhere.address .. "/there (status 302)", 1, true), text(result))
+    golden.check("feedback", "http: a redirect to another host", text(result))
     assert.is_nil(text(result):find("hidden", 1, true))
     assert.same({}, elsewhere:saw())
     assert.equal("followed", text(calls { n = 2 }))
@@ -246,7 +249,7 @@ describe("the connections of HTTP endpoints", function()
   it("are trusted by certificate", function()
     answers({ ["GET /"] = { body = "whispered" } }, { tls = true })
     serves '{ "GET SERVER/" }'
-    is_refused(calls(), "transient", "unreachable", "its certificate is not trusted", "ca_file")
+    is_refused(calls(), "transient", "unreachable", "the certificate is not trusted")
     gate:write_policy("endpoint.lua", policy('{ "GET SERVER/", ca_file = "' .. server.certificate .. '" }'))
     gate:reload()
     assert.equal("whispered", text(gate:connect():calls("endpoint", { n = 2 }, session "s")))
@@ -275,7 +278,7 @@ describe("an upstream that only has an address", function()
     assert.same({ "/base/v1/bills", "text/plain" }, { seen.path, seen.headers.accept })
     assert.equal("key-of-the-spec", server:saw()[1].headers["x-key"])
     for n = 1, 5 do is_refused(calls { n = n }, "transient", "http_503") end
-    is_refused(calls { n = 6 }, "unavailable", "breaker_open", "billing")
+    is_refused(calls { n = 6 }, "unavailable", "breaker_open", "circuit breaker is open")
     assert.equal(6, #server:saw())
     gate:logs "upstream_call_failed upstream=billing tool=endpoint code=http_503"
     local status = json.encode((gate:status()))
@@ -288,7 +291,7 @@ describe("an upstream that only has an address", function()
     serves('"GET /bills"', nil, {
       more = 'upstream = "billing", retry = { again = { times = 5, backoff = "1ms", within = "500ms" } },',
       config = 'return { upstreams = { billing = { rest = "' .. server.address .. '" } } }' })
-    local said = verdict(is_refused(calls(), "transient", "http_503", "toolgate tried it 5 times"))
+    local said = verdict(is_refused(calls(), "transient", "http_503", "tried five times"))
     assert.same({ "wait", 5, 1 }, { said.verdict, said.tries, said.after_s })
     assert.equal(5, #server:saw())
   end)
