@@ -202,7 +202,7 @@ static void set_behaviour(struct tool *tool, const struct policy *policy, const 
 {
     tool->effects = effects_of(tool, policy);
     tool->idempotent = is_idempotent(tool, policy);
-    tool->again = policy && policy->retry_given ? policy->retry : config->again;
+    tool->retry = policy && policy->retry_given ? policy->retry : config->again;
     tool->mode = policy && policy->mode_given ? policy->mode : config->mode;
     tool->unknown = policy && policy->unknown_given ? policy->unknown : config->unknown;
     tool->coerce = policy && policy->coerce_given ? policy->coerce : config->coerce;

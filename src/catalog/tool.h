@@ -33,7 +33,7 @@ struct tool {
     enum tool_runner runner;
     struct target target;      /* RUNNER_UPSTREAM */
     bool idempotent;           /* the same call twice does no more than once */
-    struct policy_retry again; /* times 0: a failure is told at once */
+    struct policy_retry retry; /* times 0: a failure is told at once */
     enum policy_effects effects;
     enum policy_mode mode;
     enum policy_unknown unknown;

@@ -10,6 +10,7 @@
 #include "cli/term.h"
 #include "cli/verdict_print.h"
 #include "gate/call_reply.h"
+#include "gate/verdict.h"
 #include "json/parse.h"
 #include "json/write.h"
 

@@ -1,246 +1,162 @@
 /*
  * The life of a call, from top to bottom:
  *
- *   1 known    does the tool exist, for this peer            ─┐
- *   2 shape    coerce, JSON Schema: all problems at once      │ whatever they find,
- *   3 meaning  rules, normalise, shape of ids                 │ the call goes to admit:
- *   4 admit    budgets, loops, seen ids ◀──▶ ledger          ◀┘ refusals are counted too
- *   5 check    the policy, with the session's snapshot
- *   6 run      Lua, or an upstream ◀──▶ outside; or the agent itself   ◀─┐
- *   7 judge    output schema, policy, coverage                           │ after a pause
- *     again    it failed for the moment, and its policy says try again  ─┘
+ *   1 known    find the tool, if this client may call it       ─┐
+ *   2 schema   coerce, JSON Schema: all problems at once        │ whatever they find, the call
+ *   3 rules    policy rules, normalise, format of ids           │ goes on to admit: refused
+ *   4 admit    budgets, loops, seen ids ◀──▶ ledger            ◀┘ calls are counted too
+ *   5 check    the policy's check hook
+ *   6 run      Lua, or an upstream; the agent itself before a report   ◀─┐ after a pause,
+ *   7 judge    output schema, the policy's result hook, coverage         │ if the policy says
+ *     retry    a transient failure                                      ─┘ retry
  *   8 settle   what happened ───▶ ledger
  *
- * tools/call takes all of it, toolgate/check stops after 5, toolgate/report
- * enters at 7. A stage goes on, waits or goes back; what was decided is a
- * verdict, and stages that a decision makes pointless are passed over by the
- * table at the end of this file. How a call is run, and run again, stands in
- * call_run.c, how its result is judged in call_judge.c, what the ledger is
- * told of it at its end in call_settle.c.
+ * tools/call passes all of it, toolgate/check stops after 5, toolgate/report enters at 7. A stage returns
+ * what comes next (enum step) and writes what it decides to the verdict; the table below skips the stages
+ * that a decision makes pointless. Stages 6 to 8 are in call_run.c, call_judge.c and call_settle.c.
  */
 #include "gate/call_state.h"
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "gate/decision_log.h"
+#include "base/hash.h"
 #include "catalog/catalog.h"
-#include "gate/verdict_from.h"
+#include "gate/decision_log.h"
 #include "gate/feedback.h"
-#include "gate/tool_lookup.h"
 #include "gate/metrics.h"
-#include "json/build.h"
-#include "json/canonical.h"
-#include "upstream/upstream.h"
+#include "gate/tool_lookup.h"
 
 #include <stdlib.h>
 
-#define SETTLING_MS 1000u /* from the end of a run until the ledger has heard of it */
+#define SETTLE_MS 1000u /* from the end of a run until the ledger has settled it */
 
-/* What no mode can pass over: a tool that is not there, or not here, and arguments that cannot be read. */
-static bool must_be_felt(const struct call *c)
+/* ---- 1 known ---- */
+
+static enum step find_tool(struct call *c)
 {
-    return !c->tool || c->verdict.class == CLASS_AGENT_RUNS_THIS || c->args.unreadable;
-}
-
-/* Only what is enforced is felt. Shadow mode remembers what would have been said, off not even that; both go
- * on with what was sent as if nothing was. */
-void call_discard_unless_enforced(struct call *c)
-{
-    if (must_be_felt(c) || c->tool->mode == POLICY_ENFORCE)
-        return;
-    c->args.now = c->args.raw;
-    verdict_discard(&c->verdict, c->arena, c->tool->mode == POLICY_SHADOW);
-}
-
-static const struct json *of_type(const struct json *snapshot, enum json_type type)
-{
-    return json_is(snapshot, type) ? snapshot : NULL;
-}
-
-struct str call_goal(const struct call *c)
-{
-    return c->request.goal.len ? c->request.goal : c->answer.goal;
-}
-
-struct policy_call call_for_policy(struct call *c)
-{
-    const struct call_request *r = &c->request;
-    return (struct policy_call){
-        .tool = c->tool->name,
-        .session = r->session,
-        .goal = call_goal(c),
-        .step = r->step,
-        .user = r->peer ? str_of(r->peer->user) : STR_NONE,
-        .uid = r->peer ? r->peer->uid : 0,
-        .turn = c->answer.turn ? c->answer.turn : r->turn,
-        .attempt = c->answer.attempt,
-        .history = of_type(&c->answer.history, JSON_ARRAY),
-        .facts = r->facts ? r->facts : of_type(&c->answer.facts, JSON_OBJECT),
-        .owner = c->listener,
-        .progress = c->progress,
-        .log = c->log,
-    };
-}
-
-/* ---- 1 known -------------------------------------------------------------- */
-
-/* Of an alias, too, the rest speaks by the name that the tool has now: budgets and ids are the same. */
-static void take_name(struct call *c)
-{
-    if (!c->tool || str_eq(c->tool->name, c->request.tool))
-        return;
-    c->called = c->request.tool;
-    c->request.tool = c->tool->name;
-}
-
-static enum step known(struct call *c)
-{
+    struct call_request *r = &c->request;
     if (c->peek) {
-        c->request.goal = c->request.goal.len ? c->request.goal : c->peek->goal;
-        c->request.session_stuck = c->peek->stuck;
+        r->goal = r->goal.len ? r->goal : c->peek->goal;
+        r->session_stuck = c->peek->stuck;
     }
-    c->tool = tool_lookup_find(c->arena, c->generation, &c->request);
-    take_name(c);
-    if (c->tool && c->request.force_enforce)
-        c->tool = tool_as_enforced(c->arena, c->tool);
-    if (!c->tool)
+    c->tool = tool_lookup_find(c->arena, c->generation, r);
+    if (!c->tool) {
         verdict_set(&c->verdict, CLASS_UNKNOWN_TOOL, STR_LIT("unknown_tool"), STR_NONE, STR_NONE);
-    else if (c->request.mode == CALL_RUN && c->tool->runner == RUNNER_AGENT)
+        return STEP_NEXT;
+    }
+    if (!str_eq(c->tool->name, r->tool)) { /* budgets and ids are those of the name that the tool has now */
+        c->alias = r->tool;
+        r->tool = c->tool->name;
+    }
+    if (r->force_enforce)
+        c->tool = tool_as_enforced(c->arena, c->tool);
+    if (r->mode == CALL_RUN && c->tool->runner == RUNNER_AGENT)
         verdict_set(&c->verdict, CLASS_AGENT_RUNS_THIS, STR_LIT("agent_runs_this"), STR_NONE, STR_NONE);
-    return GO_ON;
+    return STEP_NEXT;
 }
 
-static void take_place(struct call *c);
-
-/* Hooks may hide a tool by the goal, and show it to a session that is stuck: both are told by the ledger,
- * where every worker finds them. Without such hooks nobody asks. */
-static enum step look_first(struct call *c)
+/* Prepare hooks decide by the session's goal and progress, which the ledger knows for all workers. */
+static enum step known(struct call *c)
 {
     const struct call_request *r = &c->request;
     if (r->dry_run || r->ignore_prepare || !catalog_may_hide(c->generation, r->tool))
-        return known(c);
-    take_place(c);
+        return find_tool(c);
+    call_set_place(c);
     c->peek = ARENA_NEW(c->arena, struct ledger_peek);
     if (ledger_peek(c->gate->ledger, c->place.session, c->arena, c->peek, call_resume, c) == LEDGER_PENDING)
-        return WAIT;
-    return known(c);
+        return STEP_WAIT;
+    return find_tool(c);
 }
 
-/* ---- 2 shape -------------------------------------------------------------- */
+/* ---- 2 schema ---- */
 
-static enum step shape(struct call *c)
+static enum step check_schema(struct call *c)
 {
     arguments_read(&c->args, c->arena, c->request.arguments, c->request.arguments_fault,
                    generation_config(c->generation));
     if (c->tool->mode != POLICY_OFF)
         arguments_check_schema(&c->args, c->arena, c->tool);
     verdict_from_arguments(&c->verdict, c->tool, c->arena, &c->args);
-    return GO_ON;
+    return STEP_NEXT;
 }
 
-/* ---- 3 meaning ------------------------------------------------------------ */
+/* ---- 3 rules ---- */
 
-/* Where the schema has found problems the rules still add theirs, and an id of impossible shape, which
- * nothing can have given, wins over whatever could be repaired. */
-static enum step meaning(struct call *c)
+/* Rules add to the problems that the schema has found. An id of impossible format cannot have come from a
+ * result, so it decides the class even if other problems could be repaired. */
+static enum step check_rules(struct call *c)
 {
     struct policy_call view = call_for_policy(c);
     struct id_fault fault;
-    bool judged = c->tool->policy && c->tool->mode != POLICY_OFF;
+    bool has_rules = c->tool->policy && c->tool->mode != POLICY_OFF;
     arguments_check_rules(&c->args, c->arena, c->tool, &view);
     verdict_from_arguments(&c->verdict, c->tool, c->arena, &c->args);
-    if (judged && ids_find_malformed(c->arena, c->tool->policy, c->args.now, &fault))
+    if (has_rules && ids_find_malformed(c->arena, c->tool->policy, c->args.now, &fault))
         verdict_from_malformed_id(&c->verdict, c->arena, &fault);
     call_discard_unless_enforced(c);
     c->verdict.valid = !verdict_is_decided(&c->verdict);
     c->verdict.rewrites = arguments_rewrites(&c->args, c->arena);
-    return GO_ON;
+    return STEP_NEXT;
 }
 
-/* ---- 4 admit -------------------------------------------------------------- */
+/* ---- 4 admit ---- */
 
-static void fingerprint(struct call *c)
+static enum step admit_answered(struct call *c)
 {
-    const struct policy *policy = c->tool ? c->tool->policy : NULL;
-    const struct json *args = c->args.now ? c->args.now : c->request.arguments;
-    c->fingerprint = json_fingerprint(c->arena, args, policy ? policy->volatiles : NULL,
-                                      policy ? policy->volatile_count : 0);
-}
-
-static void take_place(struct call *c)
-{
-    const struct call_request *r = &c->request;
-    const struct config *config = generation_config(c->generation);
-    c->place = (struct ledger_place){
-        .session = call_session_key(c->arena, config, r->peer, r->session, r->connection),
-        .anonymous = !r->session.len,
-        .anonymous_repeats = config->anonymous_repeats,
-        .turn = r->turn,
-        .turn_idle_s = config->turn_idle_s,
-        .step = r->step,
-    };
-}
-
-/* "Invented" is only said where nothing can have been missed; else the model is asked, once, to look the id
- * up. */
-static void judge_unseen(struct call *c)
-{
+    const struct ledger_answer *answer = &c->answer;
     struct id_fault fault;
-    struct str goal = call_goal(c);
-    const struct policy_id *from = ids_find_unseen(c->arena, c->ids, &c->answer, goal, &fault);
-    bool certain = goal.len && c->answer.ids_complete;
-    if (from && (certain || c->answer.attempt <= 1))
-        verdict_from_unseen_id(&c->verdict, c->arena, &fault, from, certain);
-}
-
-static enum step admitted(struct call *c)
-{
-    c->verdict.engine = c->answer.engine;
-    verdict_from_ledger(&c->verdict, &c->answer);
-    c->admitted = c->answer.error == OK && c->answer.says == LEDGER_RUN && !verdict_is_decided(&c->verdict);
-    if (c->admitted && c->ids)
-        judge_unseen(c);
+    c->verdict.engine = answer->engine;
+    verdict_from_ledger(&c->verdict, answer);
+    c->admitted = answer->error == OK && answer->says == LEDGER_RUN && !verdict_is_decided(&c->verdict);
+    if (c->admitted && c->ids) {
+        struct str goal = call_goal(c);
+        const struct policy_id *id = ids_find_unseen(c->arena, c->ids, answer, goal, &fault);
+        /* If the ledger's record or the goal is incomplete, the model is asked once to look the id up. */
+        bool certain = goal.len && answer->ids_complete;
+        if (id && (certain || answer->attempt <= 1))
+            verdict_from_unseen_id(&c->verdict, c->arena, &fault, id, certain);
+    }
     call_discard_unless_enforced(c);
-    return GO_ON;
+    return STEP_NEXT;
 }
 
-/* While it may still run, its place is its own: as long as it, and what it does again, may take. Of what runs
- * here, or is run and reported by an agent, the ledger's own time. */
+/* How long the ledger holds the reservation: as long as the upstream may take, retries included. 0 for a tool
+ * that runs in Lua or in the agent: the ledger's own time. */
 static uint32_t reservation_ms(const struct call *c)
 {
-    bool outside = c->request.mode == CALL_RUN && c->tool && c->tool->runner == RUNNER_UPSTREAM;
-    if (!outside || !c->gate->upstreams)
+    bool runs_upstream = c->request.mode == CALL_RUN && c->tool && c->tool->runner == RUNNER_UPSTREAM;
+    if (!runs_upstream || !c->gate->upstreams)
         return 0;
     uint32_t ms = upstream_max_duration_ms(c->gate->upstreams, &c->tool->target);
-    const struct policy_retry *again = &c->tool->again;
-    if (again->times && again->within_ms > ms)
-        ms = again->within_ms;
-    return ms < UINT32_MAX - SETTLING_MS ? ms + SETTLING_MS : UINT32_MAX;
+    if (c->tool->retry.times && c->tool->retry.within_ms > ms)
+        ms = c->tool->retry.within_ms;
+    return ms < UINT32_MAX - SETTLE_MS ? ms + SETTLE_MS : UINT32_MAX;
 }
 
-/* A dry run is told what a fresh session would be told. */
-static enum step admit_dry(struct call *c, const struct ledger_limits *limits)
+/* Answers as the ledger would for a session's first call. */
+static enum step admit_dry_run(struct call *c, const struct ledger_limits *limits)
 {
     bool invalid = c->verdict.class == CLASS_INVALID_ARGUMENTS;
     c->answer.engine = "none";
     c->answer.says = invalid ? LEDGER_REPAIR : LEDGER_RUN;
     c->answer.attempt = 1;
     c->answer.attempts_left = limits->repair;
-    return admitted(c);
+    return admit_answered(c);
 }
 
 static enum step admit(struct call *c)
 {
     const struct policy *policy = c->tool ? c->tool->policy : NULL;
     const struct ledger_limits *limits = c->tool ? &c->tool->limits : &ledger_default_limits;
-    take_place(c);
-    fingerprint(c);
+    const struct error_class_info *class = error_class_info(c->verdict.class);
+    call_set_place(c);
+    call_set_fingerprint(c);
     if (policy && policy->id_count && !verdict_is_decided(&c->verdict)) {
         c->ids = arena_alloc(c->arena, sizeof(*c->ids));
         ids_collect(policy, c->args.now, c->ids);
     }
     if (c->request.dry_run)
-        return admit_dry(c, limits);
+        return admit_dry_run(c, limits);
     struct ledger_admit *request = ARENA_NEW(c->arena, struct ledger_admit);
     *request = (struct ledger_admit){
         .place = c->place,
@@ -248,8 +164,8 @@ static enum step admit(struct call *c)
         .tool = c->request.tool,
         .ext = c->request.ext,
         .arguments = c->fingerprint,
-        .so_far = error_class_info(c->verdict.class)->admitted_as,
-        .refused_as = str_of(error_class_info(c->verdict.class)->name),
+        .so_far = class->admitted_as,
+        .refused_as = str_of(class->name),
         .limits = limits,
         .ids = c->ids ? c->ids->hashes : NULL,
         .id_count = c->ids ? c->ids->count : 0,
@@ -258,120 +174,82 @@ static enum step admit(struct call *c)
         .reservation_ms = reservation_ms(c),
     };
     if (ledger_admit(c->gate->ledger, request, c->arena, &c->answer, call_resume, c) == LEDGER_PENDING)
-        return WAIT;
-    return admitted(c);
+        return STEP_WAIT;
+    return admit_answered(c);
 }
 
-/* ---- 5 check -------------------------------------------------------------- */
+/* ---- 5 check ---- */
 
 static enum step check(struct call *c)
 {
     const struct policy *policy = c->tool->policy;
     if (!policy || !policy->hooks[HOOK_CHECK] || c->tool->mode == POLICY_OFF)
-        return GO_ON;
-    struct policy_outcome said;
+        return STEP_NEXT;
+    struct policy_outcome outcome;
     struct policy_call view = call_for_policy(c);
-    policy_check(policy, &view, c->args.now, c->arena, &said);
-    if (said.kind == OUTCOME_POLICY_ERROR)
-        verdict_from_broken_hook(&c->verdict, c->tool, c->arena, said.why.text);
+    policy_check(policy, &view, c->args.now, c->arena, &outcome);
+    if (outcome.kind == OUTCOME_POLICY_ERROR)
+        verdict_from_broken_hook(&c->verdict, c->tool, c->arena, outcome.why.text);
     else
-        verdict_from_hook(&c->verdict, c->arena, &said);
+        verdict_from_hook(&c->verdict, c->arena, &outcome);
     call_discard_unless_enforced(c);
-    return GO_ON;
+    return STEP_NEXT;
 }
 
-/* ---- 7 judge -------------------------------------------------------------- */
+/* ---- the stages in their order ---- */
 
-static void read_report(struct call *c)
-{
-    const struct call_request *r = &c->request;
-    c->ran = true;
-    c->verdict.valid = true;
-    arguments_read(&c->args, c->arena, r->arguments, STR_NONE, generation_config(c->generation));
-    take_place(c);
-    fingerprint(c);
-    if (!r->has_error) {
-        result_read(c->arena, r->result, &c->result);
-        return;
-    }
-    if (!r->error_transient_given) {
-        verdict_from_error_message(&c->verdict, c->tool, c->arena, r->error_message);
-        return;
-    }
-    c->verdict.quoted = r->error_message;
-    verdict_set(&c->verdict, r->error_transient ? CLASS_TRANSIENT : CLASS_TOOL_ERROR, STR_NONE, STR_NONE,
-                STR_NONE);
-}
-
-/* A report has run elsewhere: it comes in here. */
-static enum step judge(struct call *c)
-{
-    if (c->request.mode == CALL_REPORT)
-        read_report(c);
-    return call_judge(c);
-}
-
-/* ---- the stages in their order ------------------------------------------- */
-
-#define RUNS(mode) (1u << (mode))
-#define ALWAYS     (RUNS(CALL_RUN) | RUNS(CALL_CHECK) | RUNS(CALL_REPORT))
-#define BEFORE     (RUNS(CALL_RUN) | RUNS(CALL_CHECK))
+#define IN(mode)   (1u << (mode))
+#define ALL_MODES  (IN(CALL_RUN) | IN(CALL_CHECK) | IN(CALL_REPORT))
+#define BEFORE_RUN (IN(CALL_RUN) | IN(CALL_CHECK))
+#define AFTER_RUN  (IN(CALL_RUN) | IN(CALL_REPORT))
 
 static const struct stage {
     const char *name;
-    unsigned modes;      /* which kinds of call go through it */
-    bool after_decision; /* it has work to do even when the verdict stands */
+    unsigned modes;
+    bool if_decided; /* runs even if an earlier stage has decided */
+    bool needs_args; /* runs only if the tool was found and its arguments read */
     enum step (*enter)(struct call *c);
-    enum step (*resumed)(struct call *c); /* after WAIT: ledger or upstream has answered, the pause is over */
+    enum step (*resume)(struct call *c); /* after STEP_WAIT */
 } stages[] = {
-    {"known", ALWAYS, true, look_first, known},
-    {"shape", BEFORE, false, shape, NULL},
-    {"meaning", BEFORE, true, meaning, NULL},
-    {"admit", BEFORE, true, admit, admitted},
-    {"check", BEFORE, false, check, NULL},
-    {"run", RUNS(CALL_RUN), false, call_run, call_upstream_answered},
-    {"judge", RUNS(CALL_RUN) | RUNS(CALL_REPORT), false, judge, NULL},
-    {"again", RUNS(CALL_RUN), true, call_retry, call_retry_due}, /* back to run */
-    {"settle", ALWAYS, true, call_settle, call_settle_answered},
+    {"known", ALL_MODES, true, false, known, find_tool},
+    {"schema", BEFORE_RUN, false, false, check_schema, NULL},
+    {"rules", BEFORE_RUN, true, true, check_rules, NULL},
+    {"admit", BEFORE_RUN, true, false, admit, admit_answered},
+    {"check", BEFORE_RUN, false, false, check, NULL},
+    {"run", IN(CALL_RUN), false, false, call_run, call_upstream_answered},
+    {"judge", AFTER_RUN, false, false, call_judge, NULL},
+    {"retry", IN(CALL_RUN), true, false, call_retry, call_retry_due},
+    {"settle", ALL_MODES, true, false, call_settle, call_settle_answered},
 };
 #define STAGE_COUNT (sizeof(stages) / sizeof(stages[0]))
 
 static bool applies(const struct call *c, const struct stage *stage)
 {
-    bool without_tool = stage->enter == meaning && (!c->tool || !c->args.now);
-    return (stage->modes & RUNS(c->request.mode)) &&
-           (stage->after_decision || !verdict_is_decided(&c->verdict)) && !without_tool;
+    return (stage->modes & IN(c->request.mode)) && (stage->if_decided || !verdict_is_decided(&c->verdict)) &&
+           (!stage->needs_args || (c->tool && c->args.now));
 }
 
-static void trace(struct call *c, const struct stage *stage)
+static void record_trace(struct call *c, const struct stage *stage)
 {
+    const struct verdict *v = &c->verdict;
+    size_t problems = v->problems.errors + v->problems.more;
+    struct str decision = STR_LIT("pass");
     if (!c->request.trace || c->trace_count == CALL_TRACES_MAX)
         return;
-    const struct verdict *v = &c->verdict;
-    struct str decision = STR_LIT("pass");
-    if (verdict_is_decided(&c->verdict) && v->problems.errors)
-        decision = arena_printf(c->arena, "%s: %zu problem%s", verdict_name(v->kind),
-                                v->problems.errors + v->problems.more,
-                                v->problems.errors + v->problems.more == 1 ? "" : "s");
-    else if (verdict_is_decided(&c->verdict))
+    if (verdict_is_decided(v) && v->problems.errors)
+        decision = arena_printf(c->arena, "%s: %zu problem%s", verdict_name(v->kind), problems,
+                                problems == 1 ? "" : "s");
+    else if (verdict_is_decided(v))
         decision = arena_printf(c->arena, "%s: %s", verdict_name(v->kind), error_class_info(v->class)->name);
     c->traces[c->trace_count++] =
-        (struct call_trace){stage->name, decision, clock_mono_ns() - c->stage_began};
+        (struct call_trace){stage->name, decision, clock_mono_ns() - c->stage_began_ns};
 }
 
-/* The stage that decided is known by being the first to leave a decision behind. */
 static void leave(struct call *c, const struct stage *stage)
 {
     if (verdict_is_decided(&c->verdict) && !c->verdict.stage)
         c->verdict.stage = stage->name;
-    trace(c, stage);
-}
-
-/* The only way back there is: to the stage that runs it. */
-static void go_back(struct call *c)
-{
-    while (stages[c->stage].enter != call_run)
-        c->stage--;
+    record_trace(c, stage);
 }
 
 static void finish(struct call *c)
@@ -380,14 +258,15 @@ static void finish(struct call *c)
     struct feedback feedback = {.verdict = &c->verdict,
                                 .tool = c->tool,
                                 .name = c->request.tool,
-                                .called = c->called,
+                                .called = c->alias,
                                 .suggestions = names};
+    const struct error_class_info *class = error_class_info(c->verdict.class);
     if (c->verdict.class == CLASS_UNKNOWN_TOOL)
         feedback.suggestion_count = tool_lookup_suggest(c->arena, c->generation, &c->request, names);
-    if (c->ran)
-        verdict_set_coverage(&c->verdict);
-    if (error_class_info(c->verdict.class)->is_error)
-        c->text = feedback_text(c->arena, &feedback);
+    if (c->ran && !c->verdict.coverage.len && class->coverage)
+        c->verdict.coverage = str_of(class->coverage);
+    if (class->is_error)
+        c->feedback = feedback_text(c->arena, &feedback);
     else if (c->tool->mode == POLICY_ENFORCE)
         c->advice = feedback_advice(c->arena, &feedback);
     if (c->gate->metrics && !c->request.dry_run)
@@ -396,7 +275,7 @@ static void finish(struct call *c)
     c->finished = true;
 }
 
-/* Runs stages until one waits. True: the call is finished. */
+/* Runs stages until one waits (false) or the call has finished (true). */
 static bool advance(struct call *c)
 {
     for (; c->stage < STAGE_COUNT; c->stage++) {
@@ -404,8 +283,8 @@ static bool advance(struct call *c)
         if (!applies(c, stage))
             continue;
         if (c->request.trace)
-            c->stage_began = clock_mono_ns();
-        if (stage->enter(c) == WAIT)
+            c->stage_began_ns = clock_mono_ns();
+        if (stage->enter(c) == STEP_WAIT)
             return false;
         leave(c, stage);
     }
@@ -416,20 +295,22 @@ static bool advance(struct call *c)
 void call_resume(void *owner)
 {
     struct call *c = owner;
-    if (stages[c->stage].resumed(c) == GO_BACK) {
-        go_back(c);
+    const struct stage *stage = &stages[c->stage];
+    if (stage->resume(c) == STEP_RETRY) {
+        while (stages[c->stage].enter != call_run)
+            c->stage--;
     } else {
-        leave(c, &stages[c->stage]);
+        leave(c, stage);
         c->stage++;
     }
     if (advance(c))
         c->done(c->owner, c);
 }
 
-/* ---- from outside --------------------------------------------------------- */
+/* ---- new, start, cancel, free ---- */
 
-/* Well spread and never repeated by one process; the seed keeps processes apart. */
-static uint64_t mint_admission(struct gate *gate)
+/* Ids are well distributed and never repeat within a process; the random seed separates processes. */
+static uint64_t new_admission(struct gate *gate)
 {
     if (!gate->admissions)
         gate->admissions = hash_random();
@@ -439,8 +320,9 @@ static uint64_t mint_admission(struct gate *gate)
     return z ^ (z >> 31);
 }
 
-/* Of a report: the id that check gave. Anything else is settled as a call nobody admitted. */
-static uint64_t read_call_id(struct str id)
+/* The call id of a check, in a report. 0 for any other string: the ledger settles it as a call without
+ * admission. */
+static uint64_t parse_call_id(struct str id)
 {
     char text[17] = {0}, *end;
     if (id.len != 16)
@@ -457,7 +339,7 @@ struct call *call_new(struct gate *gate, struct arena *arena, const struct call_
     c->arena = arena;
     c->request = *request;
     c->generation = generation_ref(gate->generation);
-    c->admission = request->mode == CALL_REPORT ? read_call_id(request->call_id) : mint_admission(gate);
+    c->admission = request->mode == CALL_REPORT ? parse_call_id(request->call_id) : new_admission(gate);
     c->verdict.after_s = -1;
     c->verdict.cost = -1;
     problems_init(&c->verdict.problems, arena);
@@ -476,21 +358,16 @@ void call_on_log(struct call *c, call_log *log, void *owner)
     c->listener = owner;
 }
 
-static void count_start(struct call *c)
-{
-    struct metrics *m = c->gate->metrics;
-    if (!m || c->request.dry_run)
-        return;
-    m->calls += c->request.mode == CALL_RUN;
-    m->checks += c->request.mode == CALL_CHECK;
-    m->reports += c->request.mode == CALL_REPORT;
-}
-
 bool call_start(struct call *c, call_done *done, void *owner)
 {
+    struct metrics *metrics = c->gate->metrics;
     c->done = done;
     c->owner = owner;
-    count_start(c);
+    if (metrics && !c->request.dry_run) {
+        metrics->calls += c->request.mode == CALL_RUN;
+        metrics->checks += c->request.mode == CALL_CHECK;
+        metrics->reports += c->request.mode == CALL_REPORT;
+    }
     return advance(c);
 }
 
@@ -503,7 +380,7 @@ void call_cancel(struct call *c)
         upstream_cancel(c->gate->upstreams, c);
     if (c->gate->metrics)
         c->gate->metrics->cancelled++;
-    if (c->admitted && !c->settling)
+    if (c->admitted && !c->settle_started)
         call_release(c);
     c->finished = true;
 }

@@ -1,110 +1,276 @@
 /*
- * Stage 7: what came back, judged by what it says of itself, by the output
- * schema and by the policy, whose word is the last; then what of it is shown.
+ * Stage 7: judges a result or a reported error. In order: failures that the result itself states, the output
+ * schema, the policy's result hook, which has the last word; then shortens what the model gets.
  */
 #include "gate/call_state.h"
 
+#include "base/arena.h"
 #include "base/log.h"
+#include "base/stack_trace.h"
+#include "gate/decision_log.h"
 #include "gate/tool_lookup.h"
+#include "json/build.h"
+#include "result/failure_envelope.h"
 #include "result/redact.h"
 
-/* Where the model is sent it must be able to go: what it may not call is no next step. In examples a policy
- * may stand without its neighbours. */
-static void check_follow_up(struct call *c)
+/* ---- what the result says of itself ---- */
+
+static bool reads_envelopes(const struct tool *tool)
 {
-    struct call_request there = c->request;
-    there.tool = json_str(json_get_text(c->verdict.follow_up, "tool"));
-    if (!c->verdict.follow_up || !c->gate->metrics || tool_lookup_find(c->arena, c->generation, &there))
-        return;
-    log_event(LOG_WARN, "follow_up_unknown", LOG_STR("tool", c->tool->name), LOG_STR("names", there.tool),
-              LOG_TEXT("why", "there is no such tool for this peer, so it is not told"));
-    c->verdict.follow_up = NULL;
+    return tool->mode != POLICY_OFF && !(tool->policy && !tool->policy->envelopes);
 }
 
-/* True: it had something to say. */
+static struct str envelope_detail(const char *code)
+{
+    static const struct {
+        const char *code, *detail;
+    } details[] = {
+        {"success_false", "it says that it did not succeed"},
+        {"status_error", "its status is an error"},
+        {"error_field", "it holds an error, and no data"},
+        {"errors_field", "it holds errors, and no data"},
+        {"http_status", "it holds an HTTP status of an error"},
+        {"error_text", "its text is an error message"},
+        {"rate_limited", "it is asked too often"},
+        {"timed_out", "it took too long"},
+        {"overloaded", "the service behind it is overloaded"},
+        {"connection_lost", "the connection behind it was lost"},
+        {"busy", "what it needs is in use"},
+        {"later", "it asks to be called later"},
+    };
+    for (size_t i = 0; code && i < sizeof(details) / sizeof(*details); i++)
+        if (strcmp(details[i].code, code) == 0)
+            return str_of(details[i].detail);
+    return STR_NONE;
+}
+
+static void verdict_from_question_envelope(struct call *c, const struct envelope *e)
+{
+    struct verdict *v = &c->verdict;
+    bool ambiguous = strcmp(e->code, "ambiguous") == 0;
+    verdict_set(v, CLASS_NEED_USER_INPUT, str_of(e->code), STR_NONE, STR_NONE);
+    if (!e->question.len)
+        v->detail = ambiguous ? STR_LIT("Several things fit. Which one is meant?") : STR_LIT("How to go on?");
+    v->quoted = e->question;
+    v->choices = e->choices;
+    if (e->choices_left_out)
+        v->hint = arena_printf(c->arena,
+                               "Ask exactly that and wait for the answer; %zu more choices are left out: "
+                               "say so, too.",
+                               e->choices_left_out);
+}
+
+static void verdict_from_envelope(struct call *c, const struct envelope *e, struct str message)
+{
+    struct verdict *v = &c->verdict;
+    if (e->kind == ENVELOPE_NEEDS_INPUT) {
+        verdict_from_question_envelope(c, e);
+        return;
+    }
+    bool transient = e->kind == ENVELOPE_TRANSIENT;
+    bool unsure = transient && !c->tool->idempotent &&
+                  (strcmp(e->code, "timed_out") == 0 || strcmp(e->code, "connection_lost") == 0);
+    verdict_set(v, transient ? CLASS_TRANSIENT : CLASS_TOOL_ERROR, str_of(e->code), envelope_detail(e->code),
+                unsure ? CALL_HINT_CHECK_FIRST : STR_NONE);
+    v->quoted = stack_trace_strip(c->arena, message);
+    v->after_s = transient ? e->after_s : -1;
+}
+
+/* A failure that the tool states stays a failure in every mode; only its kind is read from its words. */
+static void judge_error_result(struct call *c)
+{
+    struct envelope envelope = {.kind = ENVELOPE_FAILED, .after_s = -1};
+    if (reads_envelopes(c->tool) && c->tool->mode == POLICY_ENFORCE)
+        envelope = envelope_of_error(c->arena, &c->result);
+    verdict_from_envelope(c, &envelope, result_text(c->arena, &c->result));
+}
+
+/* A report begins here: the agent ran the tool. */
+static void read_report(struct call *c)
+{
+    const struct call_request *r = &c->request;
+    struct envelope envelope = {.kind = ENVELOPE_FAILED, .after_s = -1};
+    c->ran = true;
+    c->verdict.valid = true;
+    arguments_read(&c->args, c->arena, r->arguments, STR_NONE, generation_config(c->generation));
+    call_set_place(c);
+    call_set_fingerprint(c);
+    if (!r->has_error) {
+        result_read(c->arena, r->result, &c->result);
+    } else if (r->error_transient_given) {
+        verdict_set(&c->verdict, r->error_transient ? CLASS_TRANSIENT : CLASS_TOOL_ERROR, STR_NONE, STR_NONE,
+                    STR_NONE);
+        c->verdict.quoted = r->error_message;
+    } else {
+        if (reads_envelopes(c->tool) && c->tool->mode == POLICY_ENFORCE)
+            envelope = envelope_of_message(r->error_message);
+        verdict_from_envelope(c, &envelope, r->error_message);
+    }
+}
+
+/* ---- the output schema ---- */
+
+/* `given` is the result before redaction: redacted fields must not break the schema, and problems that quote
+ * them are dropped. */
+static void judge_by_schema(struct call *c, const struct result *given)
+{
+    struct verdict *v = &c->verdict;
+    const struct tool *tool = c->tool;
+    bool validates = tool->output_schema && !(tool->policy && !tool->policy->validate);
+    if (!validates || schema_validate(tool->output_schema, given->value) == SCHEMA_VALID)
+        return;
+    problems_init(&v->problems, c->arena);
+    if (c->result.value == given->value)
+        schema_explain(tool->output_schema, given->value, &v->problems);
+    for (size_t i = 0; i < v->problems.count; i++)
+        v->problems.list[i].in_result = true;
+    const char *code = result_parse_error(given);
+    verdict_set(v, CLASS_SCHEMA_MISMATCH, str_of(code ? code : "schema_violation"), STR_NONE, STR_NONE);
+}
+
+/* ---- the policy's result hook ---- */
+
+/* Completes {page = 2} to the arguments of the whole next call. */
+static const struct json *next_args(struct call *c, const struct json *changes)
+{
+    if (!json_is(changes, JSON_OBJECT) || !json_is(c->args.now, JSON_OBJECT))
+        return NULL;
+    struct json *next = arena_alloc(c->arena, sizeof(*next));
+    *next = *c->args.now;
+    for (uint32_t i = 0; i < changes->len; i++)
+        *next = json_with(c->arena, next, changes->members[i].key, changes->members[i].value);
+    return next;
+}
+
+/* Only a tool that this client may call can follow. Examples run a policy without the other tools. */
+static const struct json *follow_up(struct call *c, const struct json *follow)
+{
+    struct call_request next = c->request;
+    const struct json *args = json_get_text(follow, "args");
+    if (!follow)
+        return NULL;
+    next.tool = json_str(json_get_text(follow, "tool"));
+    if (c->gate->metrics && !tool_lookup_find(c->arena, c->generation, &next)) {
+        log_event(LOG_WARN, "follow_up_unknown", LOG_STR("tool", c->tool->name), LOG_STR("names", next.tool),
+                  LOG_TEXT("why", "there is no such tool for this peer, so the model does not get it"));
+        return NULL;
+    }
+    if (!json_is(follow, JSON_OBJECT) || json_is(args, JSON_OBJECT) || (args && args->len))
+        return follow;
+    struct json *whole = ARENA_NEW(c->arena, struct json); /* Lua's empty table may be a list */
+    *whole = json_with(c->arena, follow, STR_LIT("args"), json_object(c->arena, NULL, 0));
+    return whole;
+}
+
+static void verdict_from_result_hook(struct call *c, const struct policy_outcome *outcome)
+{
+    struct verdict *v = &c->verdict;
+    switch (outcome->kind) {
+    case OUTCOME_PARTIAL:
+        verdict_set(v, CLASS_PARTIAL_DATA, outcome->code, outcome->detail, outcome->hint);
+        break;
+    case OUTCOME_GARBAGE:
+        verdict_set(v, CLASS_SEMANTIC_GARBAGE, outcome->code, outcome->detail, outcome->hint);
+        v->quoted = result_text(c->arena, &c->result);
+        break;
+    case OUTCOME_BROKEN:
+        verdict_set(v, CLASS_SCHEMA_MISMATCH, outcome->code, outcome->detail, outcome->hint);
+        break;
+    case OUTCOME_TRANSIENT:
+        verdict_from_failure(v, CLASS_TRANSIENT, outcome);
+        v->quoted_is_policy = true;
+        break;
+    case OUTCOME_FAILED:
+        verdict_from_failure(v, CLASS_TOOL_ERROR, outcome);
+        v->quoted_is_policy = true;
+        break;
+    case OUTCOME_ASK:
+        verdict_from_question(v, outcome);
+        break;
+    case OUTCOME_POLICY_ERROR: /* the tool has run: its result is delivered */
+        decision_log_policy_error(c->tool->name, outcome->why.text);
+        v->warning = STR_LIT("The gateway's check of this result failed; judge the result yourself.");
+        break;
+    default:
+        break;
+    }
+}
+
+/* True: the hook judged the result. */
 static bool judge_by_policy(struct call *c)
 {
     const struct policy *policy = c->tool->policy;
+    struct verdict *v = &c->verdict;
     if (!policy || !policy->hooks[HOOK_RESULT])
         return false;
-    struct policy_outcome said;
+    struct policy_outcome outcome;
     struct policy_call view = call_for_policy(c);
-    policy_judge(policy, &view, c->args.now, c->result.value, c->arena, &said);
-    verdict_from_result_hook(&c->verdict, c->tool, c->arena, c->args.now, &c->result, &said);
-    check_follow_up(c);
-    return said.kind != OUTCOME_PASS && said.kind != OUTCOME_POLICY_ERROR;
+    policy_judge(policy, &view, c->args.now, c->result.value, c->arena, &outcome);
+    v->coverage = outcome.coverage;
+    v->facts = outcome.facts;
+    v->follow_up = follow_up(c, outcome.follow_up);
+    if (outcome.cost >= 0)
+        v->cost = outcome.cost;
+    if (outcome.next_args)
+        v->next_args = next_args(c, outcome.next_args);
+    verdict_from_result_hook(c, &outcome);
+    return outcome.kind != OUTCOME_PASS && outcome.kind != OUTCOME_POLICY_ERROR;
 }
 
-/* The schema speaks of what the tool gave, with all that is to be hidden of it. */
-static void judge_output(struct call *c, const struct result *given)
-{
-    verdict_from_output_schema(&c->verdict, c->tool, c->arena, given);
-    if (verdict_is_decided(&c->verdict) && c->result.value != given->value)
-        problems_init(&c->verdict.problems, c->arena); /* they quote it */
-}
+/* ---- the stage ---- */
 
-static void redact(struct call *c)
-{
-    const struct policy *policy = c->tool->policy;
-    if (policy && c->tool->mode == POLICY_ENFORCE)
-        redact_result(c->arena, policy->redact, policy->redact_count, &c->result);
-}
-
-/* What says of itself that it failed need not be what the schema declares. The policy has the last word of
- * what it is; if it takes it for a result, it is held to the schema after all. */
-static void judge_envelope(struct call *c, const struct result *given, const struct envelope *envelope)
-{
-    if (!judge_by_policy(c))
-        verdict_from_envelope(&c->verdict, c->tool, c->arena, envelope, result_text(c->arena, &c->result));
-    else if (!error_class_info(c->verdict.class)->is_error)
-        judge_output(c, given);
-}
-
+/* A failure envelope need not have the form that the output schema declares, unless the policy takes it for a
+ * result. */
 static void judge_result(struct call *c)
 {
     const struct policy *policy = c->tool->policy;
     const struct result given = c->result;
     struct envelope envelope = {.kind = ENVELOPE_NONE};
-    if (c->tool->mode == POLICY_OFF)
-        return;
-    redact(c);
-    if (judge_reads_envelopes(c->tool))
+    if (policy && c->tool->mode == POLICY_ENFORCE)
+        redact_result(c->arena, policy->redact, policy->redact_count, &c->result);
+    if (reads_envelopes(c->tool))
         envelope = envelope_detect(c->arena, &c->result);
-    if (envelope.kind) {
-        judge_envelope(c, &given, &envelope);
-    } else {
-        judge_output(c, &given);
+    if (!envelope.kind) {
+        judge_by_schema(c, &given);
         if (!verdict_is_decided(&c->verdict))
             judge_by_policy(c);
+    } else if (!judge_by_policy(c)) {
+        verdict_from_envelope(c, &envelope, result_text(c->arena, &c->result));
+    } else if (!error_class_info(c->verdict.class)->is_error) {
+        judge_by_schema(c, &given);
     }
     c->verdict.final = policy && policy->final && !error_class_info(c->verdict.class)->is_error;
     call_discard_unless_enforced(c);
 }
 
-/* Only for the answer: ids, facts and fingerprints are those of the whole result. */
+/* Ids, facts and fingerprints come from the whole result; only the model gets the compacted one. */
 static void compact(struct call *c)
 {
     const struct tool *tool = c->tool;
-    bool felt =
-        tool->compact.on && tool->mode == POLICY_ENFORCE && !error_class_info(c->verdict.class)->is_error;
-    if (!felt || !compact_result(c->arena, tool, c->args.now, call_goal(c), &c->result, &c->shown))
+    if (!tool->compact.on || tool->mode != POLICY_ENFORCE)
         return;
-    c->verdict.compact_note = c->shown.note;
-    c->verdict.bytes_from = c->shown.done ? c->shown.from : 0;
-    c->verdict.bytes_to = c->shown.done ? c->shown.to : 0;
+    if (!compact_result(c->arena, tool, c->args.now, call_goal(c), &c->result, &c->compacted))
+        return;
+    c->verdict.compact_note = c->compacted.note;
+    c->verdict.bytes_from = c->compacted.done ? c->compacted.from : 0;
+    c->verdict.bytes_to = c->compacted.done ? c->compacted.to : 0;
 }
 
-/* What a tool says of its own failure is no judgement of ours, and stays in every mode. */
 enum step call_judge(struct call *c)
 {
-    if (!verdict_is_decided(&c->verdict) && c->result.is_error)
-        verdict_from_error_result(&c->verdict, c->tool, c->arena, &c->result);
-    if (!verdict_is_decided(&c->verdict))
+    struct verdict *v = &c->verdict;
+    if (c->request.mode == CALL_REPORT)
+        read_report(c);
+    if (!verdict_is_decided(v) && c->result.is_error)
+        judge_error_result(c);
+    if (!verdict_is_decided(v) && c->tool->mode != POLICY_OFF)
         judge_result(c);
-    if (!error_class_info(c->verdict.class)->is_error)
+    bool is_error = error_class_info(v->class)->is_error;
+    if (!is_error)
         result_fill_structured(&c->result, c->tool->output != NULL);
-    c->empty = result_is_uninformative(&c->result, c->tool->effects);
-    c->verdict.blank = c->result.content && result_is_blank(&c->result);
-    compact(c);
-    return GO_ON;
+    c->uninformative = result_is_uninformative(&c->result, c->tool->effects);
+    v->blank = c->result.content && result_is_blank(&c->result);
+    if (!is_error)
+        compact(c);
+    return STEP_NEXT;
 }

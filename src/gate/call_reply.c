@@ -1,6 +1,8 @@
 /* Writing what a check or a report answers. */
 #include "gate/call_reply.h"
 
+#include "catalog/tool.h"
+#include "gate/verdict.h"
 #include "json/write.h"
 
 static void put_text(struct json_out *out, const char *key, struct str text)

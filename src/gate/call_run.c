@@ -1,8 +1,7 @@
 /*
- * Stage 6 and the way back to it: the tool is run, here or outside, and where
- * it failed for the moment and its policy says so, after a pause once more.
- * What a try leaves behind is taken back before the next; to the ledger all
- * tries are one call.
+ * Stage 6: runs the tool in Lua or in an upstream, and turns the upstream's answer into a result or a
+ * verdict. After a transient failure that the policy wants retried, waits and goes back to the beginning of
+ * the stage; to the ledger all tries are one call.
  */
 #include "gate/call_state.h"
 
@@ -10,7 +9,6 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
-#include "gate/upstream_result.h"
 #include "config/peer.h"
 
 static int64_t mono_ms(void)
@@ -18,159 +16,188 @@ static int64_t mono_ms(void)
     return clock_mono_us() / 1000;
 }
 
-/* Whatever a try leaves behind is taken back before the next: here is what there was before the first. */
-static void begin_try(struct call *c)
-{
-    bool again = c->tool->again.times && c->tool->mode == POLICY_ENFORCE && c->gate->upstreams;
-    if (again && !c->fresh) {
-        c->fresh = ARENA_NEW(c->arena, struct verdict);
-        *c->fresh = c->verdict;
-        c->first_try_ms = mono_ms();
-    }
-    c->verdict.tries = ++c->tries;
-}
-
-/* What is left for this try; 0: the first takes its own time. */
-static uint32_t time_left_ms(const struct call *c)
-{
-    if (c->tries < 2)
-        return 0;
-    int64_t left = c->first_try_ms + c->tool->again.within_ms - mono_ms();
-    return left > 0 ? (uint32_t)left : 1;
-}
-
-static void take_outcome(struct call *c, const struct policy_outcome *said)
-{
-    if (said->kind == OUTCOME_VALUE || said->kind == OUTCOME_PASS)
-        result_from_value(c->arena, said->value, said->content, said->metadata, c->tool->output != NULL,
-                          &c->result);
-    else if (said->kind == OUTCOME_POLICY_ERROR)
-        verdict_from_policy_error(&c->verdict, c->tool, c->arena, said->why.text);
-    else
-        verdict_from_hook(&c->verdict, c->arena, said);
-}
-
 static void run_lua(struct call *c)
 {
-    struct policy_outcome said;
+    struct policy_outcome outcome;
     struct policy_call view = call_for_policy(c);
-    policy_run(c->tool->policy, &view, c->args.now, c->arena, &said);
-    take_outcome(c, &said);
+    policy_run(c->tool->policy, &view, c->args.now, c->arena, &outcome);
+    if (outcome.kind == OUTCOME_VALUE || outcome.kind == OUTCOME_PASS)
+        result_from_value(c->arena, outcome.value, outcome.content, outcome.metadata, c->tool->output != NULL,
+                          &c->result);
+    else if (outcome.kind ==
+             OUTCOME_POLICY_ERROR) /* even with on_policy_error = "open": there is no result */
+        verdict_from_policy_error(&c->verdict, c->tool, c->arena, outcome.why.text);
+    else
+        verdict_from_hook(&c->verdict, c->arena, &outcome);
 }
 
-/* Turned away at the door, it has not run. */
-enum step call_upstream_answered(struct call *c)
+/* ---- upstreams ---- */
+
+static enum step run_without_upstreams(struct call *c)
 {
-    const struct upstream_answer *answer = &c->outside->answer;
-    c->ran =
-        answer->outcome != UPSTREAM_UNAVAILABLE && !(answer->outcome == UPSTREAM_REFUSED && !answer->reached);
-    upstream_result_read(&c->verdict, c->arena, c->tool, answer, &c->result);
-    return GO_ON;
+    static const char *const kinds[] = {
+        [TARGET_MCP] = "a server", [TARGET_HTTP] = "an HTTP endpoint", [TARGET_EXEC] = "a command"};
+    verdict_set(&c->verdict, CLASS_UNAVAILABLE, STR_LIT("not_run_here"),
+                arena_printf(
+                    c->arena,
+                    "%s runs it, and nothing outside is asked here: only a daemon (toolgate serve) does that",
+                    kinds[c->tool->target.kind]),
+                STR_LIT("Give the example a result, or make the call through a running daemon."));
+    return STEP_NEXT;
 }
 
-/* A conversation; where it has no name, whoever is at the other end of the connection. */
-static uint64_t caller_of(const struct call_request *r)
-{
-    uint64_t user = r->peer ? r->peer->uid : UINT32_MAX;
-    return hash_seeded(r->session.len ? r->session : r->connection) ^ (user << 32);
-}
-
-/* Arguments go out as they stand: in shadow mode that is as they were sent. The second try of a client that
- * was asked something is a call like any other and counts as one: what the first had taken, need_user_input
- * has given back. So nobody gets past the budgets by saying that it answers a question. */
-static enum step run_outside(struct call *c)
+/* Arguments go out as they are in `args.now`: in shadow mode as the client sent them. A client's second try,
+ * with its user's answers, is admitted like any call: need_user_input gave back what the first one took. */
+static enum step run_upstream(struct call *c)
 {
     const struct call_request *r = &c->request;
-    if (!c->gate->upstreams) {
-        upstream_result_unavailable_here(&c->verdict, c->arena, c->tool);
-        return GO_ON;
-    }
-    c->outside = ARENA_NEW(c->arena, struct outside);
-    c->outside->request = (struct upstream_request){
+    uint64_t user = r->peer ? r->peer->uid : UINT32_MAX;
+    int64_t left_ms = c->tries < 2 ? 0 : c->first_try_ms + c->tool->retry.within_ms - mono_ms();
+    if (!c->gate->upstreams)
+        return run_without_upstreams(c);
+    c->upstream = ARENA_NEW(c->arena, struct upstream_exchange);
+    c->upstream->request = (struct upstream_request){
         .target = &c->tool->target,
         .arguments = c->args.now,
         .can_elicit = r->supports_elicitation,
-        .input_responses = r->responses,
+        .input_responses = r->input_responses,
         .request_state = r->request_state,
-        .max_ms = time_left_ms(c),
+        .max_ms = c->tries < 2  ? 0
+                  : left_ms > 0 ? (uint32_t)left_ms
+                                : 1,
         .progress = c->progress,
         .log = c->log,
         .listener = c->listener,
-        .caller = caller_of(r),
+        .caller = hash_seeded(r->session.len ? r->session : r->connection) ^ (user << 32),
     };
-    if (upstream_start(c->gate->upstreams, &c->outside->request, c->arena, &c->outside->answer, call_resume,
+    if (upstream_start(c->gate->upstreams, &c->upstream->request, c->arena, &c->upstream->answer, call_resume,
                        c) == UPSTREAM_PENDING)
-        return WAIT;
+        return STEP_WAIT;
     return call_upstream_answered(c);
 }
 
-/* A run that breaks has no result to go on with: there is no failing open here. */
+/* An MCP server marks its content; the result of a command or an endpoint is a value unless it has the form
+ * of one. */
+static void read_result(struct call *c)
+{
+    static void (*const readers[])(struct arena *, const struct json *, struct result *) = {
+        [TARGET_MCP] = result_read_mcp, [TARGET_HTTP] = result_read, [TARGET_EXEC] = result_read_command};
+    readers[c->tool->target.kind](c->arena, c->upstream->answer.result, &c->result);
+}
+
+static void verdict_from_upstream(struct call *c)
+{
+    const struct upstream_answer *a = &c->upstream->answer;
+    struct verdict *v = &c->verdict;
+    struct str detail = a->detail, hint = STR_NONE;
+    switch (a->outcome) {
+    case UPSTREAM_RESULT:
+        read_result(c);
+        return;
+    case UPSTREAM_REFUSED: /* not reached: the arguments do not fit the request, which the model can correct
+                            */
+        verdict_set(v, a->reached ? CLASS_TOOL_ERROR : CLASS_INVALID_ARGUMENTS, a->code, detail, hint);
+        v->valid = a->reached;
+        break;
+    case UPSTREAM_TRANSIENT:
+        if (a->reached && !c->tool->idempotent) {
+            detail = ARENA_JOIN(c->arena, detail, STR_LIT("; it may or may not have been carried out"));
+            hint = CALL_HINT_CHECK_FIRST;
+        }
+        verdict_set(v, CLASS_TRANSIENT, a->code, detail, hint);
+        v->after_s = a->after_s;
+        break;
+    case UPSTREAM_UNAVAILABLE:
+        if (a->after_s >= 0)
+            hint =
+                arena_printf(c->arena,
+                             "Use another tool, or tell the user. It is asked again in %lld s; before that "
+                             "the same call can only fail.",
+                             (long long)(a->after_s > 0 ? a->after_s : 1));
+        verdict_set(v, CLASS_UNAVAILABLE, a->code, detail, hint);
+        v->after_s = a->after_s;
+        break;
+    case UPSTREAM_BROKEN:
+        verdict_set(v, CLASS_SCHEMA_MISMATCH, a->code, detail, hint);
+        break;
+    case UPSTREAM_INPUT_REQUIRED: /* the server's question, for the model to pass on */
+        verdict_set(v, CLASS_NEED_USER_INPUT, a->code.len ? a->code : STR_LIT("input_required"), STR_NONE,
+                    hint);
+        v->quoted = a->question;
+        v->coverage = STR_LIT("NEED_USER_INPUT");
+        return;
+    }
+    v->quoted = a->quoted;
+}
+
+enum step call_upstream_answered(struct call *c)
+{
+    const struct upstream_answer *a = &c->upstream->answer;
+    c->ran = a->outcome != UPSTREAM_UNAVAILABLE && !(a->outcome == UPSTREAM_REFUSED && !a->reached);
+    verdict_from_upstream(c);
+    return STEP_NEXT;
+}
+
+/* ---- the stage ---- */
+
 enum step call_run(struct call *c)
 {
-    begin_try(c);
+    bool retries = c->tool->retry.times && c->tool->mode == POLICY_ENFORCE && c->gate->upstreams;
+    if (retries && !c->before_run) {
+        c->before_run = ARENA_NEW(c->arena, struct verdict);
+        *c->before_run = c->verdict;
+        c->first_try_ms = mono_ms();
+    }
+    c->verdict.tries = ++c->tries;
     c->ran = true;
     if (c->request.simulated_result)
         result_read(c->arena, c->request.simulated_result, &c->result);
     else if (c->tool->runner == RUNNER_UPSTREAM)
-        return run_outside(c);
+        return run_upstream(c);
     else
         run_lua(c);
-    return GO_ON;
+    return STEP_NEXT;
 }
 
-/* ---- again ---------------------------------------------------------------- */
+/* ---- retry ---- */
 
-/* What may have been carried out is only done again where that does no harm. */
-static bool does_no_harm(const struct call *c)
-{
-    const struct upstream_answer *answer = c->outside ? &c->outside->answer : NULL;
-    return c->tool->idempotent || (answer && answer->outcome == UPSTREAM_TRANSIENT && !answer->reached);
-}
-
-/* When it is to be asked again: its own word. Of a server that died nobody needs to wait for more than the
- * pause, since the next try waits until it is up. */
-static uint64_t told_ms(const struct call *c)
-{
-    bool restarts = c->outside && str_is(c->verdict.code, "crashed");
-    return c->verdict.after_s > 0 && !restarts ? (uint64_t)c->verdict.after_s * 1000 : 0;
-}
-
-/* Doubled with each try, a quarter more or less by chance, so that those who failed together do not come back
- * together; and never before the time that the tool named. */
+/* Doubled with each try, a quarter more or less at random so that calls that failed together do not retry
+ * together; never before the time that the tool named. A crashed server's time is ignored: the next try waits
+ * for its start. */
 static uint32_t pause_ms(const struct call *c)
 {
-    uint64_t ms = (uint64_t)c->tool->again.backoff_ms << (c->tries - 1);
+    bool restarts = c->upstream && str_is(c->verdict.code, "crashed");
+    uint64_t named_ms = c->verdict.after_s > 0 && !restarts ? (uint64_t)c->verdict.after_s * 1000 : 0;
+    uint64_t ms = (uint64_t)c->tool->retry.backoff_ms << (c->tries - 1);
     ms = ms - ms / 4 + hash_random() % (ms / 2 + 1);
-    uint64_t told = told_ms(c), longest = told > ms ? told : ms;
-    return longest < UINT32_MAX ? (uint32_t)longest : UINT32_MAX;
+    if (ms < named_ms)
+        ms = named_ms;
+    return ms < UINT32_MAX ? (uint32_t)ms : UINT32_MAX;
 }
 
-static void log_again(const struct call *c, uint32_t pause)
-{
-    log_event(LOG_INFO, "call_again", LOG_STR("tool", c->tool->name), LOG_STR("ext", c->request.ext),
-              LOG_NUM("tries", c->tries), LOG_NUM("pause_ms", pause), LOG_STR("code", c->verdict.code));
-}
-
-/* To the ledger all tries are one call. */
+/* A call that may have taken effect is only retried if it is idempotent. */
 enum step call_retry(struct call *c)
 {
-    const struct policy_retry *again = c->fresh ? &c->tool->again : NULL;
-    if (!again || c->verdict.class != CLASS_TRANSIENT || c->tries > again->times || !does_no_harm(c))
-        return GO_ON;
+    const struct upstream_answer *answer = c->upstream ? &c->upstream->answer : NULL;
+    bool harmless = c->tool && (c->tool->idempotent ||
+                                (answer && answer->outcome == UPSTREAM_TRANSIENT && !answer->reached));
+    if (!c->before_run || c->verdict.class != CLASS_TRANSIENT || c->tries > c->tool->retry.times || !harmless)
+        return STEP_NEXT;
     uint32_t pause = pause_ms(c);
-    if (mono_ms() + pause > c->first_try_ms + again->within_ms)
-        return GO_ON;
-    log_again(c, pause);
+    if (mono_ms() + pause > c->first_try_ms + c->tool->retry.within_ms)
+        return STEP_NEXT;
+    log_event(LOG_INFO, "call_retry", LOG_STR("tool", c->tool->name), LOG_STR("ext", c->request.ext),
+              LOG_NUM("tries", c->tries), LOG_NUM("pause_ms", pause), LOG_STR("code", c->verdict.code));
     upstream_delay(c->gate->upstreams, pause, c->arena, call_resume, c);
-    return WAIT;
+    return STEP_WAIT;
 }
 
 enum step call_retry_due(struct call *c)
 {
-    c->verdict = *c->fresh;
+    c->verdict = *c->before_run;
     c->result = (struct result){0};
-    c->shown = (struct compacted){0};
-    c->outside = NULL;
-    c->ran = c->empty = false;
-    return GO_BACK;
+    c->compacted = (struct compacted){0};
+    c->upstream = NULL;
+    c->ran = c->uninformative = false;
+    return STEP_RETRY;
 }

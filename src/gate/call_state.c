@@ -1,7 +1,71 @@
-/* What others may ask of a call, before and after its end. */
+/* Reads and fills the state of a call; decides nothing. */
 #include "gate/call_state.h"
 
 #include "json/build.h"
+#include "json/canonical.h"
+
+/* ---- for the stages ---- */
+
+struct str call_goal(const struct call *c)
+{
+    return c->request.goal.len ? c->request.goal : c->answer.goal;
+}
+
+struct policy_call call_for_policy(struct call *c)
+{
+    const struct call_request *r = &c->request;
+    const struct json *history = &c->answer.history, *facts = &c->answer.facts;
+    return (struct policy_call){
+        .tool = c->tool->name,
+        .session = r->session,
+        .goal = call_goal(c),
+        .step = r->step,
+        .user = r->peer ? str_of(r->peer->user) : STR_NONE,
+        .uid = r->peer ? r->peer->uid : 0,
+        .turn = c->answer.turn ? c->answer.turn : r->turn,
+        .attempt = c->answer.attempt,
+        .history = json_is(history, JSON_ARRAY) ? history : NULL,
+        .facts = r->facts                      ? r->facts
+                 : json_is(facts, JSON_OBJECT) ? facts
+                                               : NULL,
+        .owner = c->listener,
+        .progress = c->progress,
+        .log = c->log,
+    };
+}
+
+void call_set_place(struct call *c)
+{
+    const struct call_request *r = &c->request;
+    const struct config *config = generation_config(c->generation);
+    c->place = (struct ledger_place){
+        .session = call_session_key(c->arena, config, r->peer, r->session, r->connection),
+        .anonymous = !r->session.len,
+        .anonymous_repeats = config->anonymous_repeats,
+        .turn = r->turn,
+        .turn_idle_s = config->turn_idle_s,
+        .step = r->step,
+    };
+}
+
+void call_set_fingerprint(struct call *c)
+{
+    const struct policy *policy = c->tool ? c->tool->policy : NULL;
+    const struct json *args = c->args.now ? c->args.now : c->request.arguments;
+    c->fingerprint = json_fingerprint(c->arena, args, policy ? policy->volatiles : NULL,
+                                      policy ? policy->volatile_count : 0);
+}
+
+void call_discard_unless_enforced(struct call *c)
+{
+    bool always = !c->tool || c->verdict.class == CLASS_AGENT_RUNS_THIS || c->args.unreadable;
+    if (always || c->tool->mode == POLICY_ENFORCE)
+        return;
+    c->args.now = c->args.raw;
+    verdict_discard(&c->verdict, c->arena, c->tool->mode == POLICY_SHADOW);
+}
+
+/* ---- for callers ---- */
 
 const struct verdict *call_verdict(const struct call *c)
 {
@@ -15,7 +79,7 @@ const struct tool *call_tool(const struct call *c)
 
 struct str call_alias(const struct call *c)
 {
-    return c->called;
+    return c->alias;
 }
 
 struct str call_id(const struct call *c)
@@ -32,7 +96,7 @@ const struct json *call_arguments(const struct call *c)
 
 struct str call_feedback(const struct call *c)
 {
-    return c->text;
+    return c->feedback;
 }
 
 struct str call_advice(const struct call *c)
@@ -42,33 +106,12 @@ struct str call_advice(const struct call *c)
 
 const struct json *call_content(const struct call *c)
 {
-    return c->shown.done ? c->shown.result.content : c->result.content;
-}
-
-const struct json *call_input_requests(const struct call *c)
-{
-    bool asked = c->verdict.class == CLASS_NEED_USER_INPUT && c->outside && c->request.supports_elicitation;
-    return asked ? c->outside->answer.input : NULL;
+    return c->compacted.done ? c->compacted.result.content : c->result.content;
 }
 
 const struct json *call_structured(const struct call *c)
 {
-    return c->shown.done ? c->shown.result.structured : c->result.structured;
-}
-
-const struct json *call_visible_result(const struct call *c)
-{
-    struct result shown = c->result;
-    if (error_class_info(c->verdict.class)->is_error)
-        return NULL;
-    if (c->shown.done && c->shown.result.structured)
-        return c->shown.result.structured;
-    if (c->shown.done) {
-        struct json_member content = json_member(STR_LIT("content"), *c->shown.result.content);
-        struct json sent = json_object(c->arena, &content, 1);
-        result_read(c->arena, &sent, &shown);
-    }
-    return shown.value;
+    return c->compacted.done ? c->compacted.result.structured : c->result.structured;
 }
 
 const struct json *call_metadata(const struct call *c)
@@ -79,6 +122,28 @@ const struct json *call_metadata(const struct call *c)
 const struct json *call_result(const struct call *c)
 {
     return c->result.value;
+}
+
+const struct json *call_visible_result(const struct call *c)
+{
+    const struct result *shown = &c->compacted.result;
+    if (error_class_info(c->verdict.class)->is_error)
+        return NULL;
+    if (!c->compacted.done)
+        return c->result.value;
+    if (shown->structured)
+        return shown->structured;
+    struct result read;
+    struct json_member content = json_member(STR_LIT("content"), *shown->content);
+    struct json sent = json_object(c->arena, &content, 1);
+    result_read(c->arena, &sent, &read);
+    return read.value;
+}
+
+const struct json *call_input_requests(const struct call *c)
+{
+    bool asked = c->verdict.class == CLASS_NEED_USER_INPUT && c->upstream && c->request.supports_elicitation;
+    return asked ? c->upstream->answer.input : NULL;
 }
 
 size_t call_traces(const struct call *c, const struct call_trace **out)

@@ -1,82 +1,93 @@
 /*
- * All that is known of a call while it lives. call.c tells its life, call_run.c
- * how it is run, call_judge.c how its result is judged, call_settle.c what the
- * ledger is told of it, call_accessors.c answers what others ask of it. Only these
- * five include this header.
+ * The state of one call, and what its stages share. Private to the call: call.c has stages 1 to 5 and the
+ * machine that runs them, call_run.c stage 6, call_judge.c stage 7, call_settle.c stage 8, call_state.c the
+ * functions that only read or fill the state.
  */
 #ifndef TOOLGATE_GATE_CALL_STATE_H
 #define TOOLGATE_GATE_CALL_STATE_H
 
+#include "catalog/generation.h"
 #include "gate/call.h"
-#include "result/compact.h"
 #include "gate/verdict_from.h"
+#include "result/compact.h"
 #include "upstream/upstream.h"
 
-#define CALL_TRACES_MAX 24u /* some stages more than once, where a call is tried again */
+#define CALL_TRACES_MAX 24u /* a retry passes some stages more than once */
 
-/* Of a call that others run. */
-struct outside {
+/* For a call whose first run may have taken effect. */
+#define CALL_HINT_CHECK_FIRST                                                                                \
+    STR_LIT("First look whether it has been carried out; only if not, make the same call again.")
+
+/* A call to an upstream. */
+struct upstream_exchange {
     struct upstream_request request;
     struct upstream_answer answer;
 };
 
 struct call {
     struct gate *gate;
-    struct generation *generation;
+    struct generation *generation; /* referenced until call_free */
     struct arena *arena;
     struct call_request request;
     call_done *done;
+    void *owner; /* of `done` */
     call_progress *progress;
     call_log *log;
-    void *owner, *listener;
+    void *listener; /* owner of `progress` and `log` */
 
-    uint64_t admission;
-    const struct tool *tool;  /* NULL until known */
-    struct str called;        /* the alias it was called by; empty: its name */
-    struct ledger_peek *peek; /* NULL: no hook hides it */
+    uint64_t admission;       /* the call id */
+    const struct tool *tool;  /* NULL until stage 1 has found it */
+    struct str alias;         /* the name that the client used; empty: the tool's own */
+    struct ledger_peek *peek; /* NULL: no hook can hide the tool */
     struct arguments args;
-    struct id_candidates *ids; /* NULL: none must have been seen */
-    struct hash128 fingerprint;
+    struct id_candidates *ids;  /* NULL: no id needs to have been seen */
+    struct hash128 fingerprint; /* of the arguments, without volatile ones */
     struct ledger_place place;
-    struct ledger_answer answer;
+    struct ledger_answer answer; /* to admit */
     struct ledger_settled settled;
-    struct outside *outside; /* NULL: it runs here */
-    struct verdict *fresh;   /* as it was before the first try; NULL: it is not tried again */
+    struct upstream_exchange *upstream; /* NULL: the tool does not run in an upstream */
+    struct verdict *before_run;         /* restored before a retry; NULL: failures are not retried */
     uint32_t tries;
     int64_t first_try_ms;
     struct result result;
-    struct compacted shown; /* what is shown of it, where that is less; `done` says so */
-    struct verdict verdict; /* VERDICT_PASS, CLASS_OK until something decides otherwise */
-    struct str text, advice;
-    bool admitted, ran, settling, empty, finished;
+    struct compacted compacted; /* the result that is shown, if `compacted.done` */
+    struct verdict verdict;     /* VERDICT_PASS, CLASS_OK until a stage decides otherwise */
+    struct str feedback, advice;
+    bool admitted, ran, settle_started, finished;
+    bool uninformative; /* the result adds nothing: the ledger counts it as garbage */
 
     size_t stage;
     struct call_trace traces[CALL_TRACES_MAX];
     size_t trace_count;
-    int64_t stage_began;
+    int64_t stage_began_ns;
 };
 
-/* What a stage wants next: the one behind it; to be resumed; the stage that runs the call once more. */
-enum step { GO_ON, WAIT, GO_BACK };
+/* What a stage returns: go on to the next stage, wait for call_resume, or go back to stage 6. */
+enum step { STEP_NEXT, STEP_WAIT, STEP_RETRY };
 
 enum step call_run(struct call *call);               /* 6 */
-enum step call_upstream_answered(struct call *call); /* its upstream has answered */
-enum step call_retry(struct call *call);             /* a pause, where another try is right */
-enum step call_retry_due(struct call *call);         /* it is over */
-enum step call_judge(struct call *call);             /* 7 */
-enum step call_settle(struct call *call);            /* 8 */
-enum step call_settle_answered(struct call *call);   /* the ledger has answered */
-/* Of one that was admitted and that nobody waits for any more: gives back what it took. */
-void call_release(struct call *call);
+enum step call_upstream_answered(struct call *call); /* 6, resumed */
+enum step call_retry(struct call *call);     /* 6, after a transient failure: waits before the next try */
+enum step call_retry_due(struct call *call); /* 6, the wait is over */
+enum step call_judge(struct call *call);     /* 7 */
+enum step call_settle(struct call *call);    /* 8 */
+enum step call_settle_answered(struct call *call); /* 8, resumed */
+void call_release(struct call *call); /* returns the reservation of an admitted call that is cancelled */
 
-/* Who a stage waits for calls this, with the call. */
-void call_resume(void *call);
-/* The call as hooks may know it. */
+/* The callback of ledger and upstream requests: continues the call, which is `owner`. */
+void call_resume(void *owner);
+
+/* ---- call_state.c ---- */
+
+/* The call as the policy's hooks see it. */
 struct policy_call call_for_policy(struct call *call);
-/* What the user asked for, as this call or its turn told it. */
+/* The user's goal, from this call or from its turn. */
 struct str call_goal(const struct call *call);
-/* Only what is enforced is felt: takes back what was decided in shadow mode, which remembers it, and in off.
- */
+/* Fill in `place` and `fingerprint`, by which the ledger knows the call. */
+void call_set_place(struct call *call);
+void call_set_fingerprint(struct call *call);
+/* Takes back what was decided if the tool's mode is shadow (`would` keeps the code) or off. Every mode
+ * enforces that the tool exists, runs here, and gets readable arguments. */
 void call_discard_unless_enforced(struct call *call);
 
 #endif

@@ -2,6 +2,8 @@
 #include "gate/decision_log.h"
 
 #include "base/arena.h"
+#include "base/log.h"
+#include "config/config.h"
 #include "gate/metrics.h"
 #include "json/write.h"
 

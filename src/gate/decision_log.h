@@ -6,6 +6,7 @@
 #define TOOLGATE_GATE_DECISION_LOG_H
 
 #include "gate/call.h"
+#include "gate/verdict.h"
 
 /* `call tool=… verdict=… class=… code=… would=… stage=… session=… label=… ext=…`; at debug what passes
  * without a would, the rest at info. */

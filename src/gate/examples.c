@@ -6,8 +6,10 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "gate/examples_sample.h"
 #include "gate/simulator.h"
+#include "gate/verdict.h"
 #include "json/write.h"
 
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 #include "gate/examples_sample.h"
 
 #include "base/arena.h"
+#include "gate/verdict.h"
 #include "json/path.h"
 #include "json/build.h"
 #include "policy/coverage.h"

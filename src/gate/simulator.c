@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "gate/arguments.h"
 #include "gate/ids.h"
+#include "gate/verdict.h"
 #include "result/result.h"
 #include "json/canonical.h"
 #include "base/suggest.h"

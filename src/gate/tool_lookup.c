@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "catalog/catalog.h"
+#include "catalog/client_tools.h"
 
 static bool is_granted(struct generation *generation, const struct call_request *r, const struct tool *tool)
 {

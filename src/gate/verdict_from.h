@@ -7,9 +7,7 @@
 #define TOOLGATE_GATE_VERDICT_FROM_H
 
 #include "gate/arguments.h"
-#include "result/failure_envelope.h"
 #include "gate/ids.h"
-#include "result/result.h"
 #include "gate/verdict.h"
 
 /* A hook that threw or ran out of its budget. */
@@ -40,33 +38,6 @@ void verdict_from_hook(struct verdict *verdict, struct arena *arena, const struc
 /* The tool asks the user something, or failed, in words of its own. */
 void verdict_from_question(struct verdict *verdict, const struct policy_outcome *said);
 void verdict_from_failure(struct verdict *verdict, enum error_class class, const struct policy_outcome *said);
-
-/* ---- results; verdict_from_result.c ---- */
-
-/* Whether what results say of themselves is looked at. */
-bool judge_reads_envelopes(const struct tool *tool);
-/* What was recognised, and the tool's own words. */
-void verdict_from_envelope(struct verdict *verdict, const struct tool *tool, struct arena *arena,
-                           const struct envelope *envelope, struct str said);
-
-/* A result that is told to be an error, the message of one: which kind, by its words. */
-void verdict_from_error_result(struct verdict *verdict, const struct tool *tool, struct arena *arena,
-                               const struct result *result);
-void verdict_from_error_message(struct verdict *verdict, const struct tool *tool, struct arena *arena,
-                                struct str message);
-
-/* The result hook, with coverage, facts, follow-ups and cost. A hook that broke only leaves a warning: the
- * tool has run. */
-void verdict_from_result_hook(struct verdict *verdict, const struct tool *tool, struct arena *arena,
-                              const struct json *args, const struct result *result,
-                              const struct policy_outcome *said);
-
-/* The output schema of a tool, where its result breaks it. */
-void verdict_from_output_schema(struct verdict *verdict, const struct tool *tool, struct arena *arena,
-                                const struct result *result);
-
-/* Of a call that has run: how far it got towards what the user asked for, where nobody has said. */
-void verdict_set_coverage(struct verdict *verdict);
 
 /* After settle: what only the ledger knows of attempts and repeats. */
 void verdict_from_settle(struct verdict *verdict, const struct ledger_settled *settled, bool ran);

@@ -79,7 +79,7 @@ void lint_no_effects(struct looking *look)
 void lint_retry_not_idempotent(struct looking *look)
 {
     const struct tool *tool = look->tool;
-    if (!look->policy || !look->policy->retry_given || !tool->again.times || tool->idempotent ||
+    if (!look->policy || !look->policy->retry_given || !tool->retry.times || tool->idempotent ||
         look->policy->idempotent_given)
         return;
     lint_report(

@@ -7,6 +7,7 @@
  *   local said = gate:call("get_events", { action = "by_ids" }, { goal = "what is on?" })
  *   assert.equal("repair", said.verdict)
  */
+#include "gate/verdict.h"
 #include "module/module_value.h"
 
 #include "base/arena.h"

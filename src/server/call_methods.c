@@ -5,6 +5,7 @@
  */
 #include "base/arena.h"
 #include "gate/call_reply.h"
+#include "gate/verdict.h"
 #include "server/elicitation.h"
 #include "server/mcp_keys.h"
 #include "server/method_table.h"

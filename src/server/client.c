@@ -2,6 +2,7 @@
  * A client from accept to close: who it is by the kernel's word, whether it
  * is welcome, and what happens to its lines.
  */
+#include "catalog/client_tools.h"
 #include "server/server_internal.h"
 
 #include "base/arena.h"

@@ -23,7 +23,7 @@ enum err elicitation_read(struct request *r, struct call_request *call)
             param_kind(responses));
         return ERR_PARSE;
     }
-    call->responses = responses;
+    call->input_responses = responses;
     return param_string(r, r->params, "params.", "requestState", &call->request_state);
 }
 

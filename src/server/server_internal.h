@@ -5,6 +5,7 @@
 #ifndef TOOLGATE_SERVER_SERVER_INTERNAL_H
 #define TOOLGATE_SERVER_SERVER_INTERNAL_H
 
+#include "catalog/generation.h"
 #include "gate/call.h"
 #include "gate/metrics.h"
 #include "io/conn.h"

@@ -7,6 +7,7 @@
 #include "server/permission.h"
 #include "server/quarantine.h"
 #include "server/reload.h"
+#include "upstream/upstream.h"
 
 #include <unistd.h>
 

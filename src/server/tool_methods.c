@@ -2,6 +2,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "catalog/catalog.h"
+#include "catalog/client_tools.h"
 #include "catalog/openai_strict.h"
 #include "json/build.h"
 #include "json/parse.h"

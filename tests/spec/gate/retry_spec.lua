@@ -90,7 +90,7 @@ return { defaults = { retry = { again = { times = 9, backof = 1, within = "2h" }
                            .. 'retry = { again = { times = 3, backoff = "16ms", within = "30s" } }'))
     local pauses, seen = {}, {}
     for call = 1, 12 do client:calls("slips", { n = call }, session("s" .. call)) end
-    for tries, pause in gate:log():gmatch "call_again tool=slips.- tries=(%d) pause_ms=(%d+)" do
+    for tries, pause in gate:log():gmatch "call_retry tool=slips.- tries=(%d) pause_ms=(%d+)" do
       pauses[#pauses + 1] = tonumber(pause)
       local least = 16 * 2 ^ (tries - 1) * 3 / 4
       assert.truthy(tonumber(pause) >= least and tonumber(pause) <= least / 3 * 5, tries .. ": " .. pause)
