@@ -1,12 +1,5 @@
-/* See circuit_breaker.h for the picture. */
+/* The three states of circuit_breaker.h, and their transitions. */
 #include "upstream/circuit_breaker.h"
-
-static void open_for(struct breaker *b, uint32_t ms, int64_t now_ms)
-{
-    b->state = BREAKER_OPEN;
-    b->open_ms = ms;
-    b->until_ms = now_ms + ms;
-}
 
 enum breaker_decision breaker_admit(struct breaker *b, int64_t now_ms)
 {
@@ -18,7 +11,7 @@ enum breaker_decision breaker_admit(struct breaker *b, int64_t now_ms)
     return BREAKER_PROBE;
 }
 
-/* Also of a call that began before it opened: whoever answers is there. */
+/* A call that began before the breaker opened also proves that the upstream answers. */
 bool breaker_success(struct breaker *b)
 {
     bool changed = b->state != BREAKER_CLOSED;
@@ -26,17 +19,20 @@ bool breaker_success(struct breaker *b)
     return changed;
 }
 
-/* Calls that began before it opened tell nothing new, and make it no longer. */
+/* A call that began before the breaker opened proves nothing new, and does not prolong the opening. */
 bool breaker_failure(struct breaker *b, bool probe, int64_t now_ms)
 {
-    if (b->state == BREAKER_CLOSED && ++b->failures < BREAKER_OPENS_AFTER)
+    if (b->state == BREAKER_CLOSED) {
+        if (++b->failures < BREAKER_OPENS_AFTER)
+            return false;
+        b->open_ms = BREAKER_OPEN_MS;
+    } else if (b->state == BREAKER_PROBING && probe) {
+        b->open_ms = b->open_ms >= BREAKER_OPEN_MAX_MS / 2 ? BREAKER_OPEN_MAX_MS : 2 * b->open_ms;
+    } else {
         return false;
-    if (b->state == BREAKER_CLOSED)
-        open_for(b, BREAKER_OPEN_MS, now_ms);
-    else if (b->state == BREAKER_PROBING && probe)
-        open_for(b, b->open_ms >= BREAKER_OPEN_MAX_MS / 2 ? BREAKER_OPEN_MAX_MS : 2 * b->open_ms, now_ms);
-    else
-        return false;
+    }
+    b->state = BREAKER_OPEN;
+    b->until_ms = now_ms + b->open_ms;
     return true;
 }
 

@@ -1,7 +1,7 @@
 /*
- * Calls on their way: past the breaker, through the queue of one that takes
- * only so many at once, to the kind that runs them (mcp.c, http_tool.c, exec.c),
- * and back. When a failing one is left alone is circuit_breaker.c's business.
+ * The way of a call: past the circuit breaker, through the queue of an
+ * upstream that limits its calls at once (in_flight), to the runner of its
+ * kind (mcp_call.c, http_tool.c, exec.c), and back to the caller.
  */
 #include "upstream/upstream_internal.h"
 
@@ -10,40 +10,43 @@
 #include "base/log.h"
 #include "upstream/http/http_tool.h"
 
-#define BUSY_AFTER_S 1 /* one that has enough to do may be asked again after this */
+#include <stdarg.h>
+
+#define BUSY_AFTER_S 1 /* when to retry after the queue was full */
 
 int64_t upstream_now_ms(void)
 {
     return clock_mono_us() / 1000;
 }
 
-/* ---- how a call ended, and what it tells of who was asked ------------------- */
+/* ---- what the runners need ---------------------------------------------------- */
 
-enum tells { TELLS_NOTHING, TELLS_ALIVE, TELLS_FAILING };
-
-/* A no is an answer, and so is nonsense; "too many requests" is one that wants to be left alone for a while,
- * which the answer says. */
-static enum tells what_it_tells(const struct upstream_answer *answer)
+enum upstream_call_state upstream_call_answer(struct upstream_call *call, enum upstream_outcome outcome,
+                                              const char *code, const char *format, ...)
 {
-    static const enum tells known[] = {
-        [UPSTREAM_RESULT] = TELLS_ALIVE,      [UPSTREAM_REFUSED] = TELLS_ALIVE,
-        [UPSTREAM_TRANSIENT] = TELLS_FAILING, [UPSTREAM_UNAVAILABLE] = TELLS_NOTHING,
-        [UPSTREAM_BROKEN] = TELLS_ALIVE,      [UPSTREAM_INPUT_REQUIRED] = TELLS_ALIVE,
-    };
-    return str_starts(answer->code, "http_4") ? TELLS_ALIVE : known[answer->outcome];
+    va_list args;
+    va_start(args, format);
+    call->answer->outcome = outcome;
+    call->answer->code = arena_dup(call->arena, str_of(code));
+    call->answer->detail = arena_vprintf(call->arena, format, args);
+    va_end(args);
+    return UPSTREAM_DONE;
 }
 
-static void log_breaker(const struct upstream *u)
+uint32_t upstream_call_timeout_ms(const struct upstream_call *call, uint32_t own_ms)
 {
-    const struct breaker *b = &u->breaker;
-    if (b->state == BREAKER_CLOSED)
-        log_event(LOG_INFO, "breaker_closed", LOG_STR("upstream", u->spec->name));
-    else if (b->state == BREAKER_OPEN)
-        log_event(LOG_WARN, "breaker_open", LOG_STR("upstream", u->spec->name),
-                  LOG_NUM("failures_in_a_row", b->failures), LOG_NUM("for_ms", b->open_ms),
-                  LOG_TEXT("why", u->last_error));
-    else
-        log_event(LOG_INFO, "breaker_probing", LOG_STR("upstream", u->spec->name));
+    uint32_t max_ms = call->request->max_ms;
+    return max_ms && max_ms < own_ms ? max_ms : own_ms;
+}
+
+struct loop *upstream_call_loop(const struct upstream_call *call)
+{
+    return call->upstreams->loop;
+}
+
+const struct upstream_spec *upstream_call_spec(const struct upstream_call *call)
+{
+    return call->upstream ? call->upstream->spec : NULL;
 }
 
 static void remember_error(struct upstream *u, struct str why)
@@ -54,199 +57,166 @@ static void remember_error(struct upstream *u, struct str why)
     u->error_ms = upstream_now_ms();
 }
 
-void upstream_call_log_failure(struct upstream_call *run, struct str code, struct str why)
+void upstream_call_log_failure(struct upstream_call *call, struct str code, struct str why)
 {
     log_event(LOG_WARN, "upstream_call_failed",
-              LOG_STR("upstream", run->upstream ? run->upstream->spec->name : STR_NONE),
-              LOG_STR("tool", run->request->target->tool), LOG_STR("code", code), LOG_STR("why", why));
-    if (run->upstream) {
-        run->upstream->failures++;
-        remember_error(run->upstream, why);
+              LOG_STR("upstream", call->upstream ? call->upstream->spec->name : STR_NONE),
+              LOG_STR("tool", call->request->target->tool), LOG_STR("code", code), LOG_STR("why", why));
+    if (call->upstream) {
+        call->upstream->failures++;
+        remember_error(call->upstream, why);
     }
 }
 
-/* A death is told once, by who starts it again; of the rest whoever is paged wants to know why. */
-static void tell_operator(struct upstream_call *run, enum tells tells)
+/* ---- the end of a call, and what it proves about the upstream ------------------ */
+
+enum health { HEALTH_UNKNOWN, HEALTH_ALIVE, HEALTH_FAILING };
+
+/* A refusal is an answer, and so is a broken result; 429 carries its own time to retry. */
+static enum health health_shown_by(const struct upstream_answer *answer)
 {
-    const struct upstream_answer *a = run->answer;
+    static const enum health by_outcome[] = {
+        [UPSTREAM_RESULT] = HEALTH_ALIVE,      [UPSTREAM_REFUSED] = HEALTH_ALIVE,
+        [UPSTREAM_TRANSIENT] = HEALTH_FAILING, [UPSTREAM_UNAVAILABLE] = HEALTH_UNKNOWN,
+        [UPSTREAM_BROKEN] = HEALTH_ALIVE,      [UPSTREAM_INPUT_REQUIRED] = HEALTH_ALIVE,
+    };
+    return str_starts(answer->code, "http_4") ? HEALTH_ALIVE : by_outcome[answer->outcome];
+}
+
+static void log_breaker(const struct upstream *u)
+{
+    const struct breaker *b = &u->breaker;
+    if (b->state == BREAKER_OPEN)
+        log_event(LOG_WARN, "breaker_open", LOG_STR("upstream", u->spec->name),
+                  LOG_NUM("failures_in_a_row", b->failures), LOG_NUM("for_ms", b->open_ms),
+                  LOG_TEXT("why", u->last_error));
+    else
+        log_event(LOG_INFO, b->state == BREAKER_CLOSED ? "breaker_closed" : "breaker_probing",
+                  LOG_STR("upstream", u->spec->name));
+}
+
+/* Not a crash, which mcp_client.c logs once for all calls, and not a command, which exec.c logs. */
+static void log_outcome(struct upstream_call *call, enum health health)
+{
+    const struct upstream_answer *a = call->answer;
     bool denied = str_is(a->code, "http_401") || str_is(a->code, "http_403");
-    bool fails = tells == TELLS_FAILING || denied || a->outcome == UPSTREAM_BROKEN;
-    if (!fails || run->request->target->kind == TARGET_EXEC)
+    bool failed = health == HEALTH_FAILING || denied || a->outcome == UPSTREAM_BROKEN;
+    if (!failed || call->request->target->kind == TARGET_EXEC)
         return;
     if (!str_is(a->code, "crashed"))
-        upstream_call_log_failure(run, a->code, a->detail);
-    else if (run->upstream)
-        remember_error(run->upstream, a->detail);
+        upstream_call_log_failure(call, a->code, a->detail);
+    else if (call->upstream)
+        remember_error(call->upstream, a->detail);
 }
 
-/* One death ends all calls that were under way, and is one failure. */
-static bool is_same_death(struct upstream *u, const struct queued_call *p)
+static void update_breaker(struct upstream *u, const struct queued_call *queued, enum health health)
 {
-    if (!str_is(p->run.answer->code, "crashed"))
-        return false;
-    bool same = u->died_ms && p->began_ms <= u->died_ms;
-    u->died_ms = upstream_now_ms();
-    return same;
-}
-
-/* Nobody is let through before. */
-static void ask_later(struct upstream_answer *answer, const struct breaker *breaker)
-{
-    int64_t after_s = breaker->state == BREAKER_OPEN ? breaker_after_s(breaker, upstream_now_ms()) : 0;
-    if (after_s > answer->after_s && after_s > 0)
-        answer->after_s = after_s;
-}
-
-static void learn(struct upstream *u, const struct queued_call *p, enum tells tells)
-{
-    bool changed;
-    if (tells == TELLS_FAILING && is_same_death(u, p))
-        tells = TELLS_NOTHING;
-    if (tells == TELLS_FAILING) {
-        u->failures += str_is(p->run.answer->code, "crashed");
-        changed = breaker_failure(&u->breaker, p->probe, upstream_now_ms());
-        ask_later(p->run.answer, &u->breaker);
-    } else if (tells == TELLS_ALIVE) {
+    struct upstream_answer *answer = queued->call.answer;
+    int64_t now = upstream_now_ms();
+    bool crashed = health == HEALTH_FAILING && str_is(answer->code, "crashed"), changed;
+    if (crashed) {
+        /* One crash ends every call that was under way, and is one failure. */
+        bool counted = u->crashed_ms && queued->began_ms <= u->crashed_ms;
+        u->crashed_ms = now;
+        if (counted)
+            health = HEALTH_UNKNOWN;
+        else
+            u->failures++;
+    }
+    if (health == HEALTH_FAILING) {
+        changed = breaker_failure(&u->breaker, queued->probe, now);
+        int64_t after_s = u->breaker.state == BREAKER_OPEN ? breaker_after_s(&u->breaker, now) : 0;
+        if (after_s > 0 && after_s > answer->after_s)
+            answer->after_s = after_s;
+    } else if (health == HEALTH_ALIVE) {
         changed = breaker_success(&u->breaker);
     } else {
-        changed = breaker_cancelled(&u->breaker, p->probe, upstream_now_ms());
+        changed = breaker_cancelled(&u->breaker, queued->probe, now);
     }
     if (changed)
         log_breaker(u);
 }
 
-static void unlink_run(struct upstream_call *run)
+static void end_call(struct queued_call *queued, enum health health)
 {
-    *(run->previous ? &run->previous->next : &run->upstreams->runs) = run->next;
-    if (run->next)
-        run->next->previous = run->previous;
-}
-
-/* It is under way no more. */
-static void conclude(struct queued_call *p, enum tells tells)
-{
-    struct upstream *u = p->run.upstream;
-    unlink_run(&p->run);
-    tell_operator(&p->run, tells);
+    struct upstream *u = queued->call.upstream;
+    LIST_REMOVE(&queued->call, entry);
+    log_outcome(&queued->call, health);
     if (!u)
         return;
     u->in_flight--;
-    learn(u, p, tells);
-    if (u->queue || u->leaving)
+    update_breaker(u, queued, health);
+    if (u->queued || u->leaving)
         upstream_schedule(u);
 }
 
-void upstream_call_finish(struct upstream_call *run)
+void upstream_call_finish(struct upstream_call *call)
 {
-    struct queued_call *p = (struct queued_call *)run;
-    conclude(p, what_it_tells(run->answer));
-    run->done(run->owner);
+    end_call((struct queued_call *)call, health_shown_by(call->answer));
+    call->done(call->owner);
 }
 
-uint32_t upstream_call_timeout_ms(const struct upstream_call *run, uint32_t own_ms)
+/* ---- the start of a call -------------------------------------------------------- */
+
+static enum upstream_call_state begin(struct queued_call *queued)
 {
-    uint32_t within = run->request->max_ms;
-    return within && within < own_ms ? within : own_ms;
-}
-
-struct loop *upstream_call_loop(const struct upstream_call *run)
-{
-    return run->upstreams->loop;
-}
-
-const struct upstream_spec *upstream_call_spec(const struct upstream_call *run)
-{
-    return run->upstream ? run->upstream->spec : NULL;
-}
-
-/* ---- to begin a call -------------------------------------------------------- */
-
-static enum upstream_call_state mcp_run(struct upstream_call *run)
-{
-    return mcp_client_call(run->upstream->mcp, run);
-}
-
-static enum upstream_call_state (*const kinds[])(struct upstream_call *run) = {
-    [TARGET_MCP] = mcp_run, [TARGET_HTTP] = http_tool_call, [TARGET_EXEC] = exec_call};
-
-static void link_run(struct upstream_call *run)
-{
-    struct upstreams *set = run->upstreams;
-    run->previous = NULL;
-    run->next = set->runs;
-    if (set->runs)
-        set->runs->previous = run;
-    set->runs = run;
-}
-
-static enum upstream_call_state begin(struct queued_call *p)
-{
-    struct upstream_call *run = &p->run;
-    link_run(run);
-    p->began_ms = upstream_now_ms();
-    if (run->upstream) {
-        run->upstream->in_flight++;
-        run->upstream->calls++;
+    struct upstream_call *call = &queued->call;
+    enum upstream_call_state state = UPSTREAM_DONE;
+    LIST_INSERT_HEAD(&call->upstreams->calls, call, entry);
+    queued->began_ms = upstream_now_ms();
+    if (call->upstream) {
+        call->upstream->in_flight++;
+        call->upstream->calls++;
     }
-    if (kinds[run->request->target->kind](run) == UPSTREAM_PENDING)
-        return UPSTREAM_PENDING;
-    conclude(p, what_it_tells(run->answer));
-    return UPSTREAM_DONE;
+    switch (call->request->target->kind) {
+    case TARGET_MCP:
+        state = mcp_client_call(call->upstream->mcp, call);
+        break;
+    case TARGET_HTTP:
+        state = http_tool_call(call);
+        break;
+    case TARGET_EXEC:
+        state = exec_call(call);
+        break;
+    }
+    if (state == UPSTREAM_DONE)
+        end_call(queued, health_shown_by(call->answer));
+    return state;
 }
 
-static enum upstream_call_state turn_away(struct queued_call *p)
+static void unqueue(struct queued_call *queued)
 {
-    const struct upstream *u = p->run.upstream;
-    p->run.answer->after_s = breaker_after_s(&u->breaker, upstream_now_ms());
-    upstream_call_answer(&p->run, UPSTREAM_UNAVAILABLE, "breaker_open",
-                         "the server '" STR_FMT
-                         "', which runs this tool, failed %u times in a row (last: %s); it is left "
-                         "alone for a while, and this call was not sent to it",
-                         STR_ARG(u->spec->name), u->breaker.failures, u->last_error);
-    return UPSTREAM_DONE;
-}
-
-/* ---- the queue of one that takes only so many at once -------------------------- */
-
-static void unqueue(struct queued_call *p)
-{
-    struct upstream *u = p->run.upstream;
-    struct queued_call **at = &u->queue;
-    while (*at != p)
-        at = &(*at)->behind;
-    *at = p->behind;
-    if (!p->behind)
-        u->queue_end = at;
-    p->queued = false;
+    struct upstream *u = queued->call.upstream;
+    TAILQ_REMOVE(&u->queue, queued, entry);
+    LIST_REMOVE(&queued->call, entry);
+    timer_clear(&queued->deadline);
+    queued->queued = false;
     u->queued--;
-    timer_clear(&p->deadline);
-    unlink_run(&p->run);
 }
 
-static void on_waited_too_long(void *owner)
+static void on_queue_timeout(void *owner)
 {
-    struct queued_call *p = owner;
-    const struct upstream *u = p->run.upstream;
-    unqueue(p);
-    p->run.answer->after_s = BUSY_AFTER_S;
-    upstream_call_answer(
-        &p->run, UPSTREAM_UNAVAILABLE, "busy",
-        "the server '" STR_FMT "', which runs this tool, takes %u calls at once and had no room for this "
-        "one within %u ms; it was not sent",
-        STR_ARG(u->spec->name), u->spec->in_flight, upstream_call_timeout_ms(&p->run, u->spec->timeout_ms));
-    p->run.done(p->run.owner);
+    struct queued_call *queued = owner;
+    const struct upstream_spec *spec = queued->call.upstream->spec;
+    unqueue(queued);
+    queued->call.answer->after_s = BUSY_AFTER_S;
+    upstream_call_answer(&queued->call, UPSTREAM_UNAVAILABLE, "busy",
+                         "the server '" STR_FMT "', which runs this tool, takes %u calls at once and had no "
+                         "room for this one within %u ms; it was not sent",
+                         STR_ARG(spec->name), spec->in_flight,
+                         upstream_call_timeout_ms(&queued->call, spec->timeout_ms));
+    queued->call.done(queued->call.owner);
 }
 
-static enum upstream_call_state enqueue(struct queued_call *p)
+static enum upstream_call_state enqueue(struct queued_call *queued)
 {
-    struct upstream *u = p->run.upstream;
-    link_run(&p->run);
-    p->queued = true;
-    *u->queue_end = p;
-    u->queue_end = &p->behind;
+    struct upstream *u = queued->call.upstream;
+    LIST_INSERT_HEAD(&u->set->calls, &queued->call, entry);
+    TAILQ_INSERT_TAIL(&u->queue, queued, entry);
+    queued->queued = true;
     u->queued++;
-    timer_set(&p->deadline, u->set->loop, upstream_call_timeout_ms(&p->run, u->spec->timeout_ms),
-              on_waited_too_long, p);
+    timer_set(&queued->deadline, u->set->loop, upstream_call_timeout_ms(&queued->call, u->spec->timeout_ms),
+              on_queue_timeout, queued);
     return UPSTREAM_PENDING;
 }
 
@@ -255,39 +225,39 @@ static bool has_room(const struct upstream *u)
     return !u->spec->in_flight || u->in_flight < u->spec->in_flight;
 }
 
-/* Past the breaker, or turned away by it. The one that probes does not wait for those that hang. */
-static enum upstream_call_state try_it(struct queued_call *p, bool may_wait)
+/* A probe does not queue behind calls that may hang. */
+static enum upstream_call_state admit(struct queued_call *queued, bool may_queue)
 {
-    struct upstream *u = p->run.upstream;
-    enum breaker_decision says = breaker_admit(&u->breaker, upstream_now_ms());
-    if (says == BREAKER_REJECT)
-        return turn_away(p);
-    p->probe = says == BREAKER_PROBE;
-    if (p->probe)
+    struct upstream *u = queued->call.upstream;
+    enum breaker_decision decision = breaker_admit(&u->breaker, upstream_now_ms());
+    if (decision == BREAKER_REJECT) {
+        queued->call.answer->after_s = breaker_after_s(&u->breaker, upstream_now_ms());
+        return upstream_call_answer(&queued->call, UPSTREAM_UNAVAILABLE, "breaker_open",
+                                    "the server '" STR_FMT "', which runs this tool, failed %u times in a "
+                                    "row (last: %s); calls to it are paused, and this one was not sent",
+                                    STR_ARG(u->spec->name), u->breaker.failures, u->last_error);
+    }
+    queued->probe = decision == BREAKER_PROBE;
+    if (queued->probe)
         log_breaker(u);
-    return may_wait && !p->probe && (u->queue || !has_room(u)) ? enqueue(p) : begin(p);
+    else if (may_queue && (u->queued || !has_room(u)))
+        return enqueue(queued);
+    return begin(queued);
 }
 
-static void reap(struct upstream *u)
-{
-    upstream_unlink(u->set, u);
-    upstream_free(u);
-}
-
-/* From the loop's turn: those for whom there is room now; and the end of one that leaves. */
 static void on_turn(void *owner)
 {
     struct upstream *u = owner;
-    while (u->queue && has_room(u)) {
-        struct queued_call *p = u->queue;
-        unqueue(p);
-        if (try_it(p, false) == UPSTREAM_DONE)
-            p->run.done(p->run.owner);
+    while (u->queued && has_room(u)) {
+        struct queued_call *queued = TAILQ_FIRST(&u->queue);
+        unqueue(queued);
+        if (admit(queued, false) == UPSTREAM_DONE)
+            queued->call.done(queued->call.owner);
     }
-    if (!u->leaving || u->in_flight || u->queue)
+    if (!u->leaving || u->in_flight || u->queued)
         return;
-    if (u->over || !u->mcp) {
-        reap(u);
+    if (u->stopped || !u->mcp) {
+        upstream_remove(u);
     } else if (!u->stopping) {
         u->stopping = true;
         mcp_client_stop(u->mcp);
@@ -299,47 +269,44 @@ void upstream_schedule(struct upstream *u)
     timer_set(&u->turn, u->set->loop, 0, on_turn, u);
 }
 
-/* ---- calls ------------------------------------------------------------------ */
+/* ---- calls --------------------------------------------------------------------- */
 
-/* Who is asked for runs this kind of tool. */
-static bool is_kind_for(const struct upstream *u, enum target_kind kind)
+/* False, with the answer: the target names an upstream that cannot run it. */
+static bool find_upstream(struct upstream_call *call)
 {
-    return kind == TARGET_MCP ? u->mcp != NULL : kind == TARGET_HTTP ? u->spec->url.len > 0 : true;
-}
-
-/* False, with the answer: it names one that cannot run it. */
-static bool find_upstream(struct upstream_call *run)
-{
-    const struct target *target = run->request->target;
+    const struct target *target = call->request->target;
     if (!target->upstream.len && target->kind != TARGET_MCP)
         return true;
-    run->upstream = upstream_find(run->upstreams, target->upstream);
-    if (run->upstream && is_kind_for(run->upstream, target->kind))
-        return true;
-    if (!run->upstream)
-        upstream_call_answer(run, UPSTREAM_UNAVAILABLE, "not_configured",
+    struct upstream *u = call->upstream = upstream_find(call->upstreams, target->upstream);
+    const char *problem = NULL;
+    if (!u)
+        upstream_call_answer(call, UPSTREAM_UNAVAILABLE, "not_configured",
                              "the server '" STR_FMT
                              "', which runs this tool, is not in the gateway's configuration",
                              STR_ARG(target->upstream));
-    else
-        upstream_call_answer(run, UPSTREAM_UNAVAILABLE, "not_configured",
-                             "the server '" STR_FMT "' is configured, but not as one that runs this tool: %s",
-                             STR_ARG(target->upstream),
-                             target->kind == TARGET_MCP ? "it speaks no MCP" : "it has no address");
-    return false;
+    else if (target->kind == TARGET_MCP && !u->mcp)
+        problem = "is not an MCP server";
+    else if (target->kind == TARGET_HTTP && !u->spec->url.len)
+        problem = "has no address";
+    if (problem)
+        upstream_call_answer(call, UPSTREAM_UNAVAILABLE, "not_configured",
+                             "the server '" STR_FMT "' is configured, but cannot run this tool: it %s",
+                             STR_ARG(target->upstream), problem);
+    return u && !problem;
 }
 
 uint32_t target_timeout_ms(const struct target *target, const struct upstream_spec *spec)
 {
-    uint32_t asked = target->timeout_ms;
-    uint32_t otherwise = target->kind == TARGET_HTTP ? HTTP_TIMEOUT_MS : UPSTREAM_TIMEOUT_MS;
+    uint32_t own = target->timeout_ms;
+    if (!own && target->kind == TARGET_EXEC)
+        own = target->exec->timeout_ms ? target->exec->timeout_ms : EXEC_TIMEOUT_MS;
+    else if (!own && target->kind == TARGET_HTTP)
+        own = target->http->timeout_ms;
+    if (own)
+        return own;
     if (spec && spec->timeout_ms)
-        otherwise = spec->timeout_ms;
-    if (!asked && target->kind == TARGET_EXEC)
-        asked = target->exec->timeout_ms ? target->exec->timeout_ms : EXEC_TIMEOUT_MS;
-    else if (!asked && target->kind == TARGET_HTTP)
-        asked = target->http->timeout_ms;
-    return asked ? asked : otherwise;
+        return spec->timeout_ms;
+    return target->kind == TARGET_HTTP ? HTTP_TIMEOUT_MS : UPSTREAM_TIMEOUT_MS;
 }
 
 uint32_t upstream_max_duration_ms(const struct upstreams *set, const struct target *target)
@@ -357,64 +324,60 @@ enum upstream_call_state upstream_start(struct upstreams *set, const struct upst
                                         struct arena *arena, struct upstream_answer *answer,
                                         upstream_done *done, void *owner)
 {
-    struct queued_call *p = ARENA_NEW(arena, struct queued_call);
+    struct queued_call *queued = ARENA_NEW(arena, struct queued_call);
     *answer = (struct upstream_answer){.after_s = -1};
-    p->run = (struct upstream_call){
+    queued->call = (struct upstream_call){
         .upstreams = set, .request = request, .arena = arena, .answer = answer, .done = done, .owner = owner};
-    if (!find_upstream(&p->run))
+    if (!find_upstream(&queued->call))
         return UPSTREAM_DONE;
-    return p->run.upstream ? try_it(p, true) : begin(p);
+    return queued->call.upstream ? admit(queued, true) : begin(queued);
 }
 
-static void unlink_pause(struct pause *pause)
+static void end_delay(struct delay *delay)
 {
-    *(pause->previous ? &pause->previous->next : &pause->set->pauses) = pause->next;
-    if (pause->next)
-        pause->next->previous = pause->previous;
-    timer_clear(&pause->timer);
+    LIST_REMOVE(delay, entry);
+    timer_clear(&delay->timer);
 }
 
-static void on_pause_over(void *owner)
+static void on_delay_over(void *owner)
 {
-    struct pause *pause = owner;
-    unlink_pause(pause);
-    pause->done(pause->owner);
+    struct delay *delay = owner;
+    end_delay(delay);
+    delay->done(delay->owner);
 }
 
 void upstream_delay(struct upstreams *set, uint32_t ms, struct arena *arena, upstream_done *done, void *owner)
 {
-    struct pause *pause = ARENA_NEW(arena, struct pause);
-    *pause = (struct pause){.set = set, .next = set->pauses, .done = done, .owner = owner};
-    if (pause->next)
-        pause->next->previous = pause;
-    set->pauses = pause;
-    timer_set(&pause->timer, set->loop, ms, on_pause_over, pause);
+    struct delay *delay = ARENA_NEW(arena, struct delay);
+    *delay = (struct delay){.done = done, .owner = owner};
+    LIST_INSERT_HEAD(&set->delays, delay, entry);
+    timer_set(&delay->timer, set->loop, ms, on_delay_over, delay);
 }
 
-static void cancel_run(struct upstream_call *run)
+static void cancel_call(struct upstream_call *call)
 {
-    struct queued_call *p = (struct queued_call *)run;
-    if (p->queued) {
-        unqueue(p);
+    struct queued_call *queued = (struct queued_call *)call;
+    if (queued->queued) {
+        unqueue(queued);
         return;
     }
-    conclude(p, TELLS_NOTHING);
-    if (run->stop)
-        run->stop(run);
+    end_call(queued, HEALTH_UNKNOWN);
+    if (call->stop)
+        call->stop(call);
 }
 
 void upstream_cancel(struct upstreams *set, void *owner)
 {
-    struct upstream_call *next_run;
-    struct pause *next_pause;
-    for (struct upstream_call *run = set->runs; run; run = next_run) {
-        next_run = run->next;
-        if (run->owner == owner)
-            cancel_run(run);
+    struct upstream_call *next_call;
+    struct delay *next_delay;
+    for (struct upstream_call *call = LIST_FIRST(&set->calls); call; call = next_call) {
+        next_call = LIST_NEXT(call, entry);
+        if (call->owner == owner)
+            cancel_call(call);
     }
-    for (struct pause *pause = set->pauses; pause; pause = next_pause) {
-        next_pause = pause->next;
-        if (pause->owner == owner)
-            unlink_pause(pause);
+    for (struct delay *delay = LIST_FIRST(&set->delays); delay; delay = next_delay) {
+        next_delay = LIST_NEXT(delay, entry);
+        if (delay->owner == owner)
+            end_delay(delay);
     }
 }

@@ -1,14 +1,13 @@
-/* See environment.h. */
+/* Building an environment: inherited variables first, then those of the spec. */
 #include "upstream/environment.h"
 
 #include "base/arena.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
-#define PATH_OTHERWISE "/usr/local/bin:/usr/bin:/bin"
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
-static bool names(const struct name_values *pairs, const char *name)
+static bool has_name(const struct name_values *pairs, const char *name)
 {
     for (size_t i = 0; i < pairs->count; i++)
         if (str_is(pairs->list[i].name, name))
@@ -16,47 +15,40 @@ static bool names(const struct name_values *pairs, const char *name)
     return false;
 }
 
-static enum err wrong_value(const struct name_value *pair, enum err err, struct why *why)
-{
-    char prefix[200];
-    snprintf(prefix, sizeof(prefix), "env." STR_FMT, STR_ARG(str_cut(pair->name, 100)));
-    err_prefix(why, prefix);
-    return err;
-}
-
-static enum err make_one(struct arena *arena, const struct name_value *pair, struct secrets *used,
-                         const char **out, struct why *why)
+static enum err expand_variable(struct arena *arena, const struct name_value *pair, struct secrets *used,
+                                const char **out, struct why *why)
 {
     struct str value;
     enum err err = secrets_expand(arena, pair->value, used, &value, why);
     if (!err && value.len && memchr(value.at, '\0', value.len))
-        err = err_set(why, ERR_PARSE, "a NUL byte in the value");
+        err = err_set(why, ERR_PARSE, "the value holds a NUL byte");
     if (err)
-        return wrong_value(pair, err, why);
-    *out = ARENA_JOIN(arena, pair->name, STR_LIT("="), value).at;
-    return OK;
+        err_prefix(why, arena_printf(arena, "env." STR_FMT, STR_ARG(str_cut(pair->name, 100))).at);
+    else
+        *out = ARENA_JOIN(arena, pair->name, STR_LIT("="), value).at;
+    return err;
 }
 
-enum err environment_build(struct arena *arena, const char *const *taken, const struct name_values *pairs,
+enum err environment_build(struct arena *arena, const char *const *inherited, const struct name_values *pairs,
                            struct secrets *used, const char *const **out, struct why *why)
 {
-    size_t count = 0, n = pairs->count;
-    for (size_t i = 0; taken[i]; i++)
-        n++;
-    const char **list = ARENA_ARRAY(arena, const char *, n + 2);
+    size_t count = 0, room = pairs->count + 2;
+    for (size_t i = 0; inherited[i]; i++)
+        room++;
+    const char **list = ARENA_ARRAY(arena, const char *, room);
     enum err err = OK;
-    bool has_path = names(pairs, "PATH");
-    for (size_t i = 0; taken[i]; i++) {
-        const char *value = getenv(taken[i]);
-        if (!value || names(pairs, taken[i]))
+    bool has_path = has_name(pairs, "PATH");
+    for (size_t i = 0; inherited[i]; i++) {
+        const char *value = getenv(inherited[i]);
+        if (!value || has_name(pairs, inherited[i]))
             continue;
-        has_path |= strcmp(taken[i], "PATH") == 0;
-        list[count++] = arena_printf(arena, "%s=%s", taken[i], value).at;
+        has_path |= strcmp(inherited[i], "PATH") == 0;
+        list[count++] = arena_printf(arena, "%s=%s", inherited[i], value).at;
     }
     if (!has_path)
-        list[count++] = "PATH=" PATH_OTHERWISE;
+        list[count++] = "PATH=" DEFAULT_PATH;
     for (size_t i = 0; i < pairs->count && !err; i++)
-        err = make_one(arena, &pairs->list[i], used, &list[count++], why);
+        err = expand_variable(arena, &pairs->list[i], used, &list[count++], why);
     *out = list;
     return err;
 }

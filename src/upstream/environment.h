@@ -1,4 +1,4 @@
-/* The environment of a process of ours: a few variables of the daemon's, and what a spec says. */
+/* The environment of a process that toolgate starts: some variables of the daemon, and those of a spec. */
 #ifndef TOOLGATE_UPSTREAM_ENVIRONMENT_H
 #define TOOLGATE_UPSTREAM_ENVIRONMENT_H
 
@@ -6,10 +6,10 @@
 #include "upstream/secrets.h"
 #include "upstream/upstream_spec.h"
 
-/* NAME=VALUE each, ends with NULL, all in the arena: those of `taken` (names, ends with NULL) that the daemon
- * has, and `pairs`, filled in (secrets.h), which come before them where both name one; PATH is always there.
- * `why` begins with the name whose value is wrong. */
-enum err environment_build(struct arena *arena, const char *const *taken, const struct name_values *pairs,
+/* NAME=VALUE each, NULL-terminated, in the arena: the daemon's variables named in `inherited`
+ * (NULL-terminated), overridden by `pairs` with their secrets expanded; PATH is always set. `why` begins with
+ * the name of the variable. */
+enum err environment_build(struct arena *arena, const char *const *inherited, const struct name_values *pairs,
                            struct secrets *used, const char *const **out, struct why *why);
 
 #endif

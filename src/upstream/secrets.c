@@ -1,4 +1,4 @@
-/* See secrets.h. */
+/* Expanding references, and redacting what they stood for. */
 #include "upstream/secrets.h"
 
 #include "base/arena.h"
@@ -8,7 +8,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,58 +17,46 @@ struct secret_value {
     struct str value;
 };
 
-struct filling {
+struct expansion {
     struct arena *arena;
     struct secrets *used;
     struct buf out;
     struct why *why;
 };
 
-/* The longest first: one that another begins with would leave the other's rest to be seen. */
-static void mask_from_now(struct filling *f, struct str value)
+/* Longest first: redacting a prefix of another secret would leave the rest of that one visible. */
+static void remember(struct expansion *x, struct str value)
 {
-    struct secret_value **at = &f->used->first, *used = ARENA_NEW(f->arena, struct secret_value);
+    struct secret_value **at = &x->used->first, *secret = ARENA_NEW(x->arena, struct secret_value);
     while (*at && (*at)->value.len > value.len)
         at = &(*at)->next;
-    *used = (struct secret_value){*at, value};
-    *at = used;
+    *secret = (struct secret_value){*at, value};
+    *at = secret;
 }
 
-/* As it stands inside a text of JSON, without the quotes. */
-static struct str as_json(struct arena *arena, struct str value)
+/* Line by line, since programs print a key of several lines that way; and as JSON escapes it. */
+static void append_secret(struct expansion *x, struct str value)
 {
-    struct buf text = buf_in(arena);
-    json_write_string(&text, value);
-    return (struct str){text.at + 1, text.len - 2};
-}
-
-/* A key of many lines is printed line by line. */
-static void mask_lines(struct filling *f, struct str value)
-{
-    while (value.len) {
+    buf_str(&x->out, value);
+    while (x->used && value.len) {
         const char *end = memchr(value.at, '\n', value.len);
         size_t n = end ? (size_t)(end - value.at) : value.len;
         struct str line = str_trim((struct str){value.at, n});
-        struct str escaped = as_json(f->arena, line);
-        if (line.len >= SECRET_REDACT_MIN_BYTES)
-            mask_from_now(f, line);
-        if (line.len >= SECRET_REDACT_MIN_BYTES && !str_eq(escaped, line))
-            mask_from_now(f, escaped);
-        value = str_from(value, end ? n + 1 : n);
+        struct buf json = buf_in(x->arena);
+        json_write_string(&json, line);
+        struct str escaped = {json.at + 1, json.len - 2};
+        if (line.len >= SECRET_REDACT_MIN_BYTES) {
+            remember(x, line);
+            if (!str_eq(escaped, line))
+                remember(x, escaped);
+        }
+        value = str_from(value, n + 1);
     }
-}
-
-static enum err add(struct filling *f, struct str value)
-{
-    buf_str(&f->out, value);
-    if (f->used)
-        mask_lines(f, value);
-    return OK;
 }
 
 /* ---- ${file:/path} ------------------------------------------------------------------------------ */
 
-/* Never waits, as opening a pipe would. */
+/* O_NONBLOCK: opening a named pipe must not block the loop. */
 static int open_file(const char *path)
 {
     struct stat info;
@@ -81,140 +68,114 @@ static int open_file(const char *path)
     return -1;
 }
 
-static enum err read_file(struct filling *f, const char *path, struct str *out)
+static enum err expand_file(struct expansion *x, struct str path)
 {
-    char *bytes = arena_alloc(f->arena, SECRET_FILE_MAX_BYTES + 1);
+    char *bytes = arena_alloc(x->arena, SECRET_FILE_MAX_BYTES + 1);
+    const char *name = arena_dup(x->arena, path).at;
     size_t len = 0;
     ssize_t n = 0;
-    int fd = open_file(path);
+    if (!str_starts(path, "/"))
+        return err_set(x->why, ERR_PARSE, "'${file:" STR_FMT "}': expected an absolute path",
+                       STR_ARG(str_cut(path, 200)));
+    int fd = open_file(name);
     if (fd < 0)
-        return err_set(f->why, ERR_IO, "cannot read the file %s: %s", path,
-                       errno == EINVAL ? "it is no plain file" : strerror(errno));
+        return err_set(x->why, ERR_IO, "cannot read the file %s: %s", name,
+                       errno == EINVAL ? "it is no regular file" : strerror(errno));
     while (len <= SECRET_FILE_MAX_BYTES && (n = read(fd, bytes + len, SECRET_FILE_MAX_BYTES + 1 - len)) > 0)
         len += (size_t)n;
     int error = errno;
     close(fd);
     if (n < 0)
-        return err_set(f->why, ERR_IO, "cannot read the file %s: %s", path, strerror(error));
+        return err_set(x->why, ERR_IO, "cannot read the file %s: %s", name, strerror(error));
     if (len > SECRET_FILE_MAX_BYTES)
-        return err_set(f->why, ERR_LIMIT, "the file %s has more than %u bytes, too many for a secret", path,
+        return err_set(x->why, ERR_LIMIT, "the file %s has more than %u bytes, too many for a secret", name,
                        SECRET_FILE_MAX_BYTES);
+    if (memchr(bytes, '\0', len))
+        return err_set(x->why, ERR_PARSE, "the file %s holds a NUL byte", name);
     while (len && (bytes[len - 1] == '\n' || bytes[len - 1] == '\r'))
         len--;
-    *out = (struct str){bytes, len};
-    if (memchr(bytes, '\0', len))
-        return err_set(f->why, ERR_PARSE, "the file %s holds a NUL byte: it is no text", path);
+    append_secret(x, (struct str){bytes, len});
     return OK;
-}
-
-static enum err fill_file(struct filling *f, struct str path)
-{
-    struct str text = STR_NONE, name = arena_dup(f->arena, path);
-    if (!str_starts(name, "/"))
-        return err_set(f->why, ERR_PARSE, "'${file:" STR_FMT "}': expected the file's whole path, from / on",
-                       STR_ARG(str_cut(path, 200)));
-    enum err err = read_file(f, name.at, &text);
-    return err ? err : add(f, text);
 }
 
 /* ---- ${NAME} ------------------------------------------------------------------------------------- */
 
-static size_t name_length(struct str s)
+static enum err expand_variable(struct expansion *x, struct str inside)
 {
     size_t n = 0;
-    while (n < s.len && (isalnum((unsigned char)s.at[n]) || s.at[n] == '_'))
+    while (n < inside.len && (isalnum((unsigned char)inside.at[n]) || inside.at[n] == '_'))
         n++;
-    return n && isdigit((unsigned char)s.at[0]) ? 0 : n;
-}
-
-/* What follows the name may be a secret. */
-static enum err wrong_form(struct filling *f, struct str inside)
-{
-    return err_set(f->why, ERR_PARSE,
-                   "'${" STR_FMT "…}': expected ${NAME}, ${NAME:-otherwise}, ${env:NAME} or ${file:/path}; "
-                   "write $${ for the signs themselves",
-                   STR_ARG(str_cut((struct str){inside.at, name_length(inside)}, 60)));
-}
-
-static enum err fill_variable(struct filling *f, struct str inside)
-{
-    size_t n = name_length(inside);
-    struct str rest = str_from(inside, n), name = arena_dup(f->arena, (struct str){inside.at, n});
-    if (!n || (rest.len && !str_starts(rest, ":-")))
-        return wrong_form(f, inside);
+    if (n && isdigit((unsigned char)inside.at[0]))
+        n = 0;
+    struct str rest = str_from(inside, n), name = arena_dup(x->arena, (struct str){inside.at, n});
+    if (!n || (rest.len && !str_starts(rest, ":-"))) /* `rest` may be a secret: not quoted */
+        return err_set(x->why, ERR_PARSE,
+                       "'${" STR_FMT "…}': expected ${NAME}, ${NAME:-default}, ${env:NAME} or ${file:/path}; "
+                       "write $${ for a literal ${",
+                       STR_ARG(str_cut(name, 60)));
     struct str value = str_of(getenv(name.at));
     if (value.len)
-        return add(f, value);
-    if (!rest.len)
-        return err_set(f->why, ERR_NOT_FOUND, "the environment variable %s is %s", name.at,
+        append_secret(x, value);
+    else if (!rest.len)
+        return err_set(x->why, ERR_NOT_FOUND, "the environment variable %s is %s", name.at,
                        value.at ? "empty" : "not set");
-    buf_str(&f->out, str_from(rest, 2));
+    else
+        buf_str(&x->out, str_from(rest, 2));
     return OK;
 }
 
 /* ---- all ------------------------------------------------------------------------------------------ */
 
-static enum err fill_one(struct filling *f, struct str inside)
-{
-    if (str_starts(inside, "file:"))
-        return fill_file(f, str_from(inside, 5));
-    return fill_variable(f, str_starts(inside, "env:") ? str_from(inside, 4) : inside);
-}
-
-static size_t find_sign(struct str s)
-{
-    const char *at = s.len ? memmem(s.at, s.len, "${", 2) : NULL;
-    return at ? (size_t)(at - s.at) : s.len;
-}
-
-/* One of them, at the beginning of `rest`. */
-static enum err fill_next(struct filling *f, struct str *rest)
+/* One reference, at the front of `rest`. */
+static enum err expand_next(struct expansion *x, struct str *rest)
 {
     const char *end = memchr(rest->at, '}', rest->len);
     if (!end)
-        return err_set(f->why, ERR_PARSE, "'${' without its '}'; write $${ for the signs themselves");
+        return err_set(x->why, ERR_PARSE, "'${' without '}'; write $${ for a literal ${");
     struct str inside = {rest->at + 2, (size_t)(end - rest->at) - 2};
     *rest = str_from(*rest, inside.len + 3);
-    return fill_one(f, inside);
+    if (str_starts(inside, "file:"))
+        return expand_file(x, str_from(inside, 5));
+    return expand_variable(x, str_starts(inside, "env:") ? str_from(inside, 4) : inside);
 }
 
 enum err secrets_expand(struct arena *arena, struct str text, struct secrets *used, struct str *out,
                         struct why *why)
 {
-    struct filling f = {.arena = arena, .used = used, .out = buf_in(arena), .why = why};
+    struct expansion x = {.arena = arena, .used = used, .out = buf_in(arena), .why = why};
     enum err err = OK;
     *out = text;
-    if (find_sign(text) == text.len)
+    if (!text.len || !memmem(text.at, text.len, "${", 2))
         return OK;
     while (!err && text.len) {
-        size_t n = find_sign(text);
-        bool escaped = n > 0 && n < text.len && text.at[n - 1] == '$';
-        buf_add(&f.out, text.at, escaped ? n - 1 : n);
+        const char *sign = memmem(text.at, text.len, "${", 2);
+        size_t n = sign ? (size_t)(sign - text.at) : text.len;
+        bool escaped = sign && n > 0 && sign[-1] == '$';
+        buf_add(&x.out, text.at, escaped ? n - 1 : n);
         text = str_from(text, n);
         if (escaped) {
-            buf_text(&f.out, "${");
+            buf_text(&x.out, "${");
             text = str_from(text, 2);
         } else if (text.len) {
-            err = fill_next(&f, &text);
+            err = expand_next(&x, &text);
         }
     }
-    buf_byte(&f.out, '\0');
-    *out = err ? STR_NONE : (struct str){f.out.at, f.out.len - 1};
+    buf_byte(&x.out, '\0');
+    *out = err ? STR_NONE : (struct str){x.out.at, x.out.len - 1};
     return err;
 }
 
-/* ---- masked ---------------------------------------------------------------------------------------- */
-
-static struct str mask_one(struct arena *arena, struct str secret, struct str text)
+static struct str redact_one(struct arena *arena, struct str secret, struct str text)
 {
-    const char *at;
+    const char *at = text.len ? memmem(text.at, text.len, secret.at, secret.len) : NULL;
     struct buf out = buf_in(arena);
-    if (!text.len || !memmem(text.at, text.len, secret.at, secret.len))
+    if (!at)
         return text;
-    while (text.len && (at = memmem(text.at, text.len, secret.at, secret.len)) != NULL) {
+    while (at) {
         buf_add(&out, text.at, (size_t)(at - text.at));
         buf_text(&out, "***");
         text = str_from(text, (size_t)(at - text.at) + secret.len);
+        at = text.len ? memmem(text.at, text.len, secret.at, secret.len) : NULL;
     }
     buf_str(&out, text);
     return buf_view(&out);
@@ -222,7 +183,7 @@ static struct str mask_one(struct arena *arena, struct str secret, struct str te
 
 struct str secrets_redact(struct arena *arena, const struct secrets *used, struct str text)
 {
-    for (const struct secret_value *s = used->first; s; s = s->next)
-        text = mask_one(arena, s->value, text);
+    for (const struct secret_value *secret = used->first; secret; secret = secret->next)
+        text = redact_one(arena, secret->value, text);
     return text;
 }

@@ -1,13 +1,13 @@
 /*
- * Texts of a configuration or a policy that name what must not stand in them,
- * filled in when they are used:
+ * References to secrets in strings of a configuration or a policy, expanded
+ * on use, and the redaction of the secrets in what comes back:
  *
- *   ${NAME}  ${env:NAME}     an environment variable of the daemon; not set or empty is an error
- *   ${NAME:-otherwise}       … or this text, where it is not set or empty
- *   ${file:/path}            a file's text, read anew each time, without the newlines at its end
- *   $${                      the two signs ${ themselves
+ *   ${NAME}  ${env:NAME}     an environment variable of the daemon; unset or empty is an error
+ *   ${NAME:-default}         likewise, with a default if it is unset or empty
+ *   ${file:/path}            the content of a file, read on each use, without trailing newlines
+ *   $${                      a literal ${
  *
- * Nothing else has a meaning, and what was filled in is not looked at again.
+ * Expanded values are not expanded again.
  */
 #ifndef TOOLGATE_UPSTREAM_SECRETS_H
 #define TOOLGATE_UPSTREAM_SECRETS_H
@@ -17,24 +17,23 @@
 
 struct arena;
 
-#define SECRET_FILE_MAX_BYTES 65536u /* of a file */
-#define SECRET_REDACT_MIN_BYTES                                                                              \
-    6u /* shorter ones are too common to be told from other text, and not masked */
+#define SECRET_FILE_MAX_BYTES   65536u
+#define SECRET_REDACT_MIN_BYTES 6u /* shorter values are too common in other text, and are not redacted */
 
-/* What was filled in, so that it can be masked in what comes back; zeroed at first. */
+/* The values that were expanded; zeroed at first. */
 struct secret_value;
 struct secrets {
     struct secret_value *first;
 };
 
-/* `out` is `text` itself where it names nothing, else in the arena and NUL-terminated; so is what goes into
- * `used` (may be NULL). ERR_NOT_FOUND, ERR_IO, ERR_LIMIT, ERR_PARSE: `why` names what is missing, never a
- * value. */
+/* `out` is `text` itself if it holds no reference, else in the arena and NUL-terminated, as are the values
+ * added to `used` (may be NULL). ERR_NOT_FOUND, ERR_IO, ERR_LIMIT, ERR_PARSE: `why` names what is missing,
+ * never a value. */
 enum err secrets_expand(struct arena *arena, struct str text, struct secrets *used, struct str *out,
                         struct why *why);
 
-/* `text` itself, or a copy in which each of them is "***", line by line, also as JSON writes it: for error
- * texts that an upstream wrote. Before it is cut: half a secret is not known for one. */
+/* `text` itself, or a copy with "***" for each value, also for single lines of it and for its JSON escapes.
+ * Call it before text is cut: half a secret is not recognised. */
 struct str secrets_redact(struct arena *arena, const struct secrets *used, struct str text);
 
 #endif

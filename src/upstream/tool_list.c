@@ -1,14 +1,26 @@
-/* An arena with one array in it, and a count of those who hold it. */
+/*
+ * A tool list is an arena with one array in it. A cache file is written aside
+ * and renamed, so that no daemon reads half of one.
+ */
 #include "upstream/tool_list.h"
 
 #include "base/arena.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "json/build.h"
 #include "json/canonical.h"
+#include "json/parse.h"
+#include "json/write.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 struct tool_list {
     struct arena *arena;
-    unsigned held;
+    unsigned refs;
     struct json tools;
     uint64_t hash;
 };
@@ -16,35 +28,110 @@ struct tool_list {
 struct tool_list *tool_list_new(const struct json *tools)
 {
     struct arena *arena = arena_new();
-    struct tool_list *offer = ARENA_NEW(arena, struct tool_list);
+    struct tool_list *list = ARENA_NEW(arena, struct tool_list);
     struct buf text = {0};
-    offer->arena = arena;
-    offer->held = 1;
-    offer->tools = json_copy(arena, tools);
-    json_canonical(&text, &offer->tools);
-    offer->hash = hash_stable(buf_view(&text)).low;
+    *list = (struct tool_list){.arena = arena, .refs = 1, .tools = json_copy(arena, tools)};
+    json_canonical(&text, &list->tools);
+    list->hash = hash_stable(buf_view(&text)).low;
     buf_clear(&text);
-    return offer;
+    return list;
 }
 
-struct tool_list *tool_list_ref(struct tool_list *offer)
+struct tool_list *tool_list_ref(struct tool_list *list)
 {
-    offer->held++;
-    return offer;
+    list->refs++;
+    return list;
 }
 
-void tool_list_unref(struct tool_list *offer)
+void tool_list_unref(struct tool_list *list)
 {
-    if (offer && --offer->held == 0)
-        arena_free(offer->arena);
+    if (list && --list->refs == 0)
+        arena_free(list->arena);
 }
 
-const struct json *tool_list_array(const struct tool_list *offer)
+const struct json *tool_list_array(const struct tool_list *list)
 {
-    return &offer->tools;
+    return &list->tools;
 }
 
-uint64_t tool_list_hash(const struct tool_list *offer)
+uint64_t tool_list_hash(const struct tool_list *list)
 {
-    return offer->hash;
+    return list->hash;
+}
+
+/* ---- the cache of lazy upstreams --------------------------------------------- */
+
+static void put_strings(struct buf *text, const struct str *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        json_write_string(text, list[i]);
+        buf_byte(text, ',');
+    }
+}
+
+/* Identifies the server that answers: the templates of its configuration, not the secrets in them. */
+static struct str identity(struct arena *arena, const struct upstream_spec *spec)
+{
+    struct buf text = buf_in(arena), hex = buf_in(arena);
+    const struct str fields[] = {spec->name, spec->cwd, spec->url};
+    buf_int(&text, spec->kind);
+    put_strings(&text, fields, sizeof(fields) / sizeof(fields[0]));
+    put_strings(&text, spec->argv, spec->argc);
+    buf_hex64(&hex, hash_stable(buf_view(&text)).low);
+    return buf_view(&hex);
+}
+
+/* The configuration allows only letters, digits, - and _ in names. */
+static const char *path_of(struct arena *arena, const char *state, const struct upstream_spec *spec,
+                           const char *ending)
+{
+    return arena_printf(arena, "%s/" STR_FMT "%s", state, STR_ARG(spec->name), ending).at;
+}
+
+struct tool_list *tool_cache_read(const char *state, const struct upstream_spec *spec)
+{
+    struct tool_list *list = NULL;
+    struct json file;
+    if (!state)
+        return NULL;
+    struct arena *arena = arena_new();
+    const char *path = path_of(arena, state, spec, ".tools.json");
+    if (json_read_file(arena, path, UPSTREAM_LINE_MAX_BYTES, &file, NULL) == OK) {
+        const struct json *tools = json_get_text(&file, "tools");
+        bool same = str_eq(json_str(json_get_text(&file, "upstream")), identity(arena, spec));
+        if (same && json_is(tools, JSON_ARRAY))
+            list = tool_list_new(tools);
+    }
+    arena_free(arena);
+    return list;
+}
+
+static bool write_file(const char *path, struct str text)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    ssize_t written = fd < 0 ? -1 : write(fd, text.at, text.len);
+    return fd >= 0 && close(fd) == 0 && written == (ssize_t)text.len;
+}
+
+void tool_cache_write(const char *state, const struct upstream_spec *spec, const struct tool_list *list)
+{
+    if (!state)
+        return;
+    struct arena *arena = arena_new();
+    struct buf text = buf_in(arena);
+    const char *path = path_of(arena, state, spec, ".tools.json");
+    const char *aside = path_of(arena, state, spec, ".tools.new");
+    struct json_out out = json_out(&text);
+    json_open(&out, '{');
+    json_key(&out, "upstream");
+    json_put_str(&out, identity(arena, spec));
+    json_key(&out, "tools");
+    json_put(&out, tool_list_array(list));
+    json_close(&out, '}');
+    mkdir(state, 0700);
+    if (!write_file(aside, buf_view(&text)) || rename(aside, path) != 0)
+        log_event(LOG_WARN, "upstream_tools_not_cached", LOG_STR("upstream", spec->name),
+                  LOG_TEXT("file", path), LOG_TEXT("why", strerror(errno)),
+                  LOG_TEXT("effect", "the next start asks the upstream for its tools"));
+    arena_free(arena);
 }

@@ -1,11 +1,20 @@
-/* What one offers: its `tools` array as it sent it, held by count, never changed. Only this room makes one.
+/*
+ * An upstream's tool list: the `tools` array as it was sent, immutable,
+ * reference-counted. And the cache of the lists of lazy upstreams, one file
+ * each, so that their tools can be listed before they are started.
  */
 #ifndef TOOLGATE_UPSTREAM_TOOL_LIST_H
 #define TOOLGATE_UPSTREAM_TOOL_LIST_H
 
 #include "upstream/upstream.h"
 
-/* `tools`: an array, copied with its bytes. Held once, by the caller. */
+/* Copies the array with its bytes. The caller owns the first reference. */
 struct tool_list *tool_list_new(const struct json *tools);
+
+/* A new reference. NULL: `state` is NULL, or there is no readable file for this configuration of it. */
+struct tool_list *tool_cache_read(const char *state, const struct upstream_spec *spec);
+
+/* Does nothing if `state` is NULL; logs what cannot be written. */
+void tool_cache_write(const char *state, const struct upstream_spec *spec, const struct tool_list *list);
 
 #endif

@@ -1,49 +1,45 @@
 /*
- * The set: who is configured, what becomes of it with a reload, what each
- * offers. How its calls get there is dispatch.c's business.
+ * The set of upstreams: what a reload starts, changes and ends, the tool list
+ * of each, and the state of each for `toolgate status`. dispatch.c has the calls.
  */
 #include "upstream/upstream_internal.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/log.h"
-#include "upstream/tool_cache.h"
+#include "json/write.h"
 #include "upstream/tool_list.h"
 
 #include <stdlib.h>
 
-/* ---- one of the set ------------------------------------------------------- */
+/* ---- one upstream --------------------------------------------------------- */
 
-static void tell_changed(struct upstream *u)
+static void on_mcp_state(void *owner)
 {
+    struct upstream *u = owner;
     if (!u->leaving && u->set->hooks.changed)
         u->set->hooks.changed(u->set->owner, u->spec->name);
 }
 
-static void on_mcp_changed(void *owner)
+static void on_mcp_tools(void *owner)
 {
     struct upstream *u = owner;
     if (u->spec->lazy && !u->leaving && mcp_client_tools(u->mcp))
         tool_cache_write(u->set->state, u->spec, mcp_client_tools(u->mcp));
-    tell_changed(u);
-}
-
-static void on_mcp_state(void *owner)
-{
-    tell_changed(owner);
+    on_mcp_state(u);
 }
 
 static void on_mcp_stopped(void *owner)
 {
     struct upstream *u = owner;
-    u->over = true;
+    u->stopped = true;
     upstream_schedule(u);
 }
 
-static const struct mcp_client_hooks mcp_client_hooks = {on_mcp_changed, on_mcp_state, on_mcp_stopped};
+static const struct mcp_client_hooks mcp_client_hooks = {on_mcp_tools, on_mcp_state, on_mcp_stopped};
 
-/* `before`: one of the same name that was configured otherwise; what it offered is as good as any guess until
- * this one has told. */
+/* `before`: an upstream of this name with another configuration; its tools are the best guess until the new
+ * one has listed its own. */
 static struct upstream *upstream_new(struct upstreams *set, const struct upstream_spec *spec,
                                      struct upstream *before)
 {
@@ -53,36 +49,36 @@ static struct upstream *upstream_new(struct upstreams *set, const struct upstrea
     u->set = set;
     u->arena = arena_new();
     u->spec = upstream_spec_copy(u->arena, spec);
-    u->queue_end = &u->queue;
+    TAILQ_INIT(&u->queue);
     if (spec->kind == UPSTREAM_REST)
         return u;
     u->mcp = mcp_client_new(set->loop, u->spec, &mcp_client_hooks, u);
-    u->kept = spec->lazy ? tool_cache_read(set->state, u->spec) : NULL;
-    if (!u->kept && before)
-        u->kept = upstreams_tool_list(set, spec->name);
-    if (!spec->lazy || !u->kept)
+    u->last_tools = spec->lazy ? tool_cache_read(set->state, u->spec) : NULL;
+    if (!u->last_tools && before)
+        u->last_tools = upstreams_tool_list(set, spec->name);
+    if (!spec->lazy || !u->last_tools)
         mcp_client_start(u->mcp);
     return u;
 }
 
-void upstream_free(struct upstream *u)
+static void unlink_upstream(struct upstream *u)
 {
+    struct upstream **at = &u->set->first;
+    while (*at && *at != u)
+        at = &(*at)->next;
+    if (*at)
+        *at = u->next;
+}
+
+void upstream_remove(struct upstream *u)
+{
+    unlink_upstream(u);
     timer_clear(&u->turn);
     if (u->mcp)
         mcp_client_free(u->mcp);
-    tool_list_unref(u->kept);
+    tool_list_unref(u->last_tools);
     arena_free(u->arena);
     free(u);
-}
-
-/* What matters to calls only may change under one that runs. */
-static void adjust(struct upstream *u, const struct upstream_spec *spec)
-{
-    u->spec->timeout_ms = spec->timeout_ms;
-    u->spec->start_ms = spec->start_ms;
-    u->spec->in_flight = spec->in_flight;
-    u->spec->prefix = spec->prefix;
-    upstream_schedule(u);
 }
 
 static void leave(struct upstream *u)
@@ -107,10 +103,7 @@ struct upstreams *upstreams_new(struct loop *loop, const char *state, const stru
     struct upstreams *set = calloc(1, sizeof(*set));
     if (!set)
         abort();
-    set->loop = loop;
-    set->state = state;
-    set->hooks = *hooks;
-    set->owner = owner;
+    *set = (struct upstreams){.loop = loop, .state = state, .hooks = *hooks, .owner = owner};
     return set;
 }
 
@@ -118,49 +111,41 @@ void upstreams_free(struct upstreams *set)
 {
     if (!set)
         return;
-    while (set->runs)
-        upstream_cancel(set, set->runs->owner);
-    while (set->pauses)
-        upstream_cancel(set, set->pauses->owner);
-    while (set->first) {
-        struct upstream *u = set->first;
-        set->first = u->next;
-        upstream_free(u);
-    }
+    while (!LIST_EMPTY(&set->calls))
+        upstream_cancel(set, LIST_FIRST(&set->calls)->owner);
+    while (!LIST_EMPTY(&set->delays))
+        upstream_cancel(set, LIST_FIRST(&set->delays)->owner);
+    while (set->first)
+        upstream_remove(set->first);
     free(set);
 }
 
-/* One configured anew: as it is, adjusted, or another in its place. */
-static struct upstream *renew(struct upstreams *set, const struct upstream_spec *spec)
+/* The upstream for a configured spec: the running one, perhaps with other limits, or a new one. */
+static struct upstream *upstream_for(struct upstreams *set, const struct upstream_spec *spec)
 {
     struct upstream *u = upstream_find(set, spec->name);
     if (u && upstream_spec_equal(u->spec, spec)) {
-        adjust(u, spec);
+        u->spec->timeout_ms = spec->timeout_ms;
+        u->spec->start_ms = spec->start_ms;
+        u->spec->in_flight = spec->in_flight;
+        u->spec->prefix = spec->prefix;
+        upstream_schedule(u);
         if (u->mcp && !spec->lazy)
-            mcp_client_start(u->mcp); /* one that is down is tried again */
+            mcp_client_start(u->mcp); /* retries one that is down */
         return u;
     }
-    struct upstream *made = upstream_new(set, spec, u);
+    struct upstream *new_upstream = upstream_new(set, spec, u);
     if (u)
         leave(u);
-    return made;
-}
-
-void upstream_unlink(struct upstreams *set, struct upstream *gone)
-{
-    for (struct upstream **at = &set->first; *at; at = &(*at)->next)
-        if (*at == gone) {
-            *at = gone->next;
-            return;
-        }
+    return new_upstream;
 }
 
 void upstreams_apply(struct upstreams *set, const struct upstream_spec *const *specs, size_t count)
 {
     struct upstream *first = NULL, **end = &first;
     for (size_t i = 0; i < count; i++) {
-        struct upstream *u = renew(set, specs[i]);
-        upstream_unlink(set, u);
+        struct upstream *u = upstream_for(set, specs[i]);
+        unlink_upstream(u);
         *end = u;
         end = &u->next;
     }
@@ -174,19 +159,19 @@ void upstreams_apply(struct upstreams *set, const struct upstream_spec *const *s
     set->first = first;
 }
 
-static bool is_awaited(const struct upstream *u)
+static bool is_starting(const struct upstream *u)
 {
-    struct mcp_client_status view;
-    if (!u->mcp || u->leaving || (u->spec->lazy && u->kept))
+    struct mcp_client_status status;
+    if (!u->mcp || u->leaving || (u->spec->lazy && u->last_tools))
         return false;
-    mcp_client_view(u->mcp, &view);
-    return !view.settled;
+    mcp_client_view(u->mcp, &status);
+    return !status.has_started;
 }
 
 bool upstreams_are_ready(const struct upstreams *set)
 {
     for (const struct upstream *u = set->first; u; u = u->next)
-        if (is_awaited(u))
+        if (is_starting(u))
             return false;
     return true;
 }
@@ -194,7 +179,7 @@ bool upstreams_are_ready(const struct upstreams *set)
 void upstreams_list_starting(const struct upstreams *set, struct buf *out)
 {
     for (const struct upstream *u = set->first; u; u = u->next)
-        if (is_awaited(u))
+        if (is_starting(u))
             buf_printf(out, "%s" STR_FMT, out->len ? ", " : "", STR_ARG(u->spec->name));
 }
 
@@ -206,7 +191,76 @@ bool upstreams_are_stopped(const struct upstreams *set)
 struct tool_list *upstreams_tool_list(struct upstreams *set, struct str name)
 {
     const struct upstream *u = upstream_find(set, name);
-    struct tool_list *told = u && u->mcp ? mcp_client_tools(u->mcp) : NULL;
-    struct tool_list *offer = told ? told : u ? u->kept : NULL;
-    return offer ? tool_list_ref(offer) : NULL;
+    struct tool_list *list = u && u->mcp ? mcp_client_tools(u->mcp) : NULL;
+    if (!list && u)
+        list = u->last_tools;
+    return list ? tool_list_ref(list) : NULL;
+}
+
+/* ---- for `toolgate status` ------------------------------------------------- */
+
+static void put_number(struct json_out *out, const char *key, int64_t n)
+{
+    json_key(out, key);
+    json_put_int(out, n);
+}
+
+static void put_text(struct json_out *out, const char *key, struct str text)
+{
+    if (!text.len)
+        return;
+    json_key(out, key);
+    json_put_str(out, text);
+}
+
+static void put_mcp(struct json_out *out, const struct mcp_client_status *status)
+{
+    if (status->pid)
+        put_number(out, "pid", status->pid);
+    put_number(out, "starts", (int64_t)status->starts);
+    put_number(out, "failed_in_a_row", status->failures);
+    if (status->next_ms >= 0)
+        put_number(out, "next_try_ms", status->next_ms);
+    if (status->ignored)
+        put_number(out, "ignored_messages", (int64_t)status->ignored);
+    put_text(out, "protocol", status->version);
+    put_text(out, "server", status->server);
+}
+
+static void put_upstream(struct json_out *out, const struct upstream *u)
+{
+    static const char *const kinds[] = {"stdio", "http", "rest"};
+    struct tool_list *tools = upstreams_tool_list(u->set, u->spec->name);
+    struct mcp_client_status status = {.name = "ready", .next_ms = -1};
+    if (u->mcp)
+        mcp_client_view(u->mcp, &status);
+    json_open(out, '{');
+    put_text(out, "name", u->spec->name);
+    put_text(out, "kind", str_of(kinds[u->spec->kind]));
+    put_text(out, "state", str_of(status.name));
+    if (u->mcp)
+        put_number(out, "tools", tools ? tool_list_array(tools)->len : 0);
+    put_number(out, "calls", (int64_t)u->calls);
+    put_number(out, "in_flight", u->in_flight);
+    put_number(out, "queued", u->queued + status.queued);
+    put_number(out, "failures", (int64_t)u->failures);
+    put_text(out, "breaker", str_of(breaker_state_name(u->breaker.state)));
+    if (u->breaker.state != BREAKER_CLOSED)
+        put_number(out, "breaker_after_s", breaker_after_s(&u->breaker, upstream_now_ms()));
+    put_text(out, "last_error", status.error.len ? status.error : str_of(u->last_error));
+    if (!status.error.len && u->error_ms)
+        put_number(out, "last_error_s_ago", (upstream_now_ms() - u->error_ms) / 1000);
+    if (u->mcp)
+        put_mcp(out, &status);
+    json_close(out, '}');
+    tool_list_unref(tools);
+}
+
+void upstreams_write_status(struct json_out *out, const struct upstreams *set)
+{
+    json_open(out, '[');
+    for (const struct upstream *u = set->first; u; u = u->next)
+        if (!u->leaving)
+            put_upstream(out, u);
+    json_close(out, ']');
 }

@@ -1,11 +1,10 @@
 /*
- * Those who run tools for us, behind one face: MCP servers that we start,
- * MCP servers over HTTP, plain HTTP endpoints, commands. Who is there and what
- * they offer; to call and to cancel; when to ask one that fails again. Knows
- * nothing of policies, budgets or clients.
+ * Running tools: MCP servers over stdio or HTTP, plain HTTP endpoints, and
+ * commands. Keeps the set of configured upstreams, their tool lists, and every
+ * call under way. Knows nothing of policies, budgets or clients.
  *
- *   stopped ─▶ starting ─▶ up ─▶ (dies, does not answer) ─▶ waiting ─▶ starting …
- *                                     UPSTREAM_DOWN_AFTER in a row ─▶ down ─▶ one try each UPSTREAM_RETRY_MS
+ *   stopped ─▶ starting ─▶ up ─▶ (exits, does not answer) ─▶ waiting ─▶ starting …
+ *                       UPSTREAM_DOWN_AFTER failures in a row ─▶ down ─▶ one try each UPSTREAM_RETRY_MS
  */
 #ifndef TOOLGATE_UPSTREAM_UPSTREAM_H
 #define TOOLGATE_UPSTREAM_UPSTREAM_H
@@ -20,62 +19,60 @@ struct json_out;
 struct loop;
 struct upstreams;
 
-#define UPSTREAM_DOWN_AFTER     5u     /* failed starts or deaths in a row */
-#define UPSTREAM_RETRY_MS       60000u /* one that is down is tried again after this, and after a reload */
+#define UPSTREAM_DOWN_AFTER     5u     /* failed starts or exits in a row */
+#define UPSTREAM_RETRY_MS       60000u /* a reload retries at once */
 #define UPSTREAM_LINE_MAX_BYTES 16777216u
-#define UPSTREAM_TOOLS_MAX      1000u /* that one may offer; 64 pages of them */
+#define UPSTREAM_TOOLS_MAX      1000u /* of one upstream */
 
 /* ---- the set ---------------------------------------------------------------- */
 
 struct upstreams_hooks {
-    /* What one offers has changed, or whether it is there. From the loop's turn. */
+    /* The upstream's tool list or state has changed. Fires from the loop's turn. */
     void (*changed)(void *owner, struct str name);
 };
 
-/* `state`: folder where what lazy ones offer is kept; NULL: nowhere. */
+/* `state`: folder for the tool lists of lazy upstreams; NULL: they are not cached. */
 struct upstreams *upstreams_new(struct loop *loop, const char *state, const struct upstreams_hooks *hooks,
                                 void *owner);
-/* Ends every process; calls that are pending are forgotten. */
+/* Kills every process; drops pending calls without firing their `done`. */
 void upstreams_free(struct upstreams *upstreams);
 
-/* From now on these: new ones are started (lazy ones when needed), those that are gone ended once their calls
- * are answered, those that changed ended and started, the others left alone. Copies the specs. */
+/* Replaces the configured set: starts new upstreams (lazy ones at their first call), restarts changed ones,
+ * and ends removed ones after their calls are answered. Copies the specs. */
 void upstreams_apply(struct upstreams *upstreams, const struct upstream_spec *const *specs, size_t count);
 
-/* All that are to run have either answered or failed once: nobody needs to wait for tools any more. */
+/* Every upstream that starts with the daemon has listed its tools or failed once. */
 bool upstreams_are_ready(const struct upstreams *upstreams);
-void upstreams_list_starting(const struct upstreams *upstreams,
-                             struct buf *out); /* "a, b": those that have not */
+/* Appends "a, b": the upstreams that have done neither. */
+void upstreams_list_starting(const struct upstreams *upstreams, struct buf *out);
 
-/* None is left, also none of those that had calls to answer: after upstreams_apply with no spec. */
+/* No upstream is left, not even one that is being drained: after upstreams_apply with no spec. */
 bool upstreams_are_stopped(const struct upstreams *upstreams);
 
-/* What one offers: the `tools` array as it sent it. Held by count: a generation keeps it as long as it lives.
- */
+/* The `tools` array of an upstream, as it was sent; immutable and reference-counted. */
 struct tool_list;
 struct tool_list *upstreams_tool_list(struct upstreams *upstreams,
-                                      struct str name); /* NULL: nothing yet; ref'd */
-struct tool_list *tool_list_ref(struct tool_list *offer);
-void tool_list_unref(struct tool_list *offer); /* NULL is fine */
-const struct json *tool_list_array(const struct tool_list *offer);
-uint64_t tool_list_hash(const struct tool_list *offer);
+                                      struct str name); /* a new reference; NULL: not known yet */
+struct tool_list *tool_list_ref(struct tool_list *list);
+void tool_list_unref(struct tool_list *list); /* NULL is fine */
+const struct json *tool_list_array(const struct tool_list *list);
+uint64_t tool_list_hash(const struct tool_list *list);
 
-/* An array for `toolgate status`: name, kind, state, tools, calls, failures, breaker, last error; no secrets.
- */
+/* An array for `toolgate status`; holds no secrets and nothing of any result. */
 void upstreams_write_status(struct json_out *out, const struct upstreams *upstreams);
 
 /* ---- calls ------------------------------------------------------------------ */
 
 enum target_kind { TARGET_MCP, TARGET_HTTP, TARGET_EXEC };
 
-/* Where a tool is run. Of the generation; everything borrowed from it. */
+/* What runs a tool. Belongs to the generation, which owns all that it points to. */
 struct target {
     enum target_kind kind;
-    struct str upstream; /* its name; empty: a command, or an endpoint with a whole URL */
-    struct str tool;     /* MCP: what it is called there. Others: our name of it, for messages */
+    struct str upstream; /* empty: a command, or an endpoint with a whole URL */
+    struct str tool;     /* MCP: its name on the server; else its name here, for messages */
     const struct http_spec *http;
     const struct exec_spec *exec;
-    uint32_t timeout_ms; /* 0: the upstream's or the spec's own */
+    uint32_t timeout_ms; /* 0: that of the upstream or the spec */
 };
 
 typedef void upstream_progress(void *owner, double progress, double total, struct str message);
@@ -85,59 +82,57 @@ typedef void upstream_done(void *owner);
 struct upstream_request {
     const struct target *target;
     const struct json *arguments;
-    bool can_elicit; /* the client can put questions to its user: they come as UPSTREAM_INPUT_REQUIRED with
-                      * `input`
-                      */
-    const struct json *input_responses; /* inputResponses of the client's second try; NULL: none */
+    bool can_elicit; /* the client can ask its user: UPSTREAM_INPUT_REQUIRED carries `input` */
+    const struct json *input_responses; /* inputResponses of the client's retry; NULL: none */
     struct str request_state;           /* requestState, likewise */
-    uint64_t caller;             /* of whom; two of one conversation have the same. What a server says without
-                                    saying of which call is not told to another than it may be about */
-    uint32_t max_ms;             /* it may take no longer, whatever its own time is; 0: its own */
-    upstream_progress *progress; /* NULL: nobody listens; fires until `done` only */
+    uint64_t caller; /* equal for calls of one conversation: a server message that names no call is relayed
+                        only if every call it may be about has the same caller */
+    uint32_t max_ms; /* upper bound of the call's time; 0: none beside its own */
+    upstream_progress *progress; /* NULL: not relayed; fires until `done` */
     upstream_log *log;
     void *listener;
 };
 
 enum upstream_outcome {
-    UPSTREAM_RESULT,    /* `result`: a CallToolResult, or (HTTP, command) any JSON value */
-    UPSTREAM_REFUSED,   /* it says no: a JSON-RPC error, a status 4xx, an exit code. Its words in `quoted` */
-    UPSTREAM_TRANSIENT, /* died, timed out, 429, 5xx: `detail` says which, `after_s` when to try again */
-    UPSTREAM_UNAVAILABLE,   /* not asked at all: down, not configured, breaker open; `detail`, `after_s` */
-    UPSTREAM_BROKEN,        /* what it answered is no tool result: `code` "invalid_json" …, `detail` */
-    UPSTREAM_INPUT_REQUIRED /* it wants to know something of the user: `question`, `input` */
+    UPSTREAM_RESULT,        /* `result`: a CallToolResult, or (HTTP, command) any JSON value */
+    UPSTREAM_REFUSED,       /* JSON-RPC error, status 4xx, exit code; the upstream's words are in `quoted` */
+    UPSTREAM_TRANSIENT,     /* crash, timeout, 429, 5xx: `detail`, `after_s` */
+    UPSTREAM_UNAVAILABLE,   /* not sent: down, not configured, breaker open; `detail`, `after_s` */
+    UPSTREAM_BROKEN,        /* the answer is no tool result: `code` "invalid_json" …, `detail` */
+    UPSTREAM_INPUT_REQUIRED /* the upstream asks the user: `question`, `input` */
 };
 
 struct upstream_answer {
     enum upstream_outcome outcome;
     const struct json *result;
     struct str code;     /* "timeout", "crashed", "http_503", "exit_3", "unreachable", …; may be empty */
-    struct str detail;   /* our words, for the model */
-    struct str quoted;   /* theirs: data, to be quoted and cut */
-    int64_t after_s;     /* -1: not told */
-    bool reached;        /* it may have begun to run; false: it surely has not */
-    struct str question; /* what it asks, for a model to pass on */
-    const struct json *input; /* {inputRequests, requestState?} for clients that can be asked; NULL: none */
+    struct str detail;   /* our sentence, for the model */
+    struct str quoted;   /* the upstream's words: data, to be quoted and cut */
+    int64_t after_s;     /* when to retry; -1: unknown */
+    bool reached;        /* the tool may have begun to run; false: it certainly has not */
+    struct str question; /* for a model to pass on */
+    const struct json *input; /* {inputRequests, requestState?}; NULL: the client cannot ask its user */
 };
 
 enum upstream_call_state { UPSTREAM_DONE, UPSTREAM_PENDING };
 
 /*
- * Begins. UPSTREAM_DONE: `answer` is filled in and `done` will not fire. UPSTREAM_PENDING: `done` fires
- * exactly once, later, from the loop's turn, never inside this call and never after upstream_cancel; there is
- * always a deadline. Request and answer are borrowed until then; what the answer holds lives in `arena`.
+ * Starts a call. UPSTREAM_DONE: `answer` is filled in and `done` does not fire. UPSTREAM_PENDING: `done`
+ * fires exactly once, later, from the loop's turn, unless upstream_cancel comes first; every call has a
+ * deadline. Request and answer are borrowed until then; the answer's strings live in `arena`.
  */
 enum upstream_call_state upstream_start(struct upstreams *upstreams, const struct upstream_request *request,
                                         struct arena *arena, struct upstream_answer *answer,
                                         upstream_done *done, void *owner);
 
-/* After this many ms a call of it has an answer, or never was begun: queue, progress and all. */
+/* The longest time between upstream_start and `done`, with queueing and progress. */
 uint32_t upstream_max_duration_ms(const struct upstreams *upstreams, const struct target *target);
 
-/* `done` fires after `ms`; to be cancelled in the same way. */
+/* `done` fires after `ms`, unless upstream_cancel comes first. */
 void upstream_delay(struct upstreams *upstreams, uint32_t ms, struct arena *arena, upstream_done *done,
                     void *owner);
 
-/* No `done`, progress or log with this owner fires any more; the upstream is told that nobody waits. */
+/* Fires no `done`, progress or log for this owner any more; sends the upstream a cancellation. */
 void upstream_cancel(struct upstreams *upstreams, void *owner);
 
 #endif

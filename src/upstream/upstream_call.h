@@ -1,6 +1,6 @@
 /*
- * One call under way, as the kinds of upstreams share it. Only the files of
- * this room include it.
+ * One call under way, as the runners (mcp_call.c, http_tool.c, exec.c) and
+ * dispatch.c share it. Included by this room only.
  */
 #ifndef TOOLGATE_UPSTREAM_UPSTREAM_CALL_H
 #define TOOLGATE_UPSTREAM_UPSTREAM_CALL_H
@@ -8,47 +8,48 @@
 #include "io/timer.h"
 #include "upstream/upstream.h"
 
-struct upstream; /* upstream.c: one of the set */
+#include <sys/queue.h>
+
+struct upstream; /* upstream_internal.h */
 
 struct upstream_call {
     struct upstreams *upstreams;
-    struct upstream *upstream; /* NULL: a command or an endpoint that names none */
+    struct upstream *upstream; /* NULL: a command, or an endpoint that names none */
     const struct upstream_request *request;
     struct arena *arena;
-    struct upstream_answer *answer;
+    struct upstream_answer *answer; /* begins with after_s -1, reached false */
     upstream_done *done;
     void *owner;
-    struct upstream_call *next, *previous; /* of all that are pending */
-    void *work;                            /* the kind's own */
-    /* Nobody waits any more: cancel, kill, abort; no upstream_call_finish. Set by the kind; the run is gone
-     * when it returns. */
-    void (*stop)(struct upstream_call *run);
+    LIST_ENTRY(upstream_call) entry; /* of all that are pending */
+    void *work;                      /* the runner's own */
+    /* Set by the runner: abandons the call (cancel, kill, abort) without upstream_call_finish. */
+    void (*stop)(struct upstream_call *call);
 };
 
-/* Each begins one, and either fills the answer in (UPSTREAM_DONE) or sets `stop` and calls
- * upstream_call_finish once, later, never inside. MCP's is mcp_client_call (mcp.h). */
-enum upstream_call_state exec_call(struct upstream_call *run);
-enum upstream_call_state http_tool_call(struct upstream_call *run);
+/* Each starts a call and either fills in the answer (UPSTREAM_DONE), or sets `stop` and later calls
+ * upstream_call_finish once, from the loop's turn. mcp_client_call (mcp_client.h) is the third. */
+enum upstream_call_state exec_call(struct upstream_call *call);
+enum upstream_call_state http_tool_call(struct upstream_call *call);
 
-/* The answer is there: tells breaker and owner. The run is gone when it returns. */
-void upstream_call_finish(struct upstream_call *run);
+/* The answer is filled in: updates the breaker and fires `done`. The call is gone when it returns. */
+void upstream_call_finish(struct upstream_call *call);
 
-/* How long a call of it may take: as its policy says, else its upstream (NULL: it names none), else as its
- * kind does. */
+/* The target's own time, else its upstream's (`spec`, may be NULL), else the default of its kind. */
 uint32_t target_timeout_ms(const struct target *target, const struct upstream_spec *spec);
 
-/* How long it may take, where its own time is `own_ms`. */
-uint32_t upstream_call_timeout_ms(const struct upstream_call *run, uint32_t own_ms);
+/* `own_ms`, or the request's max_ms if that is less. */
+uint32_t upstream_call_timeout_ms(const struct upstream_call *call, uint32_t own_ms);
 
-struct loop *upstream_call_loop(const struct upstream_call *run);
-const struct upstream_spec *upstream_call_spec(const struct upstream_call *run); /* NULL: it names none */
+struct loop *upstream_call_loop(const struct upstream_call *call);
+const struct upstream_spec *upstream_call_spec(const struct upstream_call *call); /* NULL: it names none */
 
-/* For operators alone: into the log, and the last error that status shows. A command tells its own (exec.c).
- */
-void upstream_call_log_failure(struct upstream_call *run, struct str code, struct str why);
+/* For operators: logs the failure and keeps it as the upstream's last error. Commands log their own. */
+void upstream_call_log_failure(struct upstream_call *call, struct str code, struct str why);
 
-/* Fills the answer in; `detail` is ours, for the model: says who, what happened and, where known, why. */
-void upstream_call_answer(struct upstream_call *run, enum upstream_outcome ended, const char *code,
-                          const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* Fills in outcome, code and detail (our sentence for the model: who, what happened, why if known).
+ * Returns UPSTREAM_DONE. */
+enum upstream_call_state upstream_call_answer(struct upstream_call *call, enum upstream_outcome outcome,
+                                              const char *code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * The set and its calls as they stand in memory: who is there (upstream.c),
- * what is under way (dispatch.c), how both are shown (show.c). Only these
- * three include this header.
+ * The set of upstreams and its calls in memory. Included by upstream.c (the
+ * set) and dispatch.c (the calls) only.
  */
 #ifndef TOOLGATE_UPSTREAM_UPSTREAM_INTERNAL_H
 #define TOOLGATE_UPSTREAM_UPSTREAM_INTERNAL_H
@@ -12,38 +11,37 @@
 
 #define LAST_ERROR_MAX_BYTES 256u
 
+/* A call under way, or queued because its upstream has spec.in_flight calls already. */
+struct queued_call {
+    struct upstream_call call; /* first: cast from it */
+    TAILQ_ENTRY(queued_call) entry;
+    struct timer deadline; /* of queueing */
+    int64_t began_ms;
+    bool queued, probe;
+};
+
 struct upstream {
     struct upstreams *set;
     struct upstream *next;
     struct arena *arena; /* of the spec */
     struct upstream_spec *spec;
-    struct mcp_client *mcp; /* NULL: an address for others' requests */
-    struct tool_list *kept; /* what it offered before it was there; NULL: not known */
+    struct mcp_client *mcp;       /* NULL: an address for the http = {…} of policies */
+    struct tool_list *last_tools; /* cached, or of the upstream it replaces; until mcp has listed its own */
     struct breaker breaker;
-    struct queued_call *queue, **queue_end; /* until there is room for them: spec.in_flight */
-    struct timer turn;                      /* the next in the queue, or its own end */
+    TAILQ_HEAD(, queued_call) queue;
+    struct timer turn; /* starts queued calls, or ends the upstream */
     uint32_t in_flight, queued;
     uint64_t calls, failures;
-    int64_t died_ms; /* when a call last told of its process's death */
+    int64_t crashed_ms; /* when a call last ended by a crash */
     char last_error[LAST_ERROR_MAX_BYTES];
-    int64_t error_ms; /* when that was */
-    bool leaving;     /* not configured any more: ended once its calls are answered */
-    bool stopping;    /* they are */
-    bool over;        /* and its process is gone */
+    int64_t error_ms;
+    bool leaving;  /* not configured any more: ends after its calls are answered */
+    bool stopping; /* mcp_client_stop was called */
+    bool stopped;  /* and its process has exited */
 };
 
-/* A call under way, or waiting for its turn. */
-struct queued_call {
-    struct upstream_call run;   /* first: the kinds know it by this */
-    struct queued_call *behind; /* in the queue */
-    struct timer deadline;      /* of waiting in the queue */
-    int64_t began_ms;
-    bool queued, probe;
-};
-
-struct pause {
-    struct upstreams *set;
-    struct pause *next, *previous;
+struct delay {
+    LIST_ENTRY(delay) entry;
     struct timer timer;
     upstream_done *done;
     void *owner;
@@ -54,18 +52,17 @@ struct upstreams {
     const char *state;
     struct upstreams_hooks hooks;
     void *owner;
-    struct upstream *first; /* in the order of the configuration, those that leave at the end */
-    struct upstream_call *runs;
-    struct pause *pauses;
+    struct upstream *first; /* in the order of the configuration; leaving ones at the end */
+    LIST_HEAD(, upstream_call) calls;
+    LIST_HEAD(, delay) delays;
 };
 
 struct upstream *upstream_find(const struct upstreams *set, struct str name); /* NULL: none, or it leaves */
-void upstream_unlink(struct upstreams *set, struct upstream *upstream);
-void upstream_free(struct upstream *upstream); /* at once */
+void upstream_remove(struct upstream *upstream);                              /* unlinks and frees it */
 
-/* With the loop's next turn: those that wait are let in where there is room, one that leaves is ended. */
+/* In the loop's next turn: starts queued calls if there is room; ends the upstream if it leaves. */
 void upstream_schedule(struct upstream *upstream);
 
-int64_t upstream_now_ms(void); /* of the breakers' clock */
+int64_t upstream_now_ms(void); /* the breakers' clock */
 
 #endif

@@ -315,21 +315,12 @@ static void tell_all(struct fetcher *fetcher)
 
 /* ---- beginning -------------------------------------------------------------------------- */
 
-static struct name_values copy_pairs(struct arena *arena, struct name_values from)
-{
-    struct name_value *list = ARENA_ARRAY(arena, struct name_value, from.count);
-    for (size_t i = 0; i < from.count; i++)
-        list[i] =
-            (struct name_value){arena_dup(arena, from.list[i].name), arena_dup(arena, from.list[i].value)};
-    return (struct name_values){list, from.count};
-}
-
 static struct fetch_request copy_request(struct arena *arena, const struct fetch_request *from)
 {
     struct fetch_request copy = *from;
     copy.method = arena_dup(arena, str_of(from->method)).at;
     copy.url = arena_dup(arena, str_of(from->url)).at;
-    copy.headers = copy_pairs(arena, from->headers);
+    copy.headers = name_values_copy(arena, from->headers);
     copy.body = arena_dup(arena, from->body);
     copy.ca_file = from->ca_file ? arena_dup(arena, str_of(from->ca_file)).at : NULL;
     return copy;

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "json/build.h"
 #include "json/write.h"
-#include "upstream/template.h"
+#include "upstream/http/http_template.h"
 
 #include <ctype.h>
 #include <strings.h>
@@ -42,11 +42,11 @@ bool http_tool_is_idempotent(const struct http_spec *spec)
 
 bool http_tool_argument(const struct http_spec *spec, size_t at, struct str *name)
 {
-    struct template_part part;
+    struct http_template_part part;
     for (size_t i = 0; i <= spec->headers.count; i++) {
         struct str rest = i ? spec->headers.list[i - 1].value : spec->url;
-        while (template_next(&rest, &part))
-            if (part.kind == TEMPLATE_ARGUMENT && at-- == 0) {
+        while (http_template_next(&rest, &part))
+            if (part.kind == HTTP_TEMPLATE_ARGUMENT && at-- == 0) {
                 *name = part.text;
                 return true;
             }
@@ -56,9 +56,9 @@ bool http_tool_argument(const struct http_spec *spec, size_t at, struct str *nam
 
 static enum err check_braces(struct str text, const char *where, struct why *why)
 {
-    struct template_part part;
-    while (template_next(&text, &part))
-        if (part.kind == TEMPLATE_BAD)
+    struct http_template_part part;
+    while (http_template_next(&text, &part))
+        if (part.kind == HTTP_TEMPLATE_BAD)
             return err_set(why, ERR_CONFIG, "%s has '" STR_FMT "': expected {argument} or ${SETTING}", where,
                            STR_ARG(str_cut(part.text, 40)));
     return OK;
@@ -68,18 +68,18 @@ static enum err check_braces(struct str text, const char *where, struct why *why
 static enum err check_host(struct str url, struct why *why)
 {
     struct str rest = url;
-    struct template_part part;
+    struct http_template_part part;
     size_t slashes = 0;
-    while (slashes < 3 && template_next(&rest, &part)) {
-        if (part.kind == TEMPLATE_ARGUMENT)
+    while (slashes < 3 && http_template_next(&rest, &part)) {
+        if (part.kind == HTTP_TEMPLATE_ARGUMENT)
             return err_set(why, ERR_CONFIG,
                            "{" STR_FMT
                            "} stands before the path: an argument may stand in the path, in the query or in "
                            "a header, and never say which host is asked",
                            STR_ARG(part.text));
-        for (size_t i = 0; part.kind == TEMPLATE_TEXT && i < part.text.len; i++)
+        for (size_t i = 0; part.kind == HTTP_TEMPLATE_TEXT && i < part.text.len; i++)
             slashes += part.text.at[i] == '/';
-        if (part.kind == TEMPLATE_SETTING)
+        if (part.kind == HTTP_TEMPLATE_SETTING)
             slashes = slashes ? slashes : 2; /* ${BASE}/path: it has the scheme with it */
     }
     return OK;
@@ -236,18 +236,18 @@ static enum err add_place(struct http_call *call, struct buf *out, struct str na
                       "the argument '" STR_FMT "' must not be '.' or '..', alone or between slashes",
                       STR_ARG(name));
     if (err == OK)
-        template_percent_encode(out, text);
+        http_template_encode(out, text);
     return err;
 }
 
 static enum err add_template(struct http_call *call, struct buf *out, struct str rest, struct why *why)
 {
-    struct template_part part;
+    struct http_template_part part;
     enum err err = OK;
-    while (err == OK && template_next(&rest, &part)) {
-        if (part.kind == TEMPLATE_ARGUMENT)
+    while (err == OK && http_template_next(&rest, &part)) {
+        if (part.kind == HTTP_TEMPLATE_ARGUMENT)
             err = add_place(call, out, part.text, why);
-        else if (part.kind == TEMPLATE_SETTING)
+        else if (part.kind == HTTP_TEMPLATE_SETTING)
             err = add_setting(call, out, call->base || !is_before_path(out), part.text, why);
         else
             buf_str(out, part.text);
@@ -257,11 +257,11 @@ static enum err add_template(struct http_call *call, struct buf *out, struct str
 
 static enum err add_base(struct http_call *call, struct buf *out, struct why *why)
 {
-    struct template_part part;
+    struct http_template_part part;
     enum err err = OK;
     struct str rest = call->base ? call->base->url : STR_NONE;
-    while (err == OK && template_next(&rest, &part)) {
-        if (part.kind == TEMPLATE_SETTING)
+    while (err == OK && http_template_next(&rest, &part)) {
+        if (part.kind == HTTP_TEMPLATE_SETTING)
             err = add_setting(call, out, !is_before_path(out), part.text, why);
         else
             buf_str(out, part.text);
@@ -285,9 +285,9 @@ static void add_query(struct buf *out, struct str name, const struct json *value
         text = buf_view(&json);
     }
     buf_byte(out, out->len && memchr(out->at, '?', out->len) ? '&' : '?');
-    template_percent_encode(out, name);
+    http_template_encode(out, name);
     buf_byte(out, '=');
-    template_percent_encode(out, text);
+    http_template_encode(out, text);
 }
 
 static bool goes_into_query(const struct http_call *call, struct str name)
@@ -350,22 +350,22 @@ static enum err fill_header(struct http_call *call, struct str template, bool ar
                             struct why *why)
 {
     struct buf out = buf_in(call->arena);
-    struct template_part part;
+    struct http_template_part part;
     enum err err = OK;
-    while (err == OK && template_next(&template, &part)) {
+    while (err == OK && http_template_next(&template, &part)) {
         struct str text = part.text;
-        if (part.kind == TEMPLATE_SETTING)
+        if (part.kind == HTTP_TEMPLATE_SETTING)
             err = add_setting(call, &out, true, part.text, why);
-        else if (part.kind == TEMPLATE_ARGUMENT && arguments)
+        else if (part.kind == HTTP_TEMPLATE_ARGUMENT && arguments)
             err = place_text(call, part.text, &text, why);
-        if (err == OK && part.kind == TEMPLATE_ARGUMENT && arguments &&
+        if (err == OK && part.kind == HTTP_TEMPLATE_ARGUMENT && arguments &&
             !fetch_header_is_safe(STR_LIT("x"), text))
             err = err_set(why, ERR_PARSE,
                           "the argument '" STR_FMT "' goes into a header and must not hold line breaks",
                           STR_ARG(part.text));
-        if (err == OK && part.kind == TEMPLATE_ARGUMENT && !arguments)
+        if (err == OK && part.kind == HTTP_TEMPLATE_ARGUMENT && !arguments)
             buf_printf(&out, "{" STR_FMT "}", STR_ARG(text));
-        else if (err == OK && part.kind != TEMPLATE_SETTING)
+        else if (err == OK && part.kind != HTTP_TEMPLATE_SETTING)
             buf_str(&out, text);
     }
     *value = buf_view(&out);

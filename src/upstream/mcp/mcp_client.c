@@ -460,7 +460,7 @@ void mcp_client_view(const struct mcp_client *mcp, struct mcp_client_status *vie
     *view = (struct mcp_client_status){
         .state = mcp->state,
         .name = state_names[mcp->state],
-        .settled = mcp->settled,
+        .has_started = mcp->settled,
         .error = str_of(mcp->error),
         .failures = mcp->failures,
         .next_ms = timer_is_set(&mcp->again) ? (left > 0 ? left : 0) : -1,

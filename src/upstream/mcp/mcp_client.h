@@ -52,7 +52,8 @@ enum mcp_client_state { MCP_STOPPED, MCP_STARTING, MCP_UP, MCP_WAITING, MCP_DOWN
 struct mcp_client_status {
     enum mcp_client_state state;
     const char *name; /* of the state, for status */
-    bool settled; /* was up once, or has failed once, since it was made: its tools needn't be waited for */
+    bool
+        has_started; /* was up once, or has failed once, since it was made: its tools needn't be waited for */
     struct str
         error; /* why it is not up, or was not at last; empty: nothing to tell. Valid until it changes */
     uint32_t failures; /* starts and deaths in a row */
