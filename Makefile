@@ -325,11 +325,14 @@ install: $(BUILD)/toolgate $(MODULE)
 	    > $(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit##*/}; done
 	for page in $(wildcard man/*.1); do install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man1/$${page##*/}; done
 
+# The files that install wrote. What operators added to these folders stays.
+INSTALLED = bin/toolgate lib/lua/5.1/toolgate.so share/toolgate/types/toolgate.lua \
+            $(patsubst %,share/toolgate/%,$(shell find policies -type f)) \
+            $(patsubst systemd/%,lib/systemd/system/%,$(wildcard systemd/*)) \
+            $(patsubst man/%,share/man/man1/%,$(wildcard man/*.1))
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/toolgate $(DESTDIR)$(PREFIX)/lib/lua/5.1/toolgate.so
-	rm -rf $(DESTDIR)$(PREFIX)/share/toolgate
-	rm -f $(patsubst systemd/%,$(DESTDIR)$(PREFIX)/lib/systemd/system/%,$(wildcard systemd/*))
-	rm -f $(patsubst man/%,$(DESTDIR)$(PREFIX)/share/man/man1/%,$(wildcard man/*.1))
+	rm -f $(INSTALLED:%=$(DESTDIR)$(PREFIX)/%)
+	find $(DESTDIR)$(PREFIX)/share/toolgate -depth -type d -empty -delete 2>/dev/null || true
 
 clean:
 	rm -rf build build-san
