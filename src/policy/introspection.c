@@ -42,31 +42,18 @@ struct telling {
     void *owner;
 };
 
-static void tell_conflict(void *owner, bool wrong, int line, struct str sentence)
+static void forward_conflict(void *owner, bool certain, int line, struct str sentence)
 {
     const struct telling *telling = owner;
-    (void)wrong;
+    (void)certain;
     telling->found(telling->owner, line, sentence);
-}
-
-static bool never_late(void *owner)
-{
-    (void)owner;
-    return false;
 }
 
 void introspection_rules(const struct policy_introspection *survey, const struct json *schema,
                          introspection_callback *found, void *owner)
 {
     struct telling telling = {found, owner};
-    struct rule_findings findings = {.schema = rule_facts_schema(survey->policy, survey->arena),
-                                     .normalises = survey->policy->hooks[HOOK_NORMALISE],
-                                     .owner = &telling,
-                                     .found = tell_conflict,
-                                     .is_late = never_late};
-    if (schema)
-        findings.schema.root = schema;
-    rules_find_conflicts(&survey->policy->code->rules, &findings);
+    rule_conflicts_find(survey->policy, schema, survey->arena, forward_conflict, &telling);
 }
 
 int introspection_rule_line(const struct policy_introspection *survey, size_t rule)

@@ -18,36 +18,19 @@ void declare_rules(struct declaration *d, const struct field *field, int at)
     d->policy->rule_count = rules->count;
 }
 
-struct checking {
-    lua_State *L;
-    struct complaints complaints;
-};
-
-static void complain(void *owner, bool wrong, int line, struct str sentence)
+static void add_conflict(void *owner, bool certain, int line, struct str sentence)
 {
-    struct checking *c = owner;
-    if (wrong)
-        diagnostics_add(&c->complaints, line, "rules: " STR_FMT, STR_ARG(sentence));
-}
-
-static bool is_late(void *owner)
-{
-    return sandbox_deadline_passed(sandbox_of(((struct checking *)owner)->L));
+    if (certain)
+        diagnostics_add(owner, line, "rules: " STR_FMT, STR_ARG(sentence));
 }
 
 void declare_check_rules(struct declaration *d)
 {
-    struct checking c = {d->L, {.arena = d->set->arena, .file = d->file.at}};
-    struct arena *scratch = arena_new(); /* nothing below raises an error */
-    struct rule_findings findings = {.schema = rule_facts_schema(d->policy, scratch),
-                                     .normalises = d->policy->hooks[HOOK_NORMALISE],
-                                     .only_wrong = true,
-                                     .owner = &c,
-                                     .found = complain,
-                                     .is_late = is_late};
-    rules_find_conflicts(&d->policy->code->rules, &findings);
+    struct complaints conflicts = {.arena = d->set->arena, .file = d->file.at};
+    struct arena *scratch = arena_new(); /* the search raises no Lua error, so this is always freed */
+    rule_conflicts_find(d->policy, NULL, scratch, add_conflict, &conflicts);
     arena_free(scratch);
-    if (is_late(&c))
+    if (sandbox_deadline_passed(d->set->sandbox))
         sandbox_raise_deadline(d->L);
-    diagnostics_raise(d->L, &c.complaints);
+    diagnostics_raise(d->L, &conflicts);
 }

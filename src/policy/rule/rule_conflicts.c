@@ -1,51 +1,265 @@
-/* Each function looks for one kind of trouble, in a rule or in a pair of them. */
+/*
+ * A finding must be certain: a rule against the schema, a rule against
+ * itself, and two rules when the condition of one includes all conditions of
+ * the other, so that both hold for the same call. Whether two different
+ * conditions can meet is not deduced here; examples show it.
+ */
 #include "policy/rule/rule_conflicts.h"
 #include "base/arena.h"
 #include "base/buf.h"
-#include "json/write.h"
-#include "policy/rule/rule_sets.h"
 #include "base/suggest.h"
+#include "json/write.h"
+#include "policy/policy_internal.h"
 
 #include <stdarg.h>
 
-struct looking {
+#define REFERENCES_MAX 8   /* followed in a row */
+#define NAMES_MAX      256 /* candidates for "did you mean" */
+
+struct search {
     const struct rules *rules;
-    const struct rule_findings *f;
-    const struct rule_schema *schema;
+    const struct json *schema; /* NULL: nothing is known of the arguments */
+    bool unknown_dropped;      /* the policy takes no argument that an open schema does not name */
+    struct arena *arena;
+    rule_conflicts_report *report;
+    void *owner;
 };
 
-static void tell(const struct looking *l, bool wrong, const struct rule *rule, const char *format, ...)
+static void report(const struct search *s, bool certain, const struct rule *rule, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-static void tell(const struct looking *l, bool wrong, const struct rule *rule, const char *format, ...)
+static void report(const struct search *s, bool certain, const struct rule *rule, const char *format, ...)
 {
     va_list args;
-    if (!wrong && l->f->only_wrong)
-        return;
     va_start(args, format);
-    l->f->found(l->f->owner, wrong, rule->line, arena_vprintf(l->schema->arena, format, args));
+    s->report(s->owner, certain, rule->line, arena_vprintf(s->arena, format, args));
     va_end(args);
 }
 
-/* ---- parts of rules and sentences -------------------------------------------------------- */
-
-static size_t place_of(const struct looking *l, const struct rule *rule)
+static const char *did_you_mean(const struct search *s, struct str name, const struct str *names,
+                                size_t count)
 {
-    return (size_t)(rule - l->rules->list);
+    struct str closest = suggest_closest(name, names, count);
+    return closest.len ? arena_printf(s->arena, " (did you mean '" STR_FMT "'?)", STR_ARG(closest)).at : "";
 }
+
+static const char *json_text(const struct search *s, const struct json *value)
+{
+    struct buf out = buf_in(s->arena);
+    json_write(&out, value);
+    return arena_dup(s->arena, str_cut(buf_view(&out), 60)).at;
+}
+
+/* ---- the schema -------------------------------------------------------------------- */
+
+/* Follows "#/$defs/Action"; NULL for every other reference. */
+static const struct json *resolve(const struct json *root, const struct json *schema)
+{
+    const struct json *reference;
+    for (int i = 0; i < REFERENCES_MAX && (reference = json_get_text(schema, "$ref")); i++) {
+        struct str rest = json_str(reference);
+        if (!str_starts(rest, "#/") || memchr(rest.at, '~', rest.len) || memchr(rest.at, '%', rest.len))
+            return NULL;
+        schema = root;
+        for (rest = str_from(rest, 2); schema && rest.len;) {
+            const char *slash = memchr(rest.at, '/', rest.len);
+            struct str step = {rest.at, slash ? (size_t)(slash - rest.at) : rest.len};
+            schema = json_get(schema, step);
+            rest = str_from(rest, step.len + 1);
+        }
+    }
+    return json_is(schema, JSON_OBJECT) && !json_get_text(schema, "$ref") ? schema : NULL;
+}
+
+/* The object that holds the last name of the path, which is written to *name. A property whose own name has a
+ * dot wins over a path. If an inner name is unknown, *name is that name. */
+static const struct json *holder_of(const struct search *s, struct str path, struct str *name)
+{
+    const struct json *root = s->schema, *object = resolve(root, root);
+    const char *dot;
+    *name = path;
+    while (object && !json_get(json_get_text(object, "properties"), *name) && name->len &&
+           (dot = memchr(name->at, '.', name->len))) {
+        struct str step = {name->at, (size_t)(dot - name->at)};
+        const struct json *inner = json_get(json_get_text(object, "properties"), step);
+        if (!inner) {
+            *name = step;
+            break;
+        }
+        object = resolve(root, inner);
+        *name = str_from(*name, step.len + 1);
+    }
+    return object;
+}
+
+static const struct json *schema_at(const struct search *s, struct str path)
+{
+    struct str name;
+    const struct json *object = holder_of(s, path, &name);
+    return resolve(s->schema, json_get(json_get_text(object, "properties"), name));
+}
+
+/* Another keyword of the object may name further properties. */
+static bool has_properties_elsewhere(const struct json *object)
+{
+    static const char *const keywords[] = {
+        "$dynamicRef",       "$recursiveRef",    "allOf",       "anyOf", "oneOf", "if", "then", "else", "not",
+        "patternProperties", "dependentSchemas", "dependencies"};
+    for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
+        if (json_get_text(object, keywords[i]))
+            return true;
+    return json_is(json_get_text(object, "additionalProperties"), JSON_OBJECT);
+}
+
+static bool type_allows(struct str type, const struct json *value)
+{
+    static const char *const known[] = {"null", "boolean", "number", "string", "array", "object"};
+    bool is_known = false;
+    if (str_is(type, "integer"))
+        return value->type == JSON_NUMBER && value->integral;
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        is_known |= str_is(type, known[i]);
+    return !is_known || str_is(type, json_type_name((enum json_type)value->type));
+}
+
+/* False only if type, enum or const refuse the value. */
+static bool schema_allows(const struct json *schema, const struct json *value)
+{
+    const struct json *type = json_get_text(schema, "type"), *choices = json_get_text(schema, "enum"),
+                      *only = json_get_text(schema, "const");
+    bool fits = !type;
+    if (value->type == JSON_NULL && json_is_true(json_get_text(schema, "nullable")))
+        return true;
+    if (json_is(type, JSON_STRING))
+        fits = type_allows(json_str(type), value);
+    for (uint32_t i = 0; json_is(type, JSON_ARRAY) && i < type->len; i++)
+        fits |= type_allows(json_str(&type->items[i]), value);
+    bool chosen = !json_is(choices, JSON_ARRAY);
+    for (uint32_t i = 0; !chosen && i < choices->len; i++)
+        chosen = json_equal(&choices->items[i], value);
+    return fits && chosen && (!only || json_equal(only, value));
+}
+
+/* A call without this argument never reaches the rules. */
+static bool schema_requires(const struct search *s, struct str path)
+{
+    static const struct json null = {.type = JSON_NULL};
+    const struct json *root = resolve(s->schema, s->schema);
+    return json_array_has(json_get_text(root, "required"), path) && !schema_allows(schema_at(s, path), &null);
+}
+
+/* ---- a rule and the schema ---------------------------------------------------------- */
+
+static void check_name(const struct search *s, const struct rule *rule, struct str path)
+{
+    struct str name, names[NAMES_MAX];
+    const struct json *object = holder_of(s, path, &name), *properties = json_get_text(object, "properties"),
+                      *others = json_get_text(object, "additionalProperties");
+    size_t count = 0;
+    if (!json_is(properties, JSON_OBJECT) || json_get(properties, name))
+        return;
+    for (; count < properties->len && count < NAMES_MAX; count++)
+        names[count] = properties->members[count].key;
+    const char *meant = did_you_mean(s, name, names, count);
+    bool closed = json_is(others, JSON_BOOL) && !others->truth && !json_get_text(object, "patternProperties");
+    if (!closed && (has_properties_elsewhere(object) || !count))
+        return;
+    bool dropped = s->unknown_dropped && object == resolve(s->schema, s->schema);
+    if (closed || dropped)
+        report(s, true, rule, "the schema does not allow '" STR_FMT "'%s: add it there, or correct the rule",
+               STR_ARG(path), meant);
+    else
+        report(s, false, rule, "'" STR_FMT "' is not in the schema%s: add it there for the model to know it",
+               STR_ARG(path), meant);
+}
+
+static void check_names(const struct search *s, const struct rule *rule, const struct rule_names *lists,
+                        size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t n = 0; n < lists[i].count; n++)
+            check_name(s, rule, lists[i].list[n]);
+}
+
+/* The strings of the schema's enum, to find the one that was meant. */
+static const char *meant_choice(const struct search *s, const struct json *schema, const struct json *value)
+{
+    struct str names[64];
+    size_t count = 0;
+    const struct json *choices = json_get_text(schema, "enum");
+    for (uint32_t i = 0; json_is(choices, JSON_ARRAY) && i < choices->len && count < 64; i++)
+        if (json_is(&choices->items[i], JSON_STRING))
+            names[count++] = json_str(&choices->items[i]);
+    return json_is(value, JSON_STRING) ? did_you_mean(s, json_str(value), names, count) : "";
+}
+
+static void check_values(const struct search *s, const struct rule *rule, const struct rule_condition *c,
+                         const struct json *schema)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        if (schema_allows(schema, &c->values[i]))
+            continue;
+        if (c->values[i].type == JSON_NULL)
+            report(s, true, rule, "the schema does not allow null for '" STR_FMT "': write absent",
+                   STR_ARG(c->path));
+        else
+            report(s, true, rule, "the schema does not allow %s for '" STR_FMT "'%s",
+                   json_text(s, &c->values[i]), STR_ARG(c->path), meant_choice(s, schema, &c->values[i]));
+    }
+}
+
+/* No value of the enum meets it, its bounds are of another type, or what must be left out is required. */
+static bool never_holds(const struct search *s, const struct rule_condition *c, const struct json *schema)
+{
+    const struct json *choices = json_get_text(schema, "enum"), *type = json_get_text(schema, "type");
+    const struct json *bound = c->low.value ? c->low.value : c->high.value;
+    if (c->kind == COND_ABSENT)
+        return schema_requires(s, c->path);
+    if (bound && json_is(type, JSON_STRING) && !str_is(json_str(type), "integer"))
+        return !type_allows(json_str(type), bound);
+    if (bound && json_is(type, JSON_STRING))
+        return bound->type != JSON_NUMBER;
+    if (c->kind == COND_IS || !json_is(choices, JSON_ARRAY))
+        return false;
+    for (uint32_t i = 0; i < choices->len; i++)
+        if (condition_takes(c, &choices->items[i]))
+            return false;
+    return true;
+}
+
+static void check_against_schema(const struct search *s, const struct rule *rule)
+{
+    for (size_t i = 0; i < rule->condition_count; i++) {
+        const struct rule_condition *c = &rule->conditions[i];
+        const struct json *schema = schema_at(s, c->path);
+        check_name(s, rule, c->path);
+        check_values(s, rule, c, schema);
+        if (c->kind != COND_VALUES && never_holds(s, c, schema)) {
+            struct buf words = buf_in(s->arena);
+            condition_words(&words, c);
+            report(s, true, rule, "never holds: the schema allows no call in which " STR_FMT,
+                   STR_ARG(buf_view(&words)));
+        }
+    }
+    check_names(s, rule, &rule->needs, 1);
+    check_names(s, rule, &rule->drops, 1);
+    check_names(s, rule, rule->one_of, rule->one_of_count);
+    check_names(s, rule, rule->exclusive, rule->exclusive_count);
+    for (uint32_t i = 0; rule->defaults && i < rule->defaults->len; i++) {
+        const struct json_member *member = &rule->defaults->members[i];
+        check_name(s, rule, member->key);
+        if (!schema_allows(schema_at(s, member->key), &member->value))
+            report(s, true, rule, "the schema does not allow the default %s for '" STR_FMT "'",
+                   json_text(s, &member->value), STR_ARG(member->key));
+    }
+}
+
+/* ---- what a rule does to an argument ------------------------------------------------- */
 
 /* "o" covers "o.x" too. */
 static bool covers(struct str outer, struct str name)
 {
     return str_eq(outer, name) ||
            (name.len > outer.len && name.at[outer.len] == '.' && memcmp(name.at, outer.at, outer.len) == 0);
-}
-
-static bool is_named(const struct rule_names *names, struct str name)
-{
-    for (size_t i = 0; i < names->count; i++)
-        if (str_eq(names->list[i], name))
-            return true;
-    return false;
 }
 
 static bool drops(const struct rule *rule, struct str name)
@@ -56,426 +270,178 @@ static bool drops(const struct rule *rule, struct str name)
     return false;
 }
 
+static bool needs(const struct rule *rule, struct str name)
+{
+    for (size_t i = 0; i < rule->needs.count; i++)
+        if (str_eq(rule->needs.list[i], name))
+            return true;
+    return false;
+}
+
 static const struct json *default_of(const struct rule *rule, struct str name)
 {
     return rule->defaults ? json_get(rule->defaults, name) : NULL;
 }
 
-static bool any_rule_defaults(const struct looking *l, struct str name)
+static bool any_rule_defaults(const struct search *s, struct str name)
 {
-    for (size_t i = 0; i < l->rules->count; i++)
-        if (default_of(&l->rules->list[i], name))
+    for (size_t i = 0; i < s->rules->count; i++)
+        if (default_of(&s->rules->list[i], name))
             return true;
     return false;
 }
 
-static bool any_rule_drops(const struct looking *l, struct str name)
+static bool any_rule_drops(const struct search *s, struct str name)
 {
-    for (size_t i = 0; i < l->rules->count; i++)
-        if (drops(&l->rules->list[i], name))
+    for (size_t i = 0; i < s->rules->count; i++)
+        if (drops(&s->rules->list[i], name))
             return true;
     return false;
 }
 
-static const struct rule_condition *condition_on(const struct rule *rule, struct str name)
+static bool any_rule_changes(const struct search *s, struct str name)
 {
-    for (size_t i = 0; i < rule->condition_count; i++)
-        if (covers(name, rule->conditions[i].path))
-            return &rule->conditions[i];
-    return NULL;
+    for (size_t i = 0; i < s->rules->count; i++) {
+        const struct rule *rule = &s->rules->list[i];
+        for (size_t n = 0; n < rule->drops.count; n++)
+            if (covers(rule->drops.list[n], name) || covers(name, rule->drops.list[n]))
+                return true;
+        for (uint32_t n = 0; rule->defaults && n < rule->defaults->len; n++)
+            if (covers(rule->defaults->members[n].key, name) || covers(name, rule->defaults->members[n].key))
+                return true;
+    }
+    return false;
+}
+
+/* ---- two rules that hold together ---------------------------------------------------- */
+
+static bool is_same_bound(const struct bound *a, const struct bound *b)
+{
+    return a->open == b->open && !a->value == !b->value && (!a->value || json_equal(a->value, b->value));
+}
+
+static bool is_same_condition(const struct rule_condition *a, const struct rule_condition *b)
+{
+    bool same = a->kind == b->kind && str_eq(a->path, b->path) && a->count == b->count &&
+                a->which == b->which && is_same_bound(&a->low, &b->low) && is_same_bound(&a->high, &b->high);
+    for (size_t i = 0; same && i < a->count; i++)
+        same = json_equal(&a->values[i], &b->values[i]);
+    return same;
+}
+
+/* Whenever `narrow` holds, `wide` holds: it has all conditions of `wide`, and no rule changes an argument
+ * that they read, so that what holds for one still holds for the other. */
+static bool implies(const struct search *s, const struct rule *narrow, const struct rule *wide)
+{
+    for (size_t i = 0; i < wide->condition_count; i++) {
+        bool found = false;
+        for (size_t n = 0; !found && n < narrow->condition_count; n++)
+            found = is_same_condition(&narrow->conditions[n], &wide->conditions[i]);
+        if (!found)
+            return false;
+    }
+    for (size_t i = 0; narrow != wide && i < narrow->condition_count; i++)
+        if (any_rule_changes(s, narrow->conditions[i].path))
+            return false;
+    return true;
+}
+
+static bool hold_together(const struct search *s, const struct rule *a, const struct rule *b)
+{
+    return implies(s, a, b) || implies(s, b, a);
 }
 
 /* "the rule on line 4 (when action is …)" */
-static const char *other(const struct looking *l, const struct rule *rule)
+static const char *other(const struct search *s, const struct rule *rule, const struct rule *than)
 {
     struct str when = rule->when.len ? str_cut(rule->when, 80) : STR_LIT("always");
-    return arena_printf(l->schema->arena, "the rule on line %d (" STR_FMT "%s)", rule->line, STR_ARG(when),
+    if (rule == than)
+        return "it";
+    return arena_printf(s->arena, "the rule on line %d (" STR_FMT "%s)", rule->line, STR_ARG(when),
                         when.len < rule->when.len ? "…" : "")
         .at;
 }
 
-static const char *json_text(const struct looking *l, const struct json *value)
-{
-    struct buf out = buf_in(l->schema->arena);
-    json_write(&out, value);
-    return arena_dup(l->schema->arena, str_cut(buf_view(&out), 60)).at;
-}
-
-static const char *meant(const struct looking *l, struct str closest)
-{
-    return closest.len ? arena_printf(l->schema->arena, " (did you mean '" STR_FMT "'?)", STR_ARG(closest)).at
-                       : "";
-}
-
-/* Where a earlier than b changes what b's condition looks at, b need not hold where both conditions do. */
-static bool takes_away(const struct rule *earlier, const struct rule *later)
-{
-    for (size_t i = 0; i < later->condition_count; i++) {
-        const struct rule_condition *c = &later->conditions[i];
-        if (c->kind == COND_ABSENT ? default_of(earlier, c->path) != NULL : drops(earlier, c->path))
-            return true;
-    }
-    return false;
-}
-
-static enum certainty meet(const struct looking *l, const struct rule *a, const struct rule *b)
-{
-    const struct rule *both[] = {a, b};
-    const struct rule *first = a < b ? a : b, *second = a < b ? b : a;
-    if (a == b)
-        return SURELY;
-    enum certainty certainty = rules_meet(l->schema, both, 2, STR_NONE);
-    return certainty == SURELY && takes_away(first, second) ? PERHAPS : certainty;
-}
-
-/* ---- a rule and the schema ------------------------------------------------------------------- */
-
-static void look_at_name(const struct looking *l, const struct rule *rule, struct str name)
-{
-    struct str closest;
-    enum rule_naming naming = rule_schema_naming(l->schema, name, &closest);
-    if (naming == NAMING_CLOSED)
-        tell(l, true, rule, "the schema lets no '" STR_FMT "' in%s: name it there, or correct the rule",
-             STR_ARG(name), meant(l, closest));
-    else if (naming == NAMING_STRANGE)
-        tell(l, false, rule,
-             "'" STR_FMT "' is not in the schema%s: name it there, so that the model knows of it",
-             STR_ARG(name), meant(l, closest));
-}
-
-static void look_at_list(const struct looking *l, const struct rule *rule, const struct rule_names *names)
-{
-    for (size_t i = 0; i < names->count; i++)
-        look_at_name(l, rule, names->list[i]);
-}
-
-static void look_at_names(const struct looking *l, const struct rule *rule)
-{
-    for (size_t i = 0; i < rule->condition_count; i++)
-        look_at_name(l, rule, rule->conditions[i].path);
-    look_at_list(l, rule, &rule->needs);
-    look_at_list(l, rule, &rule->drops);
-    for (size_t i = 0; i < rule->one_of_count; i++)
-        look_at_list(l, rule, &rule->one_of[i]);
-    for (size_t i = 0; i < rule->exclusive_count; i++)
-        look_at_list(l, rule, &rule->exclusive[i]);
-    for (uint32_t i = 0; rule->defaults && i < rule->defaults->len; i++)
-        look_at_name(l, rule, rule->defaults->members[i].key);
-}
-
-/* What a text may have been meant to be, among the values that the schema names. */
-static struct str closest_choice(const struct looking *l, struct str path, const struct json *value)
-{
-    struct str names[64];
-    size_t count = 0;
-    const struct json *choices = rule_schema_choices(l->schema, path);
-    if (!json_is(value, JSON_STRING))
-        return STR_NONE;
-    for (uint32_t i = 0; choices && i < choices->len && count < 64; i++)
-        if (json_is(&choices->items[i], JSON_STRING))
-            names[count++] = json_str(&choices->items[i]);
-    return suggest_closest(json_str(value), names, count);
-}
-
-static void look_at_values(const struct looking *l, const struct rule *rule, const struct rule_condition *c)
-{
-    for (size_t i = 0; i < c->count; i++) {
-        const struct json *value = &c->values[i];
-        if (rule_schema_allows(l->schema, c->path, value))
-            continue;
-        if (value->type == JSON_NULL)
-            tell(l, true, rule,
-                 "'" STR_FMT "' is never null by the schema: where it may be left out, write absent",
-                 STR_ARG(c->path));
-        else
-            tell(l, true, rule, "'" STR_FMT "' is never %s by the schema%s", STR_ARG(c->path),
-                 json_text(l, value), meant(l, closest_choice(l, c->path, value)));
-    }
-}
-
-static void look_at_condition(const struct looking *l, const struct rule *rule,
-                              const struct rule_condition *c)
-{
-    struct buf words = buf_in(l->schema->arena);
-    if (c->kind == COND_VALUES || c->kind == COND_NONE_OF)
-        look_at_values(l, rule, c);
-    if (c->kind == COND_GIVEN && rule_schema_requires(l->schema, c->path))
-        tell(l, false, rule,
-             "'" STR_FMT "' is always given, as the schema requires it: leave the condition out",
-             STR_ARG(c->path));
-    if (c->kind == COND_VALUES || conditions_meet(l->schema, &c, 1) != SURELY_NOT)
-        return;
-    condition_words(&words, c);
-    tell(l, true, rule, "never holds, as the schema leaves no call in which " STR_FMT,
-         STR_ARG(buf_view(&words)));
-}
-
-static void look_at_demands(const struct looking *l, const struct rule *rule)
-{
-    for (size_t i = 0; i < rule->needs.count; i++)
-        if (rule_schema_requires(l->schema, rule->needs.list[i]))
-            tell(l, false, rule, "needs '" STR_FMT "', which the schema requires already: leave it out",
-                 STR_ARG(rule->needs.list[i]));
-    for (size_t i = 0; i < rule->drops.count; i++)
-        if (rule_schema_requires(l->schema, rule->drops.list[i]) &&
-            !any_rule_defaults(l, rule->drops.list[i]))
-            tell(l, true, rule,
-                 "drops '" STR_FMT "', which the schema requires: make it optional there, or keep it",
-                 STR_ARG(rule->drops.list[i]));
-    for (uint32_t i = 0; rule->defaults && i < rule->defaults->len; i++) {
-        const struct json_member *member = &rule->defaults->members[i];
-        if (!rule_schema_allows(l->schema, member->key, &member->value))
-            tell(l, true, rule, "gives '" STR_FMT "' the value %s, which the schema does not allow",
-                 STR_ARG(member->key), json_text(l, &member->value));
-        else if (rule_schema_requires(l->schema, member->key) && !any_rule_drops(l, member->key))
-            tell(l, false, rule,
-                 "its default for '" STR_FMT "' is never used, as the schema requires that: leave it out",
-                 STR_ARG(member->key));
-    }
-}
-
-static void look_alone(const struct looking *l, const struct rule *rule)
-{
-    look_at_names(l, rule);
-    for (size_t i = 0; i < rule->condition_count; i++)
-        look_at_condition(l, rule, &rule->conditions[i]);
-    look_at_demands(l, rule);
-}
-
-/* ---- what one rule needs and another drops ------------------------------------------------------ */
-
-#define APART "let their conditions exclude each other, or take one of the two out"
-
-static void look_at_needed(const struct looking *l, const struct rule *a, const struct rule *b)
+/* a needs what b drops. */
+static void check_needed(const struct search *s, const struct rule *a, const struct rule *b)
 {
     for (size_t i = 0; i < a->needs.count; i++) {
         struct str name = a->needs.list[i];
-        if (!drops(b, name) || any_rule_defaults(l, name))
-            continue;
-        enum certainty both = meet(l, a, b);
-        if (a == b)
-            tell(l, true, a, "needs '" STR_FMT "' and drops it: take one of the two out", STR_ARG(name));
-        else if (both == SURELY)
-            tell(l, true, a, "needs '" STR_FMT "', which %s drops, and both can hold: " APART, STR_ARG(name),
-                 other(l, b));
-        else if (both == PERHAPS)
-            tell(l, false, a, "needs '" STR_FMT "', which %s drops: make sure that not both can hold",
-                 STR_ARG(name), other(l, b));
+        if (drops(b, name) && !any_rule_defaults(s, name) && hold_together(s, a, b))
+            report(s, true, a, "needs '" STR_FMT "', which %s drops: remove one of the two", STR_ARG(name),
+                   other(s, b, a));
     }
 }
 
-static void look_at_one_of(const struct looking *l, const struct rule *a, const struct rule *b)
-{
-    for (size_t i = 0; i < a->one_of_count; i++) {
-        size_t gone = 0;
-        for (size_t n = 0; n < a->one_of[i].count; n++)
-            gone += drops(b, a->one_of[i].list[n]) && !any_rule_defaults(l, a->one_of[i].list[n]);
-        if (gone == a->one_of[i].count && meet(l, a, b) == SURELY)
-            tell(l, true, a, "needs one of '" STR_FMT "' and others, all of which %s drops: " APART,
-                 STR_ARG(a->one_of[i].list[0]), a == b ? "it" : other(l, b));
-    }
-}
-
-/* ---- what excludes each other --------------------------------------------------------------------- */
-
-/* a needs x, c needs y, and b lets only one of them be. */
-static void look_at_both_needed(const struct looking *l, const struct rule *a, const struct rule *c,
-                                const struct rule *b, struct str x, struct str y)
-{
-    const struct rule *all[] = {a, c, b};
-    if (takes_away(a, b) || takes_away(c, b) || rules_meet(l->schema, all, 3, STR_NONE) != SURELY)
-        return;
-    if (a == c)
-        tell(l, true, a, "needs '" STR_FMT "' and '" STR_FMT "', of which %s allows one: " APART, STR_ARG(x),
-             STR_ARG(y), a == b ? "it" : other(l, b));
-    else
-        tell(l, true, a,
-             "needs '" STR_FMT "' while the rule on line %d needs '" STR_FMT
-             "', of which %s allows one: " APART,
-             STR_ARG(x), c->line, STR_ARG(y), other(l, b));
-}
-
-static void look_at_needs_of(const struct looking *l, const struct rule *b, struct str x, struct str y)
-{
-    for (size_t i = 0; i < l->rules->count; i++)
-        for (size_t k = 0; is_named(&l->rules->list[i].needs, x) && k < l->rules->count; k++)
-            if (is_named(&l->rules->list[k].needs, y))
-                look_at_both_needed(l, &l->rules->list[i], &l->rules->list[k], b, x, y);
-}
-
-/* a gives x where it is left out, and b then finds it beside y. */
-static void look_at_given_beside(const struct looking *l, const struct rule *a, const struct rule *b,
-                                 struct str x, struct str y)
-{
-    const struct rule *both[] = {a, b};
-    const struct rule_condition *on_x = condition_on(a, x);
-    if (a > b || !default_of(a, x) || (on_x && on_x->kind != COND_ABSENT) || any_rule_drops(l, x) ||
-        any_rule_drops(l, y) || takes_away(a, b) || rules_meet(l->schema, both, 2, y) != SURELY)
-        return;
-    tell(l, true, a,
-         "its default for '" STR_FMT "' makes every call with '" STR_FMT
-         "' wrong, as %s allows one of them: give it only when { %.*s = absent }",
-         STR_ARG(x), STR_ARG(y), a == b ? "it" : other(l, b), STR_ARG(y));
-}
-
-static void look_at_exclusive(const struct looking *l, const struct rule *b)
+/* a needs two arguments of which b allows one. */
+static void check_exclusive(const struct search *s, const struct rule *a, const struct rule *b)
 {
     for (size_t g = 0; g < b->exclusive_count; g++) {
-        const struct rule_names *names = &b->exclusive[g];
-        for (size_t x = 0; x < names->count; x++)
-            for (size_t y = 0; y < names->count; y++) {
-                if (x < y && rule_schema_requires(l->schema, names->list[x]) &&
-                    rule_schema_requires(l->schema, names->list[y]))
-                    tell(l, true, b,
-                         "allows one of '" STR_FMT "' and '" STR_FMT "', and the schema requires both",
-                         STR_ARG(names->list[x]), STR_ARG(names->list[y]));
-                if (x < y)
-                    look_at_needs_of(l, b, names->list[x], names->list[y]);
-                for (size_t a = 0; x != y && a < l->rules->count; a++)
-                    look_at_given_beside(l, &l->rules->list[a], b, names->list[x], names->list[y]);
-            }
+        struct str first = STR_NONE;
+        for (size_t n = 0; n < b->exclusive[g].count; n++) {
+            struct str name = b->exclusive[g].list[n];
+            if (!needs(a, name))
+                continue;
+            if (first.len && hold_together(s, a, b))
+                report(s, true, a,
+                       "needs '" STR_FMT "' and '" STR_FMT "', but %s allows only one: remove one",
+                       STR_ARG(first), STR_ARG(name), other(s, b, a));
+            first = name;
+        }
     }
 }
 
-/* ---- defaults ---------------------------------------------------------------------------------------- */
-
-/* b gives what a drops. */
-static void look_at_dropped_default(const struct looking *l, const struct rule *b, const struct rule *a,
-                                    struct str name)
-{
-    if (a == b)
-        tell(l, true, b, "drops '" STR_FMT "' and gives it a default: to set it in any case, write normalise",
-             STR_ARG(name));
-    else if (a < b && meet(l, a, b) == SURELY)
-        tell(l, true, b, "gives '" STR_FMT "' back, which %s drops, and both can hold: " APART, STR_ARG(name),
-             other(l, a));
-    else if (a > b && rule_lies_within(l->schema, b, a) && !takes_away(b, a))
-        tell(l, true, b, "its default for '" STR_FMT "' never stays, as %s drops that: " APART, STR_ARG(name),
-             other(l, a));
-}
-
-/* a comes first and gives it, too. */
-static void look_at_second_default(const struct looking *l, const struct rule *a, const struct rule *b,
-                                   const struct json_member *member)
-{
-    const struct json *first = default_of(a, member->key);
-    if (!first || a >= b || any_rule_drops(l, member->key) || takes_away(a, b) ||
-        !rule_lies_within(l->schema, b, a))
-        return;
-    bool same = json_equal(first, &member->value);
-    tell(l, !same, b, "its default for '" STR_FMT "' is never used, as %s gives %s first: %s",
-         STR_ARG(member->key), other(l, a), same ? "the same" : json_text(l, first),
-         same ? "one of the two is enough" : "put the narrower rule first");
-}
-
-static void look_at_defaults(const struct looking *l, const struct rule *a, const struct rule *b)
+/* b gives a default that a, whenever b holds, drops or has given before. */
+static void check_defaults(const struct search *s, const struct rule *a, const struct rule *b)
 {
     for (uint32_t i = 0; b->defaults && i < b->defaults->len; i++) {
-        if (drops(a, b->defaults->members[i].key))
-            look_at_dropped_default(l, b, a, b->defaults->members[i].key);
-        look_at_second_default(l, a, b, &b->defaults->members[i]);
-    }
-    for (size_t i = 0; i < b->needs.count; i++)
-        if (a <= b && default_of(a, b->needs.list[i]) && rule_lies_within(l->schema, b, a))
-            tell(l, false, b, "needs '" STR_FMT "', which is never missing, as %s gives it a value",
-                 STR_ARG(b->needs.list[i]), a == b ? "it" : other(l, a));
-}
-
-/* ---- what never matters -------------------------------------------------------------------------------- */
-
-static bool given_between(const struct looking *l, const struct rule *a, const struct rule *b,
-                          struct str name)
-{
-    for (size_t i = place_of(l, a); i < place_of(l, b); i++)
-        if (default_of(&l->rules->list[i], name))
-            return true;
-    return false;
-}
-
-/* a comes first and changes what b's condition looks at. */
-static void look_at_lost_condition(const struct looking *l, const struct rule *a, const struct rule *b)
-{
-    for (size_t i = 0; a < b && i < b->condition_count; i++) {
-        const struct rule_condition *c = &b->conditions[i];
-        bool dropped = c->kind != COND_ABSENT && drops(a, c->path) && !given_between(l, a, b, c->path);
-        bool filled = c->kind == COND_ABSENT && default_of(a, c->path) && !any_rule_drops(l, c->path);
-        if ((dropped || filled) && rule_lies_within(l->schema, b, a))
-            tell(l, true, b, "never holds, as %s %s '" STR_FMT "' before: put this one first", other(l, a),
-                 dropped ? "drops" : "gives a value to", STR_ARG(c->path));
+        struct str name = b->defaults->members[i].key;
+        const struct json *first = default_of(a, name);
+        if (a >= b && drops(a, name) && implies(s, b, a))
+            report(s, true, b, "gives '" STR_FMT "' a default, but %s drops it: remove one of the two",
+                   STR_ARG(name), other(s, a, b));
+        else if (a < b && first && !json_equal(first, &b->defaults->members[i].value) &&
+                 !any_rule_drops(s, name) && implies(s, b, a))
+            report(s, true, b,
+                   "its default for '" STR_FMT
+                   "' is never used, as %s gives %s first: put the rule with more "
+                   "conditions first",
+                   STR_ARG(name), other(s, a, b), json_text(s, first));
     }
 }
 
-static bool demands_something(const struct rule *rule)
+static void check_required(const struct search *s, const struct rule *rule)
 {
-    return rule->needs.count || rule->drops.count || rule->defaults || rule->one_of_count ||
-           rule->exclusive_count;
+    for (size_t i = 0; i < rule->needs.count; i++)
+        if (schema_requires(s, rule->needs.list[i]))
+            report(s, false, rule, "needs '" STR_FMT "', which the schema requires already: leave it out",
+                   STR_ARG(rule->needs.list[i]));
+    for (size_t i = 0; i < rule->drops.count; i++)
+        if (schema_requires(s, rule->drops.list[i]) && !any_rule_defaults(s, rule->drops.list[i]))
+            report(s, true, rule, "drops '" STR_FMT "', which the schema requires: make it optional there",
+                   STR_ARG(rule->drops.list[i]));
 }
 
-/* b changes an argument that decides whether a refuses. */
-static bool changes_condition(const struct rule *b, const struct rule *a)
+void rule_conflicts_find(const struct policy *policy, const struct json *schema, struct arena *arena,
+                         rule_conflicts_report *callback, void *owner)
 {
-    for (size_t i = 0; i < b->drops.count; i++)
-        if (condition_on(a, b->drops.list[i]))
-            return true;
-    for (uint32_t i = 0; b->defaults && i < b->defaults->len; i++)
-        if (condition_on(a, b->defaults->members[i].key))
-            return true;
-    return false;
-}
-
-/* a refuses all that b holds for. Refusals come after all other rules. */
-static void look_at_refusal(const struct looking *l, const struct rule *a, const struct rule *b)
-{
-    if (!a->refuses || (a == b && !demands_something(a)) || (a != b && b->refuses && a > b) ||
-        !rule_lies_within(l->schema, b, a))
-        return;
-    bool speaks = a != b && b->refuses; /* both refuse the same final arguments */
-    bool wrong = a->condition_count && (speaks || !l->f->normalises) && (speaks || !changes_condition(b, a));
-    if (a == b)
-        tell(l, wrong, a,
-             "refuses whatever it holds for, so that all else it says is never of use: leave that out");
-    else if (speaks)
-        tell(l, wrong, b, "never refuses, as %s refuses all of it first: put the narrower rule first",
-             other(l, a));
-    else if (wrong || !changes_condition(b, a))
-        tell(l, wrong, b, "is never of use, as %s refuses all that it holds for", other(l, a));
-}
-
-static void look_at_repetition(const struct looking *l, const struct rule *a, const struct rule *b)
-{
-    if (a == b || !rule_lies_within(l->schema, b, a) || (a > b && rule_lies_within(l->schema, a, b)))
-        return;
-    for (size_t i = 0; i < b->needs.count; i++)
-        if (is_named(&a->needs, b->needs.list[i]))
-            tell(l, false, b, "needs '" STR_FMT "', and so does %s: once is enough",
-                 STR_ARG(b->needs.list[i]), other(l, a));
-    for (size_t i = 0; i < b->drops.count; i++)
-        if (is_named(&a->drops, b->drops.list[i]))
-            tell(l, false, b, "drops '" STR_FMT "', and so does %s: once is enough",
-                 STR_ARG(b->drops.list[i]), other(l, a));
-}
-
-/* ---- all -------------------------------------------------------------------------------------------------
- */
-
-static void look_at_pair(const struct looking *l, const struct rule *a, const struct rule *b)
-{
-    look_at_needed(l, a, b);
-    look_at_one_of(l, a, b);
-    look_at_defaults(l, a, b);
-    look_at_lost_condition(l, a, b);
-    look_at_refusal(l, a, b);
-    if (!l->f->only_wrong)
-        look_at_repetition(l, a, b);
-}
-
-void rules_find_conflicts(const struct rules *rules, const struct rule_findings *findings)
-{
-    struct looking l = {rules, findings, &findings->schema};
-    for (size_t i = 0; i < rules->count && !findings->is_late(findings->owner); i++) {
-        look_alone(&l, &rules->list[i]);
-        look_at_exclusive(&l, &rules->list[i]);
-        for (size_t k = 0; k < rules->count; k++)
-            look_at_pair(&l, &rules->list[i], &rules->list[k]);
+    const struct rules *rules = &policy->code->rules;
+    struct search s = {.rules = rules,
+                       .schema = schema             ? schema
+                                 : policy->validate ? policy->schema
+                                                    : NULL,
+                       .unknown_dropped = policy->unknown_given && policy->unknown != UNKNOWN_PASS,
+                       .arena = arena,
+                       .report = callback,
+                       .owner = owner};
+    for (size_t i = 0; i < rules->count && !sandbox_deadline_passed(policy->set->sandbox); i++) {
+        const struct rule *rule = &rules->list[i];
+        check_against_schema(&s, rule);
+        check_required(&s, rule);
+        for (size_t k = 0; k < rules->count; k++) {
+            check_needed(&s, rule, &rules->list[k]);
+            check_exclusive(&s, rule, &rules->list[k]);
+            check_defaults(&s, &rules->list[k], rule);
+        }
     }
 }

@@ -1,29 +1,21 @@
 /*
- * Rules that contradict each other, themselves or the schema, and rules that
- * can never matter. Wrong is only what is so for certain: wherever it cannot
- * be told, as with two different predicates, it is merely strange. Only files
- * of this room include this header.
+ * Certain contradictions among the rules of a policy: arguments and values
+ * that its schema cannot have, and opposite demands under one condition. Only
+ * files of this room include this header.
  */
 #ifndef TOOLGATE_POLICY_RULE_RULE_CONFLICTS_H
 #define TOOLGATE_POLICY_RULE_RULE_CONFLICTS_H
 
 #include "policy/rule/rule.h"
-#include "policy/rule/rule_schema.h"
 
 struct policy;
 
-struct rule_findings {
-    struct rule_schema schema;
-    bool normalises; /* a function changes the arguments after the rules */
-    bool only_wrong; /* nobody wants to hear of what is strange */
-    void *owner;
-    void (*found)(void *owner, bool wrong, int line, struct str sentence); /* the sentence in schema.arena */
-    bool (*is_late)(void *owner); /* asked between two rules: true ends the search */
-};
+/* Called during the search; the sentence lives in the arena. `certain`: an error at load; else only lint
+ * reports it. */
+typedef void rule_conflicts_report(void *owner, bool certain, int line, struct str sentence);
 
-/* What the policy has said of its arguments by now. */
-struct rule_schema rule_facts_schema(const struct policy *policy, struct arena *arena);
-
-void rules_find_conflicts(const struct rules *rules, const struct rule_findings *findings);
+/* `schema` NULL: the policy's own. Ends early at the deadline of a running sandbox. */
+void rule_conflicts_find(const struct policy *policy, const struct json *schema, struct arena *arena,
+                         rule_conflicts_report *report, void *owner);
 
 #endif

@@ -194,7 +194,7 @@ static void rules_know_annotated_arguments(void **state)
 {
     (void)state;
     assert_has(fault_of(source_of("---@param id string", "rules = { always : needs 'idd' },")),
-               "the schema lets no 'idd' in (did you mean 'id'?)");
+               "the schema does not allow 'idd' (did you mean 'id'?)");
 }
 
 static void slips_are_told_with_their_line(void **state)
