@@ -44,7 +44,7 @@ static void row(const struct page *p, const char *field, const char *word, const
 static void change_rows(const struct page *p, const char *field, const struct json_diff_result *changes)
 {
     for (size_t i = 0; i < changes->count; i++) {
-        const struct difference *line = &changes->lines[i];
+        const struct json_diff_line *line = &changes->lines[i];
         spaces(p->out, p->indent);
         buf_printf(p->out, "%-9s %s%c " STR_FMT "%s\n", i ? "" : field,
                    line->sign == '-' ? p->paint->expected : p->paint->got, line->sign, STR_ARG(line->text),

@@ -1,4 +1,4 @@
-/* New values that share what they did not change. */
+/* New values share what they do not change with the old ones. */
 #include "json/build.h"
 
 #include "base/arena.h"
@@ -62,7 +62,7 @@ struct json_member json_member(struct str key, struct json value)
     return (struct json_member){key, value};
 }
 
-/* Members to be changed before object_new copies them where they stay; `extra` places behind them. */
+/* A copy of the members with space for `extra` more; object_new then copies them to their final place. */
 static struct json_member *scratch_of(struct arena *arena, const struct json_member *members, size_t count,
                                       size_t extra)
 {
@@ -74,8 +74,7 @@ static struct json_member *scratch_of(struct arena *arena, const struct json_mem
 
 struct json json_object(struct arena *arena, const struct json_member *members, size_t count)
 {
-    struct json_member *scratch = scratch_of(arena, members, count, 0);
-    return object_new(arena, scratch, count, NULL);
+    return object_new(arena, scratch_of(arena, members, count, 0), count, NULL);
 }
 
 struct json json_with(struct arena *arena, const struct json *object, struct str key, struct json value)
@@ -110,63 +109,47 @@ struct json json_with_item(struct arena *arena, const struct json *array, size_t
     return json_array(items, array->len);
 }
 
-/* Raw bytes are copied once, for the outermost value that has them; what pointed into them points into the
+/* Raw bytes are copied once, with the outermost value that has them; pointers into them then point into the
  * copy. */
-struct span {
+struct copied_span {
     struct str old;
     const char *copy;
 };
 
-static const char *moved(const struct span *span, const char *at)
+static const char *copy_bytes(struct arena *arena, const struct copied_span *span, const char *at, size_t len)
 {
     uintptr_t p = (uintptr_t)at, start = (uintptr_t)span->old.at;
-    return p >= start && p < start + span->old.len ? span->copy + (p - start) : NULL;
+    if (len && p >= start && p < start + span->old.len)
+        return span->copy + (p - start);
+    return arena_dup(arena, (struct str){at, len}).at;
 }
 
-static const char *copy_bytes(struct arena *arena, const struct span *span, const char *at, size_t len)
-{
-    const char *there = len ? moved(span, at) : NULL;
-    return there ? there : arena_dup(arena, (struct str){at, len}).at;
-}
-
-static struct json copy_value(struct arena *arena, const struct json *v, struct span span);
-
-static const struct json *copy_items(struct arena *arena, const struct json *array, struct span span)
-{
-    struct json *items = arena_alloc(arena, array->len * sizeof(*items));
-    for (uint32_t i = 0; i < array->len; i++)
-        items[i] = copy_value(arena, &array->items[i], span);
-    return items;
-}
-
-static const struct json_member *copy_members(struct arena *arena, const struct json *object,
-                                              struct span span)
-{
-    struct json_member *row = object_dup_row(arena, object);
-    for (uint32_t i = 0; i < object->len; i++) {
-        row[i].key.at = copy_bytes(arena, &span, row[i].key.at, row[i].key.len);
-        row[i].value = copy_value(arena, &object->members[i].value, span);
-    }
-    return row;
-}
-
-static struct json copy_value(struct arena *arena, const struct json *v, struct span span)
+static struct json copy_value(struct arena *arena, const struct json *v, struct copied_span span)
 {
     struct json copy = *v;
     if (v->raw_len) {
         copy.raw = copy_bytes(arena, &span, v->raw, v->raw_len);
-        span = (struct span){{v->raw, v->raw_len}, copy.raw};
+        span = (struct copied_span){{v->raw, v->raw_len}, copy.raw};
     }
-    if (v->type == JSON_STRING || v->type == JSON_NUMBER)
+    if (v->type == JSON_STRING || v->type == JSON_NUMBER) {
         copy.text = copy_bytes(arena, &span, v->text, v->len);
-    else if (v->type == JSON_ARRAY)
-        copy.items = copy_items(arena, v, span);
-    else if (v->type == JSON_OBJECT)
-        copy.members = copy_members(arena, v, span);
+    } else if (v->type == JSON_ARRAY) {
+        struct json *items = arena_alloc(arena, v->len * sizeof(*items));
+        for (uint32_t i = 0; i < v->len; i++)
+            items[i] = copy_value(arena, &v->items[i], span);
+        copy.items = items;
+    } else if (v->type == JSON_OBJECT) {
+        struct json_member *row = object_dup_row(arena, v);
+        for (uint32_t i = 0; i < v->len; i++) {
+            row[i].key.at = copy_bytes(arena, &span, row[i].key.at, row[i].key.len);
+            row[i].value = copy_value(arena, &v->members[i].value, span);
+        }
+        copy.members = row;
+    }
     return copy;
 }
 
 struct json json_copy(struct arena *arena, const struct json *value)
 {
-    return copy_value(arena, value, (struct span){0});
+    return copy_value(arena, value, (struct copied_span){0});
 }

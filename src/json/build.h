@@ -1,7 +1,7 @@
 /*
- * New values from old ones. Nothing is changed in place: each function
- * returns a value in the arena that shares every part it did not touch, so
- * untouched values keep the bytes they were sent with.
+ * Makes new values. Nothing is changed in place: each function returns a value
+ * in the arena that shares every part it did not change, so that unchanged
+ * values keep the bytes they were sent with.
  */
 #ifndef TOOLGATE_JSON_BUILD_H
 #define TOOLGATE_JSON_BUILD_H
@@ -14,7 +14,7 @@ struct json json_null(void);
 struct json json_bool(bool truth);
 struct json json_string(struct str s); /* borrows s */
 struct json json_number(struct arena *arena,
-                        double n); /* shortest text that reads back; null where not finite */
+                        double n); /* shortest literal that reads back as n; null if n is not finite */
 struct json json_integer(struct arena *arena, int64_t n);
 struct json json_literal(struct str number);                    /* borrows a number's literal */
 struct json json_array(const struct json *items, size_t count); /* borrows items */
@@ -22,15 +22,15 @@ struct json json_object(struct arena *arena, const struct json_member *members, 
 
 struct json_member json_member(struct str key, struct json value);
 
-/* The object with one member set (in its place, or last; the key is borrowed) or removed. `object` must be
- * one. */
+/* The object with one member set (in its place, or last; the key is borrowed) or removed. `object` must be an
+ * object. */
 struct json json_with(struct arena *arena, const struct json *object, struct str key, struct json value);
 struct json json_without(struct arena *arena, const struct json *object, struct str key);
 
 /* The array with one item replaced. */
 struct json json_with_item(struct arena *arena, const struct json *array, size_t at, struct json item);
 
-/* Everything copied into the arena, texts and raw bytes too: the original may go. */
+/* A deep copy, with strings and raw bytes: it does not refer to the original. */
 struct json json_copy(struct arena *arena, const struct json *value);
 
 #endif

@@ -1,4 +1,4 @@
-/* The canonical text. Its form is a contract: keys of a shared ledger are hashes of it. */
+/* Writes canonical JSON. Its form must not change: keys of a shared ledger are hashes of it. */
 #include "json/canonical.h"
 
 #include "base/arena.h"
@@ -10,7 +10,6 @@
 
 #define SORT_LOCAL 32u /* members sorted on the C stack */
 
-/* Most numbers are short and plain already. */
 static bool is_canonical(struct str literal)
 {
     size_t i = literal.at[0] == '-';
@@ -20,14 +19,6 @@ static bool is_canonical(struct str literal)
         if (literal.at[i] < '0' || literal.at[i] > '9')
             return false;
     return true;
-}
-
-static void put_number(struct buf *out, struct str literal)
-{
-    if (is_canonical(literal))
-        buf_str(out, literal);
-    else
-        decimal_canonical(out, literal);
 }
 
 static int by_key(const void *a, const void *b)
@@ -59,23 +50,15 @@ static bool is_left_out(struct str key, const struct str *without, size_t count)
     return false;
 }
 
-static const struct json_member **row_for(size_t count, const struct json_member **local)
-{
-    if (count <= SORT_LOCAL)
-        return local;
-    const struct json_member **row = malloc(count * sizeof(*row));
-    if (!row) {
-        fprintf(stderr, "toolgate: out of memory (%zu keys to sort)\n", count);
-        abort();
-    }
-    return row;
-}
-
 static void put_object(struct buf *out, const struct json *object, const struct str *without,
                        size_t without_count)
 {
-    const struct json_member *local[SORT_LOCAL], **row = row_for(object->len, local);
+    const struct json_member *local[SORT_LOCAL], **row = local;
     size_t count = 0;
+    if (object->len > SORT_LOCAL && !(row = malloc(object->len * sizeof(*row)))) {
+        fprintf(stderr, "toolgate: out of memory (%u keys to sort)\n", object->len);
+        abort();
+    }
     for (uint32_t i = 0; i < object->len; i++)
         if (!is_left_out(object->members[i].key, without, without_count))
             row[count++] = &object->members[i];
@@ -93,17 +76,6 @@ static void put_object(struct buf *out, const struct json *object, const struct 
         free(row);
 }
 
-static void put_array(struct buf *out, const struct json *array)
-{
-    buf_byte(out, '[');
-    for (uint32_t i = 0; i < array->len; i++) {
-        if (i)
-            buf_byte(out, ',');
-        json_canonical(out, &array->items[i]);
-    }
-    buf_byte(out, ']');
-}
-
 void json_canonical(struct buf *out, const struct json *value)
 {
     switch ((enum json_type)value->type) {
@@ -114,13 +86,22 @@ void json_canonical(struct buf *out, const struct json *value)
         buf_text(out, value->truth ? "true" : "false");
         break;
     case JSON_NUMBER:
-        put_number(out, (struct str){value->text, value->len});
+        if (is_canonical((struct str){value->text, value->len}))
+            buf_add(out, value->text, value->len);
+        else
+            decimal_canonical(out, (struct str){value->text, value->len});
         break;
     case JSON_STRING:
         json_write_string(out, json_str(value));
         break;
     case JSON_ARRAY:
-        put_array(out, value);
+        buf_byte(out, '[');
+        for (uint32_t i = 0; i < value->len; i++) {
+            if (i)
+                buf_byte(out, ',');
+            json_canonical(out, &value->items[i]);
+        }
+        buf_byte(out, ']');
         break;
     case JSON_OBJECT:
         put_object(out, value, NULL, 0);

@@ -1,6 +1,7 @@
 /*
- * One spelling for all JSON texts of the same value: keys sorted by bytes,
- * numbers by value (1, 1.0 and 1e0 are one), no spaces. Ledger keys hash it.
+ * The canonical form: one JSON text for all spellings of a value. Keys are
+ * sorted by bytes, numbers written by value (1, 1.0 and 1e0 are equal), no
+ * spaces. Ledger keys hash it.
  */
 #ifndef TOOLGATE_JSON_CANONICAL_H
 #define TOOLGATE_JSON_CANONICAL_H
@@ -9,8 +10,8 @@
 #include "base/hash.h"
 #include "json/value.h"
 
-/* A number is plain digits where it is whole and has at most 21, else d[.ddd]e[-]n: "120", "1.1e0", "1e400".
- * Strings are written as json_write_string does. The form is a contract: daemons of several releases share
+/* A whole number of at most 21 digits is written as digits, any other as d[.ddd]e[-]n: "120", "1.1e0",
+ * "1e400"; a string as json_write_string does. The form must not change: daemons of several releases share
  * one ledger. */
 void json_canonical(struct buf *out, const struct json *value);
 

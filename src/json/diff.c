@@ -1,17 +1,17 @@
-/* Down both values at once, in the order of the expected one. */
+/* Walks both values at once, in the order of the expected one. */
 #include "json/diff.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "json/write.h"
 
-struct walk {
+struct diff_walk {
     struct arena *arena;
     struct buf path;
     struct json_diff_result *out;
 };
 
-static struct str written(struct walk *w, const struct json *value)
+static struct str written(struct diff_walk *w, const struct json *value)
 {
     struct buf text = buf_in(w->arena);
     if (value)
@@ -19,8 +19,8 @@ static struct str written(struct walk *w, const struct json *value)
     return buf_view(&text);
 }
 
-/* How much of two long texts is the same and says nothing: they are shown from shortly before they differ. */
-static size_t same_part(struct str a, struct str b)
+/* Long values are shown from shortly before they differ: how many bytes to leave out. */
+static size_t common_prefix(struct str a, struct str b)
 {
     size_t same = 0;
     while (same < a.len && same < b.len && a.at[same] == b.at[same])
@@ -33,8 +33,8 @@ static size_t same_part(struct str a, struct str b)
     return same;
 }
 
-/* NULL: not there. The text is shown from `from` on. */
-static void add_line(struct walk *w, char sign, const struct json *value, struct str text, size_t from)
+/* `value` NULL: absent. `text` is shown from `from` on. */
+static void add_line(struct diff_walk *w, char sign, const struct json *value, struct str text, size_t from)
 {
     struct buf line = buf_in(w->arena);
     if (!value)
@@ -47,26 +47,21 @@ static void add_line(struct walk *w, char sign, const struct json *value, struct
     buf_printf(&line, STR_FMT " = %s" STR_FMT "%s",
                STR_ARG(w->path.len ? buf_view(&w->path) : STR_LIT("all of it")), from ? "… " : "",
                STR_ARG(shown), shown.len < rest.len ? " …" : "");
-    w->out->lines[w->out->count++] = (struct difference){sign, buf_view(&line)};
+    w->out->lines[w->out->count++] = (struct json_diff_line){sign, buf_view(&line)};
 }
 
-static bool is_plain_name(struct str key)
+static bool is_identifier(struct str key)
 {
-    for (size_t i = 0; i < key.len; i++) {
-        char c = key.at[i];
-        bool letter = ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_' || (i && c >= '0' && c <= '9');
-        if (!letter)
-            return false;
-    }
-    return key.len > 0;
+    return str_is_name(key) && !memchr(key.at, '-', key.len) && (key.at[0] < '0' || key.at[0] > '9');
 }
 
-static void walk(struct walk *w, const struct json *expected, const struct json *got);
+static void walk(struct diff_walk *w, const struct json *expected, const struct json *got);
 
-static void walk_member(struct walk *w, struct str key, const struct json *expected, const struct json *got)
+static void walk_member(struct diff_walk *w, struct str key, const struct json *expected,
+                        const struct json *got)
 {
     size_t before = w->path.len;
-    if (!is_plain_name(key)) {
+    if (!is_identifier(key)) {
         buf_byte(&w->path, '[');
         json_write_string(&w->path, key);
         buf_byte(&w->path, ']');
@@ -78,38 +73,28 @@ static void walk_member(struct walk *w, struct str key, const struct json *expec
     w->path.len = before;
 }
 
-static void walk_objects(struct walk *w, const struct json *expected, const struct json *got)
-{
-    for (uint32_t i = 0; i < expected->len; i++)
-        walk_member(w, expected->members[i].key, &expected->members[i].value,
-                    json_get(got, expected->members[i].key));
-    for (uint32_t i = 0; i < got->len; i++)
-        if (!json_get(expected, got->members[i].key))
-            walk_member(w, got->members[i].key, NULL, &got->members[i].value);
-}
-
-static void walk_arrays(struct walk *w, const struct json *expected, const struct json *got)
-{
-    for (uint32_t i = 0; i < expected->len || i < got->len; i++) {
-        size_t before = w->path.len;
-        buf_printf(&w->path, "[%u]", i);
-        walk(w, i < expected->len ? &expected->items[i] : NULL, i < got->len ? &got->items[i] : NULL);
-        w->path.len = before;
-    }
-}
-
-/* NULL: not there. */
-static void walk(struct walk *w, const struct json *expected, const struct json *got)
+/* NULL: absent. */
+static void walk(struct diff_walk *w, const struct json *expected, const struct json *got)
 {
     if (expected && got && json_equal(expected, got))
         return;
     if (json_is(expected, JSON_OBJECT) && json_is(got, JSON_OBJECT)) {
-        walk_objects(w, expected, got);
+        for (uint32_t i = 0; i < expected->len; i++)
+            walk_member(w, expected->members[i].key, &expected->members[i].value,
+                        json_get(got, expected->members[i].key));
+        for (uint32_t i = 0; i < got->len; i++)
+            if (!json_get(expected, got->members[i].key))
+                walk_member(w, got->members[i].key, NULL, &got->members[i].value);
     } else if (json_is(expected, JSON_ARRAY) && json_is(got, JSON_ARRAY)) {
-        walk_arrays(w, expected, got);
+        for (uint32_t i = 0; i < expected->len || i < got->len; i++) {
+            size_t before = w->path.len;
+            buf_printf(&w->path, "[%u]", i);
+            walk(w, i < expected->len ? &expected->items[i] : NULL, i < got->len ? &got->items[i] : NULL);
+            w->path.len = before;
+        }
     } else {
         struct str wanted = written(w, expected), found = written(w, got);
-        size_t from = expected && got ? same_part(wanted, found) : 0;
+        size_t from = expected && got ? common_prefix(wanted, found) : 0;
         add_line(w, '-', expected, wanted, from);
         add_line(w, '+', got, found, from);
     }
@@ -118,7 +103,7 @@ static void walk(struct walk *w, const struct json *expected, const struct json 
 void json_diff_find(struct arena *arena, const struct json *expected, const struct json *got,
                     struct json_diff_result *out)
 {
-    struct walk w = {.arena = arena, .path = buf_in(arena), .out = out};
+    struct diff_walk w = {.arena = arena, .path = buf_in(arena), .out = out};
     *out = (struct json_diff_result){.count = 0};
     walk(&w, expected, got);
 }

@@ -1,7 +1,7 @@
 /*
- * Where two values differ, for a person to read: a line for each place, "-"
- * for what was expected there and "+" for what was found. (For programs there
- * is json/patch.h.)
+ * The differences of two values for people to read: a line for each place, "-"
+ * for what was expected there and "+" for what was found. json/patch.h is the
+ * form for programs.
  */
 #ifndef TOOLGATE_JSON_DIFF_H
 #define TOOLGATE_JSON_DIFF_H
@@ -13,17 +13,17 @@ struct arena;
 #define JSON_DIFF_LINES_MAX       24u
 #define JSON_DIFF_VALUE_MAX_BYTES 100u /* of a value in a line; the rest is cut */
 
-struct difference {
+struct json_diff_line {
     char sign;       /* '-' or '+' */
     struct str text; /* items[0].price = 12.5 */
 };
 
 struct json_diff_result {
-    struct difference lines[JSON_DIFF_LINES_MAX];
+    struct json_diff_line lines[JSON_DIFF_LINES_MAX];
     size_t count, more; /* more: lines beyond the limit */
 };
 
-/* Values are the same if json_equal says so. */
+/* Compares by json_equal. The lines are in the arena. */
 void json_diff_find(struct arena *arena, const struct json *expected, const struct json *got,
                     struct json_diff_result *out);
 

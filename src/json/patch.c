@@ -1,18 +1,18 @@
-/* Comparing two values and writing down the difference as a JSON Patch. */
+/* Walks both values at once and collects operations. */
 #include "json/patch.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "json/build.h"
 
-struct diff {
+struct patch_walk {
     struct arena *arena;
-    struct buf path; /* JSON Pointer to where we are */
+    struct buf path; /* JSON Pointer to the current place */
     struct json *operations;
     size_t count, room;
 };
 
-static void add_operation(struct diff *d, const char *name, const struct json *value)
+static void add_operation(struct patch_walk *d, const char *name, const struct json *value)
 {
     struct json_member members[3] = {
         json_member(STR_LIT("op"), json_string(str_of(name))),
@@ -30,8 +30,8 @@ static void add_operation(struct diff *d, const char *name, const struct json *v
     d->operations[d->count++] = json_object(d->arena, members, value ? 3 : 2);
 }
 
-/* One step down the pointer, with ~ and / escaped; returns the length to go back to. */
-static size_t step_into(struct diff *d, struct str key)
+/* Appends an escaped step to the pointer; returns its length before. */
+static size_t step_into(struct patch_walk *d, struct str key)
 {
     size_t before = d->path.len;
     buf_byte(&d->path, '/');
@@ -46,9 +46,9 @@ static size_t step_into(struct diff *d, struct str key)
     return before;
 }
 
-static void diff_value(struct diff *d, const struct json *before, const struct json *after);
+static void diff_value(struct patch_walk *d, const struct json *before, const struct json *after);
 
-static void diff_objects(struct diff *d, const struct json *before, const struct json *after)
+static void diff_objects(struct patch_walk *d, const struct json *before, const struct json *after)
 {
     for (uint32_t i = 0; i < before->len; i++) {
         const struct json_member *m = &before->members[i];
@@ -69,16 +69,6 @@ static void diff_objects(struct diff *d, const struct json *before, const struct
     }
 }
 
-static void diff_items(struct diff *d, const struct json *before, const struct json *after)
-{
-    for (uint32_t i = 0; i < after->len; i++) {
-        size_t back = d->path.len;
-        buf_printf(&d->path, "/%u", i);
-        diff_value(d, &before->items[i], &after->items[i]);
-        d->path.len = back;
-    }
-}
-
 static bool same_scalar(const struct json *a, const struct json *b)
 {
     if (a->type == JSON_NULL)
@@ -88,15 +78,19 @@ static bool same_scalar(const struct json *a, const struct json *b)
     return str_eq((struct str){a->text, a->len}, (struct str){b->text, b->len});
 }
 
-static void diff_value(struct diff *d, const struct json *before, const struct json *after)
+static void diff_value(struct patch_walk *d, const struct json *before, const struct json *after)
 {
     bool comparable = before->type == after->type;
     if (comparable && before->type == JSON_OBJECT) {
         if (before->members != after->members)
             diff_objects(d, before, after);
     } else if (comparable && before->type == JSON_ARRAY && before->len == after->len) {
-        if (before->items != after->items)
-            diff_items(d, before, after);
+        for (uint32_t i = 0; before->items != after->items && i < after->len; i++) {
+            size_t back = d->path.len;
+            buf_printf(&d->path, "/%u", i);
+            diff_value(d, &before->items[i], &after->items[i]);
+            d->path.len = back;
+        }
     } else if (!comparable || before->type == JSON_ARRAY || !same_scalar(before, after)) {
         add_operation(d, "replace", after);
     }
@@ -104,7 +98,7 @@ static void diff_value(struct diff *d, const struct json *before, const struct j
 
 struct json json_patch(struct arena *arena, const struct json *before, const struct json *after)
 {
-    struct diff d = {.arena = arena, .path = buf_in(arena)};
+    struct patch_walk d = {.arena = arena, .path = buf_in(arena)};
     diff_value(&d, before, after);
     return json_array(d.operations, d.count);
 }

@@ -1,6 +1,6 @@
 /*
- * What changed, as a JSON Patch (RFC 6902): `remove`, `add` and `replace`
- * only, objects by key; an array whose length changed is replaced whole.
+ * The difference of two values as a JSON Patch (RFC 6902). Uses `remove`,
+ * `add` and `replace` only; an array whose length changed is replaced whole.
  */
 #ifndef TOOLGATE_JSON_PATCH_H
 #define TOOLGATE_JSON_PATCH_H
@@ -9,9 +9,8 @@
 
 struct arena;
 
-/* The operations that make `after` from `before`, as a JSON array value; its len is 0 where nothing changed.
- * `add` and `replace` carry the new value. Values are the same if json_equal says so and both are spelled
- * alike. */
+/* The operations that turn `before` into `after`, as a JSON array; empty if nothing changed. Two numbers with
+ * different literals count as a change, even if they are equal. */
 struct json json_patch(struct arena *arena, const struct json *before, const struct json *after);
 
 #endif

@@ -1,9 +1,9 @@
-/* A key that itself holds a dot wins over the way through it. */
+/* Looks up the whole path as a key first, then splits it at its first dot. */
 #include "json/path.h"
 #include "json/build.h"
 #include "base/arena.h"
 
-/* Splits "a.b.c" into "a" and "b.c"; false where there is no dot. */
+/* Splits "a.b.c" into "a" and "b.c"; false if there is no dot. */
 static bool split(struct str path, struct str *first, struct str *rest)
 {
     const char *dot = path.len ? memchr(path.at, '.', path.len) : NULL;
@@ -44,23 +44,21 @@ struct json json_path_without(struct arena *arena, const struct json *object, st
     return json_with(arena, object, first, json_path_without(arena, inner, rest));
 }
 
-/* ---- values at "items[].id" ------------------------------------------------------ */
-
-struct collecting {
+struct collector {
     const struct json **out;
     size_t count, max;
 };
 
-static void collect(struct collecting *c, const struct json *value, struct str path);
+static void collect(struct collector *c, const struct json *value, struct str path);
 
-static void collect_items(struct collecting *c, const struct json *value, struct str rest)
+static void collect_items(struct collector *c, const struct json *value, struct str rest)
 {
     for (uint32_t i = 0; i < value->len && c->count < c->max; i++)
         collect(c, &value->items[i], rest);
 }
 
-/* `path` is what follows the value: "", ".id", "[].id", "id" at the very start. */
-static void collect(struct collecting *c, const struct json *value, struct str path)
+/* `path` is the rest of the path after the value: "", ".id", "[].id", or "id" at the start. */
+static void collect(struct collector *c, const struct json *value, struct str path)
 {
     if (!value || c->count == c->max)
         return;
@@ -68,7 +66,7 @@ static void collect(struct collecting *c, const struct json *value, struct str p
         if (value->type == JSON_ARRAY)
             collect_items(c, value, str_from(path, 2));
         else
-            collect(c, value, str_from(path, 2)); /* one value where a list may stand, too */
+            collect(c, value, str_from(path, 2)); /* a single value instead of a list is accepted */
         return;
     }
     if (path.len == 0) {
@@ -88,7 +86,7 @@ static void collect(struct collecting *c, const struct json *value, struct str p
 
 size_t json_path_scalars(const struct json *value, struct str path, const struct json **out, size_t max)
 {
-    struct collecting c = {.out = out, .max = max};
+    struct collector c = {.out = out, .max = max};
     collect(&c, value, path);
     return c.count;
 }
