@@ -43,7 +43,7 @@ struct verdict {
     bool blank;                  /* nothing at all of the result can be seen; for the advice only */
     bool final;                  /* the tool's result ends the run */
     const char *engine;          /* ledger engine that answered */
-    const char *stage;           /* where it was decided: "known", "shape", … */
+    const char *stage;           /* where it was decided: "known", "schema", … */
 };
 
 static inline bool verdict_is_decided(const struct verdict *verdict)

@@ -229,7 +229,7 @@ struct played {
 
 static void note_example(void *owner, const struct example_outcome *o)
 {
-    static const char *const early[] = {"known", "shape", "meaning", "admit", "check"};
+    static const char *const early[] = {"known", "schema", "rules", "admit", "check"};
     struct played *played = owner;
     bool judged = true;
     for (size_t i = 0; o->stage && i < sizeof(early) / sizeof(early[0]); i++)

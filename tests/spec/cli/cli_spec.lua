@@ -80,7 +80,7 @@ describe("toolgate", function()
     for _ = 1, 4 do
       local code, out = toolgate("check", "--socket", gate.socket, "create_task", '{"titel":"x"}', "--trace")
       assert.not_equal(0, code)
-      for _, stage in ipairs { "known", "shape" } do assert.truthy(out:find(stage, 1, true), out) end
+      for _, stage in ipairs { "known", "schema" } do assert.truthy(out:find(stage, 1, true), out) end
       assert.truthy(out:find "µs", out)
       assert.is_nil(out:find("retry_budget_exceeded", 1, true), out)
     end
