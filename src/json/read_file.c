@@ -1,68 +1,9 @@
-/* JSON from a file, for tool lists and schemas that an operator names. */
+/* JSON from a file: tool lists, schemas and arguments that an operator names. */
 #include "base/arena.h"
+#include "io/file.h"
 #include "json/parse.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#define FILE_MAX_NODES 10000000u /* a file is its operator's own; only a mistake is bigger */
-
-static size_t line_of(struct str text, size_t offset)
-{
-    size_t line = 1;
-    for (size_t i = 0; i < offset && i < text.len; i++)
-        line += text.at[i] == '\n';
-    return line;
-}
-
-/* One byte more than allowed is asked for, so that too much is noticed whatever the file claims its size is.
- */
-static enum err read_all(struct arena *arena, FILE *file, const char *path, size_t max_bytes, struct str *out,
-                         struct why *why)
-{
-    size_t room = 65536 < max_bytes ? 65536 : max_bytes + 1, len = 0;
-    char *at = arena_alloc(arena, room);
-    for (;;) {
-        len += fread(at + len, 1, room - len, file);
-        if (len < room || room > max_bytes)
-            break;
-        size_t more = room * 2 < max_bytes ? room * 2 : max_bytes + 1;
-        char *bigger = arena_alloc(arena, more);
-        memcpy(bigger, at, len);
-        at = bigger;
-        room = more;
-    }
-    if (ferror(file))
-        return err_set(why, ERR_IO, "%s: %s", path, strerror(errno));
-    if (len > max_bytes)
-        return err_set(why, ERR_LIMIT, "%s: expected at most %zu bytes, found more — split it", path,
-                       max_bytes);
-    *out = (struct str){at, len};
-    return OK;
-}
-
-/* Opened without waiting: a FIFO would wait for its writer for ever. */
-static FILE *open_file(const char *path, struct why *why)
-{
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    FILE *file = NULL;
-    if (fd < 0 || fstat(fd, &st) != 0)
-        err_set(why, ERR_IO, "%s: %s", path, strerror(errno));
-    else if (!S_ISREG(st.st_mode))
-        err_set(why, ERR_IO, "%s: expected a file, got %s", path,
-                S_ISDIR(st.st_mode)    ? "a folder"
-                : S_ISFIFO(st.st_mode) ? "a FIFO"
-                                       : "a device");
-    else if (!(file = fdopen(fd, "r")))
-        err_set(why, ERR_IO, "%s: %s", path, strerror(errno));
-    if (!file && fd >= 0)
-        close(fd);
-    return file;
-}
+#define FILE_MAX_NODES 10000000u /* the operator's own file: a higher number is a mistake */
 
 /* ---- comments ------------------------------------------------------------- */
 
@@ -73,14 +14,7 @@ static char *end_of_string(char *at, const char *end)
     return at < end ? at + 1 : at;
 }
 
-static void blank(char *from, const char *to)
-{
-    for (; from < to; from++)
-        if (*from != '\n')
-            *from = ' ';
-}
-
-/* The end of the comment at `at`; NULL: there is none. */
+/* The end of the comment at `at`, or NULL if there is none. */
 static char *end_of_comment(char *at, char *end)
 {
     if (end - at < 2 || at[0] != '/' || (at[1] != '/' && at[1] != '*'))
@@ -90,7 +24,14 @@ static char *end_of_comment(char *at, char *end)
     return !close ? end : at[1] == '/' ? close : close + 2;
 }
 
-/* In place and by spaces, so that lines and offsets stay what they are. */
+static void blank(char *from, const char *to)
+{
+    for (; from < to; from++)
+        if (*from != '\n')
+            *from = ' ';
+}
+
+/* Replaces comments and trailing commas by spaces, in place, so that lines and offsets stay the same. */
 static void blank_comments(char *at, char *end)
 {
     char *comma = NULL;
@@ -108,42 +49,43 @@ static void blank_comments(char *at, char *end)
     }
 }
 
-/* ---- the whole ------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------- */
 
-static enum err parse_all(struct arena *arena, FILE *file, const char *path, size_t max_bytes, bool commented,
-                          struct json *out, struct why *why)
+static enum err parse_file(struct arena *arena, struct str text, const char *path, struct json *out,
+                           struct why *why)
 {
     const struct json_limits limits = {.nodes = FILE_MAX_NODES};
-    struct json_error fault;
-    struct str text = STR_NONE;
-    enum err err = read_all(arena, file, path, max_bytes, &text, why);
-    fclose(file);
-    if (!err && commented)
-        blank_comments((char *)text.at, (char *)text.at + text.len);
-    if (!err && (err = json_parse(arena, text, &limits, out, &fault)))
-        err_set(why, err, "%s:%zu: %s", path, line_of(text, fault.offset), fault.text);
-    return err;
+    struct json_error error;
+    size_t line = 1;
+    enum err err = json_parse(arena, text, &limits, out, &error);
+    for (size_t i = 0; err && i < error.offset && i < text.len; i++)
+        line += text.at[i] == '\n';
+    return err ? err_set(why, err, "%s:%zu: %s", path, line, error.text) : OK;
 }
 
 enum err json_read_file(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
                         struct why *why)
 {
-    FILE *file = open_file(path, why);
-    return file ? parse_all(arena, file, path, max_bytes, false, out, why) : ERR_IO;
+    struct str text;
+    enum err err = file_read(arena, path, max_bytes, &text, why);
+    return err ? err : parse_file(arena, text, path, out, why);
 }
 
 enum err json_read_commented_file(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
                                   struct why *why)
 {
-    FILE *file = open_file(path, why);
-    return file ? parse_all(arena, file, path, max_bytes, true, out, why) : ERR_IO;
+    struct str text;
+    enum err err = file_read(arena, path, max_bytes, &text, why);
+    if (err)
+        return err;
+    blank_comments((char *)text.at, (char *)text.at + text.len);
+    return parse_file(arena, text, path, out, why);
 }
 
 enum err json_read_input(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
                          struct why *why)
 {
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return err_set(why, ERR_IO, "%s: %s", path, strerror(errno));
-    return parse_all(arena, file, path, max_bytes, false, out, why);
+    struct str text;
+    enum err err = file_read_input(arena, path, max_bytes, &text, why);
+    return err ? err : parse_file(arena, text, path, out, why);
 }

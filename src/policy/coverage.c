@@ -8,7 +8,7 @@
 #include "sandbox/bytecode.h"
 #include "policy/policy_internal.h"
 #include "policy/outcome.h"
-#include "sandbox/source_file.h"
+#include "io/file.h"
 
 #include <stdlib.h>
 
@@ -136,7 +136,7 @@ static void add_file(struct coverage *c, lua_State *L, struct str file, const st
 {
     struct reading r = {.c = c, .policy = policy};
     struct why why;
-    if (source_file_read(c->arena, file.at, &r.source, &why) != OK)
+    if (file_read(c->arena, file.at, SANDBOX_SOURCE_MAX_BYTES, &r.source, &why) != OK)
         return;
     make_room(c);
     r.file = &c->files[c->count];

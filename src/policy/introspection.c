@@ -6,13 +6,13 @@
 #include "sandbox/lexer.h"
 #include "policy/source_location.h"
 #include "policy/rule/rule_conflicts.h"
-#include "sandbox/source_file.h"
+#include "io/file.h"
 
 struct policy_introspection policy_introspection(const struct policy *policy, struct arena *arena)
 {
     struct policy_introspection survey = {policy, arena, STR_NONE};
     struct why why;
-    if (source_file_read(arena, policy->file.at, &survey.text, &why) != OK)
+    if (file_read(arena, policy->file.at, SANDBOX_SOURCE_MAX_BYTES, &survey.text, &why) != OK)
         survey.text = STR_NONE;
     return survey;
 }

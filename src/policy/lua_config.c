@@ -7,7 +7,7 @@
 #include "policy/policy.h"
 #include "sandbox/deadline.h"
 #include "sandbox/sandbox.h"
-#include "sandbox/source_file.h"
+#include "io/file.h"
 #include "policy/vocabulary/vocabulary.h"
 
 #define CONFIG_MEMORY_KB 16384u
@@ -44,7 +44,7 @@ static const char *folder_of(struct arena *arena, const char *path)
 enum err lua_config_read(const char *path, struct arena *arena, struct json *out, struct why *why)
 {
     struct reading_config r = {.arena = arena, .file = path};
-    enum err err = source_file_read(arena, path, &r.source, why);
+    enum err err = file_read(arena, path, SANDBOX_SOURCE_MAX_BYTES, &r.source, why);
     if (err != OK)
         return err;
     struct sandbox *sandbox = sandbox_new(CONFIG_MEMORY_KB, vocabulary_open);

@@ -20,7 +20,7 @@
 #include "policy/static_check.h"
 #include "policy/outcome.h"
 #include "sandbox/freeze.h"
-#include "sandbox/source_file.h"
+#include "io/file.h"
 #include "policy/vocabulary/vocabulary.h"
 
 #include <dirent.h>
@@ -361,7 +361,7 @@ bool policy_set_load_step(struct policy_set_loader *loading)
         return false;
     struct arena *scratch = arena_new();
     struct str file = loading->files[loading->at++];
-    enum err err = source_file_read(scratch, file.at, &source, &why);
+    enum err err = file_read(scratch, file.at, SANDBOX_SOURCE_MAX_BYTES, &source, &why);
     if (err == OK)
         err = load_source(set, file, source, &why);
     arena_free(scratch);

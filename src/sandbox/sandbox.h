@@ -23,7 +23,8 @@ struct json_files;
 struct opcodes;
 struct policy_call;
 
-#define SANDBOX_STACK_BYTES 262144u /* C stack that callbacks within callbacks may use */
+#define SANDBOX_STACK_BYTES      262144u  /* C stack that callbacks within callbacks may use */
+#define SANDBOX_SOURCE_MAX_BYTES 1048576u /* of a file of policies or configuration */
 #define SANDBOX_PATTERN_STEPS                                                                                \
     1000000u /* of one find, match, gmatch or gsub, and 32 more for each byte of the subject */
 

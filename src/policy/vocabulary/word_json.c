@@ -8,7 +8,6 @@
 #include "base/hash.h"
 #include "json/parse.h"
 #include "sandbox/bridge.h"
-#include "sandbox/source_file.h"
 #include "sandbox/sandbox.h"
 #include "policy/vocabulary/vocabulary.h"
 
@@ -55,7 +54,7 @@ static void read_once(lua_State *L, const struct sandbox_context *now, struct st
         return;
     }
     struct arena *arena = now->files ? now->files->arena : now->arena;
-    if (json_read_file(arena, path.at, SOURCE_FILE_MAX_BYTES, out, &why) != OK)
+    if (json_read_file(arena, path.at, SANDBOX_SOURCE_MAX_BYTES, out, &why) != OK)
         luaL_error(L, "json: %s", why.text);
     if (!now->files)
         return;

@@ -1,0 +1,65 @@
+/* Reads until end of file: the size that a file reports is only a hint. */
+#include "io/file.h"
+
+#include "base/arena.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static enum err read_all(struct arena *arena, int fd, size_t hint, const char *path, size_t max_bytes,
+                         struct str *out, struct why *why)
+{
+    size_t size = (hint < max_bytes ? hint : max_bytes) + 2, len = 0; /* a NUL, and one byte too many */
+    char *text = arena_alloc(arena, size);
+    ssize_t n;
+    while ((n = read(fd, text + len, size - 1 - len)) != 0 && len <= max_bytes) {
+        if (n < 0 && errno != EINTR)
+            return err_set(why, ERR_IO, "%s: %s", path, strerror(errno));
+        len += n > 0 ? (size_t)n : 0;
+        if (len < size - 1)
+            continue;
+        char *bigger = arena_alloc(arena, size *= 2);
+        memcpy(bigger, text, len);
+        text = bigger;
+    }
+    if (len > max_bytes)
+        return err_set(why, ERR_LIMIT, "%s: expected at most %zu bytes, found more: split the file", path,
+                       max_bytes);
+    text[len] = '\0';
+    *out = (struct str){text, len};
+    return OK;
+}
+
+static enum err read_path(struct arena *arena, const char *path, bool wait, size_t max_bytes, struct str *out,
+                          struct why *why)
+{
+    struct stat st;
+    enum err err;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | (wait ? 0 : O_NONBLOCK)); /* a FIFO would block */
+    if (fd < 0 || fstat(fd, &st) != 0)
+        err = err_set(why, ERR_IO, "%s: %s", path, strerror(errno));
+    else if (!wait && !S_ISREG(st.st_mode))
+        err = err_set(why, ERR_IO, "%s: expected a file, got %s", path,
+                      S_ISDIR(st.st_mode)    ? "a folder"
+                      : S_ISFIFO(st.st_mode) ? "a FIFO"
+                                             : "a device");
+    else
+        err =
+            read_all(arena, fd, S_ISREG(st.st_mode) ? (size_t)st.st_size : 65536, path, max_bytes, out, why);
+    if (fd >= 0)
+        close(fd);
+    return err;
+}
+
+enum err file_read(struct arena *arena, const char *path, size_t max_bytes, struct str *out, struct why *why)
+{
+    return read_path(arena, path, false, max_bytes, out, why);
+}
+
+enum err file_read_input(struct arena *arena, const char *path, size_t max_bytes, struct str *out,
+                         struct why *why)
+{
+    return read_path(arena, path, true, max_bytes, out, why);
+}
