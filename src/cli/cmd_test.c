@@ -198,7 +198,6 @@ static int run(const struct command *command, int argc, char **argv)
          &options.all},
         {"json", NULL, "one JSON object a line", 'j', OPTION_FLAG, &options.json},
         {"coverage", NULL, "which rules and lines the examples never reach", 0, OPTION_FLAG, &options.cover},
-        {"lcov", "FILE", "write that as a trace file for lcov", 0, OPTION_STRING, &options.lcov},
         {"coverage-min", "PERCENT", "fail where fewer lines are run", 0, OPTION_NUMBER,
          &options.coverage_min},
         {"watch", NULL, "again after every change", 'w', OPTION_FLAG, &options.watch},
@@ -209,7 +208,7 @@ static int run(const struct command *command, int argc, char **argv)
         return status;
     options.places = (const char *const *)argv;
     options.place_count = argc;
-    options.cover |= options.lcov || options.coverage_min;
+    options.cover |= options.coverage_min > 0;
     return options.watch ? test_watch(&options) : test_all(&options);
 }
 

@@ -13,7 +13,6 @@ struct test_options {
     const char *only;
     bool all, json; /* -v: also what holds; --json */
     bool watch, cover;
-    const char *lcov;      /* NULL: no such file is wanted */
     unsigned coverage_min; /* percent */
 };
 

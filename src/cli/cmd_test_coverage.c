@@ -1,11 +1,9 @@
-/* What the examples left untried: as a table, as JSON, and as lcov's trace file. */
+/* What the examples left untried: as a table or as JSON. */
 #include "cli/term.h"
 #include "cli/cmd_test.h"
 #include "json/write.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 struct share {
     size_t hit, total;
@@ -24,14 +22,6 @@ static struct share rules_of(const struct coverage_file *f)
     struct share share = {.total = f->rule_count};
     for (size_t i = 0; i < f->rule_count; i++)
         share.hit += f->rules[i].hits > 0;
-    return share;
-}
-
-static struct share functions_of(const struct coverage_file *f)
-{
-    struct share share = {.total = f->function_count};
-    for (size_t i = 0; i < f->function_count; i++)
-        share.hit += f->functions[i].hits > 0;
     return share;
 }
 
@@ -148,36 +138,6 @@ static void print_json(const struct coverage_file *f)
     buf_clear(&line);
 }
 
-/* geninfo(1) has the format. */
-static void write_lcov(FILE *out, const struct coverage_file *f)
-{
-    struct share lines = lines_of(f), functions = functions_of(f);
-    fprintf(out, "TN:\nSF:" STR_FMT "\n", STR_ARG(f->file));
-    for (size_t i = 0; i < f->function_count; i++)
-        fprintf(out, "FN:%d," STR_FMT "\nFNDA:%llu," STR_FMT "\n", f->functions[i].line,
-                STR_ARG(f->functions[i].name), (unsigned long long)f->functions[i].hits,
-                STR_ARG(f->functions[i].name));
-    fprintf(out, "FNF:%zu\nFNH:%zu\n", functions.total, functions.hit);
-    for (size_t i = 0; i < f->line_count; i++)
-        fprintf(out, "DA:%d,%llu\n", f->lines[i].line, (unsigned long long)f->lines[i].hits);
-    fprintf(out, "LF:%zu\nLH:%zu\nend_of_record\n", lines.total, lines.hit);
-}
-
-static bool write_file(const char *path, const struct coverage_file *files, size_t count)
-{
-    FILE *out = fopen(path, "we");
-    bool ok = out != NULL;
-    if (out) {
-        for (size_t i = 0; i < count; i++)
-            write_lcov(out, &files[i]);
-        ok = !ferror(out);
-        ok = fclose(out) == 0 && ok;
-    }
-    if (!ok)
-        term_error("test", "%s could not be written: %s", path, strerror(errno));
-    return ok;
-}
-
 /* ---- both ---------------------------------------------------------------------------- */
 
 static bool is_enough(const struct test_options *options, struct share sum)
@@ -203,7 +163,5 @@ int test_print_coverage(const struct test_options *options, const struct coverag
     }
     if (!options->json)
         print_table(files, count, sum);
-    if (options->lcov && !write_file(options->lcov, files, count))
-        return CLI_ERROR;
     return is_enough(options, sum) ? CLI_OK : CLI_NO;
 }
