@@ -195,3 +195,52 @@ void json_put_raw(struct json_out *out, struct str json_text)
 {
     buf_str(next_value(out), json_text);
 }
+
+/* ---- members ---- */
+
+void json_field(struct json_out *out, const char *key, const struct json *value)
+{
+    json_key(out, key);
+    json_put(out, value);
+}
+
+void json_field_str(struct json_out *out, const char *key, struct str value)
+{
+    json_key(out, key);
+    json_put_str(out, value);
+}
+
+void json_field_text(struct json_out *out, const char *key, const char *value)
+{
+    json_field_str(out, key, str_of(value));
+}
+
+void json_field_int(struct json_out *out, const char *key, int64_t value)
+{
+    json_key(out, key);
+    json_put_int(out, value);
+}
+
+void json_field_bool(struct json_out *out, const char *key, bool value)
+{
+    json_key(out, key);
+    json_put_bool(out, value);
+}
+
+void json_field_open(struct json_out *out, const char *key, char bracket)
+{
+    json_key(out, key);
+    json_open(out, bracket);
+}
+
+void json_field_optional(struct json_out *out, const char *key, const struct json *value)
+{
+    if (value)
+        json_field(out, key, value);
+}
+
+void json_field_optional_str(struct json_out *out, const char *key, struct str value)
+{
+    if (value.len)
+        json_field_str(out, key, value);
+}

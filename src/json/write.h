@@ -17,7 +17,7 @@ void json_write_string(struct buf *out, struct str s);
  *
  *   struct json_out out = json_out(&buf);
  *   json_open(&out, '{');
- *   json_key(&out, "verdict"); json_put_text(&out, "pass");
+ *   json_field_text(&out, "verdict", "pass");
  *   json_close(&out, '}');
  */
 struct json_out {
@@ -38,5 +38,17 @@ void json_put_double(struct json_out *out,
                      double n); /* shortest text that reads back; null where not finite */
 void json_put_bool(struct json_out *out, bool truth);
 void json_put_raw(struct json_out *out, struct str json_text); /* already JSON */
+
+/* A member of an object: the key, then the value. */
+void json_field(struct json_out *out, const char *key, const struct json *value);
+void json_field_str(struct json_out *out, const char *key, struct str value);
+void json_field_text(struct json_out *out, const char *key, const char *value);
+void json_field_int(struct json_out *out, const char *key, int64_t value);
+void json_field_bool(struct json_out *out, const char *key, bool value);
+void json_field_open(struct json_out *out, const char *key, char bracket);
+
+/* A member that is left out if the value is NULL or empty. */
+void json_field_optional(struct json_out *out, const char *key, const struct json *value);
+void json_field_optional_str(struct json_out *out, const char *key, struct str value);
 
 #endif
