@@ -54,22 +54,18 @@ static bool put_params(struct buf *params, const char *id, const struct wish *wi
 {
     struct json_out out = json_out(params);
     json_open(&out, '{');
-    json_key(&out, "session");
-    json_put_text(&out, id);
+    json_field_text(&out, "session", id);
     if (wish->user) {
         int64_t uid;
         if (!find_user(wish->user, &uid))
             return false;
-        json_key(&out, "uid");
-        json_put_int(&out, uid);
+        json_field_int(&out, "uid", uid);
     }
     if (wish->reset) {
-        json_key(&out, "reset");
-        json_put_text(&out, wish->reset);
+        json_field_text(&out, "reset", wish->reset);
     }
     if (wish->forget) {
-        json_key(&out, "forget");
-        json_put_bool(&out, true);
+        json_field_bool(&out, "forget", true);
     }
     json_close(&out, '}');
     return true;

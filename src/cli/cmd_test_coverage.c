@@ -94,14 +94,10 @@ static void print_table(const struct coverage_file *files, size_t count, struct 
 
 static void put_share(struct json_out *out, const char *key, struct share share)
 {
-    json_key(out, key);
-    json_open(out, '{');
-    json_key(out, "hit");
-    json_put_int(out, (int64_t)share.hit);
-    json_key(out, "total");
-    json_put_int(out, (int64_t)share.total);
-    json_key(out, "missed");
-    json_open(out, '[');
+    json_field_open(out, key, '{');
+    json_field_int(out, "hit", (int64_t)share.hit);
+    json_field_int(out, "total", (int64_t)share.total);
+    json_field_open(out, "missed", '[');
 }
 
 static void close_share(struct json_out *out)
@@ -115,14 +111,10 @@ static void print_json(const struct coverage_file *f)
     struct buf line = {0};
     struct json_out out = json_out(&line);
     json_open(&out, '{');
-    json_key(&out, "kind");
-    json_put_text(&out, "coverage");
-    json_key(&out, "tool");
-    json_put_str(&out, f->tool);
-    json_key(&out, "file");
-    json_put_str(&out, f->file);
-    json_key(&out, "examples");
-    json_put_int(&out, (int64_t)f->examples);
+    json_field_text(&out, "kind", "coverage");
+    json_field_str(&out, "tool", f->tool);
+    json_field_str(&out, "file", f->file);
+    json_field_int(&out, "examples", (int64_t)f->examples);
     put_share(&out, "rules", rules_of(f));
     for (size_t i = 0; i < f->rule_count; i++)
         if (!f->rules[i].hits)

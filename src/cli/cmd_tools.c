@@ -89,10 +89,8 @@ static int ask(const struct command *command, const char *socket, const char *fo
     struct buf params = {0};
     struct json_out out = json_out(&params);
     json_open(&out, '{');
-    json_key(&out, "format");
-    json_put_text(&out, format);
-    json_key(&out, "strict");
-    json_put_bool(&out, strict);
+    json_field_text(&out, "format", format);
+    json_field_bool(&out, "strict", strict);
     json_close(&out, '}');
     int status = rpc_call(command, socket, "toolgate/tools", buf_view(&params), print_answer, &names);
     buf_clear(&params);

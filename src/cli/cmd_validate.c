@@ -43,17 +43,13 @@ static void put_problem(struct json_out *out, const struct problem *p)
         struct str json;
     } values[] = {{"expected", p->expected}, {"got", p->got}, {"suggestion", p->suggestion}};
     json_open(out, '{');
-    json_key(out, "path");
-    json_put_str(out, p->path);
-    json_key(out, "code");
-    json_put_text(out, p->code);
-    json_key(out, "message");
-    json_put_str(out, p->message);
+    json_field_str(out, "path", p->path);
+    json_field_text(out, "code", p->code);
+    json_field_str(out, "message", p->message);
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
         if (!values[i].json.len)
             continue;
-        json_key(out, values[i].key);
-        json_put_raw(out, values[i].json);
+        json_field_raw(out, values[i].key, values[i].json);
     }
     json_close(out, '}');
 }
@@ -63,17 +59,13 @@ static void print_json(struct arena *arena, const char *file, const struct probl
     struct buf line = buf_in(arena);
     struct json_out out = json_out(&line);
     json_open(&out, '{');
-    json_key(&out, "instance");
-    json_put_text(&out, file);
-    json_key(&out, "valid");
-    json_put_bool(&out, problems->errors == 0);
-    json_key(&out, "problems");
-    json_open(&out, '[');
+    json_field_text(&out, "instance", file);
+    json_field_bool(&out, "valid", problems->errors == 0);
+    json_field_open(&out, "problems", '[');
     for (size_t i = 0; i < problems->count; i++)
         put_problem(&out, &problems->list[i]);
     json_close(&out, ']');
-    json_key(&out, "more");
-    json_put_int(&out, (int64_t)problems->more);
+    json_field_int(&out, "more", (int64_t)problems->more);
     json_close(&out, '}');
     printf(STR_FMT "\n", STR_ARG(buf_view(&line)));
 }

@@ -177,14 +177,10 @@ static enum err send_request(struct client *client, const char *method, struct s
     struct buf line = {0};
     struct json_out out = json_out(&line);
     json_open(&out, '{');
-    json_key(&out, "jsonrpc");
-    json_put_text(&out, "2.0");
-    json_key(&out, "id");
-    json_put_int(&out, ++client->asked);
-    json_key(&out, "method");
-    json_put_text(&out, method);
-    json_key(&out, "params");
-    json_put_raw(&out, params);
+    json_field_text(&out, "jsonrpc", "2.0");
+    json_field_int(&out, "id", ++client->asked);
+    json_field_text(&out, "method", method);
+    json_field_raw(&out, "params", params);
     json_close(&out, '}');
     enum err err = daemon_client_send(client, buf_view(&line), why);
     buf_clear(&line);

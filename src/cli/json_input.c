@@ -57,23 +57,18 @@ static void put_meta(struct json_out *out, const struct json_input_meta *meta)
 {
     if (!meta->session && !meta->goal && !meta->turn && !meta->trace)
         return;
-    json_key(out, "_meta");
-    json_open(out, '{');
+    json_field_open(out, "_meta", '{');
     if (meta->session) {
-        json_key(out, "dev.toolgate/session");
-        json_put_text(out, meta->session);
+        json_field_text(out, "dev.toolgate/session", meta->session);
     }
     if (meta->goal) {
-        json_key(out, "dev.toolgate/goal");
-        json_put_text(out, meta->goal);
+        json_field_text(out, "dev.toolgate/goal", meta->goal);
     }
     if (meta->turn) {
-        json_key(out, "dev.toolgate/turn");
-        json_put_int(out, meta->turn);
+        json_field_int(out, "dev.toolgate/turn", meta->turn);
     }
     if (meta->trace) {
-        json_key(out, "dev.toolgate/trace");
-        json_put_bool(out, true);
+        json_field_bool(out, "dev.toolgate/trace", true);
     }
     json_close(out, '}');
 }
@@ -84,10 +79,8 @@ struct str json_input_call(struct arena *arena, const char *tool, const struct j
     struct buf text = buf_in(arena);
     struct json_out out = json_out(&text);
     json_open(&out, '{');
-    json_key(&out, "name");
-    json_put_text(&out, tool);
-    json_key(&out, "arguments");
-    json_put(&out, arguments);
+    json_field_text(&out, "name", tool);
+    json_field(&out, "arguments", arguments);
     put_meta(&out, meta);
     json_close(&out, '}');
     return buf_view(&text);

@@ -227,6 +227,12 @@ void json_field_bool(struct json_out *out, const char *key, bool value)
     json_put_bool(out, value);
 }
 
+void json_field_raw(struct json_out *out, const char *key, struct str json_text)
+{
+    json_key(out, key);
+    json_put_raw(out, json_text);
+}
+
 void json_field_open(struct json_out *out, const char *key, char bracket)
 {
     json_key(out, key);

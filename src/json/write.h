@@ -45,6 +45,7 @@ void json_field_str(struct json_out *out, const char *key, struct str value);
 void json_field_text(struct json_out *out, const char *key, const char *value);
 void json_field_int(struct json_out *out, const char *key, int64_t value);
 void json_field_bool(struct json_out *out, const char *key, bool value);
+void json_field_raw(struct json_out *out, const char *key, struct str json_text);
 void json_field_open(struct json_out *out, const char *key, char bracket);
 
 /* A member that is left out if the value is NULL or empty. */

@@ -131,11 +131,9 @@ static void put_meta(struct request *r, const struct verdict *verdict, const str
     struct json_out *out = reply_meta(r);
     if (metadata && metadata->type == JSON_OBJECT)
         put_members(out, metadata);
-    json_key(out, GATE_VERDICT_KEY);
-    json_put_raw(out, verdict_text(r, verdict));
+    json_field_raw(out, GATE_VERDICT_KEY, verdict_text(r, verdict));
     if (verdict->final) {
-        json_key(out, GATE_FINAL_KEY);
-        json_put_bool(out, true);
+        json_field_bool(out, GATE_FINAL_KEY, true);
     }
     json_close(out, '}');
 }
@@ -155,11 +153,9 @@ static void put_result(struct request *r, const struct call *call)
     struct json_out *out = reply_open(r);
     call_reply_content(out, call);
     if (error_class_info(verdict->class)->is_error) {
-        json_key(out, "isError");
-        json_put_bool(out, true);
+        json_field_bool(out, "isError", true);
     } else if (shows_structured(r, call)) {
-        json_key(out, "structuredContent");
-        json_put(out, call_structured(call));
+        json_field(out, "structuredContent", call_structured(call));
     }
     put_meta(r, verdict, call_metadata(call));
 }
@@ -192,12 +188,10 @@ static enum handled put_too_large(struct request *r, const struct verdict *given
     struct str text =
         arena_printf(r->arena, STR_FMT "\n" STR_FMT, STR_ARG(verdict.detail), STR_ARG(verdict.hint));
     struct json_out *out = reply_open(r);
-    json_key(out, "content");
-    json_open(out, '[');
+    json_field_open(out, "content", '[');
     call_reply_text_block(out, text);
     json_close(out, ']');
-    json_key(out, "isError");
-    json_put_bool(out, true);
+    json_field_bool(out, "isError", true);
     put_meta(r, &verdict, NULL);
     return reply_close(r);
 }
@@ -209,8 +203,7 @@ static void put_input(struct request *r, const struct json *input)
     struct json_out *out = reply_open_as(r, "input_required");
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
         if (json_get_text(input, keys[i])) {
-            json_key(out, keys[i]);
-            json_put(out, json_get_text(input, keys[i]));
+            json_field(out, keys[i], json_get_text(input, keys[i]));
         }
     put_meta(r, call_verdict(r->call), NULL);
 }
@@ -291,8 +284,7 @@ static void on_progress(void *owner, double progress, double total, struct str m
     struct buf params = {0};
     struct json_out out = json_out(&params);
     json_open(&out, '{');
-    json_key(&out, "progressToken");
-    json_put(&out, json_get_text(r->meta, "progressToken"));
+    json_field(&out, "progressToken", json_get_text(r->meta, "progressToken"));
     json_key(&out, "progress");
     json_put_double(&out, progress);
     if (isfinite(total) && total > 0) {
@@ -300,8 +292,7 @@ static void on_progress(void *owner, double progress, double total, struct str m
         json_put_double(&out, total);
     }
     if (message.len) {
-        json_key(&out, "message");
-        json_put_str(&out, str_cut(message, CALLS_TEXT_MAX_BYTES));
+        json_field_str(&out, "message", str_cut(message, CALLS_TEXT_MAX_BYTES));
     }
     json_close(&out, '}');
     client_notify(r->client, "notifications/progress", buf_view(&params));
@@ -323,12 +314,9 @@ static void on_log(void *owner, struct str level, struct str text)
     struct buf params = {0};
     struct json_out out = json_out(&params);
     json_open(&out, '{');
-    json_key(&out, "level");
-    json_put_str(&out, level);
-    json_key(&out, "logger");
-    json_put_str(&out, call_tool(r->call)->name);
-    json_key(&out, "data");
-    json_put_str(&out, str_cut(text, CALLS_TEXT_MAX_BYTES));
+    json_field_str(&out, "level", level);
+    json_field_str(&out, "logger", call_tool(r->call)->name);
+    json_field_str(&out, "data", str_cut(text, CALLS_TEXT_MAX_BYTES));
     json_close(&out, '}');
     client_notify(r->client, "notifications/message", buf_view(&params));
     buf_clear(&params);

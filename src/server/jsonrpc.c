@@ -42,11 +42,9 @@ static void write_data(struct json_out *out, const struct jsonrpc_error_info *in
         return;
     }
     json_open(out, '{');
-    json_key(out, "name");
-    json_put_text(out, info->name);
+    json_field_text(out, "name", info->name);
     if (info->key) {
-        json_key(out, "key");
-        json_put_text(out, info->key);
+        json_field_text(out, "key", info->key);
     }
     json_close(out, '}');
 }
@@ -57,18 +55,13 @@ void jsonrpc_write_error(struct buf *buf, struct str id, enum rpc_error error, s
     const struct jsonrpc_error_info *info = &errors[error];
     struct json_out out = json_out(buf);
     json_open(&out, '{');
-    json_key(&out, "jsonrpc");
-    json_put_text(&out, "2.0");
+    json_field_text(&out, "jsonrpc", "2.0");
     if (id.len) {
-        json_key(&out, "id");
-        json_put_raw(&out, id);
+        json_field_raw(&out, "id", id);
     }
-    json_key(&out, "error");
-    json_open(&out, '{');
-    json_key(&out, "code");
-    json_put_int(&out, info->code);
-    json_key(&out, "message");
-    json_put_str(&out, message);
+    json_field_open(&out, "error", '{');
+    json_field_int(&out, "code", info->code);
+    json_field_str(&out, "message", message);
     write_data(&out, info, data);
     json_close(&out, '}');
     json_close(&out, '}');

@@ -25,20 +25,14 @@ static struct str legacy_version(struct str asked)
 /* {"tools":{…},"experimental" or "extensions":{"dev.toolgate/gate":{"version":…,"methods":[…]}}} */
 static void put_capabilities(struct request *r, struct json_out *out)
 {
-    json_key(out, "capabilities");
-    json_open(out, '{');
-    json_key(out, "tools");
-    json_put_raw(out, STR_LIT("{\"listChanged\":true}"));
+    json_field_open(out, "capabilities", '{');
+    json_field_raw(out, "tools", STR_LIT("{\"listChanged\":true}"));
     if (!r->modern) {
-        json_key(out, "logging");
-        json_put_raw(out, STR_LIT("{}"));
+        json_field_raw(out, "logging", STR_LIT("{}"));
     }
-    json_key(out, r->modern ? "extensions" : "experimental");
-    json_open(out, '{');
-    json_key(out, GATE_EXTENSION);
-    json_open(out, '{');
-    json_key(out, "methods");
-    json_open(out, '[');
+    json_field_open(out, r->modern ? "extensions" : "experimental", '{');
+    json_field_open(out, GATE_EXTENSION, '{');
+    json_field_open(out, "methods", '[');
     method_write_extensions(out);
     json_close(out, ']');
     json_close(out, '}');
@@ -51,16 +45,13 @@ static void put_instructions(struct request *r, struct json_out *out)
     struct str text = policy_set_instructions(generation_policies(r->client->server->gate.generation));
     if (!text.len)
         return;
-    json_key(out, "instructions");
-    json_put_str(out, text);
+    json_field_str(out, "instructions", text);
 }
 
 static void put_caching(struct json_out *out)
 {
-    json_key(out, "ttlMs");
-    json_put_int(out, MCP_TTL_MS);
-    json_key(out, "cacheScope");
-    json_put_text(out, MCP_CACHE_SCOPE);
+    json_field_int(out, "ttlMs", MCP_TTL_MS);
+    json_field_text(out, "cacheScope", MCP_CACHE_SCOPE);
 }
 
 enum handled mcp_initialize(struct request *r)
@@ -77,11 +68,10 @@ enum handled mcp_initialize(struct request *r)
               LOG_STR("client", json_str(json_get_text(info, "name"))), LOG_STR("version", asked));
     r->client->hears_changes = true;
     struct json_out *out = reply_open(r);
-    json_key(out, "protocolVersion");
-    json_put_str(out, legacy_version(asked));
+    json_field_str(out, "protocolVersion", legacy_version(asked));
     put_capabilities(r, out);
-    json_key(out, "serverInfo");
-    json_put_raw(out, STR_LIT("{\"name\":\"toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}"));
+    json_field_raw(out, "serverInfo",
+                   STR_LIT("{\"name\":\"toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}"));
     put_instructions(r, out);
     return reply_close(r);
 }
@@ -89,8 +79,7 @@ enum handled mcp_initialize(struct request *r)
 enum handled mcp_discover(struct request *r)
 {
     struct json_out *out = reply_open(r);
-    json_key(out, "supportedVersions");
-    json_put_raw(out, STR_LIT("[\"" MCP_MODERN "\"]"));
+    json_field_raw(out, "supportedVersions", STR_LIT("[\"" MCP_MODERN "\"]"));
     put_capabilities(r, out);
     put_instructions(r, out);
     put_caching(out);

@@ -234,16 +234,9 @@ static void say_how(const struct reloader *r)
 
 /* ---- answering ----------------------------------------------------------------- */
 
-static void put_number(struct json_out *out, const char *key, size_t n)
-{
-    json_key(out, key);
-    json_put_int(out, (int64_t)n);
-}
-
 static void put_lines(struct json_out *out, const char *key, const struct str *lines, size_t count)
 {
-    json_key(out, key);
-    json_open(out, '[');
+    json_field_open(out, key, '[');
     for (size_t i = 0; i < count; i++)
         json_put_str(out, lines[i]);
     json_close(out, ']');
@@ -255,17 +248,14 @@ static void answer(const struct reloader *r, struct request *request)
     const struct generation *serving = r->server->gate.generation;
     const struct generation_report *report = &r->report;
     struct json_out *out = reply_open(request);
-    json_key(out, "ok");
-    json_put_bool(out, !r->outcome.err);
-    json_key(out, "unchanged");
-    json_put_bool(out, r->outcome.unchanged);
-    put_number(out, "generation", generation_number(serving));
-    json_key(out, "hash");
-    json_put_str(out, generation_hash(serving));
-    put_number(out, "tools", generation_tool_count(serving));
-    put_number(out, "policies", policy_set_count(generation_policies(serving)));
-    put_number(out, "examples", report->example_count);
-    put_number(out, "ms", (size_t)r->outcome.took_us / 1000);
+    json_field_bool(out, "ok", !r->outcome.err);
+    json_field_bool(out, "unchanged", r->outcome.unchanged);
+    json_field_int(out, "generation", generation_number(serving));
+    json_field_str(out, "hash", generation_hash(serving));
+    json_field_int(out, "tools", generation_tool_count(serving));
+    json_field_int(out, "policies", policy_set_count(generation_policies(serving)));
+    json_field_int(out, "examples", report->example_count);
+    json_field_int(out, "ms", (size_t)r->outcome.took_us / 1000);
     put_lines(out, "errors", report->errors, report->error_count);
     put_lines(out, "warnings", report->warnings, report->warning_count);
     reply_close(request);
@@ -400,15 +390,12 @@ void reload_write_status(const struct client *client, struct json_out *out)
     const struct reloader *r = client->server->reloader;
     if (!r->last.at_ms)
         return;
-    json_key(out, "reload");
-    json_open(out, '{');
-    put_number(out, "at_ms", (size_t)r->last.at_ms);
-    json_key(out, "ok");
-    json_put_bool(out, !r->last.err);
-    put_number(out, "ms", (size_t)r->last.took_us / 1000);
+    json_field_open(out, "reload", '{');
+    json_field_int(out, "at_ms", (size_t)r->last.at_ms);
+    json_field_bool(out, "ok", !r->last.err);
+    json_field_int(out, "ms", (size_t)r->last.took_us / 1000);
     if (r->last.err && permission_granted(client)) {
-        json_key(out, "errors");
-        json_put_str(out, str_trim(buf_view(&r->errors)));
+        json_field_str(out, "errors", str_trim(buf_view(&r->errors)));
     }
     json_close(out, '}');
 }

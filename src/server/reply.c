@@ -41,8 +41,7 @@ struct json_out *reply_open_as(struct request *request, const char *result_type)
     *out = json_out(buf);
     json_open(out, '{');
     if (request->modern) {
-        json_key(out, "resultType");
-        json_put_text(out, result_type);
+        json_field_text(out, "resultType", result_type);
     }
     return out;
 }
@@ -51,11 +50,10 @@ struct json_out *reply_meta(struct request *request)
 {
     struct json_out *out = &request->out;
     request->has_meta = true;
-    json_key(out, "_meta");
-    json_open(out, '{');
+    json_field_open(out, "_meta", '{');
     if (request->modern) {
-        json_key(out, MCP_SERVER_KEY);
-        json_put_raw(out, STR_LIT("{\"name\":\"toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}"));
+        json_field_raw(out, MCP_SERVER_KEY,
+                       STR_LIT("{\"name\":\"toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}"));
     }
     return out;
 }

@@ -63,10 +63,8 @@ static enum handled answer_turn(struct request *r)
         return reply_error(r, RPC_UNAVAILABLE, "the ledger did not take the turn: %s", work->turned.why.text);
     metrics_count_abandoned_chains(r->client->server->gate.metrics, work->turned.gave_up);
     struct json_out *out = reply_open(r);
-    json_key(out, "turn");
-    json_put_int(out, work->turned.turn);
-    json_key(out, "gaveUp");
-    json_put_int(out, work->turned.gave_up);
+    json_field_int(out, "turn", work->turned.turn);
+    json_field_int(out, "gaveUp", work->turned.gave_up);
     enum handled handled = reply_close(r);
     if (catalog_has_hooks(r->client->server->gate.generation)) /* they may look at the goal */
         subscriptions_client_list_changed(r->client);

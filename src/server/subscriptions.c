@@ -104,8 +104,7 @@ void subscriptions_end(struct client *client)
         struct request r = {.client = client, .arena = s->arena, .id = s->id, .modern = true};
         struct json_out *out = reply_open(&r);
         reply_meta(&r);
-        json_key(out, MCP_SUBSCRIPTION_KEY);
-        json_put_raw(out, s->id);
+        json_field_raw(out, MCP_SUBSCRIPTION_KEY, s->id);
         json_close(out, '}');
         reply_close(&r);
     }

@@ -14,8 +14,7 @@
 
 static void put_list(struct json_out *out, const char *key, const struct str *list, size_t count)
 {
-    json_key(out, key);
-    json_open(out, '[');
+    json_field_open(out, key, '[');
     for (size_t i = 0; i < count; i++)
         json_put_str(out, list[i]);
     json_close(out, ']');
@@ -24,11 +23,9 @@ static void put_list(struct json_out *out, const char *key, const struct str *li
 static void put_understood(struct json_out *out, const struct tool *tool)
 {
     json_open(out, '{');
-    json_key(out, "name");
-    json_put_str(out, tool->name);
+    json_field_str(out, "name", tool->name);
     put_list(out, "parameters", tool->parameters, tool->parameter_count);
-    json_key(out, "policy");
-    json_put_bool(out, tool->policy != NULL);
+    json_field_bool(out, "policy", tool->policy != NULL);
     put_list(out, "warnings", tool->warnings, tool->warning_count);
     json_close(out, '}');
 }
@@ -36,10 +33,8 @@ static void put_understood(struct json_out *out, const struct tool *tool)
 static void put_refused(struct json_out *refused, const struct json *definition, const struct why *why)
 {
     json_open(refused, '{');
-    json_key(refused, "name");
-    json_put_str(refused, json_str(json_get_text(definition, "name")));
-    json_key(refused, "why");
-    json_put_text(refused, why->text);
+    json_field_str(refused, "name", json_str(json_get_text(definition, "name")));
+    json_field_text(refused, "why", why->text);
     json_close(refused, '}');
 }
 
@@ -58,8 +53,7 @@ enum handled tool_methods_register(struct request *r)
     if (!client->pending)
         client_tools_free_replaced(client->client_tools);
     struct json_out *out = reply_open(r);
-    json_key(out, "tools");
-    json_open(out, '[');
+    json_field_open(out, "tools", '[');
     json_open(&refused, '[');
     for (uint32_t i = 0; i < tools->len; i++) {
         const struct tool *tool;
@@ -72,8 +66,7 @@ enum handled tool_methods_register(struct request *r)
     }
     json_close(out, ']');
     json_close(&refused, ']');
-    json_key(out, "refused");
-    json_put_raw(out, buf_view(&refused_text));
+    json_field_raw(out, "refused", buf_view(&refused_text));
     return reply_close(r);
 }
 
@@ -83,10 +76,8 @@ static void collect_warning(void *owner, struct str tool, const char *text)
 {
     struct json_out *out = owner;
     json_open(out, '{');
-    json_key(out, "tool");
-    json_put_str(out, tool);
-    json_key(out, "text");
-    json_put_text(out, text);
+    json_field_str(out, "tool", tool);
+    json_field_text(out, "text", text);
     json_close(out, '}');
 }
 
@@ -113,17 +104,14 @@ static enum handled tell_definitions(struct request *r, const struct catalog_req
     now.warn = collect_warning;
     now.owner = &warnings;
     now.places = &places_text;
-    json_key(out, "format");
-    json_put_text(out, provider_format_name(now.format));
+    json_field_text(out, "format", provider_format_name(now.format));
     json_key(out, "tools");
     json_open(&warnings, '[');
     catalog_write(r->arena, r->client->server->gate.generation, &now, out->buf);
     out->comma = true;
     json_close(&warnings, ']');
-    json_key(out, "warnings");
-    json_put_raw(out, buf_view(&warnings_text));
-    json_key(out, "runs_at");
-    json_put_raw(out, buf_view(&places_text));
+    json_field_raw(out, "warnings", buf_view(&warnings_text));
+    json_field_raw(out, "runs_at", buf_view(&places_text));
     return reply_close(r);
 }
 
@@ -212,10 +200,8 @@ enum handled tool_methods_schemas(struct request *r)
             "alone, got '" STR_FMT "'",
             STR_ARG(str_cut(format, 64)));
     struct json_out *out = reply_open(r);
-    json_key(out, "name");
-    json_put_text(out, entry->name);
-    json_key(out, "schema");
-    json_put_raw(out, entry->text());
+    json_field_text(out, "name", entry->name);
+    json_field_raw(out, "schema", entry->text());
     if (form)
         put_response_format(r, form, entry);
     return reply_close(r);
