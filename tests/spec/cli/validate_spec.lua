@@ -1,6 +1,7 @@
 -- toolgate validate: the validator on its own, for people and for scripts.
 local process = require "process"
 local daemon = require "daemon"
+local golden = require "golden"
 local json = require("client").json
 
 local SCHEMA = [[{"type": "object", "required": ["due"], "additionalProperties": false,
@@ -27,12 +28,7 @@ describe("toolgate validate", function()
     local code, out = validate(folder .. "/schema.json", file("a.json", [[{"count": 0, "cuont": 3}]]),
                                file("b.json", "[]"))
     assert.are.equal(1, code)
-    assert.are.equal(folder .. "/a.json: invalid\n"
-      .. "  due: required field is missing — provide a value\n"
-      .. "  count: must be at least 1, got 0\n"
-      .. "  cuont: unknown field — remove it\n"
-      .. folder .. "/b.json: invalid\n"
-      .. "  the value itself: expected object, got array\n", out)
+    golden.check("cli", "validate: every problem of every instance", out)
   end)
 
   it("reads stdin, and gives JSON to scripts", function()
@@ -41,8 +37,8 @@ describe("toolgate validate", function()
     local answer = json.decode(out)
     assert.are.equal(1, code)
     assert.is_false(answer.valid)
-    assert.are.same({ path = "due", code = "format", expected = "date", got = "tomorrow",
-                      message = [[expected ISO date (e.g. '2026-05-03'), got "tomorrow"]] }, answer.problems[1])
+    answer.problems[1].message = nil
+    assert.are.same({ path = "due", code = "format", expected = "date", got = "tomorrow" }, answer.problems[1])
   end)
 
   it("takes format as an annotation where asked to", function()
@@ -58,18 +54,18 @@ describe("toolgate validate", function()
     assert.are.equal(0, (validate(schema, folder .. "/a.json", "--with", "https://example.com/id=" .. document)))
     code, _, err = validate(schema, folder .. "/a.json", "--with", document)
     assert.are.equal(2, code)
-    assert.is_truthy(err:find("expected URI=FILE", 1, true), err)
+    golden.check("cli", "validate: --with without a URI", err)
   end)
 
   it("warns of a schema's small faults and understands it", function()
     local schema = file("old.json", [[{"minimum": 3, "exclusiveMinimum": true}]])
     local code, _, err = validate(schema, file("a.json", "3"))
     assert.are.equal(1, code)
-    assert.is_truthy(err:find("warning", 1, true), err)
+    golden.check("cli", "validate: a schema with a small fault", err)
   end)
 
   for name, case in pairs {
-    ["no operands"] = { {}, "expected SCHEMA INSTANCE" },
+    ["no operands"] = { {}, "SCHEMA INSTANCE" },
     ["an unknown dialect"] = { { "dialect.json", "a.json" }, "https://example.com/my-own" },
     ["a schema that is no JSON"] = { { "broken.json", "a.json" }, "broken.json:1" },
     ["an instance that is no JSON"] = { { "schema.json", "broken.json" }, "broken.json:1" },
@@ -84,6 +80,7 @@ describe("toolgate validate", function()
       local code, _, err = validate(unpack(arguments))
       assert.are.equal(2, code)
       assert.is_truthy(err:find(case[2], 1, true), err)
+      golden.check("cli", "validate: " .. name, err)
     end)
   end
 end)

@@ -1,5 +1,6 @@
 -- What a tool may hand over besides a value: content blocks for the model, metadata for the agent's program.
 local daemon = require "daemon"
+local golden = require "golden"
 local client_of = require "client"
 local text, verdict, session, json = client_of.text, client_of.verdict, client_of.session, client_of.json
 
@@ -132,7 +133,7 @@ return tool "show" { description = "Shows.", schema = params { text = str "What"
     local result = prints { content = { { type = "text", text = "no such row" } }, isError = true }
     assert.is_true(result.isError)
     assert.equal("tool_error", verdict(result).error_class)
-    assert.truthy(text(result):find('The tool said: "no such row"', 1, true), text(result))
+    golden.check("feedback", "result: an error as MCP has it", text(result))
   end)
 
   it("any other JSON or text, which is the value", function()

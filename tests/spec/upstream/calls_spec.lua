@@ -1,5 +1,6 @@
 -- Calls that a server runs: what comes back as which verdict, what reaches it, and what becomes of calls under way.
 local daemon = require "daemon"
+local golden = require "golden"
 local client_of = require "client"
 local process = require "process"
 local text, verdict, session, modern = client_of.text, client_of.verdict, client_of.session, client_of.modern
@@ -71,32 +72,32 @@ describe("a call that a server runs", function()
   it("that fails is a tool error in the server's own words, quoted", function()
     local result = client:calls("fails", {}, session "s")
     assert.equal("tool_error", verdict(result).error_class)
-    says(text(result), 'The tool said: "no such row"')
+    golden.check("feedback", "upstream: a tool's error", text(result))
   end)
 
   it("that the server refuses by an error of the protocol is one, too", function()
     local result = client:calls("refuses", {}, session "s")
     assert.equal("tool_error", verdict(result).error_class)
-    says(text(result), "'plain'", '"the table is locked"')
+    golden.check("feedback", "upstream: a protocol error", text(result))
   end)
 
   it("that is answered with what is no result says that the tool is broken", function()
     local result = client:calls("nonsense", {}, session "s")
     assert.equal("schema_mismatch", verdict(result).error_class)
-    says(text(result), "'plain'", "do not retry it")
+    golden.check("feedback", "upstream: a result that is none", text(result))
   end)
 
   it("that the server dies of says that nobody knows whether it was carried out", function()
     local result = client:calls("dies", {}, session "s")
     assert.same({ "wait", "transient", "crashed" },
                 { verdict(result).verdict, verdict(result).error_class, verdict(result).code })
-    says(text(result), "'plain'", "SIGKILL", "First look whether it has been carried out")
+    golden.check("feedback", "upstream: it dies in a call that writes", text(result))
     assert.truthy(verdict(result).after_s)
     says(text(client:calls("echo", { text = "still here" }, session "s")), "still here") -- it is started again
   end)
 
   it("that only reads may be made again, whoever died of it", function()
-    says(text(client:calls("dies_reading", {}, session "s")), "then the same call is fine")
+    golden.check("feedback", "upstream: it dies in a call that reads", text(client:calls("dies_reading", {}, session "s")))
   end)
 
   it("passes on what the tool tells of its progress and logs", function()
@@ -218,7 +219,7 @@ describe("many calls", function()
     if first.id ~= 1 then first, second = second, first end
     assert.equal("timeout", verdict(first.result).code)
     assert.equal("unavailable", verdict(second.result).error_class)
-    says(text(second.result), "'plain'", "it was not sent")
+    golden.check("feedback", "upstream: no room for the call in time", text(second.result))
   end)
 end)
 
@@ -246,7 +247,7 @@ describe("a server that wants to know something of the user", function()
     local result = calls({}, session "s")
     assert.same({ "ask", "need_user_input", "NEED_USER_INPUT" },
                 { verdict(result).verdict, verdict(result).error_class, verdict(result).coverage })
-    says(text(result), "It asks the user: ", "Which size?", "do not answer it yourself")
+    golden.check("feedback", "upstream: elicitation that the model passes on", text(result))
   end)
 
   it("is passed on so, too, by a client of today that cannot ask", function()
@@ -285,6 +286,6 @@ describe("a server that wants to know something of the user", function()
     local reply = client:ask("tools/call", { name = "asks", arguments = client_of.json.decode "{}", _meta = can_ask(),
                                              inputResponses = { "m" } })
     assert.equal(-32602, reply.error.code)
-    says(reply.error.message, "params.inputResponses", "an array")
+    golden.check("protocol", "tools/call: inputResponses of a wrong type", reply.error.message)
   end)
 end)
