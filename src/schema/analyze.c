@@ -1,42 +1,26 @@
 /*
- * Over the finished graph, once, each node after those it applies in subschema:
- * refuses a cycle of in-subschema references, which would never end; narrows each
- * node's types to what can pass; gathers what discriminators branches apart.
+ * One walk over the finished graph, each node after those it applies in place:
+ * refuses a cycle of in-place references, which would never end; narrows each
+ * node's types to what can pass; finds the properties that decide between the
+ * branches of an anyOf or oneOf.
  */
 #include "schema/compile.h"
 
 #define DISCRIMINATORS_MAX 4u
-#define BRANCH_ENTRIES_MAX 64u  /* of a branch_map: as many as are looked through quickly */
-#define CHAIN_MAX          512u /* references and branches in a row for one value; bounds the C stack here */
+#define BRANCH_ENTRIES_MAX 64u /* searched one by one */
+#define REFERENCE_CHAIN_LIMIT                                                                                \
+    512u /* references and branches in a row for one value; bounds the C stack here */
 
 enum state { UNSEEN, OPEN, DONE };
 
 static enum err visit(struct compiler *c, const struct node *node);
 
-/* Nodes live in their struct node_entry; only compilation knows. */
-static struct node_entry *entry_of(const struct node *node)
+static enum err visit_if_any(struct compiler *c, const struct node *node)
 {
-    return (struct node_entry *)node;
+    return node ? visit(c, node) : OK;
 }
 
-static enum err visit_nodes(struct compiler *c, const struct nodes *nodes)
-{
-    enum err err = OK;
-    for (uint32_t i = 0; i < nodes->count && !err; i++)
-        err = visit(c, nodes->at[i]);
-    return err;
-}
-
-static enum err visit_dependents(struct compiler *c, const struct op *op)
-{
-    enum err err = OK;
-    for (uint32_t i = 0; i < op->dependents.count && !err; i++)
-        err = visit(c, op->dependents.at[i].node);
-    return err;
-}
-
-/* The nodes an op applies to the very same value. A dynamic reference may lead elsewhere: the passes bound
- * it. */
+/* The nodes an op applies to the same value. A dynamic reference may lead elsewhere: the passes bound it. */
 static enum err visit_in_place(struct compiler *c, const struct op *op)
 {
     enum err err = OK;
@@ -47,59 +31,56 @@ static enum err visit_in_place(struct compiler *c, const struct op *op)
     case OP_ALL_OF:
     case OP_ANY_OF:
     case OP_ONE_OF:
-        return visit_nodes(c, &op->nodes);
+        for (uint32_t i = 0; i < op->nodes.count && !err; i++)
+            err = visit(c, op->nodes.at[i]);
+        return err;
     case OP_IF:
         err = visit(c, op->branch.condition);
-        if (!err && op->branch.then)
-            err = visit(c, op->branch.then);
-        return err || !op->branch.otherwise ? err : visit(c, op->branch.otherwise);
+        if (!err)
+            err = visit_if_any(c, op->branch.then);
+        return err ? err : visit_if_any(c, op->branch.otherwise);
     case OP_DEPENDENT_SCHEMAS:
-        return visit_dependents(c, op);
+        for (uint32_t i = 0; i < op->dependents.count && !err; i++)
+            err = visit(c, op->dependents.at[i].node);
+        return err;
     default:
         return OK;
     }
 }
 
-static unsigned types_of_choices(const struct op *op)
-{
-    unsigned types = TYPES_ANY & ~op->applies;
-    for (uint32_t i = 0; i < op->choices.count; i++)
-        types |= type_bit_of(op->choices.at[i]);
-    return types;
-}
-
-static unsigned types_of_any(const struct nodes *nodes)
-{
-    unsigned types = 0;
-    for (uint32_t i = 0; i < nodes->count; i++)
-        types |= nodes->at[i]->types;
-    return types;
-}
-
-static unsigned types_of_all(const struct nodes *nodes)
-{
-    unsigned types = TYPES_ANY;
-    for (uint32_t i = 0; i < nodes->count; i++)
-        types &= nodes->at[i]->types;
-    return types;
-}
-
+/* The types that can pass an op, as far as its own value and in-place nodes decide. */
 static unsigned types_through(const struct op *op)
 {
+    unsigned types = 0;
     switch ((enum op_code)op->code) {
     case OP_CHOICES:
-        return types_of_choices(op);
+        types = TYPES_ANY & ~op->applies;
+        for (uint32_t i = 0; i < op->choices.count; i++)
+            types |= type_bit_of(op->choices.at[i]);
+        return types;
     case OP_REF:
         return op->node->types;
     case OP_ALL_OF:
-        return types_of_all(&op->nodes);
+        types = TYPES_ANY;
+        for (uint32_t i = 0; i < op->nodes.count; i++)
+            types &= op->nodes.at[i]->types;
+        return types;
     case OP_ANY_OF:
     case OP_ONE_OF:
-        return types_of_any(&op->nodes);
+        for (uint32_t i = 0; i < op->nodes.count; i++)
+            types |= op->nodes.at[i]->types;
+        return types;
     default:
         return TYPES_ANY;
     }
 }
+
+/* ---- discriminators ---- */
+
+struct discriminators {
+    struct discriminator list[DISCRIMINATORS_MAX];
+    uint16_t count;
+};
 
 /* The choices of a property's schema, its own or behind one reference. */
 static const struct choices *choices_of(const struct node *node)
@@ -113,128 +94,101 @@ static const struct choices *choices_of(const struct node *node)
     return NULL;
 }
 
-struct discriminators {
-    struct discriminator list[DISCRIMINATORS_MAX];
-    uint16_t count;
-};
-
-/* Those with choices; then, in a second round, those without. */
-static void add_own(struct discriminators *discriminators, const struct props *props, bool with_choices)
+static void add_required(struct discriminators *all, const struct props *props, bool with_choices)
 {
-    for (uint32_t i = 0; i < props->count && discriminators->count < DISCRIMINATORS_MAX; i++) {
+    for (uint32_t i = 0; i < props->count && all->count < DISCRIMINATORS_MAX; i++) {
         const struct prop *p = &props->list[i];
         const struct choices *choices = p->required ? choices_of(p->node) : NULL;
         if (p->required && with_choices == (choices != NULL))
-            discriminators->list[discriminators->count++] = (struct discriminator){p->key, choices};
+            all->list[all->count++] = (struct discriminator){p->key, choices};
     }
 }
 
-static void add_those_of(struct discriminators *discriminators, const struct node *node, bool with_choices)
+static void add_inherited(struct discriminators *all, const struct node *node, bool with_choices)
 {
-    for (uint16_t i = 0; i < node->discriminator_count && discriminators->count < DISCRIMINATORS_MAX; i++)
+    for (uint16_t i = 0; i < node->discriminator_count && all->count < DISCRIMINATORS_MAX; i++)
         if (with_choices == (node->discriminators[i].choices != NULL))
-            discriminators->list[discriminators->count++] = node->discriminators[i];
+            all->list[all->count++] = node->discriminators[i];
 }
 
-static void add_all(struct discriminators *discriminators, const struct node *node, bool with_choices)
-{
-    for (uint16_t i = 0; i < node->op_count; i++) {
-        const struct op *op = &node->ops[i];
-        if (op->code == OP_PROPERTIES)
-            add_own(discriminators, op->props, with_choices);
-        else if (op->code == OP_REF)
-            add_those_of(discriminators, op->node, with_choices);
-        else if (op->code == OP_ALL_OF)
-            for (uint32_t k = 0; k < op->nodes.count; k++)
-                add_those_of(discriminators, op->nodes.at[k], with_choices);
-    }
-}
-
+/* Required properties with choices first, then those without. */
 static void collect_discriminators(struct compiler *c, struct node *node)
 {
-    struct discriminators discriminators = {.count = 0};
-    add_all(&discriminators, node, true);
-    add_all(&discriminators, node, false);
-    if (!discriminators.count)
+    struct discriminators all = {.count = 0};
+    for (int with_choices = 1; with_choices >= 0; with_choices--)
+        for (uint16_t i = 0; i < node->op_count; i++) {
+            const struct op *op = &node->ops[i];
+            if (op->code == OP_PROPERTIES)
+                add_required(&all, op->props, with_choices);
+            else if (op->code == OP_REF)
+                add_inherited(&all, op->node, with_choices);
+            else if (op->code == OP_ALL_OF)
+                for (uint32_t k = 0; k < op->nodes.count; k++)
+                    add_inherited(&all, op->nodes.at[k], with_choices);
+        }
+    if (!all.count)
         return;
-    struct discriminator *list = ARENA_ARRAY(c->arena, struct discriminator, discriminators.count);
-    memcpy(list, discriminators.list, discriminators.count * sizeof(*list));
+    struct discriminator *list = ARENA_ARRAY(c->arena, struct discriminator, all.count);
+    memcpy(list, all.list, all.count * sizeof(*list));
     node->discriminators = list;
-    node->discriminator_count = discriminators.count;
+    node->discriminator_count = all.count;
 }
 
-/* ---- forks ---- */
+/* ---- branch maps ---- */
 
-static const struct choices *choices_told(const struct node *node, struct str key)
+static const struct choices *string_choices(const struct node *node, struct str key)
 {
-    for (uint16_t i = 0; i < node->discriminator_count; i++)
+    for (uint16_t i = 0; i < node->discriminator_count; i++) {
+        const struct choices *choices = node->discriminators[i].choices;
         if (str_eq(node->discriminators[i].key, key))
-            return node->discriminators[i].choices && node->discriminators[i].choices->strings
-                       ? node->discriminators[i].choices
-                       : NULL;
+            return choices && choices->strings ? choices : NULL;
+    }
     return NULL;
 }
 
-static bool is_way(const struct branch_map *branch_map, struct str value)
+/* Returns the number of entries; 0 if a branch has no strings for the key, or shares one with another. */
+static uint32_t fill_branch_map(const struct nodes *nodes, struct str key, struct branch_entry *entries)
 {
-    for (uint32_t i = 0; i < branch_map->count; i++)
-        if (str_eq(branch_map->entries[i].value, value))
-            return true;
-    return false;
-}
-
-/* False where a branch does not discriminator its strings of that key, or shares one with another. */
-static bool take_ways(struct branch_map *branch_map, const struct nodes *nodes, struct branch_entry *entries)
-{
-    branch_map->entries = entries;
+    uint32_t count = 0;
     for (uint32_t i = 0; i < nodes->count; i++) {
-        const struct choices *choices = choices_told(nodes->at[i], branch_map->key);
-        uint32_t before = branch_map->count;
-        for (uint32_t k = 0; choices && k < choices->count; k++) {
-            struct str value = json_str(choices->at[k]);
-            if (is_way(&(struct branch_map){.entries = entries, .count = before}, value) ||
-                branch_map->count == BRANCH_ENTRIES_MAX)
-                return false;
-            entries[branch_map->count++] = (struct branch_entry){value, nodes->at[i]};
-        }
+        const struct choices *choices = string_choices(nodes->at[i], key);
+        uint32_t of_others = count;
         if (!choices)
-            return false;
+            return 0;
+        for (uint32_t k = 0; k < choices->count; k++) {
+            struct str value = json_str(choices->at[k]);
+            for (uint32_t other = 0; other < of_others; other++)
+                if (str_eq(entries[other].value, value))
+                    return 0;
+            if (count == BRANCH_ENTRIES_MAX)
+                return 0;
+            entries[count++] = (struct branch_entry){value, nodes->at[i]};
+        }
     }
-    return true;
+    return count;
 }
 
-static const struct branch_map *branch_map_by(struct compiler *c, const struct nodes *nodes, struct str key)
-{
-    struct branch_entry entries[BRANCH_ENTRIES_MAX], *list;
-    struct branch_map branch_map = {.key = key}, *kept;
-    if (!take_ways(&branch_map, nodes, entries))
-        return NULL;
-    list = ARENA_ARRAY(c->arena, struct branch_entry, branch_map.count);
-    memcpy(list, entries, branch_map.count * sizeof(*list));
-    branch_map.entries = list;
-    kept = ARENA_NEW(c->arena, struct branch_map);
-    *kept = branch_map;
-    return kept;
-}
-
-/* The first of the first branch's discriminators that discriminators all branches apart. */
+/* By the first discriminator of the first branch that decides between all of them. */
 static void find_branch_map(struct compiler *c, struct op *op)
 {
     const struct nodes *nodes = &op->nodes;
+    struct branch_entry entries[BRANCH_ENTRIES_MAX];
     if ((op->code != OP_ANY_OF && op->code != OP_ONE_OF) || nodes->count < 2)
         return;
-    for (uint16_t i = 0; i < nodes->at[0]->discriminator_count && !op->nodes.branch_map; i++)
-        op->nodes.branch_map = branch_map_by(c, nodes, nodes->at[0]->discriminators[i].key);
+    for (uint16_t i = 0; i < nodes->at[0]->discriminator_count && !op->nodes.branch_map; i++) {
+        struct str key = nodes->at[0]->discriminators[i].key;
+        uint32_t count = fill_branch_map(nodes, key, entries);
+        if (!count)
+            continue;
+        struct branch_map *map = ARENA_NEW(c->arena, struct branch_map);
+        struct branch_entry *list = ARENA_ARRAY(c->arena, struct branch_entry, count);
+        memcpy(list, entries, count * sizeof(*list));
+        *map = (struct branch_map){key, list, count};
+        op->nodes.branch_map = map;
+    }
 }
 
-static enum err cycle(struct compiler *c, const struct node_entry *entry)
-{
-    return err_set(c->why, ERR_SCHEMA,
-                   "the schema at " STR_FMT
-                   " refers to itself for the same value, which never ends; put the reference under "
-                   "'properties' or 'items', or remove it",
-                   STR_ARG(subschema_pointer(c->arena, entry->subschema)));
-}
+/* ---- the walk ---- */
 
 static void warn_of_contradiction(struct compiler *c, const struct node_entry *entry)
 {
@@ -249,34 +203,32 @@ static void warn_of_contradiction(struct compiler *c, const struct node_entry *e
                                   .warning = true});
 }
 
-/* {"$ref": …} and nothing else is what it refers to, unless the branch_entry here counts: it needn't be
- * walked through. */
-static bool is_reference_alone(const struct compiler *c, const struct node *node)
-{
-    return !c->dynamic && node->op_count == 1 && node->ops[0].code == OP_REF && node->source->len == 1;
-}
-
 static enum err visit(struct compiler *c, const struct node *node)
 {
-    struct node_entry *entry = entry_of(node);
+    struct node_entry *entry = (struct node_entry *)node;
     if (entry->state == DONE)
         return OK;
     if (entry->state == OPEN)
-        return cycle(c, entry);
-    if (c->chain == CHAIN_MAX)
+        return err_set(c->why, ERR_SCHEMA,
+                       "the schema at " STR_FMT
+                       " refers to itself for the same value, which never ends; put the reference under "
+                       "'properties' or 'items', or remove it",
+                       STR_ARG(subschema_pointer(c->arena, entry->subschema)));
+    if (c->chain == REFERENCE_CHAIN_LIMIT)
         return err_set(c->why, ERR_LIMIT, "expected at most %u references in a row, found more at " STR_FMT,
-                       CHAIN_MAX, STR_ARG(subschema_pointer(c->arena, entry->subschema)));
+                       REFERENCE_CHAIN_LIMIT, STR_ARG(subschema_pointer(c->arena, entry->subschema)));
     entry->state = OPEN;
     c->chain++;
     enum err err = OK;
     for (uint16_t i = 0; i < node->op_count && !err; i++) {
         err = visit_in_place(c, &node->ops[i]);
-        if (!err)
-            entry->node.types &= (uint8_t)types_through(&node->ops[i]);
-        if (!err)
-            find_branch_map(c, (struct op *)&node->ops[i]);
+        if (err)
+            break;
+        entry->node.types &= (uint8_t)types_through(&node->ops[i]);
+        find_branch_map(c, (struct op *)&node->ops[i]);
     }
-    if (!err && is_reference_alone(c, node))
+    /* {"$ref": …} alone becomes its target, unless the path taken counts. */
+    if (!err && !c->dynamic && node->op_count == 1 && node->ops[0].code == OP_REF && node->source->len == 1)
         entry->node = *node->ops[0].node;
     collect_discriminators(c, &entry->node);
     warn_of_contradiction(c, entry);
@@ -288,7 +240,7 @@ static enum err visit(struct compiler *c, const struct node *node)
 enum err analyze_nodes(struct compiler *c)
 {
     enum err err = OK;
-    for (struct node_entry *b = c->first; b && !err; b = b->next)
-        err = visit(c, &b->node);
+    for (struct node_entry *entry = c->first; entry && !err; entry = entry->next)
+        err = visit(c, &entry->node);
     return err;
 }

@@ -1,4 +1,4 @@
-/* Keywords that hold other schemas, and `required`, which shares its op with properties. */
+/* Keywords that hold other schemas, and `required`, which shares its op with `properties`. */
 #include "schema/compile.h"
 
 #include "base/hash.h"
@@ -8,7 +8,7 @@
 
 /* ---- objects ---- */
 
-struct props *builder_props(struct node_builder *b)
+static struct props *add_props(struct node_builder *b)
 {
     if (!b->props) {
         b->props = ARENA_NEW(b->c->arena, struct props);
@@ -23,7 +23,7 @@ enum err compile_properties(struct node_builder *b, const struct json *value)
 {
     if (value->type != JSON_OBJECT)
         return builder_refuse(b, "an object of schemas", value);
-    struct props *props = builder_props(b);
+    struct props *props = add_props(b);
     const struct json *required = json_get_text(b->source, "required");
     uint32_t room = value->len + (json_is(required, JSON_ARRAY) ? required->len : 0);
     struct prop *list = ARENA_ARRAY(b->c->arena, struct prop, room);
@@ -39,25 +39,17 @@ enum err compile_properties(struct node_builder *b, const struct json *value)
     return err;
 }
 
-/* Marked here, counted by compile_props_finish, when `properties` has been read whichever comes first. */
+/* compile_props_finish reads the names, once `properties` is known. */
 enum err compile_required(struct node_builder *b, const struct json *value)
 {
     if (value->type == JSON_ARRAY)
-        builder_props(b);
+        add_props(b);
     else
         builder_warn(b, "expected a list of names (draft-03's boolean is no more); the keyword is ignored");
     return OK;
 }
 
-static struct prop *find_by_name(struct props *props, struct str name)
-{
-    for (uint32_t i = 0; i < props->count; i++)
-        if (str_eq(props->list[i].key, name))
-            return &props->list[i];
-    return NULL;
-}
-
-static void take_required(struct node_builder *b, const struct json *names)
+static void add_required(struct node_builder *b, const struct json *names)
 {
     struct props *props = b->props;
     if (!props->list)
@@ -68,20 +60,25 @@ static void take_required(struct node_builder *b, const struct json *names)
             builder_warn(b, "expected names in 'required'; one that is no string is ignored");
             continue;
         }
-        struct prop *p = find_by_name(props, name);
-        if (!p) {
-            p = &props->list[props->count++];
-            *p = (struct prop){.key = name};
-        }
+        uint32_t at = 0;
+        while (at < props->count && !str_eq(props->list[at].key, name))
+            at++;
+        struct prop *p = &props->list[at];
+        if (at == props->count)
+            props->list[props->count++] = (struct prop){.key = name};
         props->required += !p->required;
         p->required = true;
     }
 }
 
-static void index_props(struct node_builder *b)
+void compile_props_finish(struct node_builder *b)
 {
     struct props *props = b->props;
+    const struct keyword *k = keyword_find(&b->subschema->resource->dialect, STR_LIT("required"));
+    const struct json *required = k ? json_get_text(b->source, "required") : NULL;
     uint32_t size = PROPS_FEW;
+    if (json_is(required, JSON_ARRAY))
+        add_required(b, required);
     if (props->count <= PROPS_FEW)
         return;
     while (size < props->count * 2)
@@ -96,20 +93,11 @@ static void index_props(struct node_builder *b)
     }
 }
 
-void compile_props_finish(struct node_builder *b)
-{
-    const struct keyword *k = keyword_find(&b->subschema->resource->dialect, STR_LIT("required"));
-    const struct json *required = k ? json_get_text(b->source, "required") : NULL;
-    if (json_is(required, JSON_ARRAY))
-        take_required(b, required);
-    index_props(b);
-}
-
 enum err compile_pattern_properties(struct node_builder *b, const struct json *value)
 {
     if (value->type != JSON_OBJECT)
         return builder_refuse(b, "an object of schemas by pattern", value);
-    struct props *props = builder_props(b);
+    struct props *props = add_props(b);
     struct pattern_prop *list = ARENA_ARRAY(b->c->arena, struct pattern_prop, value->len);
     enum err err = OK;
     for (uint32_t i = 0; i < value->len && !err; i++) {
@@ -124,7 +112,7 @@ enum err compile_pattern_properties(struct node_builder *b, const struct json *v
 
 enum err compile_additional_properties(struct node_builder *b, const struct json *value)
 {
-    return builder_node(b, value, &builder_props(b)->rest);
+    return builder_node(b, value, &add_props(b)->rest);
 }
 
 enum err compile_property_names(struct node_builder *b, const struct json *value)
@@ -134,25 +122,11 @@ enum err compile_property_names(struct node_builder *b, const struct json *value
 
 /* ---- dependencies ---- */
 
-static enum err take_names(struct node_builder *b, const struct json *names, struct dependent *out)
-{
-    if (names->type != JSON_ARRAY)
-        return builder_refuse(b, "lists of names", names);
-    struct str *list = ARENA_ARRAY(b->c->arena, struct str, names->len);
-    for (uint32_t i = 0; i < names->len; i++)
-        if (names->items[i].type == JSON_STRING)
-            list[out->need_count++] = json_str(&names->items[i]);
-    out->needs = list;
-    return OK;
-}
-
 /* The entries of `value` that are lists of names, or those that are schemas. */
-static enum err add_dependents(struct node_builder *b, const struct json *value, enum op_code code,
-                               bool lists)
+static enum err add_dependents(struct node_builder *b, const struct json *value, enum op_code code)
 {
-    if (value->type != JSON_OBJECT)
-        return builder_refuse(b, "an object", value);
     struct dependent *list = ARENA_ARRAY(b->c->arena, struct dependent, value->len);
+    bool lists = code == OP_DEPENDENT_REQUIRED;
     uint32_t count = 0;
     enum err err = OK;
     for (uint32_t i = 0; i < value->len && !err; i++) {
@@ -161,36 +135,40 @@ static enum err add_dependents(struct node_builder *b, const struct json *value,
             continue;
         struct dependent *d = &list[count++];
         d->key = member->key;
-        err = lists ? take_names(b, &member->value, d) : builder_node(b, &member->value, &d->node);
+        if (!lists) {
+            err = builder_node(b, &member->value, &d->node);
+            continue;
+        }
+        struct str *needs = ARENA_ARRAY(b->c->arena, struct str, member->value.len);
+        for (uint32_t k = 0; k < member->value.len; k++)
+            if (member->value.items[k].type == JSON_STRING)
+                needs[d->need_count++] = json_str(&member->value.items[k]);
+        d->needs = needs;
     }
     if (count) {
-        struct op *op = &b->ops[b->op_count++];
-        *op = (struct op){.code = (uint8_t)code, .applies = OBJECT, .keyword = b->keyword};
+        struct op *op = builder_add_op(b, code, OBJECT);
         op->dependents.at = list;
         op->dependents.count = count;
     }
     return err;
 }
 
-enum err compile_dependent_required(struct node_builder *b, const struct json *value)
-{
-    return add_dependents(b, value, OP_DEPENDENT_REQUIRED, true);
-}
-
-enum err compile_dependent_schemas(struct node_builder *b, const struct json *value)
-{
-    return add_dependents(b, value, OP_DEPENDENT_SCHEMAS, false);
-}
-
+/* dependentRequired, dependentSchemas, and `dependencies`, which may hold both. */
 enum err compile_dependencies(struct node_builder *b, const struct json *value)
 {
-    enum err err = add_dependents(b, value, OP_DEPENDENT_REQUIRED, true);
-    return err ? err : add_dependents(b, value, OP_DEPENDENT_SCHEMAS, false);
+    enum err err = OK;
+    if (value->type != JSON_OBJECT)
+        return builder_refuse(b, "an object", value);
+    if (strcmp(b->keyword, "dependentSchemas") != 0)
+        err = add_dependents(b, value, OP_DEPENDENT_REQUIRED);
+    if (!err && strcmp(b->keyword, "dependentRequired") != 0)
+        err = add_dependents(b, value, OP_DEPENDENT_SCHEMAS);
+    return err;
 }
 
 /* ---- arrays ---- */
 
-/* Before 2020-12 a list is a tuple; there it should be prefixItems, but people go on writing the old form. */
+/* Before 2020-12 a list is a tuple; since then it should be prefixItems, but the old form is still common. */
 enum err compile_items(struct node_builder *b, const struct json *value)
 {
     struct op *op = builder_op(b, OP_ITEMS, ARRAY);
@@ -208,6 +186,7 @@ enum err compile_prefix_items(struct node_builder *b, const struct json *value)
     return builder_nodes(b, value, &builder_op(b, OP_ITEMS, ARRAY)->items.prefix);
 }
 
+/* minContains or maxContains. */
 static uint64_t count_beside(struct node_builder *b, const char *name, uint64_t otherwise)
 {
     int64_t n;
@@ -277,52 +256,38 @@ static bool is_dynamic_anchor(const struct subschema *subschema, struct str name
     return false;
 }
 
-/* A reference whose target carries no dynamic anchor of that name is a plain one. */
-static void add_dynamic(struct node_builder *b, struct subschema *target, struct str anchor)
+/* $dynamicRef, and 2019-09's $recursiveRef, whose anchor has no name. A reference whose target carries no
+ * dynamic anchor of that name is a plain one. */
+enum err compile_dynamic_ref(struct node_builder *b, const struct json *value)
 {
+    struct subschema *target;
+    struct str anchor;
+    bool recursive = strcmp(b->keyword, "$recursiveRef") == 0;
+    if (value->type != JSON_STRING)
+        return builder_refuse(b, recursive ? "\"#\"" : "a URI reference", value);
+    enum err err = ref_resolve(b->c, b->subschema, json_str(value), &target, &anchor);
+    if (err)
+        return err;
+    if (recursive)
+        anchor = STR_LIT("");
     if (!anchor.at || !is_dynamic_anchor(target, anchor)) {
-        struct op *op = &b->ops[b->op_count++];
-        *op = (struct op){.code = OP_REF, .applies = TYPES_ANY, .keyword = b->keyword};
-        op->node = compile_queue_node(b->c, target);
-        return;
+        builder_add_op(b, OP_REF, TYPES_ANY)->node = compile_queue_node(b->c, target);
+        return OK;
     }
     struct op *op = builder_op(b, OP_DYNAMIC_REF, TYPES_ANY);
     op->dynamic.node = compile_queue_node(b->c, target);
     op->dynamic.anchor = anchor;
     b->c->dynamic = true;
-}
-
-enum err compile_dynamic_ref(struct node_builder *b, const struct json *value)
-{
-    if (value->type != JSON_STRING)
-        return builder_refuse(b, "a URI reference", value);
-    struct subschema *target;
-    struct str anchor;
-    enum err err = ref_resolve(b->c, b->subschema, json_str(value), &target, &anchor);
-    if (!err)
-        add_dynamic(b, target, anchor);
-    return err;
-}
-
-enum err compile_recursive_ref(struct node_builder *b, const struct json *value)
-{
-    if (value->type != JSON_STRING)
-        return builder_refuse(b, "\"#\"", value);
-    struct subschema *target;
-    enum err err = ref_resolve(b->c, b->subschema, json_str(value), &target, NULL);
-    if (!err)
-        add_dynamic(b, target, STR_LIT(""));
-    return err;
+    return OK;
 }
 
 /* ---- unevaluated ---- */
 
 enum err compile_unevaluated(struct node_builder *b, const struct json *value)
 {
-    bool items = str_is(str_of(b->keyword), "unevaluatedItems");
+    bool items = strcmp(b->keyword, "unevaluatedItems") == 0;
+    struct op *op =
+        builder_op(b, items ? OP_UNEVALUATED_ITEMS : OP_UNEVALUATED_PROPERTIES, items ? ARRAY : OBJECT);
     b->node->unevaluated = true;
-    return builder_node(
-        b, value,
-        &builder_op(b, items ? OP_UNEVALUATED_ITEMS : OP_UNEVALUATED_PROPERTIES, items ? ARRAY : OBJECT)
-             ->node);
+    return builder_node(b, value, &op->node);
 }

@@ -1,6 +1,5 @@
-/* From JSON to nodes: index the document, compile from a queue (so that references never recurse),
- * analyze_nodes.
- */
+/* From JSON to nodes: index the document, compile nodes from a queue, so that references never recurse, then
+ * analyze them. */
 #include "schema/compile.h"
 
 const struct node *compile_queue_node(struct compiler *c, struct subschema *subschema)
@@ -35,8 +34,8 @@ static enum err compile_queue(struct compiler *c)
     return err;
 }
 
-/* Any dynamic anchor may be where a dynamic reference leads. Its documents may bring more. */
-static enum err compile_dynamic(struct compiler *c)
+/* A dynamic reference may lead to any dynamic anchor; compiling one may index documents with more. */
+static enum err compile_dynamic_anchors(struct compiler *c)
 {
     enum err err = OK;
     for (bool more = c->dynamic; more && !err;) {
@@ -68,7 +67,7 @@ static enum err compile_all(struct compiler *c, struct schema *schema)
     schema->root = compile_queue_node(c, resource->root);
     err = compile_queue(c);
     if (!err)
-        err = compile_dynamic(c);
+        err = compile_dynamic_anchors(c);
     return err ? err : analyze_nodes(c);
 }
 
@@ -76,9 +75,9 @@ enum err schema_compile(struct arena *arena, const struct json *source, const st
                         struct schema **out, struct problems *warnings, struct why *why)
 {
     struct compiler c = {.arena = arena, .options = options, .warnings = warnings, .why = why};
-    struct arena *scratch = arena_new(); /* what is looked up while compiling is not looked up again */
+    struct arena *scratch = arena_new(); /* for the maps, which compilation alone needs */
     struct schema *schema = ARENA_NEW(arena, struct schema);
-    c.places = map_new(scratch);
+    c.subschemas = map_new(scratch);
     c.resources = map_new(scratch);
     schema->source = source;
     enum err err = compile_all(&c, schema);

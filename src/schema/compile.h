@@ -1,11 +1,11 @@
 /*
  * What compilation knows besides the nodes it makes: documents, resources and
- * the places of subschemas in them. Internal to this room.
+ * the subschemas in them. Internal to this room.
  *
- *   subschema_index.c     walks a document: every subschema gets a subschema, every $id a resource, every
- * anchor an entry ref.c     finds the subschema a reference means, indexing documents of the registry on the
- * branch_entry keywords.c  makes the ops of one node (with applicators.c) analyze.c   refuses cycles, works
- * out which types and discriminators each node has
+ *   subschema_index.c  walks a document: indexes every subschema, $id and anchor
+ *   ref.c              finds the subschema of a reference, indexing documents of the registry on the way
+ *   keywords.c         makes the ops of one node (with applicators.c)
+ *   analyze.c          refuses cycles, works out types and discriminators of each node
  */
 #ifndef TOOLGATE_SCHEMA_COMPILE_H
 #define TOOLGATE_SCHEMA_COMPILE_H
@@ -31,10 +31,8 @@ enum vocabulary {
 struct dialect {
     enum draft draft;
     unsigned vocabularies;
-    bool asserts_format; /* by its metaschema's own word */
+    bool asserts_format; /* its metaschema has the format-assertion vocabulary */
 };
-
-struct subschema;
 
 struct dynamic_anchor {
     struct str name; /* empty: $recursiveAnchor */
@@ -43,7 +41,7 @@ struct dynamic_anchor {
     struct dynamic_anchor *next;
 };
 
-/* A schema with an identity of its own: a document's root or what has an $id. */
+/* A schema with a URI of its own: the root of a document, or a subschema with an $id. */
 struct resource {
     struct str uri;
     struct subschema *root;
@@ -53,20 +51,19 @@ struct resource {
     struct resource *next;
 };
 
-/* Where a subschema stands. */
 struct subschema {
     const struct json *source;
     struct resource *resource;
-    const struct subschema *parent; /* NULL: a document's root, or somewhere only a reference leads */
-    struct str keyword, key; /* the branch_entry here from the parent; key.at NULL: an index or nothing */
-    int32_t index;           /* -1: none */
+    const struct subschema *parent; /* NULL: the root of a document, or reached by a reference alone */
+    struct str keyword, key;        /* the step from the parent; key.at NULL: an index or nothing */
+    int32_t index;                  /* -1: none */
     uint16_t nesting;
-    struct node *node; /* NULL: not asked for yet */
+    struct node *node; /* NULL: not needed yet */
 };
 
-/* A node being made, and what only its compilation needs. */
+/* A node and what only its compilation needs. */
 struct node_entry {
-    struct node node; /* first: a node's address is its entry's */
+    struct node node; /* first: a node's address is that of its entry */
     struct subschema *subschema;
     struct node_entry *next;
     uint8_t state; /* of the walk in analyze.c */
@@ -75,51 +72,52 @@ struct node_entry {
 struct compiler {
     struct arena *arena;
     const struct schema_options *options;
-    struct problems *warnings; /* NULL: nobody listens */
+    struct problems *warnings; /* may be NULL */
     struct why *why;
-    struct map *places;    /* by the address of their JSON */
-    struct map *resources; /* by URI */
+    struct map *subschemas; /* by the address of their JSON */
+    struct map *resources;  /* by URI */
     struct resource *all_resources;
     struct node_entry *first, *last, *todo;
-    uint32_t subschemas, chain;
+    uint32_t subschema_count, chain;
     bool dynamic;
 };
 
 /* ---- subschema_index.c ---- */
 
-/* Gives the document a root resource under `uri` (what it was asked for by) and indexes all of it. */
+/* Gives the document a root resource under `uri` and indexes all of it. */
 enum err subschema_index_document(struct compiler *c, const struct json *document, struct str uri,
                                   struct resource **out);
 
-/* The subschema of a subschema, indexed now if it was not. */
+/* Indexes a subschema that no keyword leads to. */
 enum err subschema_index(struct compiler *c, const struct json *source, struct resource *resource,
                          struct subschema **out);
 
 struct subschema *subschema_find(const struct compiler *c, const struct json *source);
 
-/* "#/properties/a/items", with the document's URI before it where it has one. */
+/* "#/properties/a/items", with the document's URI before it if it has one. */
 struct str subschema_pointer(struct arena *arena, const struct subschema *subschema);
 
 /* ---- dialect.c ---- */
 
-/* ERR_SCHEMA for a $schema nobody knows. */
+/* ERR_SCHEMA for an unknown $schema. */
 enum err dialect_find(struct compiler *c, struct str uri, struct dialect *out);
 
 /* ---- registry.c ---- */
 
-/* The document by its URI without fragment, metaschemas included; NULL: not there. */
+/* The document by its URI without fragment, metaschemas included, or NULL. */
 const struct json *schema_registry_find(struct arena *arena, const struct schema_registry *registry,
                                         struct str uri);
 
 /* ---- ref.c ---- */
 
-/* What `reference` means at `from`. *by_anchor (may be NULL): the plain-name fragment it used, or STR_NONE.
- */
+/* The subschema that `reference` names at `from`. *by_anchor (may be NULL): the plain-name fragment it used,
+ * or STR_NONE. */
 enum err ref_resolve(struct compiler *c, const struct subschema *from, struct str reference,
                      struct subschema **out, struct str *by_anchor);
 
 /* ---- keywords.c ---- */
 
+/* The subschemas in a keyword's value. */
 enum keyword_holds { HOLDS_NONE, HOLDS_ONE, HOLDS_LIST, HOLDS_MAP, HOLDS_ONE_OR_LIST, HOLDS_MAP_OR_NAMES };
 
 struct node_builder;
@@ -127,14 +125,15 @@ struct node_builder;
 struct keyword {
     const char *name;
     uint8_t drafts, vocabulary, holds;
-    enum err (*compile)(struct node_builder *b, const struct json *value); /* NULL: nothing by itself */
+    enum err (*compile)(struct node_builder *b, const struct json *value); /* NULL: makes no op itself */
 };
 
-/* NULL: no keyword of this dialect. */
+/* NULL: not a keyword of this dialect. */
 const struct keyword *keyword_find(const struct dialect *dialect, struct str name);
 
 #define OPS_MAX 48u /* more than there are keywords that make one */
 
+/* One node while its keywords are compiled. */
 struct node_builder {
     struct compiler *c;
     struct subschema *subschema;
@@ -142,21 +141,21 @@ struct node_builder {
     const struct json *source;
     struct op ops[OPS_MAX];
     size_t op_count;
-    struct props *props; /* NULL: no keyword asked for it */
+    struct props *props; /* NULL: no keyword needed it */
     const char *keyword; /* being compiled */
 };
 
 enum err compile_node(struct compiler *c, struct node_entry *entry);
 
-/* The op of that code and these types, made on first use. */
+/* A new op; builder_op returns the one with that code and these types if there is one. */
+struct op *builder_add_op(struct node_builder *b, enum op_code code, unsigned applies);
 struct op *builder_op(struct node_builder *b, enum op_code code, unsigned applies);
-struct props *builder_props(struct node_builder *b);
 
-/* The node of a subschema that stands under the current keyword. */
+/* The node of a subschema under the current keyword. */
 enum err builder_node(struct node_builder *b, const struct json *source, const struct node **out);
 enum err builder_nodes(struct node_builder *b, const struct json *list, struct nodes *out);
 
-/* "expected WHAT at POINTER, found VALUE" */
+/* ERR_SCHEMA with "expected WHAT at POINTER, found VALUE" */
 enum err builder_refuse(struct node_builder *b, const char *expected, const struct json *found);
 void builder_warn(struct node_builder *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -173,15 +172,12 @@ enum err compile_contains(struct node_builder *b, const struct json *value);
 enum err compile_schema_list(struct node_builder *b, const struct json *value);
 enum err compile_not(struct node_builder *b, const struct json *value);
 enum err compile_if(struct node_builder *b, const struct json *value);
-enum err compile_dependent_required(struct node_builder *b, const struct json *value);
-enum err compile_dependent_schemas(struct node_builder *b, const struct json *value);
 enum err compile_dependencies(struct node_builder *b, const struct json *value);
 enum err compile_ref(struct node_builder *b, const struct json *value);
 enum err compile_dynamic_ref(struct node_builder *b, const struct json *value);
-enum err compile_recursive_ref(struct node_builder *b, const struct json *value);
 enum err compile_unevaluated(struct node_builder *b, const struct json *value);
 
-/* Fills the table of names once all keywords of the node are known. */
+/* Completes and indexes the properties once all keywords of the node are compiled. */
 void compile_props_finish(struct node_builder *b);
 
 /* ---- compile.c ---- */

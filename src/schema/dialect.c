@@ -1,4 +1,4 @@
-/* Which keywords count: the drafts by name, and metaschemas that choose vocabularies. */
+/* Which keywords a schema may use: the drafts by name, and metaschemas that choose vocabularies. */
 #include "schema/compile.h"
 
 #include "schema/uri.h"
@@ -53,8 +53,8 @@ static int vocabulary_index(struct str uri)
     return -1;
 }
 
-static enum err choose(struct compiler *c, struct str metaschema, const struct json *chosen,
-                       struct dialect *out)
+static enum err choose_vocabularies(struct compiler *c, struct str metaschema, const struct json *chosen,
+                                    struct dialect *out)
 {
     out->vocabularies = VOCABULARY_CORE;
     for (uint32_t i = 0; i < chosen->len; i++) {
@@ -91,5 +91,5 @@ enum err dialect_find(struct compiler *c, struct str uri, struct dialect *out)
                        "https://json-schema.org, found '" STR_FMT "'; name one of these, or leave it out",
                        STR_ARG(str_cut(uri, 200)));
     const struct json *chosen = json_get_text(metaschema, "$vocabulary");
-    return json_is(chosen, JSON_OBJECT) ? choose(c, name, chosen, out) : OK;
+    return json_is(chosen, JSON_OBJECT) ? choose_vocabularies(c, name, chosen, out) : OK;
 }

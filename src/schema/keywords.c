@@ -1,6 +1,6 @@
 /*
- * The table of keywords, and those that look at one value alone. What real
- * schemas get slightly wrong is understood, with a warning.
+ * The table of keywords, and those that look at one value alone. Small faults
+ * of real-world schemas are understood, with a warning.
  */
 #include "schema/compile.h"
 
@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* ---- what all keywords use ---- */
+/* ---- shared by all keywords ---- */
 
 static struct str keyword_pointer(const struct node_builder *b)
 {
@@ -39,22 +39,21 @@ void builder_warn(struct node_builder *b, const char *format, ...)
                                             .warning = true});
 }
 
+struct op *builder_add_op(struct node_builder *b, enum op_code code, unsigned applies)
+{
+    struct op *op = &b->ops[b->op_count++];
+    *op = (struct op){.code = (uint8_t)code, .applies = (uint8_t)applies, .keyword = b->keyword};
+    return op;
+}
+
 struct op *builder_op(struct node_builder *b, enum op_code code, unsigned applies)
 {
     for (size_t i = 0; i < b->op_count; i++)
         if (b->ops[i].code == code && b->ops[i].applies == applies)
             return &b->ops[i];
-    struct op *op = &b->ops[b->op_count++];
-    *op = (struct op){.code = (uint8_t)code, .applies = (uint8_t)applies, .keyword = b->keyword};
+    struct op *op = builder_add_op(b, code, applies);
     if (code == OP_COUNT)
         op->count.max = UINT64_MAX;
-    return op;
-}
-
-static struct op *fresh_op(struct node_builder *b, enum op_code code, unsigned applies)
-{
-    struct op *op = &b->ops[b->op_count++];
-    *op = (struct op){.code = (uint8_t)code, .applies = (uint8_t)applies, .keyword = b->keyword};
     return op;
 }
 
@@ -81,7 +80,7 @@ enum err builder_nodes(struct node_builder *b, const struct json *list, struct n
 
 /* ---- type ---- */
 
-/* Names of the standard, and those that other languages' words slip in as. */
+/* Those of the standard, and common names from programming languages. */
 static const struct {
     const char *name;
     uint8_t types;
@@ -150,15 +149,7 @@ static enum err compile_type(struct node_builder *b, const struct json *value)
 
 static struct op *choices_op(struct node_builder *b)
 {
-    return fresh_op(b, OP_CHOICES, is_nullable(b) ? TYPES_ANY & ~TYPE_BIT(JSON_NULL) : TYPES_ANY);
-}
-
-static bool is_among(const struct json *const *list, uint32_t count, const struct json *v)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (json_equal(list[i], v))
-            return true;
-    return false;
+    return builder_add_op(b, OP_CHOICES, is_nullable(b) ? TYPES_ANY & ~TYPE_BIT(JSON_NULL) : TYPES_ANY);
 }
 
 static enum err compile_enum(struct node_builder *b, const struct json *value)
@@ -173,7 +164,10 @@ static enum err compile_enum(struct node_builder *b, const struct json *value)
     struct choices choices = {.at = list, .strings = true};
     for (uint32_t i = 0; i < value->len; i++) {
         const struct json *v = &value->items[i];
-        if (is_among(list, choices.count, v)) {
+        uint32_t same = 0;
+        while (same < choices.count && !json_equal(list[same], v))
+            same++;
+        if (same < choices.count) {
             builder_warn(b, "the value at %u is there twice", i);
             continue;
         }
@@ -204,40 +198,27 @@ static enum err add_bound(struct node_builder *b, enum op_code code, const struc
         builder_warn(b, "expected a number; the keyword is ignored");
         return OK;
     }
-    struct op *op = fresh_op(b, code, TYPES_NUMBER);
+    struct op *op = builder_add_op(b, code, TYPES_NUMBER);
     op->value = value;
-    op->bound = (struct bound){.limit = value, .exclusive = exclusive};
-    op->bound.small = json_small(value);
+    op->bound = (struct bound){.limit = value, .small = json_small(value), .exclusive = exclusive};
     return OK;
 }
 
-static enum err compile_minimum(struct node_builder *b, const struct json *value)
+static enum err compile_bound(struct node_builder *b, const struct json *value)
 {
-    return add_bound(b, OP_MINIMUM, value, json_is_true(json_get_text(b->source, "exclusiveMinimum")));
+    bool maximum = strcmp(b->keyword, "maximum") == 0;
+    const char *exclusive = maximum ? "exclusiveMaximum" : "exclusiveMinimum";
+    return add_bound(b, maximum ? OP_MAXIMUM : OP_MINIMUM, value,
+                     json_is_true(json_get_text(b->source, exclusive)));
 }
 
-static enum err compile_maximum(struct node_builder *b, const struct json *value)
-{
-    return add_bound(b, OP_MAXIMUM, value, json_is_true(json_get_text(b->source, "exclusiveMaximum")));
-}
-
-static enum err add_exclusive(struct node_builder *b, enum op_code code, const struct json *value)
+static enum err compile_exclusive_bound(struct node_builder *b, const struct json *value)
 {
     if (value->type == JSON_BOOL) {
-        builder_warn(b, "a boolean is draft-04's form; since draft-06 the limit itself stands here");
+        builder_warn(b, "a boolean is draft-04's form; since draft-06 the limit itself is the value");
         return OK;
     }
-    return add_bound(b, code, value, true);
-}
-
-static enum err compile_exclusive_minimum(struct node_builder *b, const struct json *value)
-{
-    return add_exclusive(b, OP_MINIMUM, value);
-}
-
-static enum err compile_exclusive_maximum(struct node_builder *b, const struct json *value)
-{
-    return add_exclusive(b, OP_MAXIMUM, value);
+    return add_bound(b, strcmp(b->keyword, "exclusiveMaximum") == 0 ? OP_MAXIMUM : OP_MINIMUM, value, true);
 }
 
 static enum err compile_multiple_of(struct node_builder *b, const struct json *value)
@@ -246,7 +227,7 @@ static enum err compile_multiple_of(struct node_builder *b, const struct json *v
     if (value->type != JSON_NUMBER || json_number_cmp(value, &zero) <= 0)
         builder_warn(b, "expected a number above 0; the keyword is ignored");
     else
-        fresh_op(b, OP_MULTIPLE, TYPES_NUMBER)->value = value;
+        builder_add_op(b, OP_MULTIPLE, TYPES_NUMBER)->value = value;
     return OK;
 }
 
@@ -264,24 +245,22 @@ static const struct {
 static enum err compile_count(struct node_builder *b, const struct json *value)
 {
     int64_t n;
+    size_t i = 0;
     if (!json_int(value, &n) || n < 0) {
         builder_warn(b, "expected a whole number from 0 on; the keyword is ignored");
         return OK;
     }
-    for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
-        bool low = strcmp(b->keyword, counts[i].minimum) == 0;
-        if (!low && strcmp(b->keyword, counts[i].maximum) != 0)
-            continue;
-        struct op *op = builder_op(b, OP_COUNT, counts[i].types);
-        *(low ? &op->count.min : &op->count.max) = (uint64_t)n;
-    }
+    while (strcmp(b->keyword, counts[i].minimum) != 0 && strcmp(b->keyword, counts[i].maximum) != 0)
+        i++;
+    struct op *op = builder_op(b, OP_COUNT, counts[i].types);
+    *(strcmp(b->keyword, counts[i].minimum) == 0 ? &op->count.min : &op->count.max) = (uint64_t)n;
     return OK;
 }
 
 static enum err compile_unique(struct node_builder *b, const struct json *value)
 {
     if (json_is_true(value))
-        fresh_op(b, OP_UNIQUE, TYPE_BIT(JSON_ARRAY));
+        builder_add_op(b, OP_UNIQUE, TYPE_BIT(JSON_ARRAY));
     return OK;
 }
 
@@ -297,7 +276,7 @@ static enum err compile_pattern(struct node_builder *b, const struct json *value
         err_prefix(b->c->why, keyword_pointer(b).at);
         return err;
     }
-    struct op *op = fresh_op(b, OP_PATTERN, TYPE_BIT(JSON_STRING));
+    struct op *op = builder_add_op(b, OP_PATTERN, TYPE_BIT(JSON_STRING));
     op->pattern = pattern;
     op->value = value;
     return OK;
@@ -309,7 +288,7 @@ static enum err compile_format(struct node_builder *b, const struct json *value)
     const struct format *format = format_find(json_str(value));
     if (!format || (annotation && !b->subschema->resource->dialect.asserts_format))
         return OK; /* unknown ones are common (int32, uuid4) and annotate */
-    struct op *op = fresh_op(b, OP_FORMAT, TYPE_BIT(JSON_STRING));
+    struct op *op = builder_add_op(b, OP_FORMAT, TYPE_BIT(JSON_STRING));
     op->format = format;
     op->value = value;
     return OK;
@@ -326,7 +305,7 @@ static enum err compile_format(struct node_builder *b, const struct json *value)
 static const struct keyword keywords[] = {
     {"$defs", DRAFTS_ALL, CORE, HOLDS_MAP, NULL},
     {"$dynamicRef", DRAFT_2020, CORE, HOLDS_NONE, compile_dynamic_ref},
-    {"$recursiveRef", DRAFT_2019, CORE, HOLDS_NONE, compile_recursive_ref},
+    {"$recursiveRef", DRAFT_2019, CORE, HOLDS_NONE, compile_dynamic_ref},
     {"$ref", DRAFTS_ALL, CORE, HOLDS_NONE, compile_ref},
     {"additionalItems", DRAFTS_ALL, APPLICATOR, HOLDS_ONE, NULL},
     {"additionalProperties", DRAFTS_ALL, APPLICATOR, HOLDS_ONE, compile_additional_properties},
@@ -336,23 +315,23 @@ static const struct keyword keywords[] = {
     {"contains", DRAFTS_ALL, APPLICATOR, HOLDS_ONE, compile_contains},
     {"definitions", DRAFTS_ALL, CORE, HOLDS_MAP, NULL},
     {"dependencies", DRAFTS_ALL, APPLICATOR, HOLDS_MAP_OR_NAMES, compile_dependencies},
-    {"dependentRequired", DRAFTS_SINCE_2019, VALIDATION, HOLDS_NONE, compile_dependent_required},
-    {"dependentSchemas", DRAFTS_SINCE_2019, APPLICATOR, HOLDS_MAP, compile_dependent_schemas},
+    {"dependentRequired", DRAFTS_SINCE_2019, VALIDATION, HOLDS_NONE, compile_dependencies},
+    {"dependentSchemas", DRAFTS_SINCE_2019, APPLICATOR, HOLDS_MAP, compile_dependencies},
     {"else", DRAFTS_ALL, APPLICATOR, HOLDS_ONE, NULL},
     {"enum", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_enum},
-    {"exclusiveMaximum", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_exclusive_maximum},
-    {"exclusiveMinimum", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_exclusive_minimum},
+    {"exclusiveMaximum", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_exclusive_bound},
+    {"exclusiveMinimum", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_exclusive_bound},
     {"format", DRAFTS_ALL, FORMAT, HOLDS_NONE, compile_format},
     {"if", DRAFTS_ALL, APPLICATOR, HOLDS_ONE, compile_if},
     {"items", DRAFTS_ALL, APPLICATOR, HOLDS_ONE_OR_LIST, compile_items},
     {"maxItems", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_count},
     {"maxLength", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_count},
     {"maxProperties", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_count},
-    {"maximum", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_maximum},
+    {"maximum", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_bound},
     {"minItems", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_count},
     {"minLength", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_count},
     {"minProperties", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_count},
-    {"minimum", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_minimum},
+    {"minimum", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_bound},
     {"multipleOf", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_multiple_of},
     {"not", DRAFTS_ALL, APPLICATOR, HOLDS_ONE, compile_not},
     {"oneOf", DRAFTS_ALL, APPLICATOR, HOLDS_LIST, compile_schema_list},
@@ -383,16 +362,24 @@ const struct keyword *keyword_find(const struct dialect *dialect, struct str nam
 
 /* ---- one node ---- */
 
-static enum err compile_keyword(struct node_builder *b, const struct json_member *member)
+/* In draft-07 $ref hides every keyword beside it. */
+static enum err compile_keywords(struct node_builder *b)
 {
-    const struct keyword *k = keyword_find(&b->subschema->resource->dialect, member->key);
-    if (!k || !k->compile)
-        return OK;
-    b->keyword = k->name;
-    return k->compile(b, &member->value);
+    const struct dialect *dialect = &b->subschema->resource->dialect;
+    bool ref_only = dialect->draft == DRAFT_7 && json_is(json_get_text(b->source, "$ref"), JSON_STRING);
+    enum err err = OK;
+    for (uint32_t i = 0; i < b->source->len && !err; i++) {
+        const struct json_member *m = &b->source->members[i];
+        const struct keyword *k = keyword_find(dialect, m->key);
+        if (!k || !k->compile || (ref_only && k->compile != compile_ref))
+            continue;
+        b->keyword = k->name;
+        err = k->compile(b, &m->value);
+    }
+    return err;
 }
 
-/* Evaluation runs in the order of the codes. */
+/* Evaluation follows the order of the codes. */
 static void sort_ops(struct node_builder *b)
 {
     for (size_t i = 1; i < b->op_count; i++) {
@@ -404,30 +391,6 @@ static void sort_ops(struct node_builder *b)
     }
 }
 
-static void finish(struct node_builder *b)
-{
-    if (b->props)
-        compile_props_finish(b);
-    sort_ops(b);
-    struct op *ops = ARENA_ARRAY(b->c->arena, struct op, b->op_count);
-    memcpy(ops, b->ops, b->op_count * sizeof(*ops));
-    b->node->ops = ops;
-    b->node->op_count = (uint16_t)b->op_count;
-}
-
-static enum err compile_object(struct node_builder *b)
-{
-    const struct json *ref = json_get_text(b->source, "$ref");
-    if (b->subschema->resource->dialect.draft == DRAFT_7 && json_is(ref, JSON_STRING)) {
-        b->keyword = "$ref";
-        return compile_ref(b, ref);
-    }
-    enum err err = OK;
-    for (uint32_t i = 0; i < b->source->len && !err; i++)
-        err = compile_keyword(b, &b->source->members[i]);
-    return err;
-}
-
 enum err compile_node(struct compiler *c, struct node_entry *entry)
 {
     const struct json *source = entry->subschema->source;
@@ -436,8 +399,15 @@ enum err compile_node(struct compiler *c, struct node_entry *entry)
         return OK;
     struct node_builder b = {
         .c = c, .subschema = entry->subschema, .node = &entry->node, .source = source, .keyword = ""};
-    enum err err = compile_object(&b);
-    if (!err)
-        finish(&b);
-    return err;
+    enum err err = compile_keywords(&b);
+    if (err)
+        return err;
+    if (b.props)
+        compile_props_finish(&b);
+    sort_ops(&b);
+    struct op *ops = ARENA_ARRAY(c->arena, struct op, b.op_count);
+    memcpy(ops, b.ops, b.op_count * sizeof(*ops));
+    entry->node.ops = ops;
+    entry->node.op_count = (uint16_t)b.op_count;
+    return OK;
 }
