@@ -1,4 +1,4 @@
-/* Exact decimals: comparing, one canonical spelling, and doubles without the locale. */
+/* Comparison, canonical spelling, and conversion from and to double without the locale. */
 #include "json/decimal.h"
 
 #include <float.h>
@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* No double needs more digits than this to be rounded rightly; what follows counts as one digit more. */
+/* More digits never change how a number rounds to a double; the rest counts as one more digit. */
 #define DOUBLE_DIGITS_MAX 770
 
-/* Exponents of two numbers further apart than this are told apart by their sign alone; those of up to
- * EXACT_DIGITS digits never are. */
+/* If two exponents differ by more than this, only the sign of the difference is kept. Exponents of up to
+ * EXACT_DIGITS digits are exact. */
 #define GAP_MAX      ((int64_t)1 << 40)
 #define EXACT_DIGITS 12
 
@@ -38,7 +38,7 @@ static void take_exponent(struct decimal *d, const char *p, const char *end)
         d->exponent_negative = false;
 }
 
-/* first..last: the digits that count; dot: where the point stands, or would. */
+/* first..last: the significant digits; dot: where the point is, or would be. */
 static void take_digits(struct decimal *d, const char *first, const char *last, const char *dot)
 {
     bool dot_inside = first < dot && dot < last;
@@ -69,7 +69,7 @@ struct decimal decimal_of(struct str literal)
     return d;
 }
 
-/* The digit of an exponent that stands `from_right` places from its end, with the exponent's sign. */
+/* The digit of the exponent `from_right` places from its end, with the exponent's sign. */
 static int64_t exponent_digit(const struct decimal *d, size_t from_right)
 {
     if (from_right > d->exponent.len)
@@ -78,8 +78,8 @@ static int64_t exponent_digit(const struct decimal *d, size_t from_right)
     return d->exponent_negative ? -digit : digit;
 }
 
-/* a's exponent less b's, of any length. Once the gap of the leading digits is wide, those that follow can't
- * close it. */
+/* a's exponent minus b's, of any length. Once the leading digits differ by more than GAP_MAX, later digits
+ * can't reverse it. */
 static int64_t exponent_gap(const struct decimal *a, const struct decimal *b)
 {
     int64_t gap = 0;
@@ -101,7 +101,7 @@ int64_t decimal_magnitude(const struct decimal *d)
     return exponent == DECIMAL_FAR || exponent == -DECIMAL_FAR ? exponent : exponent + d->point;
 }
 
-/* Digits at the same magnitude, left to right; the '.' stands where it likes. */
+/* Compares digits of the same magnitude; a '.' in them is skipped. */
 static int digits_cmp(struct str a, struct str b)
 {
     size_t i = 0, k = 0;
@@ -140,8 +140,7 @@ static void put_digits(struct buf *out, struct str digits)
         buf_add(out, dot + 1, digits.len - whole - 1);
 }
 
-/* Adds a small number to digits in place; what is carried out of them is lost, so a 0 must stand before them.
- */
+/* Adds a small number to digits in place; they must begin with a 0 for the carry. */
 static void add_to_digits(char *digits, size_t len, int64_t small)
 {
     for (size_t i = len; i-- > 0 && small;) {
@@ -152,7 +151,7 @@ static void add_to_digits(char *digits, size_t len, int64_t small)
     }
 }
 
-/* point - 1 + exponent, exactly, though the exponent may be too long for any integer. */
+/* point - 1 + exponent, exactly, even if the exponent is too long for any integer. */
 static void put_exponent(struct buf *out, const struct decimal *d)
 {
     int64_t shift = d->point - 1;
@@ -205,7 +204,7 @@ void decimal_canonical(struct buf *out, struct str literal)
     }
 }
 
-/* strtod of the C locale whatever the process has set; made once, never freed. */
+/* strtod in the C locale; the locale object is created once and never freed. */
 static double read_double(const char *text)
 {
     static locale_t c_locale;
@@ -214,7 +213,6 @@ static double read_double(const char *text)
     return c_locale ? strtod_l(text, NULL, c_locale) : strtod(text, NULL);
 }
 
-/* Up to 15 plain digits are exact in a double without any rounding. */
 static bool short_integer(struct str literal, double *out)
 {
     bool negative = literal.len && literal.at[0] == '-';
@@ -254,8 +252,7 @@ double decimal_to_double(struct str literal)
     return read_double(text);
 }
 
-/* Digits without the point, and the exponent of the first one; printf's point is skipped, whatever the
- * locale's is. */
+/* The digits without the point, and the exponent of the first one; the locale's decimal point is skipped. */
 static size_t printed_digits(char digits[20], int *exponent, double n, int precision)
 {
     char text[48];
@@ -297,8 +294,8 @@ static size_t put_short(char *out, const char *digits, int count, int exponent)
                             count - 1, digits + 1, exponent);
 }
 
-/* Where shortness begins: whole numbers print exactly with 17, all others that have 15 digits show them at
- * 15; the tiniest doubles have fewer digits than that in them. */
+/* The precision to try first: whole numbers print exactly with 17 digits, others need at least 15; subnormal
+ * doubles have fewer. */
 static int first_precision(double size)
 {
     if (size < DBL_MIN && size > 0)

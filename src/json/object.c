@@ -1,11 +1,11 @@
-/* Objects: the row of members and the index before it. */
+/* Builds and searches the array of members and the hash index before it. */
 #include "json/object.h"
 
 #include "base/arena.h"
 #include "base/hash.h"
 
-/* Slots of the index: a power of two, at least twice the members. 0 in a slot: free; else the member's number
- * + 1. */
+/* Slots of the index: a power of two, at least twice the members. A slot holds 0 if free, else the member's
+ * index + 1. */
 static size_t index_slots(size_t count)
 {
     size_t slots = OBJECT_SMALL * 2;
@@ -22,7 +22,7 @@ static uint32_t *slot_for(uint32_t *slots, size_t size, const struct json_member
     return &slots[at];
 }
 
-/* The later of the first two members that share a key, found while the index is filled. */
+/* Returns the later of the first two members with the same key, or NULL. */
 static const struct json_member *fill_index(uint32_t *slots, size_t size, const struct json_member *members,
                                             size_t count)
 {
@@ -35,15 +35,15 @@ static const struct json_member *fill_index(uint32_t *slots, size_t size, const 
     return NULL;
 }
 
-/* One bit of 64 by what tells most keys of one object apart: keys with different bits differ. */
+/* A 64-bit Bloom filter of one bit a key: keys with different bits differ. */
 static inline uint64_t bit_of(struct str key)
 {
     unsigned mixed = key.len ? (unsigned char)key.at[0] + 5u * (unsigned char)key.at[key.len - 1] : 0;
     return (uint64_t)1 << ((mixed + 11u * (unsigned)key.len) & 63);
 }
 
-/* Copies members until a key comes twice, which is returned: it is held against those before only where its
- * bit was seen. In one loop, so that no memcpy is made of it, whose start alone takes longer. */
+/* Copies members until a duplicate key, which is returned. A key is compared with earlier ones only if its
+ * bit was seen. A loop of its own, as a call of memcpy costs more for so few members. */
 static const struct json_member *copy_small(struct json_member *row, const struct json_member *members,
                                             size_t count)
 {
@@ -59,7 +59,7 @@ static const struct json_member *copy_small(struct json_member *row, const struc
     return NULL;
 }
 
-/* Drops later members of a known key in place, moving their value to the first one. */
+/* Removes later members with the same key in place, moving their value to the first one. */
 static size_t merge_twice(struct arena *arena, struct json_member *members, size_t count)
 {
     size_t size = index_slots(count), kept = 0;
@@ -88,7 +88,7 @@ static const struct json_member *large_row(struct arena *arena, const struct jso
     return row;
 }
 
-/* Large, or with a key that comes twice. */
+/* For a large object, or one with a duplicate key. */
 static __attribute__((noinline)) const struct json_member *
 hard_row(struct arena *arena, struct json_member *members, uint32_t *count, const struct json_member **twice)
 {
@@ -122,18 +122,14 @@ struct json object_new(struct arena *arena, struct json_member *members, size_t 
     return (struct json){.type = JSON_OBJECT, .len = left, .members = row};
 }
 
-static const struct json_member *find_small(const struct json *object, struct str key)
-{
-    for (uint32_t i = 0; i < object->len; i++)
-        if (str_eq(object->members[i].key, key))
-            return &object->members[i];
-    return NULL;
-}
-
 const struct json_member *object_find(const struct json *object, struct str key)
 {
-    if (object->len <= OBJECT_SMALL)
-        return find_small(object, key);
+    if (object->len <= OBJECT_SMALL) {
+        for (uint32_t i = 0; i < object->len; i++)
+            if (str_eq(object->members[i].key, key))
+                return &object->members[i];
+        return NULL;
+    }
     size_t size = index_slots(object->len);
     const uint32_t *slots = (const uint32_t *)(const void *)object->members - size;
     for (size_t at = hash_seeded(key) & (size - 1); slots[at]; at = (at + 1) & (size - 1)) {

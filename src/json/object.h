@@ -1,7 +1,7 @@
 /*
- * How objects lie in memory; only this room looks. Members stand in a row in
- * the order they were sent. Over OBJECT_SMALL members an index stands before
- * them: open addressing by hash, its size known from the count of members.
+ * The memory layout of objects, private to src/json. Members form an array in
+ * the order they were sent. With more than OBJECT_SMALL members, a hash index
+ * precedes the array; its size follows from the number of members.
  */
 #ifndef TOOLGATE_JSON_OBJECT_H
 #define TOOLGATE_JSON_OBJECT_H
@@ -10,21 +10,21 @@
 
 struct arena;
 
-#define OBJECT_SMALL 16u /* up to here comparing keys in a row is faster than hashing */
+#define OBJECT_SMALL 16u /* up to here a linear search is faster than hashing */
 
-/* An object of copied members. Of a key that comes twice, the first place and the last value are kept;
- * `members` is scratch then, and *twice the later key (else NULL). `twice` may be NULL. */
+/* An object of copied members. Of a duplicate key, the first place and the last value are kept; `members` is
+ * overwritten then, and *twice is the later member (else NULL). `twice` may be NULL. */
 struct json object_new(struct arena *arena, struct json_member *members, size_t count,
                        const struct json_member **twice);
 
-/* The row alone, where *count says how many there are; afterwards, how many are left. */
+/* Makes the array alone. *count: the number of members, and of those left afterwards. */
 const struct json_member *object_row(struct arena *arena, struct json_member *members, uint32_t *count,
                                      const struct json_member **twice);
 
 /* The member, or NULL. */
 const struct json_member *object_find(const struct json *object, struct str key);
 
-/* The same members and index in memory of their own, for the caller to change values and move keys. */
+/* A copy of the members and their index. The caller may change values and the addresses of keys. */
 struct json_member *object_dup_row(struct arena *arena, const struct json *object);
 
 #endif

@@ -1,10 +1,9 @@
 /*
- * yajl calls back once a token; the callbacks put values on one stack. A
- * container that opens takes a place on it, its children pile up above, and
- * when it closes they are copied into the arena in a row and it becomes a
- * value itself. Until then its `len` holds the place of the container around
- * it. Soft faults drop the raw bytes of all that contains them, so that what
- * is written out is never something else than what was read.
+ * yajl calls back once a token; the callbacks push values on one stack. An open
+ * container has a slot on it with its children above; when it closes they are
+ * copied into the arena and it becomes a value. Until then its `len` is the
+ * index of the enclosing container. A soft error removes the raw bytes of every
+ * container around it, as those no longer match the value.
  */
 #include "json/parse.h"
 
@@ -20,27 +19,27 @@
 #include <yajl/yajl_parse.h>
 
 #define STACK_FIRST    48u        /* values on the C stack before the heap is asked */
-#define NO_CONTAINER   UINT32_MAX /* the place of what holds the root */
-#define PATH_MAX_BYTES 120u       /* of the path to a duplicate key, from its right end */
+#define NO_CONTAINER   UINT32_MAX /* the container of the root */
+#define PATH_MAX_BYTES 120u       /* of the path to a duplicate key; its end is kept */
 
 struct parser {
     struct arena *arena;
     struct str text;
     struct json_limits limits;
-    struct json_error *fault;
+    struct json_error *error;
     yajl_handle yajl;
     size_t last_end; /* where the previous token ended */
     uint32_t depth, nodes;
-    uint32_t container; /* the place of the innermost open one */
-    bool surrogates;    /* a lone one is somewhere in the text */
-    uint32_t in_object; /* 1: that is an object, whose values go where their keys are */
+    uint32_t container; /* index of the innermost open one */
+    bool surrogates;    /* the text has a lone one */
+    uint32_t in_object; /* 1: it is an object, whose values go to the slots of their keys */
     uint32_t count, room;
-    uint32_t members;                  /* of the object that closes */
-    const struct json_member *twice;   /* its key that comes twice, or NULL */
-    struct json_member *stack, *first; /* first: the caller's, until it is outgrown */
+    uint32_t members;                  /* of the closing object */
+    const struct json_member *twice;   /* its duplicate key, or NULL */
+    struct json_member *stack, *first; /* first: on the C stack, used until it is full */
 };
 
-/* ---- places on the stack ---- */
+/* ---- the stack ---- */
 
 static void stack_grow(struct parser *p)
 {
@@ -48,7 +47,7 @@ static void stack_grow(struct parser *p)
     bool outgrown = p->stack == p->first;
     struct json_member *more = realloc(outgrown ? NULL : p->stack, bytes * 2);
     if (!more) {
-        fprintf(stderr, "toolgate: out of memory (%zu bytes wanted to parse)\n", bytes * 2);
+        fprintf(stderr, "toolgate: out of memory (%zu bytes needed to parse)\n", bytes * 2);
         abort();
     }
     if (outgrown && p->first)
@@ -67,14 +66,14 @@ static inline struct json_member *push(struct parser *p)
 static struct json_member *too_many(struct parser *p)
 {
     size_t at = p->last_end;
-    parse_error_set(p->fault, JSON_ERROR_NODES, at,
+    parse_error_set(p->error, JSON_ERROR_NODES, at,
                     "byte %zu: more than %u values in one message — send fewer", at, p->limits.nodes);
     return NULL;
 }
 
-/* Where the next value goes: behind its key, which is there already, or on a new place; computed, for a
- * branch would be guessed wrongly every few values. NULL: over a limit. */
-static inline struct json_member *place(struct parser *p)
+/* The slot for the next value: that of its key, or a new one; computed, as a branch would often be
+ * mispredicted. NULL: over a limit. */
+static inline struct json_member *next_slot(struct parser *p)
 {
     if (++p->nodes > p->limits.nodes)
         return too_many(p);
@@ -85,28 +84,23 @@ static inline struct json_member *place(struct parser *p)
     return &p->stack[at];
 }
 
-static inline void go_back_to(struct parser *p, uint32_t container)
-{
-    p->container = container;
-    p->in_object = container != NO_CONTAINER && p->stack[container].value.type == JSON_OBJECT;
-}
-
-/* What contains a mended value is not what was sent any more. An open container's `truth` remembers it. */
-static void mark_mended(struct parser *p)
+/* The containers around a value that differs from what was sent lose their raw bytes; until they close,
+ * `truth` marks them. */
+static void mark_changed(struct parser *p)
 {
     for (uint32_t at = p->container; at != NO_CONTAINER && !p->stack[at].value.truth;
          at = p->stack[at].value.len)
         p->stack[at].value.truth = true;
 }
 
-/* ---- where tokens are ---- */
+/* ---- positions of tokens ---- */
 
 static size_t consumed(const struct parser *p)
 {
     return yajl_get_bytes_consumed(p->yajl);
 }
 
-/* The start of the token after the previous one: what lies between is white space, ',' and ':'. */
+/* The start of the token after the previous one: skips white space, ',' and ':'. */
 static size_t token_start(const struct parser *p)
 {
     size_t at = p->last_end;
@@ -122,8 +116,7 @@ static bool points_into_text(const struct parser *p, const void *bytes)
     return at >= start && at < start + p->text.len;
 }
 
-/* Field by field: a struct built aside and copied here would be read back before its parts have left for
- * memory. */
+/* Field by field: copying a struct from the stack would stall on its just-written parts. */
 static inline struct json *fill(struct parser *p, struct json *v, enum json_type type, size_t start,
                                 size_t end)
 {
@@ -137,11 +130,11 @@ static inline struct json *fill(struct parser *p, struct json *v, enum json_type
     return v;
 }
 
-/* ---- callbacks: 1 goes on, 0 stops ---- */
+/* ---- callbacks: 1 continues, 0 stops ---- */
 
 static int on_literal(struct parser *p, enum json_type type, bool truth, size_t len)
 {
-    struct json_member *m = place(p);
+    struct json_member *m = next_slot(p);
     if (!m)
         return 0;
     size_t end = consumed(p);
@@ -173,11 +166,11 @@ static inline bool literal_is_whole(struct str literal)
     return true;
 }
 
-/* The literal of a number that ends the text comes from yajl's own buffer. */
+/* yajl passes a number at the end of the text from its own buffer. */
 static int on_number(void *ctx, const char *bytes, size_t len)
 {
     struct parser *p = ctx;
-    struct json_member *m = place(p);
+    struct json_member *m = next_slot(p);
     if (!m)
         return 0;
     size_t start = points_into_text(p, bytes) ? (size_t)(bytes - p->text.at) : token_start(p);
@@ -188,31 +181,26 @@ static int on_number(void *ctx, const char *bytes, size_t len)
     return 1;
 }
 
-/* yajl makes '?' and broken UTF-8 of lone surrogates. */
-static struct str decode_again(struct parser *p, struct str literal, bool *lone)
-{
-    char *decoded = arena_alloc(p->arena, literal.len);
-    struct str text = {decoded, json_string_decode(decoded, literal, lone)};
-    if (*lone)
-        mark_mended(p);
-    return text;
-}
-
-/* A string with escapes comes from yajl's own buffer, for as long as the callback runs; without, yajl points
- * into what it was given. *start: of its opening quote. */
+/* yajl passes a string with escapes from its own buffer, which is valid during the callback only. It decodes
+ * lone surrogates wrongly, so a text with any is decoded here. *start: of the opening quote. */
 static struct str escaped_token(struct parser *p, struct str decoded, size_t *start, bool *lone)
 {
     *start = token_start(p);
     *lone = false;
     p->last_end = consumed(p);
-    if (p->surrogates)
-        return decode_again(p, (struct str){p->text.at + *start + 1, p->last_end - *start - 2}, lone);
-    char *copy = arena_alloc(p->arena, decoded.len);
-    memcpy(copy, decoded.at, decoded.len);
-    return (struct str){copy, decoded.len};
+    struct str literal = {p->text.at + *start + 1, p->last_end - *start - 2};
+    char *copy = arena_alloc(p->arena, literal.len);
+    if (!p->surrogates) {
+        memcpy(copy, decoded.at, decoded.len);
+        return (struct str){copy, decoded.len};
+    }
+    size_t len = json_string_decode(copy, literal, lone);
+    if (*lone)
+        mark_changed(p);
+    return (struct str){copy, len};
 }
 
-/* The two that are rarer stand alone: what they keep on the stack costs the others nothing then. */
+/* These two are rarer, and separate so that their stack frames cost the common case nothing. */
 static __attribute__((noinline)) int on_escaped_string(struct parser *p, struct json *v, struct str decoded)
 {
     size_t start;
@@ -238,7 +226,7 @@ static __attribute__((noinline)) int on_escaped_key(struct parser *p, struct jso
 static int on_string(void *ctx, const unsigned char *bytes, size_t len)
 {
     struct parser *p = ctx;
-    struct json_member *m = place(p);
+    struct json_member *m = next_slot(p);
     if (!m)
         return 0;
     if (!points_into_text(p, bytes))
@@ -263,13 +251,13 @@ static int on_key(void *ctx, const unsigned char *bytes, size_t len)
 
 static int on_open(struct parser *p, enum json_type type)
 {
-    struct json_member *m = place(p);
+    struct json_member *m = next_slot(p);
     if (!m)
         return 0;
     size_t end = consumed(p);
     fill(p, &m->value, type, end - 1, end);
     if (++p->depth > p->limits.depth) {
-        parse_error_set(p->fault, JSON_ERROR_DEPTH, end - 1,
+        parse_error_set(p->error, JSON_ERROR_DEPTH, end - 1,
                         "byte %zu: nested deeper than %u levels — send it flatter", end - 1, p->limits.depth);
         return 0;
     }
@@ -289,20 +277,20 @@ static int on_open_array(void *ctx)
     return on_open(ctx, JSON_ARRAY);
 }
 
-/* Makes the innermost open container a value and goes back to the one around it. `row`: its items or members.
- */
+/* Turns the innermost open container into a value. `row`: its items or members. */
 static void close_container(struct parser *p, const void *row, uint32_t count)
 {
     struct json *v = &p->stack[p->container].value;
     size_t end = consumed(p);
-    bool mended = v->truth;
+    bool changed = v->truth;
     p->last_end = end;
     p->count = p->container + 1;
-    go_back_to(p, v->len);
+    p->container = v->len;
+    p->in_object = p->container != NO_CONTAINER && p->stack[p->container].value.type == JSON_OBJECT;
     p->depth--;
     v->truth = false;
     v->len = count;
-    v->raw_len = mended ? 0 : (uint32_t)(end - (size_t)(v->raw - p->text.at));
+    v->raw_len = changed ? 0 : (uint32_t)(end - (size_t)(v->raw - p->text.at));
     v->items = row;
 }
 
@@ -318,7 +306,7 @@ static int on_close_array(void *ctx)
     return 1;
 }
 
-/* The places of the open containers, outermost first, as "params.arguments.items[2]"; the root as "". */
+/* The path of an open container, as in "params.arguments.items[2]"; of the root "". */
 static struct str path_of(struct parser *p, uint32_t at)
 {
     const struct json_member *m = &p->stack[at];
@@ -334,9 +322,9 @@ static struct str path_of(struct parser *p, uint32_t at)
 
 static void report_twice(struct parser *p, const struct json_member *open, const struct json_member *twice)
 {
-    mark_mended(p);
-    if (p->fault->code != JSON_ERROR_NONE)
-        return; /* a message full of them costs no more than one of them */
+    mark_changed(p);
+    if (p->error->code != JSON_ERROR_NONE)
+        return; /* many of them cost no more than one */
     bool known = points_into_text(p, twice->key.at);
     const char *at = known ? twice->key.at - 1 : twice->value.raw ? twice->value.raw : open->value.raw;
     struct str path = path_of(p, p->container);
@@ -345,7 +333,7 @@ static void report_twice(struct parser *p, const struct json_member *open, const
         path = str_from(path, path.len - PATH_MAX_BYTES);
     while (cut && path.len && ((unsigned char)path.at[0] & 0xC0) == 0x80)
         path = str_from(path, 1);
-    parse_error_set(p->fault, JSON_ERROR_DUPLICATE_KEY, (size_t)(at - p->text.at),
+    parse_error_set(p->error, JSON_ERROR_DUPLICATE_KEY, (size_t)(at - p->text.at),
                     "duplicate key '" STR_FMT "' %s%s" STR_FMT " — send each key once",
                     STR_ARG(str_cut(twice->key, 64)), path.len ? "in " : "at the top level", cut ? "…" : "",
                     STR_ARG(path));
@@ -375,56 +363,56 @@ static const yajl_callbacks callbacks = {
     .yajl_end_array = on_close_array,
 };
 
-/* ---- yajl's memory: the arena, with each block's size before it for realloc ---- */
+/* ---- yajl's allocator: the arena, with each block's size before it for realloc ---- */
 
-#define HEAD_BYTES 16u
+#define SIZE_PREFIX_BYTES 16u
 
-static void *yajl_take(void *ctx, size_t size)
+static void *yajl_alloc_in_arena(void *ctx, size_t size)
 {
-    char *head = arena_alloc(ctx, size + HEAD_BYTES);
+    char *head = arena_alloc(ctx, size + SIZE_PREFIX_BYTES);
     memcpy(head, &size, sizeof(size));
-    return head + HEAD_BYTES;
+    return head + SIZE_PREFIX_BYTES;
 }
 
-static void *yajl_again(void *ctx, void *old, size_t size)
+static void *yajl_realloc_in_arena(void *ctx, void *old, size_t size)
 {
-    void *block = yajl_take(ctx, size);
+    void *block = yajl_alloc_in_arena(ctx, size);
     size_t had;
     if (old) {
-        memcpy(&had, (char *)old - HEAD_BYTES, sizeof(had));
+        memcpy(&had, (char *)old - SIZE_PREFIX_BYTES, sizeof(had));
         memcpy(block, old, had < size ? had : size);
     }
     return block;
 }
 
-static void yajl_drop(void *ctx, void *block)
+static void yajl_free_in_arena(void *ctx, void *block)
 {
-    (void)ctx, (void)block; /* goes with the arena */
+    (void)ctx, (void)block; /* freed with the arena */
 }
 
 /* ---- one text ---- */
 
-static void inspect(struct parser *p)
+static void check_strings(struct parser *p)
 {
     size_t at = 0;
     switch (json_string_check(p->text, &at)) {
     case JSON_STRING_OK:
         break;
     case JSON_STRING_BAD_UTF8:
-        parse_error_set(p->fault, JSON_ERROR_UTF8, at,
+        parse_error_set(p->error, JSON_ERROR_UTF8, at,
                         "byte %zu: expected UTF-8, found byte 0x%02x — encode the text as UTF-8", at,
                         (unsigned char)p->text.at[at]);
         break;
     case JSON_STRING_BAD_SPACE:
         parse_error_set(
-            p->fault, JSON_ERROR_SYNTAX, at,
+            p->error, JSON_ERROR_SYNTAX, at,
             "byte %zu: expected no control character but tab and newline, found byte 0x%02x — remove "
             "or escape it",
             at, (unsigned char)p->text.at[at]);
         break;
     case JSON_STRING_LONE_SURROGATE:
         p->surrogates = true;
-        parse_error_set(p->fault, JSON_ERROR_SURROGATE, at,
+        parse_error_set(p->error, JSON_ERROR_SURROGATE, at,
                         "byte %zu: lone surrogate '%.6s' — escape a character beyond U+FFFF as a pair like "
                         "\\ud83d\\ude00, "
                         "or send it as UTF-8",
@@ -433,28 +421,29 @@ static void inspect(struct parser *p)
     }
 }
 
-static bool is_hard(const struct json_error *fault)
+static bool is_hard(const struct json_error *error)
 {
-    return fault->code != JSON_ERROR_NONE && !fault->soft;
+    return error->code != JSON_ERROR_NONE && !error->soft;
 }
 
-/* yajl gets the whole text at once: a token split over two chunks is read again from its start. */
+/* yajl gets the whole text at once, so that no token is split. */
 static void run_yajl(struct parser *p)
 {
-    const yajl_alloc_funcs memory = {yajl_take, yajl_again, yajl_drop, p->arena};
+    const yajl_alloc_funcs memory = {yajl_alloc_in_arena, yajl_realloc_in_arena, yajl_free_in_arena,
+                                     p->arena};
     p->yajl = yajl_alloc(&callbacks, (yajl_alloc_funcs *)&memory, p);
-    yajl_config(p->yajl, yajl_dont_validate_strings, 1);  /* inspected already, and more strictly */
-    yajl_config(p->yajl, yajl_allow_trailing_garbage, 1); /* judged by us: yajl misses {}"abc */
+    yajl_config(p->yajl, yajl_dont_validate_strings, 1);  /* checked already, and more strictly */
+    yajl_config(p->yajl, yajl_allow_trailing_garbage, 1); /* checked below: yajl misses {}"abc */
     yajl_status status = yajl_parse(p->yajl, (const unsigned char *)p->text.at, p->text.len);
     size_t got = consumed(p);
     bool at_end = status == yajl_status_ok;
     if (at_end && (p->count == 0 || p->container != NO_CONTAINER))
         status = yajl_complete_parse(p->yajl);
-    if (status == yajl_status_ok || is_hard(p->fault))
+    if (status == yajl_status_ok || is_hard(p->error))
         return;
-    const char *words =
+    const char *message =
         (const char *)yajl_get_error(p->yajl, 0, (const unsigned char *)p->text.at, p->text.len);
-    parse_error_syntax(p->fault, p->text, words, got, p->last_end, at_end, p->depth);
+    parse_error_syntax(p->error, p->text, message, got, p->last_end, at_end, p->depth);
 }
 
 static void check_rest(struct parser *p)
@@ -465,7 +454,7 @@ static void check_rest(struct parser *p)
         return;
     parse_error_quote(found, p->text, at);
     parse_error_set(
-        p->fault, JSON_ERROR_TRAILING, at,
+        p->error, JSON_ERROR_TRAILING, at,
         "byte %zu: expected the end of the text, found %s after the value — send one value a message", at,
         found);
 }
@@ -473,48 +462,48 @@ static void check_rest(struct parser *p)
 static void parse_text(struct parser *p)
 {
     if (p->text.len > UINT32_MAX) {
-        parse_error_set(p->fault, JSON_ERROR_SIZE, 0, "a text of 4 GiB or more — send less");
+        parse_error_set(p->error, JSON_ERROR_SIZE, 0, "a text of 4 GiB or more — send less");
         return;
     }
     if (parse_error_skip_space(p->text, 0) == p->text.len) {
-        parse_error_set(p->fault, JSON_ERROR_EMPTY, p->text.len,
+        parse_error_set(p->error, JSON_ERROR_EMPTY, p->text.len,
                         "expected a JSON value, found nothing — send one");
         return;
     }
-    inspect(p);
-    if (!is_hard(p->fault))
+    check_strings(p);
+    if (!is_hard(p->error))
         run_yajl(p);
-    if (!is_hard(p->fault))
+    if (!is_hard(p->error))
         check_rest(p);
 }
 
 enum err json_parse(struct arena *arena, struct str text, const struct json_limits *limits, struct json *out,
-                    struct json_error *fault)
+                    struct json_error *error)
 {
     struct json_member first[STACK_FIRST]
-        __attribute__((uninitialized)); /* 3 KB, written before they are read */
+        __attribute__((uninitialized)); /* 3 KB, always written before read */
     struct parser p = {.arena = arena,
                        .text = text,
                        .limits = {.depth = limits && limits->depth ? limits->depth : JSON_MAX_DEPTH,
                                   .nodes = limits && limits->nodes ? limits->nodes : JSON_MAX_NODES},
-                       .fault = fault,
+                       .error = error,
                        .container = NO_CONTAINER,
                        .room = STACK_FIRST,
                        .stack = first,
                        .first = first};
     *out = (struct json){0};
-    fault->code = JSON_ERROR_NONE;
-    fault->soft = false;
-    fault->offset = 0;
-    fault->text[0] = '\0';
+    error->code = JSON_ERROR_NONE;
+    error->soft = false;
+    error->offset = 0;
+    error->text[0] = '\0';
     parse_text(&p);
-    if (!is_hard(fault))
+    if (!is_hard(error))
         *out = p.stack[0].value;
     if (p.stack != p.first)
         free(p.stack);
-    if (fault->code == JSON_ERROR_NONE)
+    if (error->code == JSON_ERROR_NONE)
         return OK;
     bool limit =
-        fault->code == JSON_ERROR_DEPTH || fault->code == JSON_ERROR_NODES || fault->code == JSON_ERROR_SIZE;
+        error->code == JSON_ERROR_DEPTH || error->code == JSON_ERROR_NODES || error->code == JSON_ERROR_SIZE;
     return limit ? ERR_LIMIT : ERR_PARSE;
 }

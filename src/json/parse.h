@@ -1,6 +1,6 @@
 /*
- * Text to value: yajl for the grammar, and a strict pass around it for what
- * yajl lets through (bad UTF-8, lone surrogates, a second value, depth).
+ * Parses JSON text: yajl for the grammar, with strict checks for what yajl
+ * accepts (invalid UTF-8, lone surrogates, a second value, depth).
  */
 #ifndef TOOLGATE_JSON_PARSE_H
 #define TOOLGATE_JSON_PARSE_H
@@ -23,7 +23,7 @@ enum json_error_code {
     JSON_ERROR_NONE,
     JSON_ERROR_SYNTAX,
     JSON_ERROR_UTF8,
-    JSON_ERROR_SURROGATE,     /* \ud800 without its partner */
+    JSON_ERROR_SURROGATE,     /* \ud800 without its pair */
     JSON_ERROR_DUPLICATE_KEY, /* with its path */
     JSON_ERROR_DEPTH,
     JSON_ERROR_NODES,
@@ -33,38 +33,38 @@ enum json_error_code {
 };
 
 /*
- * Where and what. Duplicate keys and lone surrogates are *soft*: the value is
- * still built (the later duplicate wins, the surrogate becomes U+FFFD), so
- * that a caller can read the id of the request and answer it; `out` is valid
- * then, and only then, although json_parse failed.
+ * Where and what. Duplicate keys and lone surrogates are *soft* errors: the
+ * value is still built (the later duplicate wins, the surrogate becomes
+ * U+FFFD), so that the caller can read the id of the request and answer it. Of
+ * failures only these leave `out` valid.
  */
 struct json_error {
     enum json_error_code code;
     bool soft;
     size_t offset;  /* byte in the text */
-    char text[256]; /* one sentence, e.g. "duplicate key 'limit' in params.arguments" */
+    char text[256]; /* the message, e.g. "duplicate key 'limit' in params.arguments" */
 };
 
-/* `text` is borrowed by the value: it must live as long as the arena. Returns OK, ERR_PARSE or ERR_LIMIT;
- * `fault` (required) is filled on failure. */
+/* The value refers to `text`, which must live as long as the arena. Returns OK, ERR_PARSE or ERR_LIMIT;
+ * `error` (required) is filled on failure. */
 enum err json_parse(struct arena *arena, struct str text, const struct json_limits *limits, struct json *out,
-                    struct json_error *fault);
+                    struct json_error *error);
 
-/* For messages too broken to parse: the value text of a top-level "id" (string or integer) if one can be
- * read, else STR_NONE. Looks at the first 64 KiB only and believes nothing else. */
+/* For messages that do not parse: the literal of a top-level "id" (string or integer), or STR_NONE. Reads the
+ * first 64 KiB only. */
 struct str json_recover_id(struct str text);
 
-/* Reads a whole file (at most max_bytes) into the arena and parses it, with the default depth and no limit on
- * nodes but a sane one; `why` says file:line on failure. Never waits: what is no file is refused. */
+/* Parses a regular file of at most max_bytes, with the default depth and a high limit of nodes. On failure
+ * `why` begins with file:line. */
 enum err json_read_file(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
                         struct why *why);
 
-/* The same for files that people keep in their editors: // and block comments, a comma behind the last member
- * and a byte order mark are left out. */
+/* The same for files that people edit: accepts // and block comments, a comma after the last member and a
+ * byte order mark. */
 enum err json_read_commented_file(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
                                   struct why *why);
 
-/* For commands: also from a pipe, as of <(…), for whose writer it waits. */
+/* For commands: also reads a pipe, such as <(…), and waits for its writer. */
 enum err json_read_input(struct arena *arena, const char *path, size_t max_bytes, struct json *out,
                          struct why *why);
 

@@ -1,4 +1,4 @@
-/* Sentences for faults: what was expected, what was found, the mend. */
+/* Each message states what was expected, what was found, and the fix. */
 #include "json/parse_error.h"
 
 #include "json/string.h"
@@ -6,46 +6,45 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define FOUND_MAX_BYTES 16u /* of the text, quoted in a sentence */
+#define FOUND_MAX_BYTES 16u /* of the text, quoted in a message */
 
 bool parse_error_is_soft(enum json_error_code code)
 {
     return code == JSON_ERROR_DUPLICATE_KEY || code == JSON_ERROR_SURROGATE;
 }
 
-void parse_error_set(struct json_error *fault, enum json_error_code code, size_t offset, const char *format,
+void parse_error_set(struct json_error *error, enum json_error_code code, size_t offset, const char *format,
                      ...)
 {
     bool soft = parse_error_is_soft(code);
-    if (fault->code != JSON_ERROR_NONE && (soft || !fault->soft))
+    if (error->code != JSON_ERROR_NONE && (soft || !error->soft))
         return;
-    *fault = (struct json_error){.code = code, .soft = soft, .offset = offset};
+    *error = (struct json_error){.code = code, .soft = soft, .offset = offset};
     va_list args;
     va_start(args, format);
-    vsnprintf(fault->text, sizeof(fault->text), format, args);
+    vsnprintf(error->text, sizeof(error->text), format, args);
     va_end(args);
-    size_t len = strlen(fault->text); /* a sentence cut in the middle of a character is mended */
-    if (len == sizeof(fault->text) - 1)
-        fault->text[str_cut((struct str){fault->text, len}, len - 1).len] = '\0';
-    for (char *c = fault->text; *c;
-         c++) /* a key may hold what would break the line, or speak to a terminal */
+    size_t len = strlen(error->text); /* truncated: remove half a character */
+    if (len == sizeof(error->text) - 1)
+        error->text[str_cut((struct str){error->text, len}, len - 1).len] = '\0';
+    for (char *c = error->text; *c; c++) /* a key may contain control characters */
         *c = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
 }
 
-enum place {
-    AT_CONSUMED,     /* yajl stands on the byte it dislikes */
-    BEFORE_CONSUMED, /* or just behind it */
-    NEXT,            /* the token after the last good one */
-    AFTER_SEPARATOR, /* the same, but a ',' or ':' before it was good too */
+enum error_place {
+    AT_CONSUMED,     /* the byte that yajl rejects */
+    BEFORE_CONSUMED, /* the byte before */
+    NEXT,            /* the token after the last valid one */
+    AFTER_SEPARATOR, /* the same, after a valid ',' or ':' */
     AT_END
 };
 
-/* yajl's words begin or contain `yajl`; the first match counts. */
+/* The first row whose `yajl` is part of yajl's message. */
 static const struct {
     const char *yajl;
-    enum place place;
-    const char *expected, *mend;
-} sentences[] = {
+    enum error_place place;
+    const char *expected, *fix;
+} messages[] = {
     {"unallowed token", AFTER_SEPARATOR, "a value", "put one there, or remove the separator before it"},
     {"invalid object key", AFTER_SEPARATOR, "a key in double quotes",
      "quote the key, and leave no comma before '}'"},
@@ -77,7 +76,7 @@ size_t parse_error_skip_space(struct str text, size_t at)
     return at;
 }
 
-static size_t place_of(enum place place, struct str text, size_t consumed, size_t last_end)
+static size_t place_of(enum error_place place, struct str text, size_t consumed, size_t last_end)
 {
     size_t next = parse_error_skip_space(text, last_end);
     char last = last_end ? text.at[last_end - 1] : '[';
@@ -120,19 +119,19 @@ void parse_error_quote(char out[PARSE_ERROR_QUOTE_BYTES], struct str text, size_
         snprintf(out, PARSE_ERROR_QUOTE_BYTES, "'%.*s'", (int)len, text.at + at);
 }
 
-void parse_error_syntax(struct json_error *fault, struct str text, const char *yajl_words, size_t consumed,
+void parse_error_syntax(struct json_error *error, struct str text, const char *yajl_message, size_t consumed,
                         size_t last_end, bool at_end, uint32_t open)
 {
     char found[PARSE_ERROR_QUOTE_BYTES], depth[48] = "";
     size_t row = 0;
-    while (!strstr(yajl_words, sentences[row].yajl))
+    while (!strstr(yajl_message, messages[row].yajl))
         row++;
-    size_t offset = at_end ? text.len : place_of(sentences[row].place, text, consumed, last_end);
+    size_t offset = at_end ? text.len : place_of(messages[row].place, text, consumed, last_end);
     if (offset > text.len)
         offset = text.len;
     parse_error_quote(found, text, offset);
     if (offset == text.len && open)
         snprintf(depth, sizeof(depth), " (%u bracket%s still open)", open, open == 1 ? "" : "s");
-    parse_error_set(fault, JSON_ERROR_SYNTAX, offset, "byte %zu: expected %s, found %s%s — %s", offset,
-                    sentences[row].expected, found, depth, sentences[row].mend);
+    parse_error_set(error, JSON_ERROR_SYNTAX, offset, "byte %zu: expected %s, found %s%s — %s", offset,
+                    messages[row].expected, found, depth, messages[row].fix);
 }

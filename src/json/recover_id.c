@@ -1,12 +1,12 @@
 /*
- * The id of a message that can't be parsed, so that its sender is answered
- * and needn't wait out its timeout. Reads tokens without a grammar and takes
- * the id only where it stands at the top level and is whole and valid itself.
+ * The id of a message that cannot be parsed, so that its sender gets an answer
+ * instead of a timeout. Scans tokens without a grammar, and accepts the id only
+ * at the top level and only if it is complete and valid itself.
  */
 #include "json/parse.h"
 #include "json/string.h"
 
-#define SALVAGE_MAX_BYTES 65536u
+#define RECOVER_MAX_BYTES 65536u
 
 struct scan {
     const char *at, *end;
@@ -18,8 +18,7 @@ static void skip_space(struct scan *s)
         s->at++;
 }
 
-/* Steps over a string from its opening quote; what was passed, with both quotes, or STR_NONE where none
- * closes it. */
+/* Skips a string from its opening quote and returns it with both quotes, or STR_NONE if it is not closed. */
 static struct str take_string(struct scan *s)
 {
     const char *start = s->at++;
@@ -43,7 +42,7 @@ static size_t valid_escape(const char *p, const char *end)
     return unit < 0 || json_string_is_low_surrogate(unit) ? 0 : 6;
 }
 
-/* It will be echoed byte for byte: nothing in it may be broken. */
+/* The id is echoed byte for byte, so it must be a valid literal. */
 static bool is_valid_string(struct str literal)
 {
     const char *p = literal.at + 1, *end = literal.at + literal.len - 1;
@@ -58,7 +57,7 @@ static bool is_valid_string(struct str literal)
     return true;
 }
 
-/* An integer with its end in sight: half of one that was cut off is another id. */
+/* An integer that is followed by its separator: a truncated one would be another id. */
 static struct str take_integer(struct scan *s)
 {
     const char *start = s->at;
@@ -84,8 +83,8 @@ static struct str take_id(struct scan *s)
     return take_integer(s);
 }
 
-/* `before`: the last character that was neither space nor in a string. Steps over the string, and where it
- * was the key "id", over the colon too. */
+/* `before`: the last character that was neither white space nor in a string. Skips the string and, if it is
+ * the key "id", the colon. */
 static bool at_id_key(struct scan *s, char before)
 {
     struct str key = take_string(s);
@@ -98,7 +97,7 @@ static bool at_id_key(struct scan *s, char before)
 
 struct str json_recover_id(struct str text)
 {
-    size_t len = text.len < SALVAGE_MAX_BYTES ? text.len : SALVAGE_MAX_BYTES;
+    size_t len = text.len < RECOVER_MAX_BYTES ? text.len : RECOVER_MAX_BYTES;
     if (!len)
         return STR_NONE;
     struct scan s = {text.at, text.at + len};

@@ -1,13 +1,10 @@
-/* UTF-8 and escapes, strictly. */
+/* Strict scanning of UTF-8 and escapes, 16 bytes at a time. */
 #include "json/string.h"
 
-/*
- * Sixteen bytes at a time in the vectors that gcc and clang know on every machine: which of them is the first
- * control character, no ASCII, a backslash or (where quotes count) a quote? 16: none.
- */
+/* A vector that gcc and clang support on every machine. */
 typedef signed char bytes16 __attribute__((vector_size(16)));
 
-/* The first in memory of eight that is not zero. */
+/* The index in memory of the first non-zero byte. */
 static inline unsigned first_byte(uint64_t word)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -17,14 +14,16 @@ static inline unsigned first_byte(uint64_t word)
 #endif
 }
 
+/* Non-zero for control characters, non-ASCII, backslashes and, if `quotes`, quotes. */
 static inline bytes16 specials(const char *p, bool quotes)
 {
     bytes16 b;
     memcpy(&b, p, sizeof(b));
-    bytes16 found = (b < 0x20) | (b == '\\'); /* signed: what is no ASCII is below zero */
+    bytes16 found = (b < 0x20) | (b == '\\'); /* signed: non-ASCII is below zero */
     return quotes ? found | (b == '"') : found;
 }
 
+/* 16: none */
 static inline unsigned first_of(bytes16 found)
 {
     uint64_t halves[2];
@@ -73,8 +72,7 @@ int32_t json_string_code_unit(const char *p, const char *end)
     return unit;
 }
 
-/* Length of the escape at p, without judging its grammar (yajl does); *lone: a surrogate without its partner.
- */
+/* Length of the escape at p, whose grammar yajl checks; *lone: a surrogate without its pair. */
 static size_t escape_length(const char *p, const char *end, bool *lone)
 {
     int32_t unit = json_string_code_unit(p, end);
@@ -88,41 +86,41 @@ static size_t escape_length(const char *p, const char *end, bool *lone)
     return 6;
 }
 
-/* Bytes to go on by at one that is no plain ASCII; 0: this is the fault. */
-static size_t inspect_special(const char *p, const char *end, enum json_string_error *fault, bool *lone)
+/* The number of bytes to skip at a special byte, or 0 with *error set. */
+static size_t inspect_special(const char *p, const char *end, enum json_string_error *error, bool *lone)
 {
     if (*p == '\\') {
         size_t len = escape_length(p, end, lone);
-        return len == 2 && (unsigned char)p[1] >= 0x80 ? 1
-                                                       : len; /* hide no sequence behind a broken escape */
+        return len == 2 && (unsigned char)p[1] >= 0x80
+                   ? 1
+                   : len; /* so that a broken escape hides no UTF-8 sequence */
     }
     if ((unsigned char)*p < 0x20) {
-        *fault = JSON_STRING_BAD_SPACE;
+        *error = JSON_STRING_BAD_SPACE;
         return *p != '\v' && *p != '\f';
     }
-    *fault = JSON_STRING_BAD_UTF8;
+    *error = JSON_STRING_BAD_UTF8;
     return str_utf8_length(p, end);
 }
 
-/* \n, \" and the like, most of all that is special; inspect_special says the same. */
+/* A fast path for \n, \" and the like, with the same result as inspect_special. */
 static inline bool is_plain_escape(const char *p, const char *end)
 {
     return *p == '\\' && end - p >= 2 && p[1] != 'u' && (signed char)p[1] >= 0;
 }
 
-/* In a JSON text a backslash stands in strings only, so escapes can be told without knowing where strings
- * are. */
+/* A valid JSON text has backslashes only in strings, so escapes are found without tracking strings. */
 enum json_string_error json_string_check(struct str text, size_t *offset)
 {
     const char *end = text.at + text.len, *p = skip(text.at, end, false);
-    enum json_string_error found = JSON_STRING_OK, fault = JSON_STRING_OK;
+    enum json_string_error found = JSON_STRING_OK, error = JSON_STRING_OK;
     for (; p < end; p = skip(p, end, false)) {
         bool lone = false;
-        size_t len = is_plain_escape(p, end) ? 2 : inspect_special(p, end, &fault, &lone);
+        size_t len = is_plain_escape(p, end) ? 2 : inspect_special(p, end, &error, &lone);
         if (!len || (lone && found == JSON_STRING_OK))
             *offset = (size_t)(p - text.at);
         if (!len)
-            return fault;
+            return error;
         if (lone)
             found = JSON_STRING_LONE_SURROGATE;
         p += len;

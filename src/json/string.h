@@ -1,6 +1,6 @@
 /*
- * The bytes below JSON: escapes, and runs of plain ASCII taken eight
- * bytes at a time. Only this room uses it.
+ * The inside of JSON strings: UTF-8, escapes, and fast scanning of plain ASCII.
+ * Private to src/json.
  */
 #ifndef TOOLGATE_JSON_STRING_H
 #define TOOLGATE_JSON_STRING_H
@@ -11,11 +11,10 @@
 
 #define REPLACEMENT_CHARACTER "\xEF\xBF\xBD" /* U+FFFD */
 
-/* The first byte at or after p that can't stand as it is in a JSON string (control, '"', '\\') or is no
- * ASCII. */
+/* The first byte at or after p that needs an escape in a JSON string (control, '"', '\\') or is no ASCII. */
 const char *json_string_skip_plain(const char *p, const char *end);
 
-/* The code unit of \uXXXX, `p` at the backslash; -1 where there is none. */
+/* The code unit of the \uXXXX at p, or -1 if there is none. */
 int32_t json_string_code_unit(const char *p, const char *end);
 
 /* JSON's four white space characters. */
@@ -41,13 +40,12 @@ enum json_string_error {
     JSON_STRING_LONE_SURROGATE
 };
 
-/* Looks at a whole text before it is parsed, for what yajl lets through: bad UTF-8, \v and \f as white space,
- * and lone surrogates, to which the other two are preferred. *offset: where. */
+/* Checks a whole text before it is parsed for what yajl accepts: invalid UTF-8, \v and \f as white space, and
+ * lone surrogates, which are reported only if there is no other error. *offset: where. */
 enum json_string_error json_string_check(struct str text, size_t *offset);
 
-/* Decodes the inside of a string literal whose grammar was checked, a lone surrogate as U+FFFD, which yajl
- * does not. `out` needs literal.len bytes; returns how many were written; *lone: there was a lone surrogate.
- */
+/* Decodes the inside of a valid string literal, a lone surrogate as U+FFFD. `out` needs space for literal.len
+ * bytes; returns how many were written. *lone: there was a lone surrogate. */
 size_t json_string_decode(char *out, struct str literal, bool *lone);
 
 #endif

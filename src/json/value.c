@@ -1,4 +1,4 @@
-/* Reading values: members, integers, doubles, equality and order. */
+/* Access to members, conversion of numbers, equality and order. */
 #include "json/value.h"
 
 #include "json/decimal.h"
@@ -43,7 +43,7 @@ struct json_small json_small(const struct json *v)
     return (struct json_small){first > v->text ? -whole : whole, scale};
 }
 
-/* The digits of a whole number with `zeros` behind them; false where an int64_t can't hold it. */
+/* The digits of a whole number followed by `zeros`; false if an int64_t can't hold it. */
 static bool whole_digits(struct str digits, int64_t zeros, bool negative, int64_t *out)
 {
     int64_t n = 0;
@@ -57,7 +57,7 @@ static bool whole_digits(struct str digits, int64_t zeros, bool negative, int64_
     return negative ? (*out = n, true) : !__builtin_sub_overflow(0, n, out);
 }
 
-/* Apart, so that the other way pays nothing for what this one keeps on the stack. */
+/* Separate, so that its stack frame costs the fast path nothing. */
 static __attribute__((noinline)) bool large_int(const struct json *v, int64_t *out)
 {
     struct decimal d = decimal_of((struct str){v->text, v->len});
@@ -125,7 +125,7 @@ bool json_array_has(const struct json *array, struct str text)
     return false;
 }
 
-/* Keys are unique, so as many members on both sides and each of a's in b means the same set. */
+/* Keys are unique, so equal counts and each of a's members in b mean equality. */
 static bool object_equal(const struct json *a, const struct json *b)
 {
     for (uint32_t i = 0; i < a->len; i++) {

@@ -1,9 +1,9 @@
 /*
- * A JSON value as it was sent: numbers keep their text, every value knows the
- * bytes it came from, objects keep the order of their keys. Values are
- * immutable once built; a change makes a new one that shares the rest
- * (json/build.h). They live in an arena, and what came from a message also
- * points into that message's text, which must live as long.
+ * A JSON value as it was sent: numbers keep their literal, every value refers
+ * to the bytes it was parsed from, objects keep the order of their keys. Values
+ * are immutable; json/build.h makes changed ones that share the rest. They are
+ * in an arena, and a parsed value also points into its message, which must live
+ * as long.
  */
 #ifndef TOOLGATE_JSON_VALUE_H
 #define TOOLGATE_JSON_VALUE_H
@@ -19,15 +19,15 @@ struct json_member;
 struct json {
     uint8_t type;     /* enum json_type */
     bool truth;       /* JSON_BOOL */
-    bool integral;    /* JSON_NUMBER: its value is a whole number, whatever the spelling (1, 1.0, 1e0) */
+    bool integral;    /* JSON_NUMBER: its value is a whole number in any spelling (1, 1.0, 1e0) */
     uint32_t len;     /* bytes of a string or number, items of an array, members of an object */
-    uint32_t raw_len; /* 0: built by us, not sent */
+    uint32_t raw_len; /* 0: built, not parsed */
     union {
         const char *text; /* JSON_STRING: decoded UTF-8; JSON_NUMBER: its literal */
         const struct json *items;
-        const struct json_member *members; /* for large objects an index stands before them; see json_get */
+        const struct json_member *members; /* a large object has an index before them; see json_get */
     };
-    const char *raw; /* the bytes as sent, written out again unchanged */
+    const char *raw; /* the bytes as sent, which json_write writes unchanged */
 };
 
 struct json_member {
@@ -40,7 +40,7 @@ static inline bool json_is(const struct json *v, enum json_type type)
     return v && v->type == type;
 }
 
-/* The text of a string; STR_NONE for anything else, NULL included. */
+/* The string; STR_NONE for any other type and for NULL. */
 static inline struct str json_str(const struct json *v)
 {
     return json_is(v, JSON_STRING) ? (struct str){v->text, v->len} : STR_NONE;
@@ -51,27 +51,27 @@ static inline bool json_is_true(const struct json *v)
     return json_is(v, JSON_BOOL) && v->truth;
 }
 
-/* The member's value, or NULL where there is none or `object` is no object (NULL included). Constant time. */
+/* The member's value, or NULL if there is none or `object` is NULL or no object. Constant time. */
 const struct json *json_get(const struct json *object, struct str key);
 const struct json *json_get_text(const struct json *object, const char *key);
 
-/* An array has this text among its items; false for everything that is no array, NULL included. */
+/* Whether `array` is an array with this string among its items; NULL is allowed. */
 bool json_array_has(const struct json *array, struct str text);
 
-/* Whole numbers that fit, in any spelling; false for everything else. */
+/* True for a whole number that fits, in any spelling. */
 bool json_int(const struct json *v, int64_t *out);
 
-/* A number of up to nine digits and no exponent, which most are: its value is whole / scale, a power of ten,
- * and the product of two such wholes or scales fits. Scale 0: it is no such number. */
+/* The fast path for numbers of up to nine digits without exponent: the value is whole / scale, where scale is
+ * a power of ten, or 0 for any other value. The product of two such wholes or scales fits an int64_t. */
 struct json_small {
     int64_t whole, scale;
 };
 struct json_small json_small(const struct json *v);
 
-/* The nearest double, never by the locale; infinity for 1e400. False where v is no number. */
+/* The nearest double, independent of the locale; infinity for 1e400. False if v is no number. */
 bool json_double(const struct json *v, double *out);
 
-/* JSON Schema's equality: by value, numbers exactly by their decimal text (1 == 1.0), key order ignored. */
+/* JSON Schema's equality: numbers by their exact decimal value (1 == 1.0), key order ignored. */
 bool json_equal(const struct json *a, const struct json *b);
 
 /* -1, 0, 1 by exact decimal value, of any length and exponent. */

@@ -1,4 +1,4 @@
-/* Writing: raw bytes where there are any, else compactly; and the writer that keeps commas. */
+/* Writes raw bytes if a value has them, else compactly. */
 #include "json/write.h"
 
 #include "json/decimal.h"
@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* Raw newlines stand between tokens only, where nothing needs them. */
+/* Raw newlines are only between tokens and can be left out. */
 static void write_raw(struct buf *out, struct str raw)
 {
     const char *p = raw.at, *end = p + raw.len;
@@ -22,30 +22,6 @@ static void write_raw(struct buf *out, struct str raw)
         while (p < end && (*p == '\n' || *p == '\r'))
             p++;
     }
-}
-
-static void write_array(struct buf *out, const struct json *array)
-{
-    buf_byte(out, '[');
-    for (uint32_t i = 0; i < array->len; i++) {
-        if (i)
-            buf_byte(out, ',');
-        json_write(out, &array->items[i]);
-    }
-    buf_byte(out, ']');
-}
-
-static void write_object(struct buf *out, const struct json *object)
-{
-    buf_byte(out, '{');
-    for (uint32_t i = 0; i < object->len; i++) {
-        if (i)
-            buf_byte(out, ',');
-        json_write_string(out, object->members[i].key);
-        buf_byte(out, ':');
-        json_write(out, &object->members[i].value);
-    }
-    buf_byte(out, '}');
 }
 
 void json_write(struct buf *out, const struct json *value)
@@ -68,33 +44,41 @@ void json_write(struct buf *out, const struct json *value)
         json_write_string(out, json_str(value));
         break;
     case JSON_ARRAY:
-        write_array(out, value);
+        buf_byte(out, '[');
+        for (uint32_t i = 0; i < value->len; i++) {
+            if (i)
+                buf_byte(out, ',');
+            json_write(out, &value->items[i]);
+        }
+        buf_byte(out, ']');
         break;
     case JSON_OBJECT:
-        write_object(out, value);
+        buf_byte(out, '{');
+        for (uint32_t i = 0; i < value->len; i++) {
+            if (i)
+                buf_byte(out, ',');
+            json_write_string(out, value->members[i].key);
+            buf_byte(out, ':');
+            json_write(out, &value->members[i].value);
+        }
+        buf_byte(out, '}');
         break;
     }
 }
 
-static void write_escaped(struct buf *out, unsigned char c)
+/* Writes one byte that needs an escape, or one UTF-8 sequence; returns the bytes read. */
+static size_t write_special(struct buf *out, const char *p, const char *end)
 {
     static const char hex[] = "0123456789abcdef";
     static const char short_names[32] = {
         ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'};
-    char escape[6] = {'\\', (char)c, '0', '0', hex[c >> 4], hex[c & 15]};
-    size_t len = 2;
-    if (c < 0x20 && short_names[c])
-        escape[1] = short_names[c];
-    else if (c < 0x20)
-        escape[1] = 'u', len = 6;
-    buf_add(out, escape, len);
-}
-
-/* One byte that is no plain ASCII, or one UTF-8 sequence; returns what was read. */
-static size_t write_special(struct buf *out, const char *p, const char *end)
-{
-    if ((unsigned char)*p < 0x80) {
-        write_escaped(out, (unsigned char)*p);
+    unsigned char c = (unsigned char)*p;
+    if (c < 0x20 && !short_names[c]) {
+        buf_add(out, (const char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6);
+        return 1;
+    }
+    if (c < 0x80) {
+        buf_add(out, (const char[]){'\\', c < 0x20 ? short_names[c] : *p}, 2);
         return 1;
     }
     size_t len = str_utf8_length(p, end);
@@ -118,8 +102,6 @@ void json_write_string(struct buf *out, struct str s)
     }
     buf_byte(out, '"');
 }
-
-/* ---- the writer ---- */
 
 struct json_out json_out(struct buf *buf)
 {

@@ -1,19 +1,19 @@
-/* Value to text, and text member by member for messages that we write ourselves. */
+/* Serialises values, and has a writer for messages that we compose member by member. */
 #ifndef TOOLGATE_JSON_WRITE_H
 #define TOOLGATE_JSON_WRITE_H
 
 #include "base/buf.h"
 #include "json/value.h"
 
-/* What was sent is written as it was sent, byte for byte; what we built, compactly. Insignificant newlines in
- * sent text are dropped, so that one value is always one line. */
+/* A parsed value is written byte for byte as it was sent, without newlines between tokens; a built value is
+ * written compactly. The output is always one line. */
 void json_write(struct buf *out, const struct json *value);
 
-/* A string literal with its quotes; bytes that are no UTF-8 become U+FFFD, so the output is always JSON. */
+/* A string literal with its quotes; invalid UTF-8 becomes U+FFFD, so the output is always valid JSON. */
 void json_write_string(struct buf *out, struct str s);
 
 /*
- * A writer that keeps the commas right:
+ * A writer that inserts the commas:
  *
  *   struct json_out out = json_out(&buf);
  *   json_open(&out, '{');
@@ -35,7 +35,7 @@ void json_put_str(struct json_out *out, struct str s);
 void json_put_text(struct json_out *out, const char *text);
 void json_put_int(struct json_out *out, int64_t n);
 void json_put_double(struct json_out *out,
-                     double n); /* shortest text that reads back; null where not finite */
+                     double n); /* shortest literal that reads back as n; null if n is not finite */
 void json_put_bool(struct json_out *out, bool truth);
 void json_put_raw(struct json_out *out, struct str json_text); /* already JSON */
 
