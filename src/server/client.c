@@ -78,7 +78,7 @@ static void on_gone(void *owner)
     if (client->next)
         client->next->previous = client->previous;
     server->client_count--;
-    log_event(LOG_DEBUG, "disconnected", LOG_TEXT("connection", client->name));
+    log_event(LOG_DEBUG, "client_disconnected", LOG_TEXT("connection", client->name));
     free(client);
 }
 
@@ -179,7 +179,7 @@ void client_accept(struct server *server, int fd)
              hash_random());
     link_client(server, client);
     client->conn = conn_new(server->loop, fd, server_config(server)->limits.message, &hooks, client);
-    log_event(LOG_DEBUG, "connected", LOG_TEXT("connection", client->name), LOG_TEXT("user", peer.user),
+    log_event(LOG_DEBUG, "client_connected", LOG_TEXT("connection", client->name), LOG_TEXT("user", peer.user),
               LOG_NUM("pid", peer.pid));
 }
 

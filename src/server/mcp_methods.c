@@ -64,7 +64,7 @@ enum handled mcp_initialize(struct request *r)
                            "params.protocolVersion: expected a string such as \"" MCP_NEWEST_LEGACY
                            "\", got nothing");
     const struct json *info = json_get_text(r->params, "clientInfo");
-    log_event(LOG_DEBUG, "initialized", LOG_TEXT("connection", r->client->name),
+    log_event(LOG_DEBUG, "client_initialized", LOG_TEXT("connection", r->client->name),
               LOG_STR("client", json_str(json_get_text(info, "name"))), LOG_STR("version", asked));
     r->client->hears_changes = true;
     struct json_out *out = reply_open(r);

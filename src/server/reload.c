@@ -225,7 +225,7 @@ static void say_how(const struct reloader *r)
                   LOG_TEXT("cause", r->cause), LOG_NUM("generation", generation_number(serving)),
                   LOG_NUM("ms", o->took_us / 1000));
     else
-        log_event(LOG_INFO, o->unchanged ? "reload_unchanged" : "reloaded",
+        log_event(LOG_INFO, o->unchanged ? "reload_unchanged" : "reload_done",
                   LOG_NUM("generation", generation_number(serving)),
                   LOG_STR("hash", generation_hash(serving)), LOG_NUM("tools", generation_tool_count(serving)),
                   LOG_NUM("examples", report->example_count), LOG_TEXT("cause", r->cause),

@@ -31,7 +31,7 @@ static void drain(struct server *server)
     if (server->draining)
         return;
     server->draining = true;
-    log_event(LOG_INFO, "stopping", LOG_NUM("connections", server->client_count),
+    log_event(LOG_INFO, "daemon_stopping", LOG_NUM("connections", server->client_count),
               LOG_NUM("calls_in_flight", server->pending));
     notify("STOPPING=1\nSTATUS=finishing %zu calls", server->pending);
     listener_free(server->listener);
@@ -180,7 +180,7 @@ static void say_ready(const struct server *server)
 {
     const struct generation *g = server->gate.generation;
     const char *path = listener_path(server->listener);
-    log_event(LOG_INFO, "ready", LOG_TEXT("socket", path), LOG_NUM("generation", generation_number(g)),
+    log_event(LOG_INFO, "daemon_ready", LOG_TEXT("socket", path), LOG_NUM("generation", generation_number(g)),
               LOG_STR("hash", generation_hash(g)), LOG_NUM("tools", generation_tool_count(g)),
               LOG_NUM("policies", policy_set_count(generation_policies(g))));
     notify("READY=1\nSTATUS=serving generation %" PRIu64, generation_number(g));
@@ -244,7 +244,7 @@ enum err server_run(const struct config_sources *sources, struct why *why)
             busy = reload_turn(&server);
         }
         end_upstreams(&server);
-        log_event(LOG_INFO, "stopped", LOG_NUM("connections", server.accepted));
+        log_event(LOG_INFO, "daemon_stopped", LOG_NUM("connections", server.accepted));
     }
     stop(&server);
     return err;

@@ -12,7 +12,7 @@
 
 /*
  * Serves until SIGTERM or SIGINT has drained it. Takes the listening socket
- * from systemd (LISTEN_FDS) where one is handed over. Logs `ready` with the
+ * from systemd (LISTEN_FDS) where one is handed over. Logs `daemon_ready` with the
  * socket once it accepts, and tells systemd. Returns OK after a clean drain;
  * on a start that fails `why` says what to mend and nothing is left behind.
  */

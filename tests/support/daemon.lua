@@ -117,7 +117,7 @@ end
 function daemon:reload()
   local function reloads()
     local count = 0
-    for _, event in ipairs { " reloaded ", " reload_failed ", " reload_unchanged " } do
+    for _, event in ipairs { " reload_done ", " reload_failed ", " reload_unchanged " } do
       count = count + select(2, self:log():gsub(event, ""))
     end
     return count

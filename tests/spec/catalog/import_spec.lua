@@ -273,7 +273,7 @@ describe("the commands", function()
     assert.equal(0, code, out .. err)
     local policy = process.read(gate.policies .. "/docs_find.lua")
     assert.truthy(policy:find('upstream    = "a/docs.find"', 1, true), policy)
-    gate:logs "reloaded"
+    gate:logs "reload_done"
     assert.equal("docs_find", names(gate:connect()))
     assert.equal("repair", verdict(gate:connect():calls("docs_find", { limit = 50 })).verdict)
     code, out, err = process.run { daemon.binary, "new", "docs_fnd", "--socket", gate.socket, "--print" }

@@ -41,7 +41,7 @@ describe("a watched folder", function()
     assert.same(CHANGED, client:hears())
     assert.equal("notifications/tools/list_changed", modern:hears().method)
     assert.same({ "echo", "second" }, names())
-    assert.truthy(gate:logs(" reloaded "):find("cause=files", 1, true))
+    assert.truthy(gate:logs(" reload_done "):find("cause=files", 1, true))
   end)
 
   it("serves what an editor renamed over the file", function()
@@ -154,7 +154,7 @@ describe("other files that are watched", function()
     local gate = daemon.start { tools = definition:format "once" }
     local client = gate:connect()
     process.write(gate.directory .. "/tools.json", definition:format "twice")
-    assert.truthy(gate:logs(" reloaded "):find("cause=files", 1, true))
+    assert.truthy(gate:logs(" reload_done "):find("cause=files", 1, true))
     assert.truthy(client:asks("toolgate/tools", { format = "mcp" }).tools[1].description:find("twice", 1, true))
   end)
 
@@ -165,7 +165,7 @@ describe("other files that are watched", function()
     assert.is_nil(next(client:asks("tools/list").tools))
     sh("mkdir '%s/elsewhere'", gate.directory)
     process.write(gate.directory .. "/toolgate.lua", [[return { policies = "elsewhere" }]])
-    gate:logs " reloaded "
+    gate:logs " reload_done "
     process.write(gate.directory .. "/elsewhere/echo.lua", fixtures.echo)
     assert.same(CHANGED, client:hears())
     assert.equal("echo", client:asks("tools/list").tools[1].name)

@@ -80,7 +80,7 @@ describe("a policy that stalled the process", function()
     tell()
     local gate = start()
     process.write(policies .. "/echo.lua", fixtures.echo .. "-- other\n")
-    gate:logs " reloaded "
+    gate:logs " reload_done "
     assert.is_true(gate:connect():calls("stuck", { text = "x" }).isError)
     gate:stop()
     assert.is_true(start():connect():calls("stuck", { text = "x" }).isError)
@@ -123,7 +123,7 @@ describe("a policy that stalled the process", function()
 
   it("has its place beside a socket whose folder is yet to be made", function()
     local gate = start { socket = directory .. "/made/toolgate.sock" }
-    gate:logs " ready "
+    gate:logs " daemon_ready "
     assert.is_nil(gate:log():find("quarantine_unavailable", 1, true))
   end)
 
