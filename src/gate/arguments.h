@@ -1,6 +1,5 @@
 /*
- * A call's arguments on their way through stages 2 and 3: read as sent,
- * mended where one reading fits, judged by schema and rules. The values are
+ * A call's arguments in stages 2 and 3: read as sent, coerced, checked by schema and rules. The values are
  * immutable; each step may point to a new one.
  */
 #ifndef TOOLGATE_GATE_ARGUMENTS_H
@@ -9,28 +8,28 @@
 #include "catalog/tool.h"
 
 struct arguments {
-    const struct json *sent;  /* what the client wrote; {} where it wrote nothing */
-    const struct json *raw;   /* the same, or the object that a string held: nothing is mended yet */
-    const struct json *now;   /* after mending and normalising */
+    const struct json *sent;  /* as the client wrote them; {} if it wrote none */
+    const struct json *raw;   /* `sent`, or the object inside a JSON string; nothing is coerced yet */
+    const struct json *now;   /* after coercion and normalise */
     struct problems problems; /* errors and warnings; problems.errors > 0: not valid */
-    struct str broke;         /* not empty: the policy itself failed, and how; NUL-terminated */
-    bool unreadable;          /* there are no arguments to go on with, whatever is enforced */
+    struct str policy_error;  /* how the policy failed; empty: it did not; NUL-terminated */
+    bool unreadable;          /* no arguments to go on with, in any mode */
 };
 
-/* Absent becomes {}; a string that holds an object (OpenAI's habit) becomes that object. `fault`, where not
- * empty, says why they could not be read at all. */
+/* Some clients send the object as a JSON string; it is read as that object. `fault`: why the arguments could
+ * not be read; empty: they could. */
 void arguments_read(struct arguments *args, struct arena *arena, const struct json *sent, struct str fault,
                     const struct config *config);
 
-/* Stage 2: coerce, JSON Schema, undeclared fields. Every problem at once. */
+/* Stage 2: coercion, JSON Schema, unknown fields. Adds all problems. */
 void arguments_check_schema(struct arguments *args, struct arena *arena, const struct tool *tool);
 
-/* Stage 3: rules and normalise, then the schema again if they changed anything. Where stage 2 found errors,
- * only what the rules would say is added. */
+/* Stage 3: rules and normalise, and the schema again if they changed anything. After errors of stage 2, only
+ * adds the rules' problems. */
 void arguments_check_rules(struct arguments *args, struct arena *arena, const struct tool *tool,
                            const struct policy_call *call);
 
-/* What mending and normalising changed, as a JSON Patch; NULL where nothing. */
+/* What coercion and normalise changed, as a JSON Patch; NULL: nothing. */
 const struct json *arguments_rewrites(const struct arguments *args, struct arena *arena);
 
 #endif

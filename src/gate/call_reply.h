@@ -1,6 +1,6 @@
 /*
- * A finished check or report as toolgate's own methods tell it: the members
- * that stand beside the verdict's own in the same object.
+ * The members that the reply of a finished check, report or call has beside its verdict's. Each function
+ * writes into an object that the caller has opened.
  */
 #ifndef TOOLGATE_GATE_CALL_REPLY_H
 #define TOOLGATE_GATE_CALL_REPLY_H
@@ -9,14 +9,14 @@
 
 struct json_out;
 
-/* callId, arguments as normalised, text, advice, and where it was asked for, the trace. */
+/* callId, arguments, text, advice, and with `trace` the stages. */
 void call_reply_check(struct json_out *out, const struct call *call, bool trace);
-
-/* What the model reads, as MCP content blocks: the tool's result and the notes beside it, or the feedback. */
-void call_reply_content(struct json_out *out, const struct call *call);
-void call_reply_text_block(struct json_out *out, struct str text); /* nothing where it is empty */
 
 /* text, advice, content. */
 void call_reply_report(struct json_out *out, const struct call *call);
+
+/* content: the tool's result and the advice, or the feedback, as MCP content blocks. */
+void call_reply_content(struct json_out *out, const struct call *call);
+void call_reply_text_block(struct json_out *out, struct str text); /* nothing if `text` is empty */
 
 #endif

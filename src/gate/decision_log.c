@@ -1,34 +1,33 @@
-/* Events of the decision log. */
+/* The events of the decision log. */
 #include "gate/decision_log.h"
 
-#include "base/arena.h"
 #include "base/log.h"
 #include "config/config.h"
 #include "gate/metrics.h"
 #include "json/write.h"
+#include "ledger/ledger.h"
 
-static const char *const modes[] = {"call", "check", "report"};
-
-static void log_arguments(const struct call_request *request)
-{
-    struct buf text = {0};
-    if (request->arguments)
-        json_write(&text, request->arguments);
-    log_event(LOG_INFO, "arguments", LOG_STR("tool", request->tool), LOG_STR("call", request->label),
-              LOG_STR("arguments", buf_view(&text)));
-    buf_clear(&text);
-}
+#define TOOL_NAME_LOGGED_BYTES 128u /* a client may make names as long as its messages */
 
 void decision_log_call(const struct config *config, const struct call_request *r, const struct verdict *v)
 {
-    bool unremarkable = v->kind == VERDICT_PASS && !v->would.len;
-    log_event(unremarkable ? LOG_DEBUG : LOG_INFO, modes[r->mode], LOG_STR("tool", str_cut(r->tool, 128)),
+    static const char *const events[] = {
+        [CALL_RUN] = "call", [CALL_CHECK] = "check", [CALL_REPORT] = "report"};
+    bool plain_pass = v->kind == VERDICT_PASS && !v->would.len;
+    log_event(plain_pass ? LOG_DEBUG : LOG_INFO, events[r->mode],
+              LOG_STR("tool", str_cut(r->tool, TOOL_NAME_LOGGED_BYTES)),
               LOG_TEXT("verdict", verdict_name(v->kind)), LOG_TEXT("class", error_class_info(v->class)->name),
               LOG_STR("code", v->code), LOG_STR("would", v->would),
               LOG_TEXT("stage", v->stage ? v->stage : "settle"), LOG_STR("session", r->session),
               LOG_STR("label", r->label), LOG_STR("ext", r->ext));
-    if (config->log_arguments)
-        log_arguments(r);
+    if (!config->log_arguments)
+        return;
+    struct buf arguments = {0};
+    if (r->arguments)
+        json_write(&arguments, r->arguments);
+    log_event(LOG_INFO, "arguments", LOG_STR("tool", r->tool), LOG_STR("call", r->label),
+              LOG_STR("arguments", buf_view(&arguments)));
+    buf_clear(&arguments);
 }
 
 void decision_log_repair_chain(struct metrics *metrics, const struct call_request *r, struct str outcome,

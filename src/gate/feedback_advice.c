@@ -87,7 +87,7 @@ static void advise_budget(const struct words *w)
 static void advise_last_write(const struct words *w)
 {
     const struct ledger_limits *limits = &w->f->tool->limits;
-    if (limits->writes && limits->same_call > 1 && w->v->spent == limits->same_call && !w->v->would.len)
+    if (limits->writes && limits->same_call > 1 && w->v->same_calls == limits->same_call && !w->v->would.len)
         feedback_put(
             w, "Note: this call changes something. With these arguments it will not be run again this turn, "
                "unless it brings something new now.\n");

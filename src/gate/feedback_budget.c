@@ -63,24 +63,24 @@ static const char *amount(struct arena *arena, uint64_t millionths)
 static struct str calls_said(struct arena *arena, const struct limit *l, uint32_t most,
                              const struct verdict *v)
 {
-    const char *who = v->of_session ? "all tools together" : "it";
+    const char *who = v->session_limit ? "all tools together" : "it";
     return arena_printf(arena, "%s may be called %u time%s %s, and %llu were made", who, most,
-                        most == 1 ? "" : "s", l->when, (unsigned long long)v->used);
+                        most == 1 ? "" : "s", l->when, (unsigned long long)v->limit_used);
 }
 
 static struct str seconds_said(struct arena *arena, uint32_t most, const struct verdict *v)
 {
-    return arena_printf(arena, "%s may be called for %u s of a turn, and %s %llu s ago",
-                        v->of_session ? "tools" : "it", most,
-                        v->of_session ? "this one began" : "its first call was", (unsigned long long)v->used);
+    return arena_printf(
+        arena, "%s may be called for %u s of a turn, and %s %llu s ago", v->session_limit ? "tools" : "it",
+        most, v->session_limit ? "this one began" : "its first call was", (unsigned long long)v->limit_used);
 }
 
 static struct str cost_said(struct arena *arena, const struct limit *l, uint64_t most,
                             const struct verdict *v, const struct tool *tool)
 {
     struct str spent = arena_printf(arena, "%s may cost %s %s, of which %s is spent",
-                                    v->of_session ? "all calls together" : "its calls", amount(arena, most),
-                                    l->when, amount(arena, v->used));
+                                    v->session_limit ? "all calls together" : "its calls",
+                                    amount(arena, most), l->when, amount(arena, v->limit_used));
     if (!tool->limits.cost)
         return spent;
     return arena_printf(arena, STR_FMT ", and this one would cost %s", STR_ARG(spent),
@@ -90,7 +90,7 @@ static struct str cost_said(struct arena *arena, const struct limit *l, uint64_t
 static struct budget limit_said(struct arena *arena, const struct limit *l, const struct verdict *v,
                                 const struct tool *tool)
 {
-    const struct ledger_allowance *of = v->of_session ? &tool->limits.session : &tool->limits.tool;
+    const struct ledger_allowance *of = v->session_limit ? &tool->limits.session : &tool->limits.tool;
     const void *at = (const char *)of + l->offset;
     struct str what;
     if (l->unit == CALLS)
@@ -99,7 +99,7 @@ static struct budget limit_said(struct arena *arena, const struct limit *l, cons
         what = seconds_said(arena, *(const uint32_t *)at, v);
     else
         what = cost_said(arena, l, *(const uint64_t *)at, v, tool);
-    return (struct budget){what.at, v->of_session ? l->next_all : l->next_own};
+    return (struct budget){what.at, v->session_limit ? l->next_all : l->next_own};
 }
 
 static struct budget pace_said(struct arena *arena, const struct verdict *v, const struct tool *tool)
@@ -107,7 +107,7 @@ static struct budget pace_said(struct arena *arena, const struct verdict *v, con
     struct str what = arena_printf(arena, "this call may be made every %s s, and it is not yet time",
                                    amount(arena, (uint64_t)tool->limits.poll_every_ms * 1000));
     struct str next = arena_printf(arena, "Ask again in %llu s: the same call is fine then.",
-                                   (unsigned long long)(v->used + 999) / 1000);
+                                   (unsigned long long)(v->limit_used + 999) / 1000);
     return (struct budget){what.at, next.at};
 }
 

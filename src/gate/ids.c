@@ -1,4 +1,4 @@
-/* Finding ids by the paths a policy declares. */
+/* Finds ids by the paths that a policy declares. */
 #include "gate/ids.h"
 
 #include "base/arena.h"
@@ -15,34 +15,28 @@ static bool is_id(const struct json *value)
     return json_is(value, JSON_STRING) || json_is(value, JSON_NUMBER);
 }
 
-static struct str quoted(struct arena *arena, const struct json *id)
+static struct str quoted_id(struct arena *arena, const struct json *id)
 {
     struct buf text = buf_in(arena);
     json_write(&text, id);
     return arena_truncate(arena, buf_view(&text), PROBLEM_GOT_MAX_BYTES);
 }
 
-static bool misshapen_at(struct arena *arena, const struct policy_id *id, const struct json *args,
-                         struct id_fault *fault)
-{
-    const struct json *values[LEDGER_IDS_MAX];
-    size_t n = json_path_scalars(args, id->path, values, LEDGER_IDS_MAX);
-    for (size_t i = 0; i < n; i++) {
-        const char *wanted = id_format_mismatch(id->format, values[i]);
-        if (!wanted)
-            continue;
-        *fault = (struct id_fault){id->path, quoted(arena, values[i]), wanted};
-        return true;
-    }
-    return false;
-}
-
 bool ids_find_malformed(struct arena *arena, const struct policy *policy, const struct json *args,
                         struct id_fault *fault)
 {
-    for (size_t i = 0; i < policy->id_count; i++)
-        if (policy->ids[i].format.len && misshapen_at(arena, &policy->ids[i], args, fault))
+    const struct json *values[LEDGER_IDS_MAX];
+    for (size_t i = 0; i < policy->id_count; i++) {
+        const struct policy_id *id = &policy->ids[i];
+        size_t count = id->format.len ? json_path_scalars(args, id->path, values, LEDGER_IDS_MAX) : 0;
+        for (size_t k = 0; k < count; k++) {
+            const char *wanted = id_format_mismatch(id->format, values[k]);
+            if (!wanted)
+                continue;
+            *fault = (struct id_fault){id->path, quoted_id(arena, values[k]), wanted};
             return true;
+        }
+    }
     return false;
 }
 
@@ -64,20 +58,16 @@ void ids_collect(const struct policy *policy, const struct json *args, struct id
     }
 }
 
-static bool in_goal(const struct json *id, struct str goal)
-{
-    return id->len && str_contains_nocase(goal, (struct str){id->text, id->len});
-}
-
 const struct policy_id *ids_find_unseen(struct arena *arena, const struct id_candidates *candidates,
                                         const struct ledger_answer *answer, struct str goal,
                                         struct id_fault *fault)
 {
     for (size_t i = 0; i < candidates->count; i++) {
-        bool known = !(answer->unseen >> i & 1) || in_goal(candidates->values[i], goal);
-        if (known)
+        const struct json *id = candidates->values[i];
+        bool in_goal = id->len && str_contains_nocase(goal, (struct str){id->text, id->len});
+        if (!(answer->unseen >> i & 1) || in_goal)
             continue;
-        *fault = (struct id_fault){candidates->from[i]->path, quoted(arena, candidates->values[i]), NULL};
+        *fault = (struct id_fault){candidates->from[i]->path, quoted_id(arena, id), NULL};
         return candidates->from[i];
     }
     return NULL;

@@ -1,21 +1,22 @@
 /*
- * Ids in arguments and results: their shape, and whether anybody has ever
- * seen them. An invented id is the one fault that trying again cannot mend.
+ * Ids in arguments and results: whether an argument can be an id at all, and whether an earlier result or the
+ * user gave it. The model cannot repair an id that it made up; it has to look it up.
  */
 #ifndef TOOLGATE_GATE_IDS_H
 #define TOOLGATE_GATE_IDS_H
 
 #include "catalog/tool.h"
 
-/* The first id whose shape is impossible: where, what it is, what was wanted; false where all fit. */
 struct id_fault {
     struct str path, got; /* got: as JSON */
-    const char *wanted;
+    const char *wanted;   /* the expected format; NULL for an unseen id */
 };
+
+/* The first argument whose format is impossible; false: there is none. */
 bool ids_find_malformed(struct arena *arena, const struct policy *policy, const struct json *args,
                         struct id_fault *fault);
 
-/* Ids that must have been seen before (`seen()` in the policy). */
+/* The arguments that the policy marks with seen(). */
 struct id_candidates {
     struct hash128 hashes[LEDGER_IDS_MAX];
     const struct json *values[LEDGER_IDS_MAX];
@@ -24,13 +25,12 @@ struct id_candidates {
 };
 void ids_collect(const struct policy *policy, const struct json *args, struct id_candidates *out);
 
-/* The first candidate that neither an earlier result nor the user's own words gave; NULL where all are known.
- */
+/* The first candidate that neither an earlier result nor the goal contains; NULL: there is none. */
 const struct policy_id *ids_find_unseen(struct arena *arena, const struct id_candidates *candidates,
                                         const struct ledger_answer *answer, struct str goal,
                                         struct id_fault *fault);
 
-/* Ids that a result gives, at the paths of `gives_ids`; returns how many, at most LEDGER_GIVEN_IDS_MAX. */
+/* The ids at the paths of `gives_ids`, in the arena; returns how many, at most LEDGER_GIVEN_IDS_MAX. */
 size_t ids_in_result(struct arena *arena, const struct policy *policy, const struct json *result,
                      const struct hash128 **out);
 

@@ -1,4 +1,5 @@
-/* Counters since the start, by verdict, class and tool-independent event; status prints them. */
+/* The counters of `toolgate status` since the daemon's start: calls by kind, verdict, class and ledger
+ * engine. */
 #ifndef TOOLGATE_GATE_METRICS_H
 #define TOOLGATE_GATE_METRICS_H
 
@@ -12,18 +13,19 @@ struct metrics {
     uint64_t calls, checks, reports, cancelled;
     uint64_t verdicts[VERDICT_HALT + 1];
     uint64_t classes[CLASS_COUNT];
-    uint64_t would; /* calls that passed only for shadow mode, or for want of a session */
+    uint64_t would; /* verdicts not enforced: mode shadow, or no session */
     uint64_t chains_ended, fabricated_on_retry;
     uint64_t policy_errors;
-    uint64_t rewrites;                 /* calls whose arguments were mended */
-    uint64_t engines[METRICS_ENGINES]; /* by the ledger's engine that counted them */
+    uint64_t rewrites; /* calls whose arguments were coerced or normalised */
+    uint64_t engines[METRICS_ENGINES];
 };
 
 void metrics_count_verdict(struct metrics *metrics, const struct verdict *verdict);
 
-/* So many repair chains were open when their turn ended. `metrics` may be NULL. */
+/* `count` repair chains were still open when their turn ended. `metrics` may be NULL. */
 void metrics_count_abandoned_chains(struct metrics *metrics, uint32_t count);
 
+/* Writes one object. */
 void metrics_write(struct json_out *out, const struct metrics *metrics);
 
 #endif

@@ -9,8 +9,9 @@
 #include "gate/call.h"
 #include "catalog/generation.h"
 
-#define SIMULATOR_TIME_MS 1780000000000 /* an ordinary day in 2026: where the clock stands until it is set   \
-                                         */
+#define SIMULATOR_TIME_MS                                                                                    \
+    1780000000000 /* an ordinary day in 2026: where the clock stands until it is set                         \
+                   */
 
 /* A ledger whose clock stands still unless simulator_set_clock moves it. One clock a process: whoever plays
  * several ledgers sets it before each call. */

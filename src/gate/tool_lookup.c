@@ -1,4 +1,4 @@
-/* Finding a tool by its name, or the names that come close. */
+/* Finds a tool by name, or the names closest to it. */
 #include "gate/tool_lookup.h"
 
 #include "base/arena.h"
@@ -29,7 +29,7 @@ const struct tool *tool_lookup_find(struct arena *arena, struct generation *gene
 {
     const struct tool *tool = client_tools_find(r->client_tools, generation, r->tool);
     if (tool)
-        return tool; /* the connection's own; tools/call is told that the agent runs it */
+        return tool;
     tool = generation_find(generation, r->tool);
     return tool && exists(arena, generation, r, tool) ? tool : NULL;
 }
@@ -37,25 +37,26 @@ const struct tool *tool_lookup_find(struct arena *arena, struct generation *gene
 size_t tool_lookup_suggest(struct arena *arena, struct generation *generation, const struct call_request *r,
                            struct str out[SUGGEST_MAX])
 {
-    size_t own = r->mode == CALL_RUN ? 0 : client_tools_count(r->client_tools),
-           all = generation_tool_count(generation);
-    struct str *names = ARENA_ARRAY(arena, struct str, own + all);
-    size_t count = 0, close[SUGGEST_MAX], found = 0;
-    for (size_t i = 0; i < own; i++)
-        if (client_tools_find(r->client_tools, generation, client_tools_name_at(r->client_tools, i)))
-            names[count++] = client_tools_name_at(r->client_tools, i);
-    own = count;
-    for (size_t i = 0; i < all; i++) {
+    struct client_tools *own = r->mode == CALL_RUN ? NULL : r->client_tools;
+    size_t own_count = client_tools_count(own), all_count = generation_tool_count(generation);
+    struct str *names = ARENA_ARRAY(arena, struct str, own_count + all_count);
+    size_t count = 0, closest[SUGGEST_MAX], found = 0;
+    for (size_t i = 0; i < own_count; i++)
+        if (client_tools_find(own, generation, client_tools_name_at(own, i)))
+            names[count++] = client_tools_name_at(own, i);
+    own_count = count;
+    for (size_t i = 0; i < all_count; i++) {
         const struct tool *tool = generation_tool_at(generation, i);
-        bool named = own && client_tools_find(r->client_tools, generation, tool->name); /* and policed here */
-        if (!named && (r->mode != CALL_RUN || tool_is_listed(tool)) && is_granted(generation, r, tool))
+        bool duplicate = own_count && client_tools_find(own, generation, tool->name);
+        if (!duplicate && (r->mode != CALL_RUN || tool_is_listed(tool)) && is_granted(generation, r, tool))
             names[count++] = tool->name;
     }
-    size_t n = suggest_ranked(r->tool, names, count, close);
-    for (size_t i = 0; i < n; i++) { /* only the few that are close are looked at by policies */
-        const struct tool *tool = close[i] < own ? NULL : generation_find(generation, names[close[i]]);
+    size_t closest_count = suggest_ranked(r->tool, names, count, closest);
+    for (size_t i = 0; i < closest_count; i++) { /* prepare hooks run for the few closest names only */
+        struct str name = names[closest[i]];
+        const struct tool *tool = closest[i] < own_count ? NULL : generation_find(generation, name);
         if (!tool || exists(arena, generation, r, tool))
-            out[found++] = names[close[i]];
+            out[found++] = name;
     }
     return found;
 }

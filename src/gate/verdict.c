@@ -22,140 +22,106 @@ void verdict_set(struct verdict *v, enum error_class class, struct str code, str
 
 void verdict_discard(struct verdict *v, struct arena *arena, bool remember)
 {
-    struct verdict fresh = {.valid = true,
-                            .after_s = -1,
-                            .cost = v->cost,
-                            .would = v->would,
-                            .attempt = v->attempt,
-                            .repeats = v->repeats,
-                            .no_progress = v->no_progress,
-                            .engine = v->engine};
+    struct verdict kept = {.valid = true,
+                           .after_s = -1,
+                           .cost = v->cost,
+                           .would = v->would,
+                           .attempt = v->attempt,
+                           .repeats = v->repeats,
+                           .no_progress = v->no_progress,
+                           .engine = v->engine};
     if (remember && !v->would.len && error_class_info(v->class)->is_error)
-        fresh.would = v->code.len ? v->code : str_of(error_class_info(v->class)->name);
-    problems_init(&fresh.problems, arena);
-    *v = fresh;
+        kept.would = v->code.len ? v->code : str_of(error_class_info(v->class)->name);
+    problems_init(&kept.problems, arena);
+    *v = kept;
 }
 
-static void put_optional(struct json_out *out, const char *key, struct str value)
-{
-    if (value.len) {
-        json_key(out, key);
-        json_put_str(out, value);
-    }
-}
-
-static void put_value(struct json_out *out, const char *key, const struct json *value)
-{
-    if (value) {
-        json_key(out, key);
-        json_put(out, value);
-    }
-}
-
-static void put_number(struct json_out *out, const char *key, int64_t n)
-{
-    json_key(out, key);
-    json_put_int(out, n);
-}
-
-static void put_messages(struct json_out *out, const struct problems *problems)
+static void write_messages(struct json_out *out, const struct problems *problems)
 {
     if (!problems->count)
         return;
-    json_key(out, "messages");
-    json_open(out, '[');
+    json_field_open(out, "messages", '[');
     for (size_t i = 0; i < problems->count; i++)
         problem_json(out, &problems->list[i]);
     json_close(out, ']');
     if (problems->more)
-        put_number(out, "more_messages", (int64_t)problems->more);
+        json_field_int(out, "more_messages", (int64_t)problems->more);
 }
 
-static void put_suggestion(struct json_out *out, bool *open, struct str path, struct str value)
+static void write_suggestion(struct json_out *out, const struct problem *place, struct str value)
 {
-    if (!*open) {
-        json_key(out, "suggestions");
-        json_open(out, '[');
-        *open = true;
-    }
+    struct buf path = {0};
+    problem_path(&path, place);
     json_open(out, '{');
-    json_key(out, "path");
-    json_put_str(out, path);
+    json_field_str(out, "path", buf_view(&path));
     json_key(out, "value");
     json_put_raw(out, value);
     json_close(out, '}');
+    buf_clear(&path);
 }
 
-/* What a problem suggests for its place, then what a policy suggests for the arguments together. */
-static void put_suggestions(struct json_out *out, const struct verdict *v)
+/* Those of single problems, then those of the policy. */
+static void write_suggestions(struct json_out *out, const struct verdict *v)
 {
-    struct arena *arena = v->problems.arena;
-    bool open = false;
-    for (size_t i = 0; i < v->problems.count; i++) {
-        const struct problem *p = &v->problems.list[i];
-        struct buf path = buf_in(arena);
-        if (!p->suggestion.len)
-            continue;
-        problem_path(&path, p);
-        put_suggestion(out, &open, buf_view(&path), p->suggestion);
+    const struct json *suggest = json_is(v->suggest, JSON_OBJECT) && v->suggest->len ? v->suggest : NULL;
+    size_t suggested = 0;
+    for (size_t i = 0; i < v->problems.count; i++)
+        suggested += v->problems.list[i].suggestion.len > 0;
+    if (!suggested && !suggest)
+        return;
+    json_field_open(out, "suggestions", '[');
+    for (size_t i = 0; i < v->problems.count; i++)
+        if (v->problems.list[i].suggestion.len)
+            write_suggestion(out, &v->problems.list[i], v->problems.list[i].suggestion);
+    for (uint32_t i = 0; suggest && i < suggest->len; i++) {
+        struct problem place = {.path = suggest->members[i].key};
+        struct buf value = buf_in(v->problems.arena);
+        json_write(&value, &suggest->members[i].value);
+        write_suggestion(out, &place, buf_view(&value));
     }
-    for (uint32_t i = 0; json_is(v->suggest, JSON_OBJECT) && i < v->suggest->len; i++) {
-        struct problem place = {.path = v->suggest->members[i].key};
-        struct buf path = buf_in(arena), value = buf_in(arena);
-        problem_path(&path, &place);
-        json_write(&value, &v->suggest->members[i].value);
-        put_suggestion(out, &open, buf_view(&path), buf_view(&value));
-    }
-    if (open)
-        json_close(out, ']');
+    json_close(out, ']');
 }
 
 void verdict_write(struct buf *buf, const struct verdict *v)
 {
     struct json_out writer = json_out(buf), *out = &writer;
     json_open(out, '{');
-    json_key(out, "verdict");
-    json_put_text(out, verdict_name(v->kind));
-    json_key(out, "valid");
-    json_put_bool(out, v->valid);
-    json_key(out, "error_class");
-    json_put_text(out, error_class_info(v->class)->name);
-    put_optional(out, "code", v->code);
-    put_optional(out, "detail", v->detail);
-    put_optional(out, "hint", v->hint);
-    put_messages(out, &v->problems);
-    put_suggestions(out, v);
+    json_field_text(out, "verdict", verdict_name(v->kind));
+    json_field_bool(out, "valid", v->valid);
+    json_field_text(out, "error_class", error_class_info(v->class)->name);
+    json_field_optional_str(out, "code", v->code);
+    json_field_optional_str(out, "detail", v->detail);
+    json_field_optional_str(out, "hint", v->hint);
+    write_messages(out, &v->problems);
+    write_suggestions(out, v);
     if (v->rewrites && v->rewrites->len)
-        put_value(out, "rewrites", v->rewrites);
+        json_field(out, "rewrites", v->rewrites);
     if (v->attempt)
-        put_number(out, "attempt", v->attempt);
+        json_field_int(out, "attempt", v->attempt);
     if (v->has_budget)
-        put_number(out, "attempts_left", v->attempts_left);
-    put_number(out, "repeats", v->repeats);
+        json_field_int(out, "attempts_left", v->attempts_left);
+    json_field_int(out, "repeats", v->repeats);
     if (v->tries > 1)
-        put_number(out, "tries", v->tries);
+        json_field_int(out, "tries", v->tries);
     if (v->no_progress >= VERDICT_NO_PROGRESS)
-        put_number(out, "no_progress", v->no_progress);
+        json_field_int(out, "no_progress", v->no_progress);
     if (v->after_s >= 0)
-        put_number(out, "after_s", v->after_s);
-    put_optional(out, "coverage", v->coverage);
-    put_value(out, "facts", v->facts);
-    put_value(out, "follow_up", v->follow_up);
-    put_value(out, "next_args", v->next_args);
-    put_value(out, "choices", v->choices);
+        json_field_int(out, "after_s", v->after_s);
+    json_field_optional_str(out, "coverage", v->coverage);
+    json_field_optional(out, "facts", v->facts);
+    json_field_optional(out, "follow_up", v->follow_up);
+    json_field_optional(out, "next_args", v->next_args);
+    json_field_optional(out, "choices", v->choices);
     if (v->bytes_from) {
-        json_key(out, "compacted");
-        json_open(out, '{');
-        put_number(out, "from_bytes", (int64_t)v->bytes_from);
-        put_number(out, "to_bytes", (int64_t)v->bytes_to);
+        json_field_open(out, "compacted", '{');
+        json_field_int(out, "from_bytes", (int64_t)v->bytes_from);
+        json_field_int(out, "to_bytes", (int64_t)v->bytes_to);
         json_close(out, '}');
     }
-    put_optional(out, "would", v->would);
-    if (v->final) {
-        json_key(out, "final");
-        json_put_bool(out, true);
-    }
-    put_optional(out, "ledger", str_of(v->engine));
+    json_field_optional_str(out, "would", v->would);
+    if (v->final)
+        json_field_bool(out, "final", true);
+    json_field_optional_str(out, "ledger", str_of(v->engine));
     json_close(out, '}');
 }
 

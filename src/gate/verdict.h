@@ -1,6 +1,6 @@
 /*
- * What the gate decided, as one record: the same in `_meta`, in
- * toolgate/check, in the decision log and in replay.
+ * What the gate decided about a call, as one record: the same in `_meta`, in the reply of toolgate/check and
+ * in the decision log. error_class.h has what follows from the class alone.
  */
 #ifndef TOOLGATE_GATE_VERDICT_H
 #define TOOLGATE_GATE_VERDICT_H
@@ -12,38 +12,42 @@
 
 const char *verdict_name(enum verdict_kind kind);
 
-#define VERDICT_NO_PROGRESS LEDGER_STUCK /* calls in a row */
+#define VERDICT_NO_PROGRESS LEDGER_STUCK /* consecutive calls without a new result */
 
 struct verdict {
     enum verdict_kind kind;
     enum error_class class;
-    bool valid;                    /* the arguments, as they stand after mending */
-    struct str code, detail, hint; /* empty where there is none */
+    bool valid;                    /* the arguments, after coercion and normalise */
+    struct str code, detail, hint; /* empty: none */
     struct problems problems;
-    const struct json *suggest;      /* arguments to change, as a policy proposed them; NULL: none */
-    const struct json *rewrites;     /* JSON Patch array, NULL or empty: nothing was changed */
-    uint32_t attempt, attempts_left; /* attempts_left: meaningful where has_budget */
-    bool has_budget;
-    uint32_t repeats;
-    uint32_t no_progress; /* calls in a row that brought nothing new; told from VERDICT_NO_PROGRESS on */
-    uint32_t spent;       /* of the same-call budget, this call included; for the feedback only */
-    uint64_t used;        /* of the limit that `code` names; likewise */
-    bool of_session;      /* it is the whole session's limit; likewise */
-    int64_t after_s;      /* wait: seconds; -1 otherwise */
-    struct str coverage;  /* "SATISFIED" …; empty: not told */
+    const struct json *suggest; /* arguments that the policy proposes to change; NULL: none */
+    const struct json
+        *rewrites;    /* JSON Patch of what coercion and normalise changed; NULL or empty: nothing */
+    uint32_t attempt; /* of a repair chain; 0: none */
+    bool has_budget;  /* `attempts_left` counts */
+    uint32_t attempts_left;
+    uint32_t repeats;     /* identical calls with an identical result in a row */
+    uint32_t no_progress; /* consecutive calls without a new result; written from VERDICT_NO_PROGRESS on */
+    int64_t after_s;      /* VERDICT_WAIT: seconds; -1: none */
+    struct str coverage;  /* "SATISFIED" …; empty: unknown */
     const struct json *facts, *follow_up, *next_args, *choices; /* NULL: none */
-    struct str would;            /* shadow mode, anonymous sessions: the code of what would have been said */
-    struct str quoted;           /* the tool's own words, for the feedback only */
-    bool quoted_is_policy;       /* `quoted` is what a policy says of the result */
-    struct str warning;          /* ours, beside a result that is delivered all the same */
-    struct str compact_note;     /* what was left out of a result that is too large; empty: nothing */
-    size_t bytes_from, bytes_to; /* what of it a model would have read, and reads; 0: it was not too large */
-    double cost;                 /* what the call really cost; -1: not told */
-    uint32_t tries;              /* how often toolgate ran it for this call; told from the second on */
-    bool blank;                  /* nothing at all of the result can be seen; for the advice only */
-    bool final;                  /* the tool's result ends the run */
-    const char *engine;          /* ledger engine that answered */
-    const char *stage;           /* where it was decided: "known", "schema", … */
+    struct str would; /* modes shadow and off, anonymous sessions: the code that was not enforced */
+    size_t bytes_from, bytes_to; /* of a compacted result; 0: not compacted */
+    double cost;                 /* of the call; -1: not stated */
+    uint32_t tries;              /* how often toolgate ran the tool for this call; written from 2 on */
+    bool final;                  /* the result ends the run */
+    const char *engine;          /* the ledger engine that answered */
+    const char *stage;           /* the one that decided; NULL: none */
+
+    /* Only for the feedback. */
+    struct str quoted;       /* the tool's own words */
+    bool quoted_is_policy;   /* `quoted` comes from the policy's result hook instead */
+    struct str warning;      /* ours, beside a result that is delivered */
+    struct str compact_note; /* what was left out of the result; empty: nothing */
+    bool blank;              /* nothing in the result is visible */
+    bool session_limit;      /* `code` names a limit of the whole session, not of the tool */
+    uint64_t limit_used;     /* calls, seconds or cost used of it */
+    uint32_t same_calls;     /* made of the same-call budget, with this call */
 };
 
 static inline bool verdict_is_decided(const struct verdict *verdict)
@@ -59,10 +63,10 @@ void verdict_set(struct verdict *verdict, enum error_class class, struct str cod
  * first error in `would`. What the ledger counted stays. */
 void verdict_discard(struct verdict *verdict, struct arena *arena, bool remember);
 
-/* The object of PROTOCOL.md: {"verdict":…,"valid":…,…}. */
+/* {"verdict":…,"valid":…,"error_class":…,…} as docs/protocol.md describes it. */
 void verdict_write(struct buf *out, const struct verdict *verdict);
 
-/* Its JSON Schema, as text, for toolgate/schemas. */
+/* The JSON Schemas of a verdict and of a coverage, for toolgate/schemas; never freed. */
 struct str verdict_schema(void);
 struct str coverage_schema(void);
 

@@ -1,7 +1,6 @@
 /*
- * From what others said to a verdict: arguments, ids, the ledger, a policy's
- * hook. Each function knows one speaker; none knows the call it is about, so
- * that call.c can be read as the order of things and nothing else.
+ * Builds verdicts from what arguments, ids, the ledger and policy hooks report. Each function reads one
+ * source and knows nothing of the call; the stages in call*.c decide when to use it. Strings are borrowed.
  */
 #ifndef TOOLGATE_GATE_VERDICT_FROM_H
 #define TOOLGATE_GATE_VERDICT_FROM_H
@@ -10,36 +9,37 @@
 #include "gate/ids.h"
 #include "gate/verdict.h"
 
-/* A hook that threw or ran out of its budget. */
+/* A hook that raised an error or exceeded its limits; logs it. */
 void verdict_from_policy_error(struct verdict *verdict, const struct tool *tool, struct arena *arena,
                                const char *why);
 
-/* The same, where the call can do without that hook: a tool that declares fails_open goes on. */
+/* The same for a hook that the call can do without: with on_policy_error = "open" it only logs. */
 void verdict_from_broken_hook(struct verdict *verdict, const struct tool *tool, struct arena *arena,
                               const char *why);
 
-/* After stages 2 and 3. */
 void verdict_from_arguments(struct verdict *verdict, const struct tool *tool, struct arena *arena,
                             const struct arguments *args);
+
+/* An id of impossible format. */
 void verdict_from_malformed_id(struct verdict *verdict, struct arena *arena, const struct id_fault *fault);
 
-/* After admit. What was invalid before keeps its problems. */
+/* An id that no result and no goal contains: fabricated if `certain`, else to be looked up. */
+void verdict_from_unseen_id(struct verdict *verdict, struct arena *arena, const struct id_fault *fault,
+                            const struct policy_id *id, bool certain);
+
+/* The ledger's answer to admit; invalid arguments keep their problems. */
 void verdict_from_ledger(struct verdict *verdict, const struct ledger_answer *answer);
 
-/* An id that nothing gave: refused where nothing can have been missed (`certain`), else to be looked up once.
- */
-void verdict_from_unseen_id(struct verdict *verdict, struct arena *arena, const struct id_fault *fault,
-                            const struct policy_id *from, bool certain);
-
-/* What check and run say alike: repair, refuse, ask, retry, transient, failed; anything else decides nothing.
- */
-void verdict_from_hook(struct verdict *verdict, struct arena *arena, const struct policy_outcome *said);
-
-/* The tool asks the user something, or failed, in words of its own. */
-void verdict_from_question(struct verdict *verdict, const struct policy_outcome *said);
-void verdict_from_failure(struct verdict *verdict, enum error_class class, const struct policy_outcome *said);
-
-/* After settle: what only the ledger knows of attempts and repeats. */
+/* The ledger's answer to settle: attempts, repeats and the time to wait. */
 void verdict_from_settle(struct verdict *verdict, const struct ledger_settled *settled, bool ran);
+
+/* An outcome of check or run: repair, refuse, ask, retry, transient or failed; others leave the verdict as it
+ * is. */
+void verdict_from_hook(struct verdict *verdict, struct arena *arena, const struct policy_outcome *outcome);
+
+/* A hook's question for the user, and a failure in the tool's own words. */
+void verdict_from_question(struct verdict *verdict, const struct policy_outcome *outcome);
+void verdict_from_failure(struct verdict *verdict, enum error_class class,
+                          const struct policy_outcome *outcome);
 
 #endif
