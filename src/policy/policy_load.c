@@ -105,7 +105,7 @@ static enum err add_policy(struct policy_set *set, struct policy *policy, struct
 
 struct reading {
     struct declaration d;
-    struct complaints complaints;
+    struct diagnostics complaints;
 };
 
 /* One value is the policy; a second one would be nobody's. */
@@ -118,7 +118,7 @@ static void check_returned(lua_State *L, int count, const struct bytecode *code,
 }
 
 /* Fields of `call` that the hooks of the declaration at `at` read. */
-static void check_hooks(lua_State *L, int at, struct complaints *complaints)
+static void check_hooks(lua_State *L, int at, struct diagnostics *complaints)
 {
     lua_getfield(L, at, "fields");
     for (int i = 0; i <= HOOK_COUNT; i++) {
@@ -135,7 +135,7 @@ static void check_hooks(lua_State *L, int at, struct complaints *complaints)
 static void load_step(lua_State *L, void *context)
 {
     struct reading *r = context;
-    struct complaints *complaints = &r->complaints;
+    struct diagnostics *complaints = &r->complaints;
     r->d.L = L;
     word_json_forget(L);
     sandbox_load(L, r->d.source, r->d.file.at);
@@ -149,7 +149,7 @@ static void load_step(lua_State *L, void *context)
     declare_read(&r->d, 2);
     lua_settop(L, 2);
     check_hooks(L, 2, complaints);
-    settle(L, code, 1, 2, complaints);
+    freeze_file(L, code, 1, 2, complaints);
     diagnostics_raise(L, complaints);
     word_json_forget(L);
 }

@@ -11,9 +11,9 @@
 
 struct naming {
     lua_State *L;
-    const struct opcodes *ops;
+    const struct bytecode_opcodes *ops;
     const struct bytecode *file;
-    struct complaints *complaints;
+    struct diagnostics *complaints;
     int words;       /* index of the table of words */
     struct str *own; /* globals that the file sets itself */
     size_t own_count;
@@ -123,7 +123,7 @@ static void find_own(struct naming *n)
             n->own[n->own_count++] = bytecode_text(file, bytecode_d(file->at[i]));
 }
 
-void names_check(lua_State *L, const struct bytecode *file, struct complaints *complaints)
+void names_check(lua_State *L, const struct bytecode *file, struct diagnostics *complaints)
 {
     struct naming n = {.L = L, .ops = sandbox_opcodes(sandbox_of(L)), .file = file, .complaints = complaints};
     luaL_checkstack(L, 8, "checking names");
@@ -137,7 +137,7 @@ void names_check(lua_State *L, const struct bytecode *file, struct complaints *c
 /* ---- call.… ------------------------------------------------------------------------ */
 
 /* May the instruction give the parameter another value? */
-static bool overwrites_call(const struct opcodes *ops, uint32_t ins)
+static bool overwrites_call(const struct bytecode_opcodes *ops, uint32_t ins)
 {
     if (bytecode_op(ins) == ops->nothing)
         return bytecode_a(ins) <= CALL_REGISTER && CALL_REGISTER <= bytecode_d(ins);
@@ -150,7 +150,8 @@ static bool is_outer_call(const struct bytecode *code, uint32_t i)
 }
 
 /* Does a function inside of the hook set its `call`? Or a field of that name, of whatever table? */
-static bool is_set(const struct opcodes *ops, const struct bytecode *code, struct str field, bool inner)
+static bool is_set(const struct bytecode_opcodes *ops, const struct bytecode *code, struct str field,
+                   bool inner)
 {
     for (uint32_t i = 0; i < code->count; i++) {
         uint32_t ins = code->at[i];
@@ -167,9 +168,9 @@ static bool is_set(const struct opcodes *ops, const struct bytecode *code, struc
     return false;
 }
 
-void names_check_call(lua_State *L, const struct bytecode *hook, struct complaints *complaints)
+void names_check_call(lua_State *L, const struct bytecode *hook, struct diagnostics *complaints)
 {
-    const struct opcodes *ops = sandbox_opcodes(sandbox_of(L));
+    const struct bytecode_opcodes *ops = sandbox_opcodes(sandbox_of(L));
     struct str meant;
     if (hook->parameters <= CALL_REGISTER)
         return;

@@ -255,7 +255,7 @@ static uint8_t probe(lua_State *L, struct arena *arena, const char *text, bool i
     return (uint8_t)bytecode_op(code->at[i]);
 }
 
-void bytecode_detect_opcodes(lua_State *L, struct arena *arena, struct opcodes *out)
+void bytecode_detect_opcodes(lua_State *L, struct arena *arena, struct bytecode_opcodes *out)
 {
     static const char *const outer[BYTECODE_UPVALUE_WRITES] = {
         "local a return function(b) a = b end", "local a return function() a = 'b' end",
@@ -276,7 +276,7 @@ void bytecode_detect_opcodes(lua_State *L, struct arena *arena, struct opcodes *
         out->outer_write[i] = probe(L, arena, outer[i], true, 0);
 }
 
-bool bytecode_writes_upvalue(const struct opcodes *ops, uint32_t ins)
+bool bytecode_writes_upvalue(const struct bytecode_opcodes *ops, uint32_t ins)
 {
     for (int i = 0; i < BYTECODE_UPVALUE_WRITES; i++)
         if (bytecode_op(ins) == ops->outer_write[i])

@@ -75,12 +75,12 @@ struct str bytecode_text(const struct bytecode *code, uint32_t constant);
 /* Numbers of the instructions that are looked for; they differ between versions of LuaJIT, so each state
  * learns them from small functions that must contain them. */
 #define BYTECODE_UPVALUE_WRITES 4 /* a variable, a text, a number, nil or a boolean */
-struct opcodes {
+struct bytecode_opcodes {
     uint8_t global_read, global_write, field_read, field_write, outer_read, nothing, call;
     uint8_t loop_begin[2], loop_step[2]; /* of pairs, and of other iterators */
     uint8_t outer_write[BYTECODE_UPVALUE_WRITES];
 };
-void bytecode_detect_opcodes(lua_State *L, struct arena *arena, struct opcodes *out);
-bool bytecode_writes_upvalue(const struct opcodes *ops, uint32_t ins);
+void bytecode_detect_opcodes(lua_State *L, struct arena *arena, struct bytecode_opcodes *out);
+bool bytecode_writes_upvalue(const struct bytecode_opcodes *ops, uint32_t ins);
 
 #endif

@@ -7,32 +7,32 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void diagnostics_add(struct complaints *complaints, int line, const char *format, ...)
+void diagnostics_add(struct diagnostics *diagnostics, int line, const char *format, ...)
 {
     char text[DIAGNOSTICS_MAX_BYTES];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    struct str one = arena_printf(complaints->arena, "%d: %s", line, text);
-    for (size_t i = 0; i < complaints->count && i < DIAGNOSTICS_MAX; i++)
-        if (str_eq(complaints->list[i], one))
+    struct str one = arena_printf(diagnostics->arena, "%d: %s", line, text);
+    for (size_t i = 0; i < diagnostics->count && i < DIAGNOSTICS_MAX; i++)
+        if (str_eq(diagnostics->list[i], one))
             return;
-    if (complaints->count < DIAGNOSTICS_MAX)
-        complaints->list[complaints->count] = one;
-    complaints->count++;
+    if (diagnostics->count < DIAGNOSTICS_MAX)
+        diagnostics->list[diagnostics->count] = one;
+    diagnostics->count++;
 }
 
-void diagnostics_raise(lua_State *L, const struct complaints *complaints)
+void diagnostics_raise(lua_State *L, const struct diagnostics *diagnostics)
 {
-    struct buf text = buf_in(complaints->arena);
-    if (!complaints->count)
+    struct buf text = buf_in(diagnostics->arena);
+    if (!diagnostics->count)
         return;
-    for (size_t i = 0; i < complaints->count && i < DIAGNOSTICS_MAX; i++)
+    for (size_t i = 0; i < diagnostics->count && i < DIAGNOSTICS_MAX; i++)
         buf_printf(&text, "%s%s:" STR_FMT, i ? "\n" : "",
-                   i ? complaints->file : sandbox_chunk(complaints->file), STR_ARG(complaints->list[i]));
-    if (complaints->count > DIAGNOSTICS_MAX)
-        buf_printf(&text, "\n%s: and %zu more", complaints->file, complaints->count - DIAGNOSTICS_MAX);
+                   i ? diagnostics->file : sandbox_chunk(diagnostics->file), STR_ARG(diagnostics->list[i]));
+    if (diagnostics->count > DIAGNOSTICS_MAX)
+        buf_printf(&text, "\n%s: and %zu more", diagnostics->file, diagnostics->count - DIAGNOSTICS_MAX);
     lua_pushlstring(L, text.at, text.len);
     lua_error(L);
 }

@@ -14,8 +14,8 @@
 
 struct settling {
     lua_State *L;
-    const struct opcodes *ops;
-    struct complaints *complaints;
+    const struct bytecode_opcodes *ops;
+    struct diagnostics *diagnostics;
     int met;   /* table: what was met -> its stand-in, or true */
     int queue; /* table: functions and tables whose content is still to be settled */
     int first, last;
@@ -50,7 +50,7 @@ static void check_assignments(struct settling *s, const struct bytecode *code, c
             !is_kept(&level, variable))
             continue;
         struct str name = str_cut(code->outer_names[variable], 60);
-        diagnostics_add(s->complaints, bytecode_line(code, i),
+        diagnostics_add(s->diagnostics, bytecode_line(code, i),
                         "keeps state between calls: '" STR_FMT
                         "' is older than the call that sets it here: write "
                         "local " STR_FMT "; " PROXY_WRITE_HINT,
@@ -119,7 +119,7 @@ static void settle_native(struct settling *s)
         else
             lua_pop(s->L, 1);
         diagnostics_add(
-            s->complaints, function ? where.linedefined : 1,
+            s->diagnostics, function ? where.linedefined : 1,
             "keeps state between calls: '%s' is a loop of gmatch that was begun when the file was "
             "loaded: call gmatch in the function",
             s->name);
@@ -163,7 +163,7 @@ static void enter_function(struct settling *s)
     lua_getinfo(L, ">S", &where);
     if (strcmp(where.source, SANDBOX_BUILTINS_CHUNK) == 0)
         return;
-    check_assignments(s, bytecode_read(L, at, s->complaints->arena), NULL);
+    check_assignments(s, bytecode_read(L, at, s->diagnostics->arena), NULL);
     for (int i = 1; (name = lua_getupvalue(L, at, i)); i++) {
         s->name = name;
         settle_value(s);
@@ -290,13 +290,13 @@ static void find_functions(struct settling *s, int declared)
     lua_settop(L, top);
 }
 
-void settle(lua_State *L, const struct bytecode *file, int environment, int declared,
-            struct complaints *complaints)
+void freeze_file(lua_State *L, const struct bytecode *file, int environment, int declared,
+                 struct diagnostics *diagnostics)
 {
     int top = lua_gettop(L);
     struct settling s = {.L = L,
                          .ops = sandbox_opcodes(sandbox_of(L)),
-                         .complaints = complaints,
+                         .diagnostics = diagnostics,
                          .met = top + 1,
                          .queue = top + 2,
                          .first = 1};

@@ -13,9 +13,9 @@
 #include "sandbox/diagnostics.h"
 
 /* `file` is what was run, `environment` its globals, `declared` is what it returned: all functions in there
- * are taken for such as will be called. Freezes tables, adds complaints about what cannot be made read-only.
+ * are taken for such as will be called. Freezes tables, adds diagnostics about what cannot be made read-only.
  */
-void settle(lua_State *L, const struct bytecode *file, int environment, int declared,
-            struct complaints *complaints);
+void freeze_file(lua_State *L, const struct bytecode *file, int environment, int declared,
+                 struct diagnostics *diagnostics);
 
 #endif

@@ -8,7 +8,8 @@
 #define ARGUMENT_MAX 12u /* instructions of the argument; more than that is not looked at */
 #define HIDDEN       3u  /* variables: the function, what it steps through, where it is */
 
-static bool is_loop_call(const struct opcodes *ops, const struct bytecode *code, uint32_t i, uint32_t base)
+static bool is_loop_call(const struct bytecode_opcodes *ops, const struct bytecode *code, uint32_t i,
+                         uint32_t base)
 {
     if (i + 1 >= code->count || bytecode_b(code->at[i]) != HIDDEN + 1)
         return false;
@@ -22,7 +23,7 @@ static bool is_loop_call(const struct opcodes *ops, const struct bytecode *code,
 }
 
 /* Could the instruction read the register, or give it another value? */
-static bool touches(const struct opcodes *ops, uint32_t ins, uint32_t base)
+static bool touches(const struct bytecode_opcodes *ops, uint32_t ins, uint32_t base)
 {
     uint32_t op = bytecode_op(ins);
     if (bytecode_a(ins) <= base)
@@ -33,7 +34,8 @@ static bool touches(const struct opcodes *ops, uint32_t ins, uint32_t base)
 }
 
 /* The function stands in register `base` after instruction `i`. */
-static bool is_loop(const struct opcodes *ops, const struct bytecode *code, uint32_t i, uint32_t base)
+static bool is_loop(const struct bytecode_opcodes *ops, const struct bytecode *code, uint32_t i,
+                    uint32_t base)
 {
     for (uint32_t at = i + 1; at < code->count && at < i + ARGUMENT_MAX; at++)
         if (bytecode_op(code->at[at]) == ops->call && bytecode_a(code->at[at]) == base)
@@ -43,7 +45,7 @@ static bool is_loop(const struct opcodes *ops, const struct bytecode *code, uint
     return false;
 }
 
-bool iterator_check_passes(const struct opcodes *ops, const struct bytecode *code)
+bool iterator_check_passes(const struct bytecode_opcodes *ops, const struct bytecode *code)
 {
     for (uint32_t i = 0; i < code->count; i++) {
         struct str name = bytecode_text(code, bytecode_d(code->at[i]));

@@ -10,6 +10,6 @@
 #include "sandbox/bytecode.h"
 
 /* False also where it cannot be told. */
-bool iterator_check_passes(const struct opcodes *ops, const struct bytecode *file);
+bool iterator_check_passes(const struct bytecode_opcodes *ops, const struct bytecode *file);
 
 #endif

@@ -41,7 +41,7 @@ struct sandbox {
         struct deadline_run *run;
         const char *stack; /* where the C stack stood when the step began */
     } frame;
-    struct opcodes opcodes;
+    struct bytecode_opcodes opcodes;
     int enter_ref, mark_refs[MARK_COUNT];
     int words_refs[WORDS_KINDS], own_refs[WORDS_KINDS];
     sandbox_line_callback *trace; /* NULL: lines are not counted */
@@ -60,7 +60,7 @@ const struct sandbox_context *sandbox_context(const struct sandbox *sandbox)
     return sandbox->now;
 }
 
-const struct opcodes *sandbox_opcodes(const struct sandbox *sandbox)
+const struct bytecode_opcodes *sandbox_opcodes(const struct sandbox *sandbox)
 {
     return &sandbox->opcodes;
 }

@@ -20,7 +20,7 @@
 struct arena;
 struct bridge_origins;
 struct json_files;
-struct opcodes;
+struct bytecode_opcodes;
 struct policy_call;
 
 #define SANDBOX_STACK_BYTES      262144u  /* C stack that callbacks within callbacks may use */
@@ -97,7 +97,7 @@ void sandbox_push_globals(lua_State *L, int environment);
 void sandbox_use_proxies(lua_State *L, int environment, bool in_loops_only);
 
 const struct sandbox_context *sandbox_context(const struct sandbox *sandbox);
-const struct opcodes *sandbox_opcodes(const struct sandbox *sandbox);
+const struct bytecode_opcodes *sandbox_opcodes(const struct sandbox *sandbox);
 size_t sandbox_memory_bytes(const struct sandbox *sandbox); /* what all policies together may use */
 
 /* Marked tables: a metatable that policies can neither read nor change. */

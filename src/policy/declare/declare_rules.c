@@ -26,7 +26,7 @@ static void add_conflict(void *owner, bool certain, int line, struct str sentenc
 
 void declare_check_rules(struct declaration *d)
 {
-    struct complaints conflicts = {.arena = d->set->arena, .file = d->file.at};
+    struct diagnostics conflicts = {.arena = d->set->arena, .file = d->file.at};
     struct arena *scratch = arena_new(); /* the search raises no Lua error, so this is always freed */
     rule_conflicts_find(d->policy, NULL, scratch, add_conflict, &conflicts);
     arena_free(scratch);
