@@ -57,6 +57,13 @@ struct json json_array(const struct json *items, size_t count)
     return (struct json){.type = JSON_ARRAY, .len = (uint32_t)count, .items = items};
 }
 
+const struct json *json_keep(struct arena *arena, struct json value)
+{
+    struct json *kept = arena_alloc(arena, sizeof(*kept));
+    *kept = value;
+    return kept;
+}
+
 struct json_member json_member(struct str key, struct json value)
 {
     return (struct json_member){key, value};

@@ -30,6 +30,9 @@ struct json json_without(struct arena *arena, const struct json *object, struct 
 /* The array with one item replaced. */
 struct json json_with_item(struct arena *arena, const struct json *array, size_t at, struct json item);
 
+/* The value itself in the arena; its parts stay shared. */
+const struct json *json_keep(struct arena *arena, struct json value);
+
 /* A deep copy, with strings and raw bytes: it does not refer to the original. */
 struct json json_copy(struct arena *arena, const struct json *value);
 

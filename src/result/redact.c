@@ -34,13 +34,6 @@ static struct json hidden(const struct json *value)
 
 static const struct json *redact(struct walk *w, const struct json *value);
 
-static const struct json *keep(struct arena *arena, struct json value)
-{
-    struct json *kept = arena_alloc(arena, sizeof(*kept));
-    *kept = value;
-    return kept;
-}
-
 static const struct json *redact_object(struct walk *w, const struct json *object)
 {
     const struct json *now = object;
@@ -53,7 +46,7 @@ static const struct json *redact_object(struct walk *w, const struct json *objec
         struct json secret = hidden(&member->value);
         const struct json *value = is_hidden(w, member->key) ? &secret : redact(w, &member->value);
         if (value != &member->value)
-            now = keep(w->arena, json_with(w->arena, now, member->key, *value));
+            now = json_keep(w->arena, json_with(w->arena, now, member->key, *value));
         w->path.len = length;
     }
     return now;
@@ -76,7 +69,7 @@ static const struct json *redact_list(struct walk *w, const struct json *list)
         items[i] = *item;
     }
     w->path.len = length;
-    return items ? keep(w->arena, json_array(items, list->len)) : list;
+    return items ? json_keep(w->arena, json_array(items, list->len)) : list;
 }
 
 /* The value itself where nothing of it is hidden. */
@@ -104,7 +97,7 @@ static const struct json *redact_block(struct walk *w, const struct json *block)
         return block;
     struct buf written = buf_in(w->arena);
     json_write(&written, now);
-    return keep(w->arena, json_with(w->arena, block, STR_LIT("text"), json_string(buf_view(&written))));
+    return json_keep(w->arena, json_with(w->arena, block, STR_LIT("text"), json_string(buf_view(&written))));
 }
 
 static const struct json *redact_content(struct walk *w, const struct json *content)
@@ -113,7 +106,7 @@ static const struct json *redact_content(struct walk *w, const struct json *cont
     for (uint32_t i = 0; json_is(content, JSON_ARRAY) && i < content->len; i++) {
         const struct json *block = redact_block(w, &content->items[i]);
         if (block != &content->items[i])
-            now = keep(w->arena, json_with_item(w->arena, now, i, *block));
+            now = json_keep(w->arena, json_with_item(w->arena, now, i, *block));
     }
     return now;
 }

@@ -8,20 +8,13 @@
 #include "json/write.h"
 #include "policy/content.h"
 
-static struct json *keep(struct arena *arena, struct json value)
-{
-    struct json *kept = arena_alloc(arena, sizeof(*kept));
-    *kept = value;
-    return kept;
-}
-
 static const struct json *text_block(struct arena *arena, struct str text)
 {
     struct json_member members[] = {
         json_member(STR_LIT("type"), json_string(STR_LIT("text"))),
         json_member(STR_LIT("text"), json_string(text)),
     };
-    return keep(arena, json_object(arena, members, 2));
+    return json_keep(arena, json_object(arena, members, 2));
 }
 
 static bool is_text_block(const struct json *block)
@@ -67,7 +60,7 @@ static const struct json *content_of_value(struct arena *arena, const struct jso
         json_write(&written, value);
         text = buf_view(&written);
     }
-    return keep(arena, json_array(text_block(arena, text), 1));
+    return json_keep(arena, json_array(text_block(arena, text), 1));
 }
 
 /* ---- reading ---------------------------------------------------------------- */
@@ -141,7 +134,7 @@ static const struct json *mended_content(struct arena *arena, const struct json 
         }
         items[i] = mended_block(arena, &content->items[i]);
     }
-    return items ? keep(arena, json_array(items, content->len)) : content;
+    return items ? json_keep(arena, json_array(items, content->len)) : content;
 }
 
 /* Some say it with a text or a number. */
@@ -202,7 +195,7 @@ void result_from_value(struct arena *arena, const struct json *value, const stru
     if (!value && content)
         value = value_of_text(arena, joined_text(arena, content), &out->as_text);
     if (!value)
-        value = keep(arena, json_null());
+        value = json_keep(arena, json_null());
     out->value = value;
     out->content = content ? content : content_of_value(arena, value);
     out->structured = has_output_schema && json_is(value, JSON_OBJECT) ? value : NULL;

@@ -1,8 +1,8 @@
 /*
- * Mending, value by value: what the schema accepts is left alone, what it
- * refuses is read another branch_entry only if that is the one branch_entry that fits. Each
- * value's node is asked, references, branches and all, so that a reading can
- * never slip past a rule.
+ * Value by value: what the schema accepts is left alone; what it rejects is
+ * read differently only if exactly one reading fits. Each reading is checked
+ * against the value's own node, references and branches included, so it cannot
+ * bypass a rule.
  */
 #include "schema/coerce.h"
 
@@ -14,34 +14,27 @@
 
 #include <strings.h>
 
-#define STRING  TYPE_BIT(JSON_STRING)
-#define ARRAY   TYPE_BIT(JSON_ARRAY)
-#define OBJECT  TYPE_BIT(JSON_OBJECT)
-#define NOTHING TYPE_BIT(JSON_NULL)
+#define STRING    TYPE_BIT(JSON_STRING)
+#define ARRAY     TYPE_BIT(JSON_ARRAY)
+#define OBJECT    TYPE_BIT(JSON_OBJECT)
+#define NULL_TYPE TYPE_BIT(JSON_NULL)
 
 const struct coerce_options coerce_options_all = {
     .json = true, .strings = true, .lists = true, .nulls = true, .enums = true, .floats = true};
 
-struct mender {
+struct coercer {
     struct pass pass;
     struct arena *arena;
-    const struct coerce_options *may;
+    const struct coerce_options *options;
     unsigned depth;
-    bool valid; /* inside a value that fits: only the spelling of whole numbers is looked at */
+    bool valid; /* inside a value that fits, where only the spelling of whole numbers changes */
 };
 
-static const struct json *mend(struct mender *m, const struct node *node, const struct json *v);
+static const struct json *coerce_value(struct coercer *c, const struct node *node, const struct json *v);
 
-static bool accepts(struct mender *m, const struct node *node, const struct json *v)
+static bool accepts(struct coercer *c, const struct node *node, const struct json *v)
 {
-    return node_accepts(&m->pass, node, v, NULL) && !m->pass.too_complex;
-}
-
-static const struct json *keep(struct mender *m, struct json v)
-{
-    struct json *kept = ARENA_NEW(m->arena, struct json);
-    *kept = v;
-    return kept;
+    return node_accepts(&c->pass, node, v, NULL) && !c->pass.too_complex;
 }
 
 /* ---- whole numbers ---- */
@@ -62,55 +55,39 @@ static bool holds_spelled_float(const struct json *v)
     return found;
 }
 
-static const struct json *respell(struct mender *m, const struct node *node, const struct json *v)
+static const struct json *respell(struct coercer *c, const struct node *node, const struct json *v)
 {
     int64_t n;
     bool whole = (node->types & TYPES_NUMBER) == TYPE_INTEGER;
-    if (!m->may->floats || !whole || !is_spelled_float(v) || !json_int(v, &n))
+    if (!c->options->floats || !whole || !is_spelled_float(v) || !json_int(v, &n))
         return v;
-    return keep(m, json_integer(m->arena, n));
+    return json_keep(c->arena, json_integer(c->arena, n));
 }
 
-/* ---- strings that hold something else ---- */
-
-static bool is_number_literal(struct str s)
-{
-    size_t n = s.len && s.at[0] == '-', digits = n;
-    while (n < s.len && s.at[n] >= '0' && s.at[n] <= '9')
-        n++;
-    if (n == digits || (n - digits > 1 && s.at[digits] == '0'))
-        return false;
-    if (n < s.len && s.at[n] == '.') {
-        for (digits = ++n; n < s.len && s.at[n] >= '0' && s.at[n] <= '9';)
-            n++;
-        if (n == digits)
-            return false;
-    }
-    if (n < s.len && (s.at[n] | 32) == 'e') {
-        n++;
-        n += n < s.len && (s.at[n] == '+' || s.at[n] == '-');
-        for (digits = n; n < s.len && s.at[n] >= '0' && s.at[n] <= '9';)
-            n++;
-        if (n == digits)
-            return false;
-    }
-    return n == s.len;
-}
+/* ---- strings that spell another type ---- */
 
 static bool same_word(struct str a, struct str b)
 {
     return a.len == b.len && strncasecmp(a.at, b.at, a.len) == 0;
 }
 
-/* NULL: it reads as neither. */
-static const struct json *read_scalar(struct mender *m, const struct node *node, struct str text)
+/* The JSON that a string spells, if it is of one of these types; NULL: it is not. */
+static const struct json *read_json(struct coercer *c, unsigned types, struct str text)
 {
-    if ((node->types & TYPES_NUMBER) && is_number_literal(text))
-        return respell(m, node, keep(m, json_literal(text)));
+    struct json parsed;
+    struct json_error error;
+    if (json_parse(c->arena, text, NULL, &parsed, &error) != OK || !(types & type_bit_of(&parsed)))
+        return NULL;
+    return json_keep(c->arena, parsed);
+}
+
+static const struct json *read_scalar(struct coercer *c, const struct node *node, struct str text)
+{
     bool truth = same_word(text, STR_LIT("true"));
     if ((node->types & TYPE_BIT(JSON_BOOL)) && (truth || same_word(text, STR_LIT("false"))))
-        return keep(m, json_bool(truth));
-    return NULL;
+        return json_keep(c->arena, json_bool(truth));
+    const struct json *number = read_json(c, node->types & TYPES_NUMBER, text);
+    return number ? respell(c, node, number) : NULL;
 }
 
 static bool looks_like_container(struct str text)
@@ -118,207 +95,181 @@ static bool looks_like_container(struct str text)
     return text.len > 0 && (text.at[0] == '{' || text.at[0] == '[');
 }
 
-/* The object or array a string spells, where one is wanted; NULL: none. */
-static const struct json *read_container(struct mender *m, const struct node *node, struct str text)
-{
-    struct json parsed;
-    struct json_error fault;
-    if (!looks_like_container(text) || json_parse(m->arena, text, NULL, &parsed, &fault) != OK)
-        return NULL;
-    return node->types & type_bit_of(&parsed) ? keep(m, parsed) : NULL;
-}
+/* ---- enum values in other case ---- */
 
-/* ---- enum values in other letters ---- */
-
-static const struct json *find_choice(const struct in_place_nodes *all, struct str word, bool *twice)
+/* The one string among the choices that differs in case or outer space alone. */
+static const struct json *read_choice(struct coercer *c, const struct node *node, struct str word)
 {
     const struct json *found = NULL;
-    for (uint32_t i = 0; i < all->count; i++)
-        for (uint16_t k = 0; k < all->nodes[i]->op_count && all->nodes[i]->ops[k].code == OP_CHOICES; k++) {
-            const struct choices *choices = &all->nodes[i]->ops[k].choices;
-            for (uint32_t c = 0; c < choices->count; c++)
-                if (choices->at[c]->type == JSON_STRING &&
-                    same_word(str_trim(json_str(choices->at[c])), word)) {
-                    *twice |= found && !json_equal(found, choices->at[c]);
-                    found = choices->at[c];
-                }
-        }
-    return found;
-}
-
-static const struct json *read_choice(struct mender *m, const struct node *node, struct str word)
-{
     struct in_place_nodes all;
-    bool twice = false;
+    bool ambiguous = false;
     in_place_collect(&all, node);
-    const struct json *found = find_choice(&all, word, &twice);
-    return found && !twice && accepts(m, node, found) ? found : NULL;
+    for (uint32_t i = 0; i < all.count; i++)
+        for (uint16_t k = 0; k < all.nodes[i]->op_count && all.nodes[i]->ops[k].code == OP_CHOICES; k++) {
+            const struct choices *choices = &all.nodes[i]->ops[k].choices;
+            for (uint32_t n = 0; n < choices->count; n++) {
+                const struct json *choice = choices->at[n];
+                if (!json_is(choice, JSON_STRING) || !same_word(str_trim(json_str(choice)), word))
+                    continue;
+                ambiguous |= found && !json_equal(found, choice);
+                found = choice;
+            }
+        }
+    return found && !ambiguous && accepts(c, node, found) ? found : NULL;
 }
 
 /* ---- lists ---- */
 
-static bool wants_only_list(const struct node *node)
+/* A list of the value, where only a list fits. */
+static const struct json *wrap(struct coercer *c, const struct node *node, const struct json *v)
 {
-    return (node->types & ~NOTHING) == ARRAY;
-}
-
-static const struct json *wrap(struct mender *m, const struct node *node, const struct json *v)
-{
-    if (!m->may->lists || !wants_only_list(node) || v->type == JSON_ARRAY || v->type == JSON_NULL)
+    bool only_list = (node->types & ~NULL_TYPE) == ARRAY;
+    if (!c->options->lists || !only_list || v->type == JSON_ARRAY || v->type == JSON_NULL)
         return v;
     if (v->type == JSON_STRING && looks_like_container(str_trim(json_str(v))))
-        return v; /* a list or object spelled badly: wrapped it would only pass as what it isn't */
-    const struct json *list = mend(m, node, keep(m, json_array(v, 1)));
-    return accepts(m, node, list) ? list : v;
+        return v; /* misspelled JSON: wrapped, it would pass as one string */
+    const struct json *list = coerce_value(c, node, json_keep(c->arena, json_array(v, 1)));
+    return accepts(c, node, list) ? list : v;
 }
 
-static const struct json *mend_string(struct mender *m, const struct node *node, const struct json *v)
+static const struct json *coerce_string(struct coercer *c, const struct node *node, const struct json *v)
 {
     struct str text = str_trim(json_str(v));
     const struct json *read = NULL;
     if (node->types & STRING)
-        read = m->may->enums ? read_choice(m, node, text) : NULL;
-    else if (m->may->json && (node->types & (OBJECT | ARRAY)) && (read = read_container(m, node, text)))
-        return mend(m, node, read); /* its own faults are better told inside it */
-    else if (m->may->strings && (read = read_scalar(m, node, text)) && !accepts(m, node, read))
+        read = c->options->enums ? read_choice(c, node, text) : NULL;
+    else if (c->options->json && (node->types & (OBJECT | ARRAY)) && looks_like_container(text) &&
+             (read = read_json(c, node->types & (OBJECT | ARRAY), text)))
+        return coerce_value(c, node, read); /* its problems are reported inside it */
+    else if (c->options->strings && (read = read_scalar(c, node, text)) && !accepts(c, node, read))
         read = NULL;
-    return read ? read : wrap(m, node, v);
+    return read ? read : wrap(c, node, v);
 }
 
 /* ---- objects ---- */
 
-static const struct json *mend_by_props(struct mender *m, const struct props *props,
-                                        const struct json_member *member, const struct json *v)
+static const struct json *coerce_by_props(struct coercer *c, const struct props *props,
+                                          const struct json_member *member, const struct json *v)
 {
     const struct prop *p = props_find(props, member->key);
     bool described = p && p->node;
     if (described)
-        v = mend(m, p->node, v);
+        v = coerce_value(c, p->node, v);
     for (uint32_t i = 0; i < props->pattern_count; i++)
-        if (pass_matches(&m->pass, props->patterns[i].pattern, member->key)) {
-            v = mend(m, props->patterns[i].node, v);
+        if (pass_matches(&c->pass, props->patterns[i].pattern, member->key)) {
+            v = coerce_value(c, props->patterns[i].node, v);
             described = true;
         }
-    return described || !props->rest ? v : mend(m, props->rest, v);
+    return described || !props->rest ? v : coerce_value(c, props->rest, v);
 }
 
-/* A null that some part of the schema refuses, in a declared field that none requires. */
-static bool is_needless_null(struct mender *m, const struct in_place_nodes *all,
+/* A null that some part of the schema rejects, in a declared field that none requires. */
+static bool is_needless_null(struct coercer *c, const struct in_place_nodes *all,
                              const struct json_member *member)
 {
     bool refused = false;
-    if (m->valid || !m->may->nulls || member->value.type != JSON_NULL)
+    if (c->valid || !c->options->nulls || member->value.type != JSON_NULL)
         return false;
     for (uint32_t i = 0; i < all->count; i++) {
         const struct prop *p = all->props[i] ? props_find(all->props[i], member->key) : NULL;
         if (p && p->required)
             return false;
-        refused |= p && p->node && !accepts(m, p->node, &member->value);
+        refused |= p && p->node && !accepts(c, p->node, &member->value);
     }
     return refused;
 }
 
-static const struct json *mend_object(struct mender *m, const struct node *node, const struct json *v)
+static const struct json *coerce_object(struct coercer *c, const struct node *node, const struct json *v)
 {
-    struct in_place_nodes *all = ARENA_NEW(m->arena, struct in_place_nodes);
+    struct in_place_nodes *all = ARENA_NEW(c->arena, struct in_place_nodes);
     struct json_member *members = NULL;
     uint32_t count = 0;
-    in_place_collect_for(all, node, v, &m->pass);
+    in_place_collect_for(all, node, v, &c->pass);
     for (uint32_t i = 0; i < v->len; i++) {
         const struct json_member *member = &v->members[i];
         const struct json *value = &member->value;
-        bool drop = is_needless_null(m, all, member);
+        bool drop = is_needless_null(c, all, member);
         for (uint32_t k = 0; k < all->count && !drop; k++)
             if (all->props[k])
-                value = mend_by_props(m, all->props[k], member, value);
+                value = coerce_by_props(c, all->props[k], member, value);
         if (!members && (drop || value != &member->value)) {
-            members = ARENA_ARRAY(m->arena, struct json_member, v->len);
+            members = ARENA_ARRAY(c->arena, struct json_member, v->len);
             memcpy(members, v->members, i * sizeof(*members));
         }
         if (members && !drop)
             members[count] = (struct json_member){member->key, *value};
         count += !drop;
     }
-    return members ? keep(m, json_object(m->arena, members, count)) : v;
+    return members ? json_keep(c->arena, json_object(c->arena, members, count)) : v;
 }
 
 /* ---- arrays ---- */
 
-static const struct json *mend_item(struct mender *m, const struct in_place_nodes *all, uint32_t at,
-                                    const struct json *v)
+static const struct json *coerce_array(struct coercer *c, const struct node *node, const struct json *v)
 {
-    for (uint32_t i = 0; i < all->count; i++) {
-        const struct op *op = all->items[i];
-        if (!op)
-            continue;
-        const struct node *node = at < op->items.prefix.count ? op->items.prefix.at[at] : op->items.rest;
-        if (node)
-            v = mend(m, node, v);
-    }
-    return v;
-}
-
-static const struct json *mend_array(struct mender *m, const struct node *node, const struct json *v)
-{
-    struct in_place_nodes *all = ARENA_NEW(m->arena, struct in_place_nodes);
+    struct in_place_nodes *all = ARENA_NEW(c->arena, struct in_place_nodes);
     struct json *items = NULL;
-    in_place_collect_for(all, node, v, &m->pass);
+    in_place_collect_for(all, node, v, &c->pass);
     for (uint32_t i = 0; i < v->len; i++) {
-        const struct json *item = mend_item(m, all, i, &v->items[i]);
+        const struct json *item = &v->items[i];
+        for (uint32_t k = 0; k < all->count; k++) {
+            const struct node *item_node = all->items[k] ? op_item_node(all->items[k], i) : NULL;
+            item = item_node ? coerce_value(c, item_node, item) : item;
+        }
         if (!items && item != &v->items[i]) {
-            items = ARENA_ARRAY(m->arena, struct json, v->len);
+            items = ARENA_ARRAY(c->arena, struct json, v->len);
             memcpy(items, v->items, v->len * sizeof(*items));
         }
         if (items)
             items[i] = *item;
     }
-    return items ? keep(m, json_array(items, v->len)) : v;
+    return items ? json_keep(c->arena, json_array(items, v->len)) : v;
 }
 
 /* ---- any value ---- */
 
-static const struct json *mend_by_type(struct mender *m, const struct node *node, const struct json *v)
+static const struct json *coerce_by_type(struct coercer *c, const struct node *node, const struct json *v)
 {
     bool fits = node->types & type_bit_of(v);
     switch ((enum json_type)v->type) {
     case JSON_STRING:
-        return m->valid ? v : mend_string(m, node, v);
+        return c->valid ? v : coerce_string(c, node, v);
     case JSON_NUMBER:
-        return fits ? respell(m, node, v) : wrap(m, node, v);
+        return fits ? respell(c, node, v) : wrap(c, node, v);
     case JSON_OBJECT:
-        return fits ? mend_object(m, node, v) : wrap(m, node, v);
+        return fits ? coerce_object(c, node, v) : wrap(c, node, v);
     case JSON_ARRAY:
-        return fits ? mend_array(m, node, v) : v;
+        return fits ? coerce_array(c, node, v) : v;
     case JSON_BOOL:
-        return fits ? v : wrap(m, node, v);
+        return fits ? v : wrap(c, node, v);
     case JSON_NULL:
         break;
     }
     return v;
 }
 
-static const struct json *mend(struct mender *m, const struct node *node, const struct json *v)
+static const struct json *coerce_value(struct coercer *c, const struct node *node, const struct json *v)
 {
-    if (m->pass.too_complex || m->depth == JSON_MAX_DEPTH)
+    if (c->pass.too_complex || c->depth == JSON_MAX_DEPTH)
         return v;
-    bool outer = m->valid;
-    m->valid = outer || accepts(m, node, v);
-    m->depth++;
-    const struct json *mended = v;
-    if (!m->valid || (m->may->floats && holds_spelled_float(v)))
-        mended = mend_by_type(m, node, v);
-    m->depth--;
-    m->valid = outer;
-    return mended;
+    bool outer = c->valid;
+    c->valid = outer || accepts(c, node, v);
+    c->depth++;
+    const struct json *coerced = v;
+    if (!c->valid || (c->options->floats && holds_spelled_float(v)))
+        coerced = coerce_by_type(c, node, v);
+    c->depth--;
+    c->valid = outer;
+    return coerced;
 }
 
 const struct json *schema_coerce(const struct schema *schema, const struct json *instance,
-                                 const struct coerce_options *switches, struct arena *arena)
+                                 const struct coerce_options *options, struct arena *arena)
 {
-    struct mender m = {.pass = pass_begin(schema), .arena = arena, .may = switches};
-    if (switches->floats && !switches->json && !switches->strings && !switches->lists && !switches->nulls &&
-        !switches->enums && !holds_spelled_float(instance))
+    struct coercer c = {.pass = pass_begin(schema), .arena = arena, .options = options};
+    if (options->floats && !options->json && !options->strings && !options->lists && !options->nulls &&
+        !options->enums && !holds_spelled_float(instance))
         return instance;
-    const struct json *mended = mend(&m, schema->root, instance);
-    return m.pass.too_complex ? instance : mended;
+    const struct json *coerced = coerce_value(&c, schema->root, instance);
+    return c.pass.too_complex ? instance : coerced;
 }
