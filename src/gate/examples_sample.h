@@ -1,4 +1,7 @@
-/* A call of a tool that toolgate runs, made from its schema alone. Part of gate/examples.c. */
+/*
+ * Sample calls for examples.c: made from the schema of a tool that runs in Lua, without expectations. A
+ * policy may refuse, ask or fail; it must not break, and the result of `run` must fit the output schema.
+ */
 #ifndef TOOLGATE_GATE_EXAMPLES_SAMPLE_H
 #define TOOLGATE_GATE_EXAMPLES_SAMPLE_H
 
@@ -6,14 +9,15 @@
 #include "gate/examples.h"
 #include "schema/sample.h"
 
-/* The arguments as an example without expectations; false where none could be made from the schema. */
+/* Writes the sample as an example; false: the schema yields no arguments. */
 bool examples_sample_make(struct arena *arena, const struct tool *tool, enum sample_extent extent,
                           struct policy_example *out);
 
-/* What may be said of a call nobody thought of: anything, but its policy must not break, and what `run` gave
- * must fit the output schema. `faults`: how often the policy had broken before. */
+/* How often the policy has broken so far. */
+uint64_t examples_sample_faults(const struct policy *policy);
+
+/* Sets `passed`, and the mismatch if it failed. `faults`: examples_sample_faults before the call. */
 void examples_sample_check(struct arena *arena, const struct call *call, uint64_t faults,
                            struct example_outcome *outcome);
-uint64_t examples_sample_faults(const struct policy *policy);
 
 #endif

@@ -1,76 +1,73 @@
-/* Playing the agent: one call, or the calls before it. */
+/* Plays the agent for one call, and gives its session a past. */
 #include "gate/simulator.h"
 
 #include "base/arena.h"
+#include "base/suggest.h"
 #include "gate/arguments.h"
 #include "gate/ids.h"
 #include "gate/verdict.h"
-#include "result/result.h"
 #include "json/canonical.h"
-#include "base/suggest.h"
+#include "result/result.h"
 
-static int64_t played_ms =
-    SIMULATOR_TIME_MS; /* a ledger asks for the time and hands over nothing to find it by */
+static int64_t clock_ms = SIMULATOR_TIME_MS; /* global: the ledger calls its clock without a context */
 
-static int64_t played_clock(void)
+static int64_t read_clock(void)
 {
-    return played_ms;
+    return clock_ms;
 }
 
 void simulator_set_clock(int64_t ms)
 {
-    played_ms = ms;
+    clock_ms = ms;
 }
 
 enum err simulator_ledger(struct ledger **out, struct why *why)
 {
-    struct ledger_options options = {.now_ms = played_clock};
+    struct ledger_options options = {.now_ms = read_clock};
     return ledger_new_local(&options, out, why);
 }
 
-/* ---- one call --------------------------------------------------------------- */
+/* ---- one call ---- */
 
-static void never(void *owner, struct call *call)
+static void unreachable_done(void *owner, struct call *call)
 {
-    (void)owner, (void)call; /* the local ledger answers at once */
+    (void)owner, (void)call; /* the local ledger always answers at once */
 }
 
-static struct call *make(struct gate *gate, struct arena *arena, struct call_request request,
-                         enum call_mode mode)
+static struct call *make_call(struct gate *gate, struct arena *arena, struct call_request request,
+                              enum call_mode mode)
 {
     request.mode = mode;
     struct call *call = call_new(gate, arena, &request);
-    call_start(call, never, NULL);
+    call_start(call, unreachable_done, NULL);
     return call;
 }
 
 struct call *simulator_check(struct gate *gate, struct arena *arena, const struct call_request *request)
 {
-    return make(gate, arena, *request, CALL_CHECK);
+    return make_call(gate, arena, *request, CALL_CHECK);
 }
 
 struct call *simulator_report(struct gate *gate, struct arena *arena, const struct call_request *request)
 {
-    return make(gate, arena, *request, CALL_REPORT);
+    return make_call(gate, arena, *request, CALL_REPORT);
 }
 
-struct call *play(struct gate *gate, struct arena *arena, const struct call_request *request,
-                  const struct json *result)
+struct call *simulator_call(struct gate *gate, struct arena *arena, const struct call_request *request,
+                            const struct json *result)
 {
     const struct tool *tool = generation_find(gate->generation, request->tool);
-    bool told =
-        tool && tool->runner == RUNNER_UPSTREAM && result; /* nothing outside is run: it stands for it */
-    bool runs_here = told || (tool && tool->runner == RUNNER_LUA);
-    struct call_request asked = *request;
-    asked.simulated_result = result;
-    struct call *call = make(gate, arena, asked, runs_here ? CALL_RUN : CALL_CHECK);
-    if (runs_here || !result || call_verdict(call)->kind != VERDICT_PASS)
+    bool runs = tool && (tool->runner == RUNNER_LUA || (tool->runner == RUNNER_UPSTREAM && result));
+    struct call_request copy = *request;
+    copy.simulated_result = result;
+    struct call *call = make_call(gate, arena, copy, runs ? CALL_RUN : CALL_CHECK);
+    if (runs || !result || call_verdict(call)->kind != VERDICT_PASS)
         return call;
-    asked.call_id = call_id(call);
-    asked.arguments = call_arguments(call);
-    asked.result = result;
+    copy.call_id = call_id(call);
+    copy.arguments = call_arguments(call);
+    copy.result = result;
     call_free(call);
-    return simulator_report(gate, arena, &asked);
+    return simulator_report(gate, arena, &copy);
 }
 
 static struct str session_key(struct gate *gate, struct arena *arena, const struct call_request *r)
@@ -88,133 +85,116 @@ void simulator_add_seen_ids(struct gate *gate, struct arena *arena, const struct
     }
 }
 
-/* ---- the calls before it ------------------------------------------------------ */
+/* ---- history ---- */
 
-struct past {
+struct past_call {
     struct gate *gate;
     struct arena *arena;
-    struct ledger_place place;
     const struct json *entry;
+    struct ledger_place place;
     struct str name;
-    const struct tool *tool; /* NULL: none of this generation */
-    const struct ledger_limits *limits;
+    const struct tool *tool; /* NULL: unknown */
     enum error_class class;
-    uint64_t admission;
-    struct hash128 arguments;
 };
 
-static enum err unknown_class(struct str name, uint32_t at, struct why *why)
+static enum err read_class(struct past_call *past, uint32_t number, struct why *why)
 {
-    struct str names[CLASS_COUNT];
+    struct str name = json_str(json_get_text(past->entry, "class")), names[CLASS_COUNT];
+    if (error_class_named(name.len ? name : STR_LIT("ok"), &past->class) == OK)
+        return OK;
     for (int i = 0; i < CLASS_COUNT; i++)
         names[i] = str_of(error_class_info((enum error_class)i)->name);
-    struct str meant = suggest_closest(name, names, CLASS_COUNT);
-    return err_set(why, ERR_NOT_FOUND, "history[%u]: unknown class '" STR_FMT "'%s" STR_FMT "%s", at + 1,
-                   STR_ARG(name), meant.len ? " (did you mean '" : ": expected ok, tool_error, …",
-                   STR_ARG(meant), meant.len ? "'?)" : "");
+    struct str closest = suggest_closest(name, names, CLASS_COUNT);
+    return err_set(why, ERR_NOT_FOUND, "history[%u]: unknown class '" STR_FMT "'%s" STR_FMT "%s", number,
+                   STR_ARG(name), closest.len ? " (did you mean '" : ": expected ok, tool_error, …",
+                   STR_ARG(closest), closest.len ? "'?)" : "");
 }
 
-static uint32_t number_of(const struct json *entry, const char *name, uint32_t otherwise)
+/* Coerced and normalised as in the pipeline, so that the same call written differently is the same. */
+static struct hash128 fingerprint(const struct past_call *past)
+{
+    static const struct json none = {.type = JSON_OBJECT};
+    const struct json *given = json_get_text(past->entry, "args");
+    const struct policy *policy = past->tool ? past->tool->policy : NULL;
+    struct policy_call view = {.tool = past->name};
+    struct arguments args;
+    arguments_read(&args, past->arena, given ? given : &none, STR_NONE,
+                   generation_config(past->gate->generation));
+    if (past->tool && args.now) {
+        arguments_check_schema(&args, past->arena, past->tool);
+        arguments_check_rules(&args, past->arena, past->tool, &view);
+    }
+    return json_fingerprint(past->arena, args.now ? args.now : given, policy ? policy->volatiles : NULL,
+                            policy ? policy->volatile_count : 0);
+}
+
+/* Admits it, and settles it if its class is one of calls that ran. Entries without a result all have the same
+ * one. */
+static void count_past_call(const struct past_call *past)
+{
+    const struct error_class_info *class = error_class_info(past->class);
+    const struct policy *policy = past->tool ? past->tool->policy : NULL;
+    const struct json *given = json_get_text(past->entry, "result");
+    struct result result = {.value = NULL};
+    struct ledger_answer answer;
+    struct ledger_settled settled;
+    struct ledger_admit admit = {
+        .place = past->place,
+        .admission = ++past->gate->admissions,
+        .tool = past->name,
+        .arguments = fingerprint(past),
+        .so_far = class->admitted_as,
+        .refused_as = str_of(class->name),
+        .limits = past->tool ? &past->tool->limits : &ledger_default_limits,
+    };
+    ledger_admit(past->gate->ledger, &admit, past->arena, &answer, NULL, NULL);
+    if (admit.so_far != LEDGER_SO_FAR_VALID)
+        return;
+    if (given)
+        result_read(past->arena, given, &result);
+    struct ledger_settle settle = {
+        .place = past->place,
+        .admission = admit.admission,
+        .tool = past->name,
+        .arguments = admit.arguments,
+        .class = class->settled_as,
+        .label = str_of(class->name),
+        .result = result.value ? json_fingerprint(past->arena, result.value, NULL, 0) : hash_stable(STR_NONE),
+        .limits = admit.limits,
+    };
+    if (policy && result.value)
+        settle.gives_id_count = ids_in_result(past->arena, policy, result.value, &settle.gives_ids);
+    ledger_settle(past->gate->ledger, &settle, past->arena, &settled, NULL, NULL);
+}
+
+static uint32_t number_or(const struct json *entry, const char *name, uint32_t otherwise)
 {
     int64_t n;
     return json_int(json_get_text(entry, name), &n) && n >= 0 && n <= UINT32_MAX ? (uint32_t)n : otherwise;
 }
 
-/* As the pipeline would have it: mended and normalised, so that the same call written differently is the
- * same. */
-static struct hash128 fingerprint(const struct past *p)
-{
-    static const struct json none = {.type = JSON_OBJECT};
-    const struct json *given = json_get_text(p->entry, "args");
-    const struct policy *policy = p->tool ? p->tool->policy : NULL;
-    struct arguments args;
-    arguments_read(&args, p->arena, given ? given : &none, STR_NONE, generation_config(p->gate->generation));
-    if (p->tool && args.now) {
-        struct policy_call view = {.tool = p->name};
-        arguments_check_schema(&args, p->arena, p->tool);
-        arguments_check_rules(&args, p->arena, p->tool, &view);
-    }
-    return json_fingerprint(p->arena, args.now ? args.now : given, policy ? policy->volatiles : NULL,
-                            policy ? policy->volatile_count : 0);
-}
-
-static bool admit(const struct past *p)
-{
-    struct ledger_admit request = {
-        .place = p->place,
-        .admission = p->admission,
-        .tool = p->name,
-        .arguments = p->arguments,
-        .so_far = error_class_info(p->class)->admitted_as,
-        .refused_as = str_of(error_class_info(p->class)->name),
-        .limits = p->limits,
-    };
-    struct ledger_answer answer;
-    ledger_admit(p->gate->ledger, &request, p->arena, &answer, NULL, NULL);
-    return request.so_far == LEDGER_SO_FAR_VALID;
-}
-
-/* Without a result told, each call gave the same: its arguments alone tell whether it brought anything new.
- */
-static void settle(const struct past *p)
-{
-    const struct hash128 *gives = NULL;
-    size_t gives_count = 0;
-    struct result result = {.value = NULL};
-    struct ledger_settled settled;
-    const struct json *told = json_get_text(p->entry, "result");
-    const struct policy *policy = p->tool ? p->tool->policy : NULL;
-    if (told)
-        result_read(p->arena, told, &result);
-    if (policy && result.value)
-        gives_count = ids_in_result(p->arena, policy, result.value, &gives);
-    struct ledger_settle request = {
-        .place = p->place,
-        .admission = p->admission,
-        .tool = p->name,
-        .arguments = p->arguments,
-        .class = error_class_info(p->class)->settled_as,
-        .label = str_of(error_class_info(p->class)->name),
-        .result = result.value ? json_fingerprint(p->arena, result.value, NULL, 0) : hash_stable(STR_NONE),
-        .limits = p->limits,
-        .gives_ids = gives,
-        .gives_id_count = gives_count,
-    };
-    ledger_settle(p->gate->ledger, &request, p->arena, &settled, NULL, NULL);
-}
-
-static enum err play_past(struct past *p, const struct call_request *r, uint32_t at, struct why *why)
-{
-    struct str name = json_str(json_get_text(p->entry, "tool"));
-    struct str class = json_str(json_get_text(p->entry, "class"));
-    if (error_class_named(class.len ? class : STR_LIT("ok"), &p->class) != OK)
-        return unknown_class(class, at, why);
-    p->name = name.len ? name : r->tool;
-    p->tool = generation_find(p->gate->generation, p->name);
-    if (p->tool && r->force_enforce)
-        p->tool = tool_as_enforced(p->arena, p->tool);
-    p->limits = p->tool ? &p->tool->limits : &ledger_default_limits;
-    p->place.turn = number_of(p->entry, "turn", r->turn);
-    p->place.step = arena_printf(p->arena, "history %u", at); /* a model message of its own */
-    p->admission = ++p->gate->admissions;
-    p->arguments = fingerprint(p);
-    if (admit(p))
-        settle(p);
-    return OK;
-}
-
 enum err simulator_add_history(struct gate *gate, struct arena *arena, const struct call_request *request,
                                const struct json *history, struct why *why)
 {
-    int64_t now = played_ms;
+    int64_t now = clock_ms;
     enum err err = OK;
     for (uint32_t i = 0; json_is(history, JSON_ARRAY) && i < history->len && err == OK; i++) {
-        struct past p = {.gate = gate,
-                         .arena = arena,
-                         .entry = &history->items[i],
-                         .place = {.session = session_key(gate, arena, request)}};
-        simulator_set_clock(now - 1000 * (int64_t)number_of(p.entry, "ago", history->len - i));
-        err = play_past(&p, request, i, why);
+        const struct json *entry = &history->items[i];
+        struct str name = json_str(json_get_text(entry, "tool"));
+        struct past_call past = {.gate = gate,
+                                 .arena = arena,
+                                 .entry = entry,
+                                 .place = {.session = session_key(gate, arena, request),
+                                           .turn = number_or(entry, "turn", request->turn),
+                                           .step = arena_printf(arena, "history %u", i)},
+                                 .name = name.len ? name : request->tool};
+        past.tool = generation_find(gate->generation, past.name);
+        if (past.tool && request->force_enforce)
+            past.tool = tool_as_enforced(arena, past.tool);
+        simulator_set_clock(now - 1000 * (int64_t)number_or(entry, "ago", history->len - i));
+        err = read_class(&past, i + 1, why);
+        if (err == OK)
+            count_past_call(&past);
     }
     simulator_set_clock(now);
     return err;

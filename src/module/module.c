@@ -225,7 +225,7 @@ static int gate_call(lua_State *L)
     struct spec_gate *g = begin(L);
     struct asking a = {.result = NULL};
     read_call(L, g, &a);
-    return answer(L, g, &a, play(&g->gate, g->arena, &a.request, a.result));
+    return answer(L, g, &a, simulator_call(&g->gate, g->arena, &a.request, a.result));
 }
 
 static int gate_check(lua_State *L)
