@@ -1,14 +1,14 @@
 /*
- * Which alternative of an anyOf or oneOf was meant? By its type, by its
- * discriminator, by closeness, in this order; what is value is about that one
- * alone, or about all of them together where they differ in one thing.
+ * Which alternative of an anyOf or oneOf was meant? By type, by discriminator,
+ * by closeness, in this order. The problems of that alternative are reported,
+ * or one problem for all of them if they differ in one thing.
  */
 #include "schema/explain.h"
 
 #include "json/write.h"
 
-#define BRANCHES_MAX 32u /* alternatives weighed; more are rare and only cost words */
-#define GUESSES_MAX  2u  /* alternatives within alternatives that are tried out in full */
+#define BRANCHES_MAX 32u /* alternatives compared */
+#define GUESSES_MAX  2u  /* nesting of alternatives that are tried */
 
 struct branches {
     const struct node *at[BRANCHES_MAX];
@@ -16,18 +16,10 @@ struct branches {
     uint32_t count;
 };
 
-static void gather_by_type(struct branches *b, const struct nodes *nodes, const struct json *v)
-{
-    b->count = 0;
-    for (uint32_t i = 0; i < nodes->count && b->count < BRANCHES_MAX; i++)
-        if (nodes->at[i]->types & type_bit_of(v))
-            b->at[b->count++] = nodes->at[i];
-}
-
 /* ---- alternatives that are lists of values ---- */
 
 static bool explain_values(struct explain_ctx *e, const struct branches *b, const struct nodes *nodes,
-                           const struct json *v, const struct location *path)
+                           const struct json *v, const struct location *location)
 {
     const struct choices *lists[BRANCHES_MAX];
     unsigned others = 0;
@@ -40,7 +32,7 @@ static bool explain_values(struct explain_ctx *e, const struct branches *b, cons
     for (uint32_t i = 0; i < nodes->count; i++)
         if (!(nodes->at[i]->types & type_bit_of(v)))
             others |= nodes->at[i]->types;
-    message_choices(e, lists, b->count, others, v, path);
+    message_choices(e, lists, b->count, others, v, location);
     return true;
 }
 
@@ -54,8 +46,8 @@ static const struct choices *discriminator_choices(const struct node *node, stru
     return NULL;
 }
 
-/* A key that every alternative discriminators itself apart by; at NULL: there is none. */
-static struct str common_tell(const struct branches *b)
+/* A discriminator of every alternative; at NULL: there is none. */
+static struct str common_discriminator(const struct branches *b)
 {
     for (uint16_t i = 0; i < b->at[0]->discriminator_count; i++) {
         struct str key = b->at[0]->discriminators[i].key;
@@ -68,69 +60,63 @@ static struct str common_tell(const struct branches *b)
     return STR_NONE;
 }
 
-static void keep_told(struct branches *b, struct str key, const struct json *value)
+/* True if the discriminator itself is wrong, and reported; else only the alternatives it leaves remain. */
+static bool explain_discriminator(struct explain_ctx *e, struct branches *b, const struct json *v,
+                                  const struct location *location)
 {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < b->count; i++)
-        if (choices_contain(discriminator_choices(b->at[i], key), value))
-            b->at[kept++] = b->at[i];
-    b->count = kept;
-}
-
-/* True where the discriminator itself is what is wrong; else only the told alternatives are left. */
-static bool explain_tell(struct explain_ctx *e, struct branches *b, const struct json *v,
-                         const struct location *path)
-{
-    struct str key = common_tell(b);
+    struct str key = common_discriminator(b);
     if (!key.at || v->type != JSON_OBJECT)
         return false;
     const struct json *value = json_get(v, key);
-    const struct choices *lists[BRANCHES_MAX];
-    for (uint32_t i = 0; i < b->count; i++)
-        lists[i] = discriminator_choices(b->at[i], key);
     if (!value) {
-        message_missing(e, key, NULL, STR_NONE, STR_NONE, path);
+        message_missing(e, key, NULL, STR_NONE, STR_NONE, location);
         return true;
     }
-    size_t count = b->count;
-    keep_told(b, key, value);
-    if (b->count)
+    const struct choices *lists[BRANCHES_MAX];
+    uint32_t count = b->count, kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        lists[i] = discriminator_choices(b->at[i], key);
+        if (choices_contain(lists[i], value))
+            b->at[kept++] = b->at[i];
+    }
+    b->count = kept;
+    if (kept)
         return false;
-    struct location at = {path, key, 0};
+    struct location at = {location, key, 0};
     message_choices(e, lists, count, 0, value, &at);
     return true;
 }
 
-/* The one alternative whose discriminators, or required fields, the object has. */
-static const struct node *sole_told(const struct branches *b, const struct json *v)
+/* The only alternative whose discriminators the object has, or NULL. */
+static const struct node *sole_match(const struct branches *b, const struct json *v)
 {
-    const struct node *told = NULL;
+    const struct node *match = NULL;
     uint32_t count = 0;
     for (uint32_t i = 0; i < b->count; i++)
         if (v->type == JSON_OBJECT && b->at[i]->discriminator_count && discriminators_match(b->at[i], v)) {
-            told = b->at[i];
+            match = b->at[i];
             count++;
         }
-    return count == 1 ? told : NULL;
+    return count == 1 ? match : NULL;
 }
 
 /* ---- closeness ---- */
 
-static void try_out(struct explain_ctx *e, struct branches *b, const struct json *v,
-                    const struct location *path)
+static void try_all(struct explain_ctx *e, struct branches *b, const struct json *v,
+                    const struct location *location)
 {
-    struct problems *kept = e->problems;
+    struct problems *outer = e->problems;
     e->guesses++;
     for (uint32_t i = 0; i < b->count; i++) {
         problems_init(&b->found[i], e->arena);
         e->problems = &b->found[i];
-        explain_node(e, b->at[i], v, path);
+        explain_node(e, b->at[i], v, location);
     }
     e->guesses--;
-    e->problems = kept;
+    e->problems = outer;
 }
 
-/* The wrong set of fields speaks louder against an alternative than a wrong value in the right field. */
+/* A wrong set of fields weighs more against an alternative than a wrong value in the right field. */
 static size_t distance(const struct problems *found)
 {
     size_t sum = 4 * found->more;
@@ -152,14 +138,7 @@ static uint32_t closest(const struct branches *b)
     return best;
 }
 
-static void adopt(struct explain_ctx *e, const struct problems *found)
-{
-    for (size_t i = 0; i < found->count; i++)
-        problems_add(e->problems, found->list[i]);
-    e->problems->more += found->more;
-}
-
-/* ---- alternatives that ask for different fields ---- */
+/* ---- alternatives that require different fields ---- */
 
 static const struct props *props_of(const struct node *node)
 {
@@ -169,7 +148,7 @@ static const struct props *props_of(const struct node *node)
     return NULL;
 }
 
-/* Nothing is wrong but that none of the required fields is there. */
+/* Its only problem is that all its required fields are missing. */
 static bool lacks_all(const struct node *node, const struct problems *found)
 {
     const struct props *props = props_of(node);
@@ -192,25 +171,19 @@ static void put_required(struct buf *out, const struct node *node)
         }
 }
 
-/* "'contact_id', 'contact_query' or 'group_query'" */
-static void put_all_required(struct buf *out, const struct branches *b)
-{
-    for (uint32_t i = 0; i < b->count; i++) {
-        buf_text(out, i == 0 ? "" : i + 1 == b->count ? " or " : ", ");
-        put_required(out, b->at[i]);
-    }
-}
-
 static bool explain_fields(struct explain_ctx *e, const struct branches *b, const struct op *op,
-                           const struct location *path)
+                           const struct location *location)
 {
     for (uint32_t i = 0; i < b->count; i++)
         if (!lacks_all(b->at[i], &b->found[i]))
             return false;
     struct buf out = buf_in(e->arena);
     buf_text(&out, op->code == OP_ONE_OF ? "exactly one is required: " : "at least one is required: ");
-    put_all_required(&out, b);
-    message_add(e, path, (struct problem){.code = "missing", .message = buf_view(&out)});
+    for (uint32_t i = 0; i < b->count; i++) { /* "'contact_id', 'contact_query' or 'group_query'" */
+        buf_text(&out, i == 0 ? "" : i + 1 == b->count ? " or " : ", ");
+        put_required(&out, b->at[i]);
+    }
+    message_add(e, location, (struct problem){.code = "missing", .message = buf_view(&out)});
     return true;
 }
 
@@ -228,9 +201,9 @@ static void put_branch_name(struct buf *out, const struct op *op, uint32_t at, c
         buf_printf(out, "alternative %u", at + 1);
 }
 
-/* True where more than one alternative accepts v, and that was value. */
+/* True if more than one alternative accepts v, and that is reported. */
 static bool explain_too_many(struct explain_ctx *e, const struct op *op, const struct json *v,
-                             const struct location *path)
+                             const struct location *location)
 {
     struct buf out = buf_in(e->arena);
     uint32_t fit = 0;
@@ -243,32 +216,38 @@ static bool explain_too_many(struct explain_ctx *e, const struct op *op, const s
     if (fit < 2)
         return false;
     buf_text(&out, " — keep one");
-    message_add(e, path, (struct problem){.code = "oneOf", .message = buf_view(&out)});
+    message_add(e, location, (struct problem){.code = "oneOf", .message = buf_view(&out)});
     return true;
 }
 
 void anyof_explain(struct explain_ctx *e, const struct op *op, const struct json *v,
-                   const struct location *path)
+                   const struct location *location)
 {
     struct branches *b = ARENA_NEW(e->arena, struct branches);
-    if (explain_too_many(e, op, v, path))
+    if (explain_too_many(e, op, v, location))
         return;
-    gather_by_type(b, &op->nodes, v);
+    for (uint32_t i = 0; i < op->nodes.count && b->count < BRANCHES_MAX; i++)
+        if (op->nodes.at[i]->types & type_bit_of(v))
+            b->at[b->count++] = op->nodes.at[i];
     if (!b->count) {
         unsigned types = 0;
         for (uint32_t i = 0; i < op->nodes.count; i++)
             types |= op->nodes.at[i]->types;
-        say_type(e, types, v, path);
+        message_type(e, types, v, location);
         return;
     }
-    if (explain_values(e, b, &op->nodes, v, path) || explain_tell(e, b, v, path))
+    if (explain_values(e, b, &op->nodes, v, location) || explain_discriminator(e, b, v, location))
         return;
-    const struct node *told = sole_told(b, v);
-    if (told || b->count == 1 || e->guesses == GUESSES_MAX) {
-        explain_node(e, told ? told : b->at[0], v, path);
+    const struct node *match = sole_match(b, v);
+    if (match || b->count == 1 || e->guesses == GUESSES_MAX) {
+        explain_node(e, match ? match : b->at[0], v, location);
         return;
     }
-    try_out(e, b, v, path);
-    if (!explain_fields(e, b, op, path))
-        adopt(e, &b->found[closest(b)]);
+    try_all(e, b, v, location);
+    if (!explain_fields(e, b, op, location)) {
+        const struct problems *found = &b->found[closest(b)];
+        for (size_t i = 0; i < found->count; i++)
+            problems_add(e->problems, found->list[i]);
+        e->problems->more += found->more;
+    }
 }

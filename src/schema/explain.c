@@ -1,6 +1,6 @@
 /*
- * The collecting pass: walks only what the boolean pass refused, and asks the
- * same checks, so that it finds every problem and none that is none.
+ * The collecting pass: walks what the boolean pass rejected and asks the same
+ * checks, so that it finds every problem and reports no valid value.
  */
 #include "schema/explain.h"
 
@@ -8,7 +8,7 @@
 #include "schema/evaluated_set.h"
 #include "base/suggest.h"
 
-#define NAMES_COMPARED 256u /* declared names a suggestion is looked for among */
+#define NAMES_COMPARED 256u /* for a suggestion */
 
 /* ---- objects ---- */
 
@@ -17,7 +17,7 @@ struct names {
     size_t count;
 };
 
-/* Declared names that the object does not use yet: only those can have been meant. */
+/* Declared names that the object does not use: only those can have been meant. */
 static void add_unused(struct names *names, const struct props *props, const struct json *v)
 {
     for (uint32_t i = 0; i < props->declared && names->count < NAMES_COMPARED; i++)
@@ -25,8 +25,8 @@ static void add_unused(struct names *names, const struct props *props, const str
             names->at[names->count++] = props->list[i].key;
 }
 
-static struct str closest(struct explain_ctx *e, const struct props *props, const struct json *v,
-                          struct str key)
+static struct str closest_unused(struct explain_ctx *e, const struct props *props, const struct json *v,
+                                 struct str key)
 {
     if (problems_full(e->problems))
         return STR_NONE;
@@ -40,39 +40,33 @@ static bool is_never(const struct node *node)
     return node->source->type == JSON_BOOL && !node->source->truth;
 }
 
-static void explain_patterns(struct explain_ctx *e, const struct props *props, const struct json_member *m,
-                             bool *described, const struct location *path)
-{
-    for (uint32_t i = 0; i < props->pattern_count; i++)
-        if (pass_matches(&e->pass, props->patterns[i].pattern, m->key)) {
-            *described = true;
-            explain_node(e, props->patterns[i].node, &m->value, path);
-        }
-}
-
 static void explain_member(struct explain_ctx *e, const struct props *props, const struct json *v,
-                           const struct json_member *m, const struct location *path)
+                           const struct json_member *m, const struct location *location)
 {
     const struct prop *p = props_find(props, m->key);
     bool described = p && p->node;
     if (described)
-        explain_node(e, p->node, &m->value, path);
-    explain_patterns(e, props, m, &described, path);
+        explain_node(e, p->node, &m->value, location);
+    for (uint32_t i = 0; i < props->pattern_count; i++)
+        if (pass_matches(&e->pass, props->patterns[i].pattern, m->key)) {
+            described = true;
+            explain_node(e, props->patterns[i].node, &m->value, location);
+        }
     if (described || !props->rest)
         return;
     if (is_never(props->rest))
-        message_unknown_field(e, closest(e, props, v, m->key), false, path);
+        message_unknown_field(e, closest_unused(e, props, v, m->key), false, location);
     else
-        explain_node(e, props->rest, &m->value, path);
+        explain_node(e, props->rest, &m->value, location);
 }
 
-static struct location step_to(const struct location *path, const struct json_member *m)
+static struct location step_to(const struct location *location, const struct json_member *m)
 {
-    return (struct location){path, m->key.at ? m->key : STR_LIT(""), 0};
+    return (struct location){location, m->key.at ? m->key : STR_LIT(""), 0};
 }
 
-/* What an open object was given instead of a required field: a name that is not declared and close to it. A
- * closed one refuses that name, and says so there. */
+/* The undeclared name closest to a missing required one. A closed object rejects that name, and the message
+ * for it suggests the right one. */
 static struct str sent_as(struct explain_ctx *e, const struct props *props, const struct json *v,
                           struct str missing)
 {
@@ -87,107 +81,59 @@ static struct str sent_as(struct explain_ctx *e, const struct props *props, cons
 }
 
 static void explain_properties(struct explain_ctx *e, const struct op *op, const struct json *v,
-                               const struct location *path)
+                               const struct location *location)
 {
     const struct props *props = op->props;
     for (uint32_t i = 0; i < props->count; i++)
         if (props->list[i].required && !json_get(v, props->list[i].key))
             message_missing(e, props->list[i].key, props->list[i].node, STR_NONE,
-                            sent_as(e, props, v, props->list[i].key), path);
+                            sent_as(e, props, v, props->list[i].key), location);
     for (uint32_t i = 0; i < v->len; i++) {
-        struct location at = step_to(path, &v->members[i]);
+        struct location at = step_to(location, &v->members[i]);
         explain_member(e, props, v, &v->members[i], &at);
     }
 }
 
 static void explain_names(struct explain_ctx *e, const struct op *op, const struct json *v,
-                          const struct location *path)
+                          const struct location *location)
 {
     for (uint32_t i = 0; i < v->len; i++) {
-        struct str key = v->members[i].key;
-        struct json name = {.type = JSON_STRING, .len = (uint32_t)key.len, .text = key.at ? key.at : ""};
+        struct json name = member_name(&v->members[i]);
         if (node_accepts(&e->pass, op->node, &name, NULL))
             continue;
-        struct problems found, *kept = e->problems;
+        struct problems found, *outer = e->problems;
         problems_init(&found, e->arena);
         e->problems = &found;
         explain_node(e, op->node, &name, NULL);
-        e->problems = kept;
+        e->problems = outer;
         struct str reason = found.count ? found.list[0].message : STR_LIT("it is not allowed");
-        struct location at = step_to(path, &v->members[i]);
+        struct location at = step_to(location, &v->members[i]);
         message_add(e, &at,
-                    (struct problem){.code = "propertyNames",
-                                     .message = arena_printf(e->arena, "the field's name is wrong: " STR_FMT,
-                                                             STR_ARG(reason)),
-                                     .suggestion = found.count ? found.list[0].suggestion : STR_NONE});
+                    (struct problem){
+                        .code = "propertyNames",
+                        .message = arena_printf(e->arena, "invalid field name: " STR_FMT, STR_ARG(reason)),
+                        .suggestion = found.count ? found.list[0].suggestion : STR_NONE});
     }
 }
 
-static void explain_dependent_required(struct explain_ctx *e, const struct op *op, const struct json *v,
-                                       const struct location *path)
+static void explain_dependents(struct explain_ctx *e, const struct op *op, const struct json *v,
+                               const struct location *location)
 {
     for (uint32_t i = 0; i < op->dependents.count; i++) {
         const struct dependent *d = &op->dependents.at[i];
-        for (uint32_t k = 0; json_get(v, d->key) && k < d->need_count; k++)
+        if (!json_get(v, d->key))
+            continue;
+        for (uint32_t k = 0; k < d->need_count; k++)
             if (!json_get(v, d->needs[k]))
-                message_missing(e, d->needs[k], NULL, d->key, STR_NONE, path);
+                message_missing(e, d->needs[k], NULL, d->key, STR_NONE, location);
+        if (d->node)
+            explain_node(e, d->node, v, location);
     }
 }
 
-static void explain_dependent_schemas(struct explain_ctx *e, const struct op *op, const struct json *v,
-                                      const struct location *path)
-{
-    for (uint32_t i = 0; i < op->dependents.count; i++)
-        if (json_get(v, op->dependents.at[i].key))
-            explain_node(e, op->dependents.at[i].node, v, path);
-}
-
-/* ---- arrays ---- */
-
-static void explain_items(struct explain_ctx *e, const struct op *op, const struct json *v,
-                          const struct location *path)
-{
-    for (uint32_t i = 0; i < v->len; i++) {
-        const struct node *node = i < op->items.prefix.count ? op->items.prefix.at[i] : op->items.rest;
-        struct location at = {path, STR_NONE, i};
-        if (node)
-            explain_node(e, node, &v->items[i], &at);
-    }
-}
-
-/* ---- in place ---- */
-
-static void explain_ref(struct explain_ctx *e, const struct op *op, const struct json *v,
-                        const struct location *path)
-{
-    explain_node(e, op->node, v, path);
-}
-
-static void explain_dynamic_ref(struct explain_ctx *e, const struct op *op, const struct json *v,
-                                const struct location *path)
-{
-    explain_node(e, op_dynamic_target(&e->pass, op), v, path);
-}
-
-static void explain_all_of(struct explain_ctx *e, const struct op *op, const struct json *v,
-                           const struct location *path)
-{
-    for (uint32_t i = 0; i < op->nodes.count; i++)
-        explain_node(e, op->nodes.at[i], v, path);
-}
-
-static void explain_if(struct explain_ctx *e, const struct op *op, const struct json *v,
-                       const struct location *path)
-{
-    bool holds = node_accepts(&e->pass, op->branch.condition, v, NULL);
-    const struct node *node = holds ? op->branch.then : op->branch.otherwise;
-    if (node)
-        explain_node(e, node, v, path);
-}
-
-/* `not` of a short list of values, of types or of fields can be value; anything else only as such. */
+/* A `not` of values, types or fields has a sentence of its own. */
 static void explain_not(struct explain_ctx *e, const struct op *op, const struct json *v,
-                        const struct location *path)
+                        const struct location *location)
 {
     const struct node *node = op->node;
     const struct op *only = node->op_count == 1 ? &node->ops[0] : NULL;
@@ -205,19 +151,20 @@ static void explain_not(struct explain_ctx *e, const struct op *op, const struct
         message_put_types(&out, node->types);
         buf_printf(&out, ", got " STR_FMT, STR_ARG(message_quote(e->arena, v)));
     } else {
-        buf_printf(&out, "must not fit what the schema's 'not' describes, got " STR_FMT,
+        buf_printf(&out, "must not match the schema's 'not', got " STR_FMT,
                    STR_ARG(message_quote(e->arena, v)));
     }
-    message_add(e, path, (struct problem){.code = "not", .message = buf_view(&out)});
+    message_add(e, location, (struct problem){.code = "not", .message = buf_view(&out)});
 }
 
 /* ---- unevaluated ---- */
 
 static void explain_leftover(struct explain_ctx *e, const struct node *node, const struct op *op,
-                             const struct json *v, uint32_t at, const struct location *path)
+                             const struct json *v, uint32_t at, const struct location *location)
 {
     bool item = v->type == JSON_ARRAY;
-    struct location here = item ? (struct location){path, STR_NONE, at} : step_to(path, &v->members[at]);
+    struct location here =
+        item ? (struct location){location, STR_NONE, at} : step_to(location, &v->members[at]);
     const struct json *child = item ? &v->items[at] : &v->members[at].value;
     if (item || !is_never(op->node)) {
         explain_node(e, op->node, child, &here);
@@ -232,9 +179,9 @@ static void explain_leftover(struct explain_ctx *e, const struct node *node, con
     message_unknown_field(e, suggest_closest(v->members[at].key, names.at, names.count), false, &here);
 }
 
-/* Only where all else fits: a failed neighbour evaluates nothing, and its fields would all look unknown. */
+/* Only if all else fits: a failed neighbour evaluates nothing, and all its fields would look unknown. */
 static void explain_unevaluated(struct explain_ctx *e, const struct node *node, uint16_t at,
-                                const struct json *v, const struct location *path)
+                                const struct json *v, const struct location *location)
 {
     struct evaluated_set evaluated;
     evaluated_set_init(&evaluated, v->len);
@@ -245,53 +192,86 @@ static void explain_unevaluated(struct explain_ctx *e, const struct node *node, 
     const struct op *op = &node->ops[at];
     for (uint32_t i = 0; rest && i < v->len; i++)
         if (!evaluated_set_has(&evaluated, i))
-            explain_leftover(e, node, op, v, i, path);
+            explain_leftover(e, node, op, v, i, location);
     evaluated_set_clear(&evaluated);
 }
 
 /* ---- the walk ---- */
 
-typedef void explain_function(struct explain_ctx *e, const struct op *op, const struct json *v,
-                              const struct location *path);
-
-static explain_function *const walks[OP_CODES] = {
-    [OP_PROPERTIES] = explain_properties,
-    [OP_NAMES] = explain_names,
-    [OP_DEPENDENT_REQUIRED] = explain_dependent_required,
-    [OP_DEPENDENT_SCHEMAS] = explain_dependent_schemas,
-    [OP_ITEMS] = explain_items,
-    [OP_REF] = explain_ref,
-    [OP_DYNAMIC_REF] = explain_dynamic_ref,
-    [OP_ALL_OF] = explain_all_of,
-    [OP_ANY_OF] = anyof_explain,
-    [OP_ONE_OF] = anyof_explain,
-    [OP_NOT] = explain_not,
-    [OP_IF] = explain_if,
-};
-
-/* A wrong type among a few allowed values is best told by the values. */
+/* A wrong type among a few allowed values is explained by the values. */
 static void explain_type(struct explain_ctx *e, const struct node *node, const struct json *v,
-                         const struct location *path)
+                         const struct location *location)
 {
     const struct op *first = node->op_count ? &node->ops[0] : NULL;
     if (!node->types)
-        message_nothing_fits(e, node, v, path);
+        message_nothing_fits(e, node, v, location);
     else if (first && first->code == OP_CHOICES && (first->applies & type_bit_of(v)))
-        message_op(e, first, v, path);
+        message_op(e, first, v, location);
     else
-        say_type(e, node->types, v, path);
+        message_type(e, node->types, v, location);
 }
 
-/* These only lead on to other nodes and add nothing themselves where all of those fit: asking first whether
- * they do would look at everything below once for each level above it. */
-static bool is_walked(const struct op *op)
+/* Ops that only lead to other nodes. They are not asked first whether they fit, as that would evaluate
+ * everything below once for each level above it. Returns false for any other op. */
+static bool explain_children(struct explain_ctx *e, const struct op *op, const struct json *v,
+                             const struct location *location)
 {
-    return op->code == OP_PROPERTIES || op->code == OP_ITEMS || op->code == OP_REF ||
-           op->code == OP_DYNAMIC_REF || op->code == OP_ALL_OF || op->code == OP_IF;
+    switch ((enum op_code)op->code) {
+    case OP_PROPERTIES:
+        explain_properties(e, op, v, location);
+        return true;
+    case OP_ITEMS:
+        for (uint32_t i = 0; i < v->len; i++)
+            if (op_item_node(op, i))
+                explain_node(e, op_item_node(op, i), &v->items[i], &(struct location){location, STR_NONE, i});
+        return true;
+    case OP_REF:
+        explain_node(e, op->node, v, location);
+        return true;
+    case OP_DYNAMIC_REF:
+        explain_node(e, op_dynamic_target(&e->pass, op), v, location);
+        return true;
+    case OP_ALL_OF:
+        for (uint32_t i = 0; i < op->nodes.count; i++)
+            explain_node(e, op->nodes.at[i], v, location);
+        return true;
+    case OP_IF: {
+        bool holds = node_accepts(&e->pass, op->branch.condition, v, NULL);
+        const struct node *node = holds ? op->branch.then : op->branch.otherwise;
+        if (node)
+            explain_node(e, node, v, location);
+        return true;
+    }
+    default:
+        return false;
+    }
+}
+
+static void explain_failed_op(struct explain_ctx *e, const struct op *op, const struct json *v,
+                              const struct location *location)
+{
+    switch ((enum op_code)op->code) {
+    case OP_NAMES:
+        explain_names(e, op, v, location);
+        break;
+    case OP_DEPENDENT_REQUIRED:
+    case OP_DEPENDENT_SCHEMAS:
+        explain_dependents(e, op, v, location);
+        break;
+    case OP_ANY_OF:
+    case OP_ONE_OF:
+        anyof_explain(e, op, v, location);
+        break;
+    case OP_NOT:
+        explain_not(e, op, v, location);
+        break;
+    default:
+        message_op(e, op, v, location);
+    }
 }
 
 static void explain_ops(struct explain_ctx *e, const struct node *node, const struct json *v,
-                        const struct location *path)
+                        const struct location *location)
 {
     unsigned type = type_bit_of(v);
     for (uint16_t i = 0; i < node->op_count && !e->pass.too_complex; i++) {
@@ -299,54 +279,32 @@ static void explain_ops(struct explain_ctx *e, const struct node *node, const st
         if (!(op->applies & type))
             continue;
         if (op->code == OP_UNEVALUATED_ITEMS || op->code == OP_UNEVALUATED_PROPERTIES)
-            explain_unevaluated(e, node, i, v, path);
-        else if (!is_walked(op) && op_accepts(&e->pass, op, v, NULL))
-            continue;
-        else if (walks[op->code])
-            walks[op->code](e, op, v, path);
-        else
-            message_op(e, op, v, path);
+            explain_unevaluated(e, node, i, v, location);
+        else if (!explain_children(e, op, v, location) && !op_accepts(&e->pass, op, v, NULL))
+            explain_failed_op(e, op, v, location);
     }
 }
 
-static void explain_here(struct explain_ctx *e, const struct node *node, const struct json *v,
-                         const struct location *path)
-{
-    if (!(node->types & type_bit_of(v))) {
-        explain_type(e, node, v, path);
-        return;
-    }
-    if (!node->op_count || e->pass.frames == SCHEMA_MAX_FRAMES || !pass_spend(&e->pass, 1))
-        return;
-    struct scope here;
-    const struct scope *outer = pass_enter(&e->pass, node, &here);
-    explain_ops(e, node, v, path);
-    pass_leave(&e->pass, outer);
-}
-
-/* A description beside a reference holds for what it leads to, unless that has one of its own. */
+/* A description beside a reference holds for the target, unless that has its own. */
 void explain_node(struct explain_ctx *e, const struct node *node, const struct json *v,
-                  const struct location *path)
+                  const struct location *location)
 {
     const struct node *outer_node = e->node;
-    const struct location *outer_place = e->place;
-    if (!e->node || path != e->place || node->description.len) {
+    const struct location *outer_location = e->location;
+    if (!e->node || location != e->location || node->description.len) {
         e->node = node;
-        e->place = path;
+        e->location = location;
     }
-    explain_here(e, node, v, path);
+    if (!(node->types & type_bit_of(v))) {
+        explain_type(e, node, v, location);
+    } else if (node->op_count && e->pass.frames < SCHEMA_MAX_FRAMES && pass_spend(&e->pass, 1)) {
+        struct scope here;
+        const struct scope *outer = pass_enter(&e->pass, node, &here);
+        explain_ops(e, node, v, location);
+        pass_leave(&e->pass, outer);
+    }
     e->node = outer_node;
-    e->place = outer_place;
-}
-
-static void say_too_complex(struct problems *problems, const char *reason)
-{
-    problems_add(problems,
-                 (struct problem){.code = "too_complex",
-                                  .message = arena_printf(problems->arena,
-                                                          "could not be checked: %s; send less, or a "
-                                                          "simpler value",
-                                                          reason)});
+    e->location = outer_location;
 }
 
 enum schema_validity schema_explain(const struct schema *schema, const struct json *instance,
@@ -355,7 +313,9 @@ enum schema_validity schema_explain(const struct schema *schema, const struct js
     struct pass pass = pass_begin(schema);
     bool ok = node_accepts(&pass, schema->root, instance, NULL);
     if (pass.too_complex) {
-        say_too_complex(problems, pass.too_complex);
+        struct str message = arena_printf(
+            problems->arena, "could not be checked: %s; send less, or a simpler value", pass.too_complex);
+        problems_add(problems, (struct problem){.code = "too_complex", .message = message});
         return SCHEMA_TOO_COMPLEX;
     }
     if (ok)
@@ -366,7 +326,7 @@ enum schema_validity schema_explain(const struct schema *schema, const struct js
     if (problems->errors + problems->more == before)
         problems_add(problems,
                      (struct problem){.code = "schema",
-                                      .message = STR_LIT("does not fit the schema, in a way too involved "
-                                                         "to explain; compare it with the schema")});
+                                      .message = STR_LIT("does not match the schema; compare it with "
+                                                         "the schema")});
     return SCHEMA_INVALID;
 }

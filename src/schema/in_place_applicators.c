@@ -1,88 +1,71 @@
-/* Gathering by a walk over in-place ops; the graph has no cycles but through dynamic references, left out
- * here. */
+/* A walk over in-place ops. Their graph has no cycles but through dynamic references, which are left out. */
 #include "schema/in_place_applicators.h"
 
-struct gather {
+struct collector {
     struct in_place_nodes *all;
     const struct json *v; /* NULL: everything */
     struct pass *pass;
 };
 
-static void gather(struct gather *g, const struct node *node);
+static void collect(struct collector *c, const struct node *node);
 
-static bool may_apply(const struct gather *g, const struct node *branch)
+static bool may_apply(const struct collector *c, const struct node *branch)
 {
-    return !g->v || ((branch->types & type_bit_of(g->v)) && !discriminators_exclude(branch, g->v));
+    return !c->v || ((branch->types & type_bit_of(c->v)) && !discriminators_exclude(branch, c->v));
 }
 
-static void gather_all(struct gather *g, const struct nodes *nodes)
+static void collect_if(struct collector *c, const struct op *op)
 {
-    for (uint32_t i = 0; i < nodes->count; i++)
-        gather(g, nodes->at[i]);
+    bool holds = c->v && node_accepts(c->pass, op->branch.condition, c->v, NULL);
+    if (!c->v || holds)
+        collect(c, op->branch.condition);
+    if (op->branch.then && (!c->v || holds))
+        collect(c, op->branch.then);
+    if (op->branch.otherwise && (!c->v || !holds))
+        collect(c, op->branch.otherwise);
 }
 
-/* Of alternatives only a sole one that may apply is sure to be meant. */
-static void gather_branches(struct gather *g, const struct nodes *nodes)
+static void collect_op(struct collector *c, const struct op *op, uint32_t at)
 {
-    uint32_t fit = 0;
-    for (uint32_t i = 0; i < nodes->count; i++)
-        fit += may_apply(g, nodes->at[i]);
-    for (uint32_t i = 0; i < nodes->count && (!g->v || fit == 1); i++)
-        if (may_apply(g, nodes->at[i]))
-            gather(g, nodes->at[i]);
-}
-
-static void gather_if(struct gather *g, const struct op *op)
-{
-    bool holds = g->v && node_accepts(g->pass, op->branch.condition, g->v, NULL);
-    if (!g->v || holds)
-        gather(g, op->branch.condition);
-    if (op->branch.then && (!g->v || holds))
-        gather(g, op->branch.then);
-    if (op->branch.otherwise && (!g->v || !holds))
-        gather(g, op->branch.otherwise);
-}
-
-static void gather_dependents(struct gather *g, const struct op *op)
-{
-    for (uint32_t i = 0; i < op->dependents.count; i++)
-        if (!g->v || json_get(g->v, op->dependents.at[i].key))
-            gather(g, op->dependents.at[i].node);
-}
-
-static void gather_op(struct gather *g, const struct op *op, uint32_t at)
-{
+    uint32_t possible = 0;
     switch ((enum op_code)op->code) {
     case OP_PROPERTIES:
-        g->all->props[at] = op->props;
+        c->all->props[at] = op->props;
         break;
     case OP_ITEMS:
-        g->all->items[at] = op;
+        c->all->items[at] = op;
         break;
     case OP_REF:
-        gather(g, op->node);
+        collect(c, op->node);
         break;
     case OP_ALL_OF:
-        gather_all(g, &op->nodes);
+        for (uint32_t i = 0; i < op->nodes.count; i++)
+            collect(c, op->nodes.at[i]);
         break;
     case OP_ANY_OF:
-    case OP_ONE_OF:
-        gather_branches(g, &op->nodes);
+    case OP_ONE_OF: /* for a value, only a branch that is the only possible one is certain */
+        for (uint32_t i = 0; i < op->nodes.count; i++)
+            possible += may_apply(c, op->nodes.at[i]);
+        for (uint32_t i = 0; i < op->nodes.count && (!c->v || possible == 1); i++)
+            if (may_apply(c, op->nodes.at[i]))
+                collect(c, op->nodes.at[i]);
         break;
     case OP_IF:
-        gather_if(g, op);
+        collect_if(c, op);
         break;
     case OP_DEPENDENT_SCHEMAS:
-        gather_dependents(g, op);
+        for (uint32_t i = 0; i < op->dependents.count; i++)
+            if (!c->v || json_get(c->v, op->dependents.at[i].key))
+                collect(c, op->dependents.at[i].node);
         break;
     default:
         break;
     }
 }
 
-static void gather(struct gather *g, const struct node *node)
+static void collect(struct collector *c, const struct node *node)
 {
-    struct in_place_nodes *all = g->all;
+    struct in_place_nodes *all = c->all;
     if (all->count == IN_PLACE_NODES_MAX)
         return;
     uint32_t at = all->count++;
@@ -90,20 +73,18 @@ static void gather(struct gather *g, const struct node *node)
     all->props[at] = NULL;
     all->items[at] = NULL;
     for (uint16_t i = 0; i < node->op_count; i++)
-        gather_op(g, &node->ops[i], at);
-}
-
-void in_place_collect(struct in_place_nodes *all, const struct node *node)
-{
-    struct gather g = {.all = all};
-    all->count = 0;
-    gather(&g, node);
+        collect_op(c, &node->ops[i], at);
 }
 
 void in_place_collect_for(struct in_place_nodes *all, const struct node *node, const struct json *v,
                           struct pass *pass)
 {
-    struct gather g = {all, v, pass};
+    struct collector c = {all, v, pass};
     all->count = 0;
-    gather(&g, node);
+    collect(&c, node);
+}
+
+void in_place_collect(struct in_place_nodes *all, const struct node *node)
+{
+    in_place_collect_for(all, node, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /*
- * The sentences a model reads. One table for keywords of numbers and sizes,
- * one function for each kind of problem the protocol names.
+ * The sentences that a model reads about its arguments: one table for limits
+ * and sizes, one function for each other kind of problem.
  */
 #include "schema/explain.h"
 
@@ -10,11 +10,11 @@
 #include <strings.h>
 
 #define ELLIPSIS         "…"
-#define CHOICES_COMPARED 256u /* values a suggestion is looked for among */
+#define CHOICES_COMPARED 256u /* for a suggestion */
 
 /* ---- paths and values ---- */
 
-/* Names that read well after a dot; others stand in brackets, quoted. */
+/* Readable after a dot; any other name is quoted in brackets. */
 static bool is_plain_name(struct str key)
 {
     for (size_t i = 0; i < key.len; i++) {
@@ -26,34 +26,24 @@ static bool is_plain_name(struct str key)
     return key.len > 0;
 }
 
-static void put_path(struct buf *out, const struct location *path)
+static void put_path(struct buf *out, const struct location *location)
 {
-    if (!path)
+    if (!location)
         return;
-    put_path(out, path->up); /* as deep as the instance, which the parser bounds */
-    if (!path->key.at) {
+    put_path(out, location->up); /* as deep as the instance, which the parser bounds */
+    if (!location->key.at) {
         buf_byte(out, '[');
-        buf_int(out, path->index);
+        buf_int(out, location->index);
         buf_byte(out, ']');
-    } else if (is_plain_name(path->key)) {
+    } else if (is_plain_name(location->key)) {
         if (out->len)
             buf_byte(out, '.');
-        buf_str(out, path->key);
+        buf_str(out, location->key);
     } else {
         buf_byte(out, '[');
-        json_write_string(out, path->key);
+        json_write_string(out, location->key);
         buf_byte(out, ']');
     }
-}
-
-/* Most problems are in a field at the top: its name is the path already. */
-struct str message_path(struct arena *arena, const struct location *path)
-{
-    struct buf out = buf_in(arena);
-    if (path && !path->up && path->key.at && is_plain_name(path->key))
-        return path->key;
-    put_path(&out, path);
-    return buf_view(&out);
 }
 
 static struct str json_text(struct arena *arena, const struct json *v)
@@ -65,7 +55,7 @@ static struct str json_text(struct arena *arena, const struct json *v)
     return buf_view(&out);
 }
 
-/* The longest beginning whose literal fits, with an ellipsis inside the quotes. */
+/* The longest beginning whose literal fits, with "…" inside the quotes. */
 static struct str quote_string(struct arena *arena, struct str s)
 {
     size_t room = PROBLEM_GOT_MAX_BYTES - 2;
@@ -112,10 +102,16 @@ static struct str got_json(struct arena *arena, const struct json *v)
     return text.len <= PROBLEM_GOT_MAX_BYTES ? text : STR_NONE;
 }
 
-void message_add(struct explain_ctx *e, const struct location *path, struct problem problem)
+void message_add(struct explain_ctx *e, const struct location *location, struct problem problem)
 {
-    problem.path = message_path(e->arena, path);
-    if (!problem.description.len && e->node && path == e->place)
+    if (location && !location->up && location->key.at && is_plain_name(location->key)) {
+        problem.path = location->key; /* most problems are in a field at the top */
+    } else {
+        struct buf path = buf_in(e->arena);
+        put_path(&path, location);
+        problem.path = buf_view(&path);
+    }
+    if (!problem.description.len && e->node && location == e->location)
         problem.description = e->node->description;
     for (size_t i = 0; i < e->problems->count; i++) {
         const struct problem *old = &e->problems->list[i];
@@ -179,7 +175,8 @@ static struct str types_json(struct arena *arena, unsigned types)
     return buf_view(&out);
 }
 
-void say_type(struct explain_ctx *e, unsigned types, const struct json *v, const struct location *path)
+void message_type(struct explain_ctx *e, unsigned types, const struct json *v,
+                  const struct location *location)
 {
     struct buf out = buf_in(e->arena);
     bool list = (types & ~TYPE_BIT(JSON_NULL)) == TYPE_BIT(JSON_ARRAY);
@@ -191,7 +188,7 @@ void say_type(struct explain_ctx *e, unsigned types, const struct json *v, const
     } else {
         buf_text(&out, "not allowed here — remove it");
     }
-    message_add(e, path,
+    message_add(e, location,
                 (struct problem){.code = !types ? "not_allowed"
                                          : list ? "list"
                                                 : "type",
@@ -201,10 +198,10 @@ void say_type(struct explain_ctx *e, unsigned types, const struct json *v, const
 }
 
 void message_nothing_fits(struct explain_ctx *e, const struct node *node, const struct json *v,
-                          const struct location *path)
+                          const struct location *location)
 {
     bool forbidden = node->source->type == JSON_BOOL;
-    message_add(e, path,
+    message_add(e, location,
                 (struct problem){.code = "not_allowed",
                                  .message = forbidden
                                                 ? STR_LIT("not allowed here — remove it")
@@ -216,15 +213,14 @@ void message_nothing_fits(struct explain_ctx *e, const struct node *node, const 
 /* ---- fields ---- */
 
 void message_missing(struct explain_ctx *e, struct str name, const struct node *node, struct str with,
-                     struct str sent_as, const struct location *path)
+                     struct str sent_as, const struct location *location)
 {
     struct str message = STR_LIT("required field is missing — provide a value");
     if (with.len)
-        message = ARENA_JOIN(e->arena, message, STR_LIT(" (it goes with '"), with, STR_LIT("')"));
+        message = ARENA_JOIN(e->arena, message, STR_LIT(" (needed with '"), with, STR_LIT("')"));
     if (sent_as.len)
-        message =
-            ARENA_JOIN(e->arena, message, STR_LIT(" (is it what you sent as '"), sent_as, STR_LIT("'?)"));
-    struct location at = {path, name.at ? name : STR_LIT(""), 0};
+        message = ARENA_JOIN(e->arena, message, STR_LIT(" (did you send it as '"), sent_as, STR_LIT("'?)"));
+    struct location at = {location, name.at ? name : STR_LIT(""), 0};
     message_add(e, &at,
                 (struct problem){.code = "missing",
                                  .message = message,
@@ -232,7 +228,8 @@ void message_missing(struct explain_ctx *e, struct str name, const struct node *
                                  .description = node ? node->description : STR_NONE});
 }
 
-void message_unknown_field(struct explain_ctx *e, struct str close, bool warning, const struct location *path)
+void message_unknown_field(struct explain_ctx *e, struct str close, bool warning,
+                           const struct location *location)
 {
     struct str message = STR_LIT("unknown field — remove it");
     struct buf suggestion = buf_in(e->arena);
@@ -240,7 +237,7 @@ void message_unknown_field(struct explain_ctx *e, struct str close, bool warning
         message = ARENA_JOIN(e->arena, message, STR_LIT(" (did you mean '"), close, STR_LIT("'?)"));
         json_write_string(&suggestion, close);
     }
-    message_add(e, path,
+    message_add(e, location,
                 (struct problem){.code = "unknown_field",
                                  .message = message,
                                  .suggestion = buf_view(&suggestion),
@@ -266,23 +263,17 @@ static struct choice_list flatten(struct arena *arena, const struct choices *con
     return all;
 }
 
-/* "true", "7" and "null" as strings would be read as what they are not. */
-static bool reads_as_other_type(struct str s)
-{
-    static const char *const literals[] = {"true", "false", "null", "none"};
-    for (size_t i = 0; i < sizeof(literals) / sizeof(*literals); i++)
-        if (s.len == strlen(literals[i]) && strncasecmp(s.at, literals[i], s.len) == 0)
-            return true;
-    return (s.at[0] >= '0' && s.at[0] <= '9') || s.at[0] == '-';
-}
-
-/* Words stand bare, as a person would list them; what that would blur is quoted. */
+/* Words are bare, as a person would list them; a string that could be read as more than one word or as
+ * another type is quoted. */
 static void put_choice(struct buf *out, struct arena *arena, const struct json *v)
 {
+    static const char *const literals[] = {"true", "false", "null", "none"};
     struct str s = json_str(v);
     bool bare = s.len > 0 && s.len <= PROBLEM_GOT_MAX_BYTES && s.at[0] != ' ' && s.at[s.len - 1] != ' ' &&
                 !memchr(s.at, ',', s.len) && !memchr(s.at, '"', s.len) && !memchr(s.at, '\n', s.len) &&
-                !reads_as_other_type(s);
+                s.at[0] != '-' && !(s.at[0] >= '0' && s.at[0] <= '9');
+    for (size_t i = 0; i < sizeof(literals) / sizeof(*literals); i++)
+        bare = bare && !(s.len == strlen(literals[i]) && strncasecmp(s.at, literals[i], s.len) == 0);
     bool container = v->type == JSON_ARRAY || v->type == JSON_OBJECT;
     buf_str(out, bare ? s : container ? json_text(arena, v) : message_quote(arena, v));
 }
@@ -298,7 +289,7 @@ static void put_choices(struct buf *out, struct arena *arena, const struct choic
         buf_printf(out, ", " ELLIPSIS " (%zu more)", all->count - shown);
 }
 
-/* A string close to v, or to what v would be as a string: true for "True". */
+/* The string closest to v, or to v as a string: "True" for true. */
 static struct str closest_choice(struct arena *arena, const struct choice_list *all, const struct json *v)
 {
     struct str *words = arena_alloc(arena, CHOICES_COMPARED * sizeof(*words));
@@ -323,17 +314,8 @@ static struct str choices_json(struct arena *arena, const struct choice_list *al
     return buf_view(&out);
 }
 
-/* In quotes of its own kind where the string is what matters. */
-static void put_did_you_mean(struct buf *out, const struct json *v, struct str close, struct str literal)
-{
-    bool string = v->type == JSON_STRING;
-    buf_text(out, string ? " (did you mean '" : " (did you mean the string ");
-    buf_str(out, string ? close : literal);
-    buf_text(out, string ? "'?)" : "?)");
-}
-
 void message_choices(struct explain_ctx *e, const struct choices *const *lists, size_t count,
-                     unsigned other_types, const struct json *v, const struct location *path)
+                     unsigned other_types, const struct json *v, const struct location *location)
 {
     struct choice_list all = flatten(e->arena, lists, count);
     struct buf out = buf_in(e->arena), suggestion = buf_in(e->arena);
@@ -352,9 +334,11 @@ void message_choices(struct explain_ctx *e, const struct choices *const *lists, 
     buf_str(&out, message_quote(e->arena, v));
     if (close.len)
         json_write_string(&suggestion, close);
-    if (close.len && !constant)
-        put_did_you_mean(&out, v, close, buf_view(&suggestion));
-    message_add(e, path,
+    if (close.len && !constant && v->type == JSON_STRING)
+        buf_printf(&out, " (did you mean '" STR_FMT "'?)", STR_ARG(close));
+    else if (close.len && !constant)
+        buf_printf(&out, " (did you mean the string " STR_FMT "?)", STR_ARG(buf_view(&suggestion)));
+    message_add(e, location,
                 (struct problem){.code = constant ? "const" : "enum",
                                  .message = buf_view(&out),
                                  .expected = choices_json(e->arena, &all),
@@ -364,39 +348,23 @@ void message_choices(struct explain_ctx *e, const struct choices *const *lists, 
 
 /* ---- keywords of one value ---- */
 
-static struct problem limit_words(struct explain_ctx *e, const char *code, const char *words,
-                                  const struct op *op, const struct json *v)
+/* "must be at least 5, got 3" */
+static struct problem limit_problem(struct explain_ctx *e, const char *code, const char *sentence,
+                                    const struct op *op, const struct json *v)
 {
-    struct str value = json_text(e->arena, op->value), got = message_quote(e->arena, v);
-    struct str shown = op->value->type == JSON_STRING ? json_str(op->value) : value;
+    struct str limit = json_text(e->arena, op->value), got = message_quote(e->arena, v);
+    struct str shown = op->value->type == JSON_STRING ? json_str(op->value) : limit;
     return (struct problem){
         .code = code,
-        .message = ARENA_JOIN(e->arena, str_of(words), STR_LIT(" "), shown, STR_LIT(", got "), got),
-        .expected = value,
+        .message = ARENA_JOIN(e->arena, str_of(sentence), STR_LIT(" "), shown, STR_LIT(", got "), got),
+        .expected = limit,
         .got = got_json(e->arena, v)};
 }
 
-static struct problem minimum_words(struct explain_ctx *e, const struct op *op, const struct json *v)
+/* An expression is hard to read, so the schema's description goes with it. */
+static struct problem pattern_problem(struct explain_ctx *e, const struct op *op, const struct json *v)
 {
-    return op->bound.exclusive ? limit_words(e, "exclusiveMinimum", "must be more than", op, v)
-                               : limit_words(e, "minimum", "must be at least", op, v);
-}
-
-static struct problem maximum_words(struct explain_ctx *e, const struct op *op, const struct json *v)
-{
-    return op->bound.exclusive ? limit_words(e, "exclusiveMaximum", "must be less than", op, v)
-                               : limit_words(e, "maximum", "must be at most", op, v);
-}
-
-static struct problem multiple_words(struct explain_ctx *e, const struct op *op, const struct json *v)
-{
-    return limit_words(e, "multipleOf", "must be a multiple of", op, v);
-}
-
-/* An expression is hard to read: what the schema says of the field goes with it. */
-static struct problem pattern_words(struct explain_ctx *e, const struct op *op, const struct json *v)
-{
-    struct problem p = limit_words(e, "pattern", "must match the pattern", op, v);
+    struct problem p = limit_problem(e, "pattern", "must match the pattern", op, v);
     struct str description = e->node ? e->node->description : STR_NONE;
     if (description.len)
         p.message =
@@ -404,7 +372,7 @@ static struct problem pattern_words(struct explain_ctx *e, const struct op *op, 
     return p;
 }
 
-static struct problem format_words(struct explain_ctx *e, const struct op *op, const struct json *v)
+static struct problem format_problem(struct explain_ctx *e, const struct op *op, const struct json *v)
 {
     struct str got = message_quote(e->arena, v);
     return (struct problem){.code = "format",
@@ -424,22 +392,12 @@ static const struct {
     {TYPE_BIT(JSON_OBJECT), "minProperties", "maxProperties", "field", "fields"},
 };
 
-static uint64_t size_of(const struct json *v)
-{
-    if (v->type != JSON_STRING)
-        return v->len;
-    uint64_t n = 0;
-    for (uint32_t i = 0; i < v->len; i++)
-        n += ((unsigned char)v->text[i] & 0xC0) != 0x80;
-    return n;
-}
-
-static struct problem count_words(struct explain_ctx *e, const struct op *op, const struct json *v)
+static struct problem count_problem(struct explain_ctx *e, const struct op *op, const struct json *v)
 {
     size_t kind = 0;
     while (!(counted[kind].types & op->applies))
         kind++;
-    uint64_t size = size_of(v);
+    uint64_t size = op_count_size(v);
     bool few = size < op->count.min;
     unsigned long long limit = few ? op->count.min : op->count.max, got = size;
     return (struct problem){.code = few ? counted[kind].minimum : counted[kind].maximum,
@@ -450,7 +408,7 @@ static struct problem count_words(struct explain_ctx *e, const struct op *op, co
                             .got = arena_printf(e->arena, "%llu", got)};
 }
 
-static struct problem contains_words(struct explain_ctx *e, const struct op *op, const struct json *v)
+static struct problem contains_problem(struct explain_ctx *e, const struct op *op, const struct json *v)
 {
     unsigned long long found = op_contains_count(&e->pass, op, v, NULL);
     bool few = found < op->contains.min;
@@ -467,10 +425,9 @@ static struct problem contains_words(struct explain_ctx *e, const struct op *op,
                                                     kind.len ? ")" : "", found)};
 }
 
-static struct problem unique_words(struct explain_ctx *e, const struct op *op, const struct json *v)
+static struct problem unique_problem(struct explain_ctx *e, const struct json *v)
 {
     size_t first = 0, second = 0;
-    (void)op;
     unique_items_find_pair(v, &first, &second);
     return (struct problem){
         .code = "uniqueItems",
@@ -479,19 +436,37 @@ static struct problem unique_words(struct explain_ctx *e, const struct op *op, c
                          first, second, STR_ARG(message_quote(e->arena, &v->items[second])))};
 }
 
-typedef struct problem words_of(struct explain_ctx *e, const struct op *op, const struct json *v);
+static struct problem op_problem(struct explain_ctx *e, const struct op *op, const struct json *v)
+{
+    bool exclusive = (op->code == OP_MINIMUM || op->code == OP_MAXIMUM) && op->bound.exclusive;
+    switch ((enum op_code)op->code) {
+    case OP_MINIMUM:
+        return exclusive ? limit_problem(e, "exclusiveMinimum", "must be more than", op, v)
+                         : limit_problem(e, "minimum", "must be at least", op, v);
+    case OP_MAXIMUM:
+        return exclusive ? limit_problem(e, "exclusiveMaximum", "must be less than", op, v)
+                         : limit_problem(e, "maximum", "must be at most", op, v);
+    case OP_MULTIPLE:
+        return limit_problem(e, "multipleOf", "must be a multiple of", op, v);
+    case OP_PATTERN:
+        return pattern_problem(e, op, v);
+    case OP_FORMAT:
+        return format_problem(e, op, v);
+    case OP_COUNT:
+        return count_problem(e, op, v);
+    case OP_CONTAINS:
+        return contains_problem(e, op, v);
+    default: /* OP_UNIQUE */
+        return unique_problem(e, v);
+    }
+}
 
-static words_of *const words[OP_CODES] = {
-    [OP_MINIMUM] = minimum_words,   [OP_MAXIMUM] = maximum_words, [OP_MULTIPLE] = multiple_words,
-    [OP_PATTERN] = pattern_words,   [OP_FORMAT] = format_words,   [OP_COUNT] = count_words,
-    [OP_CONTAINS] = contains_words, [OP_UNIQUE] = unique_words,
-};
-
-void message_op(struct explain_ctx *e, const struct op *op, const struct json *v, const struct location *path)
+void message_op(struct explain_ctx *e, const struct op *op, const struct json *v,
+                const struct location *location)
 {
     const struct choices *choices = &op->choices;
     if (op->code == OP_CHOICES)
-        message_choices(e, &choices, 1, TYPES_ANY & ~op->applies, v, path);
-    else if (words[op->code])
-        message_add(e, path, words[op->code](e, op, v));
+        message_choices(e, &choices, 1, TYPES_ANY & ~op->applies, v, location);
+    else
+        message_add(e, location, op_problem(e, op, v));
 }

@@ -60,9 +60,9 @@ static void each_kind_has_its_line(void **state)
         {"{`not`:{`required`:[`a`,`b`]}}", "{`a`:1,`b`:1}",
          "- arguments: must not have 'a' and 'b' together\n"},
         {"{`dependentRequired`:{`a`:[`b`]}}", "{`a`:1}",
-         "- 'b': required field is missing — provide a value (it goes with 'a')\n"},
+         "- 'b': required field is missing — provide a value (needed with 'a')\n"},
         {"{`propertyNames`:{`pattern`:`^[a-z]+$`}}", "{`A`:1}",
-         "- 'A': the field's name is wrong: must match the pattern ^[a-z]+$, got `A`\n"},
+         "- 'A': invalid field name: must match the pattern ^[a-z]+$, got `A`\n"},
         {"{`type`:`object`}", "[]", "- arguments: expected object, got array\n"},
         {"{`if`:{`required`:[`a`]},`then`:{`required`:[`b`]}}", "{`a`:1}",
          "- 'b': required field is missing — provide a value\n"},
@@ -155,7 +155,7 @@ static void what_is_missing_may_have_been_sent_under_another_name(void **state)
 #define FILE_SCHEMA "{`properties`:{`file_path`:{},`mode`:{}},`required`:[`file_path`]"
     expect_lines(
         FILE_SCHEMA "}", "{`path`:`a`,`mode`:1}",
-        "- 'file_path': required field is missing — provide a value (is it what you sent as 'path'?)\n");
+        "- 'file_path': required field is missing — provide a value (did you send it as 'path'?)\n");
     expect_lines(FILE_SCHEMA "}", "{`mode`:1,`colour`:2}",
                  "- 'file_path': required field is missing — provide a value\n");
     expect_lines(FILE_SCHEMA ",`additionalProperties`:false}", "{`path`:`a`}",
