@@ -72,7 +72,7 @@ describe("an mcpServers file", function()
     write_servers { a = entry "one" }
     local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" } }
     process.write(directory .. "/mcp.json", '{"mcpServers":{"a":{"comand":"x"}}}')
-    gate:logs "mcpServers.a: expected one of command"
+    golden.check("load", "mcpServers: a reload with a misspelled key", gate:logs "mcpServers.a: ")
     assert.equal("one {}", text(gate:connect():calls "one"))
   end)
 

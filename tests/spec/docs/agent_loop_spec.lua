@@ -1,5 +1,6 @@
 -- docs/agent_loop.py: the loop of an agent that runs its own tools, with a model that makes the calls listed here.
 local daemon = require "daemon"
+local golden = require "golden"
 local process = require "process"
 local client_of = require "client"
 local fixtures = require "fixtures"
@@ -38,10 +39,8 @@ describe("an agent that runs its own tools", function()
     assert.same({ { "Bern", 2 }, { "Atlantis", 1 }, { "Basel", 1 }, { "Basel", 1 } }, played.ran)
 
     local function read(i) return client_of.json.encode(played.messages[i].reads) end
-    assert.truthy(read(1):find("required field is missing", 1, true), read(1))
+    for i = 1, 4 do golden.check("feedback", "agent loop: message " .. i, read(i)) end
     assert.truthy(read(2):find("grey", 1, true), read(2))
-    assert.truthy(read(2):find("'days' was read as 2", 1, true), read(2))
-    assert.truthy(read(3):find("no such city", 1, true), read(3))
     assert.truthy(read(4):find("get_weather", 1, true), read(4))
     -- two ran, two were refused, and the fifth ended the run
     assert.equal(4 + 5, #played.messages)

@@ -224,6 +224,6 @@ return tool "chatty" {
     assert.equal(1, #hidden:asks("tools/list").tools)
     local result = hidden:calls("secret", { text = "x" }, session "s")
     assert.equal("unknown_tool", verdict(result).error_class)
-    assert.is_nil(text(result):find("did you mean", 1, true))
+    golden.check("feedback", "unknown tool: the closest one is hidden", text(result))
   end)
 end)

@@ -79,7 +79,7 @@ describe("a master that sentinels watch", function()
       return sentinel:tries("SENTINEL", "FAILOVER", "cache")
     end)
     calls_until_promoted()
-    gate:logs "another server is the master"
+    golden.check("log", "Sentinel: another master", gate:logs "redis_down")
     process.eventually("it is at the new one", function() return gate:status().ledger.connects >= 2 end)
     assert.equal("redis", echo())
     is_told_all()

@@ -205,7 +205,7 @@ describe("the secrets of an HTTP endpoint", function()
     serves '{ "GET SERVER/", headers = { Authorization = "Bearer ${SPEC_NOT_SET}" } }'
     local heard = is_refused(calls(), "unavailable", "not_configured", "a secret is not set")
     assert.is_nil(text(heard):find("SPEC_NOT_SET", 1, true))
-    gate:logs 'tool=endpoint code=not_configured why="the environment variable SPEC_NOT_SET'
+    golden.check("log", "http: a secret is not set", gate:logs "tool=endpoint code=not_configured ")
     assert.same({}, server:saw())
   end)
 
