@@ -7,6 +7,7 @@
 #include "policy_folder.h"
 #include "cli/local_generation.h"
 #include "gate/call.h"
+#include "gate/verdict.h"
 #include "gate/generation_load.h"
 #include "json/parse.h"
 
