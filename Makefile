@@ -208,7 +208,7 @@ packages-present:
 $(BUILD)/unit/%: tests/unit/%.c $(LIBRARY)
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  TEST $@")
-	$(AT)$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LIBRARY) $(LDLIBS) -lcmocka
+	$(AT)$(CC) $(CPPFLAGS) -Itests/unit -Itests/bench $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(filter %.o,$^) $(LIBRARY) $(LDLIBS) -lcmocka
 
 unit: $(UNIT_BIN)
 	@for t in $(UNIT_BIN); do $$t || exit 1; done
@@ -286,6 +286,10 @@ $(BUILD)/obj/bench/%.o: tests/bench/toolgate-bench/%.c $(BUILD)/flags $(BENCH_PO
 	@mkdir -p $(@D)
 	$(if $(V),,@echo "  CC   $@")
 	$(AT)$(CC) $(CPPFLAGS) -Itests/bench/toolgate-bench -I$(BUILD)/gen/bench $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# Unit tests that use the load generator or the measured calls.
+$(BUILD)/unit/cli/daemon_client: $(BUILD)/obj/bench/load.o
+$(BUILD)/unit/cli/pass_path: $(BUILD)/obj/bench/subjects.o $(BUILD)/obj/bench/policy_folder.o
 
 # A Lua file as a C string.
 .SECONDARY: $(BENCH_POLICIES)

@@ -1,7 +1,7 @@
 /* Talking to a daemon: a child process plays it, line by line. */
 #include "base/arena.h"
-#include "cli/bench_load.h"
 #include "cli/daemon_client.h"
+#include "toolgate-bench/load.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
 
 static char folder[] = "/tmp/toolgate-client-XXXXXX";
 static char path[64];

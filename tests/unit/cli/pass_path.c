@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "cli/bench_subjects.h"
+#include "toolgate-bench/subjects.h"
 
 #include <stdlib.h>
 

@@ -166,7 +166,7 @@ static void finish(size_t at)
 /* ---- a server with one client, whose other end is held here --------------- */
 
 struct room {
-    struct server_options options;
+    struct arena *report_arena;
     struct server server;
     int peer;
     char heard[65536];
@@ -179,12 +179,18 @@ static int set_up(void **state)
     int pair[2];
     log_open(LOG_OFF, LOG_FORMAT_TEXT, NULL, NULL);
     waiting_count = cancelled_count = freed_count = 0;
-    server->options = &room->options;
-    server->echo_config.limits.message = 1000000;
-    server->echo_config.limits.depth = 64;
-    server->echo_config.limits.in_flight = 4;
-    server->echo_config.limits.connections = 10;
-    server->echo_config.limits.memory = 10000000;
+    struct config config;
+    struct generation_report report;
+    struct why why = {""};
+    assert_int_equal(config_load(&(struct config_sources){0}, &config, &why), OK);
+    config.limits.message = 1000000;
+    config.limits.depth = 64;
+    config.limits.in_flight = 4;
+    config.limits.connections = 10;
+    config.limits.memory = 10000000;
+    room->report_arena = arena_new();
+    generation_report_init(&report, room->report_arena);
+    assert_int_equal(generation_build(&config, 1, &server->gate.generation, &report), OK);
     server->connections_max = 10;
     server->loop = loop_new();
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
@@ -204,6 +210,8 @@ static int tear_down(void **state)
     assert_int_equal(room->server.pending_bytes, 0);
     if (room->peer >= 0)
         close(room->peer);
+    generation_unref(room->server.gate.generation);
+    arena_free(room->report_arena);
     free(room);
     return 0;
 }
