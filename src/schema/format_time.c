@@ -15,22 +15,19 @@ static int number(struct str s, size_t at, size_t n, int low, int high)
     return value >= low && value <= high ? value : -1;
 }
 
-static int days_in(int year, int month)
-{
-    static const unsigned char days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    return days[month - 1] + (month == 2 && leap);
-}
-
-bool is_date(struct str s)
+bool format_is_date(struct str s)
 {
     if (s.len != 10 || s.at[4] != '-' || s.at[7] != '-')
         return false;
+    static const unsigned char days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     int year = number(s, 0, 4, 0, 9999), month = number(s, 5, 2, 1, 12);
-    return year >= 0 && month > 0 && number(s, 8, 2, 1, days_in(year, month)) > 0;
+    if (year < 0 || month < 0)
+        return false;
+    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    return number(s, 8, 2, 1, days[month - 1] + (month == 2 && leap)) > 0;
 }
 
-/* Minutes east of UTC of "Z", "+hh:mm", "-hh:mm"; false where it is none of them. */
+/* Minutes east of UTC of "Z", "+hh:mm" or "-hh:mm"; false for anything else. */
 static bool read_zone(struct str s, int *minutes)
 {
     *minutes = 0;
@@ -43,7 +40,7 @@ static bool read_zone(struct str s, int *minutes)
     return hour >= 0 && minute >= 0;
 }
 
-bool is_time(struct str s)
+bool format_is_time(struct str s)
 {
     if (s.len < 9 || s.at[2] != ':' || s.at[5] != ':')
         return false;
@@ -62,12 +59,11 @@ bool is_time(struct str s)
 
 bool format_is_date_time(struct str s)
 {
-    return s.len > 11 && (s.at[10] == 'T' || s.at[10] == 't') && is_date((struct str){s.at, 10}) &&
-           is_time(str_from(s, 11));
+    return s.len > 11 && (s.at[10] == 'T' || s.at[10] == 't') && format_is_date((struct str){s.at, 10}) &&
+           format_is_time(str_from(s, 11));
 }
 
-/* Digits and a unit, units in the order of `units` with none left out between two. Returns bytes read, 0 for
- * none. */
+/* Digits and a unit, repeated; units follow each other as in `units`. Returns the bytes read, 0 for none. */
 static size_t read_run(struct str s, const char *units)
 {
     size_t at = 0;

@@ -5,6 +5,8 @@
  */
 #include "schema/regex_ecma.h"
 
+#include "schema/format_checks.h"
+
 #include <stdint.h>
 
 #define SPACES                                                                                               \
@@ -88,14 +90,6 @@ static enum err refuse(struct walk *w, const char *what)
 static void put_char(struct walk *w, uint32_t c)
 {
     buf_printf(w->out, "\\x{%x}", c);
-}
-
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 32;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 /* `digits` hex digits from `ahead` on, or -1. */

@@ -1,18 +1,58 @@
-/* Just enough of RFC 3986 for schema identifiers: split, merge paths, drop dot segments. */
+/* Split first; then each component is checked against its characters, or merged with that of the base. */
 #include "schema/uri.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "schema/format_checks.h"
 
-/* Components with their punctuation: "http:", "//host", "/path", "?query", "#fragment". */
-struct parts {
+#define UNRESERVED 1u
+#define SUB_DELIM  2u
+#define COLON      4u
+#define AT         8u
+#define SLASH      16u
+#define QUESTION   32u
+#define IN_SCHEME  64u
+#define HASH       128u
+#define IN_HOST    (UNRESERVED | SUB_DELIM)
+#define IN_PATH    (IN_HOST | COLON | AT | SLASH)
+#define IN_QUERY   (IN_PATH | QUESTION)
+
+static const uint8_t classes[256] = {
+    ['a' ... 'z'] = UNRESERVED | IN_SCHEME,
+    ['A' ... 'Z'] = UNRESERVED | IN_SCHEME,
+    ['0' ... '9'] = UNRESERVED | IN_SCHEME,
+    ['-'] = UNRESERVED | IN_SCHEME,
+    ['.'] = UNRESERVED | IN_SCHEME,
+    ['+'] = SUB_DELIM | IN_SCHEME,
+    ['_'] = UNRESERVED,
+    ['~'] = UNRESERVED,
+    ['!'] = SUB_DELIM,
+    ['$'] = SUB_DELIM,
+    ['&'] = SUB_DELIM,
+    ['\''] = SUB_DELIM,
+    ['('] = SUB_DELIM,
+    [')'] = SUB_DELIM,
+    ['*'] = SUB_DELIM,
+    [','] = SUB_DELIM,
+    [';'] = SUB_DELIM,
+    ['='] = SUB_DELIM,
+    [':'] = COLON,
+    ['@'] = AT,
+    ['/'] = SLASH,
+    ['?'] = QUESTION,
+    ['#'] = HASH,
+};
+
+/* With their punctuation: "http:", "//host", "/path", "?query", "#fragment". */
+struct components {
     struct str scheme, authority, path, query, fragment;
 };
 
-static size_t span_until(struct str s, const char *stops)
+/* Bytes before the first one of these classes. */
+static inline size_t span_until(struct str s, unsigned stops)
 {
     size_t n = 0;
-    while (n < s.len && !(s.at[n] && strchr(stops, s.at[n])))
+    while (n < s.len && !(classes[(unsigned char)s.at[n]] & stops))
         n++;
     return n;
 }
@@ -26,26 +66,109 @@ static struct str take(struct str *s, size_t n)
     return head;
 }
 
-static struct parts split(struct str s)
+static struct components split(struct str s)
 {
-    struct parts p = {0};
-    size_t colon = span_until(s, ":/?#");
+    struct components c = {0};
+    size_t colon = span_until(s, COLON | SLASH | QUESTION | HASH);
     if (colon > 0 && colon < s.len && s.at[colon] == ':')
-        p.scheme = take(&s, colon + 1);
+        c.scheme = take(&s, colon + 1);
     if (str_starts(s, "//"))
-        p.authority = take(&s, 2 + span_until(str_from(s, 2), "/?#"));
-    p.path = take(&s, span_until(s, "?#"));
-    p.query = take(&s, span_until(s, "#"));
-    p.fragment = s;
-    return p;
+        c.authority = take(&s, 2 + span_until(str_from(s, 2), SLASH | QUESTION | HASH));
+    c.path = take(&s, span_until(s, QUESTION | HASH));
+    c.query = take(&s, span_until(s, HASH));
+    c.fragment = s;
+    return c;
 }
 
-/* "a/b/../c" -> "a/c", written behind `start` of the buffer, which keeps what stands before it. */
+/* ---- grammar ---- */
+
+/* Only characters of these classes, and %XX. */
+static bool consists_of(struct str s, unsigned set)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        if (classes[(unsigned char)s.at[i]] & set)
+            continue;
+        if (s.at[i] != '%' || i + 2 >= s.len || !is_hex(s.at[i + 1]) || !is_hex(s.at[i + 2]))
+            return false;
+        i += 2;
+    }
+    return true;
+}
+
+/* "v1.x" in brackets: an address of some future version. */
+static bool is_ip_future(struct str s)
+{
+    size_t n = 1;
+    while (n < s.len && is_hex(s.at[n]))
+        n++;
+    struct str address = str_from(s, n + 1);
+    return n > 1 && n < s.len && s.at[n] == '.' && address.len && !memchr(address.at, '%', address.len) &&
+           consists_of(address, IN_HOST | COLON);
+}
+
+static bool is_host_and_port(struct str s)
+{
+    struct str rest;
+    if (s.len && s.at[0] == '[') {
+        const char *end = memchr(s.at, ']', s.len);
+        if (!end)
+            return false;
+        struct str inner = {s.at + 1, (size_t)(end - s.at) - 1};
+        if (inner.len && (inner.at[0] | 32) == 'v' ? !is_ip_future(inner) : !format_is_ipv6(inner))
+            return false;
+        rest = str_from(s, inner.len + 2);
+    } else {
+        size_t host = span_until(s, COLON);
+        rest = str_from(s, host);
+        if (!consists_of((struct str){s.at, host}, IN_HOST))
+            return false;
+    }
+    for (size_t i = 1; i < rest.len; i++)
+        if (!is_digit(rest.at[i]))
+            return false;
+    return rest.len == 0 || rest.at[0] == ':';
+}
+
+static bool is_authority(struct str s)
+{
+    const char *at = s.len ? memrchr(s.at, '@', s.len) : NULL;
+    struct str user = {s.at, at ? (size_t)(at - s.at) : 0};
+    return consists_of(user, IN_HOST | COLON) && is_host_and_port(at ? str_from(s, user.len + 1) : s);
+}
+
+static bool is_valid(const struct components *c)
+{
+    for (size_t i = 0; i + 1 < c->scheme.len; i++)
+        if (i == 0 ? !is_alpha(c->scheme.at[i]) : !(classes[(unsigned char)c->scheme.at[i]] & IN_SCHEME))
+            return false;
+    /* Without a scheme the first segment of the path may hold no colon; a later one would have been a scheme.
+     */
+    if (!c->scheme.len && !c->authority.len && c->path.len && c->path.at[0] == ':')
+        return false;
+    return is_authority(str_from(c->authority, 2)) && consists_of(c->path, IN_PATH) &&
+           consists_of(str_from(c->query, 1), IN_QUERY) && consists_of(str_from(c->fragment, 1), IN_QUERY);
+}
+
+bool uri_is_absolute(struct str s)
+{
+    struct components c = split(s);
+    return c.scheme.len && is_valid(&c);
+}
+
+bool uri_is_reference(struct str s)
+{
+    struct components c = split(s);
+    return is_valid(&c);
+}
+
+/* ---- resolution ---- */
+
+/* "a/b/../c" becomes "a/c", appended to the buffer. */
 static void put_without_dots(struct buf *out, struct str path)
 {
     size_t start = out->len;
     while (path.len) {
-        size_t n = span_until(str_from(path, path.at[0] == '/'), "/") + (path.at[0] == '/');
+        size_t n = span_until(str_from(path, path.at[0] == '/'), SLASH) + (path.at[0] == '/');
         struct str segment = {path.at, n};
         bool rooted = segment.at[0] == '/', last = n == path.len;
         struct str name = str_from(segment, rooted);
@@ -64,7 +187,8 @@ static void put_without_dots(struct buf *out, struct str path)
     }
 }
 
-static void put_merged(struct buf *out, const struct parts *base, struct str path)
+/* The path relative to that of the base. */
+static void put_merged(struct buf *out, const struct components *base, struct str path)
 {
     struct buf merged = buf_in(out->arena);
     size_t keep = base->path.len;
@@ -77,53 +201,30 @@ static void put_merged(struct buf *out, const struct parts *base, struct str pat
     put_without_dots(out, buf_view(&merged));
 }
 
-/* The path and query of a reference that has no scheme and no authority. */
-static void put_relative(struct buf *out, const struct parts *base, const struct parts *ref)
-{
-    if (ref->path.len == 0) {
-        buf_str(out, base->path);
-        buf_str(out, ref->query.len ? ref->query : base->query);
-        return;
-    }
-    if (ref->path.at[0] == '/')
-        put_without_dots(out, ref->path);
-    else
-        put_merged(out, base, ref->path);
-    buf_str(out, ref->query);
-}
-
 struct str uri_resolve(struct arena *arena, struct str base_uri, struct str reference)
 {
-    struct parts ref = split(reference), base = split(base_uri);
+    struct components ref = split(reference), base = split(base_uri);
     if (ref.scheme.len)
         return reference;
     struct buf out = buf_in(arena);
     buf_str(&out, base.scheme);
-    if (ref.authority.len) {
-        buf_str(&out, ref.authority);
+    buf_str(&out, ref.authority.len ? ref.authority : base.authority);
+    if (ref.authority.len || (ref.path.len && ref.path.at[0] == '/'))
         put_without_dots(&out, ref.path);
-        buf_str(&out, ref.query);
-    } else {
-        buf_str(&out, base.authority);
-        put_relative(&out, &base, &ref);
-    }
+    else if (ref.path.len)
+        put_merged(&out, &base, ref.path);
+    else
+        buf_str(&out, base.path);
+    buf_str(&out, ref.authority.len || ref.path.len || ref.query.len ? ref.query : base.query);
     buf_str(&out, ref.fragment);
     return buf_view(&out);
 }
 
 struct str uri_split(struct str uri, struct str *fragment)
 {
-    size_t n = span_until(uri, "#");
+    size_t n = span_until(uri, HASH);
     *fragment = n < uri.len ? (struct str){uri.at + n + 1, uri.len - n - 1} : STR_NONE;
     return (struct str){uri.at, n};
-}
-
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 32;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 struct str uri_decode(struct arena *arena, struct str s)
@@ -132,8 +233,8 @@ struct str uri_decode(struct arena *arena, struct str s)
         return s;
     struct buf out = buf_in(arena);
     for (size_t i = 0; i < s.len; i++) {
-        bool coded = s.at[i] == '%' && i + 2 < s.len && hex(s.at[i + 1]) >= 0 && hex(s.at[i + 2]) >= 0;
-        buf_byte(&out, coded ? (char)(hex(s.at[i + 1]) * 16 + hex(s.at[i + 2])) : s.at[i]);
+        bool coded = s.at[i] == '%' && i + 2 < s.len && is_hex(s.at[i + 1]) && is_hex(s.at[i + 2]);
+        buf_byte(&out, coded ? (char)(hex_value(s.at[i + 1]) * 16 + hex_value(s.at[i + 2])) : s.at[i]);
         i += coded ? 2 : 0;
     }
     return buf_view(&out);

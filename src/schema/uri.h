@@ -1,4 +1,9 @@
-/* URI references resolved against a base (RFC 3986, section 5), for $id and $ref. Internal to this room. */
+/*
+ * URIs by RFC 3986, ASCII only: the grammar for `format`, and resolution for
+ * $id and $ref. liburiparser would allocate each path segment of a string that
+ * a client sends, and resolves only against an absolute base. Internal to this
+ * room.
+ */
 #ifndef TOOLGATE_SCHEMA_URI_H
 #define TOOLGATE_SCHEMA_URI_H
 
@@ -6,10 +11,14 @@
 
 struct arena;
 
-/* The absolute form of `reference`; both may be anything, an empty base included. */
+bool uri_is_absolute(struct str s); /* with a scheme */
+bool uri_is_reference(struct str s);
+
+/* The target of `reference` seen from `base`. Neither needs to be valid, and either may be empty or relative:
+ * real schemas have such identifiers. */
 struct str uri_resolve(struct arena *arena, struct str base, struct str reference);
 
-/* Cuts "#fragment" off; *fragment is what follows the '#', at NULL where there is none. */
+/* The URI without "#fragment"; *fragment: what follows the '#', at NULL if there is none. */
 struct str uri_split(struct str uri, struct str *fragment);
 
 /* %XX decoded. */
