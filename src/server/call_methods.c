@@ -178,7 +178,7 @@ static void say_too_large(struct request *r, struct verdict *verdict)
 }
 
 /* The tool has run and said more than a client can take: the model must learn of it, and ask for less. */
-static enum handled put_too_large(struct request *r, const struct verdict *given)
+static enum request_status put_too_large(struct request *r, const struct verdict *given)
 {
     struct verdict verdict = *given;
     verdict.class = CLASS_TOOL_ERROR;
@@ -208,7 +208,7 @@ static void put_input(struct request *r, const struct json *input)
     put_meta(r, call_verdict(r->call), NULL);
 }
 
-static enum handled tell_run(struct request *r)
+static enum request_status tell_run(struct request *r)
 {
     const struct json *input = elicitation_requested(r);
     if (input)
@@ -218,7 +218,7 @@ static enum handled tell_run(struct request *r)
     return reply_fits(r) ? REQUEST_DONE : put_too_large(r, call_verdict(r->call));
 }
 
-static enum handled tell_check(struct request *r)
+static enum request_status tell_check(struct request *r)
 {
     struct json_out *out = reply_open(r);
     reply_members(r, verdict_text(r, call_verdict(r->call)));
@@ -226,7 +226,7 @@ static enum handled tell_check(struct request *r)
     return reply_close(r);
 }
 
-static enum handled tell_report(struct request *r)
+static enum request_status tell_report(struct request *r)
 {
     struct json_out *out = reply_open(r);
     reply_members(r, verdict_text(r, call_verdict(r->call)));
@@ -245,12 +245,12 @@ static void tell_widened(struct request *r)
         subscriptions_client_list_changed(r->client);
 }
 
-static enum handled answer(struct request *r)
+static enum request_status answer(struct request *r)
 {
-    enum handled handled = r->answer(r);
+    enum request_status status = r->answer(r);
     tell_widened(r);
     call_free(r->call);
-    return handled;
+    return status;
 }
 
 static void on_done(void *owner, struct call *call)
@@ -322,8 +322,8 @@ static void on_log(void *owner, struct str level, struct str text)
     buf_clear(&params);
 }
 
-static enum handled start(struct request *r, const struct call_request *request,
-                          enum handled (*answer_as)(struct request *r))
+static enum request_status start(struct request *r, const struct call_request *request,
+                                 enum request_status (*answer_as)(struct request *r))
 {
     r->answer = answer_as;
     r->call = call_new(&r->client->server->gate, r->arena, request);
@@ -335,7 +335,7 @@ static enum handled start(struct request *r, const struct call_request *request,
     return call_start(r->call, on_done, r) ? answer(r) : REQUEST_PENDING;
 }
 
-enum handled call_methods_call(struct request *r)
+enum request_status call_methods_call(struct request *r)
 {
     struct call_request request;
     if (read_call(r, CALL_RUN, &request) || elicitation_read(r, &request))
@@ -344,7 +344,7 @@ enum handled call_methods_call(struct request *r)
 }
 
 /* A trace without a session is a person's question: it is counted nowhere. */
-enum handled call_methods_check(struct request *r)
+enum request_status call_methods_check(struct request *r)
 {
     struct call_request request;
     if (read_call(r, CALL_CHECK, &request))
@@ -354,7 +354,7 @@ enum handled call_methods_check(struct request *r)
     return start(r, &request, tell_check);
 }
 
-enum handled call_methods_report(struct request *r)
+enum request_status call_methods_report(struct request *r)
 {
     struct call_request request;
     if (read_call(r, CALL_REPORT, &request) || read_report(r, &request))

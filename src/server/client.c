@@ -1,13 +1,13 @@
 /*
- * A client from accept to close: who it is by the kernel's word, whether it
- * is welcome, and what happens to its lines.
+ * A client from accept to close: its identity by the kernel's peer
+ * credentials, whether it may connect, and its lines.
  */
-#include "catalog/client_tools.h"
 #include "server/server_internal.h"
 
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "catalog/client_tools.h"
 #include "json/parse.h"
 #include "server/mcp_keys.h"
 #include "server/request.h"
@@ -19,7 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* ---- lines ---------------------------------------------------------------- */
+/* ---- the connection's callbacks ---- */
 
 static void on_line(void *owner, struct str line)
 {
@@ -32,11 +32,11 @@ static void on_too_long(void *owner, struct str head, bool for_memory)
     const struct config *config = server_config(client->server);
     char message[256];
     if (for_memory)
-        snprintf(message, sizeof(message),
-                 "the message was given up: all connections together hold more than limits.memory (%zu "
-                 "bytes); send "
-                 "it again later, or raise limits.memory in the configuration",
-                 config->limits.memory);
+        snprintf(
+            message, sizeof(message),
+            "message dropped: all connections together hold more than limits.memory (%zu bytes); send it "
+            "again later, or raise limits.memory in the configuration",
+            config->limits.memory);
     else
         snprintf(message, sizeof(message),
                  "the message is longer than %u bytes (limits.message): send less in one message, or raise "
@@ -48,44 +48,35 @@ static void on_too_long(void *owner, struct str head, bool for_memory)
                         for_memory ? RPC_MEMORY : RPC_MESSAGE_TOO_LONG, str_of(message), STR_NONE);
 }
 
-static void on_eof(void *owner, size_t half_line)
+static void on_eof(void *owner, size_t partial_line)
 {
     struct client *client = owner;
-    if (half_line)
+    if (partial_line)
         log_event(LOG_INFO, "partial_line_dropped", LOG_TEXT("connection", client->name),
-                  LOG_NUM("bytes", half_line));
-    client->said_all = true;
+                  LOG_NUM("bytes", partial_line));
+    client->at_eof = true;
     client_close_if_done(client);
 }
-
-void client_close_if_done(struct client *client)
-{
-    if (client->said_all && !client->pending)
-        conn_finish(client->conn);
-}
-
-/* ---- from accept … -------------------------------------------------------- */
 
 static void on_gone(void *owner)
 {
     struct client *client = owner;
-    struct server *server = client->server;
-    while (client->pending)
-        request_cancel(client->pending);
+    while (!LIST_EMPTY(&client->pending))
+        request_cancel(LIST_FIRST(&client->pending));
     subscriptions_clear(client);
     client_tools_free(client->client_tools);
-    *(client->previous ? &client->previous->next : &server->clients) = client->next;
-    if (client->next)
-        client->next->previous = client->previous;
-    server->client_count--;
+    LIST_REMOVE(client, link);
+    client->server->client_count--;
     log_event(LOG_DEBUG, "client_disconnected", LOG_TEXT("connection", client->name));
     free(client);
 }
 
-static const struct conn_callbacks hooks = {on_line, on_too_long, on_eof, on_gone, NULL, NULL};
+static const struct conn_callbacks callbacks = {on_line, on_too_long, on_eof, on_gone, NULL, NULL};
 
-/* One line that says why, then the end. What it may have sent already is read away: closing with unread bytes
- * would reset the connection under the answer. */
+/* ---- accept ---- */
+
+/* Sends one error. Reads what the peer has sent: a close with unread bytes would reset the connection, and
+ * the error would be lost. */
 static void refuse(int fd, enum rpc_error error, const char *message)
 {
     char sink[4096];
@@ -102,33 +93,27 @@ void client_refuse_no_files(int fd)
 {
     refuse(fd, RPC_FILES,
            "the daemon has no file descriptor left for another connection: raise LimitNOFILE= of its service "
-           "(ulimit "
-           "-n), or lower limits.connections");
+           "(ulimit -n), or lower limits.connections");
 }
 
-static bool is_full(const struct server *server)
-{
-    size_t most = server_config(server)->limits.connections;
-    if (server->connections_max < most)
-        most = server->connections_max;
-    return server->client_count >= most && server->client_count - loop_closed_peers(server->loop) >= most;
-}
-
-/* OK, or said why not. */
-static enum err check_welcome(const struct server *server, int fd, const struct peer *peer)
+/* False: refused. */
+static bool admit(const struct server *server, int fd, const struct peer *peer)
 {
     const struct config *config = server_config(server);
+    size_t configured = config->limits.connections, limit = server->connections_max;
+    bool by_files = limit < configured;
     char message[256];
-    if (is_full(server)) {
+    if (!by_files)
+        limit = configured;
+    if (server->client_count >= limit && server->client_count - loop_closed_peers(server->loop) >= limit) {
         snprintf(message, sizeof(message),
                  "%zu connections are open, the most that %s: close one, or raise it", server->client_count,
-                 server->connections_max < config->limits.connections
-                     ? "the limit of open files allows (LimitNOFILE= of the service, ulimit -Hn)"
-                     : "limits.connections in the configuration allows");
+                 by_files ? "the limit of open files allows (LimitNOFILE= of the service, ulimit -Hn)"
+                          : "limits.connections in the configuration allows");
         refuse(fd, RPC_CONNECTIONS, message);
         log_event(LOG_WARN, "connection_refused", LOG_TEXT("why", "limits.connections"),
                   LOG_NUM("open", server->client_count));
-        return ERR_LIMIT;
+        return false;
     }
     if (!peer_may_connect(config, peer)) {
         snprintf(message, sizeof(message),
@@ -136,35 +121,20 @@ static enum err check_welcome(const struct server *server, int fd, const struct 
                  peer->user, (unsigned)peer->uid);
         refuse(fd, RPC_NOT_WELCOME, message);
         log_event(LOG_WARN, "connection_refused", LOG_TEXT("why", "allow"), LOG_TEXT("user", peer->user));
-        return ERR_CLOSED;
+        return false;
     }
-    return OK;
-}
-
-static enum err describe(int fd, struct peer *peer)
-{
-    struct ucred who;
-    socklen_t size = sizeof(who);
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0)
-        return ERR_IO;
-    peer_init(peer, who.uid, who.gid, who.pid);
-    return OK;
-}
-
-static void link_client(struct server *server, struct client *client)
-{
-    client->next = server->clients;
-    if (client->next)
-        client->next->previous = client;
-    server->clients = client;
-    server->client_count++;
-    server->accepted++;
+    return true;
 }
 
 void client_accept(struct server *server, int fd)
 {
     struct peer peer;
-    if (describe(fd, &peer) != OK || check_welcome(server, fd, &peer) != OK) {
+    struct ucred credentials;
+    socklen_t size = sizeof(credentials);
+    bool known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0;
+    if (known)
+        peer_init(&peer, credentials.uid, credentials.gid, credentials.pid);
+    if (!known || !admit(server, fd, &peer)) {
         server->refused++;
         close(fd);
         return;
@@ -175,15 +145,22 @@ void client_accept(struct server *server, int fd)
     client->server = server;
     client->peer = peer;
     client->log_level = MCP_LOG_LEVEL_INFO;
-    snprintf(client->name, sizeof(client->name), "c%" PRIu64 "-%016" PRIx64, server->accepted + 1,
+    server->client_count++;
+    snprintf(client->name, sizeof(client->name), "c%" PRIu64 "-%016" PRIx64, ++server->accepted,
              hash_random());
-    link_client(server, client);
-    client->conn = conn_new(server->loop, fd, server_config(server)->limits.message, &hooks, client);
-    log_event(LOG_DEBUG, "client_connected", LOG_TEXT("connection", client->name), LOG_TEXT("user", peer.user),
-              LOG_NUM("pid", peer.pid));
+    LIST_INSERT_HEAD(&server->clients, client, link);
+    client->conn = conn_new(server->loop, fd, server_config(server)->limits.message, &callbacks, client);
+    log_event(LOG_DEBUG, "client_connected", LOG_TEXT("connection", client->name),
+              LOG_TEXT("user", peer.user), LOG_NUM("pid", peer.pid));
 }
 
-/* ---- … to close ----------------------------------------------------------- */
+/* ---- until it closes ---- */
+
+void client_close_if_done(struct client *client)
+{
+    if (client->at_eof && LIST_EMPTY(&client->pending))
+        conn_finish(client->conn);
+}
 
 void client_apply_config(struct client *client)
 {
@@ -193,8 +170,7 @@ void client_apply_config(struct client *client)
         return;
     jsonrpc_write_error(
         conn_out(client->conn), STR_NONE, RPC_NOT_WELCOME,
-        str_of("this user is no longer in the daemon's allow list: ask its operator for a rule in "
-               "'allow'"),
+        str_of("this user is no longer in the daemon's allow list: ask its operator for a rule in 'allow'"),
         STR_NONE);
     conn_finish(client->conn);
 }
@@ -204,4 +180,21 @@ void client_drain(struct client *client)
     conn_stop_reading(client->conn);
     subscriptions_end(client);
     client_close_if_done(client);
+}
+
+bool client_is_operator(const struct client *client)
+{
+    return client->peer.uid == 0 || client->peer.uid == geteuid();
+}
+
+void client_notify(struct client *client, const char *method, struct str params)
+{
+    struct json_out out = json_out(conn_out(client->conn));
+    json_open(&out, '{');
+    json_field_text(&out, "jsonrpc", "2.0");
+    json_field_text(&out, "method", method);
+    if (params.len)
+        json_field_raw(&out, "params", params);
+    json_close(&out, '}');
+    buf_byte(out.buf, '\n');
 }

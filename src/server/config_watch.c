@@ -1,59 +1,60 @@
-/* One struct file_watch at a time; a configuration that names other files gets another. */
+/* One struct watch at a time: a configuration that names other files gets another. */
 #include "server/config_watch.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "io/conn.h"
 #include "io/file_watch.h"
-#include "base/buf.h"
+#include "io/timer.h"
 
 #include <event2/event.h>
 #include <stdlib.h>
 
-struct watcher {
-    struct event_base *base;
+struct config_watch {
+    struct loop *loop;
     void (*changed)(void *owner);
     void *owner;
     struct file_watch *watch; /* NULL: nothing is watched */
-    struct event *readable, *quiet;
-    struct buf files; /* the names, each with its NUL: what is watched */
-    int64_t first_us; /* of the changes that nobody has been told of yet; 0: there are none */
+    struct event *readable;   /* NULL: nothing is watched */
+    struct timer report;      /* set: files have changed, and `changed` will fire */
+    struct buf files;         /* the watched names, each with its NUL */
+    int64_t first_ms;         /* of the changes that were not reported yet; 0: none */
 };
 
-static void on_quiet(evutil_socket_t fd, short what, void *arg)
+static void on_report(void *owner)
 {
-    struct watcher *w = arg;
-    (void)fd, (void)what;
-    w->first_us = 0;
+    struct config_watch *w = owner;
+    w->first_ms = 0;
     w->changed(w->owner);
 }
 
-/* A save is several events and a checkout hundreds: each puts off what it asks for, but not for ever. */
+/* A save is several events and a checkout hundreds: each delays the report, up to a limit. */
 static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
-    struct watcher *w = arg;
+    struct config_watch *w = arg;
     (void)fd, (void)what;
     if (!file_watch_drain(w->watch))
         return;
-    int64_t now = clock_mono_us();
-    if (!w->first_us)
-        w->first_us = now;
-    int64_t due = now + FILE_WATCH_QUIET_MS * 1000, latest = w->first_us + CONFIG_WATCH_MAX_DELAY_MS * 1000;
-    int64_t left = (due < latest ? due : latest) - now;
-    struct timeval wait = {.tv_usec = left > 0 ? left : 0};
-    event_add(w->quiet, &wait);
+    int64_t now = clock_mono_us() / 1000;
+    if (!w->first_ms)
+        w->first_ms = now;
+    int64_t delay = FILE_WATCH_QUIET_MS, left = w->first_ms + CONFIG_WATCH_MAX_DELAY_MS - now;
+    if (left < delay)
+        delay = left > 0 ? left : 0;
+    timer_set(&w->report, w->loop, (uint32_t)delay, on_report, w);
 }
 
-struct watcher *config_watch_new(struct event_base *base, void (*changed)(void *owner), void *owner)
+struct config_watch *config_watch_new(struct loop *loop, void (*changed)(void *owner), void *owner)
 {
-    struct watcher *w = calloc(1, sizeof(*w));
+    struct config_watch *w = calloc(1, sizeof(*w));
     if (!w)
         abort();
-    *w = (struct watcher){.base = base, .changed = changed, .owner = owner};
-    w->quiet = event_new(base, -1, 0, on_quiet, w);
+    *w = (struct config_watch){.loop = loop, .changed = changed, .owner = owner};
     return w;
 }
 
-static void stop(struct watcher *w)
+static void stop(struct config_watch *w)
 {
     if (w->readable)
         event_free(w->readable);
@@ -63,16 +64,16 @@ static void stop(struct watcher *w)
     buf_clear(&w->files);
 }
 
-void config_watch_free(struct watcher *w)
+void config_watch_free(struct config_watch *w)
 {
     if (!w)
         return;
     stop(w);
-    event_free(w->quiet);
+    timer_clear(&w->report);
     free(w);
 }
 
-/* ---- which files -------------------------------------------------------------- */
+/* ---- which files ---- */
 
 static void add_name(struct buf *files, const char *path)
 {
@@ -94,26 +95,15 @@ static struct buf files_of(const struct config *config)
     return files;
 }
 
-static void say_unwatched(const struct why *why)
+static void report_unwatched(const struct why *why)
 {
     log_event(LOG_WARN, "watch_disabled", LOG_TEXT("why", why->text),
-              LOG_TEXT("mend",
+              LOG_TEXT("fix",
                        "raise sysctl fs.inotify.max_user_instances or fs.inotify.max_user_watches; until "
-                       "then ask for a reload when files have changed: toolgate reload, or SIGHUP"));
+                       "then request a reload after changes: toolgate reload, or SIGHUP"));
 }
 
-static void add_all(struct watcher *w)
-{
-    struct why why;
-    struct str rest = buf_view(&w->files);
-    while (rest.len) {
-        if (file_watch_add(w->watch, rest.at, &why) != OK)
-            say_unwatched(&why);
-        rest = str_from(rest, strlen(rest.at) + 1);
-    }
-}
-
-void config_watch_apply(struct watcher *w, const struct config *config)
+void config_watch_apply(struct config_watch *w, const struct config *config)
 {
     struct buf files = files_of(config);
     struct why why;
@@ -126,10 +116,13 @@ void config_watch_apply(struct watcher *w, const struct config *config)
     if (!files.len)
         return;
     if (file_watch_new(&w->watch, &why) != OK) {
-        say_unwatched(&why);
+        report_unwatched(&why);
         return;
     }
-    add_all(w);
-    w->readable = event_new(w->base, file_watch_fd(w->watch), EV_READ | EV_PERSIST, on_readable, w);
+    for (struct str rest = buf_view(&files); rest.len; rest = str_from(rest, strlen(rest.at) + 1))
+        if (file_watch_add(w->watch, rest.at, &why) != OK)
+            report_unwatched(&why);
+    w->readable =
+        event_new(loop_base(w->loop), file_watch_fd(w->watch), EV_READ | EV_PERSIST, on_readable, w);
     event_add(w->readable, NULL);
 }

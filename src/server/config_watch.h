@@ -1,24 +1,24 @@
 /*
- * The operator's files, watched: tells once they have changed and are quiet
- * again. Where the system gives no watch, the log says what to raise, and the
- * daemon waits to be asked.
+ * Watches the operator's files and reports once they have changed and no
+ * further change follows. If the system has no inotify watch left, the log
+ * has the fix, and the daemon reloads only on request.
  */
 #ifndef TOOLGATE_SERVER_CONFIG_WATCH_H
 #define TOOLGATE_SERVER_CONFIG_WATCH_H
 
 #include "config/config.h"
 
-#define CONFIG_WATCH_MAX_DELAY_MS 1000u /* files that never get quiet are loaded after this, all the same */
+#define CONFIG_WATCH_MAX_DELAY_MS 1000u /* files that keep changing are reported after this */
 
-struct event_base;
-struct watcher;
+struct config_watch;
+struct loop;
 
 /* `changed` fires from the loop's turn. */
-struct watcher *config_watch_new(struct event_base *base, void (*changed)(void *owner), void *owner);
-void config_watch_free(struct watcher *watcher); /* NULL is fine */
+struct config_watch *config_watch_new(struct loop *loop, void (*changed)(void *owner), void *owner);
+void config_watch_free(struct config_watch *watch); /* NULL is allowed */
 
-/* From now on these files: the configuration's own, its policies and tools. To be called before they are
- * read, so that no change falls in between. Nothing is watched where the configuration says watch = false. */
-void config_watch_apply(struct watcher *watcher, const struct config *config);
+/* Watches the files of this configuration from now on: its own file, policies and tools; none if it says
+ * watch = false. Call it before they are read, so that no change is missed. */
+void config_watch_apply(struct config_watch *watch, const struct config *config);
 
 #endif

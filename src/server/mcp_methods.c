@@ -54,7 +54,7 @@ static void put_caching(struct json_out *out)
     json_field_text(out, "cacheScope", MCP_CACHE_SCOPE);
 }
 
-enum handled mcp_initialize(struct request *r)
+enum request_status mcp_initialize(struct request *r)
 {
     struct str asked;
     if (param_string(r, r->params, "params.", "protocolVersion", &asked))
@@ -66,7 +66,7 @@ enum handled mcp_initialize(struct request *r)
     const struct json *info = json_get_text(r->params, "clientInfo");
     log_event(LOG_DEBUG, "client_initialized", LOG_TEXT("connection", r->client->name),
               LOG_STR("client", json_str(json_get_text(info, "name"))), LOG_STR("version", asked));
-    r->client->hears_changes = true;
+    r->client->wants_list_changed = true;
     struct json_out *out = reply_open(r);
     json_field_str(out, "protocolVersion", legacy_version(asked));
     put_capabilities(r, out);
@@ -76,7 +76,7 @@ enum handled mcp_initialize(struct request *r)
     return reply_close(r);
 }
 
-enum handled mcp_discover(struct request *r)
+enum request_status mcp_discover(struct request *r)
 {
     struct json_out *out = reply_open(r);
     json_field_raw(out, "supportedVersions", STR_LIT("[\"" MCP_MODERN "\"]"));
@@ -86,7 +86,7 @@ enum handled mcp_discover(struct request *r)
     return reply_close(r);
 }
 
-enum handled mcp_ping(struct request *r)
+enum request_status mcp_ping(struct request *r)
 {
     reply_open(r);
     return reply_close(r);
@@ -112,7 +112,7 @@ bool mcp_wants_log(const struct request *r, struct str level)
     return least >= 0 && mcp_log_level(level) >= least;
 }
 
-enum handled mcp_set_level(struct request *r)
+enum request_status mcp_set_level(struct request *r)
 {
     int level = mcp_log_level(json_str(json_get_text(r->params, "level")));
     if (level < 0)
@@ -127,7 +127,7 @@ enum handled mcp_set_level(struct request *r)
 
 /* ---- tools ---------------------------------------------------------------- */
 
-static enum handled tell_list(struct request *r, const struct catalog_request *wanted)
+static enum request_status tell_list(struct request *r, const struct catalog_request *wanted)
 {
     struct json_out *out = reply_open(r);
     json_key(out, "tools");
@@ -138,7 +138,7 @@ static enum handled tell_list(struct request *r, const struct catalog_request *w
     return reply_close(r);
 }
 
-enum handled mcp_tools_list(struct request *r)
+enum request_status mcp_tools_list(struct request *r)
 {
     struct client *client = r->client;
     struct catalog_request wanted = {.format = PROVIDER_FORMAT_MCP, .peer = &client->peer};
@@ -153,7 +153,7 @@ enum handled mcp_tools_list(struct request *r)
         param_string(r, r->meta, "params._meta.", GATE_GOAL_KEY, &wanted.goal))
         return REQUEST_DONE;
     if (!r->modern) /* no handshake is demanded, so asking for the list is what shows interest in it */
-        client->hears_changes = true;
+        client->wants_list_changed = true;
     return tools_list_begin(r, &wanted, tell_list);
 }
 
@@ -161,7 +161,7 @@ enum handled mcp_tools_list(struct request *r)
 
 void mcp_initialized(struct request *r)
 {
-    r->client->hears_changes = true;
+    r->client->wants_list_changed = true;
 }
 
 /* Nothing further is sent for that id. An unknown one was answered already: the two messages crossed. */

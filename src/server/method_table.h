@@ -14,7 +14,7 @@ struct method {
     enum method_era eras;
     bool takes_place; /* it may have to wait: counts against limits.in_flight and limits.memory */
     bool judges;      /* it concerns a tool's arguments: a fault in their JSON is a verdict, not an error */
-    enum handled (*handle)(struct request *request);
+    enum request_status (*handle)(struct request *request);
 };
 
 struct notification {
@@ -32,11 +32,11 @@ struct str method_suggest(struct str name);
 void method_write_extensions(struct json_out *out);
 
 /* mcp.c */
-enum handled mcp_initialize(struct request *request);
-enum handled mcp_ping(struct request *request);
-enum handled mcp_set_level(struct request *request);
-enum handled mcp_discover(struct request *request);
-enum handled mcp_tools_list(struct request *request);
+enum request_status mcp_initialize(struct request *request);
+enum request_status mcp_ping(struct request *request);
+enum request_status mcp_set_level(struct request *request);
+enum request_status mcp_discover(struct request *request);
+enum request_status mcp_tools_list(struct request *request);
 void mcp_initialized(struct request *request);
 void mcp_cancelled(struct request *request);
 int mcp_log_level(struct str name); /* 0 debug … 7 emergency; -1: no level of MCP */
@@ -44,26 +44,26 @@ bool mcp_wants_log(const struct request *request,
                    struct str level); /* is a log message of that level wanted */
 
 /* subscriptions.c */
-enum handled subscriptions_listen(struct request *request);
+enum request_status subscriptions_listen(struct request *request);
 
 /* call_methods.c */
-enum handled call_methods_call(struct request *request);
-enum handled call_methods_check(struct request *request);
-enum handled call_methods_report(struct request *request);
+enum request_status call_methods_call(struct request *request);
+enum request_status call_methods_check(struct request *request);
+enum request_status call_methods_report(struct request *request);
 
 /* tool_methods.c */
-enum handled tool_methods_register(struct request *request);
-enum handled tool_methods_tools(struct request *request);
-enum handled tool_methods_schemas(struct request *request);
+enum request_status tool_methods_register(struct request *request);
+enum request_status tool_methods_tools(struct request *request);
+enum request_status tool_methods_schemas(struct request *request);
 
 /* session_methods.c */
-enum handled session_methods_turn(struct request *request);
-enum handled session_methods_session(struct request *request);
+enum request_status session_methods_turn(struct request *request);
+enum request_status session_methods_session(struct request *request);
 
 /* status.c */
-enum handled status_method(struct request *request);
+enum request_status status_method(struct request *request);
 
 /* cmd_reload.c */
-enum handled reload_method(struct request *request);
+enum request_status reload_method(struct request *request);
 
 #endif

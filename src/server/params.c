@@ -1,13 +1,14 @@
-/* Members of params, each with the sentence that a wrong one gets. */
+/* Reads members of params, and refuses those of a wrong type. */
 #include "server/request.h"
 
 #include "server/mcp_keys.h"
 
 #include <inttypes.h>
+#include <unistd.h>
 
 #define SESSION_MAX_BYTES 1024u
 #define GOT_MAX_BYTES     80u
-#define COUNT_MAX         INT32_MAX /* the ledger counts on from a turn it was told, in 32 bits */
+#define COUNT_MAX         INT32_MAX /* the ledger continues from a given turn, in 32 bits */
 
 const char *param_kind(const struct json *value)
 {
@@ -18,21 +19,17 @@ const char *param_kind(const struct json *value)
     return value ? kinds[value->type] : "nothing";
 }
 
-/* A scalar by itself, the rest by its kind. */
-static struct str got_text(struct request *r, const struct json *got)
-{
-    struct buf text = buf_in(r->arena);
-    if (got->type == JSON_ARRAY || got->type == JSON_OBJECT)
-        return str_of(param_kind(got));
-    json_write(&text, got);
-    return str_cut(buf_view(&text), GOT_MAX_BYTES);
-}
-
+/* Shows a scalar itself, anything else by its kind. */
 static enum err refuse(struct request *r, const char *path, const char *key, const char *expected,
                        const struct json *got)
 {
+    struct buf text = buf_in(r->arena);
+    if (got->type == JSON_ARRAY || got->type == JSON_OBJECT)
+        buf_text(&text, param_kind(got));
+    else
+        json_write(&text, got);
     reply_error(r, RPC_INVALID_PARAMS, "%s%s: expected %s, got " STR_FMT, path, key, expected,
-                STR_ARG(got_text(r, got)));
+                STR_ARG(str_cut(buf_view(&text), GOT_MAX_BYTES)));
     return ERR_PARSE;
 }
 
@@ -73,4 +70,15 @@ enum err param_session(struct request *request, struct str *out)
         return ERR_PARSE;
     }
     return err;
+}
+
+enum err param_require_operator(struct request *request, const char *what)
+{
+    const struct peer *peer = &request->client->peer;
+    if (client_is_operator(request->client))
+        return OK;
+    reply_error(request, RPC_FORBIDDEN,
+                "%s is for the user that runs the daemon (uid %u) and for root; you are %s (uid %u)", what,
+                (unsigned)geteuid(), peer->user, (unsigned)peer->uid);
+    return ERR_PARSE;
 }

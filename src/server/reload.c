@@ -10,7 +10,6 @@
 #include "server/method_table.h"
 #include "server/systemd.h"
 #include "server/upstream_manager.h"
-#include "server/permission.h"
 #include "server/quarantine.h"
 #include "server/subscriptions.h"
 #include "server/config_watch.h"
@@ -94,10 +93,10 @@ static void heed(struct reloader *r, const struct config *config)
         server->quarantine = quarantine_new(config);
     const struct policy_stall *stalls = quarantine_stalls(server->quarantine, &count);
     generation_load_quarantine(r->loading, stalls, count);
-    config_watch_apply(server->watcher, config);
-    if (!server->offers)
-        server->offers = upstream_manager_new(server, config);
-    generation_load_set_offers(r->loading, upstream_manager_source(server->offers));
+    config_watch_apply(server->config_watch, config);
+    if (!server->upstream_manager)
+        server->upstream_manager = upstream_manager_new(server, config);
+    generation_load_set_offers(r->loading, upstream_manager_source(server->upstream_manager));
 }
 
 static bool step(struct reloader *r)
@@ -192,7 +191,8 @@ static void swap(struct server *server, struct generation *fresh)
     server->gate.generation = fresh;
     generation_unref(old);
     loop_limit_bytes(server->loop, config->limits.memory);
-    for (struct client *client = server->clients; client; client = client->next)
+    struct client *client;
+    LIST_FOREACH (client, &server->clients, link)
         client_apply_config(client);
     if (list_changed)
         subscriptions_list_changed(server);
@@ -283,10 +283,10 @@ static void cancel(struct request *request)
             }
 }
 
-enum handled reload_method(struct request *request)
+enum request_status reload_method(struct request *request)
 {
     struct reloader *r = request->client->server->reloader;
-    if (permission_require(request, "toolgate/reload"))
+    if (param_require_operator(request, "toolgate/reload"))
         return REQUEST_DONE;
     struct waiter *waiter = ARENA_NEW(request->arena, struct waiter);
     *waiter = (struct waiter){r->next_waiting, request};
@@ -331,14 +331,14 @@ static void finish(struct reloader *r)
     if (fresh)
         swap(server, fresh);
     if (!r->outcome.err && (reconfigured || strcmp(r->cause, RELOAD_CAUSE_UPSTREAM) != 0))
-        upstream_manager_apply(server->offers, server_config(server));
+        upstream_manager_apply(server->upstream_manager, server_config(server));
     if (!r->outcome.err)
         reopen_log(server_config(server));
     remember(r);
     say_how(r);
-    notify("READY=1\nSTATUS=%s generation %" PRIu64,
-           r->outcome.err ? "the last reload failed; serving" : "serving",
-           generation_number(server->gate.generation));
+    systemd_notify("READY=1\nSTATUS=%s generation %" PRIu64,
+                   r->outcome.err ? "the last reload failed; serving" : "serving",
+                   generation_number(server->gate.generation));
 }
 
 static bool slice(struct reloader *r)
@@ -394,7 +394,7 @@ void reload_write_status(const struct client *client, struct json_out *out)
     json_field_int(out, "at_ms", (size_t)r->last.at_ms);
     json_field_bool(out, "ok", !r->last.err);
     json_field_int(out, "ms", (size_t)r->last.took_us / 1000);
-    if (r->last.err && permission_granted(client)) {
+    if (r->last.err && client_is_operator(client)) {
         json_field_str(out, "errors", str_trim(buf_view(&r->errors)));
     }
     json_close(out, '}');

@@ -8,14 +8,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum handled reply_error_data(struct request *request, enum rpc_error error, struct str message,
-                              struct str data)
+enum request_status reply_error_data(struct request *request, enum rpc_error error, struct str message,
+                                     struct str data)
 {
     jsonrpc_write_error(conn_out(request->client->conn), request->id, error, message, data);
     return REQUEST_DONE;
 }
 
-enum handled reply_error(struct request *request, enum rpc_error error, const char *format, ...)
+enum request_status reply_error(struct request *request, enum rpc_error error, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -94,7 +94,7 @@ bool reply_fits(struct request *request)
     return false;
 }
 
-enum handled reply_close(struct request *request)
+enum request_status reply_close(struct request *request)
 {
     if (reply_fits(request))
         return REQUEST_DONE;
@@ -107,17 +107,4 @@ enum handled reply_close(struct request *request)
     return reply_error(request, RPC_RESULT_TOO_LARGE,
                        "the answer is longer than %u bytes, the most that is sent in one line: ask for less",
                        SERVER_LINE_MAX_BYTES);
-}
-
-void client_notify(struct client *client, const char *method, struct str params)
-{
-    struct buf *out = conn_out(client->conn);
-    buf_text(out, "{\"jsonrpc\":\"2.0\",\"method\":\"");
-    buf_text(out, method);
-    buf_text(out, "\"");
-    if (params.len) {
-        buf_text(out, ",\"params\":");
-        buf_str(out, params);
-    }
-    buf_text(out, "}\n");
 }

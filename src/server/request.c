@@ -246,50 +246,45 @@ static bool find_place(struct request *r)
 
 /* ---- serving -------------------------------------------------------------- */
 
-static void link_pending(struct request *r)
+static void keep_pending(struct request *r)
 {
-    struct client *client = r->client;
-    r->next = client->pending;
-    if (r->next)
-        r->next->previous = r;
-    client->pending = r;
-    client->pending_count++;
+    struct server *server = r->client->server;
+    LIST_INSERT_HEAD(&r->client->pending, r, link);
+    r->client->pending_count++;
     r->pending_bytes = arena_bytes(r->arena);
-    client->server->pending++;
-    client->server->pending_bytes += r->pending_bytes;
+    server->pending++;
+    server->pending_bytes += r->pending_bytes;
 }
 
-static void unlink_pending(struct request *r)
+static void free_pending(struct request *r)
 {
-    struct client *client = r->client;
-    *(r->previous ? &r->previous->next : &client->pending) = r->next;
-    if (r->next)
-        r->next->previous = r->previous;
-    client->pending_count--;
-    client->server->pending--;
-    client->server->pending_bytes -= r->pending_bytes;
+    struct server *server = r->client->server;
+    LIST_REMOVE(r, link);
+    r->client->pending_count--;
+    server->pending--;
+    server->pending_bytes -= r->pending_bytes;
+    arena_free(r->arena);
 }
 
 void request_done(struct request *request)
 {
     struct client *client = request->client;
-    unlink_pending(request);
-    arena_free(request->arena);
+    free_pending(request);
     client_close_if_done(client);
 }
 
 void request_cancel(struct request *request)
 {
     request->cancel(request);
-    unlink_pending(request);
-    arena_free(request->arena);
+    free_pending(request);
 }
 
 struct request *request_find(struct client *client, const struct json *id)
 {
-    struct request *r = client->pending;
-    while (r && !json_equal(r->id_value, id))
-        r = r->next;
+    struct request *r;
+    LIST_FOREACH (r, &client->pending, link)
+        if (json_equal(r->id_value, id))
+            break;
     return r;
 }
 
@@ -305,7 +300,7 @@ static void serve_notification(struct request *r)
                   LOG_STR("method", r->method_name));
 }
 
-static enum handled serve(struct request *r, struct str text)
+static enum request_status serve(struct request *r, struct str text)
 {
     if (!read_json(r, text) || !read_envelope(r))
         return REQUEST_DONE;
@@ -330,7 +325,7 @@ void request_serve(struct client *client, struct str line)
     r->arena = arena;
     /* The line's bytes go with the connection's buffer; a call may outlive them. */
     if (serve(r, arena_dup(arena, text)) == REQUEST_PENDING)
-        link_pending(r);
+        keep_pending(r);
     else
         arena_free(arena);
 }

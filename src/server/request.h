@@ -1,7 +1,7 @@
 /*
- * One JSON-RPC request under way: read from a line, given to the method that
- * the table names, answered at once or later. It lives in its own arena and
- * is freed whole with everything the call made.
+ * One JSON-RPC request: read from a line, passed to the method that the table
+ * names, answered at once or later. It lives in its own arena, which is freed
+ * as a whole.
  */
 #ifndef TOOLGATE_SERVER_REQUEST_H
 #define TOOLGATE_SERVER_REQUEST_H
@@ -14,88 +14,92 @@
 
 struct method;
 
-enum handled { REQUEST_DONE, REQUEST_PENDING };
+enum request_status { REQUEST_DONE, REQUEST_PENDING };
 
 struct request {
+    LIST_ENTRY(request) link; /* of the client's pending ones */
     struct client *client;
     struct arena *arena;
-    struct request *next, *previous; /* of the client's pending ones */
     const struct method *method;
     struct json message;
-    struct str id; /* its JSON text as sent; empty: a notification */
+    struct str id; /* JSON as it was sent; empty: a notification */
     const struct json *id_value;
     struct str method_name;
     const struct json *params; /* an object; NULL: none */
     const struct json *meta;   /* params._meta, an object; NULL: none */
     bool modern;
-    struct str fault; /* duplicate keys, lone surrogates: readable, but not as it was meant; empty: none */
+    struct str fault; /* duplicate keys, lone surrogates: readable, but ambiguous; empty: none */
     size_t pending_bytes;
-    void (*cancel)(struct request *request); /* stops what is pending; set before a handler returns PENDING */
-    struct call *call;                       /* call_methods.c */
-    enum handled (*answer)(struct request *request);
-    uint32_t log_count;  /* notifications/message sent for it */
-    double progress;     /* the last one sent: they must increase */
-    void *work;          /* session_methods.c: the answer being waited for */
-    struct json_out out; /* the reply being written */
-    size_t unread;       /* bytes of earlier answers, where they keep this one from being sent */
-    size_t reply_at;     /* where it begins in the connection's output */
+
+    /* Of a pending request. */
+    void (*cancel)(struct request *request); /* set before a handler returns REQUEST_PENDING */
+    enum request_status (*answer)(struct request *request);
+    struct call *call;  /* call_methods.c */
+    void *work;         /* session_methods.c, tools_list.c, reload.c */
+    uint32_t log_count; /* notifications/message that were sent */
+    double progress;    /* the last one that was sent; progress must increase */
+
+    /* The reply. */
+    struct json_out out;
+    size_t reply_at; /* its first byte in the connection's output */
+    size_t unread;   /* bytes of earlier replies that keep it from being sent; 0: none */
     bool has_meta;
 };
 
-/* Serves one line. Answers and frees the request, or keeps it pending. */
+/* Serves one line: replies and frees the request, or keeps it pending. */
 void request_serve(struct client *client, struct str line);
 
-/* The pending request has been answered (or must not be any more): unlinked and freed. */
+/* Frees a pending request after its reply. */
 void request_done(struct request *request);
 
-/* Cancels without an answer. */
+/* Stops a pending request without a reply, and frees it. */
 void request_cancel(struct request *request);
 
-/* The pending one with this id, or NULL. */
+/* The pending request with this id, or NULL. */
 struct request *request_find(struct client *client, const struct json *id);
 
-/* ---- replying: exactly one of reply_error, or reply_open … reply_close ---- */
+/* ---- reply.c: one reply_error, or reply_open … reply_close ---- */
 
-enum handled reply_error(struct request *request, enum rpc_error error, const char *format, ...)
+/* These return REQUEST_DONE. `data`: JSON, or empty. */
+enum request_status reply_error(struct request *request, enum rpc_error error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-enum handled reply_error_data(struct request *request, enum rpc_error error, struct str message,
-                              struct str data);
+enum request_status reply_error_data(struct request *request, enum rpc_error error, struct str message,
+                                     struct str data);
 
-/* {"jsonrpc":"2.0","id":…,"result":{ and in the modern era "resultType":"complete". */
+/* {"jsonrpc":"2.0","id":…,"result":{ and, for a modern request, "resultType". */
 struct json_out *reply_open(struct request *request);
-/* The same with another type of result. */
 struct json_out *reply_open_as(struct request *request, const char *result_type);
 
-/* "_meta":{ with what the era wants in it; close the object with json_close. At most once a reply. */
+/* "_meta":{ and, for a modern request, the server's name. Close it with json_close. At most once. */
 struct json_out *reply_meta(struct request *request);
 
-/* The members of a JSON object's text, without its braces. */
+/* Appends the members of an object, given as JSON. */
 void reply_members(struct request *request, struct str object);
 
-/* False: the line was over SERVER_LINE_MAX_BYTES, or (`unread`: so many bytes are) the client does not read
- * what it was sent, and has been taken back; reply something smaller. */
+/* Ends the reply. False: it was longer than SERVER_LINE_MAX_BYTES, or the client leaves too much unread
+ * (`unread` is set). The reply is then taken back; send a smaller one. */
 bool reply_fits(struct request *request);
 
-/* reply_fits, and where it does not an error that says so. */
-enum handled reply_close(struct request *request);
+/* Ends the reply, or replaces it with an error if it does not fit. */
+enum request_status reply_close(struct request *request);
 
-/* A notification's line. `params` is the text of an object. */
-void client_notify(struct client *client, const char *method, struct str params);
+/* ---- params.c: these reply with -32602 and return ERR_PARSE if a value has the wrong type ---- */
 
-/* ---- reading params ---- */
-
-/* A string member; absent is OK and gives STR_NONE. ERR_PARSE: answered with -32602 already. */
+/* Absent: STR_NONE. `path`: of the object, for the error. */
 enum err param_string(struct request *request, const struct json *object, const char *path, const char *key,
                       struct str *out);
+/* Absent: false. */
 enum err param_flag(struct request *request, const char *key, bool *out);
-/* 0 where absent. */
+/* Absent: 0. */
 enum err param_count(struct request *request, const struct json *object, const char *path, const char *key,
                      uint32_t *out);
-
-/* Which conversation; empty: anonymous. */
+/* The session's name from params._meta; empty: anonymous. */
 enum err param_session(struct request *request, struct str *out);
 
-/* "an array", "nothing": for expected …, got …. */
+/* OK, or ERR_PARSE after an error reply: `what` is only for root and the user that runs the daemon. */
+enum err param_require_operator(struct request *request, const char *what);
+
+/* "an array", "nothing": for `expected …, got …`. */
 const char *param_kind(const struct json *value);
 
 #endif

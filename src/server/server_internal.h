@@ -1,6 +1,6 @@
 /*
- * What the files of this room share: the server and its clients, open to
- * them and to nobody else. A client is the protocol's side of a connection.
+ * What the files of src/server share: the server and its clients. A client is
+ * the protocol's side of a connection (io/conn.h is the byte side).
  */
 #ifndef TOOLGATE_SERVER_SERVER_INTERNAL_H
 #define TOOLGATE_SERVER_SERVER_INTERNAL_H
@@ -8,23 +8,28 @@
 #include "catalog/generation.h"
 #include "gate/call.h"
 #include "gate/metrics.h"
+#include "config/peer.h"
 #include "io/conn.h"
+#include "io/timer.h"
 #include "server/server.h"
 
+#include <sys/queue.h>
+
 struct client;
+struct client_tools;
+struct config_watch;
 struct event;
 struct listener;
 struct quarantine;
 struct reloader;
 struct request;
-struct upstream_manager;
 struct subscription;
-struct watcher;
+struct upstream_manager;
 
-#define SERVER_IN_FLIGHT_FACTOR 64u      /* calls in flight in all: this many times limits.in_flight */
+#define SERVER_IN_FLIGHT_FACTOR 64u      /* calls in flight of all connections: times limits.in_flight */
 #define SERVER_LINE_MAX_BYTES   9437184u /* to a client: at 10 MiB the official SDK closes the connection */
-#define SERVER_UNREAD_SHARES    16u      /* one client leaves unread at most this part of limits.memory */
-#define SERVER_UNREAD_FREE      65536u   /* an answer of so many bytes is sent all the same */
+#define SERVER_UNREAD_SHARES    16u      /* unread replies of one client: limits.memory divided by this */
+#define SERVER_UNREAD_FREE      65536u   /* replies up to this size are sent although others are unread */
 
 struct server {
     const struct config_sources *sources;
@@ -32,16 +37,17 @@ struct server {
     struct listener *listener;
     struct gate gate;
     struct metrics metrics;
-    struct client *clients;
+    LIST_HEAD(, client) clients;
     size_t client_count, connections_max;
-    size_t pending, pending_bytes; /* requests that wait for something, and the memory they hold */
+    size_t pending, pending_bytes; /* requests without a reply yet, and their memory */
     uint64_t accepted, refused;    /* connections since the start */
     int64_t started_ms;
     struct reloader *reloader;
-    struct quarantine *quarantine; /* NULL until a configuration says where it is */
-    struct watcher *watcher;
-    struct upstream_manager *offers; /* NULL until a configuration names upstreams */
-    struct event *on_term, *on_int, *on_hup, *watchdog, *drain_over;
+    struct config_watch *config_watch;
+    struct quarantine *quarantine;             /* NULL until a configuration is loaded */
+    struct upstream_manager *upstream_manager; /* NULL until a configuration is loaded */
+    struct event *on_term, *on_int, *on_hup, *watchdog;
+    struct timer drain_limit;
     bool serving, draining, finished;
 };
 
@@ -51,30 +57,36 @@ static inline const struct config *server_config(const struct server *server)
 }
 
 struct client {
+    LIST_ENTRY(client) link;
     struct server *server;
     struct conn *conn;
-    struct client *next, *previous;
     struct peer peer;
-    char name[40]; /* of the connection, unlike any other's on any worker: names its anonymous session */
-    struct client_tools *client_tools; /* NULL until something is registered */
-    struct request *pending;
+    char name[40];                     /* unique among all workers: its anonymous session has this name */
+    struct client_tools *client_tools; /* NULL until it registers a tool */
+    LIST_HEAD(, request) pending;
     size_t pending_count;
     struct subscription *subscriptions;
     size_t subscription_count;
-    bool hears_changes; /* has shaken hands or listed tools in the legacy way: list_changed is pushed */
-    int log_level;      /* legacy: the least that notifications/message are sent for */
-    bool said_all;      /* end of file was read: closed once nothing is pending */
+    bool wants_list_changed; /* legacy: it sent initialize or tools/list */
+    int log_level;           /* legacy: the lowest level of notifications/message that it gets */
+    bool at_eof;             /* closed once no request is pending */
 };
 
 /* ---- client.c ---- */
 
+/* Takes over `fd`. Closes it after an error reply if the peer may not connect. */
 void client_accept(struct server *server, int fd);
+/* Replies that no file descriptor is left; `fd` stays the caller's. */
 void client_refuse_no_files(int fd);
-/* Closes it where the peer has said all and everything is answered. */
+/* Closes it if the peer sends no more and every request has its reply. */
 void client_close_if_done(struct client *client);
-/* After a reload: limits, and peers who are not welcome any more. */
+/* After a reload: new limits; a peer that is no longer allowed is disconnected. */
 void client_apply_config(struct client *client);
-/* The daemon stops: no more requests, closed once what is pending is answered. */
+/* The daemon stops: reads no more requests, closes once the pending ones have their replies. */
 void client_drain(struct client *client);
+/* Only root and the user that runs the daemon, by the kernel's peer credentials. */
+bool client_is_operator(const struct client *client);
+/* Appends a notification. `params`: an object as JSON, or empty. */
+void client_notify(struct client *client, const char *method, struct str params);
 
 #endif

@@ -8,7 +8,6 @@
 #include "json/build.h"
 #include "base/suggest.h"
 #include "server/method_table.h"
-#include "server/permission.h"
 #include "server/subscriptions.h"
 
 struct ledger_work {
@@ -17,7 +16,7 @@ struct ledger_work {
     struct ledger_view view;
     enum err reset_error;
     struct str reset_tool;
-    enum handled (*answer)(struct request *r);
+    enum request_status (*answer)(struct request *r);
 };
 
 static struct ledger *ledger_of(const struct request *r)
@@ -48,7 +47,7 @@ static struct ledger_work *begin(struct request *r, struct str session, const st
     return work;
 }
 
-static enum handled finish(struct request *r, enum ledger_state state)
+static enum request_status finish(struct request *r, enum ledger_state state)
 {
     struct ledger_work *work = r->work;
     return state == LEDGER_DONE ? work->answer(r) : REQUEST_PENDING;
@@ -56,7 +55,7 @@ static enum handled finish(struct request *r, enum ledger_state state)
 
 /* ---- turn ----------------------------------------------------------------- */
 
-static enum handled answer_turn(struct request *r)
+static enum request_status answer_turn(struct request *r)
 {
     const struct ledger_work *work = r->work;
     if (work->turned.error)
@@ -65,13 +64,13 @@ static enum handled answer_turn(struct request *r)
     struct json_out *out = reply_open(r);
     json_field_int(out, "turn", work->turned.turn);
     json_field_int(out, "gaveUp", work->turned.gave_up);
-    enum handled handled = reply_close(r);
+    enum request_status status = reply_close(r);
     if (catalog_has_hooks(r->client->server->gate.generation)) /* they may look at the goal */
         subscriptions_client_list_changed(r->client);
-    return handled;
+    return status;
 }
 
-enum handled session_methods_turn(struct request *r)
+enum request_status session_methods_turn(struct request *r)
 {
     struct str session, goal;
     uint32_t turn;
@@ -86,7 +85,7 @@ enum handled session_methods_turn(struct request *r)
 
 /* ---- session -------------------------------------------------------------- */
 
-static enum handled not_found(struct request *r)
+static enum request_status not_found(struct request *r)
 {
     struct str name = json_str(json_get_text(r->params, "session"));
     struct ledger_status status;
@@ -125,7 +124,7 @@ static void hide_forbidden(const struct request *r, struct json *session)
         *session = json_with(r->arena, session, STR_LIT("history"), entries_allowed(r, history));
 }
 
-static enum handled answer_view(struct request *r)
+static enum request_status answer_view(struct request *r)
 {
     struct ledger_work *work = r->work;
     if (work->view.error == ERR_NOT_FOUND)
@@ -150,7 +149,7 @@ static const char *why_not(const struct request *r, const struct ledger_work *wo
                               : err_name(work->reset_error);
 }
 
-static enum handled answer_reset(struct request *r)
+static enum request_status answer_reset(struct request *r)
 {
     const struct ledger_work *work = r->work;
     if (work->reset_error == ERR_NOT_FOUND)
@@ -204,13 +203,13 @@ static enum err read_owner(struct request *r, struct peer *owner)
     }
     if ((uid_t)n == owner->uid)
         return OK;
-    if (permission_require(r, "params.uid"))
+    if (param_require_operator(r, "params.uid"))
         return ERR_PARSE;
     peer_init(owner, (uid_t)n, owner->groups[0], owner->pid);
     return OK;
 }
 
-enum handled session_methods_session(struct request *r)
+enum request_status session_methods_session(struct request *r)
 {
     struct str session, given, tool;
     struct peer owner;

@@ -4,7 +4,6 @@
 #include "base/version.h"
 #include "server/listener.h"
 #include "server/method_table.h"
-#include "server/permission.h"
 #include "server/quarantine.h"
 #include "server/reload.h"
 #include "upstream/upstream.h"
@@ -35,7 +34,7 @@ static void put_generation(struct json_out *out, const struct client *client)
     json_field_str(out, "hash", generation_hash(g));
     put_counts(out, client);
     json_field_open(out, "warnings", '[');
-    for (size_t i = 0; i < count && permission_granted(client); i++)
+    for (size_t i = 0; i < count && client_is_operator(client); i++)
         json_put_str(out, warnings[i]);
     json_close(out, ']');
     json_close(out, '}');
@@ -149,7 +148,7 @@ static void put_faults(struct json_out *out, const struct client *client)
         if (policy_failures(policy) && peer_may_call(generation_config(g), &client->peer, policy->name))
             put_fault(out, "tool", policy->name, policy_failures(policy));
     }
-    if (policy_set_gateway_failures(policies) && permission_granted(client))
+    if (policy_set_gateway_failures(policies) && client_is_operator(client))
         put_fault(out, "gateway", policy_set_gateway_file(policies), policy_set_gateway_failures(policies));
     json_close(out, ']');
 }
@@ -176,7 +175,7 @@ static void put_quarantined(struct json_out *out, const struct client *client)
     size_t count;
     const struct generation *g = client->server->gate.generation;
     const struct policy_stall *stalls = policy_set_stalls(generation_policies(g), &count);
-    if (!count || !permission_granted(client))
+    if (!count || !client_is_operator(client))
         return;
     json_field_open(out, "quarantined", '[');
     for (size_t i = 0; i < count; i++)
@@ -188,13 +187,13 @@ static void put_quarantined(struct json_out *out, const struct client *client)
 static void put_upstreams(struct json_out *out, const struct client *client)
 {
     const struct server *server = client->server;
-    if (!server->gate.upstreams || !permission_granted(client) || !server_config(server)->upstream_count)
+    if (!server->gate.upstreams || !client_is_operator(client) || !server_config(server)->upstream_count)
         return;
     json_key(out, "upstreams");
     upstreams_write_status(out, server->gate.upstreams);
 }
 
-enum handled status_method(struct request *r)
+enum request_status status_method(struct request *r)
 {
     const struct server *server = r->client->server;
     struct json_out *out = reply_open(r);

@@ -44,7 +44,7 @@ static struct subscription *add(struct request *r, bool tools)
     return s;
 }
 
-enum handled subscriptions_listen(struct request *r)
+enum request_status subscriptions_listen(struct request *r)
 {
     const struct json *wanted = json_get_text(r->params, "notifications");
     bool tools = json_is_true(json_get_text(wanted, "toolsListChanged"));
@@ -85,7 +85,7 @@ bool subscriptions_cancel(struct client *client, const struct json *id)
 
 void subscriptions_client_list_changed(struct client *client)
 {
-    if (client->hears_changes)
+    if (client->wants_list_changed)
         client_notify(client, "notifications/tools/list_changed", STR_NONE);
     for (const struct subscription *s = client->subscriptions; s; s = s->next)
         if (s->tools)
@@ -94,7 +94,8 @@ void subscriptions_client_list_changed(struct client *client)
 
 void subscriptions_list_changed(struct server *server)
 {
-    for (struct client *client = server->clients; client; client = client->next)
+    struct client *client;
+    LIST_FOREACH (client, &server->clients, link)
         subscriptions_client_list_changed(client);
 }
 

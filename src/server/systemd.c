@@ -45,7 +45,7 @@ static void send_state(const char *state)
     close(fd);
 }
 
-void notify(const char *format, ...)
+void systemd_notify(const char *format, ...)
 {
     char state[SYSTEMD_STATE_MAX_BYTES];
     va_list args;
@@ -57,7 +57,7 @@ void notify(const char *format, ...)
 
 void systemd_notify_reloading(void)
 {
-    notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_mono_us());
+    systemd_notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_mono_us());
 }
 
 /* The variable holds a whole number and, where `pid_name` is set, is meant for this process. */

@@ -13,7 +13,7 @@
 #define SYSTEMD_FIRST_FD 3 /* where handed-over sockets begin */
 
 /* "READY=1", "STOPPING=1", "STATUS=…": one assignment a line. */
-void notify(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void systemd_notify(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* RELOADING=1 with the time that systemd wants beside it. */
 void systemd_notify_reloading(void);

@@ -39,7 +39,7 @@ static void put_refused(struct json_out *refused, const struct json *definition,
 }
 
 /* One bad definition does not take the others with it. */
-enum handled tool_methods_register(struct request *r)
+enum request_status tool_methods_register(struct request *r)
 {
     struct client *client = r->client;
     const struct json *tools = json_get_text(r->params, "tools");
@@ -50,7 +50,7 @@ enum handled tool_methods_register(struct request *r)
                            "params.tools: expected an array of tool definitions, got %s", param_kind(tools));
     if (!client->client_tools)
         client->client_tools = client_tools_new(&client->peer);
-    if (!client->pending)
+    if (LIST_EMPTY(&client->pending))
         client_tools_free_replaced(client->client_tools);
     struct json_out *out = reply_open(r);
     json_field_open(out, "tools", '[');
@@ -96,7 +96,7 @@ static enum err read_format(struct request *r, struct str *name, enum provider_f
 }
 
 /* Beside the definitions, which are for models, stands what is for people: who runs each. */
-static enum handled tell_definitions(struct request *r, const struct catalog_request *wanted)
+static enum request_status tell_definitions(struct request *r, const struct catalog_request *wanted)
 {
     struct catalog_request now = *wanted;
     struct buf warnings_text = buf_in(r->arena), places_text = buf_in(r->arena);
@@ -115,7 +115,7 @@ static enum handled tell_definitions(struct request *r, const struct catalog_req
     return reply_close(r);
 }
 
-enum handled tool_methods_tools(struct request *r)
+enum request_status tool_methods_tools(struct request *r)
 {
     struct catalog_request wanted = {
         .all = true, .peer = &r->client->peer, .client_tools = r->client->client_tools};
@@ -182,7 +182,7 @@ static void put_response_format(struct request *r, const struct response_form *f
     out->comma = true;
 }
 
-enum handled tool_methods_schemas(struct request *r)
+enum request_status tool_methods_schemas(struct request *r)
 {
     struct str name, format;
     if (param_string(r, r->params, "params.", "name", &name) ||

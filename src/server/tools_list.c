@@ -10,7 +10,7 @@ struct listing {
     tools_list_writer *tell;
 };
 
-static enum handled told(struct request *r)
+static enum request_status told(struct request *r)
 {
     struct listing *listing = r->work;
     if (listing->peek.error)
@@ -32,8 +32,8 @@ static void stop_waiting(struct request *r)
     ledger_cancel(r->client->server->gate.ledger, r);
 }
 
-enum handled tools_list_begin(struct request *r, const struct catalog_request *wanted,
-                              tools_list_writer *tell)
+enum request_status tools_list_begin(struct request *r, const struct catalog_request *wanted,
+                                     tools_list_writer *tell)
 {
     struct gate *gate = &r->client->server->gate;
     if (!catalog_has_hooks(gate->generation))

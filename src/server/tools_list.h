@@ -10,10 +10,10 @@
 #include "server/request.h"
 
 /* Writes the whole reply; fires at once, or later when the ledger has answered. */
-typedef enum handled tools_list_writer(struct request *r, const struct catalog_request *wanted);
+typedef enum request_status tools_list_writer(struct request *r, const struct catalog_request *wanted);
 
 /* `wanted` is copied; what it points to lives as long as the request. */
-enum handled tools_list_begin(struct request *r, const struct catalog_request *wanted,
-                              tools_list_writer *tell);
+enum request_status tools_list_begin(struct request *r, const struct catalog_request *wanted,
+                                     tools_list_writer *tell);
 
 #endif

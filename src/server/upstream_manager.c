@@ -70,7 +70,7 @@ static void say_waiting(const struct config *config)
     struct buf names = {0};
     for (size_t i = 0; i < config->upstream_count; i++)
         buf_printf(&names, "%s" STR_FMT, i ? ", " : "", STR_ARG(config->upstreams[i]->name));
-    notify("STATUS=starting upstreams: " STR_FMT, STR_ARG(buf_view(&names)));
+    systemd_notify("STATUS=starting upstreams: " STR_FMT, STR_ARG(buf_view(&names)));
     buf_clear(&names);
 }
 

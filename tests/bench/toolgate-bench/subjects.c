@@ -9,6 +9,7 @@
 #include "gate/call.h"
 #include "gate/verdict.h"
 #include "gate/generation_load.h"
+#include "gate/verdict.h"
 #include "json/parse.h"
 
 #include <malloc.h>

@@ -165,283 +165,297 @@ static void finish(size_t at)
 
 /* ---- a server with one client, whose other end is held here --------------- */
 
-struct room {
-    struct arena *report_arena;
+struct fixture {
     struct server server;
     int peer;
     char heard[65536];
 };
 
-static int set_up(void **state)
+/* Of no tools and no policies. */
+static struct generation *empty_generation(void)
 {
-    struct room *room = calloc(1, sizeof(*room));
-    struct server *server = &room->server;
-    int pair[2];
-    log_open(LOG_OFF, LOG_FORMAT_TEXT, NULL, NULL);
-    waiting_count = cancelled_count = freed_count = 0;
-    struct config config;
+    char folder[] = "/tmp/toolgate-requests-XXXXXX";
+    struct config_sources sources = {.policies = mkdtemp(folder)};
+    struct arena *arena = arena_new();
     struct generation_report report;
-    struct why why = {""};
-    assert_int_equal(config_load(&(struct config_sources){0}, &config, &why), OK);
+    struct generation *generation;
+    struct config config;
+    struct why why;
+    generation_report_init(&report, arena);
+    assert_int_equal(config_load(&sources, &config, &why), OK);
     config.limits.message = 1000000;
     config.limits.depth = 64;
     config.limits.in_flight = 4;
     config.limits.connections = 10;
     config.limits.memory = 10000000;
-    room->report_arena = arena_new();
-    generation_report_init(&report, room->report_arena);
-    assert_int_equal(generation_build(&config, 1, &server->gate.generation, &report), OK);
+    assert_int_equal(generation_build(&config, 1, &generation, &report), OK);
+    rmdir(folder);
+    arena_free(arena);
+    return generation;
+}
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    struct server *server = &fixture->server;
+    int pair[2];
+    log_open(LOG_OFF, LOG_FORMAT_TEXT, NULL, NULL);
+    waiting_count = cancelled_count = freed_count = 0;
+    server->gate.generation = empty_generation();
     server->connections_max = 10;
     server->loop = loop_new();
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
     client_accept(server, pair[0]);
     assert_int_equal(server->client_count, 1);
-    room->peer = pair[1];
-    *state = room;
+    fixture->peer = pair[1];
+    *state = fixture;
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct room *room = *state;
-    loop_free(room->server.loop);
-    assert_int_equal(room->server.client_count, 0);
-    assert_int_equal(room->server.pending, 0);
-    assert_int_equal(room->server.pending_bytes, 0);
-    if (room->peer >= 0)
-        close(room->peer);
-    generation_unref(room->server.gate.generation);
-    arena_free(room->report_arena);
-    free(room);
+    struct fixture *fixture = *state;
+    loop_free(fixture->server.loop);
+    generation_unref(fixture->server.gate.generation);
+    assert_int_equal(fixture->server.client_count, 0);
+    assert_int_equal(fixture->server.pending, 0);
+    assert_int_equal(fixture->server.pending_bytes, 0);
+    if (fixture->peer >= 0)
+        close(fixture->peer);
+    free(fixture);
     return 0;
 }
 
-static void turn(struct room *room)
+static void turn(struct fixture *fixture)
 {
     for (int i = 0; i < 10; i++)
-        loop_turn(room->server.loop, false);
+        loop_turn(fixture->server.loop, false);
 }
 
-static void say(struct room *room, const char *line)
+static void say(struct fixture *fixture, const char *line)
 {
-    assert_int_equal(send(room->peer, line, strlen(line), MSG_NOSIGNAL), (ssize_t)strlen(line));
-    turn(room);
+    assert_int_equal(send(fixture->peer, line, strlen(line), MSG_NOSIGNAL), (ssize_t)strlen(line));
+    turn(fixture);
 }
 
-static void call(struct room *room, int id)
+static void call(struct fixture *fixture, int id)
 {
     char line[200];
     snprintf(line, sizeof(line),
              "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"tools/call\",\"params\":{\"name\":\"t\","
              "\"_meta\":{\"progressToken\":\"p%d\"}}}\n",
              id, id);
-    say(room, line);
+    say(fixture, line);
 }
 
 /* Everything that has come; empty: nothing. */
-static const char *heard(struct room *room)
+static const char *heard(struct fixture *fixture)
 {
-    turn(room);
-    ssize_t n = recv(room->peer, room->heard, sizeof(room->heard) - 1, 0);
-    room->heard[n > 0 ? n : 0] = '\0';
-    return room->heard;
+    turn(fixture);
+    ssize_t n = recv(fixture->peer, fixture->heard, sizeof(fixture->heard) - 1, 0);
+    fixture->heard[n > 0 ? n : 0] = '\0';
+    return fixture->heard;
 }
 
-static void expect_words(struct room *room, const char *words)
+static void expect_words(struct fixture *fixture, const char *words)
 {
-    const char *text = heard(room);
+    const char *text = heard(fixture);
     if (!strstr(text, words))
         fail_msg("expected %s in %s", words, text);
 }
 
-static void expect_silence(struct room *room)
+static void expect_silence(struct fixture *fixture)
 {
-    assert_string_equal(heard(room), "");
+    assert_string_equal(heard(fixture), "");
 }
 
 /* ---- what is said about them ---------------------------------------------- */
 
 static void answers_come_in_the_order_of_finishing(void **state)
 {
-    struct room *room = *state;
-    call(room, 1);
-    call(room, 2);
-    expect_silence(room);
-    assert_int_equal(room->server.pending, 2);
-    assert_true(room->server.pending_bytes > 0);
+    struct fixture *fixture = *state;
+    call(fixture, 1);
+    call(fixture, 2);
+    expect_silence(fixture);
+    assert_int_equal(fixture->server.pending, 2);
+    assert_true(fixture->server.pending_bytes > 0);
     finish(1);
-    expect_words(room, "\"id\":2,\"result\"");
+    expect_words(fixture, "\"id\":2,\"result\"");
     finish(0);
-    expect_words(room, "\"id\":1,\"result\"");
+    expect_words(fixture, "\"id\":1,\"result\"");
     assert_int_equal(freed_count, 2);
 }
 
 static void a_cancelled_one_is_never_answered(void **state)
 {
-    struct room *room = *state;
-    call(room, 1);
-    call(room, 2);
-    say(room, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}\n");
+    struct fixture *fixture = *state;
+    call(fixture, 1);
+    call(fixture, 2);
+    say(fixture,
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}\n");
     assert_int_equal(cancelled_count, 1);
-    assert_int_equal(room->server.pending, 1);
+    assert_int_equal(fixture->server.pending, 1);
     /* an unknown one, one of another type, none: the messages crossed */
-    say(room,
+    say(fixture,
         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":1}}\n"
         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"2\"}}\n"
         "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\"}\n");
-    expect_silence(room);
+    expect_silence(fixture);
     finish(1);
-    expect_words(room, "\"id\":2,\"result\"");
+    expect_words(fixture, "\"id\":2,\"result\"");
 }
 
 static void progress_only_increases(void **state)
 {
-    struct room *room = *state;
-    call(room, 1);
+    struct fixture *fixture = *state;
+    call(fixture, 1);
     struct call *one = waiting[0];
     one->progress(one->progress_owner, 1, 3, STR_LIT("half way"));
-    expect_words(room, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":"
-                       "{\"progressToken\":\"p1\",\"progress\":1,\"total\":3,\"message\":\"half way\"}}\n");
+    expect_words(fixture,
+                 "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":"
+                 "{\"progressToken\":\"p1\",\"progress\":1,\"total\":3,\"message\":\"half way\"}}\n");
     one->progress(one->progress_owner, 1, 3, STR_NONE);
     one->progress(one->progress_owner, 0.5, 3, STR_NONE);
     one->progress(one->progress_owner, 0.0 / 0.0, 3, STR_NONE);
-    expect_silence(room);
+    expect_silence(fixture);
     one->progress(one->progress_owner, 2.5, 0, STR_NONE);
-    expect_words(room, "\"progress\":2.5}}");
+    expect_words(fixture, "\"progress\":2.5}}");
     finish(0);
-    expect_words(room, "\"id\":1,\"result\"");
+    expect_words(fixture, "\"id\":1,\"result\"");
 }
 
 /* A tool may tell of itself for as long as it runs; nothing of it piles up here. */
 static void progress_that_nobody_reads_takes_no_memory(void **state)
 {
-    struct room *room = *state;
+    struct fixture *fixture = *state;
     char long_text[10000];
     memset(long_text, 'x', sizeof(long_text));
-    call(room, 1);
+    call(fixture, 1);
     struct call *one = waiting[0];
     size_t held = arena_bytes(one->arena);
     for (int i = 1; i <= 1000; i++) {
         one->progress(one->progress_owner, i, 0, (struct str){long_text, sizeof(long_text)});
-        turn(room);
+        turn(fixture);
     }
-    assert_in_range(conn_out(room->server.clients->conn)->len, 1, CONN_OUT_HIGH_BYTES + 8192);
+    assert_in_range(conn_out(LIST_FIRST(&fixture->server.clients)->conn)->len, 1, CONN_OUT_HIGH_BYTES + 8192);
     assert_int_equal(arena_bytes(one->arena), held);
 }
 
 static void a_connection_has_so_many_in_flight(void **state)
 {
-    struct room *room = *state;
+    struct fixture *fixture = *state;
     for (int i = 1; i <= 5; i++)
-        call(room, i);
-    expect_words(room, "\"id\":5,\"error\":{\"code\":1004");
+        call(fixture, i);
+    expect_words(fixture, "\"id\":5,\"error\":{\"code\":1004");
     finish(0);
-    heard(room);
-    call(room, 6);
-    expect_silence(room);
-    say(room, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\"}\n"); /* what takes no place is served */
-    expect_words(room, "\"id\":7,\"result\":{}");
+    heard(fixture);
+    call(fixture, 6);
+    expect_silence(fixture);
+    say(fixture, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"ping\"}\n"); /* what takes no place is served */
+    expect_words(fixture, "\"id\":7,\"result\":{}");
 }
 
 static void all_together_have_so_many_in_flight(void **state)
 {
-    struct room *room = *state;
-    room->server.pending = 4 * SERVER_IN_FLIGHT_FACTOR;
-    call(room, 1);
-    expect_words(room, "\"code\":1005");
-    room->server.pending = 0;
+    struct fixture *fixture = *state;
+    fixture->server.pending = 4 * SERVER_IN_FLIGHT_FACTOR;
+    call(fixture, 1);
+    expect_words(fixture, "\"code\":1005");
+    fixture->server.pending = 0;
 }
 
 static void all_together_hold_so_much(void **state)
 {
-    struct room *room = *state;
-    room->server.pending_bytes = 20000000;
-    call(room, 1);
-    const char *text = heard(room);
+    struct fixture *fixture = *state;
+    fixture->server.pending_bytes = 20000000;
+    call(fixture, 1);
+    const char *text = heard(fixture);
     assert_non_null(strstr(text, "\"code\":1006"));
     assert_non_null(strstr(text, "limits.memory"));
-    room->server.pending_bytes = 0;
+    fixture->server.pending_bytes = 0;
 }
 
 static void a_client_that_has_said_all_is_still_answered(void **state)
 {
-    struct room *room = *state;
+    struct fixture *fixture = *state;
     char byte;
-    call(room, 1);
-    shutdown(room->peer, SHUT_WR);
-    turn(room);
-    assert_int_equal(room->server.client_count, 1);
+    call(fixture, 1);
+    shutdown(fixture->peer, SHUT_WR);
+    turn(fixture);
+    assert_int_equal(fixture->server.client_count, 1);
     finish(0);
-    expect_words(room, "\"id\":1,\"result\"");
-    assert_int_equal(recv(room->peer, &byte, 1, 0), 0);
-    assert_int_equal(room->server.client_count, 0);
+    expect_words(fixture, "\"id\":1,\"result\"");
+    assert_int_equal(recv(fixture->peer, &byte, 1, 0), 0);
+    assert_int_equal(fixture->server.client_count, 0);
 }
 
 static void a_client_that_is_gone_leaves_nothing_running(void **state)
 {
-    struct room *room = *state;
-    call(room, 1);
-    call(room, 2);
-    close(room->peer);
-    room->peer = -1;
-    turn(room);
+    struct fixture *fixture = *state;
+    call(fixture, 1);
+    call(fixture, 2);
+    close(fixture->peer);
+    fixture->peer = -1;
+    turn(fixture);
     assert_int_equal(cancelled_count, 2);
     assert_int_equal(freed_count, 2);
-    assert_int_equal(room->server.client_count, 0);
+    assert_int_equal(fixture->server.client_count, 0);
 }
 
 static void a_daemon_that_stops_answers_first(void **state)
 {
-    struct room *room = *state;
-    call(room, 1);
-    say(room,
+    struct fixture *fixture = *state;
+    call(fixture, 1);
+    say(fixture,
         "{\"jsonrpc\":\"2.0\",\"id\":\"s\",\"method\":\"subscriptions/listen\",\"params\":{\"notifications\":"
         "{\"toolsListChanged\":true,\"promptsListChanged\":true},\"_meta\":{"
         "\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
         "\"io.modelcontextprotocol/clientCapabilities\":{}}}}\n");
-    expect_words(room, "\"notifications\":{\"toolsListChanged\":true}}}\n");
-    room->server.draining = true;
-    client_drain(room->server.clients);
-    expect_words(room, "\"id\":\"s\",\"result\":{\"resultType\":\"complete\",\"_meta\":{");
-    assert_int_equal(send(room->peer, "{}\n", 3, MSG_NOSIGNAL), 3); /* too late: not read */
-    expect_silence(room);
+    expect_words(fixture, "\"notifications\":{\"toolsListChanged\":true}}}\n");
+    fixture->server.draining = true;
+    client_drain(LIST_FIRST(&fixture->server.clients));
+    expect_words(fixture, "\"id\":\"s\",\"result\":{\"resultType\":\"complete\",\"_meta\":{");
+    assert_int_equal(send(fixture->peer, "{}\n", 3, MSG_NOSIGNAL), 3); /* too late: not read */
+    expect_silence(fixture);
     finish(0);
-    expect_words(room, "\"id\":1,\"result\"");
-    assert_int_equal(room->server.client_count, 0);
+    expect_words(fixture, "\"id\":1,\"result\"");
+    assert_int_equal(fixture->server.client_count, 0);
 }
 
 static void a_subscription_is_cancelled_silently(void **state)
 {
-    struct room *room = *state;
-    say(room, "{\"jsonrpc\":\"2.0\",\"id\":9007199254740993,\"method\":\"subscriptions/listen\",\"params\":"
-              "{\"notifications\":{},\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
-              "\"io.modelcontextprotocol/clientCapabilities\":{}}}}\n");
-    expect_words(room, "\"io.modelcontextprotocol/subscriptionId\":9007199254740993},\"notifications\":{}");
-    assert_int_equal(room->server.clients->subscription_count, 1);
-    say(room, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
-              "cancelled\",\"params\":{\"requestId\":9007199254740993}}\n");
-    assert_int_equal(room->server.clients->subscription_count, 0);
-    expect_silence(room);
+    struct fixture *fixture = *state;
+    say(fixture,
+        "{\"jsonrpc\":\"2.0\",\"id\":9007199254740993,\"method\":\"subscriptions/listen\",\"params\":"
+        "{\"notifications\":{},\"_meta\":{\"io.modelcontextprotocol/protocolVersion\":\"2026-07-28\","
+        "\"io.modelcontextprotocol/clientCapabilities\":{}}}}\n");
+    expect_words(fixture,
+                 "\"io.modelcontextprotocol/subscriptionId\":9007199254740993},\"notifications\":{}");
+    assert_int_equal(LIST_FIRST(&fixture->server.clients)->subscription_count, 1);
+    say(fixture, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/"
+                 "cancelled\",\"params\":{\"requestId\":9007199254740993}}\n");
+    assert_int_equal(LIST_FIRST(&fixture->server.clients)->subscription_count, 0);
+    expect_silence(fixture);
 }
 
 /* The daemon asks clients nothing; what looks like an answer is nobody's. */
 static void responses_are_passed_over(void **state)
 {
-    struct room *room = *state;
-    say(room,
+    struct fixture *fixture = *state;
+    say(fixture,
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{}}\n \r\n\n");
-    expect_silence(room);
+    expect_silence(fixture);
 }
 
 static void an_id_has_its_own_limit(void **state)
 {
-    struct room *room = *state;
+    struct fixture *fixture = *state;
     char line[3000], id[2000];
     memset(id, 'x', sizeof(id) - 1);
     id[sizeof(id) - 1] = '\0';
     snprintf(line, sizeof(line), "{\"jsonrpc\":\"2.0\",\"id\":\"%s\",\"method\":\"ping\"}\n", id);
-    say(room, line);
-    expect_words(room,
+    say(fixture, line);
+    expect_words(fixture,
                  "\"error\":{\"code\":-32600,\"message\":\"id: expected at most 1024 bytes, got 2001\"}");
 }
 

@@ -41,12 +41,12 @@ static void states_are_told(void **state)
     int fd = manager(name);
     (void)state;
     setenv("NOTIFY_SOCKET", name, 1);
-    notify("READY=1\nSTATUS=serving generation %d", 3);
+    systemd_notify("READY=1\nSTATUS=serving generation %d", 3);
     hears(fd, "READY=1\nSTATUS=serving generation 3");
     systemd_notify_reloading();
     hears(fd, "RELOADING=1\nMONOTONIC_USEC=");
     unsetenv("NOTIFY_SOCKET");
-    notify("READY=1"); /* nobody listens: nothing happens */
+    systemd_notify("READY=1"); /* nobody listens: nothing happens */
     char byte;
     assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), -1);
     close(fd);
