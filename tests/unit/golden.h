@@ -1,5 +1,6 @@
 /* Golden texts for the unit tests: the same files as tests/support/golden.lua, which explains them and writes
- * them. The caller replaces what differs from run to run (golden_replace) before it checks. */
+ * them. Temporary folders become <dir>; what else differs from run to run the
+ * caller replaces (golden_replace) before it checks. */
 #ifndef TOOLGATE_UNIT_GOLDEN_H
 #define TOOLGATE_UNIT_GOLDEN_H
 
@@ -22,6 +23,25 @@ __attribute__((unused)) static char *golden_replace(const char *text, const char
     assert_non_null(memory);
     for (const char *at; (at = strstr(text, from)); text = at + strlen(from))
         fprintf(memory, "%.*s%s", (int)(at - text), text, to);
+    fputs(text, memory);
+    fclose(memory);
+    return out;
+}
+
+/* The text with what follows the pattern of mkdtemp, "/tmp/toolgate-name-XXXXXX", replaced by <dir>; to be
+ * freed. */
+static char *golden_without_folders(const char *text)
+{
+    size_t len = 0;
+    char *out = NULL;
+    FILE *memory = open_memstream(&out, &len);
+    assert_non_null(memory);
+    for (const char *at; (at = strstr(text, "/tmp/toolgate-"));) {
+        const char *dash = strchr(at + strlen("/tmp/toolgate-"), '-');
+        assert_true(dash && strlen(dash) > 6);
+        fprintf(memory, "%.*s<dir>", (int)(at - text), text);
+        text = dash + 7;
+    }
     fputs(text, memory);
     fclose(memory);
     return out;
@@ -52,8 +72,9 @@ static char *golden_section(const char *area, const char *key)
 }
 
 /* Fails unless the text is the section's text. With GOLDEN=write the text is only written down. */
-__attribute__((unused)) static void golden_check(const char *area, const char *key, const char *text)
+__attribute__((unused)) static void golden_check(const char *area, const char *key, const char *checked)
 {
+    char *text = golden_without_folders(checked);
     int len = (int)strlen(text);
     while (len && text[len - 1] == '\n')
         len--;
@@ -67,6 +88,7 @@ __attribute__((unused)) static void golden_check(const char *area, const char *k
     }
     if (write && strcmp(write, "write") == 0) {
         assert_non_null(journal);
+        free(text);
         return;
     }
 
@@ -80,6 +102,33 @@ __attribute__((unused)) static void golden_check(const char *area, const char *k
             "--- got\n%s\n---",
             area, key, expected, text);
     free(expected);
+    free(text);
+}
+
+/* Rows of one section, for a test that tries many inputs: each input, and the text that came of it below it.
+ */
+static char golden_rows[32768];
+
+__attribute__((unused)) static void golden_row(const char *input, const char *text)
+{
+    char shown[512] = "";
+    for (size_t at = 0; *input && at < sizeof(shown) - 5; input++)
+        at += (size_t)sprintf(shown + at,
+                              (unsigned char)*input < 0x20 || (unsigned char)*input > 0x7e ? "\\x%02x" : "%c",
+                              (unsigned char)*input);
+    size_t used = strlen(golden_rows);
+    int len = snprintf(golden_rows + used, sizeof(golden_rows) - used, "%s%s\n    %s", used ? "\n" : "",
+                       shown, text);
+    assert_in_range(len, 0, sizeof(golden_rows) - used - 1);
+}
+
+/* Checks the rows since the last check. */
+__attribute__((unused)) static void golden_check_rows(const char *area, const char *key)
+{
+    char rows[sizeof(golden_rows)];
+    strcpy(rows, golden_rows);
+    *golden_rows = '\0';
+    golden_check(area, key, rows);
 }
 
 #endif

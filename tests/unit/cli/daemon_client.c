@@ -2,6 +2,7 @@
 #include "base/arena.h"
 #include "cli/daemon_client.h"
 #include "toolgate-bench/load.h"
+#include "golden.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -16,7 +17,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
 
 static char folder[] = "/tmp/toolgate-client-XXXXXX";
 static char path[64];
@@ -111,24 +111,23 @@ static void an_answer_is_found_behind_notices(void **state)
     arena_free(arena);
 }
 
-static void fails_with(const char *answer, enum err expected, const char *says)
+static void fails_with(const char *answer, enum err expected)
 {
     struct arena *arena = arena_new();
     struct json result;
     assert_int_equal(ask(answer, arena, &result), expected);
-    if (!strstr(why.text, says))
-        fail_msg("expected '%s', got '%s'", says, why.text);
+    golden_row(answer, why.text);
     arena_free(arena);
 }
 
 static void what_goes_wrong_is_said(void **state)
 {
     (void)state;
-    fails_with("{\"id\":1,\"error\":{\"code\":1,\"message\":\"no such session\"}}\n", ERR_PARSE,
-               "the daemon says: no such session");
-    fails_with("{\"id\":1}\n", ERR_PARSE, "neither result nor error");
-    fails_with("hello\n", ERR_PARSE, "no JSON");
-    fails_with("half a li", ERR_CLOSED, "the daemon closed the connection");
+    fails_with("{\"id\":1,\"error\":{\"code\":1,\"message\":\"no such session\"}}\n", ERR_PARSE);
+    fails_with("{\"id\":1}\n", ERR_PARSE);
+    fails_with("hello\n", ERR_PARSE);
+    fails_with("half a li", ERR_CLOSED);
+    golden_check_rows("cli", "daemon client: answers that cannot be used");
 }
 
 static void where_no_daemon_is(void **state)
@@ -138,7 +137,7 @@ static void where_no_daemon_is(void **state)
     unlink(path);
     assert_int_not_equal(daemon_client_connect(path, &client, &why), OK);
     assert_null(client);
-    assert_non_null(strstr(why.text, "there is no such socket; start one with `toolgate serve --socket"));
+    golden_check("cli", "daemon client: there is no socket", why.text);
     close(listening());
     assert_int_not_equal(daemon_client_connect(path, &client, &why), OK);
     assert_non_null(strstr(why.text, "nobody listens"));

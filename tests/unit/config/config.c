@@ -2,6 +2,7 @@
 #include "base/arena.h"
 #include "config/config.h"
 #include "ledger/ledger.h"
+#include "golden.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,11 +50,10 @@ static enum err load(const char *text)
     return config_load(&(struct config_sources){.file = file}, &config, &why);
 }
 
-static void refuses(const char *text, const char *says)
+static void refuses(const char *text)
 {
     assert_int_equal(load(text), ERR_CONFIG);
-    if (!strstr(why.text, says))
-        fail_msg("'%s' was expected to say '%s' and says '%s'", text, says, why.text);
+    golden_row(text, why.text);
     assert_non_null(strstr(why.text, "toolgate.lua"));
     config_free(&config);
 }
@@ -153,47 +153,41 @@ static void coercion_is_switched_off_whole(void **state)
 static void a_wrong_key_is_named_with_the_closest(void **state)
 {
     (void)state;
-    refuses("return { polices = 'x' }", "unknown key 'polices' (did you mean 'policies'?)");
-    refuses("return { ledger = { ttl = 9 } }", "unknown key 'ledger.ttl' (did you mean 'ledger.ttl_s'?)");
-    refuses("return { defaults = { retry = { zzz = 1 } } }", "known here: repair same_call transient");
-    refuses("return { allow = { { user = { 0 } } } }",
-            "unknown key 'allow[1].user' (did you mean 'allow[1].users'?)");
+    refuses("return { polices = 'x' }");
+    refuses("return { ledger = { ttl = 9 } }");
+    refuses("return { defaults = { retry = { zzz = 1 } } }");
+    refuses("return { allow = { { user = { 0 } } } }");
+    golden_check_rows("load", "configuration: unknown keys");
 }
 
 static void a_wrong_value_is_shown(void **state)
 {
     (void)state;
-    refuses("return { turn_idle_s = 'soon' }",
-            "turn_idle_s: expected a whole number from 0 to 86400, got \"soon\"");
-    refuses("return { limits = { depth = 4.5 } }",
-            "limits.depth: expected a whole number from 4 to 128, got 4.5");
-    refuses("return { limits = { depth = 129 } }", "got 129");
-    refuses("return { defaults = { limits = { calls_per_turn = 0 } } }",
-            "defaults.limits.calls_per_turn: expected a whole number from 1 to 1000000000, got 0");
-    refuses("return { session_limits = { cost_per_turn = 'much' } }",
-            "session_limits.cost_per_turn: expected a number from 0.000001 to 100000000, got \"much\"");
-    refuses("return { defaults = { compact = { max_bytes = 1 } } }",
-            "defaults.compact.max_bytes: expected a whole number from 200");
-    refuses("return { defaults = { compact = { keep = 'id' } } }",
-            "defaults.compact.keep: expected a list of fields");
-    refuses("return { log = 'debug' }", "log: expected a table of keys, got \"debug\"");
-    refuses("return { log = { level = 'loud' } }", "\"debug\" or \"info\"");
-    refuses("return { socket_mode = 0660 }", "expected octal digits as a string");
-    refuses("return { socket_mode = '0888' }", "expected octal digits");
-    refuses("return { socket = '' }", "socket: expected a path, got \"\"");
-    refuses("return { require_descriptions = 'yes' }", "expected true or false");
-    refuses("return { tools = { 7 } }", "expected a file name");
-    refuses("return { ledger = { namespace = 'all' } }", "\"uid\" or \"shared\"");
-    refuses("return { defaults = { loop = { repeats = 6, halt = 5 } } }",
-            "at least defaults.loop.repeats (6), got 5");
-    refuses("return { limits = { message = 2048, arguments = 4096 } }", "raise limits.message too");
+    refuses("return { turn_idle_s = 'soon' }");
+    refuses("return { limits = { depth = 4.5 } }");
+    refuses("return { limits = { depth = 129 } }");
+    refuses("return { defaults = { limits = { calls_per_turn = 0 } } }");
+    refuses("return { session_limits = { cost_per_turn = 'much' } }");
+    refuses("return { defaults = { compact = { max_bytes = 1 } } }");
+    refuses("return { defaults = { compact = { keep = 'id' } } }");
+    refuses("return { log = 'debug' }");
+    refuses("return { log = { level = 'loud' } }");
+    refuses("return { socket_mode = 0660 }");
+    refuses("return { socket_mode = '0888' }");
+    refuses("return { socket = '' }");
+    refuses("return { require_descriptions = 'yes' }");
+    refuses("return { tools = { 7 } }");
+    refuses("return { ledger = { namespace = 'all' } }");
+    refuses("return { defaults = { loop = { repeats = 6, halt = 5 } } }");
+    refuses("return { limits = { message = 2048, arguments = 4096 } }");
+    golden_check_rows("load", "configuration: wrong values");
 }
 
 static void a_folder_that_is_not_there(void **state)
 {
     (void)state;
     assert_int_equal(load("return { policies = 'nowhere' }"), ERR_CONFIG);
-    assert_non_null(strstr(why.text, "expected a folder of *.lua files, found nothing there"));
+    golden_check("load", "configuration: the folder of policies does not exist", why.text);
 }
 
 static void arguments_fit_their_message(void **state)
@@ -206,7 +200,8 @@ static void arguments_fit_their_message(void **state)
 static void what_this_version_lacks_is_refused(void **state)
 {
     (void)state;
-    refuses("return { metrics = { listen = ':1' } }", "metrics: this version");
+    refuses("return { metrics = { listen = ':1' } }");
+    golden_check_rows("load", "configuration: metrics");
 }
 
 static void the_ledger_is_held_to_its_form(void **state)
@@ -220,12 +215,13 @@ static void the_ledger_is_held_to_its_form(void **state)
     assert_int_equal(config.ledger_on_outage, LEDGER_OUTAGE_CLOSED);
     assert_int_equal(config.ledger_settle, 1);
     config_free(&config);
-    refuses("return { ledger = { redis = 'x' } }", "ledger.redis: expected unix:/path");
-    refuses("return { ledger = { redis = 7 } }", "ledger.redis: expected where Redis is");
-    refuses("return { ledger = { on_outage = 'shut' } }", "ledger.on_outage");
-    refuses("return { ledger = { settle = 'later' } }", "ledger.settle");
-    refuses("return { ledger = { timeout_ms = 1 } }", "ledger.timeout_ms");
-    refuses("return { ledger = { password_file = 'x' } }", "ledger.password_file: there is no ledger.redis");
+    refuses("return { ledger = { redis = 'x' } }");
+    refuses("return { ledger = { redis = 7 } }");
+    refuses("return { ledger = { on_outage = 'shut' } }");
+    refuses("return { ledger = { settle = 'later' } }");
+    refuses("return { ledger = { timeout_ms = 1 } }");
+    refuses("return { ledger = { password_file = 'x' } }");
+    golden_check_rows("load", "configuration: ledger");
 }
 
 static void all_faults_at_once(void **state)
@@ -258,13 +254,13 @@ static void rules_name_users_and_groups(void **state)
 static void a_rule_that_matches_no_one_is_refused(void **state)
 {
     (void)state;
-    refuses("return { allow = { { users = { 'nobody-of-that-name' } } } }",
-            "allow[1].users: no such name on this host: 'nobody-of-that-name'");
-    refuses("return { allow = { { users = {} } } }", "leave the key out instead");
-    refuses("return { allow = {} }", "leave the key out instead");
-    refuses("return { allow = { users = { 0 } } }", "expected a list of rules");
-    refuses("return { allow = { { users = { -1 } } } }", "got -1");
-    refuses("return { allow = { { tools = { 1 } } } }", "expected a tool name or glob");
+    refuses("return { allow = { { users = { 'nobody-of-that-name' } } } }");
+    refuses("return { allow = { { users = {} } } }");
+    refuses("return { allow = {} }");
+    refuses("return { allow = { users = { 0 } } }");
+    refuses("return { allow = { { users = { -1 } } } }");
+    refuses("return { allow = { { tools = { 1 } } } }");
+    golden_check_rows("load", "configuration: allow");
 }
 
 static void the_command_line_wins(void **state)
@@ -290,7 +286,7 @@ static void a_socket_path_that_cannot_be(void **state)
     memset(path, 'x', sizeof(path) - 1);
     path[sizeof(path) - 1] = '\0';
     assert_int_equal(config_load(&(struct config_sources){.socket = path}, &config, &why), ERR_CONFIG);
-    assert_non_null(strstr(why.text, "at most 107 bytes, got 199"));
+    golden_check("load", "configuration: the socket's path is too long", why.text);
 }
 
 int main(void)

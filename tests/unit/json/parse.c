@@ -1,5 +1,6 @@
 /* Parsing: what is accepted and kept, and every fault with its place and its sentence. */
 #include "json/json_support.h"
+#include "golden.h"
 
 static struct json_error fault;
 static struct json value;
@@ -102,7 +103,6 @@ struct fault_row {
     const char *text;
     enum json_error_code code;
     size_t offset;
-    const char *says;
 };
 
 static void check_rows(const struct fault_row *rows, size_t count)
@@ -110,8 +110,9 @@ static void check_rows(const struct fault_row *rows, size_t count)
     for (size_t i = 0; i < count; i++) {
         if (parse(rows[i].text) != ERR_PARSE)
             fail_msg("'%s' was taken", rows[i].text);
-        if (fault.code != rows[i].code || fault.offset != rows[i].offset || !strstr(fault.text, rows[i].says))
+        if (fault.code != rows[i].code || fault.offset != rows[i].offset)
             fail_msg("'%s': code %d at byte %zu: %s", rows[i].text, fault.code, fault.offset, fault.text);
+        golden_row(rows[i].text, fault.text);
     }
 }
 
@@ -119,48 +120,49 @@ static void names_syntax_faults(void **state)
 {
     (void)state;
     static const struct fault_row rows[] = {
-        {"[1,,2]", JSON_ERROR_SYNTAX, 3, "expected a value, found ','"},
-        {"[,1]", JSON_ERROR_SYNTAX, 1, "expected a value, found ','"},
-        {"[1,]", JSON_ERROR_SYNTAX, 3, "expected a value, found ']'"},
-        {"{\"a\":}", JSON_ERROR_SYNTAX, 5, "expected a value, found '}'"},
-        {"]", JSON_ERROR_SYNTAX, 0, "expected a value"},
-        {"{\"a\" 1}", JSON_ERROR_SYNTAX, 5, "expected ':' after the key, found '1'"},
-        {"{\"a\"}", JSON_ERROR_SYNTAX, 4, "expected ':' after the key"},
-        {"{\"a\":1,}", JSON_ERROR_SYNTAX, 7, "expected a key in double quotes, found '}'"},
-        {"{1:2}", JSON_ERROR_SYNTAX, 1, "expected a key in double quotes, found '1'"},
-        {"{\"a\":1 \"b\":2}", JSON_ERROR_SYNTAX, 7, "expected ',' or '}'"},
-        {"{\"a\":1]", JSON_ERROR_SYNTAX, 6, "expected ',' or '}'"},
-        {"[1 2]", JSON_ERROR_SYNTAX, 3, "expected ',' or ']'"},
-        {"[1}", JSON_ERROR_SYNTAX, 2, "expected ',' or ']'"},
-        {"\"abc", JSON_ERROR_SYNTAX, 4, "the end of the text"},
-        {"{\"a\":[1,2", JSON_ERROR_SYNTAX, 9, "2 brackets still open"},
-        {"{\"a\":", JSON_ERROR_SYNTAX, 5, "1 bracket still open"},
-        {"tru", JSON_ERROR_SYNTAX, 3, "the rest of true, false or null"},
-        {"[trux]", JSON_ERROR_SYNTAX, 4, "found 'x'"},
-        {"True", JSON_ERROR_SYNTAX, 0, "lower case"},
-        {"['a']", JSON_ERROR_SYNTAX, 1, "double quotes"},
-        {"[NaN]", JSON_ERROR_SYNTAX, 1, "found 'NaN'"},
-        {"[1.]", JSON_ERROR_SYNTAX, 3, "after the decimal point"},
-        {"[-]", JSON_ERROR_SYNTAX, 2, "after the minus sign"},
-        {"[-Infinity]", JSON_ERROR_SYNTAX, 2, "found 'Infinity'"},
-        {"[1e]", JSON_ERROR_SYNTAX, 3, "digit in the exponent"},
-        {"[1e+]", JSON_ERROR_SYNTAX, 4, "digit in the exponent"},
-        {"[01]", JSON_ERROR_SYNTAX, 2, "expected ',' or ']'"},
-        {"[+1]", JSON_ERROR_SYNTAX, 1, "expected a JSON value"},
-        {"[.5]", JSON_ERROR_SYNTAX, 1, "expected a JSON value"},
-        {"[0x1]", JSON_ERROR_SYNTAX, 2, "found 'x1'"},
-        {"\"a\\x\"", JSON_ERROR_SYNTAX, 3, "after the backslash, found 'x'"},
-        {"\"\\u12g4\"", JSON_ERROR_SYNTAX, 5, "four hex digits"},
-        {"\"\\u12\"", JSON_ERROR_SYNTAX, 5, "four hex digits"},
-        {"\"a\tb\"", JSON_ERROR_SYNTAX, 2, "raw control character in a string, found byte 0x09"},
-        {"\"a\nb\"", JSON_ERROR_SYNTAX, 2, "raw control character"},
-        {"[/* no */]", JSON_ERROR_SYNTAX, 1, "no comments"},
-        {"[1,\v2]", JSON_ERROR_SYNTAX, 3, "found byte 0x0b"},
-        {"\f[1]", JSON_ERROR_SYNTAX, 0, "found byte 0x0c"},
-        {"\xEF\xBB\xBF{}", JSON_ERROR_SYNTAX, 0, "byte order mark"},
-        {"\x01", JSON_ERROR_SYNTAX, 0, "found byte 0x01"},
+        {"[1,,2]", JSON_ERROR_SYNTAX, 3},
+        {"[,1]", JSON_ERROR_SYNTAX, 1},
+        {"[1,]", JSON_ERROR_SYNTAX, 3},
+        {"{\"a\":}", JSON_ERROR_SYNTAX, 5},
+        {"]", JSON_ERROR_SYNTAX, 0},
+        {"{\"a\" 1}", JSON_ERROR_SYNTAX, 5},
+        {"{\"a\"}", JSON_ERROR_SYNTAX, 4},
+        {"{\"a\":1,}", JSON_ERROR_SYNTAX, 7},
+        {"{1:2}", JSON_ERROR_SYNTAX, 1},
+        {"{\"a\":1 \"b\":2}", JSON_ERROR_SYNTAX, 7},
+        {"{\"a\":1]", JSON_ERROR_SYNTAX, 6},
+        {"[1 2]", JSON_ERROR_SYNTAX, 3},
+        {"[1}", JSON_ERROR_SYNTAX, 2},
+        {"\"abc", JSON_ERROR_SYNTAX, 4},
+        {"{\"a\":[1,2", JSON_ERROR_SYNTAX, 9},
+        {"{\"a\":", JSON_ERROR_SYNTAX, 5},
+        {"tru", JSON_ERROR_SYNTAX, 3},
+        {"[trux]", JSON_ERROR_SYNTAX, 4},
+        {"True", JSON_ERROR_SYNTAX, 0},
+        {"['a']", JSON_ERROR_SYNTAX, 1},
+        {"[NaN]", JSON_ERROR_SYNTAX, 1},
+        {"[1.]", JSON_ERROR_SYNTAX, 3},
+        {"[-]", JSON_ERROR_SYNTAX, 2},
+        {"[-Infinity]", JSON_ERROR_SYNTAX, 2},
+        {"[1e]", JSON_ERROR_SYNTAX, 3},
+        {"[1e+]", JSON_ERROR_SYNTAX, 4},
+        {"[01]", JSON_ERROR_SYNTAX, 2},
+        {"[+1]", JSON_ERROR_SYNTAX, 1},
+        {"[.5]", JSON_ERROR_SYNTAX, 1},
+        {"[0x1]", JSON_ERROR_SYNTAX, 2},
+        {"\"a\\x\"", JSON_ERROR_SYNTAX, 3},
+        {"\"\\u12g4\"", JSON_ERROR_SYNTAX, 5},
+        {"\"\\u12\"", JSON_ERROR_SYNTAX, 5},
+        {"\"a\tb\"", JSON_ERROR_SYNTAX, 2},
+        {"\"a\nb\"", JSON_ERROR_SYNTAX, 2},
+        {"[/* no */]", JSON_ERROR_SYNTAX, 1},
+        {"[1,\v2]", JSON_ERROR_SYNTAX, 3},
+        {"\f[1]", JSON_ERROR_SYNTAX, 0},
+        {"\xEF\xBB\xBF{}", JSON_ERROR_SYNTAX, 0},
+        {"\x01", JSON_ERROR_SYNTAX, 0},
     };
     check_rows(rows, sizeof(rows) / sizeof(rows[0]));
+    golden_check_rows("protocol", "JSON: syntax errors");
     assert_false(fault.soft);
     assert_int_equal(value.type, JSON_NULL);
 }
@@ -169,29 +171,30 @@ static void names_other_faults(void **state)
 {
     (void)state;
     static const struct fault_row rows[] = {
-        {"", JSON_ERROR_EMPTY, 0, "found nothing"},
-        {" \n\t", JSON_ERROR_EMPTY, 3, "found nothing"},
-        {"{}{}", JSON_ERROR_TRAILING, 2, "expected the end of the text, found '{'"},
-        {"{} x", JSON_ERROR_TRAILING, 3, "found 'x'"},
-        {"{}\"abc", JSON_ERROR_TRAILING, 2, "expected the end of the text"},
-        {"{}]", JSON_ERROR_TRAILING, 2, "found ']'"},
-        {"1 2", JSON_ERROR_TRAILING, 2, "found '2'"},
-        {"01", JSON_ERROR_TRAILING, 1, "found '1'"},
-        {"null,", JSON_ERROR_TRAILING, 4, "found ','"},
-        {"{} \"\\u12", JSON_ERROR_TRAILING, 3, "expected the end of the text"},
-        {"\"\xff\"", JSON_ERROR_UTF8, 1, "found byte 0xff"},
-        {"\"\xc0\xaf\"", JSON_ERROR_UTF8, 1, "0xc0"},             /* overlong */
-        {"\"\xe0\x80\xaf\"", JSON_ERROR_UTF8, 1, "0xe0"},         /* overlong */
-        {"\"\xf0\x80\x80\xaf\"", JSON_ERROR_UTF8, 1, "0xf0"},     /* overlong */
-        {"\"ab\xed\xa0\x80\"", JSON_ERROR_UTF8, 3, "0xed"},       /* a surrogate */
-        {"\"\xf4\x90\x80\x80\"", JSON_ERROR_UTF8, 1, "0xf4"},     /* past U+10FFFF */
-        {"\"\xf8\x88\x80\x80\x80\"", JSON_ERROR_UTF8, 1, "0xf8"}, /* five bytes */
-        {"\"\x80\"", JSON_ERROR_UTF8, 1, "0x80"},                 /* no start */
-        {"\"\xe2\x82\"", JSON_ERROR_UTF8, 1, "0xe2"},             /* cut short */
-        {"\"\\\xff\"", JSON_ERROR_UTF8, 2, "0xff"},               /* behind a broken escape */
-        {"{}\xc3", JSON_ERROR_UTF8, 2, "0xc3"},
+        {"", JSON_ERROR_EMPTY, 0},
+        {" \n\t", JSON_ERROR_EMPTY, 3},
+        {"{}{}", JSON_ERROR_TRAILING, 2},
+        {"{} x", JSON_ERROR_TRAILING, 3},
+        {"{}\"abc", JSON_ERROR_TRAILING, 2},
+        {"{}]", JSON_ERROR_TRAILING, 2},
+        {"1 2", JSON_ERROR_TRAILING, 2},
+        {"01", JSON_ERROR_TRAILING, 1},
+        {"null,", JSON_ERROR_TRAILING, 4},
+        {"{} \"\\u12", JSON_ERROR_TRAILING, 3},
+        {"\"\xff\"", JSON_ERROR_UTF8, 1},
+        {"\"\xc0\xaf\"", JSON_ERROR_UTF8, 1},             /* overlong */
+        {"\"\xe0\x80\xaf\"", JSON_ERROR_UTF8, 1},         /* overlong */
+        {"\"\xf0\x80\x80\xaf\"", JSON_ERROR_UTF8, 1},     /* overlong */
+        {"\"ab\xed\xa0\x80\"", JSON_ERROR_UTF8, 3},       /* a surrogate */
+        {"\"\xf4\x90\x80\x80\"", JSON_ERROR_UTF8, 1},     /* past U+10FFFF */
+        {"\"\xf8\x88\x80\x80\x80\"", JSON_ERROR_UTF8, 1}, /* five bytes */
+        {"\"\x80\"", JSON_ERROR_UTF8, 1},                 /* no start */
+        {"\"\xe2\x82\"", JSON_ERROR_UTF8, 1},             /* cut short */
+        {"\"\\\xff\"", JSON_ERROR_UTF8, 2},               /* behind a broken escape */
+        {"{}\xc3", JSON_ERROR_UTF8, 2},
     };
     check_rows(rows, sizeof(rows) / sizeof(rows[0]));
+    golden_check_rows("protocol", "JSON: other errors");
 }
 
 static void finds_bad_utf8_at_any_offset(void **state)
@@ -218,7 +221,7 @@ static void builds_the_value_of_duplicate_keys(void **state)
     assert_int_equal(fault.code, JSON_ERROR_DUPLICATE_KEY);
     assert_true(fault.soft);
     assert_int_equal(fault.offset, 49);
-    assert_string_equal(fault.text, "duplicate key 'limit' in params.arguments — send each key once");
+    golden_check("protocol", "JSON: a duplicate key", fault.text);
     assert_string_equal(written(json_get_text(&value, "id")), "7");
     assert_string_equal(written(&value), "{\"id\":7,\"params\":{\"arguments\":{\"limit\":2,\"q\":\"x\"}}}");
 }
@@ -226,23 +229,21 @@ static void builds_the_value_of_duplicate_keys(void **state)
 static void names_the_path_of_duplicate_keys(void **state)
 {
     (void)state;
-    static const struct {
-        const char *text, *says;
-    } rows[] = {
-        {"{\"a\":1,\"a\":1}", "duplicate key 'a' at the top level"},
-        {"[{\"a\":1,\"a\":1}]", "duplicate key 'a' in [0]"},
-        {"{\"x\":[0,[1,{\"a\":1,\"a\":1}]]}", "duplicate key 'a' in x[1][1]"},
-        {"{\"x\":{},\"y\":{\"k\":null,\"a\":[{\"b\":0},{\"c\":1,\"c\":{}}]}}", "duplicate key 'c' in y.a[1]"},
-        {"{\"a\\u0062\":1,\"\\u0061b\":2}", "duplicate key 'ab' at the top level"},
-        {"{\"\":1,\"\":2}", "duplicate key '' at the top level"},
-        {"{\"a\\n\\u001b\":1,\"a\\n\\u001b\":2}", "duplicate key 'a?\?' at the top level"},
+    static const char *const rows[][1] = {
+        {"{\"a\":1,\"a\":1}"},
+        {"[{\"a\":1,\"a\":1}]"},
+        {"{\"x\":[0,[1,{\"a\":1,\"a\":1}]]}"},
+        {"{\"x\":{},\"y\":{\"k\":null,\"a\":[{\"b\":0},{\"c\":1,\"c\":{}}]}}"},
+        {"{\"a\\u0062\":1,\"\\u0061b\":2}"},
+        {"{\"\":1,\"\":2}"},
+        {"{\"a\\n\\u001b\":1,\"a\\n\\u001b\":2}"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        assert_int_equal(parse(rows[i].text), ERR_PARSE);
+        assert_int_equal(parse(rows[i][0]), ERR_PARSE);
         assert_int_equal(fault.code, JSON_ERROR_DUPLICATE_KEY);
-        if (strncmp(fault.text, rows[i].says, strlen(rows[i].says)) != 0)
-            fail_msg("%s: %s", rows[i].text, fault.text);
+        golden_row(rows[i][0], fault.text);
     }
+    golden_check_rows("protocol", "JSON: the path of a duplicate key");
 }
 
 static void cuts_a_long_path_from_the_left(void **state)
@@ -255,8 +256,7 @@ static void cuts_a_long_path_from_the_left(void **state)
     for (int i = 0; i < 100; i++)
         buf_byte(&text, '}');
     assert_int_equal(parse_str(buf_view(&text)), ERR_PARSE);
-    assert_non_null(strstr(fault.text, "duplicate key 'a' in …"));
-    assert_non_null(strstr(fault.text, "ключ.ключ — send each key once"));
+    golden_check("protocol", "JSON: a long path of a duplicate key is cut", fault.text);
     struct buf quoted = buf_in(arena);
     json_write_string(&quoted, str_of(fault.text));
     assert_null(memmem(quoted.at, quoted.len, "\xEF\xBF\xBD", 3)); /* still UTF-8 */
@@ -345,7 +345,7 @@ static void bounds_depth(void **state)
     assert_int_equal(parse_str(nested(JSON_MAX_DEPTH + 1, "[", "", "]")), ERR_LIMIT);
     assert_int_equal(fault.code, JSON_ERROR_DEPTH);
     assert_int_equal(fault.offset, JSON_MAX_DEPTH);
-    assert_non_null(strstr(fault.text, "deeper than 128 levels"));
+    golden_check("protocol", "JSON: too deep", fault.text);
     assert_int_equal(parse_str(nested(JSON_MAX_DEPTH + 1, "{\"a\":", "1", "}")), ERR_LIMIT);
     assert_int_equal(fault.offset, 5 * JSON_MAX_DEPTH);
     const struct json_limits two = {.depth = 2};
@@ -378,7 +378,7 @@ static void bounds_nodes(void **state)
     buf_text(&text, ",0]");
     assert_int_equal(parse_str(buf_view(&text)), ERR_LIMIT);
     assert_int_equal(fault.code, JSON_ERROR_NODES);
-    assert_non_null(strstr(fault.text, "more than 100000 values"));
+    golden_check("protocol", "JSON: too many values", fault.text);
     const struct json_limits three = {.nodes = 3};
     assert_int_equal(json_parse(arena, str_of("{\"a\":[1]}"), &three, &value, &fault), OK);
     assert_int_equal(json_parse(arena, str_of("{\"a\":[1,2]}"), &three, &value, &fault), ERR_LIMIT);

@@ -1,5 +1,6 @@
 /* Rules: what they change, what they complain about, how they say it, and what they count. */
 #include "policy/policy_support.h"
+#include "golden.h"
 
 static const struct policy *rules(const char *text)
 {
@@ -163,43 +164,34 @@ static void a_predicate_decides_what_is_demanded(void **state)
 static void slips_in_conditions_are_told_at_load(void **state)
 {
     (void)state;
-    static const char *const slips[][2] = {
-        {"when { n = above } : needs 'x'",
-         "p.lua:2: when: 'n': above is written with what it takes, as in above(…)"},
-        {"when { n = above() } : needs 'x'", "p.lua:2: above: expected a number, or a time such as"},
-        {"when { n = above 'soon' } : needs 'x'",
-         "above: expected a number, or a time such as \"2026-05-01T10:00:00Z\", got \"soon\""},
-        {"when { n = at_least(1/0) } : needs 'x'", "at_least: expected a number"},
-        {"when { n = between(10, 1) } : needs 'x'",
-         "between: expected the lesser bound first, got (10, 1): nothing is between them"},
-        {"when { n = between(1, '2026-05-01') } : needs 'x'",
-         "between: expected two numbers or two times, got 1 and \"2026-05-01\""},
-        {"when { n = betwen(1, 2) } : needs 'x'",
-         "p.lua:2: there is no word or global 'betwen' (did you mean 'between'?)"},
-        {"when { n = { 1, above(2) } } : needs 'x'",
-         "when: 'n': expected plain values in the list, got a condition"},
-        {"when { n = { 1, given } } : needs 'x'", "when: 'n': expected plain values in the list, got a word"},
-        {"when { n = none_of {} } : needs 'x'", "none_of: expected values"},
-        {"when { n = function() end } : needs 'x'",
-         "when: 'n': a function needs words that say what it tells"},
-        {"when { n = is(function() end) } : needs 'x'",
-         "is: expected what the value is in words, and a function"},
-        {"when { n = is 'fast' } : needs 'x'", "A plain value is written as it is"},
-        {"when { n = is(' ', function() end) } : needs 'x'",
-         "is: expected one line of words, at most 200 bytes"},
-        {"when { n = seen() } : needs 'x'", "when: 'n': expected a value, a list of values, or a condition "
-                                            "(above, between, given, …), got a id"},
-        {"exclusive 'a'", "exclusive: expected at least two names of arguments, got only 'a'"},
-        {"needs_one_of 'a'", "got only 'a': for one argument write needs \"a\""},
-        {"always : needs 'a, b, a'", "needs: 'a' is named twice"},
+    static const char *const slips[][1] = {
+        {"when { n = above } : needs 'x'"},
+        {"when { n = above() } : needs 'x'"},
+        {"when { n = above 'soon' } : needs 'x'"},
+        {"when { n = at_least(1/0) } : needs 'x'"},
+        {"when { n = between(10, 1) } : needs 'x'"},
+        {"when { n = between(1, '2026-05-01') } : needs 'x'"},
+        {"when { n = betwen(1, 2) } : needs 'x'"},
+        {"when { n = { 1, above(2) } } : needs 'x'"},
+        {"when { n = { 1, given } } : needs 'x'"},
+        {"when { n = none_of {} } : needs 'x'"},
+        {"when { n = function() end } : needs 'x'"},
+        {"when { n = is(function() end) } : needs 'x'"},
+        {"when { n = is 'fast' } : needs 'x'"},
+        {"when { n = is(' ', function() end) } : needs 'x'"},
+        {"when { n = seen() } : needs 'x'"},
+        {"exclusive 'a'"},
+        {"needs_one_of 'a'"},
+        {"always : needs 'a, b, a'"},
     };
     for (size_t i = 0; i < sizeof(slips) / sizeof(slips[0]); i++) {
         const char *fault =
             fault_of(arena_printf(arena, "return tool 't' { rules = {\n%s\n} }", slips[i][0]).at);
         if (!fault)
             fail_msg("%s loads", slips[i][0]);
-        assert_has(fault, slips[i][1]);
+        golden_row(slips[i][0], fault);
     }
+    golden_check_rows("load", "rules: conditions that are refused");
 }
 
 static void all_demands_are_told_at_once(void **state)
