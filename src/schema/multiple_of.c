@@ -1,5 +1,7 @@
-/* multipleOf by long division on the digits of the text; nothing is rounded. */
+/* Long division on the digits of the literals; nothing is rounded. */
 #include "schema/multiple_of.h"
+
+#include "schema/format_checks.h"
 
 #include <math.h>
 
@@ -8,7 +10,7 @@
 
 __extension__ typedef unsigned __int128 wide;
 
-/* digits x 10^exponent; no zero at either end. `text` still holds the dot. */
+/* digits x 10^exponent, no zero at either end; `text` may hold the dot. */
 struct scaled {
     const char *text;
     size_t len;
@@ -16,28 +18,18 @@ struct scaled {
     int64_t exponent;
 };
 
-static int64_t read_exponent(const char *p, const char *end)
-{
-    bool negative = p < end && *p == '-';
-    int64_t e = 0;
-    for (p += p < end && (*p == '-' || *p == '+'); p < end && e < EXPONENT_MAX; p++)
-        e = e * 10 + (*p - '0');
-    return negative ? -e : e;
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static struct scaled read_scaled(const struct json *v)
 {
     const char *p = v->text, *end = v->text + v->len, *stop = p, *last = NULL, *first = NULL;
     int64_t exponent = 0;
     while (stop < end && *stop != 'e' && *stop != 'E')
         stop++;
-    if (stop < end)
-        exponent = read_exponent(stop + 1, end);
+    if (stop < end) { /* "e-12" */
+        bool negative = stop + 1 < end && stop[1] == '-';
+        for (const char *c = stop + 1; c < end && exponent < EXPONENT_MAX; c++)
+            exponent = is_digit(*c) ? exponent * 10 + (*c - '0') : exponent;
+        exponent = negative ? -exponent : exponent;
+    }
     const char *dot = memchr(p, '.', (size_t)(stop - p));
     size_t digits = 0, pending = 0;
     for (const char *c = p; c < stop; c++) {
@@ -57,16 +49,7 @@ static struct scaled read_scaled(const struct json *v)
     return (struct scaled){first, (size_t)(last - first) + 1, digits, exponent};
 }
 
-static wide divisor_value(const struct scaled *d)
-{
-    wide n = 0;
-    for (size_t i = 0; i < d->len; i++)
-        if (d->text[i] != '.')
-            n = n * 10 + (wide)(d->text[i] - '0');
-    return n;
-}
-
-/* 10^n times r, modulo m, both below 10^36: by doubling, since a product would not fit. */
+/* a times b modulo m, all below 10^36: by doubling, as the product would not fit. */
 static wide times_mod(wide a, wide b, wide m)
 {
     wide sum = 0;
@@ -78,6 +61,7 @@ static wide times_mod(wide a, wide b, wide m)
     return sum;
 }
 
+/* r times 10^n modulo m. */
 static wide shift_mod(wide r, int64_t n, wide m)
 {
     wide power = 10 % m;
@@ -89,24 +73,23 @@ static wide shift_mod(wide r, int64_t n, wide m)
     return r;
 }
 
-static bool divides_roughly(const struct json *v, const struct json *divisor)
-{
-    double a = 0, b = 0;
-    json_double(v, &a);
-    json_double(divisor, &b);
-    return isfinite(a) && b != 0 && fmod(a, b) == 0;
-}
-
 static __attribute__((noinline)) bool divides_exactly(const struct json *v, const struct json *divisor)
 {
     struct scaled n = read_scaled(v), d = read_scaled(divisor);
     if (n.len == 0)
         return true; /* zero */
-    if (d.digits > DIVISOR_MAX_DIGITS || d.len == 0)
-        return divides_roughly(v, divisor);
+    if (d.digits > DIVISOR_MAX_DIGITS || d.len == 0) {
+        double a = 0, b = 0;
+        json_double(v, &a);
+        json_double(divisor, &b);
+        return isfinite(a) && b != 0 && fmod(a, b) == 0;
+    }
     if (n.exponent < d.exponent)
         return false; /* n has no zero at its end, so no power of ten divides it */
-    wide m = divisor_value(&d), r = 0;
+    wide m = 0, r = 0;
+    for (size_t i = 0; i < d.len; i++)
+        if (d.text[i] != '.')
+            m = m * 10 + (wide)(d.text[i] - '0');
     if (m == 0)
         return false; /* no multiple of zero but zero */
     for (size_t i = 0; i < n.len; i++)

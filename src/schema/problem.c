@@ -1,4 +1,4 @@
-/* The list of problems and its three renderings: a line for the model, all lines, and JSON for programs. */
+/* The list of problems, and its renderings: a line for the model, all lines, and JSON for programs. */
 #include "schema/problem.h"
 
 #include "base/arena.h"
@@ -11,16 +11,6 @@ void problems_init(struct problems *problems, struct arena *arena)
     *problems = (struct problems){.arena = arena};
 }
 
-static void grow(struct problems *problems)
-{
-    size_t capacity = problems->capacity ? problems->capacity * 2 : FIRST_CAPACITY;
-    struct problem *list = ARENA_ARRAY(problems->arena, struct problem, capacity);
-    if (problems->count)
-        memcpy(list, problems->list, problems->count * sizeof(*list));
-    problems->list = list;
-    problems->capacity = capacity;
-}
-
 void problems_add(struct problems *problems, struct problem problem)
 {
     size_t bytes = problem.path.len + problem.message.len;
@@ -29,8 +19,13 @@ void problems_add(struct problems *problems, struct problem problem)
         problems->more++;
         return;
     }
-    if (problems->count == problems->capacity)
-        grow(problems);
+    if (problems->count == problems->capacity) {
+        problems->capacity = problems->capacity ? problems->capacity * 2 : FIRST_CAPACITY;
+        struct problem *list = ARENA_ARRAY(problems->arena, struct problem, problems->capacity);
+        if (problems->count)
+            memcpy(list, problems->list, problems->count * sizeof(*list));
+        problems->list = list;
+    }
     problems->list[problems->count++] = problem;
     problems->text_bytes += bytes;
     problems->errors += !problem.warning;
@@ -73,42 +68,28 @@ void problem_path(struct buf *out, const struct problem *problem)
     buf_str(out, problem->path);
 }
 
-static void put_path(struct json_out *out, const struct problem *problem)
+static void put_raw(struct json_out *out, const char *key, struct str json)
 {
-    char room[256];
-    bool roomy =
-        problem->path.len + sizeof("result.") <= sizeof(room); /* the common path needs no allocation */
-    struct buf text = roomy ? (struct buf){.at = room, .cap = sizeof(room)} : (struct buf){0};
-    problem_path(&text, problem);
-    json_put_str(out, buf_view(&text));
-    if (!roomy)
-        buf_clear(&text);
-}
-
-static void put_json(struct json_out *out, const char *key, struct str json)
-{
-    if (json.len) {
-        json_key(out, key);
-        json_put_raw(out, json);
-    }
+    if (json.len)
+        json_field_raw(out, key, json);
 }
 
 void problem_json(struct json_out *out, const struct problem *problem)
 {
+    char local[256]; /* the common path needs no allocation */
+    struct buf path = {0};
+    if (problem->path.len + sizeof("result.") <= sizeof(local))
+        path = (struct buf){.at = local, .cap = sizeof(local)};
+    problem_path(&path, problem);
     json_open(out, '{');
-    json_key(out, "path");
-    put_path(out, problem);
-    json_key(out, "code");
-    json_put_text(out, problem->code);
-    json_key(out, "message");
-    json_put_str(out, problem->message);
-    json_key(out, "severity");
-    json_put_text(out, problem->warning ? "warning" : "error");
-    put_json(out, "expected", problem->expected);
-    put_json(out, "got", problem->got);
-    if (problem->description.len) {
-        json_key(out, "description");
-        json_put_str(out, problem->description);
-    }
+    json_field_str(out, "path", buf_view(&path));
+    json_field_text(out, "code", problem->code);
+    json_field_str(out, "message", problem->message);
+    json_field_text(out, "severity", problem->warning ? "warning" : "error");
+    put_raw(out, "expected", problem->expected);
+    put_raw(out, "got", problem->got);
+    json_field_optional_str(out, "description", problem->description);
     json_close(out, '}');
+    if (path.at != local)
+        buf_clear(&path);
 }

@@ -1,7 +1,6 @@
 /*
- * uniqueItems: equal items have equal hashes, so only those are compared.
- * A short list needs the stack alone; a long one a table for the time of the
- * check.
+ * uniqueItems: equal items have equal hashes, so only those are compared. A
+ * short list uses the stack; a long one allocates a table for the check.
  */
 #include "schema/node.h"
 
@@ -20,25 +19,20 @@ static uint64_t mix(uint64_t h)
     return h ^ h >> 29;
 }
 
-static uint64_t hash_number(const struct json *v)
-{
-    double d = 0;
-    json_double(v, &d);
-    d = d == 0 ? 0 : d; /* -0 */
-    return mix(hash_seeded((struct str){(const char *)&d, sizeof(d)}) + JSON_NUMBER);
-}
-
 /* Equal values hash alike: numbers by value, members in any order. */
 static uint64_t hash_value(const struct json *v)
 {
     uint64_t h = v->type;
+    double d = 0;
     switch ((enum json_type)v->type) {
     case JSON_NULL:
         return mix(h);
     case JSON_BOOL:
         return mix(h + 16 + v->truth);
     case JSON_NUMBER:
-        return hash_number(v);
+        json_double(v, &d);
+        d = d == 0 ? 0 : d; /* -0 */
+        return mix(hash_seeded((struct str){(const char *)&d, sizeof(d)}) + JSON_NUMBER);
     case JSON_STRING:
         return mix(hash_seeded(json_str(v)) + h);
     case JSON_ARRAY:
@@ -58,29 +52,21 @@ static bool same(const struct json *array, const uint64_t *hashes, size_t a, siz
     return hashes[a] == hashes[b] && json_equal(&array->items[a], &array->items[b]);
 }
 
-static bool tell_pair(size_t *first, size_t *second, size_t a, size_t b)
+static bool set_pair(size_t *first, size_t *second, size_t a, size_t b)
 {
     if (first)
         *first = a, *second = b;
     return true;
 }
 
-/* A few that hold nothing are compared at once. */
+/* A few scalars are compared without hashes. */
 static bool scan_few(const struct json *array, size_t *first, size_t *second)
 {
     for (size_t i = 1; i < array->len; i++)
         for (size_t j = 0; j < i; j++)
             if (json_equal(&array->items[i], &array->items[j]))
-                return tell_pair(first, second, j, i);
+                return set_pair(first, second, j, i);
     return false;
-}
-
-static bool are_few(const struct json *array)
-{
-    bool few = array->len <= FEW;
-    for (size_t i = 0; few && i < array->len; i++)
-        few = array->items[i].type < JSON_ARRAY;
-    return few;
 }
 
 static __attribute__((noinline)) bool scan_short(const struct json *array, size_t *first, size_t *second)
@@ -90,7 +76,7 @@ static __attribute__((noinline)) bool scan_short(const struct json *array, size_
         hashes[i] = hash_value(&array->items[i]);
         for (size_t j = 0; j < i; j++)
             if (same(array, hashes, i, j))
-                return tell_pair(first, second, j, i);
+                return set_pair(first, second, j, i);
     }
     return false;
 }
@@ -99,7 +85,7 @@ static void *table(size_t count, size_t size)
 {
     void *p = calloc(count, size);
     if (!p) {
-        fprintf(stderr, "toolgate: out of memory (%zu bytes wanted for uniqueItems)\n", count * size);
+        fprintf(stderr, "toolgate: out of memory (%zu bytes for uniqueItems)\n", count * size);
         abort();
     }
     return p;
@@ -118,7 +104,7 @@ static bool scan_long(const struct json *array, size_t *first, size_t *second)
         size_t at = hashes[i] & (size - 1);
         for (; slots[at] && !found; at = (at + 1) & (size - 1))
             if (same(array, hashes, i, slots[at] - 1))
-                found = tell_pair(first, second, slots[at] - 1, i);
+                found = set_pair(first, second, slots[at] - 1, i);
         slots[at] = (uint32_t)i + 1;
     }
     free(slots);
@@ -128,7 +114,10 @@ static bool scan_long(const struct json *array, size_t *first, size_t *second)
 
 bool unique_items_find_pair(const struct json *array, size_t *first, size_t *second)
 {
-    if (are_few(array))
+    bool few = array->len <= FEW;
+    for (size_t i = 0; few && i < array->len; i++)
+        few = array->items[i].type < JSON_ARRAY;
+    if (few)
         return scan_few(array, first, second);
     return array->len <= SHORT_LIST ? scan_short(array, first, second) : scan_long(array, first, second);
 }
