@@ -296,7 +296,7 @@ static struct hidden *hidden_of(struct generation *generation)
         abort();
     kept->salt[0] = hash_random();
     kept->salt[1] = hash_random();
-    *memo = (struct generation_cache){kept, hidden_free};
+    *memo = (struct generation_cache){.data = kept, .free = hidden_free};
     return kept;
 }
 

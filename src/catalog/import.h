@@ -1,15 +1,15 @@
 /*
- * From what upstreams offer to tools of a generation: which of them, under
- * which names, with which policies laid over. The same offers give the same
- * names in the same order, whoever was there first.
+ * Turns the tool lists of upstreams into tools of a generation: which of them, under which names, with which
+ * policies. The same lists give the same names, in whatever order the upstreams answered.
  *
- *   search of a alone              search          the upstream's own name
- *   search of a and b              a__search, b__search
- *   search of a, and of a file,    a__search       what the operator has named stays
- *     a policy that runs it, an alias
+ *   only a has search              search                the upstream's own name
+ *   a and b have search            a__search, b__search
+ *   a has search, and so does a tools
+ *     file, a policy with a tool of
+ *     its own, or an alias         a__search             the operator's name stays
  *   prefix = "always"              a__search
- *   a policy named a__search       a__search       as if there were a collision
- *   upstream = "a/search" in x     x               claimed: under the policy's name alone
+ *   a policy named a__search       a__search
+ *   upstream = "a/search" in x     x                     the policy claims the tool
  */
 #ifndef TOOLGATE_CATALOG_IMPORT_H
 #define TOOLGATE_CATALOG_IMPORT_H
@@ -20,33 +20,27 @@ struct import;
 struct map;
 
 #define IMPORT_SEPARATOR        "__"     /* between the upstream's name and the tool's */
-#define IMPORT_SOURCE_MAX_BYTES 2097152u /* of the definitions of one upstream that are taken, */
-#define IMPORT_MAX_BYTES                                                                                     \
-    6291456u /* of all: a line to a client has 9 MiB, and the operator's tools come too */
+#define IMPORT_SOURCE_MAX_BYTES 2097152u /* definitions of one upstream */
+#define IMPORT_MAX_BYTES        6291456u /* of all: a line to a client has 9 MiB, for the operator's tools too */
 
-struct import_source {
-    const struct upstream_spec *spec;
-    const struct tool_list *offer; /* NULL: it has not told yet */
-};
-
-/* What a generation is built from so far, and where complaints go. All borrowed until the last step. */
+/* Everything is borrowed as long as the import is used. */
 struct import_request {
     struct arena *arena;
     const struct config *config;
     struct policy_set *policies;
-    const struct map *taken; /* names of tools that are there already, those that come out of here included */
-    const struct import_source *sources; /* in the order of config->upstreams */
+    const struct map *by_name; /* all tools so far; the caller adds those that import_step returns */
+    struct tool_list *const *tool_lists; /* one per config->upstreams; NULL entries: not listed yet */
     struct generation_report *report;
 };
 
 struct import *import_begin(const struct import_request *request);
 
-/* One upstream's names, or one tool, which the caller adds at once: NULL where this step made none. False:
- * there are no more. */
+/* Handles one policy's names, one upstream's names, or one tool. `*out` is the tool that the caller must add,
+ * or NULL. False: there is nothing left. */
 bool import_step(struct import *import, struct tool **out);
 
-/* After the last step: holds what policies say of upstreams against the configuration: one that names none
- * that is configured, or one of the wrong kind, is an error, a tool that is not offered a warning. */
+/* After the last step: reports an error if the policy's upstream is not configured or of the wrong kind, a
+ * warning if the upstream does not offer the tool. */
 void import_check_policy(const struct import *import, const struct policy *policy);
 
 #endif

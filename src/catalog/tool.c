@@ -42,13 +42,13 @@ static const struct json *any_object(struct arena *arena)
     return schema;
 }
 
-/* upstream = "calendar" or "calendar/getEvents". */
-static struct target target_of(struct str name, struct str upstream)
+struct str tool_upstream(const struct policy *policy, struct str *tool)
 {
-    const char *slash = upstream.len ? memchr(upstream.at, '/', upstream.len) : NULL;
-    size_t len = slash ? (size_t)(slash - upstream.at) : upstream.len;
-    struct str there = slash ? str_from(upstream, len + 1) : name;
-    return (struct target){.kind = TARGET_MCP, .upstream = {upstream.at, len}, .tool = there};
+    struct str whole = policy->upstream;
+    const char *slash = whole.len ? memchr(whole.at, '/', whole.len) : NULL;
+    size_t len = slash ? (size_t)(slash - whole.at) : whole.len;
+    *tool = slash ? str_from(whole, len + 1) : policy->name;
+    return (struct str){whole.at, len};
 }
 
 /* Who runs it: the policy's word, else whoever offers it, else the agent. */
@@ -67,7 +67,8 @@ static void choose_runner(struct tool *tool, const struct policy *policy)
         tool->runner = RUNNER_UPSTREAM;
     } else if (policy->upstream.len) {
         tool->runner = RUNNER_UPSTREAM;
-        tool->target = target_of(tool->name, policy->upstream);
+        tool->target.kind = TARGET_MCP;
+        tool->target.upstream = tool_upstream(policy, &tool->target.tool);
     }
 }
 

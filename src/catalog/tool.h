@@ -60,6 +60,10 @@ enum err tool_build_from_upstream(struct arena *arena, struct str name, const st
                                   const struct config *config, struct str origin, struct tool **out,
                                   struct why *why);
 
+/* The upstream and its tool in a policy's `upstream = "calendar/getEvents"`; without a slash the tool has the
+ * policy's name. Empty: the policy names none. */
+struct str tool_upstream(const struct policy *policy, struct str *tool);
+
 /* Letters, digits, '_' and '-', 1 to TOOL_NAME_MAX_BYTES of them. */
 bool tool_name_fits(struct str name);
 bool tool_is_listed(

@@ -1,124 +1,113 @@
-/* Reading, building, trying: each phase for as many steps as it wants. */
+/* Loads a generation: the phases in their order, each in as many steps as it needs. */
 #include "gate/generation_load.h"
 
+#include "config/config.h"
 #include "gate/examples.h"
 
 #include <stdlib.h>
 
-struct loading {
+struct generation_load {
     struct generation_load_request request;
     struct generation_report *report;
-    const struct policy_stall *stalls;
-    size_t stall_count;
-    const struct offers *offers;
-    bool (*phase)(struct loading *); /* says whether it wants another step; NULL: all is done */
-    struct config config;            /* until it is built into the generation */
-    struct building *building;
+    size_t phase;
+    struct config config; /* until the build takes it over */
+    struct generation_build *build;
     struct examples *examples;
     struct generation *built;
+    bool unchanged; /* it equals the serving generation */
     enum err err;
 };
 
-static bool try_examples(struct loading *l)
+/* ---- the phases: each step returns whether its phase needs another one ---- */
+
+static bool read_config(struct generation_load *l)
+{
+    struct generation_build_options options = {.stalls = NULL};
+    struct why why;
+    l->err = config_load(l->request.sources, &l->config, &why);
+    if (l->err) {
+        generation_report_error(l->report, "%s", why.text);
+        return false;
+    }
+    if (l->request.on_config)
+        l->request.on_config(l->request.owner, &l->config, &options);
+    l->build = generation_build_begin(&l->config, l->request.number, &options, l->report);
+    return false;
+}
+
+static bool build(struct generation_load *l)
+{
+    if (generation_build_step(l->build))
+        return true;
+    l->err = generation_build_end(l->build, &l->built);
+    l->build = NULL;
+    return false;
+}
+
+static bool compare_with_serving(struct generation_load *l)
+{
+    const struct generation *serving = l->request.serving;
+    l->unchanged = serving && str_eq(generation_hash(l->built), generation_hash(serving)) &&
+                   generation_list_hash(l->built) == generation_list_hash(serving);
+    if (!l->unchanged)
+        l->examples = examples_begin(l->built, l->report, l->report->example_seen, l->report->example_owner);
+    return false;
+}
+
+static bool run_examples(struct generation_load *l)
 {
     if (examples_step(l->examples))
         return true;
     size_t failed = examples_end(l->examples);
     l->examples = NULL;
-    policy_set_reset_counters(generation_policies(l->built)); /* nobody's traffic */
+    policy_set_reset_counters(generation_policies(l->built)); /* examples are no traffic */
     if (failed)
         l->err = ERR_CONFIG;
     return false;
 }
 
-static bool is_same(const struct generation *a, const struct generation *b)
-{
-    return str_eq(generation_hash(a), generation_hash(b)) &&
-           generation_list_hash(a) == generation_list_hash(b);
-}
+/* ---- the load ---- */
 
-static bool compare(struct loading *l)
-{
-    if (l->request.serving && is_same(l->built, l->request.serving)) {
-        generation_unref(l->built);
-        l->built = NULL;
-        return false;
-    }
-    l->examples = examples_begin(l->built, l->report, l->report->example_seen, l->report->example_owner);
-    l->phase = try_examples;
-    return true;
-}
+static bool (*const phases[])(struct generation_load *) = {read_config, build, compare_with_serving,
+                                                           run_examples};
+#define PHASE_COUNT (sizeof(phases) / sizeof(phases[0]))
 
-static bool build(struct loading *l)
+struct generation_load *generation_load_begin(const struct generation_load_request *request,
+                                              struct generation_report *report)
 {
-    if (generation_build_step(l->building))
-        return true;
-    l->err = generation_build_end(l->building, &l->built);
-    l->building = NULL;
-    l->phase = compare;
-    return l->err == OK;
-}
-
-static bool read_config(struct loading *l)
-{
-    struct why why;
-    l->err = config_load(l->request.sources, &l->config, &why);
-    if (l->err)
-        generation_report_error(l->report, "%s", why.text);
-    l->phase = build;
-    return l->err == OK;
-}
-
-struct loading *generation_load_begin(const struct generation_load_request *request,
-                                      struct generation_report *report)
-{
-    struct loading *l = calloc(1, sizeof(*l));
+    struct generation_load *l = calloc(1, sizeof(*l));
     if (!l)
         abort();
-    *l = (struct loading){.request = *request, .report = report, .phase = read_config};
+    l->request = *request;
+    l->report = report;
     return l;
 }
 
-/* The configuration is handed over one step after it was read, so that who wants to see it first can. */
-bool generation_load_step(struct loading *l)
+bool generation_load_step(struct generation_load *l)
 {
-    if (l->phase == build && !l->building)
-        l->building = generation_build_begin(&l->config, l->request.number, l->stalls, l->stall_count,
-                                             l->offers, l->report);
-    if (l->phase && !l->phase(l))
-        l->phase = NULL;
-    return l->phase != NULL;
+    if (l->phase == PHASE_COUNT)
+        return false;
+    if (phases[l->phase](l))
+        return true;
+    l->phase = l->err || l->unchanged ? PHASE_COUNT : l->phase + 1;
+    return l->phase < PHASE_COUNT;
 }
 
-const struct config *generation_load_config(const struct loading *l)
+enum err generation_load_end(struct generation_load *l, struct generation **out)
 {
-    return l->phase == build && !l->building ? &l->config : NULL;
-}
-
-void generation_load_quarantine(struct loading *l, const struct policy_stall *stalls, size_t count)
-{
-    l->stalls = stalls;
-    l->stall_count = count;
-}
-
-void generation_load_set_offers(struct loading *l, const struct offers *offers)
-{
-    l->offers = offers;
-}
-
-enum err generation_load_end(struct loading *l, struct generation **out)
-{
-    bool whole = !l->phase && l->err == OK;
-    enum err err = l->err ? l->err : whole ? OK : ERR_CLOSED;
-    if (l->building)
-        generation_build_end(l->building, &l->built);
+    bool complete = l->phase == PHASE_COUNT && l->err == OK;
+    enum err err = l->err ? l->err : complete ? OK : ERR_CLOSED;
+    if (l->build)
+        generation_build_end(l->build, &l->built);
     if (l->examples)
         examples_end(l->examples);
     if (l->config.arena)
         config_free(&l->config);
-    if (!whole)
+    if (!complete || l->unchanged) {
         generation_unref(l->built);
-    *out = whole ? l->built : NULL;
+        l->built = NULL;
+    }
+    *out = l->built;
     free(l);
     return err;
 }
@@ -127,8 +116,8 @@ enum err generation_load(const struct config_sources *sources, uint64_t number, 
                          struct generation_report *report)
 {
     struct generation_load_request request = {.sources = sources, .number = number};
-    struct loading *loading = generation_load_begin(&request, report);
-    while (generation_load_step(loading))
+    struct generation_load *load = generation_load_begin(&request, report);
+    while (generation_load_step(load))
         continue;
-    return generation_load_end(loading, out);
+    return generation_load_end(load, out);
 }

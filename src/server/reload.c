@@ -34,7 +34,7 @@ struct outcome {
 
 struct reloader {
     struct server *server;
-    struct loading *loading; /* NULL: none is under way */
+    struct generation_load *load; /* NULL: none is under way */
     struct arena *arena;
     struct generation_report report;
     const char *cause, *next_cause; /* next_cause NULL: nobody has asked for one more */
@@ -60,8 +60,8 @@ void reloader_free(struct reloader *r)
     struct generation *unfinished = NULL;
     if (!r)
         return;
-    if (r->loading)
-        generation_load_end(r->loading, &unfinished);
+    if (r->load)
+        generation_load_end(r->load, &unfinished);
     generation_unref(unfinished);
     arena_free(r->arena);
     buf_clear(&r->errors);
@@ -70,42 +70,34 @@ void reloader_free(struct reloader *r)
 
 /* ---- loading ---------------------------------------------------------------- */
 
+/* Before the configuration is used: watches its files, and provides the quarantine and the upstreams' tools.
+ */
+static void on_config(void *owner, const struct config *config, struct generation_build_options *options)
+{
+    struct server *server = ((struct reloader *)owner)->server;
+    if (!server->quarantine)
+        server->quarantine = quarantine_new(config);
+    options->stalls = quarantine_stalls(server->quarantine, &options->stall_count);
+    config_watch_apply(server->config_watch, config);
+    if (!server->upstream_manager)
+        server->upstream_manager = upstream_manager_new(server, config);
+    options->tool_lists = upstream_manager_source(server->upstream_manager);
+}
+
 static void begin(struct reloader *r, const char *cause)
 {
     struct generation *serving = r->server->gate.generation;
     struct generation_load_request request = {.sources = r->server->sources,
                                               .number = serving ? generation_number(serving) + 1 : 1,
-                                              .serving = serving};
+                                              .serving = serving,
+                                              .on_config = on_config,
+                                              .owner = r};
     r->arena = arena_new();
     generation_report_init(&r->report, r->arena);
     r->cause = cause;
     r->began_us = clock_mono_us();
     r->outcome = (struct outcome){.err = OK};
-    r->loading = generation_load_begin(&request, &r->report);
-}
-
-/* Between the configuration and what it names: where changes are watched for, and what must not run. */
-static void heed(struct reloader *r, const struct config *config)
-{
-    struct server *server = r->server;
-    size_t count;
-    if (!server->quarantine)
-        server->quarantine = quarantine_new(config);
-    const struct policy_stall *stalls = quarantine_stalls(server->quarantine, &count);
-    generation_load_quarantine(r->loading, stalls, count);
-    config_watch_apply(server->config_watch, config);
-    if (!server->upstream_manager)
-        server->upstream_manager = upstream_manager_new(server, config);
-    generation_load_set_offers(r->loading, upstream_manager_source(server->upstream_manager));
-}
-
-static bool step(struct reloader *r)
-{
-    bool more = generation_load_step(r->loading);
-    const struct config *config = more ? generation_load_config(r->loading) : NULL;
-    if (config)
-        heed(r, config);
-    return more;
+    r->load = generation_load_begin(&request, &r->report);
 }
 
 static void release(struct reloader *r)
@@ -145,10 +137,10 @@ enum err reload_initial(struct server *server, struct why *why)
 {
     struct reloader *r = server->reloader;
     begin(r, "start");
-    while (step(r))
+    while (generation_load_step(r->load))
         continue;
-    enum err err = generation_load_end(r->loading, &server->gate.generation);
-    r->loading = NULL;
+    enum err err = generation_load_end(r->load, &server->gate.generation);
+    r->load = NULL;
     for (size_t i = 0; i < r->report.warning_count; i++)
         log_event(LOG_WARN, "generation_warning", LOG_STR("why", r->report.warnings[i]));
     if (err)
@@ -308,7 +300,7 @@ void reload_request(struct server *server, const char *cause)
 
 bool reload_is_running(const struct server *server)
 {
-    return server->reloader->loading != NULL;
+    return server->reloader->load != NULL;
 }
 
 static void begin_next(struct reloader *r)
@@ -324,9 +316,9 @@ static void finish(struct reloader *r)
 {
     struct server *server = r->server;
     struct generation *fresh;
-    r->outcome.err = generation_load_end(r->loading, &fresh);
+    r->outcome.err = generation_load_end(r->load, &fresh);
     r->outcome.unchanged = !r->outcome.err && !fresh;
-    r->loading = NULL;
+    r->load = NULL;
     bool reconfigured = fresh && generation_config(fresh)->hash != server_config(server)->hash;
     if (fresh)
         swap(server, fresh);
@@ -346,7 +338,7 @@ static bool slice(struct reloader *r)
     int64_t began = clock_mono_us(), now = began;
     bool more = true;
     while (more && now - began < (int64_t)RELOAD_SLICE_US) {
-        more = step(r);
+        more = generation_load_step(r->load);
         now = clock_mono_us();
     }
     if (now - began > r->outcome.longest_us)
@@ -370,9 +362,9 @@ bool reload_turn(struct server *server)
         tidy(r);
         return true;
     }
-    if (!r || (!r->loading && !r->next_cause))
+    if (!r || (!r->load && !r->next_cause))
         return false;
-    if (!r->loading)
+    if (!r->load)
         begin_next(r);
     if (slice(r))
         return true;

@@ -18,7 +18,7 @@
 struct upstream_manager {
     struct server *server;
     struct arena *arena;
-    struct offers for_loading;
+    struct tool_list_source for_loading;
     struct timer change; /* set: a reload is about to be asked for */
     int64_t asked_ms;    /* when the last one was */
     bool waited;
@@ -38,7 +38,7 @@ static void on_change_due(void *owner)
 static bool is_news(struct server *server, struct str name)
 {
     struct tool_list *now = upstreams_tool_list(server->gate.upstreams, name);
-    const struct tool_list *had = generation_offer(server->gate.generation, name);
+    const struct tool_list *had = generation_tool_list(server->gate.generation, name);
     bool news = now && (!had || tool_list_hash(now) != tool_list_hash(had));
     tool_list_unref(now);
     return news;
@@ -107,11 +107,11 @@ static struct tool_list *find_offer(void *owner, struct str name)
     o->waited = true;
     struct tool_list *offer = upstreams_tool_list(server->gate.upstreams, name);
     const struct tool_list *had =
-        server->gate.generation ? generation_offer(server->gate.generation, name) : NULL;
+        server->gate.generation ? generation_tool_list(server->gate.generation, name) : NULL;
     return offer || !had ? offer : tool_list_ref((struct tool_list *)had);
 }
 
-const struct offers *upstream_manager_source(struct upstream_manager *o)
+const struct tool_list_source *upstream_manager_source(struct upstream_manager *o)
 {
     return &o->for_loading;
 }
@@ -127,7 +127,7 @@ struct upstream_manager *upstream_manager_new(struct server *server, const struc
         abort();
     o->server = server;
     o->arena = arena_new();
-    o->for_loading = (struct offers){find_offer, o};
+    o->for_loading = (struct tool_list_source){find_offer, o};
     server->gate.upstreams =
         upstreams_new(server->loop, state_dir_path(o->arena, config, "upstreams"), &hooks, o);
     if (config->upstream_count)

@@ -21,7 +21,7 @@ void upstream_manager_free(struct upstream_manager *offers);
 
 /* For loading: while the first is loaded this waits, until all have told or UPSTREAM_MANAGER_START_MS are
  * over. One that has told nothing is taken for what it offered before. */
-const struct offers *upstream_manager_source(struct upstream_manager *offers);
+const struct tool_list_source *upstream_manager_source(struct upstream_manager *offers);
 
 /* A generation went live, or an operator has asked for one: its upstreams from now on, and those that are
  * down are tried again. */

@@ -104,7 +104,8 @@ static void write_file(const char *path, const char *text)
 
 static enum err build(const char *upstreams, const char *policy)
 {
-    static const struct offers from = {.of = offer_of};
+    static const struct tool_list_source lists = {.get = offer_of};
+    static const struct generation_build_options options = {.tool_lists = &lists};
     char lua[1024];
     struct config config;
     struct why why;
@@ -118,7 +119,7 @@ static enum err build(const char *upstreams, const char *policy)
     generation_unref(generation);
     generation = NULL;
     generation_report_init(&report, arena);
-    struct building *building = generation_build_begin(&config, 1, NULL, 0, &from, &report);
+    struct generation_build *building = generation_build_begin(&config, 1, &options, &report);
     while (generation_build_step(building))
         continue;
     return generation_build_end(building, &generation);
@@ -422,8 +423,8 @@ static void a_generation_keeps_what_it_was_built_from(void **state)
     (void)state;
     offers("a", "[{\"name\":\"x\"," SCHEMA "}]");
     loads(A B, NOBODY);
-    assert_ptr_equal(generation_offer(generation, STR_LIT("a")), told[0].offer);
-    assert_null(generation_offer(generation, STR_LIT("b")));
+    assert_ptr_equal(generation_tool_list(generation, STR_LIT("a")), told[0].offer);
+    assert_null(generation_tool_list(generation, STR_LIT("b")));
     tool_list_unref(told[0].offer);
     told[0].offer = NULL;
     told[0].name = NULL;

@@ -1,0 +1,342 @@
+/*
+ * Builds a generation: the phases in their order, each in steps of one file, definition or tool, all adding
+ * to one report.
+ *
+ *   1 policies       load every policy file
+ *   2 definitions    tools of the tools files
+ *   3 tool lists     those of all upstreams, at one moment
+ *   4 import         tools of upstreams
+ *   5 own tools      tools that a policy alone defines
+ *   6 aliases
+ *   7 hashes         two workers with different policies can be told apart
+ */
+#include "catalog/generation_internal.h"
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/map.h"
+#include "catalog/definition.h"
+#include "catalog/import.h"
+#include "config/config.h"
+#include "json/parse.h"
+#include "json/write.h"
+
+#include <stdlib.h>
+
+#define TOOLS_FILE_MAX_BYTES 67108864u
+
+struct generation_build {
+    struct generation *g;
+    struct generation_report *report;
+    const struct tool_list_source *tool_lists;
+    struct policy_set_loader *policies;
+    struct policy_load_errors policy_errors;
+    struct import *import;
+    size_t phase;
+    size_t next;                    /* file, policy or tool of the phase */
+    const struct json *definitions; /* of the tools file that is being read; NULL: none */
+    struct str file;
+    uint32_t next_definition;
+    uint64_t hash, list_hash;
+};
+
+static void add_tool(struct generation_build *b, struct tool *tool)
+{
+    struct generation *g = b->g;
+    struct tool *other = map_get(g->by_name, tool->name);
+    if (other) {
+        generation_report_error(b->report,
+                                STR_FMT ": duplicate tool '" STR_FMT "', already defined in " STR_FMT,
+                                STR_ARG(tool->origin), STR_ARG(tool->name), STR_ARG(other->origin));
+        return;
+    }
+    if (g->tool_count == g->tool_capacity) {
+        size_t capacity = g->tool_capacity ? g->tool_capacity * 2 : 64;
+        struct tool **longer = ARENA_ARRAY(g->arena, struct tool *, capacity);
+        if (g->tool_count)
+            memcpy(longer, g->tools, g->tool_count * sizeof(*longer));
+        g->tools = longer;
+        g->tool_capacity = capacity;
+    }
+    map_add(g->by_name, tool->name, tool);
+    g->tools[g->tool_count++] = tool;
+    for (size_t i = 0; i < tool->warning_count; i++)
+        generation_report_warning(b->report, STR_FMT ": tool '" STR_FMT "': " STR_FMT, STR_ARG(tool->origin),
+                                  STR_ARG(tool->name), STR_ARG(tool->warnings[i]));
+}
+
+/* ---- the phases: each step returns whether its phase needs another one ---- */
+
+static bool load_policies(struct generation_build *b)
+{
+    if (policy_set_load_step(b->policies))
+        return true;
+    enum err err = policy_set_load_end(b->policies, &b->g->policies);
+    b->policies = NULL;
+    for (size_t i = 0; err && i < b->policy_errors.count; i++)
+        generation_report_error(b->report, STR_FMT, STR_ARG(b->policy_errors.list[i]));
+    return false;
+}
+
+static const struct json *read_tools_file(struct generation_build *b, const char *path)
+{
+    struct json *file = arena_alloc(b->g->arena, sizeof(*file));
+    struct why why;
+    if (json_read_file(b->g->arena, path, TOOLS_FILE_MAX_BYTES, file, &why) != OK) {
+        generation_report_error(b->report, "%s", why.text);
+        return NULL;
+    }
+    const struct json *definitions = generation_tools_in_file(file);
+    if (!definitions)
+        generation_report_error(
+            b->report,
+            "%s: expected an array of {name, description, inputSchema} or {\"tools\": […]}, got %s", path,
+            json_type_name((enum json_type)file->type));
+    return definitions;
+}
+
+/* A definition that cannot be served is left out with a warning, so that the others are. */
+static void add_definition(struct generation_build *b, const struct json *definition)
+{
+    struct generation *g = b->g;
+    struct tool *tool;
+    struct why why;
+    struct str name = json_str(json_get_text(definition, "name"));
+    const struct policy *policy = policy_set_find(g->policies, name);
+    if (tool_build(g->arena, definition, policy, &g->config, b->file, &tool, &why) == OK)
+        add_tool(b, tool);
+    else
+        generation_report_warning(b->report, STR_FMT ": tool '" STR_FMT "' is left out: %s", STR_ARG(b->file),
+                                  STR_ARG(name), why.text);
+}
+
+static bool read_definitions(struct generation_build *b)
+{
+    struct generation *g = b->g;
+    if (b->definitions && b->next_definition < b->definitions->len) {
+        add_definition(b, &b->definitions->items[b->next_definition++]);
+        return true;
+    }
+    if (b->next == g->config.tools.count)
+        return false;
+    const char *path = g->config.tools.list[b->next++];
+    b->file = arena_dup(g->arena, str_of(path));
+    b->definitions = read_tools_file(b, path);
+    b->next_definition = 0;
+    return true;
+}
+
+static bool get_tool_lists(struct generation_build *b)
+{
+    struct generation *g = b->g;
+    const struct tool_list_source *source = b->tool_lists;
+    g->tool_lists = ARENA_ARRAY(g->arena, struct tool_list *, g->config.upstream_count);
+    for (size_t i = 0; source && i < g->config.upstream_count; i++) {
+        const struct upstream_spec *spec = g->config.upstreams[i];
+        if (spec->kind != UPSTREAM_REST)
+            g->tool_lists[i] = source->get(source->owner, spec->name);
+    }
+    struct import_request request = {g->arena, &g->config, g->policies, g->by_name, g->tool_lists, b->report};
+    b->import = import_begin(&request);
+    return false;
+}
+
+static bool import_tools(struct generation_build *b)
+{
+    struct tool *tool;
+    bool more = import_step(b->import, &tool);
+    if (tool)
+        add_tool(b, tool);
+    return more;
+}
+
+static bool add_own_tools(struct generation_build *b)
+{
+    struct generation *g = b->g;
+    if (b->next == policy_set_count(g->policies))
+        return false;
+    const struct policy *policy = policy_set_at(g->policies, b->next++);
+    struct tool *tool = map_get(g->by_name, policy->name);
+    struct why why;
+    import_check_policy(b->import, policy);
+    if (tool && tool->policy == policy && tool->definition)
+        return true; /* the policy applies to a tool that has a definition */
+    if (tool_build(g->arena, NULL, policy, &g->config, policy->file, &tool, &why) == OK)
+        add_tool(b, tool);
+    else
+        generation_report_error(b->report, STR_FMT ": %s", STR_ARG(policy->file), why.text);
+    return true;
+}
+
+static bool add_aliases(struct generation_build *b)
+{
+    struct generation *g = b->g;
+    if (b->next == g->tool_count)
+        return false;
+    struct tool *tool = g->tools[b->next++];
+    for (size_t i = 0; tool->policy && i < tool->policy->alias_count; i++) {
+        struct str alias = tool->policy->aliases[i];
+        const struct tool *other = map_get(g->by_name, alias);
+        if (!map_add(g->by_name, alias, tool))
+            generation_report_error(b->report,
+                                    STR_FMT ": aliases: '" STR_FMT "' is %s '" STR_FMT "' (" STR_FMT
+                                            "): take it out of one of them",
+                                    STR_ARG(tool->policy->file), STR_ARG(alias),
+                                    str_eq(other->name, alias) ? "the name of the tool" : "an alias of",
+                                    STR_ARG(other->name), STR_ARG(other->origin));
+    }
+    return true;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return str_cmp((*(struct tool *const *)a)->name, (*(struct tool *const *)b)->name);
+}
+
+static bool sort_tools(struct generation_build *b)
+{
+    struct generation *g = b->g;
+    if (g->tool_count)
+        qsort(g->tools, g->tool_count, sizeof(*g->tools), compare_names);
+    return false;
+}
+
+/* ---- hashes ---- */
+
+static void mix(uint64_t *hash, uint64_t more)
+{
+    uint64_t both[2] = {*hash, more};
+    *hash = hash_stable((struct str){(const char *)both, sizeof(both)}).low;
+}
+
+/* Hashes the definition as tools/list shows it, so that what a model sees and the hash cannot differ. */
+static bool hash_tools(struct generation_build *b)
+{
+    if (b->next == b->g->tool_count)
+        return false;
+    const struct tool *tool = b->g->tools[b->next++];
+    struct arena *arena = arena_new();
+    struct buf text = buf_in(arena);
+    struct json definition;
+    struct why why;
+    bool listable = definition_from_tool(arena, tool, &definition, &why) == OK;
+    buf_str(&text, tool->name);
+    buf_str(&text, tool->target.upstream);
+    buf_byte(&text, '/');
+    buf_str(&text, tool->target.tool);
+    json_write(&text, listable ? &definition : tool->input);
+    uint64_t hash = hash_stable(buf_view(&text)).low;
+    mix(&b->hash, hash);
+    if (tool_is_listed(tool))
+        mix(&b->list_hash, hash);
+    arena_free(arena);
+    return true;
+}
+
+static uint64_t hash_allow_rules(const struct config *config)
+{
+    struct buf text = {0};
+    for (size_t i = 0; i < config->allow_count; i++) {
+        const struct allow_rule *rule = &config->allow[i];
+        buf_printf(&text, "%d %zu %zu %zu ", rule->everyone, rule->uid_count, rule->gid_count,
+                   rule->tool_count);
+        buf_add(&text, rule->uids, rule->uid_count * sizeof(*rule->uids));
+        buf_add(&text, rule->gids, rule->gid_count * sizeof(*rule->gids));
+        for (size_t k = 0; k < rule->tool_count; k++)
+            buf_printf(&text, STR_FMT " ", STR_ARG(rule->tools[k]));
+    }
+    uint64_t hash = hash_stable(buf_view(&text)).low;
+    buf_clear(&text);
+    return hash;
+}
+
+static bool hash_generation(struct generation_build *b)
+{
+    struct generation *g = b->g;
+    uint64_t policies = policy_set_hash(g->policies), allow = hash_allow_rules(&g->config);
+    bool has_hooks = policy_set_has_gateway(g->policies); /* then the list depends on the policies' code */
+    for (size_t i = 0; i < policy_set_count(g->policies); i++)
+        has_hooks |= policy_set_at(g->policies, i)->hooks[HOOK_PREPARE];
+    mix(&b->list_hash, allow);
+    if (has_hooks)
+        mix(&b->list_hash, policies);
+    mix(&b->hash, policies);
+    mix(&b->hash, allow);
+    mix(&b->hash, g->config.hash);
+    g->list_hash = b->list_hash;
+    g->hash = arena_printf(g->arena, "%016llx", (unsigned long long)b->hash);
+    return false;
+}
+
+/* ---- the build ---- */
+
+static bool (*const phases[])(struct generation_build *) = {load_policies, read_definitions, get_tool_lists,
+                                                            import_tools,  add_own_tools,    add_aliases,
+                                                            sort_tools,    hash_tools,       hash_generation};
+#define PHASE_COUNT (sizeof(phases) / sizeof(phases[0]))
+
+struct generation_build *generation_build_begin(struct config *config, uint64_t number,
+                                                const struct generation_build_options *options,
+                                                struct generation_report *report)
+{
+    struct arena *arena = arena_new();
+    struct generation *g = ARENA_NEW(arena, struct generation);
+    struct generation_build *b = calloc(1, sizeof(*b));
+    if (!b)
+        abort();
+    *g = (struct generation){
+        .arena = arena, .number = number, .references = 1, .config = *config, .by_name = map_new(arena)};
+    *config = (struct config){0};
+    struct policy_set_options policies = {.deadline_ms = g->config.limits.policy_ms,
+                                          .memory_kb = g->config.limits.policy_kb,
+                                          .stalls = options ? options->stalls : NULL,
+                                          .stall_count = options ? options->stall_count : 0};
+    b->g = g;
+    b->report = report;
+    b->tool_lists = options ? options->tool_lists : NULL;
+    for (size_t i = 0; i < g->config.warning_count; i++)
+        generation_report_warning(report, STR_FMT, STR_ARG(g->config.warnings[i]));
+    b->policy_errors.arena = report->arena;
+    b->policies = policy_set_load_begin(g->config.policies, &policies, &b->policy_errors);
+    return b;
+}
+
+/* Errors end the build only if there are no policies: the later phases find more of them. */
+bool generation_build_step(struct generation_build *b)
+{
+    if (b->phase == PHASE_COUNT)
+        return false;
+    if (phases[b->phase](b))
+        return true;
+    b->next = 0;
+    b->phase = b->g->policies ? b->phase + 1 : PHASE_COUNT;
+    return b->phase < PHASE_COUNT;
+}
+
+enum err generation_build_end(struct generation_build *b, struct generation **out)
+{
+    struct generation *g = b->g;
+    bool complete = b->phase == PHASE_COUNT && b->report->error_count == 0;
+    if (b->policies)
+        policy_set_load_end(b->policies, &g->policies);
+    if (complete) {
+        g->warning_count = b->report->warning_count;
+        g->warnings = ARENA_ARRAY(g->arena, struct str, g->warning_count);
+        for (size_t i = 0; i < g->warning_count; i++)
+            g->warnings[i] = arena_dup(g->arena, b->report->warnings[i]);
+    } else {
+        generation_unref(g);
+    }
+    *out = complete ? g : NULL;
+    free(b);
+    return complete ? OK : ERR_CONFIG;
+}
+
+enum err generation_build(struct config *config, uint64_t number, struct generation **out,
+                          struct generation_report *report)
+{
+    struct generation_build *b = generation_build_begin(config, number, NULL, report);
+    while (generation_build_step(b))
+        continue;
+    return generation_build_end(b, out);
+}
