@@ -1,9 +1,13 @@
-/* The table of errors, and an error as a line. */
+/* The table of errors, and the line of an error. */
 #include "server/jsonrpc.h"
 
 #include "json/write.h"
 
-static const struct jsonrpc_error_info errors[RPC_ERROR_COUNT] = {
+static const struct jsonrpc_error_info {
+    int code;
+    const char *name; /* in error.data.name; NULL for the standard's codes */
+    const char *key;  /* in error.data.key: the configuration key that raises the limit; NULL: none */
+} errors[RPC_ERROR_COUNT] = {
     [RPC_PARSE] = {-32700, NULL, NULL},
     [RPC_INVALID_REQUEST] = {-32600, NULL, NULL},
     [RPC_UNKNOWN_METHOD] = {-32601, NULL, NULL},
@@ -27,28 +31,6 @@ static const struct jsonrpc_error_info errors[RPC_ERROR_COUNT] = {
     [RPC_RELOAD_FAILED] = {1016, "reload_failed", NULL},
 };
 
-const struct jsonrpc_error_info *jsonrpc_error_info(enum rpc_error error)
-{
-    return &errors[error];
-}
-
-static void write_data(struct json_out *out, const struct jsonrpc_error_info *info, struct str data)
-{
-    if (!data.len && !info->name)
-        return;
-    json_key(out, "data");
-    if (data.len) {
-        json_put_raw(out, data);
-        return;
-    }
-    json_open(out, '{');
-    json_field_text(out, "name", info->name);
-    if (info->key) {
-        json_field_text(out, "key", info->key);
-    }
-    json_close(out, '}');
-}
-
 void jsonrpc_write_error(struct buf *buf, struct str id, enum rpc_error error, struct str message,
                          struct str data)
 {
@@ -56,13 +38,20 @@ void jsonrpc_write_error(struct buf *buf, struct str id, enum rpc_error error, s
     struct json_out out = json_out(buf);
     json_open(&out, '{');
     json_field_text(&out, "jsonrpc", "2.0");
-    if (id.len) {
+    if (id.len)
         json_field_raw(&out, "id", id);
-    }
     json_field_open(&out, "error", '{');
     json_field_int(&out, "code", info->code);
     json_field_str(&out, "message", message);
-    write_data(&out, info, data);
+    if (data.len) {
+        json_field_raw(&out, "data", data);
+    } else if (info->name) {
+        json_field_open(&out, "data", '{');
+        json_field_text(&out, "name", info->name);
+        if (info->key)
+            json_field_text(&out, "key", info->key);
+        json_close(&out, '}');
+    }
     json_close(&out, '}');
     json_close(&out, '}');
     buf_byte(buf, '\n');

@@ -1,6 +1,6 @@
 /*
- * JSON-RPC's errors as one table: the standard's codes, MCP's, and our own,
- * which lie outside -32768..-32000 so that no client takes them for theirs.
+ * JSON-RPC errors in one table: the standard's codes, MCP's, and toolgate's,
+ * which lie outside the reserved range -32768..-32000.
  */
 #ifndef TOOLGATE_SERVER_JSONRPC_H
 #define TOOLGATE_SERVER_JSONRPC_H
@@ -32,16 +32,8 @@ enum rpc_error {
     RPC_ERROR_COUNT
 };
 
-struct jsonrpc_error_info {
-    int code;
-    const char *name; /* in error.data.name; NULL for the standard's own, whose code says it */
-    const char *key;  /* the configuration key that raises the limit, in error.data.key; NULL: none */
-};
-
-const struct jsonrpc_error_info *jsonrpc_error_info(enum rpc_error error);
-
-/* One whole line. `id` is JSON text; empty: it could not be read, and no id is sent (never null). `data` is
- * JSON text; empty: what the table says, if anything. */
+/* Appends an error as one line. `id`: JSON; empty if it could not be read, then none is sent (never null).
+ * `data`: JSON; empty for the name and key of the table, if any. */
 void jsonrpc_write_error(struct buf *out, struct str id, enum rpc_error error, struct str message,
                          struct str data);
 

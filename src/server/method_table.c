@@ -1,4 +1,4 @@
-/* The table. The busiest come first, as it is searched from the top. */
+/* The tables. The most frequent methods come first: they are searched from the top. */
 #include "server/method_table.h"
 
 #include "base/suggest.h"

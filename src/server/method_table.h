@@ -1,6 +1,6 @@
 /*
- * Every method and every notification that is understood, in one table: the
- * only place to add one.
+ * Every method and notification that the daemon understands: the only place
+ * to add one.
  */
 #ifndef TOOLGATE_SERVER_METHOD_TABLE_H
 #define TOOLGATE_SERVER_METHOD_TABLE_H
@@ -12,8 +12,8 @@ enum method_era { ERA_LEGACY = 1, ERA_MODERN = 2, ERA_BOTH = 3 };
 struct method {
     const char *name;
     enum method_era eras;
-    bool takes_place; /* it may have to wait: counts against limits.in_flight and limits.memory */
-    bool judges;      /* it concerns a tool's arguments: a fault in their JSON is a verdict, not an error */
+    bool may_wait;    /* counts against limits.in_flight and limits.memory */
+    bool takes_fault; /* a fault in the JSON of its arguments is a verdict, not an error */
     enum request_status (*handle)(struct request *request);
 };
 
@@ -28,10 +28,10 @@ const struct notification *method_find_notification(struct str name);
 /* The closest name, or STR_NONE. */
 struct str method_suggest(struct str name);
 
-/* Names beginning with "toolgate/", as a JSON array's items. */
+/* Appends the names that begin with "toolgate/" as items of a JSON array. */
 void method_write_extensions(struct json_out *out);
 
-/* mcp.c */
+/* mcp_methods.c */
 enum request_status mcp_initialize(struct request *request);
 enum request_status mcp_ping(struct request *request);
 enum request_status mcp_set_level(struct request *request);
@@ -60,10 +60,10 @@ enum request_status tool_methods_schemas(struct request *request);
 enum request_status session_methods_turn(struct request *request);
 enum request_status session_methods_session(struct request *request);
 
-/* status.c */
+/* status_method.c */
 enum request_status status_method(struct request *request);
 
-/* cmd_reload.c */
+/* reload.c */
 enum request_status reload_method(struct request *request);
 
 #endif

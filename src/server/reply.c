@@ -1,4 +1,4 @@
-/* Replies and notices, written straight into the connection's output. */
+/* Writes replies straight into the connection's output. */
 #include "server/request.h"
 
 #include "base/arena.h"
@@ -70,7 +70,7 @@ void reply_members(struct request *request, struct str object)
     out->comma = true;
 }
 
-/* What a client leaves unread is its own memory until it is too much of everybody's; 0: it is not. */
+/* Bytes of earlier replies that the client has not read, if they are too many for another one; else 0. */
 static size_t unread_before(const struct request *request, size_t length)
 {
     const struct client *client = request->client;
@@ -100,11 +100,11 @@ enum request_status reply_close(struct request *request)
         return REQUEST_DONE;
     if (request->unread)
         return reply_error(request, RPC_MEMORY,
-                           "%zu bytes of earlier answers on this connection are still unread, so this one is "
-                           "not sent: read them first, or raise limits.memory, of which one connection has a "
-                           "part in %u",
+                           "%zu bytes of earlier replies on this connection are unread, so this one is not "
+                           "sent: read them first, or raise limits.memory (a connection may leave 1/%u of "
+                           "it unread)",
                            request->unread, SERVER_UNREAD_SHARES);
     return reply_error(request, RPC_RESULT_TOO_LARGE,
-                       "the answer is longer than %u bytes, the most that is sent in one line: ask for less",
+                       "the reply is longer than %u bytes, the most that is sent in one line: ask for less",
                        SERVER_LINE_MAX_BYTES);
 }

@@ -1,6 +1,6 @@
 /*
- * A line becomes a request: JSON, envelope, era, method, in that order, each
- * step either going on or answering with what was expected, what was found.
+ * A line becomes a request: JSON, envelope, era, method, in that order. Each
+ * step returns false after an error reply, or if no reply is due.
  */
 #include "server/request.h"
 
@@ -12,10 +12,7 @@
 
 #include <stdlib.h>
 
-/* A step of reading: true goes on, false has answered (or wants no answer). */
-typedef bool request_step(struct request *r);
-
-/* ---- JSON ----------------------------------------------------------------- */
+/* ---- JSON ---- */
 
 static void answer_unreadable(struct request *r, struct str text, const struct json_error *fault)
 {
@@ -45,9 +42,9 @@ static bool read_json(struct request *r, struct str text)
     return fault.soft;
 }
 
-/* ---- envelope ------------------------------------------------------------- */
+/* ---- envelope ---- */
 
-/* 1.0 is a whole number to JSON Schema; as an id it would come back spelled unlike what some clients keep. */
+/* An id such as 1.0 is refused: a client that reads it as 1 would not find its reply. */
 static bool is_id(const struct json *id)
 {
     if (json_is(id, JSON_STRING))
@@ -78,11 +75,6 @@ static bool read_id(struct request *r)
     return true;
 }
 
-static bool is_response(const struct json *message)
-{
-    return json_get_text(message, "result") || json_get_text(message, "error");
-}
-
 static bool read_envelope(struct request *r)
 {
     const struct json *message = &r->message, *method = json_get_text(message, "method");
@@ -97,7 +89,8 @@ static bool read_envelope(struct request *r)
     }
     if (!read_id(r))
         return false;
-    if (!method && is_response(message)) { /* we ask clients nothing */
+    if (!method && (json_get_text(message, "result") || json_get_text(message, "error"))) {
+        /* The daemon sends clients no requests. */
         log_event(LOG_DEBUG, "response_ignored", LOG_TEXT("connection", r->client->name));
         return false;
     }
@@ -114,7 +107,7 @@ static bool read_envelope(struct request *r)
     return true;
 }
 
-/* ---- era ------------------------------------------------------------------ */
+/* ---- era ---- */
 
 static bool read_params(struct request *r)
 {
@@ -148,7 +141,7 @@ static void refuse_version(struct request *r, struct str requested)
                      buf_view(&data));
 }
 
-/* What every modern request carries; a request that carries some of it means to be modern. */
+/* Every modern request carries these keys; one that has any of them is treated as modern. */
 static bool check_modern(struct request *r)
 {
     const struct json *version = json_get_text(r->meta, MCP_VERSION_KEY);
@@ -173,7 +166,7 @@ static bool check_modern(struct request *r)
     return false;
 }
 
-/* ---- method --------------------------------------------------------------- */
+/* ---- method ---- */
 
 static void refuse_method(struct request *r)
 {
@@ -197,30 +190,26 @@ static bool find_method(struct request *r)
             refuse_method(r);
         return false;
     }
-    if (r->fault.len && !r->method->judges) {
+    if (r->fault.len && !r->method->takes_fault) {
         reply_error(r, RPC_PARSE, "no valid JSON: " STR_FMT, STR_ARG(r->fault));
         return false;
     }
     return true;
 }
 
-/* Said between the signal to stop and the end of the connection. */
-static bool may_begin(struct request *r)
-{
-    if (r->client->server->draining)
-        reply_error(r, RPC_STOPPING,
-                    "the daemon is stopping, nothing was done: connect again in a moment, and repeat it");
-    return !r->client->server->draining;
-}
-
-/* Each limit against the whole has its own error, and says how to raise it. */
+/* Refuses a request that a limit of the daemon leaves no place for. */
 static bool find_place(struct request *r)
 {
     const struct server *server = r->client->server;
     const struct config *config = server_config(server);
     size_t all = (size_t)config->limits.in_flight * SERVER_IN_FLIGHT_FACTOR;
     size_t bytes = server->pending_bytes + loop_bytes(server->loop);
-    if (!r->method->takes_place)
+    if (server->draining) {
+        reply_error(r, RPC_STOPPING,
+                    "the daemon is stopping, nothing was done: connect again in a moment, and repeat it");
+        return false;
+    }
+    if (!r->method->may_wait)
         return true;
     if (r->client->pending_count >= config->limits.in_flight)
         reply_error(
@@ -244,7 +233,7 @@ static bool find_place(struct request *r)
     return false;
 }
 
-/* ---- serving -------------------------------------------------------------- */
+/* ---- pending requests ---- */
 
 static void keep_pending(struct request *r)
 {
@@ -288,13 +277,15 @@ struct request *request_find(struct client *client, const struct json *id)
     return r;
 }
 
+/* ---- serving ---- */
+
 static void serve_notification(struct request *r)
 {
-    const struct notification *known = method_find_notification(r->method_name);
+    const struct notification *notification = method_find_notification(r->method_name);
     const struct json *params = json_get_text(&r->message, "params");
     r->params = json_is(params, JSON_OBJECT) ? params : NULL;
-    if (known && !r->fault.len)
-        known->handle(r);
+    if (notification && !r->fault.len)
+        notification->handle(r);
     else
         log_event(LOG_DEBUG, "notification_ignored", LOG_TEXT("connection", r->client->name),
                   LOG_STR("method", r->method_name));
@@ -308,8 +299,7 @@ static enum request_status serve(struct request *r, struct str text)
         serve_notification(r);
         return REQUEST_DONE;
     }
-    if (!read_params(r) || (r->modern && !check_modern(r)) || !find_method(r) || !may_begin(r) ||
-        !find_place(r))
+    if (!read_params(r) || (r->modern && !check_modern(r)) || !find_method(r) || !find_place(r))
         return REQUEST_DONE;
     return r->method->handle(r);
 }
@@ -323,7 +313,7 @@ void request_serve(struct client *client, struct str line)
     struct request *r = ARENA_NEW(arena, struct request);
     r->client = client;
     r->arena = arena;
-    /* The line's bytes go with the connection's buffer; a call may outlive them. */
+    /* A copy: the line is the connection's, and a call may outlive it. */
     if (serve(r, arena_dup(arena, text)) == REQUEST_PENDING)
         keep_pending(r);
     else
