@@ -107,15 +107,16 @@ __attribute__((unused)) static void golden_check(const char *area, const char *k
 
 /* Rows of one section, for a test that tries many inputs: each input, and the text that came of it below it.
  */
-static char golden_rows[32768];
+static char golden_rows[131072];
 
 __attribute__((unused)) static void golden_row(const char *input, const char *text)
 {
     char shown[512] = "";
-    for (size_t at = 0; *input && at < sizeof(shown) - 5; input++)
-        at += (size_t)sprintf(shown + at,
-                              (unsigned char)*input < 0x20 || (unsigned char)*input > 0x7e ? "\\x%02x" : "%c",
-                              (unsigned char)*input);
+    for (size_t at = 0; *input && at < sizeof(shown) - 5; input++) {
+        unsigned char c = (unsigned char)*input;
+        const char *format = c == '\n' ? "\\n" : c < 0x20 || c > 0x7e ? "\\x%02x" : "%c";
+        at += (size_t)sprintf(shown + at, format, c);
+    }
     size_t used = strlen(golden_rows);
     int len = snprintf(golden_rows + used, sizeof(golden_rows) - used, "%s%s\n    %s", used ? "\n" : "",
                        shown, text);

@@ -1,5 +1,6 @@
 /* LuaCATS annotations above run: the schema that they make, and what is said of slips in them. */
 #include "policy/policy_support.h"
+#include "golden.h"
 
 static const char *source_of(const char *above, const char *fields)
 {
@@ -200,39 +201,34 @@ static void rules_know_annotated_arguments(void **state)
 static void slips_are_told_with_their_line(void **state)
 {
     (void)state;
-    static const char *const slips[][2] = {
-        {"---@param a strng",
-         "p.lua:3: annotations: unknown type 'strng' (did you mean 'string'?): it takes string, number,"},
-        {"---@param ok string\n---@param a Unknown[]", "p.lua:4: annotations: unknown type 'Unknown'"},
-        {"---@param a",
-         "p.lua:3: annotations: expected a type after 'a', as in ---@param city string Name of the city"},
-        {"---@param", "expected ---@param name type description"},
-        {"---@parm a string\n---@param b string",
-         "p.lua:3: annotations: unknown tag '@parm' (did you mean 'param'?)"},
-        {"---@param a fun(x: integer)", "no argument can be a function: JSON has none"},
-        {"---@param a (string", "expected ')' after the types"},
-        {"---@param a string|", "expected a type, got ''"},
-        {"---@param a string, the name", "expected a description after the type of 'a', got ', the name'"},
-        {"---@param a table<boolean, string>", "JSON has no table by boolean"},
-        {"---@param a { b string }", "expected ':' after 'b' in { name: type }"},
-        {"---@param a nil", "'a' can only be nil: say what else it may be"},
-        {"---@param a string\n---@param a integer",
-         "p.lua:4: annotations: 'a' is annotated on line 3 already"},
-        {"---@param args string",
-         "p.lua:3: annotations: 'args' is run's own parameter, the table of all arguments: expected a class"},
-        {"---@param args { a: string }\n---@param b string", "annotate either the table or each argument"},
-        {"---@class A\n---@field b A\n---@param args A",
-         "'A' holds itself, and a schema has to end: write it as JSON"},
-        {"---@class A: Bass\n---@field b string\n---@class Base\n---@param args A",
-         "there is no class 'Bass' (did you mean 'Base'?)"},
-        {"---@alias A B\n---@alias B A[]\n---@param x A", "holds itself"},
+    static const char *const slips[][1] = {
+        {"---@param a strng"},
+        {"---@param ok string\n---@param a Unknown[]"},
+        {"---@param a"},
+        {"---@param"},
+        {"---@parm a string\n---@param b string"},
+        {"---@param a fun(x: integer)"},
+        {"---@param a (string"},
+        {"---@param a string|"},
+        {"---@param a string, the name"},
+        {"---@param a table<boolean, string>"},
+        {"---@param a { b string }"},
+        {"---@param a nil"},
+        {"---@param a string\n---@param a integer"},
+        {"---@param args string"},
+        {"---@param args { a: string }\n---@param b string"},
+        {"---@class A\n---@field b A\n---@param args A"},
+        {"---@class A: Bass\n---@field b string\n---@class Base\n---@param args A"},
+        {"---@alias A B\n---@alias B A[]\n---@param x A"},
     };
     for (size_t i = 0; i < sizeof(slips) / sizeof(slips[0]); i++) {
         const char *fault = fault_of(source_of(slips[i][0], ""));
         if (!fault)
             fail_msg("%s loads: %s", slips[i][0], json_of(policy_set_at(loaded, 0)->schema));
-        assert_has(fault, slips[i][1]);
+        assert_has(fault, "p.lua:");
+        golden_row(slips[i][0], fault);
     }
+    golden_check_rows("load", "annotations: mistakes");
 }
 
 int main(void)

@@ -3,6 +3,7 @@
 #define TOOLGATE_TESTS_POLICY_HOSTILE_H
 
 #include "policy/policy_support.h"
+#include "golden.h"
 
 #define LATE   "ran longer than its"
 #define MEMORY "out of memory"
@@ -22,19 +23,19 @@ static inline void dies(const char *body, const char *why)
         fail_msg("after %s: %s", body, said.why.text);
 }
 
-/* The file is refused when it is loaded, and told so with its place. */
-static inline void is_refused(const char *source, const char *why)
+/* The file is refused when it is loaded, with its line; the test ends with golden_check_rows. */
+static inline void is_refused(const char *source)
 {
     const char *fault = fault_of(source);
     if (!fault)
         fail_msg("it loads: %s", source);
-    assert_has(fault, why);
     assert_has(fault, "p.lua:");
+    golden_row(source, fault);
 }
 
-static inline void body_is_refused(const char *body, const char *why)
+static inline void body_is_refused(const char *body)
 {
-    is_refused(arena_printf(arena, "return tool 't' { check = function(args, call) %s end }", body).at, why);
+    is_refused(arena_printf(arena, "return tool 't' { check = function(args, call) %s end }", body).at);
 }
 
 #endif

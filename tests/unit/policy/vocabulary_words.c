@@ -1,6 +1,7 @@
 /* The words that help and judge, shapes of ids, paths, and the configuration's file. */
 #include "json/path.h"
 #include "policy/policy_support.h"
+#include "golden.h"
 
 #include <unistd.h>
 
@@ -175,20 +176,17 @@ static void the_configuration_is_data(void **state)
     assert_string_equal(
         json_of(&out),
         "{\"allow\":[{\"users\":[\"ana\"]}],\"limits\":{\"depth\":128},\"socket\":\"/x\",\"tools\":[]}");
-    static const char *const faulty[][2] = {
-        {"return { f = function() end }", "config.f: expected plain data, got a function"},
-        {"return 5", "expected the file to return a table { key = value, … }, got 5"},
-        {"return { 1, 2 }", "got a list"},
-        {"return { x = os.getenv('X') }", ":1: there is no word or global 'os'"},
-        {"return {", ":1: "},
-        {"while true do end", "ran longer than its"},
+    static const char *const faulty[][1] = {
+        {"return { f = function() end }"}, {"return 5"}, {"return { 1, 2 }"},
+        {"return { x = os.getenv('X') }"}, {"return {"}, {"while true do end"},
     };
     for (size_t i = 0; i < sizeof(faulty) / sizeof(faulty[0]); i++) {
         assert_int_equal(read_config(faulty[i][0], &out, &why), ERR_CONFIG);
-        assert_has(why.text, faulty[i][1]);
+        golden_row(faulty[i][0], why.text);
         assert_has(why.text, "/tmp/toolgate-config-");
     }
     assert_int_equal(lua_config_read("/nonexistent.lua", arena, &out, &why), ERR_IO);
+    golden_check_rows("load", "configuration: the file as Lua");
 }
 
 int main(void)
