@@ -1,4 +1,4 @@
--- What the Makefile makes of lua/: by what is in the files, not by when they were written.
+-- The Makefile embeds lua/ by the content of the files, not by their times.
 local process = require "process"
 
 describe("the embedded Lua", function()
@@ -6,32 +6,32 @@ describe("the embedded Lua", function()
 
   before_each(function()
     directory = process.directory()
-    assert.equal(0, (process.run { "cp", "-R", "Makefile", "lua", directory }))
+    assert.equal(0, (process.run { "cp", "-R", "Makefile", "lua", "src", directory }))
   end)
   after_each(function() process.remove(directory) end)
 
-  local function made()
-    -- SAN=: whatever this suite is built with.
+  local function embedded()
+    -- SAN=: the same build directory, with or without sanitizers.
     local code, _, err = process.run { "make", "-s", "-C", directory, "BUILD=b", "SAN=", "b/gen/embedded.c" }
     assert.equal(0, code, err)
     return process.read(directory .. "/b/gen/embedded.c")
   end
 
-  local function comes_from_the_past(name, text)
+  local function write_old_file(name, text)
     process.write(directory .. "/lua/policy/" .. name, text)
     os.execute("touch -d 2020-01-01 '" .. directory .. "/lua/policy/" .. name .. "'")
   end
 
-  it("is made anew where a file is added, changed or gone that is older than it", function()
-    local before = made()
+  it("is rebuilt if an older file is added, changed or removed", function()
+    local before = embedded()
     assert.is_nil(before:find("policy/late.lua", 1, true))
-    comes_from_the_past("late.lua", "return 1")
-    local added = made()
+    write_old_file("late.lua", "return 1")
+    local added = embedded()
     assert.truthy(added:find("policy/late.lua", 1, true))
-    comes_from_the_past("late.lua", "return 2")
-    local changed = made()
+    write_old_file("late.lua", "return 2")
+    local changed = embedded()
     assert.not_equal(added, changed)
     os.remove(directory .. "/lua/policy/late.lua")
-    assert.equal(before, made())
+    assert.equal(before, embedded())
   end)
 end)
