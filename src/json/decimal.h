@@ -1,6 +1,7 @@
 /*
  * Exact decimal numbers of any length and exponent, as they were sent. Private
- * to src/json; others use json_number_cmp, json_int and json_double.
+ * to src/json and multipleOf; others use json_number_cmp, json_int and
+ * json_double.
  */
 #ifndef TOOLGATE_JSON_DECIMAL_H
 #define TOOLGATE_JSON_DECIMAL_H

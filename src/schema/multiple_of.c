@@ -1,53 +1,13 @@
 /* Long division on the digits of the literals; nothing is rounded. */
 #include "schema/multiple_of.h"
 
-#include "schema/format_checks.h"
+#include "json/decimal.h"
 
 #include <math.h>
 
-#define DIVISOR_MAX_DIGITS 36u /* ten times it, and a digit, fit 128 bits */
-#define EXPONENT_MAX       1000000000
+#define DIVISOR_MAX_DIGITS 36 /* ten times it, and a digit, fit 128 bits */
 
 __extension__ typedef unsigned __int128 wide;
-
-/* digits x 10^exponent, no zero at either end; `text` may hold the dot. */
-struct scaled {
-    const char *text;
-    size_t len;
-    size_t digits; /* significant ones */
-    int64_t exponent;
-};
-
-static struct scaled read_scaled(const struct json *v)
-{
-    const char *p = v->text, *end = v->text + v->len, *stop = p, *last = NULL, *first = NULL;
-    int64_t exponent = 0;
-    while (stop < end && *stop != 'e' && *stop != 'E')
-        stop++;
-    if (stop < end) { /* "e-12" */
-        bool negative = stop + 1 < end && stop[1] == '-';
-        for (const char *c = stop + 1; c < end && exponent < EXPONENT_MAX; c++)
-            exponent = is_digit(*c) ? exponent * 10 + (*c - '0') : exponent;
-        exponent = negative ? -exponent : exponent;
-    }
-    const char *dot = memchr(p, '.', (size_t)(stop - p));
-    size_t digits = 0, pending = 0;
-    for (const char *c = p; c < stop; c++) {
-        if (!is_digit(*c))
-            continue;
-        pending += first != NULL;
-        if (*c == '0')
-            continue;
-        first = first ? first : c;
-        last = c;
-        digits += pending ? pending : 1;
-        pending = 0;
-    }
-    if (!first)
-        return (struct scaled){.text = ""};
-    exponent += dot && last > dot ? -(last - dot) : (dot ? dot : stop) - last - 1;
-    return (struct scaled){first, (size_t)(last - first) + 1, digits, exponent};
-}
 
 /* a times b modulo m, all below 10^36: by doubling, as the product would not fit. */
 static wide times_mod(wide a, wide b, wide m)
@@ -73,29 +33,33 @@ static wide shift_mod(wide r, int64_t n, wide m)
     return r;
 }
 
+/* r times ten to the power of the digits of s, plus that number, modulo m (0: no modulus). */
+static wide append_digits(wide r, struct str s, wide m)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (s.at[i] != '.') {
+            r = r * 10 + (wide)(s.at[i] - '0');
+            r = m ? r % m : r;
+        }
+    return r;
+}
+
 static __attribute__((noinline)) bool divides_exactly(const struct json *v, const struct json *divisor)
 {
-    struct scaled n = read_scaled(v), d = read_scaled(divisor);
-    if (n.len == 0)
+    struct decimal n = decimal_of((struct str){v->text, v->len}),
+                   d = decimal_of((struct str){divisor->text, divisor->len});
+    if (n.count == 0)
         return true; /* zero */
-    if (d.digits > DIVISOR_MAX_DIGITS || d.len == 0) {
+    if (d.count > DIVISOR_MAX_DIGITS || d.count == 0) {
         double a = 0, b = 0;
         json_double(v, &a);
         json_double(divisor, &b);
         return isfinite(a) && b != 0 && fmod(a, b) == 0;
     }
-    if (n.exponent < d.exponent)
-        return false; /* n has no zero at its end, so no power of ten divides it */
-    wide m = 0, r = 0;
-    for (size_t i = 0; i < d.len; i++)
-        if (d.text[i] != '.')
-            m = m * 10 + (wide)(d.text[i] - '0');
-    if (m == 0)
-        return false; /* no multiple of zero but zero */
-    for (size_t i = 0; i < n.len; i++)
-        if (n.text[i] != '.')
-            r = (r * 10 + (wide)(n.text[i] - '0')) % m;
-    return shift_mod(r, n.exponent - d.exponent, m) == 0;
+    /* Neither ends in a zero: with a smaller power of ten n is no multiple. */
+    int64_t power = decimal_magnitude(&n) - n.count - (decimal_magnitude(&d) - d.count);
+    wide m = append_digits(0, d.digits, 0);
+    return power >= 0 && shift_mod(append_digits(0, n.digits, m), power, m) == 0;
 }
 
 bool multiple_of_holds(const struct json *v, const struct json *divisor)
