@@ -1,7 +1,7 @@
 /*
- * PCRE2 behind ECMA-262's syntax, and a shorter way for what is plain.
+ * PCRE2 behind the syntax of ECMA-262, and a fast path for simple expressions.
  * Everything of an expression lives in its arena. No JIT: it gains little on
- * short strings, and a hardened service may map no memory as code.
+ * short strings, and a hardened service may not map executable memory.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "schema/pattern.h"
@@ -15,39 +15,30 @@
 #define OPTIONS                                                                                              \
     (PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_ALLOW_EMPTY_CLASS | PCRE2_MATCH_UNSET_BACKREF |                \
      PCRE2_NEVER_BACKSLASH_C)
-#define MATCH_WORK      1000000u /* of all start offsets together, which PCRE2 counts one by one */
+#define MATCH_WORK      1000000u /* divided among the start offsets: PCRE2 limits each */
 #define MATCH_WORK_MIN  500u
 #define MATCH_WORK_MAX  50000u
-#define MATCH_WORK_EASY 100u /* a start offset */
+#define MATCH_WORK_EASY 100u /* for each start offset */
 #define HEAP_MAX_KIB    1024u
 #define NESTING_MAX     100u /* parentheses */
 #define NO_FAULT        100  /* what pcre2_compile reports on success */
 
 struct pattern {
     struct str text;
-    const struct plain *plain; /* NULL: PCRE2 is asked */
+    const struct fast_regex *fast; /* NULL: use PCRE2 */
     pcre2_code *code;
     pcre2_match_context *context;
     pcre2_match_data *data; /* scratch; one thread matches at a time */
 };
 
-static void *take(size_t size, void *arena)
+static void *allocate(size_t size, void *arena)
 {
     return arena_alloc(arena, size);
 }
 
-static void leave(void *memory, void *arena)
+static void release(void *memory, void *arena)
 {
-    (void)memory, (void)arena; /* the arena frees it all */
-}
-
-static enum err compile_failed(struct why *why, struct str expression, int code, size_t at)
-{
-    char reason[160];
-    if (pcre2_get_error_message(code, (PCRE2_UCHAR *)reason, sizeof(reason)) < 0)
-        strcpy(reason, "it is not understood");
-    return err_set(why, ERR_SCHEMA, "expected a regular expression, found '" STR_FMT "': %s (near byte %zu)",
-                   STR_ARG(str_cut(expression, 200)), reason, at);
+    (void)memory, (void)arena; /* freed with the arena */
 }
 
 static enum err compile_code(struct pattern *p, struct str expression, pcre2_general_context *memory,
@@ -55,12 +46,18 @@ static enum err compile_code(struct pattern *p, struct str expression, pcre2_gen
 {
     int code;
     PCRE2_SIZE at;
+    char reason[160];
     pcre2_compile_context *context = pcre2_compile_context_create(memory);
     pcre2_set_newline(context, PCRE2_NEWLINE_LF);
     pcre2_set_parens_nest_limit(context, NESTING_MAX);
     p->code = pcre2_compile((PCRE2_SPTR)(expression.len ? expression.at : ""), expression.len, OPTIONS, &code,
                             &at, context);
-    return p->code ? OK : compile_failed(why, p->text, code, at);
+    if (p->code)
+        return OK;
+    if (pcre2_get_error_message(code, (PCRE2_UCHAR *)reason, sizeof(reason)) < 0)
+        strcpy(reason, "it is not understood");
+    return err_set(why, ERR_SCHEMA, "expected a regular expression, found '" STR_FMT "': %s (near byte %zu)",
+                   STR_ARG(str_cut(p->text, 200)), reason, at);
 }
 
 enum err pattern_compile(struct arena *arena, struct str expression, struct pattern **out, struct why *why)
@@ -75,14 +72,14 @@ enum err pattern_compile(struct arena *arena, struct str expression, struct patt
         return err;
     struct pattern *p = ARENA_NEW(arena, struct pattern);
     p->text = expression;
-    pcre2_general_context *memory = pcre2_general_context_create(take, leave, arena);
+    pcre2_general_context *memory = pcre2_general_context_create(allocate, release, arena);
     err = compile_code(p, buf_view(&translated), memory, why);
     if (err)
         return err;
     p->context = pcre2_match_context_create(memory);
     pcre2_set_heap_limit(p->context, HEAP_MAX_KIB);
     p->data = pcre2_match_data_create(1, memory);
-    p->plain = regex_fast_path_compile(arena, expression);
+    p->fast = regex_fast_path_compile(arena, expression);
     *out = p;
     return OK;
 }
@@ -96,7 +93,7 @@ bool pattern_is_regex(struct str expression)
     bool ok = expression.len <= PATTERN_MAX_BYTES && regex_ecma_to_pcre(expression, &translated, NULL) == OK;
     if (ok) {
         pcre2_compile_context *context =
-            pcre2_compile_context_create(pcre2_general_context_create(take, leave, scratch));
+            pcre2_compile_context_create(pcre2_general_context_create(allocate, release, scratch));
         pcre2_set_parens_nest_limit(context, NESTING_MAX);
         pcre2_compile((PCRE2_SPTR)(translated.len ? translated.at : ""), translated.len, OPTIONS, &code, &at,
                       context);
@@ -106,20 +103,12 @@ bool pattern_is_regex(struct str expression)
     return ok;
 }
 
-static uint32_t work_limit(size_t len)
-{
-    size_t limit = MATCH_WORK / (len + 1);
-    if (limit < MATCH_WORK_MIN)
-        return MATCH_WORK_MIN;
-    return limit > MATCH_WORK_MAX ? MATCH_WORK_MAX : (uint32_t)limit;
-}
-
 static enum pattern_result match(const struct pattern *pattern, struct str subject, uint32_t work)
 {
     if (subject.len > PATTERN_SUBJECT_MAX_BYTES)
         return PATTERN_TOO_COMPLEX;
-    if (pattern->plain)
-        return regex_fast_path_matches(pattern->plain, subject) ? PATTERN_MATCH : PATTERN_NO_MATCH;
+    if (pattern->fast)
+        return regex_fast_path_matches(pattern->fast, subject) ? PATTERN_MATCH : PATTERN_NO_MATCH;
     pcre2_set_match_limit(pattern->context, work);
     int n = pcre2_match(pattern->code, (PCRE2_SPTR)(subject.len ? subject.at : ""), subject.len, 0, 0,
                         pattern->data, pattern->context);
@@ -130,7 +119,9 @@ static enum pattern_result match(const struct pattern *pattern, struct str subje
 
 enum pattern_result pattern_match(const struct pattern *pattern, struct str subject)
 {
-    return match(pattern, subject, work_limit(subject.len));
+    size_t work = MATCH_WORK / (subject.len + 1);
+    work = work < MATCH_WORK_MIN ? MATCH_WORK_MIN : work > MATCH_WORK_MAX ? MATCH_WORK_MAX : work;
+    return match(pattern, subject, (uint32_t)work);
 }
 
 enum pattern_result pattern_match_quick(const struct pattern *pattern, struct str subject)

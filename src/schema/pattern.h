@@ -9,20 +9,20 @@ struct arena;
 struct pattern;
 
 #define PATTERN_MAX_BYTES         8192u  /* of an expression */
-#define PATTERN_SUBJECT_MAX_BYTES 32768u /* of a string it is held against */
+#define PATTERN_SUBJECT_MAX_BYTES 32768u /* of a string to match */
 
-/* The compiled expression lives in the arena. ERR_SCHEMA with the reason where it is none. */
+/* The compiled expression lives in the arena. ERR_SCHEMA with the reason if it is not valid. */
 enum err pattern_compile(struct arena *arena, struct str expression, struct pattern **out, struct why *why);
 
-/* Whether ECMA-262 takes it, even where PCRE2 cannot (a lookbehind of variable width). */
+/* Whether ECMA-262 accepts it, even if PCRE2 cannot (a lookbehind of variable width). */
 bool pattern_is_regex(struct str expression);
 
 enum pattern_result { PATTERN_MATCH, PATTERN_NO_MATCH, PATTERN_TOO_COMPLEX };
 
 enum pattern_result pattern_match(const struct pattern *pattern, struct str subject);
 
-/* The same with so little work that any number of strings may be asked about: enough for nearly every
- * expression that people write. PATTERN_TOO_COMPLEX says no more than that pattern_match is needed. */
+/* With so little work that any number of strings may be matched; enough for nearly every expression that
+ * people write. PATTERN_TOO_COMPLEX means that pattern_match is needed. */
 enum pattern_result pattern_match_quick(const struct pattern *pattern, struct str subject);
 
 #endif

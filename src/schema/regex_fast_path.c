@@ -1,7 +1,7 @@
 /*
- * A part is a set of ASCII bytes and how often they come. Taking as many as
- * come is right where what follows begins with none of them: then no other
- * division of the text could fit better, and nothing is ever tried again.
+ * A part is a set of ASCII bytes and a count. Matching takes as many bytes as
+ * it can, which is right if what follows begins with none of them: no other
+ * division of the subject could match, so nothing needs backtracking.
  */
 #include "schema/regex_fast_path.h"
 
@@ -19,10 +19,10 @@ struct set {
 
 struct part {
     struct set set;
-    uint32_t min, max; /* max UINT32_MAX: no end */
+    uint32_t min, max; /* max UINT32_MAX: no limit */
 };
 
-struct plain {
+struct fast_regex {
     bool to_end; /* with $ */
     uint32_t count;
     struct part parts[PARTS_MAX];
@@ -47,7 +47,7 @@ static bool sets_meet(const struct set *a, const struct set *b)
     return (a->bits[0] & b->bits[0]) || (a->bits[1] & b->bits[1]);
 }
 
-/* ---- reading; each returns how many bytes it took, 0 where the expression is not plain ---- */
+/* ---- reading; each returns the bytes it took, 0 if the expression is not simple ---- */
 
 static char byte_at(struct str s, size_t at)
 {
@@ -59,7 +59,7 @@ static bool is_literal(char c)
     return c > 0 && c != 127 && !strchr(META_BYTES, c);
 }
 
-/* \d, \w or an escaped mark; *single: it is one character, which may begin a range. */
+/* \d, \w or an escaped punctuation mark; *single: one character, which may begin a range. */
 static size_t read_escape(struct str s, struct set *set, bool *single)
 {
     char c = byte_at(s, 1);
@@ -79,7 +79,7 @@ static size_t read_escape(struct str s, struct set *set, bool *single)
     return 2;
 }
 
-/* One of a class: a character, a range between two, an escape. A dash stands for itself at its ends alone. */
+/* A character, a range or an escape of a class. A dash is a character only at either end. */
 static size_t read_class_item(struct str s, bool first, struct set *set)
 {
     char c = byte_at(s, 0), next = byte_at(s, 1);
@@ -150,35 +150,35 @@ static size_t read_braces(struct str s, struct part *part)
     return byte_at(s, n) == '}' ? n + 1 : 0;
 }
 
-/* *plain: false for a count that is none, or that is lazy. */
-static size_t read_count(struct str s, struct part *part, bool *plain)
+/* *simple: false for a malformed, lazy or possessive count. */
+static size_t read_count(struct str s, struct part *part, bool *simple)
 {
     size_t n = 0;
     char c = byte_at(s, 0);
     part->min = part->max = 1;
     if (c == '{') {
         n = read_braces(s, part);
-        *plain = n > 0;
+        *simple = n > 0;
     } else if (c == '?' || c == '*' || c == '+') {
         part->min = c == '+';
         part->max = c == '?' ? 1 : UINT32_MAX;
         n = 1;
     }
-    *plain &= !n || (byte_at(s, n) != '?' && byte_at(s, n) != '+');
+    *simple &= !n || (byte_at(s, n) != '?' && byte_at(s, n) != '+');
     return n;
 }
 
-static bool read_parts(struct str s, struct plain *plain)
+static bool read_parts(struct str s, struct fast_regex *regex)
 {
     bool ok = byte_at(s, 0) == '^';
     s = str_from(s, 1);
     while (s.len && ok) {
-        plain->to_end = s.len == 1 && s.at[0] == '$';
-        if (plain->to_end)
+        regex->to_end = s.len == 1 && s.at[0] == '$';
+        if (regex->to_end)
             break;
-        if (plain->count == PARTS_MAX)
+        if (regex->count == PARTS_MAX)
             return false;
-        struct part *part = &plain->parts[plain->count++];
+        struct part *part = &regex->parts[regex->count++];
         size_t n = read_set(s, &part->set);
         ok = n > 0;
         s = str_from(s, n);
@@ -187,12 +187,12 @@ static bool read_parts(struct str s, struct plain *plain)
     return ok;
 }
 
-/* What may come after a part of no fixed count begins with none of its bytes. */
-static bool leaves_no_choice(const struct plain *plain)
+/* What may follow a part without a fixed count begins with none of its bytes. */
+static bool leaves_no_choice(const struct fast_regex *regex)
 {
-    for (uint32_t i = 0; i < plain->count; i++) {
-        const struct part *part = &plain->parts[i], *after = part;
-        while (part->min != part->max && ++after < plain->parts + plain->count) {
+    for (uint32_t i = 0; i < regex->count; i++) {
+        const struct part *part = &regex->parts[i], *after = part;
+        while (part->min != part->max && ++after < regex->parts + regex->count) {
             if (sets_meet(&part->set, &after->set))
                 return false;
             if (after->min)
@@ -202,19 +202,19 @@ static bool leaves_no_choice(const struct plain *plain)
     return true;
 }
 
-const struct plain *regex_fast_path_compile(struct arena *arena, struct str expression)
+const struct fast_regex *regex_fast_path_compile(struct arena *arena, struct str expression)
 {
-    struct plain plain = {0};
-    if (!read_parts(expression, &plain) || !leaves_no_choice(&plain))
+    struct fast_regex regex = {0};
+    if (!read_parts(expression, &regex) || !leaves_no_choice(&regex))
         return NULL;
-    size_t size = offsetof(struct plain, parts) + plain.count * sizeof(struct part);
-    return memcpy(arena_alloc(arena, size), &plain, size);
+    size_t size = offsetof(struct fast_regex, parts) + regex.count * sizeof(struct part);
+    return memcpy(arena_alloc(arena, size), &regex, size);
 }
 
-bool regex_fast_path_matches(const struct plain *plain, struct str subject)
+bool regex_fast_path_matches(const struct fast_regex *regex, struct str subject)
 {
     const char *p = subject.at, *end = p + subject.len;
-    for (const struct part *part = plain->parts, *stop = part + plain->count; part < stop; part++) {
+    for (const struct part *part = regex->parts, *stop = part + regex->count; part < stop; part++) {
         size_t left = (size_t)(end - p), taken = 0, most = left < part->max ? left : part->max;
         while (taken < most && set_has(&part->set, p[taken]))
             taken++;
@@ -222,5 +222,5 @@ bool regex_fast_path_matches(const struct plain *plain, struct str subject)
             return false;
         p += taken;
     }
-    return p == end || !plain->to_end;
+    return p == end || !regex->to_end;
 }

@@ -1,9 +1,9 @@
 /*
- * Plain expressions, which most schemas' patterns are: anchored at the start,
- * a sequence of ASCII characters and classes with counts, in which no count
- * leaves a choice: ^[a-z][a-z0-9_]{0,62}$. They are matched in one walk,
- * without PCRE2, which takes ten times as long to start. All other
- * expressions are none. Internal to this room.
+ * A fast path for simple expressions, as most patterns in schemas are:
+ * anchored at the start, a sequence of ASCII characters and classes with
+ * counts that leave no choice, such as ^[a-z][a-z0-9_]{0,62}$. One walk over
+ * the subject replaces PCRE2, which takes ten times as long to start. Internal
+ * to this room.
  */
 #ifndef TOOLGATE_SCHEMA_REGEX_FAST_PATH_H
 #define TOOLGATE_SCHEMA_REGEX_FAST_PATH_H
@@ -11,12 +11,12 @@
 #include "base/str.h"
 
 struct arena;
-struct plain;
+struct fast_regex;
 
-/* `expression`: one of ECMA-262 that PCRE2 took. NULL where it isn't plain. */
-const struct plain *regex_fast_path_compile(struct arena *arena, struct str expression);
+/* `expression`: of ECMA-262, accepted by PCRE2. NULL: not simple enough. */
+const struct fast_regex *regex_fast_path_compile(struct arena *arena, struct str expression);
 
 /* `subject` is UTF-8. */
-bool regex_fast_path_matches(const struct plain *plain, struct str subject);
+bool regex_fast_path_matches(const struct fast_regex *regex, struct str subject);
 
 #endif
