@@ -1,6 +1,6 @@
 /*
- * One walk over the expression. What both dialects spell alike is copied;
- * what PCRE2 would read differently is spelled out; what only PCRE2 knows is
+ * One walk over the expression. What both dialects spell alike is copied; what
+ * PCRE2 would read differently is spelled out; what only PCRE2 knows is
  * refused, so that a schema means the same here and in a browser.
  */
 #include "schema/regex_ecma.h"
@@ -23,56 +23,26 @@ struct walk {
     struct buf *out;
     struct why *why;
     bool in_class;
-    bool quantifiable; /* what was just written may take a quantifier */
+    bool quantifiable; /* the last item may take a quantifier */
 };
 
 /* Long names of general categories, which ECMA-262 knows and PCRE2 does not. */
 static const struct {
     const char *name, *code;
 } categories[] = {
-    {"Letter", "L"},
-    {"Cased_Letter", "L&"},
-    {"LC", "L&"},
-    {"Uppercase_Letter", "Lu"},
-    {"Lowercase_Letter", "Ll"},
-    {"Titlecase_Letter", "Lt"},
-    {"Modifier_Letter", "Lm"},
-    {"Other_Letter", "Lo"},
-    {"Mark", "M"},
-    {"Combining_Mark", "M"},
-    {"Nonspacing_Mark", "Mn"},
-    {"Spacing_Mark", "Mc"},
-    {"Enclosing_Mark", "Me"},
-    {"Number", "N"},
-    {"Decimal_Number", "Nd"},
-    {"digit", "Nd"},
-    {"Letter_Number", "Nl"},
-    {"Other_Number", "No"},
-    {"Punctuation", "P"},
-    {"punct", "P"},
-    {"Connector_Punctuation", "Pc"},
-    {"Dash_Punctuation", "Pd"},
-    {"Open_Punctuation", "Ps"},
-    {"Close_Punctuation", "Pe"},
-    {"Initial_Punctuation", "Pi"},
-    {"Final_Punctuation", "Pf"},
-    {"Other_Punctuation", "Po"},
-    {"Symbol", "S"},
-    {"Math_Symbol", "Sm"},
-    {"Currency_Symbol", "Sc"},
-    {"Modifier_Symbol", "Sk"},
-    {"Other_Symbol", "So"},
-    {"Separator", "Z"},
-    {"Space_Separator", "Zs"},
-    {"Line_Separator", "Zl"},
-    {"Paragraph_Separator", "Zp"},
-    {"Other", "C"},
-    {"Control", "Cc"},
-    {"cntrl", "Cc"},
-    {"Format", "Cf"},
-    {"Surrogate", "Cs"},
-    {"Private_Use", "Co"},
-    {"Unassigned", "Cn"},
+    /* clang-format off */
+    {"Letter", "L"}, {"Cased_Letter", "L&"}, {"LC", "L&"}, {"Uppercase_Letter", "Lu"},
+    {"Lowercase_Letter", "Ll"}, {"Titlecase_Letter", "Lt"}, {"Modifier_Letter", "Lm"},
+    {"Other_Letter", "Lo"}, {"Mark", "M"}, {"Combining_Mark", "M"}, {"Nonspacing_Mark", "Mn"},
+    {"Spacing_Mark", "Mc"}, {"Enclosing_Mark", "Me"}, {"Number", "N"}, {"Decimal_Number", "Nd"},
+    {"digit", "Nd"}, {"Letter_Number", "Nl"}, {"Other_Number", "No"}, {"Punctuation", "P"}, {"punct", "P"},
+    {"Connector_Punctuation", "Pc"}, {"Dash_Punctuation", "Pd"}, {"Open_Punctuation", "Ps"},
+    {"Close_Punctuation", "Pe"}, {"Initial_Punctuation", "Pi"}, {"Final_Punctuation", "Pf"},
+    {"Other_Punctuation", "Po"}, {"Symbol", "S"}, {"Math_Symbol", "Sm"}, {"Currency_Symbol", "Sc"},
+    {"Modifier_Symbol", "Sk"}, {"Other_Symbol", "So"}, {"Separator", "Z"}, {"Space_Separator", "Zs"},
+    {"Line_Separator", "Zl"}, {"Paragraph_Separator", "Zp"}, {"Other", "C"}, {"Control", "Cc"},
+    {"cntrl", "Cc"}, {"Format", "Cf"}, {"Surrogate", "Cs"}, {"Private_Use", "Co"}, {"Unassigned", "Cn"},
+    /* clang-format on */
 };
 
 static char peek(const struct walk *w, size_t ahead)
@@ -141,32 +111,18 @@ static enum err unicode_escape(struct walk *w)
     return OK;
 }
 
-static enum err hex_escape(struct walk *w)
+/* \x41 and \cJ */
+static enum err char_escape(struct walk *w)
 {
-    int32_t c = read_hex(w, 2, 2);
+    bool control = peek(w, 1) == 'c';
+    int32_t c = control ? (peek(w, 2) | 32) - 'a' + 1 : read_hex(w, 2, 2);
+    if (control && !is_alpha(peek(w, 2)))
+        return refuse(w, "\\c without a letter");
     if (c < 0)
         return refuse(w, "\\x without two hex digits");
     put_char(w, (uint32_t)c);
-    w->at += 4;
+    w->at += control ? 3 : 4;
     return OK;
-}
-
-static enum err control_escape(struct walk *w)
-{
-    char c = peek(w, 2) | 32;
-    if (c < 'a' || c > 'z')
-        return refuse(w, "\\c without a letter");
-    put_char(w, (uint32_t)(c - 'a' + 1));
-    w->at += 3;
-    return OK;
-}
-
-static const char *category_code(struct str name)
-{
-    for (size_t i = 0; i < sizeof(categories) / sizeof(*categories); i++)
-        if (str_is(name, categories[i].name))
-            return categories[i].code;
-    return NULL;
 }
 
 /* \p{Letter}, \p{gc=Lu}, \p{Script=Greek}, \p{Alphabetic} */
@@ -183,8 +139,10 @@ static enum err property_escape(struct walk *w)
     for (size_t i = 0; i < 2; i++)
         if (str_starts(name, prefixes[i]))
             name = str_from(name, strlen(prefixes[i]));
-    const char *code = category_code(name);
-    buf_str(w->out, code ? str_of(code) : name);
+    for (size_t i = 0; i < sizeof(categories) / sizeof(*categories); i++)
+        if (str_is(name, categories[i].name))
+            name = str_of(categories[i].code);
+    buf_str(w->out, name);
     buf_byte(w->out, '}');
     return OK;
 }
@@ -207,60 +165,15 @@ static enum err back_reference(struct walk *w)
     return OK;
 }
 
-static enum err copy_escape(struct walk *w)
+/* Writes the two characters of an escape as they are, or as `text`. */
+static enum err put_escape(struct walk *w, const char *text)
 {
-    buf_add(w->out, w->in.at + w->at, 2);
+    if (text)
+        buf_text(w->out, text);
+    else
+        buf_add(w->out, w->in.at + w->at, 2);
     w->at += 2;
     return OK;
-}
-
-static enum err space_escape(struct walk *w)
-{
-    bool none = peek(w, 1) == 'S';
-    const char *set = none ? NO_SPACES : SPACES;
-    buf_printf(w->out, w->in_class ? "%s" : "[%s]", set);
-    w->at += 2;
-    return OK;
-}
-
-static enum err vertical_tab(struct walk *w)
-{
-    put_char(w, 0x0b);
-    w->at += 2;
-    return OK;
-}
-
-static enum err boundary(struct walk *w)
-{
-    if (!w->in_class) {
-        w->quantifiable = false;
-        return copy_escape(w);
-    }
-    if (peek(w, 1) == 'B')
-        return refuse(w, "\\B in a class");
-    put_char(w, 8);
-    w->at += 2;
-    return OK;
-}
-
-static enum err named_reference(struct walk *w)
-{
-    return w->in_class || peek(w, 2) != '<' ? refuse(w, "\\k without <name>") : copy_escape(w);
-}
-
-/* What an escaped letter or digit means; any other is no escape of ECMA-262. */
-static const struct {
-    const char *letters;
-    enum err (*write)(struct walk *w);
-} escapes[] = {
-    {"dDwWfnrt", copy_escape}, {"sS", space_escape},           {"v", vertical_tab}, {"bB", boundary},
-    {"k", named_reference},    {"c", control_escape},          {"x", hex_escape},   {"u", unicode_escape},
-    {"pP", property_escape},   {"0123456789", back_reference},
-};
-
-static bool is_word(char c)
-{
-    return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
 }
 
 static enum err escape(struct walk *w)
@@ -269,13 +182,36 @@ static enum err escape(struct walk *w)
     w->quantifiable = true;
     if (w->at + 1 >= w->in.len)
         return refuse(w, "a backslash at the end");
-    for (size_t i = 0; i < sizeof(escapes) / sizeof(*escapes); i++)
-        if (c && strchr(escapes[i].letters, c))
-            return escapes[i].write(w);
-    if (is_word(c))
+    switch (c) {
+    case 's':
+        return put_escape(w, w->in_class ? SPACES : "[" SPACES "]");
+    case 'S':
+        return put_escape(w, w->in_class ? NO_SPACES : "[" NO_SPACES "]");
+    case 'v':
+        return put_escape(w, "\\x{b}");
+    case 'b':
+    case 'B':
+        if (w->in_class)
+            return c == 'B' ? refuse(w, "\\B in a class") : put_escape(w, "\\x{8}");
+        w->quantifiable = false;
+        return put_escape(w, NULL);
+    case 'k':
+        return w->in_class || peek(w, 2) != '<' ? refuse(w, "\\k without <name>") : put_escape(w, NULL);
+    case 'c':
+    case 'x':
+        return char_escape(w);
+    case 'u':
+        return unicode_escape(w);
+    case 'p':
+    case 'P':
+        return property_escape(w);
+    }
+    if (is_digit(c))
+        return back_reference(w);
+    if (is_alpha(c) && !strchr("dDwWfnrt", c))
         return refuse(w, "an escape that is none");
     if ((unsigned char)c < 0x80)
-        return copy_escape(w);
+        return put_escape(w, NULL);
     w->at++; /* the character itself follows, several bytes long */
     return OK;
 }
@@ -347,7 +283,7 @@ static enum err group(struct walk *w)
     return OK;
 }
 
-/* Length of {2}, {2,} or {2,3} here; 0 where the brace is itself. */
+/* Length of {2}, {2,} or {2,3} here; 0 if the brace is a character. */
 static size_t counted(const struct walk *w)
 {
     size_t n = 1, digits = 0;
