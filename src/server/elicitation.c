@@ -1,9 +1,9 @@
-/* See elicitation.h. */
+/* Reads the client's capability and answers, and picks the questions that it can put to its user. */
 #include "server/elicitation.h"
 
 #include "server/mcp_keys.h"
 
-/* {"elicitation":{}} means forms; a client that names modes must name that one. */
+/* {"elicitation":{}} means forms; a client that lists modes must list that one. */
 static bool takes_forms(const struct request *r)
 {
     const struct json *can = json_get_text(json_get_text(r->meta, MCP_CAPABILITIES_KEY), "elicitation");
@@ -19,7 +19,7 @@ enum err elicitation_read(struct request *r, struct call_request *call)
     if (responses && !json_is(responses, JSON_OBJECT)) {
         reply_error(
             r, RPC_INVALID_PARAMS,
-            "params.inputResponses: expected an object, an answer by each key of inputRequests, got %s",
+            "params.inputResponses: expected an object with an answer for each key of inputRequests, got %s",
             param_kind(responses));
         return ERR_PARSE;
     }
@@ -27,20 +27,18 @@ enum err elicitation_read(struct request *r, struct call_request *call)
     return param_string(r, r->params, "params.", "requestState", &call->request_state);
 }
 
-static bool is_form(const struct json *asked)
-{
-    struct str mode = json_str(json_get_text(json_get_text(asked, "params"), "mode"));
-    return str_is(json_str(json_get_text(asked, "method")), "elicitation/create") &&
-           (!mode.len || str_is(mode, "form"));
-}
-
-/* All of it or nothing: half an answer is no use to the tool. */
+/* All questions or none: the tool cannot use half of the answers. */
 const struct json *elicitation_requested(const struct request *r)
 {
-    const struct json *input = call_input_requests(r->call), *asked = json_get_text(input, "inputRequests");
-    for (uint32_t i = 0; json_is(asked, JSON_OBJECT) && i < asked->len; i++)
-        if (!is_form(&asked->members[i].value))
+    const struct json *input = call_input_requests(r->call);
+    const struct json *requests = json_get_text(input, "inputRequests");
+    uint32_t count = json_is(requests, JSON_OBJECT) ? requests->len : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct json *request = &requests->members[i].value;
+        struct str mode = json_str(json_get_text(json_get_text(request, "params"), "mode"));
+        if (!str_is(json_str(json_get_text(request, "method")), "elicitation/create") ||
+            (mode.len && !str_is(mode, "form")))
             return NULL;
-    bool any = (json_is(asked, JSON_OBJECT) && asked->len) || json_get_text(input, "requestState");
-    return any ? input : NULL;
+    }
+    return count || json_get_text(input, "requestState") ? input : NULL;
 }

@@ -1,4 +1,4 @@
-/* The names that MCP and toolgate's extension use on the wire. */
+/* Protocol versions and the keys of _meta, of MCP and of toolgate's extension. */
 #ifndef TOOLGATE_SERVER_MCP_KEYS_H
 #define TOOLGATE_SERVER_MCP_KEYS_H
 
@@ -11,9 +11,9 @@
 #define MCP_SERVER_KEY       "io.modelcontextprotocol/serverInfo"
 #define MCP_SUBSCRIPTION_KEY "io.modelcontextprotocol/subscriptionId"
 
-#define MCP_LOG_LEVEL_INFO 1 /* what a legacy client hears that has set no level */
+#define MCP_LOG_LEVEL_INFO 1 /* the log level of a legacy client that has set none */
 
-#define MCP_TTL_MS      300000    /* how long a list holds; list_changed tells sooner */
+#define MCP_TTL_MS      300000    /* how long a client may cache a list; list_changed ends it earlier */
 #define MCP_CACHE_SCOPE "private" /* lists differ by the peer's user */
 
 #define GATE_EXTENSION   "dev.toolgate/gate"

@@ -1,4 +1,5 @@
-/* MCP's own methods, in both eras. */
+/* The methods of MCP itself, of both eras; subscriptions/listen is in subscriptions.c, tools/call in
+ * call_methods.c. */
 #include "server/mcp_keys.h"
 
 #include "base/arena.h"
@@ -9,27 +10,18 @@
 #include "server/method_table.h"
 #include "server/subscriptions.h"
 
-/* ---- who we are ----------------------------------------------------------- */
+/* ---- handshake ---- */
 
-/* 2025-03-26 knows batches; we speak the rest of it. */
+/* The rest of 2025-03-26 is supported, batches are not. */
 static const char *const legacy_versions[] = {MCP_NEWEST_LEGACY, "2025-06-18", "2025-03-26"};
 
-static struct str legacy_version(struct str asked)
-{
-    for (size_t i = 0; i < sizeof(legacy_versions) / sizeof(legacy_versions[0]); i++)
-        if (str_is(asked, legacy_versions[i]))
-            return asked;
-    return STR_LIT(MCP_NEWEST_LEGACY);
-}
-
-/* {"tools":{…},"experimental" or "extensions":{"dev.toolgate/gate":{"version":…,"methods":[…]}}} */
+/* "capabilities":{"tools":{…},"experimental" or "extensions":{"dev.toolgate/gate":{"methods":[…]}}} */
 static void put_capabilities(struct request *r, struct json_out *out)
 {
     json_field_open(out, "capabilities", '{');
     json_field_raw(out, "tools", STR_LIT("{\"listChanged\":true}"));
-    if (!r->modern) {
+    if (!r->modern)
         json_field_raw(out, "logging", STR_LIT("{}"));
-    }
     json_field_open(out, r->modern ? "extensions" : "experimental", '{');
     json_field_open(out, GATE_EXTENSION, '{');
     json_field_open(out, "methods", '[');
@@ -40,12 +32,9 @@ static void put_capabilities(struct request *r, struct json_out *out)
     json_close(out, '}');
 }
 
-static void put_instructions(struct request *r, struct json_out *out)
+static struct str instructions_of(const struct request *r)
 {
-    struct str text = policy_set_instructions(generation_policies(r->client->server->gate.generation));
-    if (!text.len)
-        return;
-    json_field_str(out, "instructions", text);
+    return policy_set_instructions(generation_policies(r->client->server->gate.generation));
 }
 
 static void put_caching(struct json_out *out)
@@ -56,23 +45,26 @@ static void put_caching(struct json_out *out)
 
 enum request_status mcp_initialize(struct request *r)
 {
-    struct str asked;
-    if (param_string(r, r->params, "params.", "protocolVersion", &asked))
+    const struct json *info = json_get_text(r->params, "clientInfo");
+    struct str requested, served = STR_LIT(MCP_NEWEST_LEGACY);
+    if (param_string(r, r->params, "params.", "protocolVersion", &requested))
         return REQUEST_DONE;
-    if (!asked.len)
+    if (!requested.len)
         return reply_error(r, RPC_INVALID_PARAMS,
                            "params.protocolVersion: expected a string such as \"" MCP_NEWEST_LEGACY
                            "\", got nothing");
-    const struct json *info = json_get_text(r->params, "clientInfo");
+    for (size_t i = 0; i < sizeof(legacy_versions) / sizeof(legacy_versions[0]); i++)
+        if (str_is(requested, legacy_versions[i]))
+            served = requested;
     log_event(LOG_DEBUG, "client_initialized", LOG_TEXT("connection", r->client->name),
-              LOG_STR("client", json_str(json_get_text(info, "name"))), LOG_STR("version", asked));
+              LOG_STR("client", json_str(json_get_text(info, "name"))), LOG_STR("version", requested));
     r->client->wants_list_changed = true;
     struct json_out *out = reply_open(r);
-    json_field_str(out, "protocolVersion", legacy_version(asked));
+    json_field_str(out, "protocolVersion", served);
     put_capabilities(r, out);
     json_field_raw(out, "serverInfo",
                    STR_LIT("{\"name\":\"toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}"));
-    put_instructions(r, out);
+    json_field_optional_str(out, "instructions", instructions_of(r));
     return reply_close(r);
 }
 
@@ -81,7 +73,7 @@ enum request_status mcp_discover(struct request *r)
     struct json_out *out = reply_open(r);
     json_field_raw(out, "supportedVersions", STR_LIT("[\"" MCP_MODERN "\"]"));
     put_capabilities(r, out);
-    put_instructions(r, out);
+    json_field_optional_str(out, "instructions", instructions_of(r));
     put_caching(out);
     return reply_close(r);
 }
@@ -92,7 +84,7 @@ enum request_status mcp_ping(struct request *r)
     return reply_close(r);
 }
 
-/* ---- logging: what tools say with call.log ---------------------------------- */
+/* ---- logging: messages of call.log ---- */
 
 int mcp_log_level(struct str name)
 {
@@ -104,7 +96,7 @@ int mcp_log_level(struct str name)
     return -1;
 }
 
-/* In the modern era a client hears nothing unless the very request asks for it. */
+/* In the modern era only the request itself can ask for log messages. */
 bool mcp_wants_log(const struct request *r, struct str level)
 {
     int least =
@@ -125,9 +117,9 @@ enum request_status mcp_set_level(struct request *r)
     return reply_close(r);
 }
 
-/* ---- tools ---------------------------------------------------------------- */
+/* ---- tools ---- */
 
-static enum request_status tell_list(struct request *r, const struct catalog_request *wanted)
+static enum request_status reply_list(struct request *r, const struct catalog_request *wanted)
 {
     struct json_out *out = reply_open(r);
     json_key(out, "tools");
@@ -152,19 +144,19 @@ enum request_status mcp_tools_list(struct request *r)
     if (param_session(r, &wanted.session) ||
         param_string(r, r->meta, "params._meta.", GATE_GOAL_KEY, &wanted.goal))
         return REQUEST_DONE;
-    if (!r->modern) /* no handshake is demanded, so asking for the list is what shows interest in it */
+    if (!r->modern) /* initialize is optional, so this request also turns on list_changed */
         client->wants_list_changed = true;
-    return tools_list_begin(r, &wanted, tell_list);
+    return tools_list_begin(r, &wanted, reply_list);
 }
 
-/* ---- notifications -------------------------------------------------------- */
+/* ---- notifications ---- */
 
 void mcp_initialized(struct request *r)
 {
     r->client->wants_list_changed = true;
 }
 
-/* Nothing further is sent for that id. An unknown one was answered already: the two messages crossed. */
+/* Nothing more is sent for that id. An unknown id is ignored: the reply and the notification have crossed. */
 void mcp_cancelled(struct request *r)
 {
     struct client *client = r->client;

@@ -1,12 +1,12 @@
 /*
- * toolgate/turn and toolgate/session: what clients say to and ask of the
- * ledger directly. The ledger may answer later; then the request waits.
+ * toolgate/turn and toolgate/session: a client's requests to the ledger. If
+ * the ledger answers later, the request is pending until then.
  */
 #include "base/arena.h"
+#include "base/suggest.h"
 #include "catalog/catalog.h"
 #include "gate/metrics.h"
 #include "json/build.h"
-#include "base/suggest.h"
 #include "server/method_table.h"
 #include "server/subscriptions.h"
 
@@ -24,12 +24,12 @@ static struct ledger *ledger_of(const struct request *r)
     return r->client->server->gate.ledger;
 }
 
-static void stop_waiting(struct request *r)
+static void cancel(struct request *r)
 {
     ledger_cancel(ledger_of(r), r);
 }
 
-static void answered(void *owner)
+static void on_answer(void *owner)
 {
     struct request *r = owner;
     struct ledger_work *work = r->work;
@@ -43,7 +43,7 @@ static struct ledger_work *begin(struct request *r, struct str session, const st
     work->session =
         call_session_key(r->arena, server_config(r->client->server), peer, session, str_of(r->client->name));
     r->work = work;
-    r->cancel = stop_waiting;
+    r->cancel = cancel;
     return work;
 }
 
@@ -53,7 +53,7 @@ static enum request_status finish(struct request *r, enum ledger_state state)
     return state == LEDGER_DONE ? work->answer(r) : REQUEST_PENDING;
 }
 
-/* ---- turn ----------------------------------------------------------------- */
+/* ---- turn ---- */
 
 static enum request_status answer_turn(struct request *r)
 {
@@ -65,7 +65,7 @@ static enum request_status answer_turn(struct request *r)
     json_field_int(out, "turn", work->turned.turn);
     json_field_int(out, "gaveUp", work->turned.gave_up);
     enum request_status status = reply_close(r);
-    if (catalog_has_hooks(r->client->server->gate.generation)) /* they may look at the goal */
+    if (catalog_has_hooks(r->client->server->gate.generation)) /* the list may depend on the goal */
         subscriptions_client_list_changed(r->client);
     return status;
 }
@@ -79,24 +79,24 @@ enum request_status session_methods_turn(struct request *r)
         return REQUEST_DONE;
     struct ledger_work *work = begin(r, session, &r->client->peer);
     work->answer = answer_turn;
-    return finish(r,
-                  ledger_turn(ledger_of(r), work->session, turn, goal, r->arena, &work->turned, answered, r));
+    return finish(
+        r, ledger_turn(ledger_of(r), work->session, turn, goal, r->arena, &work->turned, on_answer, r));
 }
 
-/* ---- session -------------------------------------------------------------- */
+/* ---- session ---- */
 
 static enum request_status not_found(struct request *r)
 {
     struct str name = json_str(json_get_text(r->params, "session"));
     struct ledger_status status;
     ledger_status(ledger_of(r), &status);
-    bool away = status.on_outage && !status.connected;
+    bool outage = status.on_outage && !status.connected;
     return reply_error(r, RPC_NOT_FOUND, "no session '" STR_FMT "': %s", STR_ARG(str_cut(name, 128)),
-                       away ? "Redis is away, and this daemon counted no call of it meanwhile"
-                            : "it made no call yet, has expired, or belongs to another user");
+                       outage ? "Redis is down, and this daemon has counted no call of it since"
+                              : "it made no call yet, has expired, or belongs to another user");
 }
 
-/* In a shared namespace other users have called tools that do not exist for this one. */
+/* In a shared namespace a session may hold calls of tools that this user may not see. */
 static struct json entries_allowed(const struct request *r, const struct json *entries)
 {
     struct json *kept = ARENA_ARRAY(r->arena, struct json, entries->len + 1);
@@ -141,55 +141,46 @@ static enum request_status answer_view(struct request *r)
     return reply_close(r);
 }
 
-static const char *why_not(const struct request *r, const struct ledger_work *work)
-{
-    struct ledger_status status;
-    ledger_status(ledger_of(r), &status);
-    return status.why_away[0] ? arena_printf(r->arena, "Redis is away: %s", status.why_away).at
-                              : err_name(work->reset_error);
-}
-
 static enum request_status answer_reset(struct request *r)
 {
     const struct ledger_work *work = r->work;
+    struct ledger_status status;
     if (work->reset_error == ERR_NOT_FOUND)
         return not_found(r);
-    if (work->reset_error)
-        return reply_error(r, RPC_UNAVAILABLE, "the ledger did not reset it: %s", why_not(r, work));
+    if (work->reset_error) {
+        ledger_status(ledger_of(r), &status);
+        bool outage = status.why_away[0] != '\0';
+        return reply_error(r, RPC_UNAVAILABLE, "the ledger did not reset it: %s%s",
+                           outage ? "Redis is down: " : "",
+                           outage ? status.why_away : err_name(work->reset_error));
+    }
     struct json_out *out = reply_open(r);
-    json_key(out, work->reset_tool.len ? "reset" : "forgotten");
     if (work->reset_tool.len)
-        json_put_str(out, work->reset_tool);
+        json_field_str(out, "reset", work->reset_tool);
     else
-        json_put_bool(out, true);
+        json_field_bool(out, "forgotten", true);
     return reply_close(r);
 }
 
-/* The closest name among the tools that exist for this peer; empty: none is close. */
-static struct str closest_tool(const struct request *r, struct str name)
+/* Refuses a mistyped tool, with the closest name among those that exist for this peer. */
+static enum err check_tool(struct request *r, struct str name)
 {
     const struct generation *g = r->client->server->gate.generation;
-    struct str *names = ARENA_ARRAY(r->arena, struct str, generation_tool_count(g) + 1);
     size_t count = 0, best[SUGGEST_MAX];
+    if (!name.len || generation_find(g, name))
+        return OK;
+    struct str *names = ARENA_ARRAY(r->arena, struct str, generation_tool_count(g) + 1);
     for (size_t i = 0; i < generation_tool_count(g); i++)
         if (peer_may_call(generation_config(g), &r->client->peer, generation_tool_at(g, i)->name))
             names[count++] = generation_tool_at(g, i)->name;
-    return suggest_ranked(name, names, count, best) ? names[best[0]] : STR_NONE;
-}
-
-/* A mistyped name would be said to be reset, and the tool would go on being refused. */
-static bool is_no_tool(struct request *r, struct str name)
-{
-    if (!name.len || generation_find(r->client->server->gate.generation, name))
-        return false;
-    struct str closest = closest_tool(r, name);
+    struct str closest = suggest_ranked(name, names, count, best) ? names[best[0]] : STR_NONE;
     reply_error(r, RPC_NOT_FOUND, "nothing was reset: there is no tool '" STR_FMT "'%s" STR_FMT "%s",
                 STR_ARG(str_cut(name, 128)), closest.len ? "; did you mean '" : "", STR_ARG(closest),
                 closest.len ? "'?" : " here");
-    return true;
+    return ERR_NOT_FOUND;
 }
 
-/* Sessions are their user's; whoever runs the daemon may look at another's by {"uid":1000}. */
+/* Users see their own sessions; root and the daemon's user see another's with {"uid":1000}. */
 static enum err read_owner(struct request *r, struct peer *owner)
 {
     const struct json *uid = json_get_text(r->params, "uid");
@@ -216,15 +207,15 @@ enum request_status session_methods_session(struct request *r)
     bool forget;
     if (param_session(r, &session) || param_string(r, r->params, "params.", "session", &given) ||
         param_string(r, r->params, "params.", "reset", &tool) || param_flag(r, "forget", &forget) ||
-        read_owner(r, &owner) || is_no_tool(r, tool))
+        read_owner(r, &owner) || check_tool(r, tool))
         return REQUEST_DONE;
     struct ledger_work *work = begin(r, given.len ? given : session, &owner);
     if (tool.len || forget) {
         work->reset_tool = tool;
         work->answer = answer_reset;
         return finish(
-            r, ledger_reset(ledger_of(r), work->session, tool, r->arena, &work->reset_error, answered, r));
+            r, ledger_reset(ledger_of(r), work->session, tool, r->arena, &work->reset_error, on_answer, r));
     }
     work->answer = answer_view;
-    return finish(r, ledger_view(ledger_of(r), work->session, r->arena, &work->view, answered, r));
+    return finish(r, ledger_view(ledger_of(r), work->session, r->arena, &work->view, on_answer, r));
 }

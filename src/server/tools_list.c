@@ -4,47 +4,47 @@
 #include "base/arena.h"
 #include "base/log.h"
 
-struct listing {
+struct tools_list {
     struct catalog_request wanted;
     struct ledger_peek peek;
-    tools_list_writer *tell;
+    tools_list_writer *write;
 };
 
-static enum request_status told(struct request *r)
+static enum request_status write_list(struct request *r)
 {
-    struct listing *listing = r->work;
-    if (listing->peek.error)
-        log_event(LOG_WARN, "ledger_peek_failed", LOG_TEXT("why", listing->peek.why.text));
-    if (!listing->wanted.goal.len)
-        listing->wanted.goal = listing->peek.goal;
-    listing->wanted.session_stuck = listing->peek.stuck;
-    return listing->tell(r, &listing->wanted);
+    struct tools_list *list = r->work;
+    if (list->peek.error)
+        log_event(LOG_WARN, "ledger_peek_failed", LOG_TEXT("why", list->peek.why.text));
+    if (!list->wanted.goal.len)
+        list->wanted.goal = list->peek.goal;
+    list->wanted.session_stuck = list->peek.stuck;
+    return list->write(r, &list->wanted);
 }
 
-static void answered(void *owner)
+static void on_peek(void *owner)
 {
-    told(owner);
+    write_list(owner);
     request_done(owner);
 }
 
-static void stop_waiting(struct request *r)
+static void cancel(struct request *r)
 {
     ledger_cancel(r->client->server->gate.ledger, r);
 }
 
 enum request_status tools_list_begin(struct request *r, const struct catalog_request *wanted,
-                                     tools_list_writer *tell)
+                                     tools_list_writer *write)
 {
-    struct gate *gate = &r->client->server->gate;
+    struct client *client = r->client;
+    struct gate *gate = &client->server->gate;
     if (!catalog_has_hooks(gate->generation))
-        return tell(r, wanted);
-    struct listing *listing = ARENA_NEW(r->arena, struct listing);
-    *listing = (struct listing){.wanted = *wanted, .tell = tell};
-    r->work = listing;
-    r->cancel = stop_waiting;
-    struct str key = call_session_key(r->arena, server_config(r->client->server), &r->client->peer,
-                                      wanted->session, str_of(r->client->name));
-    if (ledger_peek(gate->ledger, key, r->arena, &listing->peek, answered, r) == LEDGER_PENDING)
-        return REQUEST_PENDING;
-    return told(r);
+        return write(r, wanted);
+    struct tools_list *list = ARENA_NEW(r->arena, struct tools_list);
+    *list = (struct tools_list){.wanted = *wanted, .write = write};
+    r->work = list;
+    r->cancel = cancel;
+    struct str key = call_session_key(r->arena, server_config(client->server), &client->peer, wanted->session,
+                                      str_of(client->name));
+    bool pending = ledger_peek(gate->ledger, key, r->arena, &list->peek, on_peek, r) == LEDGER_PENDING;
+    return pending ? REQUEST_PENDING : write_list(r);
 }
