@@ -44,7 +44,10 @@ static void the_rest_of_lua_is_out_of_reach(void **state)
     };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const char *quoted = arena_printf(arena, "'%s'", names[i]).at;
-        assert_has(fault_of(arena_printf(arena, "return %s", names[i]).at), quoted);
+        assert_has(
+            fault_of(
+                arena_printf(arena, "return tool 't' { check = function() return %s end }", names[i]).at),
+            quoted);
         assert_has(fault_of(arena_printf(arena, "if false then %s = 1 end local x = %s.y return tool 't' {}",
                                          names[i], names[i])
                                 .at),
