@@ -34,7 +34,7 @@ void http_response_fail(struct upstream_call *run, const struct fetch_end *end)
     run->answer->reached = end->sent;
 }
 
-static bool is_transient(int status)
+bool http_response_is_transient(int status)
 {
     return status == 408 || status == 425 || status == 429 || status >= 500;
 }
@@ -46,7 +46,7 @@ static void judge_error(struct upstream_call *run, const struct http_call *call,
     char code[16];
     snprintf(code, sizeof(code), "http_%d", answer->status);
     run->answer->quoted = http_response_error_message(run->arena, answer->type, body);
-    if (is_transient(answer->status))
+    if (http_response_is_transient(answer->status))
         upstream_call_answer(run, UPSTREAM_TRANSIENT, code, STR_FMT " answered with status %d%s",
                              STR_ARG(from), answer->status,
                              answer->status == 429 ? ": too many requests" : "");

@@ -39,6 +39,8 @@ struct http_failure {
 };
 extern const struct http_failure http_failures[];
 
+bool http_response_is_transient(int status); /* a retry may succeed: 408, 425, 429, 5xx */
+
 /* What it means, into run->answer. http_response.c */
 void http_response_read(struct upstream_call *run, const struct http_call *call, struct http_answer *answer);
 /* The same for none. */

@@ -1,7 +1,7 @@
 /*
- * Calls: written, sent, and ended once, however it goes. The result of a call
- * is parsed from its own bytes into the call's own memory; a server that
- * answers something else has answered nothing.
+ * tools/call: written, sent, and ended exactly once. The result is parsed from
+ * its own bytes into the call's own memory; anything but a CallToolResult ends
+ * the call as broken.
  */
 #include "base/arena.h"
 #include "base/clock.h"
@@ -10,185 +10,182 @@
 #include "json/write.h"
 #include "upstream/mcp/mcp_client_internal.h"
 
+#include <stdarg.h>
+
 #define RESULT_NODES 400000u /* JSON values in one result: about 25 MB of memory */
 
-#define WHO       "the server '" STR_FMT "', which runs this tool, "
-#define NAME(mcp) STR_ARG((mcp)->spec->name)
+/* ---- the end of a call ------------------------------------------------------- */
 
-/* ---- the end of one ---------------------------------------------------------- */
-
-struct upstream_call *mcp_call_end(struct mcp_client *mcp, struct pending *pending)
+struct upstream_call *mcp_call_end(struct pending_request *pending)
 {
-    struct upstream_call *run = pending->run;
-    run->answer->reached = pending->sent;
-    run->answer->after_s = -1;
-    run->work = NULL;
-    run->stop = NULL;
-    pending_remove(&mcp->pendings, pending);
-    if (mcp->stopping)
-        mcp_client_schedule(mcp);
-    return run;
+    struct mcp_client *client = pending->client;
+    struct upstream_call *call = pending->call;
+    call->answer->reached = pending->sent;
+    call->work = NULL;
+    call->stop = NULL;
+    pending_remove(&client->pending, pending);
+    if (client->stopping)
+        mcp_client_schedule(client);
+    return call;
 }
 
-static int64_t seconds_until(int64_t us)
+/* The format continues "the server '…', which runs this tool, ". */
+__attribute__((format(printf, 5, 6))) static enum upstream_call_state
+answer(const struct mcp_client *client, struct upstream_call *call, enum upstream_outcome outcome,
+       const char *code, const char *format, ...)
 {
-    int64_t left = us - clock_mono_us();
+    va_list args;
+    va_start(args, format);
+    struct str sentence = arena_vprintf(call->arena, format, args);
+    va_end(args);
+    return upstream_call_answer(call, outcome, code,
+                                "the server '" STR_FMT "', which runs this tool, " STR_FMT,
+                                STR_ARG(client->spec->name), STR_ARG(sentence));
+}
+
+static int64_t restart_after_s(const struct mcp_client *client)
+{
+    int64_t left = client->next_us - clock_mono_us();
+    if (client->stopping)
+        return -1;
     return left > 0 ? (left + 999999) / 1000000 : 1;
 }
 
-void mcp_call_died(struct mcp_client *mcp, struct pending *pending, const char *why, struct str quoted)
+static void quote(struct upstream_call *call, struct str quoted)
 {
-    struct upstream_call *run = mcp_call_end(mcp, pending);
-    run->answer->after_s = mcp->stopping ? -1 : seconds_until(mcp->next_us);
-    run->answer->quoted = arena_dup(run->arena, str_cut(quoted, MCP_QUOTE_MAX_BYTES));
-    upstream_call_answer(run, UPSTREAM_TRANSIENT, "crashed", WHO "died before it answered (%s)", NAME(mcp),
-                         why);
-    upstream_call_finish(run);
+    call->answer->quoted = arena_dup(call->arena, str_cut(quoted, MCP_QUOTE_MAX_BYTES));
 }
 
-/* Why it is down is for people, in log and status: to a model its last words say nothing that helps. */
-static void say_unavailable(struct mcp_client *mcp, struct upstream_call *run)
+void mcp_call_crashed(struct pending_request *pending, const char *why, struct str quoted)
 {
-    run->answer->reached = false;
-    run->answer->after_s = mcp->stopping ? -1 : seconds_until(mcp->next_us);
-    if (mcp->stopping)
-        upstream_call_answer(run, UPSTREAM_UNAVAILABLE, "stopping",
-                             WHO "is being ended; the call was not sent to it", NAME(mcp));
-    else
-        upstream_call_answer(
-            run, UPSTREAM_UNAVAILABLE, "down",
-            WHO "is down: it failed %u times in a row. It is tried again in %lld s; the call was not "
-                "sent to it",
-            NAME(mcp), mcp->failures, (long long)run->answer->after_s);
+    struct upstream_call *call = mcp_call_end(pending);
+    call->answer->after_s = restart_after_s(pending->client);
+    quote(call, quoted);
+    answer(pending->client, call, UPSTREAM_TRANSIENT, "crashed", "died before it answered (%s)", why);
+    upstream_call_finish(call);
 }
 
-void mcp_call_unavailable(struct mcp_client *mcp, struct pending *pending)
+/* Why it is down is for the log and status: its last words do not help a model. */
+static enum upstream_call_state answer_unavailable(struct mcp_client *client, struct upstream_call *call)
 {
-    struct upstream_call *run = mcp_call_end(mcp, pending);
-    say_unavailable(mcp, run);
-    upstream_call_finish(run);
+    if (client->stopping)
+        return answer(client, call, UPSTREAM_UNAVAILABLE, "stopping",
+                      "is being stopped; the call was not sent to it");
+    call->answer->after_s = restart_after_s(client);
+    return answer(client, call, UPSTREAM_UNAVAILABLE, "down",
+                  "is down: it failed %u times in a row. The next try is in %lld s; the call was not sent",
+                  client->failures, (long long)call->answer->after_s);
 }
 
-void mcp_call_broken(struct mcp_client *mcp, struct pending *pending, const char *code, const char *detail)
+void mcp_call_unavailable(struct pending_request *pending)
 {
-    struct upstream_call *run = mcp_call_end(mcp, pending);
-    upstream_call_answer(run, UPSTREAM_BROKEN, code, WHO "answered with what cannot be used: %s", NAME(mcp),
-                         detail);
-    upstream_call_finish(run);
+    struct upstream_call *call = mcp_call_end(pending);
+    answer_unavailable(pending->client, call);
+    upstream_call_finish(call);
 }
 
-void mcp_call_failed(struct mcp_client *mcp, struct pending *pending, enum upstream_outcome how,
-                     const char *code, const char *why, struct str quoted, int64_t after_s)
+void mcp_call_broken(struct pending_request *pending, const char *code, const char *why)
 {
-    struct upstream_call *run = mcp_call_end(mcp, pending);
-    run->answer->after_s = after_s;
-    run->answer->quoted = arena_dup(run->arena, str_cut(quoted, MCP_QUOTE_MAX_BYTES));
-    if (quoted.len)
-        log_event(LOG_WARN, "upstream_error", LOG_STR("upstream", mcp->spec->name), LOG_TEXT("code", code),
-                  LOG_STR("text", str_cut(quoted, 200)));
-    run->answer->reached = how != UPSTREAM_UNAVAILABLE && strcmp(code, "unreachable") != 0;
-    upstream_call_answer(run, how, code, WHO "gave no usable answer: %s", NAME(mcp), why);
-    upstream_call_finish(run);
+    struct upstream_call *call = mcp_call_end(pending);
+    answer(pending->client, call, UPSTREAM_BROKEN, code, "sent an unusable answer: %s", why);
+    upstream_call_finish(call);
 }
 
-void mcp_call_notify_cancelled(struct mcp_client *mcp, uint64_t id, const char *reason)
+void mcp_call_failed(struct pending_request *pending, const struct mcp_failure *failure)
 {
-    if (!mcp->open)
+    struct mcp_client *client = pending->client;
+    struct upstream_call *call = mcp_call_end(pending);
+    call->answer->after_s = failure->after_s;
+    quote(call, failure->quoted);
+    if (failure->quoted.len)
+        log_event(LOG_WARN, "upstream_error", LOG_STR("upstream", client->spec->name),
+                  LOG_TEXT("code", failure->code), LOG_STR("text", str_cut(failure->quoted, 200)));
+    call->answer->reached =
+        failure->outcome != UPSTREAM_UNAVAILABLE && strcmp(failure->code, "unreachable") != 0;
+    answer(client, call, failure->outcome, failure->code, "gave no usable answer: %s", failure->why);
+    upstream_call_finish(call);
+}
+
+void mcp_call_notify_cancelled(struct mcp_client *client, uint64_t id, const char *reason)
+{
+    if (!client->open)
         return;
-    mcp_client_begin_message(mcp, 0, "notifications/cancelled");
-    buf_text(&mcp->out, "\"requestId\":");
-    buf_int(&mcp->out, (int64_t)id);
-    buf_text(&mcp->out, ",\"reason\":\"");
-    buf_text(&mcp->out, reason);
-    buf_byte(&mcp->out, '"');
-    if (mcp->modern) {
-        buf_byte(&mcp->out, ',');
-        mcp_client_write_meta(mcp, 0);
-    }
-    buf_text(&mcp->out, "}}");
-    mcp_client_send(mcp, 0, "notifications/cancelled", STR_NONE);
-    mcp->kind->forget(mcp->transport, id);
+    mcp_request_open(client, 0, "notifications/cancelled");
+    buf_printf(&client->out, "\"requestId\":%llu,\"reason\":\"%s\"", (unsigned long long)id, reason);
+    mcp_request_meta(client, 0, true);
+    mcp_request_send(client, 0, "notifications/cancelled", STR_NONE);
+    if (client->kind->forget)
+        client->kind->forget(client->transport, id);
 }
 
-void mcp_call_timed_out(struct mcp_client *mcp, struct pending *pending)
+void mcp_call_timed_out(struct pending_request *pending)
 {
-    bool sent = pending->sent;
+    struct mcp_client *client = pending->client;
     uint64_t id = pending->id;
     long long ms = (clock_mono_us() - pending->since_us) / 1000;
-    struct upstream_call *run = mcp_call_end(mcp, pending);
-    if (sent) {
-        abandoned_calls_add(&mcp->abandoned_calls, id, run->request->caller, clock_mono_us());
-        mcp_call_notify_cancelled(mcp, id, "timed out");
-        upstream_call_answer(run, UPSTREAM_TRANSIENT, "timeout",
-                             WHO "did not answer within %lld ms and was told to stop", NAME(mcp), ms);
+    struct upstream_call *call = mcp_call_end(pending);
+    if (call->answer->reached) {
+        abandoned_calls_add(&client->abandoned, id, call->request->caller, clock_mono_us());
+        mcp_call_notify_cancelled(client, id, "timed out");
+        answer(client, call, UPSTREAM_TRANSIENT, "timeout",
+               "did not answer within %lld ms; the call was cancelled", ms);
     } else {
-        upstream_call_answer(run, UPSTREAM_UNAVAILABLE, "not_up",
-                             WHO "did not come up within %lld ms; the call was not sent to it", NAME(mcp),
-                             ms);
+        answer(client, call, UPSTREAM_UNAVAILABLE, "not_up",
+               "did not start within %lld ms; the call was not sent to it", ms);
     }
-    upstream_call_finish(run);
+    upstream_call_finish(call);
 }
 
-/* ---- its answer ------------------------------------------------------------------ */
+/* ---- the response ---------------------------------------------------------------- */
 
-static bool is_block(const struct json *block)
-{
-    return json_str(json_get_text(block, "type")).len > 0;
-}
-
-/* NULL: it is a CallToolResult; else what is missing. */
-static const char *what_is_wrong(const struct json *result)
+/* NULL: a CallToolResult. */
+static const char *problem_of(const struct json *result)
 {
     if (!json_is(result, JSON_OBJECT))
         return "the result is no object";
     const struct json *content = json_get_text(result, "content");
     if (!content && json_get_text(result, "task"))
-        return "it began a task instead of answering, which was not asked of it";
+        return "it began a task, although the call did not ask for one";
     if (!content && !json_get_text(result, "structuredContent"))
         return "the result has neither `content` nor `structuredContent`";
     if (content && !json_is(content, JSON_ARRAY))
         return "`content` of the result is no array";
     for (uint32_t i = 0; content && i < content->len; i++)
-        if (!is_block(&content->items[i]))
-            return "an item of the result's `content` is no block with a `type`";
+        if (!json_str(json_get_text(&content->items[i], "type")).len)
+            return "an item of the result's `content` has no `type`";
     return NULL;
 }
 
-static bool is_complete(const struct json *result)
-{
-    const struct json *type = json_get_text(result, "resultType");
-    return !type || str_is(json_str(type), "complete");
-}
-
-static void hear_result(struct mcp_client *mcp, struct pending *pending, struct str text)
+static void take_result(struct pending_request *pending, struct str text)
 {
     static const struct json_limits limits = {.nodes = RESULT_NODES};
-    struct upstream_call *run = pending->run;
-    struct json *result = arena_alloc(run->arena, sizeof(*result));
-    struct json_error fault;
-    enum err err = json_parse(run->arena, arena_dup(run->arena, text), &limits, result, &fault);
-    if (err != OK && !fault.soft) {
-        bool large = err == ERR_LIMIT;
-        mcp_call_broken(mcp, pending, large ? "result_too_large" : "invalid_json", fault.text);
+    struct upstream_call *call = pending->call;
+    struct json *result = arena_alloc(call->arena, sizeof(*result));
+    struct json_error error;
+    enum err err = json_parse(call->arena, arena_dup(call->arena, text), &limits, result, &error);
+    if (err != OK && !error.soft) {
+        mcp_call_broken(pending, err == ERR_LIMIT ? "result_too_large" : "invalid_json", error.text);
         return;
     }
-    if (!is_complete(result) && mcp_elicitation_from_result(mcp, pending, result))
+    const struct json *type = json_get_text(result, "resultType");
+    bool complete = !type || str_is(json_str(type), "complete");
+    if (!complete && mcp_elicitation_from_result(pending, result))
         return;
-    const char *wrong = is_complete(result) ? what_is_wrong(result) : "its `resultType` is unknown";
-    if (wrong) {
-        mcp_call_broken(mcp, pending, "no_tool_result", wrong);
+    const char *problem = complete ? problem_of(result) : "its `resultType` is unknown";
+    if (problem) {
+        mcp_call_broken(pending, "no_tool_result", problem);
         return;
     }
-    mcp_call_end(mcp, pending);
-    run->answer->outcome = UPSTREAM_RESULT;
-    run->answer->result = result;
-    upstream_call_finish(run);
+    mcp_call_end(pending);
+    call->answer->outcome = UPSTREAM_RESULT;
+    call->answer->result = result;
+    upstream_call_finish(call);
 }
 
-/* A tool that runs as a task only says "method not found" to a plain call. */
-static bool wants_task(struct mcp_client *mcp, struct str name)
+/* A server answers "method not found" to a plain call of a tool that only runs as a task. */
+static bool requires_task(struct mcp_client *client, struct str name)
 {
-    const struct json *tools = mcp->offer ? tool_list_array(mcp->offer) : NULL;
+    const struct json *tools = client->tools ? tool_list_array(client->tools) : NULL;
     for (uint32_t i = 0; tools && i < tools->len; i++)
         if (str_eq(json_str(json_get_text(&tools->items[i], "name")), name)) {
             const struct json *execution = json_get_text(&tools->items[i], "execution");
@@ -197,79 +194,72 @@ static bool wants_task(struct mcp_client *mcp, struct str name)
     return false;
 }
 
-static bool says_unknown_tool(struct str message)
+static bool means_unknown_tool(struct str message)
 {
-    static const char *const words[] = {"unknown tool", "no such tool", "tool not found",
-                                        "not found",    "unknown name", "does not exist"};
-    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-        if (str_contains_nocase(message, str_of(words[i])))
+    static const char *const phrases[] = {"unknown", "no such", "not found", "does not exist"};
+    for (size_t i = 0; i < sizeof(phrases) / sizeof(*phrases); i++)
+        if (str_contains_nocase(message, str_of(phrases[i])))
             return str_contains_nocase(message, STR_LIT("tool"));
     return false;
 }
 
-struct refusal {
-    int64_t code;
-    const char *name, *words;
-};
-
-static const struct refusal *refusal_of(struct mcp_client *mcp, const struct upstream_call *run, int64_t code,
-                                        struct str message)
+static void take_error(struct pending_request *pending, struct str text)
 {
-    static const struct refusal known[] = {
+    static const struct {
+        int64_t code;
+        const char *name, *sentence;
+    } known[] = {
         {-32602, "unknown_tool", "does not know this tool (any more)"},
-        {-32602, "invalid_params", "says that the arguments are not valid"},
-        {-32601, "task_only", "runs this tool as a task only, which the gateway does not ask for"},
-        {-32601, "method_not_found", "says that it has no such method"},
-        {-32603, "internal_error", "says that it failed inside"},
+        {-32602, "invalid_params", "rejects the arguments as invalid"},
+        {-32601, "task_only", "runs this tool only as a task, which the gateway does not support"},
+        {-32601, "method_not_found", "has no such method"},
+        {-32603, "internal_error", "failed internally"},
         {0, "rpc_error", "answered with an error"},
     };
-    bool told_apart = code == -32602   ? says_unknown_tool(message)
-                      : code == -32601 ? wants_task(mcp, run->request->target->tool)
-                                       : true;
-    size_t i = 0;
-    while (known[i].code && known[i].code != code)
-        i++;
-    return &known[told_apart ? i : i + 1];
-}
-
-static void hear_error(struct mcp_client *mcp, struct pending *pending, struct str text)
-{
-    struct upstream_call *run = pending->run;
-    struct json_error fault;
+    struct mcp_client *client = pending->client;
+    struct upstream_call *call = pending->call;
+    struct json_error parse_error;
     struct json error;
     int64_t code = 0;
-    if (json_parse(run->arena, arena_dup(run->arena, text), NULL, &error, &fault) != OK && !fault.soft) {
-        mcp_call_broken(mcp, pending, "invalid_json", fault.text);
+    size_t i = 0;
+    if (!mcp_request_read(call->arena, arena_dup(call->arena, text), &error, &parse_error)) {
+        mcp_call_broken(pending, "invalid_json", parse_error.text);
         return;
     }
-    if (mcp_elicitation_from_error(mcp, pending, &error))
+    if (mcp_elicitation_from_error(pending, &error))
         return;
     json_int(json_get_text(&error, "code"), &code);
     struct str message = json_str(error.type == JSON_STRING ? &error : json_get_text(&error, "message"));
-    const struct refusal *refusal = refusal_of(mcp, run, code, message);
-    mcp_call_end(mcp, pending);
-    run->answer->quoted = str_cut(mcp_client_redact(mcp, run->arena, message), MCP_QUOTE_MAX_BYTES);
-    upstream_call_answer(run, UPSTREAM_REFUSED, refusal->name, WHO "%s (JSON-RPC error %lld)", NAME(mcp),
-                         refusal->words, (long long)code);
-    upstream_call_finish(run);
+    while (known[i].code && known[i].code != code)
+        i++;
+    if ((code == -32602 && !means_unknown_tool(message)) ||
+        (code == -32601 && !requires_task(client, call->request->target->tool)))
+        i++;
+    mcp_call_end(pending);
+    call->answer->quoted = str_cut(mcp_client_redact(client, call->arena, message), MCP_QUOTE_MAX_BYTES);
+    answer(client, call, UPSTREAM_REFUSED, known[i].name, "%s (JSON-RPC error %lld)", known[i].sentence,
+           (long long)code);
+    upstream_call_finish(call);
 }
 
-static void hear_call(struct mcp_client *mcp, struct pending *pending, const struct mcp_message *line)
+static void on_response(struct mcp_client *client, struct pending_request *pending,
+                        const struct mcp_message *message)
 {
-    if (line->error.len)
-        hear_error(mcp, pending, line->error);
+    (void)client;
+    if (message->error.len)
+        take_error(pending, message->error);
     else
-        hear_result(mcp, pending, line->result);
+        take_result(pending, message->result);
 }
 
-/* ---- the beginning of one ---------------------------------------------------------- */
+/* ---- the start of a call ----------------------------------------------------------- */
 
-static void write_call(struct mcp_client *mcp, const struct pending *pending)
+static void send_call(struct mcp_client *client, struct pending_request *pending)
 {
-    const struct upstream_request *request = pending->run->request;
-    struct buf *out = &mcp->out;
-    uint64_t token = request->progress ? pending->id : 0;
-    mcp_client_begin_message(mcp, pending->id, "tools/call");
+    const struct upstream_request *request = pending->call->request;
+    struct buf *out = &client->out;
+    pending_mark_sent(&client->pending, pending);
+    mcp_request_open(client, pending->id, "tools/call");
     buf_text(out, "\"name\":");
     json_write_string(out, request->target->tool);
     buf_text(out, ",\"arguments\":");
@@ -277,113 +267,85 @@ static void write_call(struct mcp_client *mcp, const struct pending *pending)
         json_write(out, request->arguments);
     else
         buf_text(out, "{}");
-    if (mcp->modern && request->input_responses) {
+    if (client->modern && request->input_responses) {
         buf_text(out, ",\"inputResponses\":");
         json_write(out, request->input_responses);
     }
-    if (mcp->modern && request->request_state.len) {
+    if (client->modern && request->request_state.len) {
         buf_text(out, ",\"requestState\":");
         json_write_string(out, request->request_state);
     }
-    if (mcp_client_has_meta(mcp, token)) {
-        buf_byte(out, ',');
-        mcp_client_write_meta(mcp, token);
-    }
-    buf_text(out, "}}");
+    mcp_request_meta(client, request->progress ? pending->id : 0, true);
+    mcp_request_send(client, pending->id, "tools/call", request->target->tool);
 }
 
-static void send_call(struct mcp_client *mcp, struct pending *pending)
+const char *mcp_call_blocked(const struct mcp_client *client)
 {
-    pending_send(&mcp->pendings, pending);
-    write_call(mcp, pending);
-    mcp_client_send(mcp, pending->id, "tools/call", pending->run->request->target->tool);
+    return client->kind->blocked ? client->kind->blocked(client->transport) : NULL;
 }
 
-const char *mcp_call_blocked(const struct mcp_client *mcp)
+static enum upstream_call_state answer_blocked(struct mcp_client *client, struct upstream_call *call,
+                                               const char *why)
 {
-    return mcp->kind->full ? mcp->kind->full(mcp->transport) : NULL;
+    call->answer->after_s = 1;
+    return answer(client, call, UPSTREAM_UNAVAILABLE, "not_reading", "%s; the call was not sent to it", why);
 }
 
-static void say_full(struct mcp_client *mcp, struct upstream_call *run, const char *why)
+void mcp_call_send_waiting(struct mcp_client *client)
 {
-    run->answer->reached = false;
-    run->answer->after_s = 1;
-    upstream_call_answer(run, UPSTREAM_UNAVAILABLE, "not_reading", WHO "%s; the call was not sent to it",
-                         NAME(mcp), why);
-}
-
-void mcp_call_send_waiting(struct mcp_client *mcp)
-{
-    struct pending *pending;
-    while (mcp->ready && (pending = mcp->pendings.waiting.first)) {
-        const char *why = mcp_call_blocked(mcp);
+    struct pending_request *pending;
+    while (client->ready && (pending = TAILQ_FIRST(&client->pending.waiting))) {
+        const char *why = mcp_call_blocked(client);
         if (!why) {
-            send_call(mcp, pending);
+            send_call(client, pending);
             continue;
         }
-        struct upstream_call *run = mcp_call_end(mcp, pending);
-        say_full(mcp, run, why);
-        upstream_call_finish(run);
+        struct upstream_call *call = mcp_call_end(pending);
+        answer_blocked(client, call, why);
+        upstream_call_finish(call);
     }
 }
 
-/* Nobody waits any more. */
-static void stop_call(struct upstream_call *run)
+static void stop_call(struct upstream_call *call)
 {
-    struct pending *pending = run->work;
-    struct mcp_client *mcp = pending->mcp;
+    struct pending_request *pending = call->work;
+    struct mcp_client *client = pending->client;
     uint64_t id = pending->sent ? pending->id : 0;
-    mcp_call_end(mcp, pending);
+    mcp_call_end(pending);
     if (!id)
         return;
-    abandoned_calls_add(&mcp->abandoned_calls, id, run->request->caller, clock_mono_us());
-    mcp_call_notify_cancelled(mcp, id, "nobody waits for it any more");
+    abandoned_calls_add(&client->abandoned, id, call->request->caller, clock_mono_us());
+    mcp_call_notify_cancelled(client, id, "cancelled by the client");
 }
 
-static void add_call(struct mcp_client *mcp, struct pending *pending, struct upstream_call *run)
+enum upstream_call_state mcp_client_call(struct mcp_client *client, struct upstream_call *call)
 {
-    uint32_t ms = upstream_call_timeout_ms(run, target_timeout_ms(run->request->target, mcp->spec));
-    uint32_t times = run->request->max_ms ? 1 : MCP_PROGRESS_TIMES;
-    pending->run = run;
-    pending->mcp = mcp;
-    pending->heard = hear_call;
+    if (client->stopping || client->state == MCP_DOWN)
+        return answer_unavailable(client, call);
+    const char *blocked = client->ready ? mcp_call_blocked(client) : NULL;
+    if (blocked)
+        return answer_blocked(client, call, blocked);
+    struct pending_request *pending = pending_add(&client->pending);
+    if (!pending) {
+        call->answer->after_s = 1;
+        return answer(client, call, UPSTREAM_UNAVAILABLE, "busy",
+                      "has %u pending calls already; this one was not sent to it", MCP_CALLS_MAX);
+    }
+    uint32_t ms = upstream_call_timeout_ms(call, target_timeout_ms(call->request->target, client->spec));
+    uint32_t times = call->request->max_ms ? 1 : MCP_PROGRESS_TIMES;
+    pending->call = call;
+    pending->client = client;
+    pending->on_response = on_response;
     pending->since_us = clock_mono_us();
-    pending->deadline_us = pending->since_us + (int64_t)ms * 1000;
-    pending->time_us = (int64_t)ms * 1000;
-    pending->last_us = pending->since_us + pending->time_us * times;
-    run->work = pending;
-    run->stop = stop_call;
-    mcp_client_watch_deadline(mcp, pending->deadline_us);
-}
-
-static enum upstream_call_state say_too_many(struct mcp_client *mcp, struct upstream_call *run)
-{
-    run->answer->reached = false;
-    run->answer->after_s = 1;
-    upstream_call_answer(run, UPSTREAM_UNAVAILABLE, "busy",
-                         WHO "has %u calls to answer already; this one was not sent to it", NAME(mcp),
-                         MCP_CALLS_MAX);
-    return UPSTREAM_DONE;
-}
-
-enum upstream_call_state mcp_client_call(struct mcp_client *mcp, struct upstream_call *run)
-{
-    const char *full = mcp->ready ? mcp_call_blocked(mcp) : NULL;
-    if (mcp->stopping || mcp->state == MCP_DOWN) {
-        say_unavailable(mcp, run);
-        return UPSTREAM_DONE;
-    }
-    if (full) {
-        say_full(mcp, run, full);
-        return UPSTREAM_DONE;
-    }
-    struct pending *pending = pending_add(&mcp->pendings);
-    if (!pending)
-        return say_too_many(mcp, run);
-    add_call(mcp, pending, run);
-    if (mcp->ready)
-        send_call(mcp, pending);
-    else if (mcp->state == MCP_STOPPED)
-        mcp_client_start(mcp);
+    pending->timeout_us = (int64_t)ms * 1000;
+    pending->deadline_us = pending->since_us + pending->timeout_us;
+    pending->last_deadline_us = pending->since_us + pending->timeout_us * times;
+    call->work = pending;
+    call->stop = stop_call;
+    mcp_client_watch_deadline(client, pending->deadline_us);
+    if (client->ready)
+        send_call(client, pending);
+    else if (client->state == MCP_STOPPED)
+        mcp_client_start(client);
     return UPSTREAM_PENDING;
 }

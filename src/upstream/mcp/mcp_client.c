@@ -1,7 +1,7 @@
 /*
- * One MCP server's life: started, greeted (mcp_handshake.c), up, dead, started
- * again with patience, down. Whatever needs a transport to be freed or made
- * happens in a turn of its own (on_soon), never inside one of its hooks.
+ * The life of an MCP server: started, initialised (mcp_handshake.c), up, dead,
+ * restarted with backoff, down. A transport is made and freed in a turn of its
+ * own (on_soon), never inside one of its hooks.
  */
 #include "base/arena.h"
 #include "base/hash.h"
@@ -11,186 +11,176 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define NOISE_READ_BYTES  4096u /* of a line, for secrets */
-#define NOISE_SHOWN_BYTES 80u
-
-static const char *const state_names[] = {"stopped", "starting", "up", "waiting", "down", "stopping"};
-
-void mcp_client_set_state(struct mcp_client *mcp, enum mcp_client_state state)
-{
-    if (mcp->state == state)
-        return;
-    mcp->state = state;
-    mcp_client_schedule(mcp); /* and told: never inside a function that was called */
-}
-
-struct arena *mcp_client_scratch(struct mcp_client *mcp)
-{
-    if (mcp->scratch)
-        arena_free(mcp->scratch);
-    mcp->scratch = arena_new();
-    return mcp->scratch;
-}
-
-struct str mcp_client_redact(const struct mcp_client *mcp, struct arena *arena, struct str text)
-{
-    return mcp->transport && mcp->kind->mask ? mcp->kind->mask(mcp->transport, arena, text) : text;
-}
-
-static void log_noise(const struct mcp_client *mcp, const char *what, struct str text, uint64_t held)
-{
-    struct arena *arena = arena_new();
-    struct str shown =
-        str_cut(mcp_client_redact(mcp, arena, str_cut(text, NOISE_READ_BYTES)), NOISE_SHOWN_BYTES);
-    if (shown.len)
-        log_event(LOG_INFO, "upstream_message_ignored", LOG_STR("upstream", mcp->spec->name),
-                  LOG_TEXT("why", what), LOG_STR("begins", shown), LOG_NUM("not_logged", held));
-    else
-        log_event(LOG_INFO, "upstream_message_ignored", LOG_STR("upstream", mcp->spec->name),
-                  LOG_TEXT("why", what), LOG_NUM("not_logged", held));
-    arena_free(arena);
-}
-
-void mcp_client_ignore(struct mcp_client *mcp, const char *what, struct str text)
-{
-    uint64_t held;
-    mcp->ignored++;
-    if (rate_limit_allow(&mcp->noise, MCP_NOISE_PER_S, &held))
-        log_noise(mcp, what, text, held);
-}
-
-/* ---- to begin, and to end --------------------------------------------------- */
-
-static const struct mcp_transport_hooks hooks;
+#define IGNORED_READ_BYTES  4096u /* of a message, to redact secrets */
+#define IGNORED_SHOWN_BYTES 80u
 
 static void on_soon(void *owner);
 
-void mcp_client_schedule(struct mcp_client *mcp)
+void mcp_client_schedule(struct mcp_client *client)
 {
-    timer_set(&mcp->soon, mcp->loop, 0, on_soon, mcp);
+    timer_set(&client->soon, client->loop, 0, on_soon, client);
 }
 
-static void on_start_takes_too_long(void *owner)
+static void set_state(struct mcp_client *client, enum mcp_client_state state)
 {
-    struct mcp_client *mcp = owner;
-    mcp_client_fail(mcp, "it was not ready within %u ms%s", mcp->spec->start_ms,
-                    mcp->open ? " (it did not answer the handshake, or not list its tools)" : "");
+    if (client->state == state)
+        return;
+    client->state = state;
+    mcp_client_schedule(client); /* reports it */
 }
 
-uint32_t mcp_client_start_ms(const struct mcp_client *mcp)
+struct arena *mcp_client_scratch(struct mcp_client *client)
 {
-    return mcp->spec->start_ms ? mcp->spec->start_ms : UPSTREAM_START_MS;
+    arena_free(client->scratch);
+    return client->scratch = arena_new();
 }
 
-static void begin(struct mcp_client *mcp)
+struct str mcp_client_redact(const struct mcp_client *client, struct arena *arena, struct str text)
 {
-    mcp->wanted = false;
-    mcp->starts++;
-    mcp->kind = mcp->spec->kind == UPSTREAM_HTTP ? &mcp_transport_http : &mcp_transport_stdio;
-    mcp->transport = mcp->kind->make(mcp->loop, mcp->spec, &hooks, mcp);
-    timer_set(&mcp->starting, mcp->loop, mcp_client_start_ms(mcp), on_start_takes_too_long, mcp);
-    mcp->kind->open(mcp->transport);
+    return client->transport && client->kind->redact ? client->kind->redact(client->transport, arena, text)
+                                                     : text;
 }
 
-static struct pending *first_call(const struct pending_list *list)
+void mcp_client_ignore(struct mcp_client *client, const char *why, struct str text)
 {
-    struct pending *pending = list->first;
-    while (pending && !pending->run)
-        pending = pending->next;
+    uint64_t held;
+    client->ignored++;
+    if (!rate_limit_allow(&client->ignored_rate, MCP_IGNORED_PER_S, &held))
+        return;
+    struct arena *arena = arena_new();
+    text = str_cut(mcp_client_redact(client, arena, str_cut(text, IGNORED_READ_BYTES)), IGNORED_SHOWN_BYTES);
+    if (text.len)
+        log_event(LOG_INFO, "upstream_message_ignored", LOG_STR("upstream", client->spec->name),
+                  LOG_TEXT("why", why), LOG_STR("begins", text), LOG_NUM("not_logged", held));
+    else
+        log_event(LOG_INFO, "upstream_message_ignored", LOG_STR("upstream", client->spec->name),
+                  LOG_TEXT("why", why), LOG_NUM("not_logged", held));
+    arena_free(arena);
+}
+
+/* ---- start and stop --------------------------------------------------------- */
+
+static const struct mcp_transport_hooks hooks;
+
+static void on_start_timeout(void *owner)
+{
+    struct mcp_client *client = owner;
+    mcp_client_fail(client, "it was not ready within %u ms%s", client->spec->start_ms,
+                    client->open ? " (no response to the handshake or to tools/list)" : "");
+}
+
+uint32_t mcp_client_start_ms(const struct mcp_client *client)
+{
+    return client->spec->start_ms ? client->spec->start_ms : UPSTREAM_START_MS;
+}
+
+static void start_now(struct mcp_client *client)
+{
+    client->start_wanted = false;
+    client->starts++;
+    client->kind = client->spec->kind == UPSTREAM_HTTP ? &mcp_transport_http : &mcp_transport_stdio;
+    client->transport = client->kind->make(client->loop, client->spec, &hooks, client);
+    timer_set(&client->start_deadline, client->loop, mcp_client_start_ms(client), on_start_timeout, client);
+    client->kind->open(client->transport);
+}
+
+/* Passes over our own requests. */
+static struct pending_request *first_call(const struct pending_list *list)
+{
+    struct pending_request *pending = TAILQ_FIRST(list);
+    while (pending && !pending->call)
+        pending = TAILQ_NEXT(pending, entry);
     return pending;
 }
 
-static void refuse_waiting(struct mcp_client *mcp)
+static void refuse_waiting(struct mcp_client *client)
 {
-    struct pending *pending;
-    while ((pending = first_call(&mcp->pendings.waiting)))
-        mcp_call_unavailable(mcp, pending);
+    struct pending_request *pending;
+    while ((pending = first_call(&client->pending.waiting)))
+        mcp_call_unavailable(pending);
 }
 
-/* Those that are still to be answered are; then it is closed, and when it has gone, told. */
-static void go_on_stopping(struct mcp_client *mcp)
+/* Waits for pending calls, then for the transport to close, then reports. */
+static void continue_stopping(struct mcp_client *client)
 {
-    if (!mcp->ready)
-        refuse_waiting(mcp);
-    if (first_call(&mcp->pendings.sent) || first_call(&mcp->pendings.waiting))
+    if (!client->ready)
+        refuse_waiting(client);
+    if (first_call(&client->pending.sent) || first_call(&client->pending.waiting))
         return;
-    if (mcp->transport && mcp->state == MCP_STOPPING)
-        return; /* on its way */
-    if (mcp->transport) {
-        mcp->ready = false;
-        mcp_client_set_state(mcp, MCP_STOPPING);
-        mcp->kind->close(mcp->transport);
-        return;
+    if (!client->transport) {
+        client->state = MCP_STOPPED;
+        client->hooks->stopped(client->owner);
+    } else if (client->state != MCP_STOPPING) {
+        client->ready = false;
+        set_state(client, MCP_STOPPING);
+        client->kind->close(client->transport);
     }
-    mcp->state = MCP_STOPPED;
-    mcp->hooks->stopped(mcp->owner);
 }
 
 static void on_soon(void *owner)
 {
-    struct mcp_client *mcp = owner;
-    if (mcp->dying)
-        mcp->kind->free(mcp->dying);
-    mcp->dying = NULL;
-    if (mcp->wanted && !mcp->transport)
-        begin(mcp);
-    if (mcp->told != mcp->state) {
-        mcp->told = mcp->state;
-        mcp->hooks->state(mcp->owner);
+    struct mcp_client *client = owner;
+    if (client->closed_transport)
+        client->kind->free(client->closed_transport);
+    client->closed_transport = NULL;
+    if (client->start_wanted && !client->transport)
+        start_now(client);
+    if (client->reported_state != client->state) {
+        client->reported_state = client->state;
+        client->hooks->state(client->owner);
     }
-    if (mcp->stopping)
-        go_on_stopping(mcp);
+    if (client->stopping)
+        continue_stopping(client);
 }
 
-static void want(struct mcp_client *mcp)
+static void start_soon(struct mcp_client *client)
 {
-    timer_clear(&mcp->again);
-    mcp->wanted = true;
-    mcp_client_set_state(mcp, MCP_STARTING);
-    mcp_client_schedule(mcp);
+    timer_clear(&client->restart);
+    client->start_wanted = true;
+    set_state(client, MCP_STARTING);
+    mcp_client_schedule(client);
 }
 
-void mcp_client_start(struct mcp_client *mcp)
+void mcp_client_start(struct mcp_client *client)
 {
-    bool runs = mcp->state == MCP_STARTING || mcp->state == MCP_UP;
-    if (!runs && !mcp->stopping)
-        want(mcp);
+    bool runs = client->state == MCP_STARTING || client->state == MCP_UP;
+    if (!runs && !client->stopping)
+        start_soon(client);
 }
 
-void mcp_client_stop(struct mcp_client *mcp)
+void mcp_client_stop(struct mcp_client *client)
 {
-    mcp->stopping = true;
-    mcp->wanted = false;
-    timer_clear(&mcp->again);
-    mcp_client_schedule(mcp);
+    client->stopping = true;
+    client->start_wanted = false;
+    timer_clear(&client->restart);
+    mcp_client_schedule(client);
 }
 
-/* ---- up, and down ----------------------------------------------------------- */
+/* ---- up and down ------------------------------------------------------------ */
 
-void mcp_client_up(struct mcp_client *mcp)
+void mcp_client_up(struct mcp_client *client)
 {
-    timer_clear(&mcp->starting);
-    mcp->ready = mcp->settled = true;
-    mcp->up_us = clock_mono_us();
-    mcp->error[0] = '\0';
-    log_event(LOG_INFO, "upstream_up", LOG_STR("upstream", mcp->spec->name), LOG_TEXT("server", mcp->server),
-              LOG_TEXT("protocol", mcp->version),
-              LOG_NUM("tools", mcp->offer ? tool_list_array(mcp->offer)->len : 0));
-    mcp_client_set_state(mcp, MCP_UP);
-    mcp_call_send_waiting(mcp);
+    timer_clear(&client->start_deadline);
+    client->ready = client->has_started = true;
+    client->up_us = clock_mono_us();
+    client->error[0] = '\0';
+    log_event(LOG_INFO, "upstream_up", LOG_STR("upstream", client->spec->name),
+              LOG_TEXT("server", client->server), LOG_TEXT("protocol", client->version),
+              LOG_NUM("tools", client->tools ? tool_list_array(client->tools)->len : 0));
+    set_state(client, MCP_UP);
+    mcp_call_send_waiting(client);
 }
 
-static void on_again(void *owner)
+static void on_restart(void *owner)
 {
-    struct mcp_client *mcp = owner;
-    if (mcp->spec->lazy && !first_call(&mcp->pendings.waiting))
-        mcp_client_set_state(mcp, MCP_STOPPED);
+    struct mcp_client *client = owner;
+    if (client->spec->lazy && !first_call(&client->pending.waiting))
+        set_state(client, MCP_STOPPED);
     else
-        want(mcp);
+        start_soon(client);
 }
 
-/* Doubled with each failure, a quarter of it by chance: many daemons on one host start their servers apart.
- */
+/* With jitter, so that the daemons of one host do not restart their servers at the same time. */
 static uint32_t backoff_ms(uint32_t failures)
 {
     uint32_t ms = MCP_BACKOFF_FIRST_MS;
@@ -200,194 +190,174 @@ static uint32_t backoff_ms(uint32_t failures)
     return ms - ms / 8 + (uint32_t)(hash_random() % (ms / 4));
 }
 
-static void wait_and_try(struct mcp_client *mcp)
+static void plan_restart(struct mcp_client *client, const char *why, struct str last_words)
 {
-    bool down = mcp->failures >= UPSTREAM_DOWN_AFTER;
-    uint32_t ms = down ? UPSTREAM_RETRY_MS : backoff_ms(mcp->failures);
-    mcp->next_us = clock_mono_us() + (int64_t)ms * 1000;
-    timer_set(&mcp->again, mcp->loop, ms, on_again, mcp);
+    if (client->up_us && clock_mono_us() - client->up_us >= (int64_t)MCP_STEADY_MS * 1000)
+        client->failures = 0;
+    client->up_us = 0;
+    client->failures++;
+    client->has_started = true;
+    log_event(LOG_WARN, "upstream_failed", LOG_STR("upstream", client->spec->name), LOG_TEXT("why", why),
+              LOG_STR("last_words", last_words), LOG_NUM("failures", client->failures));
+    bool down = client->failures >= UPSTREAM_DOWN_AFTER;
+    uint32_t ms = down ? UPSTREAM_RETRY_MS : backoff_ms(client->failures);
+    client->next_us = clock_mono_us() + (int64_t)ms * 1000;
+    timer_set(&client->restart, client->loop, ms, on_restart, client);
     if (down)
-        log_event(LOG_WARN, "upstream_down", LOG_STR("upstream", mcp->spec->name),
-                  LOG_NUM("failures", mcp->failures), LOG_TEXT("why", mcp->error), LOG_NUM("again_ms", ms));
-    mcp_client_set_state(mcp, down ? MCP_DOWN : MCP_WAITING);
+        log_event(LOG_WARN, "upstream_down", LOG_STR("upstream", client->spec->name),
+                  LOG_NUM("failures", client->failures), LOG_TEXT("why", client->error),
+                  LOG_NUM("again_ms", ms));
+    set_state(client, down ? MCP_DOWN : MCP_WAITING);
 }
 
-static void drop_transport(struct mcp_client *mcp)
+static void drop_transport(struct mcp_client *client)
 {
-    mcp->dying = mcp->transport;
-    mcp->transport = NULL;
-    mcp->open = mcp->ready = false;
-    timer_clear(&mcp->starting);
-    timer_clear(&mcp->relist);
-    timer_clear(&mcp->relisten);
-    mcp_tools_clear(&mcp->listing);
-    mcp->abandoned_calls = (struct abandoned_calls){0}; /* what it was about ended with it */
-    mcp_client_schedule(mcp);
+    client->closed_transport = client->transport;
+    client->transport = NULL;
+    client->open = client->ready = false;
+    timer_clear(&client->start_deadline);
+    timer_clear(&client->relist);
+    timer_clear(&client->relisten);
+    mcp_tools_clear(&client->listing);
+    client->abandoned = (struct abandoned_calls){0};
+    mcp_client_schedule(client);
 }
 
-static void count_failure(struct mcp_client *mcp)
+/* Ends every sent call; waiting ones wait for the restart unless the server is down. Must come last: a
+ * callback may call anything but mcp_client_free. */
+static void fail(struct mcp_client *client, const char *why, struct str quoted)
 {
-    if (mcp->up_us && clock_mono_us() - mcp->up_us >= (int64_t)MCP_STEADY_MS * 1000)
-        mcp->failures = 0;
-    mcp->up_us = 0;
-    mcp->failures++;
-    mcp->settled = true;
-}
-
-/* Our own questions die silently, the calls that were sent with an answer; those that wait for it wait on,
- * unless it is down. The last thing that is done: whoever is told may call anything but mcp_client_free. */
-static void end_pending(struct mcp_client *mcp, const char *why, struct str quoted)
-{
-    struct pending *pending;
-    while ((pending = mcp->pendings.sent.first))
-        if (pending->run)
-            mcp_call_died(mcp, pending, why, quoted);
-        else
-            pending_remove(&mcp->pendings, pending);
-    if (mcp->state == MCP_DOWN || mcp->stopping)
-        refuse_waiting(mcp);
-}
-
-static void fail(struct mcp_client *mcp, const char *why, struct str quoted)
-{
-    char words[MCP_ERROR_MAX_BYTES / 2], last[MCP_QUOTE_MAX_BYTES];
-    quoted = str_cut(quoted, sizeof(last));
-    if (quoted.len)
-        memcpy(last, quoted.at, quoted.len);
-    snprintf(words, sizeof(words), "%s", why);
-    snprintf(mcp->error, sizeof(mcp->error), "%s%s" STR_FMT "%s", words, quoted.len ? ": \"" : "",
+    struct arena *arena = arena_new(); /* `why` and `quoted` may belong to the transport */
+    struct pending_request *pending;
+    why = arena_dup(arena, str_cut(str_of(why), MCP_ERROR_MAX_BYTES / 2 - 1)).at;
+    quoted = arena_dup(arena, str_cut(quoted, MCP_QUOTE_MAX_BYTES));
+    snprintf(client->error, sizeof(client->error), "%s%s" STR_FMT "%s", why, quoted.len ? ": \"" : "",
              STR_ARG(str_cut(quoted, MCP_ERROR_MAX_BYTES / 2 - 8)), quoted.len ? "\"" : "");
-    drop_transport(mcp);
-    if (mcp->stopping) {
-        end_pending(mcp, words, (struct str){last, quoted.len});
-        return;
-    }
-    count_failure(mcp);
-    log_event(LOG_WARN, "upstream_failed", LOG_STR("upstream", mcp->spec->name), LOG_TEXT("why", words),
-              LOG_STR("last_words", quoted), LOG_NUM("failures", mcp->failures));
-    wait_and_try(mcp);
-    end_pending(mcp, words, (struct str){last, quoted.len});
+    drop_transport(client);
+    if (!client->stopping)
+        plan_restart(client, why, quoted);
+    while ((pending = TAILQ_FIRST(&client->pending.sent)))
+        if (pending->call)
+            mcp_call_crashed(pending, why, quoted);
+        else
+            pending_remove(&client->pending, pending);
+    if (client->state == MCP_DOWN || client->stopping)
+        refuse_waiting(client);
+    arena_free(arena);
 }
 
-void mcp_client_fail(struct mcp_client *mcp, const char *format, ...)
+void mcp_client_fail(struct mcp_client *client, const char *format, ...)
 {
     char why[MCP_ERROR_MAX_BYTES];
     va_list args;
     va_start(args, format);
     vsnprintf(why, sizeof(why), format, args);
     va_end(args);
-    if (mcp->transport)
-        fail(mcp, why, STR_NONE);
+    if (client->transport)
+        fail(client, why, STR_NONE);
 }
 
-/* ---- what the transport tells ------------------------------------------------ */
+/* ---- what the transport reports ---------------------------------------------- */
 
 static void on_opened(void *owner)
 {
-    struct mcp_client *mcp = owner;
-    if (!mcp->transport || mcp->open)
+    struct mcp_client *client = owner;
+    if (!client->transport || client->open)
         return;
-    mcp->open = true;
-    mcp_handshake_start(mcp);
+    client->open = true;
+    mcp_handshake_start(client);
 }
 
-static void hear_answer(struct mcp_client *mcp, const struct mcp_message *line)
+static void on_message(void *owner, uint64_t about, struct str text)
 {
-    struct pending *pending = pending_find(&mcp->pendings, mcp_message_own_id(line->id));
-    if (pending) {
-        pending->heard(mcp, pending, line);
+    struct mcp_client *client = owner;
+    if (!client->transport)
         return;
-    }
-    abandoned_calls_remove(&mcp->abandoned_calls, mcp_message_own_id(line->id));
-    mcp_client_ignore(mcp, "an answer to what nobody asked, or not any more", STR_NONE);
-}
-
-/* A line that is none, but tells for whom it was. */
-static void hear_broken(struct mcp_client *mcp, const struct mcp_message *line)
-{
-    struct pending *pending = pending_find(&mcp->pendings, mcp_message_own_id(line->id));
-    mcp_client_ignore(mcp, line->trouble, STR_NONE);
-    if (pending && pending->run)
-        mcp_call_broken(mcp, pending, "invalid_json", line->trouble);
-}
-
-static void on_message(void *owner, uint64_t about, struct str message)
-{
-    struct mcp_client *mcp = owner;
-    if (!mcp->transport)
-        return;
-    struct mcp_message line = mcp_message_scan(message);
-    switch (line.kind) {
+    struct mcp_message message = mcp_message_scan(text);
+    uint64_t id = mcp_message_own_id(message.id);
+    struct pending_request *pending = pending_find(&client->pending, id);
+    switch (message.kind) {
     case MCP_MESSAGE_RESPONSE:
-        hear_answer(mcp, &line);
+        if (pending) {
+            pending->on_response(client, pending, &message);
+            break;
+        }
+        abandoned_calls_remove(&client->abandoned, id);
+        mcp_client_ignore(client, "a response to no pending request", STR_NONE);
         break;
     case MCP_MESSAGE_REQUEST:
-        mcp_notifications_request(mcp, about, &line);
+        mcp_notifications_request(client, about, &message);
         break;
     case MCP_MESSAGE_NOTIFICATION:
-        mcp_notifications_notify(mcp, about, &line);
+        mcp_notifications_notify(client, about, &message);
         break;
     case MCP_MESSAGE_MALFORMED:
-        hear_broken(mcp, &line);
+        mcp_client_ignore(client, message.problem, STR_NONE);
+        if (pending && pending->call)
+            mcp_call_broken(pending, "invalid_json", message.problem);
         break;
     case MCP_MESSAGE_NOISE:
-        if (str_trim(message).len)
-            mcp_client_ignore(mcp, line.trouble, message);
+        if (str_trim(text).len)
+            mcp_client_ignore(client, message.problem, text);
         break;
     }
 }
 
-/* Our own question without an answer is like one that was answered by nothing. */
-static void on_failed(void *owner, uint64_t id, enum upstream_outcome how, const char *code, const char *why,
-                      struct str quoted, int64_t after_s)
+/* Our own request gets the failure as a malformed response, for log and status. */
+static void on_failed(void *owner, uint64_t id, const struct mcp_failure *failure)
 {
-    struct mcp_client *mcp = owner;
-    char words[MCP_ERROR_MAX_BYTES]; /* of our own question: for log and status */
-    struct pending *pending = !mcp->transport ? NULL
-                              : id            ? pending_find(&mcp->pendings, id)
-                                              : mcp_notifications_subject(mcp, 0);
-    snprintf(words, sizeof(words), quoted.len ? "%.600s: \"" STR_FMT "\"" : "%s", why, STR_ARG(quoted));
-    const struct mcp_message refused = {.kind = MCP_MESSAGE_MALFORMED, .trouble = words};
-    bool no = how == UPSTREAM_REFUSED || how == UPSTREAM_BROKEN;
-    if (pending && pending->run)
-        mcp_call_failed(mcp, pending, how, code, why, quoted, after_s);
-    else if (pending && !mcp->ready && !no)
-        mcp_client_fail(mcp, "%s", words); /* it wasn't asked: to ask in another way helps nothing */
-    else if (pending)
-        pending->heard(mcp, pending, &refused);
+    struct mcp_client *client = owner;
+    char problem[MCP_ERROR_MAX_BYTES];
+    struct pending_request *pending = NULL;
+    if (client->transport)
+        pending = id ? pending_find(&client->pending, id) : mcp_notifications_subject(client, 0);
+    if (!pending)
+        return;
+    if (pending->call) {
+        mcp_call_failed(pending, failure);
+        return;
+    }
+    snprintf(problem, sizeof(problem), failure->quoted.len ? "%.600s: \"" STR_FMT "\"" : "%s", failure->why,
+             STR_ARG(failure->quoted));
+    const struct mcp_message message = {.kind = MCP_MESSAGE_MALFORMED, .problem = problem};
+    bool rejected = failure->outcome == UPSTREAM_REFUSED || failure->outcome == UPSTREAM_BROKEN;
+    if (!client->ready && !rejected)
+        mcp_client_fail(client, "%s", problem); /* unreachable: the modern handshake would not help */
+    else
+        pending->on_response(client, pending, &message);
 }
 
 static void on_closed(void *owner, const char *why, struct str quoted)
 {
-    struct mcp_client *mcp = owner;
-    if (mcp->transport)
-        fail(mcp, why, quoted);
+    struct mcp_client *client = owner;
+    if (client->transport)
+        fail(client, why, quoted);
 }
 
 static const struct mcp_transport_hooks hooks = {on_opened, on_message, on_failed, on_closed};
 
 /* ---- deadlines: one timer for all ---------------------------------------------- */
 
-static bool is_over(struct mcp_client *mcp, struct pending *pending, int64_t now)
+static void on_request_timeout(struct mcp_client *client, struct pending_request *pending)
 {
-    if (!pending->deadline_us || pending->deadline_us > now)
-        return false;
-    if (pending->run)
-        mcp_call_timed_out(mcp, pending);
-    else {
-        const struct mcp_message late = {.kind = MCP_MESSAGE_MALFORMED,
-                                         .trouble = "it was not answered in time"};
-        pending->heard(mcp, pending, &late);
-    }
-    return true;
+    static const struct mcp_message late = {.kind = MCP_MESSAGE_MALFORMED,
+                                            .problem = "there was no response in time"};
+    if (pending->call)
+        mcp_call_timed_out(pending);
+    else
+        pending->on_response(client, pending, &late);
 }
 
-/* One at a time: whoever is told may end others. *next: the earliest of those that are left, 0: none. */
-static bool end_one(struct mcp_client *mcp, const struct pending_list *list, int64_t now, int64_t *next)
+/* Ends at most one request, since a callback may end others. *next: the earliest deadline that is left. */
+static bool end_one(struct mcp_client *client, const struct pending_list *list, int64_t now, int64_t *next)
 {
-    for (struct pending *pending = list->first; pending; pending = pending->next) {
-        if (is_over(mcp, pending, now))
+    struct pending_request *pending;
+    TAILQ_FOREACH(pending, list, entry)
+    {
+        if (pending->deadline_us && pending->deadline_us <= now) {
+            on_request_timeout(client, pending);
             return true;
+        }
         if (pending->deadline_us && (!*next || pending->deadline_us < *next))
             *next = pending->deadline_us;
     }
@@ -396,81 +366,84 @@ static bool end_one(struct mcp_client *mcp, const struct pending_list *list, int
 
 static void on_deadline(void *owner)
 {
-    struct mcp_client *mcp = owner;
+    struct mcp_client *client = owner;
     int64_t now = clock_mono_us(), next;
-    mcp->armed_us = 0;
+    client->deadline_us = 0;
     do
         next = 0;
-    while (end_one(mcp, &mcp->pendings.sent, now, &next) || end_one(mcp, &mcp->pendings.waiting, now, &next));
+    while (end_one(client, &client->pending.sent, now, &next) ||
+           end_one(client, &client->pending.waiting, now, &next));
     if (next)
-        mcp_client_watch_deadline(mcp, next);
+        mcp_client_watch_deadline(client, next);
 }
 
-void mcp_client_watch_deadline(struct mcp_client *mcp, int64_t us)
+void mcp_client_watch_deadline(struct mcp_client *client, int64_t us)
 {
-    if (mcp->armed_us && mcp->armed_us <= us)
+    if (client->deadline_us && client->deadline_us <= us)
         return;
     int64_t ms = (us - clock_mono_us()) / 1000 + 1;
-    mcp->armed_us = us;
-    timer_set(&mcp->deadline, mcp->loop, ms > 0 ? (uint32_t)ms : 0, on_deadline, mcp);
+    client->deadline_us = us;
+    timer_set(&client->deadline, client->loop, ms > 0 ? (uint32_t)ms : 0, on_deadline, client);
 }
 
-/* ---- made, looked at, freed ------------------------------------------------------ */
+/* ---- the client ------------------------------------------------------------------ */
 
 struct mcp_client *mcp_client_new(struct loop *loop, const struct upstream_spec *spec,
-                                  const struct mcp_client_hooks *mcp_client_hooks, void *owner)
+                                  const struct mcp_client_hooks *client_hooks, void *owner)
 {
-    struct mcp_client *mcp = calloc(1, sizeof(*mcp));
-    if (!mcp)
+    struct mcp_client *client = calloc(1, sizeof(*client));
+    if (!client)
         abort();
-    mcp->loop = loop;
-    mcp->spec = spec;
-    mcp->hooks = mcp_client_hooks;
-    mcp->owner = owner;
-    return mcp;
+    client->loop = loop;
+    client->spec = spec;
+    client->hooks = client_hooks;
+    client->owner = owner;
+    pending_init(&client->pending);
+    return client;
 }
 
-void mcp_client_free(struct mcp_client *mcp)
+void mcp_client_free(struct mcp_client *client)
 {
-    struct timer *const timers[] = {&mcp->deadline, &mcp->starting, &mcp->again,
-                                    &mcp->soon,     &mcp->relist,   &mcp->relisten};
+    struct timer *const timers[] = {&client->deadline, &client->start_deadline, &client->restart,
+                                    &client->soon,     &client->relist,         &client->relisten};
     for (size_t i = 0; i < sizeof(timers) / sizeof(*timers); i++)
         timer_clear(timers[i]);
-    if (mcp->transport)
-        mcp->kind->free(mcp->transport);
-    if (mcp->dying)
-        mcp->kind->free(mcp->dying);
-    mcp_tools_clear(&mcp->listing);
-    pendings_clear(&mcp->pendings);
-    tool_list_unref(mcp->offer);
-    if (mcp->scratch)
-        arena_free(mcp->scratch);
-    buf_clear(&mcp->out);
-    free(mcp);
+    if (client->transport)
+        client->kind->free(client->transport);
+    if (client->closed_transport)
+        client->kind->free(client->closed_transport);
+    mcp_tools_clear(&client->listing);
+    pending_clear(&client->pending);
+    tool_list_unref(client->tools);
+    arena_free(client->scratch);
+    buf_clear(&client->out);
+    free(client);
 }
 
-struct tool_list *mcp_client_tools(const struct mcp_client *mcp)
+struct tool_list *mcp_client_tools(const struct mcp_client *client)
 {
-    return mcp->offer;
+    return client->tools;
 }
 
-void mcp_client_view(const struct mcp_client *mcp, struct mcp_client_status *view)
+void mcp_client_view(const struct mcp_client *client, struct mcp_client_status *status)
 {
-    int64_t left = (mcp->next_us - clock_mono_us()) / 1000;
-    *view = (struct mcp_client_status){
-        .state = mcp->state,
-        .name = state_names[mcp->state],
-        .has_started = mcp->settled,
-        .error = str_of(mcp->error),
-        .failures = mcp->failures,
-        .next_ms = timer_is_set(&mcp->again) ? (left > 0 ? left : 0) : -1,
-        .queued = mcp->pendings.waiting.count,
-        .ignored = mcp->ignored,
-        .starts = mcp->starts,
-        .pid = mcp->transport && mcp->kind->pid ? mcp->kind->pid(mcp->transport) : 0,
-        .version = str_of(mcp->version),
-        .server = str_of(mcp->server),
+    static const char *const names[] = {"stopped", "starting", "up", "waiting", "down", "stopping"};
+    int64_t left = (client->next_us - clock_mono_us()) / 1000;
+    const struct pending_request *pending;
+    *status = (struct mcp_client_status){
+        .name = names[client->state],
+        .has_started = client->has_started,
+        .error = str_of(client->error),
+        .failures = client->failures,
+        .next_ms = timer_is_set(&client->restart) ? (left > 0 ? left : 0) : -1,
+        .ignored = client->ignored,
+        .starts = client->starts,
+        .pid = client->transport && client->kind->pid ? client->kind->pid(client->transport) : 0,
+        .version = str_of(client->version),
+        .server = str_of(client->server),
     };
-    for (const struct pending *pending = mcp->pendings.sent.first; pending; pending = pending->next)
-        view->calls += pending->run != NULL;
+    TAILQ_FOREACH(pending, &client->pending.waiting, entry)
+    {
+        status->queued++;
+    }
 }

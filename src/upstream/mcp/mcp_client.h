@@ -1,78 +1,66 @@
 /*
- * One MCP server as we speak to it, over whatever carries the messages
- * (upstream/mcp/mcp_transport.h): greeted, asked for its tools, kept alive, called by
- * many at once. What it sends is believed in nothing but its own answer to
- * its own call.
+ * An MCP client: one server over one transport, its handshake, its tool list,
+ * its restarts, and many calls at once. It trusts a server in nothing but the
+ * response to its own call.
  *
- *   stopped ─▶ starting ─▶ up ─▶ (dies) ─▶ waiting ─▶ starting …   UPSTREAM_DOWN_AFTER in a row ─▶ down
+ *   stopped ─▶ starting ─▶ up ─▶ (exits) ─▶ waiting ─▶ starting …   UPSTREAM_DOWN_AFTER in a row ─▶ down
  */
 #ifndef TOOLGATE_UPSTREAM_MCP_MCP_CLIENT_H
 #define TOOLGATE_UPSTREAM_MCP_MCP_CLIENT_H
 
 #include "upstream/upstream_call.h"
-#include "upstream/mcp/mcp_transport.h"
 
 struct mcp_client;
 
-#define MCP_BACKOFF_FIRST_MS 200u   /* before it is started again, doubled each time … */
-#define MCP_BACKOFF_MAX_MS   10000u /* … up to this; a quarter of it is by chance */
-#define MCP_STEADY_MS        5000u  /* one that was up for this long has not failed "in a row" */
-#define MCP_PROGRESS_TIMES   5u     /* progress sets a call's time anew, up to this many times all in all */
-#define MCP_CALLS_MAX        4096u  /* that one upstream has to answer or that wait for it */
+#define MCP_BACKOFF_FIRST_MS 200u   /* before a restart, doubled each time … */
+#define MCP_BACKOFF_MAX_MS   10000u /* … up to this, with a quarter of jitter */
+#define MCP_STEADY_MS        5000u  /* being up for this long resets the failures in a row */
+#define MCP_PROGRESS_TIMES   5u     /* progress renews the timeout, up to this many times of it in all */
+#define MCP_CALLS_MAX        4096u  /* pending for one server */
 #define MCP_PAGES_MAX        64u    /* of tools/list */
-#define MCP_LIST_SETTLE_MS   50u    /* of quiet after list_changed before it is asked for again */
+#define MCP_LIST_SETTLE_MS   50u    /* from list_changed to the next tools/list */
 
-/* Each fires from the loop's turn, never inside an mcp_ function; mcp_client_free is not for inside of them.
- */
+/* Each fires from the loop's turn, never inside an mcp_client_ function; mcp_client_free is not allowed
+ * inside. */
 struct mcp_client_hooks {
-    void (*changed)(void *owner); /* mcp_client_tools is another than before */
-    void (*state)(void *owner);   /* mcp_client_view says something else */
-    void (*stopped)(void *owner); /* mcp_client_stop is done: no call is left, the process is gone */
+    void (*tools)(void *owner);   /* mcp_client_tools has changed */
+    void (*state)(void *owner);   /* mcp_client_view has changed */
+    void (*stopped)(void *owner); /* mcp_client_stop is done: no call is left, the process has exited */
 };
 
-/* `spec` is borrowed for as long as it lives. Nothing is started yet. The kind of the spec says what carries
- * the messages. */
+/* Borrows `spec`, whose kind selects the transport. Starts nothing yet. */
 struct mcp_client *mcp_client_new(struct loop *loop, const struct upstream_spec *spec,
                                   const struct mcp_client_hooks *hooks, void *owner);
 
-/* Starts it, if it isn't up or starting; one that waits or is down is tried at once. */
-void mcp_client_start(struct mcp_client *mcp);
-/* In order: takes no more calls, answers those that it has, then ends it. `stopped` fires, also where nothing
- * ran.
- */
-void mcp_client_stop(struct mcp_client *mcp);
-/* At once: calls that are pending are forgotten (no upstream_call_finish), the process is killed. */
-void mcp_client_free(struct mcp_client *mcp);
+/* Starts the server unless it is up or starting; one that waits or is down is retried at once. */
+void mcp_client_start(struct mcp_client *client);
+/* Takes no more calls, waits for the pending ones, then closes the server. `stopped` fires in any case. */
+void mcp_client_stop(struct mcp_client *client);
+/* At once: drops pending calls without upstream_call_finish and kills the process. */
+void mcp_client_free(struct mcp_client *client);
 
-/* What it offers, borrowed; NULL: not known yet. Stays while it is down. */
-struct tool_list *mcp_client_tools(const struct mcp_client *mcp);
+/* Borrowed; NULL: not known yet. Remains while the server is down. */
+struct tool_list *mcp_client_tools(const struct mcp_client *client);
 
 enum mcp_client_state { MCP_STOPPED, MCP_STARTING, MCP_UP, MCP_WAITING, MCP_DOWN, MCP_STOPPING };
 
 struct mcp_client_status {
-    enum mcp_client_state state;
-    const char *name; /* of the state, for status */
-    bool
-        has_started; /* was up once, or has failed once, since it was made: its tools needn't be waited for */
-    struct str
-        error; /* why it is not up, or was not at last; empty: nothing to tell. Valid until it changes */
-    uint32_t failures; /* starts and deaths in a row */
-    int64_t next_ms;   /* until it is tried again; -1: it is not waiting for that */
-    uint32_t calls;    /* under way there */
-    uint32_t queued;   /* waiting for it */
-    uint64_t ignored;  /* messages from it that nobody could use */
+    const char *name;  /* of the state */
+    bool has_started;  /* was up once, or has failed once: a loading daemon does not wait for it */
+    struct str error;  /* why it is not up, or was not; may be empty. Valid until it changes */
+    uint32_t failures; /* starts and exits in a row */
+    int64_t next_ms;   /* until the next start; -1: none is planned */
+    uint32_t queued;   /* calls not sent yet */
+    uint64_t ignored;  /* messages that could not be used */
     uint64_t starts;
-    int64_t pid;        /* of its process; 0: there is none */
-    struct str version; /* of the protocol, agreed upon; empty: none yet */
-    struct str server;  /* its own name and version, data; may be empty */
+    int64_t pid;        /* 0: there is no process */
+    struct str version; /* of the protocol, as agreed; may be empty */
+    struct str server;  /* its name and version, data; may be empty */
 };
-void mcp_client_view(const struct mcp_client *mcp, struct mcp_client_status *view);
+void mcp_client_view(const struct mcp_client *client, struct mcp_client_status *status);
 
-/*
- * One call: what `mcp_run` (upstream_call.h) does once it knows which server. UPSTREAM_DONE with an answer
- * where it is down or has too many already; otherwise run->stop is set and upstream_call_finish called once,
- * from the loop's turn. A server that isn't up is started, the call waits for it within its own time.
- */
-enum upstream_call_state mcp_client_call(struct mcp_client *mcp, struct upstream_call *run);
+/* The runner of TARGET_MCP, see upstream_call.h. Starts the server if necessary; the call waits for that
+ * within its own timeout. */
+enum upstream_call_state mcp_client_call(struct mcp_client *client, struct upstream_call *call);
 
 #endif

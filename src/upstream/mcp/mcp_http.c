@@ -1,10 +1,9 @@
 /*
- * MCP over streamable HTTP: each message is a POST, whose answer is JSON or a
- * stream of events (mcp_http_exchange.c). The eras differ in headers: up to
- * 2025-11-25 a session's id and the version agreed upon, a GET stream for what
- * the server says by itself (mcp_http_listen.c), streams that can be resumed, and
- * a session that may have to be renewed (mcp_http_session.c); from 2026-07-28
- * on method and name, and none of the others.
+ * The streamable HTTP transport: each message is a POST, answered by JSON or
+ * by a stream of events (mcp_http_exchange.c). Up to 2025-11-25 there is a
+ * session, which may have to be renewed (mcp_http_session.c), a GET stream of
+ * server messages (mcp_http_listen.c), and streams can be resumed; from
+ * 2026-07-28 there are headers for method and name instead.
  */
 #include "upstream/mcp/mcp_http_internal.h"
 
@@ -13,19 +12,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void on_closed_later(void *owner)
+static void on_close_later(void *owner)
 {
     struct mcp_transport *t = owner;
-    t->hooks->closed(t->owner, t->why, str_of(t->says));
+    t->hooks->closed(t->owner, t->why, str_of(t->quoted));
 }
 
-void mcp_http_close_later(struct mcp_transport *t, const char *why, const char *says)
+void mcp_http_close_later(struct mcp_transport *t, const char *why, const char *quoted)
 {
     if (timer_is_set(&t->later))
         return;
     snprintf(t->why, sizeof(t->why), "%.500s", why);
-    snprintf(t->says, sizeof(t->says), "%s", says);
-    timer_set(&t->later, t->loop, 0, on_closed_later, t);
+    snprintf(t->quoted, sizeof(t->quoted), "%s", quoted);
+    timer_set(&t->later, t->loop, 0, on_close_later, t);
 }
 
 void mcp_http_deliver(struct mcp_transport *t, uint64_t about, struct str text)
@@ -35,7 +34,7 @@ void mcp_http_deliver(struct mcp_transport *t, uint64_t about, struct str text)
     arena_free(scratch);
 }
 
-/* ---- headers ----------------------------------------------------------------------- */
+/* ---- headers and settings ---------------------------------------------------------- */
 
 struct fetch_request mcp_http_request(struct mcp_transport *t, struct arena *arena, const char *method,
                                       struct name_values more)
@@ -57,19 +56,8 @@ struct fetch_request mcp_http_request(struct mcp_transport *t, struct arena *are
                                   .body_max = SIZE_MAX};
 }
 
-/* ---- from open to closed --------------------------------------------------------------- */
-
-static void forget_settings(struct mcp_transport *t)
-{
-    arena_free(t->settings);
-    t->settings = NULL;
-    t->secrets = (struct secrets){0};
-    t->url = t->ca_file = NULL;
-    t->headers = (struct name_values){0};
-}
-
-static enum err fill_headers(const struct mcp_transport *t, struct arena *arena, struct secrets *used,
-                             struct name_values *headers, struct why *why)
+static enum err expand_headers(const struct mcp_transport *t, struct arena *arena, struct secrets *used,
+                               struct name_values *headers, struct why *why)
 {
     const struct name_values *given = &t->spec->headers;
     struct name_value *list = ARENA_ARRAY(arena, struct name_value, given->count);
@@ -87,19 +75,19 @@ bool mcp_http_reload_headers(struct mcp_transport *t)
     struct arena *scratch = arena_new();
     struct name_values now;
     bool differs = false;
-    if (fill_headers(t, scratch, NULL, &now, NULL) == OK)
+    if (expand_headers(t, scratch, NULL, &now, NULL) == OK)
         for (size_t i = 0; i < now.count; i++)
             differs |= !str_eq(now.list[i].value, t->headers.list[i].value);
     arena_free(scratch);
-    /* The old ones stay hidden, too, in answers that are still to come. */
-    differs = differs && fill_headers(t, t->settings, &t->secrets, &now, NULL) == OK;
+    /* The old values stay in t->secrets: responses that are still to come may echo them. */
+    differs = differs && expand_headers(t, t->settings, &t->secrets, &now, NULL) == OK;
     if (differs)
         t->headers = now;
     return differs;
 }
 
-/* The address may hold a key, too; where it is asked is no secret. */
-static enum err fill_settings(struct mcp_transport *t, struct why *why)
+/* The URL may hold a key, too; the path of ca_file is no secret. */
+static enum err expand_settings(struct mcp_transport *t, struct why *why)
 {
     struct str url = STR_NONE, ca_file = STR_NONE;
     t->settings = arena_new();
@@ -107,114 +95,119 @@ static enum err fill_settings(struct mcp_transport *t, struct why *why)
     if (err == OK)
         err = secrets_expand(t->settings, t->spec->ca_file, NULL, &ca_file, why);
     if (err == OK)
-        err = fill_headers(t, t->settings, &t->secrets, &t->headers, why);
+        err = expand_headers(t, t->settings, &t->secrets, &t->headers, why);
     t->url = arena_dup(t->settings, url).at;
     t->ca_file = ca_file.len ? arena_dup(t->settings, ca_file).at : NULL;
     return err;
 }
 
-static void on_opened_later(void *owner)
+static void clear_settings(struct mcp_transport *t)
 {
-    struct mcp_transport *t = owner;
-    t->hooks->opened(t->owner);
+    arena_free(t->settings);
+    t->settings = NULL;
+    t->secrets = (struct secrets){0};
+    t->url = t->ca_file = NULL;
+    t->headers = (struct name_values){0};
 }
 
-static struct mcp_transport *stream_make(struct loop *loop, const struct upstream_spec *spec,
-                                         const struct mcp_transport_hooks *hooks, void *owner)
+/* ---- from open to closed --------------------------------------------------------------- */
+
+static struct mcp_transport *http_make(struct loop *loop, const struct upstream_spec *spec,
+                                       const struct mcp_transport_hooks *hooks, void *owner)
 {
     struct mcp_transport *t = calloc(1, sizeof(*t));
     if (!t)
         abort();
     *t = (struct mcp_transport){.loop = loop, .spec = spec, .hooks = hooks, .owner = owner};
-    sse_init(&t->listening.sse, UPSTREAM_LINE_MAX_BYTES);
+    sse_init(&t->listener.sse, UPSTREAM_LINE_MAX_BYTES);
     return t;
 }
 
-static void stream_open(struct mcp_transport *t)
+static void on_open_later(void *owner)
 {
-    struct why why = {0};
-    enum err err = fill_settings(t, &why);
-    if (err != OK)
-        mcp_http_close_later(t, why.text, "");
-    else
-        timer_set(&t->later, t->loop, 0, on_opened_later, t);
+    struct mcp_transport *t = owner;
+    t->hooks->opened(t->owner);
 }
 
-/* Everything under way ends unheard. */
+static void http_open(struct mcp_transport *t)
+{
+    struct why why = {0};
+    if (expand_settings(t, &why) != OK)
+        mcp_http_close_later(t, why.text, "");
+    else
+        timer_set(&t->later, t->loop, 0, on_open_later, t);
+}
+
+/* Everything under way ends without a report. */
 static void drop_all(struct mcp_transport *t)
 {
     mcp_http_listen_stop(t);
-    while (t->exchanges)
-        exchange_free(t->exchanges);
-    header_mapping_clear(&t->mirror);
+    while (!LIST_EMPTY(&t->exchanges))
+        exchange_free(LIST_FIRST(&t->exchanges));
+    header_mapping_clear(&t->mapping);
     t->session.len = t->initialize.len = 0;
     t->version[0] = '\0';
     t->modern = t->renewing = false;
 }
 
-static void on_left(void *owner, const struct fetch_end *end)
-{
-    struct mcp_transport *t = owner;
-    (void)end;
-    t->leaving = NULL;
-    forget_settings(t);
-    t->hooks->closed(t->owner, "it was closed", STR_NONE);
-}
-
-static void on_left_head(void *owner, const struct fetch_head *head)
+static void on_delete_head(void *owner, const struct fetch_head *head)
 {
     (void)owner, (void)head;
 }
 
-static void on_left_data(void *owner, struct str bytes)
+static void on_delete_data(void *owner, struct str bytes)
 {
     (void)owner, (void)bytes;
 }
 
-static const struct fetch_hooks leaving = {on_left_head, on_left_data, on_left};
-
-/* DELETE ends the session there; a server that does not know it answers 405, and that is fine. */
-static bool take_leave(struct mcp_transport *t)
+static void on_delete_done(void *owner, const struct fetch_end *end)
 {
-    struct arena *arena = arena_new();
-    struct fetch_request request = mcp_http_request(t, arena, "DELETE", (struct name_values){0});
-    request.total_ms = STREAM_CLOSE_MS;
-    request.repeatable = true;
-    t->leaving = t->session.len && !t->modern ? fetch_start(t->loop, &request, &leaving, t, NULL) : NULL;
-    arena_free(arena);
-    return t->leaving != NULL;
+    struct mcp_transport *t = owner;
+    (void)end;
+    t->closing = NULL;
+    clear_settings(t);
+    t->hooks->closed(t->owner, "it was closed", STR_NONE);
 }
 
-static void stream_close(struct mcp_transport *t)
+/* DELETE ends the session; the status of its response does not matter. */
+static void http_close(struct mcp_transport *t)
 {
-    if (t->leaving || !t->settings)
+    static const struct fetch_hooks hooks = {on_delete_head, on_delete_data, on_delete_done};
+    if (t->closing || !t->settings)
         return;
     timer_clear(&t->later);
-    bool leaves = take_leave(t);
+    if (t->session.len && !t->modern) {
+        struct arena *arena = arena_new();
+        struct fetch_request request = mcp_http_request(t, arena, "DELETE", (struct name_values){0});
+        request.total_ms = MCP_HTTP_CLOSE_MS;
+        request.repeatable = true;
+        t->closing = fetch_start(t->loop, &request, &hooks, t, NULL);
+        arena_free(arena);
+    }
     drop_all(t);
-    if (!leaves) {
-        forget_settings(t);
+    if (!t->closing) {
+        clear_settings(t);
         mcp_http_close_later(t, "it was closed", "");
     }
 }
 
-static void stream_free(struct mcp_transport *t)
+static void http_free(struct mcp_transport *t)
 {
-    if (t->leaving)
-        fetch_cancel(t->leaving);
+    if (t->closing)
+        fetch_cancel(t->closing);
     drop_all(t);
     timer_clear(&t->later);
-    sse_clear(&t->listening.sse);
+    sse_clear(&t->listener.sse);
     buf_clear(&t->session);
     buf_clear(&t->initialize);
-    forget_settings(t);
+    clear_settings(t);
     free(t);
 }
 
 /* ---- messages ----------------------------------------------------------------------------- */
 
-static void stream_send(struct mcp_transport *t, uint64_t id, const char *method, struct str name,
-                        struct str message)
+static void http_send(struct mcp_transport *t, uint64_t id, const char *method, struct str name,
+                      struct str message)
 {
     if (!t->settings)
         return;
@@ -228,27 +221,28 @@ static void stream_send(struct mcp_transport *t, uint64_t id, const char *method
         exchange_post(x);
 }
 
-static void stream_forget(struct mcp_transport *t, uint64_t id)
+static void http_forget(struct mcp_transport *t, uint64_t id)
 {
-    for (struct exchange *x = t->exchanges; x && id; x = x->next)
-        if (x->id == id && !x->ours) {
+    struct exchange *x;
+    LIST_FOREACH (x, &t->exchanges, entry)
+        if (id && x->id == id && !x->renews) {
             exchange_free(x);
             return;
         }
 }
 
-/* A version comes from the server: what could not be a header's value is none. */
-static void stream_version(struct mcp_transport *t, const char *version, bool modern)
+/* The version comes from the server: it is checked before it goes into a header. */
+static void http_set_version(struct mcp_transport *t, const char *version, bool modern)
 {
     bool safe = strlen(version) < sizeof(t->version) && fetch_header_is_safe(STR_LIT("x"), str_of(version));
     snprintf(t->version, sizeof(t->version), "%s", safe ? version : "");
     t->modern = modern;
 }
 
-const struct mcp_transport_kind mcp_transport_http = {.make = stream_make,
-                                                      .open = stream_open,
-                                                      .send = stream_send,
-                                                      .forget = stream_forget,
-                                                      .version = stream_version,
-                                                      .close = stream_close,
-                                                      .free = stream_free};
+const struct mcp_transport_kind mcp_transport_http = {.make = http_make,
+                                                      .open = http_open,
+                                                      .send = http_send,
+                                                      .forget = http_forget,
+                                                      .set_version = http_set_version,
+                                                      .close = http_close,
+                                                      .free = http_free};

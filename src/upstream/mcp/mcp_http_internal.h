@@ -1,7 +1,7 @@
 /*
- * What the files stream*.c share: the transport, one message on its way
- * (mcp_http_exchange.c), the stream of what the server says by itself
- * (mcp_http_listen.c). Only they include it.
+ * What the files of the HTTP transport share: the transport (mcp_http.c), one
+ * message and its response (mcp_http_exchange.c), the session
+ * (mcp_http_session.c), and the stream of server messages (mcp_http_listen.c).
  */
 #ifndef TOOLGATE_UPSTREAM_MCP_MCP_HTTP_INTERNAL_H
 #define TOOLGATE_UPSTREAM_MCP_MCP_HTTP_INTERNAL_H
@@ -9,49 +9,51 @@
 #include "base/buf.h"
 #include "io/timer.h"
 #include "upstream/http/fetch.h"
-#include "upstream/mcp/mcp_header_mapping.h"
-#include "upstream/secrets.h"
 #include "upstream/http/sse.h"
+#include "upstream/mcp/mcp_header_mapping.h"
 #include "upstream/mcp/mcp_transport.h"
+#include "upstream/secrets.h"
 
-#define STREAM_NOTE_MS       30000u /* of a message that is no request */
-#define STREAM_CLOSE_MS      2000u  /* of taking leave */
-#define STREAM_LINGER_MS     1000u  /* a stream whose answer has come may stay open; then it is closed */
-#define STREAM_RETRY_MS      1000u  /* before a stream that broke off is asked for again … */
-#define STREAM_RETRY_MAX_MS  60000u /* … doubled with each that brought nothing, up to this */
-#define STREAM_BARREN_MAX    6u     /* doublings; a server may ask for a longer pause from the beginning */
-#define STREAM_RESUMES_MAX   5u     /* in a row without an event: the answer is given up */
-#define STREAM_SESSION_BYTES 1024u  /* of a session's id */
-#define STREAM_QUOTED_BYTES  200u   /* of what an error's body says */
+#include <sys/queue.h>
 
-/* One message to the server and what comes of it. */
+#define MCP_HTTP_NOTIFICATION_MS 30000u /* timeout of a notification or a response */
+#define MCP_HTTP_CLOSE_MS        2000u  /* timeout of DELETE */
+#define MCP_HTTP_LINGER_MS       1000u  /* a stream may stay open this long after its response */
+#define MCP_HTTP_RETRY_MS        1000u  /* before a broken stream is resumed … */
+#define MCP_HTTP_RETRY_MAX_MS    60000u /* … doubled each time without an event, up to this */
+#define MCP_HTTP_RETRY_DOUBLINGS 6u
+#define MCP_HTTP_RESUMES_MAX     5u    /* in a row without an event */
+#define MCP_HTTP_SESSION_BYTES   1024u /* of a session's id */
+#define MCP_HTTP_QUOTED_BYTES    200u  /* of an error's body */
+
+/* One message to the server and its response. */
 struct exchange {
     struct mcp_transport *transport;
-    struct exchange *next, *previous;
+    LIST_ENTRY(exchange) entry;
     uint64_t id; /* 0: no request */
     char method[48];
     struct buf name, message;
-    struct fetch *fetch; /* NULL: waits for a session, for its next try, or to be told why not */
+    struct fetch *fetch; /* NULL: waits for a session, for its next try, or to report a failure */
     struct timer timer;
     struct buf body;
     struct sse sse;
     int status;
     int64_t after_s;
-    char type[64], redirect[256], trouble[FETCH_WHY_MAX_BYTES];
-    char says[STREAM_QUOTED_BYTES + 1]; /* what an error's body says: the server's words */
-    unsigned resumes;                   /* in a row without an event */
-    bool streams;                       /* the answer comes as events */
+    char type[64], redirect[256], failure[FETCH_WHY_MAX_BYTES];
+    char quoted[MCP_HTTP_QUOTED_BYTES + 1]; /* of an error's body */
+    unsigned resumes;                       /* in a row without an event */
+    bool streams;                           /* the response comes as events */
     bool answered;
-    bool renewed; /* it has had its second session, or its second token */
-    bool ours;    /* of renewing the session: nobody else hears of it */
+    bool renewed; /* it has already had its second session, or its second token */
+    bool renews;  /* part of renewing the session: the client does not see it */
 };
 
-/* What the server says by itself: GET. */
+/* The GET stream of messages that belong to no request. */
 struct mcp_listener {
     struct fetch *fetch;
     struct timer timer;
     struct sse sse;
-    unsigned barren; /* in a row without an event */
+    unsigned failures; /* in a row without an event */
     bool on, streams, refused;
 };
 
@@ -60,51 +62,51 @@ struct mcp_transport {
     const struct upstream_spec *spec;
     const struct mcp_transport_hooks *hooks;
     void *owner;
-    struct arena *settings; /* NULL: not open. What the spec's texts are, filled in */
-    struct secrets secrets; /* of them */
+    struct arena *settings; /* of the expanded strings; NULL: not open */
+    struct secrets secrets;
     const char *url, *ca_file;
     struct name_values headers;
-    struct buf session, initialize;
+    struct buf session, initialize; /* the session's id; the message that began it */
     uint64_t initialize_id;
     char version[32];
-    struct header_mapping mirror; /* modern: which arguments go into headers */
+    struct header_mapping mapping;
     bool modern, renewing;
-    struct exchange *exchanges;
-    struct exchange *telling; /* NULL again where it was forgotten inside a hook */
-    struct mcp_listener listening;
-    struct fetch *leaving; /* DELETE */
+    LIST_HEAD(, exchange) exchanges;
+    struct exchange *delivering; /* NULL again if a hook has freed it */
+    struct mcp_listener listener;
+    struct fetch *closing; /* DELETE */
     struct timer later;
-    char why[FETCH_WHY_MAX_BYTES], says[STREAM_QUOTED_BYTES + 1]; /* for `later`: ours, the server's */
+    char why[FETCH_WHY_MAX_BYTES], quoted[MCP_HTTP_QUOTED_BYTES + 1]; /* for `closed` */
 };
 
-/* The request's headers: of the spec, the protocol and the session, beside `more`. mcp_http.c */
+/* mcp_http.c */
+/* With the headers of the spec, the protocol and the session, and `more`. */
 struct fetch_request mcp_http_request(struct mcp_transport *t, struct arena *arena, const char *method,
                                       struct name_values more);
-/* Looks at variables and files of the headers again: true, and they are sent from now on, where they say
- * something else than before, as they do when a token was renewed. mcp_http.c */
+/* Expands the headers again; true: a token was renewed, and the new one is used from now on. */
 bool mcp_http_reload_headers(struct mcp_transport *t);
-/* Hands a text of the server to whoever waits, its echoes of our secrets hidden. mcp_http.c */
+/* Passes a message to the client, with our secrets redacted. */
 void mcp_http_deliver(struct mcp_transport *t, uint64_t about, struct str text);
-/* It is over; `why`, and in its own words `says`, are told with the next turn. mcp_http.c */
-void mcp_http_close_later(struct mcp_transport *t, const char *why, const char *says);
+/* `closed` fires in the next turn. */
+void mcp_http_close_later(struct mcp_transport *t, const char *why, const char *quoted);
 
+/* mcp_http_exchange.c */
 struct exchange *exchange_new(struct mcp_transport *t, uint64_t id, const char *method, struct str name,
                               struct str message);
 void exchange_post(struct exchange *x);
 void exchange_free(struct exchange *x);
-
-/* The session is gone: begins another and then sends `x` again; all others wait. mcp_http_session.c */
-void mcp_http_session_renew(struct exchange *x);
-/* An answer to a question of our own while a session is renewed. mcp_http_session.c */
-void mcp_http_session_response(struct exchange *x, struct str text);
-/* The same for none. mcp_http_session.c */
-void mcp_http_session_failed(struct mcp_transport *t, const char *why, const char *says);
-
-/* Nobody will answer it: tells so, in our words, with its `says` beside them, and is gone.
- * mcp_http_exchange.c */
-void exchange_fail(struct exchange *x, enum upstream_outcome how, const char *code, int64_t after_s,
+/* Reports that there will be no response, with x->quoted, and frees it. */
+void exchange_fail(struct exchange *x, enum upstream_outcome outcome, const char *code, int64_t after_s,
                    const char *format, ...) __attribute__((format(printf, 5, 6)));
 
+/* mcp_http_session.c */
+/* The server does not know the session: begins another and then sends `x` again; all others wait. */
+void mcp_http_session_renew(struct exchange *x);
+/* A response to a message with `renews`, or its failure. */
+void mcp_http_session_response(struct exchange *x, struct str text);
+void mcp_http_session_failed(struct mcp_transport *t, const char *why, const char *quoted);
+
+/* mcp_http_listen.c */
 void mcp_http_listen_start(struct mcp_transport *t);
 void mcp_http_listen_stop(struct mcp_transport *t);
 

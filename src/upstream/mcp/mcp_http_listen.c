@@ -1,26 +1,15 @@
 /*
- * What a server says by itself (up to 2025-11-25): a GET that stays open. A server
- * may have none (405); one that breaks off is asked for again, from the event
- * where it ended, ever less often while it brings nothing.
+ * The GET stream of server messages (up to 2025-11-25). A server may have none
+ * (405). A broken stream is resumed after its last event, with a delay that
+ * doubles while no event comes.
  */
 #include "upstream/mcp/mcp_http_internal.h"
 
 #include "base/arena.h"
 
-static void start(void *owner);
-
-static void again(struct mcp_transport *t)
-{
-    struct mcp_listener *l = &t->listening;
-    uint32_t wait_ms = l->sse.retry_ms ? l->sse.retry_ms : STREAM_RETRY_MS;
-    wait_ms <<= l->barren;
-    l->barren += l->barren < STREAM_BARREN_MAX;
-    timer_set(&l->timer, t->loop, wait_ms < STREAM_RETRY_MAX_MS ? wait_ms : STREAM_RETRY_MAX_MS, start, t);
-}
-
 static void on_head(void *owner, const struct fetch_head *head)
 {
-    struct mcp_listener *l = &((struct mcp_transport *)owner)->listening;
+    struct mcp_listener *l = &((struct mcp_transport *)owner)->listener;
     struct str type = fetch_header(head, "content-type");
     l->streams = head->status == 200 && str_contains_nocase(type, STR_LIT("text/event-stream"));
     l->refused = !l->streams && head->status < 500 && head->status != 429;
@@ -29,43 +18,49 @@ static void on_head(void *owner, const struct fetch_head *head)
 static void on_data(void *owner, struct str bytes)
 {
     struct mcp_transport *t = owner;
-    struct mcp_listener *l = &t->listening;
+    struct mcp_listener *l = &t->listener;
     struct sse_event event;
     enum sse_result got = SSE_MORE;
-    struct fetch *fetch = l->fetch;
+    struct fetch *fetch = l->fetch; /* delivering a message may stop the listener */
     while (l->streams && l->fetch == fetch && (got = sse_next(&l->sse, &bytes, &event)) == SSE_EVENT) {
-        l->barren = 0;
+        l->failures = 0;
         if (str_is(event.type, "message") && event.data.len)
             mcp_http_deliver(t, 0, event.data);
     }
-    if (got == SSE_TOO_LONG || (l->fetch == fetch && !l->streams && bytes.len > STREAM_SESSION_BYTES))
+    if (got == SSE_TOO_LONG || (l->fetch == fetch && !l->streams && bytes.len > MCP_HTTP_SESSION_BYTES))
         mcp_http_listen_stop(t);
 }
+
+static void start(void *owner);
 
 static void on_done(void *owner, const struct fetch_end *end)
 {
     struct mcp_transport *t = owner;
+    struct mcp_listener *l = &t->listener;
     (void)end;
-    t->listening.fetch = NULL;
-    if (t->listening.refused)
+    l->fetch = NULL;
+    if (l->refused) {
         mcp_http_listen_stop(t);
-    else
-        again(t);
+        return;
+    }
+    uint32_t wait_ms = (l->sse.retry_ms ? l->sse.retry_ms : MCP_HTTP_RETRY_MS) << l->failures;
+    l->failures += l->failures < MCP_HTTP_RETRY_DOUBLINGS;
+    timer_set(&l->timer, t->loop, wait_ms < MCP_HTTP_RETRY_MAX_MS ? wait_ms : MCP_HTTP_RETRY_MAX_MS, start,
+              t);
 }
-
-static const struct fetch_hooks hooks = {on_head, on_data, on_done};
 
 static void start(void *owner)
 {
+    static const struct fetch_hooks hooks = {on_head, on_data, on_done};
     struct mcp_transport *t = owner;
-    struct mcp_listener *l = &t->listening;
+    struct mcp_listener *l = &t->listener;
     struct arena *arena = arena_new();
-    struct name_value more[2] = {{STR_LIT("Accept"), STR_LIT("text/event-stream")}};
-    size_t count = 1;
     sse_restart(&l->sse);
-    if (sse_last_id(&l->sse).len)
-        more[count++] = (struct name_value){STR_LIT("Last-Event-ID"), sse_last_id(&l->sse)};
-    struct fetch_request request = mcp_http_request(t, arena, "GET", (struct name_values){more, count});
+    struct str last_id = sse_last_id(&l->sse);
+    const struct name_value more[2] = {{STR_LIT("Accept"), STR_LIT("text/event-stream")},
+                                       {STR_LIT("Last-Event-ID"), last_id}};
+    struct fetch_request request =
+        mcp_http_request(t, arena, "GET", (struct name_values){more, last_id.len ? 2 : 1});
     request.repeatable = true;
     l->streams = l->refused = false;
     l->fetch = fetch_start(t->loop, &request, &hooks, t, NULL);
@@ -74,15 +69,15 @@ static void start(void *owner)
 
 void mcp_http_listen_start(struct mcp_transport *t)
 {
-    if (t->modern || t->listening.on || !t->settings)
+    if (t->modern || t->listener.on || !t->settings)
         return;
-    t->listening.on = true;
+    t->listener.on = true;
     start(t);
 }
 
 void mcp_http_listen_stop(struct mcp_transport *t)
 {
-    struct mcp_listener *l = &t->listening;
+    struct mcp_listener *l = &t->listener;
     if (l->fetch)
         fetch_cancel(l->fetch);
     timer_clear(&l->timer);

@@ -1,13 +1,12 @@
 /*
- * A scan, not a parser: it knows strings and brackets, takes a value whole and
- * leaves it to json/parse.h to judge it. What the scan cannot make sense of is
- * broken; what it accepts and is no JSON inside of a value is found then.
+ * A scan, not a parser: it knows strings and brackets, and takes each value
+ * whole. Errors inside a value are found when json/parse.h parses it.
  */
 #include "upstream/mcp/mcp_message.h"
 
 #include "json/parse.h"
 
-#define ID_MAX_BYTES  256u /* of a server's own request; it is echoed */
+#define ID_MAX_BYTES  256u /* of a server's request; it is echoed */
 #define OWN_ID_DIGITS 16u
 
 #define BYTE_ORDER_MARK "\xEF\xBB\xBF"
@@ -28,25 +27,19 @@ static char peek(struct scan *s)
     return s->at < s->end ? *s->at : '\0';
 }
 
-/* An odd number of them before a quote escapes it. */
-static bool is_escaped(const char *start, const char *quote)
-{
-    const char *p = quote;
-    while (p > start && p[-1] == '\\')
-        p--;
-    return (quote - p) & 1;
-}
-
-/* From its opening quote to behind its closing one; false: nothing closes it. */
+/* From the opening quote to behind the closing one; false: there is none. */
 static bool skip_string(struct scan *s)
 {
     const char *start = ++s->at, *quote = start;
     while ((quote = memchr(quote, '"', (size_t)(s->end - quote)))) {
-        if (!is_escaped(start, quote)) {
-            s->at = quote + 1;
+        const char *p = quote;
+        while (p > start && p[-1] == '\\')
+            p--;
+        quote++;
+        if ((quote - p) & 1) { /* an even number of backslashes escapes only themselves */
+            s->at = quote;
             return true;
         }
-        quote++;
     }
     s->at = s->end;
     return false;
@@ -70,55 +63,56 @@ static bool skip_nested(struct scan *s)
     return false;
 }
 
-static bool skip_word(struct scan *s)
-{
-    const char *start = s->at;
-    while (s->at < s->end && *s->at != ',' && *s->at != '}' && *s->at != ']' && !is_space(*s->at))
-        s->at++;
-    return s->at > start && s->at < s->end;
-}
-
 static bool take_value(struct scan *s, struct str *value)
 {
     char c = peek(s);
     const char *start = s->at;
-    bool whole = c == '"' ? skip_string(s) : c == '{' || c == '[' ? skip_nested(s) : skip_word(s);
+    bool whole;
+    if (c == '"') {
+        whole = skip_string(s);
+    } else if (c == '{' || c == '[') {
+        whole = skip_nested(s);
+    } else {
+        while (s->at < s->end && !strchr(",}]", *s->at) && !is_space(*s->at))
+            s->at++;
+        whole = s->at > start && s->at < s->end;
+    }
     *value = (struct str){start, (size_t)(s->at - start)};
     return whole;
 }
 
-static struct str *place_of(struct mcp_message *line, struct str key)
+/* One member. A duplicate key would let a server send two messages in one. */
+static bool take_member(struct scan *s, struct mcp_message *message)
 {
-    return str_is(key, "\"id\"")       ? &line->id
-           : str_is(key, "\"method\"") ? &line->method
-           : str_is(key, "\"params\"") ? &line->params
-           : str_is(key, "\"result\"") ? &line->result
-           : str_is(key, "\"error\"")  ? &line->error
-                                       : NULL;
-}
-
-/* One member, from its key to what follows it. Two with one name would let a server say two things at once.
- */
-static bool take_member(struct scan *s, struct mcp_message *line)
-{
+    const struct {
+        const char *key;
+        struct str *value;
+    } members[] = {{"\"id\"", &message->id},
+                   {"\"method\"", &message->method},
+                   {"\"params\"", &message->params},
+                   {"\"result\"", &message->result},
+                   {"\"error\"", &message->error}};
     struct str key, value;
     if (peek(s) != '"' || !take_value(s, &key) || peek(s) != ':')
         return false;
     s->at++;
-    struct str *place = place_of(line, key);
-    if (!take_value(s, &value) || (place && place->at))
+    if (!take_value(s, &value))
         return false;
-    if (place)
-        *place = value;
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+        if (str_is(key, members[i].key)) {
+            if (members[i].value->at)
+                return false;
+            *members[i].value = value;
+        }
     return true;
 }
 
-static bool take_members(struct scan *s, struct mcp_message *line)
+static bool take_members(struct scan *s, struct mcp_message *message)
 {
     s->at++;
     if (peek(s) == '}')
         return true;
-    while (take_member(s, line)) {
+    while (take_member(s, message)) {
         char c = peek(s);
         if (c == '}')
             return true;
@@ -129,89 +123,72 @@ static bool take_members(struct scan *s, struct mcp_message *line)
     return false;
 }
 
-static bool is_integer(struct str text)
-{
-    size_t i = text.len && text.at[0] == '-';
-    if (i == text.len)
-        return false;
-    for (; i < text.len; i++)
-        if (text.at[i] < '0' || text.at[i] > '9')
-            return false;
-    return true;
-}
-
 static bool is_id(struct str text)
 {
-    return text.len && text.len <= ID_MAX_BYTES && (text.at[0] == '"' || is_integer(text));
+    size_t i = text.len && text.at[0] == '-';
+    if (!text.len || text.len > ID_MAX_BYTES)
+        return false;
+    if (text.at[0] == '"')
+        return true;
+    bool digits = i < text.len;
+    for (; digits && i < text.len; i++)
+        digits = text.at[i] >= '0' && text.at[i] <= '9';
+    return digits;
 }
 
-static void drop_null(struct str *value)
+static struct mcp_message unusable(enum mcp_message_kind kind, struct str id, const char *problem)
 {
-    if (str_is(*value, "null"))
-        *value = STR_NONE;
+    return (struct mcp_message){.kind = kind, .id = id, .problem = problem};
 }
 
-static struct mcp_message unusable(enum mcp_message_kind kind, const char *trouble)
+/* Some servers send `error: null` beside a result, or `id: null`. */
+static struct mcp_message classify(struct mcp_message message)
 {
-    return (struct mcp_message){.kind = kind, .trouble = trouble};
-}
-
-/* `error: null` beside a result is what some servers send; `id: null` says nothing. */
-static struct mcp_message judge(struct mcp_message line)
-{
-    drop_null(&line.error);
-    drop_null(&line.id);
-    bool named = line.method.len > 2 && line.method.at[0] == '"';
-    bool answers = line.result.len || line.error.len;
-    if (line.id.len && !is_id(line.id))
-        return unusable(MCP_MESSAGE_MALFORMED, "its id is neither a string nor an integer");
-    if (named && !answers) {
-        line.method = (struct str){line.method.at + 1, line.method.len - 2};
-        line.kind = line.id.len ? MCP_MESSAGE_REQUEST : MCP_MESSAGE_NOTIFICATION;
-        return line;
+    if (str_is(message.error, "null"))
+        message.error = STR_NONE;
+    if (str_is(message.id, "null"))
+        message.id = STR_NONE;
+    bool has_method = message.method.len > 2 && message.method.at[0] == '"';
+    bool answers = message.result.len || message.error.len;
+    if (message.id.len && !is_id(message.id))
+        return unusable(MCP_MESSAGE_MALFORMED, STR_NONE, "its id is neither a string nor an integer");
+    if (has_method && !answers) {
+        message.method = (struct str){message.method.at + 1, message.method.len - 2};
+        message.kind = message.id.len ? MCP_MESSAGE_REQUEST : MCP_MESSAGE_NOTIFICATION;
+        return message;
     }
-    if (!line.id.len)
-        return unusable(MCP_MESSAGE_MALFORMED, "it has neither an id nor a method");
-    if (!answers) {
-        struct mcp_message broken = unusable(MCP_MESSAGE_MALFORMED, "it has neither result nor error");
-        broken.id = line.id;
-        return broken;
-    }
-    line.kind = MCP_MESSAGE_RESPONSE;
-    return line;
-}
-
-/* What was cut off or garbled may still tell whom it was for. A server's own request is not an answer. */
-static struct mcp_message save(struct str text, const struct mcp_message *read)
-{
-    struct mcp_message line = unusable(MCP_MESSAGE_MALFORMED, "it is no valid JSON");
-    if (!read->method.at)
-        line.id = json_recover_id(text);
-    return line;
+    if (!message.id.len)
+        return unusable(MCP_MESSAGE_MALFORMED, STR_NONE, "it has neither an id nor a method");
+    if (!answers)
+        return unusable(MCP_MESSAGE_MALFORMED, message.id, "it has neither result nor error");
+    message.kind = MCP_MESSAGE_RESPONSE;
+    return message;
 }
 
 struct mcp_message mcp_message_scan(struct str text)
 {
     struct scan s = {text.at, text.at + text.len};
-    struct mcp_message line = {0};
-    if (str_starts(text, BYTE_ORDER_MARK)) /* what some runtimes write before all else */
+    struct mcp_message message = {0};
+    if (str_starts(text, BYTE_ORDER_MARK)) /* some runtimes write one first */
         s.at += sizeof(BYTE_ORDER_MARK) - 1;
     if (peek(&s) != '{')
-        return unusable(MCP_MESSAGE_NOISE, "it is no JSON object");
+        return unusable(MCP_MESSAGE_NOISE, STR_NONE, "it is no JSON object");
     const char *start = s.at;
-    bool whole = take_members(&s, &line);
+    bool whole = take_members(&s, &message);
     if (whole)
         s.at++;
     if (whole && peek(&s) == '\0' && s.at == s.end)
-        return judge(line);
+        return classify(message);
     if (s.at == start + 1 || !memchr(start, '"', (size_t)(s.end - start)))
-        return unusable(MCP_MESSAGE_NOISE, "it is no JSON object");
-    return save(text, &line);
+        return unusable(MCP_MESSAGE_NOISE, STR_NONE, "it is no JSON object");
+    /* A broken response still ends its call; a server's own request has an id, too, but ends none. */
+    struct str id = message.method.at ? STR_NONE : json_recover_id(text);
+    return unusable(MCP_MESSAGE_MALFORMED, id, "it is no valid JSON");
 }
 
-bool mcp_message_is(const struct mcp_message *line, const char *method)
+bool mcp_message_is(const struct mcp_message *message, const char *method)
 {
-    const char *p = line->method.at, *end = p + line->method.len;
+    const char *p = message->method.at, *end = p + message->method.len;
     for (; p < end && *method; p++, method++) {
         p += *p == '\\' && p + 1 < end && p[1] == '/';
         if (*p != *method)
@@ -223,7 +200,7 @@ bool mcp_message_is(const struct mcp_message *line, const char *method)
 uint64_t mcp_message_own_id(struct str id)
 {
     uint64_t n = 0;
-    if (!id.len || id.len > OWN_ID_DIGITS)
+    if (id.len > OWN_ID_DIGITS)
         return 0;
     for (size_t i = 0; i < id.len; i++) {
         if (id.at[i] < '0' || id.at[i] > '9')

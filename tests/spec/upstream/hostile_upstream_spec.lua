@@ -285,7 +285,7 @@ describe("a server that misbehaves", function()
     it("may be silent", function() fails("silent", "not ready within", 'start_timeout = "200ms"') end)
     it("may read nothing", function() fails("reads_nothing", "not ready within", 'start_timeout = "200ms"') end)
     it("may not list its tools", function() fails("fails_list", "database is locked") end)
-    it("may list what cannot be read", function() fails("deep_list", "it does not list its tools: the answer cannot be read") end)
+    it("may list what cannot be read", function() fails("deep_list", "it does not list its tools: the response cannot be read") end)
     it("may never end its list", function() fails("silent_list", "not ready within", 'start_timeout = "200ms"') end)
 
     for fake, tools in pairs { endless_pages = 64, circle = 4, ["tools=1500"] = 1000, refuses_list = 0 } do

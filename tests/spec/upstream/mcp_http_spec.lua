@@ -238,7 +238,7 @@ describe("an MCP server over HTTP that misbehaves", function()
   end)
 
   it("breaks off its stream for good", function()
-    is_transient(breaks_off(function() return { status = 405 } end), "broken_off", "does not go on with it")
+    is_transient(breaks_off(function() return { status = 405 } end), "broken_off", "does not resume it")
   end)
 
   it("has the call, perhaps, when it dies in it", function()

@@ -92,7 +92,7 @@ static void half_a_line_tells_whose_it_was(void **state)
         struct mcp_message line = mcp_message_scan(str_of(broken[i]));
         if (line.kind != MCP_MESSAGE_MALFORMED || mcp_message_own_id(line.id) != 7)
             fail_msg("%s: kind %d, id " STR_FMT, broken[i], line.kind, STR_ARG(line.id));
-        assert_non_null(line.trouble);
+        assert_non_null(line.problem);
     }
     /* a request that was cut off is no answer, whatever its id */
     struct mcp_message line = mcp_message_scan(STR_LIT("{\"method\":\"ping\",\"id\":7,\"par"));

@@ -1,0 +1,112 @@
+/* Writing the requests, notifications and responses of the client, and reading the JSON of responses. */
+#include "base/arena.h"
+#include "base/version.h"
+#include "json/parse.h"
+#include "upstream/mcp/mcp_client_internal.h"
+
+#define RESPONSE_NODES 1000000u /* JSON values of one page of tools */
+
+#define MODERN_META                                                                                          \
+    "\"io.modelcontextprotocol/protocolVersion\":\"" MCP_MODERN "\","                                        \
+    "\"io.modelcontextprotocol/clientCapabilities\":{\"elicitation\":{}},"                                   \
+    "\"io.modelcontextprotocol/clientInfo\":{\"name\":\"toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}"
+
+void mcp_request_open(struct mcp_client *client, uint64_t id, const char *method)
+{
+    struct buf *out = &client->out;
+    out->len = 0;
+    buf_text(out, "{\"jsonrpc\":\"2.0\",");
+    if (id) {
+        buf_text(out, "\"id\":");
+        buf_int(out, (int64_t)id);
+        buf_byte(out, ',');
+    }
+    buf_text(out, "\"method\":\"");
+    buf_text(out, method);
+    buf_text(out, "\",\"params\":{");
+}
+
+struct pending_request *mcp_request_begin(struct mcp_client *client, const char *method,
+                                          mcp_response_handler *on_response, uint32_t ms)
+{
+    struct pending_request *pending = pending_add(&client->pending);
+    if (!pending)
+        return NULL;
+    pending->on_response = on_response;
+    pending->since_us = clock_mono_us();
+    if (ms) {
+        pending->deadline_us = pending->since_us + (int64_t)ms * 1000;
+        mcp_client_watch_deadline(client, pending->deadline_us);
+    }
+    pending_mark_sent(&client->pending, pending);
+    mcp_request_open(client, pending->id, method);
+    return pending;
+}
+
+void mcp_request_meta(struct mcp_client *client, uint64_t progress_token, bool comma)
+{
+    struct buf *out = &client->out;
+    if (!client->modern && !progress_token)
+        return;
+    buf_text(out, comma ? ",\"_meta\":{" : "\"_meta\":{");
+    if (client->modern)
+        buf_text(out, MODERN_META);
+    if (progress_token) {
+        buf_text(out, client->modern ? ",\"progressToken\":" : "\"progressToken\":");
+        buf_int(out, (int64_t)progress_token);
+    }
+    buf_byte(out, '}');
+}
+
+void mcp_request_send(struct mcp_client *client, uint64_t id, const char *method, struct str name)
+{
+    buf_text(&client->out, "}}");
+    client->kind->send(client->transport, id, method, name, buf_view(&client->out));
+    if (client->out.cap > MCP_SCRATCH_KEEP)
+        buf_clear(&client->out);
+}
+
+/* A server that sends requests but does not read gets no responses. */
+static void respond(struct mcp_client *client, struct str id, const char *member, struct str value)
+{
+    struct buf *out = &client->out;
+    out->len = 0;
+    buf_printf(out, "{\"jsonrpc\":\"2.0\",\"id\":" STR_FMT ",\"%s\":", STR_ARG(id), member);
+    buf_str(out, value);
+    buf_byte(out, '}');
+    if (!mcp_call_blocked(client))
+        client->kind->send(client->transport, 0, NULL, STR_NONE, buf_view(out));
+}
+
+void mcp_request_respond(struct mcp_client *client, struct str id, struct str result)
+{
+    respond(client, id, "result", result);
+}
+
+void mcp_request_respond_error(struct mcp_client *client, struct str id, int code, const char *message)
+{
+    struct arena *arena = arena_new();
+    respond(client, id, "error", arena_printf(arena, "{\"code\":%d,\"message\":\"%s\"}", code, message));
+    arena_free(arena);
+}
+
+bool mcp_request_read(struct arena *arena, struct str text, struct json *value, struct json_error *error)
+{
+    static const struct json_limits limits = {.nodes = RESPONSE_NODES};
+    return text.len && (json_parse(arena, text, &limits, value, error) == OK || error->soft);
+}
+
+struct str mcp_request_error(const struct mcp_client *client, struct arena *arena,
+                             const struct mcp_message *message)
+{
+    struct json_error parse_error;
+    struct json error;
+    int64_t code = 0;
+    if (!message->error.len)
+        return str_of(message->problem ? message->problem : "the response has no result");
+    if (!mcp_request_read(arena, message->error, &error, &parse_error))
+        return STR_LIT("an error that is no valid JSON");
+    json_int(json_get_text(&error, "code"), &code);
+    struct str text = mcp_client_redact(client, arena, json_str(json_get_text(&error, "message")));
+    return arena_printf(arena, "error %lld \"" STR_FMT "\"", (long long)code, STR_ARG(str_cut(text, 200)));
+}
