@@ -181,9 +181,8 @@ static void take_body(struct exchange *x)
         if (initialized)
             mcp_http_listen_start(t);
     } else if (!body.len) {
-        exchange_fail(x, UPSTREAM_BROKEN, "no_answer", -1,
-                      STR_FMT " accepted the request and sent no response (status %d)", STR_ARG(origin(x)),
-                      x->status);
+        exchange_fail(x, UPSTREAM_BROKEN, "no_answer", -1, STR_FMT " sent no response (status %d)",
+                      STR_ARG(origin(x)), x->status);
     } else if (!json) {
         exchange_fail(x, UPSTREAM_BROKEN, "invalid_json", -1,
                       STR_FMT " answered with %s instead of JSON: check that the upstream's url is that of "
