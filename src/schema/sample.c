@@ -1,13 +1,13 @@
 /*
- * Down the schema, building the value it asks for. Where several branches are
- * offered one is taken; which, differs from attempt to attempt, and the
- * compiled schema has the last word.
+ * Down the schema, building a value for it. Each attempt takes another branch
+ * of anyOf and oneOf, and schema_validate decides.
  */
 #include "schema/sample.h"
 
 #include "base/arena.h"
 #include "json/build.h"
 #include "schema/format.h"
+#include "schema/json_pointer.h"
 
 #include <math.h>
 
@@ -15,66 +15,39 @@
 #define MEMBERS_MAX 256u
 #define ITEMS_MAX   64u
 
-struct maker {
+struct sampler {
     struct arena *arena;
     const struct json *root;
     enum sample_extent extent;
-    unsigned branch; /* which of anyOf, oneOf */
-    bool plain;      /* what the schema proposes (default, examples) is passed over */
+    unsigned branch;      /* index in anyOf and oneOf */
+    bool ignore_proposed; /* `default` and `examples` are not used */
     unsigned nodes;
 };
 
-/* Where in the instance: what a text may be made from, and which of several items it is. */
-struct spot {
+/* In the instance: the name that a string is made from, and the index among several items. */
+struct position {
     struct str name;
     unsigned nth, depth;
 };
 
-static struct json make(struct maker *m, const struct json *schema, struct spot spot);
+static struct json sample_value(struct sampler *m, const struct json *schema, struct position position);
 
 /* ---- $ref ------------------------------------------------------------------- */
 
-static struct str unescaped(struct arena *arena, struct str token)
+/* "#/$defs/order" within this document; NULL for any other reference. */
+static const struct json *referred(struct sampler *m, struct str ref)
 {
-    struct buf out = buf_in(arena);
-    for (size_t i = 0; i < token.len; i++) {
-        bool escaped = token.at[i] == '~' && i + 1 < token.len;
-        buf_byte(&out, escaped ? (token.at[i + 1] == '1' ? '/' : '~') : token.at[i]);
-        i += escaped;
-    }
-    return buf_view(&out);
-}
-
-/* "#/$defs/order" within this document; NULL: elsewhere, or nothing there. */
-static const struct json *referred(struct maker *m, struct str ref)
-{
-    const struct json *at = m->root;
-    if (!str_starts(ref, "#"))
-        return NULL;
+    const struct json *at = str_starts(ref, "#") ? m->root : NULL;
     ref = str_from(ref, 1);
-    while (ref.len && at) {
-        const char *slash = memchr(ref.at + 1, '/', ref.len - 1);
-        size_t n = slash ? (size_t)(slash - ref.at) : ref.len;
-        at = json_get(at, unescaped(m->arena, (struct str){ref.at + 1, n - 1}));
-        ref = str_from(ref, n);
-    }
+    while (ref.len && at)
+        at = json_pointer_step(m->arena, at, &ref);
     return at;
 }
 
 /* ---- one schema from several -------------------------------------------------- */
 
-static struct json joined_lists(struct maker *m, const struct json *a, const struct json *b)
-{
-    struct json *items = arena_alloc(m->arena, (a->len + b->len) * sizeof(*items));
-    for (uint32_t i = 0; i < a->len; i++)
-        items[i] = a->items[i];
-    for (uint32_t i = 0; i < b->len; i++)
-        items[a->len + i] = b->items[i];
-    return json_array(items, a->len + b->len);
-}
-
-/* Everything that either says; of `properties` and `required` both, else the second. */
-static struct json merged(struct maker *m, const struct json *a, const struct json *b)
+/* The keywords of both. Objects such as `properties` are merged, `required` is joined; otherwise b wins. */
+static struct json merged(struct sampler *m, const struct json *a, const struct json *b)
 {
     struct json out = *a;
     for (uint32_t i = 0; json_is(b, JSON_OBJECT) && i < b->len && m->nodes < SAMPLE_MAX_NODES;
@@ -82,22 +55,20 @@ static struct json merged(struct maker *m, const struct json *a, const struct js
         struct str key = b->members[i].key;
         const struct json *old = json_get(&out, key), *new = &b->members[i].value;
         struct json both = *new;
-        if (json_is(old, JSON_ARRAY) && json_is(new, JSON_ARRAY) && str_is(key, "required"))
-            both = joined_lists(m, old, new);
-        else if (json_is(old, JSON_OBJECT) && json_is(new, JSON_OBJECT))
+        if (json_is(old, JSON_ARRAY) && json_is(new, JSON_ARRAY) && str_is(key, "required")) {
+            struct json *names = ARENA_ARRAY(m->arena, struct json, old->len + new->len);
+            for (uint32_t k = 0; k < old->len + new->len; k++)
+                names[k] = k < old->len ? old->items[k] : new->items[k - old->len];
+            both = json_array(names, old->len + new->len);
+        } else if (json_is(old, JSON_OBJECT) && json_is(new, JSON_OBJECT))
             both = merged(m, old, new);
         out = json_with(m->arena, &out, key, both);
     }
     return out;
 }
 
-static struct json without(struct maker *m, const struct json *schema, const char *key)
-{
-    return json_without(m->arena, schema, str_of(key));
-}
-
-/* $ref, allOf and one of anyOf and oneOf, laid over the rest. */
-static struct json flattened(struct maker *m, struct json schema, unsigned depth)
+/* The schema merged with the target of $ref, allOf, and one branch of anyOf and oneOf. */
+static struct json flattened(struct sampler *m, struct json schema, unsigned depth)
 {
     static const char *const lists[] = {"allOf", "anyOf", "oneOf"};
     const struct json *ref = json_get_text(&schema, "$ref");
@@ -105,14 +76,14 @@ static struct json flattened(struct maker *m, struct json schema, unsigned depth
         return schema;
     if (json_is(ref, JSON_STRING)) {
         const struct json *target = referred(m, json_str(ref));
-        struct json rest = without(m, &schema, "$ref");
+        struct json rest = json_without(m->arena, &schema, STR_LIT("$ref"));
         return json_is(target, JSON_OBJECT) ? flattened(m, merged(m, target, &rest), depth + 1) : rest;
     }
     for (size_t i = 0; i < 3; i++) {
         const struct json *list = json_get_text(&schema, lists[i]);
         if (!json_is(list, JSON_ARRAY) || !list->len)
             continue;
-        struct json rest = without(m, &schema, lists[i]);
+        struct json rest = json_without(m->arena, &schema, str_of(lists[i]));
         for (uint32_t k = 0; k < list->len; k++) {
             struct json part = flattened(m, list->items[k], depth + 1);
             if (part.type == JSON_OBJECT && (i == 0 || k == m->branch % list->len))
@@ -130,7 +101,7 @@ static bool number_of(const struct json *schema, const char *key, double *out)
     return json_double(json_get_text(schema, key), out);
 }
 
-static struct json make_number(struct maker *m, const struct json *schema, bool whole, unsigned nth)
+static struct json sample_number(struct sampler *m, const struct json *schema, bool whole, unsigned nth)
 {
     double low = -INFINITY, high = INFINITY, over, under, step = whole ? 1 : 0, n;
     number_of(schema, "minimum", &low);
@@ -154,7 +125,7 @@ static struct json make_number(struct maker *m, const struct json *schema, bool 
     return json_number(m->arena, n);
 }
 
-static struct str padded(struct maker *m, const struct json *schema, struct str text, unsigned nth)
+static struct str padded(struct sampler *m, const struct json *schema, struct str text, unsigned nth)
 {
     double least = 0, most = SAMPLE_TEXT_MAX_BYTES;
     struct buf out = buf_in(m->arena);
@@ -168,7 +139,7 @@ static struct str padded(struct maker *m, const struct json *schema, struct str 
     return most < (double)out.len && most >= 0 ? str_cut(buf_view(&out), (size_t)most) : buf_view(&out);
 }
 
-static struct json make_text(struct maker *m, const struct json *schema, struct spot spot)
+static struct json sample_text(struct sampler *m, const struct json *schema, struct position position)
 {
     struct str pattern = json_str(json_get_text(schema, "pattern"));
     const struct format *format = format_find(json_str(json_get_text(schema, "format")));
@@ -178,12 +149,12 @@ static struct json make_text(struct maker *m, const struct json *schema, struct 
     }
     if (format)
         return json_string(str_of(format->example));
-    return json_string(padded(m, schema, spot.name.len ? spot.name : STR_LIT("text"), spot.nth));
+    return json_string(padded(m, schema, position.name.len ? position.name : STR_LIT("text"), position.nth));
 }
 
 /* ---- arrays and objects ----------------------------------------------------------- */
 
-static struct json make_array(struct maker *m, const struct json *schema, struct spot spot)
+static struct json sample_array(struct sampler *m, const struct json *schema, struct position position)
 {
     const struct json *first = json_get_text(schema, "prefixItems"), *items = json_get_text(schema, "items");
     double least = 0, most = ITEMS_MAX;
@@ -197,10 +168,10 @@ static struct json make_array(struct maker *m, const struct json *schema, struct
         most = 0;
     unsigned count = (unsigned)fmax(0, fmin(fmin(fmax(least, first ? first->len : 1), most), ITEMS_MAX));
     struct json *list = ARENA_ARRAY(m->arena, struct json, count + 1);
-    bool deep = spot.depth >= SAMPLE_DEPTH_MAX && least <= 0;
+    bool deep = position.depth >= SAMPLE_DEPTH_MAX && least <= 0;
     for (unsigned i = 0; i < count && !deep; i++) {
         const struct json *of = first && i < first->len ? &first->items[i] : items;
-        list[i] = make(m, of, (struct spot){spot.name, i, spot.depth + 1});
+        list[i] = sample_value(m, of, (struct position){position.name, i, position.depth + 1});
     }
     return json_array(list, deep ? 0 : count);
 }
@@ -210,36 +181,36 @@ struct members {
     size_t count;
 };
 
-static void add_member(struct maker *m, struct members *members, struct str name, const struct json *schema,
-                       struct spot spot)
+static void add_member(struct sampler *m, struct members *members, struct str name, const struct json *schema,
+                       struct position position)
 {
     for (size_t i = 0; i < members->count; i++)
         if (str_eq(members->list[i].key, name))
             return;
     if (members->count < MEMBERS_MAX)
         members->list[members->count++] =
-            json_member(name, make(m, schema, (struct spot){name, 0, spot.depth + 1}));
+            json_member(name, sample_value(m, schema, (struct position){name, 0, position.depth + 1}));
 }
 
-/* Names that are required but not declared, and what brings others with it. */
-static void add_demanded(struct maker *m, struct members *members, const struct json *schema,
-                         const struct json *names, struct spot spot)
+/* Required names, declared or not. */
+static void add_required(struct sampler *m, struct members *members, const struct json *schema,
+                         const struct json *names, struct position position)
 {
     const struct json *properties = json_get_text(schema, "properties");
     for (uint32_t i = 0; json_is(names, JSON_ARRAY) && i < names->len; i++) {
         struct str name = json_str(&names->items[i]);
         const struct json *declared = json_get(properties, name);
         add_member(m, members, name, declared ? declared : json_get_text(schema, "additionalProperties"),
-                   spot);
+                   position);
     }
 }
 
-static struct json make_object(struct maker *m, const struct json *schema, struct spot spot)
+static struct json sample_object(struct sampler *m, const struct json *schema, struct position position)
 {
     const struct json *properties = json_get_text(schema, "properties");
     const struct json *dependent = json_get_text(schema, "dependentRequired");
     struct members *members = ARENA_NEW(m->arena, struct members);
-    bool all = m->extent == SAMPLE_ALL && spot.depth < SAMPLE_DEPTH_MAX / 2;
+    bool all = m->extent == SAMPLE_ALL && position.depth < SAMPLE_DEPTH_MAX / 2;
     double least = 0;
     number_of(schema, "minProperties", &least);
     for (uint32_t i = 0; json_is(properties, JSON_OBJECT) && i < properties->len; i++) {
@@ -248,19 +219,19 @@ static struct json make_object(struct maker *m, const struct json *schema, struc
         bool forbidden = value->type == JSON_BOOL && !value->truth;
         if (json_array_has(json_get_text(schema, "required"), name) || (all && !forbidden) ||
             (double)members->count < least)
-            add_member(m, members, name, value, spot);
+            add_member(m, members, name, value, position);
     }
-    add_demanded(m, members, schema, json_get_text(schema, "required"), spot);
+    add_required(m, members, schema, json_get_text(schema, "required"), position);
     for (size_t i = 0; i < members->count; i++)
-        add_demanded(m, members, schema, json_get(dependent, members->list[i].key), spot);
+        add_required(m, members, schema, json_get(dependent, members->list[i].key), position);
     return json_object(m->arena, members->list, members->count);
 }
 
 /* ---- any --------------------------------------------------------------------------- */
 
-static struct str type_of(const struct json *schema)
+static struct str sample_type(const struct json *schema)
 {
-    static const char *const telling[][2] = {
+    static const char *const implied[][2] = {
         {"properties", "object"}, {"required", "object"},   {"additionalProperties", "object"},
         {"items", "array"},       {"prefixItems", "array"}, {"minItems", "array"},
         {"minimum", "number"},    {"maximum", "number"},    {"multipleOf", "number"},
@@ -271,14 +242,14 @@ static struct str type_of(const struct json *schema)
             return json_str(&type->items[i]);
     if (json_is(type, JSON_STRING))
         return json_str(type);
-    for (size_t i = 0; i < sizeof(telling) / sizeof(telling[0]); i++)
-        if (json_get_text(schema, telling[i][0]))
-            return str_of(telling[i][1]);
+    for (size_t i = 0; i < sizeof(implied) / sizeof(implied[0]); i++)
+        if (json_get_text(schema, implied[i][0]))
+            return str_of(implied[i][1]);
     return STR_LIT("string");
 }
 
-/* What the schema itself proposes, the n-th where there are several and each item must be another. */
-static const struct json *proposed(const struct maker *m, const struct json *schema, unsigned nth)
+/* The value that the schema names itself: the n-th, as items may have to differ. */
+static const struct json *proposed(const struct sampler *m, const struct json *schema, unsigned nth)
 {
     const struct json *constant = json_get_text(schema, "const"), *choices = json_get_text(schema, "enum");
     const struct json *usual = json_get_text(schema, "default"),
@@ -286,31 +257,31 @@ static const struct json *proposed(const struct maker *m, const struct json *sch
     if (constant)
         return constant;
     if (json_is(choices, JSON_ARRAY) && choices->len) {
-        bool told = usual && usual->type != JSON_NULL && !nth && !m->plain;
-        return told ? usual : &choices->items[nth % choices->len];
+        bool use_default = usual && usual->type != JSON_NULL && !nth && !m->ignore_proposed;
+        return use_default ? usual : &choices->items[nth % choices->len];
     }
-    if (m->plain || nth)
+    if (m->ignore_proposed || nth)
         return NULL;
     if (json_is(examples, JSON_ARRAY) && examples->len)
         return &examples->items[0];
     return usual && usual->type != JSON_NULL ? usual : NULL;
 }
 
-static struct json make_typed(struct maker *m, const struct json *schema, struct spot spot)
+static struct json sample_typed(struct sampler *m, const struct json *schema, struct position position)
 {
-    struct str type = type_of(schema);
+    struct str type = sample_type(schema);
     if (str_is(type, "object"))
-        return make_object(m, schema, spot);
+        return sample_object(m, schema, position);
     if (str_is(type, "array"))
-        return make_array(m, schema, spot);
+        return sample_array(m, schema, position);
     if (str_is(type, "integer") || str_is(type, "number"))
-        return make_number(m, schema, str_is(type, "integer"), spot.nth);
+        return sample_number(m, schema, str_is(type, "integer"), position.nth);
     if (str_is(type, "boolean"))
-        return json_bool(spot.nth % 2 == 0);
-    return str_is(type, "null") ? json_null() : make_text(m, schema, spot);
+        return json_bool(position.nth % 2 == 0);
+    return str_is(type, "null") ? json_null() : sample_text(m, schema, position);
 }
 
-static struct json make(struct maker *m, const struct json *schema, struct spot spot)
+static struct json sample_value(struct sampler *m, const struct json *schema, struct position position)
 {
     static const struct json anything = {.type = JSON_OBJECT};
     if (!json_is(schema, JSON_OBJECT))
@@ -318,20 +289,20 @@ static struct json make(struct maker *m, const struct json *schema, struct spot 
     if (++m->nodes > SAMPLE_MAX_NODES)
         return json_null();
     struct json whole = flattened(m, *schema, 0);
-    const struct json *given = proposed(m, &whole, spot.nth);
-    return given ? *given : make_typed(m, &whole, spot);
+    const struct json *given = proposed(m, &whole, position.nth);
+    return given ? *given : sample_typed(m, &whole, position);
 }
 
 bool schema_sample(struct arena *arena, const struct schema *schema, enum sample_extent extent,
                    struct json *out)
 {
     for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
-        struct maker m = {.arena = arena,
-                          .root = schema_source(schema),
-                          .extent = extent,
-                          .branch = attempt / 2,
-                          .plain = attempt % 2};
-        *out = make(&m, m.root, (struct spot){.depth = 0});
+        struct sampler m = {.arena = arena,
+                            .root = schema_source(schema),
+                            .extent = extent,
+                            .branch = attempt / 2,
+                            .ignore_proposed = attempt % 2};
+        *out = sample_value(&m, m.root, (struct position){.depth = 0});
         if (schema_validate(schema, out) == SCHEMA_VALID)
             return true;
     }

@@ -1,7 +1,7 @@
 /*
- * From a regular expression to a text it matches: the first alternative, the
- * first character of a class, as few repetitions as allowed. What looks around
- * or back is not tried; whoever asks lets the schema judge the text anyhow.
+ * From a regular expression to a string it matches: the first alternative, the
+ * first character of a class, as few repetitions as allowed. Lookaround and
+ * back references are not tried; the caller validates the string.
  */
 #include "schema/sample.h"
 
@@ -20,26 +20,14 @@ static void alternatives(struct scan *s, unsigned depth);
 
 static char class_letter(char c)
 {
-    switch (c) {
-    case 'd':
-        return '0';
-    case 'w':
-    case 'D':
-    case 'S':
-        return 'a';
-    case 's':
-    case 'W':
-        return ' ';
-    case 'n':
-        return '\n';
-    case 't':
-        return '\t';
-    default:
-        return c;
-    }
+    static const char letters[][2] = {{'d', '0'}, {'w', 'a'}, {'D', 'a'},  {'S', 'a'},
+                                      {'s', ' '}, {'W', ' '}, {'n', '\n'}, {'t', '\t'}};
+    for (size_t i = 0; i < sizeof(letters) / sizeof(*letters); i++)
+        if (letters[i][0] == c)
+            return letters[i][1];
+    return c;
 }
 
-/* A member of a negated class is whatever stands in none of its ranges. */
 static bool class_has(const char *from, const char *to, char c)
 {
     for (const char *p = from; p < to; p++) {
@@ -81,7 +69,7 @@ static char from_class(struct scan *s)
     return 'a';
 }
 
-/* "{2,5}", "+", "*", "?" behind an atom: how often at least. */
+/* The minimum of a quantifier "{2,5}", "+", "*" or "?". */
 static unsigned repetitions(struct scan *s)
 {
     unsigned least = 1;
@@ -158,7 +146,7 @@ static void sequence(struct scan *s, unsigned depth)
     }
 }
 
-/* Only the first is kept; the others are read to get past them. */
+/* Keeps the first; the others are read to skip them. */
 static void alternatives(struct scan *s, unsigned depth)
 {
     s->hard |= depth > SAMPLE_DEPTH_MAX;
