@@ -52,156 +52,156 @@
 ---@field needs_one_of (fun(self: toolgate.Rule, ...: string|string[]): toolgate.Rule) At least one of these arguments is required.
 ---@field exclusive (fun(self: toolgate.Rule, ...: string|string[]): toolgate.Rule) At most one of these arguments may be given.
 
----What `tool "name" { … }` declares; everything may be left out.
+---What `tool "name" { … }` declares; every field is optional.
 ---@class toolgate.Policy
 ---@field title? string A short name, for people.
----@field description? string What the tool does; the model reads it in the list and again in a refusal.
----@field use_when? string When the model should take this tool; joins the description.
----@field avoid_when? string When it should not, and what to take instead; joins the description.
----@field upstream? string The server that runs it, by its name in the configuration; after a slash, what the tool is called there. With http: whose address and headers it uses.
+---@field description? string What the tool does; the model reads it in the list of tools and in refusals.
+---@field use_when? string When the model should use this tool; added to the description.
+---@field avoid_when? string When it should not, and what to use instead; added to the description.
+---@field upstream? string The server that runs it, by its name in the configuration; after a slash, the tool's name there. With http: the upstream whose address and headers it uses.
 ---@field exec? toolgate.Exec A command that is the tool, started for each call, without a shell.
----@field http? string|toolgate.Http The HTTP endpoint that is the tool: arguments become a request, its answer the result.
----@field schema? toolgate.Schema What the arguments must be, as JSON Schema; left out: the schema that the tool itself comes with.
----@field output_schema? toolgate.Schema What a result must be; one that is not is broken, and told so to the model.
+---@field http? string|toolgate.Http The HTTP endpoint that is the tool: arguments become a request, the response the result.
+---@field schema? toolgate.Schema JSON Schema of the arguments. Default: the schema of the upstream's tool.
+---@field output_schema? toolgate.Schema JSON Schema of the result; a result that does not fit is broken, and the model reads why.
 ---@field annotations? table<string, any> Annotations as in MCP, for the tool's definition.
----@field effects? "read"|"write"|"destructive"|"toggle" What a call does in the world; sets how often the same call may be made.
----@field idempotent? boolean true: making the same call twice does no more than making it once, so that a failed one may be tried again (retry.again); left out: by its effects and annotations.
----@field mode? "enforce"|"shadow"|"off" enforce; shadow: everything is computed and logged, and nobody feels it; off.
----@field unknown? "pass"|"drop"|"refuse" What becomes of fields that an open schema does not name.
+---@field effects? "read"|"write"|"destructive"|"toggle" What a call changes; sets how often the same call may be made.
+---@field idempotent? boolean true: making the same call twice has the effect of one, so that a failed call may be repeated (retry.again). Default: by effects and annotations.
+---@field mode? "enforce"|"shadow"|"off" enforce; shadow: evaluated and logged, not enforced; off.
+---@field unknown? "pass"|"drop"|"refuse" What happens to arguments that an open schema does not name.
 ---@field validate? boolean false: the schema is documentation only.
----@field envelopes? boolean false: a result that says of itself that it failed, would pass later or asks the user ({"success": false}, "Error: …") is taken for a result like any other.
+---@field envelopes? boolean false: a result that reports its own failure ({"success": false}, "Error: …") counts as a success.
 ---@field final? boolean true: this tool's result ends the run.
----@field on_policy_error? "closed"|"open" Whether a policy that breaks refuses the call, or lets it pass.
----@field coerce? boolean|toolgate.Coerce Which arguments are mended where only one reading fits; all are, until turned off.
----@field retry? toolgate.Retry How often the model may try again.
----@field loop? toolgate.Loop What counts as going round in circles.
----@field limits? toolgate.Limits How much of this tool may be used up, by number, cost and time.
----@field cost? number What a call costs, in whatever unit the limits count in; a result may tell better.
+---@field on_policy_error? "closed"|"open" Whether a policy that fails refuses the call, or passes it.
+---@field coerce? boolean|toolgate.Coerce Which unambiguous arguments are converted. Default: all.
+---@field retry? toolgate.Retry How often a call may be tried again.
+---@field loop? toolgate.Loop What counts as a loop.
+---@field limits? toolgate.Limits How much of this tool may be used: calls, cost and time.
+---@field cost? number What a call costs, in the unit of the limits; ok { cost = … } replaces it.
 ---@field compact? boolean|toolgate.Compact What a result that is too large for a model is shortened to, field by field.
----@field ids? table<string, toolgate.Id> Which arguments hold ids, and what is demanded of them.
----@field gives_ids? string|string[] Where this tool's results carry ids.
----@field aliases? string|string[] Names that the tool used to have: a call of one is a call of this tool, and the model is told.
----@field redact? string|string[] Fields of results that nobody may read: a path as in gives_ids, or the name of a field anywhere.
----@field rules? toolgate.Rule[] What the arguments must be to each other; told to the model in words.
----@field prepare? fun(def: toolgate.Definition, call: toolgate.Call): toolgate.Definition? The tool's definition as this peer shall see it; nil hides it.
----@field normalise? fun(args: table, call: toolgate.Call): table|toolgate.Outcome|nil Arguments in, arguments out; the schema is checked again where they changed.
+---@field ids? table<string, toolgate.Id> Which arguments hold ids, and what an id must be.
+---@field gives_ids? string|string[] Which fields of this tool's results hold ids.
+---@field aliases? string|string[] Former names of the tool: a call by one of them runs this tool, and the model learns the new name.
+---@field redact? string|string[] Fields of results that are redacted: a path as in gives_ids, or the name of a field anywhere.
+---@field rules? toolgate.Rule[] Conditions on arguments and what follows from them; the model reads them in words.
+---@field prepare? fun(def: toolgate.Definition, call: toolgate.Call): toolgate.Definition? The tool's definition for this client; nil hides the tool.
+---@field normalise? fun(args: table, call: toolgate.Call): table|toolgate.Outcome|nil Changes the arguments; changed arguments are checked against the schema again.
 ---@field check? fun(args: table, call: toolgate.Call): toolgate.Outcome? What needs the session: nothing to pass, or repair, refuse, ask.
----@field run? fun(args: table, call: toolgate.Call): any The tool itself, where it is written in Lua: its value, or retry, failed, transient.
----@field result? fun(result: any, call: toolgate.Call): toolgate.Outcome? What a result means: nothing where it is good, or ok, partial, garbage, …
+---@field run? fun(args: table, call: toolgate.Call): any The tool itself, written in Lua: returns its value, or retry, failed, transient.
+---@field result? fun(result: any, call: toolgate.Call): toolgate.Outcome? Judges a result: nothing if it is good, or ok, partial, garbage, …
 ---@field examples? toolgate.Example[] The specification: they run whenever the file is loaded.
 
----How often the model may try again.
+---How often a call may be tried again.
 ---@class toolgate.Retry
----@field repair? integer How often the model may mend its arguments, in a row; 2 where nothing is said.
----@field same_call? integer How often the very same call may run in a turn; where nothing is said, by its effects: 3, read 5, write 2, destructive 1.
----@field transient? integer How often a call that failed for a moment only may be tried again; 3 where nothing is said.
----@field again? boolean|toolgate.Again toolgate tries it again itself: only where that does no harm (idempotent), or where it surely was not reached.
+---@field repair? integer How often in a row the model may correct its arguments. Default 2.
+---@field same_call? integer How often the same call may run in a turn. Default by effects: 3, read 5, write 2, destructive 1.
+---@field transient? integer How often the model may repeat a call that failed with a transient error. Default 3.
+---@field again? boolean|toolgate.Again toolgate repeats a failed call itself, if the tool is idempotent or the call surely did not reach it.
 
----How often toolgate itself tries again what failed for a moment only, before the model hears of it.
+---How often toolgate itself repeats a call after a transient failure, before the model sees it.
 ---@class toolgate.Again
----@field times? integer How often after the first try, at most 5; 2 where nothing is said.
----@field backoff? string|number The pause before the second try, doubled with each, a quarter more or less by chance; 200 ms where nothing is said.
----@field within? string|number How long it may take, all tries together, at most a minute; 5 s where nothing is said. The first has its own time.
+---@field times? integer How many more tries after the first, at most 5. Default 2.
+---@field backoff? string|number The pause before the second try; it doubles with each try and varies at random by a quarter. Default 200 ms.
+---@field within? string|number No further try begins later than this after the first one began; at most a minute. Default 5 s.
 
----What counts as going round in circles.
+---What counts as a loop.
 ---@class toolgate.Loop
----@field repeats? integer The identical call in a row, with an identical result, that is refused; 3 where nothing is said.
----@field halt? integer And the one that ends the run; 5 where nothing is said.
----@field across_turns? integer What goes on turn after turn ends here; 5 where nothing is said.
----@field volatile? string|string[] Arguments that don't make a call a different one.
----@field poll? boolean|toolgate.Poll The tool is meant to be asked again until something has changed.
+---@field repeats? integer toolgate refuses the n-th identical call in a row with an identical result. Default 3.
+---@field halt? integer The n-th such call ends the run. Default 5.
+---@field across_turns? integer The run ends when the same call is repeated in this many turns. Default 5.
+---@field volatile? string|string[] Arguments that do not make a call a different one.
+---@field poll? boolean|toolgate.Poll Agents poll the tool until something has changed.
 
----A tool that is meant to be asked again.
+---For a tool that agents poll.
 ---@class toolgate.Poll
----@field max? integer How often it may be asked; 20 where nothing is said.
----@field every? string|number The pause between two of the same call; one that comes sooner is told how long to wait.
+---@field max? integer How often the same call may be made. Default 20.
+---@field every? string|number The pause between two of the same call; a call that comes sooner is answered with the time to wait.
 
----How much of this tool may be used up; false lifts a limit of the configuration's defaults.
+---How much of this tool may be used; false lifts a limit of the configuration's defaults.
 ---@class toolgate.Limits
 ---@field calls_per_turn? number|false Calls of this tool in one turn.
 ---@field calls_per_session? number|false Calls of this tool in one session.
----@field seconds_per_turn? number|false Seconds from its first call of a turn on, after which it is refused.
----@field cost_per_turn? number|false What its calls of one turn may cost together.
----@field cost_per_session? number|false What its calls of one session may cost together.
+---@field seconds_per_turn? number|false Seconds after its first call of a turn; later calls are refused.
+---@field cost_per_turn? number|false Total cost of its calls in one turn.
+---@field cost_per_session? number|false Total cost of its calls in one session.
 
----The command that is the tool. Without a name: its words, in which {name} is an argument; a word is left out where its argument is, and a table of words goes in as a whole or not at all.
+---The command that is the tool. Items without a name are its words, in which {name} is an argument. A word whose argument is left out is left out, too; a table of words goes in as a whole or not at all.
 ---@class toolgate.Exec
 ---@field [1]? string|number
 ---@field [2]? toolgate.ExecGroup
----@field stdin? boolean Whether the arguments go in as one line of JSON; left out: where no word names one.
----@field output? "auto"|"json"|"lines"|"text" What stdout is: auto takes JSON where it is JSON and else a text; json: anything else is broken; lines: one JSON value a line, together a list; text: whatever it looks like.
----@field exit? table<integer, "ok"|"refused"|"transient"|"broken"> What exit codes mean; 0 is ok and every other refused, until said here.
----@field cwd? string The folder it runs in, beside the policy where it is relative; the daemon's where it is left out.
----@field env? table<string, string> Its environment beside PATH, HOME, LANG, TZ and TERM; ${NAME} is from the daemon's, ${file:/path} a file's text.
----@field timeout? string|number How long a call may take; then it is ended with all that it started. 30 s.
----@field max_output? integer Bytes of stdout; a command that writes more is ended. 4194304.
----@field memory_mb? integer|false MiB that each of its processes may write to. 2048.
----@field file_mb? integer|false MiB of each file that it writes. 1024.
----@field cpu_s? integer|false Seconds of processor time that each of its processes may use; no limit but the timeout.
----@field processes? integer|false Processes that its user may have altogether, not only for it; no limit, and none for root.
----@field dashes? boolean true: an argument may begin with "-" where the command could take it for an option.
+---@field stdin? boolean Whether the arguments go in as one line of JSON. Default: if no word names an argument.
+---@field output? "auto"|"json"|"lines"|"text" The format of stdout. auto: JSON if it parses, else a string; json: anything else is broken; lines: one JSON value per line, as a list; text: a string.
+---@field exit? table<integer, "ok"|"refused"|"transient"|"broken"> The meaning of exit codes. Default: 0 is ok, every other code is refused.
+---@field cwd? string The working directory; a relative one is relative to the policy. Default: the daemon's.
+---@field env? table<string, string> Environment variables besides PATH, HOME, LANG, TZ and TERM; ${NAME} is from the daemon's environment, ${file:/path} from a file.
+---@field timeout? string|number How long a call may take; then toolgate kills the command and all that it started. Default 30 s.
+---@field max_output? integer Bytes of stdout; toolgate kills a command that writes more. Default 4194304.
+---@field memory_mb? integer|false MiB of memory that each of its processes may write to. Default 2048.
+---@field file_mb? integer|false MiB of each file that it writes. Default 1024.
+---@field cpu_s? integer|false Seconds of processor time for each of its processes. Default: only the timeout.
+---@field processes? integer|false Processes that its user may have, counting those of other programs. Default: no limit; root has none.
+---@field dashes? boolean true: an argument may begin with "-" where the command could read it as an option.
 
 ---Words of a command that go in together or not at all: { "--limit", "{limit}" }.
 ---@class toolgate.ExecGroup
 ---@field [1]? string|number
----@field when? string It goes in where this argument is there and not false; left out: where all that it names are.
+---@field when? string The group goes in if this argument is given and not false. Default: if all arguments that it names are.
 
----The HTTP endpoint that is the tool. First, without a name: method and address, "GET https://…", in which {name} is an argument; from "/" on where the policy names an upstream.
+---The HTTP endpoint that is the tool. First, without a name: method and address, "GET https://…", in which {name} is an argument; only a path, from "/" on, if the policy names an upstream.
 ---@class toolgate.Http
 ---@field [1]? string
----@field headers? table<string, string> Sent with each request; ${NAME} is from the environment, ${file:/path} a file's text, {name} an argument.
----@field query? string|string[] Arguments that go into the query; with GET, HEAD and DELETE all do that the address does not name, with others those are the JSON body.
----@field timeout? string|number How long a call may take; 30 s where neither this nor the upstream says.
----@field pick? string What of the answer is the result; all of it where this is left out.
+---@field headers? table<string, string> Headers of each request; ${NAME} is from the environment, ${file:/path} from a file, {name} an argument.
+---@field query? string|string[] Arguments that go into the query. With GET, HEAD and DELETE all others do, too; with other methods the others are the JSON body.
+---@field timeout? string|number How long a call may take. Default: the upstream's, or 30 s.
+---@field pick? string The part of the response that is the result. Default: the whole.
 ---@field ca_file? string Certificates that are trusted instead of the system's.
 
 ---What a result that is too large for a model is shortened to.
 ---@class toolgate.Compact
----@field max_bytes? integer What a result may have; a larger one is shortened to it. 20000 where no budget is named.
----@field max_tokens? integer The same in tokens, as estimated: about one for four letters, three digits or two signs.
----@field keep? string|string[] Fields that stay whatever goes: a path as in gives_ids, or the name of a field anywhere.
----@field drop? string|string[] Fields that go first, named likewise.
+---@field max_bytes? integer The size that a larger result is shortened to. Default 20000, if neither budget is given.
+---@field max_tokens? integer The same in tokens, as estimated: one for about four letters, three digits or two signs.
+---@field keep? string|string[] Fields that are never removed: a path as in gives_ids, or the name of a field anywhere.
+---@field drop? string|string[] Fields that are removed first, named likewise.
 
----What is mended where only one reading fits; what is not named stays on.
+---Which unambiguous values are converted; what is not named stays on.
 ---@class toolgate.Coerce
----@field json? boolean JSON that was sent as a text becomes what it says, where only that fits.
----@field strings? boolean "5" becomes 5 where only a number fits, "true" becomes true, spaces around a text go.
----@field lists? boolean One value becomes a list of one, where only a list fits.
+---@field json? boolean A string that holds JSON is parsed, if only the parsed value fits.
+---@field strings? boolean "5" becomes 5 if only a number fits, "true" becomes true; spaces around a string go.
+---@field lists? boolean One value becomes a list of one, if only a list fits.
 ---@field nulls? boolean null for an optional field counts as left out.
----@field enums? boolean Capitals of an enum's value are mended.
----@field floats? boolean 5.0 becomes 5 where only a whole number fits.
+---@field enums? boolean The case of an enum's value is corrected.
+---@field floats? boolean 5.0 becomes 5 if only a whole number fits.
 
----One of `examples`: first a text that says what it shows, then
+---One of `examples`: first a string that says what it shows, then
 ---@class toolgate.Example
 ---@field [1]? string
 ---@field args? any What the model sends.
 ---@field seen? (string|number)[] Ids that are known already.
 ---@field goal? string What the user asked for.
----@field called? string The name of `aliases` that it is called by; the tool's own where left out.
----@field turn? integer The user turn that the call belongs to: call.turn, and where budgets by turn begin anew.
----@field user? string Who the agent works as: call.user. Where it is told, a tool hidden from this user does not exist.
----@field history? toolgate.ExampleCall[] Calls of this session before this one, oldest first: call.history, and what budgets and loops count.
----@field facts? table<string, any> What call.facts holds.
----@field result? any What the tool gives, instead of running it.
----@field gives? string Words that all must fit: the verdict, the class, the code.
----@field becomes? table The arguments as the tool gets them.
----@field shows? any The result as the model gets it: redacted, and shortened where it is too large.
----@field says? string A text that the model must read.
----@field status? toolgate.Coverage The coverage that the reply tells.
+---@field called? string The alias that is called. Default: the tool's name.
+---@field turn? integer The user turn of the call: call.turn, and the turn that budgets count.
+---@field user? string The user of the agent: call.user. A tool that is hidden from this user does not exist in the example.
+---@field history? toolgate.ExampleCall[] Earlier calls of this session, oldest first: call.history, and what budgets and loops count.
+---@field facts? table<string, any> The value of call.facts.
+---@field result? any The tool's result; the tool does not run.
+---@field gives? string Words that must all match: the verdict, the class, the code.
+---@field becomes? table The arguments that the tool receives.
+---@field shows? any The result that the model receives, redacted and compacted.
+---@field says? string Text that the reply to the model must contain.
+---@field status? toolgate.Coverage The coverage in the reply.
 
 ---One of an example's `history`
 ---@class toolgate.ExampleCall
----@field tool? string The tool; this one where left out.
----@field args? table What it was called with: the same again is one call repeated.
----@field result? any What it gave: another result is progress, and ids in it are known; where left out, the same each time.
----@field class? toolgate.Class How it ended; ok where left out.
----@field turn? integer The user turn; the example's own where left out.
----@field ago? integer Seconds before the call; one apart where left out.
+---@field tool? string The tool. Default: this one.
+---@field args? table Its arguments; equal arguments make it the same call.
+---@field result? any Its result: another result is progress, and ids in it are known. Default: the same each time.
+---@field class? toolgate.Class How it ended. Default: ok.
+---@field turn? integer The user turn. Default: the example's own.
+---@field ago? integer Seconds before the call. Default: one second apart.
 
 ---What `gateway { … }` declares for all tools; one file of a folder may.
 ---@class toolgate.Gateway
----@field instructions? string What a client is told when it connects.
----@field prepare_tools? fun(defs: toolgate.Definition[], call: toolgate.Call): toolgate.Definition[]? The list of tools as this peer shall see it; nil hides all.
+---@field instructions? string Instructions that a client receives when it connects.
+---@field prepare_tools? fun(defs: toolgate.Definition[], call: toolgate.Call): toolgate.Definition[]? The list of tools for this client; nil hides all.
 
 ---What `repair { … }` takes: one problem, or a list of them.
 ---@class toolgate.Problem
@@ -210,14 +210,14 @@
 ---@field code? string The same for programs and logs.
 ---@field suggest? any The value to send, or a table of arguments to change.
 ---@field expected? any What would be right.
----@field got? any What was sent.
+---@field got? any What the model sent.
 
 ---What `ok { … }` takes.
 ---@class toolgate.Ok
 ---@field coverage? toolgate.Coverage How far the user's question is answered: SATISFIED, NEEDS_MORE_TOOLS, NEED_USER_INPUT, FAILED.
----@field facts? table<string, any> Remembered for the session; they come back as call.facts.
+---@field facts? table<string, any> The session remembers them; later calls read them as call.facts.
 ---@field follow_up? toolgate.FollowUp The exact next call.
----@field cost? number What this call really cost, instead of what the policy declares.
+---@field cost? number The actual cost of this call, instead of the declared one.
 
 ---What `follow_up` of `ok { … }` holds.
 ---@class toolgate.FollowUp
@@ -227,32 +227,32 @@
 ---What `tool_return { … }` takes.
 ---@class toolgate.ToolReturn
 ---@field value? any The result.
----@field content? table[] MCP content blocks (text, image, audio, resource_link, resource), instead of the value as a text.
----@field metadata? table For the agent's program alone, as _meta; the model does not read it.
+---@field content? table[] MCP content blocks (text, image, audio, resource_link, resource), instead of the value as text.
+---@field metadata? table _meta of the result, for the agent's program; the model does not read it.
 
 ---What `seen { … }` takes.
 ---@class toolgate.SeenOptions
----@field look_up? string Where the model finds the id; told when it sends one that nobody gave.
----@field shape? toolgate.ShapeName|toolgate.Id What the id must look like besides.
+---@field look_up? string How the model finds an id; it reads this after sending an unknown one.
+---@field shape? toolgate.ShapeName|toolgate.Id The format of the id.
 
 ---What `params({ … }, { … })` takes after the fields.
 ---@class toolgate.ParamsOptions
----@field open? boolean Fields that are not named are let in, too.
+---@field open? boolean true: arguments that are not named are allowed, too.
 
 ---What every type in `params { … }` takes.
 ---@class toolgate.TypeOptions
 ---@field [1]? string
----@field description? string What it is, for the model; the same as the text that stands alone.
+---@field description? string What it is, for the model; the same as a string without a name.
 ---@field title? string A short name, for people.
----@field default? any What is told to be meant where it is left out.
----@field examples? any[] Values that would do.
+---@field default? any The default that the schema names; toolgate does not fill it in.
+---@field examples? any[] Example values.
 
 ---What `str { … }` takes besides.
 ---@class toolgate.TextOptions: toolgate.TypeOptions
 ---@field [1]? string
 ---@field min? integer The least length, in characters.
 ---@field max? integer The greatest length.
----@field pattern? string A regular expression that must be found in it.
+---@field pattern? string A regular expression that the string must match somewhere.
 
 ---What `int { … }` and `num { … }` take besides.
 ---@class toolgate.NumberOptions: toolgate.TypeOptions
@@ -269,50 +269,50 @@
 ---@field [2]? string
 ---@field min? integer The least number of items.
 ---@field max? integer The greatest number.
----@field unique? boolean No item may be there twice.
+---@field unique? boolean true: no item may occur twice.
 
----What a hook may know of the call; a field that there is not is an error.
+---What a hook knows of the call; reading any other field is an error.
 ---@class toolgate.Call
 ---@field tool string The tool's name.
----@field session? string The conversation, as the agent names it; nil where it names none.
----@field goal? string What the user asked for, in their words; nil where it is not told.
----@field step? string The model's message that this call is part of; nil where it is not told.
----@field user? string The user whose process is calling; nil where it has no name.
----@field uid integer And their number.
----@field turn integer The user's turn in this session; 0 where turns are not told.
----@field attempt integer 1 at first, more when arguments are mended and sent again.
----@field history toolgate.Past[] The calls of this session so far, oldest first; empty in prepare.
----@field facts table<string, any> What earlier results of this session said with ok { facts = … }.
----@field args table In result: the arguments of the call that is judged.
----@field peer toolgate.Peer Who is calling.
----@field progress fun(done: number, total?: number, message?: string) In run: tells the agent's program how far it is.
----@field log fun(level: toolgate.LogLevel, text: string) In run: tells the agent's program something that the model does not read.
+---@field session? string The session, as the agent names it; nil if it names none.
+---@field goal? string The user's request, in their words; nil if the agent does not send it.
+---@field step? string The model's message that this call is part of; nil if the agent does not send it.
+---@field user? string The user of the calling process; nil if it has no name.
+---@field uid integer The user's number.
+---@field turn integer The user's turn in this session; 0 if the agent does not send it.
+---@field attempt integer 1, or more after the model corrected its arguments.
+---@field history toolgate.Past[] The earlier calls of this session, oldest first; empty in prepare.
+---@field facts table<string, any> The facts that earlier results of this session gave with ok { facts = … }.
+---@field args table In result: the arguments of the call.
+---@field peer toolgate.Peer The calling process.
+---@field progress fun(done: number, total?: number, message?: string) In run: reports progress to the agent's program.
+---@field log fun(level: toolgate.LogLevel, text: string) In run: logs to the agent's program; the model does not read it.
 
----Who is calling, as the kernel tells it.
+---The calling process, from the kernel.
 ---@class toolgate.Peer
----@field user? string The user whose process it is; nil where it has no name.
----@field uid integer And their number.
+---@field user? string The user of the calling process; nil if it has no name.
+---@field uid integer The user's number.
 
----One call of the session's past.
+---One earlier call of the session.
 ---@class toolgate.Past
----@field tool string The tool that was called.
----@field class string How it ended: success, invalid_arguments, tool_error, …
----@field code? string The code beside the class, as fabricated_id.
----@field turn? integer The user's turn it was made in.
----@field step? integer The model's message in that turn, counted.
----@field at_ms? integer When, in milliseconds since 1970.
----@field retries? integer How often its arguments were mended.
+---@field tool string The tool.
+---@field class string How the call ended: success, invalid_arguments, tool_error, …
+---@field code? string The code of that class, as fabricated_id.
+---@field turn? integer The user's turn.
+---@field step? integer The number of the model's message in that turn.
+---@field at_ms? integer The time, in milliseconds since 1970.
+---@field retries? integer How often the model corrected its arguments.
 ---@field open? boolean true: its arguments are still wrong; it has not run.
 
 ---The parts of a URL.
 ---@class toolgate.Url
 ---@field scheme string "https"
 ---@field host? string "example.com", in lower case
----@field port? number 8080; nil where it is not told
+---@field port? number 8080; nil if the URL has none
 ---@field path? string "/a"
 ---@field query? string "b=c"
 ---@field fragment? string "d"
----@field user? string What stands before @
+---@field user? string The part before @
 
 ---Declares a tool's policy; the file returns it.
 ---```lua

@@ -18,7 +18,7 @@ static void print_word(const struct vocabulary_word *word)
            word->sentence, "", term_colour(TERM_DIM), word->signature, term_colour(TERM_PLAIN));
 }
 
-static void print_field(const struct vocabulary_tables *table, const struct vocabulary_field *field)
+static void print_field(const struct reference_table *table, const struct reference_field *field)
 {
     printf("%s%-13s%s %s%s\n%14s%s%s%s\n", term_colour(TERM_BOLD), field->name, term_colour(TERM_PLAIN),
            field->sentence, field->required ? " Required." : "", "", term_colour(TERM_DIM),
@@ -31,7 +31,7 @@ static void print_title(const char *title, const char *sentence)
            sentence ? sentence : "");
 }
 
-static void print_table(const struct vocabulary_tables *table)
+static void print_table(const struct reference_table *table)
 {
     char title[80];
     snprintf(title, sizeof(title), "Fields of %s", table->of);
@@ -44,7 +44,7 @@ static void print_all(struct arena *arena)
 {
     size_t count, tables;
     const struct vocabulary_word *words = vocabulary_words(&count);
-    const struct vocabulary_tables *fields = vocabulary_tables(arena, &tables);
+    const struct reference_table *fields = reference_tables(arena, &tables);
     for (size_t i = 0; i < tables; i++)
         print_table(&fields[i]);
     for (size_t i = 0; i < count; i++) {
@@ -57,7 +57,7 @@ static void print_all(struct arena *arena)
 /* ---- one name -------------------------------------------------------------------- */
 
 /* By itself, or as complaints write it: "loop.poll.every". */
-static bool is_field(struct str name, const struct vocabulary_tables *table, const char *field)
+static bool is_field(struct str name, const struct reference_table *table, const char *field)
 {
     size_t before = strlen(table->of);
     if (name.len > before + 1 && name.at[before] == '.' && memcmp(name.at, table->of, before) == 0)
@@ -70,7 +70,7 @@ static size_t print_named(struct arena *arena, struct str name)
 {
     size_t count, tables, found = 0;
     const struct vocabulary_word *words = vocabulary_words(&count);
-    const struct vocabulary_tables *fields = vocabulary_tables(arena, &tables);
+    const struct reference_table *fields = reference_tables(arena, &tables);
     for (size_t i = 0; i < count; i++)
         if (str_is(name, words[i].name) && ++found)
             print_word(&words[i]);
@@ -92,7 +92,7 @@ static struct str closest(struct arena *arena, struct str name)
     struct str names[WORDS_NAMES_MAX];
     size_t count, tables, n = 0;
     const struct vocabulary_word *words = vocabulary_words(&count);
-    const struct vocabulary_tables *fields = vocabulary_tables(arena, &tables);
+    const struct reference_table *fields = reference_tables(arena, &tables);
     for (size_t i = 0; i < count && n < WORDS_NAMES_MAX; i++)
         names[n++] = str_of(words[i].name);
     for (size_t i = 0; i < tables; i++)

@@ -7,7 +7,7 @@
 #define TOOLGATE_CLI_CMD_WORDS_H
 
 #include "base/buf.h"
-#include "policy/policy.h"
+#include "policy/reference.h"
 
 struct arena;
 

@@ -117,7 +117,7 @@ static void add_word(struct buf *out, const struct vocabulary_word *word)
 
 /* ---- classes ---------------------------------------------------------------------- */
 
-static void add_type(struct buf *out, const struct vocabulary_type *type)
+static void add_type(struct buf *out, const struct reference_type *type)
 {
     buf_printf(out, "---%s\n", type->sentence);
     if (type->is)
@@ -126,8 +126,8 @@ static void add_type(struct buf *out, const struct vocabulary_type *type)
         buf_printf(out, "---@class %s\n\n", type->name);
 }
 
-static void add_field(struct buf *out, const struct vocabulary_tables *table,
-                      const struct vocabulary_field *field)
+static void add_field(struct buf *out, const struct reference_table *table,
+                      const struct reference_field *field)
 {
     size_t len = strlen(field->type);
     bool maybe = table->given && len && field->type[len - 1] == '?';
@@ -136,7 +136,7 @@ static void add_field(struct buf *out, const struct vocabulary_tables *table,
                field->type, field->sentence);
 }
 
-static void add_fields(struct buf *out, const struct vocabulary_tables *table)
+static void add_fields(struct buf *out, const struct reference_table *table)
 {
     buf_printf(out, "---%s\n---@class %s\n", table->sentence, table->type);
     for (int i = 0; i < 2 && table->items[i]; i++)
@@ -173,8 +173,8 @@ void cmd_words_luacats(struct arena *arena, struct buf *out)
 {
     size_t count, table_count, type_count;
     const struct vocabulary_word *words = vocabulary_words(&count);
-    const struct vocabulary_tables *tables = vocabulary_tables(arena, &table_count);
-    const struct vocabulary_type *types = vocabulary_types(&type_count);
+    const struct reference_table *tables = reference_tables(arena, &table_count);
+    const struct reference_type *types = reference_types(&type_count);
     buf_text(out,
              "---@meta _\n\n"
              "-- What policies may write, for completion in editors (lua-language-server and kin; how to\n"

@@ -28,8 +28,8 @@ static void add_forms(struct buf *out, const char *forms)
     }
 }
 
-static void add_field(struct buf *out, const struct vocabulary_tables *table,
-                      const struct vocabulary_field *field)
+static void add_field(struct buf *out, const struct reference_table *table,
+                      const struct reference_field *field)
 {
     buf_printf(out, "| `%s` | ", field->name);
     if (!table->given)
@@ -41,7 +41,7 @@ static void add_field(struct buf *out, const struct vocabulary_tables *table,
     buf_text(out, field->required ? " Required. |\n" : " |\n");
 }
 
-static void add_fields(struct buf *out, const struct vocabulary_tables *table)
+static void add_fields(struct buf *out, const struct reference_table *table)
 {
     buf_printf(out, "### %s\n\n%s\n\n", table->of, table->sentence);
     buf_printf(out, "| field | %s | |\n|---|---|---|\n", table->given ? "type" : "written");
@@ -63,7 +63,7 @@ void cmd_words_markdown(struct arena *arena, struct buf *out)
 {
     size_t count, table_count;
     const struct vocabulary_word *words = vocabulary_words(&count);
-    const struct vocabulary_tables *tables = vocabulary_tables(arena, &table_count);
+    const struct reference_table *tables = reference_tables(arena, &table_count);
     buf_text(out, "# The vocabulary of policies\n\n"
                   "Every field and every word that a policy may write, as the program itself knows them: "
                   "`toolgate words --format markdown` prints this page, `toolgate words NAME` one entry. "

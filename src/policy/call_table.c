@@ -4,7 +4,6 @@
  */
 #include "policy/call_table.h"
 #include "sandbox/bridge.h"
-#include "policy/declare/field_read.h"
 #include "policy/policy.h"
 #include "sandbox/sandbox.h"
 #include "base/suggest.h"
@@ -21,12 +20,7 @@ static void push_text(lua_State *L, struct str s)
         lua_pushnil(L);
 }
 
-static void push_number(lua_State *L, uint32_t n)
-{
-    lua_pushnumber(L, n);
-}
-
-/* progress(done, total, message); a total below 0: not told. */
+/* progress(done, total, message); a total below 0: unknown. */
 static int progress(lua_State *L)
 {
     const struct policy_call *call = sandbox_context(sandbox_of(L))->call;
@@ -40,7 +34,7 @@ static int progress(lua_State *L)
 }
 
 /* log(level, text), for the agent's program; a text is cut, since a policy can make long ones. */
-static int tell_log(lua_State *L)
+static int log_message(lua_State *L)
 {
     static const char *const levels[] = {"debug",    "info",  "notice",    "warning", "error",
                                          "critical", "alert", "emergency", NULL};
@@ -57,7 +51,7 @@ static void push_peer(lua_State *L, const struct policy_call *call)
     lua_createtable(L, 0, 2);
     push_text(L, call->user);
     lua_setfield(L, -2, "user");
-    push_number(L, call->uid);
+    lua_pushnumber(L, call->uid);
     lua_setfield(L, -2, "uid");
 }
 
@@ -70,52 +64,70 @@ static void push_json(lua_State *L, const struct json *value)
         lua_newtable(L);
 }
 
-/* In the order of push_field: texts, numbers, the rest. */
-// clang-format off
-#define CALL_FIELDS_LIST(FIELD) \
-    FIELD(TOOL, "tool", "string", "The tool's name.") \
-    FIELD(SESSION, "session", "string?", "The conversation, as the agent names it; nil where it names none.") \
-    FIELD(GOAL, "goal", "string?", "What the user asked for, in their words; nil where it is not told.") \
-    FIELD(STEP, "step", "string?", "The model's message that this call is part of; nil where it is not told.") \
-    FIELD(USER, "user", "string?", "The user whose process is calling; nil where it has no name.") \
-    FIELD(UID, "uid", "integer", "And their number.") \
-    FIELD(TURN, "turn", "integer", "The user's turn in this session; 0 where turns are not told.") \
-    FIELD(ATTEMPT, "attempt", "integer", "1 at first, more when arguments are mended and sent again.") \
-    FIELD(HISTORY, "history", "toolgate.Past[]", "The calls of this session so far, oldest first; empty in prepare.") \
-    FIELD(FACTS, "facts", "table<string, any>", "What earlier results of this session said with ok { facts = … }.") \
-    FIELD(ARGS, "args", "table", "In result: the arguments of the call that is judged.") \
-    FIELD(PEER, "peer", "toolgate.Peer", "Who is calling.") \
-    FIELD(PROGRESS, "progress", "fun(done: number, total?: number, message?: string)", \
-          "In run: tells the agent's program how far it is.") \
-    FIELD(LOG, "log", "fun(level: toolgate.LogLevel, text: string)", \
-          "In run: tells the agent's program something that the model does not read.")
-// clang-format on
-
+/* In the order of call_fields: strings, numbers, the rest. */
 enum call_field {
-#define FIELD(constant, name, type, sentence) CALL_##constant,
-    CALL_FIELDS_LIST(FIELD)
-#undef FIELD
-        CALL_FIELDS
+    CALL_TOOL,
+    CALL_SESSION,
+    CALL_GOAL,
+    CALL_STEP,
+    CALL_USER,
+    CALL_UID,
+    CALL_TURN,
+    CALL_ATTEMPT,
+    CALL_HISTORY,
+    CALL_FACTS,
+    CALL_ARGS,
+    CALL_PEER,
+    CALL_PROGRESS,
+    CALL_LOG,
+    CALL_FIELDS
 };
 
-static const struct str names[CALL_FIELDS] = {
-#define FIELD(constant, name, type, sentence) STR(name),
-    CALL_FIELDS_LIST(FIELD)
-#undef FIELD
-};
+#define ROW(field, name, type, sentence) [field] = {name, FIELD_ANY, NULL, type, sentence}
 
 static const struct field call_fields[CALL_FIELDS] = {
-#define FIELD(constant, called, luacats, told) {.name = (called), .type = (luacats), .sentence = (told)},
-    CALL_FIELDS_LIST(FIELD)
-#undef FIELD
+    ROW(CALL_TOOL, "tool", "string", "The tool's name."),
+    ROW(CALL_SESSION, "session", "string?", "The session, as the agent names it; nil if it names none."),
+    ROW(CALL_GOAL, "goal", "string?",
+        "The user's request, in their words; nil if the agent does not send it."),
+    ROW(CALL_STEP, "step", "string?",
+        "The model's message that this call is part of; nil if the agent does not send it."),
+    ROW(CALL_USER, "user", "string?", "The user of the calling process; nil if it has no name."),
+    ROW(CALL_UID, "uid", "integer", "The user's number."),
+    ROW(CALL_TURN, "turn", "integer", "The user's turn in this session; 0 if the agent does not send it."),
+    ROW(CALL_ATTEMPT, "attempt", "integer", "1, or more after the model corrected its arguments."),
+    ROW(CALL_HISTORY, "history", "toolgate.Past[]",
+        "The earlier calls of this session, oldest first; empty in prepare."),
+    ROW(CALL_FACTS, "facts", "table<string, any>",
+        "The facts that earlier results of this session gave with ok { facts = … }."),
+    ROW(CALL_ARGS, "args", "table", "In result: the arguments of the call."),
+    ROW(CALL_PEER, "peer", "toolgate.Peer", "The calling process."),
+    ROW(CALL_PROGRESS, "progress", "fun(done: number, total?: number, message?: string)",
+        "In run: reports progress to the agent's program."),
+    ROW(CALL_LOG, "log", "fun(level: toolgate.LogLevel, text: string)",
+        "In run: logs to the agent's program; the model does not read it."),
 };
 
-const struct field_table call_table = {
-    .of = "call",
-    .type = "toolgate.Call",
-    .given = true,
-    .sentence = "What a hook may know of the call; a field that there is not is an error.",
-    FIELD_TABLE(call_fields)};
+const struct field_table call_table = FIELD_TABLE(
+    "call", "toolgate.Call", "What a hook knows of the call; reading any other field is an error.",
+    call_fields, .read_only = true);
+
+/* The index of the field; CALL_FIELDS: there is none. */
+static int field_named(struct str name)
+{
+    int field = 0;
+    while (field < CALL_FIELDS && !str_is(name, call_fields[field].name))
+        field++;
+    return field;
+}
+
+static struct str closest_field(struct str name)
+{
+    struct str names[CALL_FIELDS];
+    for (int i = 0; i < CALL_FIELDS; i++)
+        names[i] = str_of(call_fields[i].name);
+    return suggest_closest(name, names, CALL_FIELDS);
+}
 
 static void push_field(lua_State *L, enum call_field field, const struct sandbox_context *now)
 {
@@ -139,35 +151,30 @@ static void push_field(lua_State *L, enum call_field field, const struct sandbox
         lua_pushcfunction(L, progress);
         break;
     case CALL_LOG:
-        lua_pushcfunction(L, tell_log);
+        lua_pushcfunction(L, log_message);
         break;
     default:
         if (field <= CALL_USER)
             push_text(L, texts[field]);
         else
-            push_number(L, numbers[field - CALL_UID]);
+            lua_pushnumber(L, numbers[field - CALL_UID]);
     }
 }
 
 bool call_table_has(struct str name, struct str *meant)
 {
-    *meant = STR_NONE;
-    for (int field = 0; field < CALL_FIELDS; field++)
-        if (str_eq(names[field], name))
-            return true;
-    *meant = suggest_closest(name, names, CALL_FIELDS);
-    return false;
+    bool known = field_named(name) < CALL_FIELDS;
+    *meant = known ? STR_NONE : closest_field(name);
+    return known;
 }
 
-static int unknown_field(lua_State *L, struct str name)
+static int raise_unknown(lua_State *L, struct str name)
 {
-    struct str meant = suggest_closest(name, names, CALL_FIELDS);
+    struct str meant = closest_field(name);
     lua_pushlstring(L, name.at, name.len);
     if (!meant.len)
         return luaL_error(L, "there is no call.%s", lua_tostring(L, -1));
-    lua_pushlstring(L, meant.at, meant.len);
-    return luaL_error(L, "there is no call.%s (did you mean call.%s?)", lua_tostring(L, -2),
-                      lua_tostring(L, -1));
+    return luaL_error(L, "there is no call.%s (did you mean call.%s?)", lua_tostring(L, -1), meant.at);
 }
 
 /* __index */
@@ -175,14 +182,12 @@ static int read_field(lua_State *L)
 {
     const struct sandbox_context *now = sandbox_context(sandbox_of(L));
     struct str name = STR_NONE;
-    int field = 0;
     if (!now->call || lua_type(L, 2) != LUA_TSTRING)
         return 0;
     name.at = lua_tolstring(L, 2, &name.len);
-    while (field < CALL_FIELDS && !str_eq(names[field], name))
-        field++;
+    int field = field_named(name);
     if (field == CALL_FIELDS)
-        return unknown_field(L, name);
+        return raise_unknown(L, name);
     push_field(L, (enum call_field)field, now);
     lua_pushvalue(L, 2);
     lua_pushvalue(L, -2);

@@ -3,10 +3,10 @@
 #define TOOLGATE_POLICY_CALL_TABLE_H
 
 #include "base/str.h"
+#include "policy/vocabulary/field_table.h"
 
 #include <lua.h>
 
-struct field_table;
 extern const struct field_table call_table; /* its fields */
 
 /* Is there such a field; if not, the closest one, or STR_NONE. */

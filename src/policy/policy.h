@@ -174,41 +174,6 @@ struct policy_outcome {
     struct why why;  /* OUTCOME_POLICY_ERROR: "policies/x.lua:12: …" */
 };
 
-/* ---- words --------------------------------------------------------------- */
-
-/* What a policy may write, for the reference in the docs and for completion in editors. `type` is in LuaCATS:
- * one form a line, `fun(…): …`, a method's with `self: CLASS` first; NULL where an editor knows the word. */
-struct vocabulary_word {
-    const char *name, *group, *signature, *sentence, *type;
-};
-const struct vocabulary_word *vocabulary_words(size_t *count);
-
-/* A field of a table that policies write, or that toolgate fills in for them. `form` is how its value is
- * written, `type` is in LuaCATS. */
-struct vocabulary_field {
-    const char *name, *form, *type, *sentence;
-    bool required;
-};
-
-/* All fields that one table may hold. */
-struct vocabulary_tables {
-    const char *of;   /* "tool", "retry", "loop.poll", "call" */
-    const char *type; /* its class: "toolgate.Retry", or "toolgate.TextOptions: toolgate.TypeOptions" */
-    const char *sentence;
-    bool given; /* toolgate fills it in */
-    const struct vocabulary_field *fields;
-    size_t count;
-    const char *items[2]; /* the types of what stands in it without a name; NULL: nothing does */
-};
-const struct vocabulary_tables *vocabulary_tables(struct arena *arena, size_t *count);
-
-/* Types that rows of both tables name and that are no table of fields; `is` is NULL where only words make
- * one. */
-struct vocabulary_type {
-    const char *name, *is, *sentence;
-};
-const struct vocabulary_type *vocabulary_types(size_t *count);
-
 /* ---- loading ------------------------------------------------------------ */
 
 /* A file that stalled the process; quarantined for as long as its text is the same. */

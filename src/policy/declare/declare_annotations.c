@@ -87,8 +87,8 @@ void declare_annotations(struct declaration *d, int fields)
     read_remarks(d, lua_gettop(L), from, to, line);
     if (lua_isnil(L, -3))
         goto out;
-    d->policy->schema = declare_json(d, "annotations", lua_gettop(L) - 2, NULL);
-    d->policy->description = fields_text(d, lua_gettop(L) - 1);
+    d->policy->schema = field_json(d, "annotations", lua_gettop(L) - 2, NULL);
+    d->policy->description = field_string(d, lua_gettop(L) - 1);
     d->annotated = bridge_read_copy(L, -1, "annotations", NULL, d->set->arena);
 out:
     lua_settop(L, top);

@@ -11,7 +11,7 @@ static void complain_word(struct declaration *d, size_t item, const char *text)
     const char *chunk = sandbox_chunk(d->file.at);
     if (line)
         luaL_error(d->L, "%s:%d: 'exec': %s", chunk, line, text);
-    fields_complain(d, NULL, "exec", "'exec': %s", text);
+    field_error(d, "exec", "'exec': %s", text);
 }
 
 /* ---- what is dangerous, or cannot be meant ----------------------------------------------------------------
@@ -107,12 +107,11 @@ static void check_program(struct declaration *d, const struct interpreter *one, 
     if (one->ends_options)
         spec->plain_from = (uint32_t)text + 1;
     if (exec_argv_has_argument(spec->words[text].text))
-        fields_complain(
-            d, NULL, "exec",
-            "'exec': an argument inside the program that " STR_FMT
-            " runs could run commands of its own: give it as a word behind the program, where that "
-            "reads it as \"$1\", sys.argv[1] or $name; for the text itself write {{name}}",
-            STR_ARG(name));
+        field_error(d, "exec",
+                    "'exec': an argument inside the program that " STR_FMT
+                    " runs could run commands of its own: give it as a word behind the program, where that "
+                    "reads it as \"$1\", sys.argv[1] or $name; for the text itself write {{name}}",
+                    STR_ARG(name));
 }
 
 static void check_programs(struct declaration *d, bool is_program[EXEC_WORDS_MAX])
@@ -127,8 +126,8 @@ static void check_programs(struct declaration *d, bool is_program[EXEC_WORDS_MAX
         return;
     for (size_t i = 1; i < spec->word_count; i++)
         if (exec_argv_has_argument(spec->words[i].text))
-            fields_complain(
-                d, NULL, "exec",
+            field_error(
+                d, "exec",
                 "'exec': ssh hands its words to a shell on the other host, where an argument could run "
                 "commands of its own: send the arguments on stdin (stdin = true)");
 }
@@ -140,11 +139,11 @@ static void check_settings(struct declaration *d, const bool is_program[EXEC_WOR
     for (size_t i = 0; i < spec->word_count; i++) {
         struct str word = spec->words[i].text;
         if (!is_program[i] && word.len && memmem(word.at, word.len, "${", 2))
-            fields_complain(d, NULL, "exec",
-                            "'exec': \"" STR_FMT
-                            "\" is not filled in, as a command line can be read by everybody "
-                            "on the host: put it into exec.env, which the command reads",
-                            STR_ARG(str_cut(word, 80)));
+            field_error(d, "exec",
+                        "'exec': \"" STR_FMT
+                        "\" is not filled in, as a command line can be read by everybody "
+                        "on the host: put it into exec.env, which the command reads",
+                        STR_ARG(str_cut(word, 80)));
     }
 }
 
@@ -152,7 +151,7 @@ static void check_command(struct declaration *d)
 {
     const struct exec_spec *spec = d->policy->exec;
     if (!spec->word_count)
-        fields_complain(d, NULL, "exec", "'exec': expected { \"command\", \"argument\", … }, got no word");
+        field_error(d, "exec", "'exec': expected { \"command\", \"argument\", … }, got no word");
     if (spec->words[0].group || !spec->words[0].text.len)
         complain_word(d, 0, "the first word must be the command");
     if (exec_argv_has_argument(spec->words[0].text))
@@ -161,13 +160,6 @@ static void check_command(struct declaration *d)
 }
 
 /* ---- words and schema ---------------------------------------------------------------------------------- */
-
-static void complain_stranger(struct declaration *d, const struct json *properties, struct str path)
-{
-    struct str otherwise =
-        arena_printf(d->set->arena, "; for the text itself write {{" STR_FMT "}}", STR_ARG(path));
-    declare_complain_stranger(d, "exec", properties, path, otherwise.at);
-}
 
 static void check_name(struct declaration *d, struct str path)
 {
@@ -180,7 +172,9 @@ static void check_name(struct declaration *d, struct str path)
             return;
         schema = json_get(properties, (struct str){rest.at, n});
         if (!schema)
-            complain_stranger(d, properties, path);
+            declare_unknown_argument(
+                d, "exec", properties, path,
+                arena_printf(d->arena, "; for the text itself write {{" STR_FMT "}}", STR_ARG(path)).at);
         if (!dot)
             return;
         rest = str_from(rest, n + 1);

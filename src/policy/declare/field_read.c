@@ -1,17 +1,22 @@
-/* See field_read.h. Texts go into the arena of the set of policies. */
+/* Strings and lists go into d->arena; errors are raised, and leave nothing to free. */
 #include "policy/declare/field_read.h"
 #include "base/arena.h"
+#include "base/suggest.h"
+#include "upstream/upstream_spec.h"
+#include "json/build.h"
 #include "policy/source_location.h"
 #include "policy/vocabulary/vocabulary.h"
-#include "base/suggest.h"
+#include "sandbox/bridge.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-#define FIELDS_MAX 64
+#define FIELDS_MAX  64
+#define CHOICES_MAX 16
 
-int fields_complain(struct declaration *d, const char *parent, const char *name, const char *format, ...)
+int field_error(struct declaration *d, const char *name, const char *format, ...)
 {
     char text[600];
     va_list args;
@@ -19,96 +24,178 @@ int fields_complain(struct declaration *d, const char *parent, const char *name,
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     const char *chunk = sandbox_chunk(d->file.at);
-    int line = locate_field(d->source, parent, str_of(name));
+    int line = d->line ? d->line : locate_field(d->source, d->parent, str_of(name));
     if (line)
         luaL_error(d->L, "%s:%d: %s", chunk, line, text);
     luaL_error(d->L, "%s: %s", chunk, text);
     __builtin_unreachable();
 }
 
-int fields_wrong(struct declaration *d, const char *parent, const char *name, int at, const char *expected)
+int field_mismatch(struct declaration *d, const char *name, int at, const char *expected)
 {
     words_push_kind(d->L, at);
-    fields_complain(d, parent, name, "'%s%s%s': expected %s, got %s", parent ? parent : "", parent ? "." : "",
-                    name, expected, lua_tostring(d->L, -1));
+    field_error(d, name, "'%s%s%s': expected %s, got %s", d->parent ? d->parent : "", d->parent ? "." : "",
+                name, expected, lua_tostring(d->L, -1));
 }
 
-struct str fields_text(struct declaration *d, int at)
+/* ---- values that several fields share ---------------------------------------------------- */
+
+void field_require_table(struct declaration *d, const char *name, int at, const char *expected)
+{
+    if (!lua_istable(d->L, at) || sandbox_mark(d->L, at) != MARK_NONE)
+        field_mismatch(d, name, at, expected);
+}
+
+struct str field_string(struct declaration *d, int at)
 {
     struct str s;
     s.at = lua_tolstring(d->L, at, &s.len);
     return arena_dup(d->arena, s);
 }
 
-/* ---- by type ------------------------------------------------------------------------- */
-
-static int choice_named(const char *choices, struct str given)
+struct str field_raw_string(struct declaration *d, int at, const char *name)
 {
-    struct str rest = str_of(choices);
-    for (int i = 0; rest.len; i++) {
-        const char *space = memchr(rest.at, ' ', rest.len);
-        size_t n = space ? (size_t)(space - rest.at) : rest.len;
-        if (str_eq((struct str){rest.at, n}, given))
-            return i;
-        rest = str_from(rest, n + 1);
-    }
-    return -1;
+    struct str s = STR_NONE;
+    lua_pushstring(d->L, name);
+    lua_rawget(d->L, at);
+    if (lua_type(d->L, -1) == LUA_TSTRING)
+        s = field_string(d, -1);
+    lua_pop(d->L, 1);
+    return s;
 }
 
-static void wrong_choice(struct declaration *d, const char *parent, const struct field *field, int at)
+double field_number(struct declaration *d, const struct field *field, int at, double least, double most,
+                    const char *expected)
 {
-    struct str names[16], rest = str_of(field->choices), given = STR_NONE;
-    char list[300] = "one of ", *end = list + strlen(list);
-    size_t count = 0;
-    while (rest.len && count < 16) {
-        const char *space = memchr(rest.at, ' ', rest.len);
-        names[count] = (struct str){rest.at, space ? (size_t)(space - rest.at) : rest.len};
-        end += snprintf(end, sizeof(list) - (size_t)(end - list), "%s" STR_FMT, count ? ", " : "",
-                        STR_ARG(names[count]));
-        rest = str_from(rest, names[count++].len + 1);
+    double n = lua_type(d->L, at) == LUA_TNUMBER ? lua_tonumber(d->L, at) : NAN;
+    if (!(n >= least && n <= most))
+        field_mismatch(d, field->name, at, expected);
+    return n;
+}
+
+double field_whole_number(struct declaration *d, const struct field *field, int at, double least, double most,
+                          const char *expected)
+{
+    double n = field_number(d, field, at, least, most, expected);
+    if (n != floor(n))
+        field_mismatch(d, field->name, at, expected);
+    return n;
+}
+
+bool field_is_false(struct declaration *d, int at)
+{
+    return lua_isboolean(d->L, at) && !lua_toboolean(d->L, at);
+}
+
+/* The word `duration` has no milliseconds, as policies compute in seconds. */
+static double whole_milliseconds(struct declaration *d, int at)
+{
+    const char *text = lua_type(d->L, at) == LUA_TSTRING ? lua_tostring(d->L, at) : "";
+    char *end;
+    unsigned long n = strtoul(text, &end, 10);
+    return *text >= '0' && *text <= '9' && strcmp(end, "ms") == 0 ? (double)n : -1;
+}
+
+uint32_t field_duration_ms(struct declaration *d, const struct field *field, int at, uint32_t most_s,
+                           const char *expected)
+{
+    double ms = whole_milliseconds(d, at);
+    bool fits = lua_type(d->L, at) == LUA_TNUMBER || lua_type(d->L, at) == LUA_TSTRING;
+    if (fits && ms < 0) {
+        lua_pushcfunction(d->L, word_duration);
+        lua_pushvalue(d->L, at);
+        ms = lua_pcall(d->L, 1, 1, 0) == 0 ? lua_tonumber(d->L, -1) * 1000 : 0;
     }
+    if (!(ms >= 1 && ms <= 1000.0 * most_s))
+        field_mismatch(d, field->name, at, expected);
+    lua_settop(d->L, at);
+    return (uint32_t)(ms + 0.5);
+}
+
+void field_name_values(struct declaration *d, const struct field *field, int at, size_t most,
+                       struct name_values *out)
+{
+    static const char expected[] = "{ NAME = \"value\" }, both strings";
+    struct name_value *list = ARENA_ARRAY(d->arena, struct name_value, most);
+    size_t count = 0;
+    field_require_table(d, field->name, at, expected);
+    for (lua_pushnil(d->L); lua_next(d->L, at); lua_pop(d->L, 1)) {
+        int value = lua_gettop(d->L);
+        if (lua_type(d->L, value - 1) != LUA_TSTRING || lua_type(d->L, value) != LUA_TSTRING)
+            field_mismatch(d, field->name, value, expected);
+        if (count == most)
+            field_error(d, field->name, "'%s.%s': expected at most %zu", d->parent, field->name, most);
+        list[count++] =
+            (struct name_value){.name = field_string(d, value - 1), .value = field_string(d, value)};
+    }
+    *out = (struct name_values){.list = list, .count = count};
+}
+
+const struct json *field_json(struct declaration *d, const char *what, int at, const struct json *schema)
+{
+    struct bridge_hints hints = {
+        .original = bridge_json_source(d->L, at), .schema = schema, .by_table = true};
+    const struct json *value = bridge_read(d->L, at, what, &hints, d->scratch);
+    struct json *kept = ARENA_NEW(d->arena, struct json);
+    const struct json_file *file = d->set->files.first;
+    while (file && !(value->raw_len && file->value.raw == value->raw))
+        file = file->next;
+    *kept = file ? *value : json_copy(d->arena, value); /* a file's value is shared by all its readers */
+    return kept;
+}
+
+/* ---- fields by their kind ----------------------------------------------------------------- */
+
+/* Splits "read write destructive". */
+static size_t split_choices(const char *choices, struct str out[CHOICES_MAX])
+{
+    size_t count = 0;
+    for (struct str rest = str_of(choices); rest.len && count < CHOICES_MAX; count++) {
+        const char *space = memchr(rest.at, ' ', rest.len);
+        out[count] = (struct str){rest.at, space ? (size_t)(space - rest.at) : rest.len};
+        rest = str_from(rest, out[count].len + 1);
+    }
+    return count;
+}
+
+static void read_choice(struct declaration *d, const struct field *field, int at, int *out)
+{
+    struct str names[CHOICES_MAX], given = STR_NONE;
+    size_t count = split_choices(field->choices, names);
+    char list[300] = "one of ", *end = list + strlen(list);
     if (lua_type(d->L, at) == LUA_TSTRING)
         given.at = lua_tolstring(d->L, at, &given.len);
+    for (size_t i = 0; i < count; i++) {
+        if (str_eq(names[i], given)) {
+            *out = (int)i + field->first;
+            return;
+        }
+        end += snprintf(end, sizeof(list) - (size_t)(end - list), "%s" STR_FMT, i ? ", " : "",
+                        STR_ARG(names[i]));
+    }
     struct str meant = given.len ? suggest_closest(given, names, count) : STR_NONE;
     if (!meant.len)
-        fields_wrong(d, parent, field->name, at, list);
-    fields_complain(d, parent, field->name,
-                    "'%s': expected %s, got \"" STR_FMT "\" (did you mean '" STR_FMT "'?)", field->name, list,
-                    STR_ARG(str_cut(given, 60)), STR_ARG(meant));
+        field_mismatch(d, field->name, at, list);
+    field_error(d, field->name, "'%s': expected %s, got \"" STR_FMT "\" (did you mean '" STR_FMT "'?)",
+                field->name, list, STR_ARG(str_cut(given, 60)), STR_ARG(meant));
 }
 
-static void read_choice(struct declaration *d, const char *parent, const struct field *field, int at,
-                        void *out)
+static uint32_t read_count(struct declaration *d, const struct field *field, int at)
 {
-    struct str given = STR_NONE;
-    if (lua_type(d->L, at) == LUA_TSTRING)
-        given.at = lua_tolstring(d->L, at, &given.len);
-    int choice = choice_named(field->choices, given);
-    if (choice < 0)
-        wrong_choice(d, parent, field, at);
-    *(int *)out = choice + field->from;
-}
-
-static void read_count(struct declaration *d, const char *parent, const struct field *field, int at,
-                       uint32_t *out)
-{
-    double n = lua_type(d->L, at) == LUA_TNUMBER ? lua_tonumber(d->L, at) : -1;
+    bool large = lua_type(d->L, at) == LUA_TNUMBER && lua_tonumber(d->L, at) > 1e9;
     char expected[48];
     snprintf(expected, sizeof(expected), "a whole number from %u%s", field->least,
-             n > 1e9 ? " to 1000000000" : "");
-    if (n < field->least || n != floor(n) || n > 1e9)
-        fields_wrong(d, parent, field->name, at, expected);
-    *out = (uint32_t)n;
+             large ? " to 1000000000" : "");
+    return (uint32_t)field_whole_number(d, field, at, field->least, 1e9, expected);
 }
 
-/* A list of texts, or one text. */
-struct texts {
+struct string_list {
     const struct str *list;
     size_t count;
 };
 
-static void read_texts(struct declaration *d, const char *parent, const struct field *field, int at,
-                       struct texts *out)
+/* A list of strings, or one string. */
+static struct string_list read_strings(struct declaration *d, const struct field *field, int at)
 {
     size_t count = lua_istable(d->L, at) ? lua_objlen(d->L, at) : 1;
     struct str *list = ARENA_ARRAY(d->arena, struct str, count + 1);
@@ -118,95 +205,100 @@ static void read_texts(struct declaration *d, const char *parent, const struct f
         else
             lua_pushvalue(d->L, at);
         if (lua_type(d->L, -1) != LUA_TSTRING)
-            fields_wrong(d, parent, field->name, -1, "a list of texts");
-        list[i] = fields_text(d, -1);
+            field_mismatch(d, field->name, -1, "a list of strings");
+        list[i] = field_string(d, -1);
         lua_pop(d->L, 1);
     }
-    out->list = list;
-    out->count = count;
+    return (struct string_list){list, count};
 }
 
-static void read_field(struct declaration *d, const char *parent, const struct field *field, int at,
-                       void *out)
+static void read_field(struct declaration *d, const struct field *field, int at)
 {
-    void *into = (char *)out + field->offset;
+    void *into = (char *)d->out + field->offset;
     switch (field->kind) {
-    case FIELD_TEXT:
+    case FIELD_STRING:
         if (lua_type(d->L, at) != LUA_TSTRING)
-            fields_wrong(d, parent, field->name, at, "text");
-        *(struct str *)into = fields_text(d, at);
+            field_mismatch(d, field->name, at, "a string");
+        *(struct str *)into = field_string(d, at);
         break;
-    case FIELD_FLAG:
+    case FIELD_BOOL:
         if (!lua_isboolean(d->L, at))
-            fields_wrong(d, parent, field->name, at, "true or false");
+            field_mismatch(d, field->name, at, "true or false");
         *(bool *)into = lua_toboolean(d->L, at);
         break;
     case FIELD_COUNT:
-        read_count(d, parent, field, at, into);
+        *(uint32_t *)into = read_count(d, field, at);
         break;
     case FIELD_CHOICE:
-        read_choice(d, parent, field, at, into);
+        read_choice(d, field, at, into);
         break;
-    case FIELD_TEXTS:
-        read_texts(d, parent, field, at, into);
+    case FIELD_STRINGS:
+        *(struct string_list *)into = read_strings(d, field, at);
         break;
-    case FIELD_OWN:
+    case FIELD_CUSTOM:
         field->read(d, field, at);
         break;
-    case FIELD_ANY: /* only tables that a reader of their own reads have these */
+    case FIELD_ANY: /* read by whoever declares the table */
         break;
-    case FIELD_ABSENT:
-        fields_complain(d, parent, field->name, "'%s': %s", field->name, field->choices);
     }
     if (field->given)
-        *((bool *)out + field->given - 1) = true;
+        *((bool *)d->out + field->given - 1) = true;
 }
 
 /* ---- a table ---------------------------------------------------------------------------- */
 
-static const struct field *field_named(const struct field *fields, size_t count, struct str name)
-{
-    for (size_t i = 0; i < count; i++)
-        if (str_is(name, fields[i].name))
-            return &fields[i];
-    return NULL;
-}
-
-static void unknown_field(struct declaration *d, const char *parent, const struct field *fields, size_t count,
-                          struct str name)
+/* Raises if the table has no field of this name. */
+static void check_name(struct declaration *d, const struct field_table *table, struct str name)
 {
     struct str names[FIELDS_MAX];
-    size_t n = 0;
-    for (; n < count && n < FIELDS_MAX; n++)
-        names[n] = str_of(fields[n].name);
-    struct str meant = suggest_closest(name, names, n);
+    const char *parent = d->parent ? d->parent : "", *dot = d->parent ? "." : "";
+    size_t count = 0;
+    for (; count < table->count && count < FIELDS_MAX; count++) {
+        names[count] = str_of(table->fields[count].name);
+        if (str_eq(name, names[count]))
+            return;
+    }
+    struct str meant = suggest_closest(name, names, count);
     name = str_cut(name, 80);
     if (meant.len)
-        fields_complain(d, parent, name.at, "unknown field '%s%s" STR_FMT "' (did you mean '" STR_FMT "'?)",
-                        parent ? parent : "", parent ? "." : "", STR_ARG(name), STR_ARG(meant));
-    fields_complain(d, parent, name.at, "unknown field '%s%s" STR_FMT "': remove it", parent ? parent : "",
-                    parent ? "." : "", STR_ARG(name));
+        field_error(d, name.at, "unknown field '%s%s" STR_FMT "' (did you mean '" STR_FMT "'?)", parent, dot,
+                    STR_ARG(name), STR_ARG(meant));
+    field_error(d, name.at, "unknown field '%s%s" STR_FMT "': remove it", parent, dot, STR_ARG(name));
 }
 
-void fields_read(struct declaration *d, int at, const char *parent, const struct field *fields, size_t count,
-                 void *out)
+void field_read_named(struct declaration *d, int at, const char *parent, const struct field_table *table,
+                      size_t items, void *out)
 {
     lua_State *L = d->L;
+    const char *outer_parent = d->parent;
+    void *outer_out = d->out;
+    d->parent = parent;
+    d->out = out;
     for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
         struct str name;
+        if (lua_type(L, -2) == LUA_TNUMBER && lua_tonumber(L, -2) >= 1 &&
+            lua_tonumber(L, -2) <= (double)items)
+            continue;
         if (lua_type(L, -2) != LUA_TSTRING)
-            fields_complain(d, parent, parent ? parent : "",
-                            "'%s': expected { name = value }, got a list item without a name",
-                            parent ? parent : "tool");
+            field_error(d, parent ? parent : "",
+                        "'%s': expected { name = value }, got a list item without a name",
+                        parent ? parent : "tool");
         name.at = lua_tolstring(L, -2, &name.len);
-        if (!field_named(fields, count, name))
-            unknown_field(d, parent, fields, count, name);
+        check_name(d, table, name);
     }
-    for (size_t i = 0; i < count; i++) { /* in the order of the table, as some need what others have read */
-        lua_pushstring(L, fields[i].name);
+    for (size_t i = 0; i < table->count; i++) { /* in the order of the rows: some need what others read */
+        lua_pushstring(L, table->fields[i].name);
         lua_rawget(L, at);
         if (!lua_isnil(L, -1))
-            read_field(d, parent, &fields[i], lua_gettop(L), out);
+            read_field(d, &table->fields[i], lua_gettop(L));
         lua_pop(L, 1);
     }
+    d->parent = outer_parent;
+    d->out = outer_out;
+}
+
+void field_read_table(struct declaration *d, int at, const char *parent, const struct field_table *table,
+                      void *out)
+{
+    field_read_named(d, at, parent, table, 0, out);
 }

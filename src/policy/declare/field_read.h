@@ -1,65 +1,63 @@
 /*
- * Reading one field of a Lua table by its name and type, with errors that
- * name line, expected and got. Only files of this room include this header.
+ * Reading the values of a declaration: fields of a table by their rows, and
+ * the kinds of values that several fields share. Every error names the line
+ * of the field, what was expected and what was found. Only files of this room
+ * include this header.
  */
 #ifndef TOOLGATE_POLICY_DECLARE_FIELD_READ_H
 #define TOOLGATE_POLICY_DECLARE_FIELD_READ_H
 
 #include "policy/declare/declare.h"
+#include "policy/vocabulary/field_table.h"
 
-enum field_kind {
-    FIELD_TEXT,
-    FIELD_FLAG,
-    FIELD_COUNT,
-    FIELD_CHOICE,
-    FIELD_TEXTS,
-    FIELD_OWN,
-    FIELD_ANY,
-    FIELD_ABSENT
-};
+struct name_values;
 
-struct field {
-    const char *name;
-    enum field_kind kind;
-    size_t offset;       /* into the struct that is filled */
-    const char *choices; /* FIELD_CHOICE: "read write destructive", numbered from `from`; FIELD_ABSENT: the
-                            sentence */
-    int from;
-    uint32_t least; /* FIELD_COUNT */
-    void (*read)(struct declaration *d, const struct field *field,
-                 int at); /* FIELD_OWN; the value is at `at` */
-    size_t given;         /* offset of a bool that tells whether the field was there, plus 1; 0: none */
-    const char *form; /* for the reference: the value as it is written, "{ repair = 2 }"; NULL: by its kind */
-    const char *type; /* for editors, in LuaCATS: "toolgate.Retry"; NULL: by its kind */
-    const char *sentence; /* for both: what it is, in the operator's words */
-    bool required;
-};
+/* Where the value of a field goes. */
+#define FIELD_INTO(d, field, type) ((type *)((char *)(d)->out + (field)->offset))
 
-/* All the fields that one table may hold; field_tables.c knows each of these. */
-struct field_table {
-    const char *of;   /* "policy", "retry", "loop.poll"; what error messages call the parent */
-    const char *type; /* its class for editors: "toolgate.Retry" */
-    const struct field *fields;
-    size_t count;
-    const char *sentence;
-    bool given;           /* toolgate fills it in and the policy reads it */
-    const char *items[2]; /* the types of what stands in it without a name; NULL: nothing does */
-};
-#define FIELD_TABLE(rows) .fields = (rows), .count = sizeof(rows) / sizeof((rows)[0])
+/* Reads the table at `at` into `out`, in the order of the rows; unknown names are errors. `parent`: the field
+ * that holds the table, "retry.again"; NULL: the tool itself. A row's own reader finds it as d->out. */
+void field_read_table(struct declaration *d, int at, const char *parent, const struct field_table *table,
+                      void *out);
 
-/* Reads the table at `at` into `out`; unknown names are errors. `parent`: the field that holds the table, or
- * NULL. */
-void fields_read(struct declaration *d, int at, const char *parent, const struct field *fields, size_t count,
-                 void *out);
+/* The same for a table that also has `items` items without a name, which are left to the caller. */
+void field_read_named(struct declaration *d, int at, const char *parent, const struct field_table *table,
+                      size_t items, void *out);
 
-/* Raises "file:line: 'parent.name': …". */
-int fields_complain(struct declaration *d, const char *parent, const char *name, const char *format, ...)
-    __attribute__((format(printf, 4, 5), noreturn));
-
+/* Raise "file:line: 'parent.name': …", with the parent of the table that is being read. */
+int field_error(struct declaration *d, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4), noreturn));
 /* "expected X, got Y", Y being the value at `at`. */
-int fields_wrong(struct declaration *d, const char *parent, const char *name, int at, const char *expected)
+int field_mismatch(struct declaration *d, const char *name, int at, const char *expected)
     __attribute__((noreturn));
 
-struct str fields_text(struct declaration *d, int at);
+/* Raises if the value is no plain table. */
+void field_require_table(struct declaration *d, const char *name, int at, const char *expected);
+
+/* The string at `at`, in d->arena. */
+struct str field_string(struct declaration *d, int at);
+
+/* A string of the table at `at`, past any metatable; STR_NONE if it has none. */
+struct str field_raw_string(struct declaration *d, int at, const char *name);
+
+/* A number within the bounds; raises for anything else. */
+double field_number(struct declaration *d, const struct field *field, int at, double least, double most,
+                    const char *expected);
+double field_whole_number(struct declaration *d, const struct field *field, int at, double least, double most,
+                          const char *expected);
+
+/* The value is `false`, which lifts a limit. */
+bool field_is_false(struct declaration *d, int at);
+
+/* "5s", "PT5S", "200ms" or seconds, as milliseconds: at least one, at most `most_s` seconds. */
+uint32_t field_duration_ms(struct declaration *d, const struct field *field, int at, uint32_t most_s,
+                           const char *expected);
+
+/* A table { NAME = "value" } of at most `most` strings; `out` lives in d->arena. */
+void field_name_values(struct declaration *d, const struct field *field, int at, size_t most,
+                       struct name_values *out);
+
+/* The value as JSON; what json "…" read keeps its text. `what` begins error messages. */
+const struct json *field_json(struct declaration *d, const char *what, int at, const struct json *schema);
 
 #endif

@@ -6,7 +6,7 @@
 #include "sandbox/libraries.h"
 #include "sandbox/sandbox.h"
 #include "policy/id_format.h"
-#include "policy/vocabulary/field_tables.h"
+#include "policy/vocabulary/word_fields.h"
 #include "policy/vocabulary/vocabulary.h"
 #include "base/suggest.h"
 
@@ -182,7 +182,7 @@ static int native_fields(lua_State *L)
 {
     struct str of;
     of.at = luaL_checklstring(L, 1, &of.len);
-    const struct field_table *table = vocabulary_table(of);
+    const struct field_table *table = word_table_named(of);
     if (!table)
         return luaL_error(L, "no table of fields '%s'", of.at);
     lua_createtable(L, (int)table->count, 0);

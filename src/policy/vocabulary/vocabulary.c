@@ -10,7 +10,7 @@
 #include "sandbox/read_only_proxy.h"
 #include "sandbox/libraries.h"
 #include "policy/vocabulary/builtins.h"
-#include "policy/policy.h"
+#include "policy/reference.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/tostring_library.h"
 

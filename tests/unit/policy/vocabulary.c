@@ -1,5 +1,6 @@
 /* Every row of the vocabulary says what it is, in a form that the reference and an editor can show. */
 #include "policy/policy_support.h"
+#include "policy/reference.h"
 
 /* Each word as policies find it, and no other: a word that is registered and nowhere defined ends the
  * sandbox's set-up, so reading each is enough. */
@@ -39,10 +40,10 @@ static void fields_are_told(void **state)
 {
     (void)state;
     size_t count;
-    const struct vocabulary_tables *tables = vocabulary_tables(arena, &count);
+    const struct reference_table *tables = reference_tables(arena, &count);
     for (size_t i = 0; i < count; i++)
         for (size_t n = 0; n < tables[i].count; n++) {
-            const struct vocabulary_field *field = &tables[i].fields[n];
+            const struct reference_field *field = &tables[i].fields[n];
             if (!field->sentence || !field->type || (!tables[i].given && !field->form))
                 fail_msg(
                     "%s.%s: a field's row needs .form, .type and .sentence (its kind tells no form or type)",
@@ -55,8 +56,8 @@ static void fields_are_told(void **state)
 static bool is_defined(struct str name)
 {
     size_t tables, count;
-    const struct vocabulary_tables *fields = vocabulary_tables(arena, &tables);
-    const struct vocabulary_type *types = vocabulary_types(&count);
+    const struct reference_table *fields = reference_tables(arena, &tables);
+    const struct reference_type *types = reference_types(&count);
     for (size_t i = 0; i < count; i++)
         if (str_is(name, types[i].name))
             return true;
@@ -82,8 +83,8 @@ static void types_are_defined(void **state)
     (void)state;
     size_t words, tables, types;
     const struct vocabulary_word *word = vocabulary_words(&words);
-    const struct vocabulary_tables *table = vocabulary_tables(arena, &tables);
-    const struct vocabulary_type *type = vocabulary_types(&types);
+    const struct reference_table *table = reference_tables(arena, &tables);
+    const struct reference_type *type = reference_types(&types);
     for (size_t i = 0; i < words; i++)
         defines("the word", word[i].name, word[i].type);
     for (size_t i = 0; i < types; i++)
@@ -95,10 +96,10 @@ static void types_are_defined(void **state)
 
 /* ---- what words take --------------------------------------------------------------------- */
 
-static const struct vocabulary_tables *table_of(const char *of)
+static const struct reference_table *table_of(const char *of)
 {
     size_t count;
-    const struct vocabulary_tables *tables = vocabulary_tables(arena, &count);
+    const struct reference_table *tables = reference_tables(arena, &count);
     for (size_t i = 0; i < count; i++)
         if (strcmp(tables[i].of, of) == 0)
             return &tables[i];
@@ -120,7 +121,7 @@ static void options_of_types(void **state)
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
         const char *fault = fault_of(arena_printf(arena, "local _ = %s", types[i].source).at);
         const char *takes = fault ? strstr(fault, "it takes ") : NULL;
-        const struct vocabulary_tables *tables[] = {table_of("a type"),
+        const struct reference_table *tables[] = {table_of("a type"),
                                                     types[i].of ? table_of(types[i].of) : NULL};
         size_t told = 1, known = 0;
         assert_non_null(takes);
@@ -159,7 +160,7 @@ static void fields_are_taken(void **state)
                   {"seen", "seen { %s = print_ }"},
                   {"params", "params({}, { %s = print_ })"}};
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        const struct vocabulary_tables *table = table_of(places[i].of);
+        const struct reference_table *table = table_of(places[i].of);
         struct str base = arena_printf(arena, "local print_ = array {} %s", places[i].source);
         for (size_t n = 0; n <= table->count; n++) {
             const char *name = n < table->count ? table->fields[n].name : "stranger";
@@ -175,7 +176,7 @@ static void fields_are_taken(void **state)
 static void call_has_its_fields(void **state)
 {
     (void)state;
-    const struct vocabulary_tables *table = table_of("call");
+    const struct reference_table *table = table_of("call");
     for (size_t n = 0; n <= table->count; n++) {
         const char *name = n < table->count ? table->fields[n].name : "stranger";
         struct policy_call call = {.turn = 1};

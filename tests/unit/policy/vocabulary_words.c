@@ -2,6 +2,7 @@
 #include "json/path.h"
 #include "policy/policy_support.h"
 #include "golden.h"
+#include "policy/reference.h"
 
 #include <unistd.h>
 

@@ -1,5 +1,6 @@
 /* What a policy cannot reach: the rest of Lua, addresses, what belongs to others, what is shared by all. */
 #include "policy/policy_hostile.h"
+#include "policy/reference.h"
 
 #include <unistd.h>
 
