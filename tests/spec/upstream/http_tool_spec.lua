@@ -356,11 +356,11 @@ describe("a policy with an HTTP endpoint", function()
     is_complained_of('{ "GET SERVER/", heders = {} }', "did you mean 'headers'?")
     is_complained_of('{ "GET SERVER/", timeout = "soon" }', "http.timeout")
     is_complained_of('{ headers = {} }', 'expected "METHOD address"')
-    is_complained_of('"GET SERVER/", run = function() end', "a tool is run in one way")
+    is_complained_of('"GET SERVER/", run = function() end', "expected one of run, exec and http")
   end)
 
   it("is told at load which argument its address can't do without", function()
-    is_complained_of('"GET SERVER/{id}"', "the schema doesn't require it", '{"type":"object","properties":{"id":{}}}')
+    is_complained_of('"GET SERVER/{id}"', "the schema does not require it", '{"type":"object","properties":{"id":{}}}')
     is_complained_of('"GET SERVER/{ids}"', "did you mean 'id'?",
                      '{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}')
     is_complained_of('{ "POST SERVER/", query = { "pages" } }', "did you mean 'page'?",
