@@ -83,7 +83,7 @@ static struct sandbox_context now_of(const struct policy *policy, enum policy_ho
 {
     return (struct sandbox_context){.call = call,
                                     .file = policy->file.at,
-                                    .text = policy->code->text,
+                                    .source_hash = policy->code->text,
                                     .lazy = !policy->code->walks,
                                     .hook = outcome_hook_name(hook),
                                     .hook_line = policy->code->hooks[hook].line};
@@ -192,8 +192,10 @@ static void judge(const struct policy *policy, const struct policy_call *call, s
                   struct policy_outcome *outcome)
 {
     struct policy_set *set = policy->set;
-    struct sandbox_context now = {
-        .call = call, .arena = outcome->problems.arena, .file = policy->file.at, .text = policy->code->text};
+    struct sandbox_context now = {.call = call,
+                                  .arena = outcome->problems.arena,
+                                  .file = policy->file.at,
+                                  .source_hash = policy->code->text};
     j->rules = &policy->code->rules;
     if (sandbox_run(set->sandbox, set->options.deadline_ms, &now, judge_step, j, &outcome->why) == OK)
         return;
@@ -312,7 +314,7 @@ void policy_set_prepare_tools(struct policy_set *set, const struct policy_call *
                         arena, outcome,      take_definitions};
     struct sandbox_context now = {.call = call,
                                   .file = set->gateway_file.at,
-                                  .text = set->gateway_text,
+                                  .source_hash = set->gateway_text,
                                   .hook = "prepare_tools",
                                   .hook_line = set->prepare_tools.line};
     outcome_init(outcome, arena);

@@ -222,7 +222,7 @@ static enum err load_source(struct policy_set *set, struct str file, struct str 
                                   .folder = set->folder,
                                   .file = file.at,
                                   .source = source,
-                                  .text = text,
+                                  .source_hash = text,
                                   .loading = true,
                                   .files = &set->files};
     enum err err = OK;

@@ -139,14 +139,14 @@ void names_check(lua_State *L, const struct bytecode *file, struct diagnostics *
 /* May the instruction give the parameter another value? */
 static bool overwrites_call(const struct bytecode_opcodes *ops, uint32_t ins)
 {
-    if (bytecode_op(ins) == ops->nothing)
+    if (bytecode_op(ins) == ops->set_nil)
         return bytecode_a(ins) <= CALL_REGISTER && CALL_REGISTER <= bytecode_d(ins);
     return bytecode_a(ins) == CALL_REGISTER && !bytecode_writes_upvalue(ops, ins);
 }
 
 static bool is_outer_call(const struct bytecode *code, uint32_t i)
 {
-    return (code->outer[i] & BYTECODE_UPVALUE_LOCAL) && (code->outer[i] & 0xff) == CALL_REGISTER;
+    return (code->upvalues[i] & BYTECODE_UPVALUE_LOCAL) && (code->upvalues[i] & 0xff) == CALL_REGISTER;
 }
 
 /* Does a function inside of the hook set its `call`? Or a field of that name, of whatever table? */

@@ -1,7 +1,7 @@
 /*
- * The dump is a header and the functions, the inner ones before those around
- * them. Numbers are ULEB128 but for instructions; what is said of the format
- * in LuaJIT's lj_bcdump.h is followed here step by step.
+ * The dump is a header and the functions, inner ones before the enclosing ones.
+ * All numbers but instructions are ULEB128. LuaJIT's lj_bcdump.h documents the
+ * format.
  */
 #include "sandbox/bytecode.h"
 #include "base/arena.h"
@@ -21,14 +21,14 @@ enum constant {
     CONSTANT_I64,
     CONSTANT_U64,
     CONSTANT_COMPLEX,
-    CONSTANT_TEXT
+    CONSTANT_STRING
 };
-enum item { ITEM_INTEGER = 3, ITEM_NUMBER = 4, ITEM_TEXT = 5 };
+enum item { ITEM_INTEGER = 3, ITEM_NUMBER = 4, ITEM_STRING = 5 };
 
 struct dump {
     const unsigned char *at, *end;
     struct arena *arena;
-    const struct bytecode **waiting; /* inner functions that nobody has claimed yet */
+    const struct bytecode **pending; /* functions whose enclosing function is still to come */
     size_t count, room;
     bool bad;
 };
@@ -62,22 +62,13 @@ static uint32_t take_number(struct dump *d)
     return n;
 }
 
-static struct str take_text(struct dump *d, size_t len)
+static struct str take_string(struct dump *d, size_t len)
 {
     const char *at = (const char *)take(d, len);
     return at ? (struct str){at, len} : STR_NONE;
 }
 
-/* Up to and with the NUL. */
-static struct str take_name(struct dump *d)
-{
-    const unsigned char *nul = d->bad ? NULL : memchr(d->at, '\0', (size_t)(d->end - d->at));
-    struct str name = take_text(d, nul ? (size_t)(nul - d->at) : (size_t)(d->end - d->at) + 1);
-    take_byte(d);
-    return name;
-}
-
-/* Instructions and the like stand in the dump without regard to alignment. */
+/* A copy, as the dump does not align its arrays. */
 static const void *take_array(struct dump *d, size_t count, size_t size)
 {
     const unsigned char *from = take(d, count * size);
@@ -89,32 +80,28 @@ static const void *take_array(struct dump *d, size_t count, size_t size)
 
 /* ---- constants --------------------------------------------------------------- */
 
-static void skip_item(struct dump *d)
-{
-    uint32_t type = take_number(d);
-    if (type >= ITEM_TEXT)
-        take(d, type - ITEM_TEXT);
-    else if (type >= ITEM_INTEGER)
-        take_number(d);
-    if (type == ITEM_NUMBER)
-        take_number(d);
-}
-
 static void skip_table(struct dump *d)
 {
     uint32_t items = take_number(d), pairs = take_number(d);
-    for (uint64_t i = 0; i < items + 2 * (uint64_t)pairs && !d->bad; i++)
-        skip_item(d);
+    for (uint64_t i = 0; i < items + 2 * (uint64_t)pairs && !d->bad; i++) {
+        uint32_t type = take_number(d);
+        if (type >= ITEM_STRING)
+            take(d, type - ITEM_STRING);
+        else if (type >= ITEM_INTEGER)
+            take_number(d);
+        if (type == ITEM_NUMBER)
+            take_number(d);
+    }
 }
 
 static struct bytecode_constant take_constant(struct dump *d)
 {
     struct bytecode_constant constant = {STR_NONE, NULL};
     uint32_t type = take_number(d);
-    if (type >= CONSTANT_TEXT)
-        constant.text = take_text(d, type - CONSTANT_TEXT);
+    if (type >= CONSTANT_STRING)
+        constant.text = take_string(d, type - CONSTANT_STRING);
     else if (type == CONSTANT_FUNCTION && d->count)
-        constant.function = d->waiting[--d->count];
+        constant.function = d->pending[--d->count];
     else if (type == CONSTANT_TABLE)
         skip_table(d);
     else
@@ -124,7 +111,7 @@ static struct bytecode_constant take_constant(struct dump *d)
     return constant;
 }
 
-/* They are written from the last to the first, as an instruction counts them. */
+/* The dump has them in reverse order of their indexes. */
 static const struct bytecode_constant *take_constants(struct dump *d, uint32_t count)
 {
     d->bad |= count > (size_t)(d->end - d->at);
@@ -136,7 +123,7 @@ static const struct bytecode_constant *take_constants(struct dump *d, uint32_t c
     return list;
 }
 
-/* Whole numbers are one number, others two: the lowest bit tells. */
+/* Number constants: integers are one number, others two, by the lowest bit. */
 static void skip_numbers(struct dump *d, uint32_t count)
 {
     for (; count && !d->bad; count--) {
@@ -149,23 +136,13 @@ static void skip_numbers(struct dump *d, uint32_t count)
 
 /* ---- a function ---------------------------------------------------------------- */
 
-static void take_names_and_lines(struct dump *d, struct bytecode *code, uint32_t line_count)
-{
-    struct str *names = ARENA_ARRAY(d->arena, struct str, code->outer_count);
-    code->line_width = line_count < 256 ? 1 : line_count < 65536 ? 2 : 4;
-    code->lines = take_array(d, code->count, code->line_width);
-    for (uint32_t i = 0; i < code->outer_count; i++)
-        names[i] = take_name(d);
-    code->outer_names = names;
-}
-
 static const struct bytecode *take_function(struct dump *d)
 {
     struct bytecode *code = ARENA_NEW(d->arena, struct bytecode);
     take_byte(d); /* flags */
     code->parameters = (uint8_t)take_byte(d);
     take_byte(d); /* registers */
-    code->outer_count = take_byte(d);
+    code->upvalue_count = take_byte(d);
     code->constant_count = take_number(d);
     uint32_t numbers = take_number(d);
     code->count = take_number(d);
@@ -173,11 +150,19 @@ static const struct bytecode *take_function(struct dump *d)
     code->first_line = take_number(d);
     uint32_t line_count = take_number(d);
     code->at = take_array(d, code->count, sizeof(uint32_t));
-    code->outer = take_array(d, code->outer_count, sizeof(uint16_t));
+    code->upvalues = take_array(d, code->upvalue_count, sizeof(uint16_t));
     code->constants = take_constants(d, code->constant_count);
     skip_numbers(d, numbers);
     d->bad |= debug == 0;
-    take_names_and_lines(d, code, line_count);
+    code->line_width = line_count < 256 ? 1 : line_count < 65536 ? 2 : 4;
+    code->lines = take_array(d, code->count, code->line_width);
+    struct str *names = ARENA_ARRAY(d->arena, struct str, code->upvalue_count);
+    for (uint32_t i = 0; i < code->upvalue_count && !d->bad; i++) {
+        const unsigned char *nul = memchr(d->at, '\0', (size_t)(d->end - d->at));
+        names[i] = take_string(d, nul ? (size_t)(nul - d->at) : SIZE_MAX);
+        take_byte(d);
+    }
+    code->upvalue_names = names;
     return code;
 }
 
@@ -187,18 +172,18 @@ static const struct bytecode *take_dump(struct dump *d)
     d->bad |= !head || memcmp(head, "\033LJ", 3) != 0 || head[3] != DUMP_VERSION;
     uint32_t flags = take_number(d);
     d->bad |= flags > DUMP_FLAGS_MAX || flags & (DUMP_STRIPPED | DUMP_BIG);
-    take_text(d, take_number(d));
+    take_string(d, take_number(d));
     for (uint32_t len = take_number(d); len && !d->bad; len = take_number(d)) {
         const unsigned char *end = d->at + len;
         const struct bytecode *code = take_function(d);
         d->bad |= d->at > end || (size_t)(end - d->at) > (size_t)(d->end - d->at) || d->count == d->room;
         if (d->bad)
             break;
-        d->at = end; /* names of locals are left */
-        d->waiting[d->count++] = code;
+        d->at = end; /* skips the names of locals */
+        d->pending[d->count++] = code;
     }
     d->bad |= d->count != 1;
-    return d->bad ? NULL : d->waiting[0];
+    return d->bad ? NULL : d->pending[0];
 }
 
 static int add_bytes(lua_State *L, const void *bytes, size_t len, void *out)
@@ -218,7 +203,7 @@ const struct bytecode *bytecode_read(lua_State *L, int at, struct arena *arena)
     struct dump d = {.at = (const unsigned char *)text.at, .arena = arena, .bad = failed != 0};
     d.end = d.at + text.len;
     d.room = text.len / FUNCTION_MIN + 1;
-    d.waiting = ARENA_ARRAY(arena, const struct bytecode *, d.room);
+    d.pending = ARENA_ARRAY(arena, const struct bytecode *, d.room);
     const struct bytecode *code = take_dump(&d);
     if (!code)
         luaL_error(L, "toolgate does not know the bytecode of this LuaJIT");
@@ -238,12 +223,12 @@ struct str bytecode_text(const struct bytecode *code, uint32_t constant)
     return constant < code->constant_count ? code->constants[constant].text : STR_NONE;
 }
 
-/* ---- numbers of instructions -------------------------------------------------------- */
+/* ---- opcodes -------------------------------------------------------------------------- */
 
-/* The instruction at `i` of the text, or of the first function inside of it. */
-static uint8_t probe(lua_State *L, struct arena *arena, const char *text, bool inner, uint32_t i)
+/* The opcode of instruction `i` of the source, or of the first function in it. */
+static uint8_t probe(lua_State *L, struct arena *arena, const char *source, bool inner, uint32_t i)
 {
-    if (luaL_loadbuffer(L, text, strlen(text), "=probe") != 0)
+    if (luaL_loadbuffer(L, source, strlen(source), "=probe") != 0)
         lua_error(L);
     const struct bytecode *code = bytecode_read(L, -1, arena);
     lua_pop(L, 1);
@@ -257,29 +242,29 @@ static uint8_t probe(lua_State *L, struct arena *arena, const char *text, bool i
 
 void bytecode_detect_opcodes(lua_State *L, struct arena *arena, struct bytecode_opcodes *out)
 {
-    static const char *const outer[BYTECODE_UPVALUE_WRITES] = {
+    static const char *const writes[BYTECODE_UPVALUE_WRITES] = {
         "local a return function(b) a = b end", "local a return function() a = 'b' end",
         "local a return function() a = 1 end", "local a return function() a = nil end"};
     out->global_read = probe(L, arena, "return x", false, 0);
     out->global_write = probe(L, arena, "x = nil", false, 1);
     out->field_read = probe(L, arena, "return x.y", false, 1);
     out->field_write = probe(L, arena, "x.y = nil", false, 2);
-    out->outer_read = probe(L, arena, "local a return function() return a end", true, 0);
+    out->upvalue_read = probe(L, arena, "local a return function() return a end", true, 0);
     out->call = probe(L, arena, "for k in pairs(x) do end", false, 2);
     for (int i = 0; i < 2; i++) {
         const char *loop = i ? "for k in ipairs(x) do end" : "for k in pairs(x) do end";
         out->loop_begin[i] = probe(L, arena, loop, false, 3);
         out->loop_step[i] = probe(L, arena, loop, false, 4);
     }
-    out->nothing = probe(L, arena, "local a, b", false, 0);
+    out->set_nil = probe(L, arena, "local a, b", false, 0);
     for (int i = 0; i < BYTECODE_UPVALUE_WRITES; i++)
-        out->outer_write[i] = probe(L, arena, outer[i], true, 0);
+        out->upvalue_write[i] = probe(L, arena, writes[i], true, 0);
 }
 
 bool bytecode_writes_upvalue(const struct bytecode_opcodes *ops, uint32_t ins)
 {
     for (int i = 0; i < BYTECODE_UPVALUE_WRITES; i++)
-        if (bytecode_op(ins) == ops->outer_write[i])
+        if (bytecode_op(ins) == ops->upvalue_write[i])
             return true;
     return false;
 }

@@ -1,10 +1,8 @@
 /*
- * A clock that interrupts: a 1 ms tick that runs only while policies do. It
- * counts the ticks of the running hook; past its budget it calls `late`, and
- * past the watchdog's it ends the process, naming the file.
- *
- * The tick has to be process-wide, as signals are. It is the one piece of
- * static state in this room.
+ * The deadline of running policies: a process-wide 1 ms timer that runs only
+ * while a policy does. It counts the ticks of the running hook; past its budget
+ * it calls `on_late`, and past the watchdog's limit it ends the process and
+ * names the file. Signals are process-wide, so this is static state.
  */
 #ifndef TOOLGATE_SANDBOX_DEADLINE_H
 #define TOOLGATE_SANDBOX_DEADLINE_H
@@ -14,25 +12,26 @@
 #include <stdint.h>
 
 #define DEADLINE_TICK_MS    1u
-#define DEADLINE_IDLE_TICKS 20u /* without a policy in them; then the timer stops itself */
+#define DEADLINE_IDLE_TICKS 20u /* without a running policy; then the timer stops */
 #define DEADLINE_STALL_EXIT 70  /* exit status after the watchdog; EX_SOFTWARE */
 
-#define SANDBOX_LOAD_DEADLINE_MS 200u /* loading one file, during which a serving daemon answers nobody */
-#define SANDBOX_WATCHDOG_MS      2000u /* a run that even its deadline cannot stop ends the process after this */
+#define SANDBOX_LOAD_DEADLINE_MS 200u  /* for loading one file, which blocks the daemon */
+#define SANDBOX_WATCHDOG_MS      2000u /* past the deadline: a run that does not stop ends the process */
 
-/* Where the watchdog writes which file stalled, before it ends the process; 0: nowhere. */
+/* Where the watchdog writes which file stalled before it ends the process; 0: nowhere. */
 void deadline_set_stall_fd(int fd);
 
-/* One bounded run; lives on the stack of whoever runs it. */
+/* One run, on the caller's stack: it fills the fields up to the blank line. */
 struct deadline_run {
-    volatile sig_atomic_t ticks;
-    volatile sig_atomic_t late; /* the budget is spent */
-    sig_atomic_t budget, watchdog;
-    void (*on_late)(void *owner); /* in the signal handler, at every tick past the budget */
+    sig_atomic_t budget, watchdog; /* in ticks */
+    void (*on_late)(void *owner);  /* in the signal handler, at every tick past the budget */
     void *owner;
-    const char *file;           /* named where the watchdog ends the process */
-    uint64_t text;              /* hash of the file's text, told beside its name */
-    struct deadline_run *outer; /* a run inside a run: the outer one stands still meanwhile */
+    const char *file;     /* that the watchdog names */
+    uint64_t source_hash; /* of the file's content, written beside its name */
+
+    volatile sig_atomic_t ticks;
+    volatile sig_atomic_t late; /* the budget is used up */
+    struct deadline_run *outer;     /* the run that contains this one; its ticks stop */
 };
 
 void deadline_enter(struct deadline_run *run);

@@ -1,4 +1,4 @@
-/* See diagnostics.h. The first line goes by the name that Lua knows the file by, as every error does. */
+/* The first line of the error begins with the chunk name, as every error of Lua does. */
 #include "sandbox/diagnostics.h"
 #include "base/arena.h"
 #include "base/buf.h"
@@ -37,7 +37,7 @@ void diagnostics_raise(lua_State *L, const struct diagnostics *diagnostics)
     lua_error(L);
 }
 
-/* A complaint begins on a new line with the same file as the one before. */
+/* A problem begins on a new line with the same file as the one before. */
 struct str diagnostics_next(struct str *text)
 {
     const char *colon = memchr(text->at, ':', text->len);

@@ -1,5 +1,4 @@
-/* Several diagnostics about one file, handed over as one error. Only files of this room include this header.
- */
+/* Collects the problems of one file and raises them as one Lua error. */
 #ifndef TOOLGATE_SANDBOX_DIAGNOSTICS_H
 #define TOOLGATE_SANDBOX_DIAGNOSTICS_H
 
@@ -9,24 +8,24 @@
 
 struct arena;
 
-#define DIAGNOSTICS_MAX       8u   /* about one file; the rest is counted */
-#define DIAGNOSTICS_MAX_BYTES 240u /* one */
+#define DIAGNOSTICS_MAX       8u   /* problems of one file; further ones are counted */
+#define DIAGNOSTICS_MAX_BYTES 240u /* of one */
 
 struct diagnostics {
     struct arena *arena;
-    const char *file; /* as the operator knows it */
+    const char *file; /* as the operator named it */
     struct str list[DIAGNOSTICS_MAX];
     size_t count;
 };
 
-/* What is said of the same line already is not said again. */
+/* Adds a problem unless the same one is reported for this line already. */
 void diagnostics_add(struct diagnostics *diagnostics, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Raises an error with all of them, one a line and each with its place, where there are any. */
+/* If there are any, raises an error with one line "file:line: …" for each. */
 void diagnostics_raise(lua_State *L, const struct diagnostics *diagnostics);
 
-/* Cuts the first complaint off such a text, or off any other: then all of it. */
+/* Cuts the first problem off the text of such an error. Of any other text, all of it. */
 struct str diagnostics_next(struct str *text);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * A walk from the functions that were declared and the globals of the file,
- * with a queue in the place of recursion: what a policy builds may be nested
- * deeper than the C stack. Values are replaced where they are kept: in the
- * variables of closures, in the table of globals, and in tables.
+ * Walks from the declared functions and the globals of the file, with a queue
+ * instead of recursion, as a policy's tables may be nested deeper than the C
+ * stack allows. Values are replaced where they are stored: in upvalues, in the
+ * table of globals, and in tables.
  */
 #include "sandbox/freeze.h"
 #include "sandbox/read_only_proxy.h"
@@ -12,117 +12,111 @@
 
 #include <string.h>
 
-struct settling {
+struct freeze_walk {
     lua_State *L;
     const struct bytecode_opcodes *ops;
     struct diagnostics *diagnostics;
-    int met;   /* table: what was met -> its stand-in, or true */
-    int queue; /* table: functions and tables whose content is still to be settled */
+    int seen;  /* table: value -> its proxy, or true */
+    int queue; /* table: functions and tables whose content is still to be frozen */
     int first, last;
-    const char *name; /* by which what is settled now is reached */
-    bool froze;
+    const char *name; /* of the variable or field that leads to the current value */
+    bool froze;       /* at least one table */
 };
 
 /* ---- assignments ------------------------------------------------------------------ */
 
-struct level {
+/* Functions around a function, innermost first. */
+struct scope {
     const struct bytecode *code;
-    const struct level *up;
+    const struct scope *up;
 };
 
-/* Does the variable live longer than a call of the outermost function: that has it from outside. */
-static bool is_kept(const struct level *level, uint32_t variable)
+/* Whether the variable belongs to code outside the outermost function, so that it outlives a call. */
+static bool outlives_call(const struct scope *scope, uint32_t variable)
 {
-    for (; level->up; level = level->up) {
-        if (level->code->outer[variable] & BYTECODE_UPVALUE_LOCAL)
+    for (; scope->up; scope = scope->up) {
+        if (scope->code->upvalues[variable] & BYTECODE_UPVALUE_LOCAL)
             return false;
-        variable = level->code->outer[variable] & 0xff;
+        variable = scope->code->upvalues[variable] & 0xff;
     }
     return true;
 }
 
-static void check_assignments(struct settling *s, const struct bytecode *code, const struct level *up)
+static void check_assignments(struct freeze_walk *s, const struct bytecode *code, const struct scope *up)
 {
-    struct level level = {code, up};
+    struct scope scope = {code, up};
     for (uint32_t i = 0; i < code->count; i++) {
         uint32_t variable = bytecode_a(code->at[i]);
-        if (!bytecode_writes_upvalue(s->ops, code->at[i]) || variable >= code->outer_count ||
-            !is_kept(&level, variable))
+        if (!bytecode_writes_upvalue(s->ops, code->at[i]) || variable >= code->upvalue_count ||
+            !outlives_call(&scope, variable))
             continue;
-        struct str name = str_cut(code->outer_names[variable], 60);
+        struct str name = str_cut(code->upvalue_names[variable], 60);
         diagnostics_add(s->diagnostics, bytecode_line(code, i),
                         "keeps state between calls: '" STR_FMT
-                        "' is older than the call that sets it here: write "
-                        "local " STR_FMT "; " PROXY_WRITE_HINT,
+                        "' is declared outside the function that sets it here: write local " STR_FMT
+                        "; " PROXY_WRITE_HINT,
                         STR_ARG(name), STR_ARG(name));
     }
     for (uint32_t i = 0; i < code->constant_count; i++)
         if (code->constants[i].function)
-            check_assignments(s, code->constants[i].function, &level);
+            check_assignments(s, code->constants[i].function, &scope);
 }
 
 /* ---- the walk ------------------------------------------------------------------------ */
 
-static void look_at_deadline(lua_State *L)
-{
-    if (sandbox_deadline_passed(sandbox_of(L)))
-        sandbox_raise_deadline(L);
-}
-
-/* Notes what stands for the value at `at`: the value on top, which is taken. */
-static void note(struct settling *s, int at)
+/* Records the value on top, which is popped, as the replacement of the one at `at`. */
+static void mark_seen(struct freeze_walk *s, int at)
 {
     lua_pushvalue(s->L, at);
     lua_insert(s->L, -2);
-    lua_rawset(s->L, s->met);
+    lua_rawset(s->L, s->seen);
 }
 
-static void enqueue(struct settling *s, int at)
+static void enqueue(struct freeze_walk *s, int at)
 {
     lua_pushvalue(s->L, at);
     lua_rawseti(s->L, s->queue, ++s->last);
 }
 
-/* Replaces the value on top by what was noted for it; false where there is nothing. */
-static bool is_met(struct settling *s)
+/* Whether the value on top was seen; replaces it by its proxy if it has one. */
+static bool replace_seen(struct freeze_walk *s)
 {
     lua_pushvalue(s->L, -1);
-    lua_rawget(s->L, s->met);
-    bool met = !lua_isnil(s->L, -1);
+    lua_rawget(s->L, s->seen);
+    bool seen = !lua_isnil(s->L, -1);
     if (lua_type(s->L, -1) == LUA_TUSERDATA)
         lua_replace(s->L, -2);
     else
         lua_pop(s->L, 1);
-    return met;
+    return seen;
 }
 
-static void settle_table(struct settling *s)
+static void freeze_table(struct freeze_walk *s)
 {
     int at = lua_gettop(s->L);
     proxy_push(s->L, s->name);
     lua_pushvalue(s->L, -1);
-    note(s, at);
+    mark_seen(s, at);
     enqueue(s, at);
     lua_replace(s->L, at);
     s->froze = true;
 }
 
-/* The stock functions that know no stand-ins are replaced by those that do. */
-static void settle_native(struct settling *s)
+/* Replaces a stock function by its variant that accepts proxies. */
+static void freeze_builtin(struct freeze_walk *s)
 {
     lua_Debug where = {0};
     if (lua_tocfunction(s->L, -1) == string_library_gmatch_step) {
-        lua_rawgeti(s->L, s->queue, s->first - 1); /* whoever reaches it */
+        lua_rawgeti(s->L, s->queue, s->first - 1); /* the function or table that leads to it */
         bool function = lua_isfunction(s->L, -1);
         if (function)
             lua_getinfo(s->L, ">S", &where);
         else
             lua_pop(s->L, 1);
-        diagnostics_add(
-            s->diagnostics, function ? where.linedefined : 1,
-            "keeps state between calls: '%s' is a loop of gmatch that was begun when the file was "
-            "loaded: call gmatch in the function",
-            s->name);
+        diagnostics_add(s->diagnostics, function ? where.linedefined : 1,
+                        "keeps state between calls: '%s' is a gmatch iterator that was created when the "
+                        "file was loaded: call gmatch in the function",
+                        s->name);
         return;
     }
     lua_pushvalue(s->L, -1);
@@ -133,27 +127,27 @@ static void settle_native(struct settling *s)
         lua_replace(s->L, -2);
 }
 
-/* Replaces the value on top by what is to stand in its place. */
-static void settle_value(struct settling *s)
+/* Replaces the value on top by its frozen form. */
+static void freeze_value(struct freeze_walk *s)
 {
     int type = lua_type(s->L, -1);
     if (type == LUA_TFUNCTION && lua_iscfunction(s->L, -1)) {
-        settle_native(s);
-    } else if ((type == LUA_TFUNCTION || type == LUA_TTABLE) && !is_met(s)) {
+        freeze_builtin(s);
+    } else if ((type == LUA_TFUNCTION || type == LUA_TTABLE) && !replace_seen(s)) {
         if (type == LUA_TTABLE) {
-            settle_table(s);
+            freeze_table(s);
             return;
         }
         lua_pushboolean(s->L, true);
-        note(s, lua_gettop(s->L) - 1);
+        mark_seen(s, lua_gettop(s->L) - 1);
         enqueue(s, -1);
     }
 }
 
-/* ---- what is in a function, in a table ------------------------------------------------- */
+/* ---- content of functions and tables ---------------------------------------------------- */
 
-/* The function on top: our own words have what they have. */
-static void enter_function(struct settling *s)
+/* Of the function on top; the embedded Lua of our own is left as it is. */
+static void freeze_upvalues(struct freeze_walk *s)
 {
     lua_State *L = s->L;
     lua_Debug where;
@@ -166,13 +160,13 @@ static void enter_function(struct settling *s)
     check_assignments(s, bytecode_read(L, at, s->diagnostics->arena), NULL);
     for (int i = 1; (name = lua_getupvalue(L, at, i)); i++) {
         s->name = name;
-        settle_value(s);
+        freeze_value(s);
         lua_setupvalue(L, at, i);
     }
 }
 
-/* Keys that are tables go by their stand-ins; the others stay. */
-static void settle_keys(struct settling *s, int table)
+/* Replaces keys that are tables by their proxies. */
+static void freeze_keys(struct freeze_walk *s, int table)
 {
     lua_State *L = s->L;
     lua_newtable(L);
@@ -190,15 +184,16 @@ static void settle_keys(struct settling *s, int table)
         lua_pushnil(L);
         lua_rawset(L, table);
         lua_insert(L, -2);
-        settle_value(s);
+        freeze_value(s);
         lua_insert(L, -2);
         lua_rawset(L, table);
     }
     lua_pop(L, 1);
 }
 
-/* The values of the table at `at`, each by the key where `by_key`, else all by the name of the table. */
-static void enter_table(struct settling *s, int at, bool by_key)
+/* Freezes the values of the table at `at`. `by_key`: each is named by its key, else by the name of the table.
+ */
+static void freeze_fields(struct freeze_walk *s, int at, bool by_key)
 {
     lua_State *L = s->L;
     bool keys = false;
@@ -207,42 +202,42 @@ static void enter_table(struct settling *s, int at, bool by_key)
         int key = lua_type(L, -2), value = lua_type(L, -1);
         keys = keys || key == LUA_TTABLE || key == LUA_TFUNCTION;
         if (++i % 1024 == 0)
-            look_at_deadline(L);
+            sandbox_check_deadline(L);
         if (value != LUA_TTABLE && value != LUA_TFUNCTION)
             continue;
         if (by_key)
             s->name = key == LUA_TSTRING ? lua_tostring(L, -2) : "a global";
-        settle_value(s);
+        freeze_value(s);
         lua_pushvalue(L, -2);
         lua_pushvalue(L, -2);
         lua_rawset(L, at);
     }
     if (keys)
-        settle_keys(s, at);
+        freeze_keys(s, at);
 }
 
-static void empty_queue(struct settling *s)
+static void process_queue(struct freeze_walk *s)
 {
     lua_State *L = s->L;
     int top = lua_gettop(L);
     while (s->first <= s->last) {
         lua_rawgeti(L, s->queue, s->first++);
-        look_at_deadline(L);
+        sandbox_check_deadline(L);
         if (lua_isfunction(L, -1)) {
-            enter_function(s);
+            freeze_upvalues(s);
         } else {
             lua_pushvalue(L, -1);
-            is_met(s); /* its stand-in has the name */
+            replace_seen(s); /* its proxy has the name */
             s->name = proxy_name(L, -1);
-            enter_table(s, top + 1, false);
+            freeze_fields(s, top + 1, false);
         }
         lua_settop(L, top);
     }
 }
 
-/* ---- where it begins --------------------------------------------------------------------- */
+/* ---- the start of the walk ---------------------------------------------------------------- */
 
-/* Fields that were read as JSON: there can be no function in them, and they are large. */
+/* Fields that were read as JSON already: they have no functions, and can be large. */
 static bool is_data(lua_State *L, int key)
 {
     static const char *const names[] = {"examples", "schema", "output_schema", "annotations"};
@@ -252,7 +247,7 @@ static bool is_data(lua_State *L, int key)
     return false;
 }
 
-/* Was the table on top found before? From now on it was. */
+/* Adds the table on top to the set at `found`; returns whether it is in there already. */
 static bool was_found(lua_State *L, int found)
 {
     lua_pushvalue(L, -1);
@@ -265,22 +260,22 @@ static bool was_found(lua_State *L, int found)
     return was;
 }
 
-/* All functions in the table at `declared` and the tables in there, which themselves nobody reaches. */
-static void find_functions(struct settling *s, int declared)
+/* Freezes all functions in the table at `declared` and its subtables, which themselves no call can reach. */
+static void find_functions(struct freeze_walk *s, int declared)
 {
     lua_State *L = s->L;
     int top = lua_gettop(L), tables = top + 1, found = top + 2, first = 1, last = 1;
-    lua_newtable(L); /* in a row: what was declared, its fields, and so on */
+    lua_newtable(L); /* the declared value, its fields, and so on */
     lua_newtable(L);
     lua_pushvalue(L, declared);
     lua_rawseti(L, tables, 1);
     for (; first <= last; lua_settop(L, found), first++) {
         lua_rawgeti(L, tables, first);
-        look_at_deadline(L);
+        sandbox_check_deadline(L);
         for (lua_pushnil(L); lua_next(L, found + 1); lua_pop(L, 1)) {
             s->name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "an item";
             if (lua_isfunction(L, -1))
-                settle_value(s);
+                freeze_value(s);
             if (!lua_istable(L, -1) || (first == 2 && is_data(L, -2)) || was_found(L, found))
                 continue;
             lua_pushvalue(L, -1);
@@ -294,20 +289,20 @@ void freeze_file(lua_State *L, const struct bytecode *file, int environment, int
                  struct diagnostics *diagnostics)
 {
     int top = lua_gettop(L);
-    struct settling s = {.L = L,
-                         .ops = sandbox_opcodes(sandbox_of(L)),
-                         .diagnostics = diagnostics,
-                         .met = top + 1,
-                         .queue = top + 2,
-                         .first = 1};
-    luaL_checkstack(L, 20, "settling");
+    struct freeze_walk s = {.L = L,
+                            .ops = sandbox_opcodes(sandbox_of(L)),
+                            .diagnostics = diagnostics,
+                            .seen = top + 1,
+                            .queue = top + 2,
+                            .first = 1};
+    luaL_checkstack(L, 20, "freezing");
     lua_newtable(L);
     lua_newtable(L);
     find_functions(&s, declared);
     sandbox_push_globals(L, environment);
     if (lua_istable(L, -1))
-        enter_table(&s, top + 3, true);
-    empty_queue(&s);
+        freeze_fields(&s, top + 3, true);
+    process_queue(&s);
     if (s.froze)
         sandbox_use_proxies(L, environment, iterator_check_passes(s.ops, file));
     lua_settop(L, top);

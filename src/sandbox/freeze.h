@@ -1,10 +1,9 @@
 /*
- * After a file was loaded: what its functions can reach is read-only from
- * then on, so that nothing of one call is there in another, of whichever
- * session. A value could only stay in a variable that a function has from
- * outside of it (its code is searched for assignments to such), in a table
- * that is older than the call (all of those are frozen), or in an iterator.
- * Only files of this room include this header.
+ * After a file is loaded, makes everything that its functions can reach
+ * read-only, so that no call can leave data for another, of any session. Data
+ * could only be kept in an upvalue (the bytecode is searched for assignments to
+ * those), in a table that existed before the call (each becomes a read-only
+ * proxy), or in an iterator.
  */
 #ifndef TOOLGATE_SANDBOX_FREEZE_H
 #define TOOLGATE_SANDBOX_FREEZE_H
@@ -12,9 +11,9 @@
 #include "sandbox/bytecode.h"
 #include "sandbox/diagnostics.h"
 
-/* `file` is what was run, `environment` its globals, `declared` is what it returned: all functions in there
- * are taken for such as will be called. Freezes tables, adds diagnostics about what cannot be made read-only.
- */
+/* `file` is the bytecode, `environment` its globals, `declared` the value that it returned, whose functions
+ * are all taken for hooks. Replaces tables by proxies and adds diagnostics for anything that cannot be made
+ * read-only. */
 void freeze_file(lua_State *L, const struct bytecode *file, int environment, int declared,
                  struct diagnostics *diagnostics);
 

@@ -1,36 +1,39 @@
 /*
- * Chunks hold blocks of one size each, in steps of 16 bytes. Lua tells every
- * block's size when it gives it back, and a chunk lies at a multiple of its
- * own size, so small blocks carry no header. A chunk whose last block comes back
- * serves any other size: a policy that fills the memory with blocks of one
- * size after the other takes no more than one that fills it once. Large blocks
- * are malloc's, so that an overrun of one is seen by the sanitizer, and in a
- * list, so that all can be given back at once without asking Lua.
+ * A chunk holds blocks of one size, in steps of 16 bytes. Lua passes a block's
+ * size when it frees it, and a chunk is aligned to its own size, so small
+ * blocks need no header. An empty chunk can serve any other size, so a policy
+ * that fills the memory with one size after the other uses no more than the
+ * cap. Large blocks come from malloc, where the sanitizer sees an overrun, and
+ * are in a list, so that all can be freed without asking Lua.
  */
 #include "sandbox/heap.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct heap_free {
-    struct heap_free *next;
+struct freed_block {
+    struct freed_block *next;
 };
 
 struct heap_chunk {
-    struct heap_chunk *next, *before; /* in `room` or `spare`; neither where it is full */
-    struct heap_free *free;           /* given back */
-    uint32_t used, fresh;             /* blocks; the offset behind which none was ever given out */
-    uint32_t bytes;                   /* a block's */
-    bool in_room;
+    union {
+        LIST_ENTRY(heap_chunk) partial;
+        SLIST_ENTRY(heap_chunk) empty;
+    };
+    struct freed_block *free;
+    uint32_t used;        /* blocks */
+    uint32_t first_fresh; /* offset from which on no block was ever used */
+    uint32_t block_bytes;
+    bool is_partial; /* in that list */
 };
 
 struct heap_region {
-    struct heap_region *next;
+    SLIST_ENTRY(heap_region) next;
 };
 
-/* Before each large block; 16 bytes, as blocks begin on 16. */
+/* Precedes each large block; 16 bytes, the alignment of blocks. */
 struct heap_large {
-    struct heap_large *next, **place; /* place: what points here */
+    LIST_ENTRY(heap_large) all;
 };
 
 #define FIRST_OFFSET                                                                                         \
@@ -43,15 +46,13 @@ void heap_init(struct heap *heap, size_t cap)
 
 void heap_clear(struct heap *heap)
 {
-    while (heap->regions) {
-        struct heap_region *next = heap->regions->next;
-        free(heap->regions);
-        heap->regions = next;
+    for (struct heap_region *region; (region = SLIST_FIRST(&heap->regions));) {
+        SLIST_REMOVE_HEAD(&heap->regions, next);
+        free(region);
     }
-    while (heap->large) {
-        struct heap_large *next = heap->large->next;
-        free(heap->large);
-        heap->large = next;
+    for (struct heap_large *block; (block = LIST_FIRST(&heap->large));) {
+        LIST_REMOVE(block, all);
+        free(block);
     }
     *heap = (struct heap){.cap = heap->cap};
 }
@@ -61,162 +62,113 @@ static size_t class_of(size_t size)
     return (size + HEAP_GRAIN_BYTES - 1) / HEAP_GRAIN_BYTES;
 }
 
-/* ---- chunks ------------------------------------------------------------------------ */
+static bool may_hold(const struct heap *heap, size_t more)
+{
+    return heap->held + more <= heap->cap + heap->gc_slack + HEAP_SLACK_BYTES;
+}
 
-/* The one that the block lies in. */
+/* ---- small blocks -------------------------------------------------------------------- */
+
+/* The chunk that contains the address. */
 static struct heap_chunk *chunk_of(void *block)
 {
     return (struct heap_chunk *)((char *)block - (uintptr_t)block % HEAP_CHUNK_BYTES);
 }
 
-static void enter_room(struct heap *heap, struct heap_chunk *chunk)
-{
-    struct heap_chunk **first = &heap->room[class_of(chunk->bytes)];
-    chunk->before = NULL;
-    chunk->next = *first;
-    if (*first)
-        (*first)->before = chunk;
-    *first = chunk;
-    chunk->in_room = true;
-}
-
-static void leave_room(struct heap *heap, struct heap_chunk *chunk)
-{
-    if (chunk->before)
-        chunk->before->next = chunk->next;
-    else
-        heap->room[class_of(chunk->bytes)] = chunk->next;
-    if (chunk->next)
-        chunk->next->before = chunk->before;
-    chunk->in_room = false;
-}
-
-static bool may_hold(const struct heap *heap, size_t more)
-{
-    return heap->held + more <= heap->cap + heap->slack + HEAP_BEGUN_BYTES;
-}
-
-/* Chunks from malloc, all spare. */
-static void new_region(struct heap *heap)
+static void add_region(struct heap *heap)
 {
     struct heap_region *region = malloc((HEAP_REGION_CHUNKS + 1) * (size_t)HEAP_CHUNK_BYTES);
     if (!region)
         return;
-    region->next = heap->regions;
-    heap->regions = region;
+    SLIST_INSERT_HEAD(&heap->regions, region, next);
     char *at = (char *)chunk_of((char *)(region + 1) + HEAP_CHUNK_BYTES - 1);
-    for (size_t i = HEAP_REGION_CHUNKS; i-- > 0;) {
-        struct heap_chunk *chunk = (struct heap_chunk *)(at + i * HEAP_CHUNK_BYTES);
-        chunk->next = heap->spare;
-        heap->spare = chunk;
+    for (size_t i = HEAP_REGION_CHUNKS; i-- > 0;)
+        SLIST_INSERT_HEAD(&heap->empty, (struct heap_chunk *)(at + i * HEAP_CHUNK_BYTES), empty);
+}
+
+static void make_partial(struct heap *heap, struct heap_chunk *chunk)
+{
+    LIST_INSERT_HEAD(&heap->partial[class_of(chunk->block_bytes)], chunk, partial);
+    chunk->is_partial = true;
+}
+
+static void *alloc_small(struct heap *heap, size_t size)
+{
+    struct heap_chunk *chunk = LIST_FIRST(&heap->partial[class_of(size)]);
+    if (!chunk) {
+        if (!may_hold(heap, HEAP_CHUNK_BYTES))
+            return NULL;
+        if (SLIST_EMPTY(&heap->empty))
+            add_region(heap);
+        chunk = SLIST_FIRST(&heap->empty);
+        if (!chunk)
+            return NULL;
+        SLIST_REMOVE_HEAD(&heap->empty, empty);
+        heap->held += HEAP_CHUNK_BYTES;
+        *chunk = (struct heap_chunk){.block_bytes = (uint32_t)(class_of(size) * HEAP_GRAIN_BYTES),
+                                     .first_fresh = FIRST_OFFSET};
+        make_partial(heap, chunk);
     }
-}
-
-static struct heap_chunk *new_chunk(struct heap *heap, uint32_t bytes)
-{
-    if (!may_hold(heap, HEAP_CHUNK_BYTES))
-        return NULL;
-    if (!heap->spare)
-        new_region(heap);
-    struct heap_chunk *chunk = heap->spare;
-    if (!chunk)
-        return NULL;
-    heap->spare = chunk->next;
-    heap->held += HEAP_CHUNK_BYTES;
-    *chunk = (struct heap_chunk){.bytes = bytes, .fresh = FIRST_OFFSET};
-    enter_room(heap, chunk);
-    return chunk;
-}
-
-static void drop_chunk(struct heap *heap, struct heap_chunk *chunk)
-{
-    leave_room(heap, chunk);
-    chunk->next = heap->spare;
-    heap->spare = chunk;
-    heap->held -= HEAP_CHUNK_BYTES;
-}
-
-/* ---- small blocks -------------------------------------------------------------------- */
-
-static void *take_small(struct heap *heap, size_t size)
-{
-    struct heap_chunk *chunk = heap->room[class_of(size)];
-    if (!chunk && !(chunk = new_chunk(heap, (uint32_t)(class_of(size) * HEAP_GRAIN_BYTES))))
-        return NULL;
     void *block = chunk->free;
     if (block) {
         chunk->free = chunk->free->next;
     } else {
-        block = (char *)chunk + chunk->fresh;
-        chunk->fresh += chunk->bytes;
+        block = (char *)chunk + chunk->first_fresh;
+        chunk->first_fresh += chunk->block_bytes;
     }
     chunk->used++;
-    if (!chunk->free && chunk->fresh + chunk->bytes > HEAP_CHUNK_BYTES)
-        leave_room(heap, chunk);
+    if (!chunk->free && chunk->first_fresh + chunk->block_bytes > HEAP_CHUNK_BYTES) {
+        LIST_REMOVE(chunk, partial);
+        chunk->is_partial = false;
+    }
     return block;
 }
 
-static void give_back_small(struct heap *heap, void *block)
+static void free_small(struct heap *heap, void *block)
 {
     struct heap_chunk *chunk = chunk_of(block);
-    struct heap_free *freed = block;
+    struct freed_block *freed = block;
     freed->next = chunk->free;
     chunk->free = freed;
-    if (!chunk->in_room)
-        enter_room(heap, chunk);
-    if (--chunk->used == 0)
-        drop_chunk(heap, chunk);
+    if (--chunk->used == 0) {
+        if (chunk->is_partial)
+            LIST_REMOVE(chunk, partial);
+        SLIST_INSERT_HEAD(&heap->empty, chunk, empty);
+        heap->held -= HEAP_CHUNK_BYTES;
+    } else if (!chunk->is_partial) {
+        make_partial(heap, chunk);
+    }
 }
 
-/* ---- large ones ------------------------------------------------------------------------ */
+/* ---- large blocks --------------------------------------------------------------------- */
 
-static void *link_large(struct heap *heap, struct heap_large *block)
+/* `block` NULL: a new one. On failure the old one stays. */
+static void *realloc_large(struct heap *heap, void *block, size_t old_size, size_t size)
 {
-    block->next = heap->large;
-    block->place = &heap->large;
-    if (block->next)
-        block->next->place = &block->next;
-    heap->large = block;
-    return block + 1;
-}
-
-static struct heap_large *unlink_large(void *at)
-{
-    struct heap_large *block = (struct heap_large *)at - 1;
-    *block->place = block->next;
-    if (block->next)
-        block->next->place = block->place;
-    return block;
-}
-
-static void *take_large(struct heap *heap, size_t size)
-{
-    struct heap_large *block = may_hold(heap, size) ? malloc(sizeof(*block) + size) : NULL;
-    heap->held += block ? size : 0;
-    return block ? link_large(heap, block) : NULL;
-}
-
-static void *resize_large(struct heap *heap, void *at, size_t old_size, size_t size)
-{
+    struct heap_large *old = block ? (struct heap_large *)block - 1 : NULL;
     if (size > old_size && !may_hold(heap, size - old_size))
         return NULL;
-    struct heap_large *block = unlink_large(at), *fresh = realloc(block, sizeof(*block) + size);
-    void *linked = link_large(heap, fresh ? fresh : block);
-    heap->held += fresh ? size - old_size : 0;
-    return fresh ? linked : NULL;
+    if (old)
+        LIST_REMOVE(old, all);
+    struct heap_large *moved = realloc(old, sizeof(*moved) + size);
+    heap->held += moved ? size - old_size : 0;
+    if (moved || old)
+        LIST_INSERT_HEAD(&heap->large, moved ? moved : old, all);
+    return moved ? moved + 1 : NULL;
 }
 
-/* ---- any --------------------------------------------------------------------------------- */
+/* ---- any -------------------------------------------------------------------------------- */
 
-static void give_back(struct heap *heap, void *block, size_t size)
+static void free_block(struct heap *heap, void *block, size_t size)
 {
     heap->used -= size;
     if (size <= HEAP_SMALL_BYTES) {
-        give_back_small(heap, block);
+        free_small(heap, block);
         return;
     }
     heap->held -= size;
-    free(unlink_large(block));
+    LIST_REMOVE((struct heap_large *)block - 1, all);
+    free((struct heap_large *)block - 1);
 }
 
 static void *fail(struct heap *heap)
@@ -230,7 +182,7 @@ void *heap_realloc(void *ud, void *block, size_t old_size, size_t new_size)
     struct heap *heap = ud;
     if (new_size == 0) {
         if (block)
-            give_back(heap, block, old_size);
+            free_block(heap, block, old_size);
         return NULL;
     }
     size_t held = block ? old_size : 0;
@@ -239,20 +191,20 @@ void *heap_realloc(void *ud, void *block, size_t old_size, size_t new_size)
         heap->used += new_size - old_size;
         return block;
     }
-    if (new_size > held && heap->used + (new_size - held) > heap->cap + heap->slack)
+    if (new_size > held && heap->used + (new_size - held) > heap->cap + heap->gc_slack)
         return fail(heap);
     if (block && !was_small && !is_small) {
-        void *moved = resize_large(heap, block, old_size, new_size);
+        void *moved = realloc_large(heap, block, old_size, new_size);
         heap->used += moved ? new_size - old_size : 0;
         return moved ? moved : fail(heap);
     }
-    void *fresh = is_small ? take_small(heap, new_size) : take_large(heap, new_size);
+    void *fresh = is_small ? alloc_small(heap, new_size) : realloc_large(heap, NULL, 0, new_size);
     if (!fresh)
         return fail(heap);
     heap->used += new_size;
     if (block) {
         memcpy(fresh, block, old_size < new_size ? old_size : new_size);
-        give_back(heap, block, old_size);
+        free_block(heap, block, old_size);
     }
     return fresh;
 }

@@ -1,39 +1,39 @@
 /*
- * A loop is the name in a register, its argument in the next ones, a call that
- * gives three values, and right after it the jump to the step of a loop whose
- * hidden variables they are.
+ * The bytecode of such a loop: the global pairs in a register, its argument in
+ * the next ones, a call with three results, and directly after it the jump to
+ * the step of a loop whose control variables are the results.
  */
 #include "sandbox/iterator_check.h"
 
-#define ARGUMENT_MAX 12u /* instructions of the argument; more than that is not looked at */
-#define HIDDEN       3u  /* variables: the function, what it steps through, where it is */
+#define ARGUMENT_MAX 12u /* instructions of the argument; a longer one is not followed */
+#define CONTROL_VARS 3u  /* the iterator, the table, the position */
 
 static bool is_loop_call(const struct bytecode_opcodes *ops, const struct bytecode *code, uint32_t i,
                          uint32_t base)
 {
-    if (i + 1 >= code->count || bytecode_b(code->at[i]) != HIDDEN + 1)
+    if (i + 1 >= code->count || bytecode_b(code->at[i]) != CONTROL_VARS + 1)
         return false;
     uint32_t begin = code->at[i + 1], step = i + 2 + bytecode_d(begin) - BYTECODE_JUMP_BIAS;
     for (int kind = 0; kind < 2; kind++)
-        if (bytecode_op(begin) == ops->loop_begin[kind] && bytecode_a(begin) == base + HIDDEN &&
+        if (bytecode_op(begin) == ops->loop_begin[kind] && bytecode_a(begin) == base + CONTROL_VARS &&
             step < code->count && bytecode_op(code->at[step]) == ops->loop_step[kind] &&
-            bytecode_a(code->at[step]) == base + HIDDEN)
+            bytecode_a(code->at[step]) == base + CONTROL_VARS)
             return true;
     return false;
 }
 
-/* Could the instruction read the register, or give it another value? */
+/* Whether the instruction may read or write the register. */
 static bool touches(const struct bytecode_opcodes *ops, uint32_t ins, uint32_t base)
 {
     uint32_t op = bytecode_op(ins);
     if (bytecode_a(ins) <= base)
         return true;
-    if (op == ops->global_read || op == ops->outer_read)
+    if (op == ops->global_read || op == ops->upvalue_read)
         return false;
     return bytecode_b(ins) == base || (op != ops->field_read && bytecode_c(ins) == base);
 }
 
-/* The function stands in register `base` after instruction `i`. */
+/* The function is in register `base` after instruction `i`. */
 static bool is_loop(const struct bytecode_opcodes *ops, const struct bytecode *code, uint32_t i,
                     uint32_t base)
 {

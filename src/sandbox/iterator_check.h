@@ -1,15 +1,14 @@
 /*
- * Whether a file uses pairs and ipairs as every file does: `for … in pairs(…)
- * do`. Then nothing in it can get hold of what they return, and they may step
- * through the table behind a stand-in (read_only_proxy.h) as fast as through any other.
- * Only files of this room include this header.
+ * Whether a file uses pairs and ipairs only as `for … in pairs(…) do`. Then its
+ * code cannot access what they return, so they may iterate over the table
+ * behind a read-only proxy directly, without a slower iterator.
  */
 #ifndef TOOLGATE_SANDBOX_ITERATOR_CHECK_H
 #define TOOLGATE_SANDBOX_ITERATOR_CHECK_H
 
 #include "sandbox/bytecode.h"
 
-/* False also where it cannot be told. */
+/* False also if it cannot be decided. */
 bool iterator_check_passes(const struct bytecode_opcodes *ops, const struct bytecode *file);
 
 #endif

@@ -1,4 +1,4 @@
-/* Comments and white space are skipped, lines counted. */
+/* Skips comments and white space, and counts lines. */
 #include "sandbox/lexer.h"
 
 static bool is_name(char c)
@@ -15,7 +15,7 @@ struct str lexer_take(struct lexer *lex, size_t n)
     return taken;
 }
 
-/* Bytes of a [[…]] or [==[…]==] that begins here, 0 where none does. */
+/* Bytes of the [[…]] or [==[…]==] that begins here, or 0. */
 static size_t long_bracket(struct str s)
 {
     size_t level = 0, i;
@@ -35,7 +35,6 @@ static size_t long_bracket(struct str s)
     return s.len;
 }
 
-/* The lexer is at its --. */
 void lexer_skip_comment(struct lexer *lex)
 {
     struct str s = lex->rest;
@@ -48,18 +47,6 @@ void lexer_skip_comment(struct lexer *lex)
     lexer_take(lex, n);
 }
 
-static void skip(struct lexer *lex)
-{
-    for (;;) {
-        if (lex->rest.len && strchr(" \t\r\n\f\v", lex->rest.at[0]))
-            lexer_take(lex, 1);
-        else if (str_starts(lex->rest, "--"))
-            lexer_skip_comment(lex);
-        else
-            return;
-    }
-}
-
 static size_t quoted(struct str s)
 {
     size_t i = 1;
@@ -70,7 +57,13 @@ static size_t quoted(struct str s)
 
 struct token lexer_next(struct lexer *lex)
 {
-    skip(lex);
+    for (;;)
+        if (lex->rest.len && strchr(" \t\r\n\f\v", lex->rest.at[0]))
+            lexer_take(lex, 1);
+        else if (str_starts(lex->rest, "--"))
+            lexer_skip_comment(lex);
+        else
+            break;
     struct token t = {.line = lex->line};
     struct str s = lex->rest;
     size_t n = long_bracket(s);
@@ -89,7 +82,7 @@ struct token lexer_next(struct lexer *lex)
             n++;
         t.text = lexer_take(lex, n);
     } else {
-        t.kind = TOKEN_SIGN;
+        t.kind = TOKEN_CHARACTER;
         t.text = lexer_take(lex, 1);
     }
     return t;
@@ -102,10 +95,13 @@ struct lexer lexer_init(struct str source)
 
 bool lexer_token_is(struct token t, char c)
 {
-    return t.kind == TOKEN_SIGN && t.text.at[0] == c;
+    return t.kind == TOKEN_CHARACTER && t.text.at[0] == c;
 }
 
 int lexer_token_depth(struct token t)
 {
-    return t.kind != TOKEN_SIGN ? 0 : strchr("{([", t.text.at[0]) ? 1 : strchr("})]", t.text.at[0]) ? -1 : 0;
+    return t.kind != TOKEN_CHARACTER     ? 0
+           : strchr("{([", t.text.at[0]) ? 1
+           : strchr("})]", t.text.at[0]) ? -1
+                                         : 0;
 }

@@ -1,15 +1,14 @@
 /*
- * The libraries are shared by all policies of a state, so a policy gets them
- * as userdata that only reads: a table could be written to, if only by
- * table.insert. Out are string.dump (bytecode crashes the VM), math.random (a
- * replay says the same as the first time), and whatever runs in C for long
- * without looking at the deadline: ours stand in for it.
+ * All policies of a state share the libraries, so a policy gets them as
+ * read-only userdata: a table could be changed, for example by table.insert.
+ * Excluded are string.dump (bytecode crashes the VM) and math.random (a replay
+ * must give the same results). Functions that run in C for long without
+ * checking the deadline are replaced by ours.
  */
 #include "sandbox/libraries.h"
 #include "sandbox/read_only_proxy.h"
 #include "sandbox/string_library.h"
 #include "sandbox/table_library.h"
-#include "sandbox/tostring_library.h"
 #include "base/suggest.h"
 
 #include <lauxlib.h>
@@ -19,7 +18,7 @@
 struct library {
     const char *name;
     const char *const *functions; /* of the stock library; NULL-terminated */
-    const luaL_Reg *ours;         /* instead of, or beside, the stock ones */
+    const luaL_Reg *ours;         /* that replace stock ones */
 };
 
 static const luaL_Reg our_string[] = {{"find", string_library_find},
@@ -29,11 +28,6 @@ static const luaL_Reg our_string[] = {{"find", string_library_find},
                                       {"rep", string_library_rep},
                                       {"format", string_library_format},
                                       {NULL, NULL}};
-static const luaL_Reg our_table[] = {{"sort", table_library_sort},
-                                     {"insert", table_library_insert},
-                                     {"remove", table_library_remove},
-                                     {"concat", table_library_concat},
-                                     {NULL, NULL}};
 static const luaL_Reg nothing[] = {{NULL, NULL}};
 
 static const char *const stock_string[] = {"byte", "char", "len", "lower", "sub", "upper", "reverse", NULL};
@@ -46,13 +40,13 @@ static const char *const stock_bit[] = {"arshift", "band", "bnot",   "bor",   "b
                                         "rol",     "ror",  "rshift", "tobit", "tohex", NULL};
 
 static const struct library libraries[] = {{"string", stock_string, our_string},
-                                           {"table", stock_table, our_table},
+                                           {"table", stock_table, table_library_functions},
                                            {"math", stock_math, nothing},
                                            {"bit", stock_bit, nothing}};
 
 #define LIBRARY_COUNT (sizeof(libraries) / sizeof(libraries[0]))
 
-/* ---- names that do not exist, tables that do not change ---------------------------------- */
+/* ---- guards --------------------------------------------------------------------------------- */
 
 size_t libraries_collect_names(lua_State *L, int at, struct str *out, size_t count)
 {
@@ -67,47 +61,47 @@ size_t libraries_collect_names(lua_State *L, int at, struct str *out, size_t cou
     return count;
 }
 
-/* Lua's own names that are missing on purpose: a likeness to some word would only mislead. */
+/* Names of Lua that are excluded on purpose: suggesting a similar name would mislead. */
 static const struct {
     const char *names, *reason;
-} kept_out[] = {
-    {" os ", "a policy has no clock, so that a replay says the same, and runs nothing"},
+} excluded[] = {
+    {" os ", "a policy has no clock, so that a replay gives the same result, and starts no program"},
     {" io package require dofile loadfile ",
-     "a policy reaches nothing but its arguments; json \"file\" reads one beside it"},
-    {" load loadstring setfenv getfenv module ", "a policy runs no text as code"},
+     "a policy has no access to files; json \"file\" reads one beside it"},
+    {" load loadstring setfenv getfenv module ", "a policy compiles no code"},
     {" ffi jit debug newproxy collectgarbage coroutine ",
-     "a policy can't look behind Lua, and each hook runs to its end at once"},
-    {" getmetatable setmetatable rawget rawset rawequal rawlen ", "tables are plain here"},
-    {" xpcall ", "pcall is here"},
-    {" print ", "call.log(\"info\", text), in run, speaks to the agent's program"},
-    {" _G _VERSION arg ", "there are no globals to share"},
+     "a policy has no access to the interpreter, and each hook runs without pause"},
+    {" getmetatable setmetatable rawget rawset rawequal rawlen ", "policies have plain tables only"},
+    {" xpcall ", "use pcall"},
+    {" print ", "in run, call.log(\"info\", text) sends a message to the agent's program"},
+    {" _G _VERSION arg ", "there are no shared globals"},
 };
 
-static const char *why_kept_out(struct str name)
+static const char *exclusion_reason(struct str name)
 {
     char spaced[32];
     size_t n = (size_t)snprintf(spaced, sizeof(spaced), " " STR_FMT " ", STR_ARG(name));
-    for (size_t i = 0; n < sizeof(spaced) && i < sizeof(kept_out) / sizeof(kept_out[0]); i++)
-        if (strstr(kept_out[i].names, spaced))
-            return kept_out[i].reason;
+    for (size_t i = 0; n < sizeof(spaced) && i < sizeof(excluded) / sizeof(excluded[0]); i++)
+        if (strstr(excluded[i].names, spaced))
+            return excluded[i].reason;
     return NULL;
 }
 
 void libraries_format_missing(char *out, size_t size, const char *library, struct str name,
                               const struct str *names, size_t count)
 {
-    const char *reason = library ? NULL : why_kept_out(name);
+    const char *reason = library ? NULL : exclusion_reason(name);
     struct str meant = reason ? STR_NONE : suggest_closest(name, names, count);
-    int n = library
-                ? snprintf(out, size, "there is no %s." STR_FMT, library, STR_ARG(str_cut(name, 60)))
-                : snprintf(out, size, "there is no word or global '" STR_FMT "'", STR_ARG(str_cut(name, 60)));
+    int n = library ? snprintf(out, size, "there is no %s." STR_FMT, library, STR_ARG(str_cut(name, 60)))
+                    : snprintf(out, size, "there is no builtin or global '" STR_FMT "'",
+                               STR_ARG(str_cut(name, 60)));
     if (reason && n > 0 && (size_t)n < size)
         snprintf(out + n, size - (size_t)n, ": %s", reason);
     if (meant.len && n > 0 && (size_t)n < size)
         snprintf(out + n, size - (size_t)n, " (did you mean '" STR_FMT "'?)", STR_ARG(meant));
 }
 
-/* __index of the words and of each library; upvalue 1: the library's name, or nil for words. */
+/* __index of the builtins and of each library; upvalue 1: the library's name, or nil for builtins. */
 static int missing_name(lua_State *L)
 {
     struct str names[LIBRARIES_NAMES_MAX], name = {"?", 1};
@@ -122,10 +116,7 @@ static int missing_name(lua_State *L)
 void libraries_guard_missing(lua_State *L, const char *library)
 {
     lua_createtable(L, 0, 1);
-    if (library)
-        lua_pushstring(L, library);
-    else
-        lua_pushnil(L);
+    lua_pushstring(L, library); /* nil for NULL */
     lua_pushcclosure(L, missing_name, 1);
     lua_setfield(L, -2, "__index");
     lua_setmetatable(L, -2);
@@ -177,7 +168,7 @@ void libraries_open(lua_State *L)
     }
 }
 
-/* Pushes a table of what policies may have of a library. */
+/* Pushes a table with the functions of a library that policies may use. */
 static void push_library(lua_State *L, const struct library *library)
 {
     lua_newtable(L);
@@ -199,25 +190,20 @@ static void push_library(lua_State *L, const struct library *library)
     libraries_guard_missing(L, library->name);
 }
 
-/* ("x"):find(…) goes through the metatable that all strings share. */
-static void lock_strings(lua_State *L)
-{
-    lua_pushliteral(L, "");
-    lua_getmetatable(L, -1);
-    lua_pushvalue(L, -3);
-    lua_setfield(L, -2, "__index");
-    lua_pushboolean(L, 0);
-    lua_setfield(L, -2, "__metatable");
-    lua_pop(L, 2);
-}
-
-void libraries_add(lua_State *L, int found)
+void libraries_add(lua_State *L, int builtins)
 {
     for (size_t i = 0; i < LIBRARY_COUNT; i++) {
         push_library(L, &libraries[i]);
-        if (strcmp(libraries[i].name, "string") == 0)
-            lock_strings(L);
+        if (strcmp(libraries[i].name, "string") == 0) { /* ("x"):find(…) uses the metatable of all strings */
+            lua_pushliteral(L, "");
+            lua_getmetatable(L, -1);
+            lua_pushvalue(L, -3);
+            lua_setfield(L, -2, "__index");
+            lua_pushboolean(L, 0);
+            lua_setfield(L, -2, "__metatable");
+            lua_pop(L, 2);
+        }
         libraries_wrap_read_only(L, libraries[i].name);
-        lua_setfield(L, found, libraries[i].name);
+        lua_setfield(L, builtins, libraries[i].name);
     }
 }

@@ -1,7 +1,6 @@
 /*
- * What policies may have of Lua's own libraries, and the two guards that
- * shared tables need: a complaint for names that do not exist, and a wrapper
- * that cannot be written to. Only files of this room include this header.
+ * The part of Lua's standard libraries that policies may use, and two guards for
+ * shared tables: an error for names that do not exist, and a read-only wrapper.
  */
 #ifndef TOOLGATE_SANDBOX_LIBRARIES_H
 #define TOOLGATE_SANDBOX_LIBRARIES_H
@@ -11,31 +10,32 @@
 #include <lua.h>
 
 #define LIBRARIES_NAMES_MAX    256 /* candidates for "did you mean" */
-#define LIBRARIES_SENTENCE_MAX 240 /* bytes of "there is no …" */
+#define LIBRARIES_SENTENCE_MAX 240 /* bytes of the message "there is no …" */
 
-/* Opens the stock libraries into the globals of the state, which policies never see. */
+/* Opens the stock libraries as globals of the state, which policies cannot access. */
 void libraries_open(lua_State *L);
 
-/* Puts string, table, math and bit for policies into the table at `found`, and locks the metatable of
- * strings. */
-void libraries_add(lua_State *L, int found);
+/* Adds string, table, math and bit for policies to the table at `builtins`, and locks the metatable of
+ * strings.
+ */
+void libraries_add(lua_State *L, int builtins);
 
-/* Reading what the table on top has not got raises "there is no library.name", for NULL "no word or global",
- * with the closest name. */
+/* From now on, reading a missing key of the table on top raises "there is no library.name" (for NULL "no word
+ * or global") with the closest name. */
 void libraries_guard_missing(lua_State *L, const char *library);
 
-/* "there is no library.name", for NULL "no word or global", and the closest of the names. */
+/* Writes that message. */
 void libraries_format_missing(char *out, size_t size, const char *library, struct str name,
                               const struct str *names, size_t count);
 
-/* Adds the keys of the table at `at` that are texts to the `count` names in out[LIBRARIES_NAMES_MAX]; how
- * many there are then. */
+/* Appends the string keys of the table at `at` to the `count` names in out[LIBRARIES_NAMES_MAX]; returns the
+ * new count. */
 size_t libraries_collect_names(lua_State *L, int at, struct str *out, size_t count);
 
-/* Replaces the table on top by a userdata that reads from it and refuses writes. */
+/* Replaces the table on top by a userdata that forwards reads and refuses writes. */
 void libraries_wrap_read_only(lua_State *L, const char *name);
 
-/* Pushes the table of a value at `at` that was wrapped so; false, and nothing pushed, for any other. */
+/* Pushes the table behind such a userdata at `at`; for any other value pushes nothing and returns false. */
 bool libraries_push_wrapped(lua_State *L, int at);
 
 #endif

@@ -1,16 +1,16 @@
 /*
- * The backtracking matcher of Lua 5.1 as LuaJIT has it, with a step counter:
- * a hook cannot interrupt a C function, and ('.-'):rep(4) .. 'b' on 4,000
- * bytes never ends in the stock one. tests/unit/sandbox/lua_pattern.c
- * compares both on random pairs.
+ * The backtracking matcher of Lua 5.1 as in LuaJIT, with a step counter. A hook
+ * cannot interrupt a C function, and in the stock matcher ('.-'):rep(4) .. 'b'
+ * on 4,000 bytes never ends. tests/unit/sandbox/lua_pattern.c compares both on
+ * random pairs.
  */
 #include "sandbox/lua_pattern.h"
 #include "sandbox/sandbox.h"
 
 #include <string.h>
 
-#define ESCAPE       '%'
-#define STEPS_A_LOOK 1024u /* between two looks at the deadline */
+#define ESCAPE          '%'
+#define STEPS_PER_CHECK 1024u /* between two checks of the deadline */
 
 void lua_pattern_init(struct lua_pattern *m, lua_State *L, const char *subject, size_t len,
                       const char *pattern, size_t pattern_len)
@@ -21,37 +21,36 @@ void lua_pattern_init(struct lua_pattern *m, lua_State *L, const char *subject, 
     m->pattern = pattern;
     m->pattern_end = pattern + strnlen(pattern, pattern_len); /* a NUL ends a pattern, as in Lua 5.1 */
     m->steps = SANDBOX_PATTERN_STEPS + 32 * (uint64_t)len;
-    m->until_look = STEPS_A_LOOK;
+    m->until_check = STEPS_PER_CHECK;
     m->depth = m->level = 0;
 }
 
-static void look(struct lua_pattern *m, uint64_t taken)
+static void check_budget(struct lua_pattern *m, uint64_t taken)
 {
     if (m->steps <= taken)
         luaL_error(
             m->L, "the pattern takes too many steps on this text: make it simpler, with fewer of *, + and -");
-    if (sandbox_deadline_passed(sandbox_of(m->L)))
-        sandbox_raise_deadline(m->L);
+    sandbox_check_deadline(m->L);
     m->steps -= taken;
-    m->until_look = STEPS_A_LOOK;
+    m->until_check = STEPS_PER_CHECK;
 }
 
 static void step(struct lua_pattern *m)
 {
-    if (--m->until_look == 0)
-        look(m, STEPS_A_LOOK);
+    if (--m->until_check == 0)
+        check_budget(m, STEPS_PER_CHECK);
 }
 
-/* What compares many bytes at once pays for each of them. */
-static void pay(struct lua_pattern *m, size_t bytes)
+/* Comparing many bytes at once costs a step for each. */
+static void use_steps(struct lua_pattern *m, size_t bytes)
 {
-    if (bytes < m->until_look)
-        m->until_look -= (uint32_t)bytes;
+    if (bytes < m->until_check)
+        m->until_check -= (uint32_t)bytes;
     else
-        look(m, STEPS_A_LOOK - m->until_look + (uint64_t)bytes);
+        check_budget(m, STEPS_PER_CHECK - m->until_check + (uint64_t)bytes);
 }
 
-/* ---- classes: locale-free ASCII -------------------------------------------- */
+/* ---- classes, ASCII only ---------------------------------------------------- */
 
 static bool is_between(int c, int low, int high)
 {
@@ -123,7 +122,7 @@ static const char *class_end(struct lua_pattern *m, const char *p)
         return p;
     if (*p == '^')
         p++;
-    do { /* a ']' right after the bracket is a member */
+    do { /* a ']' directly after the bracket is a member */
         if (p >= m->pattern_end)
             luaL_error(m->L, "malformed pattern (missing ']')");
         if (*p++ == ESCAPE && p < m->pattern_end)
@@ -253,15 +252,15 @@ static const char *match_capture(struct lua_pattern *m, const char *s, int digit
     if (at < 0 || at >= m->level || m->capture[at].len == LUA_PATTERN_CAPTURE_UNFINISHED)
         luaL_error(m->L, "invalid capture index");
     ptrdiff_t len = m->capture[at].len;
-    if (len < 0) /* a position: its length in the stock matcher is beyond any subject */
+    if (len < 0) /* a position capture never matches, as in the stock matcher */
         return NULL;
     if (m->end - s < len)
         return NULL;
-    pay(m, (size_t)len);
+    use_steps(m, (size_t)len);
     return memcmp(m->capture[at].at, s, (size_t)len) == 0 ? s + len : NULL;
 }
 
-/* The border between a character outside the set and one inside. */
+/* %f: a transition from a character outside the set to one inside. */
 static bool at_frontier(struct lua_pattern *m, const char *s, const char *p, const char *end)
 {
     int before = s == m->subject ? 0 : (unsigned char)s[-1];
@@ -269,7 +268,7 @@ static bool at_frontier(struct lua_pattern *m, const char *s, const char *p, con
     return !in_set(before, p, end - 1) && in_set(here, p, end - 1);
 }
 
-/* One pattern item and all after it; a tail position loops instead of recursing. */
+/* Matches the rest of the pattern; loops instead of recursing in tail position. */
 static const char *match_here(struct lua_pattern *m, const char *s, const char *p)
 {
     for (;;) {

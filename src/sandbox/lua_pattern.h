@@ -1,7 +1,6 @@
 /*
- * Lua patterns, matched with a budget: the semantics of string.find and its
- * sisters, but a pattern that would run for hours raises an error instead.
- * Only files of this room include this header.
+ * Matches Lua patterns with a budget of steps: the semantics of string.find, but
+ * a pattern that would run for hours raises an error. Private to src/sandbox.
  */
 #ifndef TOOLGATE_SANDBOX_LUA_PATTERN_H
 #define TOOLGATE_SANDBOX_LUA_PATTERN_H
@@ -17,24 +16,24 @@ struct lua_pattern {
     const char *subject, *end; /* the end of the subject */
     const char *pattern_end;
     const char *pattern; /* for error messages */
-    uint64_t steps;      /* left, beside those until the next look at the deadline */
-    uint32_t until_look;
+    uint64_t steps;      /* left after the next check of the deadline */
+    uint32_t until_check;
     int depth, level;
     struct {
         const char *at;
-        ptrdiff_t len; /* or one of the two below */
+        ptrdiff_t len; /* or one of the two constants below */
     } capture[LUA_PATTERN_MAX_CAPTURES];
 };
 
 #define LUA_PATTERN_CAPTURE_UNFINISHED (-1)
 #define LUA_PATTERN_CAPTURE_POSITION   (-2)
 
-/* `anchored` tells whether the pattern began with ^; it is skipped then. */
+/* The caller handles a leading ^: the pattern passed to lua_pattern_match begins after it. */
 void lua_pattern_init(struct lua_pattern *m, lua_State *L, const char *subject, size_t len,
                       const char *pattern, size_t pattern_len);
 
-/* The end of a match that begins at s, or NULL. Raises Lua errors for malformed patterns and a spent budget.
- */
+/* The end of a match of p that begins at s, or NULL. Raises a Lua error if the pattern is malformed or the
+ * budget is used up. */
 const char *lua_pattern_match(struct lua_pattern *m, const char *s, const char *p);
 
 #endif

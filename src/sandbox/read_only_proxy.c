@@ -1,23 +1,23 @@
-/* See read_only_proxy.h. A stand-in's environment is its table: C finds it there, Lua by __index. */
+/* The environment of the userdata is the table, for C; its __index is the table, for Lua. */
 #include "sandbox/read_only_proxy.h"
 
 #include <lauxlib.h>
 
-struct stand_in {
+struct proxy {
     const void *tag; /* &tag: no other userdata of this state begins with it */
 };
 
-/* The addresses of all but the first name tables in the registry. */
+/* stock_key and aware_key are registry keys of tables that map functions to their variants. */
 static const char tag, stock_key, aware_key;
 
-#define UNPACK_MAX 65536 /* what Lua's stack holds */
+#define UNPACK_MAX 65536 /* the limit of Lua's stack */
 
 #define KINDS 9 /* of Lua values: LUA_TNIL to LUA_TTHREAD */
 
 bool proxy_is(lua_State *L, int at)
 {
-    return lua_type(L, at) == LUA_TUSERDATA && lua_objlen(L, at) == sizeof(struct stand_in) &&
-           ((const struct stand_in *)lua_touserdata(L, at))->tag == &tag;
+    return lua_type(L, at) == LUA_TUSERDATA && lua_objlen(L, at) == sizeof(struct proxy) &&
+           ((const struct proxy *)lua_touserdata(L, at))->tag == &tag;
 }
 
 void proxy_unwrap(lua_State *L, int at)
@@ -61,7 +61,7 @@ static int refuse_write(lua_State *L)
 {
     return luaL_error(L,
                       "keeps state between calls: the table '%s' was made when the file was loaded, and is "
-                      "read-only since: change a copy of it; " PROXY_WRITE_HINT,
+                      "read-only: change a copy of it; " PROXY_WRITE_HINT,
                       proxy_name(L, 1));
 }
 
@@ -85,7 +85,7 @@ static int length(lua_State *L)
 
 void proxy_push(lua_State *L, const char *name)
 {
-    struct stand_in *made = lua_newuserdata(L, sizeof(*made));
+    struct proxy *made = lua_newuserdata(L, sizeof(*made));
     made->tag = &tag;
     lua_pushvalue(L, -2);
     lua_setfenv(L, -2);
@@ -101,7 +101,7 @@ void proxy_push(lua_State *L, const char *name)
     lua_setmetatable(L, -2);
 }
 
-/* ---- the words that look at tables -------------------------------------------------- */
+/* ---- functions that accept proxies ---------------------------------------------------- */
 
 /* Upvalues: the names of the types. */
 static int aware_type(lua_State *L)
@@ -112,7 +112,7 @@ static int aware_type(lua_State *L)
     return 1;
 }
 
-/* The table of an argument, pushed; raises an error for what is none. */
+/* Pushes the table of argument 1 or raises an error. */
 static void push_table(lua_State *L)
 {
     if (proxy_is(L, 1)) {
@@ -135,7 +135,7 @@ static int aware_next(lua_State *L)
     return 1;
 }
 
-/* Upvalue 1: the table, so that the loop is not handed it. */
+/* Upvalue 1: the table, which the policy must not see. */
 static int next_pair(lua_State *L)
 {
     lua_settop(L, 2);
@@ -153,27 +153,30 @@ static int next_item(lua_State *L)
     return lua_isnil(L, -1) ? 0 : 2;
 }
 
-/* Upvalue 1 steps through tables. It is handed the table itself: nobody else sees it, in a loop. */
-static int quick_pairs(lua_State *L)
+/* Upvalue 1: the stock iterator. It receives the table itself, which a `for` loop hides. */
+static void begin_fast_loop(lua_State *L)
 {
     push_table(L);
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_insert(L, -2);
+}
+
+static int fast_pairs(lua_State *L)
+{
+    begin_fast_loop(L);
     lua_pushnil(L);
     return 3;
 }
 
-static int quick_ipairs(lua_State *L)
+static int fast_ipairs(lua_State *L)
 {
-    push_table(L);
-    lua_pushvalue(L, lua_upvalueindex(1));
-    lua_insert(L, -2);
+    begin_fast_loop(L);
     lua_pushinteger(L, 0);
     return 3;
 }
 
-/* For a table what the stock one would give (upvalue 1 steps through it), for a stand-in steps of ours. */
-static int begin_loop(lua_State *L, lua_CFunction step)
+/* For a table the stock iterator (upvalue 1), for a proxy one that hides the table. */
+static void begin_loop(lua_State *L, lua_CFunction step)
 {
     push_table(L);
     if (lua_rawequal(L, 1, -1)) {
@@ -183,7 +186,6 @@ static int begin_loop(lua_State *L, lua_CFunction step)
         lua_pushcclosure(L, step, 1);
         lua_pushvalue(L, 1);
     }
-    return 2;
 }
 
 static int aware_pairs(lua_State *L)
@@ -215,17 +217,10 @@ static int aware_unpack(lua_State *L)
     return (int)count;
 }
 
-/* ---- one for the other ------------------------------------------------------------------ */
+/* ---- replacing functions ------------------------------------------------------------------ */
 
-static void new_table(lua_State *L, const void *key)
-{
-    lua_pushlightuserdata(L, (void *)key);
-    lua_newtable(L);
-    lua_rawset(L, LUA_REGISTRYINDEX);
-}
-
-/* In the table of that key, the function at `from` leads to the one at `to`. */
-static void lead(lua_State *L, const void *key, int from, int to)
+/* In the registry's table `key`, maps the function at `from` to the one at `to`. */
+static void map_function(lua_State *L, const void *key, int from, int to)
 {
     lua_pushlightuserdata(L, (void *)key);
     lua_rawget(L, LUA_REGISTRYINDEX);
@@ -235,19 +230,19 @@ static void lead(lua_State *L, const void *key, int from, int to)
     lua_pop(L, 1);
 }
 
-/* The function on top stands for the global. */
+/* Replaces the global by the function on top. */
 static void replace_global(lua_State *L, const char *name)
 {
     int aware = lua_gettop(L);
     lua_getglobal(L, name);
-    lead(L, &aware_key, aware + 1, aware);
-    lead(L, &stock_key, aware, aware + 1);
+    map_function(L, &aware_key, aware + 1, aware);
+    map_function(L, &stock_key, aware, aware + 1);
     lua_pop(L, 1);
     lua_setglobal(L, name);
 }
 
-/* The stock function that begins a loop tells what steps through it. */
-static void replace_loop(lua_State *L, const char *name, lua_CFunction aware, lua_CFunction quick)
+/* Calls the stock function once for its iterator. */
+static void replace_loop(lua_State *L, const char *name, lua_CFunction aware, lua_CFunction fast)
 {
     int top = lua_gettop(L);
     lua_getglobal(L, name);
@@ -257,18 +252,21 @@ static void replace_loop(lua_State *L, const char *name, lua_CFunction aware, lu
     lua_pushvalue(L, -1);
     lua_pushcclosure(L, aware, 1);
     lua_insert(L, -2);
-    lua_pushcclosure(L, quick, 1); /* stock, aware, quick */
-    lead(L, &aware_key, top + 1, top + 2);
-    lead(L, &aware_key, top + 3, top + 2);
-    lead(L, &stock_key, top + 3, top + 1);
+    lua_pushcclosure(L, fast, 1); /* stock, aware, fast */
+    map_function(L, &aware_key, top + 1, top + 2);
+    map_function(L, &aware_key, top + 3, top + 2);
+    map_function(L, &stock_key, top + 3, top + 1);
     lua_setglobal(L, name);
     lua_settop(L, top);
 }
 
 void proxy_open(lua_State *L)
 {
-    new_table(L, &stock_key);
-    new_table(L, &aware_key);
+    for (int i = 0; i < 2; i++) {
+        lua_pushlightuserdata(L, (void *)(i ? &stock_key : &aware_key));
+        lua_newtable(L);
+        lua_rawset(L, LUA_REGISTRYINDEX);
+    }
     for (int type = 0; type < KINDS; type++)
         lua_pushstring(L, lua_typename(L, type));
     lua_pushcclosure(L, aware_type, KINDS);
@@ -277,8 +275,8 @@ void proxy_open(lua_State *L)
     replace_global(L, "next");
     lua_pushcfunction(L, aware_unpack);
     replace_global(L, "unpack");
-    replace_loop(L, "pairs", aware_pairs, quick_pairs);
-    replace_loop(L, "ipairs", aware_ipairs, quick_ipairs);
+    replace_loop(L, "pairs", aware_pairs, fast_pairs);
+    replace_loop(L, "ipairs", aware_ipairs, fast_ipairs);
 }
 
 static void exchange(lua_State *L, const void *key)

@@ -1,12 +1,10 @@
 /*
- * Stand-ins for the tables that a file made while it was loaded: they read
- * like the table and cannot be written to, so that nothing of one call is
- * there in the next. LuaJIT asks no metatable where a key exists already, so a
- * stand-in is a userdata, and the words that look at tables know it: type,
- * pairs, ipairs, next, unpack and the table library take it for one.
+ * Read-only proxies for the tables that a file made while it was loaded, so that
+ * no call can leave state for the next. A proxy is a userdata, as LuaJIT consults
+ * no metatable for writes to existing keys of a table. type, pairs, ipairs,
+ * next, unpack and the table library treat it as a table.
  *
- * C that is handed a value by a policy unwraps it before it looks whether it
- * is a table. Only files of this room include this header.
+ * C code must unwrap a value from a policy before it checks for a table.
  */
 #ifndef TOOLGATE_SANDBOX_READ_ONLY_PROXY_H
 #define TOOLGATE_SANDBOX_READ_ONLY_PROXY_H
@@ -14,36 +12,35 @@
 #include <lua.h>
 #include <stdbool.h>
 
-/* Replaces the globals type, pairs, ipairs, next and unpack of the state by such as know stand-ins. Its pairs
- * and ipairs are as quick as the stock ones and hand out the table behind a stand-in: they are for whoever
- * uses them in loops only (iterator_check.h), as our own files do. Once a state, when the stock libraries are
- * open. */
+/* Replaces the globals type, pairs, ipairs, next and unpack of the state by variants that accept proxies. The
+ * fast pairs and ipairs expose the table behind a proxy to the loop, so they are only for files that use them
+ * directly in `for` (iterator_check.h), such as our own. Once for each state, after the stock libraries are
+ * open.
+ */
 void proxy_open(lua_State *L);
 
-/* Replaces the function on top by the stock one that it stands for, or by the one that stands for it and is
- * right anywhere; by nil where there is none. */
+/* Replace the function on top by the stock function that it replaces, or by its variant that accepts proxies
+ * and is safe anywhere; by nil if there is none. */
 void proxy_stock_function(lua_State *L);
 void proxy_aware_function(lua_State *L);
 
-/* Pushes a stand-in for the table on top. `name`: what it is called where somebody writes to it; not empty.
- */
+/* Pushes a proxy for the table on top. `name` is used in the error for writes; not empty. */
 void proxy_push(lua_State *L, const char *name);
 
 bool proxy_is(lua_State *L, int at);
 
-/* Replaces a stand-in at `at` by its table, for C that reads it and gives it to nobody; others stay. */
+/* Replaces a proxy at `at` by its table, for C code that only reads it. Leaves any other value. */
 void proxy_unwrap(lua_State *L, int at);
 
-/* Replaces a stand-in on top by a copy of its table, which may be written to; others stay. */
+/* Replaces a proxy on top by a writable copy of its table. Leaves any other value. */
 void proxy_copy(lua_State *L);
 
-/* The name that the stand-in at `at` was given. */
+/* The name of the proxy at `at`. */
 const char *proxy_name(lua_State *L, int at);
 
-/* Raises an error where the argument is a stand-in: for words that change tables. */
+/* Raises an error if the argument is a proxy, for functions that change tables. */
 void proxy_refuse_write(lua_State *L, int at);
 
-#define PROXY_WRITE_HINT                                                                                     \
-    "what must be remembered between calls belongs in facts (ok { facts = … }, read as call.facts)"
+#define PROXY_WRITE_HINT "to keep data between calls, use facts (ok { facts = … }, read as call.facts)"
 
 #endif

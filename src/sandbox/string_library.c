@@ -1,16 +1,22 @@
 /*
- * The four pattern functions over pattern.c. Arguments and results are those
- * of Lua 5.1; what differs is that they end: steps are counted, plain finds
- * are linear, and gsub within gsub stops before the C stack does.
+ * Arguments and results are those of Lua 5.1. The pattern functions count steps,
+ * plain finds are linear, and gsub within gsub stops before the C stack is
+ * full. rep checks its count, which LuaJIT misreads above 2^31. format and
+ * tostring show a table or function by its type, as an address would differ
+ * on every worker and in every replay.
  */
 #include "sandbox/string_library.h"
 #include "sandbox/read_only_proxy.h"
 #include "sandbox/lua_pattern.h"
 #include "sandbox/sandbox.h"
 
+#include <lauxlib.h>
 #include <string.h>
 
-#define MAGIC "^$*+?.([%-"
+#define MAGIC         "^$*+?.([%-"
+#define OPTION_DIGITS 2 /* of a width or precision: LuaJIT's own limit */
+
+/* ---- find, match, gmatch, gsub ------------------------------------------------------------- */
 
 static void push_capture(struct lua_pattern *m, int at, const char *s, const char *e)
 {
@@ -46,36 +52,23 @@ static bool is_plain(const char *pattern, size_t len)
     return true;
 }
 
-/* Where a search begins: Lua's 1-based and negative positions. */
-static size_t start_of(lua_State *L, int at, size_t len)
-{
-    lua_Integer init = luaL_optinteger(L, at, 1);
-    if (init < 0)
-        init += (lua_Integer)len + 1;
-    if (init < 1)
-        init = 1;
-    return (size_t)init - 1 > len ? len : (size_t)init - 1;
-}
-
-static int find_plain(lua_State *L, const char *s, size_t len, size_t init, const char *p, size_t plen)
-{
-    const char *found = memmem(s + init, len - init, p, plen);
-    if (!found) {
-        lua_pushnil(L);
-        return 1;
-    }
-    lua_pushinteger(L, found - s + 1);
-    lua_pushinteger(L, found - s + (lua_Integer)plen);
-    return 2;
-}
-
 static int find_or_match(lua_State *L, bool find)
 {
     size_t len, plen;
     const char *s = luaL_checklstring(L, 1, &len), *p = luaL_checklstring(L, 2, &plen);
-    size_t init = start_of(L, 3, len);
-    if (find && (lua_toboolean(L, 4) || is_plain(p, plen)))
-        return find_plain(L, s, len, init, p, plen);
+    lua_Integer init = luaL_optinteger(L, 3, 1); /* 1-based; negative: from the end */
+    init = init < 0 ? init + (lua_Integer)len : init - 1;
+    init = init < 0 ? 0 : init > (lua_Integer)len ? (lua_Integer)len : init;
+    if (find && (lua_toboolean(L, 4) || is_plain(p, plen))) {
+        const char *found = memmem(s + init, len - (size_t)init, p, plen);
+        if (!found) {
+            lua_pushnil(L);
+            return 1;
+        }
+        lua_pushinteger(L, found - s + 1);
+        lua_pushinteger(L, found - s + (lua_Integer)plen);
+        return 2;
+    }
     struct lua_pattern m;
     lua_pattern_init(&m, L, s, len, p, plen);
     bool anchored = plen > 0 && *p == '^';
@@ -106,7 +99,7 @@ int string_library_match(lua_State *L)
     return find_or_match(L, false);
 }
 
-/* Upvalues: subject, pattern, offset of the next search. */
+/* The iterator. Upvalues: subject, pattern, offset of the next search. */
 int string_library_gmatch_step(lua_State *L)
 {
     size_t len, plen;
@@ -119,7 +112,7 @@ int string_library_gmatch_step(lua_State *L)
         const char *end = lua_pattern_match(&m, at, p);
         if (!end)
             continue;
-        lua_pushinteger(L, end - s + (end == at)); /* an empty match moves on by one */
+        lua_pushinteger(L, end - s + (end == at)); /* after an empty match, one further */
         lua_replace(L, lua_upvalueindex(3));
         return push_captures(&m, at, end);
     }
@@ -136,7 +129,7 @@ int string_library_gmatch(lua_State *L)
     return 1;
 }
 
-/* %0 to %9 and %% in the replacement text. */
+/* A replacement string: expands %0 to %9 and %%. */
 static void add_text(struct lua_pattern *m, luaL_Buffer *b, const char *s, const char *e)
 {
     size_t len;
@@ -218,4 +211,107 @@ int string_library_gsub(lua_State *L)
     luaL_pushresult(&b);
     lua_pushinteger(L, count);
     return 2;
+}
+
+/* ---- rep, format, tostring ------------------------------------------------------------------ */
+
+/* Upvalue 1 is the stock function; its arguments are checked already. */
+static int call_stock(lua_State *L)
+{
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    lua_call(L, lua_gettop(L) - 1, 1);
+    return 1;
+}
+
+int string_library_rep(lua_State *L)
+{
+    size_t len, between = 0, most = sandbox_memory_bytes(sandbox_of(L));
+    luaL_checklstring(L, 1, &len);
+    double count = luaL_checknumber(L, 2);
+    if (!lua_isnoneornil(L, 3))
+        luaL_checklstring(L, 3, &between);
+    luaL_argcheck(L, count == count, 2, "a count expected, got nan");
+    if (count <= 0 || len + between == 0) {
+        lua_pushliteral(L, "");
+        return 1;
+    }
+    if (count * (double)(len + between) > (double)most) {
+        lua_pushfstring(L, "%f", count * (double)(len + between));
+        return luaL_error(L,
+                          "string.rep: out of memory: %s bytes asked for, and all policies together may use "
+                          "%d KB (config limits.policy_kb)",
+                          lua_tostring(L, -1), (int)(most / 1024));
+    }
+    return call_stock(L);
+}
+
+/* Pushes the type name of a value that has no string form. */
+static void push_type(lua_State *L, int at)
+{
+    if (lua_type(L, at) == LUA_TLIGHTUSERDATA)
+        lua_pushliteral(L, "null");
+    else
+        lua_pushstring(L, proxy_is(L, at) ? "table" : luaL_typename(L, at));
+}
+
+/* Checks the option at `form`, after its %, and the argument at `at`; returns the option's letter. The stock
+ * function's errors would not name the function and line that the policy called. */
+static const char *check_option(lua_State *L, const char *form, int at)
+{
+    const char *begin = form;
+    form += strspn(form, "-+ #0");
+    form += strspn(form, "0123456789") <= OPTION_DIGITS ? strspn(form, "0123456789") : 0;
+    if (*form == '.')
+        form += 1 + (strspn(form + 1, "0123456789") <= OPTION_DIGITS ? strspn(form + 1, "0123456789") : 0);
+    if (*form == 'p')
+        luaL_error(L, "string.format: %%p would show an address: use %%s");
+    if (*form == '\0' || !strchr("cdiuoxXeEfgGaAqs", *form)) {
+        lua_pushlstring(L, begin, strnlen(begin, (size_t)(form - begin) + 1));
+        luaL_error(L, "string.format: no such option: '%%%s'", lua_tostring(L, -1));
+    }
+    if (*form == 's' || *form == 'q')
+        luaL_checkany(L, at);
+    else
+        luaL_checknumber(L, at);
+    return form;
+}
+
+int string_library_format(lua_State *L)
+{
+    size_t len;
+    const char *form = luaL_checklstring(L, 1, &len), *end = form + len;
+    for (int at = 2; (form = memchr(form, '%', (size_t)(end - form))); form++) {
+        if (*++form == '%')
+            continue;
+        form = check_option(L, form, at);
+        int type = lua_type(L, at);
+        if (type != LUA_TSTRING && type != LUA_TNUMBER && type != LUA_TBOOLEAN && type != LUA_TNIL) {
+            push_type(L, at);
+            lua_replace(L, at);
+        }
+        at++;
+    }
+    return call_stock(L);
+}
+
+int string_library_tostring(lua_State *L)
+{
+    luaL_checkany(L, 1);
+    switch (lua_type(L, 1)) {
+    case LUA_TSTRING:
+    case LUA_TNUMBER:
+        lua_pushvalue(L, 1);
+        lua_tostring(L, -1);
+        break;
+    case LUA_TBOOLEAN:
+        lua_pushstring(L, lua_toboolean(L, 1) ? "true" : "false");
+        break;
+    case LUA_TNIL:
+        lua_pushliteral(L, "nil");
+        break;
+    default:
+        push_type(L, 1);
+    }
+    return 1;
 }

@@ -1,8 +1,7 @@
 /*
- * What the stock table functions do without ever looking at the deadline:
- * sorting (a heap sort, as it needs no stack of its own and cannot be led
- * astray by a comparator that contradicts itself), inserting in the middle and
- * removing there. Tables that were made at load are read, never changed.
+ * Replaces the stock table functions, which never check the deadline. sort is a
+ * heap sort: it needs no stack and ends with any comparator, even one that
+ * contradicts itself. Read-only proxies are read, never changed.
  */
 #include "sandbox/table_library.h"
 #include "sandbox/read_only_proxy.h"
@@ -10,18 +9,12 @@
 
 #include <limits.h>
 
-#define MOVES_A_LOOK 1024 /* between two looks at the deadline */
+#define MOVES_PER_CHECK 1024 /* between two checks of the deadline */
 
-static void look_at_deadline(lua_State *L)
-{
-    if (sandbox_deadline_passed(sandbox_of(L)))
-        sandbox_raise_deadline(L);
-}
-
-/* Are the two values on top (left below right) in order; takes neither. */
+/* Whether the two values on top (left below right) are in order; pops neither. */
 static bool is_less(lua_State *L, bool has_comparator)
 {
-    look_at_deadline(L);
+    sandbox_check_deadline(L);
     if (!has_comparator)
         return lua_lessthan(L, -2, -1);
     lua_pushvalue(L, 2);
@@ -33,7 +26,7 @@ static bool is_less(lua_State *L, bool has_comparator)
     return less;
 }
 
-/* Moves the value at `root` down until both children are no greater. Items are t[1] to t[count]. */
+/* Moves the value at `root` of t[1] to t[count] down until both children are no greater. */
 static void sift(lua_State *L, int root, int count, bool has_comparator)
 {
     lua_rawgeti(L, 1, root);
@@ -57,7 +50,7 @@ static void sift(lua_State *L, int root, int count, bool has_comparator)
     lua_rawseti(L, 1, root);
 }
 
-/* The list that is to be changed; its length. */
+/* Argument 1 must be a list that may be changed; returns its length. */
 static int check_list(lua_State *L)
 {
     proxy_refuse_write(L, 1);
@@ -67,7 +60,7 @@ static int check_list(lua_State *L)
     return (int)size;
 }
 
-int table_library_sort(lua_State *L)
+static int sort_list(lua_State *L)
 {
     int count = check_list(L);
     bool has_comparator = !lua_isnoneornil(L, 2);
@@ -87,7 +80,7 @@ int table_library_sort(lua_State *L)
     return 0;
 }
 
-int table_library_insert(lua_State *L)
+static int insert_item(lua_State *L)
 {
     int end = check_list(L) + 1;
     if (lua_gettop(L) == 2) {
@@ -99,8 +92,8 @@ int table_library_insert(lua_State *L)
     lua_Integer at = luaL_checkinteger(L, 2);
     luaL_argcheck(L, at >= 1 && at <= end, 2, "position out of bounds");
     for (int i = end; i > (int)at; i--) {
-        if (i % MOVES_A_LOOK == 0)
-            look_at_deadline(L);
+        if (i % MOVES_PER_CHECK == 0)
+            sandbox_check_deadline(L);
         lua_rawgeti(L, 1, i - 1);
         lua_rawseti(L, 1, i);
     }
@@ -108,8 +101,7 @@ int table_library_insert(lua_State *L)
     return 0;
 }
 
-/* As the stock one: the last item, or the one at a position; nothing where there is none. */
-int table_library_remove(lua_State *L)
+static int remove_item(lua_State *L)
 {
     int end = check_list(L);
     lua_Integer at = luaL_optinteger(L, 2, end);
@@ -117,8 +109,8 @@ int table_library_remove(lua_State *L)
         return 0;
     lua_rawgeti(L, 1, (int)at);
     for (int i = (int)at; i < end; i++) {
-        if (i % MOVES_A_LOOK == 0)
-            look_at_deadline(L);
+        if (i % MOVES_PER_CHECK == 0)
+            sandbox_check_deadline(L);
         lua_rawgeti(L, 1, i + 1);
         lua_rawseti(L, 1, i);
     }
@@ -127,7 +119,7 @@ int table_library_remove(lua_State *L)
     return 1;
 }
 
-int table_library_concat(lua_State *L)
+static int concat_list(lua_State *L)
 {
     size_t len = 0;
     luaL_Buffer text;
@@ -138,8 +130,8 @@ int table_library_concat(lua_State *L)
     lua_settop(L, 2);
     luaL_buffinit(L, &text);
     for (; at <= last; at++) {
-        if (at % MOVES_A_LOOK == 0)
-            look_at_deadline(L);
+        if (at % MOVES_PER_CHECK == 0)
+            sandbox_check_deadline(L);
         lua_rawgeti(L, 1, (int)at);
         if (!lua_isstring(L, -1))
             return luaL_error(L, "table.concat: item %d: expected text or a number, got a %s", (int)at,
@@ -151,3 +143,9 @@ int table_library_concat(lua_State *L)
     luaL_pushresult(&text);
     return 1;
 }
+
+const luaL_Reg table_library_functions[] = {{"sort", sort_list},
+                                            {"insert", insert_item},
+                                            {"remove", remove_item},
+                                            {"concat", concat_list},
+                                            {NULL, NULL}};

@@ -1,12 +1,9 @@
-/* table.sort, insert, remove and concat for policies; only files of this room include this header. */
+/* table.sort, insert, remove and concat for policies. Private to src/sandbox. */
 #ifndef TOOLGATE_SANDBOX_TABLE_LIBRARY_H
 #define TOOLGATE_SANDBOX_TABLE_LIBRARY_H
 
-#include <lua.h>
+#include <lauxlib.h>
 
-int table_library_sort(lua_State *L);
-int table_library_insert(lua_State *L);
-int table_library_remove(lua_State *L);
-int table_library_concat(lua_State *L);
+extern const luaL_Reg table_library_functions[];
 
 #endif

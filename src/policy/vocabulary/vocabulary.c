@@ -12,7 +12,7 @@
 #include "policy/vocabulary/builtins.h"
 #include "policy/reference.h"
 #include "sandbox/sandbox.h"
-#include "sandbox/tostring_library.h"
+#include "sandbox/string_library.h"
 
 #include <lauxlib.h>
 

@@ -32,7 +32,7 @@ static void blocks_of_each_size_in_turn_share_the_cap(void **state)
     for (size_t size = 16; size <= 2048; size += size < HEAP_SMALL_BYTES ? 16 : 512) {
         size_t count = fill(size);
         assert_true(count * size <= CAP && count * size > CAP / 4 * 3);
-        assert_true(heap.held <= CAP + HEAP_BEGUN_BYTES);
+        assert_true(heap.held <= CAP + HEAP_SLACK_BYTES);
         give_all_back(count, size);
         assert_int_equal(heap.used, 0);
     }
@@ -54,7 +54,7 @@ static void scattered_blocks_count_with_their_chunks(void **state)
     void *first = heap_realloc(&heap, NULL, 0, 300000);
     assert_non_null(first);
     assert_null(heap_realloc(&heap, NULL, 0, CAP - 400000));
-    assert_true(heap.failures > 0 && heap.held <= CAP + HEAP_BEGUN_BYTES);
+    assert_true(heap.failures > 0 && heap.held <= CAP + HEAP_SLACK_BYTES);
     heap_realloc(&heap, first, 300000, 0);
     give_all_back(kept, 16);
     first = heap_realloc(&heap, NULL, 0, CAP - 400000);

@@ -184,21 +184,21 @@ static void patterns_end(void **state)
 static void error_objects_do_no_harm(void **state)
 {
     (void)state;
-    dies("error({ code = 1 })", "the error raised is a table: error(…) takes a sentence");
-    dies("local t = {} t.t = t error(t)", "takes a sentence");
-    dies("error(function() while true do end end)", "takes a sentence");
-    dies("error(string)", "takes a sentence");
-    dies("error(call)", "takes a sentence");
-    dies("error(null)", "takes a sentence");
+    dies("error({ code = 1 })", "the error raised is a table: error(…) takes a string");
+    dies("local t = {} t.t = t error(t)", "takes a string");
+    dies("error(function() while true do end end)", "takes a string");
+    dies("error(string)", "takes a string");
+    dies("error(call)", "takes a string");
+    dies("error(null)", "takes a string");
     dies("error(12)", "12");
-    dies("error()", "takes a sentence");
+    dies("error()", "takes a string");
     dies("error('')", "p.lua:3: ");
     dies("error(('x'):rep(1e6))", "xxxx");
     dies("error(('x'):rep(1e6), 0)", "p.lua:2: check: xxxx");
     dies("error('a\\0b')", "p.lua:3: a");
     dies("error('%s%n%d')", "p.lua:3: %s%n%d");
     dies("error('p.lua:999: not here')", "p.lua:3: p.lua:999: not here");
-    dies("error(select(2, pcall(error, { {} })))", "takes a sentence");
+    dies("error(select(2, pcall(error, { {} })))", "takes a string");
     dies("local ok, e = pcall(error, ('x'):rep(1e6)) error(e .. e)", "xxxx");
     dies("local function f(n) local ok, e = pcall(f, n + 1) error(tostring(e) .. n, 0) end f(1)", "");
 }

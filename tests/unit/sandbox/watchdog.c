@@ -20,7 +20,7 @@ static void a_stall_ends_the_process_and_names_the_file(void **state)
     pid_t child = fork();
     if (child == 0) {
         struct deadline_run run = {
-            .budget = 1, .watchdog = 20, .on_late = never_late, .file = "policies/stuck.lua", .text = 0xbeef};
+            .budget = 1, .watchdog = 20, .on_late = never_late, .file = "policies/stuck.lua", .source_hash = 0xbeef};
         deadline_set_stall_fd(told[1]);
         deadline_enter(&run);
         for (;;)
