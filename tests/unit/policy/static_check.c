@@ -105,17 +105,17 @@ static void all_of_a_file_are_told_at_once(void **state)
     assert_string_equal(
         all_faults("local x = strng\nreturn tool 't' {\n  check = function(args)\n    total = lenght(x)\n"
                    "    return string.fnid(x) or strng or strng\n  end }"),
-        "some/p.lua:1: there is no word or global 'strng' (did you mean 'str'?)\n"
-        "some/p.lua:4: there is no word or global 'lenght'\n"
+        "some/p.lua:1: there is no builtin or global 'strng' (did you mean 'str'?)\n"
+        "some/p.lua:4: there is no builtin or global 'lenght'\n"
         "some/p.lua:4: 'total' is set as a global inside of a function: a policy keeps nothing "
         "between calls; write local total\n"
         "some/p.lua:5: there is no string.fnid (did you mean 'find'?)\n"
-        "some/p.lua:5: there is no word or global 'strng' (did you mean 'str'?)");
+        "some/p.lua:5: there is no builtin or global 'strng' (did you mean 'str'?)");
     struct buf many = buf_in(arena);
     for (int i = 1; i <= 20; i++)
         buf_printf(&many, "local a = zzz%d\n", i);
     buf_text(&many, "return tool 't' {}");
-    assert_has(all_faults(text_of(buf_view(&many))), "some/p.lua:8: there is no word or global 'zzz8'\n"
+    assert_has(all_faults(text_of(buf_view(&many))), "some/p.lua:8: there is no builtin or global 'zzz8'\n"
                                                      "some/p.lua: and 12 more");
     assert_string_equal(all_faults("error 'a\\nb'"), "some/p.lua:1: a\nb");
 }
@@ -165,7 +165,7 @@ static void every_form_of_code_is_read(void **state)
     load(text_of(buf_view(&text)));
     text.len = good;
     buf_text(&text, "\nreturn tol 't' {}");
-    assert_has(fault_of(text_of(buf_view(&text))), "p.lua:854: there is no word or global 'tol'");
+    assert_has(fault_of(text_of(buf_view(&text))), "p.lua:854: there is no builtin or global 'tol'");
 }
 
 int main(void)

@@ -173,7 +173,7 @@ static void kinds_are_told(void **state)
         "{\"v\":\"table function  2.25|x   |%|\\\"q\\\"|nil true\"}");
     assert_string_equal(eval("tostring(call) .. tostring(null) .. tostring(string) .. tostring(-0.5)"),
                         "{\"v\":\"tablenulluserdata-0.5\"}");
-    assert_has(eval("('%p'):format({})"), "p.lua:3: string.format: %p would tell an address: use %s");
+    assert_has(eval("('%p'):format({})"), "p.lua:3: string.format: %p would show an address: use %s");
     assert_has(eval("('%5'):format(1)"), "p.lua:3: string.format: no such option: '%5'");
     assert_has(eval("('%099d'):format(1)"), "0001");
     assert_has(eval("('%100d'):format(1)"), "p.lua:3: string.format: no such option: '%1'");
@@ -204,7 +204,7 @@ static void policies_do_not_see_each_other(void **state)
     }
     assert_int_equal(policy_set_load(folder, NULL, &loaded, &faults), ERR_POLICY);
     assert_int_equal(faults.count, 1);
-    assert_has(text_of(faults.list[0]), "1.lua:1: there is no word or global 'helper'");
+    assert_has(text_of(faults.list[0]), "1.lua:1: there is no builtin or global 'helper'");
     FILE *f = fopen(text_of(arena_printf(arena, "%s/1.lua", folder)), "w");
     fputs("local never = false if never then helper = 1 end\n", f);
     fputs(strstr(texts[1], "return tool"), f);
@@ -215,7 +215,7 @@ static void policies_do_not_see_each_other(void **state)
     assert_true(str_is(said.detail, "one"));
     policy_check(policy_set_at(loaded, 1), &a_call, value_of("{}"), arena, &said);
     assert_int_equal(said.kind, OUTCOME_POLICY_ERROR);
-    assert_has(said.why.text, "1.lua:2: there is no word or global 'helper'");
+    assert_has(said.why.text, "1.lua:2: there is no builtin or global 'helper'");
     for (int i = 0; i < 2; i++)
         remove(text_of(arena_printf(arena, "%s/%d.lua", folder, i)));
     rmdir(folder);
