@@ -1,7 +1,7 @@
 /*
- * Which tools a peer sees, and as what: the generation's in the order of
- * their names, each through its own prepare, all through the gateway's
- * prepare_tools, then the ones that the connection declared itself.
+ * Lists the tools that one peer sees: those of the generation, each through its prepare hook, all of them
+ * through the gateway's prepare_tools, then the client's own. A cache in the generation answers whether hooks
+ * hide a tool, which every call asks.
  */
 #include "catalog/catalog.h"
 
@@ -9,20 +9,21 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "catalog/client_tools.h"
 #include "catalog/definition.h"
-#include "catalog/provider_formats.h"
 #include "json/build.h"
 #include "json/write.h"
 
 #include <stdlib.h>
 
-#define CATALOG_CACHE_SLOTS 256u /* answers to "what is hidden", one a slot; a collision costs only time */
+#define CACHE_SLOTS 256u
 
+/* The list while it is made. */
 struct view {
     struct arena *arena;
     struct generation *generation;
     const struct catalog_request *request;
-    struct shown {
+    struct listed_tool {
         struct str name;
         const struct tool *tool;
         struct json definition;
@@ -30,7 +31,7 @@ struct view {
     size_t count;
 };
 
-static struct policy_call hook_view(const struct view *v, struct str tool)
+static struct policy_call call_for_hook(const struct view *v, struct str tool)
 {
     const struct catalog_request *r = v->request;
     return (struct policy_call){
@@ -42,190 +43,168 @@ static struct policy_call hook_view(const struct view *v, struct str tool)
     };
 }
 
-static void log_fault(const char *event, struct str tool, const char *why)
+static void log_policy_error(struct str tool, const char *why)
 {
-    log_event(LOG_ERROR, event, LOG_STR("tool", tool), LOG_TEXT("why", why));
+    log_event(LOG_ERROR, "policy_error", LOG_STR("tool", tool), LOG_TEXT("why", why));
 }
 
-/* ---- one tool ------------------------------------------------------------- */
+/* ---- one tool ---- */
 
-static bool prepares(const struct tool *tool)
+static bool has_prepare(const struct tool *tool)
 {
     return tool_is_enforced(tool) && tool->policy->hooks[HOOK_PREPARE];
 }
 
-/* What a policy made of a definition, or the definition itself where that cannot be shown. */
-static struct json mended(const struct view *v, struct str name, const struct json *fresh,
-                          const struct json *otherwise)
+/* A definition that a hook returned, or the original if that one cannot be shown. */
+static struct json repaired_or(const struct view *v, struct str name, const struct json *changed,
+                               const struct json *original)
 {
     struct json out;
     struct why why;
-    if (definition_repair(v->arena, name, fresh, &out, &why) == OK)
+    if (definition_repair(v->arena, name, changed, &out, &why) == OK)
         return out;
-    log_fault("policy_error", name, why.text);
-    return *otherwise;
+    log_policy_error(name, why.text);
+    return *original;
 }
 
-/* False: its policy hides it. A policy that breaks shows it as it is. */
+/* False: the prepare hook hides the tool. A hook that breaks shows it unchanged. */
 static bool prepare(const struct view *v, const struct tool *tool, struct json *definition)
 {
-    struct policy_call call = hook_view(v, tool->name);
+    struct policy_call call = call_for_hook(v, tool->name);
     struct policy_outcome outcome = {0};
-    if (!prepares(tool))
+    if (!has_prepare(tool))
         return true;
     policy_prepare(tool->policy, &call, definition, v->arena, &outcome);
-    if (outcome.kind == OUTCOME_POLICY_ERROR) {
-        log_fault("policy_error", tool->name, outcome.why.text);
-        return true;
-    }
-    if (!outcome.value)
-        return false;
-    if (outcome.value != definition)
-        *definition = mended(v, tool->name, outcome.value, definition);
-    return true;
+    if (outcome.kind == OUTCOME_POLICY_ERROR)
+        log_policy_error(tool->name, outcome.why.text);
+    else if (outcome.value && outcome.value != definition)
+        *definition = repaired_or(v, tool->name, outcome.value, definition);
+    return outcome.kind == OUTCOME_POLICY_ERROR || outcome.value;
 }
 
-static bool is_wanted(const struct view *v, const struct tool *tool)
+static bool is_granted(const struct view *v, const struct tool *tool)
 {
     const struct catalog_request *r = v->request;
     return (r->all || tool_is_listed(tool)) && !tool->unregistered &&
            (!r->peer || peer_may_call(generation_config(v->generation), r->peer, tool->name));
 }
 
-static void show(struct view *v, const struct tool *tool, bool hooks)
+static void add(struct view *v, const struct tool *tool, bool hooks)
 {
-    struct shown *place = &v->list[v->count];
+    struct listed_tool *listed = &v->list[v->count];
     struct why why;
-    if (definition_from_tool(v->arena, tool, &place->definition, &why) != OK)
-        log_fault("tool_omitted", tool->name, why.text);
-    else if (!hooks || prepare(v, tool, &place->definition)) {
-        place->name = tool->name;
-        place->tool = tool;
+    if (definition_from_tool(v->arena, tool, &listed->definition, &why) != OK) {
+        log_event(LOG_ERROR, "tool_omitted", LOG_STR("tool", tool->name), LOG_TEXT("why", why.text));
+    } else if (!hooks || prepare(v, tool, &listed->definition)) {
+        listed->name = tool->name;
+        listed->tool = tool;
         v->count++;
     }
 }
 
-/* ---- all of them ---------------------------------------------------------- */
+/* ---- the gateway's prepare_tools ---- */
 
-static struct json as_array(const struct view *v)
+/* Tells the author of prepare_tools that a definition with a changed or invented name is ignored. */
+static void log_unknown_names(const struct view *v, const struct json *definitions)
 {
-    struct json *items = ARENA_ARRAY(v->arena, struct json, v->count + 1);
-    for (size_t i = 0; i < v->count; i++)
-        items[i] = v->list[i].definition;
-    return json_array(items, v->count);
-}
-
-static bool is_listed(const struct view *v, struct str name)
-{
-    size_t i = 0;
-    while (i < v->count && !str_eq(v->list[i].name, name))
-        i++;
-    return i < v->count;
-}
-
-/* A name that prepare_tools changed or made up takes its tool off the list: whoever wrote it wants to know.
- */
-static void say_unknown_names(const struct view *v, const struct json *definitions)
-{
+    struct str file = policy_set_gateway_file(generation_policies(v->generation));
     for (uint32_t i = 0; i < definitions->len; i++) {
         struct str name = json_str(json_get_text(&definitions->items[i], "name"));
-        if (is_listed(v, name))
+        size_t k = 0;
+        while (k < v->count && !str_eq(v->list[k].name, name))
+            k++;
+        if (k < v->count)
             continue;
         struct str why = arena_printf(v->arena,
                                       "prepare_tools: item %u is named '" STR_FMT
                                       "': expected a definition that it was given, by its own name; left out",
                                       i + 1, STR_ARG(str_cut(name, TOOL_NAME_MAX_BYTES)));
-        log_fault("policy_error", policy_set_gateway_file(generation_policies(v->generation)), why.at);
+        log_policy_error(file, why.at);
     }
 }
 
-/* Only what was there before can be there after: prepare_tools rewords and hides, it grants nothing. From a
- * session that is stuck it hides nothing either: what it took for irrelevant may have been what was needed.
- */
-static void keep_those_in(struct view *v, const struct json *definitions)
+/* prepare_tools rewords and hides, it adds nothing. For a session that is stuck it hides nothing either: what
+ * seemed irrelevant may have been what was needed. */
+static void keep_returned(struct view *v, const struct json *definitions)
 {
-    struct map *kept = map_new(v->arena);
+    struct map *returned = map_new(v->arena);
     size_t count = 0;
     for (uint32_t i = 0; json_is(definitions, JSON_ARRAY) && i < definitions->len; i++)
-        map_add(kept, json_str(json_get_text(&definitions->items[i], "name")),
+        map_add(returned, json_str(json_get_text(&definitions->items[i], "name")),
                 (void *)&definitions->items[i]);
     for (size_t i = 0; i < v->count; i++) {
-        const struct json *fresh = map_get(kept, v->list[i].name);
-        if (!fresh && !v->request->session_stuck)
+        const struct json *changed = map_get(returned, v->list[i].name);
+        if (!changed && !v->request->session_stuck)
             continue;
         v->list[count] = v->list[i];
-        if (fresh)
-            v->list[count].definition = mended(v, v->list[i].name, fresh, &v->list[i].definition);
+        if (changed)
+            v->list[count].definition = repaired_or(v, v->list[i].name, changed, &v->list[i].definition);
         count++;
     }
     v->count = count;
 }
 
-static void pass_gateway(struct view *v)
+static void prepare_tools(struct view *v)
 {
     struct policy_set *policies = generation_policies(v->generation);
-    struct json before = as_array(v);
-    struct policy_call call = hook_view(v, STR_NONE);
+    struct policy_call call = call_for_hook(v, STR_NONE);
     struct policy_outcome outcome = {0};
     if (!policy_set_has_gateway(policies))
         return;
+    struct json *items = ARENA_ARRAY(v->arena, struct json, v->count + 1);
+    for (size_t i = 0; i < v->count; i++)
+        items[i] = v->list[i].definition;
+    struct json before = json_array(items, v->count);
     policy_set_prepare_tools(policies, &call, &before, v->arena, &outcome);
-    if (outcome.kind == OUTCOME_POLICY_ERROR)
-        log_fault("policy_error", policy_set_gateway_file(policies), outcome.why.text);
-    else if (outcome.value != &before) {
-        keep_those_in(v, outcome.value);
+    if (outcome.kind == OUTCOME_POLICY_ERROR) {
+        log_policy_error(policy_set_gateway_file(policies), outcome.why.text);
+    } else if (outcome.value != &before) {
+        keep_returned(v, outcome.value);
         if (json_is(outcome.value, JSON_ARRAY) && outcome.value->len > v->count)
-            say_unknown_names(v, outcome.value);
+            log_unknown_names(v, outcome.value);
     }
 }
 
-static int by_name(const void *a, const void *b)
+/* ---- the list ---- */
+
+static int compare_names(const void *a, const void *b)
 {
-    return str_cmp(((const struct shown *)a)->name, ((const struct shown *)b)->name);
+    return str_cmp(((const struct listed_tool *)a)->name, ((const struct listed_tool *)b)->name);
 }
 
-/* The connection's own win over a tool of the same name that the agent runs: check and report see them so,
- * too. */
-static void add_own(struct view *v, size_t own)
+/* A client's own tool replaces one of the same name that the agent runs, as check and report find it. */
+static void add_client_tools(struct view *v, size_t own_count)
 {
-    struct client_tools *box = v->request->client_tools;
+    struct client_tools *own = v->request->client_tools;
     size_t count = 0;
     for (size_t i = 0; i < v->count; i++)
-        if (!client_tools_find(box, v->generation, v->list[i].name))
+        if (!client_tools_find(own, v->generation, v->list[i].name))
             v->list[count++] = v->list[i];
     v->count = count;
-    for (size_t i = 0; i < own; i++) {
-        const struct tool *tool = client_tools_find(box, v->generation, client_tools_name_at(box, i));
+    for (size_t i = 0; i < own_count; i++) {
+        const struct tool *tool = client_tools_find(own, v->generation, client_tools_name_at(own, i));
         if (tool)
-            show(v, tool, false);
+            add(v, tool, false);
     }
-    qsort(v->list, v->count, sizeof(*v->list), by_name);
+    qsort(v->list, v->count, sizeof(*v->list), compare_names);
 }
 
-static void look(struct view *v)
+static void list_tools(struct view *v)
 {
-    size_t own = v->request->all ? client_tools_count(v->request->client_tools) : 0;
-    size_t all = generation_tool_count(v->generation);
-    v->list = ARENA_ARRAY(v->arena, struct shown, all + own + 1);
-    for (size_t i = 0; i < all; i++) {
+    size_t own_count = v->request->all ? client_tools_count(v->request->client_tools) : 0;
+    size_t all_count = generation_tool_count(v->generation);
+    v->list = ARENA_ARRAY(v->arena, struct listed_tool, all_count + own_count + 1);
+    for (size_t i = 0; i < all_count; i++) {
         const struct tool *tool = generation_tool_at(v->generation, i);
-        if (is_wanted(v, tool) && !tool->schema_pending)
-            show(v, tool, true);
+        if (is_granted(v, tool) && !tool->schema_pending)
+            add(v, tool, true);
     }
-    pass_gateway(v);
-    if (own)
-        add_own(v, own);
+    prepare_tools(v);
+    if (own_count)
+        add_client_tools(v, own_count);
 }
 
-static void put(struct json_out *out, const char *key, struct str text)
-{
-    if (!text.len)
-        return;
-    json_key(out, key);
-    json_put_str(out, text);
-}
-
-/* For everybody: an address may hold a key, a command a path. */
+/* Every client may read it, so it has no addresses (they may hold keys) and no commands (paths). */
 static void write_places(const struct view *v)
 {
     static const char *const kinds[] = {[TARGET_MCP] = "mcp", [TARGET_HTTP] = "http", [TARGET_EXEC] = "exec"};
@@ -237,10 +216,10 @@ static void write_places(const struct view *v)
             continue;
         json_key_str(&out, tool->name);
         json_open(&out, '{');
-        put(&out, "kind", str_of(kinds[tool->target.kind]));
-        put(&out, "upstream", tool->target.upstream);
+        json_field_text(&out, "kind", kinds[tool->target.kind]);
+        json_field_optional_str(&out, "upstream", tool->target.upstream);
         if (tool->target.kind == TARGET_MCP)
-            put(&out, "tool", tool->target.tool);
+            json_field_optional_str(&out, "tool", tool->target.tool);
         json_close(&out, '}');
     }
     json_close(&out, '}');
@@ -251,61 +230,60 @@ void catalog_write(struct arena *arena, struct generation *generation, const str
 {
     struct view v = {.arena = arena, .generation = generation, .request = request};
     struct json_out out = json_out(buf);
-    look(&v);
+    list_tools(&v);
     json_open(&out, '[');
     for (size_t i = 0; i < v.count; i++)
-        provider_format_write(arena, request, &v.list[i].definition, &out);
+        provider_format_write(arena, &request->provider, &v.list[i].definition, &out);
     json_close(&out, ']');
     if (request->places)
         write_places(&v);
 }
 
-/* ---- hidden or not -------------------------------------------------------- */
+/* ---- the cache of hidden tools ---- */
 
 /*
- * Every call asks whether its tool is hidden, and the answer needs all
- * definitions in Lua: so it is kept with the generation, for a user, a session
- * and a goal, which is all that the hooks are told. They are kept as a hash,
- * since a client may make them as long as its messages.
+ * To know whether hooks hide a tool, all definitions have to go through them. The answer depends on user,
+ * session, goal and progress only, so the generation keeps it, keyed by their hash: clients can make them as
+ * long as a message.
  */
-struct slot {
+struct cache_slot {
     struct hash128 key;
-    uint8_t *hidden; /* a bit for each tool of the generation; NULL: nothing is kept here */
+    uint8_t *hidden; /* one bit per tool of the generation; NULL: the slot is empty */
 };
 
-struct hidden {
-    uint64_t salt[2]; /* nobody can choose what collides */
-    struct slot slots[CATALOG_CACHE_SLOTS];
+struct hidden_cache {
+    uint64_t salt[2]; /* keeps clients from choosing keys that collide */
+    struct cache_slot slots[CACHE_SLOTS];
 };
 
-static void hidden_free(void *memo)
+static void hidden_cache_free(void *data)
 {
-    struct hidden *kept = memo;
-    for (size_t i = 0; i < CATALOG_CACHE_SLOTS; i++)
-        free(kept->slots[i].hidden);
-    free(kept);
+    struct hidden_cache *cache = data;
+    for (size_t i = 0; i < CACHE_SLOTS; i++)
+        free(cache->slots[i].hidden);
+    free(cache);
 }
 
-static struct hidden *hidden_of(struct generation *generation)
+static struct hidden_cache *hidden_cache(struct generation *generation)
 {
-    struct generation_cache *memo = generation_cache(generation);
-    if (memo->data)
-        return memo->data;
-    struct hidden *kept = calloc(1, sizeof(*kept));
-    if (!kept)
+    struct generation_cache *slot = generation_cache(generation);
+    if (slot->data)
+        return slot->data;
+    struct hidden_cache *cache = calloc(1, sizeof(*cache));
+    if (!cache)
         abort();
-    kept->salt[0] = hash_random();
-    kept->salt[1] = hash_random();
-    *memo = (struct generation_cache){.data = kept, .free = hidden_free};
-    return kept;
+    cache->salt[0] = hash_random();
+    cache->salt[1] = hash_random();
+    *slot = (struct generation_cache){.data = cache, .free = hidden_cache_free};
+    return cache;
 }
 
-static struct hash128 key_of(const struct view *v, const struct hidden *kept)
+static struct hash128 cache_key(const struct view *v, const struct hidden_cache *cache)
 {
     const struct catalog_request *r = v->request;
     int64_t uid = r->peer ? (int64_t)r->peer->uid : -1;
     struct buf key = buf_in(v->arena);
-    buf_add(&key, kept->salt, sizeof(kept->salt));
+    buf_add(&key, cache->salt, sizeof(cache->salt));
     buf_add(&key, &uid, sizeof(uid));
     buf_byte(&key, r->session_stuck);
     buf_add(&key, &r->session.len, sizeof(r->session.len));
@@ -314,8 +292,7 @@ static struct hash128 key_of(const struct view *v, const struct hidden *kept)
     return hash_stable(buf_view(&key));
 }
 
-/* The tool's place in the generation; both lists are in the order of names. */
-static size_t place_of(const struct generation *generation, struct str name)
+static size_t tool_index(const struct generation *generation, struct str name)
 {
     size_t low = 0, high = generation_tool_count(generation);
     while (low < high) {
@@ -328,56 +305,63 @@ static size_t place_of(const struct generation *generation, struct str name)
     return low;
 }
 
-static void fill_slot(struct slot *slot, struct view *v, struct hash128 key)
+static void fill_slot(struct cache_slot *slot, struct view *v, struct hash128 key)
 {
     size_t bytes = generation_tool_count(v->generation) / 8 + 1;
     if (!slot->hidden && !(slot->hidden = malloc(bytes)))
         abort();
     slot->key = key;
     memset(slot->hidden, 0xff, bytes);
-    look(v);
+    list_tools(v);
     for (size_t i = 0; i < v->count; i++) {
-        size_t place = place_of(v->generation, v->list[i].name);
-        slot->hidden[place / 8] &= (uint8_t) ~(1u << place % 8);
+        size_t index = tool_index(v->generation, v->list[i].name);
+        slot->hidden[index / 8] &= (uint8_t) ~(1u << index % 8);
     }
 }
 
 static bool is_hidden(struct view *v, struct str tool)
 {
-    struct hidden *kept = hidden_of(v->generation);
-    struct hash128 key = key_of(v, kept);
-    struct slot *slot = &kept->slots[key.low % CATALOG_CACHE_SLOTS];
-    size_t place = place_of(v->generation, tool);
+    struct hidden_cache *cache = hidden_cache(v->generation);
+    struct hash128 key = cache_key(v, cache);
+    struct cache_slot *slot = &cache->slots[key.low % CACHE_SLOTS];
+    size_t index = tool_index(v->generation, tool);
     if (!slot->hidden || slot->key.low != key.low || slot->key.high != key.high)
         fill_slot(slot, v, key);
-    return slot->hidden[place / 8] & 1u << place % 8;
+    return slot->hidden[index / 8] & 1u << index % 8;
+}
+
+/* ---- hidden or not ---- */
+
+static bool may_hide(const struct generation *generation, const struct tool *tool)
+{
+    return has_prepare(tool) || policy_set_has_gateway(generation_policies(generation));
 }
 
 bool catalog_may_hide(const struct generation *generation, struct str name)
 {
     const struct tool *tool = generation_find(generation, name);
-    return tool && (prepares(tool) || policy_set_has_gateway(generation_policies(generation)));
+    return tool && may_hide(generation, tool);
 }
 
 bool catalog_has_hooks(const struct generation *generation)
 {
     bool any = policy_set_has_gateway(generation_policies(generation));
     for (size_t i = 0; !any && i < generation_tool_count(generation); i++)
-        any = prepares(generation_tool_at(generation, i));
+        any = has_prepare(generation_tool_at(generation, i));
     return any;
 }
 
 bool catalog_shows(struct arena *arena, struct generation *generation, const struct catalog_request *request,
                    struct str name)
 {
-    struct catalog_request everything = *request;
+    struct catalog_request all = *request;
+    struct view v = {.arena = arena, .generation = generation, .request = &all};
     const struct tool *tool = generation_find(generation, name);
-    struct view v = {.arena = arena, .generation = generation, .request = &everything};
-    everything.all = true;
-    everything.client_tools = NULL;
-    if (!tool || !is_wanted(&v, tool))
+    all.all = true;
+    all.client_tools = NULL;
+    if (!tool || !is_granted(&v, tool))
         return false;
-    if (tool->schema_pending || (!prepares(tool) && !policy_set_has_gateway(generation_policies(generation))))
-        return true; /* what nobody can list yet, no hook has seen either */
+    if (tool->schema_pending || !may_hide(generation, tool)) /* a tool without schema passes no hook */
+        return true;
     return !is_hidden(&v, name);
 }

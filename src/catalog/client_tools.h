@@ -1,31 +1,34 @@
 /*
- * Tools that one connection declared for itself (toolgate/register). They
- * exist for toolgate/… of that connection alone; after a reload they are
- * compiled anew against the new generation's policies.
+ * Tools that one connection registered for itself (toolgate/register). Only that connection's check, report
+ * and tools requests see them. After a reload they are compiled against the new generation's policies when
+ * they are next used.
  */
 #ifndef TOOLGATE_CATALOG_CLIENT_TOOLS_H
 #define TOOLGATE_CATALOG_CLIENT_TOOLS_H
 
 #include "catalog/generation.h"
 
-struct client_tools;
-struct client_tools *
-client_tools_new(const struct peer *peer); /* whose connection it is; borrowed, outlives the box */
-void client_tools_free(struct client_tools *client_tools);
-
 #define CLIENT_TOOLS_MAX       512u
-#define CLIENT_TOOLS_MAX_BYTES 12582912u /* compiled */
+#define CLIENT_TOOLS_MAX_BYTES 12582912u /* of all together, compiled */
 
-/* Copies `definition`. ERR_NOT_FOUND where the peer is granted no tool of that name, whether or not there is
- * one; ERR_EXISTS where the generation has one that toolgate itself runs. A tool registered twice is
- * replaced. */
-enum err client_tools_register(struct client_tools *client_tools, struct generation *generation,
+struct client_tools;
+struct client_tools *client_tools_new(const struct peer *peer); /* borrowed for its lifetime */
+void client_tools_free(struct client_tools *tools);             /* may be NULL */
+
+/* Copies `definition`; a tool of the same name is replaced. ERR_NOT_FOUND: the configuration grants the peer
+ * no tool of that name. ERR_EXISTS: toolgate runs a tool of that name. */
+enum err client_tools_register(struct client_tools *tools, struct generation *generation,
                                const struct json *definition, const struct tool **out, struct why *why);
-const struct tool *client_tools_find(struct client_tools *client_tools, struct generation *generation,
+
+/* NULL: none, or the present generation forbids it. The tool lives until client_tools_free_replaced. `tools`
+ * may be NULL, here and in client_tools_count. */
+const struct tool *client_tools_find(struct client_tools *tools, struct generation *generation,
                                      struct str name);
-/* Frees what was replaced: to be called while no call of the connection is under way. */
-void client_tools_free_replaced(struct client_tools *client_tools);
-size_t client_tools_count(const struct client_tools *client_tools);
-struct str client_tools_name_at(const struct client_tools *client_tools, size_t index);
+
+/* Frees replaced tools; to be called while no call of the connection is in flight. */
+void client_tools_free_replaced(struct client_tools *tools);
+
+size_t client_tools_count(const struct client_tools *tools);
+struct str client_tools_name_at(const struct client_tools *tools, size_t index);
 
 #endif

@@ -1,5 +1,4 @@
-/* Member by member, each with what official SDKs accept there; whatever else a definition holds stays behind.
- */
+/* Builds the definition of a tool member by member; members that official SDKs reject are left out. */
 #include "catalog/definition.h"
 
 #include "base/arena.h"
@@ -19,12 +18,13 @@ static void put(struct draft *draft, const char *key, struct json value)
     draft->members[draft->count++] = json_member(str_of(key), value);
 }
 
-/* ---- schemas -------------------------------------------------------------- */
-
-static bool names_object(const struct json *type)
+static void put_string(struct draft *draft, const char *key, struct str text)
 {
-    return str_is(json_str(type), "object") || json_array_has(type, STR_LIT("object"));
+    if (text.len)
+        put(draft, key, json_string(text));
 }
+
+/* ---- schemas ---- */
 
 static bool all_strings(const struct json *array)
 {
@@ -35,30 +35,28 @@ static bool all_strings(const struct json *array)
 }
 
 /* SDK v1 wants an object for each property: true becomes {}, false {"not":{}}. */
-static struct json as_object(struct arena *arena, const struct json *schema)
+static struct json without_boolean_schemas(struct arena *arena, const struct json *properties)
 {
-    struct json empty = json_object(arena, NULL, 0);
+    struct json out = *properties, empty = json_object(arena, NULL, 0);
     struct json_member not_anything = json_member(STR_LIT("not"), empty);
-    return schema->truth ? empty : json_object(arena, &not_anything, 1);
+    for (uint32_t i = 0; i < properties->len; i++) {
+        const struct json_member *property = &properties->members[i];
+        if (json_is(&property->value, JSON_BOOL))
+            out = json_with(arena, &out, property->key,
+                            property->value.truth ? empty : json_object(arena, &not_anything, 1));
+    }
+    return out;
 }
 
-static struct json mend_properties(struct arena *arena, const struct json *properties)
+/* False: it is no schema of an object, and cannot become one without a change of its meaning. */
+static bool repair_schema(struct arena *arena, const struct json *schema, struct json *out)
 {
-    struct json fresh = *properties;
-    for (uint32_t i = 0; i < properties->len; i++)
-        if (json_is(&properties->members[i].value, JSON_BOOL))
-            fresh = json_with(arena, &fresh, properties->members[i].key,
-                              as_object(arena, &properties->members[i].value));
-    return fresh;
-}
-
-/* False: it is no schema of an object, and cannot be made one without changing what it means. */
-static bool mend_schema(struct arena *arena, const struct json *schema, struct json *out)
-{
-    const struct json *type = json_get_text(schema, "type"),
-                      *properties = json_get_text(schema, "properties");
+    const struct json *type = json_get_text(schema, "type");
+    const struct json *properties = json_get_text(schema, "properties");
     const struct json *required = json_get_text(schema, "required");
-    if (!json_is(schema, JSON_OBJECT) || (type && !names_object(type)))
+    bool is_object = !type || str_is(json_str(type), "object") || json_array_has(type, STR_LIT("object"));
+    bool has_boolean = false;
+    if (!json_is(schema, JSON_OBJECT) || !is_object)
         return false;
     *out = *schema;
     if (!json_is(type, JSON_STRING))
@@ -68,77 +66,71 @@ static bool mend_schema(struct arena *arena, const struct json *schema, struct j
     if (required && (!json_is(required, JSON_ARRAY) || !all_strings(required)))
         *out = json_without(arena, out, STR_LIT("required"));
     for (uint32_t i = 0; json_is(properties, JSON_OBJECT) && i < properties->len; i++)
-        if (json_is(&properties->members[i].value, JSON_BOOL)) {
-            *out = json_with(arena, out, STR_LIT("properties"), mend_properties(arena, properties));
-            break;
-        }
+        has_boolean |= json_is(&properties->members[i].value, JSON_BOOL);
+    if (has_boolean)
+        *out = json_with(arena, out, STR_LIT("properties"), without_boolean_schemas(arena, properties));
     return true;
 }
 
 static enum err put_schemas(struct draft *draft, const struct json *input, const struct json *output,
                             struct why *why)
 {
-    struct json nothing = json_object(draft->arena, NULL, 0), mended;
-    if (!mend_schema(draft->arena, input ? input : &nothing, &mended))
+    struct json empty = json_object(draft->arena, NULL, 0), repaired;
+    if (!repair_schema(draft->arena, input ? input : &empty, &repaired))
         return err_set(why, ERR_SCHEMA, "inputSchema: expected a schema of type \"object\"");
-    put(draft, "inputSchema", mended);
-    if (output && mend_schema(draft->arena, output, &mended))
-        put(draft, "outputSchema", mended);
+    put(draft, "inputSchema", repaired);
+    if (output && repair_schema(draft->arena, output, &repaired))
+        put(draft, "outputSchema", repaired);
     return OK;
 }
 
-/* ---- the rest ------------------------------------------------------------- */
+/* ---- annotations, icons, _meta ---- */
 
 static void put_annotations(struct draft *draft, const struct json *annotations)
 {
-    static const char *const hints[] = {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"};
+    static const struct {
+        const char *name;
+        enum json_type type;
+    } members[] = {{"readOnlyHint", JSON_BOOL},
+                   {"destructiveHint", JSON_BOOL},
+                   {"idempotentHint", JSON_BOOL},
+                   {"openWorldHint", JSON_BOOL},
+                   {"title", JSON_STRING}};
     if (!json_is(annotations, JSON_OBJECT))
         return;
-    struct json fresh = *annotations;
-    const struct json *title = json_get_text(annotations, "title");
-    for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
-        const struct json *hint = json_get_text(annotations, hints[i]);
-        if (hint && !json_is(hint, JSON_BOOL))
-            fresh = json_without(draft->arena, &fresh, str_of(hints[i]));
+    struct json out = *annotations;
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+        const struct json *member = json_get_text(annotations, members[i].name);
+        if (member && !json_is(member, members[i].type))
+            out = json_without(draft->arena, &out, str_of(members[i].name));
     }
-    if (title && !json_is(title, JSON_STRING))
-        fresh = json_without(draft->arena, &fresh, STR_LIT("title"));
-    put(draft, "annotations", fresh);
+    put(draft, "annotations", out);
 }
 
-static void put_icons(struct draft *draft, const struct json *icons)
+static void put_extras(struct draft *draft, const struct json *definition)
 {
-    for (uint32_t i = 0; json_is(icons, JSON_ARRAY) && i < icons->len; i++)
-        if (!json_is(json_get_text(&icons->items[i], "src"), JSON_STRING))
-            return;
-    if (json_is(icons, JSON_ARRAY))
+    const struct json *icons = json_get_text(definition, "icons"), *meta = json_get_text(definition, "_meta");
+    bool valid = json_is(icons, JSON_ARRAY);
+    for (uint32_t i = 0; valid && i < icons->len; i++)
+        valid = json_is(json_get_text(&icons->items[i], "src"), JSON_STRING);
+    if (valid)
         put(draft, "icons", *icons);
-}
-
-static void put_meta(struct draft *draft, const struct json *meta)
-{
     if (json_is(meta, JSON_OBJECT))
         put(draft, "_meta", *meta);
 }
 
-static void put_text(struct draft *draft, const char *key, struct str text)
-{
-    if (text.len)
-        put(draft, key, json_string(text));
-}
+/* ---- the description ---- */
 
-/* ---- the description ------------------------------------------------------ */
-
-static void add_sentence(struct buf *text, const char *before, struct str words)
+static void add_sentence(struct buf *text, const char *prefix, struct str sentence)
 {
-    words = str_trim(words);
-    if (!words.len)
+    sentence = str_trim(sentence);
+    if (!sentence.len)
         return;
     if (text->len)
         buf_byte(text, '\n');
-    buf_text(text, before);
-    buf_str(text, words);
-    if (!strchr(".!?", words.at[words.len - 1]))
+    buf_text(text, prefix);
+    buf_str(text, sentence);
+    if (!strchr(".!?", sentence.at[sentence.len - 1]))
         buf_byte(text, '.');
 }
 
@@ -156,20 +148,19 @@ static struct str description(struct arena *arena, const struct tool *tool)
     return buf_view(&text);
 }
 
-/* ---- both ways ------------------------------------------------------------ */
+/* ---- definitions ---- */
 
 enum err definition_from_tool(struct arena *arena, const struct tool *tool, struct json *out, struct why *why)
 {
     struct draft draft = {.arena = arena};
-    put_text(&draft, "name", tool->name);
-    put_text(&draft, "title", tool->title);
-    put_text(&draft, "description", description(arena, tool));
+    put_string(&draft, "name", tool->name);
+    put_string(&draft, "title", tool->title);
+    put_string(&draft, "description", description(arena, tool));
     enum err err = put_schemas(&draft, tool->input, tool->output, why);
     if (err)
         return err;
     put_annotations(&draft, tool->annotations);
-    put_icons(&draft, json_get_text(tool->definition, "icons"));
-    put_meta(&draft, json_get_text(tool->definition, "_meta"));
+    put_extras(&draft, tool->definition);
     *out = json_object(arena, draft.members, draft.count);
     return OK;
 }
@@ -181,16 +172,15 @@ enum err definition_repair(struct arena *arena, struct str name, const struct js
     if (!json_is(definition, JSON_OBJECT))
         return err_set(why, ERR_SCHEMA, "expected a tool definition, got %s",
                        definition ? json_type_name((enum json_type)definition->type) : "nothing");
-    put_text(&draft, "name", name);
-    put_text(&draft, "title", json_str(json_get_text(definition, "title")));
-    put_text(&draft, "description", json_str(json_get_text(definition, "description")));
+    put_string(&draft, "name", name);
+    put_string(&draft, "title", json_str(json_get_text(definition, "title")));
+    put_string(&draft, "description", json_str(json_get_text(definition, "description")));
     enum err err = put_schemas(&draft, json_get_text(definition, "inputSchema"),
                                json_get_text(definition, "outputSchema"), why);
     if (err)
         return err;
     put_annotations(&draft, json_get_text(definition, "annotations"));
-    put_icons(&draft, json_get_text(definition, "icons"));
-    put_meta(&draft, json_get_text(definition, "_meta"));
+    put_extras(&draft, definition);
     *out = json_object(arena, draft.members, draft.count);
     return OK;
 }

@@ -102,8 +102,9 @@ static void add_definition(struct generation_build *b, const struct json *defini
     struct tool *tool;
     struct why why;
     struct str name = json_str(json_get_text(definition, "name"));
-    const struct policy *policy = policy_set_find(g->policies, name);
-    if (tool_build(g->arena, definition, policy, &g->config, b->file, &tool, &why) == OK)
+    struct tool_source source = {
+        .definition = definition, .policy = policy_set_find(g->policies, name), .origin = b->file};
+    if (tool_build(g->arena, &g->config, &source, &tool, &why) == OK)
         add_tool(b, tool);
     else
         generation_report_warning(b->report, STR_FMT ": tool '" STR_FMT "' is left out: %s", STR_ARG(b->file),
@@ -156,12 +157,13 @@ static bool add_own_tools(struct generation_build *b)
     if (b->next == policy_set_count(g->policies))
         return false;
     const struct policy *policy = policy_set_at(g->policies, b->next++);
+    struct tool_source source = {.policy = policy, .origin = policy->file};
     struct tool *tool = map_get(g->by_name, policy->name);
     struct why why;
     import_check_policy(b->import, policy);
     if (tool && tool->policy == policy && tool->definition)
         return true; /* the policy applies to a tool that has a definition */
-    if (tool_build(g->arena, NULL, policy, &g->config, policy->file, &tool, &why) == OK)
+    if (tool_build(g->arena, &g->config, &source, &tool, &why) == OK)
         add_tool(b, tool);
     else
         generation_report_error(b->report, STR_FMT ": %s", STR_ARG(policy->file), why.text);

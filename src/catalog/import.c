@@ -194,19 +194,22 @@ static struct tool *build(struct import *im, const struct upstream_spec *spec, s
                           const struct policy *policy, const struct json *definition)
 {
     const struct import_request *r = &im->request;
-    struct target target = {.kind = TARGET_MCP, .upstream = spec->name, .tool = name_of(definition)};
-    struct str origin = arena_printf(r->arena, "upstream " STR_FMT, STR_ARG(spec->name));
+    struct tool_source source = {
+        .definition = definition,
+        .policy = policy,
+        .origin = arena_printf(r->arena, "upstream " STR_FMT, STR_ARG(spec->name)),
+        .name = name,
+        .target = {.kind = TARGET_MCP, .upstream = spec->name, .tool = name_of(definition)}};
     struct tool *tool = NULL;
     struct why why;
     enum err err = count_bytes(im, definition, &why);
     if (err == OK && spec->kind == UPSTREAM_HTTP) /* marked arguments also go into headers */
         err = header_mapping_check(json_get_text(definition, "inputSchema"), &why);
     if (err == OK)
-        err = tool_build_from_upstream(r->arena, name, definition, &target, policy, r->config, origin, &tool,
-                                       &why);
+        err = tool_build(r->arena, r->config, &source, &tool, &why);
     if (err == OK)
         return tool;
-    leave_out(im, spec, target.tool, why.text);
+    leave_out(im, spec, source.target.tool, why.text);
     return NULL;
 }
 

@@ -1,14 +1,13 @@
-/* One walk over the schema; each keyword's fate stands in one table. */
+/* Translates a schema in one walk; the keyword table says what becomes of each keyword. */
 #include "catalog/openai_strict.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "json/build.h"
 
-/* A walk: where we are, for the sentence that ends it. */
 struct walk {
     struct arena *arena;
-    struct buf path;
+    struct buf path; /* of the current place, for the error */
     struct why *why;
 };
 
@@ -19,14 +18,6 @@ static bool give_up(struct walk *walk, const char *reason)
     err_set(walk->why, ERR_SCHEMA, "%.*s: %s", (int)walk->path.len, walk->path.at ? walk->path.at : "",
             reason);
     return false;
-}
-
-static size_t enter(struct walk *walk, struct str name)
-{
-    size_t before = walk->path.len;
-    buf_byte(&walk->path, '/');
-    buf_str(&walk->path, name);
-    return before;
 }
 
 /* ---- keywords ------------------------------------------------------------- */
@@ -40,14 +31,14 @@ static bool keep(struct walk *walk, const struct json *value, struct json *out)
     return true;
 }
 
-static bool one(struct walk *walk, const struct json *value, struct json *out)
+static bool translate_one(struct walk *walk, const struct json *value, struct json *out)
 {
     if (!json_is(value, JSON_OBJECT))
         return give_up(walk, "expected one schema, which strict mode wants for every item");
     return translate(walk, value, out);
 }
 
-static bool each_item(struct walk *walk, const struct json *value, struct json *out)
+static bool translate_items(struct walk *walk, const struct json *value, struct json *out)
 {
     if (!json_is(value, JSON_ARRAY))
         return give_up(walk, "expected an array of schemas");
@@ -59,23 +50,25 @@ static bool each_item(struct walk *walk, const struct json *value, struct json *
     return true;
 }
 
-static bool each_member(struct walk *walk, const struct json *value, struct json *out)
+static bool translate_members(struct walk *walk, const struct json *value, struct json *out)
 {
     if (!json_is(value, JSON_OBJECT))
         return give_up(walk, "expected an object of schemas");
     struct json_member *members = ARENA_ARRAY(walk->arena, struct json_member, value->len + 1);
     for (uint32_t i = 0; i < value->len; i++) {
-        size_t before = enter(walk, value->members[i].key);
+        size_t path_len = walk->path.len;
+        buf_byte(&walk->path, '/');
+        buf_str(&walk->path, value->members[i].key);
         members[i] = value->members[i];
         if (!translate(walk, &value->members[i].value, &members[i].value))
             return false;
-        walk->path.len = before;
+        walk->path.len = path_len;
     }
     *out = json_object(walk->arena, members, value->len);
     return true;
 }
 
-static bool format(struct walk *walk, const struct json *value, struct json *out)
+static bool keep_known_format(struct walk *walk, const struct json *value, struct json *out)
 {
     static const char *const known[] = {"date-time", "time", "date", "duration", "email",
                                         "hostname",  "ipv4", "ipv6", "uuid"};
@@ -86,30 +79,11 @@ static bool format(struct walk *walk, const struct json *value, struct json *out
     return true;
 }
 
-static bool all_of(struct walk *walk, const struct json *value, struct json *out)
-{
-    (void)value, (void)out;
-    return give_up(walk, "allOf cannot be said in strict mode: merge its schemas into one");
-}
-
-static bool tuple(struct walk *walk, const struct json *value, struct json *out)
-{
-    (void)value, (void)out;
-    return give_up(walk, "a list with a schema for each place cannot be said in strict mode: use an object");
-}
-
-static bool pattern_properties(struct walk *walk, const struct json *value, struct json *out)
-{
-    (void)value, (void)out;
-    return give_up(walk,
-                   "patternProperties cannot be said in strict mode: name the properties, or use a list of "
-                   "key and value");
-}
-
-/* What is not here is left out. `required` and `additionalProperties` are written by close_object. */
+/* Keywords that are not in the table are dropped; close_object writes `required` and `additionalProperties`.
+ */
 static const struct keyword {
     const char *name, *becomes;
-    translate_keyword *translate;
+    translate_keyword *translate; /* NULL: strict mode cannot express it, for the reason in `becomes` */
 } keywords[] = {
     {"type", "type", keep},
     {"description", "description", keep},
@@ -125,19 +99,21 @@ static const struct keyword {
     {"minItems", "minItems", keep},
     {"maxItems", "maxItems", keep},
     {"$ref", "$ref", keep},
-    {"format", "format", format},
-    {"items", "items", one},
-    {"anyOf", "anyOf", each_item},
-    {"oneOf", "anyOf", each_item},
-    {"properties", "properties", each_member},
-    {"$defs", "$defs", each_member},
-    {"definitions", "definitions", each_member},
-    {"allOf", NULL, all_of},
-    {"prefixItems", NULL, tuple},
-    {"patternProperties", NULL, pattern_properties},
+    {"format", "format", keep_known_format},
+    {"items", "items", translate_one},
+    {"anyOf", "anyOf", translate_items},
+    {"oneOf", "anyOf", translate_items},
+    {"properties", "properties", translate_members},
+    {"$defs", "$defs", translate_members},
+    {"definitions", "definitions", translate_members},
+    {"allOf", "allOf cannot be said in strict mode: merge its schemas into one", NULL},
+    {"prefixItems", "a list with a schema for each place cannot be said in strict mode: use an object", NULL},
+    {"patternProperties",
+     "patternProperties cannot be said in strict mode: name the properties, or use a list of key and value",
+     NULL},
 };
 
-static const struct keyword *keyword_named(struct str name)
+static const struct keyword *find_keyword(struct str name)
 {
     for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
         if (str_is(name, keywords[i].name))
@@ -161,31 +137,26 @@ static struct json with_null(struct arena *arena, const struct json *array, stru
     return json_array(items, array->len + 1);
 }
 
-static struct json or_null(struct arena *arena, const struct json *schema)
-{
-    struct json *branches = ARENA_ARRAY(arena, struct json, 2);
-    struct json_member null_type = json_member(STR_LIT("type"), json_string(STR_LIT("null")));
-    branches[0] = *schema;
-    branches[1] = json_object(arena, &null_type, 1);
-    struct json_member any = json_member(STR_LIT("anyOf"), json_array(branches, 2));
-    return json_object(arena, &any, 1);
-}
-
-/* An optional property becomes one that may be null; null is then read as absent (coerce). */
+/* An optional property becomes required and nullable; coercion reads null as absent. */
 static struct json nullable(struct arena *arena, const struct json *schema)
 {
     const struct json *type = json_get_text(schema, "type"), *choices = json_get_text(schema, "enum");
-    struct json single, types, fresh = *schema;
+    struct json out = *schema, null_string = json_string(STR_LIT("null"));
     if (has_type(schema, "null"))
-        return fresh;
-    if (!type || json_get_text(schema, "const"))
-        return or_null(arena, schema);
-    single = json_is(type, JSON_ARRAY) ? *type : json_array(type, 1);
-    types = with_null(arena, &single, json_string(STR_LIT("null")));
-    fresh = json_with(arena, &fresh, STR_LIT("type"), types);
+        return out;
+    if (!type || json_get_text(schema, "const")) {
+        struct json *branches = ARENA_ARRAY(arena, struct json, 2);
+        struct json_member null_type = json_member(STR_LIT("type"), null_string);
+        branches[0] = *schema;
+        branches[1] = json_object(arena, &null_type, 1);
+        struct json_member any_of = json_member(STR_LIT("anyOf"), json_array(branches, 2));
+        return json_object(arena, &any_of, 1);
+    }
+    struct json types = json_is(type, JSON_ARRAY) ? *type : json_array(type, 1);
+    out = json_with(arena, &out, STR_LIT("type"), with_null(arena, &types, null_string));
     if (json_is(choices, JSON_ARRAY))
-        fresh = json_with(arena, &fresh, STR_LIT("enum"), with_null(arena, choices, json_null()));
-    return fresh;
+        out = json_with(arena, &out, STR_LIT("enum"), with_null(arena, choices, json_null()));
+    return out;
 }
 
 static bool close_object(struct walk *walk, const struct json *schema, struct json *out)
@@ -215,13 +186,10 @@ static bool close_object(struct walk *walk, const struct json *schema, struct js
 
 /* ---- the walk ------------------------------------------------------------- */
 
-static bool says_what_it_is(const struct json *schema)
+static bool is_typed(const struct json *schema)
 {
-    static const char *const any_of_these[] = {"type", "enum", "const", "anyOf", "$ref"};
-    for (size_t i = 0; i < sizeof(any_of_these) / sizeof(any_of_these[0]); i++)
-        if (json_get_text(schema, any_of_these[i]))
-            return true;
-    return false;
+    return json_get_text(schema, "type") || json_get_text(schema, "enum") || json_get_text(schema, "const") ||
+           json_get_text(schema, "anyOf") || json_get_text(schema, "$ref");
 }
 
 static bool translate_keywords(struct walk *walk, const struct json *schema, struct json *out)
@@ -229,13 +197,15 @@ static bool translate_keywords(struct walk *walk, const struct json *schema, str
     struct json_member *members = ARENA_ARRAY(walk->arena, struct json_member, schema->len + 1);
     uint32_t count = 0;
     for (uint32_t i = 0; i < schema->len; i++) {
-        const struct keyword *keyword = keyword_named(schema->members[i].key);
+        const struct keyword *keyword = find_keyword(schema->members[i].key);
         struct json value;
         if (!keyword)
             continue;
+        if (!keyword->translate)
+            return give_up(walk, keyword->becomes);
         if (!keyword->translate(walk, &schema->members[i].value, &value))
             return false;
-        if (keyword->translate != format || json_is(&value, JSON_STRING))
+        if (keyword->translate != keep_known_format || json_is(&value, JSON_STRING))
             members[count++] = json_member(str_of(keyword->becomes), value);
     }
     *out = json_object(walk->arena, members, count);
@@ -252,7 +222,7 @@ static bool translate(struct walk *walk, const struct json *schema, struct json 
         has_type(out, "object") || (!json_get_text(out, "type") && json_get_text(out, "properties"));
     if (is_object && !json_get_text(out, "type"))
         *out = json_with(walk->arena, out, STR_LIT("type"), json_string(STR_LIT("object")));
-    if (!says_what_it_is(out))
+    if (!is_typed(out))
         return give_up(walk, "a value of any kind cannot be said in strict mode: give it a type");
     if (has_type(out, "array") && !json_get_text(out, "items"))
         return give_up(walk, "a list of anything cannot be said in strict mode: give it 'items'");
@@ -263,13 +233,13 @@ enum err openai_strict_schema(struct arena *arena, const struct json *schema, st
                               struct why *why)
 {
     struct walk walk = {.arena = arena, .path = buf_in(arena), .why = why};
-    struct json fresh;
+    struct json closed;
     buf_text(&walk.path, "#");
-    if (!translate(&walk, schema, &fresh))
+    if (!translate(&walk, schema, &closed))
         return ERR_SCHEMA;
-    if (!has_type(&fresh, "object") || json_get_text(&fresh, "anyOf"))
+    if (!has_type(&closed, "object") || json_get_text(&closed, "anyOf"))
         return err_set(why, ERR_SCHEMA,
                        "#: strict mode wants one plain object at the root, without anyOf or oneOf");
-    *out = fresh;
+    *out = closed;
     return OK;
 }

@@ -1,7 +1,6 @@
 /*
- * OpenAI's strict mode: every object closed, every property required (the
- * optional ones nullable), and only the keywords that it takes. What is
- * dropped on the way only checked values, and the gate checks them itself.
+ * OpenAI's strict mode: every object closed, every property required (optional ones nullable), and only the
+ * keywords that it accepts. The keywords that are dropped only validate values, which the gate does itself.
  */
 #ifndef TOOLGATE_CATALOG_OPENAI_STRICT_H
 #define TOOLGATE_CATALOG_OPENAI_STRICT_H
@@ -11,8 +10,8 @@
 
 struct arena;
 
-/* ERR_SCHEMA where a schema says something that strict mode cannot, such as a free-form object; `why` names
- * the place. Shares with `schema` whatever it did not touch. */
+/* ERR_SCHEMA: strict mode cannot express the schema; `why` names the place. The result shares memory with
+ * `schema`. */
 enum err openai_strict_schema(struct arena *arena, const struct json *schema, struct json *out,
                               struct why *why);
 

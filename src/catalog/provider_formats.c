@@ -1,4 +1,4 @@
-/* One function a form, and the table that names them. */
+/* One writer per format, and the table that names them. */
 #include "catalog/provider_formats.h"
 
 #include "base/arena.h"
@@ -6,107 +6,93 @@
 #include "catalog/openai_strict.h"
 #include "json/write.h"
 
-static void warn(const struct catalog_request *request, const struct json *definition, const char *text)
+#define NAME_MAX_BYTES 64u
+
+static void warn(const struct provider_options *options, const struct json *definition, const char *why)
 {
     struct str name = json_str(json_get_text(definition, "name"));
-    if (request->warn)
-        request->warn(request->owner, name, text);
+    if (options->warn)
+        options->warn(options->owner, name, why);
     else
-        log_event(LOG_WARN, "tool_format_unsupported", LOG_STR("tool", name), LOG_TEXT("why", text));
+        log_event(LOG_WARN, "tool_format_unsupported", LOG_STR("tool", name), LOG_TEXT("why", why));
 }
 
-static void put_member(struct json_out *out, const char *key, const struct json *value)
+static void write_name(struct json_out *out, const struct json *definition)
 {
-    if (!value)
-        return;
-    json_key(out, key);
-    json_put(out, value);
+    json_field_optional(out, "name", json_get_text(definition, "name"));
+    json_field_optional(out, "description", json_get_text(definition, "description"));
 }
 
-static void put_name(struct json_out *out, const struct json *definition)
+static void write_mcp(struct arena *arena, const struct provider_options *options,
+                      const struct json *definition, struct json_out *out)
 {
-    put_member(out, "name", json_get_text(definition, "name"));
-    put_member(out, "description", json_get_text(definition, "description"));
-}
-
-static void mcp(struct arena *arena, const struct catalog_request *request, const struct json *definition,
-                struct json_out *out)
-{
-    (void)arena, (void)request;
+    (void)arena, (void)options;
     json_put(out, definition);
 }
 
-/* A schema that strict mode cannot say is sent as it is, with strict false: better a tool than none. */
-static void openai(struct arena *arena, const struct catalog_request *request, const struct json *definition,
-                   struct json_out *out)
+/* A schema that strict mode cannot express is sent unchanged with strict = false. */
+static void write_openai(struct arena *arena, const struct provider_options *options,
+                         const struct json *definition, struct json_out *out)
 {
     const struct json *schema = json_get_text(definition, "inputSchema");
     struct json closed = *schema;
     struct why why;
-    bool strict = request->strict && openai_strict_schema(arena, schema, &closed, &why) == OK;
-    if (request->strict && !strict)
-        warn(request, definition, why.text);
+    bool strict = options->strict && openai_strict_schema(arena, schema, &closed, &why) == OK;
+    if (options->strict && !strict)
+        warn(options, definition, why.text);
     json_open(out, '{');
-    json_key(out, "type");
-    json_put_text(out, "function");
-    json_key(out, "function");
-    json_open(out, '{');
-    put_name(out, definition);
-    put_member(out, "parameters", &closed);
-    if (request->strict) {
-        json_key(out, "strict");
-        json_put_bool(out, strict);
-    }
+    json_field_text(out, "type", "function");
+    json_field_open(out, "function", '{');
+    write_name(out, definition);
+    json_field(out, "parameters", &closed);
+    if (options->strict)
+        json_field_bool(out, "strict", strict);
     json_close(out, '}');
     json_close(out, '}');
 }
 
-static void anthropic(struct arena *arena, const struct catalog_request *request,
-                      const struct json *definition, struct json_out *out)
+static void write_anthropic(struct arena *arena, const struct provider_options *options,
+                            const struct json *definition, struct json_out *out)
 {
-    static const char *const refused[] = {"oneOf", "anyOf", "allOf"};
     const struct json *schema = json_get_text(definition, "inputSchema");
     (void)arena;
-    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-        if (json_get_text(schema, refused[i])) {
-            warn(request, definition,
-                 "Anthropic's API refuses oneOf, anyOf and allOf at the root of an input schema: say it in "
-                 "rules "
-                 "or in the properties");
-            break;
-        }
+    if (json_get_text(schema, "oneOf") || json_get_text(schema, "anyOf") || json_get_text(schema, "allOf"))
+        warn(options, definition,
+             "Anthropic's API refuses oneOf, anyOf and allOf at the root of an input schema: say it in rules "
+             "or in the properties");
     json_open(out, '{');
-    put_name(out, definition);
-    put_member(out, "input_schema", schema);
+    write_name(out, definition);
+    json_field_optional(out, "input_schema", schema);
     json_close(out, '}');
 }
 
-static void gemini(struct arena *arena, const struct catalog_request *request, const struct json *definition,
-                   struct json_out *out)
+static void write_gemini(struct arena *arena, const struct provider_options *options,
+                         const struct json *definition, struct json_out *out)
 {
-    (void)arena, (void)request;
+    (void)arena, (void)options;
     json_open(out, '{');
-    put_name(out, definition);
-    put_member(out, "parametersJsonSchema", json_get_text(definition, "inputSchema"));
+    write_name(out, definition);
+    json_field_optional(out, "parametersJsonSchema", json_get_text(definition, "inputSchema"));
     json_close(out, '}');
 }
 
-static const struct form {
+static const struct format {
     const char *name;
-    bool takes_any_name;
-    void (*write)(struct arena *arena, const struct catalog_request *request, const struct json *definition,
+    bool any_name;     /* accepts names beyond [A-Za-z0-9_-]{1,64} */
+    bool letter_first; /* a name begins with a letter or '_' */
+    void (*write)(struct arena *arena, const struct provider_options *options, const struct json *definition,
                   struct json_out *out);
-} forms[] = {
-    [PROVIDER_FORMAT_MCP] = {"mcp", true, mcp},
-    [PROVIDER_FORMAT_OPENAI] = {"openai", false, openai},
-    [PROVIDER_FORMAT_ANTHROPIC] = {"anthropic", false, anthropic},
-    [PROVIDER_FORMAT_GEMINI] = {"gemini", false, gemini},
+} formats[] = {
+    [PROVIDER_FORMAT_MCP] = {"mcp", true, false, write_mcp},
+    [PROVIDER_FORMAT_OPENAI] = {"openai", false, false, write_openai},
+    [PROVIDER_FORMAT_ANTHROPIC] = {"anthropic", false, false, write_anthropic},
+    [PROVIDER_FORMAT_GEMINI] = {"gemini", false, true, write_gemini},
 };
 
 enum err provider_format_named(struct str name, enum provider_format *out)
 {
-    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
-        if (str_is(name, forms[i].name)) {
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+        if (str_is(name, formats[i].name)) {
             *out = (enum provider_format)i;
             return OK;
         }
@@ -115,32 +101,26 @@ enum err provider_format_named(struct str name, enum provider_format *out)
 
 const char *provider_format_name(enum provider_format format)
 {
-    return forms[format].name;
+    return formats[format].name;
 }
 
-/* What all three take: [A-Za-z0-9_-]{1,64}; Gemini wants a letter or underscore first. */
-static bool name_fits(const struct form *form, struct str name)
+static bool accepts_name(const struct format *format, struct str name)
 {
-    for (size_t i = 0; i < name.len; i++) {
-        char c = name.at[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-        if (!letter && c != '-' && !(c >= '0' && c <= '9'))
-            return false;
-        if (i == 0 && !letter && form->write == gemini)
-            return false;
-    }
-    return name.len >= 1 && name.len <= TOOL_NAME_MAX_BYTES;
+    bool starts_well = name.len && name.at[0] != '-' && !(name.at[0] >= '0' && name.at[0] <= '9');
+    if (format->any_name)
+        return true;
+    return str_is_name(name) && name.len <= NAME_MAX_BYTES && (starts_well || !format->letter_first);
 }
 
-bool provider_format_write(struct arena *arena, const struct catalog_request *request,
+bool provider_format_write(struct arena *arena, const struct provider_options *options,
                            const struct json *definition, struct json_out *out)
 {
-    const struct form *form = &forms[request->format];
-    if (!form->takes_any_name && !name_fits(form, json_str(json_get_text(definition, "name")))) {
-        warn(request, definition,
+    const struct format *format = &formats[options->format];
+    if (!accepts_name(format, json_str(json_get_text(definition, "name")))) {
+        warn(options, definition,
              "left out: this provider takes names of 1 to 64 letters, digits, _ and - only");
         return false;
     }
-    form->write(arena, request, definition, out);
+    format->write(arena, options, definition, out);
     return true;
 }

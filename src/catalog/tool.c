@@ -1,24 +1,24 @@
-/* Building a tool: definition and policy laid over each other, the policy's word first. */
+/* Builds a tool from its definition, its policy and the configuration; the policy wins. */
 #include "catalog/tool.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "config/config.h"
 #include "catalog/definition.h"
+#include "config/config.h"
 #include "json/build.h"
 #include "upstream/http/http_tool.h"
 
-/* Same-call budgets by what a tool declares about itself (LEDGER.md). */
+/* Same-call budgets by declared effects. */
 #define SAME_CALL_READ        5u
 #define SAME_CALL_WRITE       2u
 #define SAME_CALL_DESTRUCTIVE 1u
 
-static const struct json *first_of(const struct json *a, const struct json *b, enum json_type type)
+static const struct json *first_object(const struct json *a, const struct json *b)
 {
-    return json_is(a, type) ? a : json_is(b, type) ? b : NULL;
+    return json_is(a, JSON_OBJECT) ? a : json_is(b, JSON_OBJECT) ? b : NULL;
 }
 
-static struct str first_text(struct str a, struct str b)
+static struct str first_of(struct str a, struct str b)
 {
     return a.len ? a : b;
 }
@@ -32,16 +32,6 @@ static void warn(struct arena *arena, struct tool *tool, struct str text)
     tool->warnings = list;
 }
 
-/* For a definition that says nothing of its parameters, and for a policy without a schema until somebody
- * registers the tool it speaks of. */
-static const struct json *any_object(struct arena *arena)
-{
-    struct json *schema = arena_alloc(arena, sizeof(*schema));
-    struct json_member type = json_member(STR_LIT("type"), json_string(STR_LIT("object")));
-    *schema = json_object(arena, &type, 1);
-    return schema;
-}
-
 struct str tool_upstream(const struct policy *policy, struct str *tool)
 {
     struct str whole = policy->upstream;
@@ -51,8 +41,10 @@ struct str tool_upstream(const struct policy *policy, struct str *tool)
     return (struct str){whole.at, len};
 }
 
-/* Who runs it: the policy's word, else whoever offers it, else the agent. */
-static void choose_runner(struct tool *tool, const struct policy *policy)
+/* ---- the definition ---- */
+
+/* The policy decides, else whoever offers the tool, else the agent runs it. */
+static void set_runner(struct tool *tool, const struct policy *policy)
 {
     if (policy->hooks[HOOK_RUN]) {
         tool->runner = RUNNER_LUA;
@@ -72,31 +64,47 @@ static void choose_runner(struct tool *tool, const struct policy *policy)
     }
 }
 
-static void take_definition(struct arena *arena, struct tool *tool, const struct json *definition,
-                            const struct policy *policy)
+static void set_definition(struct arena *arena, struct tool *tool, const struct tool_source *source)
 {
     static const struct policy none;
-    const struct policy *p = policy ? policy : &none;
-    tool->name = first_text(tool->name, first_text(json_str(json_get_text(definition, "name")), p->name));
-    tool->title = first_text(p->title, json_str(json_get_text(definition, "title")));
-    tool->description = first_text(p->description, json_str(json_get_text(definition, "description")));
-    tool->input = first_of(p->schema, json_get_text(definition, "inputSchema"), JSON_OBJECT);
-    tool->output = first_of(p->output_schema, json_get_text(definition, "outputSchema"), JSON_OBJECT);
-    tool->annotations = first_of(p->annotations, json_get_text(definition, "annotations"), JSON_OBJECT);
-    tool->definition = definition;
-    tool->policy = policy;
-    choose_runner(tool, p);
-    tool->unregistered = !tool->input && !definition && tool->runner == RUNNER_AGENT;
-    tool->schema_pending =
-        !tool->input && !definition && tool->runner == RUNNER_UPSTREAM && tool->target.kind == TARGET_MCP;
-    if (!tool->input && definition)
+    const struct policy *p = source->policy ? source->policy : &none;
+    const struct json *d = source->definition;
+    tool->name = first_of(source->name, first_of(json_str(json_get_text(d, "name")), p->name));
+    tool->title = first_of(p->title, json_str(json_get_text(d, "title")));
+    tool->description = first_of(p->description, json_str(json_get_text(d, "description")));
+    tool->input = first_object(p->schema, json_get_text(d, "inputSchema"));
+    tool->output = first_object(p->output_schema, json_get_text(d, "outputSchema"));
+    tool->annotations = first_object(p->annotations, json_get_text(d, "annotations"));
+    tool->definition = d;
+    tool->policy = source->policy;
+    tool->origin = source->origin;
+    tool->target = source->target;
+    set_runner(tool, p);
+    bool incomplete = !tool->input && !d;
+    tool->unregistered = incomplete && tool->runner == RUNNER_AGENT;
+    tool->schema_pending = incomplete && tool->runner == RUNNER_UPSTREAM && tool->target.kind == TARGET_MCP;
+    if (!tool->input && d)
         warn(arena, tool, STR_LIT("it has no inputSchema: any object is taken"));
-    if (!tool->input && (definition || tool->unregistered || tool->schema_pending))
-        tool->input = any_object(arena);
+    if (!tool->input && (d || tool->unregistered || tool->schema_pending)) {
+        struct json_member type = json_member(STR_LIT("type"), json_string(STR_LIT("object")));
+        struct json *any_object = arena_alloc(arena, sizeof(*any_object));
+        *any_object = json_object(arena, &type, 1);
+        tool->input = any_object;
+    }
+    const struct json *properties = json_get_text(tool->input, "properties");
+    if (!json_is(properties, JSON_OBJECT))
+        return;
+    struct str *names = ARENA_ARRAY(arena, struct str, properties->len);
+    for (uint32_t i = 0; i < properties->len; i++)
+        names[i] = properties->members[i].key;
+    tool->parameters = names;
+    tool->parameter_count = properties->len;
 }
 
-/* A hint from a definition is believed only where it makes budgets looser for reading; only the operator
- * declares a tool destructive, since real servers mark half of theirs so. */
+/* ---- behaviour and limits ---- */
+
+/* Only the hint readOnlyHint is believed. Many servers mark tools as destructive that are not, so only the
+ * policy can. */
 static enum policy_effects effects_of(const struct tool *tool, const struct policy *policy)
 {
     if (policy && policy->effects != EFFECTS_UNDECLARED)
@@ -104,8 +112,7 @@ static enum policy_effects effects_of(const struct tool *tool, const struct poli
     return json_is_true(json_get_text(tool->annotations, "readOnlyHint")) ? EFFECTS_READ : EFFECTS_UNDECLARED;
 }
 
-/* The operator's word, else what reads, else what the tool or HTTP's method says of itself: a wrong hint
- * makes it run twice, no more, and only where the policy wants failures tried again. */
+/* A wrong idempotentHint can only make a tool run twice, and only if the policy asks for retries. */
 static bool is_idempotent(const struct tool *tool, const struct policy *policy)
 {
     const struct http_spec *http = policy ? policy->http : NULL;
@@ -116,87 +123,70 @@ static bool is_idempotent(const struct tool *tool, const struct policy *policy)
            (http && http_tool_is_idempotent(http));
 }
 
-static uint32_t same_call_by_effects(enum policy_effects effects)
+static uint32_t default_same_call(enum policy_effects effects)
 {
-    switch (effects) {
-    case EFFECTS_READ:
-        return SAME_CALL_READ;
-    case EFFECTS_WRITE:
-        return SAME_CALL_WRITE;
-    case EFFECTS_DESTRUCTIVE:
-        return SAME_CALL_DESTRUCTIVE;
-    case EFFECTS_TOGGLE:
-        return LEDGER_UNLIMITED;
-    default:
-        return ledger_default_limits.same_call;
-    }
+    static const uint32_t budgets[] = {[EFFECTS_READ] = SAME_CALL_READ,
+                                       [EFFECTS_WRITE] = SAME_CALL_WRITE,
+                                       [EFFECTS_DESTRUCTIVE] = SAME_CALL_DESTRUCTIVE,
+                                       [EFFECTS_TOGGLE] = LEDGER_UNLIMITED};
+    return effects == EFFECTS_UNDECLARED ? ledger_default_limits.same_call : budgets[effects];
 }
 
-static uint32_t chosen(uint32_t by_policy, uint32_t by_config, uint32_t otherwise)
+static uint32_t first_set(uint32_t by_policy, uint32_t by_config, uint32_t by_default)
 {
-    return by_policy != POLICY_UNSET ? by_policy : by_config != POLICY_UNSET ? by_config : otherwise;
+    return by_policy != POLICY_UNSET ? by_policy : by_config != POLICY_UNSET ? by_config : by_default;
 }
 
 _Static_assert(POLICY_COST_UNIT == LEDGER_COST_UNIT, "costs pass from one to the other as they are");
 
-static uint32_t limit(uint32_t by_policy, uint32_t by_config)
-{
-    return chosen(by_policy, by_config, 0);
-}
-
-static uint64_t cost_limit(uint64_t by_policy, uint64_t by_config)
+static uint64_t first_cost(uint64_t by_policy, uint64_t by_config)
 {
     return by_policy != POLICY_COST_UNSET ? by_policy : by_config != POLICY_COST_UNSET ? by_config : 0;
 }
 
-static struct ledger_allowance allowance(const struct policy_limits *by_policy,
-                                         const struct policy_limits *by_config)
+static struct ledger_allowance allowance(const struct policy_limits *p, const struct policy_limits *config)
 {
     return (struct ledger_allowance){
-        .calls_per_turn = limit(by_policy->calls_per_turn, by_config->calls_per_turn),
-        .calls_per_session = limit(by_policy->calls_per_session, by_config->calls_per_session),
-        .seconds_per_turn = limit(by_policy->seconds_per_turn, by_config->seconds_per_turn),
-        .cost_per_turn = cost_limit(by_policy->cost_per_turn, by_config->cost_per_turn),
-        .cost_per_session = cost_limit(by_policy->cost_per_session, by_config->cost_per_session),
+        .calls_per_turn = first_set(p->calls_per_turn, config->calls_per_turn, 0),
+        .calls_per_session = first_set(p->calls_per_session, config->calls_per_session, 0),
+        .seconds_per_turn = first_set(p->seconds_per_turn, config->seconds_per_turn, 0),
+        .cost_per_turn = first_cost(p->cost_per_turn, config->cost_per_turn),
+        .cost_per_session = first_cost(p->cost_per_session, config->cost_per_session),
     };
-}
-
-/* Limits by cost speak of a tool that names a cost or has such a limit of its own; any other is free. */
-static void set_allowances(struct tool *tool, const struct policy *policy, const struct config *config)
-{
-    struct ledger_limits *l = &tool->limits;
-    l->tool = allowance(policy ? &policy->limits : &policy_limits_unset, &config->tool_limits);
-    l->session = allowance(&policy_limits_unset, &config->session_limits);
-    l->costs =
-        (policy && policy->cost != POLICY_COST_UNSET) || l->tool.cost_per_turn || l->tool.cost_per_session;
-    l->cost = policy && policy->cost != POLICY_COST_UNSET ? policy->cost : 0;
-    l->poll_every_ms = policy ? policy->poll_every_ms : 0;
 }
 
 static void set_limits(struct tool *tool, const struct policy *policy, const struct config *config)
 {
-    static const struct policy silent = {.repair = POLICY_UNSET,
-                                         .same_call = POLICY_UNSET,
-                                         .transient = POLICY_UNSET,
-                                         .repeats = POLICY_UNSET,
-                                         .halt = POLICY_UNSET,
-                                         .across_turns = POLICY_UNSET,
-                                         .poll_max = POLICY_UNSET};
-    const struct policy *p = policy ? policy : &silent;
+    static const struct policy unset = {.repair = POLICY_UNSET,
+                                        .same_call = POLICY_UNSET,
+                                        .transient = POLICY_UNSET,
+                                        .repeats = POLICY_UNSET,
+                                        .halt = POLICY_UNSET,
+                                        .across_turns = POLICY_UNSET,
+                                        .poll_max = POLICY_UNSET,
+                                        .cost = POLICY_COST_UNSET};
+    const struct policy *p = policy ? policy : &unset;
     const struct ledger_limits *base = &ledger_default_limits;
-    tool->limits = (struct ledger_limits){
-        .repair = chosen(p->repair, config->repair, base->repair),
-        .same_call = chosen(p->same_call, config->same_call, same_call_by_effects(tool->effects)),
-        .transient = chosen(p->transient, config->transient, base->transient),
-        .repeats = chosen(p->repeats, config->repeats, base->repeats),
-        .halt = chosen(p->halt, config->halt, base->halt),
-        .across_turns = chosen(p->across_turns, config->across_turns, base->across_turns),
-        .poll_max = chosen(p->poll_max, config->poll_max, base->poll_max),
+    struct ledger_limits *l = &tool->limits;
+    *l = (struct ledger_limits){
+        .repair = first_set(p->repair, config->repair, base->repair),
+        .same_call = first_set(p->same_call, config->same_call, default_same_call(tool->effects)),
+        .transient = first_set(p->transient, config->transient, base->transient),
+        .repeats = first_set(p->repeats, config->repeats, base->repeats),
+        .halt = first_set(p->halt, config->halt, base->halt),
+        .across_turns = first_set(p->across_turns, config->across_turns, base->across_turns),
+        .poll_max = first_set(p->poll_max, config->poll_max, base->poll_max),
+        .poll_every_ms = p->poll_every_ms,
         .polls = p->polls,
         .reads = tool->effects == EFFECTS_READ,
         .writes = tool->effects == EFFECTS_WRITE,
         .destructive = tool->effects == EFFECTS_DESTRUCTIVE,
+        .tool = allowance(policy ? &policy->limits : &policy_limits_unset, &config->tool_limits),
+        .session = allowance(&policy_limits_unset, &config->session_limits),
+        .cost = p->cost != POLICY_COST_UNSET ? p->cost : 0,
     };
+    /* Cost limits of the session apply to tools that have a cost or a cost limit; others are free. */
+    l->costs = p->cost != POLICY_COST_UNSET || l->tool.cost_per_turn || l->tool.cost_per_session;
 }
 
 static void set_behaviour(struct tool *tool, const struct policy *policy, const struct config *config)
@@ -209,34 +199,23 @@ static void set_behaviour(struct tool *tool, const struct policy *policy, const 
     tool->coerce = policy && policy->coerce_given ? policy->coerce : config->coerce;
     tool->compact = policy && policy->compact_given ? policy->compact : config->compact;
     set_limits(tool, policy, config);
-    set_allowances(tool, policy, config);
 }
 
-static void list_parameters(struct arena *arena, struct tool *tool)
-{
-    const struct json *properties = json_get_text(tool->input, "properties");
-    if (!json_is(properties, JSON_OBJECT))
-        return;
-    struct str *names = ARENA_ARRAY(arena, struct str, properties->len);
-    for (uint32_t i = 0; i < properties->len; i++)
-        names[i] = properties->members[i].key;
-    tool->parameters = names;
-    tool->parameter_count = properties->len;
-}
+/* ---- checks ---- */
 
 static enum err compile(struct arena *arena, struct tool *tool, const struct json *source, const char *which,
                         struct schema **out, struct why *why)
 {
-    struct problems odd;
-    problems_init(&odd, arena);
+    struct problems warnings;
+    problems_init(&warnings, arena);
     if (source->raw_len > SCHEMA_MAX_BYTES)
         return err_set(why, ERR_LIMIT, "%s is %u bytes, more than the %u allowed", which, source->raw_len,
                        SCHEMA_MAX_BYTES);
-    enum err err = schema_compile(arena, source, NULL, out, &odd, why);
-    for (size_t i = 0; err == OK && i < odd.count; i++)
+    enum err err = schema_compile(arena, source, NULL, out, &warnings, why);
+    for (size_t i = 0; err == OK && i < warnings.count; i++)
         warn(arena, tool,
-             arena_printf(arena, "%s %.*s: " STR_FMT, which, STR_ARG(odd.list[i].path),
-                          STR_ARG(odd.list[i].message)));
+             arena_printf(arena, "%s %.*s: " STR_FMT, which, STR_ARG(warnings.list[i].path),
+                          STR_ARG(warnings.list[i].message)));
     if (err != OK)
         err_prefix(why, which);
     return err;
@@ -247,7 +226,7 @@ bool tool_name_fits(struct str name)
     return str_is_name(name) && name.len <= TOOL_NAME_MAX_BYTES;
 }
 
-/* Where the operator wants none without: the tool itself, and each of its parameters, all at once. */
+/* For require_descriptions: the tool and each of its parameters. */
 static enum err check_descriptions(struct arena *arena, const struct tool *tool, struct why *why)
 {
     const struct json *parameters = json_get_text(tool->input, "properties");
@@ -269,8 +248,8 @@ static enum err check_descriptions(struct arena *arena, const struct tool *tool,
     return OK;
 }
 
-static enum err check_whole(struct arena *arena, struct tool *tool, const struct config *config,
-                            struct why *why)
+static enum err check_definition(struct arena *arena, struct tool *tool, const struct config *config,
+                                 struct why *why)
 {
     if (!tool->name.len)
         return err_set(why, ERR_SCHEMA, "a tool needs a name");
@@ -290,79 +269,39 @@ static enum err check_whole(struct arena *arena, struct tool *tool, const struct
     return OK;
 }
 
-/* What no list can hold is left out of everything. */
-static enum err check_listed(const struct tool *tool, struct why *why)
+/* A tool that cannot be listed is not served at all. */
+static enum err check_listable(const struct tool *tool, struct why *why)
 {
     struct arena *scratch = arena_new();
-    struct json listed;
-    enum err err = definition_from_tool(scratch, tool, &listed, why);
+    struct json definition;
+    enum err err = definition_from_tool(scratch, tool, &definition, why);
     arena_free(scratch);
     return err;
 }
 
-static enum err build(struct arena *arena, struct tool *tool, const struct json *definition,
-                      const struct policy *policy, const struct config *config, struct tool **out,
-                      struct why *why)
+enum err tool_build(struct arena *arena, const struct config *config, const struct tool_source *source,
+                    struct tool **out, struct why *why)
 {
-    *out = NULL;
-    take_definition(arena, tool, definition, policy);
-    set_behaviour(tool, policy, config);
-    enum err err = check_whole(arena, tool, config, why);
+    struct tool *tool = ARENA_NEW(arena, struct tool);
+    set_definition(arena, tool, source);
+    set_behaviour(tool, source->policy, config);
+    enum err err = check_definition(arena, tool, config, why);
     if (err == OK)
         err = compile(arena, tool, tool->input, "input schema", &tool->input_schema, why);
     if (err == OK && tool->output)
         err = compile(arena, tool, tool->output, "output schema", &tool->output_schema, why);
-    if (err != OK)
-        return err;
-    err = check_listed(tool, why);
-    if (err != OK)
-        return err;
-    list_parameters(arena, tool);
-    *out = tool;
-    return OK;
-}
-
-enum err tool_build(struct arena *arena, const struct json *definition, const struct policy *policy,
-                    const struct config *config, struct str origin, struct tool **out, struct why *why)
-{
-    struct tool *tool = ARENA_NEW(arena, struct tool);
-    tool->origin = origin;
-    return build(arena, tool, definition, policy, config, out, why);
-}
-
-enum err tool_build_from_upstream(struct arena *arena, struct str name, const struct json *definition,
-                                  const struct target *target, const struct policy *policy,
-                                  const struct config *config, struct str origin, struct tool **out,
-                                  struct why *why)
-{
-    struct tool *tool = ARENA_NEW(arena, struct tool);
-    tool->origin = origin;
-    tool->name = name;
-    tool->target = *target;
-    return build(arena, tool, definition, policy, config, out, why);
-}
-
-bool tool_is_listed(const struct tool *tool)
-{
-    return tool->runner != RUNNER_AGENT && !tool->schema_pending;
-}
-
-bool tool_is_described(const struct tool *tool)
-{
-    return !tool->unregistered && !tool->schema_pending;
-}
-
-bool tool_is_enforced(const struct tool *tool)
-{
-    return tool->policy && tool->mode == POLICY_ENFORCE;
+    if (err == OK)
+        err = check_listable(tool, why);
+    *out = err == OK ? tool : NULL;
+    return err;
 }
 
 const struct tool *tool_as_enforced(struct arena *arena, const struct tool *tool)
 {
     if (tool->mode == POLICY_ENFORCE)
         return tool;
-    struct tool *felt = ARENA_NEW(arena, struct tool);
-    *felt = *tool;
-    felt->mode = POLICY_ENFORCE;
-    return felt;
+    struct tool *copy = ARENA_NEW(arena, struct tool);
+    *copy = *tool;
+    copy->mode = POLICY_ENFORCE;
+    return copy;
 }

@@ -1,6 +1,6 @@
 /*
- * A tool as the gate knows it: its definition, its compiled schemas, its
- * policy and the limits that follow, worked out once per generation.
+ * A tool of a generation: its definition, its compiled schemas, its policy, and the limits that follow from
+ * configuration and policy. Built once, immutable from then on.
  */
 #ifndef TOOLGATE_CATALOG_TOOL_H
 #define TOOLGATE_CATALOG_TOOL_H
@@ -12,8 +12,7 @@
 
 struct config;
 
-#define TOOL_NAME_MAX_BYTES                                                                                  \
-    64u /* a name longer, or outside [A-Za-z0-9_-], is served to check and report only */
+#define TOOL_NAME_MAX_BYTES 64u /* a tool with another name is served to check and report only */
 
 enum tool_runner {
     RUNNER_AGENT,   /* the agent runs it: check, then report */
@@ -22,43 +21,42 @@ enum tool_runner {
 };
 
 struct tool {
-    struct str name, title, description, origin;     /* origin: the file or "register" */
-    const struct json *definition;                   /* as it came; NULL where the policy alone defines it */
-    const struct json *input, *output, *annotations; /* output, annotations: NULL where none */
+    struct str name, title, description;
+    struct str origin;                               /* the file, "upstream NAME" or "register" */
+    const struct json *definition;                   /* as it was given; NULL: the policy alone defines it */
+    const struct json *input, *output, *annotations; /* output, annotations: NULL: none */
     struct schema *input_schema, *output_schema;
     const struct policy *policy; /* NULL: none */
-    bool unregistered;   /* a policy whose tool is yet to be registered: it exists for its examples alone */
-    bool schema_pending; /* its upstream has not told yet what it takes: not listed, and any object goes
-                            through */
+    bool unregistered;           /* the agent has yet to register it: only examples can call it */
+    bool schema_pending; /* its upstream has yet to list it: not in tools/list, any object is accepted */
     enum tool_runner runner;
     struct target target;      /* RUNNER_UPSTREAM */
-    bool idempotent;           /* the same call twice does no more than once */
-    struct policy_retry retry; /* times 0: a failure is told at once */
+    bool idempotent;           /* a second identical call has no further effect */
+    struct policy_retry retry; /* times 0: no retry */
     enum policy_effects effects;
     enum policy_mode mode;
     enum policy_unknown unknown;
     struct coerce_options coerce;
     struct ledger_limits limits;
     struct policy_compact compact;
-    const struct str *parameters; /* names of the declared properties, for suggestions and feedback */
+    const struct str *parameters; /* the names of the declared properties */
     size_t parameter_count;
-    const struct str *warnings; /* what was odd about its definition, for status and lint */
+    const struct str *warnings; /* about its definition, for status and lint */
     size_t warning_count;
 };
 
-/*
- * Builds one from an MCP definition (NULL: the policy declares everything)
- * and a policy (NULL: none). Everything is borrowed or allocated in `arena`.
- * ERR_SCHEMA where it cannot be served, with the reason.
- */
-enum err tool_build(struct arena *arena, const struct json *definition, const struct policy *policy,
-                    const struct config *config, struct str origin, struct tool **out, struct why *why);
+/* What a tool is built from. Everything is borrowed. */
+struct tool_source {
+    const struct json *definition; /* MCP; NULL: the policy declares everything */
+    const struct policy *policy;   /* NULL: none */
+    struct str origin;
+    struct str name;      /* empty: the definition's, or the policy's */
+    struct target target; /* where an upstream's tool runs; else all zero */
+};
 
-/* The same for a tool that an upstream offers: under `name` here, whatever it is called there. */
-enum err tool_build_from_upstream(struct arena *arena, struct str name, const struct json *definition,
-                                  const struct target *target, const struct policy *policy,
-                                  const struct config *config, struct str origin, struct tool **out,
-                                  struct why *why);
+/* Allocates the tool in `arena`. ERR_SCHEMA or ERR_LIMIT: it cannot be served, and `why` names the reason. */
+enum err tool_build(struct arena *arena, const struct config *config, const struct tool_source *source,
+                    struct tool **out, struct why *why);
 
 /* The upstream and its tool in a policy's `upstream = "calendar/getEvents"`; without a slash the tool has the
  * policy's name. Empty: the policy names none. */
@@ -66,11 +64,26 @@ struct str tool_upstream(const struct policy *policy, struct str *tool);
 
 /* Letters, digits, '_' and '-', 1 to TOOL_NAME_MAX_BYTES of them. */
 bool tool_name_fits(struct str name);
-bool tool_is_listed(
-    const struct tool *tool); /* appears in tools/list: toolgate runs it, and the name fits MCP */
-bool tool_is_described(const struct tool *tool); /* neither undefined nor awaited: what it takes is known */
-bool tool_is_enforced(const struct tool *tool);  /* it has a policy, and the model sees and feels it */
-/* The tool, or a copy of it whose policy is felt whatever its mode: what an example shows. */
+
+/* tools/list shows it: toolgate runs it and knows its schema. */
+static inline bool tool_is_listed(const struct tool *tool)
+{
+    return tool->runner != RUNNER_AGENT && !tool->schema_pending;
+}
+
+/* Its schema is known. */
+static inline bool tool_is_described(const struct tool *tool)
+{
+    return !tool->unregistered && !tool->schema_pending;
+}
+
+/* It has a policy in mode enforce. */
+static inline bool tool_is_enforced(const struct tool *tool)
+{
+    return tool->policy && tool->mode == POLICY_ENFORCE;
+}
+
+/* The tool, or a copy of it in mode enforce. */
 const struct tool *tool_as_enforced(struct arena *arena, const struct tool *tool);
 
 #endif

@@ -111,7 +111,7 @@ static int load(const struct command *command, const struct local_options *optio
     local_peer(&peer);
     struct buf text = buf_in(arena), where = buf_in(arena);
     struct catalog_request request = {
-        .format = format, .strict = strict, .all = true, .peer = &peer, .places = &where};
+        .provider = {.format = format, .strict = strict}, .all = true, .peer = &peer, .places = &where};
     struct json tools, places;
     struct json_error fault;
     int status = CLI_ERROR;

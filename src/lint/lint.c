@@ -257,7 +257,7 @@ static void play(struct generation *generation, struct coverage *coverage, struc
 /* The definitions as a model sees them, an array. */
 static struct json definitions(struct arena *arena, struct generation *generation)
 {
-    struct catalog_request request = {.format = PROVIDER_FORMAT_MCP, .all = true};
+    struct catalog_request request = {.provider = {.format = PROVIDER_FORMAT_MCP}, .all = true};
     static const struct json_limits limits = {.nodes = LINT_SHOWN_MAX_NODES};
     struct buf text = buf_in(arena);
     struct json list;

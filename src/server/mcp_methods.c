@@ -133,7 +133,7 @@ static enum request_status reply_list(struct request *r, const struct catalog_re
 enum request_status mcp_tools_list(struct request *r)
 {
     struct client *client = r->client;
-    struct catalog_request wanted = {.format = PROVIDER_FORMAT_MCP, .peer = &client->peer};
+    struct catalog_request wanted = {.provider = {.format = PROVIDER_FORMAT_MCP}, .peer = &client->peer};
     struct str cursor;
     if (param_string(r, r->params, "params.", "cursor", &cursor))
         return REQUEST_DONE;

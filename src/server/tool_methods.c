@@ -101,10 +101,10 @@ static enum request_status tell_definitions(struct request *r, const struct cata
     struct catalog_request now = *wanted;
     struct buf warnings_text = buf_in(r->arena), places_text = buf_in(r->arena);
     struct json_out warnings = json_out(&warnings_text), *out = reply_open(r);
-    now.warn = collect_warning;
-    now.owner = &warnings;
+    now.provider.warn = collect_warning;
+    now.provider.owner = &warnings;
     now.places = &places_text;
-    json_field_text(out, "format", provider_format_name(now.format));
+    json_field_text(out, "format", provider_format_name(now.provider.format));
     json_key(out, "tools");
     json_open(&warnings, '[');
     catalog_write(r->arena, r->client->server->gate.generation, &now, out->buf);
@@ -120,8 +120,8 @@ enum request_status tool_methods_tools(struct request *r)
     struct catalog_request wanted = {
         .all = true, .peer = &r->client->peer, .client_tools = r->client->client_tools};
     struct str format;
-    if (read_format(r, &format, &wanted.format) || param_flag(r, "strict", &wanted.strict) ||
-        param_session(r, &wanted.session) ||
+    if (read_format(r, &format, &wanted.provider.format) ||
+        param_flag(r, "strict", &wanted.provider.strict) || param_session(r, &wanted.session) ||
         param_string(r, r->meta, "params._meta.", GATE_GOAL_KEY, &wanted.goal))
         return REQUEST_DONE;
     return tools_list_begin(r, &wanted, tell_definitions);

@@ -154,7 +154,9 @@ static void only_what_toolgate_runs_is_listed(void **state)
     assert_int_equal(list(house, (struct catalog_request){.all = true})->len, 4);
     /* a name that no provider takes is left out there */
     assert_int_equal(
-        list(house, (struct catalog_request){.all = true, .format = PROVIDER_FORMAT_OPENAI})->len, 3);
+        list(house, (struct catalog_request){.all = true, .provider = {.format = PROVIDER_FORMAT_OPENAI}})
+            ->len,
+        3);
 }
 
 static void what_breaks_clients_is_mended(void **state)
@@ -261,16 +263,16 @@ static void each_provider_gets_its_form(void **state)
         "[{\"name\":\"t\",\"description\":\"T.\",\"inputSchema\":{\"type\":\"object\",\"properties\":{},"
         "\"anyOf\":[{}]}}]");
     build(house);
-    struct catalog_request request = {.all = true, .warn = collect, .owner = &warnings};
-    request.format = PROVIDER_FORMAT_OPENAI;
+    struct catalog_request request = {.all = true, .provider = {.warn = collect, .owner = &warnings}};
+    request.provider.format = PROVIDER_FORMAT_OPENAI;
     expect_json(list(house, request),
                 "[{\"type\":\"function\",\"function\":{\"name\":\"t\",\"description\":\"T.\","
                 "\"parameters\":{\"type\":\"object\",\"properties\":{},\"anyOf\":[{}]}}}]");
     assert_int_equal(warnings.len, 0);
-    request.format = PROVIDER_FORMAT_GEMINI;
+    request.provider.format = PROVIDER_FORMAT_GEMINI;
     expect_json(list(house, request), "[{\"name\":\"t\",\"description\":\"T.\",\"parametersJsonSchema\":"
                                       "{\"type\":\"object\",\"properties\":{},\"anyOf\":[{}]}}]");
-    request.format = PROVIDER_FORMAT_ANTHROPIC;
+    request.provider.format = PROVIDER_FORMAT_ANTHROPIC;
     expect_json(list(house, request), "[{\"name\":\"t\",\"description\":\"T.\",\"input_schema\":"
                                       "{\"type\":\"object\",\"properties\":{},\"anyOf\":[{}]}}]");
     assert_true(str_contains_nocase(buf_view(&warnings), STR_LIT("anthropic")));
