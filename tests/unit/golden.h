@@ -115,16 +115,22 @@ static char golden_rows[131072];
 
 __attribute__((unused)) static void golden_row(const char *input, const char *text)
 {
-    char shown[512] = "";
-    for (size_t at = 0; *input && at < sizeof(shown) - 5; input++) {
-        unsigned char c = (unsigned char)*input;
-        const char *format = c == '\n' ? "\\n" : c < 0x20 || c > 0x7e ? "\\x%02x" : "%c";
-        at += (size_t)sprintf(shown + at, format, c);
+    size_t len = 0;
+    char *row = NULL;
+    FILE *memory = open_memstream(&row, &len);
+    assert_non_null(memory);
+    for (const char *at = input; *at; at++) {
+        unsigned char c = (unsigned char)*at;
+        fprintf(memory, c == '\n' ? "\\n" : c < 0x20 || c > 0x7e ? "\\x%02x" : "%c", c);
     }
-    size_t used = strlen(golden_rows);
-    int len = snprintf(golden_rows + used, sizeof(golden_rows) - used, "%s%s\n    %s", used ? "\n" : "",
-                       shown, text);
-    assert_in_range(len, 0, sizeof(golden_rows) - used - 1);
+    fputs(*text ? "\n    " : "\n    (nothing)", memory);
+    for (const char *at = text; *at && !(*at == '\n' && !at[1]); at++)
+        fputs(*at == '\n' ? "\n    " : (char[]){*at, '\0'}, memory);
+    fputc('\n', memory);
+    fclose(memory);
+    assert_true(strlen(golden_rows) + len < sizeof(golden_rows));
+    strcat(golden_rows, row);
+    free(row);
 }
 
 /* Checks the rows since the last check. */

@@ -2,6 +2,7 @@
 #include "schema/schema_support.h"
 
 #include "base/clock.h"
+#include "golden.h"
 
 static const char *refusal(const char *text)
 {
@@ -17,34 +18,21 @@ static void what_cannot_be_understood_is_refused_with_its_place(void **state)
 {
     (void)state;
     static const struct {
-        const char *schema, *words;
+        const char *schema;
     } table[] = {
-        {"5", "expected a schema (an object or a boolean) at #, found number"},
-        {"{`properties`:{`a/b`:7}}",
-         "expected a schema (an object or a boolean) at #/properties/a~1b, found number"},
-        {"{`properties`:[]}", "expected an object of schemas at #/properties, found []"},
-        {"{`items`:{`pattern`:`(`}}",
-         "#/items/pattern: expected a regular expression, found '(': missing closing "
-         "parenthesis (near byte 1)"},
-        {"{`pattern`:`(?<=a+)b`}",
-         "#/pattern: expected a regular expression, found '(?<=a+)b': lookbehind assertion is "
-         "not fixed length (near byte 0)"},
-        {"{`properties`:{`a`:{`$ref`:`#/$defs/x`}}}",
-         "the reference '#/$defs/x' at #/properties/a leads nowhere: the document has no such part; define "
-         "what it "
-         "names in the schema"},
-        {"{`$ref`:`http://example.com/x.json`}", "the reference 'http://example.com/x.json' at # leads "
-                                                 "nowhere: no document has that URI, and toolgate fetches "
-                                                 "none; define what it names in the schema"},
-        {"{`$ref`:`#`}",
-         "the schema at # refers to itself for the same value, which never ends; put the reference "
-         "under 'properties' or 'items', or remove it"},
-        {"{`$schema`:`http://example.com/s`}",
-         "expected \"$schema\" to name draft-07, 2019-09 or 2020-12 of https://json-schema.org, found "
-         "'http://example.com/s'; name one of these, or leave it out"},
+        {"5"},
+        {"{`properties`:{`a/b`:7}}"},
+        {"{`properties`:[]}"},
+        {"{`items`:{`pattern`:`(`}}"},
+        {"{`pattern`:`(?<=a+)b`}"},
+        {"{`properties`:{`a`:{`$ref`:`#/$defs/x`}}}"},
+        {"{`$ref`:`http://example.com/x.json`}"},
+        {"{`$ref`:`#`}"},
+        {"{`$schema`:`http://example.com/s`}"},
     };
     for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
-        assert_string_equal(refusal(table[i].schema), table[i].words);
+        golden_row(table[i].schema, refusal(table[i].schema));
+    golden_check_rows("load", "schema: what is refused");
 }
 
 static void small_faults_are_understood_with_a_warning(void **state)
@@ -189,14 +177,13 @@ static void deep_schemas_are_refused(void **state)
     for (int i = 0; i < 70; i++)
         buf_byte(&deep, '}');
     buf_byte(&deep, '\0');
-    assert_string_equal(refusal(deep.at),
-                        "expected subschemas to nest at most 64 deep, found deeper; use $ref");
+    golden_check("load", "schema: nested too deep", refusal(deep.at));
     buf_text(&chain, "{`$ref`:`#/$defs/d0`,`$defs`:{");
     for (int i = 0; i < 5000; i++)
         buf_printf(&chain, "`d%d`:{`$ref`:`#/$defs/d%d`},", i, i + 1);
     buf_text(&chain, "`d5000`:{}}}");
     buf_byte(&chain, '\0');
-    assert_non_null(strstr(refusal(chain.at), "expected at most 512 references in a row"));
+    golden_check("load", "schema: too many references in a row", refusal(chain.at));
 }
 
 static void the_valid_path_allocates_nothing(void **state)

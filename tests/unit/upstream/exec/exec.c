@@ -11,6 +11,7 @@
 #include "json/parse.h"
 #include "upstream/exec/exec_stderr.h"
 #include "upstream/exec/exec_argv.h"
+#include "golden.h"
 
 static struct arena *arena;
 
@@ -82,13 +83,12 @@ static void makes(const char *const *words, const char *args, const char *expect
     assert_string_equal(joined(argv), expected);
 }
 
-static void refuses(struct exec_spec spec, const char *args, const char *code, const char *detail)
+static void refuses(struct exec_spec spec, const char *args, const char *code)
 {
     struct exec_argv_error fault = {"", STR_NONE};
     assert_null(exec_argv_build(arena, &spec, arguments(args), &fault));
     assert_string_equal(fault.code, code);
-    if (!memmem(fault.detail.at, fault.detail.len, detail, strlen(detail)))
-        fail_msg("'" STR_FMT "' does not say '%s'", STR_ARG(fault.detail), detail);
+    golden_row(code, arena_printf(arena, STR_FMT, STR_ARG(fault.detail)).at);
 }
 
 #define W(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -150,16 +150,15 @@ static void leaves_other_braces_alone(void **state)
 static void refuses_what_looks_like_an_option(void **state)
 {
     (void)state;
-    refuses(spec_of(W("rm", "{path}")), "{\"path\":\"-rf\"}", "looks_like_option",
-            "the argument 'path' begins with '-'");
-    refuses(spec_of(W("rm", "{path}x")), "{\"path\":\"-rf\"}", "looks_like_option", "'path'");
-    refuses(spec_of(W("rm", "{paths}")), "{\"paths\":[\"a\",\"-rf\"]}", "looks_like_option", "'paths'");
-    refuses(spec_of(W("x", "--file", "{paths}")), "{\"paths\":[\"-a\",\"-rf\"]}", "looks_like_option",
-            "'paths'");
-    refuses(spec_of(W("x", "--file=a", "{path}")), "{\"path\":\"-rf\"}", "looks_like_option", "'path'");
+    refuses(spec_of(W("rm", "{path}")), "{\"path\":\"-rf\"}", "looks_like_option");
+    refuses(spec_of(W("rm", "{path}x")), "{\"path\":\"-rf\"}", "looks_like_option");
+    refuses(spec_of(W("rm", "{paths}")), "{\"paths\":[\"a\",\"-rf\"]}", "looks_like_option");
+    refuses(spec_of(W("x", "--file", "{paths}")), "{\"paths\":[\"-a\",\"-rf\"]}", "looks_like_option");
+    refuses(spec_of(W("x", "--file=a", "{path}")), "{\"path\":\"-rf\"}", "looks_like_option");
     refuses(spec_of(W("x", "--id", "{id}", "{path}")), "{\"id\":\"--\",\"path\":\"-rf\"}",
-            "looks_like_option", "'path'");
-    refuses(spec_of(W("x", "--id", "{id}", "{path}")), "{\"path\":\"-rf\"}", "looks_like_option", "'path'");
+            "looks_like_option");
+    refuses(spec_of(W("x", "--id", "{id}", "{path}")), "{\"path\":\"-rf\"}", "looks_like_option");
+    golden_check_rows("feedback", "exec: arguments that look like options");
 }
 
 static void takes_what_cannot_be_an_option(void **state)
@@ -182,7 +181,7 @@ static void takes_what_cannot_be_an_option(void **state)
 static void refuses_what_no_command_line_holds(void **state)
 {
     (void)state;
-    refuses(spec_of(W("x", "{id}")), "{\"id\":\"a\\u0000b\"}", "nul_byte", "'id' holds a NUL byte");
+    refuses(spec_of(W("x", "{id}")), "{\"id\":\"a\\u0000b\"}", "nul_byte");
     struct buf large = buf_in(arena);
     buf_text(&large, "{\"id\":\"");
     memset(buf_reserve(&large, EXEC_ARG_MAX_BYTES + 1), 'x', EXEC_ARG_MAX_BYTES + 1);
@@ -194,14 +193,15 @@ static void refuses_what_no_command_line_holds(void **state)
     makes(W("x", "{id}"), large.at, arena_printf(arena, "x|%.*s", (int)EXEC_ARG_MAX_BYTES, large.at + 7).at);
     buf_text(&larger, "y\"}");
     buf_byte(&larger, '\0');
-    refuses(spec_of(W("x", "{id}")), larger.at, "argument_too_long", "'id' is longer than the 131071 bytes");
+    refuses(spec_of(W("x", "{id}")), larger.at, "argument_too_long");
     struct buf many = buf_in(arena);
     buf_text(&many, "{\"ids\":[0");
     for (unsigned i = 1; i < EXEC_LINE_WORDS_MAX; i++)
         buf_text(&many, ",0");
     buf_text(&many, "]}");
     buf_byte(&many, '\0');
-    refuses(spec_of(W("x", "{ids}")), many.at, "too_many_items", "more than 4096 items");
+    refuses(spec_of(W("x", "{ids}")), many.at, "too_many_items");
+    golden_check_rows("feedback", "exec: arguments that no command line holds");
 }
 
 /* ---- what it wrote --------------------------------------------------------------------------------- */
