@@ -187,6 +187,11 @@ bool client_is_operator(const struct client *client)
     return client->peer.uid == 0 || client->peer.uid == geteuid();
 }
 
+bool client_may_call(const struct client *client, struct str tool)
+{
+    return peer_may_call(server_config(client->server), &client->peer, tool);
+}
+
 void client_notify(struct client *client, const char *method, struct str params)
 {
     struct json_out out = json_out(conn_out(client->conn));

@@ -1,4 +1,4 @@
-/* Build, then swap or keep. Calls in flight hold the generation they began with. */
+/* Builds, then swaps or keeps. Calls in flight keep the generation that they began with. */
 #include "server/reload.h"
 
 #include "base/arena.h"
@@ -18,32 +18,33 @@
 #include <malloc.h>
 #include <stdlib.h>
 
-/* A client that is to hear what came of it. */
-struct waiter {
-    struct waiter *next;
+struct waiter { /* a toolgate/reload without its reply */
+    LIST_ENTRY(waiter) link;
     struct request *request;
 };
 
-/* How one went. */
-struct outcome {
+LIST_HEAD(waiters, waiter);
+
+struct reload_result {
     enum err err;
     bool unchanged;
-    int64_t at_ms;               /* 0: there was none */
-    int64_t took_us, longest_us; /* from its beginning to its end; of its slices */
+    int64_t at_ms;      /* 0: there was no reload */
+    int64_t took_us;    /* from its beginning to its end */
+    int64_t longest_us; /* of its slices */
 };
 
 struct reloader {
     struct server *server;
-    struct generation_load *load; /* NULL: none is under way */
+    struct generation_load *load; /* NULL: none is running */
     struct arena *arena;
     struct generation_report report;
-    const char *cause, *next_cause; /* next_cause NULL: nobody has asked for one more */
-    struct waiter *waiting, *next_waiting;
+    const char *cause, *next_cause; /* next_cause NULL: no further reload is requested */
+    struct waiters waiting, next_waiting;
     int64_t began_us;
-    struct outcome outcome; /* of the one under way, then kept as the last */
-    struct outcome last;
-    struct buf errors; /* of the last one that ended, one a line */
-    bool untidy;       /* the old generation's memory is free, but still ours */
+    struct reload_result result; /* of the running reload */
+    struct reload_result last;
+    struct buf errors; /* of the last reload, one a line */
+    bool trim;         /* the old generation's memory is free, but still the process's */
 };
 
 struct reloader *reloader_new(struct server *server)
@@ -68,7 +69,7 @@ void reloader_free(struct reloader *r)
     free(r);
 }
 
-/* ---- loading ---------------------------------------------------------------- */
+/* ---- loading ---- */
 
 /* Before the configuration is used: watches its files, and provides the quarantine and the upstreams' tools.
  */
@@ -96,66 +97,59 @@ static void begin(struct reloader *r, const char *cause)
     generation_report_init(&r->report, r->arena);
     r->cause = cause;
     r->began_us = clock_mono_us();
-    r->outcome = (struct outcome){.err = OK};
+    r->result = (struct reload_result){.err = OK};
     r->load = generation_load_begin(&request, &r->report);
 }
 
-static void release(struct reloader *r)
+/* After a generation went live: its examples are no longer needed, and the quarantine keeps only policies
+ * that it stopped. */
+static void clean_up(struct server *server)
 {
-    arena_free(r->arena);
-    r->arena = NULL;
-}
-
-/* Of what is served only the list of what must not run is looked at again. */
-static void settle_in(struct server *server)
-{
-    policy_set_free_examples(generation_policies(server->gate.generation));
+    struct policy_set *policies = generation_policies(server->gate.generation);
     size_t count;
-    const struct policy_stall *holding =
-        policy_set_stalls(generation_policies(server->gate.generation), &count);
-    quarantine_keep(server->quarantine, holding, count);
+    policy_set_free_examples(policies);
+    const struct policy_stall *stalls = policy_set_stalls(policies, &count);
+    quarantine_keep(server->quarantine, stalls, count);
 }
 
-/* ---- the first --------------------------------------------------------------- */
-
-/* Every error in the log; the first, and how many there are, for the one line that ends the start. */
-static void say_errors(const struct generation_report *report, enum err err, struct why *why)
+static void log_report(const struct generation_report *report, size_t first_error, bool warnings)
 {
-    if (!report->error_count) {
-        err_set(why, err, "nothing could be loaded (%s)", err_name(err));
-        return;
-    }
-    for (size_t i = 1; i < report->error_count; i++)
+    for (size_t i = first_error; i < report->error_count; i++)
         log_event(LOG_ERROR, "generation_error", LOG_STR("why", report->errors[i]));
-    err_set(why, err, STR_FMT, STR_ARG(report->errors[0]));
-    if (report->error_count > 1)
-        err_set(why, err, STR_FMT "\n(and %zu more, logged above)", STR_ARG(report->errors[0]),
-                report->error_count - 1);
+    for (size_t i = 0; warnings && i < report->warning_count; i++)
+        log_event(LOG_WARN, "generation_warning", LOG_STR("why", report->warnings[i]));
 }
 
+/* `why` gets the first error, the log all others: the caller prints `why`. */
 enum err reload_initial(struct server *server, struct why *why)
 {
     struct reloader *r = server->reloader;
+    const struct generation_report *report = &r->report;
     begin(r, "start");
     while (generation_load_step(r->load))
         continue;
     enum err err = generation_load_end(r->load, &server->gate.generation);
     r->load = NULL;
-    for (size_t i = 0; i < r->report.warning_count; i++)
-        log_event(LOG_WARN, "generation_warning", LOG_STR("why", r->report.warnings[i]));
-    if (err)
-        say_errors(&r->report, err, why);
+    log_report(report, 1, true);
+    if (!err)
+        clean_up(server);
+    else if (report->error_count > 1)
+        err_set(why, err, STR_FMT "\n(and %zu more, logged above)", STR_ARG(report->errors[0]),
+                report->error_count - 1);
+    else if (report->error_count)
+        err_set(why, err, STR_FMT, STR_ARG(report->errors[0]));
     else
-        settle_in(server);
-    release(r);
+        err_set(why, err, "nothing could be loaded (%s)", err_name(err));
+    arena_free(r->arena);
+    r->arena = NULL;
     malloc_trim(0);
     return err;
 }
 
-/* ---- swapping ----------------------------------------------------------------- */
+/* ---- the end of a reload ---- */
 
-/* What a running daemon cannot change under its clients' feet. */
-static void say_what_stays(const struct server *server, const struct config *now, const struct config *before)
+/* These need a restart: clients are connected to the socket, and sessions are in the ledger. */
+static void warn_unapplied(const struct server *server, const struct config *now, const struct config *before)
 {
     if (server->listener && !listener_is_inherited(server->listener) &&
         (strcmp(now->socket, before->socket) != 0 || now->socket_mode != before->socket_mode))
@@ -166,65 +160,72 @@ static void say_what_stays(const struct server *server, const struct config *now
         log_event(LOG_WARN, "restart_required", LOG_TEXT("key", "state"));
 }
 
-/* Also where nothing has changed: SIGHUP is how a log that was rotated is let go of. */
-static void reopen_log(const struct config *config)
-{
-    struct why why;
-    if (log_open(config->log_level, config->log_format, config->log_file, &why))
-        log_event(LOG_ERROR, "log_reopen_failed", LOG_TEXT("why", why.text));
-}
-
-static void swap(struct server *server, struct generation *fresh)
+static void swap(struct server *server, struct generation *next)
 {
     struct generation *old = server->gate.generation;
-    const struct config *config = generation_config(fresh);
-    bool list_changed = generation_list_hash(fresh) != generation_list_hash(old);
-    say_what_stays(server, config, generation_config(old));
-    server->gate.generation = fresh;
+    const struct config *config = generation_config(next);
+    bool list_changed = generation_list_hash(next) != generation_list_hash(old);
+    struct client *client;
+    warn_unapplied(server, config, generation_config(old));
+    server->gate.generation = next;
     generation_unref(old);
     loop_limit_bytes(server->loop, config->limits.memory);
-    struct client *client;
     LIST_FOREACH (client, &server->clients, link)
         client_apply_config(client);
     if (list_changed)
         subscriptions_list_changed(server);
-    settle_in(server);
+    clean_up(server);
 }
 
-static void remember(struct reloader *r)
-{
-    r->outcome.at_ms = clock_wall_ms();
-    r->outcome.took_us = clock_mono_us() - r->began_us;
-    r->last = r->outcome;
-    buf_clear(&r->errors);
-    for (size_t i = 0; i < r->report.error_count; i++) {
-        buf_str(&r->errors, r->report.errors[i]);
-        buf_byte(&r->errors, '\n');
-    }
-}
-
-static void say_how(const struct reloader *r)
+static void report_result(struct reloader *r)
 {
     const struct generation *serving = r->server->gate.generation;
     const struct generation_report *report = &r->report;
-    const struct outcome *o = &r->outcome;
+    struct reload_result *result = &r->result;
+    result->at_ms = clock_wall_ms();
+    result->took_us = clock_mono_us() - r->began_us;
+    r->last = *result;
+    buf_clear(&r->errors);
     for (size_t i = 0; i < report->error_count; i++)
-        log_event(LOG_ERROR, "generation_error", LOG_STR("why", report->errors[i]));
-    for (size_t i = 0; i < report->warning_count && !o->err && !o->unchanged; i++)
-        log_event(LOG_WARN, "generation_warning", LOG_STR("why", report->warnings[i]));
-    if (o->err)
+        buf_printf(&r->errors, STR_FMT "\n", STR_ARG(report->errors[i]));
+    log_report(report, 0, !result->err && !result->unchanged);
+    if (result->err)
         log_event(LOG_ERROR, "reload_failed", LOG_NUM("errors", report->error_count),
                   LOG_TEXT("cause", r->cause), LOG_NUM("generation", generation_number(serving)),
-                  LOG_NUM("ms", o->took_us / 1000));
+                  LOG_NUM("ms", result->took_us / 1000));
     else
-        log_event(LOG_INFO, o->unchanged ? "reload_unchanged" : "reload_done",
+        log_event(LOG_INFO, result->unchanged ? "reload_unchanged" : "reload_done",
                   LOG_NUM("generation", generation_number(serving)),
                   LOG_STR("hash", generation_hash(serving)), LOG_NUM("tools", generation_tool_count(serving)),
                   LOG_NUM("examples", report->example_count), LOG_TEXT("cause", r->cause),
-                  LOG_NUM("ms", o->took_us / 1000), LOG_NUM("longest_us", o->longest_us));
+                  LOG_NUM("ms", result->took_us / 1000), LOG_NUM("longest_us", result->longest_us));
 }
 
-/* ---- answering ----------------------------------------------------------------- */
+static void finish(struct reloader *r)
+{
+    struct server *server = r->server;
+    struct generation *next;
+    struct why why;
+    enum err err = generation_load_end(r->load, &next);
+    r->load = NULL;
+    r->result.err = err;
+    r->result.unchanged = !err && !next;
+    bool reconfigured = next && generation_config(next)->hash != server_config(server)->hash;
+    if (next)
+        swap(server, next);
+    const struct config *config = server_config(server);
+    if (!err && (reconfigured || strcmp(r->cause, RELOAD_CAUSE_UPSTREAM) != 0))
+        upstream_manager_apply(server->upstream_manager, config);
+    /* Also if nothing has changed: SIGHUP releases a log file that was rotated. */
+    if (!err && log_open(config->log_level, config->log_format, config->log_file, &why))
+        log_event(LOG_ERROR, "log_reopen_failed", LOG_TEXT("why", why.text));
+    report_result(r);
+    systemd_notify("READY=1\nSTATUS=%s generation %" PRIu64,
+                   err ? "the last reload failed; serving" : "serving",
+                   generation_number(server->gate.generation));
+}
+
+/* ---- toolgate/reload ---- */
 
 static void put_lines(struct json_out *out, const char *key, const struct str *lines, size_t count)
 {
@@ -234,45 +235,29 @@ static void put_lines(struct json_out *out, const char *key, const struct str *l
     json_close(out, ']');
 }
 
-/* {ok:true, …}, or the errors */
 static void answer(const struct reloader *r, struct request *request)
 {
     const struct generation *serving = r->server->gate.generation;
     const struct generation_report *report = &r->report;
     struct json_out *out = reply_open(request);
-    json_field_bool(out, "ok", !r->outcome.err);
-    json_field_bool(out, "unchanged", r->outcome.unchanged);
+    json_field_bool(out, "ok", !r->result.err);
+    json_field_bool(out, "unchanged", r->result.unchanged);
     json_field_int(out, "generation", generation_number(serving));
     json_field_str(out, "hash", generation_hash(serving));
     json_field_int(out, "tools", generation_tool_count(serving));
     json_field_int(out, "policies", policy_set_count(generation_policies(serving)));
     json_field_int(out, "examples", report->example_count);
-    json_field_int(out, "ms", (size_t)r->outcome.took_us / 1000);
+    json_field_int(out, "ms", r->result.took_us / 1000);
     put_lines(out, "errors", report->errors, report->error_count);
     put_lines(out, "warnings", report->warnings, report->warning_count);
     reply_close(request);
     request_done(request);
 }
 
-static void answer_all(struct reloader *r)
-{
-    while (r->waiting) {
-        struct request *request = r->waiting->request;
-        r->waiting = r->waiting->next; /* it goes with its request */
-        answer(r, request);
-    }
-}
-
 static void cancel(struct request *request)
 {
-    struct reloader *r = request->client->server->reloader;
-    struct waiter *waiter = request->work, **lists[] = {&r->waiting, &r->next_waiting};
-    for (size_t i = 0; i < 2; i++)
-        for (struct waiter **at = lists[i]; *at; at = &(*at)->next)
-            if (*at == waiter) {
-                *at = waiter->next;
-                return;
-            }
+    struct waiter *waiter = request->work;
+    LIST_REMOVE(waiter, link);
 }
 
 enum request_status reload_method(struct request *request)
@@ -281,15 +266,15 @@ enum request_status reload_method(struct request *request)
     if (param_require_operator(request, "toolgate/reload"))
         return REQUEST_DONE;
     struct waiter *waiter = ARENA_NEW(request->arena, struct waiter);
-    *waiter = (struct waiter){r->next_waiting, request};
-    r->next_waiting = waiter;
+    waiter->request = request;
+    LIST_INSERT_HEAD(&r->next_waiting, waiter, link);
     request->work = waiter;
     request->cancel = cancel;
     reload_request(r->server, "asked");
     return REQUEST_PENDING;
 }
 
-/* ---- turn by turn ---------------------------------------------------------------- */
+/* ---- turn by turn ---- */
 
 void reload_request(struct server *server, const char *cause)
 {
@@ -303,34 +288,16 @@ bool reload_is_running(const struct server *server)
     return server->reloader->load != NULL;
 }
 
-static void begin_next(struct reloader *r)
+static void begin_requested(struct reloader *r)
 {
+    struct waiter *waiter;
     systemd_notify_reloading();
-    r->waiting = r->next_waiting;
-    r->next_waiting = NULL;
+    while ((waiter = LIST_FIRST(&r->next_waiting))) {
+        LIST_REMOVE(waiter, link);
+        LIST_INSERT_HEAD(&r->waiting, waiter, link);
+    }
     begin(r, r->next_cause);
     r->next_cause = NULL;
-}
-
-static void finish(struct reloader *r)
-{
-    struct server *server = r->server;
-    struct generation *fresh;
-    r->outcome.err = generation_load_end(r->load, &fresh);
-    r->outcome.unchanged = !r->outcome.err && !fresh;
-    r->load = NULL;
-    bool reconfigured = fresh && generation_config(fresh)->hash != server_config(server)->hash;
-    if (fresh)
-        swap(server, fresh);
-    if (!r->outcome.err && (reconfigured || strcmp(r->cause, RELOAD_CAUSE_UPSTREAM) != 0))
-        upstream_manager_apply(server->upstream_manager, server_config(server));
-    if (!r->outcome.err)
-        reopen_log(server_config(server));
-    remember(r);
-    say_how(r);
-    systemd_notify("READY=1\nSTATUS=%s generation %" PRIu64,
-                   r->outcome.err ? "the last reload failed; serving" : "serving",
-                   generation_number(server->gate.generation));
 }
 
 static bool slice(struct reloader *r)
@@ -341,41 +308,38 @@ static bool slice(struct reloader *r)
         more = generation_load_step(r->load);
         now = clock_mono_us();
     }
-    if (now - began > r->outcome.longest_us)
-        r->outcome.longest_us = now - began;
+    if (now - began > r->result.longest_us)
+        r->result.longest_us = now - began;
     return more;
 }
 
-/* Two generations lie side by side while one is built: without this the process would stay as large as both.
- */
-static void tidy(struct reloader *r)
-{
-    malloc_trim(0);
-    r->untidy = false;
-}
-
-/* After the end there is always one more turn, by which what was told to clients goes out. */
 bool reload_turn(struct server *server)
 {
     struct reloader *r = server->reloader;
-    if (r && r->untidy) {
-        tidy(r);
+    struct waiter *waiter;
+    if (r && r->trim) { /* two generations were in memory; the replies went out with the last turn */
+        malloc_trim(0);
+        r->trim = false;
         return true;
     }
     if (!r || (!r->load && !r->next_cause))
         return false;
     if (!r->load)
-        begin_next(r);
+        begin_requested(r);
     if (slice(r))
         return true;
     finish(r);
-    answer_all(r);
-    release(r);
-    r->untidy = true;
+    while ((waiter = LIST_FIRST(&r->waiting))) {
+        LIST_REMOVE(waiter, link);
+        answer(r, waiter->request); /* frees the waiter */
+    }
+    arena_free(r->arena);
+    r->arena = NULL;
+    r->trim = true;
     return true;
 }
 
-/* ---- status ------------------------------------------------------------------------ */
+/* ---- toolgate/status ---- */
 
 void reload_write_status(const struct client *client, struct json_out *out)
 {
@@ -383,11 +347,10 @@ void reload_write_status(const struct client *client, struct json_out *out)
     if (!r->last.at_ms)
         return;
     json_field_open(out, "reload", '{');
-    json_field_int(out, "at_ms", (size_t)r->last.at_ms);
+    json_field_int(out, "at_ms", r->last.at_ms);
     json_field_bool(out, "ok", !r->last.err);
-    json_field_int(out, "ms", (size_t)r->last.took_us / 1000);
-    if (r->last.err && client_is_operator(client)) {
+    json_field_int(out, "ms", r->last.took_us / 1000);
+    if (r->last.err && client_is_operator(client))
         json_field_str(out, "errors", str_trim(buf_view(&r->errors)));
-    }
     json_close(out, '}');
 }

@@ -1,38 +1,37 @@
 /*
- * A new generation: built aside with its examples run, a slice at each turn
- * of the loop while calls go on, then swapped in by one pointer; or the old
- * one stays, and every reason is said.
+ * Loads a new generation: builds it and runs its examples, a slice at each
+ * turn of the loop while calls go on, then swaps one pointer. If anything is
+ * wrong, the old generation stays and every reason is reported.
  *
- *   SIGHUP, toolgate/reload, changed files ─▶ reload_request ─▶ slice, slice, … ─▶ swap or keep ─▶ answers
- *        while one is under way: one more ────────┘ afterwards, for all who asked meanwhile
+ *   SIGHUP, toolgate/reload, changed files ─▶ reload_request ─▶ slice, slice, … ─▶ swap or keep ─▶ replies
+ *        while a reload runs: one more ──────────┘ afterwards, for all requests of that time
  */
 #ifndef TOOLGATE_SERVER_RELOAD_H
 #define TOOLGATE_SERVER_RELOAD_H
 
 #include "server/server_internal.h"
 
-struct client;
 struct json_out;
 
-#define RELOAD_SLICE_US 1000u /* of loading, then it is the connections' turn */
+#define RELOAD_SLICE_US 1000u /* of loading, between turns of the connections */
 
 struct reloader *reloader_new(struct server *server);
-void reloader_free(struct reloader *reloader); /* NULL is fine; what is under way is given up */
+void reloader_free(struct reloader *reloader); /* drops a running reload; NULL is allowed */
 
-/* The first one, to its end: `why` has the first error, the log all others. */
+/* The first generation, built at once. `why` gets the first error, the log all others. */
 enum err reload_initial(struct server *server, struct why *why);
 
-#define RELOAD_CAUSE_UPSTREAM "upstream" /* the cause that leaves upstreams alone which are down */
+#define RELOAD_CAUSE_UPSTREAM "upstream" /* with this cause, upstreams that are down are not retried */
 
-/* One that begins after this. `cause`: a word for the log. */
+/* Requests a reload that begins after this. `cause`: for the log; not copied. */
 void reload_request(struct server *server, const char *cause);
 bool reload_is_running(const struct server *server);
 
-/* A slice. False: there was nothing to do, the loop may wait. */
+/* Works for a slice. False: nothing to do, the loop may wait. */
 bool reload_turn(struct server *server);
 
-/* "reload":{…}, how the last one went; nothing where there was none. What names files is for whoever may
- * reload. */
+/* "reload":{…}, the result of the last reload, if there was one. Errors, which name files, are for the
+ * operator. */
 void reload_write_status(const struct client *client, struct json_out *out);
 
 #endif

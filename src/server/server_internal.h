@@ -86,6 +86,8 @@ void client_apply_config(struct client *client);
 void client_drain(struct client *client);
 /* Only root and the user that runs the daemon, by the kernel's peer credentials. */
 bool client_is_operator(const struct client *client);
+/* Whether the tool exists for this client, by the rules of the configuration. */
+bool client_may_call(const struct client *client, struct str tool);
 /* Appends a notification. `params`: an object as JSON, or empty. */
 void client_notify(struct client *client, const char *method, struct str params);
 

@@ -102,8 +102,7 @@ static struct json entries_allowed(const struct request *r, const struct json *e
     struct json *kept = ARENA_ARRAY(r->arena, struct json, entries->len + 1);
     size_t count = 0;
     for (uint32_t i = 0; i < entries->len; i++)
-        if (peer_may_call(server_config(r->client->server), &r->client->peer,
-                          json_str(json_get_text(&entries->items[i], "tool"))))
+        if (client_may_call(r->client, json_str(json_get_text(&entries->items[i], "tool"))))
             kept[count++] = entries->items[i];
     return json_array(kept, count);
 }
@@ -171,7 +170,7 @@ static enum err check_tool(struct request *r, struct str name)
         return OK;
     struct str *names = ARENA_ARRAY(r->arena, struct str, generation_tool_count(g) + 1);
     for (size_t i = 0; i < generation_tool_count(g); i++)
-        if (peer_may_call(generation_config(g), &r->client->peer, generation_tool_at(g, i)->name))
+        if (client_may_call(r->client, generation_tool_at(g, i)->name))
             names[count++] = generation_tool_at(g, i)->name;
     struct str closest = suggest_ranked(name, names, count, best) ? names[best[0]] : STR_NONE;
     reply_error(r, RPC_NOT_FOUND, "nothing was reset: there is no tool '" STR_FMT "'%s" STR_FMT "%s",

@@ -1,4 +1,4 @@
-/* A list a client; its id is the request's, kept as the text that was sent. */
+/* One list per client. A subscription's id is that of its request, as it was sent. */
 #include "server/subscriptions.h"
 
 #include "base/arena.h"
@@ -11,23 +11,19 @@
 struct subscription {
     struct subscription *next;
     struct arena *arena;
-    struct str id;        /* JSON text */
-    struct json id_value; /* the same, read */
+    struct str id; /* JSON */
+    struct json id_value;
     bool tools;
 };
 
-/* {"_meta":{"…/subscriptionId":ID}<more>} */
-static struct str tagged(struct arena *arena, struct str id, const char *more)
-{
-    return arena_printf(arena, "{\"_meta\":{\"" MCP_SUBSCRIPTION_KEY "\":" STR_FMT "}%s}", STR_ARG(id), more);
-}
-
+/* A notification with {"_meta":{"…/subscriptionId":ID}<more>}. */
 static void notify_one(struct client *client, const struct subscription *s, const char *method,
                        const char *more)
 {
-    struct arena *arena = arena_new();
-    client_notify(client, method, tagged(arena, s->id, more));
-    arena_free(arena);
+    struct buf params = {0};
+    buf_printf(&params, "{\"_meta\":{\"" MCP_SUBSCRIPTION_KEY "\":" STR_FMT "}%s}", STR_ARG(s->id), more);
+    client_notify(client, method, buf_view(&params));
+    buf_clear(&params);
 }
 
 static struct subscription *add(struct request *r, bool tools)
@@ -58,8 +54,7 @@ enum request_status subscriptions_listen(struct request *r)
                            "this connection has %u subscriptions, the most that is allowed: cancel one with "
                            "notifications/cancelled, or open another connection",
                            SUBSCRIPTIONS_MAX);
-    /* The rest of what may be asked for (prompts, resources) is not ours: left out of what is acknowledged.
-     */
+    /* Changes of prompts and resources are not acknowledged: toolgate has none. */
     notify_one(r->client, add(r, tools), "notifications/subscriptions/acknowledged",
                tools ? ",\"notifications\":{\"toolsListChanged\":true}" : ",\"notifications\":{}");
     return REQUEST_DONE;

@@ -1,6 +1,7 @@
 /*
- * subscriptions/listen of the modern era: who hears of a changed tool list.
- * Clients of the legacy era hear of it without asking, once they shook hands or listed tools.
+ * subscriptions/listen of the modern era, and who is notified of a changed
+ * tool list. Clients of the legacy era are notified once they have sent
+ * initialize or tools/list.
  */
 #ifndef TOOLGATE_SERVER_SUBSCRIPTIONS_H
 #define TOOLGATE_SERVER_SUBSCRIPTIONS_H
@@ -9,18 +10,19 @@
 
 #define SUBSCRIPTIONS_MAX 16u /* of one connection */
 
-/* Tells everybody who wants to know, each in the way of its era. */
+/* Notifies every client that wants it, in the way of its era. */
 void subscriptions_list_changed(struct server *server);
 
-/* The same to one client alone, whose list it is. */
+/* Notifies one client: the list changed for its session only. */
 void subscriptions_client_list_changed(struct client *client);
 
-/* The client does not want this one any more: false where there is none of that id. Nothing is sent. */
+/* Ends the subscription with this id, without a message. False: there is none. */
 bool subscriptions_cancel(struct client *client, const struct json *id);
 
-/* The daemon stops: each subscription gets its result, which is what its request was waiting for. */
+/* The daemon stops: each subscription gets the result that its request waits for. */
 void subscriptions_end(struct client *client);
 
+/* Frees the client's subscriptions. */
 void subscriptions_clear(struct client *client);
 
 #endif

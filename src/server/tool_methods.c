@@ -1,4 +1,4 @@
-/* toolgate/register, tools and schemas: what tools there are, and in which form. */
+/* toolgate/register, toolgate/tools and toolgate/schemas. */
 #include "base/arena.h"
 #include "base/log.h"
 #include "catalog/catalog.h"
@@ -10,7 +10,7 @@
 #include "server/mcp_keys.h"
 #include "server/method_table.h"
 
-/* ---- register ------------------------------------------------------------- */
+/* ---- register ---- */
 
 static void put_list(struct json_out *out, const char *key, const struct str *list, size_t count)
 {
@@ -20,7 +20,7 @@ static void put_list(struct json_out *out, const char *key, const struct str *li
     json_close(out, ']');
 }
 
-static void put_understood(struct json_out *out, const struct tool *tool)
+static void put_registered(struct json_out *out, const struct tool *tool)
 {
     json_open(out, '{');
     json_field_str(out, "name", tool->name);
@@ -30,15 +30,7 @@ static void put_understood(struct json_out *out, const struct tool *tool)
     json_close(out, '}');
 }
 
-static void put_refused(struct json_out *refused, const struct json *definition, const struct why *why)
-{
-    json_open(refused, '{');
-    json_field_str(refused, "name", json_str(json_get_text(definition, "name")));
-    json_field_text(refused, "why", why->text);
-    json_close(refused, '}');
-}
-
-/* One bad definition does not take the others with it. */
+/* One bad definition does not prevent the others. */
 enum request_status tool_methods_register(struct request *r)
 {
     struct client *client = r->client;
@@ -59,10 +51,14 @@ enum request_status tool_methods_register(struct request *r)
         const struct tool *tool;
         struct why why;
         if (client_tools_register(client->client_tools, client->server->gate.generation, &tools->items[i],
-                                  &tool, &why))
-            put_refused(&refused, &tools->items[i], &why);
-        else
-            put_understood(out, tool);
+                                  &tool, &why) == OK) {
+            put_registered(out, tool);
+            continue;
+        }
+        json_open(&refused, '{');
+        json_field_str(&refused, "name", json_str(json_get_text(&tools->items[i], "name")));
+        json_field_text(&refused, "why", why.text);
+        json_close(&refused, '}');
     }
     json_close(out, ']');
     json_close(&refused, ']');
@@ -70,7 +66,7 @@ enum request_status tool_methods_register(struct request *r)
     return reply_close(r);
 }
 
-/* ---- tools ---------------------------------------------------------------- */
+/* ---- tools ---- */
 
 static void collect_warning(void *owner, struct str tool, const char *text)
 {
@@ -81,22 +77,8 @@ static void collect_warning(void *owner, struct str tool, const char *text)
     json_close(out, '}');
 }
 
-static enum err read_format(struct request *r, struct str *name, enum provider_format *format)
-{
-    if (param_string(r, r->params, "params.", "format", name))
-        return ERR_PARSE;
-    if (!name->len)
-        *name = STR_LIT("mcp");
-    if (provider_format_named(*name, format) == OK)
-        return OK;
-    reply_error(r, RPC_INVALID_PARAMS,
-                "params.format: expected one of mcp, openai, anthropic, gemini, got '" STR_FMT "'",
-                STR_ARG(str_cut(*name, 64)));
-    return ERR_PARSE;
-}
-
-/* Beside the definitions, which are for models, stands what is for people: who runs each. */
-static enum request_status tell_definitions(struct request *r, const struct catalog_request *wanted)
+/* The definitions are for models, the warnings and who runs each tool (`runs_at`) for people. */
+static enum request_status reply_definitions(struct request *r, const struct catalog_request *wanted)
 {
     struct catalog_request now = *wanted;
     struct buf warnings_text = buf_in(r->arena), places_text = buf_in(r->arena);
@@ -120,28 +102,30 @@ enum request_status tool_methods_tools(struct request *r)
     struct catalog_request wanted = {
         .all = true, .peer = &r->client->peer, .client_tools = r->client->client_tools};
     struct str format;
-    if (read_format(r, &format, &wanted.provider.format) ||
-        param_flag(r, "strict", &wanted.provider.strict) || param_session(r, &wanted.session) ||
+    if (param_string(r, r->params, "params.", "format", &format))
+        return REQUEST_DONE;
+    if (provider_format_named(format.len ? format : STR_LIT("mcp"), &wanted.provider.format) != OK)
+        return reply_error(r, RPC_INVALID_PARAMS,
+                           "params.format: expected one of mcp, openai, anthropic, gemini, got '" STR_FMT "'",
+                           STR_ARG(str_cut(format, 64)));
+    if (param_flag(r, "strict", &wanted.provider.strict) || param_session(r, &wanted.session) ||
         param_string(r, r->meta, "params._meta.", GATE_GOAL_KEY, &wanted.goal))
         return REQUEST_DONE;
-    return tools_list_begin(r, &wanted, tell_definitions);
+    return tools_list_begin(r, &wanted, reply_definitions);
 }
 
-/* ---- schemas -------------------------------------------------------------- */
+/* ---- schemas ---- */
 
 static const struct schema_entry {
     const char *name;
     struct str (*text)(void);
 } schemas[] = {{"verdict", verdict_schema}, {"coverage", coverage_schema}};
 
-#define SCHEMA_COUNT (sizeof(schemas) / sizeof(schemas[0]))
-
-/* What each provider calls the request's field that holds a response's schema, and what stands around the
- * schema: its name and whether it is strict, where the provider asks. */
-static const struct response_form {
-    const char *format, *field, *before, *after;
-    bool closed; /* that provider takes closed schemas with everything required */
-} forms[] = {
+/* The request field in which each provider takes a response's schema, and the JSON around the schema. */
+static const struct response_format {
+    const char *provider, *field, *before, *after;
+    bool closed; /* the provider takes closed schemas in which every property is required */
+} response_formats[] = {
     {"openai", "response_format",
      "{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"%s\",\"strict\":%s,\"schema\":", "}}", true},
     {"anthropic", "output_format", "{\"type\":\"json_schema\",\"schema\":", "}", true},
@@ -149,23 +133,7 @@ static const struct response_form {
      false},
 };
 
-static const struct schema_entry *schema_named(struct str name)
-{
-    for (size_t i = 0; i < SCHEMA_COUNT; i++)
-        if (str_is(name, schemas[i].name))
-            return &schemas[i];
-    return NULL;
-}
-
-static const struct response_form *form_named(struct str name)
-{
-    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
-        if (str_is(name, forms[i].format))
-            return &forms[i];
-    return NULL;
-}
-
-static void put_response_format(struct request *r, const struct response_form *form,
+static void put_response_format(struct request *r, const struct response_format *format,
                                 const struct schema_entry *entry)
 {
     struct json_out *out = &r->out;
@@ -174,35 +142,41 @@ static void put_response_format(struct request *r, const struct response_form *f
     struct why why;
     if (json_parse(r->arena, entry->text(), NULL, &schema, &fault) != OK)
         return;
-    bool strict = form->closed && openai_strict_schema(r->arena, &schema, &schema, &why) == OK;
-    json_key(out, form->field);
-    buf_printf(out->buf, form->before, entry->name, strict ? "true" : "false");
+    bool strict = format->closed && openai_strict_schema(r->arena, &schema, &schema, &why) == OK;
+    json_key(out, format->field);
+    buf_printf(out->buf, format->before, entry->name, strict ? "true" : "false");
     json_write(out->buf, &schema);
-    buf_text(out->buf, form->after);
+    buf_text(out->buf, format->after);
     out->comma = true;
 }
 
 enum request_status tool_methods_schemas(struct request *r)
 {
-    struct str name, format;
+    struct str name, provider;
     if (param_string(r, r->params, "params.", "name", &name) ||
-        param_string(r, r->params, "params.", "format", &format))
+        param_string(r, r->params, "params.", "format", &provider))
         return REQUEST_DONE;
-    const struct schema_entry *entry = schema_named(name);
-    const struct response_form *form = form_named(format);
+    const struct schema_entry *entry = NULL;
+    const struct response_format *format = NULL;
+    for (size_t i = 0; i < sizeof(schemas) / sizeof(schemas[0]); i++)
+        if (str_is(name, schemas[i].name))
+            entry = &schemas[i];
+    for (size_t i = 0; i < sizeof(response_formats) / sizeof(response_formats[0]); i++)
+        if (str_is(provider, response_formats[i].provider))
+            format = &response_formats[i];
     if (!entry)
         return reply_error(r, RPC_INVALID_PARAMS, "params.name: expected verdict or coverage, got " STR_FMT,
                            STR_ARG(name.len ? str_cut(name, 64) : STR_LIT("nothing")));
-    if (format.len && !form)
+    if (provider.len && !format)
         return reply_error(
             r, RPC_INVALID_PARAMS,
             "params.format: expected one of openai, anthropic, gemini, or nothing for the schema "
             "alone, got '" STR_FMT "'",
-            STR_ARG(str_cut(format, 64)));
+            STR_ARG(str_cut(provider, 64)));
     struct json_out *out = reply_open(r);
     json_field_text(out, "name", entry->name);
     json_field_raw(out, "schema", entry->text());
-    if (form)
-        put_response_format(r, form, entry);
+    if (format)
+        put_response_format(r, format, entry);
     return reply_close(r);
 }
