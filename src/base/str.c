@@ -1,6 +1,8 @@
 /* Comparing, cutting and matching strings. */
 #include "base/str.h"
 
+#include <strings.h>
+
 int str_cmp(struct str a, struct str b)
 {
     size_t n = a.len < b.len ? a.len : b.len;
@@ -68,6 +70,20 @@ bool str_contains_nocase(struct str haystack, struct str needle)
 }
 
 /* On a mismatch only the latest star has to match more: no exponential backtracking. */
+bool str_starts_nocase(struct str s, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    return s.len >= n && strncasecmp(s.at, prefix, n) == 0;
+}
+
+bool str_is_one_of(struct str s, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_is(s, words[i]))
+            return true;
+    return false;
+}
+
 bool str_glob(struct str pattern, struct str s)
 {
     size_t p = 0, i = 0, star = (size_t)-1, resume = 0;

@@ -89,6 +89,13 @@ size_t str_utf8_length(const char *p, const char *end);
 /* Ignores the case of ASCII letters; other bytes compare as they are. */
 bool str_contains_nocase(struct str haystack, struct str needle);
 
+/* The same at the beginning; `prefix` is in lower case. */
+bool str_starts_nocase(struct str s, const char *prefix);
+
+/* Whether s is one of `count` words. */
+bool str_is_one_of(struct str s, const char *const *words, size_t count);
+#define STR_IS_ONE_OF(s, words) str_is_one_of(s, words, sizeof(words) / sizeof(*(words)))
+
 /* `*` matches any run of bytes, `?` one byte; everything else matches itself. */
 bool str_glob(struct str pattern, struct str s);
 

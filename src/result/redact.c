@@ -1,4 +1,4 @@
-/* One walk over a value; what has nothing to hide stays the very same value, byte for byte. */
+/* One walk over a value; a value without redacted fields is returned itself, byte for byte. */
 #include "result/redact.h"
 
 #include "base/arena.h"
@@ -11,23 +11,21 @@ struct walk {
     struct arena *arena;
     const struct str *fields;
     size_t count;
-    struct buf path; /* of the value that is looked at: "customers[].email" */
+    struct buf path; /* of the current value: "customers[].email" */
 };
-
-static bool is_path(struct str field)
-{
-    return memchr(field.at, '.', field.len) || memchr(field.at, '[', field.len);
-}
 
 static bool is_hidden(const struct walk *w, struct str key)
 {
-    for (size_t i = 0; i < w->count; i++)
-        if (str_eq(w->fields[i], is_path(w->fields[i]) ? buf_view(&w->path) : key))
+    for (size_t i = 0; i < w->count; i++) {
+        struct str field = w->fields[i];
+        bool is_path = memchr(field.at, '.', field.len) || memchr(field.at, '[', field.len);
+        if (str_eq(field, is_path ? buf_view(&w->path) : key))
             return true;
+    }
     return false;
 }
 
-static struct json hidden(const struct json *value)
+static struct json replacement(const struct json *value)
 {
     return value->type == JSON_STRING ? json_string(STR_LIT(REDACTED)) : json_null();
 }
@@ -43,8 +41,8 @@ static const struct json *redact_object(struct walk *w, const struct json *objec
         if (length)
             buf_byte(&w->path, '.');
         buf_str(&w->path, member->key);
-        struct json secret = hidden(&member->value);
-        const struct json *value = is_hidden(w, member->key) ? &secret : redact(w, &member->value);
+        struct json hidden = replacement(&member->value);
+        const struct json *value = is_hidden(w, member->key) ? &hidden : redact(w, &member->value);
         if (value != &member->value)
             now = json_keep(w->arena, json_with(w->arena, now, member->key, *value));
         w->path.len = length;
@@ -58,8 +56,8 @@ static const struct json *redact_list(struct walk *w, const struct json *list)
     size_t length = w->path.len;
     buf_text(&w->path, "[]");
     for (uint32_t i = 0; i < list->len; i++) {
-        struct json secret = hidden(&list->items[i]);
-        const struct json *item = is_hidden(w, STR_NONE) ? &secret : redact(w, &list->items[i]);
+        struct json hidden = replacement(&list->items[i]);
+        const struct json *item = is_hidden(w, STR_NONE) ? &hidden : redact(w, &list->items[i]);
         if (item == &list->items[i])
             continue;
         if (!items) {
@@ -72,7 +70,7 @@ static const struct json *redact_list(struct walk *w, const struct json *list)
     return items ? json_keep(w->arena, json_array(items, list->len)) : list;
 }
 
-/* The value itself where nothing of it is hidden. */
+/* Returns the value itself if nothing in it is hidden. */
 static const struct json *redact(struct walk *w, const struct json *value)
 {
     if (value->type == JSON_OBJECT)
@@ -82,7 +80,7 @@ static const struct json *redact(struct walk *w, const struct json *value)
 
 /* ---- content blocks -------------------------------------------------------- */
 
-/* A text block that holds JSON, with that JSON redacted; the block itself where there is nothing to hide. */
+/* A text block that holds JSON, with that JSON redacted; any other block itself. */
 static const struct json *redact_block(struct walk *w, const struct json *block)
 {
     struct str text = str_trim(json_str(json_get_text(block, "text")));
@@ -123,7 +121,7 @@ bool redact_result(struct arena *arena, const struct str *fields, size_t count, 
     if (now.value == result->value && now.structured == result->structured && now.content == result->content)
         return false;
     if (now.content != result->content)
-        now.error_text = STR_NONE; /* the texts as they were */
+        now.error_text = STR_NONE; /* it joins the texts before redaction */
     *result = now;
     return true;
 }

@@ -1,7 +1,7 @@
 /*
- * Fields of a result that nobody past the gate may read: the model, facts,
- * what is quoted, the policy's own judgement. A text becomes "[redacted]",
- * anything else null, so that it is seen that something was there.
+ * Redaction: fields of a result that only the tool may see are removed before
+ * the model, facts, quotes or the policy read them. A string becomes
+ * "[redacted]", any other value null, so that its presence stays visible.
  */
 #ifndef TOOLGATE_RESULT_REDACT_H
 #define TOOLGATE_RESULT_REDACT_H
@@ -10,9 +10,9 @@
 
 #define REDACTED "[redacted]"
 
-/* `fields`: paths as in gives_ids ("customers[].email"), or the bare name of a field anywhere. False where
- * the result has none of them: it is as it was then. Sees JSON only: structured content, and text blocks that
- * hold it. */
+/* `fields`: paths as in gives_ids ("customers[].email"), or the bare name of a field anywhere. Searches JSON
+ * only: structured content, and text blocks that hold JSON. False, and `result` is unchanged, if it has none
+ * of the fields. */
 bool redact_result(struct arena *arena, const struct str *fields, size_t count, struct result *result);
 
 #endif

@@ -1,4 +1,4 @@
-/* Reading and making tool results; judging by meaning is the policy's, by schema the pipeline's. */
+/* Reading and making results, and the questions of result.h. */
 #include "result/result.h"
 
 #include "base/arena.h"
@@ -8,22 +8,13 @@
 #include "json/write.h"
 #include "policy/content.h"
 
-static const struct json *text_block(struct arena *arena, struct str text)
-{
-    struct json_member members[] = {
-        json_member(STR_LIT("type"), json_string(STR_LIT("text"))),
-        json_member(STR_LIT("text"), json_string(text)),
-    };
-    return json_keep(arena, json_object(arena, members, 2));
-}
-
 static bool is_text_block(const struct json *block)
 {
     return str_is(json_str(json_get_text(block, "type")), "text") &&
            json_is(json_get_text(block, "text"), JSON_STRING);
 }
 
-/* All text blocks, a line break between them. */
+/* All text blocks, joined by line breaks. */
 static struct str joined_text(struct arena *arena, const struct json *content)
 {
     struct buf text = buf_in(arena);
@@ -37,19 +28,24 @@ static struct str joined_text(struct arena *arena, const struct json *content)
     return buf_view(&text);
 }
 
-/* A text that is one JSON object or array is read as that; most tools answer so. */
+const struct json *result_json_of_text(struct arena *arena, struct str text)
+{
+    struct json value;
+    struct json_error error;
+    text = str_trim(text);
+    bool looks_like_json = text.len && (text.at[0] == '{' || text.at[0] == '[');
+    if (!looks_like_json || json_parse(arena, text, NULL, &value, &error) != OK)
+        return NULL;
+    return json_keep(arena, value);
+}
+
+/* Most tools return JSON as text; any other text is {text = …}. */
 static const struct json *value_of_text(struct arena *arena, struct str text, bool *as_text)
 {
-    struct json *value = arena_alloc(arena, sizeof(*value));
-    struct json_error fault;
-    struct str trimmed = str_trim(text);
-    bool looks_like_json = trimmed.len && (trimmed.at[0] == '{' || trimmed.at[0] == '[');
-    *as_text = !looks_like_json || json_parse(arena, trimmed, NULL, value, &fault) != OK;
-    if (!*as_text)
-        return value;
+    const struct json *value = result_json_of_text(arena, text);
     struct json_member member = json_member(STR_LIT("text"), json_string(text));
-    *value = json_object(arena, &member, 1);
-    return value;
+    *as_text = !value;
+    return value ? value : json_keep(arena, json_object(arena, &member, 1));
 }
 
 static const struct json *content_of_value(struct arena *arena, const struct json *value)
@@ -60,24 +56,22 @@ static const struct json *content_of_value(struct arena *arena, const struct jso
         json_write(&written, value);
         text = buf_view(&written);
     }
-    return json_keep(arena, json_array(text_block(arena, text), 1));
+    struct json_member block[] = {json_member(STR_LIT("type"), json_string(STR_LIT("text"))),
+                                  json_member(STR_LIT("text"), json_string(text))};
+    return json_keep(arena, json_array(json_keep(arena, json_object(arena, block, 2)), 1));
 }
 
 /* ---- reading ---------------------------------------------------------------- */
 
 static bool has_only(const struct json *object, const char *const *names, size_t count)
 {
-    for (uint32_t i = 0; i < object->len; i++) {
-        size_t n = 0;
-        while (n < count && !str_is(object->members[i].key, names[n]))
-            n++;
-        if (n == count)
+    for (uint32_t i = 0; i < object->len; i++)
+        if (!str_is_one_of(object->members[i].key, names, count))
             return false;
-    }
     return true;
 }
 
-/* Many an API has a page of things under `content`: it must be blocks, and nothing strange beside them. */
+/* Many APIs have a page of items under `content`: it must be blocks, and no other member beside it. */
 static bool is_call_result(const struct json *sent)
 {
     static const char *const names[] = {"content", "structuredContent", "isError", "_meta", "resultType"};
@@ -101,28 +95,21 @@ static void read_plain(struct arena *arena, const struct json *sent, struct resu
     out->content = content_of_value(arena, sent);
 }
 
-/* What is said of a block beside what it is; some servers write null for what they have not. */
-static struct json without_trimmings(struct arena *arena, const struct json *block)
+/* Without the members that a client may reject: those that are null, then what annotates a block. */
+static struct json without_annotations(struct arena *arena, const struct json *block)
 {
-    static const char *const trimmings[] = {"annotations", "_meta", "icons"};
+    static const char *const optional[] = {"annotations", "_meta", "icons"};
     struct json bare = *block;
     for (uint32_t i = 0; json_is(block, JSON_OBJECT) && i < block->len; i++)
         if (json_is(&block->members[i].value, JSON_NULL))
             bare = json_without(arena, &bare, block->members[i].key);
-    for (size_t i = 0; i < sizeof(trimmings) / sizeof(*trimmings) && !content_block_is_valid(&bare); i++)
-        bare = json_without(arena, &bare, str_of(trimmings[i]));
+    for (size_t i = 0; i < sizeof(optional) / sizeof(*optional) && !content_block_is_valid(&bare); i++)
+        bare = json_without(arena, &bare, str_of(optional[i]));
     return bare;
 }
 
-/* For one block that a client does not take it drops all: such a one goes as what is right of it, or as the
- * text that it is. */
-static struct json mended_block(struct arena *arena, const struct json *block)
-{
-    struct json bare = without_trimmings(arena, block);
-    return content_block_is_valid(&bare) ? bare : content_of_value(arena, block)->items[0];
-}
-
-static const struct json *mended_content(struct arena *arena, const struct json *content)
+/* A client rejects the whole result for one invalid block. */
+static const struct json *repair_content(struct arena *arena, const struct json *content)
 {
     struct json *items = NULL;
     for (uint32_t i = 0; i < content->len; i++) {
@@ -132,13 +119,15 @@ static const struct json *mended_content(struct arena *arena, const struct json 
             items = ARENA_ARRAY(arena, struct json, content->len);
             memcpy(items, content->items, content->len * sizeof(*items));
         }
-        items[i] = mended_block(arena, &content->items[i]);
+        struct json bare = without_annotations(arena, &content->items[i]);
+        items[i] =
+            content_block_is_valid(&bare) ? bare : content_of_value(arena, &content->items[i])->items[0];
     }
     return items ? json_keep(arena, json_array(items, content->len)) : content;
 }
 
-/* Some say it with a text or a number. */
-static bool says_error(const struct json *value)
+/* Some servers send a string or a number. */
+static bool is_truthy(const struct json *value)
 {
     double number;
     return json_is_true(value) || str_is(json_str(value), "true") ||
@@ -155,9 +144,9 @@ void result_read_mcp(struct arena *arena, const struct json *sent, struct result
     }
     *out = (struct result){.structured = structured,
                            .metadata = json_get_text(sent, "_meta"),
-                           .is_error = says_error(json_get_text(sent, "isError"))};
+                           .is_error = is_truthy(json_get_text(sent, "isError"))};
     content = json_is(content, JSON_ARRAY) ? content : content_of_value(arena, structured);
-    out->content = mended_content(arena, content);
+    out->content = repair_content(arena, content);
     out->error_text = joined_text(arena, content);
     if (json_is(structured, JSON_OBJECT))
         out->value = structured;
@@ -208,7 +197,7 @@ void result_fill_structured(struct result *result, bool has_output_schema)
         result->structured = result->value;
 }
 
-/* ---- asking ----------------------------------------------------------------- */
+/* ---- judging ----------------------------------------------------------------- */
 
 struct str result_text(struct arena *arena, const struct result *result)
 {
@@ -254,33 +243,32 @@ bool result_is_empty(const struct json *value)
     }
 }
 
+/* Of lower-case words, in any case. */
 static bool is_one_of(struct str text, const char *const *words, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (text.len == strlen(words[i]) && str_contains_nocase(text, str_of(words[i])))
+        if (text.len == strlen(words[i]) && str_starts_nocase(text, words[i]))
             return true;
     return false;
 }
 #define IS_ONE_OF(text, words) is_one_of(text, words, sizeof(words) / sizeof(*(words)))
 
-/* "No results found for 'x'.": one line that begins so. */
-static bool says_nothing_found(struct str text)
+/* "No results found for 'x'.": one short line. */
+static bool begins_with_no_results(struct str text)
 {
     static const char *const starts[] = {
         "no results",    "no result found", "no matches",       "no match found", "no data",
         "no items",      "no records",      "no entries",       "0 results",      "found 0 ",
         "nothing found", "no matching ",    "nothing was found"};
+    bool found = false;
     if (text.len > RESULT_UNINFORMATIVE_MAX_BYTES || memchr(text.at, '\n', text.len))
         return false;
-    for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++) {
-        struct str head = {text.at, strlen(starts[i])};
-        if (text.len >= head.len && str_contains_nocase(head, str_of(starts[i])))
-            return true;
-    }
-    return false;
+    for (size_t i = 0; i < sizeof(starts) / sizeof(*starts) && !found; i++)
+        found = str_starts_nocase(text, starts[i]);
+    return found;
 }
 
-static bool text_brings_nothing(struct str text, bool reads)
+static bool text_is_uninformative(struct str text, bool reads)
 {
     static const char *const nothing[] = {"none", "null", "nil", "undefined", "nothing", "n/a", "empty"};
     static const char *const done[] = {"ok", "done", "success", "completed", "finished"};
@@ -288,11 +276,11 @@ static bool text_brings_nothing(struct str text, bool reads)
     while (text.len && (text.at[text.len - 1] == '.' || text.at[text.len - 1] == '!'))
         text.len--;
     return !text.len || IS_ONE_OF(text, nothing) || (reads && IS_ONE_OF(text, done)) ||
-           says_nothing_found(text);
+           begins_with_no_results(text);
 }
 
-/* {"results": [], "total": 0}: a count of nothing is nothing, too. */
-static bool value_brings_nothing(const struct json *value)
+/* {"results": [], "total": 0}: a count of zero counts as empty. */
+static bool value_is_uninformative(const struct json *value)
 {
     static const char *const counts[] = {"count",       "total",        "total_count", "totalcount",
                                          "num_results", "result_count", "size",        "length"};
@@ -310,25 +298,19 @@ static bool value_brings_nothing(const struct json *value)
     return lists || result_is_empty(value);
 }
 
-/* Blocks that are no text: whatever is in them, it is there. */
-static bool shows_more_than_text(const struct result *result)
-{
-    for (uint32_t i = 0; json_is(result->content, JSON_ARRAY) && i < result->content->len; i++)
-        if (!is_text_block(&result->content->items[i]))
-            return true;
-    return false;
-}
-
 bool result_is_uninformative(const struct result *result, enum policy_effects effects)
 {
     bool writes = effects != EFFECTS_UNDECLARED && effects != EFFECTS_READ;
-    if (writes || !result->value || shows_more_than_text(result))
+    if (writes || !result->value)
         return false;
+    for (uint32_t i = 0; json_is(result->content, JSON_ARRAY) && i < result->content->len; i++)
+        if (!is_text_block(&result->content->items[i]))
+            return false; /* an image, a link */
     if (result->as_text || json_is(result->value, JSON_STRING))
-        return text_brings_nothing(result->as_text ? json_str(json_get_text(result->value, "text"))
-                                                   : json_str(result->value),
-                                   effects == EFFECTS_READ);
-    return value_brings_nothing(result->value);
+        return text_is_uninformative(result->as_text ? json_str(json_get_text(result->value, "text"))
+                                                     : json_str(result->value),
+                                     effects == EFFECTS_READ);
+    return value_is_uninformative(result->value);
 }
 
 bool result_is_blank(const struct result *result)

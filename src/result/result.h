@@ -1,6 +1,7 @@
 /*
- * What came back, judged: by its output schema, by the conventions of the
- * field (explicit failure envelopes, empty results), then by the policy.
+ * The result of a tool call: read from what an upstream, a command or a policy
+ * returned, and judged by convention alone (empty, blank, not JSON). The
+ * output schema and the policy judge it elsewhere.
  */
 #ifndef TOOLGATE_RESULT_RESULT_H
 #define TOOLGATE_RESULT_RESULT_H
@@ -10,57 +11,59 @@
 
 struct arena;
 
-/* A tool's result in both forms: as MCP sends it, and as a policy reads it. */
+/* In both forms: as MCP sends it, and as a policy reads it. */
 struct result {
     const struct json *content;    /* MCP content array; NULL: there is no result */
     const struct json *structured; /* structuredContent; NULL: none */
-    const struct json *metadata;   /* for the agent's program, `_meta` */
-    const struct json *value; /* what the result hook sees: structured, else the one text block where it is
-                                 JSON, else {text = …} */
-    bool as_text;             /* `value` is {text = …}: there was no JSON in it */
+    const struct json *metadata;   /* `_meta`, for the agent's program */
+    const struct json
+        *value;   /* for the result hook: structured, else the JSON of a text block, else {text = …} */
+    bool as_text; /* `value` is {text = …}: no JSON in it */
     bool is_error;
-    struct str error_text; /* is_error: the text blocks, joined */
+    struct str error_text; /* the text blocks, joined */
 };
 
-#define RESULT_UNINFORMATIVE_MAX_BYTES                                                                       \
-    200u /* "No results found for '…'": a text that is longer says something */
+/* A longer text is informative, whatever it begins with. */
+#define RESULT_UNINFORMATIVE_MAX_BYTES 200u
 
-/* What a server of MCP answered, to the letter, but for a block that no client would take, which is mended,
- * or becomes its JSON as a text; where it left `content` out, its structured content as a text. */
+/* The result of an MCP server as it sent it. A content block that clients would reject is repaired, or
+ * becomes its JSON as a text block; missing content becomes the structured content as a text block. */
 void result_read_mcp(struct arena *arena, const struct json *sent, struct result *out);
 
-/* Any JSON. What has exactly the form of a CallToolResult ({content, structuredContent, isError, _meta}) or
- * of tool_return ({value, content, metadata}), with content blocks, is one; all else is a plain value, whose
- * content is its text. */
+/* Any JSON. An object that has exactly the members of a CallToolResult ({content, structuredContent, isError,
+ * _meta}) or of tool_return ({value, content, metadata}), with content blocks, is read as such; anything else
+ * is a plain value, and its content is its JSON as a text block. */
 void result_read(struct arena *arena, const struct json *sent, struct result *out);
 
-/* The same of what a command prints: {value, metadata} is a tool_return, too. */
+/* Of a command's output, where {value, metadata} is a tool_return, too. */
 void result_read_command(struct arena *arena, const struct json *sent, struct result *out);
 
-/* Makes one from a Lua tool's value: content is its JSON as a text block, structured where it is an object
- * and the tool declares an output schema. */
+/* From a Lua tool's value: content is its JSON as a text block (unless given), structured is the value if it
+ * is an object and the tool declares an output schema. `value` or `content` may be NULL. */
 void result_from_value(struct arena *arena, const struct json *value, const struct json *content,
                        const struct json *metadata, bool has_output_schema, struct result *out);
 
-/* Clients want structured content wherever a tool declares an output schema: puts it in where it is left out,
- * and there is some. */
+/* Clients require structured content of a tool with an output schema: fills it in from the value. */
 void result_fill_structured(struct result *result, bool has_output_schema);
 
-/* The result as one text, to be quoted: its text blocks, else its value as JSON. */
+/* The result as one string, to quote: its text blocks, else its value as JSON. */
 struct str result_text(struct arena *arena, const struct result *result);
 
-/* "truncated_response" or "invalid_json" where the tool answered in text that should have been JSON; NULL
- * otherwise. A text that breaks off is told apart, since asking for less may help there. */
+/* The object or array that a text holds, or NULL. */
+const struct json *result_json_of_text(struct arena *arena, struct str text);
+
+/* For a tool that should have returned JSON but returned text: "truncated_response" if the JSON breaks off
+ * (asking for less may help), else "invalid_json". NULL if there is JSON, or nothing. */
 const char *result_parse_error(const struct result *result);
 
-/* It brings an agent no further: empty, "none", "No results found for x", {"results": [], "total": 0}; for a
- * tool that reads also "ok" and "done". Of one that changes something nothing else is expected. */
+/* Empty, "none", "No results found for x", {"results": [], "total": 0}; for a tool that reads also "ok" and
+ * "done". False for a tool that changes something, which need not return more. */
 bool result_is_uninformative(const struct result *result, enum policy_effects effects);
 
-/* A model sees nothing at all of it. */
+/* A model sees nothing of it. */
 bool result_is_blank(const struct result *result);
 
-/* Nothing in it: null, "", {}, [], or an object with only such members. */
+/* null, "", {}, [], or an object of such members alone; also NULL. */
 bool result_is_empty(const struct json *value);
 
 #endif

@@ -1,12 +1,10 @@
 /* Runs of one kind of byte, each at its own rate. */
 #include "result/token_estimate.h"
 
-#define LETTERS_A_TOKEN 6u /* a word up to this long is mostly one token, its space included */
+#define LETTERS_A_TOKEN 6u /* a shorter word is mostly one token, its space included */
 #define DIGITS_A_TOKEN  3u
-#define SIGNS_A_TOKEN   2u /* "," and ":" and their quotes go in pairs */
-#define OTHERS_A_TOKEN                                                                                       \
-    3u /* bytes beyond ASCII: one Chinese character, two Greek letters are three or four                     \
-        */
+#define SIGNS_A_TOKEN   2u /* "," and ":" pair with their quotes */
+#define OTHERS_A_TOKEN  3u /* bytes beyond ASCII: a Chinese character, or two Greek letters */
 
 enum kind { SPACE, LETTER, DIGIT, SIGN, OTHER };
 

@@ -1,7 +1,7 @@
 /*
- * How many tokens a model will see in a text, roughly: no tokenizer is asked,
- * since every model has its own. Meant to be within a third for English
- * prose, code and JSON, and rather too high than too low.
+ * Roughly how many tokens a text is for a model. Every model has its own
+ * tokenizer, so none is used. Within a third for English prose, code and JSON,
+ * and rather too high than too low.
  */
 #ifndef TOOLGATE_RESULT_TOKEN_ESTIMATE_H
 #define TOOLGATE_RESULT_TOKEN_ESTIMATE_H
