@@ -5,7 +5,7 @@
 --
 -- They become the JSON Schema that params{…} would make: closed, in the author's order, what has no `?` required.
 
-local native = ...
+local builtins = ...
 local M = {}
 
 -- Keywords as JSON stand in this order.
@@ -27,7 +27,7 @@ local function fault(at, text)
 end
 
 local function meant(word, names)
-  local closest = native.closest(word, names)
+  local closest = builtins.closest(word, names)
   return closest and " (did you mean '" .. closest .. "'?)" or ""
 end
 
@@ -59,7 +59,7 @@ end
 local union -- and object_of_class: types hold types
 
 local function schema_of(fields)
-  return native.order(native.mark(fields, "object"), ORDER)
+  return builtins.order(builtins.mark(fields, "object"), ORDER)
 end
 
 -- Inside of lists and tables nil is JSON's null.
@@ -67,16 +67,16 @@ local function inner_schema(made)
   local schema = made.schema
   if not made.null then return schema end
   if type(schema.type) == "string" and not schema.enum then
-    schema.type = native.mark({ schema.type, "null" }, "array")
+    schema.type = builtins.mark({ schema.type, "null" }, "array")
     return schema
   end
-  return schema_of { anyOf = native.mark({ schema, { type = "null" } }, "array") }
+  return schema_of { anyOf = builtins.mark({ schema, { type = "null" } }, "array") }
 end
 
 local function enum_of(values, null)
   local texts = true
   for _, value in ipairs(values) do texts = texts and type(value) == "string" end
-  return { schema = schema_of { type = texts and "string" or nil, enum = native.mark(values, "array") },
+  return { schema = schema_of { type = texts and "string" or nil, enum = builtins.mark(values, "array") },
            values = values, null = null }
 end
 
@@ -104,11 +104,11 @@ local function join(options)
   if #others == 0 then return #values > 0 and enum_of(values, null) or { null = null } end
   if #values > 0 then others[#others + 1] = enum_of(values).schema end
   if #others == 1 then return { schema = others[1], null = null } end
-  return { schema = schema_of { anyOf = native.mark(others, "array") }, null = null }
+  return { schema = schema_of { anyOf = builtins.mark(others, "array") }, null = null }
 end
 
 local function properties_of(entries, rest)
-  local properties, names, required = native.mark({}, "object"), {}, {}
+  local properties, names, required = builtins.mark({}, "object"), {}, {}
   for _, entry in ipairs(entries) do
     if not entry.made.schema then fault(entry, "'" .. entry.name .. "' can only be nil: say what else it may be") end
     properties[entry.name] = entry.made.schema
@@ -116,8 +116,8 @@ local function properties_of(entries, rest)
     names[#names + 1] = entry.name
     if not entry.optional and not entry.made.null then required[#required + 1] = entry.name end
   end
-  return { schema = schema_of { type = "object", properties = native.order(properties, names),
-                                required = #required > 0 and native.mark(required, "array") or nil,
+  return { schema = schema_of { type = "object", properties = builtins.order(properties, names),
+                                required = #required > 0 and builtins.mark(required, "array") or nil,
                                 additionalProperties = rest and inner_schema(rest) or false } }
 end
 

@@ -1,21 +1,21 @@
 -- What an argument must be for a rule to hold, where it is not simply a value: above, below, at_least, at_most, between,
 -- none_of, given, absent, and is for what only Lua can tell. Data; src/policy/rule/rule_condition.c decides.
 
-local native = ...
-local complain = native.complain -- an error at the line of the policy, however deep in here
+local builtins = ...
+local raise = builtins.raise -- an error at the line of the policy that called
 local M = {}
 
 local WORDS_MAX_BYTES = 200 -- of what a predicate says of itself; a model reads it in every refusal
 
 local function condition(fields)
-  return native.mark(fields, "condition")
+  return builtins.mark(fields, "condition")
 end
 
 -- Numbers compare as numbers, times as times: a bound is one of the two.
 local function bound(word, given)
   if type(given) == "number" and given - given == 0 then return "numbers" end
-  if type(given) == "string" and native.time(given) then return "times" end
-  complain(word .. ': expected a number, or a time such as "2026-05-01T10:00:00Z", got ' .. native.kind(given))
+  if type(given) == "string" and builtins.time(given) then return "times" end
+  raise(word .. ': expected a number, or a time such as "2026-05-01T10:00:00Z", got ' .. builtins.kind(given))
 end
 
 function M.above(n) return condition { kind = bound("above", n), low = n, low_open = true } end
@@ -26,12 +26,12 @@ function M.at_most(n) return condition { kind = bound("at_most", n), high = n } 
 function M.between(low, high)
   local kind = bound("between", low)
   if bound("between", high) ~= kind then
-    complain("between: expected two numbers or two times, got " .. native.kind(low) .. " and " .. native.kind(high))
+    raise("between: expected two numbers or two times, got " .. builtins.kind(low) .. " and " .. builtins.kind(high))
   end
   local from, to = low, high
-  if kind == "times" then from, to = native.time(low), native.time(high) end
+  if kind == "times" then from, to = builtins.time(low), builtins.time(high) end
   if from > to then
-    complain("between: expected the lesser bound first, got (" .. native.kind(low) .. ", " .. native.kind(high)
+    raise("between: expected the lesser bound first, got (" .. builtins.kind(low) .. ", " .. builtins.kind(high)
           .. "): nothing is between them")
   end
   return condition { kind = kind, low = low, high = high }
@@ -41,22 +41,22 @@ end
 function M.none_of(given, ...)
   local values = given
   if type(given) ~= "table" then values = { given, ... } end
-  if next(values) == nil then complain('none_of: expected values, as in none_of { "draft", "spam" }, got nothing') end
+  if next(values) == nil then raise('none_of: expected values, as in none_of { "draft", "spam" }, got nothing') end
   return condition { kind = "none_of", values = values }
 end
 
 -- Shared by all policies, so nobody can write to them; each use is a condition of its own.
-M.given = native.constant({}, "given")
-M.absent = native.constant({}, "absent")
+M.given = builtins.constant({}, "given")
+M.absent = builtins.constant({}, "absent")
 
 function M.is(words, test)
   if type(words) ~= "string" or type(test) ~= "function" then
-    complain('is: expected what the value is in words, and a function that tells it, as in is("on a weekend", '
-          .. "function(value, args) … end); got (" .. native.kind(words) .. ", " .. native.kind(test)
+    raise('is: expected what the value is in words, and a function that tells it, as in is("on a weekend", '
+          .. "function(value, args) … end); got (" .. builtins.kind(words) .. ", " .. builtins.kind(test)
           .. "). A plain value is written as it is: when { mode = \"fast\" }")
   end
   if words:find("^%s*$") or words:find("%c") or #words > WORDS_MAX_BYTES then
-    complain("is: expected one line of words, at most " .. WORDS_MAX_BYTES .. " bytes, got " .. native.kind(words))
+    raise("is: expected one line of words, at most " .. WORDS_MAX_BYTES .. " bytes, got " .. builtins.kind(words))
   end
   return condition { kind = "is", words = words, test = test }
 end
@@ -69,10 +69,10 @@ for _, word in ipairs { "above", "below", "at_least", "at_most", "between", "non
 -- A list may hold plain values only; a condition within one would not be understood.
 local function check_values(name, values)
   for _, value in pairs(values) do
-    local mark = native.marked(value)
+    local mark = builtins.marked(value)
     local plain = mark == nil or mark == "array" or mark == "object"
     if not plain or type(value) == "function" or value == M.given or value == M.absent then
-      complain("when: '" .. name .. "': expected plain values in the list, got " .. (mark and "a " .. mark or "a word")
+      raise("when: '" .. name .. "': expected plain values in the list, got " .. (mark and "a " .. mark or "a word")
             .. ": a condition stands alone, as in when { limit = above(100) }")
     end
   end
@@ -83,15 +83,15 @@ function M.condition_on(name, wanted)
   if wanted == M.given then return condition { kind = "given" } end
   if wanted == M.absent then return condition { kind = "absent" } end
   if type(wanted) == "function" then
-    complain("when: '" .. name .. "': " .. (bare[wanted]
+    raise("when: '" .. name .. "': " .. (bare[wanted]
       and bare[wanted] .. " is written with what it takes, as in " .. bare[wanted] .. "(…)"
       or 'a function needs words that say what it tells: is("on a weekend", function(value, args) … end)'))
   end
-  local mark = native.marked(wanted)
+  local mark = builtins.marked(wanted)
   if mark == "condition" then
-    if wanted.kind == "none_of" and native.marked(wanted.values) ~= "set" then check_values(name, wanted.values) end
+    if wanted.kind == "none_of" and builtins.marked(wanted.values) ~= "set" then check_values(name, wanted.values) end
   elseif mark and mark ~= "set" and mark ~= "array" and mark ~= "object" then
-    complain("when: '" .. name .. "': expected a value, a list of values, or a condition (above, between, given, …), got a "
+    raise("when: '" .. name .. "': expected a value, a list of values, or a condition (above, between, given, …), got a "
           .. mark)
   elseif type(wanted) == "table" and mark ~= "set" and mark ~= "object" then
     check_values(name, wanted)

@@ -1,24 +1,24 @@
 -- tool, gateway, rules and ids: what a policy declares. Rules and ids are data; src/policy/rule/rule.c evaluates them.
 
-local native, words = ... -- the words of the files before this one
-local complain = native.complain -- an error at the line of the policy, however deep in here
+local builtins, words = ... -- the words of the files before this one
+local raise = builtins.raise -- an error at the line of the policy that called
 local M = {}
 
 function M.tool(name)
   if type(name) ~= "string" or name == "" then
-    complain('tool: expected a name, as in tool "get_events" { … }, got ' .. native.kind(name))
+    raise('tool: expected a name, as in tool "get_events" { … }, got ' .. builtins.kind(name))
   end
   return function(fields)
     if type(fields) ~= "table" then
-      complain('tool "' .. name .. '": expected { … } after the name, got ' .. native.kind(fields))
+      raise('tool "' .. name .. '": expected { … } after the name, got ' .. builtins.kind(fields))
     end
-    return native.mark({ what = "tool", name = name, fields = fields }, "declaration")
+    return builtins.mark({ what = "tool", name = name, fields = fields }, "declaration")
   end
 end
 
 function M.gateway(fields)
-  if type(fields) ~= "table" then complain("gateway: expected { … }, got " .. native.kind(fields)) end
-  return native.mark({ what = "gateway", fields = fields }, "declaration")
+  if type(fields) ~= "table" then raise("gateway: expected { … }, got " .. builtins.kind(fields)) end
+  return builtins.mark({ what = "gateway", fields = fields }, "declaration")
 end
 
 -- ---- rules -------------------------------------------------------------------------------------------------
@@ -32,18 +32,18 @@ local function names(word, least, ...)
     elseif type(given) == "string" then
       for name in given:gmatch("[^,%s]+") do found[#found + 1] = name end
     else
-      complain(word .. ": expected names of arguments, got " .. native.kind(given))
+      raise(word .. ": expected names of arguments, got " .. builtins.kind(given))
     end
   end
   for at = 1, select("#", ...) do add((select(at, ...))) end
   if #found < least then
-    complain(word .. ": expected at least " .. (least == 1 and "one name" or "two names") .. " of arguments, got "
+    raise(word .. ": expected at least " .. (least == 1 and "one name" or "two names") .. " of arguments, got "
           .. (#found == 0 and "none" or "only '" .. found[1] .. "'"
           .. (word == "needs_one_of" and ': for one argument write needs "' .. found[1] .. '"' or "")))
   end
   local twice = {}
   for _, name in ipairs(found) do
-    if twice[name] then complain(word .. ": '" .. name .. "' is named twice: once is enough") end
+    if twice[name] then raise(word .. ": '" .. name .. "' is named twice: once is enough") end
     twice[name] = true
   end
   return found
@@ -53,7 +53,7 @@ local methods = {}
 
 -- The data of a rule go by other names than the methods that fill it.
 local function rule(condition)
-  return native.mark({ condition = condition, line = native.line(), required = {}, dropped = {}, values = {}, one_of = {},
+  return builtins.mark({ condition = condition, line = builtins.line(), required = {}, dropped = {}, values = {}, one_of = {},
                        at_most_one = {} }, "rule")
 end
 
@@ -72,9 +72,9 @@ function methods.drops(self, ...)
 end
 
 function methods.defaults(self, values)
-  if type(values) ~= "table" then complain("defaults: expected { name = value }, got " .. native.kind(values)) end
+  if type(values) ~= "table" then raise("defaults: expected { name = value }, got " .. builtins.kind(values)) end
   for name, value in pairs(values) do
-    if type(name) ~= "string" then complain("defaults: expected { name = value }, got a list") end
+    if type(name) ~= "string" then raise("defaults: expected { name = value }, got a list") end
     self.values[name] = value
   end
   return self
@@ -93,21 +93,21 @@ end
 function methods.refuses(self, code, message, hint)
   if message == nil then code, message = "refused", code end
   if type(code) ~= "string" or type(message) ~= "string" or (hint ~= nil and type(hint) ~= "string") then
-    complain("refuses: expected (code, message, hint) or a message, as texts")
+    raise("refuses: expected (code, message, hint) or a message, as texts")
   end
   self.refusal = { code = code, message = message, hint = hint }
   return self
 end
 
-native.methods("rule", methods)
+builtins.methods("rule", methods)
 
 function M.when(condition)
   if type(condition) ~= "table" or next(condition) == nil then
-    complain("when: expected { argument = value }, got " .. native.kind(condition))
+    raise("when: expected { argument = value }, got " .. builtins.kind(condition))
   end
   local conditions = {}
   for name, wanted in pairs(condition) do
-    if type(name) ~= "string" then complain("when: expected { argument = value }, got a list") end
+    if type(name) ~= "string" then raise("when: expected { argument = value }, got a list") end
     conditions[name] = words.condition_on(name, wanted)
   end
   return rule(conditions)
@@ -118,7 +118,7 @@ local beginnings = {}
 for name, method in pairs(methods) do
   beginnings[name] = function(_, ...) return method(rule(nil), ...) end
 end
-M.always = native.constant(beginnings, "always")
+M.always = builtins.constant(beginnings, "always")
 
 function M.needs_one_of(...)
   return methods.needs_one_of(rule(nil), ...)
@@ -134,31 +134,31 @@ function M.shape(given)
   local prefix = type(given) == "table" and given.prefix
   if type(prefix) == "string" and prefix ~= "" then given = "prefix:" .. prefix end
   if type(given) ~= "string" then
-    complain('shape: expected a name, as in shape "uuid", or { prefix = "evt_" }, got ' .. native.kind(given))
+    raise('shape: expected a name, as in shape "uuid", or { prefix = "evt_" }, got ' .. builtins.kind(given))
   end
-  if not native.is_shape(given) then
-    complain("shape: expected one of " .. native.shapes() .. ", got '" .. given .. "'")
+  if not builtins.is_shape(given) then
+    raise("shape: expected one of " .. builtins.shapes() .. ", got '" .. given .. "'")
   end
-  return native.mark({ shape = given }, "id")
+  return builtins.mark({ shape = given }, "id")
 end
 
 function M.seen(given)
   given = given or {}
-  if type(given) ~= "table" then complain("seen: expected { look_up = …, shape = … }, got " .. native.kind(given)) end
+  if type(given) ~= "table" then raise("seen: expected { look_up = …, shape = … }, got " .. builtins.kind(given)) end
   for name in pairs(given) do
     if name ~= "look_up" and name ~= "shape" then
-      complain("seen: unknown field '" .. tostring(name) .. "': it takes look_up and shape")
+      raise("seen: unknown field '" .. tostring(name) .. "': it takes look_up and shape")
     end
   end
   if given.look_up ~= nil and type(given.look_up) ~= "string" then
-    complain("seen: look_up: expected text, got " .. native.kind(given.look_up))
+    raise("seen: look_up: expected text, got " .. builtins.kind(given.look_up))
   end
   local shape = given.shape
   if type(shape) == "string" then shape = M.shape(shape) end
-  if shape ~= nil and native.marked(shape) ~= "id" then
-    complain('seen: shape: expected a name or shape "…", got ' .. native.kind(shape))
+  if shape ~= nil and builtins.marked(shape) ~= "id" then
+    raise('seen: shape: expected a name or shape "…", got ' .. builtins.kind(shape))
   end
-  return native.mark({ seen = true, look_up = given.look_up, shape = shape and shape.shape }, "id")
+  return builtins.mark({ seen = true, look_up = given.look_up, shape = shape and shape.shape }, "id")
 end
 
 return M

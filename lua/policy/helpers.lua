@@ -1,7 +1,7 @@
 -- Small pure functions that policies would otherwise write again and again.
 
-local native = ...
-local complain = native.complain -- an error at the line of the policy, however deep in here
+local builtins = ...
+local raise = builtins.raise -- an error at the line of the policy that called
 local M = {}
 
 -- Whole words by which a user means everything there is, and phrases in which they mean nothing of it.
@@ -20,7 +20,7 @@ function M.wants_all(goal)
 end
 
 function M.set(given, ...)
-  local members = native.mark({}, "set")
+  local members = builtins.mark({}, "set")
   if type(given) ~= "table" then given = { given, ... } end
   for _, member in ipairs(given) do members[member] = true end
   return members
@@ -28,15 +28,15 @@ end
 
 function M.array(given)
   if given ~= nil and type(given) ~= "table" then
-    complain("array: expected a list, got " .. native.kind(given))
+    raise("array: expected a list, got " .. builtins.kind(given))
   end
-  return native.mark(given or {}, "array")
+  return builtins.mark(given or {}, "array")
 end
 
 -- Times compare as times, numbers as numbers, other texts by their bytes.
 local function is_later(a, b)
   if type(a) == "string" and type(b) == "string" then
-    local at, bt = native.time(a), native.time(b)
+    local at, bt = builtins.time(a), builtins.time(b)
     if at and bt then a, b = at, bt end
   end
   return type(a) == type(b) and a > b
@@ -44,7 +44,7 @@ end
 
 function M.newest(list, field)
   if type(list) ~= "table" or type(field) ~= "string" then
-    complain("newest: expected (list, field), got (" .. native.kind(list) .. ", " .. native.kind(field) .. ")")
+    raise("newest: expected (list, field), got (" .. builtins.kind(list) .. ", " .. builtins.kind(field) .. ")")
   end
   local best, position
   for at, item in ipairs(list) do

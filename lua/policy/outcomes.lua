@@ -2,43 +2,43 @@
 -- and judging (ok, partial, garbage, …). Each word checks what it is given, so that a slip is found by the example
 -- that runs it.
 
-local native = ...
-local complain = native.complain -- an error at the line of the policy, however deep in here
+local builtins = ...
+local raise = builtins.raise -- an error at the line of the policy that called
 local M = {}
 
 local COVERAGE = { "SATISFIED", "NEEDS_MORE_TOOLS", "NEED_USER_INPUT", "FAILED" }
 
-local function outcome(said, fields)
-  fields.said = said
-  return native.mark(fields, "outcome")
+local function outcome(kind, fields)
+  fields.kind = kind
+  return builtins.mark(fields, "outcome")
 end
 
 local function meant(name, names)
-  local closest = native.closest(name, names)
+  local closest = builtins.closest(name, names)
   return closest and " (did you mean '" .. closest .. "'?)" or ""
 end
 
 local function text(word, name, value)
   if type(value) == "number" then value = tostring(value) end
   if type(value) == "string" then return value end
-  complain(word .. ": " .. name .. ": expected text, got " .. native.kind(value))
+  raise(word .. ": " .. name .. ": expected text, got " .. builtins.kind(value))
 end
 
 local function optional_text(word, name, value)
   if value == nil then return nil end
   if type(value) == "number" then value = tostring(value) end
   if type(value) == "string" then return value end
-  complain(word .. ": " .. name .. ": expected text or nothing, got " .. native.kind(value))
+  raise(word .. ": " .. name .. ": expected text or nothing, got " .. builtins.kind(value))
 end
 
 -- What a word takes, by the names that the vocabulary documents.
 local function taking(word, of)
-  local names, known = native.fields(of or word), {}
+  local names, known = builtins.fields(of or word), {}
   for _, name in ipairs(names) do known[name] = true end
   return function(fields)
     for name in pairs(fields) do
       if not known[name] then
-        complain(word .. ": unknown field '" .. tostring(name) .. "'" .. meant(tostring(name), names))
+        raise(word .. ": unknown field '" .. tostring(name) .. "'" .. meant(tostring(name), names))
       end
     end
   end
@@ -49,7 +49,7 @@ local only_follow_up = taking("ok: follow_up", "ok.follow_up")
 
 local function a_table(word, value, form)
   if type(value) ~= "table" then
-    complain(word .. ": expected " .. form .. ", got " .. native.kind(value))
+    raise(word .. ": expected " .. form .. ", got " .. builtins.kind(value))
   end
   return value
 end
@@ -101,8 +101,8 @@ function M.tool_return(given)
   only_tool_return(given)
   if given.content ~= nil then
     a_table("tool_return: content", given.content, "a list of blocks like { type = \"text\", text = \"…\" }")
-    local fault = native.content_fault(given.content)
-    if fault then complain("tool_return: " .. fault) end
+    local fault = builtins.content_fault(given.content)
+    if fault then raise("tool_return: " .. fault) end
   end
   if given.metadata ~= nil then a_table("tool_return: metadata", given.metadata, "a table with names") end
   return outcome("value", { value = given.value, content = given.content, metadata = given.metadata })
@@ -115,7 +115,7 @@ local function coverage_of(word, coverage)
   for _, name in ipairs(COVERAGE) do
     if coverage == name then return name end
   end
-  complain(word .. ": coverage: expected " .. table.concat(COVERAGE, ", ") .. ", got " .. tostring(coverage)
+  raise(word .. ": coverage: expected " .. table.concat(COVERAGE, ", ") .. ", got " .. tostring(coverage)
         .. meant(tostring(coverage), COVERAGE))
 end
 
@@ -129,8 +129,8 @@ end
 
 local function cost_of(cost)
   if cost == nil or (type(cost) == "number" and cost >= 0 and cost <= 1e8) then return cost end
-  complain("ok: cost: expected a number from 0 to 100000000, got "
-        .. (type(cost) == "number" and tostring(cost) or native.kind(cost)))
+  raise("ok: cost: expected a number from 0 to 100000000, got "
+        .. (type(cost) == "number" and tostring(cost) or builtins.kind(cost)))
 end
 
 function M.ok(given)
@@ -159,7 +159,7 @@ end
 
 function M.transient(detail, after)
   if after ~= nil and (type(after) ~= "number" or after < 0) then
-    complain("transient: after: expected seconds (a number from 0), got " .. native.kind(after))
+    raise("transient: after: expected seconds (a number from 0), got " .. builtins.kind(after))
   end
   return outcome("transient", { detail = text("transient", "detail", detail), after_s = after })
 end

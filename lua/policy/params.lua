@@ -2,8 +2,8 @@
 -- (`uuid "Project UUID"`) or with options (`str{ min = 1, "Task title" }`). Objects are closed, and every parameter
 -- not marked `optional` is required. Parameters keep the order in which they are written.
 
-local native = ...
-local complain = native.complain -- an error at the line of the policy, however deep in here
+local builtins = ...
+local raise = builtins.raise -- an error at the line of the policy that called
 local M = {}
 local kinds = {} -- the function of a type -> how it makes one when used bare
 
@@ -17,7 +17,7 @@ local LIST = { min = "minItems", max = "maxItems", unique = "uniqueItems" }
 local ORDER = { "type", "format", "description", "enum", "items", "properties", "required", "additionalProperties" }
 
 local function new(schema)
-  return native.mark({ schema = native.order(schema, ORDER) }, "type")
+  return builtins.mark({ schema = builtins.order(schema, ORDER) }, "type")
 end
 
 local function known_options(options)
@@ -32,21 +32,21 @@ end
 local function describe(word, schema, spec, options, from)
   if spec == nil then return schema end
   if type(spec) == "string" then spec = { description = spec } end
-  if type(spec) ~= "table" or native.marked(spec) then
-    complain(word .. ": expected a description or { options }, got " .. native.kind(spec))
+  if type(spec) ~= "table" or builtins.marked(spec) then
+    raise(word .. ": expected a description or { options }, got " .. builtins.kind(spec))
   end
   for name, value in pairs(spec) do
     if type(name) == "number" then
       if name == from and type(value) == "string" then
         schema.description = value
       elseif name >= from then
-        complain(word .. ": expected one description among the options, got " .. native.kind(value))
+        raise(word .. ": expected one description among the options, got " .. builtins.kind(value))
       end
     else
       local keyword = COMMON[name] or options[name]
       if not keyword then
-        local closest = native.closest(name, known_options(options))
-        complain(word .. ": unknown option '" .. name .. "'" .. (closest and " (did you mean '" .. closest .. "'?)" or "")
+        local closest = builtins.closest(name, known_options(options))
+        raise(word .. ": unknown option '" .. name .. "'" .. (closest and " (did you mean '" .. closest .. "'?)" or "")
               .. ": it takes " .. table.concat(known_options(options), ", "))
       end
       schema[keyword] = value
@@ -78,27 +78,27 @@ scalar("uri", { type = "string", format = "uri" }, {})
 -- `date` is a type and a helper: date(epoch) and date("2026-05-01T10:00:00Z") give the day.
 local date_type = scalar("date", { type = "string", format = "date" }, {})
 function M.date(given)
-  if type(given) == "number" then return native.day(given) end
+  if type(given) == "number" then return builtins.day(given) end
   if type(given) == "string" then
-    local day = native.day(given)
-    if day or not native.loading() then return day end
+    local day = builtins.day(given)
+    if day or not builtins.loading() then return day end
   end
-  if not native.loading() then complain("date: expected a time (text or epoch seconds), got " .. native.kind(given)) end
+  if not builtins.loading() then raise("date: expected a time (text or epoch seconds), got " .. builtins.kind(given)) end
   return date_type(given)
 end
 kinds[M.date] = date_type
 
 local function type_of(word, given)
   if type(given) == "function" and kinds[given] then given = kinds[given]() end
-  if native.marked(given) == "type" then return given end
-  complain(word .. ": expected a type (str, int, num, bool, list, object, enum, uuid, datetime, date, email, uri, "
-        .. "optional), got " .. native.kind(given))
+  if builtins.marked(given) == "type" then return given end
+  raise(word .. ": expected a type (str, int, num, bool, list, object, enum, uuid, datetime, date, email, uri, "
+        .. "optional), got " .. builtins.kind(given))
 end
 
 -- list(str), list(str, "Tags"), list{ str, "Tags", min = 1 }
 function M.list(given, description)
   local options = {}
-  if type(given) == "table" and not native.marked(given) then
+  if type(given) == "table" and not builtins.marked(given) then
     options, given = given, given[1]
   end
   local schema = { type = "array", items = type_of("list", given).schema }
@@ -110,9 +110,9 @@ kinds[M.list] = function() return new { type = "array" } end
 -- enum{ "a", "b" }, enum({ "a", "b" }, "Which"), enum{ "a", "b", description = "Which" }
 function M.enum(given, description)
   if type(given) ~= "table" or #given == 0 then
-    complain('enum: expected its values, as in enum{ "a", "b" }, got ' .. native.kind(given))
+    raise('enum: expected its values, as in enum{ "a", "b" }, got ' .. builtins.kind(given))
   end
-  local values, texts = native.mark({}, "array"), true
+  local values, texts = builtins.mark({}, "array"), true
   for at, value in ipairs(given) do
     values[at] = value
     texts = texts and type(value) == "string"
@@ -122,24 +122,24 @@ function M.enum(given, description)
 end
 
 local function object_of(word, fields)
-  if type(fields) ~= "table" or native.marked(fields) then
-    complain(word .. ": expected { name = type }, got " .. native.kind(fields))
+  if type(fields) ~= "table" or builtins.marked(fields) then
+    raise(word .. ": expected { name = type }, got " .. builtins.kind(fields))
   end
-  local properties, required, names, optional = native.mark({}, "object"), {}, {}, {}
+  local properties, required, names, optional = builtins.mark({}, "object"), {}, {}, {}
   for name, given in pairs(fields) do
-    if type(name) ~= "string" then complain(word .. ": expected { name = type }, got a list") end
+    if type(name) ~= "string" then raise(word .. ": expected { name = type }, got a list") end
     local made = type_of(word .. ": '" .. name .. "'", given)
     properties[name] = made.schema
     names[#names + 1] = name
     if made.optional then optional[name] = true end
   end
   table.sort(names)
-  names = native.written(names, native.line())
+  names = builtins.source_order(names, builtins.line())
   for _, name in ipairs(names) do
     if not optional[name] then required[#required + 1] = name end
   end
-  return { type = "object", properties = native.order(properties, names), additionalProperties = false,
-           required = #required > 0 and native.mark(required, "array") or nil }
+  return { type = "object", properties = builtins.order(properties, names), additionalProperties = false,
+           required = #required > 0 and builtins.mark(required, "array") or nil }
 end
 
 function M.object(fields, description)
@@ -160,13 +160,13 @@ end
 function M.params(fields, options)
   local schema = object_of("params", fields)
   if options ~= nil then
-    if type(options) ~= "table" then complain("params: expected { open = true }, got " .. native.kind(options)) end
+    if type(options) ~= "table" then raise("params: expected { open = true }, got " .. builtins.kind(options)) end
     for name in pairs(options) do
-      if name ~= "open" then complain("params: unknown option '" .. tostring(name) .. "': it takes open") end
+      if name ~= "open" then raise("params: unknown option '" .. tostring(name) .. "': it takes open") end
     end
     if options.open then schema.additionalProperties = nil end
   end
-  return native.order(schema, ORDER)
+  return builtins.order(schema, ORDER)
 end
 
 return M

@@ -19,7 +19,7 @@ struct policy_introspection policy_introspection(const struct policy *policy, st
 
 int introspection_line(const struct policy_introspection *survey, const char *parent, struct str name)
 {
-    return locate_field(survey->text, parent, name);
+    return location_of_field(survey->text, parent, name);
 }
 
 int introspection_tool_line(const struct policy_introspection *survey)

@@ -9,6 +9,7 @@
 #include "sandbox/sandbox.h"
 #include "io/file.h"
 #include "policy/vocabulary/vocabulary.h"
+#include "sandbox/diagnostics.h"
 
 #define CONFIG_MEMORY_KB 16384u
 
@@ -25,7 +26,7 @@ static void read_step(lua_State *L, void *context)
     sandbox_load(L, r->source, r->file);
     lua_call(L, 0, 1);
     if (!lua_istable(L, -1) || sandbox_mark(L, -1) == MARK_DECLARATION) {
-        words_push_kind(L, -1);
+        diagnostics_push_value(L, -1);
         luaL_error(L, "%s: expected the file to return a table { key = value, … }, got %s",
                    sandbox_chunk(r->file), lua_tostring(L, -1));
     }

@@ -176,7 +176,7 @@ void outcome_read(lua_State *L, int at, enum policy_hook hook, struct arena *are
                   struct policy_outcome *outcome)
 {
     size_t i = 0;
-    lua_getfield(L, at, "said");
+    lua_getfield(L, at, "kind");
     const char *word = lua_tostring(L, -1);
     while (i < OUTCOME_COUNT && (!word || strcmp(outcomes[i].word, word) != 0))
         i++;

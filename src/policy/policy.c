@@ -11,7 +11,7 @@
 #include "sandbox/read_only_proxy.h"
 #include "policy/policy_internal.h"
 #include "policy/outcome.h"
-#include "policy/vocabulary/vocabulary.h"
+#include "sandbox/diagnostics.h"
 
 /* What one run of a hook needs, inside the protected call. */
 struct running {
@@ -38,7 +38,7 @@ static void run_step(lua_State *L, void *context)
 }
 
 /* Few policies ever break: what is told of one takes room only then. */
-void policy_remember_fault(struct policy_set *set, const struct policy *policy, const struct why *why)
+void policy_add_failure(struct policy_set *set, const struct policy *policy, const struct why *why)
 {
     struct policy_failures **fault = policy ? &policy->code->fault : &set->gateway_fault;
     if (!*fault)
@@ -50,7 +50,7 @@ void policy_remember_fault(struct policy_set *set, const struct policy *policy, 
 static void broke(struct policy_set *set, const struct policy *policy, struct policy_outcome *outcome)
 {
     struct why why = outcome->why;
-    policy_remember_fault(set, policy, &why);
+    policy_add_failure(set, policy, &why);
     struct arena *arena = outcome->problems.arena;
     outcome_init(outcome, arena);
     outcome->why = why;
@@ -107,7 +107,7 @@ static void take_verdict(lua_State *L, struct running *r)
     if (lua_isnil(L, 2))
         return;
     if (!outcome_is(L, 2)) {
-        words_push_kind(L, 2);
+        diagnostics_push_value(L, 2);
         luaL_error(L, "%s returned %s: expected nothing, or what repair, refuse, ask, ok, partial, … give",
                    outcome_hook_name(r->hook), lua_tostring(L, -1));
     }
@@ -122,7 +122,7 @@ static void take_arguments(lua_State *L, struct running *r)
         return;
     }
     if (!lua_isnil(L, 2) && !lua_istable(L, 2)) {
-        words_push_kind(L, 2);
+        diagnostics_push_value(L, 2);
         luaL_error(L, "normalise returned %s: expected the arguments", lua_tostring(L, -1));
     }
     struct bridge_hints hints = {.original = r->subject, .schema = r->policy->schema};
@@ -149,7 +149,7 @@ static void take_definition(lua_State *L, struct running *r)
     if (lua_isnil(L, 2))
         return;
     if (!lua_istable(L, 2) || outcome_is(L, 2)) {
-        words_push_kind(L, 2);
+        diagnostics_push_value(L, 2);
         luaL_error(L, "%s returned %s: expected the definition, or nil to hide the tool",
                    outcome_hook_name(r->hook), lua_tostring(L, -1));
     }
@@ -172,9 +172,9 @@ static void judge_step(lua_State *L, void *context)
     struct judging *j = context;
     j->tests = (struct condition_tests){.L = L, .refs = j->rules->tests};
     if (j->problems)
-        j->args = rules_apply(j->rules, j->args, j->problems->arena, j->problems, &j->tests);
+        j->args = rule_apply_all(j->rules, j->args, j->problems->arena, j->problems, &j->tests);
     else
-        j->refusing = rules_refuse(j->rules, j->args, &j->tests);
+        j->refusing = rule_find_refusal(j->rules, j->args, &j->tests);
 }
 
 /* A predicate is found by its rule: its own line may be anywhere. */
@@ -209,7 +209,7 @@ static const struct json *apply_rules(const struct policy *policy, const struct 
                                       struct policy_outcome *outcome)
 {
     if (!policy->code->rules.test_count)
-        return rules_apply(&policy->code->rules, args, arena, &outcome->problems, NULL);
+        return rule_apply_all(&policy->code->rules, args, arena, &outcome->problems, NULL);
     struct judging j = {.args = args, .problems = &outcome->problems};
     judge(policy, call, &j, outcome);
     return j.args;
@@ -219,7 +219,7 @@ static const struct rule *refusing_rule(const struct policy *policy, const struc
                                         const struct json *args, struct policy_outcome *outcome)
 {
     if (!policy->code->rules.test_count)
-        return rules_refuse(&policy->code->rules, args, NULL);
+        return rule_find_refusal(&policy->code->rules, args, NULL);
     struct judging j = {.args = args};
     judge(policy, call, &j, outcome);
     return j.refusing;
@@ -245,7 +245,7 @@ void policy_normalise(const struct policy *policy, const struct policy_call *cal
 
 void policy_rules_explain(const struct policy *policy, const struct json *args, struct problems *problems)
 {
-    rules_explain(&policy->code->rules, args, problems);
+    rule_explain_all(&policy->code->rules, args, problems);
 }
 
 void policy_check(const struct policy *policy, const struct policy_call *call, const struct json *args,

@@ -46,6 +46,6 @@ struct policy_set {
 };
 
 /* For policy_failures, or policy_set_gateway_failures where `policy` is NULL. */
-void policy_remember_fault(struct policy_set *set, const struct policy *policy, const struct why *why);
+void policy_add_failure(struct policy_set *set, const struct policy *policy, const struct why *why);
 
 #endif

@@ -125,7 +125,7 @@ static void check_hooks(lua_State *L, int at, struct diagnostics *complaints)
         lua_pushstring(L, i < HOOK_COUNT ? outcome_hook_name((enum policy_hook)i) : "prepare_tools");
         lua_rawget(L, -2);
         if (lua_isfunction(L, -1))
-            names_check_call(L, bytecode_read(L, -1, complaints->arena), complaints);
+            static_check_call(L, bytecode_read(L, -1, complaints->arena), complaints);
         lua_pop(L, 1);
     }
     lua_pop(L, 1);
@@ -137,10 +137,10 @@ static void load_step(lua_State *L, void *context)
     struct reading *r = context;
     struct diagnostics *complaints = &r->complaints;
     r->d.L = L;
-    word_json_forget(L);
+    word_json_release(L);
     sandbox_load(L, r->d.source, r->d.file.at);
     const struct bytecode *code = bytecode_read(L, 1, complaints->arena);
-    names_check(L, code, complaints);
+    static_check_file(L, code, complaints);
     diagnostics_raise(L, complaints);
     lua_getfenv(L, 1);
     lua_insert(L, 1);
@@ -151,7 +151,7 @@ static void load_step(lua_State *L, void *context)
     check_hooks(L, 2, complaints);
     freeze_file(L, code, 1, 2, complaints);
     diagnostics_raise(L, complaints);
-    word_json_forget(L);
+    word_json_release(L);
 }
 
 /* Those that hold are kept for whoever asks which do. */
@@ -182,13 +182,13 @@ static const struct json *open_schema(struct arena *arena)
  */
 static struct policy *blank_quarantined(struct policy_set *set, struct str file, struct str source)
 {
-    struct str name = locate_tool(source);
+    struct str name = location_tool_name(source);
     if (!name.len)
         return NULL;
     struct policy *p = declare_blank(set, arena_dup(set->arena, name), file);
     p->code->quarantined = true;
     p->hooks[HOOK_NORMALISE] = p->hooks[HOOK_CHECK] = true;
-    p->hooks[HOOK_RUN] = locate_field(source, NULL, STR_LIT("run")) != 0;
+    p->hooks[HOOK_RUN] = location_of_field(source, NULL, STR_LIT("run")) != 0;
     if (p->hooks[HOOK_RUN])
         p->schema = open_schema(set->arena);
     return p;

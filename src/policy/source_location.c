@@ -54,7 +54,7 @@ static int find_field(struct lexer *lex, struct str name)
     return 0;
 }
 
-int locate_field(struct str source, const char *parent, struct str name)
+int location_of_field(struct str source, const char *parent, struct str name)
 {
     struct lexer lex = lexer_init(source);
     if (!enter_declaration(&lex, NULL))
@@ -137,12 +137,12 @@ static bool find_order(struct str source, int from, int to, struct str *names, s
     return false;
 }
 
-bool locate_order(struct str source, int line, struct str *names, size_t count)
+bool location_sort_fields(struct str source, int line, struct str *names, size_t count)
 {
     return find_order(source, line, INT_MAX, names, count) || find_order(source, 0, line, names, count);
 }
 
-int locate_item(struct str source, const char *field, size_t n)
+int location_of_item(struct str source, const char *field, size_t n)
 {
     struct lexer lex = lexer_init(source);
     int line = enter_declaration(&lex, NULL) ? find_field(&lex, str_of(field)) : 0;
@@ -161,7 +161,7 @@ int locate_item(struct str source, const char *field, size_t n)
     return line;
 }
 
-bool locate_mentions(struct str source, const char *name)
+bool location_has_access(struct str source, const char *name)
 {
     struct lexer lex = lexer_init(source);
     struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(&lex);
@@ -172,7 +172,7 @@ bool locate_mentions(struct str source, const char *name)
     return false;
 }
 
-struct str locate_tool(struct str source)
+struct str location_tool_name(struct str source)
 {
     struct lexer lex = lexer_init(source);
     struct str name = STR_NONE;
@@ -182,13 +182,13 @@ struct str locate_tool(struct str source)
 
 /* ---- remarks and functions ------------------------------------------------------------------- */
 
-struct remarks remarks_of(struct str source)
+struct doc_comments doc_comments_init(struct str source)
 {
-    return (struct remarks){source, source, 1};
+    return (struct doc_comments){source, source, 1};
 }
 
 /* Nothing but white space stands before it on its line. */
-static bool is_alone(const struct remarks *remarks, const char *at)
+static bool is_alone(const struct doc_comments *remarks, const char *at)
 {
     while (at > remarks->source.at && (at[-1] == ' ' || at[-1] == '\t'))
         at--;
@@ -202,7 +202,7 @@ static struct str line_of(struct str s)
     return (struct str){s.at, len && s.at[len - 1] == '\r' ? len - 1 : len};
 }
 
-bool remarks_next(struct remarks *remarks, struct str *text, int *line)
+bool doc_comments_next(struct doc_comments *remarks, struct str *text, int *line)
 {
     struct lexer lex = {remarks->rest, remarks->line};
     bool found = false, end = false;
@@ -222,11 +222,11 @@ bool remarks_next(struct remarks *remarks, struct str *text, int *line)
         else
             end = lexer_next(&lex).kind == TOKEN_END;
     }
-    *remarks = (struct remarks){remarks->source, lex.rest, lex.line};
+    *remarks = (struct doc_comments){remarks->source, lex.rest, lex.line};
     return found;
 }
 
-void locate_parameters(struct str source, int line, struct str *first, struct str *second)
+void location_parameters(struct str source, int line, struct str *first, struct str *second)
 {
     struct lexer lex = lexer_init(source);
     struct token t = lexer_next(&lex);

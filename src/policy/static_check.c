@@ -123,7 +123,7 @@ static void find_own(struct naming *n)
             n->own[n->own_count++] = bytecode_text(file, bytecode_d(file->at[i]));
 }
 
-void names_check(lua_State *L, const struct bytecode *file, struct diagnostics *complaints)
+void static_check_file(lua_State *L, const struct bytecode *file, struct diagnostics *complaints)
 {
     struct naming n = {.L = L, .ops = sandbox_opcodes(sandbox_of(L)), .file = file, .complaints = complaints};
     luaL_checkstack(L, 8, "checking names");
@@ -168,7 +168,7 @@ static bool is_set(const struct bytecode_opcodes *ops, const struct bytecode *co
     return false;
 }
 
-void names_check_call(lua_State *L, const struct bytecode *hook, struct diagnostics *complaints)
+void static_check_call(lua_State *L, const struct bytecode *hook, struct diagnostics *complaints)
 {
     const struct bytecode_opcodes *ops = sandbox_opcodes(sandbox_of(L));
     struct str meant;

@@ -10,9 +10,9 @@
 #include "sandbox/diagnostics.h"
 
 /* A whole file. */
-void names_check(lua_State *L, const struct bytecode *file, struct diagnostics *complaints);
+void static_check_file(lua_State *L, const struct bytecode *file, struct diagnostics *complaints);
 
 /* A hook (anything, call): fields of its second parameter, as far as that is `call` for sure. */
-void names_check_call(lua_State *L, const struct bytecode *hook, struct diagnostics *complaints);
+void static_check_call(lua_State *L, const struct bytecode *hook, struct diagnostics *complaints);
 
 #endif

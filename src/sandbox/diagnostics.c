@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "sandbox/sandbox.h"
 
+#include <lauxlib.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -51,4 +52,35 @@ struct str diagnostics_next(struct str *text)
     struct str first = {text->at, end};
     *text = str_from(*text, end + 1);
     return first;
+}
+
+void diagnostics_push_value(lua_State *L, int at)
+{
+    struct str text;
+    switch (lua_type(L, at)) {
+    case LUA_TNONE:
+    case LUA_TNIL:
+        lua_pushliteral(L, "nothing");
+        break;
+    case LUA_TSTRING:
+        text.at = lua_tolstring(L, at, &text.len);
+        text = str_cut(text, 40);
+        lua_pushliteral(L, "\"");
+        lua_pushlstring(L, text.at, text.len);
+        lua_pushliteral(L, "\"");
+        lua_concat(L, 3);
+        break;
+    case LUA_TNUMBER:
+        lua_pushvalue(L, at);
+        lua_tostring(L, -1);
+        break;
+    case LUA_TBOOLEAN:
+        lua_pushstring(L, lua_toboolean(L, at) ? "true" : "false");
+        break;
+    case LUA_TLIGHTUSERDATA:
+        lua_pushliteral(L, "null");
+        break;
+    default:
+        lua_pushfstring(L, "a %s", luaL_typename(L, at));
+    }
 }

@@ -28,4 +28,7 @@ void diagnostics_raise(lua_State *L, const struct diagnostics *diagnostics);
 /* Cuts the first problem off the text of such an error. Of any other text, all of it. */
 struct str diagnostics_next(struct str *text);
 
+/* Pushes a value in words, for messages: `nothing`, `"abc"`, `a table`. */
+void diagnostics_push_value(lua_State *L, int at);
+
 #endif

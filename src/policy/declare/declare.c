@@ -2,8 +2,8 @@
 #include "policy/declare/declare_internal.h"
 #include "base/arena.h"
 #include "policy/source_location.h"
-#include "policy/vocabulary/vocabulary.h"
 #include "sandbox/bridge.h"
+#include "sandbox/diagnostics.h"
 
 struct policy *declare_blank(struct policy_set *set, struct str name, struct str file)
 {
@@ -204,8 +204,8 @@ static void read_tool(struct declaration *d, int fields)
 {
     declare_annotations(d, fields);
     field_read_table(d, fields, NULL, &declare_tool_table, d->policy);
-    d->policy->wants_history = locate_mentions(d->source, "history");
-    d->policy->wants_facts = locate_mentions(d->source, "facts");
+    d->policy->wants_history = location_has_access(d->source, "history");
+    d->policy->wants_facts = location_has_access(d->source, "facts");
     d->policy->code->walks = bridge_needs_eager(d->source);
     declare_check_annotations(d);
     declare_check_rules(d);
@@ -241,7 +241,7 @@ void declare_read(struct declaration *d, int at)
 {
     lua_State *L = d->L;
     if (sandbox_mark(L, at) != MARK_DECLARATION) {
-        words_push_kind(L, at);
+        diagnostics_push_value(L, at);
         luaL_error(L, "%s: expected the file to return tool \"name\" { … } or gateway { … }, got %s",
                    sandbox_chunk(d->file.at), lua_tostring(L, -1));
     }

@@ -18,12 +18,12 @@
  * none. */
 static void push_remarks(struct declaration *d, int above, int *from, int *to)
 {
-    struct remarks remarks = remarks_of(d->source);
+    struct doc_comments remarks = doc_comments_init(d->source);
     struct str text;
     int line, last = -1, begin = 0; /* the first remark begins, also on line 1 */
     *from = *to = 0;
     lua_newtable(d->L);
-    for (int n = 1; n <= REMARKS_MAX && remarks_next(&remarks, &text, &line); n++, last = line) {
+    for (int n = 1; n <= REMARKS_MAX && doc_comments_next(&remarks, &text, &line); n++, last = line) {
         lua_createtable(d->L, 0, 3);
         lua_pushinteger(d->L, line);
         lua_setfield(d->L, -2, "line");
@@ -62,8 +62,8 @@ static void read_remarks(struct declaration *d, int remarks, int from, int to, i
 {
     lua_State *L = d->L;
     struct str own, call;
-    locate_parameters(d->source, line, &own, &call);
-    words_push_annotations(L);
+    location_parameters(d->source, line, &own, &call);
+    vocabulary_push_annotations(L);
     lua_pushstring(L, sandbox_chunk(d->file.at));
     lua_pushvalue(L, remarks);
     lua_pushinteger(L, from);
@@ -81,7 +81,7 @@ void declare_annotations(struct declaration *d, int fields)
         goto out;
     push_remarks(d, line, &from, &to);
     if (!from)
-        push_remarks(d, locate_field(d->source, NULL, STR_LIT("run")), &from, &to);
+        push_remarks(d, location_of_field(d->source, NULL, STR_LIT("run")), &from, &to);
     if (!from)
         goto out;
     read_remarks(d, lua_gettop(L), from, to, line);

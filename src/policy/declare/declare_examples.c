@@ -3,7 +3,7 @@
 #include "policy/declare/declare_internal.h"
 #include "base/arena.h"
 #include "policy/source_location.h"
-#include "policy/vocabulary/vocabulary.h"
+#include "sandbox/diagnostics.h"
 
 #define EXAMPLES_MAX 10000u
 #define HISTORY_MAX  100u /* calls before one example; the ledger remembers 32 */
@@ -155,14 +155,14 @@ void declare_examples(struct declaration *d, const struct field *field, int at)
         double key = lua_type(d->L, -2) == LUA_TNUMBER ? lua_tonumber(d->L, -2) : 0;
         if (key >= 1 && key <= (double)count)
             continue;
-        words_push_kind(d->L, -2); /* an example under a name of its own would never run */
+        diagnostics_push_value(d->L, -2); /* an example under a name of its own would never run */
         field_error(d, field->name, "'%s': expected a list { {…}, {…} }, got one with the key %s",
                     field->name, lua_tostring(d->L, -1));
     }
     struct policy_example *list = ARENA_ARRAY(d->arena, struct policy_example, count + 1);
     for (size_t i = 0; i < count; i++) {
         lua_rawgeti(d->L, at, (int)i + 1);
-        d->line = locate_item(d->source, "examples", i);
+        d->line = location_of_item(d->source, "examples", i);
         read_example(d, lua_gettop(d->L), &list[i]);
         lua_pop(d->L, 1);
     }

@@ -7,7 +7,7 @@
 /* Points at the word's own line. */
 static void complain_word(struct declaration *d, size_t item, const char *text)
 {
-    int line = locate_item(d->source, "exec", item);
+    int line = location_of_item(d->source, "exec", item);
     const char *chunk = sandbox_chunk(d->file.at);
     if (line)
         luaL_error(d->L, "%s:%d: 'exec': %s", chunk, line, text);

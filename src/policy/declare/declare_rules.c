@@ -14,7 +14,7 @@ void declare_rules(struct declaration *d, const struct field *field, int at)
 {
     struct rules *rules = &d->policy->code->rules;
     (void)field;
-    rules_read(d->L, at, d->policy->schema, d->set->arena, rules);
+    rule_read_all(d->L, at, d->policy->schema, d->set->arena, rules);
     struct str *words = ARENA_ARRAY(d->set->arena, struct str, rules->count + 1);
     for (size_t i = 0; i < rules->count; i++) {
         words[i] = rules->list[i].words;

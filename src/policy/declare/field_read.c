@@ -7,6 +7,7 @@
 #include "policy/source_location.h"
 #include "policy/vocabulary/vocabulary.h"
 #include "sandbox/bridge.h"
+#include "sandbox/diagnostics.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -24,7 +25,7 @@ int field_error(struct declaration *d, const char *name, const char *format, ...
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     const char *chunk = sandbox_chunk(d->file.at);
-    int line = d->line ? d->line : locate_field(d->source, d->parent, str_of(name));
+    int line = d->line ? d->line : location_of_field(d->source, d->parent, str_of(name));
     if (line)
         luaL_error(d->L, "%s:%d: %s", chunk, line, text);
     luaL_error(d->L, "%s: %s", chunk, text);
@@ -33,7 +34,7 @@ int field_error(struct declaration *d, const char *name, const char *format, ...
 
 int field_mismatch(struct declaration *d, const char *name, int at, const char *expected)
 {
-    words_push_kind(d->L, at);
+    diagnostics_push_value(d->L, at);
     field_error(d, name, "'%s%s%s': expected %s, got %s", d->parent ? d->parent : "", d->parent ? "." : "",
                 name, expected, lua_tostring(d->L, -1));
 }

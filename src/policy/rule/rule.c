@@ -24,7 +24,7 @@ static bool holds(const struct rule *rule, const struct json *args, struct condi
     for (size_t i = 0; i < rule->condition_count; i++) {
         const struct rule_condition *c = &rule->conditions[i];
         const struct json *value = json_path_get(args, c->path);
-        if (c->kind == COND_VALUES ? !condition_is_any(c, value)
+        if (c->kind == COND_VALUES ? !condition_has_value(c, value)
                                    : !holds_otherwise(rule, c, args, value, tests))
             return false;
     }
@@ -85,7 +85,7 @@ static bool find_missing(const struct rule *rule, const struct json *args, struc
         struct str name = rule->needs.list[i];
         if (is_given(args, name) || was_told(problems, name))
             continue;
-        add(problems, name, "missing", rule_words_missing(problems->arena, rule));
+        add(problems, name, "missing", rule_describe_missing(problems->arena, rule));
         found = true;
     }
     for (size_t i = 0; i < rule->one_of_count; i++) {
@@ -94,7 +94,7 @@ static bool find_missing(const struct rule *rule, const struct json *args, struc
         for (size_t n = 0; n < names->count; n++)
             given += is_given(args, names->list[n]);
         if (given == 0) {
-            add(problems, STR_NONE, "missing", rule_words_none_of(problems->arena, rule, names));
+            add(problems, STR_NONE, "missing", rule_describe_none_of(problems->arena, rule, names));
             found = true;
         }
     }
@@ -112,7 +112,7 @@ static bool find_exclusive(const struct rule *rule, const struct json *args, str
                 continue;
             if (first.len) {
                 add(problems, names->list[n], "exclusive",
-                    rule_words_exclusive(problems->arena, rule, first));
+                    rule_describe_exclusive(problems->arena, rule, first));
                 found = true;
             } else {
                 first = names->list[n];
@@ -124,8 +124,8 @@ static bool find_exclusive(const struct rule *rule, const struct json *args, str
 
 /* ---- all of them -------------------------------------------------------------------------- */
 
-const struct json *rules_apply(const struct rules *rules, const struct json *args, struct arena *arena,
-                               struct problems *problems, struct condition_tests *tests)
+const struct json *rule_apply_all(const struct rules *rules, const struct json *args, struct arena *arena,
+                                  struct problems *problems, struct condition_tests *tests)
 {
     for (size_t i = 0; i < rules->count; i++) {
         const struct rule *rule = &rules->list[i];
@@ -140,8 +140,8 @@ const struct json *rules_apply(const struct rules *rules, const struct json *arg
     return args;
 }
 
-const struct rule *rules_refuse(const struct rules *rules, const struct json *args,
-                                struct condition_tests *tests)
+const struct rule *rule_find_refusal(const struct rules *rules, const struct json *args,
+                                     struct condition_tests *tests)
 {
     for (size_t i = 0; i < rules->count; i++) {
         if (!rules->list[i].refuses || !holds(&rules->list[i], args, tests))
@@ -152,7 +152,7 @@ const struct rule *rules_refuse(const struct rules *rules, const struct json *ar
     return NULL;
 }
 
-void rules_explain(const struct rules *rules, const struct json *args, struct problems *problems)
+void rule_explain_all(const struct rules *rules, const struct json *args, struct problems *problems)
 {
     for (size_t i = 0; i < rules->count; i++) {
         if (!holds(&rules->list[i], args, NULL))

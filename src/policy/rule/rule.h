@@ -45,21 +45,21 @@ struct rules {
 
 /* Reads the list of rules at `at` (nil: none), inside a protected call; raises errors that begin with the
  * line or with "rules: ". */
-void rules_read(lua_State *L, int at, const struct json *schema, struct arena *arena, struct rules *out);
+void rule_read_all(lua_State *L, int at, const struct json *schema, struct arena *arena, struct rules *out);
 
 /*
  * The new arguments, `args` itself where nothing changed; what is missing or too much goes into `problems`.
  * Rules with predicates need `tests`, and raise Lua errors then; where it is NULL they do not hold.
  */
-const struct json *rules_apply(const struct rules *rules, const struct json *args, struct arena *arena,
-                               struct problems *problems, struct condition_tests *tests);
+const struct json *rule_apply_all(const struct rules *rules, const struct json *args, struct arena *arena,
+                                  struct problems *problems, struct condition_tests *tests);
 
 /* The first rule that refuses these arguments, or NULL. */
-const struct rule *rules_refuse(const struct rules *rules, const struct json *args,
-                                struct condition_tests *tests);
+const struct rule *rule_find_refusal(const struct rules *rules, const struct json *args,
+                                     struct condition_tests *tests);
 
-/* What rules_apply would complain about; nothing is counted, and rules with predicates are left out: these
+/* What rule_apply_all would complain about; nothing is counted, and rules with predicates are left out: these
  * arguments are not valid, and predicates may count on that. */
-void rules_explain(const struct rules *rules, const struct json *args, struct problems *problems);
+void rule_explain_all(const struct rules *rules, const struct json *args, struct problems *problems);
 
 #endif

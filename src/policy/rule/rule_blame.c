@@ -20,7 +20,7 @@ static const struct rule *bad_rule(const struct policy *policy, const struct jso
         struct problems problems;
         problems_init(&problems, arena);
         first.count = n;
-        const struct json *changed = rules_apply(&first, args, arena, &problems, NULL);
+        const struct json *changed = rule_apply_all(&first, args, arena, &problems, NULL);
         if (changed != args && !accepts(owner, changed))
             return &first.list[n - 1];
     }
@@ -47,6 +47,6 @@ struct str policy_report_schema_violation(const struct policy *policy, const str
     struct why why;
     err_set(&why, ERR_POLICY, STR_FMT " changed the arguments against the schema: " STR_FMT, STR_ARG(who),
             STR_ARG(complaint));
-    policy_remember_fault(policy->set, policy, &why);
+    policy_add_failure(policy->set, policy, &why);
     return arena_dup(arena, str_of(why.text));
 }

@@ -11,7 +11,7 @@
 
 static bool is_none(const struct rule_condition *c, const struct json *value)
 {
-    return condition_is_given(value) && !condition_is_any(c, value);
+    return condition_is_given(value) && !condition_has_value(c, value);
 }
 
 /* `side` is how the value compares with the bound: -1 below, 0 equal, 1 above. */
@@ -38,7 +38,7 @@ static int side_of(double t, const struct bound *bound)
 static bool is_time_within(const struct rule_condition *c, const struct json *value)
 {
     double t;
-    return json_is(value, JSON_STRING) && time_read(json_str(value), &t) &&
+    return json_is(value, JSON_STRING) && word_time_parse(json_str(value), &t) &&
            is_within(&c->low, side_of(t, &c->low), &c->high, side_of(t, &c->high));
 }
 
@@ -54,14 +54,14 @@ static bool is_absent(const struct rule_condition *c, const struct json *value)
     return !condition_is_given(value);
 }
 
-bool condition_takes(const struct rule_condition *c, const struct json *value)
+bool condition_matches(const struct rule_condition *c, const struct json *value)
 {
     static bool (*const holds[COND_KINDS])(const struct rule_condition *c, const struct json *value) = {
         [COND_NONE_OF] = is_none, [COND_NUMBERS] = is_number_within, [COND_TIMES] = is_time_within,
         [COND_GIVEN] = is_given,  [COND_ABSENT] = is_absent,
     };
     if (c->kind == COND_VALUES)
-        return condition_is_any(c, value);
+        return condition_has_value(c, value);
     return holds[c->kind] && holds[c->kind](c, value);
 }
 
@@ -83,8 +83,8 @@ static bool says_yes(const struct rule_condition *c, const struct json *value, s
 
 bool condition_holds(const struct rule_condition *c, const struct json *value, struct condition_tests *tests)
 {
-    if (c->kind != COND_IS)
-        return condition_takes(c, value);
+    if (c->kind != COND_PREDICATE)
+        return condition_matches(c, value);
     return tests && condition_is_given(value) && says_yes(c, value, tests);
 }
 
@@ -139,12 +139,12 @@ static void say_is(struct buf *out, const struct rule_condition *c)
     buf_str(out, c->words);
 }
 
-void condition_words(struct buf *out, const struct rule_condition *c)
+void condition_describe(struct buf *out, const struct rule_condition *c)
 {
     static void (*const say[COND_KINDS])(struct buf * out, const struct rule_condition *c) = {
         [COND_VALUES] = say_values, [COND_NONE_OF] = say_none_of, [COND_NUMBERS] = say_range,
         [COND_TIMES] = say_range,   [COND_GIVEN] = say_given,     [COND_ABSENT] = say_given,
-        [COND_IS] = say_is,
+        [COND_PREDICATE] = say_is,
     };
     buf_str(out, c->path);
     buf_text(out, " is ");

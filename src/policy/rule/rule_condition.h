@@ -15,13 +15,13 @@ struct arena;
 struct buf;
 
 enum condition_kind {
-    COND_VALUES,  /* any of `values` */
-    COND_NONE_OF, /* given, and none of `values` */
-    COND_NUMBERS, /* a number between `low` and `high` */
-    COND_TIMES,   /* a text that is a time between them */
-    COND_GIVEN,   /* there, and not null */
-    COND_ABSENT,  /* left out, or null */
-    COND_IS,      /* given, and what the predicate says */
+    COND_VALUES,    /* any of `values` */
+    COND_NONE_OF,   /* given, and none of `values` */
+    COND_NUMBERS,   /* a number between `low` and `high` */
+    COND_TIMES,     /* a text that is a time between them */
+    COND_GIVEN,     /* there, and not null */
+    COND_ABSENT,    /* left out, or null */
+    COND_PREDICATE, /* given, and what the predicate says */
     COND_KINDS
 };
 
@@ -38,9 +38,9 @@ struct rule_condition {
     const struct json *values;
     size_t count;
     struct bound low, high;
-    struct str words;  /* COND_IS: what the value is then */
-    size_t test;       /* COND_IS: which of the policy's predicates */
-    const void *which; /* COND_IS: the same for conditions that share one function */
+    struct str words;  /* COND_PREDICATE: what the value is then */
+    size_t test;       /* COND_PREDICATE: which of the policy's predicates */
+    const void *which; /* COND_PREDICATE: the same for conditions that share one function */
 };
 
 /* What predicates need: NULL where none may run, and none of them holds then. */
@@ -58,7 +58,7 @@ static inline bool condition_is_given(const struct json *value)
 }
 
 /* Most conditions are values, and in every call. */
-static inline bool condition_is_any(const struct rule_condition *c, const struct json *value)
+static inline bool condition_has_value(const struct rule_condition *c, const struct json *value)
 {
     for (size_t i = 0; value && i < c->count; i++)
         if (json_equal(value, &c->values[i]))
@@ -70,9 +70,9 @@ static inline bool condition_is_any(const struct rule_condition *c, const struct
 bool condition_holds(const struct rule_condition *c, const struct json *value, struct condition_tests *tests);
 
 /* The same for conditions that are no predicates. */
-bool condition_takes(const struct rule_condition *c, const struct json *value);
+bool condition_matches(const struct rule_condition *c, const struct json *value);
 
 /* limit is above 100 */
-void condition_words(struct buf *out, const struct rule_condition *c);
+void condition_describe(struct buf *out, const struct rule_condition *c);
 
 #endif

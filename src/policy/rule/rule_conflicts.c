@@ -218,10 +218,10 @@ static bool never_holds(const struct search *s, const struct rule_condition *c, 
         return !type_allows(json_str(type), bound);
     if (bound && json_is(type, JSON_STRING))
         return bound->type != JSON_NUMBER;
-    if (c->kind == COND_IS || !json_is(choices, JSON_ARRAY))
+    if (c->kind == COND_PREDICATE || !json_is(choices, JSON_ARRAY))
         return false;
     for (uint32_t i = 0; i < choices->len; i++)
-        if (condition_takes(c, &choices->items[i]))
+        if (condition_matches(c, &choices->items[i]))
             return false;
     return true;
 }
@@ -235,7 +235,7 @@ static void check_against_schema(const struct search *s, const struct rule *rule
         check_values(s, rule, c, schema);
         if (c->kind != COND_VALUES && never_holds(s, c, schema)) {
             struct buf words = buf_in(s->arena);
-            condition_words(&words, c);
+            condition_describe(&words, c);
             report(s, true, rule, "never holds: the schema allows no call in which " STR_FMT,
                    STR_ARG(buf_view(&words)));
         }

@@ -27,7 +27,7 @@ static struct str when_words(struct arena *arena, const struct rule *rule)
     struct buf out = {0};
     for (size_t i = 0; i < rule->condition_count; i++) {
         buf_text(&out, i ? " and " : "when ");
-        condition_words(&out, &rule->conditions[i]);
+        condition_describe(&out, &rule->conditions[i]);
     }
     return settled(arena, &out);
 }
@@ -75,7 +75,7 @@ static void add_clauses(struct buf *out, const struct rule *rule, size_t from)
     }
 }
 
-void rule_words_fill(struct arena *arena, struct rule *rule)
+void rule_describe(struct arena *arena, struct rule *rule)
 {
     struct buf out = {0};
     rule->when = when_words(arena, rule);
@@ -92,7 +92,7 @@ static void add_condition(struct buf *out, const struct rule *rule)
         buf_printf(out, " " STR_FMT, STR_ARG(rule->when));
 }
 
-struct str rule_words_missing(struct arena *arena, const struct rule *rule)
+struct str rule_describe_missing(struct arena *arena, const struct rule *rule)
 {
     struct buf out = buf_in(arena);
     buf_text(&out, "required field is missing");
@@ -101,7 +101,7 @@ struct str rule_words_missing(struct arena *arena, const struct rule *rule)
     return buf_view(&out);
 }
 
-struct str rule_words_none_of(struct arena *arena, const struct rule *rule, const struct rule_names *names)
+struct str rule_describe_none_of(struct arena *arena, const struct rule *rule, const struct rule_names *names)
 {
     struct buf out = buf_in(arena);
     buf_text(&out, "at least one of ");
@@ -112,7 +112,7 @@ struct str rule_words_none_of(struct arena *arena, const struct rule *rule, cons
     return buf_view(&out);
 }
 
-struct str rule_words_exclusive(struct arena *arena, const struct rule *rule, struct str first)
+struct str rule_describe_exclusive(struct arena *arena, const struct rule *rule, struct str first)
 {
     struct buf out = buf_in(arena);
     buf_printf(&out, "can't be given together with '" STR_FMT "'", STR_ARG(first));

@@ -137,7 +137,7 @@ static void read_bound(struct reading *r, const char *name, const char *open, st
     if (!lua_isnil(r->L, -1))
         out->value = bridge_read_copy(r->L, -1, "rules: when", NULL, r->arena);
     if (json_is(out->value, JSON_STRING))
-        time_read(json_str(out->value), &out->seconds);
+        word_time_parse(json_str(out->value), &out->seconds);
     lua_pop(r->L, 1);
     push_field(r->L, open);
     out->open = lua_toboolean(r->L, -1);
@@ -181,7 +181,7 @@ static const struct {
 } kinds[] = {
     {"none_of", COND_NONE_OF, read_none_of}, {"numbers", COND_NUMBERS, read_range},
     {"times", COND_TIMES, read_range},       {"given", COND_GIVEN, read_presence},
-    {"absent", COND_ABSENT, read_presence},  {"is", COND_IS, read_is},
+    {"absent", COND_ABSENT, read_presence},  {"is", COND_PREDICATE, read_is},
 };
 
 static void read_condition(struct reading *r, struct rule_condition *out)
@@ -208,7 +208,7 @@ static void read_condition(struct reading *r, struct rule_condition *out)
 static int by_cost_and_path(const void *a, const void *b)
 {
     const struct rule_condition *left = a, *right = b;
-    bool left_is = left->kind == COND_IS, right_is = right->kind == COND_IS;
+    bool left_is = left->kind == COND_PREDICATE, right_is = right->kind == COND_PREDICATE;
     return left_is != right_is ? left_is - right_is : str_cmp(left->path, right->path);
 }
 
@@ -275,14 +275,14 @@ static void read_rule(struct reading *r, int at, const struct json *schema, stru
     out->one_of = read_lists(L, at, "one_of", arena, &out->one_of_count);
     out->exclusive = read_lists(L, at, "at_most_one", arena, &out->exclusive_count);
     read_refusal(L, at, arena, out);
-    rule_words_fill(arena, out);
+    rule_describe(arena, out);
     if (str_eq(out->words, STR_NONE) || (out->when.len && out->words.len == out->when.len + 2))
         luaL_error(
             L, "rules: the rule on line %d demands nothing: add needs, drops, defaults, exclusive or refuses",
             out->line);
 }
 
-void rules_read(lua_State *L, int at, const struct json *schema, struct arena *arena, struct rules *out)
+void rule_read_all(lua_State *L, int at, const struct json *schema, struct arena *arena, struct rules *out)
 {
     struct reading r = {L, arena, out};
     *out = (struct rules){0};

@@ -3,6 +3,7 @@
 #include "sandbox/bridge.h"
 #include "policy/content.h"
 #include "sandbox/read_only_proxy.h"
+#include "sandbox/diagnostics.h"
 #include "sandbox/libraries.h"
 #include "sandbox/sandbox.h"
 #include "policy/id_format.h"
@@ -30,7 +31,7 @@ static enum mark mark_named(lua_State *L, int at)
 }
 
 /* What was made when the file was loaded does not change: a copy of it is marked. */
-static int native_mark(lua_State *L)
+static int builtin_mark(lua_State *L)
 {
     enum mark mark = mark_named(L, 2);
     lua_settop(L, 1);
@@ -40,7 +41,7 @@ static int native_mark(lua_State *L)
     return 1;
 }
 
-static int native_marked(lua_State *L)
+static int builtin_marked(lua_State *L)
 {
     enum mark mark = sandbox_mark(L, 1);
     if (mark == MARK_NONE)
@@ -50,7 +51,7 @@ static int native_marked(lua_State *L)
     return 1;
 }
 
-static int native_methods(lua_State *L)
+static int builtin_methods(lua_State *L)
 {
     sandbox_push_mark(L, mark_named(L, 1));
     lua_pushvalue(L, 2);
@@ -59,7 +60,7 @@ static int native_methods(lua_State *L)
     return 0;
 }
 
-static int native_constant(lua_State *L)
+static int builtin_constant(lua_State *L)
 {
     const char *name = luaL_checkstring(L, 2);
     lua_pushvalue(L, 1);
@@ -68,45 +69,14 @@ static int native_constant(lua_State *L)
     return 1;
 }
 
-void words_push_kind(lua_State *L, int at)
-{
-    struct str text;
-    switch (lua_type(L, at)) {
-    case LUA_TNONE:
-    case LUA_TNIL:
-        lua_pushliteral(L, "nothing");
-        break;
-    case LUA_TSTRING:
-        text.at = lua_tolstring(L, at, &text.len);
-        text = str_cut(text, 40);
-        lua_pushliteral(L, "\"");
-        lua_pushlstring(L, text.at, text.len);
-        lua_pushliteral(L, "\"");
-        lua_concat(L, 3);
-        break;
-    case LUA_TNUMBER:
-        lua_pushvalue(L, at);
-        lua_tostring(L, -1);
-        break;
-    case LUA_TBOOLEAN:
-        lua_pushstring(L, lua_toboolean(L, at) ? "true" : "false");
-        break;
-    case LUA_TLIGHTUSERDATA:
-        lua_pushliteral(L, "null");
-        break;
-    default:
-        lua_pushfstring(L, "a %s", luaL_typename(L, at));
-    }
-}
-
-static int native_kind(lua_State *L)
+static int builtin_kind(lua_State *L)
 {
     lua_settop(L, 1);
-    words_push_kind(L, 1);
+    diagnostics_push_value(L, 1);
     return 1;
 }
 
-static int native_closest(lua_State *L)
+static int builtin_closest(lua_State *L)
 {
     struct str names[LIBRARIES_NAMES_MAX], name;
     size_t count = 0;
@@ -139,14 +109,14 @@ static bool find_place(lua_State *L, lua_Debug *where)
     return false;
 }
 
-static int native_line(lua_State *L)
+static int builtin_line(lua_State *L)
 {
     lua_Debug where;
     lua_pushinteger(L, find_place(L, &where) ? where.currentline : 0);
     return 1;
 }
 
-static int native_complain(lua_State *L)
+static int builtin_raise(lua_State *L)
 {
     lua_Debug where;
     const char *text = luaL_checkstring(L, 1);
@@ -157,13 +127,13 @@ static int native_complain(lua_State *L)
     return lua_error(L);
 }
 
-static int native_loading(lua_State *L)
+static int builtin_loading(lua_State *L)
 {
     lua_pushboolean(L, sandbox_context(sandbox_of(L))->loading);
     return 1;
 }
 
-static int native_is_shape(lua_State *L)
+static int builtin_is_shape(lua_State *L)
 {
     struct str name;
     name.at = luaL_checklstring(L, 1, &name.len);
@@ -171,14 +141,14 @@ static int native_is_shape(lua_State *L)
     return 1;
 }
 
-static int native_shapes(lua_State *L)
+static int builtin_shapes(lua_State *L)
 {
     lua_pushstring(L, shape_names());
     return 1;
 }
 
 /* The names of the fields that a word takes, in a list: what field_tables.c documents is what Lua checks. */
-static int native_fields(lua_State *L)
+static int builtin_fields(lua_State *L)
 {
     struct str of;
     of.at = luaL_checklstring(L, 1, &of.len);
@@ -194,7 +164,7 @@ static int native_fields(lua_State *L)
 }
 
 /* What is wrong with a list of content blocks, in a sentence; nil: nothing. */
-static int native_content_fault(lua_State *L)
+static int builtin_content_fault(lua_State *L)
 {
     struct arena *arena = sandbox_context(sandbox_of(L))->arena;
     struct str fault = content_error(arena, bridge_read(L, 1, "tool_return: content", NULL, arena));
@@ -205,21 +175,21 @@ static int native_content_fault(lua_State *L)
     return 1;
 }
 
-const luaL_Reg natives[] = {{"mark", native_mark},
-                            {"marked", native_marked},
-                            {"methods", native_methods},
-                            {"constant", native_constant},
-                            {"kind", native_kind},
-                            {"closest", native_closest},
-                            {"line", native_line},
-                            {"complain", native_complain},
-                            {"loading", native_loading},
-                            {"is_shape", native_is_shape},
-                            {"shapes", native_shapes},
-                            {"time", word_time},
-                            {"day", word_day},
-                            {"written", word_written},
-                            {"order", word_order},
-                            {"fields", native_fields},
-                            {"content_fault", native_content_fault},
-                            {NULL, NULL}};
+const luaL_Reg builtins[] = {{"mark", builtin_mark},
+                             {"marked", builtin_marked},
+                             {"methods", builtin_methods},
+                             {"constant", builtin_constant},
+                             {"kind", builtin_kind},
+                             {"closest", builtin_closest},
+                             {"line", builtin_line},
+                             {"raise", builtin_raise},
+                             {"loading", builtin_loading},
+                             {"is_shape", builtin_is_shape},
+                             {"shapes", builtin_shapes},
+                             {"time", word_time},
+                             {"day", word_day},
+                             {"source_order", word_source_order},
+                             {"order", word_order},
+                             {"fields", builtin_fields},
+                             {"content_fault", builtin_content_fault},
+                             {NULL, NULL}};

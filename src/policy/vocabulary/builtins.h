@@ -5,6 +5,6 @@
 
 #include <lauxlib.h>
 
-extern const luaL_Reg natives[];
+extern const luaL_Reg builtins[];
 
 #endif

@@ -432,7 +432,7 @@ const struct vocabulary_word *vocabulary_words(size_t *count)
 
 /* ---- all of them ------------------------------------------------------------------------- */
 
-/* Each Lua file is called with the natives and the words so far, and returns its own; they are added to the
+/* Each Lua file is called with the builtins and the words so far, and returns its own; they are added to the
  * table at `found`. */
 static void run_lua_file(lua_State *L, const char *name, int found)
 {
@@ -440,7 +440,7 @@ static void run_lua_file(lua_State *L, const char *name, int found)
     if (luaL_loadbufferx(L, text.at, text.len, SANDBOX_BUILTINS_CHUNK, "t") != 0)
         lua_error(L);
     lua_newtable(L);
-    luaL_setfuncs(L, natives, 0);
+    luaL_setfuncs(L, builtins, 0);
     lua_pushvalue(L, found);
     lua_call(L, 2, 1);
     lua_pushnil(L);
@@ -472,7 +472,7 @@ static void push_word(lua_State *L, const struct word *word, int found)
         luaL_error(L, "the word '%s' is registered and nowhere defined", word->told.name);
 }
 
-void words_push_annotations(lua_State *L)
+void vocabulary_push_annotations(lua_State *L)
 {
     lua_getfield(L, LUA_REGISTRYINDEX, READ_ANNOTATIONS);
 }

@@ -15,16 +15,13 @@
 void vocabulary_open(lua_State *L);
 
 /* Pushes the function of lua/policy/annotations.lua that makes a schema of comments. */
-void words_push_annotations(lua_State *L);
-
-/* Pushes a value in words, for messages: `nothing`, `"abc"`, `a table`. */
-void words_push_kind(lua_State *L, int at);
+void vocabulary_push_annotations(lua_State *L);
 
 /* Native parts of words, in files of their own. */
-int word_json(lua_State *L);                      /* word_json.c */
-int word_time(lua_State *L);                      /* word_time.c */
-bool time_read(struct str text, double *seconds); /* false: it is no time */
-int word_written(lua_State *L);                   /* word_field_order.c */
+int word_json(lua_State *L);                            /* word_json.c */
+int word_time(lua_State *L);                            /* word_time.c */
+bool word_time_parse(struct str text, double *seconds); /* false: it is no time */
+int word_source_order(lua_State *L);                    /* word_field_order.c */
 int word_order(lua_State *L);
 int word_day(lua_State *L);
 int word_duration(lua_State *L);
@@ -43,7 +40,7 @@ struct json_files {
     struct arena *arena; /* theirs */
 };
 
-void word_json_forget(lua_State *L);  /* after a file was read: its json "…" tables and templates */
-void word_order_forget(lua_State *L); /* templates of a file that has been read; part of word_json_forget */
+void word_json_release(lua_State *L);  /* after a file was read: its json "…" tables and templates */
+void word_order_release(lua_State *L); /* templates of a file that has been read; part of word_json_release */
 
 #endif

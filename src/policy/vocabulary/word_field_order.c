@@ -30,7 +30,7 @@ static bool read_names(lua_State *L, int at, struct str *out, size_t count)
 
 /* written(names, line): the list in the order in which a table with just these fields names them, the first
  * such from that line on; the list itself where there is none. */
-int word_written(lua_State *L)
+int word_source_order(lua_State *L)
 {
     const struct sandbox_context *now = sandbox_context(sandbox_of(L));
     int line = (int)luaL_checkinteger(L, 2);
@@ -40,7 +40,7 @@ int word_written(lua_State *L)
     if (!now->loading || count < 2 || count > ORDER_NAMES_MAX)
         return 1;
     struct str *names = ARENA_ARRAY(now->arena, struct str, count);
-    if (!read_names(L, 1, names, count) || !locate_order(now->source, line, names, count))
+    if (!read_names(L, 1, names, count) || !location_sort_fields(now->source, line, names, count))
         return 1;
     lua_createtable(L, (int)count, 0);
     for (size_t i = 0; i < count; i++) {
@@ -86,7 +86,7 @@ static void push_templates(lua_State *L)
     lua_rawset(L, LUA_REGISTRYINDEX);
 }
 
-void word_order_forget(lua_State *L)
+void word_order_release(lua_State *L)
 {
     lua_pushlightuserdata(L, (void *)&templates_key);
     lua_pushnil(L);

@@ -24,9 +24,9 @@ static bool leaves_folder(struct str path)
     return (path.len && path.at[0] == '/') || memmem(path.at, path.len, "..", 2) != NULL;
 }
 
-void word_json_forget(lua_State *L)
+void word_json_release(lua_State *L)
 {
-    word_order_forget(L);
+    word_order_release(L);
     bridge_forget_json(L);
 }
 

@@ -124,7 +124,7 @@ static bool take_zone(struct str *s, double *out)
     return hour <= 23 && minute <= 59;
 }
 
-bool time_read(struct str s, double *out)
+bool word_time_parse(struct str s, double *out)
 {
     double date, clock = 0, zone = 0;
     s = str_trim(s);
@@ -150,7 +150,7 @@ int word_time(lua_State *L)
     double t;
     if (lua_type(L, 1) == LUA_TNUMBER)
         lua_pushvalue(L, 1);
-    else if (time_read(text_at(L, 1, "time"), &t))
+    else if (word_time_parse(text_at(L, 1, "time"), &t))
         lua_pushnumber(L, t);
     else
         lua_pushnil(L);
@@ -166,7 +166,7 @@ int word_day(lua_State *L)
     char text[40];
     if (lua_type(L, 1) == LUA_TNUMBER) {
         t = lua_tonumber(L, 1);
-    } else if (!time_read(text_at(L, 1, "date"), &t)) {
+    } else if (!word_time_parse(text_at(L, 1, "date"), &t)) {
         lua_pushnil(L);
         return 1;
     }
