@@ -1,5 +1,5 @@
-/* In: what a policy made, as JSON. Depth and the number of values are bounded in both directions: parse.h
- * bounds what goes out. */
+/* From Lua to JSON. Depth and number of values are bounded here; for the other direction parse.h bounds them.
+ */
 #include "sandbox/bridge.h"
 #include "sandbox/bridge_internal.h"
 #include "sandbox/read_only_proxy.h"
@@ -11,18 +11,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- where we are --------------------------------------------------------------- */
-
-/* The way down to the value that is being read: for messages, and to see a table within itself. */
-struct place {
-    const struct place *up;
+/* The path to the value that is being read, for messages and to detect cycles. */
+struct read_path {
+    const struct read_path *up;
     const void *table;
     struct str key; /* or index */
     int index;
     int depth;
 };
 
-struct reading {
+struct read_state {
     lua_State *L;
     struct arena *arena;
     const char *what;
@@ -30,32 +28,32 @@ struct reading {
     uint32_t nodes;
 };
 
-static void add_path(struct buf *out, const struct place *place)
+static void add_path(struct buf *out, const struct read_path *path)
 {
-    if (!place->up)
+    if (!path->up)
         return;
-    add_path(out, place->up);
-    if (place->index)
-        buf_printf(out, "[%d]", place->index);
+    add_path(out, path->up);
+    if (path->index)
+        buf_printf(out, "[%d]", path->index);
     else
-        buf_printf(out, "." STR_FMT, STR_ARG(place->key));
+        buf_printf(out, "." STR_FMT, STR_ARG(path->key));
 }
 
-static int complain(struct reading *r, const struct place *place, const char *trouble)
+static int fail_at(struct read_state *r, const struct read_path *path, const char *problem)
 {
-    struct buf path = buf_in(r->arena);
-    buf_text(&path, r->what);
-    add_path(&path, place);
-    buf_byte(&path, '\0');
-    return luaL_error(r->L, "%s: %s", path.at, trouble);
+    struct buf text = buf_in(r->arena);
+    buf_text(&text, r->what);
+    add_path(&text, path);
+    buf_byte(&text, '\0');
+    return luaL_error(r->L, "%s: %s", text.at, problem);
 }
 
-static struct json read_value(struct reading *r, int at, const struct place *place,
+static struct json read_value(struct read_state *r, int at, const struct read_path *path,
                               const struct bridge_hints *hints);
 
 /* ---- scalars ----------------------------------------------------------------------- */
 
-static struct json read_number(struct reading *r, double n, const struct place *place,
+static struct json read_number(struct read_state *r, double n, const struct read_path *path,
                                const struct json *original)
 {
     struct bridge_origins *origins = sandbox_context(sandbox_of(r->L))->origins;
@@ -64,21 +62,21 @@ static struct json read_number(struct reading *r, double n, const struct place *
         return *original;
     const struct json *literal = origins ? bridge_origins_number(origins, n, &several) : NULL;
     if (several)
-        complain(r, place,
-                 "several numbers that came in are one and the same in Lua, whose numbers hold 15 digits, so "
-                 "nobody "
-                 "can tell which of them this is: leave it in its field, or move the object that holds it");
+        fail_at(
+            r, path,
+            "several numbers of the input are equal in Lua, whose numbers hold 15 digits, so it is unclear "
+            "which of them this is: leave it in its field, or move the object that contains it");
     if (literal)
         return *literal;
     if (!isfinite(n))
-        complain(r, place, "JSON has no number for inf or nan");
+        fail_at(r, path, "JSON has no number for inf or nan");
     if (n == floor(n) && fabs(n) < 9007199254740992.0)
         return json_integer(r->arena, (int64_t)n);
     return json_number(r->arena, n);
 }
 
-/* How much of the text is UTF-8, from its beginning. */
-static size_t utf8_part(struct str s)
+/* Length of the longest prefix that is valid UTF-8. */
+static size_t utf8_prefix(struct str s)
 {
     const char *p = s.at, *end = s.at + s.len;
     for (size_t len = 1; p < end && len; p += len)
@@ -86,14 +84,14 @@ static size_t utf8_part(struct str s)
     return (size_t)(p - s.at);
 }
 
-/* A copy; bytes that are no UTF-8, as where a text was cut within a character, become U+FFFD. */
-static struct str own_text(struct arena *arena, struct str s)
+/* A copy with invalid UTF-8, for example of a truncated string, replaced by U+FFFD. */
+static struct str copy_utf8(struct arena *arena, struct str s)
 {
     struct buf out = buf_in(arena);
-    size_t good = utf8_part(s);
+    size_t good = utf8_prefix(s);
     if (good == s.len)
         return arena_dup(arena, s);
-    for (; good < s.len; good = utf8_part(s)) {
+    for (; good < s.len; good = utf8_prefix(s)) {
         buf_add(&out, s.at, good);
         buf_text(&out, "\xEF\xBF\xBD");
         s = (struct str){s.at + good + 1, s.len - good - 1};
@@ -102,13 +100,13 @@ static struct str own_text(struct arena *arena, struct str s)
     return buf_view(&out);
 }
 
-static struct json read_string(struct reading *r, int at, const struct json *original)
+static struct json read_string(struct read_state *r, int at, const struct json *original)
 {
     struct str s;
     s.at = lua_tolstring(r->L, at, &s.len);
     if (json_is(original, JSON_STRING) && str_eq(json_str(original), s))
         return *original;
-    return json_string(own_text(r->arena, s));
+    return json_string(copy_utf8(r->arena, s));
 }
 
 /* ---- lists --------------------------------------------------------------------------- */
@@ -123,12 +121,12 @@ static bool same_value(const struct json *a, const struct json *b)
     return b && a->type == b->type && a->len == b->len && a->truth == b->truth && a->text == b->text;
 }
 
-static struct json read_list(struct reading *r, int at, size_t count, const struct place *place,
+static struct json read_list(struct read_state *r, int at, size_t count, const struct read_path *path,
                              const struct bridge_hints *hints)
 {
     struct json *items = ARENA_ARRAY(r->arena, struct json, count ? count : 1);
     bool same = json_is(hints->original, JSON_ARRAY) && hints->original->len == count;
-    struct place inner = {.up = place, .depth = place->depth + 1};
+    struct read_path inner = {.up = path, .depth = path->depth + 1};
     for (size_t i = 0; i < count; i++) {
         struct bridge_hints item = {.original = item_of(hints->original, (uint32_t)i),
                                     .schema = json_get_text(hints->schema, "items")};
@@ -149,17 +147,11 @@ static const struct json *schema_of(const struct json *schema, struct str key)
     return named ? named : json_get_text(schema, "additionalProperties");
 }
 
-/* Fields of a lazy table that nobody has read are what they were. */
-static bool is_waiting(const struct json *was, bool lazy)
-{
-    return lazy && bridge_is_deferred(was);
-}
-
-/* The member's value if the table has the key; pushes nothing. */
-static bool read_member(struct reading *r, int at, struct str key, const struct place *place,
+/* Reads the member's value; returns whether the table has the key. */
+static bool read_member(struct read_state *r, int at, struct str key, const struct read_path *path,
                         const struct bridge_hints *hints, struct json *out)
 {
-    struct place inner = {.up = place, .key = key, .depth = place->depth + 1};
+    struct read_path inner = {.up = path, .key = key, .depth = path->depth + 1};
     lua_pushlstring(r->L, key.at, key.len);
     lua_rawget(r->L, at);
     bool there = !lua_isnil(r->L, -1);
@@ -174,8 +166,8 @@ static int by_key(const void *a, const void *b)
     return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-/* Keys the original does not have, in the order of their bytes: Lua itself has no order to keep. */
-static size_t new_keys(struct reading *r, int at, const struct json *original, struct str *out)
+/* Keys that the original does not have, sorted by bytes, as Lua has no order. */
+static size_t new_keys(struct read_state *r, int at, const struct json *original, struct str *out)
 {
     size_t count = 0;
     lua_pushnil(r->L);
@@ -190,9 +182,9 @@ static size_t new_keys(struct reading *r, int at, const struct json *original, s
     return count;
 }
 
-/* `count` names are in the table itself. */
-static struct json read_object(struct reading *r, int at, size_t count, bool lazy, const struct place *place,
-                               const struct bridge_hints *hints)
+/* `count`: the number of keys in the table. */
+static struct json read_object(struct read_state *r, int at, size_t count, bool lazy,
+                               const struct read_path *path, const struct bridge_hints *hints)
 {
     const struct json *original = json_is(hints->original, JSON_OBJECT) ? hints->original : NULL;
     uint32_t had = original ? original->len : 0;
@@ -202,9 +194,9 @@ static struct json read_object(struct reading *r, int at, size_t count, bool laz
     for (uint32_t i = 0; i < had; i++) {
         const struct json_member *was = &original->members[i];
         struct bridge_hints member = {.original = &was->value, .schema = schema_of(hints->schema, was->key)};
-        if (read_member(r, at, was->key, place, &member, &members[n].value)) {
+        if (read_member(r, at, was->key, path, &member, &members[n].value)) {
             known++;
-        } else if (is_waiting(&was->value, lazy)) {
+        } else if (lazy && bridge_is_deferred(&was->value)) {
             members[n].value = was->value;
         } else {
             same = false;
@@ -219,13 +211,13 @@ static struct json read_object(struct reading *r, int at, size_t count, bool laz
     size_t add = known < count ? new_keys(r, at, original, added) : 0;
     for (size_t i = 0; i < add; i++) {
         struct bridge_hints member = {.original = NULL, .schema = schema_of(hints->schema, added[i])};
-        read_member(r, at, added[i], place, &member, &members[n].value);
+        read_member(r, at, added[i], path, &member, &members[n].value);
         members[n++].key = added[i];
     }
     return json_object(r->arena, members, n);
 }
 
-/* ---- which of the two ------------------------------------------------------------------- */
+/* ---- tables ----------------------------------------------------------------------------- */
 
 struct keys {
     size_t names, numbers, highest;
@@ -236,10 +228,10 @@ static bool is_name(lua_State *L)
 {
     struct str key;
     key.at = lua_tolstring(L, -1, &key.len);
-    return utf8_part(key) == key.len;
+    return utf8_prefix(key) == key.len;
 }
 
-static struct keys count_keys(struct reading *r, int at, const struct place *place)
+static struct keys count_keys(struct read_state *r, int at, const struct read_path *path)
 {
     struct keys keys = {0};
     lua_pushnil(r->L);
@@ -249,19 +241,19 @@ static struct keys count_keys(struct reading *r, int at, const struct place *pla
         if (lua_type(r->L, -1) == LUA_TSTRING && is_name(r->L))
             keys.names++;
         else if (lua_type(r->L, -1) == LUA_TSTRING)
-            complain(r, place, "a field whose name is no UTF-8");
+            fail_at(r, path, "a field whose name is not UTF-8");
         else if (n >= 1 && n == floor(n) && n < 1e9)
             keys.numbers++;
         else
-            complain(r, place, "a table for JSON has names, or positions 1, 2, 3, … as its keys");
+            fail_at(r, path, "a table for JSON has names, or positions 1, 2, 3, … as its keys");
         keys.highest = n > (double)keys.highest ? (size_t)n : keys.highest;
         if (keys.names + keys.numbers > BRIDGE_MAX_NODES)
-            complain(r, place, "more values than JSON of this size may have (100000)");
+            fail_at(r, path, "more values than JSON of this size may have (100000)");
     }
     if (keys.names && keys.numbers)
-        complain(r, place, "a table with both list items and named fields: JSON has lists or objects");
+        fail_at(r, path, "a table with both list items and named fields: JSON has lists or objects");
     if (keys.highest != keys.numbers)
-        complain(r, place, "a list with a hole in it: put null there, or close the gap");
+        fail_at(r, path, "a list with a hole in it: put null there, or close the gap");
     return keys;
 }
 
@@ -270,7 +262,7 @@ static bool schema_wants(const struct json *schema, const char *type)
     return str_is(json_str(json_get_text(schema, "type")), type);
 }
 
-static bool empty_is_list(enum mark mark, const struct place *place, const struct bridge_hints *hints)
+static bool empty_is_list(enum mark mark, const struct read_path *path, const struct bridge_hints *hints)
 {
     if (mark == MARK_ARRAY || mark == MARK_OBJECT || mark == MARK_LAZY)
         return mark == MARK_ARRAY;
@@ -278,24 +270,22 @@ static bool empty_is_list(enum mark mark, const struct place *place, const struc
         return hints->original->type == JSON_ARRAY;
     if (schema_wants(hints->schema, "object") || schema_wants(hints->schema, "array"))
         return schema_wants(hints->schema, "array");
-    return place->up != NULL;
+    return path->up != NULL;
 }
 
-static struct json read_table(struct reading *r, int at, struct place *place,
+static struct json read_table(struct read_state *r, int at, struct read_path *path,
                               const struct bridge_hints *hints)
 {
     enum mark mark = sandbox_mark(r->L, at);
     if (mark == MARK_OUTCOME || mark == MARK_RULE || mark == MARK_TYPE || mark == MARK_ID ||
         mark == MARK_CALL || mark == MARK_CONDITION)
-        complain(r, place,
-                 "expected plain data, got a word's own value (an outcome, a rule, a condition, a type or "
-                 "`call`)");
-    place->table = lua_topointer(r->L, at);
-    for (const struct place *up = place->up; up; up = up->up)
-        if (up->table == place->table)
-            complain(r, place, "a table that holds itself: JSON has no cycles");
-    if (place->depth >= BRIDGE_MAX_DEPTH)
-        complain(r, place, "nested deeper than 128");
+        fail_at(r, path, "expected plain data, got an outcome, a rule, a condition, a type or `call`");
+    path->table = lua_topointer(r->L, at);
+    for (const struct read_path *up = path->up; up; up = up->up)
+        if (up->table == path->table)
+            fail_at(r, path, "a table that contains itself: JSON has no cycles");
+    if (path->depth >= BRIDGE_MAX_DEPTH)
+        fail_at(r, path, "nested deeper than 128");
     luaL_checkstack(r->L, 6, "nested too deep");
     struct bridge_hints moved = *hints;
     moved.original = bridge_origin_of(r->L, at);
@@ -303,27 +293,27 @@ static struct json read_table(struct reading *r, int at, struct place *place,
         moved.original = bridge_json_source(r->L, at);
     if (moved.original)
         hints = &moved;
-    struct keys keys = count_keys(r, at, place);
-    if (keys.numbers || (!keys.names && empty_is_list(mark, place, hints)))
-        return read_list(r, at, keys.numbers, place, hints);
-    return read_object(r, at, keys.names, mark == MARK_LAZY, place, hints);
+    struct keys keys = count_keys(r, at, path);
+    if (keys.numbers || (!keys.names && empty_is_list(mark, path, hints)))
+        return read_list(r, at, keys.numbers, path, hints);
+    return read_object(r, at, keys.names, mark == MARK_LAZY, path, hints);
 }
 
-static struct json read_value(struct reading *r, int at, const struct place *place,
+static struct json read_value(struct read_state *r, int at, const struct read_path *path,
                               const struct bridge_hints *hints)
 {
-    struct place here = *place;
-    char trouble[64];
+    struct read_path here = *path;
+    char problem[64];
     proxy_unwrap(r->L, at);
     if (++r->nodes > BRIDGE_MAX_NODES)
-        complain(r, place, "more values than JSON of this size may have (100000)");
+        fail_at(r, path, "more values than JSON of this size may have (100000)");
     switch (lua_type(r->L, at)) {
     case LUA_TBOOLEAN:
         return json_is(hints->original, JSON_BOOL) && hints->original->truth == lua_toboolean(r->L, at)
                    ? *hints->original
                    : json_bool(lua_toboolean(r->L, at));
     case LUA_TNUMBER:
-        return read_number(r, lua_tonumber(r->L, at), place, hints->original);
+        return read_number(r, lua_tonumber(r->L, at), path, hints->original);
     case LUA_TSTRING:
         return read_string(r, at, hints->original);
     case LUA_TTABLE:
@@ -333,8 +323,8 @@ static struct json read_value(struct reading *r, int at, const struct place *pla
     case LUA_TNIL:
         return json_null();
     default:
-        snprintf(trouble, sizeof(trouble), "expected plain data, got a %s", luaL_typename(r->L, at));
-        complain(r, place, trouble);
+        snprintf(problem, sizeof(problem), "expected plain data, got a %s", luaL_typename(r->L, at));
+        fail_at(r, path, problem);
         return json_null();
     }
 }
@@ -343,8 +333,8 @@ const struct json *bridge_read(lua_State *L, int at, const char *what, const str
                                struct arena *arena)
 {
     static const struct bridge_hints none;
-    struct reading r = {.L = L, .arena = arena, .what = what, .by_table = hints && hints->by_table};
-    struct place root = {0};
+    struct read_state r = {.L = L, .arena = arena, .what = what, .by_table = hints && hints->by_table};
+    struct read_path root = {0};
     if (!hints)
         hints = &none;
     if (at < 0 && at > LUA_REGISTRYINDEX)

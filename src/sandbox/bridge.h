@@ -1,11 +1,8 @@
 /*
- * JSON to Lua and back. Values go over as plain tables, eagerly; what comes
- * back is compared with what went over, so that whatever a policy left alone
- * keeps its very bytes, its key order and numbers that a double cannot hold;
- * a table also where it was moved to another place, and a number that a double
- * cannot hold where it was copied.
- *
- * Only files of this room include this header.
+ * Converts JSON to Lua and back. Values become plain tables. On the way back they
+ * are compared with the originals, so that everything a policy did not change
+ * keeps its exact bytes, its key order, and numbers that a double cannot hold;
+ * this includes tables that were moved and such numbers that were copied.
  */
 #ifndef TOOLGATE_SANDBOX_BRIDGE_H
 #define TOOLGATE_SANDBOX_BRIDGE_H
@@ -18,51 +15,52 @@ struct arena;
 
 #define BRIDGE_MAX_DEPTH       128
 #define BRIDGE_MAX_NODES       100000u
-#define BRIDGE_TEXT_LAZY_BYTES 65536u /* a field's text of that size goes over when it is read first */
+#define BRIDGE_TEXT_LAZY_BYTES 65536u /* a field's string of that size is converted when it is first read */
 
-/* Pushes the value (NULL pushes nil). JSON's null is the word `null`, truthy as every value but nil and
- * false. Where the run has origins, tables keep their bytes and key order wherever a policy puts them. */
+/* Pushes the value; NULL pushes nil. JSON's null is the builtin `null`, which is truthy. If the run has
+ * origins, tables keep their bytes and key order even when they are moved. */
 void bridge_push(lua_State *L, const struct json *value);
 
-/* The same, where the caller keeps the table on its stack until the run ends. */
+/* The same, for a table that the caller keeps on its stack until the run ends. */
 void bridge_push_pinned(lua_State *L, const struct json *value);
 
-/* Lets go of what the last run was given: it is garbage then. */
+/* Releases the values of the last run, so that they can be collected. */
 void bridge_release(lua_State *L);
 
-/* Puts in all texts that the table at `at` left out until somebody reads them; it is a table as any other
- * from then on. `at` is no pseudo-index and not relative to the top. */
+/* Converts all deferred strings of the table at `at`, which is an ordinary table then. `at` must be an
+ * absolute index. */
 void bridge_materialize(lua_State *L, int at);
 
-/* At set-up of the state. */
+/* Once, when the state is created. */
 void bridge_open(lua_State *L);
 
-/* Does a file with this text go over the fields of tables without naming them? Then nothing may be lazy. */
+/* Whether a file with this source may iterate over fields (pairs, next), so that no string may be deferred.
+ */
 bool bridge_needs_eager(struct str source);
 
 struct bridge_hints {
-    const struct json *original; /* what stood in this place before; NULL: nothing */
-    const struct json *schema;   /* decides whether an empty table is a list or an object; NULL: unknown */
-    bool by_table;               /* loading: tables are known by bridge_json_source, too */
+    const struct json *original; /* the value in this place before; NULL: none */
+    const struct json *schema;   /* whether an empty table is a list or an object; NULL: unknown */
+    bool by_table;               /* while loading: also look tables up by bridge_json_source */
 };
 
 /*
- * The value at `at` as JSON in `arena`: `original` itself where nothing was
- * changed. Raises an error that begins with `what` and the path where the
- * value holds what JSON cannot: functions, holes, cycles, both list items and
- * named fields. An empty table is what the original, a mark or the schema
- * says; else a list inside of something, and an object on its own. What was
- * not changed is shared with what went over.
+ * The value at `at` as JSON in `arena`; the `original` itself if nothing was
+ * changed. Unchanged parts are shared. Raises an error that begins with `what`
+ * and the path for anything that JSON does not have: functions, holes, cycles,
+ * tables with both list items and named fields. An empty table is a list or an
+ * object according to its mark, the original or the schema; otherwise a list
+ * inside another value, and an object at the top.
  */
 const struct json *bridge_read(lua_State *L, int at, const char *what, const struct bridge_hints *hints,
                                struct arena *arena);
 
-/* The same, with nothing of it outside of `arena`: for what is kept longer than what it came from. */
+/* The same as a deep copy in `arena`, for a value that outlives the original. */
 const struct json *bridge_read_copy(lua_State *L, int at, const char *what, const struct bridge_hints *hints,
                                     struct arena *arena);
 
-/* While a file loads: the JSON value that the table at `at` was made from, NULL if none; the table on top is
- * remembered as made from `value`; all are forgotten. */
+/* While a file loads: the JSON value that the table at `at` was made from, or NULL; records `value` for the
+ * table on top; forgets all. */
 const struct json *bridge_json_source(lua_State *L, int at);
 void bridge_remember_json(lua_State *L, const struct json *value);
 void bridge_forget_json(lua_State *L);

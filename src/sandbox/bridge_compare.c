@@ -1,7 +1,7 @@
-/* Most of what comes back is what went over: that is seen in one walk, without building anything. */
+/* Most values come back unchanged, which one walk detects without building anything. */
 #include "sandbox/bridge_internal.h"
 
-/* The value at the top, and its key below it: one of the list's? */
+/* Whether the value on top, with its key below, is an item of the list. */
 static bool is_same_item(lua_State *L, const struct json *list)
 {
     double n = lua_type(L, -2) == LUA_TNUMBER ? lua_tonumber(L, -2) : 0;
@@ -19,7 +19,7 @@ static bool is_same_member(lua_State *L, const struct json *object)
     return was && bridge_is_unchanged(L, lua_gettop(L), was);
 }
 
-/* Keys are unique on both sides: if each is the original's and there are as many, they are the same. */
+/* Keys are unique on both sides: if each is in the original and the counts match, they are equal. */
 static bool is_same_content(lua_State *L, int at, const struct json *original, uint32_t count)
 {
     bool list = original->type == JSON_ARRAY;
@@ -31,7 +31,7 @@ static bool is_same_content(lua_State *L, int at, const struct json *original, u
     return count == 0;
 }
 
-static uint32_t waiting_in(const struct json *object)
+static uint32_t count_deferred(const struct json *object)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < object->len; i++)
@@ -39,13 +39,13 @@ static uint32_t waiting_in(const struct json *object)
     return count;
 }
 
-/* A list is marked, an object that is empty or lazy is, other objects are not. */
+/* Lists are marked, and objects that are empty or lazy. */
 static bool is_same_table(lua_State *L, int at, const struct json *original)
 {
     uint32_t count = original->len;
     enum mark mark = sandbox_mark(L, at);
     if (mark == MARK_LAZY && bridge_origin_of(L, at) == original)
-        count -= waiting_in(original);
+        count -= count_deferred(original);
     else if (mark != (original->type == JSON_ARRAY ? MARK_ARRAY : original->len ? MARK_NONE : MARK_OBJECT))
         return false;
     luaL_checkstack(L, 8, "nested too deep");

@@ -1,5 +1,4 @@
-/* What the files of the bridge share: bridge_push.c (out), bridge_same.c (did anything change) and bridge.c
- * (in). Nobody else includes this header. */
+/* Shared by bridge_push.c (to Lua), bridge_compare.c (detects changes) and bridge.c (from Lua). */
 #ifndef TOOLGATE_SANDBOX_BRIDGE_INTERNAL_H
 #define TOOLGATE_SANDBOX_BRIDGE_INTERNAL_H
 
@@ -7,19 +6,20 @@
 #include "sandbox/bridge_origins.h"
 #include "sandbox/sandbox.h"
 
-/* A JSON number as Lua has it. */
+/* A JSON number as a Lua number. */
 double bridge_number(const struct json *v);
 
-/* A text that a lazy table leaves out until somebody reads it. */
+/* A string that a lazy table converts only when it is read. */
 static inline bool bridge_is_deferred(const struct json *member)
 {
     return member->type == JSON_STRING && member->len >= BRIDGE_TEXT_LAZY_BYTES;
 }
 
-/* The value that the table at `at` came from in this run, or NULL. */
+/* The value that the table at `at` was made from in this run, or NULL. */
 const struct json *bridge_origin_of(lua_State *L, int at);
 
-/* Is the value at `at` what `original` would be pushed as? Bounded by the original's own shape. */
+/* Whether the value at `at` equals what `original` is pushed as. Its cost is bounded by the original's size.
+ */
 bool bridge_is_unchanged(lua_State *L, int at, const struct json *original);
 
 #endif

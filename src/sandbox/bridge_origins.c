@@ -1,27 +1,27 @@
-/* Two lists that are only appended to, and hashed when somebody asks. */
+/* Two lists that are appended to, and indexed by the first search. */
 #include "sandbox/bridge_origins.h"
 #include "base/arena.h"
 #include "json/build.h"
 
 #include <math.h>
 
-#define FIRST_ROOM 8u
-#define NO_SLOT    0u /* slots hold positions + 1 */
+#define FIRST_CAPACITY 8u
+#define NO_SLOT        0u /* slots hold positions + 1 */
 
 static void add(struct bridge_origin_list *list, struct arena *arena, struct bridge_origin origin)
 {
-    if (list->count == list->room) {
-        uint32_t room = list->room ? list->room * 2 : FIRST_ROOM;
-        struct bridge_origin *more = arena_alloc(arena, room * sizeof(*more));
+    if (list->count == list->capacity) {
+        uint32_t capacity = list->capacity ? list->capacity * 2 : FIRST_CAPACITY;
+        struct bridge_origin *more = arena_alloc(arena, capacity * sizeof(*more));
         if (list->count)
             memcpy(more, list->at, list->count * sizeof(*more));
         list->at = more;
-        list->room = room;
+        list->capacity = capacity;
     }
     list->at[list->count++] = origin;
 }
 
-/* The slot of that key, or the free one where it would be. */
+/* The slot of the key, or the free one where it belongs. */
 static uint32_t *slot_of(const struct bridge_origin_list *list, uint64_t key)
 {
     uint64_t hash = key * 0x9E3779B97F4A7C15u;
@@ -37,8 +37,8 @@ static struct bridge_origin *find(const struct bridge_origin_list *list, uint64_
     return slot == NO_SLOT ? NULL : &list->at[slot - 1];
 }
 
-/* Twice as many slots as there are origins by now; all are to be entered anew then. */
-static void make_room(struct bridge_origin_list *list, struct arena *arena)
+/* Grows the index to at least two slots for each origin; it is empty then. */
+static void grow_index(struct bridge_origin_list *list, struct arena *arena)
 {
     if (list->count * 2 <= list->slot_count)
         return;
@@ -60,11 +60,11 @@ void bridge_origins_add_table(struct bridge_origins *origins, const void *table,
 const struct json *bridge_origins_table(struct bridge_origins *origins, const void *table)
 {
     struct bridge_origin_list *list = &origins->tables;
-    if (origins->kept.key == (uint64_t)(uintptr_t)table)
-        return origins->kept.value;
+    if (origins->pinned.key == (uint64_t)(uintptr_t)table)
+        return origins->pinned.value;
     if (!list->count)
         return NULL;
-    make_room(list, origins->arena);
+    grow_index(list, origins->arena);
     for (; list->indexed < list->count; list->indexed++)
         *slot_of(list, list->at[list->indexed].key) = list->indexed + 1;
     struct bridge_origin *found = find(list, (uint64_t)(uintptr_t)table);
@@ -85,8 +85,8 @@ void bridge_origins_add_number(struct bridge_origins *origins, double n, const s
     add(&origins->numbers, origins->arena, (struct bridge_origin){bits_of(n), literal});
 }
 
-/* Written from the double, would it be the same number? */
-static bool is_held(const struct bridge_origin *origin, struct arena *arena)
+/* Whether the double has the exact value of its literal. */
+static bool is_exact(const struct bridge_origin *origin, struct arena *arena)
 {
     double n;
     memcpy(&n, &origin->key, sizeof(n));
@@ -98,11 +98,12 @@ static bool is_held(const struct bridge_origin *origin, struct arena *arena)
 
 static void enter_number(struct bridge_origin_list *list, uint32_t at)
 {
-    struct bridge_origin *met = find(list, list->at[at].key);
-    if (!met)
+    struct bridge_origin *earlier = find(list, list->at[at].key);
+    if (!earlier)
         *slot_of(list, list->at[at].key) = at + 1;
-    else if (met->value && met->value != list->at[at].value && !json_equal(met->value, list->at[at].value))
-        met->value = NULL;
+    else if (earlier->value && earlier->value != list->at[at].value &&
+             !json_equal(earlier->value, list->at[at].value))
+        earlier->value = NULL;
 }
 
 const struct json *bridge_origins_number(struct bridge_origins *origins, double n, bool *several)
@@ -111,12 +112,12 @@ const struct json *bridge_origins_number(struct bridge_origins *origins, double 
     *several = false;
     if (!list->count)
         return NULL;
-    make_room(list, origins->arena);
+    grow_index(list, origins->arena);
     for (; list->indexed < list->count; list->indexed++)
         enter_number(list, list->indexed);
     struct bridge_origin *found = find(list, bits_of(n));
     if (!found)
         return NULL;
     *several = !found->value;
-    return found->value && !is_held(found, origins->arena) ? found->value : NULL;
+    return found->value && !is_exact(found, origins->arena) ? found->value : NULL;
 }

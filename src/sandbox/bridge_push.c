@@ -1,32 +1,32 @@
 /*
- * Out. A table that went over is known by its identity until the run ends
- * (bridge_origins.h); so that no other table gets its address meanwhile, all
- * of them are anchored in one list, which the next run overwrites.
+ * From JSON to Lua. A pushed table is recognised by its address until the run
+ * ends (bridge_origins.h). So that no other table gets its address, all of them
+ * are anchored in one list, which the next run overwrites.
  */
 #include "base/arena.h"
 #include "sandbox/bridge_internal.h"
 
 #include <math.h>
 
-#define EXACT_DIGITS  15u /* a number of at most so many characters is one double and back */
+#define EXACT_DIGITS  15u /* a number of at most so many characters survives conversion to double */
 #define ANCHORS_FIRST 32
-#define ANCHORS_KEPT  256 /* a longer list is left to the collector */
+#define ANCHORS_KEPT  256 /* a longer list is not reused */
 
-static const char anchors_key; /* its address names the list in the registry */
+static const char anchors_key; /* its address is the registry key of the list */
 
-struct pushing {
+struct push_state {
     lua_State *L;
-    struct bridge_origins *origins; /* NULL: nobody reads it back */
-    const struct json *kept;        /* its table is kept alive by the caller */
+    struct bridge_origins *origins; /* NULL: not recorded */
+    const struct json *pinned;      /* the caller keeps its table alive */
     bool lazy;
-    int base, anchors; /* where the list of anchors goes; 0: not there yet */
+    int base, anchors; /* stack index of the list of anchors: intended; 0: not pushed yet */
 };
 
-static void push_value(struct pushing *p, const struct json *v);
+static void push_value(struct push_state *p, const struct json *v);
 
 /* ---- numbers ---------------------------------------------------------------------------- */
 
-/* Short whole numbers without a detour: most numbers are. */
+/* The fast path for short whole numbers. */
 static bool small_integer(const struct json *v, double *out)
 {
     size_t i = v->len > 0 && v->text[0] == '-';
@@ -50,7 +50,7 @@ double bridge_number(const struct json *v)
     return n;
 }
 
-static void push_number(struct pushing *p, const struct json *v)
+static void push_number(struct push_state *p, const struct json *v)
 {
     double n = bridge_number(v);
     if (p->origins && (v->len > EXACT_DIGITS || isinf(n)))
@@ -60,8 +60,8 @@ static void push_number(struct pushing *p, const struct json *v)
 
 /* ---- tables ------------------------------------------------------------------------------- */
 
-/* Puts the list of anchors below what is being pushed. */
-static void fetch_anchors(struct pushing *p)
+/* Inserts the list of anchors below the values being pushed. */
+static void push_anchors(struct push_state *p)
 {
     lua_State *L = p->L;
     lua_pushlightuserdata(L, (void *)&anchors_key);
@@ -78,57 +78,57 @@ static void fetch_anchors(struct pushing *p)
     p->anchors = p->base;
 }
 
-/* The table on top came from this value. */
-static void remember(struct pushing *p, const struct json *v)
+/* Records that the table on top was made from this value. */
+static void record(struct push_state *p, const struct json *v)
 {
     if (!p->origins)
         return;
     const void *table = lua_topointer(p->L, -1);
-    if (v == p->kept) {
-        p->origins->kept = (struct bridge_origin){(uint64_t)(uintptr_t)table, v};
+    if (v == p->pinned) {
+        p->origins->pinned = (struct bridge_origin){(uint64_t)(uintptr_t)table, v};
         return;
     }
     if (!p->anchors)
-        fetch_anchors(p);
+        push_anchors(p);
     bridge_origins_add_table(p->origins, table, v);
     lua_pushvalue(p->L, -1);
     lua_rawseti(p->L, p->anchors, (int)p->origins->tables.count);
 }
 
-static void push_array(struct pushing *p, const struct json *v)
+static void push_array(struct push_state *p, const struct json *v)
 {
     lua_createtable(p->L, (int)v->len, 0);
     sandbox_set_mark(p->L, MARK_ARRAY);
-    remember(p, v);
+    record(p, v);
     for (uint32_t i = 0; i < v->len; i++) {
         push_value(p, &v->items[i]);
         lua_rawseti(p->L, -2, (int)i + 1);
     }
 }
 
-static void push_member(lua_State *L, struct pushing *p, const struct json_member *member)
+static void push_member(lua_State *L, struct push_state *p, const struct json_member *member)
 {
     lua_pushlstring(L, member->key.at, member->key.len);
     push_value(p, &member->value);
     lua_rawset(L, -3);
 }
 
-static void push_object(struct pushing *p, const struct json *v)
+static void push_object(struct push_state *p, const struct json *v)
 {
-    bool waits = false;
+    bool deferred = false;
     lua_createtable(p->L, 0, (int)v->len);
-    remember(p, v);
+    record(p, v);
     for (uint32_t i = 0; i < v->len; i++) {
         if (p->lazy && bridge_is_deferred(&v->members[i].value))
-            waits = true;
+            deferred = true;
         else
             push_member(p->L, p, &v->members[i]);
     }
-    if (v->len == 0 || waits)
-        sandbox_set_mark(p->L, waits ? MARK_LAZY : MARK_OBJECT);
+    if (v->len == 0 || deferred)
+        sandbox_set_mark(p->L, deferred ? MARK_LAZY : MARK_OBJECT);
 }
 
-static void push_value(struct pushing *p, const struct json *v)
+static void push_value(struct push_state *p, const struct json *v)
 {
     switch (v->type) {
     case JSON_BOOL:
@@ -153,14 +153,14 @@ static void push_value(struct pushing *p, const struct json *v)
     }
 }
 
-static void push(lua_State *L, const struct json *v, bool kept)
+static void push(lua_State *L, const struct json *v, bool pinned)
 {
     const struct sandbox_context *now = sandbox_context(sandbox_of(L));
-    struct pushing p = {.L = L,
-                        .origins = now->origins,
-                        .kept = kept ? v : NULL,
-                        .lazy = now->lazy && now->origins,
-                        .base = lua_gettop(L) + 1};
+    struct push_state p = {.L = L,
+                           .origins = now->origins,
+                           .pinned = pinned ? v : NULL,
+                           .lazy = now->lazy && now->origins,
+                           .base = lua_gettop(L) + 1};
     if (!v) {
         lua_pushnil(L);
         return;
@@ -193,7 +193,7 @@ void bridge_release(lua_State *L)
     lua_rawset(L, LUA_REGISTRYINDEX);
 }
 
-/* ---- tables that wait for a reader ----------------------------------------------------------- */
+/* ---- deferred strings ------------------------------------------------------------------------- */
 
 void bridge_materialize(lua_State *L, int at)
 {
@@ -212,8 +212,8 @@ void bridge_materialize(lua_State *L, int at)
     lua_setmetatable(L, at);
 }
 
-/* If the key is one of those left out. */
-static void fill(lua_State *L, int key)
+/* Converts the deferred strings of the table at 1 if `key` is one of them. */
+static void materialize_for(lua_State *L, int key)
 {
     struct str name;
     if (lua_type(L, key) != LUA_TSTRING)
@@ -225,17 +225,17 @@ static void fill(lua_State *L, int key)
 }
 
 /* __index */
-static int read_waiting(lua_State *L)
+static int index_lazy(lua_State *L)
 {
-    fill(L, 2);
+    materialize_for(L, 2);
     lua_rawget(L, 1);
     return 1;
 }
 
 /* __newindex */
-static int write_waiting(lua_State *L)
+static int newindex_lazy(lua_State *L)
 {
-    fill(L, 2);
+    materialize_for(L, 2);
     lua_rawset(L, 1);
     return 0;
 }
@@ -243,22 +243,22 @@ static int write_waiting(lua_State *L)
 void bridge_open(lua_State *L)
 {
     sandbox_push_mark(L, MARK_LAZY);
-    lua_pushcfunction(L, read_waiting);
+    lua_pushcfunction(L, index_lazy);
     lua_setfield(L, -2, "__index");
-    lua_pushcfunction(L, write_waiting);
+    lua_pushcfunction(L, newindex_lazy);
     lua_setfield(L, -2, "__newindex");
     lua_pop(L, 1);
 }
 
-/* Words of Lua that find keys which nobody names. */
-static const struct str walkers[] = {STR("pairs"), STR("next")};
+/* Functions that access fields without naming them. */
+static const struct str iterating_functions[] = {STR("pairs"), STR("next")};
 
 static bool is_letter(char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
 }
 
-/* As a word of its own; in a comment or a text, too, which does no harm. */
+/* As a separate word. A comment or a string counts, too, which is only slower. */
 static bool mentions(struct str source, struct str word)
 {
     const char *end = source.at + source.len, *at = source.at;
@@ -270,8 +270,8 @@ static bool mentions(struct str source, struct str word)
 
 bool bridge_needs_eager(struct str source)
 {
-    for (size_t i = 0; i < sizeof(walkers) / sizeof(walkers[0]); i++)
-        if (mentions(source, walkers[i]))
+    for (size_t i = 0; i < sizeof(iterating_functions) / sizeof(iterating_functions[0]); i++)
+        if (mentions(source, iterating_functions[i]))
             return true;
     return false;
 }

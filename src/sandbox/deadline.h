@@ -31,7 +31,7 @@ struct deadline_run {
 
     volatile sig_atomic_t ticks;
     volatile sig_atomic_t late; /* the budget is used up */
-    struct deadline_run *outer;     /* the run that contains this one; its ticks stop */
+    struct deadline_run *outer; /* the run that contains this one; its ticks stop */
 };
 
 void deadline_enter(struct deadline_run *run);
