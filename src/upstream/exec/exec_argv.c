@@ -1,68 +1,51 @@
-/* See exec_argv.h. */
+/* Splitting words into pieces, and filling in the arguments. */
 #include "upstream/exec/exec_argv.h"
 
 #include "base/arena.h"
 #include "json/write.h"
 
 #include <ctype.h>
-#include <stdio.h>
 
 /* ---- pieces -------------------------------------------------------------------------------------- */
 
-static bool begins_name(char c)
-{
-    return isalpha((unsigned char)c) || c == '_';
-}
-
-static bool goes_on(char c)
-{
-    return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
-}
-
-/* Bytes of "{path}" at the beginning of `s`; 0: there is none. */
-static size_t place_length(struct str s)
+/* Bytes of "{path}" at the front of `s`; 0: there is none. */
+static size_t placeholder_length(struct str s)
 {
     size_t n = 1;
-    if (s.len < 3 || s.at[0] != '{' || !begins_name(s.at[1]))
+    if (s.len < 3 || s.at[0] != '{' || !(isalpha((unsigned char)s.at[1]) || s.at[1] == '_'))
         return 0;
-    while (n < s.len && goes_on(s.at[n]))
+    while (n < s.len && (isalnum((unsigned char)s.at[n]) || strchr("_-.", s.at[n])))
         n++;
     return n < s.len && s.at[n] == '}' && s.at[n - 1] != '.' ? n + 1 : 0;
 }
 
-/* Of "{{path}}". */
-static size_t escaped_length(struct str s)
+/* A piece that is not plain text, at the front of `s`; its length, 0: there is none. */
+static size_t special_piece(struct str s, struct exec_piece *piece)
 {
-    size_t n = s.len && s.at[0] == '{' ? place_length(str_from(s, 1)) : 0;
-    return n && s.len > n + 1 && s.at[n + 1] == '}' ? n + 2 : 0;
-}
-
-/* Of "${" and all up to its "}". */
-static size_t dollar_length(struct str s)
-{
-    const char *end = str_starts(s, "${") ? memchr(s.at, '}', s.len) : NULL;
-    return end ? (size_t)(end - s.at) + 1 : 0;
-}
-
-/* The one that begins here; its length, 0: plain text does. */
-static size_t special(struct str s, struct exec_piece *piece)
-{
-    size_t n;
-    if ((n = escaped_length(s)) != 0)
-        *piece = (struct exec_piece){EXEC_PIECE_TEXT, {s.at + 1, n - 2}};
-    else if ((n = place_length(s)) != 0)
+    size_t n = s.len && s.at[0] == '{' ? placeholder_length(str_from(s, 1)) : 0;
+    if (n && s.len > n + 1 && s.at[n + 1] == '}') {
+        *piece = (struct exec_piece){EXEC_PIECE_TEXT, {s.at + 1, n}};
+        return n + 2;
+    }
+    n = placeholder_length(s);
+    if (n) {
         *piece = (struct exec_piece){EXEC_PIECE_ARGUMENT, {s.at + 1, n - 2}};
-    else if ((n = dollar_length(s)) != 0)
-        *piece = (struct exec_piece){EXEC_PIECE_TEXT, {s.at, n}};
+        return n;
+    }
+    const char *end = str_starts(s, "${") ? memchr(s.at, '}', s.len) : NULL;
+    if (!end)
+        return 0;
+    n = (size_t)(end - s.at) + 1;
+    *piece = (struct exec_piece){EXEC_PIECE_TEXT, {s.at, n}};
     return n;
 }
 
 bool exec_argv_next_piece(struct str *rest, struct exec_piece *piece)
 {
     struct exec_piece other;
-    size_t n = special(*rest, piece);
+    size_t n = special_piece(*rest, piece);
     if (!n) {
-        while (n < rest->len && !special(str_from(*rest, n), &other))
+        while (n < rest->len && !special_piece(str_from(*rest, n), &other))
             n++;
         *piece = (struct exec_piece){EXEC_PIECE_TEXT, {rest->at, n}};
     }
@@ -81,14 +64,14 @@ bool exec_argv_has_argument(struct str word)
 
 size_t exec_argv_option_values(struct str word)
 {
-    static const char *const pairs[] = {"--arg", "--argjson", "--slurpfile", "--rawfile"}; /* jq's */
+    static const char *const two_values[] = {"--arg", "--argjson", "--slurpfile", "--rawfile"}; /* jq's */
     struct exec_piece piece = {0};
     struct str rest = word;
     exec_argv_next_piece(&rest, &piece);
     if (word.len < 2 || word.at[0] != '-' || str_is(word, "--") || rest.len)
-        return 0; /* what follows within the word is its value */
-    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
-        if (str_is(word, pairs[i]))
+        return 0; /* with an argument in it the word has its value */
+    for (size_t i = 0; i < sizeof(two_values) / sizeof(two_values[0]); i++)
+        if (str_is(word, two_values[i]))
             return 2;
     return memchr(word.at, '=', word.len) ? 0 : 1;
 }
@@ -106,94 +89,73 @@ const struct json *exec_argv_argument(const struct json *arguments, struct str p
     return value;
 }
 
-/* ---- filled -------------------------------------------------------------------------------------- */
+/* ---- the command line ------------------------------------------------------------------------------ */
 
-struct filler {
+struct argv_builder {
     struct arena *arena;
     const struct exec_spec *spec;
     const struct json *arguments;
-    struct exec_argv_error *fault;
+    struct exec_argv_error *error;
     struct buf argv; /* of pointers */
     size_t count;
-    bool literal;         /* a word "--" went in: nothing after it is an option */
-    size_t option_values; /* the next words are values of an option */
+    bool after_dashes;    /* a word "--" went in: nothing after it is an option */
+    size_t option_values; /* how many of the next words are values of an option */
 };
 
-static bool say(struct filler *f, const char *code, struct str path, const char *words)
+static bool fail(struct argv_builder *b, const char *code, struct str path, const char *problem)
 {
-    f->fault->code = code;
-    f->fault->detail = arena_printf(f->arena, "the argument '" STR_FMT "' %s", STR_ARG(path), words);
+    b->error->code = code;
+    b->error->detail = arena_printf(b->arena, "the argument '" STR_FMT "' %s", STR_ARG(path), problem);
     return false;
 }
 
-static void write_value(struct buf *out, const struct json *value)
+/* One word; `item` replaces the list `list`. False: it does not fit a command line. */
+static bool add_word(struct argv_builder *b, struct str word, const struct json *list,
+                     const struct json *item)
 {
-    if (value->type == JSON_STRING || value->type == JSON_NUMBER)
-        buf_add(out, value->text, value->len);
-    else if (value->type != JSON_NULL)
-        json_write(out, value);
-}
-
-/* One word; `item` stands for the list at `list`. */
-static void write_word(struct filler *f, struct buf *out, struct str rest, const struct json *list,
-                       const struct json *item)
-{
+    struct buf out = buf_in(b->arena);
     struct exec_piece piece;
-    while (exec_argv_next_piece(&rest, &piece)) {
-        const struct json *value = NULL;
-        if (piece.kind == EXEC_PIECE_ARGUMENT)
-            value = exec_argv_argument(f->arguments, piece.text);
-        if (value)
-            write_value(out, value == list ? item : value);
-        else if (piece.kind == EXEC_PIECE_TEXT)
-            buf_str(out, piece.text);
-    }
-    buf_byte(out, '\0');
-}
-
-/* What the arguments made of it: is it fit for a command line? */
-static bool check_word(struct filler *f, struct str word, struct str text)
-{
-    struct exec_piece piece = {0};
     struct str rest = word, path = STR_NONE;
-    exec_argv_next_piece(&rest, &piece);
-    bool free_start = piece.kind == EXEC_PIECE_ARGUMENT;
-    for (rest = word; exec_argv_next_piece(&rest, &piece);)
-        if (piece.kind == EXEC_PIECE_ARGUMENT && !path.len)
-            path = piece.text;
-    if (text.len && memchr(text.at, '\0', text.len))
-        return say(f, "nul_byte", path, "holds a NUL byte, which no command can be given");
-    if (text.len > EXEC_ARG_MAX_BYTES)
-        return say(f, "argument_too_long", path, "is longer than the 131071 bytes a command can be given");
-    if (free_start && text.len && text.at[0] == '-' && !f->literal && !f->option_values && !f->spec->dashes)
-        return say(
-            f, "looks_like_option", path,
-            "begins with '-', and the command would take it for an option: send it without, or a file's "
-            "name as './-name'");
-    return true;
-}
-
-static bool add_word(struct filler *f, struct str word, const struct json *list, const struct json *item)
-{
-    struct buf out = buf_in(f->arena);
-    if (f->count == EXEC_LINE_WORDS_MAX) {
-        f->fault->code = "too_many_items";
-        f->fault->detail = STR_LIT("the lists in the arguments have more than 4096 items together");
+    bool begins_with_argument = false;
+    if (b->count == EXEC_LINE_WORDS_MAX) {
+        b->error->code = "too_many_items";
+        b->error->detail = STR_LIT("the lists in the arguments have more than 4096 items together");
         return false;
     }
-    write_word(f, &out, word, list, item);
-    struct str text = {out.at, out.len - 1};
-    if (!check_word(f, word, text))
-        return false;
-    f->literal |= str_is(word, "--") && !f->option_values;
-    f->option_values = f->option_values ? f->option_values - 1 : exec_argv_option_values(word);
-    buf_add(&f->argv, &out.at, sizeof(out.at));
-    f->count++;
+    for (bool first = true; exec_argv_next_piece(&rest, &piece); first = false) {
+        if (piece.kind == EXEC_PIECE_TEXT) {
+            buf_str(&out, piece.text);
+            continue;
+        }
+        const struct json *value = exec_argv_argument(b->arguments, piece.text);
+        begins_with_argument |= first;
+        path = path.len ? path : piece.text;
+        value = value == list && list ? item : value;
+        if (value && (value->type == JSON_STRING || value->type == JSON_NUMBER))
+            buf_add(&out, value->text, value->len);
+        else if (value && value->type != JSON_NULL)
+            json_write(&out, value);
+    }
+    struct str text = buf_view(&out);
+    if (text.len && memchr(text.at, '\0', text.len))
+        return fail(b, "nul_byte", path, "holds a NUL byte: remove it");
+    if (text.len > EXEC_ARG_MAX_BYTES)
+        return fail(b, "argument_too_long", path, "is longer than the 131071 bytes a command can be given");
+    if (begins_with_argument && text.len && text.at[0] == '-' && !b->after_dashes && !b->option_values &&
+        !b->spec->dashes)
+        return fail(b, "looks_like_option", path,
+                    "begins with '-', and the command would take it for an option: send it without, or a "
+                    "file's name as './-name'");
+    b->after_dashes |= str_is(word, "--") && !b->option_values;
+    b->option_values = b->option_values ? b->option_values - 1 : exec_argv_option_values(word);
+    buf_byte(&out, '\0');
+    buf_add(&b->argv, &out.at, sizeof(out.at));
+    b->count++;
     return true;
 }
 
-/* Its first list, and whether all that it names is there. */
-static bool all_there(const struct json *arguments, struct str word, const struct json **list)
+/* True: every argument that the word names is present; *list: the first one that is a list. */
+static bool has_all(const struct json *arguments, struct str word, const struct json **list)
 {
     struct exec_piece piece;
     *list = NULL;
@@ -209,60 +171,53 @@ static bool all_there(const struct json *arguments, struct str word, const struc
     return true;
 }
 
-static bool add_words(struct filler *f, struct str word)
+static bool add_words(struct argv_builder *b, struct str word)
 {
     const struct json *list;
-    if (!all_there(f->arguments, word, &list)) {
-        f->option_values = 0;
+    if (!has_all(b->arguments, word, &list)) {
+        b->option_values = 0;
         return true;
     }
     if (!list)
-        return add_word(f, word, NULL, NULL);
+        return add_word(b, word, NULL, NULL);
     for (size_t i = 0; i < list->len; i++)
-        if (list->items[i].type != JSON_NULL && !add_word(f, word, list, &list->items[i]))
+        if (list->items[i].type != JSON_NULL && !add_word(b, word, list, &list->items[i]))
             return false;
     return true;
 }
 
-/* The group that begins at `at`; is it wanted? */
-static bool group_goes_in(const struct filler *f, size_t at)
+/* Is the group included that begins at word `at`? */
+static bool includes_group(const struct argv_builder *b, size_t at)
 {
-    const struct exec_word *words = f->spec->words;
+    const struct exec_word *words = b->spec->words;
     const struct json *list;
     if (!words[at].group)
         return true;
     if (words[at].when.len) {
-        const struct json *when = exec_argv_argument(f->arguments, words[at].when);
+        const struct json *when = exec_argv_argument(b->arguments, words[at].when);
         return when && !(when->type == JSON_BOOL && !when->truth);
     }
-    for (size_t i = at; i < f->spec->word_count && words[i].group == words[at].group; i++)
-        if (!all_there(f->arguments, words[i].text, &list))
+    for (size_t i = at; i < b->spec->word_count && words[i].group == words[at].group; i++)
+        if (!has_all(b->arguments, words[i].text, &list))
             return false;
-    return true;
-}
-
-static bool fill(struct filler *f)
-{
-    bool goes_in = true;
-    for (size_t i = 0; i < f->spec->word_count; i++) {
-        const struct exec_word *word = &f->spec->words[i];
-        if (!i || !word->group || word->group != word[-1].group)
-            goes_in = group_goes_in(f, i);
-        f->literal |= f->spec->plain_from && i >= f->spec->plain_from;
-        if (goes_in && !add_words(f, word->text))
-            return false;
-    }
     return true;
 }
 
 const char *const *exec_argv_build(struct arena *arena, const struct exec_spec *spec,
-                                   const struct json *arguments, struct exec_argv_error *fault)
+                                   const struct json *arguments, struct exec_argv_error *error)
 {
-    struct filler f = {.arena = arena, .spec = spec, .arguments = arguments, .fault = fault};
+    struct argv_builder b = {
+        .arena = arena, .spec = spec, .arguments = arguments, .error = error, .argv = buf_in(arena)};
     const char *end = NULL;
-    f.argv = buf_in(arena);
-    if (!fill(&f))
-        return NULL;
-    buf_add(&f.argv, &end, sizeof(end));
-    return (const char *const *)(void *)f.argv.at;
+    bool included = true;
+    for (size_t i = 0; i < spec->word_count; i++) {
+        const struct exec_word *word = &spec->words[i];
+        if (!i || !word->group || word->group != word[-1].group)
+            included = includes_group(&b, i);
+        b.after_dashes |= spec->plain_from && i >= spec->plain_from;
+        if (included && !add_words(&b, word->text))
+            return NULL;
+    }
+    buf_add(&b.argv, &end, sizeof(end));
+    return (const char *const *)(void *)b.argv.at;
 }

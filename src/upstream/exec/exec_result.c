@@ -1,199 +1,225 @@
-/* See exec_result.h. */
+/* Output to value, exit status to outcome, stderr to a quotation. */
 #include "upstream/exec/exec_result.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/log.h"
+#include "base/stack_trace.h"
 #include "io/child.h"
 #include "json/build.h"
 #include "json/parse.h"
-#include "upstream/exec/exec_stderr.h"
 
+#include <ctype.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
 
-/* ---- a result ------------------------------------------------------------------------------------ */
-
-/* What is no UTF-8 would make the answer no JSON. */
-static struct str valid_text(struct arena *arena, struct str text)
+static bool next_line(struct str *rest, struct str *line)
 {
-    const char *at = text.at, *end = text.len ? at + text.len : at;
-    size_t n;
-    while (at < end && *at && (n = str_utf8_length(at, end)) > 0)
-        at += n;
-    if (at == end)
-        return text;
+    const char *end = rest->len ? memchr(rest->at, '\n', rest->len) : NULL;
+    *line = (struct str){rest->at, end ? (size_t)(end - rest->at) : rest->len};
+    bool more = rest->len > 0;
+    *rest = str_from(*rest, line->len + 1);
+    return more;
+}
+
+/* Valid UTF-8. `terminal`: without control characters and escape sequences, too. */
+static struct str clean(struct arena *arena, struct str text, bool terminal)
+{
     struct buf out = buf_in(arena);
-    for (at = text.at; at < end; at += n ? n : 1) {
-        n = *at ? str_utf8_length(at, end) : 0;
-        if (n)
-            buf_add(&out, at, n);
-        else
+    const char *end = text.at + text.len;
+    for (const char *at = text.at; at < end;) {
+        size_t n = *at ? str_utf8_length(at, end) : 0;
+        bool control = terminal && (unsigned char)*at < ' ' && *at != '\n' && *at != '\t';
+        if (terminal && *at == '\033' && at + 1 < end && at[1] == '[')
+            for (n = 2; at + n < end && !isalpha((unsigned char)at[n - 1]);)
+                n++;
+        else if (!n && !control)
             buf_text(&out, "\xEF\xBF\xBD");
+        else if (!control)
+            buf_add(&out, at, n);
+        at += n ? n : 1;
     }
     return buf_view(&out);
 }
 
-static struct str without_newline(struct str text)
-{
-    if (text.len && text.at[text.len - 1] == '\n')
-        text.len--;
-    if (text.len && text.at[text.len - 1] == '\r')
-        text.len--;
-    return text;
-}
+/* ---- a result ------------------------------------------------------------------------------------ */
 
-static enum err parse(struct arena *arena, struct str text, struct json *out, struct json_error *fault)
+static enum err parse_lines(struct arena *arena, struct str text, struct json *out, struct json_error *error,
+                            size_t *line_number)
 {
-    const struct json_limits limits = {.nodes = EXEC_JSON_NODES};
-    return json_parse(arena, text, &limits, out, fault);
-}
-
-static bool could_be_json(struct str text)
-{
-    text = str_trim(text);
-    return text.len && strchr("{[\"-0123456789tfn", text.at[0]);
-}
-
-static enum err parse_lines(struct arena *arena, struct str text, struct json *out, struct json_error *fault,
-                            size_t *line)
-{
+    static const struct json_limits limits = {.nodes = EXEC_JSON_NODES};
     struct buf items = buf_in(arena);
-    enum err err = OK;
+    struct str line;
     size_t count = 0;
-    for (*line = 1; text.len && !err; ++*line) {
-        const char *end = memchr(text.at, '\n', text.len);
-        size_t n = end ? (size_t)(end - text.at) : text.len;
-        struct str one = str_trim((struct str){text.at, n});
+    for (*line_number = 1; next_line(&text, &line); ++*line_number) {
         struct json value;
-        if (one.len && (err = parse(arena, one, &value, fault)) != OK)
-            break;
-        if (one.len) {
-            buf_add(&items, &value, sizeof(value));
-            count++;
-        }
-        text = str_from(text, n + 1);
+        line = str_trim(line);
+        if (!line.len)
+            continue;
+        if (json_parse(arena, line, &limits, &value, error) != OK)
+            return ERR_PARSE;
+        buf_add(&items, &value, sizeof(value));
+        count++;
     }
     *out = json_array((const struct json *)(void *)items.at, count);
-    return err;
+    return OK;
 }
 
-static void broken(struct upstream_call *run, const struct exec_outcome *end, const char *fault, size_t line)
+static void take_result(struct upstream_call *call, const struct exec_outcome *outcome)
 {
-    char place[40] = "";
-    if (line)
-        snprintf(place, sizeof(place), " in line %zu", line);
-    upstream_call_answer(run, UPSTREAM_BROKEN, "invalid_json", "%s wrote what is no JSON%s: %s", end->command,
-                         place, fault);
-    run->answer->quoted = str_cut(end->out, EXEC_QUOTE_BYTES);
-}
-
-static void take_result(struct upstream_call *run, const struct exec_outcome *end)
-{
-    struct json *value = ARENA_NEW(run->arena, struct json);
-    struct json_error fault;
-    enum exec_output kind = end->spec->output;
-    size_t line = 0;
+    static const struct json_limits limits = {.nodes = EXEC_JSON_NODES};
+    struct json *value = ARENA_NEW(call->arena, struct json);
+    struct json_error error;
+    struct str text = outcome->out, trimmed = str_trim(text);
+    enum exec_output kind = outcome->spec->output;
     enum err err = ERR_PARSE;
+    size_t line = 0;
     if (kind == EXEC_OUTPUT_LINES)
-        err = parse_lines(run->arena, end->out, value, &fault, &line);
-    else if (kind == EXEC_OUTPUT_JSON || (kind == EXEC_OUTPUT_AUTO && could_be_json(end->out)))
-        err = parse(run->arena, end->out, value, &fault);
+        err = parse_lines(call->arena, text, value, &error, &line);
+    else if (kind == EXEC_OUTPUT_JSON ||
+             (kind == EXEC_OUTPUT_AUTO && trimmed.len && strchr("{[\"-0123456789tfn", trimmed.at[0])))
+        err = json_parse(call->arena, text, &limits, value, &error);
     if (err && (kind == EXEC_OUTPUT_LINES || kind == EXEC_OUTPUT_JSON)) {
-        broken(run, end, fault.text, line);
+        const char *place = line ? arena_printf(call->arena, " in line %zu", line).at : "";
+        upstream_call_answer(call, UPSTREAM_BROKEN, "invalid_json", "%s wrote invalid JSON%s: %s",
+                             outcome->command, place, error.text);
+        call->answer->quoted = str_cut(text, EXEC_QUOTE_BYTES);
         return;
     }
-    if (err)
-        *value = json_string(valid_text(run->arena, without_newline(end->out)));
-    run->answer->outcome = UPSTREAM_RESULT;
-    run->answer->result = value;
+    if (err) {
+        if (text.len && text.at[text.len - 1] == '\n')
+            text.len--;
+        if (text.len && text.at[text.len - 1] == '\r')
+            text.len--;
+        *value = json_string(clean(call->arena, text, false));
+    }
+    call->answer->outcome = UPSTREAM_RESULT;
+    call->answer->result = value;
 }
 
 /* ---- a failure ------------------------------------------------------------------------------------ */
 
-static void log_lines(struct upstream_call *run, struct str text)
+/* The message of a trace is the last unindented line before its frames; or, if the trace begins with its
+ * header and frames (Python), the first one after them. Of traces that caused each other the last is taken.
+ */
+struct str exec_result_message(struct arena *arena, struct str errors, bool *traced)
 {
+    enum { TEXT, AFTER_HEADER, MESSAGE_FOLLOWS, DONE } state = TEXT;
+    struct str last[EXEC_QUOTE_LINES], message = STR_NONE, before = STR_NONE, line;
+    struct str rest = clean(arena, errors, true);
+    size_t count = 0;
+    *traced = false;
+    while (next_line(&rest, &line)) {
+        struct str text = str_trim(line);
+        bool frame = stack_trace_is_frame(line), header = !frame && stack_trace_is_header(line);
+        bool indented = line.len && (line.at[0] == ' ' || line.at[0] == '\t');
+        if (!text.len)
+            continue;
+        last[count++ % EXEC_QUOTE_LINES] = text;
+        *traced |= frame || header;
+        if (state == DONE)
+            continue;
+        if (frame || header) {
+            bool first = !before.len && !message.len;
+            message = before.len ? before : message;
+            before = STR_NONE;
+            state = header ? AFTER_HEADER : state == AFTER_HEADER || first ? MESSAGE_FOLLOWS : state;
+        } else if (state == AFTER_HEADER && !indented) {
+            state = DONE; /* Go: names of functions */
+        } else if (state == MESSAGE_FOLLOWS && !indented && !str_starts(text, "note: ")) {
+            message = text;
+            state = TEXT;
+        } else if (!indented) {
+            before = text;
+        }
+    }
+    if (*traced && message.len)
+        return str_cut(message, EXEC_QUOTE_BYTES);
+    struct buf out = buf_in(arena);
+    for (size_t i = count > EXEC_QUOTE_LINES ? count - EXEC_QUOTE_LINES : 0; i < count; i++) {
+        buf_text(&out, out.len ? "\n" : "");
+        buf_str(&out, last[i % EXEC_QUOTE_LINES]);
+    }
+    return str_cut(buf_view(&out), EXEC_QUOTE_BYTES);
+}
+
+static void log_trace_lines(struct upstream_call *call, struct str text)
+{
+    struct str line;
     size_t from = text.len;
     for (unsigned lines = 0; from > 0 && lines < EXEC_TRACE_LINES; from--)
         lines += text.at[from - 1] == '\n';
-    for (text = str_from(text, from); text.len;) {
-        const char *end = memchr(text.at, '\n', text.len);
-        size_t n = end ? (size_t)(end - text.at) : text.len;
-        if (n)
-            log_event(LOG_WARN, "command_stderr", LOG_STR("tool", run->request->target->tool),
-                      LOG_STR("line", ((struct str){text.at, n})));
-        text = str_from(text, n + 1);
-    }
+    text = str_from(text, from);
+    while (next_line(&text, &line))
+        if (line.len)
+            log_event(LOG_WARN, "command_stderr", LOG_STR("tool", call->request->target->tool),
+                      LOG_STR("line", line));
 }
 
-/* What it said of its failure; many programs say it on stdout. */
-static void quote(struct upstream_call *run, const struct exec_outcome *end, bool log_trace)
+/* Many programs write errors to stdout. */
+static void quote(struct upstream_call *call, const struct exec_outcome *outcome, bool log_trace)
 {
     bool traced;
-    struct str said = str_trim(end->errors).len ? end->errors : end->out;
-    if (said.len > EXEC_STDERR_BYTES)
-        said = str_from(said, said.len - EXEC_STDERR_BYTES);
-    said = secrets_redact(run->arena, end->used, said);
-    run->answer->quoted = exec_stderr_message(run->arena, said, &traced);
+    struct str text = str_trim(outcome->errors).len ? outcome->errors : outcome->out;
+    if (text.len > EXEC_STDERR_BYTES)
+        text = str_from(text, text.len - EXEC_STDERR_BYTES);
+    text = secrets_redact(call->arena, outcome->used, text);
+    call->answer->quoted = exec_result_message(call->arena, text, &traced);
     if (traced && log_trace)
-        log_lines(run, said);
-    log_event(LOG_INFO, "command_failed", LOG_STR("tool", run->request->target->tool),
-              LOG_TEXT("command", end->command), LOG_STR("status", child_status(run->arena, end->status)));
+        log_trace_lines(call, text);
+    log_event(LOG_INFO, "command_failed", LOG_STR("tool", call->request->target->tool),
+              LOG_TEXT("command", outcome->command),
+              LOG_STR("status", child_status(call->arena, outcome->status)));
 }
 
-static enum exec_exit_meaning meaning(const struct exec_spec *spec, int code)
+static void answer_exit(struct upstream_call *call, const struct exec_outcome *outcome, bool log_trace)
 {
-    for (size_t i = 0; i < spec->exit_count; i++)
-        if ((int)spec->exits[i].code == code)
-            return spec->exits[i].means;
-    return code ? EXEC_EXIT_REFUSED : EXEC_EXIT_OK;
-}
-
-static void answer_exit(struct upstream_call *run, const struct exec_outcome *end, bool log_trace)
-{
-    static const enum upstream_outcome ended[] = {
+    static const enum upstream_outcome outcomes[] = {
         [EXEC_EXIT_REFUSED] = UPSTREAM_REFUSED,
         [EXEC_EXIT_OK] = UPSTREAM_RESULT,
         [EXEC_EXIT_TRANSIENT] = UPSTREAM_TRANSIENT,
         [EXEC_EXIT_BROKEN] = UPSTREAM_BROKEN,
     };
-    int code = WEXITSTATUS(end->status);
-    enum exec_exit_meaning means = meaning(end->spec, code);
-    char name[16];
+    const struct exec_spec *spec = outcome->spec;
+    int code = WEXITSTATUS(outcome->status);
+    enum exec_exit_meaning means = code ? EXEC_EXIT_REFUSED : EXEC_EXIT_OK;
+    for (size_t i = spec->exit_count; i-- > 0;)
+        if ((int)spec->exits[i].code == code)
+            means = spec->exits[i].means;
     if (means == EXEC_EXIT_OK) {
-        take_result(run, end);
+        take_result(call, outcome);
         return;
     }
-    snprintf(name, sizeof(name), "exit_%d", code);
-    upstream_call_answer(run, ended[means], name, "%s ended with exit code %d", end->command, code);
-    quote(run, end, log_trace);
+    upstream_call_answer(call, outcomes[means], arena_printf(call->arena, "exit_%d", code).at,
+                         "%s ended with exit code %d", outcome->command, code);
+    quote(call, outcome, log_trace);
 }
 
-static void answer_signal(struct upstream_call *run, const struct exec_outcome *end, bool log_trace)
+static void answer_signal(struct upstream_call *call, const struct exec_outcome *outcome, bool log_trace)
 {
-    int number = WTERMSIG(end->status);
+    int number = WTERMSIG(outcome->status);
     if (number == SIGXCPU)
-        upstream_call_answer(run, UPSTREAM_REFUSED, "cpu_limit",
-                             "%s used more than its %u s of processor time", end->command, end->spec->cpu_s);
+        upstream_call_answer(call, UPSTREAM_REFUSED, "cpu_limit",
+                             "%s used more than its %u s of processor time", outcome->command,
+                             outcome->spec->cpu_s);
     else if (number == SIGXFSZ)
-        upstream_call_answer(run, UPSTREAM_REFUSED, "file_limit",
-                             "%s wrote a file larger than its limit of %llu bytes", end->command,
-                             (unsigned long long)end->spec->file_bytes);
+        upstream_call_answer(call, UPSTREAM_REFUSED, "file_limit",
+                             "%s wrote a file larger than its limit of %llu bytes", outcome->command,
+                             (unsigned long long)outcome->spec->file_bytes);
     else
-        upstream_call_answer(run, UPSTREAM_TRANSIENT, "crashed", "%s was " STR_FMT, end->command,
-                             STR_ARG(child_status(run->arena, end->status)));
-    quote(run, end, log_trace);
+        upstream_call_answer(call, UPSTREAM_TRANSIENT, "crashed", "%s was " STR_FMT, outcome->command,
+                             STR_ARG(child_status(call->arena, outcome->status)));
+    quote(call, outcome, log_trace);
 }
 
-void exec_result_answer(struct upstream_call *run, const struct exec_outcome *end, bool log_trace)
+void exec_result_answer(struct upstream_call *call, const struct exec_outcome *outcome, bool log_trace)
 {
-    struct exec_outcome masked = *end;
-    masked.out = secrets_redact(run->arena, end->used, end->out);
-    run->answer->reached = true;
-    run->answer->after_s = -1;
-    if (WIFEXITED(end->status))
-        answer_exit(run, &masked, log_trace);
+    struct exec_outcome redacted = *outcome;
+    redacted.out = secrets_redact(call->arena, outcome->used, outcome->out);
+    call->answer->reached = true;
+    if (WIFEXITED(outcome->status))
+        answer_exit(call, &redacted, log_trace);
     else
-        answer_signal(run, &masked, log_trace);
+        answer_signal(call, &redacted, log_trace);
 }

@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "json/parse.h"
-#include "upstream/exec/exec_stderr.h"
+#include "upstream/exec/exec_result.h"
 #include "upstream/exec/exec_argv.h"
 #include "golden.h"
 
@@ -209,7 +209,7 @@ static void refuses_what_no_command_line_holds(void **state)
 static void tells(const char *text, const char *expected, bool expect_trace)
 {
     bool traced;
-    struct str said = exec_stderr_message(arena, str_of(text), &traced);
+    struct str said = exec_result_message(arena, str_of(text), &traced);
     assert_string_equal(arena_dup(arena, said).at, expected);
     assert_int_equal(traced, expect_trace);
 }
@@ -232,7 +232,7 @@ static void cuts_what_is_long(void **state)
     bool traced;
     (void)state;
     memset(text, 'x', sizeof(text));
-    assert_int_equal(exec_stderr_message(arena, (struct str){text, sizeof(text)}, &traced).len,
+    assert_int_equal(exec_result_message(arena, (struct str){text, sizeof(text)}, &traced).len,
                      EXEC_QUOTE_BYTES);
 }
 
@@ -259,17 +259,17 @@ static void tells_a_traces_message_alone(void **state)
     tells("Exception in thread \"main\" java.lang.RuntimeException: outer\n\tat Main.main(Main.java:5)\n"
           "Caused by: java.lang.IllegalStateException: no such order\n\tat Main.find(Main.java:9)\n\t... 1 "
           "more\n",
-          "java.lang.IllegalStateException: no such order", true);
+          "Caused by: java.lang.IllegalStateException: no such order", true);
     tells("panic: no such order\n\ngoroutine 1 [running]:\nmain.find(...)\n\t/srv/main.go:9\nmain.main()\n"
           "\t/srv/main.go:5 +0x1d\nexit status 2\n",
-          "no such order", true);
+          "panic: no such order", true);
     tells("x.rb:1:in `find': no such order (RuntimeError)\n\tfrom x.rb:3:in `<main>'\n",
-          "no such order (RuntimeError)", true);
+          "x.rb:1:in `find': no such order (RuntimeError)", true);
     tells("PHP Fatal error:  Uncaught Exception: no such order in /srv/x.php:3\nStack trace:\n#0 {main}\n"
           "  thrown in /srv/x.php on line 3\n",
-          "Exception: no such order in /srv/x.php:3", true);
+          "PHP Fatal error:  Uncaught Exception: no such order in /srv/x.php:3", true);
     tells("Unhandled exception. System.Exception: no such order\n   at P.Main() in /srv/x.cs:line 3\n",
-          "System.Exception: no such order", true);
+          "Unhandled exception. System.Exception: no such order", true);
 }
 
 int main(void)
