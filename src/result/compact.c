@@ -7,9 +7,7 @@
 
 #include "base/arena.h"
 #include "base/log.h"
-#include "result/compact_html.h"
-#include "result/compact_shrink.h"
-#include "result/compact_text.h"
+#include "result/compact_internal.h"
 #include "result/token_estimate.h"
 #include "json/build.h"
 #include "json/parse.h"
@@ -163,7 +161,7 @@ static bool shrink_in_form(struct compacting *c, const struct json *value,
                            const struct policy_compact *budget, const struct form *form, struct shrink_ctx *s,
                            struct json *out)
 {
-    const struct node *root = compact_tree(c->arena, &c->rules, value, form->drops);
+    const struct compact_node *root = compact_tree(c->arena, &c->rules, value, form->drops);
     size_t room = budget->max_bytes ? budget->max_bytes : root->size;
     *s = (struct shrink_ctx){.arena = c->arena, .rules = &c->rules, .items_only = form->items_only};
     for (int i = 0; i < TRIES; i++) {

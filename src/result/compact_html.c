@@ -1,5 +1,5 @@
 /* One pass, tag by tag. Good enough to read, and not meant to be shown as a page. */
-#include "result/compact_html.h"
+#include "result/compact_internal.h"
 
 #include "base/arena.h"
 #include "base/buf.h"

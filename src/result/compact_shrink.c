@@ -1,35 +1,29 @@
 /*
- * An object shares its budget among its members, the small ones first, so
- * that one huge field cannot crowd out the rest. A list keeps as many items
- * as it can, each down to its ids and titles, and fills up with whole ones:
- * what the call is about, what the goal's words hit, the newest.
+ * An object shares its budget among its members, the small ones first, so that
+ * one huge field cannot displace the rest. A list keeps as many items as it
+ * can, each down to its ids and titles, and fills up with whole ones: the
+ * subject of the call, items with words of the goal, the newest.
  */
-#include "result/compact_shrink.h"
+#include "result/compact_internal.h"
 
 #include "base/arena.h"
-#include "result/compact_text.h"
 #include "json/build.h"
 
 #include <stdlib.h>
 
-#define WORTH_SHOWING 64 /* bytes: a part that would get less goes whole */
+#define PART_LEAST_BYTES 64 /* a part that would get less is left out */
 
 struct part {
     struct json value;
     int64_t size;
 };
 
-static struct part shrink(struct shrink_ctx *s, const struct node *node, int64_t budget);
-
-static bool is_container(const struct node *node)
-{
-    return node->value->type == JSON_ARRAY || node->value->type == JSON_OBJECT;
-}
+static struct part shrink(struct shrink_ctx *s, const struct compact_node *node, int64_t budget);
 
 /* ---- what was left out ------------------------------------------------------- */
 
-void compact_note_omission(struct shrink_ctx *s, enum compact_omission_kind kind, const struct node *at,
-                           uint64_t count, uint64_t of)
+static void note_omission(struct shrink_ctx *s, enum compact_omission_kind kind,
+                          const struct compact_node *at, uint64_t count, uint64_t of)
 {
     struct str path = compact_node_path(s->arena, at);
     for (size_t i = 0; i < s->count; i++)
@@ -48,50 +42,43 @@ void compact_note_omission(struct shrink_ctx *s, enum compact_omission_kind kind
 
 enum extent { WHOLE, LEAST };
 
-static struct part take(struct shrink_ctx *s, const struct node *node, enum extent extent);
+static struct part take(struct shrink_ctx *s, const struct compact_node *node, enum extent extent);
 
-static bool stays(const struct node *node, const struct node *child, enum extent extent)
-{
-    return !child->dropped &&
-           (extent == WHOLE || node->value->type == JSON_ARRAY || child->kept || child->leads);
-}
-
-static struct json take_children(struct shrink_ctx *s, const struct node *node, enum extent extent)
+static struct json take_children(struct shrink_ctx *s, const struct compact_node *node, enum extent extent)
 {
     struct json *items = ARENA_ARRAY(s->arena, struct json, node->count + 1);
     struct json_member *members = ARENA_ARRAY(s->arena, struct json_member, node->count + 1);
+    bool is_array = node->value->type == JSON_ARRAY;
     size_t count = 0;
     for (uint32_t i = 0; i < node->count; i++) {
-        const struct node *child = &node->children[i];
+        const struct compact_node *child = &node->children[i];
         if (child->dropped)
-            compact_note_omission(s, OMITTED_FIELD, child, 1, 1);
-        if (!stays(node, child, extent))
+            note_omission(s, OMITTED_FIELD, child, 1, 1);
+        if (child->dropped || (extent == LEAST && !is_array && !child->kept && !child->leads))
             continue;
         struct json value = take(s, child, extent).value;
         items[count] = value;
-        if (node->value->type == JSON_OBJECT)
+        if (!is_array)
             members[count] = json_member(child->key, value);
         count++;
     }
-    if (node->value->type == JSON_ARRAY)
-        return json_array(items, count);
-    return json_object(s->arena, members, count);
+    return is_array ? json_array(items, count) : json_object(s->arena, members, count);
 }
 
-static struct part cut(struct shrink_ctx *s, const struct node *node, int64_t budget)
+static struct part cut(struct shrink_ctx *s, const struct compact_node *node, int64_t budget)
 {
     struct str text = json_str(node->value);
     size_t left_out, most = budget > 2 ? (size_t)(budget - 2) * text.len / (node->size ? node->size : 1) : 0;
     struct str shown = compact_text(s->arena, s->rules, text, most, &left_out);
     if (left_out)
-        compact_note_omission(s, OMITTED_TEXT, node, left_out, text.len);
+        note_omission(s, OMITTED_TEXT, node, left_out, text.len);
     return (struct part){json_string(shown), compact_string_size(shown)};
 }
 
-static struct part take(struct shrink_ctx *s, const struct node *node, enum extent extent)
+static struct part take(struct shrink_ctx *s, const struct compact_node *node, enum extent extent)
 {
     bool least = extent == LEAST && node->least < node->size;
-    if (is_container(node))
+    if (compact_node_is_container(node))
         return (struct part){take_children(s, node, least ? LEAST : WHOLE), least ? node->least : node->size};
     if (least && node->value->type == JSON_STRING)
         return cut(s, node, node->least);
@@ -102,42 +89,35 @@ static struct part take(struct shrink_ctx *s, const struct node *node, enum exte
 
 static int by_size(const void *a, const void *b)
 {
-    const struct node *x = *(const struct node *const *)a, *y = *(const struct node *const *)b;
+    const struct compact_node *x = *(const struct compact_node *const *)a,
+                              *y = *(const struct compact_node *const *)b;
     return x->size != y->size ? (x->size > y->size) - (x->size < y->size) : (x > y) - (x < y);
 }
 
-/* What a member takes in any case; -1: it may go. */
-static int64_t floor_of(const struct shrink_ctx *s, const struct node *member)
+/* Bytes that a member takes in any case; -1: it may go. */
+static int64_t floor_of(const struct shrink_ctx *s, const struct compact_node *member)
 {
     int64_t key = compact_key_size(member) + 1;
     if (s->items_only)
-        return key + (is_container(member) ? 2 : (int64_t)member->size);
+        return key + (compact_node_is_container(member) ? 2 : (int64_t)member->size);
     if (member->kept)
         return key + member->least;
     return member->leads ? key + member->floor : -1;
 }
 
-static struct part fit(struct shrink_ctx *s, const struct node *member, int64_t room)
+static struct part shrink_object(struct shrink_ctx *s, const struct compact_node *node, int64_t budget)
 {
-    bool may_lose_items = !member->kept && member->floor < member->least;
-    if (!s->items_only && !may_lose_items && member->least < member->size && room <= (int64_t)member->least)
-        return take(s, member, LEAST);
-    return shrink(s, member, room);
-}
-
-static struct part shrink_object(struct shrink_ctx *s, const struct node *node, int64_t budget)
-{
-    const struct node **order = ARENA_ARRAY(s->arena, const struct node *, node->count + 1);
+    const struct compact_node **order = ARENA_ARRAY(s->arena, const struct compact_node *, node->count + 1);
     struct json_member *members = ARENA_ARRAY(s->arena, struct json_member, node->count + 1);
     struct part *parts = ARENA_ARRAY(s->arena, struct part, node->count + 1);
     int64_t rest = budget - 2;
     size_t left = 0, count = 0;
     for (uint32_t i = 0; i < node->count; i++) {
-        const struct node *child = &node->children[i];
+        const struct compact_node *child = &node->children[i];
         int64_t floor = floor_of(s, child);
         parts[i].size = -1;
         if (child->dropped) {
-            compact_note_omission(s, OMITTED_FIELD, child, 1, 1);
+            note_omission(s, OMITTED_FIELD, child, 1, 1);
             continue;
         }
         order[left++] = child;
@@ -145,18 +125,25 @@ static struct part shrink_object(struct shrink_ctx *s, const struct node *node, 
     }
     qsort(order, left, sizeof(*order), by_size);
     for (size_t at = 0; left > 0; at++, left--) {
-        const struct node *child = order[at];
+        const struct compact_node *child = order[at];
         int64_t floor = floor_of(s, child), key = compact_key_size(child) + 1,
                 share = rest > 0 ? rest / (int64_t)left : 0;
         int64_t room = share + (floor > 0 ? floor : 0) - key;
         bool fits = room >= (int64_t)child->size;
-        bool can_shrink = is_container(child) || child->value->type == JSON_STRING;
-        if (!fits && floor < 0 && (!can_shrink || room < WORTH_SHOWING)) {
-            compact_note_omission(s, OMITTED_FIELD, child, 1, 1);
+        bool can_shrink = compact_node_is_container(child) || child->value->type == JSON_STRING;
+        if (!fits && floor < 0 && (!can_shrink || room < PART_LEAST_BYTES)) {
+            note_omission(s, OMITTED_FIELD, child, 1, 1);
             continue;
         }
         struct part *part = &parts[child - node->children];
-        *part = fits ? take(s, child, WHOLE) : fit(s, child, room);
+        bool may_lose_items = !child->kept && child->floor < child->least;
+        if (fits)
+            *part = take(s, child, WHOLE);
+        else if (!s->items_only && !may_lose_items && child->least < child->size &&
+                 room <= (int64_t)child->least)
+            *part = take(s, child, LEAST);
+        else
+            *part = shrink(s, child, room);
         rest -= part->size + key - (floor > 0 ? floor : 0);
     }
     for (uint32_t i = 0; i < node->count; i++)
@@ -167,42 +154,39 @@ static struct part shrink_object(struct shrink_ctx *s, const struct node *node, 
 
 /* ---- lists ---------------------------------------------------------------------- */
 
-static int bits(uint16_t words)
-{
-    return __builtin_popcount(words);
-}
-
-/* What is asked about, what the goal's words hit, the newest, the first. */
+/* The subject of the call, items with most words of the goal, the newest, the first. */
 static int by_worth(const void *a, const void *b)
 {
-    const struct node *x = *(const struct node *const *)a, *y = *(const struct node *const *)b;
+    const struct compact_node *x = *(const struct compact_node *const *)a,
+                              *y = *(const struct compact_node *const *)b;
     if (x->entity != y->entity)
         return x->entity ? -1 : 1;
-    if (bits(x->words) != bits(y->words))
-        return bits(y->words) - bits(x->words);
-    int newer = str_cmp(y->when, x->when);
+    int hits = __builtin_popcount(y->goal_words) - __builtin_popcount(x->goal_words);
+    if (hits)
+        return hits;
+    int newer = str_cmp(y->time, x->time);
     return newer ? newer : (x > y) - (x < y);
 }
 
 enum shown { SHOWN_NOT, SHOWN_LEAST, SHOWN_WHOLE };
 
 struct listing {
-    const struct node *node, **order;
+    const struct compact_node *node, **order;
     size_t count;
     uint8_t *shown; /* enum shown, by place in the list */
     int64_t rest;
 };
 
-static int64_t least_size(const struct shrink_ctx *s, const struct node *item)
+static int64_t least_size(const struct shrink_ctx *s, const struct compact_node *item)
 {
     return s->items_only ? item->size : item->least;
 }
 
-/* As many as there is room for, each at its least; what the call is about is whole from the start. */
+/* As many as fit, each at its least; the subject of the call whole. */
 static void choose(const struct shrink_ctx *s, struct listing *l, int64_t room)
 {
     for (size_t i = 0; i < l->count; i++) {
-        const struct node *item = l->order[i];
+        const struct compact_node *item = l->order[i];
         int64_t whole = (int64_t)item->size + 1, least = least_size(s, item) + 1;
         enum shown shown = (item->entity && whole <= l->rest) || least == whole ? SHOWN_WHOLE : SHOWN_LEAST;
         int64_t cost = shown == SHOWN_WHOLE ? whole : least;
@@ -217,7 +201,7 @@ static void choose(const struct shrink_ctx *s, struct listing *l, int64_t room)
 static void fill_up(const struct shrink_ctx *s, struct listing *l)
 {
     for (size_t i = 0; i < l->count; i++) {
-        const struct node *item = l->order[i];
+        const struct compact_node *item = l->order[i];
         uint8_t *shown = &l->shown[item - l->node->children];
         int64_t more = (int64_t)item->size - least_size(s, item);
         if (*shown == SHOWN_NOT && (int64_t)item->size + 1 <= l->rest) {
@@ -243,22 +227,22 @@ static struct part emit(struct shrink_ctx *s, struct listing *l, int64_t budget)
         items[count++] = part.value;
         size += part.size + 1;
     }
-    if (!count && l->count && !s->items_only) { /* one that is cut down says more than none */
+    if (!count && l->count && !s->items_only) { /* one shortened item is better than none */
         struct part part = shrink(s, l->order[0], budget - 2);
         items[count++] = part.value;
         size += part.size;
     }
     if (count < l->count)
-        compact_note_omission(s, OMITTED_ITEMS, l->node, l->count - count, l->count);
+        note_omission(s, OMITTED_ITEMS, l->node, l->count - count, l->count);
     if (brief)
-        compact_note_omission(s, OMITTED_DETAIL, l->node, brief, count);
+        note_omission(s, OMITTED_DETAIL, l->node, brief, count);
     return (struct part){json_array(items, count), size};
 }
 
-static struct part shrink_array(struct shrink_ctx *s, const struct node *node, int64_t budget)
+static struct part shrink_array(struct shrink_ctx *s, const struct compact_node *node, int64_t budget)
 {
     struct listing l = {.node = node,
-                        .order = ARENA_ARRAY(s->arena, const struct node *, node->count + 1),
+                        .order = ARENA_ARRAY(s->arena, const struct compact_node *, node->count + 1),
                         .shown = arena_alloc(s->arena, node->count + 1),
                         .rest = budget - 2};
     memset(l.shown, SHOWN_NOT, node->count + 1);
@@ -273,7 +257,7 @@ static struct part shrink_array(struct shrink_ctx *s, const struct node *node, i
 
 /* ---- any value -------------------------------------------------------------------- */
 
-static struct part shrink(struct shrink_ctx *s, const struct node *node, int64_t budget)
+static struct part shrink(struct shrink_ctx *s, const struct compact_node *node, int64_t budget)
 {
     if ((int64_t)node->size <= budget)
         return take(s, node, WHOLE);
@@ -286,7 +270,7 @@ static struct part shrink(struct shrink_ctx *s, const struct node *node, int64_t
     return take(s, node, WHOLE);
 }
 
-struct json compact_shrink(struct shrink_ctx *s, const struct node *root, size_t budget)
+struct json compact_shrink(struct shrink_ctx *s, const struct compact_node *root, size_t budget)
 {
     s->count = s->more = 0;
     return shrink(s, root, (int64_t)budget).value;

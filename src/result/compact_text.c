@@ -4,7 +4,7 @@
  * the goal and the call speak of, and the beginning stay. Of a log it is the
  * end that stays.
  */
-#include "result/compact_text.h"
+#include "result/compact_internal.h"
 
 #include "base/arena.h"
 #include "base/buf.h"

@@ -1,8 +1,10 @@
-/* Building the tree, from the leaves up. */
-#include "result/compact_tree.h"
+/* The tree is built from the leaves up; before it, what the goal, the arguments and the policy ask for. */
+#include "result/compact_internal.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
+
+#include <strings.h>
 
 #define WORD_LEAST_BYTES 3u
 
@@ -14,24 +16,12 @@ static bool is_word_byte(unsigned char c)
     return c >= 0x80 || (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9');
 }
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
-}
+static const char *const common_words[] = {"the",  "and",  "for", "are",  "was", "has",  "have",   "with",
+                                           "what", "when", "who", "how",  "did", "does", "that",   "this",
+                                           "them", "from", "all", "any",  "you", "can",  "please", "show",
+                                           "tell", "give", "get", "find", "list"};
 
-static bool says_nothing(struct str word)
-{
-    static const char *const common[] = {"the",  "and",  "for", "are",  "was", "has",  "have",   "with",
-                                         "what", "when", "who", "how",  "did", "does", "that",   "this",
-                                         "them", "from", "all", "any",  "you", "can",  "please", "show",
-                                         "tell", "give", "get", "find", "list"};
-    for (size_t i = 0; i < sizeof(common) / sizeof(*common); i++)
-        if (str_is(word, common[i]))
-            return true;
-    return false;
-}
-
-/* The next word at or after *at, which moves behind it; empty: there is none. */
+/* The next word at or after *at, which moves behind it; empty at the end. */
 static struct str next_word(struct str text, size_t *at)
 {
     size_t from = *at;
@@ -47,38 +37,30 @@ static struct str next_word(struct str text, size_t *at)
 void compact_set_goal(struct compact_rules *rules, struct str goal, struct arena *arena)
 {
     size_t at = 0;
-    rules->word_count = 0;
-    for (struct str word; rules->word_count < COMPACT_WORDS_MAX && (word = next_word(goal, &at)).len;) {
+    rules->goal_word_count = 0;
+    for (struct str word;
+         rules->goal_word_count < COMPACT_GOAL_WORDS_MAX && (word = next_word(goal, &at)).len;) {
         char *text = arena_alloc(arena, word.len);
         for (size_t i = 0; i < word.len; i++)
-            text[i] = lower(word.at[i]);
+            text[i] = word.at[i] >= 'A' && word.at[i] <= 'Z' ? (char)(word.at[i] + 32) : word.at[i];
         word.at = text;
         if (word.len > WORD_LEAST_BYTES && text[word.len - 1] == 's')
             word.len--; /* "invoices" finds "invoice" */
-        if (word.len >= WORD_LEAST_BYTES && !says_nothing(word))
-            rules->words[rules->word_count++] = word;
+        if (word.len >= WORD_LEAST_BYTES && !STR_IS_ONE_OF(word, common_words))
+            rules->goal_words[rules->goal_word_count++] = word;
     }
-}
-
-static bool begins_with(struct str text, struct str word)
-{
-    if (text.len < word.len)
-        return false;
-    for (size_t i = 0; i < word.len; i++)
-        if (lower(text.at[i]) != word.at[i])
-            return false;
-    return true;
 }
 
 uint16_t compact_goal_words_in(const struct compact_rules *rules, struct str text)
 {
     uint16_t found = 0;
     size_t at = 0;
-    if (!rules->word_count)
+    if (!rules->goal_word_count)
         return 0;
     for (struct str word; (word = next_word(text, &at)).len;)
-        for (size_t i = 0; i < rules->word_count; i++)
-            if (begins_with(word, rules->words[i]))
+        for (size_t i = 0; i < rules->goal_word_count; i++)
+            if (word.len >= rules->goal_words[i].len &&
+                strncasecmp(word.at, rules->goal_words[i].at, rules->goal_words[i].len) == 0)
                 found |= (uint16_t)(1u << i);
     return found;
 }
@@ -91,15 +73,7 @@ static bool ends_with(struct str s, const char *end)
     return s.len > n && memcmp(s.at + s.len - n, end, n) == 0;
 }
 
-static bool is_one_of(struct str key, const char *const *names, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (str_is(key, names[i]))
-            return true;
-    return false;
-}
-
-/* "id", "uuid", "event_id", "eventId", "ids", "flight_number": what leads to the whole of it. */
+/* "id", "uuid", "event_id", "eventId", "ids", "flight_number": the names of ids and addresses. */
 static bool is_id_name(struct str key)
 {
     static const char *const ids[] = {"id",   "ids", "uuid", "key",  "number", "code", "sku", "slug",
@@ -109,18 +83,17 @@ static bool is_id_name(struct str key)
     for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
         if (ends_with(key, ends[i]))
             return true;
-    return is_one_of(key, ids, sizeof(ids) / sizeof(*ids));
+    return STR_IS_ONE_OF(key, ids);
 }
 
 static bool is_title_name(struct str key)
 {
     static const char *const titles[] = {"name",   "title", "subject", "label",
                                          "status", "state", "type",    "kind"};
-    return is_one_of(key, titles, sizeof(titles) / sizeof(*titles)) || ends_with(key, "_name") ||
-           ends_with(key, "_title");
+    return STR_IS_ONE_OF(key, titles) || ends_with(key, "_name") || ends_with(key, "_title");
 }
 
-/* "2026-05-01…": such texts sort by time. */
+/* "2026-05-01…", which sorts by time. */
 static bool is_time(struct str s)
 {
     static const char form[] = "dddd-dd-dd";
@@ -141,35 +114,27 @@ static struct str scalar_text(const struct json *value)
     return STR_NONE;
 }
 
-static void ask_for(struct compact_rules *rules, const struct json *value)
+static void add_argument_ids(struct compact_rules *rules, const struct json *value)
 {
     struct str text = scalar_text(value);
     for (uint32_t i = 0; value->type == JSON_ARRAY && i < value->len; i++)
-        ask_for(rules, &value->items[i]);
-    if (text.len && rules->asked_count < COMPACT_ARGUMENT_IDS_MAX)
-        rules->asked[rules->asked_count++] = text;
+        add_argument_ids(rules, &value->items[i]);
+    if (text.len && rules->argument_id_count < COMPACT_ARGUMENT_IDS_MAX)
+        rules->argument_ids[rules->argument_id_count++] = text;
 }
 
 void compact_set_argument_ids(struct compact_rules *rules, const struct json *arguments)
 {
-    rules->asked_count = 0;
+    rules->argument_id_count = 0;
     for (uint32_t i = 0; json_is(arguments, JSON_OBJECT) && i < arguments->len; i++)
         if (is_id_name(arguments->members[i].key))
-            ask_for(rules, &arguments->members[i].value);
-}
-
-static bool is_asked(const struct compact_rules *rules, struct str text)
-{
-    for (size_t i = 0; text.len && i < rules->asked_count; i++)
-        if (str_eq(rules->asked[i], text))
-            return true;
-    return false;
+            add_argument_ids(rules, &arguments->members[i].value);
 }
 
 bool compact_has_argument_id(const struct compact_rules *rules, struct str text)
 {
-    for (size_t i = 0; i < rules->asked_count; i++) {
-        struct str id = rules->asked[i];
+    for (size_t i = 0; i < rules->argument_id_count; i++) {
+        struct str id = rules->argument_ids[i];
         const char *at = id.len ? text.at : NULL;
         for (size_t left = text.len; at && (at = memmem(at, left, id.at, id.len)); at++) {
             const char *end = at + id.len;
@@ -189,8 +154,8 @@ bool compact_is_identifying_key(struct str key)
 
 /* ---- paths ------------------------------------------------------------------ */
 
-/* From the end to the root: each name is matched against the end of what is left of the path. */
-static bool stands_at(const struct node *node, struct str path)
+/* Each name from the node to the root must match the end of the remaining path. */
+static bool has_path(const struct compact_node *node, struct str path)
 {
     for (; node->parent; node = node->parent) {
         bool item = node->parent->value->type == JSON_ARRAY;
@@ -206,42 +171,43 @@ static bool stands_at(const struct node *node, struct str path)
     return path.len == 0;
 }
 
-static bool is_bare(struct str path)
-{
-    return !memchr(path.at, '.', path.len) && !memchr(path.at, '[', path.len);
-}
-
-static bool is_named(const struct node *node, const struct str *paths, size_t count, bool bare)
+/* By one of the paths, or if `bare` by a name anywhere. */
+static bool is_named(const struct compact_node *node, const struct str *paths, size_t count, bool bare)
 {
     for (size_t i = 0; i < count; i++) {
         if (!paths[i].len)
             continue;
-        if (bare && is_bare(paths[i]) ? node->key.len && str_eq(node->key, paths[i])
-                                      : stands_at(node, paths[i]))
+        bool is_path = memchr(paths[i].at, '.', paths[i].len) || memchr(paths[i].at, '[', paths[i].len);
+        if (bare && !is_path ? node->key.len && str_eq(node->key, paths[i]) : has_path(node, paths[i]))
             return true;
     }
     return false;
 }
 
-struct str compact_node_path(struct arena *arena, const struct node *node)
+struct str compact_node_path(struct arena *arena, const struct compact_node *node)
 {
     struct buf out = buf_in(arena);
-    const struct node *way[256];
+    const struct compact_node *steps[256];
     size_t depth = 0;
     for (; node->parent && depth < 256; node = node->parent)
-        way[depth++] = node;
+        steps[depth++] = node;
     while (depth--) {
-        bool item = way[depth]->parent->value->type == JSON_ARRAY;
+        bool item = steps[depth]->parent->value->type == JSON_ARRAY;
         if (!item && out.len)
             buf_byte(&out, '.');
-        buf_str(&out, item ? STR_LIT("[]") : way[depth]->key);
+        buf_str(&out, item ? STR_LIT("[]") : steps[depth]->key);
     }
     return buf_view(&out);
 }
 
 /* ---- the tree ----------------------------------------------------------------- */
 
-uint32_t compact_key_size(const struct node *member)
+bool compact_node_is_container(const struct compact_node *node)
+{
+    return node->value->type == JSON_ARRAY || node->value->type == JSON_OBJECT;
+}
+
+uint32_t compact_key_size(const struct compact_node *member)
 {
     return compact_string_size(member->key) + 1;
 }
@@ -259,36 +225,29 @@ uint32_t compact_string_size(struct str text)
     return size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
 }
 
-struct building {
+struct tree_builder {
     struct arena *arena;
     const struct compact_rules *rules;
     bool drops;
 };
 
-static void build(const struct building *b, struct node *node);
+static void build(const struct tree_builder *b, struct compact_node *node);
 
-/* An object knows what it is by its own members. */
-static void learn_from(struct node *object, const struct node *member, const struct compact_rules *rules)
+/* An object is identified by its own members. */
+static void identify(struct compact_node *object, const struct compact_node *member,
+                     const struct compact_rules *rules)
 {
     struct str text = scalar_text(member->value);
-    if ((is_id_name(member->key) || member->kept) && is_asked(rules, text))
-        object->entity = true;
+    bool may_be_id = text.len && (is_id_name(member->key) || member->kept);
+    for (size_t i = 0; may_be_id && i < rules->argument_id_count; i++)
+        object->entity |= str_eq(rules->argument_ids[i], text);
     if (member->value->type == JSON_STRING && is_time(text) &&
-        (!object->when.len || str_cmp(text, object->when) > 0))
-        object->when = text;
+        (!object->time.len || str_cmp(text, object->time) > 0))
+        object->time = text;
 }
 
-/* Ids, titles and times say what a thing is, and take little. */
-static bool speaks_for_itself(const struct node *node)
-{
-    bool is_container = node->value->type == JSON_ARRAY || node->value->type == JSON_OBJECT;
-    if (!node->key.len || is_container)
-        return false;
-    return is_id_name(node->key) || is_title_name(node->key) || is_time(scalar_text(node->value));
-}
-
-/* What must stay of an object is what is kept in it; of one where nothing is, it is all or nothing. */
-static uint32_t least_of(const struct node *node)
+/* Of an object its kept members must stay; an object without any stays whole or goes. */
+static uint32_t least_of(const struct compact_node *node)
 {
     bool is_object = node->value->type == JSON_OBJECT;
     uint32_t least = 2;
@@ -298,28 +257,28 @@ static uint32_t least_of(const struct node *node)
     if (!is_object && !(node->value->type == JSON_ARRAY && (node->leads || is_item)))
         return node->size;
     for (uint32_t i = 0; i < node->count; i++) {
-        const struct node *child = &node->children[i];
+        const struct compact_node *child = &node->children[i];
         if (!child->dropped && (!is_object || child->kept || child->leads))
             least += child->least + 1 + (is_object ? compact_key_size(child) : 0);
     }
     return least > 2 ? least - 1 : node->size;
 }
 
-/* A list of many items, each with an id that stays, would outgrow any budget: its items may go. */
-static uint32_t floor_of(const struct node *node)
+/* A long list of items that each keep an id would exceed any budget, so its items may go. */
+static uint32_t floor_of(const struct compact_node *node)
 {
     uint32_t floor = 2;
     if (node->value->type == JSON_ARRAY && node->leads)
         return floor;
     for (uint32_t i = 0; node->value->type == JSON_OBJECT && i < node->count; i++) {
-        const struct node *child = &node->children[i];
+        const struct compact_node *child = &node->children[i];
         if (!child->dropped && (child->kept || child->leads))
             floor += (child->kept ? child->least : child->floor) + 1 + compact_key_size(child);
     }
     return floor > 2 ? floor - 1 : node->least;
 }
 
-static void add_child(const struct building *b, struct node *node, struct node *child)
+static void add_child(const struct tree_builder *b, struct compact_node *node, struct compact_node *child)
 {
     const struct compact_rules *r = b->rules;
     child->parent = node;
@@ -329,15 +288,17 @@ static void add_child(const struct building *b, struct node *node, struct node *
     bool named = is_named(child, r->keep, r->keep_count, true) ||
                  is_named(child, r->gives_ids, r->gives_id_count, false);
     build(b, child);
-    child->kept = named || speaks_for_itself(child);
+    /* Ids, titles and times identify a thing and take little. */
+    child->kept = named || (child->key.len && !compact_node_is_container(child) &&
+                            (compact_is_identifying_key(child->key) || is_time(scalar_text(child->value))));
     node->leads |= named || child->leads;
-    node->words |= child->words;
+    node->goal_words |= child->goal_words;
     node->size += child->size + 1 + (node->value->type == JSON_OBJECT ? compact_key_size(child) : 0);
     if (node->value->type == JSON_OBJECT)
-        learn_from(node, child, r);
+        identify(node, child, r);
 }
 
-static void build(const struct building *b, struct node *node)
+static void build(const struct tree_builder *b, struct compact_node *node)
 {
     const struct json *v = node->value;
     bool is_array = v->type == JSON_ARRAY;
@@ -345,15 +306,15 @@ static void build(const struct building *b, struct node *node)
     switch (v->type) {
     case JSON_STRING:
         node->size = compact_string_size(json_str(v));
-        node->words = compact_goal_words_in(b->rules, json_str(v));
+        node->goal_words = compact_goal_words_in(b->rules, json_str(v));
         break;
     case JSON_ARRAY:
     case JSON_OBJECT:
         node->count = v->len;
-        node->children = ARENA_ARRAY(b->arena, struct node, v->len + 1);
+        node->children = ARENA_ARRAY(b->arena, struct compact_node, v->len + 1);
         for (uint32_t i = 0; i < v->len; i++) {
-            node->children[i] = (struct node){.value = is_array ? &v->items[i] : &v->members[i].value,
-                                              .key = is_array ? STR_NONE : v->members[i].key};
+            node->children[i] = (struct compact_node){.value = is_array ? &v->items[i] : &v->members[i].value,
+                                                      .key = is_array ? STR_NONE : v->members[i].key};
             add_child(b, node, &node->children[i]);
         }
         node->size -= node->size > 2; /* the last comma */
@@ -368,11 +329,11 @@ static void build(const struct building *b, struct node *node)
     node->floor = floor_of(node);
 }
 
-struct node *compact_tree(struct arena *arena, const struct compact_rules *rules, const struct json *value,
-                          bool drops)
+struct compact_node *compact_tree(struct arena *arena, const struct compact_rules *rules,
+                                  const struct json *value, bool drops)
 {
-    struct building b = {arena, rules, drops};
-    struct node *root = ARENA_NEW(arena, struct node);
+    struct tree_builder b = {arena, rules, drops};
+    struct compact_node *root = ARENA_NEW(arena, struct compact_node);
     root->value = value;
     build(&b, root);
     return root;
