@@ -1,13 +1,13 @@
 /*
- * A socket file that nobody listens on is left over from a crash and is
- * replaced; one that answers belongs to a running daemon and is an error.
- * When no file descriptor is left, a spare one is given up to accept the
- * waiting connection, say why, and close it: otherwise the level-triggered
- * listener would fire for ever.
+ * A socket file without a listener is left from a crash and is replaced; one
+ * with a listener belongs to a running daemon and is an error. If no file
+ * descriptor is left, a spare one is closed to accept the connection, send an
+ * error and close it: otherwise the level-triggered event would fire forever.
  */
 #include "server/listener.h"
 
 #include "base/log.h"
+#include "server/systemd.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -21,18 +21,16 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "server/systemd.h"
-
-#define FILES_BESIDE_CONNECTIONS 64u /* logs, timers, policies being read, … */
-#define FILES_BESIDE_AT_LEAST    24u /* the same, where the host allows few */
+#define FILES_RESERVED     64u /* for logs, timers, policies being read, … */
+#define FILES_RESERVED_MIN 24u /* the same, if the host allows few */
 
 struct listener {
     int fd, spare;
     bool inherited, ready;
     struct sockaddr_un address;
-    dev_t device; /* of the socket file we made: nobody else's is removed at the end */
+    dev_t device; /* of the file that we bound: only that one is removed at the end */
     ino_t inode;
-    struct event *acceptable, *rest_over;
+    struct event *acceptable, *resume;
     const struct listener_hooks *hooks;
     void *owner;
 };
@@ -40,22 +38,6 @@ struct listener {
 static int open_spare(void)
 {
     return open("/dev/null", O_RDONLY | O_CLOEXEC);
-}
-
-static void rest(struct listener *l)
-{
-    struct timeval pause = {.tv_usec = LISTENER_PAUSE_MS * 1000};
-    event_del(l->acceptable);
-    event_add(l->rest_over, &pause);
-    log_event(LOG_ERROR, "accept_paused", LOG_NUM("ms", LISTENER_PAUSE_MS),
-              LOG_TEXT("why", "no file descriptor left: raise LimitNOFILE= (or ulimit -n)"));
-}
-
-static void on_rest_over(evutil_socket_t fd, short what, void *arg)
-{
-    struct listener *l = arg;
-    (void)fd, (void)what;
-    event_add(l->acceptable, NULL);
 }
 
 static int accept_one(const struct listener *l)
@@ -67,8 +49,8 @@ static int accept_one(const struct listener *l)
     return fd;
 }
 
-/* Trades the spare file for the connection, only to tell it. The kernel looks for a free descriptor before it
- * looks for a caller, so nobody may be there. False: not even that was possible. */
+/* Trades the spare descriptor for the connection, to send an error. The kernel checks for a free descriptor
+ * before it checks for a connection, so there may be none. False: even this failed. */
 static bool refuse_one(struct listener *l)
 {
     if (l->spare < 0)
@@ -84,16 +66,16 @@ static bool refuse_one(struct listener *l)
     return !failed && l->spare >= 0;
 }
 
-static bool out_of_files(int error)
-{
-    return error == EMFILE || error == ENFILE;
-}
-
 static void on_acceptable(evutil_socket_t listening, short what, void *arg)
 {
-    struct listener *l = arg;
     (void)listening, (void)what;
-    l->ready = true;
+    ((struct listener *)arg)->ready = true;
+}
+
+static void on_resume(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    event_add(((struct listener *)arg)->acceptable, NULL);
 }
 
 void listener_accept(struct listener *l)
@@ -107,9 +89,15 @@ void listener_accept(struct listener *l)
             l->hooks->accepted(l->owner, fd);
             continue;
         }
-        /* One refusal a turn: those who are served may end meanwhile. */
-        if (errno != EAGAIN && (!out_of_files(errno) || !refuse_one(l)))
-            rest(l);
+        bool no_files = errno == EMFILE || errno == ENFILE;
+        /* One refusal per turn: connections may end before the next. */
+        if (errno != EAGAIN && !(no_files && refuse_one(l))) {
+            struct timeval pause = {.tv_usec = LISTENER_PAUSE_MS * 1000};
+            event_del(l->acceptable);
+            event_add(l->resume, &pause);
+            log_event(LOG_ERROR, "accept_paused", LOG_NUM("ms", LISTENER_PAUSE_MS),
+                      LOG_TEXT("why", "no file descriptor left: raise LimitNOFILE= (or ulimit -n)"));
+        }
         return;
     }
 }
@@ -126,7 +114,7 @@ static enum err make_address(struct listener *l, const char *path, struct why *w
     return OK;
 }
 
-/* The last folder only: whoever named a deeper path that does not exist probably mistyped it. */
+/* Only the last folder: a deeper path that does not exist is probably mistyped. */
 enum err listener_make_directory(const char *path, struct why *why)
 {
     char folder[sizeof(((struct sockaddr_un *)0)->sun_path)];
@@ -137,11 +125,11 @@ enum err listener_make_directory(const char *path, struct why *why)
     *slash = '\0';
     if (access(folder, F_OK) == 0 || mkdir(folder, 0755) == 0 || errno == EEXIST)
         return OK;
-    return err_set(why, ERR_IO, "socket %s: its folder %s does not exist and cannot be made: %s", path,
+    return err_set(why, ERR_IO, "socket %s: its folder %s does not exist and cannot be created: %s", path,
                    folder, strerror(errno));
 }
 
-/* OK: the way is free. A file that is no socket is never touched. */
+/* OK: the path is free. Never removes a file that is not a socket. */
 static enum err clear_stale(const struct listener *l, struct why *why)
 {
     const char *path = l->address.sun_path;
@@ -149,10 +137,9 @@ static enum err clear_stale(const struct listener *l, struct why *why)
     if (lstat(path, &st) != 0)
         return OK;
     if (!S_ISSOCK(st.st_mode))
-        return err_set(why, ERR_EXISTS,
-                       "socket %s: a file that is no socket is in the way: move it, or choose "
-                       "another path (--socket)",
-                       path);
+        return err_set(
+            why, ERR_EXISTS,
+            "socket %s: the file there is not a socket: move it, or choose another path (--socket)", path);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return err_set(why, ERR_IO, "socket %s: %s", path, strerror(errno));
@@ -164,13 +151,13 @@ static enum err clear_stale(const struct listener *l, struct why *why)
                        "(--socket)",
                        path, answer ? " or guards it: " : "", answer ? strerror(answer) : "");
     if (unlink(path) != 0 && errno != ENOENT)
-        return err_set(why, ERR_IO, "socket %s: left over from before, and cannot be removed: %s", path,
+        return err_set(why, ERR_IO, "socket %s: cannot remove the socket of an earlier daemon: %s", path,
                        strerror(errno));
     log_event(LOG_INFO, "stale_socket_replaced", LOG_TEXT("socket", path));
     return OK;
 }
 
-/* Bound without any right for others first, so that nobody slips in before the mode is set. */
+/* Bound without rights for others at first, so that no one connects before the mode is set. */
 static enum err bind_socket(struct listener *l, mode_t mode, struct why *why)
 {
     const char *path = l->address.sun_path;
@@ -188,26 +175,6 @@ static enum err bind_socket(struct listener *l, mode_t mode, struct why *why)
     return OK;
 }
 
-static enum err open_path(struct listener *l, const char *path, mode_t mode, struct why *why)
-{
-    enum err err = make_address(l, path, why);
-    if (!err)
-        err = listener_make_directory(path, why);
-    if (!err)
-        err = clear_stale(l, why);
-    if (!err)
-        err = bind_socket(l, mode, why);
-    return err;
-}
-
-static void ask_own_path(struct listener *l)
-{
-    socklen_t size = sizeof(l->address);
-    l->inherited = true;
-    if (getsockname(l->fd, (struct sockaddr *)&l->address, &size) != 0)
-        l->address.sun_path[0] = '\0';
-}
-
 enum err listener_new(struct event_base *base, const char *path, mode_t mode,
                       const struct listener_hooks *hooks, void *owner, struct listener **out, struct why *why)
 {
@@ -218,13 +185,23 @@ enum err listener_new(struct event_base *base, const char *path, mode_t mode,
     l->hooks = hooks;
     l->owner = owner;
     enum err err = systemd_listen_fd(&l->fd, why);
-    if (!err && l->fd >= 0)
-        ask_own_path(l);
-    else if (!err)
-        err = open_path(l, path, mode, why);
+    if (!err && l->fd >= 0) {
+        socklen_t size = sizeof(l->address);
+        l->inherited = true;
+        if (getsockname(l->fd, (struct sockaddr *)&l->address, &size) != 0)
+            l->address.sun_path[0] = '\0';
+    } else if (!err) {
+        err = make_address(l, path, why);
+        if (!err)
+            err = listener_make_directory(path, why);
+        if (!err)
+            err = clear_stale(l, why);
+        if (!err)
+            err = bind_socket(l, mode, why);
+    }
     if (!err) {
         l->acceptable = event_new(base, l->fd, EV_READ | EV_PERSIST, on_acceptable, l);
-        l->rest_over = event_new(base, -1, 0, on_rest_over, l);
+        l->resume = event_new(base, -1, 0, on_resume, l);
         event_add(l->acceptable, NULL);
     } else {
         listener_free(l);
@@ -234,24 +211,19 @@ enum err listener_new(struct event_base *base, const char *path, mode_t mode,
     return err;
 }
 
-static void remove_file(const struct listener *l)
-{
-    struct stat st;
-    bool ours = !l->inherited && l->inode && lstat(l->address.sun_path, &st) == 0 && st.st_dev == l->device &&
-                st.st_ino == l->inode;
-    if (ours)
-        unlink(l->address.sun_path);
-}
-
 void listener_free(struct listener *listener)
 {
+    struct stat st;
     if (!listener)
         return;
-    remove_file(listener);
+    const char *path = listener->address.sun_path;
+    if (!listener->inherited && listener->inode && lstat(path, &st) == 0 && st.st_dev == listener->device &&
+        st.st_ino == listener->inode)
+        unlink(path);
     if (listener->acceptable)
         event_free(listener->acceptable);
-    if (listener->rest_over)
-        event_free(listener->rest_over);
+    if (listener->resume)
+        event_free(listener->resume);
     if (listener->fd >= 0)
         close(listener->fd);
     if (listener->spare >= 0)
@@ -274,7 +246,7 @@ size_t listener_raise_file_limit(size_t connections)
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return connections;
-    rlim_t wanted = connections + FILES_BESIDE_CONNECTIONS;
+    rlim_t wanted = connections + FILES_RESERVED;
     if (limit.rlim_cur < wanted) {
         limit.rlim_cur = limit.rlim_max == RLIM_INFINITY || wanted < limit.rlim_max ? wanted : limit.rlim_max;
         if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
@@ -282,10 +254,10 @@ size_t listener_raise_file_limit(size_t connections)
     }
     if (limit.rlim_cur >= wanted)
         return connections;
-    rlim_t beside = limit.rlim_cur / 4;
-    if (beside > FILES_BESIDE_CONNECTIONS)
-        beside = FILES_BESIDE_CONNECTIONS;
-    if (beside < FILES_BESIDE_AT_LEAST)
-        beside = FILES_BESIDE_AT_LEAST;
-    return limit.rlim_cur > beside ? limit.rlim_cur - beside : 1;
+    rlim_t reserved = limit.rlim_cur / 4;
+    if (reserved > FILES_RESERVED)
+        reserved = FILES_RESERVED;
+    if (reserved < FILES_RESERVED_MIN)
+        reserved = FILES_RESERVED_MIN;
+    return limit.rlim_cur > reserved ? limit.rlim_cur - reserved : 1;
 }

@@ -1,4 +1,4 @@
-/* See quarantine.h. The file is kept open: a signal handler cannot look for one. */
+/* The list as a file that stays open: the watchdog writes from a signal handler, which cannot open one. */
 #include "server/quarantine.h"
 
 #include "base/arena.h"
@@ -19,14 +19,14 @@
 struct quarantine {
     struct arena *arena;
     const char *path;
-    int fd; /* -1: none could be had */
+    int fd; /* -1: not available */
     struct policy_stall list[QUARANTINE_MAX];
     size_t count;
 };
 
-/* ---- reading ---------------------------------------------------------------- */
+/* ---- reading ---- */
 
-/* False: it is no such line. */
+/* False: the line does not begin with a hash. */
 static bool read_hash(struct str line, uint64_t *out)
 {
     *out = 0;
@@ -54,7 +54,7 @@ static void read_line(struct quarantine *q, struct str line)
             (struct policy_stall){arena_dup(q->arena, str_from(line, QUARANTINE_HASH_DIGITS + 1)), text};
 }
 
-/* Of a file that is too large the end: the newest stall is there. */
+/* Of a larger file only the end is read: it has the newest lines. */
 static void read_lines(struct quarantine *q)
 {
     char *text = arena_alloc(q->arena, QUARANTINE_FILE_MAX_BYTES);
@@ -79,8 +79,8 @@ struct quarantine *quarantine_new(const struct config *config)
     if (q->fd < 0) {
         log_event(
             LOG_WARN, "quarantine_unavailable", LOG_TEXT("file", q->path), LOG_TEXT("why", strerror(errno)),
-            LOG_TEXT("mend", "give the daemon a folder it may write to (config state): without one, a policy "
-                             "that stalls the process will do so again"));
+            LOG_TEXT("fix", "give the daemon a folder it may write to (config state): without one, a policy "
+                            "that stalls the process will do so again"));
         return q;
     }
     read_lines(q);
@@ -88,12 +88,12 @@ struct quarantine *quarantine_new(const struct config *config)
     return q;
 }
 
-void quarantine_free(struct quarantine *q, bool ours)
+void quarantine_free(struct quarantine *q, bool remove_empty)
 {
     if (!q)
         return;
     deadline_set_stall_fd(0);
-    if (q->fd >= 0 && ours && lseek(q->fd, 0, SEEK_END) == 0)
+    if (q->fd >= 0 && remove_empty && lseek(q->fd, 0, SEEK_END) == 0)
         unlink(q->path);
     if (q->fd >= 0)
         close(q->fd);
@@ -111,17 +111,17 @@ const char *quarantine_path(const struct quarantine *q)
     return q->path;
 }
 
-/* ---- keeping ---------------------------------------------------------------- */
+/* ---- writing ---- */
 
-static bool holds(const struct policy_stall *stall, const struct policy_stall *holding, size_t count)
+static bool contains(const struct policy_stall *stalls, size_t count, const struct policy_stall *stall)
 {
-    size_t i = 0;
-    while (i < count && !(holding[i].text == stall->text && str_eq(holding[i].file, stall->file)))
-        i++;
-    return i < count;
+    for (size_t i = 0; i < count; i++)
+        if (stalls[i].text == stall->text && str_eq(stalls[i].file, stall->file))
+            return true;
+    return false;
 }
 
-/* In place, as the watchdog holds this very file. */
+/* In place: the watchdog has this file open. */
 static void write_lines(const struct quarantine *q)
 {
     struct buf text = {0};
@@ -134,28 +134,21 @@ static void write_lines(const struct quarantine *q)
     buf_clear(&text);
 }
 
-static void say_holding(const struct quarantine *q, const struct policy_stall *stall)
-{
-    log_event(
-        LOG_ERROR, "policy_quarantined", LOG_STR("file", stall->file),
-        LOG_TEXT("why", "it stalled the process: its tool's calls fail"),
-        LOG_TEXT("mend",
-                 "change the file, and it is tried again; or take its line out of the list and restart"),
-        LOG_TEXT("list", q->path));
-}
-
-void quarantine_keep(struct quarantine *q, const struct policy_stall *holding, size_t count)
+void quarantine_keep(struct quarantine *q, const struct policy_stall *stalls, size_t count)
 {
     size_t kept = 0, before = q->count;
     for (size_t i = 0; i < q->count; i++) {
-        if (holds(&q->list[i], holding, count))
+        if (contains(stalls, count, &q->list[i]))
             q->list[kept++] = q->list[i];
         else
             log_event(LOG_INFO, "quarantine_lifted", LOG_STR("file", q->list[i].file));
     }
     q->count = kept;
     for (size_t i = 0; i < kept; i++)
-        say_holding(q, &q->list[i]);
+        log_event(LOG_ERROR, "policy_quarantined", LOG_STR("file", q->list[i].file),
+                  LOG_TEXT("why", "it stalled the process: its tool's calls fail"),
+                  LOG_TEXT("fix", "change the file, or remove its line from the list and restart"),
+                  LOG_TEXT("list", q->path));
     if (kept != before && q->fd >= 0)
         write_lines(q);
 }

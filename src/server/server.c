@@ -166,23 +166,6 @@ static void report_ready(const struct server *server)
 
 /* ---- end ---- */
 
-static void on_upstreams_late(void *owner)
-{
-    *(bool *)owner = true;
-}
-
-/* Upstreams read the end of their input and get a little time to end. */
-static void stop_upstreams(struct server *server)
-{
-    struct timer limit = {0};
-    bool late = false;
-    upstream_manager_stop(server->upstream_manager);
-    timer_set(&limit, server->loop, UPSTREAM_MANAGER_STOP_MS, on_upstreams_late, &late);
-    while (!late && !upstream_manager_is_stopped(server->upstream_manager))
-        loop_turn(server->loop, true);
-    timer_clear(&limit);
-}
-
 static void stop(struct server *server)
 {
     struct event *events[] = {server->on_term, server->on_int, server->on_hup, server->watchdog};
@@ -216,7 +199,7 @@ enum err server_run(const struct config_sources *sources, struct why *why)
             listener_accept(server.listener);
             busy = reload_turn(&server);
         }
-        stop_upstreams(&server);
+        upstream_manager_stop(server.upstream_manager);
         log_event(LOG_INFO, "daemon_stopped", LOG_NUM("connections", server.accepted));
     }
     stop(&server);

@@ -1,4 +1,4 @@
-/* Three places, in the order of who was the most explicit. */
+/* The configuration first, then systemd, then the socket's folder. */
 #include "server/state_dir.h"
 
 #include "base/arena.h"
@@ -11,7 +11,7 @@ const char *state_dir_path(struct arena *arena, const struct config *config, con
     const char *folder = config->state ? config->state : getenv("STATE_DIRECTORY");
     if (folder && *folder)
         return arena_printf(arena, "%.*s/%s", (int)strcspn(folder, ":"), folder, name).at;
-    struct why why; /* what fails here fails again where it listens, and is told there */
+    struct why why; /* an error here occurs again when the socket is made, and is reported then */
     listener_make_directory(config->socket, &why);
     return arena_printf(arena, "%s.%s", config->socket, name).at;
 }

@@ -1,11 +1,11 @@
-/* Where what outlives the process is kept: quarantine, what lazy upstreams offered. */
+/* Where the daemon keeps files between runs: the quarantine, the tools of lazy upstreams. */
 #ifndef TOOLGATE_SERVER_STATE_DIR_H
 #define TOOLGATE_SERVER_STATE_DIR_H
 
 #include "config/config.h"
 
-/* In the folder of the configuration's `state`, else of systemd's StateDirectory=, else beside the socket:
- * STATE/name, SOCKET.name. */
+/* STATE/name in the configuration's `state` or systemd's StateDirectory=, else SOCKET.name. Allocated in the
+ * arena. */
 const char *state_dir_path(struct arena *arena, const struct config *config, const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-/* sd_notify(3) and sd_listen_fds(3) as their manual pages describe the protocol. */
+/* The protocols of sd_notify(3) and sd_listen_fds(3), as their manual pages describe them. */
 #include "server/systemd.h"
 
 #include "base/clock.h"
@@ -18,41 +18,27 @@
 
 #define SYSTEMD_STATE_MAX_BYTES 1024u
 
-/* A leading '@' stands for the abstract namespace's NUL. */
-static socklen_t notify_address(struct sockaddr_un *address)
-{
-    const char *path = getenv("NOTIFY_SOCKET");
-    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    if (!path || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof(address->sun_path))
-        return 0;
-    memcpy(address->sun_path, path, strlen(path));
-    if (path[0] == '@')
-        address->sun_path[0] = '\0';
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
-}
-
-static void send_state(const char *state)
-{
-    struct sockaddr_un address;
-    socklen_t size = notify_address(&address);
-    if (size == 0)
-        return;
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return;
-    /* A service manager that does not listen must not stop the gate. */
-    (void)sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&address, size);
-    close(fd);
-}
-
 void systemd_notify(const char *format, ...)
 {
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
     char state[SYSTEMD_STATE_MAX_BYTES];
     va_list args;
+    if (!path || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof(address.sun_path))
+        return;
+    memcpy(address.sun_path, path, strlen(path));
+    if (path[0] == '@') /* the NUL of the abstract namespace */
+        address.sun_path[0] = '\0';
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
     va_start(args, format);
     vsnprintf(state, sizeof(state), format, args);
     va_end(args);
-    send_state(state);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    /* Without a listener this fails, which must not stop the daemon. */
+    (void)sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&address, size);
+    close(fd);
 }
 
 void systemd_notify_reloading(void)
@@ -60,7 +46,7 @@ void systemd_notify_reloading(void)
     systemd_notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_mono_us());
 }
 
-/* The variable holds a whole number and, where `pid_name` is set, is meant for this process. */
+/* False if the variable is no whole number, or `pid_name` names another process. */
 static bool env_number(const char *name, const char *pid_name, int64_t *out)
 {
     const char *text = getenv(name), *pid = getenv(pid_name);

@@ -1,7 +1,7 @@
 /*
- * systemd's two protocols, without libsystemd: a datagram that tells how the
- * service is (sd_notify), and sockets handed over as open files (LISTEN_FDS).
- * Where there is no systemd every function here does nothing.
+ * systemd's two protocols, without libsystemd: sd_notify(3), a datagram with
+ * the service's state, and sd_listen_fds(3), an inherited listening socket.
+ * Without systemd every function here does nothing.
  */
 #ifndef TOOLGATE_SERVER_SYSTEMD_H
 #define TOOLGATE_SERVER_SYSTEMD_H
@@ -10,19 +10,19 @@
 
 #include <stdint.h>
 
-#define SYSTEMD_FIRST_FD 3 /* where handed-over sockets begin */
+#define SYSTEMD_FIRST_FD 3 /* the first inherited socket */
 
 /* "READY=1", "STOPPING=1", "STATUS=…": one assignment a line. */
 void systemd_notify(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* RELOADING=1 with the time that systemd wants beside it. */
+/* RELOADING=1 with the time that systemd requires beside it. */
 void systemd_notify_reloading(void);
 
-/* How often WATCHDOG=1 must be sent, in microseconds: half of what systemd allows; 0: never. */
+/* The interval of WATCHDOG=1 in microseconds, half of what systemd allows; 0: no watchdog. */
 int64_t systemd_watchdog_us(void);
 
-/* The listening socket that systemd handed over, in `*fd`; -1 where there is none. More than one, or one that
- * is not a listening stream socket of the Unix family, is an error. */
+/* The inherited listening socket in `*fd`, or -1. An error if there are several, or it is not a listening
+ * Unix stream socket. */
 enum err systemd_listen_fd(int *fd, struct why *why);
 
 #endif

@@ -1,6 +1,4 @@
-/* See upstream_manager.h. What upstreams are and do is src/upstream's business; this is when they matter to a
- * daemon.
- */
+/* Starts, waits for, reloads and stops the upstreams of src/upstream. */
 #include "server/upstream_manager.h"
 
 #include "base/arena.h"
@@ -18,149 +16,131 @@
 struct upstream_manager {
     struct server *server;
     struct arena *arena;
-    struct tool_list_source for_loading;
-    struct timer change; /* set: a reload is about to be asked for */
-    int64_t asked_ms;    /* when the last one was */
-    bool waited;
+    struct tool_list_source source;
+    struct timer reload; /* set: it will request a reload */
+    int64_t reload_ms;   /* of the last request */
+    bool waited;         /* for the tools of all upstreams, once */
 };
 
-/* ---- changes ---------------------------------------------------------------- */
+/* ---- changes of an upstream's tools ---- */
 
-static void on_change_due(void *owner)
+static void on_reload_due(void *owner)
 {
-    struct upstream_manager *o = owner;
-    o->asked_ms = clock_mono_us() / 1000;
-    if (!o->server->draining)
-        reload_request(o->server, RELOAD_CAUSE_UPSTREAM);
-}
-
-/* One that merely went away and came back offers what it did. */
-static bool is_news(struct server *server, struct str name)
-{
-    struct tool_list *now = upstreams_tool_list(server->gate.upstreams, name);
-    const struct tool_list *had = generation_tool_list(server->gate.generation, name);
-    bool news = now && (!had || tool_list_hash(now) != tool_list_hash(had));
-    tool_list_unref(now);
-    return news;
+    struct upstream_manager *m = owner;
+    m->reload_ms = clock_mono_us() / 1000;
+    if (!m->server->draining)
+        reload_request(m->server, RELOAD_CAUSE_UPSTREAM);
 }
 
 static void on_changed(void *owner, struct str name)
 {
-    struct upstream_manager *o = owner;
-    struct server *server = o->server;
-    if (server->draining || !server->gate.generation || timer_is_set(&o->change))
+    struct upstream_manager *m = owner;
+    struct server *server = m->server;
+    if (server->draining || !server->gate.generation || timer_is_set(&m->reload))
         return;
-    if (!is_news(server, name) && !reload_is_running(server))
+    /* An upstream that restarted usually has the same tools. */
+    struct tool_list *now = upstreams_tool_list(server->gate.upstreams, name);
+    const struct tool_list *before = generation_tool_list(server->gate.generation, name);
+    bool differs = now && (!before || tool_list_hash(now) != tool_list_hash(before));
+    tool_list_unref(now);
+    if (!differs && !reload_is_running(server))
         return;
-    int64_t wait = o->asked_ms + (int64_t)UPSTREAM_MANAGER_INTERVAL_MS - clock_mono_us() / 1000;
-    timer_set(&o->change, server->loop,
-              wait > (int64_t)UPSTREAM_MANAGER_DELAY_MS ? (uint32_t)wait : UPSTREAM_MANAGER_DELAY_MS,
-              on_change_due, o);
+    int64_t delay = m->reload_ms + (int64_t)UPSTREAM_MANAGER_INTERVAL_MS - clock_mono_us() / 1000;
+    if (delay < (int64_t)UPSTREAM_MANAGER_DELAY_MS)
+        delay = UPSTREAM_MANAGER_DELAY_MS;
+    timer_set(&m->reload, server->loop, (uint32_t)delay, on_reload_due, m);
 }
 
-/* ---- for loading -------------------------------------------------------------- */
+/* ---- waiting ---- */
 
-static void on_waited(void *owner)
+static void on_limit(void *owner)
 {
     *(bool *)owner = true;
 }
 
-static void say_waiting(const struct config *config)
+/* Turns the loop until `done`, a signal to stop if `until_drain`, or for `ms`. False: it took too long. */
+static bool wait_for(struct server *server, bool (*done)(const struct upstreams *upstreams), bool until_drain,
+                     uint32_t ms)
 {
-    struct buf names = {0};
-    for (size_t i = 0; i < config->upstream_count; i++)
-        buf_printf(&names, "%s" STR_FMT, i ? ", " : "", STR_ARG(config->upstreams[i]->name));
-    systemd_notify("STATUS=starting upstreams: " STR_FMT, STR_ARG(buf_view(&names)));
-    buf_clear(&names);
-}
-
-static void say_late(const struct upstreams *upstreams)
-{
-    struct buf names = {0};
-    upstreams_list_starting(upstreams, &names);
-    log_event(LOG_WARN, "upstreams_not_ready", LOG_STR("upstreams", buf_view(&names)),
-              LOG_NUM("after_ms", UPSTREAM_MANAGER_START_MS),
-              LOG_TEXT("effect", "served without their tools until they have told them"));
-    buf_clear(&names);
-}
-
-/* So that the first list of tools is whole. */
-static void wait_for_all(struct upstream_manager *o)
-{
-    struct server *server = o->server;
     struct timer limit = {0};
-    bool over = false;
-    timer_set(&limit, server->loop, UPSTREAM_MANAGER_START_MS, on_waited, &over);
-    while (!over && !server->draining && !upstreams_are_ready(server->gate.upstreams))
+    bool late = false;
+    timer_set(&limit, server->loop, ms, on_limit, &late);
+    while (!late && !(until_drain && server->draining) && !done(server->gate.upstreams))
         loop_turn(server->loop, true);
     timer_clear(&limit);
-    if (over)
-        say_late(server->gate.upstreams);
+    return !late;
 }
 
-static struct tool_list *find_offer(void *owner, struct str name)
+/* An upstream that has no tools yet counts with those of the serving generation. */
+static struct tool_list *find_tools(void *owner, struct str name)
 {
-    struct upstream_manager *o = owner;
-    struct server *server = o->server;
-    if (!o->waited)
-        wait_for_all(o);
-    o->waited = true;
-    struct tool_list *offer = upstreams_tool_list(server->gate.upstreams, name);
-    const struct tool_list *had =
+    struct upstream_manager *m = owner;
+    struct server *server = m->server;
+    struct buf names = {0};
+    if (!m->waited && !wait_for(server, upstreams_are_ready, true, UPSTREAM_MANAGER_START_MS)) {
+        upstreams_list_starting(server->gate.upstreams, &names);
+        log_event(LOG_WARN, "upstreams_not_ready", LOG_STR("upstreams", buf_view(&names)),
+                  LOG_NUM("after_ms", UPSTREAM_MANAGER_START_MS),
+                  LOG_TEXT("effect", "their tools are missing until they have listed them"));
+        buf_clear(&names);
+    }
+    m->waited = true;
+    struct tool_list *tools = upstreams_tool_list(server->gate.upstreams, name);
+    const struct tool_list *before =
         server->gate.generation ? generation_tool_list(server->gate.generation, name) : NULL;
-    return offer || !had ? offer : tool_list_ref((struct tool_list *)had);
+    return tools || !before ? tools : tool_list_ref((struct tool_list *)before);
 }
 
-const struct tool_list_source *upstream_manager_source(struct upstream_manager *o)
+const struct tool_list_source *upstream_manager_source(struct upstream_manager *m)
 {
-    return &o->for_loading;
+    return &m->source;
 }
 
-/* ---- its life ------------------------------------------------------------------ */
+/* ---- start and stop ---- */
 
 static const struct upstreams_hooks hooks = {on_changed};
 
 struct upstream_manager *upstream_manager_new(struct server *server, const struct config *config)
 {
-    struct upstream_manager *o = calloc(1, sizeof(*o));
-    if (!o)
+    struct upstream_manager *m = calloc(1, sizeof(*m));
+    struct buf names = {0};
+    if (!m)
         abort();
-    o->server = server;
-    o->arena = arena_new();
-    o->for_loading = (struct tool_list_source){find_offer, o};
+    m->server = server;
+    m->arena = arena_new();
+    m->source = (struct tool_list_source){find_tools, m};
     server->gate.upstreams =
-        upstreams_new(server->loop, state_dir_path(o->arena, config, "upstreams"), &hooks, o);
-    if (config->upstream_count)
-        say_waiting(config);
-    upstream_manager_apply(o, config);
-    return o;
+        upstreams_new(server->loop, state_dir_path(m->arena, config, "upstreams"), &hooks, m);
+    for (size_t i = 0; i < config->upstream_count; i++)
+        buf_printf(&names, "%s" STR_FMT, i ? ", " : "", STR_ARG(config->upstreams[i]->name));
+    if (names.len)
+        systemd_notify("STATUS=starting upstreams: " STR_FMT, STR_ARG(buf_view(&names)));
+    buf_clear(&names);
+    upstream_manager_apply(m, config);
+    return m;
 }
 
-void upstream_manager_apply(struct upstream_manager *o, const struct config *config)
+void upstream_manager_apply(struct upstream_manager *m, const struct config *config)
 {
-    upstreams_apply(o->server->gate.upstreams, config->upstreams, config->upstream_count);
+    upstreams_apply(m->server->gate.upstreams, config->upstreams, config->upstream_count);
 }
 
-void upstream_manager_stop(struct upstream_manager *o)
+void upstream_manager_stop(struct upstream_manager *m)
 {
-    if (o)
-        upstreams_apply(o->server->gate.upstreams, NULL, 0);
-}
-
-bool upstream_manager_is_stopped(const struct upstream_manager *o)
-{
-    return !o || upstreams_are_stopped(o->server->gate.upstreams);
-}
-
-/* Those that are left have had their time. */
-void upstream_manager_free(struct upstream_manager *o)
-{
-    if (!o)
+    if (!m)
         return;
-    timer_clear(&o->change);
-    upstreams_free(o->server->gate.upstreams);
-    o->server->gate.upstreams = NULL;
-    child_terminate_all(o->server->loop, UPSTREAM_MANAGER_KILL_MS);
-    arena_free(o->arena);
-    free(o);
+    upstreams_apply(m->server->gate.upstreams, NULL, 0);
+    wait_for(m->server, upstreams_are_stopped, false, UPSTREAM_MANAGER_STOP_MS);
+}
+
+void upstream_manager_free(struct upstream_manager *m)
+{
+    if (!m)
+        return;
+    timer_clear(&m->reload);
+    upstreams_free(m->server->gate.upstreams);
+    m->server->gate.upstreams = NULL;
+    child_terminate_all(m->server->loop, UPSTREAM_MANAGER_KILL_MS);
+    arena_free(m->arena);
+    free(m);
 }

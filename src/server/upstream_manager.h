@@ -1,34 +1,36 @@
 /*
- * The upstreams of a daemon: made with the first configuration, adjusted with
- * each one that goes live, and their offers handed to what is loaded. A change
- * of what one offers asks for a reload, a few in a row for one only.
+ * The daemon's upstreams: started with the first configuration, adjusted with
+ * each that goes live. It passes their tools to the loader, and requests a
+ * reload if an upstream's tools change.
  */
 #ifndef TOOLGATE_SERVER_UPSTREAM_MANAGER_H
 #define TOOLGATE_SERVER_UPSTREAM_MANAGER_H
 
 #include "server/server_internal.h"
 
-#define UPSTREAM_MANAGER_START_MS    5000u /* at the start, for upstreams that have not told what they offer */
-#define UPSTREAM_MANAGER_DELAY_MS    20u   /* from a change to the reload it asks for */
-#define UPSTREAM_MANAGER_INTERVAL_MS 1000u /* between two reloads that changes ask for */
+struct tool_list_source;
+
+#define UPSTREAM_MANAGER_START_MS    5000u /* at the start, for upstreams to list their tools */
+#define UPSTREAM_MANAGER_DELAY_MS    20u   /* from a change to the reload */
+#define UPSTREAM_MANAGER_INTERVAL_MS 1000u /* between two reloads for changes */
 #define UPSTREAM_MANAGER_STOP_MS     4000u /* at the end, for processes to end by themselves … */
-#define UPSTREAM_MANAGER_KILL_MS     1000u /* … after SIGTERM; then they are killed */
+#define UPSTREAM_MANAGER_KILL_MS     1000u /* … and after SIGTERM, before they are killed */
 
-/* Starts what the first configuration names. */
+/* Starts the upstreams of the first configuration. */
 struct upstream_manager *upstream_manager_new(struct server *server, const struct config *config);
-/* Ends every process; NULL is fine. */
-void upstream_manager_free(struct upstream_manager *offers);
+/* Ends every process; NULL is allowed. */
+void upstream_manager_free(struct upstream_manager *manager);
 
-/* For loading: while the first is loaded this waits, until all have told or UPSTREAM_MANAGER_START_MS are
- * over. One that has told nothing is taken for what it offered before. */
-const struct tool_list_source *upstream_manager_source(struct upstream_manager *offers);
+/* The tools, for the loader. The first use turns the loop until all upstreams have listed their tools, for at
+ * most UPSTREAM_MANAGER_START_MS. */
+const struct tool_list_source *upstream_manager_source(struct upstream_manager *manager);
 
-/* A generation went live, or an operator has asked for one: its upstreams from now on, and those that are
- * down are tried again. */
-void upstream_manager_apply(struct upstream_manager *offers, const struct config *config);
+/* A generation went live: its upstreams from now on; those that are down are tried again. */
+void upstream_manager_apply(struct upstream_manager *manager, const struct config *config);
 
-/* The daemon stops: all are let go once their calls are answered. */
-void upstream_manager_stop(struct upstream_manager *offers);
-bool upstream_manager_is_stopped(const struct upstream_manager *offers);
+/* Stops all upstreams once their calls have ended,
+ * turning the loop for at most
+ * UPSTREAM_MANAGER_STOP_MS. NULL is allowed. */
+void upstream_manager_stop(struct upstream_manager *manager);
 
 #endif

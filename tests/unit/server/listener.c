@@ -151,7 +151,7 @@ static void leaves_a_file_that_is_no_socket_alone(void **state)
     struct why why;
     close(open(place->path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
     assert_int_equal(open_it(place, &why), ERR_EXISTS);
-    assert_non_null(strstr(why.text, "no socket"));
+    assert_non_null(strstr(why.text, "is not a socket"));
     assert_int_equal(unlink(place->path), 0);
 }
 
