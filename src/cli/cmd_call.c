@@ -3,7 +3,7 @@
 #include "cli/rpc_call.h"
 #include "cli/json_input.h"
 #include "cli/options.h"
-#include "cli/verdict_print.h"
+#include "cli/print.h"
 
 static int exit_code(const struct json *answer)
 {
@@ -13,14 +13,14 @@ static int exit_code(const struct json *answer)
 static int print_text(void *owner, const struct json *answer)
 {
     (void)owner;
-    show_content(json_get_text(answer, "content"));
+    print_content(json_get_text(answer, "content"));
     return exit_code(answer);
 }
 
 static int print_json(void *owner, const struct json *answer)
 {
     (void)owner;
-    show_json(answer);
+    print_json_line(answer);
     return exit_code(answer);
 }
 
@@ -31,8 +31,7 @@ static int run(const struct command *command, int argc, char **argv)
     bool json = false;
     int status;
     const struct cli_option table[] = {
-        {"socket", "PATH", "the daemon's socket (default $XDG_RUNTIME_DIR/toolgate.sock)", 's', OPTION_STRING,
-         &socket},
+        SOCKET_OPTION(&socket),
         {"session", "ID", "the conversation this call belongs to", 0, OPTION_STRING, &meta.session},
         {"turn", "N", "the user turn it belongs to", 0, OPTION_NUMBER, &meta.turn},
         {"goal", "TEXT", "what the user asked for, in words", 0, OPTION_STRING, &meta.goal},

@@ -8,7 +8,7 @@
 #include "cli/json_input.h"
 #include "cli/local_generation.h"
 #include "cli/term.h"
-#include "cli/verdict_print.h"
+#include "cli/print.h"
 #include "gate/call_reply.h"
 #include "gate/verdict.h"
 #include "json/parse.h"
@@ -24,10 +24,10 @@ struct asked {
 static int show(const struct asked *asked, const struct json *answer)
 {
     if (asked->json)
-        show_json(answer);
+        print_json_line(answer);
     else
-        show_check(str_of(asked->tool), answer, asked->trace);
-    return show_exit_code(answer);
+        print_check(str_of(asked->tool), answer, asked->trace);
+    return print_exit_code(answer);
 }
 
 /* ---- the daemon ---- */

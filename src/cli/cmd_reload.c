@@ -2,7 +2,7 @@
 #include "cli/rpc_call.h"
 #include "cli/options.h"
 #include "cli/term.h"
-#include "cli/verdict_print.h"
+#include "cli/print.h"
 
 #include <stdio.h>
 
@@ -59,8 +59,7 @@ static int run(const struct command *command, int argc, char **argv)
     bool json = false;
     int status;
     const struct cli_option table[] = {
-        {"socket", "PATH", "the daemon's socket (default $XDG_RUNTIME_DIR/toolgate.sock)", 's', OPTION_STRING,
-         &socket},
+        SOCKET_OPTION(&socket),
         {"json", NULL, "as JSON", 'j', OPTION_FLAG, &json},
         {0},
     };

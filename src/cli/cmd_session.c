@@ -83,8 +83,7 @@ static int run(const struct command *command, int argc, char **argv)
         {"forget", NULL, "forget the session as a whole", 0, OPTION_FLAG, &wish.forget},
         {"user", "NAME", "another user's session (for root and the daemon's user)", 'u', OPTION_STRING,
          &wish.user},
-        {"socket", "PATH", "the daemon's socket (default $XDG_RUNTIME_DIR/toolgate.sock)", 's', OPTION_STRING,
-         &socket},
+        SOCKET_OPTION(&socket),
         {"json", NULL, "as JSON", 'j', OPTION_FLAG, &json},
         {0},
     };

@@ -3,7 +3,7 @@
 #include "cli/rpc_call.h"
 #include "cli/options.h"
 #include "cli/term.h"
-#include "cli/verdict_print.h"
+#include "cli/print.h"
 #include "json/write.h"
 
 #include <stdio.h>
@@ -136,7 +136,7 @@ static void show_ledger(const struct json *ledger)
                count(ledger, "sessions"), count(ledger, "bytes"), count(ledger, "forgotten"));
 }
 
-static int print_tree(void *owner, const struct json *answer)
+static int print_status(void *owner, const struct json *answer)
 {
     (void)owner;
     for (uint32_t i = 0; i < answer->len; i++) {
@@ -146,7 +146,7 @@ static int print_tree(void *owner, const struct json *answer)
         else if (str_is(member->key, "ledger"))
             show_ledger(&member->value);
         else
-            show_member(member, 0);
+            print_member(member, 0);
     }
     return CLI_OK;
 }
@@ -157,15 +157,14 @@ static int run(const struct command *command, int argc, char **argv)
     bool json = false;
     int status;
     const struct cli_option table[] = {
-        {"socket", "PATH", "the daemon's socket (default $XDG_RUNTIME_DIR/toolgate.sock)", 's', OPTION_STRING,
-         &socket},
+        SOCKET_OPTION(&socket),
         {"json", NULL, "as JSON", 'j', OPTION_FLAG, &json},
         {0},
     };
     if (!options_read(command, table, &argc, &argv, &status))
         return status;
-    return rpc_call(command, socket, "toolgate/status", str_of("{}"), json ? rpc_call_print_json : print_tree,
-                    NULL);
+    return rpc_call(command, socket, "toolgate/status", str_of("{}"),
+                    json ? rpc_call_print_json : print_status, NULL);
 }
 
 const struct command command_status = {

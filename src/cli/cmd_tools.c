@@ -3,7 +3,7 @@
 #include "cli/rpc_call.h"
 #include "cli/local_generation.h"
 #include "cli/term.h"
-#include "cli/verdict_print.h"
+#include "cli/print.h"
 #include "catalog/catalog.h"
 #include "json/parse.h"
 #include "json/write.h"

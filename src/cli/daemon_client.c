@@ -19,7 +19,7 @@
 #define CLIENT_READ_BYTES   65536u
 #define CLIENT_ANSWER_NODES 10000000u /* thousands of tools are one answer */
 
-struct client {
+struct daemon_client {
     int fd;
     int64_t asked;
     struct buf in;
@@ -71,7 +71,7 @@ int daemon_client_socket(const char *path, struct why *why)
     return -1;
 }
 
-enum err daemon_client_connect(const char *path, struct client **out, struct why *why)
+enum err daemon_client_connect(const char *path, struct daemon_client **out, struct why *why)
 {
     struct arena *arena = arena_new();
     if (!path)
@@ -79,7 +79,7 @@ enum err daemon_client_connect(const char *path, struct client **out, struct why
     int fd = daemon_client_socket(path, why);
     *out = NULL;
     if (fd >= 0) {
-        struct client *client = calloc(1, sizeof(*client));
+        struct daemon_client *client = calloc(1, sizeof(*client));
         if (!client)
             abort();
         client->fd = fd;
@@ -90,7 +90,7 @@ enum err daemon_client_connect(const char *path, struct client **out, struct why
     return fd >= 0 ? OK : ERR_UNAVAILABLE;
 }
 
-void daemon_client_close(struct client *client)
+void daemon_client_close(struct daemon_client *client)
 {
     if (!client)
         return;
@@ -101,7 +101,7 @@ void daemon_client_close(struct client *client)
 
 /* ---- lines ---- */
 
-static enum err gone(const struct client *client, struct why *why)
+static enum err gone(const struct daemon_client *client, struct why *why)
 {
     return err_set(why, ERR_CLOSED,
                    "%s: the daemon closed the connection; its log says why (an allow list that"
@@ -109,7 +109,7 @@ static enum err gone(const struct client *client, struct why *why)
                    client->path);
 }
 
-enum err daemon_client_send(struct client *client, struct str line, struct why *why)
+enum err daemon_client_send(struct daemon_client *client, struct str line, struct why *why)
 {
     struct buf out = {0};
     buf_str(&out, line);
@@ -128,7 +128,7 @@ enum err daemon_client_send(struct client *client, struct str line, struct why *
     return err;
 }
 
-static enum err read_more(struct client *client, int64_t until_us, struct why *why)
+static enum err read_more(struct daemon_client *client, int64_t until_us, struct why *why)
 {
     struct pollfd wait = {.fd = client->fd, .events = POLLIN};
     int64_t left = (until_us - clock_mono_us()) / 1000;
@@ -147,7 +147,7 @@ static enum err read_more(struct client *client, int64_t until_us, struct why *w
     return OK;
 }
 
-enum err daemon_client_read(struct client *client, struct str *line, struct why *why)
+enum err daemon_client_read(struct daemon_client *client, struct str *line, struct why *why)
 {
     int64_t until = clock_mono_us() + (int64_t)DAEMON_CLIENT_TIMEOUT_MS * 1000;
     buf_drop(&client->in, client->taken);
@@ -172,7 +172,8 @@ enum err daemon_client_read(struct client *client, struct str *line, struct why 
 
 /* ---- a question and its answer ---- */
 
-static enum err send_request(struct client *client, const char *method, struct str params, struct why *why)
+static enum err send_request(struct daemon_client *client, const char *method, struct str params,
+                             struct why *why)
 {
     struct buf line = {0};
     struct json_out out = json_out(&line);
@@ -188,13 +189,14 @@ static enum err send_request(struct client *client, const char *method, struct s
 }
 
 /* False: not the answer to this question. */
-static bool is_answer(const struct client *client, const struct json *message)
+static bool is_answer(const struct daemon_client *client, const struct json *message)
 {
     int64_t id;
     return json_int(json_get_text(message, "id"), &id) && id == client->asked;
 }
 
-static enum err read_answer(struct client *client, struct arena *arena, struct json *result, struct why *why)
+static enum err read_answer(struct daemon_client *client, struct arena *arena, struct json *result,
+                            struct why *why)
 {
     static const struct json_limits limits = {.nodes = CLIENT_ANSWER_NODES};
     struct json message;
@@ -217,8 +219,8 @@ static enum err read_answer(struct client *client, struct arena *arena, struct j
     return OK;
 }
 
-enum err daemon_client_call(struct client *client, struct arena *arena, const char *method, struct str params,
-                            struct json *result, struct why *why)
+enum err daemon_client_call(struct daemon_client *client, struct arena *arena, const char *method,
+                            struct str params, struct json *result, struct why *why)
 {
     enum err err = send_request(client, method, params, why);
     return err == OK ? read_answer(client, arena, result, why) : err;

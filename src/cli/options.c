@@ -1,4 +1,4 @@
-/* Tables of options, read and printed. */
+/* Tables of options: read by getopt_long, printed by --help. */
 #include "cli/options.h"
 
 #include "cli/term.h"
@@ -12,7 +12,7 @@
 #define FIRST_LONG 256 /* getopt's value of the first option: beyond any letter */
 
 static const struct cli_option help_option = {
-    "help", NULL, "this text", 'h', OPTION_FLAG, NULL,
+    "help", NULL, "print this help", 'h', OPTION_FLAG, NULL,
 };
 
 static void print_option(const struct cli_option *option)
@@ -47,7 +47,7 @@ static void to_getopt(const struct cli_option *options, struct getopt_form *form
 {
     char *letter = form->letters;
     size_t i;
-    *letter++ = ':'; /* tells a missing argument from an unknown option */
+    *letter++ = ':'; /* distinguishes a missing argument from an unknown option */
     *letter++ = 'h';
     for (i = 0; i < OPTIONS_MAX && options[i].name; i++) {
         bool takes = options[i].kind != OPTION_FLAG;
@@ -63,7 +63,7 @@ static void to_getopt(const struct cli_option *options, struct getopt_form *form
     *letter = '\0';
 }
 
-static const struct cli_option *found(const struct cli_option *options, int c)
+static const struct cli_option *find_option(const struct cli_option *options, int c)
 {
     if (c >= FIRST_LONG)
         return &options[c - FIRST_LONG];
@@ -96,7 +96,7 @@ static bool set_list(const struct command *command, const struct cli_option *opt
         list->items[list->count++] = text;
         return true;
     }
-    term_error(command->name, "--%s: given more than %u times; name the files in the configuration instead",
+    term_error(command->name, "--%s: given more than %u times; list the files in the configuration instead",
                option->name, OPTIONS_LIST_MAX);
     return false;
 }
@@ -118,7 +118,7 @@ static bool set_option(const struct command *command, const struct cli_option *o
     return false;
 }
 
-/* ---- complaints ---- */
+/* ---- errors ---- */
 
 static void unknown_option(const struct command *command, const struct cli_option *options, const char *word)
 {
@@ -140,10 +140,11 @@ static void unknown_option(const struct command *command, const struct cli_optio
                    command->name);
 }
 
-static void complain(const struct command *command, const struct cli_option *options, int c, char **argv)
+static void report_bad_option(const struct command *command, const struct cli_option *options, int c,
+                              char **argv)
 {
     char letter[] = {'-', (char)optopt, '\0'};
-    const struct cli_option *option = optopt ? found(options, optopt) : NULL;
+    const struct cli_option *option = optopt ? find_option(options, optopt) : NULL;
     if (c == ':')
         term_error(command->name, "--%s needs a %s", option ? option->name : "?",
                    option ? option->argument : "value");
@@ -151,16 +152,6 @@ static void complain(const struct command *command, const struct cli_option *opt
         term_error(command->name, "--%s takes no value", option->name);
     else
         unknown_option(command, options, optopt && optopt < FIRST_LONG ? letter : argv[optind - 1]);
-}
-
-static bool check_operands(const struct command *command, int count)
-{
-    if (count >= command->least && count <= command->most)
-        return true;
-    term_error(command->name, "expected %s, got %d operand%s; `%s %s --help` has an example",
-               *command->operands ? command->operands : "no operands", count, count == 1 ? "" : "s",
-               term_program_name(), command->name);
-    return false;
 }
 
 bool options_read(const struct command *command, const struct cli_option *options, int *argc, char ***argv,
@@ -178,13 +169,19 @@ bool options_read(const struct command *command, const struct cli_option *option
             return false;
         }
         if (c == '?' || c == ':') {
-            complain(command, options, c, *argv);
+            report_bad_option(command, options, c, *argv);
             return false;
         }
-        if (!set_option(command, found(options, c), optarg))
+        if (!set_option(command, find_option(options, c), optarg))
             return false;
     }
     *argc -= optind;
     *argv += optind;
-    return check_operands(command, *argc);
+    int count = *argc;
+    if (count >= command->least && count <= command->most)
+        return true;
+    term_error(command->name, "expected %s, got %d operand%s; `%s %s --help` has an example",
+               *command->operands ? command->operands : "no operands", count, count == 1 ? "" : "s",
+               term_program_name(), command->name);
+    return false;
 }

@@ -1,6 +1,6 @@
 /*
- * Options of a subcommand as a table: it is read by getopt_long, printed by
- * --help, and searched for the closest name when one is mistyped.
+ * The options of a subcommand as a table: getopt_long reads them, --help
+ * prints them, and errors name the closest one.
  */
 #ifndef TOOLGATE_CLI_OPTIONS_H
 #define TOOLGATE_CLI_OPTIONS_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #define OPTIONS_MAX      24u /* of one subcommand */
-#define OPTIONS_LIST_MAX 64u /* how often one option may be repeated */
+#define OPTIONS_LIST_MAX 64u /* of one repeated option */
 
 enum cli_option_kind { OPTION_FLAG, OPTION_STRING, OPTION_LIST, OPTION_NUMBER };
 
@@ -23,16 +23,22 @@ struct cli_list {
 struct cli_option {
     const char *name;     /* NULL ends the table */
     const char *argument; /* "PATH"; NULL for a flag */
-    const char *words;    /* NULL: not shown in --help */
+    const char *words;    /* NULL: not in --help */
     char letter;          /* 0: none */
     enum cli_option_kind kind;
     void *target; /* bool, const char *, struct cli_list, unsigned */
 };
 
+/* A row for commands that talk to a daemon. */
+// clang-format off
+#define SOCKET_OPTION(target) \
+    {"socket", "PATH", "the daemon's socket (default $XDG_RUNTIME_DIR/toolgate.sock)", 's', OPTION_STRING, target}
+// clang-format on
+
 /*
  * Reads options into their targets and leaves the operands in argc and argv.
- * False: the command is over, after --help or with a complaint on stderr, and
- * `*status` is its exit code.
+ * False: the command ends with the exit code `*status`, after --help or an
+ * error on stderr.
  */
 bool options_read(const struct command *command, const struct cli_option *options, int *argc, char ***argv,
                   int *status);

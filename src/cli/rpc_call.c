@@ -4,13 +4,13 @@
 #include "base/arena.h"
 #include "cli/daemon_client.h"
 #include "cli/term.h"
-#include "cli/verdict_print.h"
+#include "cli/print.h"
 
 int rpc_call(const struct command *command, const char *socket, const char *method, struct str params,
              rpc_call_handler *answered, void *owner)
 {
     struct arena *arena = arena_new();
-    struct client *client = NULL;
+    struct daemon_client *client = NULL;
     struct json answer;
     struct why why;
     int status = CLI_ERROR;
@@ -29,6 +29,6 @@ int rpc_call(const struct command *command, const char *socket, const char *meth
 int rpc_call_print_json(void *owner, const struct json *answer)
 {
     (void)owner;
-    show_json(answer);
+    print_json_line(answer);
     return CLI_OK;
 }

@@ -87,7 +87,7 @@ static int drop_folder(void **state)
 static enum err ask(const char *answer, struct arena *arena, struct json *result)
 {
     pid_t pid = daemon_that_says(answer);
-    struct client *client;
+    struct daemon_client *client;
     enum err err = daemon_client_connect(path, &client, &why);
     if (err == OK)
         err = daemon_client_call(client, arena, "m", str_of("{}"), result, &why);
@@ -133,7 +133,7 @@ static void what_goes_wrong_is_said(void **state)
 static void where_no_daemon_is(void **state)
 {
     (void)state;
-    struct client *client;
+    struct daemon_client *client;
     unlink(path);
     assert_int_not_equal(daemon_client_connect(path, &client, &why), OK);
     assert_null(client);

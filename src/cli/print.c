@@ -1,5 +1,5 @@
 /* Answers for a person. */
-#include "cli/verdict_print.h"
+#include "cli/print.h"
 
 #include "base/buf.h"
 #include "cli/command.h"
@@ -21,7 +21,7 @@ static void put_json(const struct json *value)
     buf_clear(&text);
 }
 
-void show_json(const struct json *value)
+void print_json_line(const struct json *value)
 {
     put_json(value);
     putchar('\n');
@@ -90,7 +90,7 @@ static void put_value(const struct json *value, int indent)
         show_counters(value);
     } else {
         putchar('\n');
-        show_tree(value, indent + 2);
+        print_tree(value, indent + 2);
     }
 }
 
@@ -99,7 +99,7 @@ static void put_key(struct str key)
     printf("%s" STR_FMT ":%s", term_colour(TERM_BOLD), STR_ARG(key), term_colour(TERM_PLAIN));
 }
 
-void show_member(const struct json_member *member, int indent)
+void print_member(const struct json_member *member, int indent)
 {
     printf("%*s", indent, "");
     put_key(member->key);
@@ -117,15 +117,15 @@ static void show_item(const struct json *item, int indent)
     put_key(item->members[0].key);
     put_value(&item->members[0].value, indent + 2);
     for (size_t i = 1; i < item->len; i++)
-        show_member(&item->members[i], indent + 2);
+        print_member(&item->members[i], indent + 2);
 }
 
-void show_tree(const struct json *value, int indent)
+void print_tree(const struct json *value, int indent)
 {
     for (size_t i = 0; value->type == JSON_ARRAY && i < value->len; i++)
         show_item(&value->items[i], indent);
     for (size_t i = 0; value->type == JSON_OBJECT && i < value->len; i++)
-        show_member(&value->members[i], indent);
+        print_member(&value->members[i], indent);
 }
 
 /* ---- content ---- */
@@ -145,7 +145,7 @@ static void show_block(const struct json *block)
     printf("]\n");
 }
 
-void show_content(const struct json *content)
+void print_content(const struct json *content)
 {
     for (size_t i = 0; json_is(content, JSON_ARRAY) && i < content->len; i++)
         show_block(&content->items[i]);
@@ -189,7 +189,7 @@ static void show_list_of(const char *title, const struct json *list)
     printf("%s%s%s\n", term_colour(TERM_BOLD), title, term_colour(TERM_PLAIN));
     for (size_t i = 0; i < list->len; i++) {
         printf("  ");
-        show_json(&list->items[i]);
+        print_json_line(&list->items[i]);
     }
 }
 
@@ -201,7 +201,7 @@ static void show_text(const char *title, struct str text)
     term_print_indented(text, 2);
 }
 
-void show_check(struct str tool, const struct json *answer, bool trace)
+void print_check(struct str tool, const struct json *answer, bool trace)
 {
     const struct json *rewrites = json_get_text(answer, "rewrites"),
                       *arguments = json_get_text(answer, "arguments");
@@ -211,13 +211,13 @@ void show_check(struct str tool, const struct json *answer, bool trace)
     show_list_of("mended", rewrites);
     if (arguments && json_is(rewrites, JSON_ARRAY) && rewrites->len) {
         printf("%sarguments%s\n  ", term_colour(TERM_BOLD), term_colour(TERM_PLAIN));
-        show_json(arguments);
+        print_json_line(arguments);
     }
     show_text("the model reads", json_str(json_get_text(answer, "text")));
     show_text("advice", json_str(json_get_text(answer, "advice")));
 }
 
-int show_exit_code(const struct json *verdict)
+int print_exit_code(const struct json *verdict)
 {
     return str_is(json_str(json_get_text(verdict, "verdict")), "pass") ? CLI_OK : CLI_NO;
 }
