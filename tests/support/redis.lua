@@ -5,6 +5,8 @@ local socket = require "socket"
 local unix = require "socket.unix"
 
 local M = { running = {} }
+-- A connection to a killed Redis ends in one of these ways; for golden.check.
+M.LOST = { ["Server closed the connection"] = "<why>", ["Connection reset by peer"] = "<why>", ["Broken pipe"] = "<why>" }
 
 local server = {}
 server.__index = server

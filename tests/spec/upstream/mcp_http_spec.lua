@@ -238,7 +238,9 @@ describe("an MCP server over HTTP that misbehaves", function()
   end)
 
   it("breaks off its stream for good", function()
-    is_transient(breaks_off(function() return { status = 405 } end), "broken_off", "does not resume it")
+    local result = breaks_off(function() return { status = 405 } end)
+    is_transient(result, "broken_off")
+    golden.check("feedback", "MCP over HTTP: its stream is not resumed", text(result))
   end)
 
   it("has the call, perhaps, when it dies in it", function()
@@ -253,7 +255,7 @@ describe("an MCP server over HTTP that misbehaves", function()
     end
     server:stop()
     local result = client:answer("late").result
-    is_transient(result, "broken_off", "the connection broke off")
+    is_transient(result, "broken_off")
   end)
 
   it("is answered for, whatever comes, exactly once", function()
