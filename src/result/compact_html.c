@@ -1,4 +1,4 @@
-/* One pass, tag by tag. Good enough to read, and not meant to be shown as a page. */
+/* One pass, tag by tag: good enough to read, not a parser of HTML. */
 #include "result/compact_internal.h"
 
 #include "base/arena.h"
@@ -6,33 +6,29 @@
 
 #define TAG_NAME_MAX_BYTES 12u
 
-struct reading {
+struct html_reader {
     struct buf out;
     const char *at, *end;
     bool space; /* before the next word */
 };
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
-}
-
 static bool begins(const char *at, const char *end, const char *with)
 {
-    for (; *with; at++, with++)
-        if (at >= end || lower(*at) != *with)
-            return false;
-    return true;
+    return str_starts_nocase((struct str){at, (size_t)(end - at)}, with);
+}
+
+static bool is_letter(char c)
+{
+    return (c | 32) >= 'a' && (c | 32) <= 'z';
 }
 
 bool compact_html_detect(struct str text)
 {
     text = str_trim(text);
-    const char *end = text.at + text.len;
-    return text.len && (begins(text.at, end, "<!doctype html") || begins(text.at, end, "<html"));
+    return str_starts_nocase(text, "<!doctype html") || str_starts_nocase(text, "<html");
 }
 
-static const char *after(const struct reading *r, const char *from, const char *what)
+static const char *after(const struct html_reader *r, const char *from, const char *what)
 {
     size_t n = strlen(what);
     for (const char *p = from; p + n <= r->end; p++)
@@ -41,7 +37,7 @@ static const char *after(const struct reading *r, const char *from, const char *
     return r->end;
 }
 
-static void break_line(struct reading *r, const char *mark)
+static void break_line(struct html_reader *r, const char *mark)
 {
     if (r->out.len && r->out.at[r->out.len - 1] != '\n')
         buf_byte(&r->out, '\n');
@@ -49,25 +45,18 @@ static void break_line(struct reading *r, const char *mark)
     r->space = false;
 }
 
-static struct str name_of(const char *at, const char *end, char name[TAG_NAME_MAX_BYTES])
+static struct str tag_name(const char *at, const char *end, char name[TAG_NAME_MAX_BYTES])
 {
     size_t n = 0;
-    while (at < end && n < TAG_NAME_MAX_BYTES &&
-           ((lower(*at) >= 'a' && lower(*at) <= 'z') || (n && *at >= '0' && *at <= '9')))
-        name[n++] = lower(*at++);
+    for (; at < end && n < TAG_NAME_MAX_BYTES; at++) {
+        if (!is_letter(*at) && !(n && *at >= '0' && *at <= '9'))
+            break;
+        name[n++] = is_letter(*at) ? (char)(*at | 32) : *at;
+    }
     return (struct str){name, n};
 }
 
-static bool is_one_of(struct str name, const char *const *names, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (str_is(name, names[i]))
-            return true;
-    return false;
-}
-#define IS_ONE_OF(name, names) is_one_of(name, names, sizeof(names) / sizeof(*(names)))
-
-static void read_tag(struct reading *r)
+static void read_tag(struct html_reader *r)
 {
     static const char *const unseen[] = {"script", "style", "svg", "noscript", "template", "iframe"};
     static const char *const blocks[] = {
@@ -79,9 +68,9 @@ static void read_tag(struct reading *r)
         return;
     }
     bool closes = r->at + 1 < r->end && r->at[1] == '/';
-    struct str name = name_of(r->at + 1 + closes, r->end, letters);
+    struct str name = tag_name(r->at + 1 + closes, r->end, letters);
     r->at = after(r, r->at, ">");
-    if (!closes && IS_ONE_OF(name, unseen)) {
+    if (!closes && STR_IS_ONE_OF(name, unseen)) {
         char closing[TAG_NAME_MAX_BYTES + 3] = "</";
         memcpy(closing + 2, name.at, name.len);
         r->at = after(r, after(r, r->at, closing), ">");
@@ -89,14 +78,14 @@ static void read_tag(struct reading *r)
         break_line(r, "- ");
     } else if (name.len == 2 && name.at[0] == 'h' && name.at[1] >= '1' && name.at[1] <= '6') {
         break_line(r, closes ? "" : "# ");
-    } else if (IS_ONE_OF(name, blocks)) {
+    } else if (STR_IS_ONE_OF(name, blocks)) {
         break_line(r, "");
     } else if (str_is(name, "td") || str_is(name, "th")) {
         buf_text(&r->out, closes ? " |" : "");
     }
 }
 
-static bool read_entity(struct reading *r)
+static bool read_entity(struct html_reader *r)
 {
     static const struct {
         const char *name, *text;
@@ -111,7 +100,7 @@ static bool read_entity(struct reading *r)
     return false;
 }
 
-static void read_text(struct reading *r)
+static void read_text(struct html_reader *r)
 {
     if ((unsigned char)*r->at <= ' ') {
         r->space = true;
@@ -127,10 +116,10 @@ static void read_text(struct reading *r)
 
 struct str compact_html_to_text(struct arena *arena, struct str page)
 {
-    struct reading r = {.out = buf_in(arena), .at = page.at, .end = page.at + page.len};
+    struct html_reader r = {.out = buf_in(arena), .at = page.at, .end = page.at + page.len};
     while (r.at < r.end) {
-        bool is_tag = *r.at == '<' && r.at + 1 < r.end &&
-                      (r.at[1] == '/' || r.at[1] == '!' || (lower(r.at[1]) >= 'a' && lower(r.at[1]) <= 'z'));
+        bool is_tag =
+            *r.at == '<' && r.at + 1 < r.end && (r.at[1] == '/' || r.at[1] == '!' || is_letter(r.at[1]));
         if (is_tag)
             read_tag(&r);
         else

@@ -1,8 +1,7 @@
 /*
- * A text is cut into lines, or sentences where it has none. What stands out
- * (headings, names, a table's head, errors of a log) is its frame; that, what
- * the goal and the call speak of, and the beginning stay. Of a log it is the
- * end that stays.
+ * Shortens a text by whole lines, or by sentences if it has no lines. Its frame
+ * (headings, names, the head of a table, errors of a log), the parts that the
+ * goal and the call name, and its beginning stay; of a log, its end.
  */
 #include "result/compact_internal.h"
 
@@ -10,18 +9,18 @@
 #include "base/buf.h"
 
 #define MARK_BYTES          48u /* "[… 123456 lines left out …]\n" */
-#define UNITS_LEAST         4u  /* fewer are cut as one text */
+#define UNITS_LEAST         4u  /* fewer are cut as one string */
 #define FITTING_TRIES       6
-#define FRAME_PERCENT       60u     /* of lines that may be a frame; where all are alike nothing stands out */
-#define FRAME_LEAST_PERCENT 3u      /* fewer say nothing of the whole */
-#define KIND_PERCENT        70u     /* of lines that make a text a log or a table */
-#define UNITS_MAX           200000u /* a text of more is cut as one */
+#define FRAME_PERCENT       60u     /* more lines than this are no frame */
+#define FRAME_LEAST_PERCENT 3u      /* nor are fewer */
+#define KIND_PERCENT        70u     /* of alike lines make a text a log or a table */
+#define UNITS_MAX           200000u /* more are cut as one string */
 #define SAMPLE_LINES        200u
 
 enum rank { REST, FRAME, WANTED };
 
 struct unit {
-    struct str text; /* with what ends it: a line break, a space */
+    struct str text; /* with the line break or space after it */
     enum rank rank;
     bool taken;
 };
@@ -29,28 +28,21 @@ struct unit {
 struct text {
     struct unit *units;
     size_t count;
-    const char *called; /* "line", "sentence" */
+    bool by_lines; /* else by sentences */
     bool is_log;
 };
 
 /* ---- units ---------------------------------------------------------------------- */
 
-static bool ends_line(struct str text, size_t i)
-{
-    return text.at[i] == '\n';
-}
-
-static bool ends_sentence(struct str text, size_t i)
-{
-    bool stops = i && strchr(".!?;", text.at[i - 1]) && text.at[i - 1];
-    return text.at[i] == '\n' || (text.at[i] == ' ' && stops);
-}
-
-static size_t split(struct str text, bool (*ends)(struct str, size_t), struct unit *units)
+/* Fills `units` if not NULL; returns their number. */
+static size_t split(struct str text, bool by_lines, struct unit *units)
 {
     size_t count = 0, from = 0;
     for (size_t i = 0; i < text.len; i++) {
-        if (!ends(text, i) && i + 1 < text.len)
+        bool ends = text.at[i] == '\n';
+        if (!by_lines)
+            ends |= text.at[i] == ' ' && i && text.at[i - 1] && strchr(".!?;", text.at[i - 1]);
+        if (!ends && i + 1 < text.len)
             continue;
         if (units)
             units[count] = (struct unit){.text = {text.at + from, i + 1 - from}};
@@ -62,21 +54,18 @@ static size_t split(struct str text, bool (*ends)(struct str, size_t), struct un
 
 static struct text units_of(struct arena *arena, struct str text)
 {
-    bool (*ends)(struct str, size_t) = ends_line;
-    size_t count = split(text, ends, NULL);
+    size_t count = split(text, true, NULL);
     bool by_lines = count >= UNITS_LEAST;
     if (!by_lines)
-        count = split(text, ends = ends_sentence, NULL);
+        count = split(text, false, NULL);
     if (count < UNITS_LEAST || count > UNITS_MAX)
         return (struct text){0};
-    struct text t = {.units = ARENA_ARRAY(arena, struct unit, count),
-                     .count = count,
-                     .called = by_lines ? "line" : "sentence"};
-    split(text, ends, t.units);
+    struct text t = {.units = ARENA_ARRAY(arena, struct unit, count), .count = count, .by_lines = by_lines};
+    split(text, by_lines, t.units);
     return t;
 }
 
-/* ---- what stands out ------------------------------------------------------------ */
+/* ---- the frame ------------------------------------------------------------ */
 
 static size_t indent_of(struct str line)
 {
@@ -110,22 +99,22 @@ static size_t count_of(struct str line, char c)
     return n;
 }
 
-/* Between columns: one at the end of a line parts nothing. */
+/* Between columns: one at the end of a line separates nothing. */
 static size_t columns_in(struct str line, char sign)
 {
     line = str_trim(line);
     return count_of((struct str){line.at, line.len ? line.len - 1 : 0}, sign);
 }
 
-/* The sign that parts the columns; 0: it is no table. */
-static char columns_of(const struct text *t)
+/* The sign between the columns of a table; 0: not a table. */
+static char table_sign(const struct text *t)
 {
     static const char signs[] = {'\t', '|', ',', ';'};
     for (size_t s = 0; s < sizeof(signs); s++) {
-        size_t first = columns_in(t->units[0].text, signs[s]), alike = 0, looked = 0;
-        for (size_t i = 1; first && i < t->count && looked < SAMPLE_LINES; i++, looked++)
+        size_t first = columns_in(t->units[0].text, signs[s]), alike = 0, seen = 0;
+        for (size_t i = 1; first && i < t->count && seen < SAMPLE_LINES; i++, seen++)
             alike += columns_in(t->units[i].text, signs[s]) == first;
-        if (first && looked >= UNITS_LEAST && alike * 100 >= looked * KIND_PERCENT)
+        if (first && seen >= UNITS_LEAST && alike * 100 >= seen * KIND_PERCENT)
             return signs[s];
     }
     return 0;
@@ -133,23 +122,14 @@ static char columns_of(const struct text *t)
 
 static bool is_log(const struct text *t)
 {
-    size_t timed = 0, looked = 0;
-    for (size_t i = 0; i < t->count && looked < SAMPLE_LINES; i++, looked++)
+    size_t timed = 0, seen = 0;
+    for (size_t i = 0; i < t->count && seen < SAMPLE_LINES; i++, seen++)
         timed += has_time(t->units[i].text);
-    return looked && timed * 100 >= looked * KIND_PERCENT;
-}
-
-static bool is_alarm(struct str line)
-{
-    static const char *const words[] = {"error", "fatal", "panic", "exception", "warn"};
-    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-        if (str_contains_nocase(line, str_of(words[i])))
-            return true;
-    return false;
+    return seen && timed * 100 >= seen * KIND_PERCENT;
 }
 
 /* "# Heading", "- name: x", "id: 7" */
-static bool names_something(struct str line)
+static bool is_heading(struct str line)
 {
     line = str_trim(line);
     if (line.len && line.at[0] == '#')
@@ -160,50 +140,41 @@ static bool names_something(struct str line)
     return colon && compact_is_identifying_key((struct str){line.at, (size_t)(colon - line.at)});
 }
 
-static size_t least_indent(const struct text *t)
+enum frame_rule { FRAME_ALARMS, FRAME_TABLE_HEAD, FRAME_HEADINGS, FRAME_OUTLINE };
+
+/* `indent`: the least of all lines. */
+static bool is_in_frame(const struct text *t, size_t i, enum frame_rule rule, size_t indent)
 {
-    size_t least = SIZE_MAX;
+    static const char *const alarms[] = {"error", "fatal", "panic", "exception", "warn"};
+    struct str line = t->units[i].text;
+    switch (rule) {
+    case FRAME_ALARMS:
+        for (size_t a = 0; a < sizeof(alarms) / sizeof(*alarms); a++)
+            if (str_contains_nocase(line, str_of(alarms[a])))
+                return true;
+        return false;
+    case FRAME_TABLE_HEAD:
+        return i == 0 || (i == 1 && count_of(line, '-') * 2 > line.len);
+    case FRAME_HEADINGS:
+        return is_heading(line);
+    default: /* FRAME_OUTLINE: no lone bracket */
+        return str_trim(line).len > 2 && indent_of(line) == indent;
+    }
+}
+
+/* False if the rule gives no frame: it fits no line, or nearly all of them. */
+static bool frame(struct text *t, enum frame_rule rule, unsigned least_percent)
+{
+    size_t indent = SIZE_MAX, found = 0;
     for (size_t i = 0; i < t->count; i++)
-        if (str_trim(t->units[i].text).len && indent_of(t->units[i].text) < least)
-            least = indent_of(t->units[i].text);
-    return least;
-}
-
-static bool frames_log(const struct text *t, size_t i, size_t indent)
-{
-    (void)indent;
-    return is_alarm(t->units[i].text);
-}
-
-static bool frames_table(const struct text *t, size_t i, size_t indent)
-{
-    (void)indent;
-    return i == 0 || (i == 1 && count_of(t->units[1].text, '-') * 2 > t->units[1].text.len);
-}
-
-static bool frames_names(const struct text *t, size_t i, size_t indent)
-{
-    (void)indent;
-    return names_something(t->units[i].text);
-}
-
-static bool frames_outline(const struct text *t, size_t i, size_t indent)
-{
-    return str_trim(t->units[i].text).len > 2 && indent_of(t->units[i].text) == indent; /* no lone bracket */
-}
-
-typedef bool frame_rule(const struct text *t, size_t i, size_t indent);
-
-/* Whether it was one: a frame of everything is none. */
-static bool frame(struct text *t, frame_rule *rule, unsigned least_percent)
-{
-    size_t indent = least_indent(t), found = 0;
+        if (str_trim(t->units[i].text).len && indent_of(t->units[i].text) < indent)
+            indent = indent_of(t->units[i].text);
     for (size_t i = 0; i < t->count; i++)
-        found += rule(t, i, indent);
+        found += is_in_frame(t, i, rule, indent);
     if (!found || found * 100 < t->count * least_percent || found * 100 > t->count * FRAME_PERCENT)
         return false;
     for (size_t i = 0; i < t->count; i++)
-        if (t->units[i].rank < FRAME && rule(t, i, indent))
+        if (t->units[i].rank < FRAME && is_in_frame(t, i, rule, indent))
             t->units[i].rank = FRAME;
     return true;
 }
@@ -214,18 +185,19 @@ static void rank(struct text *t, const struct compact_rules *rules)
         if (compact_goal_words_in(rules, t->units[i].text) ||
             compact_has_argument_id(rules, t->units[i].text))
             t->units[i].rank = WANTED;
-    if (*t->called != 'l')
+    if (!t->by_lines)
         return;
     t->is_log = is_log(t);
-    if (t->is_log || columns_of(t))
-        frame(t, t->is_log ? frames_log : frames_table, 0);
-    else if (!frame(t, frames_names, FRAME_LEAST_PERCENT))
-        frame(t, frames_outline, FRAME_LEAST_PERCENT);
+    if (t->is_log || table_sign(t))
+        frame(t, t->is_log ? FRAME_ALARMS : FRAME_TABLE_HEAD, 0);
+    else if (!frame(t, FRAME_HEADINGS, FRAME_LEAST_PERCENT))
+        frame(t, FRAME_OUTLINE, FRAME_LEAST_PERCENT);
 }
 
-/* ---- taking ---------------------------------------------------------------------- */
+/* ---- selection ---------------------------------------------------------------------- */
 
-/* In their order, or from the end; those of a rank that fit. Of the rest a run without gaps. */
+/* Takes units of the rank that fit, in order or from the end; of REST a run without gaps. Returns the room
+ * left. */
 static size_t take(struct text *t, enum rank rank, bool from_end, size_t room)
 {
     for (size_t n = 0; n < t->count; n++) {
@@ -260,15 +232,15 @@ static struct str join(struct arena *arena, const struct text *t)
 {
     struct buf out = buf_in(arena);
     size_t gap = 0;
-    const char *end = *t->called == 'l' ? "\n" : " ";
+    const char *end = t->by_lines ? "\n" : " ";
     for (size_t i = 0; i <= t->count; i++) {
         if (i < t->count && !t->units[i].taken) {
             gap++;
             continue;
         }
         if (gap)
-            buf_printf(&out, "[… %zu %s%s left out …]%s", gap, t->called, gap == 1 ? "" : "s",
-                       i < t->count ? end : "");
+            buf_printf(&out, "[… %zu %s%s left out …]%s", gap, t->by_lines ? "line" : "sentence",
+                       gap == 1 ? "" : "s", i < t->count ? end : "");
         gap = 0;
         if (i < t->count)
             buf_str(&out, t->units[i].text);
@@ -276,10 +248,10 @@ static struct str join(struct arena *arena, const struct text *t)
     return buf_view(&out);
 }
 
-/* ---- from outside ---------------------------------------------------------------- */
+/* ---- shortening ---------------------------------------------------------------- */
 
-/* In the middle of a word only where there is no other way. */
-static struct str cut_plainly(struct arena *arena, struct str text, size_t budget, size_t *left_out)
+/* In the middle of a word only if there is no space nearby. */
+static struct str cut_as_one(struct arena *arena, struct str text, size_t budget, size_t *left_out)
 {
     struct str head = str_cut(text, budget > MARK_BYTES ? budget - MARK_BYTES : 0);
     size_t end = head.len;
@@ -299,7 +271,7 @@ struct str compact_text(struct arena *arena, const struct compact_rules *rules, 
         return text;
     struct text t = units_of(arena, text);
     if (!t.count)
-        return cut_plainly(arena, text, budget, left_out);
+        return cut_as_one(arena, text, budget, left_out);
     rank(&t, rules);
     struct str joined = STR_NONE;
     size_t room = budget > MARK_BYTES ? budget - MARK_BYTES : 0;
@@ -314,6 +286,6 @@ struct str compact_text(struct arena *arena, const struct compact_rules *rules, 
     for (size_t i = 0; i < t.count; i++)
         *left_out += t.units[i].taken ? 0 : t.units[i].text.len;
     if (joined.len > budget || *left_out == text.len)
-        return cut_plainly(arena, text, budget, left_out);
+        return cut_as_one(arena, text, budget, left_out);
     return joined;
 }
