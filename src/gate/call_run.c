@@ -196,7 +196,7 @@ enum step call_retry_due(struct call *c)
 {
     c->verdict = *c->before_run;
     c->result = (struct result){0};
-    c->compacted = (struct compacted){0};
+    c->compacted = (struct compaction){0};
     c->upstream = NULL;
     c->ran = c->uninformative = false;
     return STEP_RETRY;

@@ -50,7 +50,7 @@ struct call {
     uint32_t tries;
     int64_t first_try_ms;
     struct result result;
-    struct compacted compacted; /* the result that is shown, if `compacted.done` */
+    struct compaction compacted; /* the result that is shown, if `compacted.done` */
     struct verdict verdict;     /* VERDICT_PASS, CLASS_OK until a stage decides otherwise */
     struct str feedback, advice;
     bool admitted, ran, settle_started, finished;

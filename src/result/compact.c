@@ -1,7 +1,7 @@
 /*
- * A result is its structured value, and the text blocks beside it: each is
- * measured, made smaller where it must be, and measured again. What a schema
- * does not allow is tried in milder forms, and given up in the end.
+ * The structured value and each text block are measured, made smaller if they
+ * must be, and measured again. A form that the output schema rejects is
+ * followed by a milder one.
  */
 #include "result/compact.h"
 
@@ -13,11 +13,10 @@
 #include "json/parse.h"
 #include "json/write.h"
 
-/* In one JSON value; one of more is shortened as a text, or not at all. */
-#define COMPACT_VALUES_MAX 1000000u
-#define TRIES              8 /* an estimate that was too large is corrected a few times */
+#define COMPACT_VALUES_MAX 1000000u /* a larger JSON value is shortened as a text, or not at all */
+#define TRIES              8        /* to correct an estimate that was too large */
 
-struct compacting {
+struct compact_ctx {
     struct arena *arena;
     const struct tool *tool;
     struct compact_rules rules;
@@ -35,14 +34,13 @@ static bool fits(const struct policy_compact *budget, struct str text)
            token_estimate(text) <= budget->max_tokens;
 }
 
-/* How much of `room` bytes to try, that both budgets are kept next time. */
+/* The next number of bytes to try, from a text that was too large with `room`. */
 static size_t corrected(const struct policy_compact *budget, struct str text, size_t room)
 {
     double bytes = budget->max_bytes ? (double)budget->max_bytes / (double)(text.len + 1) : 1;
     double tokens = budget->max_tokens ? (double)budget->max_tokens / (double)(token_estimate(text) + 1) : 1;
     double factor = bytes < tokens ? bytes : tokens;
-    double base =
-        room < text.len ? (double)room : (double)text.len; /* large parts leave much of the room unused */
+    double base = room < text.len ? (double)room : (double)text.len; /* large parts leave room unused */
     return (size_t)(base * (factor < 1 ? factor * 0.97 : 0.9));
 }
 
@@ -53,7 +51,7 @@ static struct str written(struct arena *arena, const struct json *value)
     return buf_view(&out);
 }
 
-/* What a model reads of a block; NULL: it is no text, and stays whatever its size. */
+/* The text that a model reads of a block, or NULL: other blocks stay, whatever their size. */
 static const struct json *text_in(const struct json *block)
 {
     struct str type = json_str(json_get_text(block, "type"));
@@ -61,11 +59,6 @@ static const struct json *text_in(const struct json *block)
     const struct json *holder = embedded ? json_get_text(block, "resource") : block;
     const struct json *text = embedded || str_is(type, "text") ? json_get_text(holder, "text") : NULL;
     return json_is(text, JSON_STRING) ? text : NULL;
-}
-
-static bool is_text(const struct json *block)
-{
-    return text_in(block) != NULL;
 }
 
 static struct str text_of(const struct json *block)
@@ -82,9 +75,9 @@ static struct json with_text(struct arena *arena, const struct json *block, stru
     return json_with(arena, block, STR_LIT("resource"), shorter);
 }
 
-/* ---- saying what went ------------------------------------------------------- */
+/* ---- the note ------------------------------------------------------- */
 
-static void say_omission(struct buf *out, const struct omission *o)
+static void put_omission(struct buf *out, const struct omission *o)
 {
     const char *name = o->path.len ? "" : "the result";
     struct str path = str_cut(o->path, COMPACT_PATH_MAX_BYTES);
@@ -106,18 +99,18 @@ static void say_omission(struct buf *out, const struct omission *o)
     }
 }
 
-static void say_omissions(struct buf *out, const struct shrink_ctx *s)
+static void put_omissions(struct buf *out, const struct shrink_ctx *s)
 {
     for (size_t i = 0; i < s->count; i++) {
         buf_text(out, out->len ? "; " : "");
-        say_omission(out, &s->omissions[i]);
+        put_omission(out, &s->omissions[i]);
     }
     if (s->more)
         buf_printf(out, "; and more in %zu other places", s->more);
 }
 
-/* Parameters by which a caller asks for less, where the tool has them. */
-static void say_how(struct buf *out, const struct tool *tool)
+/* Parameters that narrow a call, if the tool has any. */
+static void put_advice(struct buf *out, const struct tool *tool)
 {
     static const char *const narrow[] = {"limit",  "page_size", "page",   "offset", "cursor", "query", "q",
                                          "search", "filter",    "fields", "since",  "until",  "start", "end",
@@ -129,7 +122,7 @@ static void say_how(struct buf *out, const struct tool *tool)
             if (str_is(tool->parameters[p], narrow[i]))
                 found[count++] = narrow[i];
     if (!count) {
-        buf_text(out, " For the rest ask for less at a time, or for one thing by its id.");
+        buf_text(out, " For the rest ask for less, or for one item by its id.");
         return;
     }
     buf_text(out, " For the rest narrow the call by ");
@@ -138,13 +131,12 @@ static void say_how(struct buf *out, const struct tool *tool)
     buf_text(out, ".");
 }
 
-static void say_failure(struct compacting *c, size_t bytes)
+static void note_failure(struct compact_ctx *c, size_t bytes)
 {
     c->failed = true;
-    buf_printf(
-        &c->notes,
-        "%sit has %zu bytes, more than it should, and cannot be shortened without breaking its output schema",
-        c->notes.len ? "; " : "", bytes);
+    buf_printf(&c->notes,
+               "%s%zu bytes exceed the limit; it cannot be shortened without breaking its output schema",
+               c->notes.len ? "; " : "", bytes);
     log_event(LOG_WARN, "compact_failed", LOG_STR("tool", c->tool->name), LOG_NUM("bytes", bytes),
               LOG_NUM("max_bytes", c->tool->compact.max_bytes),
               LOG_NUM("max_tokens", c->tool->compact.max_tokens));
@@ -152,12 +144,12 @@ static void say_failure(struct compacting *c, size_t bytes)
 
 /* ---- values -------------------------------------------------------------------- */
 
-/* From the freest form to the mildest: what the policy drops may be required, and so may any field. */
+/* From the freest to the mildest: the schema may require what the policy drops, or any field. */
 static const struct form {
     bool drops, items_only;
 } forms[] = {{true, false}, {true, true}, {false, true}};
 
-static bool shrink_in_form(struct compacting *c, const struct json *value,
+static bool shrink_in_form(struct compact_ctx *c, const struct json *value,
                            const struct policy_compact *budget, const struct form *form, struct shrink_ctx *s,
                            struct json *out)
 {
@@ -183,8 +175,8 @@ static uint32_t count_values(const struct json *value, uint32_t most)
     return count;
 }
 
-/* NULL: no form of it both fits and matches the schema (NULL: none asked). */
-static const struct json *shrink_value(struct compacting *c, const struct json *value,
+/* The value in the first form that fits the budget and the schema (may be NULL); NULL: in none. */
+static const struct json *shrink_value(struct compact_ctx *c, const struct json *value,
                                        const struct policy_compact *budget, const struct schema *schema)
 {
     struct json *out = ARENA_NEW(c->arena, struct json);
@@ -194,7 +186,7 @@ static const struct json *shrink_value(struct compacting *c, const struct json *
         struct shrink_ctx s;
         if (shrink_in_form(c, value, budget, &forms[i], &s, out) &&
             (!schema || schema_validate(schema, out) == SCHEMA_VALID)) {
-            say_omissions(&c->notes, &s);
+            put_omissions(&c->notes, &s);
             return out;
         }
         if (!schema)
@@ -205,16 +197,7 @@ static const struct json *shrink_value(struct compacting *c, const struct json *
 
 /* ---- text blocks ----------------------------------------------------------------- */
 
-static const struct json *value_in(struct arena *arena, struct str text)
-{
-    struct json *value = ARENA_NEW(arena, struct json);
-    struct json_error fault;
-    text = str_trim(text);
-    bool may_be = text.len && (text.at[0] == '{' || text.at[0] == '[');
-    return may_be && json_parse(arena, text, NULL, value, &fault) == OK ? value : NULL;
-}
-
-static struct str shrink_plain(struct compacting *c, struct str text, const struct policy_compact *budget)
+static struct str shrink_plain(struct compact_ctx *c, struct str text, const struct policy_compact *budget)
 {
     size_t left_out = 0, room = budget->max_bytes ? budget->max_bytes : text.len;
     if (compact_html_detect(text)) {
@@ -231,15 +214,15 @@ static struct str shrink_plain(struct compacting *c, struct str text, const stru
     if (!left_out)
         return shown;
     buf_text(&c->notes, c->notes.len ? "; " : "");
-    say_omission(&c->notes, &o);
+    put_omission(&c->notes, &o);
     return shown;
 }
 
-/* One block's text: as the structured value that it repeats, as JSON, or as lines. */
-static struct str shrink_text(struct compacting *c, struct str text, const struct policy_compact *budget,
+/* A text block may repeat the structured value, hold other JSON, or lines. */
+static struct str shrink_text(struct compact_ctx *c, struct str text, const struct policy_compact *budget,
                               const struct result *result, const struct json *structured)
 {
-    const struct json *value = value_in(c->arena, text), *small;
+    const struct json *value = result_json_of_text(c->arena, text), *small;
     if (value && structured && json_equal(value, result->structured))
         return written(c->arena, structured);
     if (fits(budget, text))
@@ -248,19 +231,10 @@ static struct str shrink_text(struct compacting *c, struct str text, const struc
     return small ? written(c->arena, small) : shrink_plain(c, text, budget);
 }
 
-/* 0 stands for no budget, so that what is spent is never quite. */
-static uint32_t part_of(uint32_t rest, size_t left)
+/* 0 means no budget, so a budget that is spent is 1. */
+static uint32_t share_of(uint32_t rest, size_t blocks)
 {
-    uint32_t part = left ? rest / (uint32_t)left : rest;
-    return rest && !part ? 1 : part;
-}
-
-static struct policy_compact share_of(const struct policy_compact *rest, size_t left)
-{
-    struct policy_compact share = *rest;
-    share.max_bytes = part_of(rest->max_bytes, left);
-    share.max_tokens = part_of(rest->max_tokens, left);
-    return share;
+    return rest && rest < blocks ? 1 : rest / (uint32_t)blocks;
 }
 
 static uint32_t less(uint32_t rest, size_t used)
@@ -268,28 +242,24 @@ static uint32_t less(uint32_t rest, size_t used)
     return !rest ? 0 : used >= rest ? 1 : rest - (uint32_t)used;
 }
 
-static size_t count_texts(const struct json *content)
-{
-    size_t count = 0;
-    for (uint32_t i = 0; i < content->len; i++)
-        count += is_text(&content->items[i]);
-    return count;
-}
-
-/* Blocks share the budget; what one leaves over goes to the next. Images and links are not text, and stay. */
-static const struct json *shrink_content(struct compacting *c, const struct result *result,
+/* Text blocks share the budget; what one leaves goes to the next. */
+static const struct json *shrink_content(struct compact_ctx *c, const struct result *result,
                                          const struct json *structured)
 {
     const struct json *content = result->content;
     struct json *items = ARENA_ARRAY(c->arena, struct json, content->len + 1),
                 *out = ARENA_NEW(c->arena, struct json);
     struct policy_compact rest = c->tool->compact;
-    size_t left = count_texts(content);
+    size_t left = 0;
+    for (uint32_t i = 0; i < content->len; i++)
+        left += text_in(&content->items[i]) != NULL;
     for (uint32_t i = 0; i < content->len; i++) {
         items[i] = content->items[i];
-        if (!is_text(&items[i]))
+        if (!text_in(&items[i]))
             continue;
-        struct policy_compact share = share_of(&rest, left--);
+        struct policy_compact share = rest;
+        share.max_bytes = share_of(rest.max_bytes, left);
+        share.max_tokens = share_of(rest.max_tokens, left--);
         struct str text = text_of(&items[i]), shown = shrink_text(c, text, &share, result, structured);
         if (shown.at != text.at || shown.len != text.len)
             items[i] = with_text(c->arena, &content->items[i], shown);
@@ -310,15 +280,11 @@ static size_t bytes_of(struct arena *arena, const struct result *r)
     return bytes;
 }
 
-/* What was sent knows its own length. */
 static bool structured_fits(struct arena *arena, const struct policy_compact *budget,
                             const struct json *structured)
 {
-    if (!structured)
-        return true;
-    if (structured->raw_len)
-        return fits(budget, (struct str){structured->raw, structured->raw_len});
-    return fits(budget, written(arena, structured));
+    struct str sent = structured ? (struct str){structured->raw, structured->raw_len} : STR_NONE;
+    return !structured || fits(budget, sent.len ? sent : written(arena, structured));
 }
 
 static bool content_fits(const struct policy_compact *budget, const struct json *content)
@@ -333,20 +299,21 @@ static bool content_fits(const struct policy_compact *budget, const struct json 
            (!budget->max_tokens || tokens <= budget->max_tokens);
 }
 
-static void learn(struct compacting *c, const struct json *args, struct str goal)
+static struct compact_rules rules_of(struct arena *arena, const struct tool *tool, const struct json *args,
+                                     struct str goal)
 {
-    const struct tool *tool = c->tool;
-    c->rules = (struct compact_rules){.keep = tool->compact.keep,
-                                      .keep_count = tool->compact.keep_count,
-                                      .drop = tool->compact.drop,
-                                      .drop_count = tool->compact.drop_count,
-                                      .gives_ids = tool->policy ? tool->policy->gives_ids : NULL,
-                                      .gives_id_count = tool->policy ? tool->policy->gives_id_count : 0};
-    compact_set_goal(&c->rules, goal, c->arena);
-    compact_set_argument_ids(&c->rules, args);
+    struct compact_rules rules = {.keep = tool->compact.keep,
+                                  .keep_count = tool->compact.keep_count,
+                                  .drop = tool->compact.drop,
+                                  .drop_count = tool->compact.drop_count,
+                                  .gives_ids = tool->policy ? tool->policy->gives_ids : NULL,
+                                  .gives_id_count = tool->policy ? tool->policy->gives_id_count : 0};
+    compact_set_goal(&rules, goal, arena);
+    compact_set_argument_ids(&rules, args);
+    return rules;
 }
 
-static struct str note(struct compacting *c)
+static struct str note(struct compact_ctx *c)
 {
     if (!c->notes.len)
         return STR_NONE;
@@ -354,30 +321,30 @@ static struct str note(struct compacting *c)
     buf_text(&out, c->failed ? "this result is long: " : "this result was shortened: ");
     buf_str(&out, buf_view(&c->notes));
     buf_byte(&out, '.');
-    say_how(&out, c->tool);
+    put_advice(&out, c->tool);
     return buf_view(&out);
 }
 
 bool compact_result(struct arena *arena, const struct tool *tool, const struct json *args, struct str goal,
-                    const struct result *result, struct compacted *out)
+                    const struct result *result, struct compaction *out)
 {
     const struct policy_compact *budget = &tool->compact;
-    *out = (struct compacted){.result = *result};
+    *out = (struct compaction){.result = *result};
     if (!json_is(result->content, JSON_ARRAY))
         return false;
     bool structured_is_fine = structured_fits(arena, budget, result->structured);
     if (structured_is_fine && content_fits(budget, result->content))
         return false;
-    struct compacting c = {.arena = arena, .tool = tool, .notes = buf_in(arena)};
+    struct compact_ctx c = {.arena = arena, .tool = tool, .notes = buf_in(arena)};
     const struct json *structured = result->structured;
-    learn(&c, args, goal);
+    c.rules = rules_of(arena, tool, args, goal);
     if (!structured_is_fine) {
         bool was_valid =
             tool->output_schema && schema_validate(tool->output_schema, structured) == SCHEMA_VALID;
         structured = shrink_value(&c, structured, budget, was_valid ? tool->output_schema : NULL);
     }
     if (result->structured && !structured) {
-        say_failure(&c, written(arena, result->structured).len);
+        note_failure(&c, written(arena, result->structured).len);
     } else {
         out->result.structured = structured;
         out->result.content =

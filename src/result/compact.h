@@ -1,8 +1,9 @@
 /*
- * A result that is too large for a model, made small enough by fields and
- * items: ids, titles, the newest, what the goal's words hit and what the call
- * asked about stay; what went is said, and how to get it. Structured results
- * still match their output schema, or are left whole. Errors never come here.
+ * Compaction: a result that exceeds the tool's byte or token budget loses
+ * fields and items. Ids, titles, the newest items, and what the goal or the
+ * arguments name stay; a note reports what was left out and how to get it. A
+ * structured result still matches its output schema, or stays whole. The
+ * caller leaves errors out.
  */
 #ifndef TOOLGATE_RESULT_COMPACT_H
 #define TOOLGATE_RESULT_COMPACT_H
@@ -10,15 +11,15 @@
 #include "result/result.h"
 #include "catalog/tool.h"
 
-struct compacted {
-    bool done;            /* the result below stands for the tool's */
-    struct result result; /* content and structured; the rest as it was */
+struct compaction {
+    bool done;            /* `result` replaces the tool's */
+    struct result result; /* with new content and structured */
     size_t from, to;      /* bytes that a model reads */
-    struct str note;      /* for the model: what was left out, or why nothing could be; empty: it fits */
+    struct str note;      /* for the model: what was left out, or why nothing could be */
 };
 
-/* False where the result is within the budget: nothing is done then, and nothing allocated. */
+/* False if the result is within the budget: `out` is then the result itself, and nothing is allocated. */
 bool compact_result(struct arena *arena, const struct tool *tool, const struct json *args, struct str goal,
-                    const struct result *result, struct compacted *out);
+                    const struct result *result, struct compaction *out);
 
 #endif

@@ -60,17 +60,17 @@ static struct str text_of(const struct json *value)
     return (struct str){out.at, out.len - 1};
 }
 
-static struct compacted shrink(const struct json *value, const char *args, const char *goal)
+static struct compaction shrink(const struct json *value, const char *args, const char *goal)
 {
     struct result result;
-    struct compacted out;
+    struct compaction out;
     result_read(arena, value, &result);
     compact_result(arena, &tool, args ? value_of(args) : NULL, str_of(goal), &result, &out);
     return out;
 }
 
 /* The text that a model reads. */
-static struct str shown(const struct compacted *c)
+static struct str shown(const struct compaction *c)
 {
     return json_str(json_get_text(&c->result.content->items[0], "text"));
 }
@@ -82,7 +82,7 @@ static void says(struct str text, const char *what)
 }
 
 /* The note to the model, whole. */
-static void note_is(const struct compacted *c, const char *key)
+static void note_is(const struct compaction *c, const char *key)
 {
     golden_check("feedback", key, arena_printf(arena, STR_FMT, STR_ARG(c->note)).at);
 }
@@ -115,7 +115,7 @@ static const struct json *events(unsigned count, unsigned body)
 static void what_fits_is_not_touched(void **state)
 {
     (void)state;
-    struct compacted c = shrink(events(3, 2), NULL, "");
+    struct compaction c = shrink(events(3, 2), NULL, "");
     assert_false(c.done);
     assert_int_equal(c.note.len, 0);
 }
@@ -124,7 +124,7 @@ static void every_id_and_title_stays_before_any_text_does(void **state)
 {
     (void)state;
     tool.compact.max_bytes = 2000;
-    struct compacted c = shrink(events(20, 100), NULL, "");
+    struct compaction c = shrink(events(20, 100), NULL, "");
     assert_true(c.done && shown(&c).len <= 2000);
     const struct json *list = json_get_text(parse(shown(&c)), "events");
     assert_int_equal(list->len, 20);
@@ -139,7 +139,7 @@ static void too_many_items_are_counted(void **state)
     (void)state;
     tool.parameters = (struct str[]){STR("query"), STR("limit")};
     tool.parameter_count = 2;
-    struct compacted c = shrink(events(400, 10), NULL, "");
+    struct compaction c = shrink(events(400, 10), NULL, "");
     assert_true(shown(&c).len <= 1000);
     const struct json *list = json_get_text(parse(shown(&c)), "events");
     char left[64];
@@ -152,7 +152,7 @@ static void too_many_items_are_counted(void **state)
 static void the_newest_stay(void **state)
 {
     (void)state;
-    struct compacted c = shrink(events(28, 200), NULL, "");
+    struct compaction c = shrink(events(28, 200), NULL, "");
     says(shown(&c), "\"e27\"");
     says_not(shown(&c), "\"e0\"");
 }
@@ -169,7 +169,7 @@ static void what_the_goal_asks_for_stays_whole(void **state)
         buf_printf(&out, "%s{\"id\":%d,\"text\":\"%s and then more of the usual words that fill a field\"}",
                    i ? "," : "", i, i == 41 ? "Dentist appointment" : "meeting");
     buf_text(&out, "]");
-    struct compacted c = shrink(parse(buf_view(&out)), NULL, "when do I see the dentists?");
+    struct compaction c = shrink(parse(buf_view(&out)), NULL, "when do I see the dentists?");
     says(shown(&c), "Dentist appointment and then more of the usual words");
     assert_int_equal(all->len, 2);
 }
@@ -177,7 +177,7 @@ static void what_the_goal_asks_for_stays_whole(void **state)
 static void what_the_call_asked_about_stays_whole(void **state)
 {
     (void)state;
-    struct compacted c = shrink(events(20, 100), "{\"event_id\":\"e7\"}", "");
+    struct compaction c = shrink(events(20, 100), "{\"event_id\":\"e7\"}", "");
     const struct json *list = json_get_text(parse(shown(&c)), "events");
     const struct json *asked = NULL;
     for (uint32_t i = 0; i < list->len; i++)
@@ -193,7 +193,7 @@ static void what_a_policy_drops_goes_first(void **state)
     tool.compact.max_bytes = 1600;
     tool.compact.drop = (struct str[]){STR("events[].body")};
     tool.compact.drop_count = 1;
-    struct compacted c = shrink(events(20, 100), NULL, "");
+    struct compaction c = shrink(events(20, 100), NULL, "");
     assert_int_equal(json_get_text(parse(shown(&c)), "events")->len, 20);
     note_is(&c, "compaction note: a field that the policy drops");
 }
@@ -208,7 +208,7 @@ static void what_a_policy_keeps_stays(void **state)
     for (int i = 0; i < 20; i++)
         buf_printf(&out, "%s{\"price\":%d,\"colour\":\"%0100d\"}", i ? "," : "", i, i);
     buf_text(&out, "]}");
-    struct compacted c = shrink(parse(buf_view(&out)), NULL, "");
+    struct compaction c = shrink(parse(buf_view(&out)), NULL, "");
     const struct json *value = parse(shown(&c));
     assert_true(str_is(json_str(json_get_text(value, "note")), "prices are net"));
     const struct json *items = json_get_text(value, "items");
@@ -227,7 +227,7 @@ static void ids_that_a_policy_gives_stay(void **state)
     for (int i = 0; i < 20; i++)
         buf_printf(&out, "%s{\"ref\":\"r%d\",\"colour\":\"%0100d\"}", i ? "," : "", i, i);
     buf_text(&out, "]}");
-    struct compacted c = shrink(parse(buf_view(&out)), NULL, "");
+    struct compaction c = shrink(parse(buf_view(&out)), NULL, "");
     says(shown(&c), "\"r0\"");
     says(shown(&c), "\"r19\"");
 }
@@ -252,7 +252,7 @@ static void a_list_loses_items_where_what_must_stay_of_each_is_too_much(void **s
     tool.compact.keep_count = 1;
     policy.gives_ids = (struct str[]){STR("page.rows[].ref")};
     policy.gives_id_count = 1;
-    struct compacted c = shrink(rows(400), NULL, "");
+    struct compaction c = shrink(rows(400), NULL, "");
     const struct json *value = parse(shown(&c)), *list = json_get_text(json_get_text(value, "page"), "rows");
     assert_true(c.done);
     assert_true(shown(&c).len <= 2000);
@@ -275,7 +275,7 @@ static void a_list_that_is_kept_whole_stays_whole(void **state)
     for (int i = 0; i < 50; i++)
         buf_printf(&out, "%s\"r%d\"", i ? "," : "", i);
     buf_printf(&out, "],\"body\":\"%05000d\"}", 0);
-    struct compacted c = shrink(parse(buf_view(&out)), NULL, "");
+    struct compaction c = shrink(parse(buf_view(&out)), NULL, "");
     assert_int_equal(json_get_text(parse(shown(&c)), "refs")->len, 50);
 }
 
@@ -287,7 +287,7 @@ static void one_huge_field_does_not_crowd_out_the_rest(void **state)
                "{\"id\":\"d1\",\"body\":\"%05000d\",\"author\":{\"name\":\"Ana\",\"mail\":\"ana@example."
                "com\"},\"words\":12}",
                0);
-    struct compacted c = shrink(parse(buf_view(&out)), NULL, "");
+    struct compaction c = shrink(parse(buf_view(&out)), NULL, "");
     const struct json *value = parse(shown(&c));
     says(shown(&c), "ana@example.com");
     assert_non_null(json_get_text(value, "words"));
@@ -304,7 +304,7 @@ static void a_huge_name_is_told_by_its_beginning(void **state)
     for (int i = 0; i < 5000; i++)
         buf_byte(&text, 'k');
     buf_text(&text, "\":1,\"id\":2}");
-    struct compacted c = shrink(parse(buf_view(&text)), NULL, "");
+    struct compaction c = shrink(parse(buf_view(&text)), NULL, "");
     note_is(&c, "compaction note: a huge name");
     assert_true(c.note.len < 300);
 }
@@ -316,7 +316,7 @@ static void a_text_keeps_whole_lines_and_what_the_goal_asks_for(void **state)
     for (int i = 0; i < 200; i++)
         buf_printf(&out, "line %d says %s\n", i, i == 150 ? "the invoice is overdue" : "nothing");
     struct json text = {.type = JSON_STRING, .text = out.at, .len = (uint32_t)out.len};
-    struct compacted c = shrink(&text, NULL, "Which invoices are open?");
+    struct compaction c = shrink(&text, NULL, "Which invoices are open?");
     assert_true(shown(&c).len <= 1000);
     says(shown(&c), "line 0 says nothing\nline 1 ");
     says(shown(&c), "line 150 says the invoice is overdue\n");
@@ -324,10 +324,10 @@ static void a_text_keeps_whole_lines_and_what_the_goal_asks_for(void **state)
     note_is(&c, "compaction note: a text");
 }
 
-static struct compacted shrink_text(struct buf *out, const char *args, const char *goal)
+static struct compaction shrink_text(struct buf *out, const char *args, const char *goal)
 {
     struct json text = {.type = JSON_STRING, .text = out->at, .len = (uint32_t)out->len};
-    struct compacted c = shrink(&text, args, goal);
+    struct compaction c = shrink(&text, args, goal);
     if (shown(&c).len > tool.compact.max_bytes)
         fail_msg("%zu bytes: " STR_FMT, shown(&c).len, STR_ARG(shown(&c)));
     return c;
@@ -340,7 +340,7 @@ static void a_table_keeps_its_head_and_the_row_that_was_asked_for(void **state)
     buf_text(&out, "id,name,city\n");
     for (int i = 0; i < 300; i++)
         buf_printf(&out, "c%d,Name %d,City\n", i, i);
-    struct compacted c = shrink_text(&out, "{\"customer_id\":\"c222\"}", "");
+    struct compaction c = shrink_text(&out, "{\"customer_id\":\"c222\"}", "");
     says(shown(&c), "id,name,city\nc0,Name 0,");
     says(shown(&c), "\nc222,Name 222,City\n");
     says_not(shown(&c), "\nc122,");
@@ -353,7 +353,7 @@ static void a_log_keeps_its_end_and_what_went_wrong(void **state)
     for (int i = 0; i < 300; i++)
         buf_printf(&out, "2026-05-01T10:%02d:%02d %s\n", i / 60, i % 60,
                    i == 77 ? "ERROR disk full" : "all is well");
-    struct compacted c = shrink_text(&out, NULL, "");
+    struct compaction c = shrink_text(&out, NULL, "");
     says(shown(&c), "2026-05-01T10:01:17 ERROR disk full\n");
     says(shown(&c), "10:04:58 all is well\n2026-05-01T10:04:59 all is well\n");
 }
@@ -368,7 +368,7 @@ static void of_many_records_every_name_stays(void **state)
         for (int line = 0; line < 10; line++)
             buf_text(&out, "  some words about what it does, and more of them\n");
     }
-    struct compacted c = shrink_text(&out, NULL, "");
+    struct compaction c = shrink_text(&out, NULL, "");
     for (int i = 0; i < 8; i++) {
         char name[40];
         snprintf(name, sizeof(name), "- tool_name: tool_%d\n", i);
@@ -385,7 +385,7 @@ static void headings_of_a_document_stay(void **state)
         for (int line = 0; line < 20; line++)
             buf_text(&out, "Words upon words, and none of them is a heading.\n");
     }
-    struct compacted c = shrink_text(&out, NULL, "");
+    struct compaction c = shrink_text(&out, NULL, "");
     for (int i = 0; i < 6; i++) {
         char heading[32];
         snprintf(heading, sizeof(heading), "## Part %d\n", i);
@@ -399,7 +399,7 @@ static void without_lines_it_is_sentences_that_stay(void **state)
     struct buf out = buf_in(arena);
     for (int i = 0; i < 100; i++)
         buf_printf(&out, "Sentence %d is about %s. ", i, i == 60 ? "the missing invoice" : "something else");
-    struct compacted c = shrink_text(&out, NULL, "find the invoice");
+    struct compaction c = shrink_text(&out, NULL, "find the invoice");
     says(shown(&c), "Sentence 0 is about something else. Sentence 1 ");
     says(shown(&c), "Sentence 60 is about the missing invoice. ");
     says(shown(&c), " sentences left out …]");
@@ -415,7 +415,7 @@ static void of_a_page_its_words_stay(void **state)
     buf_text(&out,
              "</head><body><!-- a note --><h1 class=\"big\">Hours</h1><ul><li>Mo &amp; Tu 9&nbsp;-&nbsp;5"
              "</li><li>We closed</li></ul><p>If 1 < 2, <b>call</b> us.</p></body></html>");
-    struct compacted c = shrink_text(&out, NULL, "");
+    struct compaction c = shrink_text(&out, NULL, "");
     if (!str_is(shown(&c), "Opening hours\n# Hours\n- Mo & Tu 9 - 5\n- We closed\nIf 1 < 2, call us."))
         fail_msg(STR_FMT, STR_ARG(shown(&c)));
     note_is(&c, "compaction note: HTML");
@@ -432,7 +432,7 @@ static void of_lists_within_a_list_each_stays(void **state)
                    "\"notes\":\"%0100d\"}]",
                    i ? "," : "[", i, i, i, i);
     buf_byte(&out, ']');
-    struct compacted c = shrink(parse(buf_view(&out)), NULL, "");
+    struct compaction c = shrink(parse(buf_view(&out)), NULL, "");
     const struct json *list = parse(shown(&c));
     assert_true(shown(&c).len <= 1500);
     assert_int_equal(12, list->len);
@@ -448,7 +448,7 @@ static void a_text_that_is_embedded_is_shortened_in_its_place(void **state)
     for (int i = 0; i < 300; i++)
         buf_printf(&out, "line %d\\n", i);
     buf_text(&out, "\"}}]}");
-    struct compacted c = shrink(parse(buf_view(&out)), NULL, "");
+    struct compaction c = shrink(parse(buf_view(&out)), NULL, "");
     const struct json *resource = json_get_text(&c.result.content->items[0], "resource");
     assert_true(str_is(json_str(json_get_text(resource, "uri")), "file:///a"));
     assert_true(json_str(json_get_text(resource, "text")).len <= 1000);
@@ -462,7 +462,7 @@ static void what_has_too_many_parts_is_cut_as_one(void **state)
     buf_text(&out, "begin");
     for (int i = 0; i < 250000; i++)
         buf_text(&out, "\nx");
-    says(shown(&(struct compacted){.result = shrink_text(&out, NULL, "").result}), "bytes left out]");
+    says(shown(&(struct compaction){.result = shrink_text(&out, NULL, "").result}), "bytes left out]");
 }
 
 static void images_stay_beside_a_text_that_is_cut(void **state)
@@ -473,7 +473,7 @@ static void images_stay_beside_a_text_that_is_cut(void **state)
                "{\"content\":[{\"type\":\"image\",\"data\":\"%03000d\",\"mimeType\":\"image/png\"},"
                "{\"type\":\"text\",\"text\":\"%04000d\"}]}",
                0, 0);
-    struct compacted c = shrink(parse(buf_view(&out)), NULL, "");
+    struct compaction c = shrink(parse(buf_view(&out)), NULL, "");
     assert_int_equal(c.result.content->len, 2);
     assert_int_equal(json_str(json_get_text(&c.result.content->items[0], "data")).len, 3000);
     assert_true(json_str(json_get_text(&c.result.content->items[1], "text")).len <= 1000);
@@ -507,7 +507,7 @@ static void a_structured_result_still_matches_its_schema(void **state)
         "\"items\":"
         "{\"type\":\"object\",\"required\":[\"id\",\"body\"],\"properties\":{\"body\":{\"type\":\"string\","
         "\"pattern\":\"^(words )*$\"}}}}}}");
-    struct compacted c = shrink(structured(events(20, 20)), NULL, "");
+    struct compaction c = shrink(structured(events(20, 20)), NULL, "");
     assert_true(c.done);
     assert_int_equal(schema_validate(tool.output_schema, c.result.structured), SCHEMA_VALID);
     assert_true(text_of(c.result.structured).len <= 1000);
@@ -519,7 +519,7 @@ static void what_no_schema_allows_to_shorten_is_left_whole_and_said(void **state
 {
     (void)state;
     use_schema("{\"type\":\"object\",\"properties\":{\"events\":{\"type\":\"array\",\"minItems\":20}}}");
-    struct compacted c = shrink(structured(events(20, 100)), NULL, "");
+    struct compaction c = shrink(structured(events(20, 100)), NULL, "");
     tool.compact.max_bytes = 200; /* twenty ids do not fit either */
     c = shrink(structured(events(20, 100)), NULL, "");
     assert_false(c.done);
@@ -555,7 +555,7 @@ static void a_budget_in_tokens_is_kept(void **state)
     (void)state;
     tool.compact.max_bytes = 0;
     tool.compact.max_tokens = 300;
-    struct compacted c = shrink(events(200, 10), NULL, "");
+    struct compaction c = shrink(events(200, 10), NULL, "");
     assert_true(c.done);
     assert_in_range(token_estimate(shown(&c)), 150, 300);
 }
@@ -640,7 +640,7 @@ static void random_results_fit_and_stay_json(void **state)
         tool.compact.max_bytes = below(4) ? 300 + below(4000) : 0;
         tool.compact.max_tokens = tool.compact.max_bytes && below(2) ? 0 : 200 + below(900);
         const struct json *value = parse(buf_view(&out));
-        struct compacted c = shrink(value, "{\"id\":5}", "a wörd of 2026"), again;
+        struct compaction c = shrink(value, "{\"id\":5}", "a wörd of 2026"), again;
         if (!c.done)
             continue;
         shortened++;
