@@ -1,4 +1,4 @@
-/* The table of checks, what they are given, and what becomes of what they find. */
+/* The table of checks, the run that prepares their context, and the list of findings. */
 #include "lint/lint.h"
 
 #include "base/arena.h"
@@ -17,7 +17,7 @@
 
 #define LINT_SHOWN_MAX_NODES 50000000u /* of all definitions together */
 
-/* One a line: code, level, what it finds, who looks: at each tool, or at the whole. */
+/* Code, level, what it finds, and its function: for each tool, or for the whole generation. */
 enum { LOAD, EXAMPLE, ODD };
 static const struct check {
     struct lint_code code;
@@ -30,42 +30,39 @@ static const struct check {
          NULL},
     [EXAMPLE] = {{"example", LINT_ERROR, "an example that fails"}, NULL, NULL},
     [ODD] = {{"odd", LINT_WARNING,
-              "a definition that is left out, or has a name or schema that MCP does not take"},
+              "a definition that is left out, or has a name or schema that MCP does not allow"},
              NULL,
              NULL},
     {{"rule", LINT_WARNING,
       "a rule that contradicts another or the schema, or that the schema makes needless"},
      lint_rule_conflicts,
      NULL},
-    {{"untried-rule", LINT_WARNING, "a rule that no example meets"}, lint_untried_rules, NULL},
+    {{"untried-rule", LINT_WARNING, "a rule that no example reaches"}, lint_untried_rules, NULL},
     {{"untried-hook", LINT_WARNING, "a function of the policy that no example reaches"},
      lint_untried_hooks,
      NULL},
-    {{"no-examples", LINT_WARNING, "a policy that decides something and has no example"},
-     lint_no_examples,
-     NULL},
-    {{"unjudged", LINT_WARNING, "an example whose result is never looked at"}, lint_unused_result, NULL},
+    {{"no-examples", LINT_WARNING, "a policy without an example"}, lint_no_examples, NULL},
+    {{"unjudged", LINT_WARNING, "an example whose result is not used"}, lint_unused_result, NULL},
     {{"twice", LINT_WARNING, "two examples of the same call"}, lint_duplicate_example, NULL},
-    {{"off", LINT_WARNING, "a policy that is off, although its examples say what it should do"},
-     lint_mode_off,
-     NULL},
-    {{"argument", LINT_WARNING, "ids or loop.volatile name an argument that the schema has not got"},
+    {{"off", LINT_WARNING, "a policy that is off although it has examples"}, lint_mode_off, NULL},
+    {{"argument", LINT_WARNING, "ids or loop.volatile name an argument that the schema does not have"},
      lint_argument_paths,
      NULL},
-    {{"result", LINT_WARNING, "gives_ids, redact or compact name a field that the output schema has not got"},
+    {{"result", LINT_WARNING,
+      "gives_ids, redact or compact name a field that the output schema does not have"},
      lint_result_paths,
      NULL},
     {{"no-hint", LINT_WARNING, "refuse, refuses or garbage without a hint"}, lint_no_hint, NULL},
     {{"no-path", LINT_WARNING, "repair without a path"}, lint_no_path, NULL},
     {{"no-description", LINT_WARNING, "a tool without a description"}, lint_no_description, NULL},
     {{"undescribed", LINT_WARNING, "an argument without a description"}, lint_undescribed_arguments, NULL},
-    {{"no-effects", LINT_WARNING, "a policy that does not say what its tool does to the world"},
+    {{"no-effects", LINT_WARNING, "a policy that does not declare the effects of its tool"},
      lint_no_effects,
      NULL},
     {{"again", LINT_WARNING, "retry.again for a tool that is not declared idempotent"},
      lint_retry_not_idempotent,
      NULL},
-    {{"left-option", LINT_WARNING, "exec: an option that stays where its argument is left out"},
+    {{"left-option", LINT_WARNING, "exec: an option that stays without its argument"},
      lint_left_option,
      NULL},
     {{"root-choice", LINT_WARNING, "oneOf, anyOf or allOf at the root of a schema (Anthropic, OpenAI)"},
@@ -74,9 +71,7 @@ static const struct check {
     {{"argument-name", LINT_WARNING, "an argument whose name is refused (Anthropic)"},
      lint_property_name,
      NULL},
-    {{"list-items", LINT_WARNING, "a list that does not say what its items are (OpenAI, Gemini)"},
-     lint_list_items,
-     NULL},
+    {{"list-items", LINT_WARNING, "a list without items (OpenAI, Gemini)"}, lint_list_items, NULL},
     {{"long-description", LINT_WARNING, "a description of more than 1024 characters (OpenAI)"},
      lint_long_description,
      NULL},
@@ -85,15 +80,15 @@ static const struct check {
     {{"first-letter", LINT_NOTE, "a tool's name that begins with a digit or '-' (Gemini)"},
      lint_first_letter,
      NULL},
-    {{"enum-type", LINT_NOTE, "an enum of other values than texts (Gemini)"}, lint_enum_type, NULL},
-    {{"strict", LINT_NOTE, "a schema that OpenAI's strict mode cannot say"}, lint_strict, NULL},
+    {{"enum-type", LINT_NOTE, "an enum with values other than strings (Gemini)"}, lint_enum_type, NULL},
+    {{"strict", LINT_NOTE, "a schema that is not possible in OpenAI's strict mode"}, lint_strict, NULL},
 };
 #define CHECK_COUNT (sizeof(checks) / sizeof(checks[0]))
 
 struct lint {
     struct arena *arena;
     struct lint_finding *list;
-    size_t count, room;
+    size_t count, capacity;
 };
 
 const struct lint_code *lint_codes(size_t *count)
@@ -132,13 +127,13 @@ void lint_free(struct lint *lint)
 static void add(struct lint *lint, struct str file, int line, const struct lint_code *code,
                 struct str sentence)
 {
-    if (lint->count == lint->room) {
-        size_t room = lint->room ? lint->room * 2 : 64;
-        struct lint_finding *longer = ARENA_ARRAY(lint->arena, struct lint_finding, room);
+    if (lint->count == lint->capacity) {
+        size_t capacity = lint->capacity ? lint->capacity * 2 : 64;
+        struct lint_finding *longer = ARENA_ARRAY(lint->arena, struct lint_finding, capacity);
         if (lint->count)
             memcpy(longer, lint->list, lint->count * sizeof(*longer));
         lint->list = longer;
-        lint->room = room;
+        lint->capacity = capacity;
     }
     lint->list[lint->count++] = (struct lint_finding){.file = arena_dup(lint->arena, file),
                                                       .line = line,
@@ -147,12 +142,12 @@ static void add(struct lint *lint, struct str file, int line, const struct lint_
                                                       .sentence = arena_dup(lint->arena, sentence)};
 }
 
-void lint_report(struct looking *look, int line, const char *format, ...)
+void lint_report(struct lint_context *c, int line, const char *format, ...)
 {
-    struct str file = look->policy ? look->policy->file : look->tool ? look->tool->origin : STR_NONE;
+    struct str file = c->policy ? c->policy->file : c->tool ? c->tool->origin : STR_NONE;
     va_list args;
     va_start(args, format);
-    add(look->lint, file, line, look->code, arena_vprintf(look->arena, format, args));
+    add(c->lint, file, line, c->code, arena_vprintf(c->arena, format, args));
     va_end(args);
 }
 
@@ -181,10 +176,10 @@ const struct lint_finding *lint_findings(struct lint *lint, size_t *count)
     return lint->list;
 }
 
-/* ---- what the loader says ------------------------------------------------------------ */
+/* ---- errors of the loader -------------------------------------------------------------- */
 
-/* "file:12: sentence" or "file: sentence"; a sentence alone has no place. */
-static void add_line(struct lint *lint, const struct lint_code *code, struct str text)
+/* Splits "file:12: message" or "file: message"; a message alone has no place. */
+static void add_message(struct lint *lint, const struct lint_code *code, struct str text)
 {
     const char *colon = text.len ? memmem(text.at, text.len, ": ", 2) : NULL;
     struct str file = colon ? (struct str){text.at, (size_t)(colon - text.at)} : STR_NONE;
@@ -208,53 +203,53 @@ static void add_line(struct lint *lint, const struct lint_code *code, struct str
 static void add_report(struct lint *lint, const struct generation_report *report)
 {
     for (size_t i = 0; i < report->error_count; i++)
-        for (struct str rest = report->errors[i]; rest.len;) { /* the configuration's errors are one text */
+        for (struct str rest = report->errors[i]; rest.len;) { /* one string may have several lines */
             const char *end = memchr(rest.at, '\n', rest.len);
             size_t len = end ? (size_t)(end - rest.at) : rest.len;
-            add_line(lint, &checks[LOAD].code, (struct str){rest.at, len});
+            add_message(lint, &checks[LOAD].code, (struct str){rest.at, len});
             rest = str_from(rest, len + 1);
         }
     for (size_t i = 0; i < report->warning_count; i++)
-        add_line(lint, &checks[ODD].code, report->warnings[i]);
+        add_message(lint, &checks[ODD].code, report->warnings[i]);
 }
 
-/* ---- what the checks are given --------------------------------------------------------- */
+/* ---- the context of the checks ---------------------------------------------------------- */
 
-struct played {
+struct run_list {
     struct arena *arena;
     struct lint_example_run *list;
     const struct policy **policies; /* whose example it is */
-    size_t count, room;
+    size_t count, capacity;
 };
 
-static void note_example(void *owner, const struct example_outcome *o)
+static void add_run(void *owner, const struct example_outcome *o)
 {
     static const char *const early[] = {"known", "schema", "rules", "admit", "check"};
-    struct played *played = owner;
+    struct run_list *runs = owner;
     bool judged = true;
     for (size_t i = 0; o->stage && i < sizeof(early) / sizeof(early[0]); i++)
         judged = judged && strcmp(o->stage, early[i]) != 0;
-    if (played->count < played->room) {
-        played->policies[played->count] = o->policy;
-        played->list[played->count++] = (struct lint_example_run){o->example, judged};
+    if (runs->count < runs->capacity) {
+        runs->policies[runs->count] = o->policy;
+        runs->list[runs->count++] = (struct lint_example_run){o->example, judged};
     }
 }
 
-static void play(struct generation *generation, struct coverage *coverage, struct played *played,
-                 struct generation_report *report)
+static void run_examples(struct generation *generation, struct coverage *coverage, struct run_list *runs,
+                         struct generation_report *report)
 {
     struct policy_set *policies = generation_policies(generation);
     for (size_t i = 0; i < policy_set_count(policies); i++)
-        played->room += policy_set_at(policies, i)->example_count;
-    played->list = ARENA_ARRAY(played->arena, struct lint_example_run, played->room + 1);
-    played->policies = ARENA_ARRAY(played->arena, const struct policy *, played->room + 1);
-    struct examples_options options = {.seen = note_example, .owner = played};
+        runs->capacity += policy_set_at(policies, i)->example_count;
+    runs->list = ARENA_ARRAY(runs->arena, struct lint_example_run, runs->capacity + 1);
+    runs->policies = ARENA_ARRAY(runs->arena, const struct policy *, runs->capacity + 1);
+    struct examples_options options = {.seen = add_run, .owner = runs};
     coverage_begin(coverage, policies);
     examples_run(generation, report, &options);
     coverage_end(coverage, policies);
 }
 
-/* The definitions as a model sees them, an array. */
+/* The definitions as models see them, an array. */
 static struct json definitions(struct arena *arena, struct generation *generation)
 {
     struct catalog_request request = {.provider = {.format = PROVIDER_FORMAT_MCP}, .all = true};
@@ -271,7 +266,7 @@ static struct json definitions(struct arena *arena, struct generation *generatio
     return json_parse(arena, buf_view(&text), &limits, &list, &fault) == OK ? list : json_array(NULL, 0);
 }
 
-static const struct json *shown_as(const struct json *list, struct str name)
+static const struct json *find_definition(const struct json *list, struct str name)
 {
     for (uint32_t i = 0; i < list->len; i++)
         if (str_eq(json_str(json_get_text(&list->items[i], "name")), name))
@@ -279,7 +274,7 @@ static const struct json *shown_as(const struct json *list, struct str name)
     return NULL;
 }
 
-static const struct coverage_file *reached(const struct coverage *coverage, struct str file)
+static const struct coverage_file *find_coverage(const struct coverage *coverage, struct str file)
 {
     size_t count;
     const struct coverage_file *files = coverage_files(coverage, &count);
@@ -289,64 +284,64 @@ static const struct coverage_file *reached(const struct coverage *coverage, stru
     return NULL;
 }
 
-/* Those of one policy stand together. */
-static void pick_played(struct looking *look, const struct played *played)
+/* The runs of one policy are adjacent. */
+static void find_runs(struct lint_context *c, const struct run_list *runs)
 {
     size_t i = 0;
-    while (i < played->count && played->policies[i] != look->policy)
+    while (i < runs->count && runs->policies[i] != c->policy)
         i++;
-    look->played = played->list + i;
-    while (i + look->played_count < played->count && played->policies[i + look->played_count] == look->policy)
-        look->played_count++;
+    c->runs = runs->list + i;
+    while (i + c->run_count < runs->count && runs->policies[i + c->run_count] == c->policy)
+        c->run_count++;
 }
 
-/* ---- looking ------------------------------------------------------------------------------ */
+/* ---- the run -------------------------------------------------------------------------------- */
 
-static void look_at_tool(struct looking look, const struct tool *tool, const struct json *shown,
-                         const struct coverage *coverage, const struct played *played)
+static void check_tool(struct lint_context c, const struct tool *tool, const struct json *shown,
+                       const struct coverage *coverage, const struct run_list *runs)
 {
-    look.tool = tool;
-    look.policy = tool->policy;
-    look.shown = shown_as(shown, tool->name);
-    if (look.policy) {
-        look.survey = policy_introspection(look.policy, look.arena);
-        look.of = reached(coverage, look.policy->file);
-        pick_played(&look, played);
+    c.tool = tool;
+    c.policy = tool->policy;
+    c.shown = find_definition(shown, tool->name);
+    if (c.policy) {
+        c.introspection = policy_introspection(c.policy, c.arena);
+        c.coverage = find_coverage(coverage, c.policy->file);
+        find_runs(&c, runs);
     }
     for (size_t i = 0; i < CHECK_COUNT; i++) {
-        look.code = &checks[i].code;
+        c.code = &checks[i].code;
         if (checks[i].tool)
-            checks[i].tool(&look);
+            checks[i].tool(&c);
     }
 }
 
-/* `only_policies`: the others have been looked at already, or will be. */
-static void look_at(struct lint *lint, struct generation *generation, bool only_policies)
+/* `only_policies`: skips tools without a policy and checks of the whole generation. */
+static void check_generation(struct lint *lint, struct generation *generation, bool only_policies)
 {
-    struct looking look = {.lint = lint, .arena = arena_new(), .generation = generation};
+    struct lint_context c = {.lint = lint, .arena = arena_new(), .generation = generation};
     struct coverage *coverage = coverage_new();
-    struct played played = {.arena = look.arena};
+    struct run_list runs = {.arena = c.arena};
     struct generation_report failed;
-    generation_report_init(&failed, look.arena);
-    struct json shown = definitions(look.arena, generation);
-    play(generation, coverage, &played, &failed);
+    generation_report_init(&failed, c.arena);
+    struct json shown = definitions(c.arena, generation);
+    run_examples(generation, coverage, &runs, &failed);
     for (size_t i = 0; i < failed.error_count; i++)
-        add_line(lint, &checks[EXAMPLE].code, failed.errors[i]);
+        add_message(lint, &checks[EXAMPLE].code, failed.errors[i]);
     for (size_t i = 0; i < generation_tool_count(generation); i++) {
         const struct tool *tool = generation_tool_at(generation, i);
         if (tool->policy || !only_policies)
-            look_at_tool(look, tool, &shown, coverage, &played);
+            check_tool(c, tool, &shown, coverage, &runs);
     }
     for (size_t i = 0; i < CHECK_COUNT && !only_policies; i++) {
-        look.code = &checks[i].code;
+        c.code = &checks[i].code;
         if (checks[i].whole)
-            checks[i].whole(&look);
+            checks[i].whole(&c);
     }
     coverage_free(coverage);
-    arena_free(look.arena);
+    arena_free(c.arena);
 }
 
-/* NULL where it does not load; `*folder` is what the configuration named, in `arena`. */
+/* NULL if it does not load. *folder: the policies that the configuration names, in `arena`. */
 static struct generation *build(const struct config_sources *sources, struct arena *arena,
                                 const char **folder, struct generation_report *report)
 {
@@ -369,9 +364,9 @@ static bool ends_in(const char *text, const char *end)
     return len >= n && strcmp(text + len - n, end) == 0;
 }
 
-/* One broken file keeps all others from loading: they are looked at one by one. */
-static bool look_at_files(struct lint *lint, const struct config_sources *sources, struct arena *arena,
-                          const char *folder)
+/* One invalid file prevents all others from loading, so each is checked alone. */
+static bool check_files(struct lint *lint, const struct config_sources *sources, struct arena *arena,
+                        const char *folder)
 {
     char pattern[4096];
     glob_t found = {0};
@@ -387,7 +382,7 @@ static bool look_at_files(struct lint *lint, const struct config_sources *source
         bool spec = ends_in(alone.policies, "_spec.lua");
         struct generation *generation = spec ? NULL : build(&alone, arena, &unused, &report);
         if (generation)
-            look_at(lint, generation, true);
+            check_generation(lint, generation, true);
         generation_unref(generation);
     }
     globfree(&found);
@@ -401,15 +396,15 @@ bool lint_run(struct lint *lint, const struct config_sources *sources)
     const char *folder = NULL;
     generation_report_init(&report, arena);
     struct generation *generation = build(sources, arena, &folder, &report);
-    bool looked = generation != NULL;
+    bool checked = generation != NULL;
     add_report(lint, &report);
     if (generation)
-        look_at(lint, generation, false);
+        check_generation(lint, generation, false);
     else if (folder && ends_in(folder, ".lua"))
-        looked = true;
+        checked = true;
     else if (folder)
-        looked = look_at_files(lint, sources, arena, folder);
+        checked = check_files(lint, sources, arena, folder);
     generation_unref(generation);
     arena_free(arena);
-    return looked;
+    return checked;
 }

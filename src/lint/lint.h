@@ -1,8 +1,7 @@
 /*
- * What is suspicious about policies and tools, beyond what the loader
- * refuses: one table of checks, each with its code, and findings that say
- * where, what and how to mend it. For people and their CI; a daemon does not
- * need it.
+ * `toolgate lint`: finds mistakes in policies and tools that the loader accepts.
+ * One table of checks, each with its code; a finding states place, problem and
+ * fix. For people and their CI; the daemon does not use it.
  */
 #ifndef TOOLGATE_LINT_LINT_H
 #define TOOLGATE_LINT_LINT_H
@@ -10,20 +9,20 @@
 #include "config/config.h"
 
 enum lint_level {
-    LINT_ERROR,   /* toolgate refuses it */
-    LINT_WARNING, /* it works, and not as somebody thinks, or not everywhere */
-    LINT_NOTE     /* worth to know; counts only for who asks for it */
+    LINT_ERROR,   /* toolgate refuses to load it */
+    LINT_WARNING, /* probably not intended, or not portable */
+    LINT_NOTE     /* shown only on request */
 };
 
 struct lint_finding {
     struct str file;
-    int line; /* 0: the file has none, or it cannot be told */
+    int line; /* 0: unknown, or the file has no lines */
     enum lint_level level;
     const char *code;
     struct str sentence;
 };
 
-/* Every code there is, with what its findings are about. */
+/* All codes, with a description of their findings. */
 struct lint_code {
     const char *code;
     enum lint_level level;
@@ -36,11 +35,11 @@ struct lint;
 struct lint *lint_new(void);
 void lint_free(struct lint *lint);
 
-/* Loads what the sources name and looks at all of it. Files that do not load become findings, and the others
- * are looked at alone. False: there was nothing to look at, and the findings say why. */
+/* Loads the sources and checks everything in them. Files that do not load become findings, and the others are
+ * checked one by one. Returns false if nothing could be checked; the findings give the reason. */
 bool lint_run(struct lint *lint, const struct config_sources *sources);
 
-/* All of them so far, by file and line, none twice. Valid until the next look. */
+/* All findings so far, sorted by file and line, without duplicates. Valid until the next lint_run. */
 const struct lint_finding *lint_findings(struct lint *lint, size_t *count);
 
 #endif

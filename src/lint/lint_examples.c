@@ -1,54 +1,72 @@
-/* Examples: what they leave untried, and those that show nothing. */
+/* Rules and examples: rules that conflict, code that no example reaches, examples that check nothing. */
 #include "lint/lint_internal.h"
 
 #include "base/arena.h"
 
-void lint_no_examples(struct looking *look)
+static void report_conflict(void *owner, int line, struct str sentence)
 {
-    const struct policy *p = look->policy;
+    lint_report(owner, line, STR_FMT, STR_ARG(sentence));
+}
+
+void lint_rule_conflicts(struct lint_context *c)
+{
+    if (c->policy)
+        introspection_rules(&c->introspection, c->tool->input, report_conflict, c);
+}
+
+void lint_untried_rules(struct lint_context *c)
+{
+    for (size_t i = 0; c->coverage && c->coverage->examples && i < c->coverage->rule_count; i++)
+        if (!c->coverage->rules[i].hits)
+            lint_report(c, introspection_rule_line(&c->introspection, i),
+                        "no example meets the rule '" STR_FMT
+                        "': add one that it changes, repairs or refuses",
+                        STR_ARG(str_cut(c->coverage->rules[i].words, 100)));
+}
+
+void lint_no_examples(struct lint_context *c)
+{
+    const struct policy *p = c->policy;
     if (!p || p->example_count || p->mode == POLICY_OFF)
         return;
     bool decides = p->rule_count || p->id_count || p->hooks[HOOK_NORMALISE] || p->hooks[HOOK_CHECK] ||
                    p->hooks[HOOK_RUN] || p->hooks[HOOK_RESULT];
     if (decides)
-        lint_report(
-            look, introspection_tool_line(&look->survey),
-            "the policy decides something and has no example: add examples = { { \"what it shows\", args "
-            "= { … }, gives = \"pass\" } }");
+        lint_report(c, introspection_tool_line(&c->introspection),
+                    "the policy has no example: add examples = { { \"what it shows\", args "
+                    "= { … }, gives = \"pass\" } }");
 }
 
-/* prepare is left out: lists are written for peers, and an example is a call. */
-void lint_untried_hooks(struct looking *look)
+/* Without prepare: an example is a call, and prepare runs for tools/list. */
+void lint_untried_hooks(struct lint_context *c)
 {
     static const struct {
         const char *name;
         enum policy_hook hook;
-        const char *mend;
+        const char *fix;
     } hooks[] = {{"normalise", HOOK_NORMALISE, "whose arguments fit the schema"},
                  {"check", HOOK_CHECK, "that gets past the schema, rules and ids"},
                  {"run", HOOK_RUN, "that passes, without a result"},
                  {"result", HOOK_RESULT, "that passes, with result = { … }"}};
-    if (!look->of || !look->of->examples)
+    if (!c->coverage || !c->coverage->examples)
         return;
     for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++)
-        for (size_t f = 0; f < look->of->function_count; f++) {
-            const struct coverage_function *function = &look->of->functions[f];
-            if (look->policy->hooks[hooks[i].hook] && str_is(function->name, hooks[i].name) &&
-                !function->hits)
-                lint_report(look, function->line, "no example reaches '%s': add one %s", hooks[i].name,
-                            hooks[i].mend);
+        for (size_t f = 0; f < c->coverage->function_count; f++) {
+            const struct coverage_function *function = &c->coverage->functions[f];
+            if (c->policy->hooks[hooks[i].hook] && str_is(function->name, hooks[i].name) && !function->hits)
+                lint_report(c, function->line, "no example reaches '%s': add one %s", hooks[i].name,
+                            hooks[i].fix);
         }
 }
 
-void lint_unused_result(struct looking *look)
+void lint_unused_result(struct lint_context *c)
 {
-    for (size_t i = 0; i < look->played_count; i++) {
-        const struct policy_example *e = look->played[i].example;
-        if (e->result && !look->played[i].was_judged)
-            lint_report(look, e->line,
-                        "example '" STR_FMT
-                        "': its result is never looked at, as the call is decided before it "
-                        "runs: remove the result, or mend args, seen or goal",
+    for (size_t i = 0; i < c->run_count; i++) {
+        const struct policy_example *e = c->runs[i].example;
+        if (e->result && !c->runs[i].was_judged)
+            lint_report(c, e->line,
+                        "example '" STR_FMT "': its result is not used, as the call is decided before it "
+                        "runs: remove the result, or change args, seen or goal",
                         STR_ARG(e->name));
     }
 }
@@ -65,14 +83,14 @@ static bool same_call(const struct policy_example *a, const struct policy_exampl
            str_eq(a->user, b->user) && str_eq(a->called, b->called) && a->turn == b->turn;
 }
 
-void lint_duplicate_example(struct looking *look)
+void lint_duplicate_example(struct lint_context *c)
 {
-    const struct policy *p = look->policy;
+    const struct policy *p = c->policy;
     for (size_t i = 0; p && i < p->example_count; i++)
         for (size_t n = 0; n < i; n++) {
             if (!same_call(&p->examples[i], &p->examples[n]))
                 continue;
-            lint_report(look, p->examples[i].line,
+            lint_report(c, p->examples[i].line,
                         "example '" STR_FMT "' makes the same call as the one on line %d: join what the two "
                         "expect, or change args, seen, goal or result",
                         STR_ARG(p->examples[i].name), p->examples[n].line);
@@ -80,12 +98,12 @@ void lint_duplicate_example(struct looking *look)
         }
 }
 
-void lint_mode_off(struct looking *look)
+void lint_mode_off(struct lint_context *c)
 {
-    if (look->policy && look->policy->example_count && look->tool->mode == POLICY_OFF)
-        lint_report(look, introspection_line(&look->survey, NULL, STR_LIT("mode")),
-                    "the mode is \"off\", so that no call is told what its %zu example%s show%s: set mode to "
-                    "\"enforce\" or \"shadow\" when it shall work again",
-                    look->policy->example_count, look->policy->example_count == 1 ? "" : "s",
-                    look->policy->example_count == 1 ? "s" : "");
+    if (c->policy && c->policy->example_count && c->tool->mode == POLICY_OFF)
+        lint_report(c, introspection_line(&c->introspection, NULL, STR_LIT("mode")),
+                    "the mode is \"off\", so it decides nothing in spite of %zu example%s: set mode to "
+                    "\"enforce\" or "
+                    "\"shadow\" to use it",
+                    c->policy->example_count, c->policy->example_count == 1 ? "" : "s");
 }

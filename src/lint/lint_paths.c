@@ -1,14 +1,15 @@
 /*
- * Paths that a policy names and that its schema has not got. Where the
- * schema is not plain (a reference, a choice of several), nothing is said.
+ * Paths in a policy that its schema does not have; a schema with references or
+ * branches is not checked. And options of exec that stay without their argument.
  */
 #include "lint/lint_internal.h"
 
 #include "base/suggest.h"
+#include "upstream/exec/exec_argv.h"
 
 #define PATH_NAMES_MAX 256u
 
-enum naming { KNOWN, UNTOLD, LACKING };
+enum lookup { FOUND, UNKNOWN, MISSING };
 
 static bool is_plain(const struct json *schema)
 {
@@ -30,104 +31,153 @@ static struct str closest_property(const struct json *properties, struct str nam
 }
 
 /* Moves `*schema` to the property. */
-static enum naming enter_property(const struct json **schema, struct str name, struct str *closest)
+static enum lookup enter_property(const struct json **schema, struct str name, struct str *closest)
 {
     const struct json *properties = json_get_text(*schema, "properties");
     const struct json *others = json_get_text(*schema, "additionalProperties"), *found;
     if (!is_plain(*schema) || !json_is(properties, JSON_OBJECT) || !properties->len)
-        return UNTOLD;
+        return UNKNOWN;
     found = json_get(properties, name);
     if (!found && json_is(others, JSON_OBJECT))
         found = others;
     if (!found) {
         *closest = closest_property(properties, name);
-        return LACKING;
+        return MISSING;
     }
     *schema = found;
-    return KNOWN;
+    return FOUND;
 }
 
-static enum naming enter_items(const struct json **schema)
+static enum lookup enter_items(const struct json **schema)
 {
     const struct json *items = json_get_text(*schema, "items");
     if (!is_plain(*schema) || !json_is(items, JSON_OBJECT))
-        return UNTOLD;
+        return UNKNOWN;
     *schema = items;
-    return KNOWN;
+    return FOUND;
 }
 
 /* "events[].id" */
-static enum naming find_path(const struct json *schema, struct str path, struct str *closest)
+static enum lookup find_path(const struct json *schema, struct str path, struct str *closest)
 {
-    enum naming naming = KNOWN;
+    enum lookup lookup = FOUND;
     *closest = STR_NONE;
-    while (path.len && naming == KNOWN) {
+    while (path.len && lookup == FOUND) {
         size_t n = 0;
         while (n < path.len && path.at[n] != '.' && path.at[n] != '[')
             n++;
         if (n)
-            naming = enter_property(&schema, (struct str){path.at, n}, closest);
+            lookup = enter_property(&schema, (struct str){path.at, n}, closest);
         path = str_from(path, n);
-        while (naming == KNOWN && str_starts(path, "[]")) {
-            naming = enter_items(&schema);
+        while (lookup == FOUND && str_starts(path, "[]")) {
+            lookup = enter_items(&schema);
             path = str_from(path, 2);
         }
-        if (path.len && path.at[0] != '.' && naming == KNOWN)
-            return UNTOLD;
+        if (path.len && path.at[0] != '.' && lookup == FOUND)
+            return UNKNOWN;
         path = str_from(path, path.len ? 1 : 0);
     }
-    return naming;
+    return lookup;
 }
 
-static void look_for(struct looking *look, const struct json *schema, const char *parent, const char *field,
-                     struct str path, const char *which)
+static void check_path(struct lint_context *c, const struct json *schema, const char *parent,
+                       const char *field, struct str path, const char *which)
 {
     struct str closest;
-    if (!schema || find_path(schema, path, &closest) != LACKING)
+    if (!schema || find_path(schema, path, &closest) != MISSING)
         return;
-    int line = introspection_line(&look->survey, parent, str_of(field));
+    int line = introspection_line(&c->introspection, parent, str_of(field));
     const char *dot = parent ? "." : "";
     if (closest.len)
-        lint_report(look, line,
-                    "'%s%s%s' names '" STR_FMT "', which the %s has not got (did you mean '" STR_FMT "'?)",
+        lint_report(c, line,
+                    "'%s%s%s' names '" STR_FMT "', which the %s does not have (did you mean '" STR_FMT "'?)",
                     parent ? parent : "", dot, field, STR_ARG(path), which, STR_ARG(closest));
     else
-        lint_report(look, line,
-                    "'%s%s%s' names '" STR_FMT "', which the %s has not got: add it there, or remove it here",
+        lint_report(c, line,
+                    "'%s%s%s' names '" STR_FMT
+                    "', which the %s does not have: add it there, or remove it here",
                     parent ? parent : "", dot, field, STR_ARG(path), which);
 }
 
-void lint_argument_paths(struct looking *look)
+void lint_argument_paths(struct lint_context *c)
 {
-    const struct policy *p = look->policy;
+    const struct policy *p = c->policy;
     for (size_t i = 0; p && i < p->id_count; i++)
-        look_for(look, look->tool->input, NULL, "ids", p->ids[i].path, "schema");
+        check_path(c, c->tool->input, NULL, "ids", p->ids[i].path, "schema");
     for (size_t i = 0; p && i < p->volatile_count; i++)
-        look_for(look, look->tool->input, "loop", "volatile", p->volatiles[i], "schema");
+        check_path(c, c->tool->input, "loop", "volatile", p->volatiles[i], "schema");
 }
 
-/* A bare name in redact, keep and drop is a field anywhere. */
+/* A name without a path in redact, keep and drop means a field at any depth. */
 static bool is_path(struct str name)
 {
     return memchr(name.at, '.', name.len) || memchr(name.at, '[', name.len);
 }
 
-static void look_for_paths(struct looking *look, const char *parent, const char *field,
-                           const struct str *list, size_t count)
+static void check_paths(struct lint_context *c, const char *parent, const char *field, const struct str *list,
+                        size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (is_path(list[i]))
-            look_for(look, look->tool->output, parent, field, list[i], "output schema");
+            check_path(c, c->tool->output, parent, field, list[i], "output schema");
 }
 
-void lint_result_paths(struct looking *look)
+void lint_result_paths(struct lint_context *c)
 {
-    const struct policy *p = look->policy;
+    const struct policy *p = c->policy;
     for (size_t i = 0; p && i < p->gives_id_count; i++)
-        look_for(look, look->tool->output, NULL, "gives_ids", p->gives_ids[i], "output schema");
+        check_path(c, c->tool->output, NULL, "gives_ids", p->gives_ids[i], "output schema");
     if (!p)
         return;
-    look_for_paths(look, NULL, "redact", p->redact, p->redact_count);
-    look_for_paths(look, "compact", "keep", p->compact.keep, p->compact.keep_count);
-    look_for_paths(look, "compact", "drop", p->compact.drop, p->compact.drop_count);
+    check_paths(c, NULL, "redact", p->redact, p->redact_count);
+    check_paths(c, "compact", "keep", p->compact.keep, p->compact.keep_count);
+    check_paths(c, "compact", "drop", p->compact.drop, p->compact.drop_count);
+}
+
+/* ---- commands ------------------------------------------------------------------------- */
+
+/* The optional argument that the word names, without which exec omits it, or STR_NONE. */
+static struct str optional_argument(const struct json *schema, struct str word)
+{
+    struct exec_piece piece;
+    while (exec_argv_next_piece(&word, &piece))
+        if (piece.kind == EXEC_PIECE_ARGUMENT &&
+            !json_array_has(json_get_text(schema, "required"), piece.text))
+            return piece.text;
+    return STR_NONE;
+}
+
+/* "--max-count" and "max_count"; of other options it is unknown whether they take a value. */
+static bool is_named_after(struct str option, struct str name)
+{
+    bool same = option.len == name.len + 2 && str_starts(option, "--");
+    for (size_t i = 0; same && i < name.len; i++)
+        same = option.at[i + 2] == name.at[i] || (option.at[i + 2] == '-' && name.at[i] == '_');
+    return same;
+}
+
+static void report_left_option(struct lint_context *c, struct str option, struct str name)
+{
+    lint_report(c, introspection_tool_line(&c->introspection),
+                "exec: where the argument '" STR_FMT "' is left out, '" STR_FMT
+                "' stays and takes the next word for its value: put both into a group, { \"" STR_FMT
+                "\", \"{" STR_FMT "}\" }",
+                STR_ARG(name), STR_ARG(option), STR_ARG(option), STR_ARG(name));
+}
+
+/* "--limit", "{limit}" outside a group. */
+void lint_left_option(struct lint_context *c)
+{
+    const struct exec_spec *exec = c->policy ? c->policy->exec : NULL;
+    const struct json *schema = c->policy ? c->policy->schema : NULL;
+    if (!exec || !schema)
+        return;
+    for (size_t i = 1; i < exec->word_count; i++) {
+        const struct exec_word *option = &exec->words[i - 1], *word = &exec->words[i];
+        if (option->group || word->group)
+            continue;
+        struct str name = optional_argument(schema, word->text);
+        if (name.len && is_named_after(option->text, name))
+            report_left_option(c, option->text, name);
+    }
 }

@@ -1,6 +1,6 @@
 /*
- * What the providers' APIs refuse, as their documentation and their error
- * messages had it in 2026: Anthropic (Messages API, tools.input_schema),
+ * What the providers' APIs refuse, according to their documentation and error
+ * messages in 2026: Anthropic (Messages API, tools.input_schema),
  * OpenAI (function calling, and Structured Outputs' "supported schemas" for
  * strict mode), Google (Gemini API, FunctionDeclaration and Schema).
  */
@@ -12,33 +12,21 @@
 #define OPENAI_TOOLS_MAX         128u   /* "Expected an array with maximum length 128" */
 #define OPENAI_DESCRIPTION_MAX   1024u  /* characters; "Expected a string with maximum length 1024" */
 #define OPENAI_ENUM_VALUES_MAX   1000u  /* in all of a schema */
-#define OPENAI_ENUM_LONG         250u   /* values of one enum, from which on their length counts */
+#define OPENAI_ENUM_LONG         250u   /* values of one enum; above that their total length is limited */
 #define OPENAI_ENUM_CHARS_MAX    15000u /* of such an enum */
 #define ANTHROPIC_PROPERTY_BYTES 64u    /* ^[a-zA-Z0-9_.-]{1,64}$ */
 
 /* ---- walking a schema --------------------------------------------------------------- */
 
-static struct str join(struct looking *look, struct str path, struct str name)
+static struct str join(struct lint_context *c, struct str path, struct str name)
 {
-    return arena_printf(look->arena, STR_FMT "%s" STR_FMT, STR_ARG(path), path.len ? "." : "", STR_ARG(name));
+    return arena_printf(c->arena, STR_FMT "%s" STR_FMT, STR_ARG(path), path.len ? "." : "", STR_ARG(name));
 }
 
-static void walk(struct looking *look, struct str path, const struct json *schema, lint_visit *visit,
-                 int depth);
+static const char *const branches[] = {"anyOf", "oneOf", "allOf"};
 
-static void walk_branches(struct looking *look, struct str path, const struct json *schema, lint_visit *visit,
-                          int depth)
-{
-    static const char *const lists[] = {"anyOf", "oneOf", "allOf"};
-    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
-        const struct json *list = json_get_text(schema, lists[i]);
-        for (uint32_t n = 0; json_is(list, JSON_ARRAY) && n < list->len; n++)
-            walk(look, path, &list->items[n], visit, depth);
-    }
-}
-
-/* Branches are the same place again, so they are not visited themselves. */
-static void walk(struct looking *look, struct str path, const struct json *schema, lint_visit *visit,
+/* Branches have the path of the schema around them, so they are not visited themselves. */
+static void walk(struct lint_context *c, struct str path, const struct json *schema, lint_visit *visit,
                  int depth)
 {
     const struct json *properties = json_get_text(schema, "properties"),
@@ -46,79 +34,83 @@ static void walk(struct looking *look, struct str path, const struct json *schem
     if (!json_is(schema, JSON_OBJECT) || depth > 64)
         return;
     for (uint32_t i = 0; json_is(properties, JSON_OBJECT) && i < properties->len; i++) {
-        struct str below = join(look, path, properties->members[i].key);
-        visit(look, below, &properties->members[i].value);
-        walk(look, below, &properties->members[i].value, visit, depth + 1);
+        struct str below = join(c, path, properties->members[i].key);
+        visit(c, below, &properties->members[i].value);
+        walk(c, below, &properties->members[i].value, visit, depth + 1);
     }
     if (json_is(items, JSON_OBJECT)) {
-        struct str below = arena_printf(look->arena, STR_FMT "[]", STR_ARG(path));
-        visit(look, below, items);
-        walk(look, below, items, visit, depth + 1);
+        struct str below = arena_printf(c->arena, STR_FMT "[]", STR_ARG(path));
+        visit(c, below, items);
+        walk(c, below, items, visit, depth + 1);
     }
-    if (depth > 0)
-        walk_branches(look, path, schema, visit, depth + 1);
+    for (size_t i = 0; depth > 0 && i < sizeof(branches) / sizeof(branches[0]); i++) {
+        const struct json *list = json_get_text(schema, branches[i]);
+        for (uint32_t n = 0; json_is(list, JSON_ARRAY) && n < list->len; n++)
+            walk(c, path, &list->items[n], visit, depth + 1);
+    }
 }
 
-void lint_walk(struct looking *look, const struct json *schema, lint_visit *visit)
+void lint_walk(struct lint_context *c, const struct json *schema, lint_visit *visit)
 {
-    walk(look, STR_NONE, schema, visit, 0);
+    walk(c, STR_NONE, schema, visit, 0);
 }
 
-int lint_schema_line(const struct looking *look)
+int lint_tool_line(const struct lint_context *c)
 {
-    if (!look->policy)
-        return 0;
-    int line = introspection_line(&look->survey, NULL, STR_LIT("schema"));
-    return line ? line : introspection_tool_line(&look->survey);
+    return c->policy ? introspection_tool_line(&c->introspection) : 0;
 }
 
-static const struct json *shown_schema(const struct looking *look)
+int lint_schema_line(const struct lint_context *c)
 {
-    return look->shown ? json_get_text(look->shown, "inputSchema") : NULL;
+    int line = c->policy ? introspection_line(&c->introspection, NULL, STR_LIT("schema")) : 0;
+    return line ? line : lint_tool_line(c);
 }
 
-/* ---- what all calls of that tool list would fail by ------------------------------------ */
-
-void lint_root_choice(struct looking *look)
+static const struct json *shown_schema(const struct lint_context *c)
 {
-    static const char *const refused[] = {"oneOf", "anyOf", "allOf"};
-    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
-        if (json_get_text(shown_schema(look), refused[i]))
+    return c->shown ? json_get_text(c->shown, "inputSchema") : NULL;
+}
+
+/* ---- warnings: the API refuses the tool list -------------------------------------------- */
+
+void lint_root_choice(struct lint_context *c)
+{
+    for (size_t i = 0; i < sizeof(branches) / sizeof(branches[0]); i++)
+        if (json_get_text(shown_schema(c), branches[i]))
             lint_report(
-                look, lint_schema_line(look),
+                c, lint_schema_line(c),
                 "tool '" STR_FMT
                 "': %s at the root of the schema, which Anthropic's API refuses, and OpenAI's "
-                "in strict mode: say it as rules (needs_one_of, exclusive, when), or inside a property",
-                STR_ARG(look->tool->name), refused[i]);
+                "in strict mode: use rules (needs_one_of, exclusive, when), or move it into a property",
+                STR_ARG(c->tool->name), branches[i]);
 }
 
 static bool fits_anthropic(struct str name)
 {
     for (size_t i = 0; i < name.len; i++) {
-        char c = name.at[i];
-        if (!((c | 32) >= 'a' && (c | 32) <= 'z') && !(c >= '0' && c <= '9') && c != '_' && c != '.' &&
-            c != '-')
+        struct str one = {name.at + i, 1};
+        if (name.at[i] != '.' && !str_is_name(one))
             return false;
     }
     return name.len >= 1 && name.len <= ANTHROPIC_PROPERTY_BYTES;
 }
 
-static void look_at_properties(struct looking *look, struct str path, const struct json *schema)
+static void check_properties(struct lint_context *c, struct str path, const struct json *schema)
 {
     const struct json *properties = json_get_text(schema, "properties");
     for (uint32_t i = 0; json_is(properties, JSON_OBJECT) && i < properties->len; i++)
         if (!fits_anthropic(properties->members[i].key))
-            lint_report(look, lint_schema_line(look),
+            lint_report(c, lint_schema_line(c),
                         "tool '" STR_FMT "': the argument '" STR_FMT
-                        "' has a name that Anthropic's API refuses: take 1 "
+                        "' has a name that Anthropic's API refuses: use 1 "
                         "to 64 letters, digits, '_', '.' and '-'",
-                        STR_ARG(look->tool->name), STR_ARG(join(look, path, properties->members[i].key)));
+                        STR_ARG(c->tool->name), STR_ARG(join(c, path, properties->members[i].key)));
 }
 
-void lint_property_name(struct looking *look)
+void lint_property_name(struct lint_context *c)
 {
-    look_at_properties(look, STR_NONE, shown_schema(look));
-    lint_walk(look, shown_schema(look), look_at_properties);
+    check_properties(c, STR_NONE, shown_schema(c));
+    lint_walk(c, shown_schema(c), check_properties);
 }
 
 static bool is_list(const struct json *schema)
@@ -130,19 +122,18 @@ static bool is_list(const struct json *schema)
     return list;
 }
 
-static void look_at_list(struct looking *look, struct str path, const struct json *schema)
+static void check_list(struct lint_context *c, struct str path, const struct json *schema)
 {
     if (is_list(schema) && !json_get_text(schema, "items"))
-        lint_report(look, lint_schema_line(look),
-                    "tool '" STR_FMT "': the list '" STR_FMT
-                    "' does not say what its items are, which OpenAI's and "
+        lint_report(c, lint_schema_line(c),
+                    "tool '" STR_FMT "': the list '" STR_FMT "' has no items, which OpenAI's and "
                     "Gemini's APIs refuse: add items, as in list(str, \"…\")",
-                    STR_ARG(look->tool->name), STR_ARG(path));
+                    STR_ARG(c->tool->name), STR_ARG(path));
 }
 
-void lint_list_items(struct looking *look)
+void lint_list_items(struct lint_context *c)
 {
-    lint_walk(look, shown_schema(look), look_at_list);
+    lint_walk(c, shown_schema(c), check_list);
 }
 
 static size_t characters(struct str text)
@@ -153,55 +144,55 @@ static size_t characters(struct str text)
     return count;
 }
 
-void lint_long_description(struct looking *look)
+void lint_long_description(struct lint_context *c)
 {
-    struct str text = look->shown ? json_str(json_get_text(look->shown, "description")) : STR_NONE;
+    struct str text = c->shown ? json_str(json_get_text(c->shown, "description")) : STR_NONE;
     size_t count = characters(text);
     if (count > OPENAI_DESCRIPTION_MAX)
-        lint_report(look, look->policy ? introspection_tool_line(&look->survey) : 0,
+        lint_report(c, lint_tool_line(c),
                     "tool '" STR_FMT
                     "': the description that models see, use_when, avoid_when and rules included, has "
-                    "%zu characters, and OpenAI's API takes %u: shorten it",
-                    STR_ARG(look->tool->name), count, OPENAI_DESCRIPTION_MAX);
+                    "%zu characters, and OpenAI's API allows %u: shorten it",
+                    STR_ARG(c->tool->name), count, OPENAI_DESCRIPTION_MAX);
 }
 
-static void look_at_enum(struct looking *look, struct str path, const struct json *schema)
+static void check_enum(struct lint_context *c, struct str path, const struct json *schema)
 {
     const struct json *values = json_get_text(schema, "enum");
     size_t length = 0;
     if (!json_is(values, JSON_ARRAY))
         return;
-    look->counted += values->len;
+    c->enum_values += values->len;
     for (uint32_t i = 0; i < values->len; i++)
         length += characters(json_str(&values->items[i]));
     if (values->len > OPENAI_ENUM_LONG && length > OPENAI_ENUM_CHARS_MAX)
-        lint_report(look, lint_schema_line(look),
+        lint_report(c, lint_schema_line(c),
                     "tool '" STR_FMT "': the enum of '" STR_FMT
                     "' has %u values of %zu characters together, and OpenAI's "
-                    "strict mode takes %u: shorten them, or take a text and check it",
-                    STR_ARG(look->tool->name), STR_ARG(path), values->len, length, OPENAI_ENUM_CHARS_MAX);
+                    "strict mode allows %u: shorten them, or use a string with a check",
+                    STR_ARG(c->tool->name), STR_ARG(path), values->len, length, OPENAI_ENUM_CHARS_MAX);
 }
 
-void lint_many_values(struct looking *look)
+void lint_many_values(struct lint_context *c)
 {
-    look->counted = 0;
-    lint_walk(look, shown_schema(look), look_at_enum);
-    if (look->counted > OPENAI_ENUM_VALUES_MAX)
-        lint_report(look, lint_schema_line(look),
+    c->enum_values = 0;
+    lint_walk(c, shown_schema(c), check_enum);
+    if (c->enum_values > OPENAI_ENUM_VALUES_MAX)
+        lint_report(c, lint_schema_line(c),
                     "tool '" STR_FMT
-                    "': its enums have %zu values together, and OpenAI's strict mode takes %u: take a "
-                    "text and check it, or split the tool",
-                    STR_ARG(look->tool->name), look->counted, OPENAI_ENUM_VALUES_MAX);
+                    "': its enums have %zu values together, and OpenAI's strict mode allows %u: use a "
+                    "string with a check, or split the tool",
+                    STR_ARG(c->tool->name), c->enum_values, OPENAI_ENUM_VALUES_MAX);
 }
 
-void lint_many_tools(struct looking *look)
+void lint_many_tools(struct lint_context *c)
 {
     size_t shown = 0;
-    for (size_t i = 0; i < generation_tool_count(look->generation); i++)
-        shown += tool_is_described(generation_tool_at(look->generation, i));
+    for (size_t i = 0; i < generation_tool_count(c->generation); i++)
+        shown += tool_is_described(generation_tool_at(c->generation, i));
     if (shown > OPENAI_TOOLS_MAX)
-        lint_report(look, 0,
-                    "%zu tools, and OpenAI's API takes %u at a time: hide some by prepare_tools in a gateway "
+        lint_report(c, 0,
+                    "%zu tools, and OpenAI's API allows %u: hide some with prepare_tools in a gateway "
                     "file, or "
                     "serve them by several daemons",
                     shown, OPENAI_TOOLS_MAX);
@@ -209,43 +200,43 @@ void lint_many_tools(struct looking *look)
 
 /* ---- notes ----------------------------------------------------------------------------- */
 
-void lint_first_letter(struct looking *look)
+void lint_first_letter(struct lint_context *c)
 {
-    struct str name = look->tool->name;
-    char c = name.len ? name.at[0] : '_';
-    if (look->shown && ((c >= '0' && c <= '9') || c == '-'))
-        lint_report(look, look->policy ? introspection_tool_line(&look->survey) : 0,
+    struct str name = c->tool->name;
+    char first = name.len ? name.at[0] : '_';
+    if (c->shown && ((first >= '0' && first <= '9') || first == '-'))
+        lint_report(c, lint_tool_line(c),
                     "tool '" STR_FMT
-                    "': Gemini's API takes names that begin with a letter or '_' only: rename it, with "
+                    "': Gemini's API requires names that begin with a letter or '_': rename it, with "
                     "the old name in aliases",
                     STR_ARG(name));
 }
 
-static void look_at_enum_type(struct looking *look, struct str path, const struct json *schema)
+static void check_enum_type(struct lint_context *c, struct str path, const struct json *schema)
 {
     const struct json *values = json_get_text(schema, "enum");
     for (uint32_t i = 0; json_is(values, JSON_ARRAY) && i < values->len; i++)
         if (!json_is(&values->items[i], JSON_STRING) && !json_is(&values->items[i], JSON_NULL)) {
-            lint_report(look, lint_schema_line(look),
+            lint_report(c, lint_schema_line(c),
                         "tool '" STR_FMT "': the enum of '" STR_FMT
-                        "' holds values that are no texts, which Gemini's API "
-                        "may refuse: use texts, or min and max",
-                        STR_ARG(look->tool->name), STR_ARG(path));
+                        "' has values other than strings, which Gemini's API "
+                        "may refuse: use strings, or min and max",
+                        STR_ARG(c->tool->name), STR_ARG(path));
             return;
         }
 }
 
-void lint_enum_type(struct looking *look)
+void lint_enum_type(struct lint_context *c)
 {
-    lint_walk(look, shown_schema(look), look_at_enum_type);
+    lint_walk(c, shown_schema(c), check_enum_type);
 }
 
-void lint_strict(struct looking *look)
+void lint_strict(struct lint_context *c)
 {
-    const struct json *schema = shown_schema(look);
+    const struct json *schema = shown_schema(c);
     struct json closed;
     struct why why;
-    if (schema && openai_strict_schema(look->arena, schema, &closed, &why) != OK)
-        lint_report(look, lint_schema_line(look), "tool '" STR_FMT "': not for OpenAI's strict mode: %s",
-                    STR_ARG(look->tool->name), why.text);
+    if (schema && openai_strict_schema(c->arena, schema, &closed, &why) != OK)
+        lint_report(c, lint_schema_line(c), "tool '" STR_FMT "': not possible in OpenAI's strict mode: %s",
+                    STR_ARG(c->tool->name), why.text);
 }

@@ -49,10 +49,10 @@ local FAULTY = {
   { "example", { examples = "{ 'kept', args = { text = 'x' }, gives = 'repair' }," }, { "example@8" }, "expected repair" },
   { "rule", { extra = "  rules = { when { kind = 'task' } : needs 'text' }," }, { "rule@6", "untried-rule@6" }, "text" },
   { "untried-rule", { extra = "  rules = { when { kind = 'task' } : refuses('x', 'no', 'instead') }," },
-    { "untried-rule@6" }, "add one whose call it changes" },
+    { "untried-rule@6" }, "add one that it changes" },
   { "untried-hook", { extra = "  result = function() return ok {} end," }, { "untried-hook@6" }, "no example reaches 'result'" },
   { "unjudged", { examples = "{ 'kept', args = {}, result = { 1 }, gives = 'repair' }," }, { "unjudged@8" },
-    "its result is never looked at" },
+    "its result is not used" },
   { "twice", { examples = "{ 'one', args = { text = 'x' }, gives = 'pass' },\n"
                        .. "    { 'two', args = { text = 'x' }, says = '' , gives = 'pass' }," }, { "twice@9" }, "line 8" },
   { "argument", { extra = "  ids = { txet = seen() }," }, { "argument@6" }, "did you mean 'text'?" },
@@ -60,7 +60,7 @@ local FAULTY = {
   { "result", { extra = "  output_schema = json [[{\"type\":\"object\",\"properties\":{\"notes\":{\"type\":\"array\",\"items\":"
                      .. "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\"}}}}}}]],\n"
                      .. "  gives_ids = { 'notes[].id', 'notes[].idd' }," },
-    { "result@7" }, "'notes[].idd', which the output schema has not got (did you mean 'id'?)" },
+    { "result@7" }, "'notes[].idd', which the output schema does not have (did you mean 'id'?)" },
   { "no-hint", { extra = "  rules = { when { kind = 'task' } : refuses('x', 'no') },",
                  examples = "{ 'no tasks', args = { text = 'x', kind = 'task' }, gives = 'refuse' }," },
     { "no-hint@6" }, "refuses without a hint" },

@@ -43,7 +43,7 @@ static void numbers_beyond_a_double_keep_their_text_when_moved(void **state)
     assert_string_equal(normalised("args.copy = args.big", "{\"big\":1e400}"),
                         "{\"big\":1e400,\"copy\":1e400}");
     assert_has(normalised("args.copy = args.a", "{\"a\":9007199254740993,\"b\":9007199254740992}"),
-               "arguments.copy: several numbers that came in are one and the same in Lua");
+               "arguments.copy: several numbers of the input are equal in Lua");
     assert_string_equal(
         normalised("args.c = { args.a }", "{\"a\":9007199254740992,\"b\":9007199254740992.0}"),
         "{\"a\":9007199254740992,\"b\":9007199254740992.0,\"c\":[9007199254740992]}");
