@@ -13,6 +13,8 @@
 #include "catalog/definition.h"
 #include "json/build.h"
 #include "json/write.h"
+#include "policy/policy_hooks.h"
+#include "policy/policy_set.h"
 
 #include <stdlib.h>
 

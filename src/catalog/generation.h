@@ -10,6 +10,7 @@
 #include "catalog/generation_report.h"
 #include "catalog/tool.h"
 #include "config/peer.h"
+#include "policy/policy_set.h"
 
 struct generation;
 struct generation_build;

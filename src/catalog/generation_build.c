@@ -20,6 +20,7 @@
 #include "config/config.h"
 #include "json/parse.h"
 #include "json/write.h"
+#include "policy/policy_set.h"
 
 #include <stdlib.h>
 

@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "json/write.h"
 #include "upstream/mcp/mcp_header_mapping.h"
+#include "policy/policy_set.h"
 
 #define HASH_SUFFIX_BYTES 9u /* "_" and eight hex digits */
 

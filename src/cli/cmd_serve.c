@@ -5,6 +5,7 @@
 #include "server/server.h"
 #include "config/config_ledger.h"
 #include "gate/generation_load.h"
+#include "policy/policy_set.h"
 
 #include <stdio.h>
 

@@ -14,6 +14,8 @@
 #include "json/canonical.h"
 #include "ledger/ledger.h"
 #include "sandbox/deadline.h"
+#include "policy/policy_set.h"
+#include "policy/lua_config.h"
 
 #include <math.h>
 #include <stdlib.h>

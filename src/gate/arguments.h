@@ -6,6 +6,7 @@
 #define TOOLGATE_GATE_ARGUMENTS_H
 
 #include "catalog/tool.h"
+#include "policy/policy_hooks.h"
 
 struct arguments {
     const struct json *sent;  /* as the client wrote them; {} if it wrote none */

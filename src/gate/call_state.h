@@ -11,6 +11,7 @@
 #include "gate/verdict_from.h"
 #include "result/compact.h"
 #include "upstream/upstream.h"
+#include "policy/policy_hooks.h"
 
 #define CALL_TRACES_MAX 24u /* a retry passes some stages more than once */
 

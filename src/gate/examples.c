@@ -11,6 +11,7 @@
 #include "gate/simulator.h"
 #include "gate/verdict.h"
 #include "json/write.h"
+#include "policy/policy_set.h"
 
 #include <stdlib.h>
 

@@ -6,6 +6,7 @@
 #include "json/build.h"
 #include "json/path.h"
 #include "policy/coverage.h"
+#include "policy/policy_hooks.h"
 
 /* The ids in the arguments, which the session has "seen" so that the call gets as far as `run`. */
 static const struct json *ids_in(struct arena *arena, const struct policy *policy, const struct json *args)

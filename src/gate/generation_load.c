@@ -3,6 +3,7 @@
 
 #include "config/config.h"
 #include "gate/examples.h"
+#include "policy/policy_set.h"
 
 #include <stdlib.h>
 

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "json/path.h"
 #include "json/write.h"
+#include "policy/id_format.h"
 
 struct hash128 ids_hash(const struct json *id)
 {

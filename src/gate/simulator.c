@@ -8,6 +8,7 @@
 #include "gate/verdict.h"
 #include "json/canonical.h"
 #include "result/result.h"
+#include "policy/policy_hooks.h"
 
 static int64_t clock_ms = SIMULATOR_TIME_MS; /* global: the ledger calls its clock without a context */
 

@@ -8,6 +8,7 @@
 #include "gate/arguments.h"
 #include "gate/ids.h"
 #include "gate/verdict.h"
+#include "policy/policy_hooks.h"
 
 /* A hook that raised an error or exceeded its limits; logs it. */
 void verdict_from_policy_error(struct verdict *verdict, const struct tool *tool, struct arena *arena,

@@ -8,6 +8,7 @@
 #include "json/build.h"
 #include "json/parse.h"
 #include "lint/lint_internal.h"
+#include "policy/policy_set.h"
 
 #include <glob.h>
 #include <stdarg.h>

@@ -5,6 +5,7 @@
 #include "policy/call_table.h"
 #include "sandbox/bridge.h"
 #include "policy/policy.h"
+#include "policy/policy_hooks.h"
 #include "sandbox/sandbox.h"
 #include "base/suggest.h"
 

@@ -9,6 +9,8 @@
 #include "policy/policy_internal.h"
 #include "policy/outcome.h"
 #include "io/file.h"
+#include "policy/policy_hooks.h"
+#include "policy/policy_set.h"
 
 #include <stdlib.h>
 
@@ -42,11 +44,6 @@ const struct coverage_file *coverage_files(const struct coverage *c, size_t *cou
 {
     *count = c->count;
     return c->files;
-}
-
-int policy_hook_line(const struct policy *policy, enum policy_hook hook)
-{
-    return policy->code->hooks[hook].line;
 }
 
 /* ---- what there is to run ------------------------------------------------------- */

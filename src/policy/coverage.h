@@ -6,6 +6,7 @@
 #define TOOLGATE_POLICY_COVERAGE_H
 
 #include "policy/policy.h"
+#include "policy/policy_hooks.h"
 
 struct coverage_line {
     int line; /* of a function: lines of the file's own level run when it is loaded */
@@ -47,8 +48,5 @@ void coverage_end(struct coverage *coverage, struct policy_set *policies);
 
 /* Everything that was counted so far, also of several sets. */
 const struct coverage_file *coverage_files(const struct coverage *coverage, size_t *count);
-
-/* Where the hook's function begins; 0: it has none. */
-int policy_hook_line(const struct policy *policy, enum policy_hook hook);
 
 #endif

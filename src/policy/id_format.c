@@ -1,6 +1,5 @@
-/* One table; each shape is a function over text and the words that say what it wants. */
+/* One table: each format is a function over a string, and the words for what it expects. */
 #include "policy/id_format.h"
-#include "policy/policy.h"
 
 #include <stdio.h>
 
@@ -49,7 +48,7 @@ static bool is_digits(struct str s)
     return all_of(s, is_digit);
 }
 
-static bool is_hex_text(struct str s)
+static bool is_hex_string(struct str s)
 {
     return all_of(s, is_hex);
 }
@@ -91,62 +90,53 @@ static bool is_url(struct str s)
     return all_of((struct str){s.at, (size_t)(rest - s.at)}, is_word);
 }
 
-static const struct shape {
+static const struct format {
     const char *name;
     bool (*fits)(struct str);
-    const char *wants;
+    const char *expected;
     bool numbers; /* a JSON number may be one, too */
-} shapes[] = {
+} formats[] = {
     {"uuid", is_uuid, "a UUID (e.g. '3f2b8c1e-5a74-4d7e-9b1a-0c6d2e8f4a10')", false},
     {"integer", is_integer, "a whole number (e.g. 1042)", true},
     {"digits", is_digits, "digits only (e.g. '0042')", true},
-    {"hex", is_hex_text, "hexadecimal digits (e.g. '9f86d081')", false},
+    {"hex", is_hex_string, "hexadecimal digits (e.g. '9f86d081')", false},
     {"slug", is_slug, "a slug (lower-case words joined by - or _, e.g. 'spring-sale')", false},
     {"email", is_email, "an email address (e.g. 'ana@example.com')", false},
     {"url", is_url, "a URL (e.g. 'https://example.com/a')", false},
 };
 
-#define SHAPE_COUNT (sizeof(shapes) / sizeof(shapes[0]))
-
-static const struct shape *shape_named(struct str name)
+static const struct format *format_named(struct str name)
 {
-    for (size_t i = 0; i < SHAPE_COUNT; i++)
-        if (str_is(name, shapes[i].name))
-            return &shapes[i];
+    for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+        if (str_is(name, formats[i].name))
+            return &formats[i];
     return NULL;
 }
 
-bool shape_is_known(struct str name)
+bool id_format_is_known(struct str name)
 {
-    return shape_named(name) || (str_starts(name, PREFIX) && name.len > sizeof(PREFIX) - 1);
+    return format_named(name) || (str_starts(name, PREFIX) && name.len > sizeof(PREFIX) - 1);
 }
 
-const char *shape_names(void)
+const char *id_format_names(void)
 {
     return "uuid, integer, digits, hex, slug, email, url, { prefix = \"…\" }";
 }
 
-/* The sentence for a prefix holds until the next one is asked for. */
-static const char *wants_prefix(struct str prefix, struct str text)
-{
-    static char sentence[128];
-    if (text.len > prefix.len && str_eq((struct str){text.at, prefix.len}, prefix))
-        return NULL;
-    snprintf(sentence, sizeof(sentence), "an id that begins with '" STR_FMT "'",
-             STR_ARG(str_cut(prefix, 64)));
-    return sentence;
-}
-
 const char *id_format_mismatch(struct str name, const struct json *value)
 {
-    const struct shape *shape = shape_named(name);
+    static char prefix_expected[128];
+    const struct format *format = format_named(name);
     bool number = json_is(value, JSON_NUMBER);
     struct str text = number ? (struct str){value->text, value->len} : json_str(value);
     if (!name.len)
         return NULL;
-    if (!shape)
-        return wants_prefix(str_from(name, sizeof(PREFIX) - 1), number ? STR_NONE : text);
-    if (number && !shape->numbers)
-        return shape->wants;
-    return shape->fits(text) ? NULL : shape->wants;
+    if (format)
+        return (!number || format->numbers) && format->fits(text) ? NULL : format->expected;
+    struct str prefix = str_from(name, sizeof(PREFIX) - 1);
+    if (!number && text.len > prefix.len && str_eq((struct str){text.at, prefix.len}, prefix))
+        return NULL;
+    snprintf(prefix_expected, sizeof(prefix_expected), "an id that begins with '" STR_FMT "'",
+             STR_ARG(str_cut(prefix, 64)));
+    return prefix_expected;
 }

@@ -1,11 +1,15 @@
-/* What ids look like, by name: "uuid", "integer", "prefix:evt_", … A shape is hard: what has not got it is no
- * id. */
+/* Formats of ids, by name: "uuid", "integer", "prefix:evt_", … An argument that does not have the format is
+ * no id at all. */
 #ifndef TOOLGATE_POLICY_ID_FORMAT_H
 #define TOOLGATE_POLICY_ID_FORMAT_H
 
-#include "base/str.h"
+#include "json/value.h"
 
-bool shape_is_known(struct str name);
-const char *shape_names(void); /* "uuid, integer, …" */
+bool id_format_is_known(struct str name);
+const char *id_format_names(void); /* "uuid, integer, …" */
+
+/* NULL if the value has the format or the name is empty; else what is expected: "a UUID (e.g. '…')". Valid
+ * until the next call. */
+const char *id_format_mismatch(struct str name, const struct json *value);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "sandbox/bridge.h"
 #include "policy/policy.h"
+#include "policy/lua_config.h"
 #include "sandbox/deadline.h"
 #include "sandbox/sandbox.h"
 #include "io/file.h"

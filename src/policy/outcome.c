@@ -6,6 +6,7 @@
 #include "sandbox/bridge.h"
 #include "sandbox/read_only_proxy.h"
 #include "sandbox/sandbox.h"
+#include "policy/policy_hooks.h"
 
 #define IN(hook) (1u << (hook))
 

@@ -6,6 +6,7 @@
 #define TOOLGATE_POLICY_OUTCOME_H
 
 #include "policy/policy.h"
+#include "policy/policy_hooks.h"
 
 #include <lua.h>
 

@@ -10,6 +10,7 @@
 #include "server/mcp_keys.h"
 #include "server/method_table.h"
 #include "server/subscriptions.h"
+#include "policy/policy_set.h"
 
 #include <ctype.h>
 #include <math.h>

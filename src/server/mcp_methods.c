@@ -9,6 +9,7 @@
 #include "server/tools_list.h"
 #include "server/method_table.h"
 #include "server/subscriptions.h"
+#include "policy/policy_set.h"
 
 /* ---- handshake ---- */
 

@@ -11,6 +11,7 @@
 #define TOOLGATE_SERVER_QUARANTINE_H
 
 #include "config/config.h"
+#include "policy/policy_set.h"
 
 #define QUARANTINE_FILE_MAX_BYTES 65536u /* read from the file's end */
 #define QUARANTINE_MAX            256u   /* files */

@@ -13,6 +13,7 @@
 #include "server/quarantine.h"
 #include "server/subscriptions.h"
 #include "server/config_watch.h"
+#include "policy/policy_set.h"
 
 #include <inttypes.h>
 #include <malloc.h>

@@ -12,6 +12,7 @@
 #include "server/server_internal.h"
 #include "server/systemd.h"
 #include "server/upstream_manager.h"
+#include "policy/policy_set.h"
 
 #include <event2/event.h>
 #include <inttypes.h>

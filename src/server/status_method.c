@@ -10,6 +10,8 @@
 #include "server/quarantine.h"
 #include "server/reload.h"
 #include "upstream/upstream.h"
+#include "policy/policy_hooks.h"
+#include "policy/policy_set.h"
 
 #include <unistd.h>
 

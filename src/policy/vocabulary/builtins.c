@@ -137,13 +137,13 @@ static int builtin_is_shape(lua_State *L)
 {
     struct str name;
     name.at = luaL_checklstring(L, 1, &name.len);
-    lua_pushboolean(L, shape_is_known(name));
+    lua_pushboolean(L, id_format_is_known(name));
     return 1;
 }
 
 static int builtin_shapes(lua_State *L)
 {
-    lua_pushstring(L, shape_names());
+    lua_pushstring(L, id_format_names());
     return 1;
 }
 

@@ -11,6 +11,8 @@
 #include "gate/generation_load.h"
 #include "gate/verdict.h"
 #include "json/parse.h"
+#include "policy/policy_hooks.h"
+#include "policy/policy_set.h"
 
 #include <malloc.h>
 #include <stdio.h>

@@ -15,6 +15,8 @@
 #include "json/parse.h"
 #include "json/write.h"
 #include "policy/policy.h"
+#include "policy/policy_hooks.h"
+#include "policy/policy_set.h"
 
 static struct arena *arena;
 static struct policy_set *loaded;

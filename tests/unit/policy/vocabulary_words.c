@@ -3,6 +3,8 @@
 #include "policy/policy_support.h"
 #include "golden.h"
 #include "policy/reference.h"
+#include "policy/lua_config.h"
+#include "policy/id_format.h"
 
 #include <unistd.h>
 

@@ -1,0 +1,378 @@
+/*
+ * Each hook is the same sequence: the rules of its stage, then the policy's
+ * function in the sandbox, then its return value as an outcome. Without the
+ * function and without predicates no Lua runs.
+ */
+#include "policy/policy_hooks.h"
+#include "base/arena.h"
+#include "policy/call_table.h"
+#include "policy/outcome.h"
+#include "policy/policy_internal.h"
+#include "sandbox/bridge.h"
+#include "sandbox/bridge_origins.h"
+#include "sandbox/diagnostics.h"
+#include "sandbox/read_only_proxy.h"
+
+/* One run of a hook, inside the protected call. */
+struct hook_run {
+    const struct policy *policy; /* NULL: prepare_tools */
+    enum policy_hook hook;
+    int ref;
+    const struct json *subject; /* the function's first argument; its table is at index 1 */
+    struct arena *arena;
+    struct policy_outcome *outcome;
+    void (*read)(lua_State *L, struct hook_run *r); /* reads the return value, at index 2 */
+};
+
+/* Allocated at the first failure, as few policies ever fail. */
+static void add_failure(struct policy_set *set, const struct policy *policy, const struct why *why)
+{
+    struct policy_failures **failures = policy ? &policy->code->failures : &set->gateway_failures;
+    if (!*failures)
+        *failures = ARENA_NEW(set->arena, struct policy_failures);
+    (*failures)->count++;
+    (*failures)->last = *why;
+}
+
+static void fail(struct policy_set *set, const struct policy *policy, struct policy_outcome *outcome)
+{
+    struct why why = outcome->why;
+    struct arena *arena = outcome->problems.arena;
+    add_failure(set, policy, &why);
+    outcome_init(outcome, arena);
+    outcome->why = why;
+    outcome->kind = OUTCOME_POLICY_ERROR;
+}
+
+static void call_hook(lua_State *L, void *context)
+{
+    struct hook_run *r = context;
+    bridge_push_pinned(L, r->subject);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, r->ref);
+    lua_pushvalue(L, 1);
+    call_table_push(L);
+    lua_call(L, 2, 1);
+    proxy_unwrap(L, 2);
+    r->read(L, r);
+}
+
+static void run(struct policy_set *set, struct hook_run *r, struct sandbox_context *context)
+{
+    struct bridge_origins origins = {.arena = r->arena};
+    context->arena = r->arena;
+    context->origins = &origins;
+    if (sandbox_run(set->sandbox, set->options.deadline_ms, context, call_hook, r, &r->outcome->why) != OK)
+        fail(set, r->policy, r->outcome);
+}
+
+/* False if there is nothing to run: no such function, or a quarantined policy, which fails. */
+static bool can_run(const struct policy *policy, enum policy_hook hook, struct policy_outcome *outcome)
+{
+    if (!policy->code->quarantined)
+        return policy->code->hooks[hook].ref != HOOK_NONE;
+    err_set(&outcome->why, ERR_POLICY,
+            STR_FMT ": is quarantined, as it stalled the process: a changed file is tried again",
+            STR_ARG(policy->file));
+    fail(policy->set, policy, outcome);
+    return false;
+}
+
+static void run_hook(const struct policy *policy, enum policy_hook hook, const struct policy_call *call,
+                     const struct json *subject, const struct json *args,
+                     void (*read)(lua_State *L, struct hook_run *r), struct policy_outcome *outcome)
+{
+    const struct policy_hook_code *code = &policy->code->hooks[hook];
+    struct hook_run r = {policy, hook, code->ref, subject, outcome->problems.arena, outcome, read};
+    struct sandbox_context context = {.call = call,
+                                      .file = policy->file.at,
+                                      .source_hash = policy->code->source_hash,
+                                      .lazy = !policy->code->walks,
+                                      .hook = outcome_hook_name(hook),
+                                      .hook_line = code->line,
+                                      .args = args};
+    run(policy->set, &r, &context);
+}
+
+/* ---- return values -------------------------------------------------------------------------- */
+
+static void raise_returned(lua_State *L, const struct hook_run *r, const char *expected)
+{
+    diagnostics_push_value(L, 2);
+    luaL_error(L, "%s returned %s: expected %s", outcome_hook_name(r->hook), lua_tostring(L, -1), expected);
+}
+
+/* Reads what repair, ok, … made; false for any other value. */
+static bool read_outcome(lua_State *L, struct hook_run *r)
+{
+    bool is_outcome = outcome_is(L, 2);
+    if (is_outcome)
+        outcome_read(L, 2, r->hook, r->arena, r->outcome);
+    return is_outcome;
+}
+
+static void read_verdict(lua_State *L, struct hook_run *r)
+{
+    if (!lua_isnil(L, 2) && !read_outcome(L, r))
+        raise_returned(L, r, "nothing, or what repair, refuse, ask, ok, partial, … return");
+}
+
+/* The arguments, changed in place or returned; or repair{…}. */
+static void read_arguments(lua_State *L, struct hook_run *r)
+{
+    struct bridge_hints hints = {.original = r->subject, .schema = r->policy->schema};
+    if (read_outcome(L, r))
+        return;
+    if (!lua_isnil(L, 2) && !lua_istable(L, 2))
+        raise_returned(L, r, "the arguments");
+    const struct json *args = bridge_read(L, lua_isnil(L, 2) ? 1 : 2, "arguments", &hints, r->arena);
+    if (args->type != JSON_OBJECT)
+        luaL_error(L, "normalise returned a list: expected the arguments by their names");
+    r->outcome->args = args;
+}
+
+static void read_value(lua_State *L, struct hook_run *r)
+{
+    struct bridge_hints hints = {.schema = r->policy->output_schema};
+    if (read_outcome(L, r))
+        return;
+    r->outcome->kind = OUTCOME_VALUE;
+    r->outcome->value = bridge_read(L, 2, "result", &hints, r->arena);
+}
+
+static void read_definition(lua_State *L, struct hook_run *r)
+{
+    struct bridge_hints hints = {.original = r->subject};
+    if (lua_isnil(L, 2))
+        return;
+    if (!lua_istable(L, 2) || outcome_is(L, 2))
+        raise_returned(L, r, "the definition, or nil to hide the tool");
+    r->outcome->value = bridge_read(L, 2, "definition", &hints, r->arena);
+}
+
+/* Definitions move if some are left out: each is identified by its table, not by its position. */
+static void read_definitions(lua_State *L, struct hook_run *r)
+{
+    struct bridge_hints hints = {.original = r->subject};
+    if (lua_isnil(L, 2))
+        return;
+    r->outcome->value = bridge_read(L, 2, "definitions", &hints, r->arena);
+    if (r->outcome->value->type != JSON_ARRAY)
+        luaL_error(L, "prepare_tools returned no list: expected the definitions to show, or nil to hide all");
+}
+
+/* ---- rules ------------------------------------------------------------------------------------ */
+
+/* One evaluation of all rules. With predicates it runs in the sandbox, within one deadline. */
+struct rules_run {
+    const struct rules *rules;
+    const struct json *args;
+    struct problems *problems; /* NULL: find a refusal; else apply the rules */
+    struct condition_tests tests;
+    const struct rule *refusal;
+};
+
+static void evaluate(struct rules_run *r, struct condition_tests *tests)
+{
+    if (r->problems)
+        r->args = rule_apply_all(r->rules, r->args, r->problems->arena, r->problems, tests);
+    else
+        r->refusal = rule_find_refusal(r->rules, r->args, tests);
+}
+
+static void evaluate_in_sandbox(lua_State *L, void *context)
+{
+    struct rules_run *r = context;
+    r->tests = (struct condition_tests){.L = L, .refs = r->rules->tests};
+    evaluate(r, &r->tests);
+}
+
+/* A predicate that throws makes the outcome a policy error, with the line of its rule. */
+static void run_rules(const struct policy *policy, const struct policy_call *call, struct rules_run *r,
+                      struct policy_outcome *outcome)
+{
+    struct policy_set *set = policy->set;
+    r->rules = &policy->code->rules;
+    if (!r->rules->test_count) {
+        evaluate(r, NULL);
+        return;
+    }
+    struct sandbox_context context = {.call = call,
+                                      .arena = outcome->problems.arena,
+                                      .file = policy->file.at,
+                                      .source_hash = policy->code->source_hash};
+    if (sandbox_run(set->sandbox, set->options.deadline_ms, &context, evaluate_in_sandbox, r,
+                    &outcome->why) == OK)
+        return;
+    const struct rule *rule = r->tests.rule;
+    struct why cause = outcome->why;
+    if (rule)
+        err_set(&outcome->why, ERR_POLICY, "%.1500s (in the rule on line %d, " STR_FMT ")", cause.text,
+                rule->line, STR_ARG(str_cut(rule->when, 300)));
+    fail(set, policy, outcome);
+}
+
+/* ---- the hooks ------------------------------------------------------------------------------ */
+
+void policy_normalise(const struct policy *policy, const struct policy_call *call, const struct json *args,
+                      struct arena *arena, struct policy_outcome *outcome)
+{
+    outcome_init(outcome, arena);
+    struct rules_run rules = {.args = args, .problems = &outcome->problems};
+    run_rules(policy, call, &rules, outcome);
+    if (outcome->kind == OUTCOME_POLICY_ERROR)
+        return;
+    outcome->args = rules.args;
+    if (outcome->problems.errors || outcome->problems.more)
+        outcome->kind = OUTCOME_REPAIR;
+    else if (can_run(policy, HOOK_NORMALISE, outcome))
+        run_hook(policy, HOOK_NORMALISE, call, rules.args, NULL, read_arguments, outcome);
+}
+
+void policy_rules_explain(const struct policy *policy, const struct json *args, struct problems *problems)
+{
+    rule_explain_all(&policy->code->rules, args, problems);
+}
+
+void policy_check(const struct policy *policy, const struct policy_call *call, const struct json *args,
+                  struct arena *arena, struct policy_outcome *outcome)
+{
+    outcome_init(outcome, arena);
+    struct rules_run rules = {.args = args};
+    run_rules(policy, call, &rules, outcome);
+    if (outcome->kind == OUTCOME_POLICY_ERROR)
+        return;
+    if (rules.refusal) {
+        outcome->kind = OUTCOME_REFUSE;
+        outcome->code = rules.refusal->code;
+        outcome->detail = rules.refusal->message;
+        outcome->hint = rules.refusal->hint;
+    } else if (can_run(policy, HOOK_CHECK, outcome)) {
+        run_hook(policy, HOOK_CHECK, call, args, NULL, read_verdict, outcome);
+    }
+}
+
+void policy_run(const struct policy *policy, const struct policy_call *call, const struct json *args,
+                struct arena *arena, struct policy_outcome *outcome)
+{
+    outcome_init(outcome, arena);
+    if (can_run(policy, HOOK_RUN, outcome))
+        run_hook(policy, HOOK_RUN, call, args, NULL, read_value, outcome);
+}
+
+void policy_judge(const struct policy *policy, const struct policy_call *call, const struct json *args,
+                  const struct json *result, struct arena *arena, struct policy_outcome *outcome)
+{
+    outcome_init(outcome, arena);
+    if (can_run(policy, HOOK_RESULT, outcome))
+        run_hook(policy, HOOK_RESULT, call, result, args, read_verdict, outcome);
+}
+
+void policy_prepare(const struct policy *policy, const struct policy_call *call,
+                    const struct json *definition, struct arena *arena, struct policy_outcome *outcome)
+{
+    outcome_init(outcome, arena);
+    outcome->value = definition;
+    if (!can_run(policy, HOOK_PREPARE, outcome))
+        return;
+    outcome->value = NULL;
+    run_hook(policy, HOOK_PREPARE, call, definition, NULL, read_definition, outcome);
+}
+
+void policy_set_prepare_tools(struct policy_set *set, const struct policy_call *call,
+                              const struct json *definitions, struct arena *arena,
+                              struct policy_outcome *outcome)
+{
+    struct hook_run r = {NULL,  HOOK_PREPARE, set->prepare_tools.ref, definitions,
+                         arena, outcome,      read_definitions};
+    struct sandbox_context context = {.call = call,
+                                      .file = set->gateway_file.at,
+                                      .source_hash = set->gateway_source_hash,
+                                      .hook = "prepare_tools",
+                                      .hook_line = set->prepare_tools.line};
+    outcome_init(outcome, arena);
+    outcome->value = definitions;
+    if (set->prepare_tools.ref == HOOK_NONE)
+        return;
+    outcome->value = NULL;
+    run(set, &r, &context);
+}
+
+/* ---- a policy that breaks its own schema ------------------------------------------------------ */
+
+/* The rules are applied once more, each time one more of them. */
+static const struct rule *bad_rule(const struct policy *policy, const struct json *args,
+                                   policy_schema_accepts *accepts, void *owner, struct arena *arena)
+{
+    struct rules first = policy->code->rules;
+    size_t all = first.count;
+    first.hits = ARENA_ARRAY(arena, uint64_t, all + 1); /* the policy's own hits stay as they are */
+    memset(first.hits, 0, (all + 1) * sizeof(*first.hits));
+    for (size_t n = 1; n <= all; n++) {
+        struct problems problems;
+        problems_init(&problems, arena);
+        first.count = n;
+        const struct json *changed = rule_apply_all(&first, args, arena, &problems, NULL);
+        if (changed != args && !accepts(owner, changed))
+            return &first.list[n - 1];
+    }
+    return NULL;
+}
+
+struct str policy_report_schema_violation(const struct policy *policy, const struct json *args,
+                                          policy_schema_accepts *accepts, void *owner, struct str problem,
+                                          struct arena *arena)
+{
+    const struct rule *rule = bad_rule(policy, args, accepts, owner, arena);
+    int line = rule ? rule->line : policy->code->hooks[HOOK_NORMALISE].line;
+    struct str part = rule ? arena_printf(arena, ":%d: the rule '" STR_FMT "'", line, STR_ARG(rule->words))
+                      : policy->hooks[HOOK_NORMALISE] ? arena_printf(arena, ":%d: normalise", line)
+                                                      : STR_LIT(": a rule");
+    struct why why;
+    err_set(&why, ERR_POLICY, STR_FMT STR_FMT " changed the arguments against the schema: " STR_FMT,
+            STR_ARG(policy->file), STR_ARG(part), STR_ARG(problem));
+    add_failure(policy->set, policy, &why);
+    return arena_dup(arena, str_of(why.text));
+}
+
+/* ---- counters -------------------------------------------------------------------------------- */
+
+const uint64_t *policy_rule_hits(const struct policy *policy)
+{
+    return policy->code->rules.hits;
+}
+
+const struct policy_failures *policy_failures(const struct policy *policy)
+{
+    return policy->code->failures;
+}
+
+const struct policy_failures *policy_set_gateway_failures(const struct policy_set *set)
+{
+    return set->gateway_failures;
+}
+
+int policy_hook_line(const struct policy *policy, enum policy_hook hook)
+{
+    return policy->code->hooks[hook].line;
+}
+
+void policy_set_free_examples(struct policy_set *set)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        set->list[i]->examples = NULL;
+        set->list[i]->example_count = 0;
+    }
+    arena_free(set->examples);
+    set->examples = NULL;
+}
+
+void policy_set_reset_counters(struct policy_set *set)
+{
+    set->gateway_failures = NULL;
+    for (size_t i = 0; i < set->count; i++) {
+        struct policy_code *code = set->list[i]->code;
+        code->failures = NULL;
+        if (code->rules.count)
+            memset(code->rules.hits, 0, code->rules.count * sizeof(*code->rules.hits));
+    }
+}

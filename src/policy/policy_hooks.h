@@ -1,0 +1,98 @@
+/*
+ * The hooks of a policy, run for one call. Each is bounded in time and memory
+ * and does no I/O; a policy without the hook passes. Everything in an outcome
+ * lives in the arena of the call.
+ */
+#ifndef TOOLGATE_POLICY_POLICY_HOOKS_H
+#define TOOLGATE_POLICY_POLICY_HOOKS_H
+
+#include "policy/policy.h"
+#include "schema/problem.h"
+
+struct arena;
+
+/* What a hook knows of the call, a read-only snapshot: the Lua table `call`. */
+struct policy_call {
+    struct str tool, session, goal, step, user;
+    uint32_t uid, turn, attempt;
+    const struct json *history, *facts; /* NULL if the policy does not read them */
+    void *owner;                        /* of the two callbacks, which run inside policy_run */
+    /* NULL: nobody wants progress; total < 0: unknown */
+    void (*progress)(void *owner, double progress, double total, struct str message);
+    /* NULL: nobody wants messages; level: one of MCP's */
+    void (*log)(void *owner, struct str level, struct str text);
+};
+
+enum policy_outcome_kind {
+    OUTCOME_PASS,
+    OUTCOME_REPAIR,      /* normalise, check, run: `problems` */
+    OUTCOME_REFUSE,      /* check, run: code, detail, hint */
+    OUTCOME_ASK,         /* check, run, result: question in detail, choices */
+    OUTCOME_RETRY,       /* run: detail; the model tries again, which spends its repair budget */
+    OUTCOME_VALUE,       /* run: value; content and metadata from tool_return{…} */
+    OUTCOME_OK,          /* result: coverage, facts, follow_up, cost */
+    OUTCOME_PARTIAL,     /* result: code, detail, next_args, hint */
+    OUTCOME_GARBAGE,     /* result: code, detail, hint */
+    OUTCOME_BROKEN,      /* result: code, detail */
+    OUTCOME_TRANSIENT,   /* run, result: detail, after_s */
+    OUTCOME_FAILED,      /* run, result: code, detail, hint */
+    OUTCOME_POLICY_ERROR /* the policy failed, exceeded a limit, or returned nonsense: `why` */
+};
+
+struct policy_outcome {
+    enum policy_outcome_kind kind;
+    const struct json *args; /* normalise: the new arguments; the same pointer if nothing changed */
+    struct problems problems;
+    struct str code, detail, hint, coverage;
+    const struct json *suggest, *choices, *facts, *follow_up, *next_args, *value, *content, *metadata;
+    int64_t after_s; /* -1: unknown */
+    double cost;     /* the actual cost of the call; -1: unknown */
+    struct why why;  /* OUTCOME_POLICY_ERROR: "policies/x.lua:12: …" */
+};
+
+/* Rules, then normalise(args, call). outcome->kind is PASS, with outcome->args, or REPAIR or POLICY_ERROR. */
+void policy_normalise(const struct policy *policy, const struct policy_call *call, const struct json *args,
+                      struct arena *arena, struct policy_outcome *outcome);
+
+/* Adds what the rules demand of arguments that the schema has refused already, so that the model reads all
+ * problems at once. Rules with predicates are left out; nothing is counted. */
+void policy_rules_explain(const struct policy *policy, const struct json *args, struct problems *problems);
+
+/* The rules or normalise made valid arguments invalid. Adds a failure, and returns its text:
+ * "policies/x.lua:12: the rule 'when …' changed the arguments against the schema: …". */
+typedef bool policy_schema_accepts(void *owner, const struct json *args);
+struct str policy_report_schema_violation(const struct policy *policy, const struct json *args,
+                                          policy_schema_accepts *accepts, void *owner, struct str problem,
+                                          struct arena *arena);
+
+void policy_check(const struct policy *policy, const struct policy_call *call, const struct json *args,
+                  struct arena *arena, struct policy_outcome *outcome);
+void policy_run(const struct policy *policy, const struct policy_call *call, const struct json *args,
+                struct arena *arena, struct policy_outcome *outcome);
+void policy_judge(const struct policy *policy, const struct policy_call *call, const struct json *args,
+                  const struct json *result, struct arena *arena, struct policy_outcome *outcome);
+
+/* prepare(def, call): PASS with the definition to show as outcome->value; NULL there hides the tool. */
+void policy_prepare(const struct policy *policy, const struct policy_call *call,
+                    const struct json *definition, struct arena *arena, struct policy_outcome *outcome);
+
+/* gateway{ prepare_tools }: an array of definitions in, one out as outcome->value; NULL hides all. */
+void policy_set_prepare_tools(struct policy_set *set, const struct policy_call *call,
+                              const struct json *definitions, struct arena *arena,
+                              struct policy_outcome *outcome);
+
+/* How often each rule changed or refused something, in the order of rule_words. */
+const uint64_t *policy_rule_hits(const struct policy *policy);
+
+/* How often the hooks failed, and the last reason; NULL: never. The gateway's hook is prepare_tools. */
+struct policy_failures {
+    uint64_t count;
+    struct why last;
+};
+const struct policy_failures *policy_failures(const struct policy *policy);
+const struct policy_failures *policy_set_gateway_failures(const struct policy_set *set);
+
+/* The line of the hook's function; 0: it has none. */
+int policy_hook_line(const struct policy *policy, enum policy_hook hook);
+
+#endif

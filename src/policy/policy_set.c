@@ -1,0 +1,372 @@
+/*
+ * Files to policies. A file is compiled, checked for names that do not exist,
+ * run, read and frozen; nothing of it changes afterwards.
+ */
+#include "policy/policy_set.h"
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/map.h"
+#include "io/file.h"
+#include "json/build.h"
+#include "policy/declare/declare.h"
+#include "policy/outcome.h"
+#include "policy/policy_internal.h"
+#include "policy/source_location.h"
+#include "policy/static_check.h"
+#include "sandbox/bridge_origins.h"
+#include "sandbox/deadline.h"
+#include "sandbox/freeze.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#define POLICY_FILES_MAX 100000u
+
+/* A text may hold several diagnostics. */
+static void add_errors(struct policy_load_errors *errors, const struct why *why)
+{
+    struct str rest = str_of(why->text);
+    do {
+        struct str *list = ARENA_ARRAY(errors->arena, struct str, errors->count + 1);
+        if (errors->count)
+            memcpy(list, errors->list, errors->count * sizeof(*list));
+        list[errors->count++] = arena_dup(errors->arena, diagnostics_next(&rest));
+        errors->list = list;
+    } while (rest.len);
+}
+
+/* ---- the set -------------------------------------------------------------------------- */
+
+static struct policy_set *set_new(const struct policy_set_options *options)
+{
+    struct arena *arena = arena_new();
+    struct policy_set *set = ARENA_NEW(arena, struct policy_set);
+    set->arena = set->files.arena = arena;
+    set->examples = arena_new();
+    if (options)
+        set->options = *options;
+    if (!set->options.deadline_ms)
+        set->options.deadline_ms = POLICY_DEADLINE_MS;
+    if (!set->options.memory_kb)
+        set->options.memory_kb = POLICY_MEMORY_KB;
+    set->by_name = map_new(arena);
+    set->prepare_tools.ref = HOOK_NONE;
+    set->sandbox = sandbox_new(set->options.memory_kb, vocabulary_open);
+    return set;
+}
+
+void policy_set_free(struct policy_set *set)
+{
+    if (!set)
+        return;
+    sandbox_free(set->sandbox);
+    arena_free(set->examples);
+    arena_free(set->arena);
+}
+
+/* `list` has room for one policy per file. */
+static enum err add_policy(struct policy_set *set, struct policy *policy, struct why *why)
+{
+    const struct policy *twin = policy_set_find(set, policy->name);
+    if (twin)
+        return err_set(why, ERR_POLICY, STR_FMT ": tool \"" STR_FMT "\" is declared in " STR_FMT " already",
+                       STR_ARG(policy->file), STR_ARG(policy->name), STR_ARG(twin->file));
+    map_add(set->by_name, policy->name, policy);
+    set->list[set->count++] = policy;
+    return OK;
+}
+
+size_t policy_set_count(const struct policy_set *set)
+{
+    return set->count;
+}
+
+const struct policy *policy_set_at(const struct policy_set *set, size_t index)
+{
+    return set->list[index];
+}
+
+const struct policy *policy_set_find(const struct policy_set *set, struct str tool)
+{
+    return map_get(set->by_name, tool);
+}
+
+const struct policy_stall *policy_set_stalls(const struct policy_set *set, size_t *count)
+{
+    *count = set->stall_count;
+    return set->stalls;
+}
+
+bool policy_set_has_gateway(const struct policy_set *set)
+{
+    return set->prepare_tools.ref != HOOK_NONE;
+}
+
+struct str policy_set_gateway_file(const struct policy_set *set)
+{
+    return set->gateway_file;
+}
+
+struct str policy_set_instructions(const struct policy_set *set)
+{
+    return set->instructions;
+}
+
+uint64_t policy_set_hash(const struct policy_set *set)
+{
+    return set->hash ^ set->files.hash;
+}
+
+/* ---- one file ----------------------------------------------------------------------------- */
+
+struct file_load {
+    struct declaration d;
+    struct diagnostics diagnostics;
+};
+
+/* Checks the fields of `call` that the hooks of the declaration at `at` read. */
+static void check_hooks(lua_State *L, int at, struct diagnostics *diagnostics)
+{
+    lua_getfield(L, at, "fields");
+    for (int i = 0; i <= HOOK_COUNT; i++) {
+        lua_pushstring(L, i < HOOK_COUNT ? outcome_hook_name((enum policy_hook)i) : "prepare_tools");
+        lua_rawget(L, -2);
+        if (lua_isfunction(L, -1))
+            static_check_call(L, bytecode_read(L, -1, diagnostics->arena), diagnostics);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+}
+
+/* The file's environment is at 1, its return value at 2. */
+static void load_protected(lua_State *L, void *context)
+{
+    struct file_load *load = context;
+    struct diagnostics *diagnostics = &load->diagnostics;
+    const char *file = load->d.file.at;
+    load->d.L = L;
+    word_json_release(L);
+    sandbox_load(L, load->d.source, file);
+    const struct bytecode *code = bytecode_read(L, 1, diagnostics->arena);
+    static_check_file(L, code, diagnostics);
+    diagnostics_raise(L, diagnostics);
+    lua_getfenv(L, 1);
+    lua_insert(L, 1);
+    lua_call(L, 0, LUA_MULTRET);
+    if (lua_gettop(L) > 2)
+        luaL_error(L, "%s:%d: expected the file to return one value, its tool or gateway, got %d",
+                   sandbox_chunk(file), bytecode_line(code, code->count - 1), lua_gettop(L) - 1);
+    lua_settop(L, 2);
+    declare_read(&load->d, 2);
+    lua_settop(L, 2);
+    check_hooks(L, 2, diagnostics);
+    freeze_file(L, code, 1, 2, diagnostics);
+    diagnostics_raise(L, diagnostics);
+    word_json_release(L);
+}
+
+/* The file stalled the process before, with the same text. */
+static bool is_stalled(const struct policy_set *set, struct str file, uint64_t text)
+{
+    const struct policy_set_options *options = &set->options;
+    for (size_t i = 0; i < options->stall_count; i++)
+        if (options->stalls[i].text == text && str_eq(options->stalls[i].file, file))
+            return true;
+    return false;
+}
+
+/* Nothing of the file runs: the tool's name is read from its text, and its calls fail. */
+static struct policy *quarantine(struct policy_set *set, struct str file, struct str source, uint64_t text)
+{
+    struct str name = location_tool_name(source);
+    if (!set->stalls)
+        set->stalls = ARENA_ARRAY(set->arena, struct policy_stall, set->options.stall_count);
+    set->stalls[set->stall_count++] = (struct policy_stall){file, text};
+    if (!name.len)
+        return NULL;
+    struct policy *p = declare_blank(set, arena_dup(set->arena, name), file);
+    p->code->quarantined = true;
+    p->hooks[HOOK_NORMALISE] = p->hooks[HOOK_CHECK] = true;
+    p->hooks[HOOK_RUN] = location_of_field(source, NULL, STR_LIT("run")) != 0;
+    if (p->hooks[HOOK_RUN]) { /* a tool needs a schema: any object */
+        struct json_member *type = ARENA_NEW(set->arena, struct json_member);
+        struct json *schema = ARENA_NEW(set->arena, struct json);
+        *type = json_member(STR_LIT("type"), json_string(STR_LIT("object")));
+        *schema = json_object(set->arena, type, 1);
+        p->schema = schema;
+    }
+    return p;
+}
+
+static void add_to_hash(uint64_t *hash, uint64_t more)
+{
+    uint64_t both[2] = {*hash, more};
+    *hash = hash_stable((struct str){(const char *)both, sizeof(both)}).low;
+}
+
+/* `source` is borrowed. */
+static enum err load_source(struct policy_set *set, struct str file, struct str source, struct why *why)
+{
+    uint64_t text = hash_stable(source).low;
+    struct arena *scratch = arena_new();
+    struct file_load load = {
+        .d = {.set = set, .file = file, .source = source, .arena = set->arena, .scratch = scratch},
+        .diagnostics = {.arena = scratch, .file = file.at}};
+    struct bridge_origins origins = {.arena = scratch};
+    struct sandbox_context context = {.arena = scratch,
+                                      .origins = &origins,
+                                      .folder = set->folder,
+                                      .file = file.at,
+                                      .source = source,
+                                      .source_hash = text,
+                                      .loading = true,
+                                      .files = &set->files};
+    enum err err = OK;
+    add_to_hash(&set->hash, hash_stable(file).low);
+    add_to_hash(&set->hash, text);
+    if (is_stalled(set, file, text))
+        load.d.policy = quarantine(set, file, source, text);
+    else
+        err = sandbox_run(set->sandbox, SANDBOX_LOAD_DEADLINE_MS, &context, load_protected, &load, why);
+    if (err == OK && load.d.policy) {
+        load.d.policy->code->source_hash = text;
+        err = add_policy(set, load.d.policy, why);
+    } else if (err == OK) {
+        set->gateway_source_hash = text;
+    }
+    arena_free(scratch);
+    return err;
+}
+
+enum err policy_set_load_string(struct str name, struct str source, const struct policy_set_options *options,
+                                struct policy_set **out, struct policy_load_errors *errors)
+{
+    struct why why = {""};
+    struct policy_set *set = set_new(options);
+    set->list = ARENA_ARRAY(set->arena, struct policy *, 1);
+    enum err err = load_source(set, arena_dup(set->arena, name), source, &why);
+    if (err != OK) {
+        add_errors(errors, &why);
+        policy_set_free(set);
+        set = NULL;
+    }
+    *out = set;
+    return err;
+}
+
+/* ---- a folder --------------------------------------------------------------------------------- */
+
+/* Files *_spec.lua are an operator's own, for busted. */
+static int is_policy(const struct dirent *entry)
+{
+    const char *name = entry->d_name;
+    size_t len = strlen(name);
+    bool spec = len >= 9 && strcmp(name + len - 9, "_spec.lua") == 0;
+    return name[0] != '.' && len > 4 && strcmp(name + len - 4, ".lua") == 0 && !spec;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+struct policy_set_loader {
+    struct policy_set *set;
+    struct policy_load_errors *errors;
+    struct str *files;
+    size_t count, at;
+    enum err worst;
+};
+
+static enum err list_folder(struct policy_set_loader *loader, const char *folder, struct why *why)
+{
+    struct arena *arena = loader->set->arena;
+    struct dirent **entries;
+    const char *slash = folder[strlen(folder) - 1] == '/' ? "" : "/";
+    int count = scandir(folder, &entries, is_policy, by_name);
+    if (count < 0)
+        return err_set(why, ERR_IO, "%s: expected a folder of policies: %s", folder, strerror(errno));
+    loader->files = ARENA_ARRAY(arena, struct str, (size_t)count + 1);
+    for (int i = 0; i < count; i++) {
+        if (loader->count < POLICY_FILES_MAX)
+            loader->files[loader->count++] = arena_printf(arena, "%s%s%s", folder, slash, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+    loader->set->folder = arena_dup(arena, str_of(folder)).at;
+    return OK;
+}
+
+/* For one file, the set's folder is the folder of the file. */
+static enum err list_files(struct policy_set_loader *loader, const char *path, struct why *why)
+{
+    struct arena *arena = loader->set->arena;
+    struct stat st;
+    const char *slash = strrchr(path, '/');
+    if (stat(path, &st) != 0 || S_ISDIR(st.st_mode))
+        return list_folder(loader, path, why);
+    loader->files = ARENA_NEW(arena, struct str);
+    loader->files[loader->count++] = arena_dup(arena, str_of(path));
+    loader->set->folder = slash ? arena_dup(arena, (struct str){path, (size_t)(slash - path) + 1}).at : ".";
+    return OK;
+}
+
+static void note_error(struct policy_set_loader *loader, enum err err, const struct why *why)
+{
+    add_errors(loader->errors, why);
+    loader->worst = err == ERR_IO ? ERR_IO : ERR_POLICY;
+}
+
+struct policy_set_loader *policy_set_load_begin(const char *folder, const struct policy_set_options *options,
+                                                struct policy_load_errors *errors)
+{
+    struct policy_set *set = set_new(options);
+    struct policy_set_loader *loader = ARENA_NEW(set->arena, struct policy_set_loader);
+    struct why why = {""};
+    *loader = (struct policy_set_loader){.set = set, .errors = errors};
+    if (!folder || !*folder)
+        return loader;
+    enum err err = list_files(loader, folder, &why);
+    set->list = ARENA_ARRAY(set->arena, struct policy *, loader->count + 1);
+    if (err != OK)
+        note_error(loader, err, &why);
+    return loader;
+}
+
+bool policy_set_load_step(struct policy_set_loader *loader)
+{
+    struct str source = STR_NONE;
+    struct why why = {""};
+    if (loader->at == loader->count)
+        return false;
+    struct arena *scratch = arena_new();
+    struct str file = loader->files[loader->at++];
+    enum err err = file_read(scratch, file.at, SANDBOX_SOURCE_MAX_BYTES, &source, &why);
+    if (err == OK)
+        err = load_source(loader->set, file, source, &why);
+    arena_free(scratch);
+    if (err != OK)
+        note_error(loader, err, &why);
+    return true;
+}
+
+enum err policy_set_load_end(struct policy_set_loader *loader, struct policy_set **out)
+{
+    struct policy_set *set = loader->set;
+    enum err worst = loader->worst;
+    *out = worst == OK ? set : NULL;
+    if (worst != OK)
+        policy_set_free(set);
+    return worst;
+}
+
+enum err policy_set_load(const char *folder, const struct policy_set_options *options,
+                         struct policy_set **out, struct policy_load_errors *errors)
+{
+    struct policy_set_loader *loader = policy_set_load_begin(folder, options, errors);
+    while (policy_set_load_step(loader))
+        continue;
+    return policy_set_load_end(loader, out);
+}
