@@ -1,6 +1,6 @@
 /*
- * One request as libcurl is asked for it, and what it hands back: headers and
- * bytes are put away here, and told later (http_client.c).
+ * One request as libcurl runs it. Its callbacks only store headers and bytes;
+ * fetch.c reports them after libcurl has returned.
  */
 #include "upstream/http/fetch_internal.h"
 
@@ -10,14 +10,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-/* ---- what libcurl hands us, put away ------------------------------------------- */
-
-/* A new head begins: of a redirect, after 100 Continue, or of the answer. */
-static void begin_head(struct fetch *f)
-{
-    f->header_count = f->header_bytes = 0;
-    f->has_head = false;
-}
+/* ---- libcurl's callbacks ---------------------------------------------------------- */
 
 static void keep_header(struct fetch *f, struct str line)
 {
@@ -35,8 +28,10 @@ static size_t on_header(char *at, size_t size, size_t count, void *owner)
 {
     struct fetch *f = owner;
     struct str line = str_trim((struct str){at, size * count});
-    if (str_starts(line, "HTTP/"))
-        begin_head(f);
+    if (str_starts(line, "HTTP/")) { /* a new head: of a redirect, after 100 Continue, or of the answer */
+        f->header_count = f->header_bytes = 0;
+        f->has_head = false;
+    }
     f->header_bytes += size * count;
     if (f->header_bytes > FETCH_HEADERS_MAX_BYTES || f->header_count == FETCH_HEADERS_MAX) {
         f->too_large = true;
@@ -68,94 +63,76 @@ static size_t on_body(char *at, size_t size, size_t count, void *owner)
     return n;
 }
 
-/* Before each sending of the request: from here on it may have been seen. libcurl would send it once more
- * where a kept connection closes without an answer; what is no repeatable request is not. */
+/* Before each sending of the request: from here on the server may have seen it. libcurl would resend it if a
+ * kept connection closes without an answer, which is only right for a repeatable request. */
 static int on_sending(void *owner, char *to, char *from, int to_port, int from_port)
 {
     struct fetch *f = owner;
     (void)to, (void)from, (void)to_port, (void)from_port;
-    f->refused_repeat = f->sent && !f->repeatable;
+    f->refused_repeat = f->sent && !f->request.repeatable;
     f->sent = true;
     return f->refused_repeat ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
-/* ---- what is asked ---------------------------------------------------------------------- */
+/* ---- the start --------------------------------------------------------------------- */
 
-static void add_line(struct fetch *f, struct str name, struct str value)
+static void add_line(struct fetch *f, struct str line)
 {
-    struct str parts[] = {name, value.len ? STR_LIT(": ") : STR_LIT(";"), value};
-    struct curl_slist *more = f->fetcher->curl->slist_append(f->lines, arena_join(f->arena, parts, 3).at);
-    if (!more)
+    struct curl_slist *lines = f->fetcher->curl->slist_append(f->lines, line.at);
+    if (!lines)
         abort();
-    f->lines = more;
+    f->lines = lines;
 }
 
 static void set_headers(struct fetch *f)
 {
     const struct name_values *headers = &f->request.headers;
-    for (size_t i = 0; i < headers->count; i++)
-        add_line(f, headers->list[i].name, headers->list[i].value);
-    /* Without this line libcurl waits a second for leave to send a large body. */
-    struct curl_slist *more = f->fetcher->curl->slist_append(f->lines, "Expect:");
-    f->lines = more ? more : f->lines;
-    f->fetcher->curl->easy_setopt(f->easy, CURLOPT_HTTPHEADER, f->lines);
-}
-
-static void set_method(struct fetch *f)
-{
-    const struct curl_library *curl = f->fetcher->curl;
-    const struct fetch_request *r = &f->request;
-    if (strcmp(r->method, "HEAD") == 0)
-        curl->easy_setopt(f->easy, CURLOPT_NOBODY, 1L);
-    if (r->has_body) {
-        curl->easy_setopt(f->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body.len);
-        curl->easy_setopt(f->easy, CURLOPT_POSTFIELDS, r->body.at ? r->body.at : "");
+    for (size_t i = 0; i < headers->count; i++) {
+        struct str value = headers->list[i].value;
+        add_line(
+            f, ARENA_JOIN(f->arena, headers->list[i].name, value.len ? STR_LIT(": ") : STR_LIT(";"), value));
     }
-    curl->easy_setopt(f->easy, CURLOPT_CUSTOMREQUEST, r->method);
-}
-
-static void set_limits(struct fetch *f)
-{
-    const struct curl_library *curl = f->fetcher->curl;
-    const struct fetch_request *r = &f->request;
-    uint32_t connect_ms = r->connect_ms ? r->connect_ms : FETCH_CONNECT_MS;
-    curl->easy_setopt(f->easy, CURLOPT_NOSIGNAL, 1L);
-    curl->easy_setopt(f->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);
-    curl->easy_setopt(f->easy, CURLOPT_TIMEOUT_MS, (long)r->total_ms);
-    curl->easy_setopt(f->easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl->easy_setopt(f->easy, CURLOPT_FOLLOWLOCATION, 0L);
-    curl->easy_setopt(f->easy, CURLOPT_HTTP09_ALLOWED, 0L);
-    curl->easy_setopt(f->easy, CURLOPT_TCP_KEEPALIVE, 1L);
-    if (r->ca_file)
-        curl->easy_setopt(f->easy, CURLOPT_CAINFO, r->ca_file);
-}
-
-static void set_callbacks(struct fetch *f)
-{
-    const struct curl_library *curl = f->fetcher->curl;
-    curl->easy_setopt(f->easy, CURLOPT_PRIVATE, f);
-    curl->easy_setopt(f->easy, CURLOPT_ERRORBUFFER, f->error);
-    curl->easy_setopt(f->easy, CURLOPT_HEADERFUNCTION, on_header);
-    curl->easy_setopt(f->easy, CURLOPT_HEADERDATA, f);
-    curl->easy_setopt(f->easy, CURLOPT_WRITEFUNCTION, on_body);
-    curl->easy_setopt(f->easy, CURLOPT_WRITEDATA, f);
-    curl->easy_setopt(f->easy, CURLOPT_PREREQFUNCTION, on_sending);
-    curl->easy_setopt(f->easy, CURLOPT_PREREQDATA, f);
+    add_line(f, STR_LIT("Expect:")); /* else libcurl waits a second before it sends a large body */
 }
 
 bool fetch_transfer_start(struct fetch *f)
 {
     const struct curl_library *curl = f->fetcher->curl;
+    const struct fetch_request *r = &f->request;
     if (!(f->easy = curl->easy_init()))
         return false;
-    begin_head(f);
+    f->header_count = f->header_bytes = 0;
+    f->has_head = f->sent = false;
     f->error[0] = '\0';
-    f->sent = false;
-    curl->easy_setopt(f->easy, CURLOPT_URL, f->request.url);
-    curl->easy_setopt(f->easy, CURLOPT_USERAGENT, "toolgate/" TOOLGATE_VERSION);
     set_headers(f);
-    set_method(f);
-    set_limits(f);
-    set_callbacks(f);
+#define SET(option, value) curl->easy_setopt(f->easy, CURLOPT_##option, (value))
+    SET(URL, r->url);
+    SET(USERAGENT, "toolgate/" TOOLGATE_VERSION);
+    SET(HTTPHEADER, f->lines);
+    if (strcmp(r->method, "HEAD") == 0)
+        SET(NOBODY, 1L);
+    if (r->has_body) {
+        SET(POSTFIELDSIZE_LARGE, (curl_off_t)r->body.len);
+        SET(POSTFIELDS, r->body.at ? r->body.at : "");
+    }
+    SET(CUSTOMREQUEST, r->method);
+    SET(NOSIGNAL, 1L);
+    SET(CONNECTTIMEOUT_MS, (long)FETCH_CONNECT_MS);
+    SET(TIMEOUT_MS, (long)r->total_ms);
+    SET(PROTOCOLS_STR, "http,https");
+    SET(FOLLOWLOCATION, 0L); /* fetch.c follows, to the same origin only */
+    SET(HTTP09_ALLOWED, 0L);
+    SET(TCP_KEEPALIVE, 1L);
+    if (r->ca_file)
+        SET(CAINFO, r->ca_file);
+    SET(PRIVATE, f);
+    SET(ERRORBUFFER, f->error);
+    SET(HEADERFUNCTION, on_header);
+    SET(HEADERDATA, f);
+    SET(WRITEFUNCTION, on_body);
+    SET(WRITEDATA, f);
+    SET(PREREQFUNCTION, on_sending);
+    SET(PREREQDATA, f);
+#undef SET
     return curl->multi_add_handle(f->fetcher->multi, f->easy) == CURLM_OK;
 }
