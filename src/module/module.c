@@ -1,11 +1,11 @@
 /*
- * require "toolgate": policies in an operator's own specs. A gate holds what a
- * folder or a file of policies declares, a ledger and a clock of its own;
- * calls go through the one pipeline, in this process, without a daemon.
+ * require "toolgate", for operators' own specs of their policies. A gate has the
+ * policies of a folder or file, and a ledger and a clock of its own. Calls go
+ * through the same pipeline as in the daemon, but in this process.
  *
  *   local gate = toolgate.load "policies/get_events.lua"
- *   local said = gate:call("get_events", { action = "by_ids" }, { goal = "what is on?" })
- *   assert.equal("repair", said.verdict)
+ *   local verdict = gate:call("get_events", { action = "by_ids" }, { goal = "what is on?" })
+ *   assert.equal("repair", verdict.verdict)
  */
 #include "gate/verdict.h"
 #include "module/module_value.h"
@@ -28,13 +28,13 @@
 
 struct spec_gate {
     struct gate gate;
-    struct arena *arena; /* of the last call; kept while an error may leave it in the middle */
+    struct arena *arena; /* of the last call; freed by the next, as an error may end a call at any point */
     int64_t now_ms;
 };
 
 __attribute__((visibility("default"))) int luaopen_toolgate(lua_State *L);
 
-/* Each call begins with an empty arena, and at its gate's own time. */
+/* Each call has a new arena and the gate's own time. */
 static struct spec_gate *begin(lua_State *L)
 {
     struct spec_gate *g = luaL_checkudata(L, 1, GATE_MARK);
@@ -85,13 +85,13 @@ static bool push_option(lua_State *L, int at, const char *name)
     return false;
 }
 
-static struct str text_option(lua_State *L, int at, const char *name, struct arena *arena)
+static struct str string_option(lua_State *L, int at, const char *name, struct arena *arena)
 {
     struct str text = STR_NONE;
     if (!push_option(L, at, name))
         return text;
     if (lua_type(L, -1) != LUA_TSTRING)
-        luaL_error(L, "option '%s': expected a text, got a %s", name, luaL_typename(L, -1));
+        luaL_error(L, "option '%s': expected a string, got a %s", name, luaL_typename(L, -1));
     text.at = lua_tolstring(L, -1, &text.len);
     text = arena_dup(arena, text);
     lua_pop(L, 1);
@@ -122,28 +122,21 @@ static uint32_t turn_option(lua_State *L, int at)
 
 /* ---- one call --------------------------------------------------------------------- */
 
-struct asking {
+struct call_options {
     struct call_request request;
     struct peer peer;
     const struct json *result;
 };
 
-static struct str text_at(lua_State *L, int at, struct arena *arena)
-{
-    struct str s;
-    s.at = luaL_checklstring(L, at, &s.len);
-    return arena_dup(arena, s);
-}
-
-static void read_options(lua_State *L, int at, struct spec_gate *g, struct asking *a)
+static void read_options(lua_State *L, int at, struct spec_gate *g, struct call_options *a)
 {
     struct call_request *r = &a->request;
     check_options(L, at, option_names);
-    struct str session = text_option(L, at, "session", g->arena);
-    struct str user = text_option(L, at, "user", g->arena);
+    struct str session = string_option(L, at, "session", g->arena);
+    struct str user = string_option(L, at, "user", g->arena);
     r->session = session.len ? session : STR_LIT(DEFAULT_SESSION);
-    r->goal = text_option(L, at, "goal", g->arena);
-    r->step = text_option(L, at, "step", g->arena);
+    r->goal = string_option(L, at, "goal", g->arena);
+    r->step = string_option(L, at, "step", g->arena);
     r->turn = turn_option(L, at);
     r->facts = value_option(L, at, "facts", g->arena);
     a->result = value_option(L, at, "result", g->arena);
@@ -153,17 +146,21 @@ static void read_options(lua_State *L, int at, struct spec_gate *g, struct askin
     }
 }
 
-/* What the session knows already: ids, and the calls before this one. */
-static void play_before(lua_State *L, int at, struct spec_gate *g, const struct asking *a)
+static void read_call(lua_State *L, struct spec_gate *g, struct call_options *a)
 {
     struct why why;
-    simulator_add_seen_ids(&g->gate, g->arena, &a->request, value_option(L, at, "seen", g->arena));
-    if (simulator_add_history(&g->gate, g->arena, &a->request, value_option(L, at, "history", g->arena),
+    struct str tool;
+    tool.at = luaL_checklstring(L, 2, &tool.len);
+    a->request.tool = arena_dup(g->arena, tool);
+    a->request.arguments = lua_isnoneornil(L, 3) ? NULL : module_value_read(L, 3, "arguments", g->arena);
+    read_options(L, 4, g, a);
+    simulator_add_seen_ids(&g->gate, g->arena, &a->request, value_option(L, 4, "seen", g->arena));
+    if (simulator_add_history(&g->gate, g->arena, &a->request, value_option(L, 4, "history", g->arena),
                               &why) != OK)
         luaL_error(L, "%s", why.text);
 }
 
-static void set_text(lua_State *L, const char *name, struct str s)
+static void set_string(lua_State *L, const char *name, struct str s)
 {
     lua_pushlstring(L, s.at ? s.at : "", s.len);
     lua_setfield(L, -2, name);
@@ -183,8 +180,8 @@ static void rename_field(lua_State *L, const char *from, const char *to)
     lua_setfield(L, -2, from);
 }
 
-/* The verdict's own members under the names that policies use, and what stands beside it. */
-static void push_verdict(lua_State *L, struct spec_gate *g, const struct asking *a, const struct call *call)
+/* The members of the verdict, under the names that policies use, and further properties of the call. */
+static int return_call(lua_State *L, struct spec_gate *g, const struct call_options *a, struct call *call)
 {
     struct buf text = buf_in(g->arena);
     struct json verdict = {.type = JSON_OBJECT};
@@ -194,61 +191,49 @@ static void push_verdict(lua_State *L, struct spec_gate *g, const struct asking 
     module_value_push(L, &verdict);
     rename_field(L, "error_class", "class");
     rename_field(L, "messages", "problems");
-    set_text(L, "tool", a->request.tool);
-    set_text(L, "session", a->request.session);
-    set_text(L, "call_id", call_id(call));
-    set_text(L, "text", call_feedback(call).len ? call_feedback(call) : call_advice(call));
+    set_string(L, "tool", a->request.tool);
+    set_string(L, "session", a->request.session);
+    set_string(L, "call_id", call_id(call));
+    set_string(L, "text", call_feedback(call).len ? call_feedback(call) : call_advice(call));
     set_value(L, "arguments", call_arguments(call));
     set_value(L, "content", call_content(call));
     set_value(L, "result", call_result(call));
     set_value(L, "metadata", call_metadata(call));
-}
-
-static int answer(lua_State *L, struct spec_gate *g, const struct asking *a, struct call *call)
-{
-    push_verdict(L, g, a, call);
     call_free(call);
     return 1;
 }
 
-static void read_call(lua_State *L, struct spec_gate *g, struct asking *a)
-{
-    a->request.tool = text_at(L, 2, g->arena);
-    a->request.arguments = lua_isnoneornil(L, 3) ? NULL : module_value_read(L, 3, "arguments", g->arena);
-    read_options(L, 4, g, a);
-    play_before(L, 4, g, a);
-}
-
-/* gate:call(tool, args, options): all of it; a tool that the agent runs is reported with `result`. */
+/* gate:call(tool, args, options): the whole pipeline; `options.result` is the result of a tool that the agent
+ * runs. */
 static int gate_call(lua_State *L)
 {
     struct spec_gate *g = begin(L);
-    struct asking a = {.result = NULL};
+    struct call_options a = {.result = NULL};
     read_call(L, g, &a);
-    return answer(L, g, &a, simulator_call(&g->gate, g->arena, &a.request, a.result));
+    return return_call(L, g, &a, simulator_call(&g->gate, g->arena, &a.request, a.result));
 }
 
 static int gate_check(lua_State *L)
 {
     struct spec_gate *g = begin(L);
-    struct asking a = {.result = NULL};
+    struct call_options a = {.result = NULL};
     read_call(L, g, &a);
-    return answer(L, g, &a, simulator_check(&g->gate, g->arena, &a.request));
+    return return_call(L, g, &a, simulator_check(&g->gate, g->arena, &a.request));
 }
 
-/* gate:report(checked, result, options): `checked` is what check returned; options.error instead of a result.
- */
+/* gate:report(checked, result, options): `checked` is the return value of gate:check; a failed tool has
+ * options.error instead of a result. */
 static int gate_report(lua_State *L)
 {
     struct spec_gate *g = begin(L);
-    struct asking a = {.result = NULL};
+    struct call_options a = {.result = NULL};
     luaL_checktype(L, 2, LUA_TTABLE);
     read_options(L, 4, g, &a);
-    a.request.tool = text_option(L, 2, "tool", g->arena);
-    a.request.call_id = text_option(L, 2, "call_id", g->arena);
-    a.request.session = text_option(L, 2, "session", g->arena);
+    a.request.tool = string_option(L, 2, "tool", g->arena);
+    a.request.call_id = string_option(L, 2, "call_id", g->arena);
+    a.request.session = string_option(L, 2, "session", g->arena);
     a.request.arguments = value_option(L, 2, "arguments", g->arena);
-    a.request.error_message = text_option(L, 4, "error", g->arena);
+    a.request.error_message = string_option(L, 4, "error", g->arena);
     a.request.has_error = a.request.error_message.len > 0;
     a.request.error_transient_given = push_option(L, 4, "transient");
     a.request.error_transient = a.request.error_transient_given && lua_toboolean(L, -1);
@@ -256,15 +241,15 @@ static int gate_report(lua_State *L)
         a.request.result = lua_isnoneornil(L, 3) ? value_option(L, 4, "result", g->arena)
                                                  : module_value_read(L, 3, "result", g->arena);
     if (!a.request.has_error && !a.request.result)
-        return luaL_error(L, "report: expected a result, or { error = \"…\" } behind nil");
-    return answer(L, g, &a, simulator_report(&g->gate, g->arena, &a.request));
+        return luaL_error(L, "report: expected a result, or nil and { error = \"…\" }");
+    return return_call(L, g, &a, simulator_report(&g->gate, g->arena, &a.request));
 }
 
-/* gate:list(options): the definitions that a model would see. */
+/* gate:list(options): the definitions that a model sees. */
 static int gate_list(lua_State *L)
 {
     struct spec_gate *g = begin(L);
-    struct asking a = {.result = NULL};
+    struct call_options a = {.result = NULL};
     struct buf text = buf_in(g->arena);
     struct json list = {.type = JSON_ARRAY};
     struct json_error fault;
@@ -279,7 +264,7 @@ static int gate_list(lua_State *L)
 
 /* ---- time ----------------------------------------------------------------------------- */
 
-/* gate:at(seconds since 1970), gate:advance(seconds); both return the gate. */
+/* gate:at(seconds since 1970) and gate:advance(seconds) return the gate. */
 static int gate_at(lua_State *L)
 {
     struct spec_gate *g = begin(L);
@@ -296,7 +281,7 @@ static int gate_advance(lua_State *L)
     return 1;
 }
 
-/* gate:forget(): every session as if it had never been. */
+/* gate:forget(): clears all sessions. */
 static int gate_forget(lua_State *L)
 {
     struct spec_gate *g = begin(L);
@@ -344,7 +329,7 @@ static void build(lua_State *L, struct spec_gate *g, const struct config_sources
     lua_error(L);
 }
 
-/* tools = FILE or { FILE, … }; what holds the names stays on the stack. */
+/* tools = FILE or { FILE, … }; the names stay on the stack. */
 static void read_tool_files(lua_State *L, int at, const char **files, struct config_sources *sources)
 {
     size_t count = lua_istable(L, at) ? lua_objlen(L, at) : 1;
@@ -357,14 +342,14 @@ static void read_tool_files(lua_State *L, int at, const char **files, struct con
         else
             lua_pushvalue(L, at);
         if (lua_type(L, -1) != LUA_TSTRING)
-            luaL_error(L, "option 'tools': expected a file's name or a list of such, got a %s",
+            luaL_error(L, "option 'tools': expected a file name or a list of file names, got a %s",
                        luaL_typename(L, -1));
         files[sources->tools_count++] = lua_tostring(L, -1);
     }
 }
 
-/* toolgate.load(path, { config = FILE, tools = { FILE, … } }): a folder of policies, or one file; nil: what
- * the configuration names. Its examples are not run: `toolgate test` does that. */
+/* toolgate.load(path, { config = FILE, tools = { FILE, … } }): a folder of policies, or one file; nil: those
+ * that the configuration names. Does not run the examples, unlike `toolgate test`. */
 static int load(lua_State *L)
 {
     const char *files[TOOL_FILES_MAX];
@@ -377,7 +362,7 @@ static int load(lua_State *L)
     luaL_getmetatable(L, GATE_MARK);
     lua_setmetatable(L, -2);
     if (push_option(L, 2, "config"))
-        sources.file = luaL_checkstring(L, -1); /* the options hold it */
+        sources.file = luaL_checkstring(L, -1); /* the options keep it alive */
     if (push_option(L, 2, "tools"))
         read_tool_files(L, lua_gettop(L), files, &sources);
     build(L, g, &sources);
@@ -392,19 +377,14 @@ static const luaL_Reg methods[] = {
     {"at", gate_at},     {"advance", gate_advance}, {"forget", gate_forget}, {NULL, NULL},
 };
 
-/* The states of policies are LuaJIT's, and this module takes LuaJIT from its host. */
-static void check_host(lua_State *L)
+int luaopen_toolgate(lua_State *L)
 {
+    /* Policies need LuaJIT, which this module takes from its host. */
     lua_getglobal(L, "jit");
     if (!lua_istable(L, -1))
         luaL_error(L, "toolgate needs LuaJIT: run busted --lua=luajit");
     lua_pop(L, 1);
-}
-
-int luaopen_toolgate(lua_State *L)
-{
-    check_host(L);
-    log_open(LOG_OFF, LOG_FORMAT_TEXT, NULL, NULL); /* what is decided is returned, not logged */
+    log_open(LOG_OFF, LOG_FORMAT_TEXT, NULL, NULL);
     luaL_newmetatable(L, GATE_MARK);
     lua_pushcfunction(L, gate_gc);
     lua_setfield(L, -2, "__gc");

@@ -1,4 +1,4 @@
-/* Values over the border, in both directions. */
+/* Recursive conversion in both directions, with a limit on depth. */
 #include "module/module_value.h"
 
 #include "base/arena.h"
@@ -9,30 +9,9 @@
 
 #define ARRAY_MARK "toolgate.array"
 
-static const char null_value = 0; /* its address is what toolgate.null is */
+static const char null_value = 0; /* toolgate.null is its address */
 
 /* ---- to Lua ------------------------------------------------------------------ */
-
-static void push_array(lua_State *L, const struct json *array)
-{
-    lua_createtable(L, (int)array->len, 0);
-    luaL_getmetatable(L, ARRAY_MARK);
-    lua_setmetatable(L, -2);
-    for (uint32_t i = 0; i < array->len; i++) {
-        module_value_push(L, &array->items[i]);
-        lua_rawseti(L, -2, (int)i + 1);
-    }
-}
-
-static void push_object(lua_State *L, const struct json *object)
-{
-    lua_createtable(L, 0, (int)object->len);
-    for (uint32_t i = 0; i < object->len; i++) {
-        lua_pushlstring(L, object->members[i].key.at, object->members[i].key.len);
-        module_value_push(L, &object->members[i].value);
-        lua_rawset(L, -3);
-    }
-}
 
 void module_value_push(lua_State *L, const struct json *value)
 {
@@ -57,23 +36,34 @@ void module_value_push(lua_State *L, const struct json *value)
         lua_pushlstring(L, value->text, value->len);
         break;
     case JSON_ARRAY:
-        push_array(L, value);
+        lua_createtable(L, (int)value->len, 0);
+        luaL_getmetatable(L, ARRAY_MARK);
+        lua_setmetatable(L, -2);
+        for (uint32_t i = 0; i < value->len; i++) {
+            module_value_push(L, &value->items[i]);
+            lua_rawseti(L, -2, (int)i + 1);
+        }
         break;
     case JSON_OBJECT:
-        push_object(L, value);
+        lua_createtable(L, 0, (int)value->len);
+        for (uint32_t i = 0; i < value->len; i++) {
+            lua_pushlstring(L, value->members[i].key.at, value->members[i].key.len);
+            module_value_push(L, &value->members[i].value);
+            lua_rawset(L, -3);
+        }
         break;
     }
 }
 
 /* ---- from Lua ---------------------------------------------------------------- */
 
-struct reading {
+struct read_state {
     const char *what;
     struct arena *arena;
     int depth;
 };
 
-static struct json read_value(lua_State *L, int at, struct reading *r);
+static struct json read_value(lua_State *L, int at, struct read_state *r);
 
 static bool is_array(lua_State *L, int at)
 {
@@ -86,7 +76,7 @@ static bool is_array(lua_State *L, int at)
     return marked || lua_objlen(L, at) > 0;
 }
 
-static struct json read_array(lua_State *L, int at, struct reading *r)
+static struct json read_array(lua_State *L, int at, struct read_state *r)
 {
     size_t count = lua_objlen(L, at);
     struct json *items = ARENA_ARRAY(r->arena, struct json, count + 1);
@@ -106,35 +96,29 @@ static struct json read_array(lua_State *L, int at, struct reading *r)
     return json_array(items, count);
 }
 
-static size_t member_count(lua_State *L, int at, const struct reading *r)
-{
-    size_t count = 0;
-    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1), count++)
-        if (lua_type(L, -2) != LUA_TSTRING)
-            luaL_error(L, "%s: a table has a key that is a %s: expected a name", r->what,
-                       luaL_typename(L, -2));
-    return count;
-}
-
-static struct str copied_text(lua_State *L, int at, struct arena *arena)
+static struct str copy_string(lua_State *L, int at, struct arena *arena)
 {
     struct str s;
     s.at = lua_tolstring(L, at, &s.len);
     return arena_dup(arena, s);
 }
 
-static struct json read_object(lua_State *L, int at, struct reading *r)
+static struct json read_object(lua_State *L, int at, struct read_state *r)
 {
-    struct json_member *members = ARENA_ARRAY(r->arena, struct json_member, member_count(L, at, r) + 1);
-    size_t count = 0;
+    size_t size = 0, count = 0;
+    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1), size++)
+        if (lua_type(L, -2) != LUA_TSTRING)
+            luaL_error(L, "%s: a table has a key that is a %s: expected a string", r->what,
+                       luaL_typename(L, -2));
+    struct json_member *members = ARENA_ARRAY(r->arena, struct json_member, size + 1);
     for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1)) {
         struct json value = read_value(L, lua_gettop(L), r);
-        members[count++] = json_member(copied_text(L, -2, r->arena), value);
+        members[count++] = json_member(copy_string(L, -2, r->arena), value);
     }
     return json_object(r->arena, members, count);
 }
 
-static struct json read_number(lua_State *L, int at, struct reading *r)
+static struct json read_number(lua_State *L, int at, struct read_state *r)
 {
     double n = lua_tonumber(L, at);
     if (!isfinite(n))
@@ -144,7 +128,7 @@ static struct json read_number(lua_State *L, int at, struct reading *r)
     return json_number(r->arena, n);
 }
 
-static struct json read_table(lua_State *L, int at, struct reading *r)
+static struct json read_table(lua_State *L, int at, struct read_state *r)
 {
     if (++r->depth > MODULE_VALUE_DEPTH_MAX)
         luaL_error(L, "%s: a table is nested deeper than %d", r->what, MODULE_VALUE_DEPTH_MAX);
@@ -154,7 +138,7 @@ static struct json read_table(lua_State *L, int at, struct reading *r)
     return value;
 }
 
-static struct json read_value(lua_State *L, int at, struct reading *r)
+static struct json read_value(lua_State *L, int at, struct read_state *r)
 {
     switch (lua_type(L, at)) {
     case LUA_TBOOLEAN:
@@ -162,7 +146,7 @@ static struct json read_value(lua_State *L, int at, struct reading *r)
     case LUA_TNUMBER:
         return read_number(L, at, r);
     case LUA_TSTRING:
-        return json_string(copied_text(L, at, r->arena));
+        return json_string(copy_string(L, at, r->arena));
     case LUA_TTABLE:
         return read_table(L, at, r);
     default:
@@ -174,15 +158,15 @@ static struct json read_value(lua_State *L, int at, struct reading *r)
 
 const struct json *module_value_read(lua_State *L, int at, const char *what, struct arena *arena)
 {
-    struct reading r = {what, arena, 0};
+    struct read_state r = {what, arena, 0};
     struct json *value = ARENA_NEW(arena, struct json);
     *value = read_value(L, at, &r);
     return value;
 }
 
-/* ---- words --------------------------------------------------------------------- */
+/* ---- constants ------------------------------------------------------------------ */
 
-/* toolgate.array { … }: the table itself, marked. */
+/* toolgate.array { … } marks the table and returns it. */
 static int mark_array(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTABLE);

@@ -83,7 +83,7 @@ describe('require "toolgate"', function()
     checked = gate:check("get_weather", { city = "Bonn" })
     local said = gate:report(checked, nil, { error = "timed out", transient = true })
     assert.same({ "wait", "transient" }, { said.verdict, said.class })
-    assert.has_error(function() gate:report(checked) end, 'report: expected a result, or { error = "…" } behind nil')
+    assert.has_error(function() gate:report(checked) end, 'report: expected a result, or nil and { error = "…" }')
   end)
 
   it("judges results: coverage, facts and the next call", function()
@@ -169,8 +169,8 @@ describe('require "toolgate"', function()
 
   it("takes one file of tools, or a list of them, and refuses what is neither", function()
     assert.equal(#gate:list(), #toolgate.load(folder, { tools = folder .. "/tools.json" }):list())
-    for given, expected in pairs { [{ tools = 5 }] = "option 'tools': expected a file's name or a list of such, got a number",
-                                   [{ tools = { {} } }] = "option 'tools': expected a file's name or a list of such, got a table",
+    for given, expected in pairs { [{ tools = 5 }] = "option 'tools': expected a file name or a list of file names, got a number",
+                                   [{ tools = { {} } }] = "option 'tools': expected a file name or a list of file names, got a table",
                                    [{ tool = "x" }] = "unknown option 'tool' (did you mean 'tools'?)" } do
       local ok, why = pcall(toolgate.load, folder, given)
       assert.is_false(ok)
