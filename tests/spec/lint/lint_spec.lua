@@ -44,40 +44,39 @@ end
 
 -- Each with what `extra`, `schema` or `examples` of the policy above begin with, and the findings: code and line.
 local FAULTY = {
-  { "load", { extra = "  desciption = 'x'," }, { "load@6" }, "did you mean 'description'?" },
-  { "load", { extra = "  check = function() return refsue('a', 'b', 'c') end," }, { "load@6" }, "did you mean 'refuse'?" },
-  { "example", { examples = "{ 'kept', args = { text = 'x' }, gives = 'repair' }," }, { "example@8" }, "expected repair" },
-  { "rule", { extra = "  rules = { when { kind = 'task' } : needs 'text' }," }, { "rule@6", "untried-rule@6" }, "text" },
+  { "load", { extra = "  desciption = 'x'," }, { "load@6" } },
+  { "load", { extra = "  check = function() return refsue('a', 'b', 'c') end," }, { "load@6" } },
+  { "example", { examples = "{ 'kept', args = { text = 'x' }, gives = 'repair' }," }, { "example@8" } },
+  { "rule", { extra = "  rules = { when { kind = 'task' } : needs 'text' }," }, { "rule@6", "untried-rule@6" } },
   { "untried-rule", { extra = "  rules = { when { kind = 'task' } : refuses('x', 'no', 'instead') }," },
-    { "untried-rule@6" }, "add one that it changes" },
-  { "untried-hook", { extra = "  result = function() return ok {} end," }, { "untried-hook@6" }, "no example reaches 'result'" },
-  { "unjudged", { examples = "{ 'kept', args = {}, result = { 1 }, gives = 'repair' }," }, { "unjudged@8" },
-    "its result is not used" },
+    { "untried-rule@6" } },
+  { "untried-hook", { extra = "  result = function() return ok {} end," }, { "untried-hook@6" } },
+  { "unjudged", { examples = "{ 'kept', args = {}, result = { 1 }, gives = 'repair' }," }, { "unjudged@8" } },
   { "twice", { examples = "{ 'one', args = { text = 'x' }, gives = 'pass' },\n"
-                       .. "    { 'two', args = { text = 'x' }, says = '' , gives = 'pass' }," }, { "twice@9" }, "line 8" },
-  { "argument", { extra = "  ids = { txet = seen() }," }, { "argument@6" }, "did you mean 'text'?" },
-  { "argument", { extra = "  loop = { volatile = { 'request' } }," }, { "argument@6" }, "'loop.volatile' names 'request'" },
+                       .. "    { 'two', args = { text = 'x' }, says = '' , gives = 'pass' }," }, { "twice@9" } },
+  { "argument", { extra = "  ids = { txet = seen() }," }, { "argument@6" } },
+  { "argument", { extra = "  loop = { volatile = { 'request' } }," }, { "argument@6" } },
   { "result", { extra = "  output_schema = json [[{\"type\":\"object\",\"properties\":{\"notes\":{\"type\":\"array\",\"items\":"
                      .. "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\"}}}}}}]],\n"
                      .. "  gives_ids = { 'notes[].id', 'notes[].idd' }," },
-    { "result@7" }, "'notes[].idd', which the output schema does not have (did you mean 'id'?)" },
+    { "result@7" } },
   { "no-hint", { extra = "  rules = { when { kind = 'task' } : refuses('x', 'no') },",
                  examples = "{ 'no tasks', args = { text = 'x', kind = 'task' }, gives = 'refuse' }," },
-    { "no-hint@6" }, "refuses without a hint" },
+    { "no-hint@6" } },
   { "no-hint", { extra = "  check = function(args)\n    if args.kind then return refuse('x', 'no') end\n  end," },
-    { "no-hint@7" }, "refuse without a hint" },
+    { "no-hint@7" } },
   { "no-path", { extra = "  check = function(args)\n    if args.kind then return repair { message = 'm' } end\n  end," },
-    { "no-path@7" }, "repair without a path" },
-  { "again", { extra = "  retry = {\n    again = true },", }, { "again@7" }, "idempotent = true" },
+    { "no-path@7" } },
+  { "again", { extra = "  retry = {\n    again = true },", }, { "again@7" } },
   { "undescribed", { schema = "params { text = str, rows = list(object { id = int }, 'Rows') }",
                      examples = "{ 'kept', args = { text = 'x', rows = {} }, gives = 'pass' }," },
-    { "undescribed@5", "undescribed@5" }, "'rows[].id'" },
+    { "undescribed@5", "undescribed@5" } },
   { "root-choice", { schema = "json [[{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\",\"description\":\"T\"}},"
-                           .. "\"anyOf\":[{\"required\":[\"text\"]}]}]]" }, { "root-choice@5" }, "Anthropic" },
-  { "argument-name", { schema = "params { text = str 'T', ['a b'] = optional(str 'U') }" }, { "argument-name@5" }, "'a b'" },
+                           .. "\"anyOf\":[{\"required\":[\"text\"]}]}]]" }, { "root-choice@5" } },
+  { "argument-name", { schema = "params { text = str 'T', ['a b'] = optional(str 'U') }" }, { "argument-name@5" } },
   { "list-items", { schema = "json [[{\"type\":\"object\",\"properties\":{\"text\":{\"type\":[\"string\",\"array\"],"
-                          .. "\"description\":\"T\"}}}]]" }, { "list-items@5" }, "list(str" },
-  { "long-description", { extra = "  use_when = ('x'):rep(1100)," }, { "long-description@2" }, "shorten it" },
+                          .. "\"description\":\"T\"}}}]]" }, { "list-items@5" } },
+  { "long-description", { extra = "  use_when = ('x'):rep(1100)," }, { "long-description@2" } },
 }
 
 describe("toolgate lint", function()
@@ -100,11 +99,9 @@ describe("toolgate lint", function()
     it("finds " .. case[1] .. " (" .. at .. ")", function()
       local codes, all = found { ["note.lua"] = policy(case[2]) }
       assert.same(case[3], codes)
-      if case[4] then
-        local sentences = {}
-        for _, finding in ipairs(all) do sentences[#sentences + 1] = finding.sentence end
-        assert.truthy(table.concat(sentences, "\n"):find(case[4], 1, true), table.concat(sentences, "\n"))
-      end
+      local sentences = {}
+      for i, finding in ipairs(all) do sentences[i] = finding.sentence end
+      golden.check("cli", ("lint: finding %02d: %s"):format(at, case[1]), table.concat(sentences, "\n"))
       assert.equal(1, (lint(folder)))
     end)
   end
