@@ -1,5 +1,4 @@
-/* One call of an HTTP endpoint, from its arguments to its answer. Which argument goes where: http_request.c;
- * what an answer means: http_response.c. */
+/* One call of an HTTP endpoint: http_request.c builds the request, http_response.c reads the answer. */
 #include "upstream/http/http_tool_internal.h"
 
 #include "base/arena.h"
@@ -11,30 +10,29 @@ struct work {
     struct fetch *fetch;
 };
 
-static const char *const told_headers[] = {"content-type", "content-length", "last-modified", "etag",
-                                           "location"};
-#define TOLD (sizeof(told_headers) / sizeof(told_headers[0]))
-
-static struct str keep(struct upstream_call *run, const struct work *work, struct str text)
+static struct str keep(struct upstream_call *run, struct str text)
 {
+    const struct work *work = run->work;
     return secrets_redact(run->arena, &work->call.secrets, arena_dup(run->arena, text));
 }
 
 static void on_head(void *owner, const struct fetch_head *head)
 {
+    static const char *const names[] = {"content-type", "content-length", "last-modified", "etag",
+                                        "location"};
     struct upstream_call *run = owner;
-    struct work *work = run->work;
-    struct name_value *told = ARENA_ARRAY(run->arena, struct name_value, TOLD);
-    work->answer.status = head->status;
-    work->answer.after_s = head->after_s;
-    work->answer.type = keep(run, work, fetch_header(head, "content-type"));
-    work->answer.redirect = keep(run, work, head->redirect);
-    work->answer.told = told;
-    for (size_t i = 0; i < TOLD; i++) {
-        struct str value = fetch_header(head, told_headers[i]);
+    struct http_answer *answer = &((struct work *)run->work)->answer;
+    size_t count = sizeof(names) / sizeof(names[0]);
+    struct name_value *headers = ARENA_ARRAY(run->arena, struct name_value, count);
+    answer->status = head->status;
+    answer->after_s = head->after_s;
+    answer->type = keep(run, fetch_header(head, "content-type"));
+    answer->redirect = keep(run, head->redirect);
+    answer->headers = headers;
+    for (size_t i = 0; i < count; i++) {
+        struct str value = fetch_header(head, names[i]);
         if (value.len)
-            told[work->answer.told_count++] =
-                (struct name_value){str_of(told_headers[i]), keep(run, work, value)};
+            headers[answer->header_count++] = (struct name_value){str_of(names[i]), keep(run, value)};
     }
 }
 
@@ -48,15 +46,16 @@ static void on_done(void *owner, const struct fetch_end *end)
 {
     struct upstream_call *run = owner;
     struct work *work = run->work;
-    if (end->how == FETCH_DONE)
+    if (end->how == FETCH_DONE) {
         http_response_read(run, &work->call, &work->answer);
-    else
-        http_response_fail(run, end);
+    } else {
+        upstream_call_answer(run, http_failures[end->how].outcome, http_failures[end->how].code, "%s",
+                             end->why);
+        run->answer->reached = end->sent;
+    }
     buf_clear(&work->answer.body);
     upstream_call_finish(run);
 }
-
-static const struct fetch_hooks hooks = {.head = on_head, .data = on_data, .done = on_done};
 
 static void stop(struct upstream_call *run)
 {
@@ -65,46 +64,38 @@ static void stop(struct upstream_call *run)
     buf_clear(&work->answer.body);
 }
 
-static uint32_t time_of(const struct upstream_call *run)
+/* The model can fix arguments, only the operator a setting. */
+static enum upstream_call_state reject(struct upstream_call *run, enum err err, const struct why *why)
 {
-    return upstream_call_timeout_ms(run, target_timeout_ms(run->request->target, upstream_call_spec(run)));
-}
-
-/* Arguments are the model's to mend, settings the operator's. */
-static enum upstream_call_state turn_down(struct upstream_call *run, enum err err, const struct why *why)
-{
-    run->answer->reached = false;
-    run->answer->after_s = -1;
     if (err == ERR_PARSE)
-        upstream_call_answer(run, UPSTREAM_REFUSED, "invalid_arguments", "%s; nothing was sent", why->text);
-    else {
-        upstream_call_log_failure(run, STR_LIT("not_configured"), str_of(why->text));
-        upstream_call_answer(
-            run, UPSTREAM_UNAVAILABLE, "not_configured",
-            "a setting that its endpoint needs is missing: only who runs the gateway can mend that; "
-            "nothing was sent");
-    }
-    return UPSTREAM_DONE;
+        return upstream_call_answer(run, UPSTREAM_REFUSED, "invalid_arguments", "%s; nothing was sent",
+                                    why->text);
+    upstream_call_log_failure(run, STR_LIT("not_configured"), str_of(why->text));
+    return upstream_call_answer(run, UPSTREAM_UNAVAILABLE, "not_configured",
+                                "a setting that its endpoint needs is missing: only the operator can fix "
+                                "that; nothing was sent");
 }
 
 enum upstream_call_state http_tool_call(struct upstream_call *run)
 {
+    static const struct fetch_hooks hooks = {.head = on_head, .data = on_data, .done = on_done};
+    const struct upstream_spec *base = upstream_call_spec(run);
     struct why why = {0};
     struct work *work = ARENA_NEW(run->arena, struct work);
     work->call = (struct http_call){.arena = run->arena,
                                     .spec = run->request->target->http,
-                                    .base = upstream_call_spec(run),
+                                    .base = base,
                                     .arguments = run->request->arguments};
     work->answer.after_s = -1;
     run->work = work;
-    run->answer->after_s = -1;
     enum err err = http_request_build(&work->call, &why);
     if (err != OK)
-        return turn_down(run, err, &why);
-    work->call.request.total_ms = time_of(run);
+        return reject(run, err, &why);
+    work->call.request.total_ms =
+        upstream_call_timeout_ms(run, target_timeout_ms(run->request->target, base));
     work->fetch = fetch_start(upstream_call_loop(run), &work->call.request, &hooks, run, &why);
     if (!work->fetch)
-        return turn_down(run, ERR_UNAVAILABLE, &why);
+        return reject(run, ERR_UNAVAILABLE, &why);
     run->stop = stop;
     return UPSTREAM_PENDING;
 }

@@ -1,53 +1,49 @@
-/* What the files http*.c share: a request made of a call's arguments, and an answer read. Only they include
- * it. */
+/* What http_tool.c (a call), http_request.c (arguments to request) and http_response.c (answer to value)
+ * share; mcp_http_exchange.c uses the reading of errors. */
 #ifndef TOOLGATE_UPSTREAM_HTTP_HTTP_TOOL_INTERNAL_H
 #define TOOLGATE_UPSTREAM_HTTP_HTTP_TOOL_INTERNAL_H
 
 #include "base/buf.h"
 #include "upstream/http/fetch.h"
 #include "upstream/http/http_tool.h"
-#include "upstream/upstream_call.h"
 #include "upstream/secrets.h"
+#include "upstream/upstream_call.h"
 
 struct http_call {
     struct arena *arena;
     const struct http_spec *spec;
-    const struct upstream_spec *base; /* NULL: the spec has the whole address */
+    const struct upstream_spec *base; /* NULL: the spec has the whole URL */
     const struct json *arguments;
-    const char **used; /* names that the address or a header has taken */
+    const char **used; /* keys of the arguments that URL, headers or query have taken */
     size_t used_count;
-    struct secrets secrets; /* that went out with it, and must not come back to anybody */
+    struct secrets secrets; /* sent with the request, to be redacted in the answer */
     struct fetch_request request;
 };
 
-/* Fills `request` in. ERR_PARSE: an argument is at fault; others: a setting is. http_request.c */
+/* Fills in call->request. ERR_PARSE: an argument is at fault; other errors: a setting is. */
 enum err http_request_build(struct http_call *call, struct why *why);
 
 struct http_answer {
     int status;
-    struct str type, redirect;     /* of the head; kept */
-    const struct name_value *told; /* HEAD: headers worth telling */
-    size_t told_count;
+    struct str type, redirect;        /* of the head */
+    const struct name_value *headers; /* the result of HEAD */
+    size_t header_count;
     int64_t after_s;
     struct buf body;
 };
 
-/* What each end of a fetch that is none is to a call. http_response.c */
 struct http_failure {
     enum upstream_outcome outcome;
     const char *code;
 };
-extern const struct http_failure http_failures[];
+extern const struct http_failure http_failures[]; /* by enum fetch_outcome */
 
 bool http_response_is_transient(int status); /* a retry may succeed: 408, 425, 429, 5xx */
 
-/* What it means, into run->answer. http_response.c */
+/* Fills in the answer of `run`. */
 void http_response_read(struct upstream_call *run, const struct http_call *call, struct http_answer *answer);
-/* The same for none. */
-void http_response_fail(struct upstream_call *run, const struct fetch_end *end);
 
-/* The message of an error's body: problem+json's detail, error.message, message …; STR_NONE: none is found.
- * http_error_message.c */
+/* The message of an error's body: problem+json's detail, error.message, message …; STR_NONE: none. */
 struct str http_response_error_message(struct arena *arena, struct str type, struct str body);
 
 #endif

@@ -1,8 +1,4 @@
-/*
- * A line at a time, and a table of the fields that one may set. A CR ends a
- * line at once: whether a LF follows, which belongs to it, is seen with the
- * next byte, which may be long in coming.
- */
+/* Line by line. A CR ends a line at once, since the LF that may follow it can be long in coming. */
 #include "upstream/http/sse.h"
 
 #include <stdlib.h>
@@ -23,6 +19,12 @@ void sse_clear(struct sse *sse)
     buf_clear(&sse->last_id);
 }
 
+static void set(struct buf *buf, struct str value)
+{
+    buf->len = 0;
+    buf_str(buf, value);
+}
+
 static void next_event(struct sse *sse)
 {
     sse->data.len = sse->type.len = 0;
@@ -33,9 +35,8 @@ void sse_restart(struct sse *sse)
 {
     next_event(sse);
     sse->line.len = 0;
-    sse->id.len = 0;
-    buf_str(&sse->id, buf_view(&sse->last_id));
-    sse->after_cr = sse->begun = sse->bad = false;
+    set(&sse->id, buf_view(&sse->last_id));
+    sse->after_cr = sse->has_begun = sse->too_long = false;
 }
 
 struct str sse_last_id(const struct sse *sse)
@@ -48,7 +49,7 @@ struct str sse_last_id(const struct sse *sse)
 static void set_data(struct sse *sse, struct str value)
 {
     if (sse->data.len + value.len + 1 > sse->max) {
-        sse->bad = true;
+        sse->too_long = true;
         return;
     }
     if (sse->has_data)
@@ -57,22 +58,13 @@ static void set_data(struct sse *sse, struct str value)
     sse->has_data = true;
 }
 
-static void set_type(struct sse *sse, struct str value)
-{
-    sse->type.len = 0;
-    if (value.len <= SSE_TYPE_MAX_BYTES)
-        buf_str(&sse->type, value);
-}
-
-/* One that holds a NUL is ignored by the standard; other control characters could not go into a header. */
+/* The standard ignores an id with a NUL; other control characters could not go into a header. */
 static void set_id(struct sse *sse, struct str value)
 {
     for (size_t i = 0; i < value.len; i++)
         if ((unsigned char)value.at[i] < ' ' || value.at[i] == 0x7F)
             return;
-    sse->id.len = 0;
-    if (value.len <= SSE_ID_MAX_BYTES)
-        buf_str(&sse->id, value);
+    set(&sse->id, value.len <= SSE_ID_MAX_BYTES ? value : STR_NONE);
 }
 
 static void set_retry(struct sse *sse, struct str value)
@@ -87,18 +79,7 @@ static void set_retry(struct sse *sse, struct str value)
         sse->retry_ms = ms > SSE_RETRY_MAX_MS ? SSE_RETRY_MAX_MS : ms;
 }
 
-static const struct {
-    struct str name;
-    void (*set)(struct sse *sse, struct str value);
-} fields[] = {
-    {STR("data"), set_data},
-    {STR("event"), set_type},
-    {STR("id"), set_id},
-    {STR("retry"), set_retry},
-};
-
-/* ---- lines ----------------------------------------------------------------- */
-
+/* A comment is a field without a name. */
 static void take_field(struct sse *sse, struct str line)
 {
     const char *colon = memchr(line.at, ':', line.len);
@@ -106,35 +87,37 @@ static void take_field(struct sse *sse, struct str line)
     struct str value = colon ? str_from(line, name.len + 1) : STR_NONE;
     if (str_starts(value, " "))
         value = str_from(value, 1);
-    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-        if (str_eq(name, fields[i].name))
-            fields[i].set(sse, value);
+    if (str_is(name, "data"))
+        set_data(sse, value);
+    else if (str_is(name, "event"))
+        set(&sse->type, value.len <= SSE_TYPE_MAX_BYTES ? value : STR_NONE);
+    else if (str_is(name, "id"))
+        set_id(sse, value);
+    else if (str_is(name, "retry"))
+        set_retry(sse, value);
 }
 
-/* An empty line ends the event: true where there is one to hand out. */
-static bool end_event(struct sse *sse)
+/* ---- lines ----------------------------------------------------------------- */
+
+/* True: the line is empty and completes an event. */
+static bool take_line(struct sse *sse)
 {
-    sse->last_id.len = 0;
-    buf_str(&sse->last_id, buf_view(&sse->id));
+    struct str line = buf_view(&sse->line);
+    if (!sse->has_begun && str_starts(line, BYTE_ORDER_MARK))
+        line = str_from(line, sizeof(BYTE_ORDER_MARK) - 1);
+    sse->has_begun = true;
+    sse->line.len = 0;
+    if (line.len) {
+        take_field(sse, line);
+        return false;
+    }
+    set(&sse->last_id, buf_view(&sse->id));
     if (!sse->has_data)
         next_event(sse);
     return sse->has_data;
 }
 
-static bool take_line(struct sse *sse)
-{
-    struct str line = buf_view(&sse->line);
-    if (!sse->begun && str_starts(line, BYTE_ORDER_MARK))
-        line = str_from(line, sizeof(BYTE_ORDER_MARK) - 1);
-    sse->begun = true;
-    sse->line.len = 0;
-    if (!line.len)
-        return end_event(sse);
-    take_field(sse, line); /* a comment is a field without a name */
-    return false;
-}
-
-/* Bytes up to the end of a line go into `line`; true: that end is there, and taken. */
+/* Moves bytes into `line`; true: up to the end of the line. */
 static bool take_bytes(struct sse *sse, struct str *bytes)
 {
     if (bytes->len && sse->after_cr) {
@@ -145,7 +128,7 @@ static bool take_bytes(struct sse *sse, struct str *bytes)
     while (n < bytes->len && bytes->at[n] != '\n' && bytes->at[n] != '\r')
         n++;
     if (sse->line.len + n > sse->max + sizeof("data: ")) {
-        sse->bad = true;
+        sse->too_long = true;
         return false;
     }
     buf_add(&sse->line, bytes->at, n);
@@ -160,7 +143,7 @@ enum sse_result sse_next(struct sse *sse, struct str *bytes, struct sse_event *e
 {
     if (sse->ended)
         next_event(sse);
-    while (!sse->bad && take_bytes(sse, bytes)) {
+    while (!sse->too_long && take_bytes(sse, bytes)) {
         if (!take_line(sse))
             continue;
         sse->ended = true;
@@ -168,5 +151,5 @@ enum sse_result sse_next(struct sse *sse, struct str *bytes, struct sse_event *e
         event->data = buf_view(&sse->data);
         return SSE_EVENT;
     }
-    return sse->bad ? SSE_TOO_LONG : SSE_MORE;
+    return sse->too_long ? SSE_TOO_LONG : SSE_MORE;
 }

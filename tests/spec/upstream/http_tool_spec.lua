@@ -349,8 +349,8 @@ describe("a policy with an HTTP endpoint", function()
     is_complained_of('"FETCH SERVER/"', 'expected "GET …"')
     is_complained_of('"GET"', 'expected "METHOD address"')
     is_complained_of('"GET /v1"', 'begins with http:// or https://')
-    is_complained_of('"GET SERVER/v1"', 'expected a path from "/" on', nil, 'upstream = "billing",')
-    is_complained_of('"GET https://{host}/"', '{host} stands before the path',
+    is_complained_of('"GET SERVER/v1"', 'expected a path that begins with "/"', nil, 'upstream = "billing",')
+    is_complained_of('"GET https://{host}/"', '{host} is before the path',
                      '{"type":"object","properties":{"host":{"type":"string"}},"required":["host"]}')
     is_complained_of('"GET SERVER/{id"', "has '{id'")
     is_complained_of('{ "GET SERVER/", headers = { ["X Y"] = "z" } }', "the header 'X Y'")

@@ -108,7 +108,7 @@ static void reads_the_same_however_it_is_cut(void **state)
             struct sse sse;
             struct buf heard = {0};
             sse_init(&sse, EVENT_MAX);
-            while (rest.len && !sse.bad) {
+            while (rest.len && !sse.too_long) {
                 size_t n = 1 + (size_t)rand() % (round ? 8 : 1);
                 n = n < rest.len ? n : rest.len;
                 char *piece = malloc(n);
