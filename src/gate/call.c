@@ -258,7 +258,7 @@ static void finish(struct call *c)
     struct feedback feedback = {.verdict = &c->verdict,
                                 .tool = c->tool,
                                 .name = c->request.tool,
-                                .called = c->alias,
+                                .alias = c->alias,
                                 .suggestions = names};
     const struct error_class_info *class = error_class_info(c->verdict.class);
     if (c->verdict.class == CLASS_UNKNOWN_TOOL)

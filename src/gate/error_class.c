@@ -1,36 +1,87 @@
 /* The table of outcome classes. */
 #include "gate/error_class.h"
 
+#include "gate/feedback_writer.h"
+
 /* Short names for the columns that hold ledger constants. */
 #define ADMIT(word)  LEDGER_SO_FAR_##word
 #define SETTLE(word) LEDGER_CLASS_##word
 
-#define MORE_TOOLS "NEEDS_MORE_TOOLS"
-#define FAILED     "FAILED"
-#define ASK_USER   "NEED_USER_INPUT"
+#define DO_NOT_REPEAT "Do not repeat the call now. Use another tool, or tell the user."
 
-/* clang-format off */
+/* One row per class: what programs see, what the ledger counts, what the model reads. */
 static const struct error_class_info classes[CLASS_COUNT] = {
-    /*                            wire name            verdict         isError  admit              settle                   coverage */
-    [CLASS_OK]                = {"ok",                VERDICT_PASS,   false, ADMIT(VALID),      SETTLE(OK),              NULL},
-    [CLASS_PARTIAL_DATA]      = {"partial_data",      VERDICT_PASS,   false, ADMIT(VALID),      SETTLE(PARTIAL),         MORE_TOOLS},
-    [CLASS_SEMANTIC_GARBAGE]  = {"semantic_garbage",  VERDICT_REPAIR, true,  ADMIT(VALID),      SETTLE(GARBAGE),         MORE_TOOLS},
-    [CLASS_SCHEMA_MISMATCH]   = {"schema_mismatch",   VERDICT_REFUSE, true,  ADMIT(VALID),      SETTLE(SCHEMA_MISMATCH), FAILED},
-    [CLASS_TRANSIENT]         = {"transient",         VERDICT_WAIT,   true,  ADMIT(VALID),      SETTLE(TRANSIENT),       NULL},
-    [CLASS_TOOL_ERROR]        = {"tool_error",        VERDICT_REPAIR, true,  ADMIT(VALID),      SETTLE(TOOL_ERROR),      FAILED},
-    [CLASS_INVALID_ARGUMENTS] = {"invalid_arguments", VERDICT_REPAIR, true,  ADMIT(INVALID),    SETTLE(INVALID),         NULL},
-    [CLASS_FABRICATED_ID]     = {"fabricated_id",     VERDICT_REFUSE, true,  ADMIT(FABRICATED), SETTLE(FABRICATED),      NULL},
-    [CLASS_UNKNOWN_TOOL]      = {"unknown_tool",      VERDICT_REFUSE, true,  ADMIT(REFUSED),    SETTLE(RELEASED),        NULL},
-    [CLASS_FORBIDDEN]         = {"forbidden",         VERDICT_REFUSE, true,  ADMIT(REFUSED),    SETTLE(REFUSED),         NULL},
-    [CLASS_AGENT_RUNS_THIS]   = {"agent_runs_this",   VERDICT_REFUSE, true,  ADMIT(REFUSED),    SETTLE(RELEASED),        NULL},
-    [CLASS_RETRY_BUDGET]      = {"retry_budget",      VERDICT_REFUSE, true,  ADMIT(REFUSED),    SETTLE(RELEASED),        NULL},
-    [CLASS_LOOP]              = {"loop",              VERDICT_REFUSE, true,  ADMIT(REFUSED),    SETTLE(RELEASED),        NULL},
-    [CLASS_POLICY_ERROR]      = {"policy_error",      VERDICT_REFUSE, true,  ADMIT(REFUSED),    SETTLE(REFUSED),         NULL},
-    [CLASS_UNAVAILABLE]       = {"unavailable",       VERDICT_REFUSE, true,  ADMIT(REFUSED),    SETTLE(REFUSED),         NULL},
-    [CLASS_NEED_USER_INPUT]   = {"need_user_input",   VERDICT_ASK,    true,  ADMIT(VALID),      SETTLE(RELEASED),        ASK_USER},
-    [CLASS_CANCELLED]         = {"cancelled",         VERDICT_REFUSE, true,  ADMIT(VALID),      SETTLE(RELEASED),        NULL},
+    [CLASS_OK] = {"ok", VERDICT_PASS, false, ADMIT(VALID), SETTLE(OK), NULL, NULL, NULL, NULL},
+
+    [CLASS_PARTIAL_DATA] = {"partial_data", VERDICT_PASS, false, ADMIT(VALID), SETTLE(PARTIAL),
+                            "NEEDS_MORE_TOOLS", NULL, NULL, NULL},
+
+    [CLASS_SEMANTIC_GARBAGE] = {"semantic_garbage", VERDICT_REPAIR, true, ADMIT(VALID), SETTLE(GARBAGE),
+                                "NEEDS_MORE_TOOLS", "ran, but its result cannot be used as it is",
+                                "Change the arguments, or use another tool.", NULL},
+
+    [CLASS_SCHEMA_MISMATCH] =
+        {"schema_mismatch", VERDICT_REFUSE, true, ADMIT(VALID), SETTLE(SCHEMA_MISMATCH), "FAILED",
+         "ran, but what it returned is broken",
+         "The tool is broken, not your call: do not retry it. Use another tool, or tell the "
+         "user.",
+         NULL},
+
+    [CLASS_TRANSIENT] = {"transient", VERDICT_WAIT, true, ADMIT(VALID), SETTLE(TRANSIENT), NULL,
+                         "gave no result just now", NULL, feedback_transient},
+
+    [CLASS_TOOL_ERROR] =
+        {"tool_error", VERDICT_REPAIR, true, ADMIT(VALID), SETTLE(TOOL_ERROR), "FAILED", "ran and failed",
+         "If the message names an argument, change that and call again; the same call would fail "
+         "the same way.",
+         NULL},
+
+    [CLASS_INVALID_ARGUMENTS] = {"invalid_arguments", VERDICT_REPAIR, true, ADMIT(INVALID), SETTLE(INVALID),
+                                 NULL, NULL, NULL, feedback_invalid_arguments},
+
+    [CLASS_FABRICATED_ID] =
+        {"fabricated_id", VERDICT_REFUSE, true, ADMIT(FABRICATED), SETTLE(FABRICATED), NULL,
+         "was not run: an id in its arguments was made up.",
+         "Do not guess ids. Look the id up with a search or list tool first, or ask the user "
+         "for it.",
+         NULL},
+
+    [CLASS_UNKNOWN_TOOL] = {"unknown_tool", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(RELEASED), NULL,
+                            NULL, NULL, feedback_unknown_tool},
+
+    [CLASS_FORBIDDEN] = {"forbidden", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(REFUSED), NULL,
+                         "was refused",
+                         "Do not repeat this call. Use another tool, or tell the user why it cannot be done.",
+                         NULL},
+
+    [CLASS_AGENT_RUNS_THIS] = {"agent_runs_this", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(RELEASED),
+                               NULL, "is run by the agent itself, not by toolgate.",
+                               "The program around you should ask toolgate/check, run the tool, and tell "
+                               "toolgate/report. Do not call it here again.",
+                               NULL},
+
+    [CLASS_RETRY_BUDGET] = {"retry_budget", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(RELEASED), NULL,
+                            NULL, NULL, feedback_retry_budget},
+
+    [CLASS_LOOP] = {"loop", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(RELEASED), NULL, NULL, NULL,
+                    feedback_loop},
+
+    [CLASS_POLICY_ERROR] =
+        {"policy_error", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(REFUSED), NULL,
+         "was not run: the gateway's own rules for this tool are broken, not your call.",
+         "Do not repeat the call. Use another tool, or tell the user that the operator must fix "
+         "the policy of this one.",
+         NULL},
+
+    [CLASS_UNAVAILABLE] = {"unavailable", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(REFUSED), NULL,
+                           "is out of order just now", DO_NOT_REPEAT, feedback_unavailable},
+
+    [CLASS_NEED_USER_INPUT] = {"need_user_input", VERDICT_ASK, true, ADMIT(VALID), SETTLE(RELEASED),
+                               "NEED_USER_INPUT", NULL, NULL, feedback_need_user_input},
+
+    [CLASS_CANCELLED] = {"cancelled", VERDICT_REFUSE, true, ADMIT(VALID), SETTLE(RELEASED), NULL,
+                         "was cancelled", DO_NOT_REPEAT, NULL},
 };
-/* clang-format on */
 
 const struct error_class_info *error_class_info(enum error_class class)
 {

@@ -7,6 +7,8 @@
 
 #include "ledger/ledger.h"
 
+struct feedback_writer;
+
 enum verdict_kind { VERDICT_PASS, VERDICT_REPAIR, VERDICT_WAIT, VERDICT_REFUSE, VERDICT_ASK, VERDICT_HALT };
 
 enum error_class {
@@ -37,6 +39,12 @@ struct error_class_info {
     enum ledger_so_far admitted_as; /* how admit counts a call that stages 1 to 3 put in this class */
     enum ledger_class settled_as;   /* how settle counts a call that ends in this class */
     const char *coverage;           /* after a run, unless the policy states one; NULL: unknown */
+
+    /* What the model reads: "NAME HEADLINE (code): detail", the problems, what the tool said and "Next:
+     * NEXT", unless a policy gave a hint. A headline that is a whole sentence stands alone. `write` replaces
+     * all of it. */
+    const char *headline, *next;
+    void (*write)(const struct feedback_writer *w);
 };
 
 const struct error_class_info *error_class_info(enum error_class class);

@@ -1,99 +1,78 @@
-/*
- * Notes beside a result that passes: what was changed of the arguments, what
- * is missing of the result, what to do next. Each says one thing, and only
- * where it is news.
+/* Notes beside a result: what was changed of the arguments, what is missing of the result, what to do next.
  */
-#include "gate/feedback_internal.h"
+#include "gate/feedback_writer.h"
 
 #include "base/arena.h"
 #include "gate/feedback_budget.h"
 #include "json/write.h"
 
-/* "/a/b" as "a.b": what a model calls the place. */
-static void say_pointer(const struct words *w, struct str pointer)
+static void note_rewrite(const struct feedback_writer *w, const struct json *op)
 {
-    struct str cut = str_cut(pointer, PROBLEM_GOT_MAX_BYTES);
-    for (size_t i = 1; i < cut.len; i++)
-        buf_byte(w->out, cut.at[i] == '/' ? '.' : cut.at[i]);
-    if (cut.len < pointer.len)
-        buf_text(w->out, "…");
-}
-
-/* A default that was filled in is no news: the tool's description tells it. */
-static bool is_news(const struct json *op)
-{
-    return !str_is(json_str(json_get_text(op, "op")), "add");
-}
-
-static void say_rewrite(const struct words *w, const struct json *op)
-{
+    struct str pointer = json_str(json_get_text(op, "path"));
+    struct str shown = str_cut(pointer, PROBLEM_GOT_MAX_BYTES);
     feedback_put(w, "Note: '");
-    say_pointer(w, json_str(json_get_text(op, "path")));
+    for (size_t i = 1; i < shown.len; i++) /* "/a/b" as "a.b" */
+        buf_byte(w->out, shown.at[i] == '/' ? '.' : shown.at[i]);
+    if (shown.len < pointer.len)
+        buf_text(w->out, "…");
     if (str_is(json_str(json_get_text(op, "op")), "remove")) {
         feedback_put(w, "' was left out.\n");
         return;
     }
-    struct buf text = buf_in(w->arena);
-    json_write(&text, json_get_text(op, "value"));
+    struct buf value = buf_in(w->arena);
+    json_write(&value, json_get_text(op, "value"));
     feedback_put(w, "' was read as " STR_FMT ".\n",
-                 STR_ARG(arena_truncate(w->arena, buf_view(&text), PROBLEM_GOT_MAX_BYTES)));
+                 STR_ARG(arena_truncate(w->arena, buf_view(&value), PROBLEM_GOT_MAX_BYTES)));
 }
 
-static void advise_rewrites(const struct words *w)
+/* A default that was filled in is no news: the tool's schema states it. */
+static void note_rewrites(const struct feedback_writer *w)
 {
     const struct json *rewrites = w->v->rewrites;
-    size_t news = 0;
-    for (uint32_t i = 0; rewrites && i < rewrites->len; i++)
-        if (is_news(&rewrites->items[i]) && ++news <= FEEDBACK_REWRITES_MAX)
-            say_rewrite(w, &rewrites->items[i]);
-    if (news > FEEDBACK_REWRITES_MAX)
-        feedback_put(w, "Note: and %zu more were changed or left out.\n", news - FEEDBACK_REWRITES_MAX);
+    size_t count = 0;
+    for (uint32_t i = 0; rewrites && i < rewrites->len; i++) {
+        bool filled_in = str_is(json_str(json_get_text(&rewrites->items[i], "op")), "add");
+        if (!filled_in && ++count <= FEEDBACK_REWRITES_MAX)
+            note_rewrite(w, &rewrites->items[i]);
+    }
+    if (count > FEEDBACK_REWRITES_MAX)
+        feedback_put(w, "Note: and %zu more were changed or left out.\n", count - FEEDBACK_REWRITES_MAX);
 }
 
-/* Nothing to read looks like a call that went wrong. */
-static void advise_blank(const struct words *w)
+static void note_repeats(const struct feedback_writer *w)
 {
-    if (w->v->blank && w->v->class == CLASS_OK)
+    const struct verdict *v = w->v;
+    if (v->blank && v->class == CLASS_OK)
         feedback_put(w, "Note: " STR_FMT " ran, and gave back nothing to read: that is its whole answer.\n",
                      STR_ARG(w->f->name));
-}
-
-static void advise_repeats(const struct words *w)
-{
-    if (w->v->repeats >= 2)
+    if (v->repeats >= 2)
         feedback_put(
             w,
             "Note: this call gave the same result as last time (%u times in a row): calling it again will "
-            "not "
-            "change that. Use the result, or change the arguments.\n",
-            w->v->repeats);
+            "not change that. Use the result, or change the arguments.\n",
+            v->repeats);
 }
 
-/* Without a session a budget or a loop is only advice at first: the note says what a session would be told.
- */
-static void advise_budget(const struct words *w)
+/* `would`: the session's budget or loop that is not enforced, because the call has no session or the mode is
+ * shadow. */
+static void note_budget(const struct feedback_writer *w)
 {
-    struct str would = w->v->would;
-    bool loops = str_is(would, "loop") || str_is(would, "cycle");
-    if (loops && w->v->repeats < 2)
-        feedback_put(w, "Note: %s. Use the results you have.\n", feedback_loop_text(would));
-    else if (would.len && !loops) {
-        struct budget budget = feedback_budget_of(w->arena, would, w->v, w->f->tool);
+    const struct verdict *v = w->v;
+    const struct ledger_limits *limits = &w->f->tool->limits;
+    bool loops = str_is(v->would, "loop") || str_is(v->would, "cycle");
+    if (loops && v->repeats < 2) {
+        feedback_put(w, "Note: %s. Use the results you have.\n", feedback_loop_text(v->would));
+    } else if (v->would.len && !loops) {
+        struct feedback_budget budget = feedback_budget_of(w->arena, v->would, v, w->f->tool);
         feedback_put(w, "Note: %s. %s\n", budget.what, budget.next);
     }
-}
-
-/* What writes is told beforehand that it will not be done again. */
-static void advise_last_write(const struct words *w)
-{
-    const struct ledger_limits *limits = &w->f->tool->limits;
-    if (limits->writes && limits->same_call > 1 && w->v->same_calls == limits->same_call && !w->v->would.len)
+    if (limits->writes && limits->same_call > 1 && v->same_calls == limits->same_call && !v->would.len)
         feedback_put(
             w, "Note: this call changes something. With these arguments it will not be run again this turn, "
                "unless it brings something new now.\n");
 }
 
-static void advise_next(const struct words *w)
+static void note_next(const struct feedback_writer *w)
 {
     const struct json *follow = w->v->follow_up;
     if (w->v->class == CLASS_PARTIAL_DATA)
@@ -116,7 +95,7 @@ static void advise_next(const struct words *w)
 struct str feedback_advice(struct arena *arena, const struct feedback *feedback)
 {
     struct buf out = buf_in(arena);
-    struct words w = {&out, arena, feedback, feedback->verdict};
+    struct feedback_writer w = {&out, arena, feedback, feedback->verdict};
     feedback_put_new_name(&w);
     if (w.v->warning.len)
         feedback_put(&w, "Note: " STR_FMT "\n", STR_ARG(w.v->warning));
@@ -124,13 +103,11 @@ struct str feedback_advice(struct arena *arena, const struct feedback *feedback)
         feedback_put(&w, "Note: " STR_FMT "\n", STR_ARG(w.v->compact_note));
     if (w.v->tries > 1)
         feedback_put(&w, "Note: it took %u tries; those before failed for a moment only.\n", w.v->tries);
-    advise_rewrites(&w);
+    note_rewrites(&w);
     if (w.v->problems.count)
         problems_text(&out, &w.v->problems);
-    advise_blank(&w);
-    advise_repeats(&w);
-    advise_budget(&w);
-    advise_last_write(&w);
-    advise_next(&w);
-    return feedback_end(&out);
+    note_repeats(&w);
+    note_budget(&w);
+    note_next(&w);
+    return feedback_end(&w);
 }

@@ -1,4 +1,4 @@
-/* Two tables: budgets that one sentence says, and limits, whose numbers are said with them. */
+/* Two tables: budgets with a fixed text, and limits, whose numbers the text states. */
 #include "gate/feedback_budget.h"
 
 #include "base/arena.h"
@@ -12,10 +12,10 @@
 #define ALL_OVER                                                                                             \
     "No more tools can be called in this conversation: answer with what you have, and say what is missing."
 
-static const struct plain {
+static const struct fixed_budget {
     const char *code;
-    struct budget words;
-} plain[] = {
+    struct feedback_budget text;
+} fixed_budgets[] = {
     {"same_call",
      {"this exact call has already been made as often this turn as it may be",
       "Use the results you have. Change the arguments if you need something else."}},
@@ -33,18 +33,18 @@ static const struct plain {
       "Stop asking. Tell the user how far it got, and that it is still going on."}},
 };
 
-/* What is counted, and what is left to do: of the tool's own limit, and of the whole session's. */
 enum unit { CALLS, SECONDS, COST };
 
-#define LIMIT(which, unit, when, own, all)                                                                   \
+#define LIMIT(member, unit, period, next_own, next_all)                                                      \
     {                                                                                                        \
-#which, unit, offsetof(struct ledger_allowance, which), when, own, all                               \
+#member, unit, offsetof(struct ledger_allowance, member), period, next_own, next_all                 \
     }
 static const struct limit {
     const char *code;
     enum unit unit;
-    size_t offset;
-    const char *when, *next_own, *next_all;
+    size_t offset; /* in struct ledger_allowance */
+    const char *period;
+    const char *next_own, *next_all; /* for a limit of the tool, of the session */
 } limits[] = {
     LIMIT(calls_per_turn, CALLS, "this turn", LATER, TURN_OVER),
     LIMIT(calls_per_session, CALLS, "in this conversation", NO_MORE, ALL_OVER),
@@ -60,67 +60,56 @@ static const char *amount(struct arena *arena, uint64_t millionths)
     return arena_dup(arena, str_of(text)).at;
 }
 
-static struct str calls_said(struct arena *arena, const struct limit *l, uint32_t most,
-                             const struct verdict *v)
+static const char *limit_text(struct arena *arena, const struct limit *limit, const struct verdict *v,
+                              const struct tool *tool)
 {
-    const char *who = v->session_limit ? "all tools together" : "it";
-    return arena_printf(arena, "%s may be called %u time%s %s, and %llu were made", who, most,
-                        most == 1 ? "" : "s", l->when, (unsigned long long)v->limit_used);
+    const struct ledger_allowance *all = v->session_limit ? &tool->limits.session : &tool->limits.tool;
+    const void *max = (const char *)all + limit->offset;
+    unsigned long long used = v->limit_used;
+    struct str text;
+    switch (limit->unit) {
+    case CALLS:
+        text = arena_printf(arena, "%s may be called %u time%s %s, and %llu were made",
+                            v->session_limit ? "all tools together" : "it", *(const uint32_t *)max,
+                            *(const uint32_t *)max == 1 ? "" : "s", limit->period, used);
+        break;
+    case SECONDS:
+        text = arena_printf(arena, "%s may be called for %u s of a turn, and %s %llu s ago",
+                            v->session_limit ? "tools" : "it", *(const uint32_t *)max,
+                            v->session_limit ? "this one began" : "its first call was", used);
+        break;
+    default:
+        text = arena_printf(arena, "%s may cost %s %s, of which %s is spent",
+                            v->session_limit ? "all calls together" : "its calls",
+                            amount(arena, *(const uint64_t *)max), limit->period, amount(arena, used));
+        if (tool->limits.cost)
+            text = arena_printf(arena, STR_FMT ", and this one would cost %s", STR_ARG(text),
+                                amount(arena, tool->limits.cost));
+    }
+    return text.at;
 }
 
-static struct str seconds_said(struct arena *arena, uint32_t most, const struct verdict *v)
-{
-    return arena_printf(
-        arena, "%s may be called for %u s of a turn, and %s %llu s ago", v->session_limit ? "tools" : "it",
-        most, v->session_limit ? "this one began" : "its first call was", (unsigned long long)v->limit_used);
-}
-
-static struct str cost_said(struct arena *arena, const struct limit *l, uint64_t most,
-                            const struct verdict *v, const struct tool *tool)
-{
-    struct str spent = arena_printf(arena, "%s may cost %s %s, of which %s is spent",
-                                    v->session_limit ? "all calls together" : "its calls",
-                                    amount(arena, most), l->when, amount(arena, v->limit_used));
-    if (!tool->limits.cost)
-        return spent;
-    return arena_printf(arena, STR_FMT ", and this one would cost %s", STR_ARG(spent),
-                        amount(arena, tool->limits.cost));
-}
-
-static struct budget limit_said(struct arena *arena, const struct limit *l, const struct verdict *v,
-                                const struct tool *tool)
-{
-    const struct ledger_allowance *of = v->session_limit ? &tool->limits.session : &tool->limits.tool;
-    const void *at = (const char *)of + l->offset;
-    struct str what;
-    if (l->unit == CALLS)
-        what = calls_said(arena, l, *(const uint32_t *)at, v);
-    else if (l->unit == SECONDS)
-        what = seconds_said(arena, *(const uint32_t *)at, v);
-    else
-        what = cost_said(arena, l, *(const uint64_t *)at, v, tool);
-    return (struct budget){what.at, v->session_limit ? l->next_all : l->next_own};
-}
-
-static struct budget pace_said(struct arena *arena, const struct verdict *v, const struct tool *tool)
+static struct feedback_budget pace(struct arena *arena, const struct verdict *v, const struct tool *tool)
 {
     struct str what = arena_printf(arena, "this call may be made every %s s, and it is not yet time",
                                    amount(arena, (uint64_t)tool->limits.poll_every_ms * 1000));
     struct str next = arena_printf(arena, "Ask again in %llu s: the same call is fine then.",
                                    (unsigned long long)(v->limit_used + 999) / 1000);
-    return (struct budget){what.at, next.at};
+    return (struct feedback_budget){what.at, next.at};
 }
 
-struct budget feedback_budget_of(struct arena *arena, struct str code, const struct verdict *v,
-                                 const struct tool *tool)
+struct feedback_budget feedback_budget_of(struct arena *arena, struct str code, const struct verdict *v,
+                                          const struct tool *tool)
 {
-    for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
-        if (str_is(code, plain[i].code))
-            return plain[i].words;
+    for (size_t i = 0; i < sizeof(fixed_budgets) / sizeof(fixed_budgets[0]); i++)
+        if (str_is(code, fixed_budgets[i].code))
+            return fixed_budgets[i].text;
     for (size_t i = 0; tool && i < sizeof(limits) / sizeof(limits[0]); i++)
         if (str_is(code, limits[i].code))
-            return limit_said(arena, &limits[i], v, tool);
+            return (struct feedback_budget){limit_text(arena, &limits[i], v, tool),
+                                            v->session_limit ? limits[i].next_all : limits[i].next_own};
     if (tool && str_is(code, "too_soon"))
-        return pace_said(arena, v, tool);
-    return (struct budget){"its budget for this turn is used up", "Use what you have, or another tool."};
+        return pace(arena, v, tool);
+    return (struct feedback_budget){"its budget for this turn is used up",
+                                    "Use what you have, or another tool."};
 }

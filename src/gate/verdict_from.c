@@ -12,11 +12,8 @@ void verdict_from_policy_error(struct verdict *v, const struct tool *tool, struc
                                const char *why)
 {
     decision_log_policy_error(tool->name, why);
-    verdict_set(
-        v, CLASS_POLICY_ERROR, STR_LIT("policy_broke"), arena_dup(arena, str_of(why)),
-        STR_LIT(
-            "This is a fault in the gateway, not in your call: do not repeat it; use another tool or tell "
-            "the user."));
+    verdict_set(v, CLASS_POLICY_ERROR, STR_LIT("policy_broke"), arena_dup(arena, str_of(why)),
+                str_of(error_class_info(CLASS_POLICY_ERROR)->next));
 }
 
 void verdict_from_broken_hook(struct verdict *v, const struct tool *tool, struct arena *arena,

@@ -1,10 +1,10 @@
-/* See feedback_internal.h. */
-#include "gate/feedback_internal.h"
+/* The parts that refusals and notes share. */
+#include "gate/feedback_writer.h"
 
 #include "base/arena.h"
 #include "json/write.h"
 
-void feedback_put(const struct words *w, const char *format, ...)
+void feedback_put(const struct feedback_writer *w, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -12,19 +12,19 @@ void feedback_put(const struct words *w, const char *format, ...)
     va_end(args);
 }
 
-void feedback_put_json(const struct words *w, const struct json *value)
+void feedback_put_json(const struct feedback_writer *w, const struct json *value)
 {
     json_write(w->out, value);
 }
 
-void feedback_put_new_name(const struct words *w)
+void feedback_put_new_name(const struct feedback_writer *w)
 {
-    if (!w->f->called.len)
+    if (!w->f->alias.len)
         return;
     if (w->out->len && w->out->at[w->out->len - 1] != '\n')
         feedback_put(w, "\n");
-    feedback_put(w, "Note: '" STR_FMT "' is called '" STR_FMT "' now: use that name.\n",
-                 STR_ARG(w->f->called), STR_ARG(w->f->name));
+    feedback_put(w, "Note: '" STR_FMT "' is called '" STR_FMT "' now: use that name.\n", STR_ARG(w->f->alias),
+                 STR_ARG(w->f->name));
 }
 
 const char *feedback_loop_text(struct str code)
@@ -33,9 +33,9 @@ const char *feedback_loop_text(struct str code)
                                  : "this exact call is being made over and over";
 }
 
-struct str feedback_end(const struct buf *out)
+struct str feedback_end(const struct feedback_writer *w)
 {
-    struct str text = buf_view(out);
+    struct str text = buf_view(w->out);
     while (text.len && text.at[text.len - 1] == '\n')
         text.len--;
     return text;
