@@ -25,13 +25,13 @@ static struct str envelope_detail(const char *code)
     static const struct {
         const char *code, *detail;
     } details[] = {
-        {"success_false", "it says that it did not succeed"},
+        {"success_false", "it reports that it failed"},
         {"status_error", "its status is an error"},
         {"error_field", "it holds an error, and no data"},
         {"errors_field", "it holds errors, and no data"},
         {"http_status", "it holds an HTTP status of an error"},
         {"error_text", "its text is an error message"},
-        {"rate_limited", "it is asked too often"},
+        {"rate_limited", "it is called too often"},
         {"timed_out", "it took too long"},
         {"overloaded", "the service behind it is overloaded"},
         {"connection_lost", "the connection behind it was lost"},

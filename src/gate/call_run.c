@@ -38,10 +38,8 @@ static enum step run_without_upstreams(struct call *c)
     static const char *const kinds[] = {
         [TARGET_MCP] = "a server", [TARGET_HTTP] = "an HTTP endpoint", [TARGET_EXEC] = "a command"};
     verdict_set(&c->verdict, CLASS_UNAVAILABLE, STR_LIT("not_run_here"),
-                arena_printf(
-                    c->arena,
-                    "%s runs it, and nothing outside is asked here: only a daemon (toolgate serve) does that",
-                    kinds[c->tool->target.kind]),
+                arena_printf(c->arena, "%s runs it, and only a daemon (toolgate serve) can call that",
+                             kinds[c->tool->target.kind]),
                 STR_LIT("Give the example a result, or make the call through a running daemon."));
     return STEP_NEXT;
 }
@@ -109,11 +107,10 @@ static void verdict_from_upstream(struct call *c)
         break;
     case UPSTREAM_UNAVAILABLE:
         if (a->after_s >= 0)
-            hint =
-                arena_printf(c->arena,
-                             "Use another tool, or tell the user. It is asked again in %lld s; before that "
-                             "the same call can only fail.",
-                             (long long)(a->after_s > 0 ? a->after_s : 1));
+            hint = arena_printf(
+                c->arena,
+                "Use another tool, or tell the user. The same call fails until the next attempt in %lld s.",
+                (long long)(a->after_s > 0 ? a->after_s : 1));
         verdict_set(v, CLASS_UNAVAILABLE, a->code, detail, hint);
         v->after_s = a->after_s;
         break;

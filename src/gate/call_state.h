@@ -17,7 +17,7 @@
 
 /* For a call whose first run may have taken effect. */
 #define CALL_HINT_CHECK_FIRST                                                                                \
-    STR_LIT("First look whether it has been carried out; only if not, make the same call again.")
+    STR_LIT("First check whether it was carried out; only if not, make the same call again.")
 
 /* A call to an upstream. */
 struct upstream_exchange {

@@ -17,18 +17,18 @@ static const struct error_class_info classes[CLASS_COUNT] = {
                             "NEEDS_MORE_TOOLS", NULL, NULL, NULL},
 
     [CLASS_SEMANTIC_GARBAGE] = {"semantic_garbage", VERDICT_REPAIR, true, ADMIT(VALID), SETTLE(GARBAGE),
-                                "NEEDS_MORE_TOOLS", "ran, but its result cannot be used as it is",
+                                "NEEDS_MORE_TOOLS", "ran, but its result is not usable",
                                 "Change the arguments, or use another tool.", NULL},
 
     [CLASS_SCHEMA_MISMATCH] =
         {"schema_mismatch", VERDICT_REFUSE, true, ADMIT(VALID), SETTLE(SCHEMA_MISMATCH), "FAILED",
-         "ran, but what it returned is broken",
+         "ran, but its result is broken",
          "The tool is broken, not your call: do not retry it. Use another tool, or tell the "
          "user.",
          NULL},
 
     [CLASS_TRANSIENT] = {"transient", VERDICT_WAIT, true, ADMIT(VALID), SETTLE(TRANSIENT), NULL,
-                         "gave no result just now", NULL, feedback_transient},
+                         "failed temporarily", NULL, feedback_transient},
 
     [CLASS_TOOL_ERROR] =
         {"tool_error", VERDICT_REPAIR, true, ADMIT(VALID), SETTLE(TOOL_ERROR), "FAILED", "ran and failed",
@@ -42,9 +42,7 @@ static const struct error_class_info classes[CLASS_COUNT] = {
     [CLASS_FABRICATED_ID] =
         {"fabricated_id", VERDICT_REFUSE, true, ADMIT(FABRICATED), SETTLE(FABRICATED), NULL,
          "was not run: an id in its arguments was made up.",
-         "Do not guess ids. Look the id up with a search or list tool first, or ask the user "
-         "for it.",
-         NULL},
+         "Look the id up with a search or list tool, or ask the user for it; do not guess it.", NULL},
 
     [CLASS_UNKNOWN_TOOL] = {"unknown_tool", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(RELEASED), NULL,
                             NULL, NULL, feedback_unknown_tool},
@@ -56,8 +54,8 @@ static const struct error_class_info classes[CLASS_COUNT] = {
 
     [CLASS_AGENT_RUNS_THIS] = {"agent_runs_this", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(RELEASED),
                                NULL, "is run by the agent itself, not by toolgate.",
-                               "The program around you should ask toolgate/check, run the tool, and tell "
-                               "toolgate/report. Do not call it here again.",
+                               "Do not call it here again: your program must call toolgate/check, run the "
+                               "tool, and call toolgate/report.",
                                NULL},
 
     [CLASS_RETRY_BUDGET] = {"retry_budget", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(RELEASED), NULL,
@@ -68,13 +66,12 @@ static const struct error_class_info classes[CLASS_COUNT] = {
 
     [CLASS_POLICY_ERROR] =
         {"policy_error", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(REFUSED), NULL,
-         "was not run: the gateway's own rules for this tool are broken, not your call.",
-         "Do not repeat the call. Use another tool, or tell the user that the operator must fix "
-         "the policy of this one.",
+         "was not run: the gateway's policy for this tool is broken, not your call.",
+         "Do not repeat the call. Use another tool, or tell the user that the operator must fix the policy.",
          NULL},
 
     [CLASS_UNAVAILABLE] = {"unavailable", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(REFUSED), NULL,
-                           "is out of order just now", DO_NOT_REPEAT, feedback_unavailable},
+                           "is unavailable", DO_NOT_REPEAT, feedback_unavailable},
 
     [CLASS_NEED_USER_INPUT] = {"need_user_input", VERDICT_ASK, true, ADMIT(VALID), SETTLE(RELEASED),
                                "NEED_USER_INPUT", NULL, NULL, feedback_need_user_input},

@@ -68,8 +68,8 @@ static void put_failure(const struct feedback_writer *w)
     if (w->v->problems.errors)
         problems_text(w->out, &w->v->problems);
     put_message(w,
-                is_data                  ? "The data, for what it is worth: "
-                : w->v->quoted_is_policy ? "The rules for its results say: "
+                is_data                  ? "The data: "
+                : w->v->quoted_is_policy ? "The tool's policy says: "
                                          : "The tool said: ",
                 is_data                          ? FEEDBACK_DATA_MAX_BYTES
                 : w->v->class == CLASS_TRANSIENT ? FEEDBACK_TRANSIENT_MAX_BYTES
@@ -148,12 +148,11 @@ static void put_exhausted(const struct feedback_writer *w)
     feedback_put(
         w,
         STR_FMT
-        " was not run: its arguments were still wrong after %u attempts, and that is all for this turn.\n",
+        " was not run: its arguments were still wrong after %u attempts, and none are left this turn.\n",
         STR_ARG(w->f->name), w->v->attempt);
     problems_text(w->out, &w->v->problems);
-    put_next(
-        w, "Stop guessing. Ask the user for what is missing, use another tool, or answer with what you have. "
-           "The tool still works once the arguments are right.");
+    put_next(w, "Ask the user for what is missing, use another tool, or answer with what you have. The tool "
+                "still works with correct arguments.");
 }
 
 void feedback_invalid_arguments(const struct feedback_writer *w)
@@ -182,7 +181,7 @@ void feedback_invalid_arguments(const struct feedback_writer *w)
         feedback_put(w, "Next: " STR_FMT " ", STR_ARG(w->v->hint));
     else
         feedback_put(w, "Next: correct %s and call " STR_FMT " again, the rest unchanged. ",
-                     count ? "what is listed first" : "the arguments accordingly", STR_ARG(w->f->name));
+                     count ? "the listed problems" : "the arguments", STR_ARG(w->f->name));
     if (w->v->has_budget)
         feedback_put(w, "%u attempt%s left this turn.\n", w->v->attempts_left, plural(w->v->attempts_left));
 }
@@ -202,8 +201,7 @@ void feedback_unknown_tool(const struct feedback_writer *w)
                                       : ", ",
                      STR_ARG(w->f->suggestions[i]));
     feedback_put(w, count ? "?\n" : "\n");
-    put_next(w, "Call only tools from the list you were given, by their exact names; if none fits, say so to "
-                "the user.");
+    put_next(w, "Call only tools from your list, by their exact names; if none fits, tell the user.");
 }
 
 void feedback_retry_budget(const struct feedback_writer *w)
@@ -215,16 +213,20 @@ void feedback_retry_budget(const struct feedback_writer *w)
 
 void feedback_loop(const struct feedback_writer *w)
 {
-    const char *what = feedback_loop_text(w->v->code);
+    bool is_cycle = str_is(w->v->code, "cycle");
     if (w->v->kind == VERDICT_HALT) {
-        feedback_put(w, "Stop. " STR_FMT " was not run: %s, and you were told so before.\n",
-                     STR_ARG(w->f->name), what);
+        feedback_put(w, "Stop. " STR_FMT " was not run: %s again and again.\n", STR_ARG(w->f->name),
+                     feedback_loop_text(w->v->code));
         put_next(w, "End this run now: call no more tools, and tell the user what you found and where you "
                     "are stuck.");
         return;
     }
-    feedback_put(w, STR_FMT " was not run: %s, and its result does not change (%u times so far).\n",
-                 STR_ARG(w->f->name), what, w->v->repeats);
+    feedback_put(w, STR_FMT " was not run: ", STR_ARG(w->f->name));
+    if (is_cycle)
+        feedback_put(w, "%s, and the results have not changed.\n", feedback_loop_text(w->v->code));
+    else
+        feedback_put(w, "you have made this exact call %u time%s in a row and the result has not changed.\n",
+                     w->v->repeats, plural(w->v->repeats));
     problems_text(w->out, &w->v->problems);
     put_next(
         w, "Use the result you already have. If it is not enough, change the arguments, use another tool, or "
@@ -238,7 +240,7 @@ void feedback_transient(const struct feedback_writer *w)
         return;
     }
     put_failure(w);
-    put_next(w, arena_printf(w->arena, "wait %lld s, then the same call is fine.",
+    put_next(w, arena_printf(w->arena, "wait %lld s, then repeat the call.",
                              (long long)(w->v->after_s > 0 ? w->v->after_s : 1))
                     .at);
 }
@@ -251,18 +253,17 @@ void feedback_unavailable(const struct feedback_writer *w)
         return;
     }
     feedback_put(w,
-                 STR_FMT " was not run (ledger_unavailable): calls cannot be counted just now, of this tool "
-                         "and of all others, so none is let through.\n",
+                 STR_FMT " was not run (ledger_unavailable): the gateway cannot count calls now, so it runs "
+                         "none, of any tool.\n",
                  STR_ARG(w->f->name));
-    put_next(w,
-             "Call no tools for now. Answer with what you have, or tell the user that the tools are out of "
-             "order and that their operator has to look at the gateway.");
+    put_next(w, "Call no tools for now. Answer with what you have, or tell the user that the tools are down "
+                "and that the operator must check the gateway.");
 }
 
 void feedback_need_user_input(const struct feedback_writer *w)
 {
     const struct json *choices = w->v->choices;
-    feedback_put(w, STR_FMT " needs the user's word first.\n", STR_ARG(w->f->name));
+    feedback_put(w, STR_FMT " needs the user's input.\n", STR_ARG(w->f->name));
     if (w->v->detail.len || !w->v->quoted.len) {
         feedback_put(w, "Ask the user: " STR_FMT "\n", STR_ARG(w->v->detail));
     } else {

@@ -43,14 +43,13 @@ static void note_repeats(const struct feedback_writer *w)
 {
     const struct verdict *v = w->v;
     if (v->blank && v->class == CLASS_OK)
-        feedback_put(w, "Note: " STR_FMT " ran, and gave back nothing to read: that is its whole answer.\n",
+        feedback_put(w, "Note: " STR_FMT " ran and returned nothing: that is its whole answer.\n",
                      STR_ARG(w->f->name));
     if (v->repeats >= 2)
-        feedback_put(
-            w,
-            "Note: this call gave the same result as last time (%u times in a row): calling it again will "
-            "not change that. Use the result, or change the arguments.\n",
-            v->repeats);
+        feedback_put(w,
+                     "Note: this call has given the same result %u times in a row. Use the result, or change "
+                     "the arguments.\n",
+                     v->repeats);
 }
 
 /* `would`: the session's budget or loop that is not enforced, because the call has no session or the mode is
@@ -67,9 +66,8 @@ static void note_budget(const struct feedback_writer *w)
         feedback_put(w, "Note: %s. %s\n", budget.what, budget.next);
     }
     if (limits->writes && limits->same_call > 1 && v->same_calls == limits->same_call && !v->would.len)
-        feedback_put(
-            w, "Note: this call changes something. With these arguments it will not be run again this turn, "
-               "unless it brings something new now.\n");
+        feedback_put(w, "Note: this call changes something. With these arguments it will not run again this "
+                        "turn unless its result is new.\n");
 }
 
 static void note_next(const struct feedback_writer *w)
@@ -102,7 +100,7 @@ struct str feedback_advice(struct arena *arena, const struct feedback *feedback)
     if (w.v->compact_note.len)
         feedback_put(&w, "Note: " STR_FMT "\n", STR_ARG(w.v->compact_note));
     if (w.v->tries > 1)
-        feedback_put(&w, "Note: it took %u tries; those before failed for a moment only.\n", w.v->tries);
+        feedback_put(&w, "Note: it took %u tries; the others failed temporarily.\n", w.v->tries);
     note_rewrites(&w);
     if (w.v->problems.count)
         problems_text(&out, &w.v->problems);

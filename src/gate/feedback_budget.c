@@ -17,20 +17,19 @@ static const struct fixed_budget {
     struct feedback_budget text;
 } fixed_budgets[] = {
     {"same_call",
-     {"this exact call has already been made as often this turn as it may be",
+     {"this exact call has reached its limit for this turn",
       "Use the results you have. Change the arguments if you need something else."}},
     {"duplicate_in_step",
-     {"the same call was already made in this very step",
-      "One is enough: wait for its result and use that."}},
+     {"the same call was already made in this step", "Wait for its result and use that."}},
     {"already_broken",
-     {"this exact call returned a broken result earlier this turn, and would again",
+     {"this exact call returned a broken result earlier this turn",
       "Do not repeat it. Use another tool, or tell the user that this one is broken."}},
     {"transient_budget",
-     {"it has failed for passing reasons too often this turn",
-      "Stop waiting for it. Use another tool, or tell the user that it is out of order just now."}},
+     {"it has failed temporarily too often this turn",
+      "Do not wait for it. Use another tool, or tell the user that it is unavailable."}},
     {"poll_budget",
-     {"it has been asked again as often as it may be",
-      "Stop asking. Tell the user how far it got, and that it is still going on."}},
+     {"it has been polled as often as allowed",
+      "Stop polling. Tell the user how far it got, and that it is still running."}},
 };
 
 enum unit { CALLS, SECONDS, COST };
@@ -74,7 +73,7 @@ static const char *limit_text(struct arena *arena, const struct limit *limit, co
                             *(const uint32_t *)max == 1 ? "" : "s", limit->period, used);
         break;
     case SECONDS:
-        text = arena_printf(arena, "%s may be called for %u s of a turn, and %s %llu s ago",
+        text = arena_printf(arena, "%s may be used for %u s per turn, and %s %llu s ago",
                             v->session_limit ? "tools" : "it", *(const uint32_t *)max,
                             v->session_limit ? "this one began" : "its first call was", used);
         break;
@@ -93,8 +92,8 @@ static struct feedback_budget pace(struct arena *arena, const struct verdict *v,
 {
     struct str what = arena_printf(arena, "this call may be made every %s s, and it is not yet time",
                                    amount(arena, (uint64_t)tool->limits.poll_every_ms * 1000));
-    struct str next = arena_printf(arena, "Ask again in %llu s: the same call is fine then.",
-                                   (unsigned long long)(v->limit_used + 999) / 1000);
+    struct str next =
+        arena_printf(arena, "Repeat the call in %llu s.", (unsigned long long)(v->limit_used + 999) / 1000);
     return (struct feedback_budget){what.at, next.at};
 }
 

@@ -29,8 +29,8 @@ void feedback_put_new_name(const struct feedback_writer *w)
 
 const char *feedback_loop_text(struct str code)
 {
-    return str_is(code, "cycle") ? "the same few calls are being made over and over"
-                                 : "this exact call is being made over and over";
+    return str_is(code, "cycle") ? "you are repeating the same few calls"
+                                 : "you are repeating this exact call";
 }
 
 struct str feedback_end(const struct feedback_writer *w)

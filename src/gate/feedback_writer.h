@@ -23,7 +23,7 @@ void feedback_put_json(const struct feedback_writer *w, const struct json *value
 /* If the model used an alias: the tool's present name. */
 void feedback_put_new_name(const struct feedback_writer *w);
 
-/* What a loop is: "this exact call …" for "loop", "the same few calls …" for "cycle". */
+/* What a loop is: "you are repeating …", by the code "loop" or "cycle". */
 const char *feedback_loop_text(struct str code);
 
 /* Everything written, without the last newline. */
