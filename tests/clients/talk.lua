@@ -114,7 +114,7 @@ function M.new(tally, places)
     local reads = one:answered()
     talk.check("killed in a call: the model is told what to do",
       reads.verdict.verdict == "wait" and reads.verdict.error_class == "transient" and reads.isError
-      and reads.text:find(given.unsure and "First look whether it has been carried out" or "wait %d+ s") ~= nil, reads)
+      and reads.text:find(given.unsure and "First check whether it was carried out" or "wait %d+ s") ~= nil, reads)
     one.line:say { jsonrpc = "2.0", id = "anything?", method = "ping" }
     local next_heard, line = one.line:hears()
     talk.check("it hears that once", next_heard.id == "anything?", line)
