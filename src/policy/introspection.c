@@ -1,4 +1,4 @@
-/* Rules as they were read, and calls as they are written. */
+/* Rules come from the loaded policy; calls are found by the tokens of its source. */
 #include "policy/introspection.h"
 
 #include "base/arena.h"
@@ -10,21 +10,21 @@
 
 struct policy_introspection policy_introspection(const struct policy *policy, struct arena *arena)
 {
-    struct policy_introspection survey = {policy, arena, STR_NONE};
+    struct policy_introspection source = {policy, arena, STR_NONE};
     struct why why;
-    if (file_read(arena, policy->file.at, SANDBOX_SOURCE_MAX_BYTES, &survey.text, &why) != OK)
-        survey.text = STR_NONE;
-    return survey;
+    if (file_read(arena, policy->file.at, SANDBOX_SOURCE_MAX_BYTES, &source.text, &why) != OK)
+        source.text = STR_NONE;
+    return source;
 }
 
-int introspection_line(const struct policy_introspection *survey, const char *parent, struct str name)
+int introspection_line(const struct policy_introspection *source, const char *parent, struct str name)
 {
-    return location_of_field(survey->text, parent, name);
+    return location_of_field(source->text, parent, name);
 }
 
-int introspection_tool_line(const struct policy_introspection *survey)
+int introspection_tool_line(const struct policy_introspection *source)
 {
-    struct lexer lex = lexer_init(survey->text);
+    struct lexer lex = lexer_init(source->text);
     for (struct token t = lexer_next(&lex); t.kind != TOKEN_END; t = lexer_next(&lex)) {
         struct lexer ahead = lex;
         struct token one = lexer_next(&ahead);
@@ -37,35 +37,35 @@ int introspection_tool_line(const struct policy_introspection *survey)
 
 /* ---- rules -------------------------------------------------------------------- */
 
-struct telling {
+struct listener {
     introspection_callback *found;
     void *owner;
 };
 
 static void forward_conflict(void *owner, bool certain, int line, struct str sentence)
 {
-    const struct telling *telling = owner;
+    const struct listener *listener = owner;
     (void)certain;
-    telling->found(telling->owner, line, sentence);
+    listener->found(listener->owner, line, sentence);
 }
 
-void introspection_rules(const struct policy_introspection *survey, const struct json *schema,
+void introspection_rules(const struct policy_introspection *source, const struct json *schema,
                          introspection_callback *found, void *owner)
 {
-    struct telling telling = {found, owner};
-    rule_conflicts_find(survey->policy, schema, survey->arena, forward_conflict, &telling);
+    struct listener listener = {found, owner};
+    rule_conflicts_find(source->policy, schema, source->arena, forward_conflict, &listener);
 }
 
-int introspection_rule_line(const struct policy_introspection *survey, size_t rule)
+int introspection_rule_line(const struct policy_introspection *source, size_t rule)
 {
-    const struct rules *rules = &survey->policy->code->rules;
+    const struct rules *rules = &source->policy->code->rules;
     return rule < rules->count ? rules->list[rule].line : 0;
 }
 
-void introspection_rules_without_hint(const struct policy_introspection *survey,
+void introspection_rules_without_hint(const struct policy_introspection *source,
                                       introspection_callback *found, void *owner)
 {
-    const struct rules *rules = &survey->policy->code->rules;
+    const struct rules *rules = &source->policy->code->rules;
     for (size_t i = 0; i < rules->count; i++)
         if (rules->list[i].refuses && !rules->list[i].hint.len)
             found(owner, rules->list[i].line, STR_LIT("refuses"));
@@ -73,8 +73,8 @@ void introspection_rules_without_hint(const struct policy_introspection *survey,
 
 /* ---- calls ---------------------------------------------------------------------- */
 
-/* The arguments of a call, whose parenthesis is open: how many there are; 0 where the last may be several, as
- * a call's or `...`. */
+/* The number of arguments behind an open parenthesis; 0 if the last one may be several, as a call or `...`.
+ */
 static int count_arguments(struct lexer lex)
 {
     int depth = 1, count = 1;
@@ -90,7 +90,7 @@ static int count_arguments(struct lexer lex)
     return several ? 0 : count;
 }
 
-/* Is this token the word itself: no field, method, local or parameter of that name. */
+/* The token is a call of the word: no field, method, local or parameter of that name. */
 static bool is_call_of(struct token before, struct token t, const char *word)
 {
     bool declares =
@@ -99,7 +99,7 @@ static bool is_call_of(struct token before, struct token t, const char *word)
            !lexer_token_is(before, ':');
 }
 
-/* A policy that gives the word another meaning is left alone. */
+/* The policy gives the word another meaning, so its calls are not checked. */
 static bool redefines(struct str text, const char *word)
 {
     struct lexer lex = lexer_init(text);
@@ -119,13 +119,13 @@ static bool redefines(struct str text, const char *word)
     return false;
 }
 
-/* `least`: with fewer arguments the hint is missing. */
-static void find_short_calls(const struct policy_introspection *survey, const char *word, int least,
-                             const struct telling *telling)
+/* A call with fewer than `least` arguments has no hint. */
+static void find_short_calls(const struct policy_introspection *source, const char *word, int least,
+                             const struct listener *listener)
 {
-    struct lexer lex = lexer_init(survey->text);
+    struct lexer lex = lexer_init(source->text);
     struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(&lex);
-    if (redefines(survey->text, word))
+    if (redefines(source->text, word))
         return;
     for (; t.kind != TOKEN_END; before = t, t = lexer_next(&lex)) {
         struct lexer ahead = lex;
@@ -134,21 +134,21 @@ static void find_short_calls(const struct policy_introspection *survey, const ch
             continue;
         int count = one.kind == TOKEN_STRING ? 1 : lexer_token_is(one, '(') ? count_arguments(ahead) : 0;
         if (count && count < least)
-            telling->found(telling->owner, t.line, str_of(word));
+            listener->found(listener->owner, t.line, str_of(word));
     }
 }
 
-void introspection_calls_without_hint(const struct policy_introspection *survey,
+void introspection_calls_without_hint(const struct policy_introspection *source,
                                       introspection_callback *found, void *owner)
 {
-    struct telling telling = {found, owner};
-    find_short_calls(survey, "refuse", 3, &telling);
-    find_short_calls(survey, "garbage", 3, &telling);
+    struct listener listener = {found, owner};
+    find_short_calls(source, "refuse", 3, &listener);
+    find_short_calls(source, "garbage", 3, &listener);
 }
 
 /* ---- problems ------------------------------------------------------------------------ */
 
-/* Behind the `{` of one problem: has it a path, at its own level. Moves behind its `}`. */
+/* Reads one problem, behind its `{`, to its `}`; true if it has a path at its own level. */
 static bool has_path(struct lexer *lex)
 {
     bool found = false;
@@ -165,30 +165,30 @@ static bool has_path(struct lexer *lex)
 }
 
 /* Behind the first `{`: one problem, or a list of them. */
-static void look_at_problems(struct lexer lex, int line, const struct telling *telling)
+static void check_problems(struct lexer lex, int line, const struct listener *listener)
 {
     struct lexer ahead = lex;
     struct token t = lexer_next(&ahead);
     if (!lexer_token_is(t, '{')) {
         if (!has_path(&lex))
-            telling->found(telling->owner, line, STR_LIT("repair"));
+            listener->found(listener->owner, line, STR_LIT("repair"));
         return;
     }
     for (; lexer_token_is(t, '{'); t = lexer_next(&ahead)) {
         if (!has_path(&ahead))
-            telling->found(telling->owner, t.line, STR_LIT("repair"));
+            listener->found(listener->owner, t.line, STR_LIT("repair"));
         if (!lexer_token_is(lexer_next(&ahead), ','))
             break;
     }
 }
 
-void introspection_problems_without_path(const struct policy_introspection *survey,
+void introspection_problems_without_path(const struct policy_introspection *source,
                                          introspection_callback *found, void *owner)
 {
-    struct telling telling = {found, owner};
-    struct lexer lex = lexer_init(survey->text);
+    struct listener listener = {found, owner};
+    struct lexer lex = lexer_init(source->text);
     struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(&lex);
-    if (redefines(survey->text, "repair"))
+    if (redefines(source->text, "repair"))
         return;
     for (; t.kind != TOKEN_END; before = t, t = lexer_next(&lex)) {
         struct lexer ahead = lex;
@@ -199,6 +199,6 @@ void introspection_problems_without_path(const struct policy_introspection *surv
         if (call && one.kind == TOKEN_STRING)
             found(owner, t.line, STR_LIT("repair"));
         else if (call && lexer_token_is(one, '{'))
-            look_at_problems(ahead, t.line, &telling);
+            check_problems(ahead, t.line, &listener);
     }
 }

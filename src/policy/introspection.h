@@ -1,8 +1,7 @@
 /*
- * What a policy's rules and text tell to who looks for mistakes in it
- * (lint/): where things stand, which rules are strange, and which calls of
- * its words lack something. The text is read anew, so this is not for a
- * daemon.
+ * What lint reads of a policy beyond its declaration: lines of fields, rule
+ * conflicts, and calls of words that lack something. The source is read
+ * again, so this is not for a serving daemon.
  */
 #ifndef TOOLGATE_POLICY_INTROSPECTION_H
 #define TOOLGATE_POLICY_INTROSPECTION_H
@@ -12,35 +11,35 @@
 struct policy_introspection {
     const struct policy *policy;
     struct arena *arena;
-    struct str text; /* empty where it cannot be read */
+    struct str text; /* empty: the file cannot be read */
 };
 
 struct policy_introspection policy_introspection(const struct policy *policy, struct arena *arena);
 
-/* The line of a field, in the table of `parent` where that is not NULL; 0 where it cannot be told. */
-int introspection_line(const struct policy_introspection *survey, const char *parent, struct str name);
+/* The line of a field, in the table of `parent` unless that is NULL; 0: unknown. */
+int introspection_line(const struct policy_introspection *source, const char *parent, struct str name);
 
-/* The line of tool "…" {; 1 where it cannot be told. */
-int introspection_tool_line(const struct policy_introspection *survey);
+/* The line of tool "…" {; 1 if unknown. */
+int introspection_tool_line(const struct policy_introspection *source);
 
 typedef void introspection_callback(void *owner, int line, struct str sentence);
 
-/* Rules that contradict each other or this schema, or can never matter. */
-void introspection_rules(const struct policy_introspection *survey, const struct json *schema,
+/* Conflicts of rules with each other or with the schema; NULL: the policy's own. */
+void introspection_rules(const struct policy_introspection *source, const struct json *schema,
                          introspection_callback *found, void *owner);
 
-/* Rules' own lines, in the order of rule_words. */
-int introspection_rule_line(const struct policy_introspection *survey, size_t rule);
+/* The line of a rule, in the order of rule_words. */
+int introspection_rule_line(const struct policy_introspection *source, size_t rule);
 
 /* Rules that refuse without a hint. */
-void introspection_rules_without_hint(const struct policy_introspection *survey,
+void introspection_rules_without_hint(const struct policy_introspection *source,
                                       introspection_callback *found, void *owner);
 
-/* Calls of refuse and garbage whose hint is left out, and problems in repair { … } without a path. Only what
- * is written out plainly is judged, so that nothing is said that is not so. `sentence` is the word. */
-void introspection_calls_without_hint(const struct policy_introspection *survey,
+/* Calls of refuse and garbage without a hint, and problems in repair { … } without a path; `sentence` is the
+ * word. Only calls that are written out are checked, so that every finding is certain. */
+void introspection_calls_without_hint(const struct policy_introspection *source,
                                       introspection_callback *found, void *owner);
-void introspection_problems_without_path(const struct policy_introspection *survey,
+void introspection_problems_without_path(const struct policy_introspection *source,
                                          introspection_callback *found, void *owner);
 
 #endif

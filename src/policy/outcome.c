@@ -1,4 +1,5 @@
-/* One table: which word, which outcome, from which hooks. All texts are copied into the call's arena. */
+/* One table: each word with its kind of outcome and the hooks that may return it. Strings are copied into the
+ * arena of the call. */
 #include "policy/outcome.h"
 #include "base/arena.h"
 #include "json/build.h"
@@ -44,7 +45,7 @@ void outcome_init(struct policy_outcome *outcome, struct arena *arena)
 {
     char *why = outcome->why.text;
     memset(outcome, 0,
-           offsetof(struct policy_outcome, why)); /* the sentence is 2 KB: only its first byte matters */
+           offsetof(struct policy_outcome, why)); /* why.text is 2 KB: clearing its first byte is enough */
     why[0] = '\0';
     outcome->after_s = -1;
     outcome->cost = -1;
@@ -87,26 +88,19 @@ static struct str json_text(const struct json *value, struct arena *arena)
 }
 
 /* `suggest` is a value for this path, or an object of arguments to change. */
-static void read_suggestion(const struct json *suggest, struct problem *problem,
-                            struct policy_outcome *outcome, struct arena *arena)
-{
-    if (!suggest)
-        return;
-    if (suggest->type != JSON_OBJECT)
-        problem->suggestion = json_text(suggest, arena);
-    else if (!outcome->suggest)
-        outcome->suggest = suggest;
-}
-
 static void read_problem(lua_State *L, int at, struct arena *arena, struct policy_outcome *outcome)
 {
     struct str code = read_text(L, at, "code", arena);
+    const struct json *suggest = read_json(L, at, "suggest", arena);
     struct problem problem = {.path = read_text(L, at, "path", arena),
                               .code = code.len ? code.at : "invalid",
                               .message = read_text(L, at, "message", arena),
                               .expected = json_text(read_json(L, at, "expected", arena), arena),
                               .got = json_text(read_json(L, at, "got", arena), arena)};
-    read_suggestion(read_json(L, at, "suggest", arena), &problem, outcome, arena);
+    if (suggest && suggest->type != JSON_OBJECT)
+        problem.suggestion = json_text(suggest, arena);
+    else if (suggest && !outcome->suggest)
+        outcome->suggest = suggest;
     problems_add(&outcome->problems, problem);
 }
 
@@ -152,24 +146,20 @@ static void read_fields(lua_State *L, int at, struct arena *arena, struct policy
     }
 }
 
-/* As it is written in that hook. */
-static const char *written(size_t i, enum policy_hook hook)
+/* Raises an error that lists what the hook may return. */
+static void raise_not_allowed(lua_State *L, enum policy_hook hook, const char *word)
 {
-    if (outcomes[i].kind == OUTCOME_VALUE)
-        return "tool_return";
-    return outcomes[i].kind == OUTCOME_ASK && hook == HOOK_RESULT ? "need_user" : outcomes[i].word;
-}
-
-/* Raises what the hook may answer with instead. */
-static void no_answer(lua_State *L, enum policy_hook hook, const char *word)
-{
-    struct buf may = {0};
-    for (size_t i = 0; i < OUTCOME_COUNT; i++)
+    struct buf allowed = {0};
+    for (size_t i = 0; i < OUTCOME_COUNT; i++) {
+        const char *name = outcomes[i].kind == OUTCOME_VALUE                        ? "tool_return"
+                           : outcomes[i].kind == OUTCOME_ASK && hook == HOOK_RESULT ? "need_user"
+                                                                                    : outcomes[i].word;
         if (outcomes[i].hooks & IN(hook))
-            buf_printf(&may, ", %s", written(i, hook));
-    lua_pushlstring(L, may.at ? may.at : "", may.len);
-    buf_clear(&may);
-    luaL_error(L, "%s returned %s: expected nothing%s", hook_names[hook], word ? word : "a strange table",
+            buf_printf(&allowed, ", %s", name);
+    }
+    lua_pushlstring(L, allowed.at ? allowed.at : "", allowed.len);
+    buf_clear(&allowed);
+    luaL_error(L, "%s returned %s: expected nothing%s", hook_names[hook], word ? word : "an unknown table",
                lua_tostring(L, -1));
 }
 
@@ -182,7 +172,7 @@ void outcome_read(lua_State *L, int at, enum policy_hook hook, struct arena *are
     while (i < OUTCOME_COUNT && (!word || strcmp(outcomes[i].word, word) != 0))
         i++;
     if (i == OUTCOME_COUNT || !(outcomes[i].hooks & IN(hook)))
-        no_answer(L, hook, word);
+        raise_not_allowed(L, hook, word);
     lua_pop(L, 1);
     outcome->kind = outcomes[i].kind;
     read_fields(L, at, arena, outcome);

@@ -1,11 +1,9 @@
-/* Forms in a policy's text, by its tokens. */
+/* Finds fields, items and comments in the source of a policy by its tokens. */
 #include "policy/source_location.h"
 
 #include "sandbox/lexer.h"
 
-#include <limits.h>
-
-/* Moves behind the `{` of tool "…" { or gateway {; gives the tool's name if asked. */
+/* Moves behind the `{` of tool "…" { or gateway {, and sets *name if it is a tool and name is not NULL. */
 static bool enter_declaration(struct lexer *lex, struct str *name)
 {
     struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(lex);
@@ -30,7 +28,7 @@ static bool enter_declaration(struct lexer *lex, struct str *name)
     return false;
 }
 
-/* Inside a table: moves behind `name =` of this table, and tells its line; 0 at the table's end. */
+/* Inside a table: moves behind `name =` of this table and returns its line; 0 if the table has none. */
 static int find_field(struct lexer *lex, struct str name)
 {
     struct token before = {TOKEN_END, STR_NONE, 0}, t = lexer_next(lex);
@@ -77,14 +75,6 @@ int location_of_field(struct str source, const char *parent, struct str name)
 
 /* ---- the order of fields -------------------------------------------------------------- */
 
-static size_t index_of(const struct str *names, size_t count, struct str name)
-{
-    size_t i = 0;
-    while (i < count && !str_eq(names[i], name))
-        i++;
-    return i;
-}
-
 /* The name of a field that begins at this token, `name =` or `["name"] =`; the lexer is moved behind it. */
 static struct str field_name(struct lexer *lex, struct token t)
 {
@@ -102,44 +92,43 @@ static struct str field_name(struct lexer *lex, struct token t)
     return lexer_token_is(lexer_next(&behind), '=') ? STR_NONE : name;
 }
 
-/* Inside a table: swaps the names into the order of its fields; false where it has others, or not all. */
+/* Inside a table: sorts the names into the order of its fields; false if its fields are others. */
 static bool match_fields(struct lexer lex, struct str *names, size_t count)
 {
     size_t found = 0;
-    bool fresh = true;
+    bool at_item = true;
     struct token t = lexer_next(&lex);
     for (int depth = 1; t.kind != TOKEN_END; t = lexer_next(&lex)) {
-        struct str name = depth == 1 && fresh ? field_name(&lex, t) : STR_NONE;
+        struct str name = depth == 1 && at_item ? field_name(&lex, t) : STR_NONE;
         if (name.len) {
-            size_t at = index_of(names, count, name);
-            if (at == count || at < found)
+            size_t at = found;
+            while (at < count && !str_eq(names[at], name))
+                at++;
+            if (at == count)
                 return false;
             struct str moved = names[found];
             names[found++] = names[at];
             names[at] = moved;
-            fresh = false;
+            at_item = false;
             continue;
         }
         depth += lexer_token_depth(t);
-        fresh = depth == 1 && (lexer_token_is(t, ',') || lexer_token_is(t, ';'));
+        at_item = depth == 1 && (lexer_token_is(t, ',') || lexer_token_is(t, ';'));
         if (depth <= 0)
             break;
     }
     return found == count;
 }
 
-static bool find_order(struct str source, int from, int to, struct str *names, size_t count)
-{
-    struct lexer lex = lexer_init(source);
-    for (struct token t = lexer_next(&lex); t.kind != TOKEN_END && t.line < to; t = lexer_next(&lex))
-        if (lexer_token_is(t, '{') && t.line >= from && match_fields(lex, names, count))
-            return true;
-    return false;
-}
-
 bool location_sort_fields(struct str source, int line, struct str *names, size_t count)
 {
-    return find_order(source, line, INT_MAX, names, count) || find_order(source, 0, line, names, count);
+    for (int pass = 0; pass < 2; pass++) { /* from that line on, then before it */
+        struct lexer lex = lexer_init(source);
+        for (struct token t = lexer_next(&lex); t.kind != TOKEN_END; t = lexer_next(&lex))
+            if (lexer_token_is(t, '{') && (t.line >= line) == (pass == 0) && match_fields(lex, names, count))
+                return true;
+    }
+    return false;
 }
 
 int location_of_item(struct str source, const char *field, size_t n)
@@ -148,13 +137,13 @@ int location_of_item(struct str source, const char *field, size_t n)
     int line = enter_declaration(&lex, NULL) ? find_field(&lex, str_of(field)) : 0;
     if (!line || !lexer_token_is(lexer_next(&lex), '{'))
         return line;
-    bool fresh = true;
+    bool at_item = true;
     struct token t = lexer_next(&lex);
     for (int depth = 1; t.kind != TOKEN_END; t = lexer_next(&lex)) {
-        if (depth == 1 && fresh && !lexer_token_is(t, '}') && n-- == 0)
+        if (depth == 1 && at_item && !lexer_token_is(t, '}') && n-- == 0)
             return t.line;
         depth += lexer_token_depth(t);
-        fresh = depth == 1 && (lexer_token_is(t, ',') || lexer_token_is(t, ';'));
+        at_item = depth == 1 && (lexer_token_is(t, ',') || lexer_token_is(t, ';'));
         if (depth <= 0)
             break;
     }
@@ -180,21 +169,14 @@ struct str location_tool_name(struct str source)
     return name;
 }
 
-/* ---- remarks and functions ------------------------------------------------------------------- */
+/* ---- comments and functions ------------------------------------------------------------------- */
 
 struct doc_comments doc_comments_init(struct str source)
 {
     return (struct doc_comments){source, source, 1};
 }
 
-/* Nothing but white space stands before it on its line. */
-static bool is_alone(const struct doc_comments *remarks, const char *at)
-{
-    while (at > remarks->source.at && (at[-1] == ' ' || at[-1] == '\t'))
-        at--;
-    return at == remarks->source.at || at[-1] == '\n';
-}
-
+/* The rest of the line, without its end. */
 static struct str line_of(struct str s)
 {
     const char *end = s.len ? memchr(s.at, '\n', s.len) : NULL;
@@ -202,9 +184,9 @@ static struct str line_of(struct str s)
     return (struct str){s.at, len && s.at[len - 1] == '\r' ? len - 1 : len};
 }
 
-bool doc_comments_next(struct doc_comments *remarks, struct str *text, int *line)
+bool doc_comments_next(struct doc_comments *comments, struct str *text, int *line)
 {
-    struct lexer lex = {remarks->rest, remarks->line};
+    struct lexer lex = {comments->rest, comments->line};
     bool found = false, end = false;
     while (!found && !end) {
         struct str s = lex.rest;
@@ -212,7 +194,10 @@ bool doc_comments_next(struct doc_comments *remarks, struct str *text, int *line
             lexer_take(&lex, 1);
             continue;
         }
-        found = str_starts(s, "---") && is_alone(remarks, s.at);
+        const char *before = s.at;
+        while (before > comments->source.at && (before[-1] == ' ' || before[-1] == '\t'))
+            before--;
+        found = str_starts(s, "---") && (before == comments->source.at || before[-1] == '\n');
         if (found) {
             *text = line_of(str_from(s, 3));
             *line = lex.line;
@@ -222,7 +207,7 @@ bool doc_comments_next(struct doc_comments *remarks, struct str *text, int *line
         else
             end = lexer_next(&lex).kind == TOKEN_END;
     }
-    *remarks = (struct doc_comments){remarks->source, lex.rest, lex.line};
+    *comments = (struct doc_comments){comments->source, lex.rest, lex.line};
     return found;
 }
 

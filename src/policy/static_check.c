@@ -1,19 +1,17 @@
-/* See static_check.h. What cannot be told for sure is left to the run, where every missing name is an error
- * as well.
- */
+/* Only what is certain is an error here; any other missing name is an error when it is read. */
 #include "policy/static_check.h"
 #include "base/arena.h"
 #include "policy/call_table.h"
 #include "sandbox/libraries.h"
 #include "sandbox/sandbox.h"
 
-#define CALL_REGISTER 1u /* the second parameter's: parameters keep their registers */
+#define CALL_REGISTER 1u /* of the second parameter; parameters keep their registers */
 
-struct naming {
+struct check {
     lua_State *L;
     const struct bytecode_opcodes *ops;
     const struct bytecode *file;
-    struct diagnostics *complaints;
+    struct diagnostics *diagnostics;
     int words;       /* index of the table of words */
     struct str *own; /* globals that the file sets itself */
     size_t own_count;
@@ -24,7 +22,7 @@ static bool is_op(const struct bytecode *code, uint32_t i, uint8_t op)
     return i < code->count && bytecode_op(code->at[i]) == op;
 }
 
-/* May the instruction be reached by a jump? Whatever reads as one counts. */
+/* Some instruction may jump to this one; operands that look like a jump count, too. */
 static bool is_target(const struct bytecode *code, uint32_t i)
 {
     for (uint32_t from = 0; from < code->count; from++)
@@ -33,15 +31,7 @@ static bool is_target(const struct bytecode *code, uint32_t i)
     return false;
 }
 
-static bool is_own(const struct naming *n, struct str name)
-{
-    for (size_t i = 0; i < n->own_count; i++)
-        if (str_eq(n->own[i], name))
-            return true;
-    return false;
-}
-
-/* Pushes what the table has under the name, past any metatable. */
+/* Pushes the field, past any metatable; false if it is nil. */
 static bool push_field(lua_State *L, int table, struct str name)
 {
     lua_pushlstring(L, name.at, name.len);
@@ -51,92 +41,89 @@ static bool push_field(lua_State *L, int table, struct str name)
 
 /* ---- globals --------------------------------------------------------------------- */
 
-static void unknown_global(struct naming *n, int line, struct str name)
+static void unknown_global(struct check *c, int line, struct str name)
 {
     struct str names[LIBRARIES_NAMES_MAX];
     char text[LIBRARIES_SENTENCE_MAX];
-    size_t count = libraries_collect_names(n->L, n->words, names, 0);
-    for (size_t i = 0; i < n->own_count && count < LIBRARIES_NAMES_MAX; i++)
-        names[count++] = n->own[i];
+    size_t count = libraries_collect_names(c->L, c->words, names, 0);
+    for (size_t i = 0; i < c->own_count && count < LIBRARIES_NAMES_MAX; i++)
+        names[count++] = c->own[i];
     libraries_format_missing(text, sizeof(text), NULL, name, names, count);
-    diagnostics_add(n->complaints, line, "%s", text);
+    diagnostics_add(c->diagnostics, line, "%s", text);
 }
 
 /* The word on top is a library, and the instruction at `i` reads a field of it. */
-static void check_field(struct naming *n, const struct bytecode *code, uint32_t i, struct str library)
+static void check_field(struct check *c, const struct bytecode *code, uint32_t i, struct str library)
 {
     struct str names[LIBRARIES_NAMES_MAX], field = bytecode_text(code, bytecode_c(code->at[i]));
     char text[LIBRARIES_SENTENCE_MAX];
-    if (!field.at || !libraries_push_wrapped(n->L, -1))
+    if (!field.at || !libraries_push_wrapped(c->L, -1))
         return;
-    int table = lua_gettop(n->L);
-    if (!push_field(n->L, table, field)) {
-        libraries_format_missing(text, sizeof(text), arena_dup(n->complaints->arena, library).at, field,
-                                 names, libraries_collect_names(n->L, table, names, 0));
-        diagnostics_add(n->complaints, bytecode_line(code, i), "%s", text);
+    int table = lua_gettop(c->L);
+    if (!push_field(c->L, table, field)) {
+        libraries_format_missing(text, sizeof(text), arena_dup(c->diagnostics->arena, library).at, field,
+                                 names, libraries_collect_names(c->L, table, names, 0));
+        diagnostics_add(c->diagnostics, bytecode_line(code, i), "%s", text);
     }
 }
 
-static void check_read(struct naming *n, const struct bytecode *code, uint32_t i)
+static void check_read(struct check *c, const struct bytecode *code, uint32_t i)
 {
     struct str name = bytecode_text(code, bytecode_d(code->at[i]));
-    int top = lua_gettop(n->L);
-    if (!push_field(n->L, n->words, name) && !is_own(n, name))
-        unknown_global(n, bytecode_line(code, i), name);
-    else if (is_op(code, i + 1, n->ops->field_read) &&
+    int top = lua_gettop(c->L);
+    bool known = push_field(c->L, c->words, name);
+    for (size_t own = 0; own < c->own_count && !known; own++)
+        known = str_eq(c->own[own], name);
+    if (!known)
+        unknown_global(c, bytecode_line(code, i), name);
+    else if (is_op(code, i + 1, c->ops->field_read) &&
              bytecode_b(code->at[i + 1]) == bytecode_a(code->at[i]) && !is_target(code, i + 1))
-        check_field(n, code, i + 1, name);
-    lua_settop(n->L, top);
+        check_field(c, code, i + 1, name);
+    lua_settop(c->L, top);
 }
 
-/* Only the file itself may set globals, and only while it is loaded: in a function it is a forgotten `local`.
- */
-static void check_write(struct naming *n, const struct bytecode *code, uint32_t i)
+/* Only the file itself may set globals; in a function it is a forgotten `local`. */
+static void check_write(struct check *c, const struct bytecode *code, uint32_t i)
 {
     struct str name = str_cut(bytecode_text(code, bytecode_d(code->at[i])), 60);
-    if (code != n->file)
-        diagnostics_add(n->complaints, bytecode_line(code, i),
+    if (code != c->file)
+        diagnostics_add(c->diagnostics, bytecode_line(code, i),
                         "'" STR_FMT
                         "' is set as a global inside of a function: a policy keeps nothing between "
                         "calls; write local " STR_FMT,
                         STR_ARG(name), STR_ARG(name));
 }
 
-static void check_function(struct naming *n, const struct bytecode *code)
+static void check_function(struct check *c, const struct bytecode *code)
 {
     for (uint32_t i = 0; i < code->count; i++)
-        if (is_op(code, i, n->ops->global_read))
-            check_read(n, code, i);
-        else if (is_op(code, i, n->ops->global_write))
-            check_write(n, code, i);
+        if (is_op(code, i, c->ops->global_read))
+            check_read(c, code, i);
+        else if (is_op(code, i, c->ops->global_write))
+            check_write(c, code, i);
     for (uint32_t i = 0; i < code->constant_count; i++)
         if (code->constants[i].function)
-            check_function(n, code->constants[i].function);
+            check_function(c, code->constants[i].function);
 }
 
-static void find_own(struct naming *n)
+void static_check_file(lua_State *L, const struct bytecode *file, struct diagnostics *diagnostics)
 {
-    const struct bytecode *file = n->file;
-    n->own = ARENA_ARRAY(n->complaints->arena, struct str, file->count);
-    for (uint32_t i = 0; i < file->count; i++)
-        if (is_op(file, i, n->ops->global_write))
-            n->own[n->own_count++] = bytecode_text(file, bytecode_d(file->at[i]));
-}
-
-void static_check_file(lua_State *L, const struct bytecode *file, struct diagnostics *complaints)
-{
-    struct naming n = {.L = L, .ops = sandbox_opcodes(sandbox_of(L)), .file = file, .complaints = complaints};
+    struct check c = {
+        .L = L, .ops = sandbox_opcodes(sandbox_of(L)), .file = file, .diagnostics = diagnostics};
     luaL_checkstack(L, 8, "checking names");
     sandbox_push_builtins(L);
-    n.words = lua_gettop(L);
-    find_own(&n);
-    check_function(&n, file);
-    lua_settop(L, n.words - 1);
+    c.words = lua_gettop(L);
+    c.own = ARENA_ARRAY(diagnostics->arena, struct str, file->count);
+    for (uint32_t i = 0; i < file->count; i++)
+        if (is_op(file, i, c.ops->global_write))
+            c.own[c.own_count++] = bytecode_text(file, bytecode_d(file->at[i]));
+    check_function(&c, file);
+    lua_settop(L, c.words - 1);
 }
 
 /* ---- call.… ------------------------------------------------------------------------ */
 
-/* May the instruction give the parameter another value? */
+/* The instruction may assign to the parameter. */
 static bool overwrites_call(const struct bytecode_opcodes *ops, uint32_t ins)
 {
     if (bytecode_op(ins) == ops->set_nil)
@@ -144,12 +131,7 @@ static bool overwrites_call(const struct bytecode_opcodes *ops, uint32_t ins)
     return bytecode_a(ins) == CALL_REGISTER && !bytecode_writes_upvalue(ops, ins);
 }
 
-static bool is_outer_call(const struct bytecode *code, uint32_t i)
-{
-    return (code->upvalues[i] & BYTECODE_UPVALUE_LOCAL) && (code->upvalues[i] & 0xff) == CALL_REGISTER;
-}
-
-/* Does a function inside of the hook set its `call`? Or a field of that name, of whatever table? */
+/* The hook or a function in it assigns to its `call`, or to a field of that name of any table. */
 static bool is_set(const struct bytecode_opcodes *ops, const struct bytecode *code, struct str field,
                    bool inner)
 {
@@ -157,7 +139,8 @@ static bool is_set(const struct bytecode_opcodes *ops, const struct bytecode *co
         uint32_t ins = code->at[i];
         if (is_op(code, i, ops->field_write) && str_eq(bytecode_text(code, bytecode_c(ins)), field))
             return true;
-        if (inner && bytecode_writes_upvalue(ops, ins) && is_outer_call(code, bytecode_a(ins)))
+        uint16_t upvalue = inner && bytecode_writes_upvalue(ops, ins) ? code->upvalues[bytecode_a(ins)] : 0;
+        if ((upvalue & BYTECODE_UPVALUE_LOCAL) && (upvalue & 0xff) == CALL_REGISTER)
             return true;
         if (!inner && overwrites_call(ops, ins))
             return true;
@@ -168,7 +151,7 @@ static bool is_set(const struct bytecode_opcodes *ops, const struct bytecode *co
     return false;
 }
 
-void static_check_call(lua_State *L, const struct bytecode *hook, struct diagnostics *complaints)
+void static_check_call(lua_State *L, const struct bytecode *hook, struct diagnostics *diagnostics)
 {
     const struct bytecode_opcodes *ops = sandbox_opcodes(sandbox_of(L));
     struct str meant;
@@ -182,10 +165,10 @@ void static_check_call(lua_State *L, const struct bytecode *hook, struct diagnos
             continue;
         field = str_cut(field, 60);
         if (meant.len)
-            diagnostics_add(complaints, bytecode_line(hook, i),
+            diagnostics_add(diagnostics, bytecode_line(hook, i),
                             "there is no call." STR_FMT " (did you mean call." STR_FMT "?)", STR_ARG(field),
                             STR_ARG(meant));
         else
-            diagnostics_add(complaints, bytecode_line(hook, i), "there is no call." STR_FMT, STR_ARG(field));
+            diagnostics_add(diagnostics, bytecode_line(hook, i), "there is no call." STR_FMT, STR_ARG(field));
     }
 }

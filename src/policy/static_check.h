@@ -1,18 +1,15 @@
-/*
- * Names that do not exist, found in what a file was compiled to, before any
- * of it runs: globals, fields of the libraries, and fields of `call` where a
- * hook reads them by name. Only files of this room include this header.
- */
+/* Finds names that do not exist in the bytecode of a file, before any of it runs: globals, fields of
+ * libraries, and fields of `call`. Only files of this room include this header. */
 #ifndef TOOLGATE_POLICY_STATIC_CHECK_H
 #define TOOLGATE_POLICY_STATIC_CHECK_H
 
 #include "sandbox/bytecode.h"
 #include "sandbox/diagnostics.h"
 
-/* A whole file. */
+/* Globals and fields of libraries in the whole file. */
 void static_check_file(lua_State *L, const struct bytecode *file, struct diagnostics *complaints);
 
-/* A hook (anything, call): fields of its second parameter, as far as that is `call` for sure. */
+/* Fields of the second parameter of a hook, if that surely is `call`. */
 void static_check_call(lua_State *L, const struct bytecode *hook, struct diagnostics *complaints);
 
 #endif

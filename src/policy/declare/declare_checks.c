@@ -26,7 +26,7 @@ void declare_check_runner(struct declaration *d)
     if (p->hooks[HOOK_RUN] + (p->exec != NULL) + (p->http != NULL) > 1)
         field_error(d, runner, "'%s': expected one of run, exec and http: remove the others", runner);
     if (p->upstream.len && runner && !p->http)
-        field_error(d, "upstream", "'upstream': the tool has %s already: remove one of the two", runner);
+        field_error(d, "upstream", "'upstream': expected one of upstream and %s: remove the other", runner);
     if (p->upstream.len)
         check_upstream_name(d, p->upstream);
 }

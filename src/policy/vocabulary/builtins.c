@@ -1,4 +1,4 @@
-/* Marks, messages and the place of an error, for the words that are written in Lua. */
+/* Marks, messages and source lines, for the words that are written in Lua. */
 #include "policy/vocabulary/builtins.h"
 #include "sandbox/bridge.h"
 #include "policy/content.h"
@@ -30,7 +30,7 @@ static enum mark mark_named(lua_State *L, int at)
     return MARK_NONE;
 }
 
-/* What was made when the file was loaded does not change: a copy of it is marked. */
+/* A table that the file made at load is frozen: a copy of it is marked. */
 static int builtin_mark(lua_State *L)
 {
     enum mark mark = mark_named(L, 2);
@@ -76,6 +76,16 @@ static int builtin_kind(lua_State *L)
     return 1;
 }
 
+/* nil if the string is empty. */
+static int push_string(lua_State *L, struct str s)
+{
+    if (s.len)
+        lua_pushlstring(L, s.at, s.len);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
 static int builtin_closest(lua_State *L)
 {
     struct str names[LIBRARIES_NAMES_MAX], name;
@@ -89,17 +99,12 @@ static int builtin_closest(lua_State *L)
         count++;
         lua_pop(L, 1);
     }
-    struct str meant = suggest_closest(name, names, count);
-    if (meant.len)
-        lua_pushlstring(L, meant.at, meant.len);
-    else
-        lua_pushnil(L);
-    return 1;
+    return push_string(L, suggest_closest(name, names, count));
 }
 
-/* The line in the policy that is running: the first function up the stack that is none of this room's. False
- * where there is none, as after a tail call. */
-static bool find_place(lua_State *L, lua_Debug *where)
+/* The running line of the policy: that of the first function up the stack that is not a builtin. False if
+ * there is none, as after a tail call. */
+static bool find_line(lua_State *L, lua_Debug *where)
 {
     for (int level = 1; lua_getstack(L, level, where); level++) {
         lua_getinfo(L, "Sl", where);
@@ -112,7 +117,7 @@ static bool find_place(lua_State *L, lua_Debug *where)
 static int builtin_line(lua_State *L)
 {
     lua_Debug where;
-    lua_pushinteger(L, find_place(L, &where) ? where.currentline : 0);
+    lua_pushinteger(L, find_line(L, &where) ? where.currentline : 0);
     return 1;
 }
 
@@ -120,7 +125,7 @@ static int builtin_raise(lua_State *L)
 {
     lua_Debug where;
     const char *text = luaL_checkstring(L, 1);
-    if (find_place(L, &where))
+    if (find_line(L, &where))
         lua_pushfstring(L, "%s:%d: %s", where.short_src, where.currentline, text);
     else
         lua_pushstring(L, text);
@@ -147,14 +152,14 @@ static int builtin_shapes(lua_State *L)
     return 1;
 }
 
-/* The names of the fields that a word takes, in a list: what field_tables.c documents is what Lua checks. */
+/* fields(word): the names of the fields that a word takes, as word_fields.c documents them. */
 static int builtin_fields(lua_State *L)
 {
-    struct str of;
-    of.at = luaL_checklstring(L, 1, &of.len);
-    const struct field_table *table = word_table_named(of);
+    struct str name;
+    name.at = luaL_checklstring(L, 1, &name.len);
+    const struct field_table *table = word_table_named(name);
     if (!table)
-        return luaL_error(L, "no table of fields '%s'", of.at);
+        return luaL_error(L, "no table of fields '%s'", name.at);
     lua_createtable(L, (int)table->count, 0);
     for (size_t i = 0; i < table->count; i++) {
         lua_pushstring(L, table->fields[i].name);
@@ -163,16 +168,11 @@ static int builtin_fields(lua_State *L)
     return 1;
 }
 
-/* What is wrong with a list of content blocks, in a sentence; nil: nothing. */
+/* content_fault(blocks): what is wrong with a list of content blocks; nil: nothing. */
 static int builtin_content_fault(lua_State *L)
 {
     struct arena *arena = sandbox_context(sandbox_of(L))->arena;
-    struct str fault = content_error(arena, bridge_read(L, 1, "tool_return: content", NULL, arena));
-    if (fault.len)
-        lua_pushlstring(L, fault.at, fault.len);
-    else
-        lua_pushnil(L);
-    return 1;
+    return push_string(L, content_error(arena, bridge_read(L, 1, "tool_return: content", NULL, arena)));
 }
 
 const luaL_Reg builtins[] = {{"mark", builtin_mark},

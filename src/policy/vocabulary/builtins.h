@@ -1,5 +1,5 @@
-/* What the Lua files of this room are given, as their `native`. Only files of this room include this header.
- */
+/* The functions that the Lua files of this room receive as `builtins`. Only files of this room include this
+ * header. */
 #ifndef TOOLGATE_POLICY_VOCABULARY_BUILTINS_H
 #define TOOLGATE_POLICY_VOCABULARY_BUILTINS_H
 
