@@ -7,21 +7,6 @@
 
 #include <math.h>
 
-struct json json_null(void)
-{
-    return (struct json){.type = JSON_NULL};
-}
-
-struct json json_bool(bool truth)
-{
-    return (struct json){.type = JSON_BOOL, .truth = truth};
-}
-
-struct json json_string(struct str s)
-{
-    return (struct json){.type = JSON_STRING, .len = (uint32_t)s.len, .text = s.at};
-}
-
 struct json json_literal(struct str number)
 {
     struct decimal d = decimal_of(number);
@@ -52,21 +37,11 @@ struct json json_integer(struct arena *arena, int64_t n)
     return (struct json){.type = JSON_NUMBER, .integral = true, .len = (uint32_t)(text + 24 - p), .text = p};
 }
 
-struct json json_array(const struct json *items, size_t count)
-{
-    return (struct json){.type = JSON_ARRAY, .len = (uint32_t)count, .items = items};
-}
-
 const struct json *json_keep(struct arena *arena, struct json value)
 {
     struct json *kept = arena_alloc(arena, sizeof(*kept));
     *kept = value;
     return kept;
-}
-
-struct json_member json_member(struct str key, struct json value)
-{
-    return (struct json_member){key, value};
 }
 
 /* A copy of the members with space for `extra` more; object_new then copies them to their final place. */

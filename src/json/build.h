@@ -10,17 +10,38 @@
 
 struct arena;
 
-struct json json_null(void);
-struct json json_bool(bool truth);
-struct json json_string(struct str s); /* borrows s */
+static inline struct json json_null(void)
+{
+    return (struct json){.type = JSON_NULL};
+}
+
+static inline struct json json_bool(bool truth)
+{
+    return (struct json){.type = JSON_BOOL, .truth = truth};
+}
+
+/* Borrows s. */
+static inline struct json json_string(struct str s)
+{
+    return (struct json){.type = JSON_STRING, .len = (uint32_t)s.len, .text = s.at};
+}
+
+/* Borrows items. */
+static inline struct json json_array(const struct json *items, size_t count)
+{
+    return (struct json){.type = JSON_ARRAY, .len = (uint32_t)count, .items = items};
+}
+
+static inline struct json_member json_member(struct str key, struct json value)
+{
+    return (struct json_member){key, value};
+}
+
 struct json json_number(struct arena *arena,
                         double n); /* shortest literal that reads back as n; null if n is not finite */
 struct json json_integer(struct arena *arena, int64_t n);
-struct json json_literal(struct str number);                    /* borrows a number's literal */
-struct json json_array(const struct json *items, size_t count); /* borrows items */
+struct json json_literal(struct str number); /* borrows a number's literal */
 struct json json_object(struct arena *arena, const struct json_member *members, size_t count); /* copies */
-
-struct json_member json_member(struct str key, struct json value);
 
 /* The object with one member set (in its place, or last; the key is borrowed) or removed. `object` must be an
  * object. */

@@ -32,24 +32,21 @@ static struct str take_string(struct scan *s)
     return (struct str){start, (size_t)(s->at - start)};
 }
 
-static size_t valid_escape(const char *p, const char *end)
-{
-    if (end - p >= 2 && p[1] != 'u')
-        return p[1] && strchr("\"\\/bfnrt", p[1]) ? 2 : 0;
-    int32_t unit = json_string_code_unit(p, end);
-    if (json_string_is_high_surrogate(unit))
-        return json_string_is_low_surrogate(json_string_code_unit(p + 6, end)) ? 12 : 0;
-    return unit < 0 || json_string_is_low_surrogate(unit) ? 0 : 6;
-}
-
 /* The id is echoed byte for byte, so it must be a valid literal. */
 static bool is_valid_string(struct str literal)
 {
     const char *p = literal.at + 1, *end = literal.at + literal.len - 1;
     while ((p = json_string_skip_plain(p, end)) < end) {
-        size_t len = *p == '\\'                 ? valid_escape(p, end)
-                     : (unsigned char)*p < 0x20 ? 0
-                                                : str_utf8_length(p, end);
+        int32_t unit = json_string_code_unit(p, end);
+        size_t len = 0;
+        if (*p != '\\')
+            len = (unsigned char)*p < 0x20 ? 0 : str_utf8_length(p, end);
+        else if (end - p >= 2 && p[1] != 'u')
+            len = p[1] && strchr("\"\\/bfnrt", p[1]) ? 2 : 0;
+        else if (json_string_is_high_surrogate(unit))
+            len = json_string_is_low_surrogate(json_string_code_unit(p + 6, end)) ? 12 : 0;
+        else if (unit >= 0 && !json_string_is_low_surrogate(unit))
+            len = 6;
         if (!len)
             return false;
         p += len;
@@ -73,28 +70,6 @@ static struct str take_integer(struct scan *s)
     return count && !padded && ended ? (struct str){start, (size_t)(stop - start)} : STR_NONE;
 }
 
-static struct str take_id(struct scan *s)
-{
-    skip_space(s);
-    if (s->at < s->end && *s->at == '"') {
-        struct str literal = take_string(s);
-        return literal.len && is_valid_string(literal) ? literal : STR_NONE;
-    }
-    return take_integer(s);
-}
-
-/* `before`: the last character that was neither white space nor in a string. Skips the string and, if it is
- * the key "id", the colon. */
-static bool at_id_key(struct scan *s, char before)
-{
-    struct str key = take_string(s);
-    skip_space(s);
-    if ((before != '{' && before != ',') || !str_is(key, "\"id\"") || s->at >= s->end || *s->at != ':')
-        return false;
-    s->at++;
-    return true;
-}
-
 struct str json_recover_id(struct str text)
 {
     size_t len = text.len < RECOVER_MAX_BYTES ? text.len : RECOVER_MAX_BYTES;
@@ -102,17 +77,25 @@ struct str json_recover_id(struct str text)
         return STR_NONE;
     struct scan s = {text.at, text.at + len};
     int depth = 0;
-    char before = 0;
+    char before = 0; /* the last character that was neither white space nor in a string */
     skip_space(&s);
     if (s.at < s.end && *s.at != '{')
         return STR_NONE;
     while (s.at < s.end) {
         char c = *s.at;
         if (c == '"') {
-            if (at_id_key(&s, depth == 1 ? before : 0))
-                return take_id(&s);
+            struct str key = take_string(&s);
+            skip_space(&s);
+            bool is_key = depth == 1 && (before == '{' || before == ',') && s.at < s.end && *s.at == ':';
             before = '"';
-            continue;
+            if (!is_key || !str_is(key, "\"id\""))
+                continue;
+            s.at++;
+            skip_space(&s);
+            if (s.at == s.end || *s.at != '"')
+                return take_integer(&s);
+            struct str literal = take_string(&s);
+            return literal.len && is_valid_string(literal) ? literal : STR_NONE;
         }
         depth += (c == '{' || c == '[') - (c == '}' || c == ']');
         if (depth < 1 && !json_string_is_space(c))

@@ -153,26 +153,9 @@ static size_t put_utf8(char *out, uint32_t point)
     return 4;
 }
 
-static char simple_escape(char c)
-{
-    static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
-    const char *at = strchr(from, c);
-    return at && *at ? to[at - from] : c;
-}
-
-static size_t decode_unicode(char *out, const char *p, const char *end, size_t len, bool lone)
-{
-    int32_t unit = json_string_code_unit(p, end);
-    if (lone)
-        return put_utf8(out, 0xFFFD);
-    if (len == 12)
-        return put_utf8(out, 0x10000u + ((uint32_t)(unit - 0xD800) << 10) +
-                                 (uint32_t)(json_string_code_unit(p + 6, end) - 0xDC00));
-    return put_utf8(out, (uint32_t)unit);
-}
-
 size_t json_string_decode(char *out, struct str literal, bool *lone)
 {
+    static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
     const char *p = literal.at, *end = p + literal.len;
     char *o = out;
     *lone = false;
@@ -186,10 +169,16 @@ size_t json_string_decode(char *out, struct str literal, bool *lone)
             break;
         bool this_lone;
         size_t len = escape_length(p, end, &this_lone);
-        if (len == 2)
-            *o++ = simple_escape(p[1]);
-        else
-            o += decode_unicode(o, p, end, len, this_lone);
+        if (len == 2) {
+            const char *simple = strchr(from, p[1]);
+            *o++ = simple && *simple ? to[simple - from] : p[1];
+        } else {
+            int32_t unit = json_string_code_unit(p, end);
+            uint32_t low = len == 12 ? (uint32_t)(json_string_code_unit(p + 6, end) - 0xDC00) : 0;
+            o += put_utf8(o, this_lone   ? 0xFFFD
+                             : len == 12 ? 0x10000u + ((uint32_t)(unit - 0xD800) << 10) + low
+                                         : (uint32_t)unit);
+        }
         *lone |= this_lone;
         p += len;
     }

@@ -14,11 +14,6 @@ const struct json *json_get(const struct json *object, struct str key)
     return m ? &m->value : NULL;
 }
 
-const struct json *json_get_text(const struct json *object, const char *key)
-{
-    return json_get(object, str_of(key));
-}
-
 struct json_small json_small(const struct json *v)
 {
     static const struct json_small none;
@@ -109,31 +104,12 @@ int json_number_cmp(const struct json *a, const struct json *b)
     return (m > n) - (m < n);
 }
 
-static bool array_equal(const struct json *a, const struct json *b)
-{
-    for (uint32_t i = 0; i < a->len; i++)
-        if (!json_equal(&a->items[i], &b->items[i]))
-            return false;
-    return true;
-}
-
 bool json_array_has(const struct json *array, struct str text)
 {
     for (uint32_t i = 0; json_is(array, JSON_ARRAY) && i < array->len; i++)
         if (json_is(&array->items[i], JSON_STRING) && str_eq(json_str(&array->items[i]), text))
             return true;
     return false;
-}
-
-/* Keys are unique, so equal counts and each of a's members in b mean equality. */
-static bool object_equal(const struct json *a, const struct json *b)
-{
-    for (uint32_t i = 0; i < a->len; i++) {
-        const struct json *other = json_get(b, a->members[i].key);
-        if (!other || !json_equal(&a->members[i].value, other))
-            return false;
-    }
-    return true;
 }
 
 bool json_equal(const struct json *a, const struct json *b)
@@ -150,9 +126,17 @@ bool json_equal(const struct json *a, const struct json *b)
     case JSON_STRING:
         return str_eq(json_str(a), json_str(b));
     case JSON_ARRAY:
-        return a->len == b->len && (a->items == b->items || array_equal(a, b));
-    case JSON_OBJECT:
-        return a->len == b->len && (a->members == b->members || object_equal(a, b));
+        for (uint32_t i = 0; a->len == b->len && a->items != b->items && i < a->len; i++)
+            if (!json_equal(&a->items[i], &b->items[i]))
+                return false;
+        return a->len == b->len;
+    case JSON_OBJECT: /* keys are unique: equal counts and each of a's members in b mean equality */
+        for (uint32_t i = 0; a->len == b->len && a->members != b->members && i < a->len; i++) {
+            const struct json *other = json_get(b, a->members[i].key);
+            if (!other || !json_equal(&a->members[i].value, other))
+                return false;
+        }
+        return a->len == b->len;
     }
     return false;
 }

@@ -53,7 +53,11 @@ static inline bool json_is_true(const struct json *v)
 
 /* The member's value, or NULL if there is none or `object` is NULL or no object. Constant time. */
 const struct json *json_get(const struct json *object, struct str key);
-const struct json *json_get_text(const struct json *object, const char *key);
+
+static inline const struct json *json_get_text(const struct json *object, const char *key)
+{
+    return json_get(object, str_of(key));
+}
 
 /* Whether `array` is an array with this string among its items; NULL is allowed. */
 bool json_array_has(const struct json *array, struct str text);

@@ -103,132 +103,15 @@ void json_write_string(struct buf *out, struct str s)
     buf_byte(out, '"');
 }
 
-struct json_out json_out(struct buf *buf)
-{
-    return (struct json_out){.buf = buf};
-}
-
-static struct buf *next_value(struct json_out *out)
-{
-    if (out->comma)
-        buf_byte(out->buf, ',');
-    out->comma = true;
-    return out->buf;
-}
-
-void json_open(struct json_out *out, char bracket)
-{
-    buf_byte(next_value(out), bracket);
-    out->comma = false;
-}
-
-void json_close(struct json_out *out, char bracket)
-{
-    buf_byte(out->buf, bracket);
-    out->comma = true;
-}
-
-void json_key(struct json_out *out, const char *key)
-{
-    json_key_str(out, str_of(key));
-}
-
-void json_key_str(struct json_out *out, struct str key)
-{
-    json_write_string(next_value(out), key);
-    buf_byte(out->buf, ':');
-    out->comma = false;
-}
-
 void json_put(struct json_out *out, const struct json *value)
 {
     static const struct json null = {.type = JSON_NULL};
-    json_write(next_value(out), value ? value : &null);
-}
-
-void json_put_str(struct json_out *out, struct str s)
-{
-    json_write_string(next_value(out), s);
-}
-
-void json_put_text(struct json_out *out, const char *text)
-{
-    json_write_string(next_value(out), str_of(text));
-}
-
-void json_put_int(struct json_out *out, int64_t n)
-{
-    buf_int(next_value(out), n);
+    json_write(json_next_value(out), value ? value : &null);
 }
 
 void json_put_double(struct json_out *out, double n)
 {
     char text[DECIMAL_DOUBLE_BYTES] = "null";
     size_t len = isfinite(n) ? decimal_from_double(text, n) : strlen(text);
-    buf_add(next_value(out), text, len);
-}
-
-void json_put_bool(struct json_out *out, bool truth)
-{
-    buf_text(next_value(out), truth ? "true" : "false");
-}
-
-void json_put_raw(struct json_out *out, struct str json_text)
-{
-    buf_str(next_value(out), json_text);
-}
-
-/* ---- members ---- */
-
-void json_field(struct json_out *out, const char *key, const struct json *value)
-{
-    json_key(out, key);
-    json_put(out, value);
-}
-
-void json_field_str(struct json_out *out, const char *key, struct str value)
-{
-    json_key(out, key);
-    json_put_str(out, value);
-}
-
-void json_field_text(struct json_out *out, const char *key, const char *value)
-{
-    json_field_str(out, key, str_of(value));
-}
-
-void json_field_int(struct json_out *out, const char *key, int64_t value)
-{
-    json_key(out, key);
-    json_put_int(out, value);
-}
-
-void json_field_bool(struct json_out *out, const char *key, bool value)
-{
-    json_key(out, key);
-    json_put_bool(out, value);
-}
-
-void json_field_raw(struct json_out *out, const char *key, struct str json_text)
-{
-    json_key(out, key);
-    json_put_raw(out, json_text);
-}
-
-void json_field_open(struct json_out *out, const char *key, char bracket)
-{
-    json_key(out, key);
-    json_open(out, bracket);
-}
-
-void json_field_optional(struct json_out *out, const char *key, const struct json *value)
-{
-    if (value)
-        json_field(out, key, value);
-}
-
-void json_field_optional_str(struct json_out *out, const char *key, struct str value)
-{
-    if (value.len)
-        json_field_str(out, key, value);
+    buf_add(json_next_value(out), text, len);
 }

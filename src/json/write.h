@@ -25,31 +25,127 @@ struct json_out {
     bool comma;
 };
 
-struct json_out json_out(struct buf *buf);
-void json_open(struct json_out *out, char bracket);
-void json_close(struct json_out *out, char bracket);
-void json_key(struct json_out *out, const char *key);
-void json_key_str(struct json_out *out, struct str key);
+static inline struct json_out json_out(struct buf *buf)
+{
+    return (struct json_out){.buf = buf};
+}
+
+/* Writes the comma before a value, if one is needed, and returns the buffer for the value. */
+static inline struct buf *json_next_value(struct json_out *out)
+{
+    if (out->comma)
+        buf_byte(out->buf, ',');
+    out->comma = true;
+    return out->buf;
+}
+
+static inline void json_open(struct json_out *out, char bracket)
+{
+    buf_byte(json_next_value(out), bracket);
+    out->comma = false;
+}
+
+static inline void json_close(struct json_out *out, char bracket)
+{
+    buf_byte(out->buf, bracket);
+    out->comma = true;
+}
+
+static inline void json_put_str(struct json_out *out, struct str s)
+{
+    json_write_string(json_next_value(out), s);
+}
+
+static inline void json_put_text(struct json_out *out, const char *text)
+{
+    json_put_str(out, str_of(text));
+}
+
+static inline void json_key_str(struct json_out *out, struct str key)
+{
+    json_put_str(out, key);
+    buf_byte(out->buf, ':');
+    out->comma = false;
+}
+
+static inline void json_key(struct json_out *out, const char *key)
+{
+    json_key_str(out, str_of(key));
+}
+
+static inline void json_put_int(struct json_out *out, int64_t n)
+{
+    buf_int(json_next_value(out), n);
+}
+
+static inline void json_put_bool(struct json_out *out, bool truth)
+{
+    buf_text(json_next_value(out), truth ? "true" : "false");
+}
+
+/* `json_text` is valid JSON already. */
+static inline void json_put_raw(struct json_out *out, struct str json_text)
+{
+    buf_str(json_next_value(out), json_text);
+}
+
 void json_put(struct json_out *out, const struct json *value); /* NULL writes null */
-void json_put_str(struct json_out *out, struct str s);
-void json_put_text(struct json_out *out, const char *text);
-void json_put_int(struct json_out *out, int64_t n);
-void json_put_double(struct json_out *out,
-                     double n); /* shortest literal that reads back as n; null if n is not finite */
-void json_put_bool(struct json_out *out, bool truth);
-void json_put_raw(struct json_out *out, struct str json_text); /* already JSON */
+/* The shortest literal that reads back as n; null if n is not finite. */
+void json_put_double(struct json_out *out, double n);
 
 /* A member of an object: the key, then the value. */
-void json_field(struct json_out *out, const char *key, const struct json *value);
-void json_field_str(struct json_out *out, const char *key, struct str value);
-void json_field_text(struct json_out *out, const char *key, const char *value);
-void json_field_int(struct json_out *out, const char *key, int64_t value);
-void json_field_bool(struct json_out *out, const char *key, bool value);
-void json_field_raw(struct json_out *out, const char *key, struct str json_text);
-void json_field_open(struct json_out *out, const char *key, char bracket);
+static inline void json_field(struct json_out *out, const char *key, const struct json *value)
+{
+    json_key(out, key);
+    json_put(out, value);
+}
+
+static inline void json_field_str(struct json_out *out, const char *key, struct str value)
+{
+    json_key(out, key);
+    json_put_str(out, value);
+}
+
+static inline void json_field_text(struct json_out *out, const char *key, const char *value)
+{
+    json_field_str(out, key, str_of(value));
+}
+
+static inline void json_field_int(struct json_out *out, const char *key, int64_t value)
+{
+    json_key(out, key);
+    json_put_int(out, value);
+}
+
+static inline void json_field_bool(struct json_out *out, const char *key, bool value)
+{
+    json_key(out, key);
+    json_put_bool(out, value);
+}
+
+static inline void json_field_raw(struct json_out *out, const char *key, struct str json_text)
+{
+    json_key(out, key);
+    json_put_raw(out, json_text);
+}
+
+static inline void json_field_open(struct json_out *out, const char *key, char bracket)
+{
+    json_key(out, key);
+    json_open(out, bracket);
+}
 
 /* A member that is left out if the value is NULL or empty. */
-void json_field_optional(struct json_out *out, const char *key, const struct json *value);
-void json_field_optional_str(struct json_out *out, const char *key, struct str value);
+static inline void json_field_optional(struct json_out *out, const char *key, const struct json *value)
+{
+    if (value)
+        json_field(out, key, value);
+}
+
+static inline void json_field_optional_str(struct json_out *out, const char *key, struct str value)
+{
+    if (value.len)
+        json_field_str(out, key, value);
+}
 
 #endif
