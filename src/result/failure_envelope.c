@@ -1,120 +1,142 @@
-/* Members are looked at once, by what their names mean; each rule then is one question to what was found. */
-#include "result/failure_envelope_internal.h"
+/* One look at the members of an object, by the role of their names; each rule then is a question to what was
+ * found. */
+#include "result/failure_envelope.h"
+
+#include "base/arena.h"
+#include "json/build.h"
+#include "json/write.h"
+#include "result/failure_envelope_text.h"
+
+#include <stdlib.h>
+
+#define NAME_MAX_BYTES 24u /* a longer name has no role */
+#define COUNT(list)    (sizeof(list) / sizeof(*(list)))
 
 /* ---- names ------------------------------------------------------------------ */
 
-enum meaning {
-    OTHER,   /* data */
+enum role {
     GOOD,    /* success, ok */
     BAD,     /* isError */
     STATUS,  /* status, code: a word or a number */
     ERROR,   /* error */
     ERRORS,  /* errors */
-    WORDS,   /* message: what happened */
+    MESSAGE, /* message: what happened */
     PAYLOAD, /* data, result: where the data would be */
     ABOUT,   /* of a failure, and no data: request_id, hint, … */
-    RECORD   /* of a thing that exists on its own: id, name, created_at */
+    RECORD,  /* of an independent thing: id, name, created_at */
+    OTHER    /* data */
 };
 
-static const struct {
+/* Without case and separators; sorted. */
+static const struct name {
     struct str name;
-    enum meaning meaning;
+    enum role role;
 } names[] = {
-    {STR("success"), GOOD},
-    {STR("ok"), GOOD},
-    {STR("succeeded"), GOOD},
-    {STR("successful"), GOOD},
-    {STR("issuccess"), GOOD},
-    {STR("iserror"), BAD},
-    {STR("status"), STATUS},
-    {STR("statuscode"), STATUS},
-    {STR("httpstatus"), STATUS},
-    {STR("httpcode"), STATUS},
-    {STR("code"), STATUS},
-    {STR("error"), ERROR},
-    {STR("errors"), ERRORS},
-    {STR("message"), WORDS},
-    {STR("msg"), WORDS},
-    {STR("errormessage"), WORDS},
-    {STR("errormsg"), WORDS},
-    {STR("errordescription"), WORDS},
-    {STR("detail"), WORDS},
-    {STR("details"), WORDS},
-    {STR("reason"), WORDS},
-    {STR("statusmessage"), WORDS},
-    {STR("title"), ABOUT},
-    {STR("data"), PAYLOAD},
-    {STR("result"), PAYLOAD},
-    {STR("errorcode"), ABOUT},
-    {STR("errortype"), ABOUT},
-    {STR("errordetails"), ABOUT},
-    {STR("errno"), ABOUT},
-    {STR("type"), ABOUT},
-    {STR("instance"), ABOUT},
-    {STR("hint"), ABOUT},
-    {STR("help"), ABOUT},
-    {STR("suggestion"), ABOUT},
-    {STR("suggestions"), ABOUT},
-    {STR("requestid"), ABOUT},
-    {STR("traceid"), ABOUT},
-    {STR("correlationid"), ABOUT},
-    {STR("timestamp"), ABOUT},
-    {STR("path"), ABOUT},
-    {STR("documentationurl"), ABOUT},
-    {STR("statustext"), ABOUT},
-    {STR("retryafter"), ABOUT},
-    {STR("retryafterms"), ABOUT},
-    {STR("retryafters"), ABOUT},
-    {STR("retryafterseconds"), ABOUT},
-    {STR("retryable"), ABOUT},
-    {STR("retryin"), ABOUT},
-    {STR("exception"), ABOUT},
-    {STR("extensions"), ABOUT},
-    {STR("jsonrpc"), ABOUT},
-    {STR("cause"), ABOUT},
-    {STR("stack"), ABOUT},
-    {STR("stacktrace"), ABOUT},
-    {STR("traceback"), ABOUT},
-    {STR("innererror"), ABOUT},
-    {STR("method"), ABOUT},
-    {STR("id"), RECORD},
-    {STR("name"), RECORD},
+    /* clang-format off */
+    {STR("cause"), ABOUT}, {STR("code"), STATUS}, {STR("completedat"), RECORD},
+    {STR("correlationid"), ABOUT}, {STR("created"), RECORD}, {STR("createdat"), RECORD},
+    {STR("data"), PAYLOAD}, {STR("date"), RECORD}, {STR("detail"), MESSAGE}, {STR("details"), MESSAGE},
+    {STR("documentationurl"), ABOUT}, {STR("duration"), RECORD}, {STR("errno"), ABOUT},
+    {STR("error"), ERROR}, {STR("errorcode"), ABOUT}, {STR("errordescription"), MESSAGE},
+    {STR("errordetails"), ABOUT}, {STR("errormessage"), MESSAGE}, {STR("errormsg"), MESSAGE},
+    {STR("errors"), ERRORS}, {STR("errortype"), ABOUT}, {STR("exception"), ABOUT},
+    {STR("exitcode"), RECORD}, {STR("extensions"), ABOUT}, {STR("finishedat"), RECORD},
+    {STR("help"), ABOUT}, {STR("hint"), ABOUT}, {STR("httpcode"), STATUS}, {STR("httpstatus"), STATUS},
+    {STR("id"), RECORD}, {STR("innererror"), ABOUT}, {STR("instance"), ABOUT}, {STR("iserror"), BAD},
+    {STR("issuccess"), GOOD}, {STR("jobid"), RECORD}, {STR("jsonrpc"), ABOUT}, {STR("message"), MESSAGE},
+    {STR("method"), ABOUT}, {STR("msg"), MESSAGE}, {STR("name"), RECORD}, {STR("ok"), GOOD},
+    {STR("path"), ABOUT}, {STR("progress"), RECORD}, {STR("reason"), MESSAGE}, {STR("requestid"), ABOUT},
+    {STR("result"), PAYLOAD}, {STR("retryable"), ABOUT}, {STR("retryafter"), ABOUT},
+    {STR("retryafterms"), ABOUT}, {STR("retryafters"), ABOUT}, {STR("retryafterseconds"), ABOUT},
+    {STR("retryin"), ABOUT}, {STR("stack"), ABOUT}, {STR("stacktrace"), ABOUT}, {STR("startedat"), RECORD},
+    {STR("state"), RECORD}, {STR("status"), STATUS}, {STR("statuscode"), STATUS},
+    {STR("statusmessage"), MESSAGE}, {STR("statustext"), ABOUT}, {STR("succeeded"), GOOD},
+    {STR("success"), GOOD}, {STR("successful"), GOOD}, {STR("suggestion"), ABOUT},
+    {STR("suggestions"), ABOUT}, {STR("timestamp"), ABOUT}, {STR("title"), ABOUT},
+    {STR("traceback"), ABOUT}, {STR("traceid"), ABOUT}, {STR("type"), ABOUT}, {STR("updatedat"), RECORD},
     {STR("uuid"), RECORD},
-    {STR("state"), RECORD},
-    {STR("createdat"), RECORD},
-    {STR("updatedat"), RECORD},
-    {STR("startedat"), RECORD},
-    {STR("finishedat"), RECORD},
-    {STR("completedat"), RECORD},
-    {STR("exitcode"), RECORD},
-    {STR("jobid"), RECORD},
-    {STR("duration"), RECORD},
-    {STR("progress"), RECORD},
-    {STR("date"), RECORD},
-    {STR("created"), RECORD},
+    /* clang-format on */
 };
 
-static enum meaning meaning_of(struct str key)
+/* Lower case without "_", "-" and spaces: "isError", "is_error" and "is-error" are one name. STR_NONE: too
+ * long. */
+static struct str plain_name(struct str key, char out[NAME_MAX_BYTES])
 {
-    char text[ENVELOPE_NAME_MAX_BYTES];
-    struct str plain = envelope_name(key, text);
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        if (str_eq(plain, names[i].name))
-            return names[i].meaning;
-    return OTHER;
+    size_t n = 0;
+    for (size_t i = 0; i < key.len; i++) {
+        char c = key.at[i];
+        if (c == '_' || c == '-' || c == ' ')
+            continue;
+        if (n == NAME_MAX_BYTES)
+            return STR_NONE;
+        out[n++] = c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+    }
+    return (struct str){out, n};
+}
+
+static int compare_name(const void *name, const void *entry)
+{
+    return str_cmp(*(const struct str *)name, ((const struct name *)entry)->name);
+}
+
+static enum role role_of(struct str key)
+{
+    char buffer[NAME_MAX_BYTES];
+    struct str name = plain_name(key, buffer);
+    const struct name *found = bsearch(&name, names, COUNT(names), sizeof(*names), compare_name);
+    return found ? found->role : OTHER;
+}
+
+static size_t index_of(struct str text, const struct str *words, size_t count)
+{
+    char buffer[NAME_MAX_BYTES];
+    struct str name = plain_name(text, buffer);
+    size_t i = 0;
+    while (i < count && !str_eq(name, words[i]))
+        i++;
+    return i;
+}
+#define IS_ONE_OF(text, words) (index_of(text, words, COUNT(words)) < COUNT(words))
+
+/* The non-empty member whose name comes first in `words`; NULL: none, or not an object. */
+static const struct json *find(const struct json *object, const struct str *words, size_t count)
+{
+    const struct json *found = NULL;
+    size_t best = count;
+    for (uint32_t i = 0; json_is(object, JSON_OBJECT) && i < object->len; i++) {
+        const struct json_member *member = &object->members[i];
+        size_t at = index_of(member->key, words, best);
+        if (at == best || result_is_empty(&member->value))
+            continue;
+        best = at;
+        found = &member->value;
+    }
+    return found;
+}
+#define FIND(object, words) find(object, words, COUNT(words))
+
+/* "none", false, 0 or "": the ways to write that there is no error. */
+static bool is_no_error(const struct json *value)
+{
+    static const struct str nothing[] = {STR("none"),  STR("null"), STR("noerror"), STR("no"),
+                                         STR("false"), STR("0"),    STR("n/a"),     STR("ok")};
+    int64_t n;
+    return result_is_empty(value) || (value->type == JSON_BOOL && !value->truth) ||
+           (json_int(value, &n) && n == 0) ||
+           (value->type == JSON_STRING && IS_ONE_OF(json_str(value), nothing));
 }
 
 /* ---- one look at an object -------------------------------------------------- */
 
 struct look {
     const struct json *object;
-    bool good, bad;              /* it says of itself that it went well, that it did not */
-    bool status_bad, status_odd; /* "error"; another word: the state of something */
-    int64_t http;                /* a number as of HTTP; 0: none */
+    bool good, bad;              /* it reports success, failure */
+    bool status_bad, status_odd; /* "error"; another word: the state of a thing */
+    int64_t http;                /* an HTTP error status; 0: none */
     const struct json *error, *errors;
-    struct str words;
-    bool payload, record, jsonrpc; /* there is data, where data is kept; it is a thing of its own */
-    unsigned scalars, containers;  /* of other members: single values, and what holds several */
+    struct str message;
+    bool payload, record, jsonrpc; /* has data under a payload name; is an independent thing */
+    unsigned scalars, containers;  /* other members that are not empty */
     bool error_first, status_first;
 };
 
@@ -144,17 +166,11 @@ static void look_at_status(struct look *look, const struct json *value, bool is_
     }
 }
 
-static void look_at_words(struct look *look, const struct json *value)
-{
-    if (json_str(value).len && !look->words.len)
-        look->words = json_str(value);
-}
-
 static void look_at_member(struct look *look, const struct json_member *member, bool is_first)
 {
     const struct json *value = &member->value;
     bool truth = json_is_true(value), untruth = json_is(value, JSON_BOOL) && !truth;
-    switch (meaning_of(member->key)) {
+    switch (role_of(member->key)) {
     case GOOD:
         look->good = look->good || truth;
         look->bad = look->bad || untruth;
@@ -168,14 +184,15 @@ static void look_at_member(struct look *look, const struct json_member *member, 
         look_at_status(look, value, is_first);
         return;
     case ERROR:
-        look->error = envelope_is_no_error(value) ? NULL : value;
+        look->error = is_no_error(value) ? NULL : value;
         look->error_first = is_first;
         return;
     case ERRORS:
-        look->errors = envelope_is_no_error(value) ? NULL : value;
+        look->errors = is_no_error(value) ? NULL : value;
         return;
-    case WORDS:
-        look_at_words(look, value);
+    case MESSAGE:
+        if (!look->message.len)
+            look->message = json_str(value);
         return;
     case PAYLOAD:
         look->payload = look->payload || !result_is_empty(value);
@@ -192,49 +209,40 @@ static void look_at_member(struct look *look, const struct json_member *member, 
     }
 }
 
-static struct look look_at(const struct json *object)
-{
-    struct look look = {.object = object};
-    for (uint32_t i = 0; i < object->len; i++)
-        look_at_member(&look, &object->members[i], i == 0);
-    look.record = look.record && !look.jsonrpc;
-    return look;
-}
-
 /* ---- failures --------------------------------------------------------------------- */
 
-/* It speaks of nothing but the failure. */
-static bool is_all_about_it(const struct look *look)
+/* It holds nothing but the failure. */
+static bool is_failure_only(const struct look *look)
 {
     return !look->record && !look->payload && !look->containers && !look->scalars;
 }
 
-static bool says_false(const struct look *look)
+static bool is_success_false(const struct look *look)
 {
-    bool explained = look->error || look->errors || look->words.len;
-    return look->bad && !look->containers && (explained || is_all_about_it(look) || !look->record);
+    bool explained = look->error || look->errors || look->message.len;
+    return look->bad && !look->containers && (explained || is_failure_only(look) || !look->record);
 }
 
-static bool says_status_error(const struct look *look)
+static bool is_status_error(const struct look *look)
 {
-    bool explained = look->words.len || look->error;
+    bool explained = look->message.len || look->error;
     bool jsend = look->object->len == 2 && look->payload;
     return look->status_bad && !look->containers && !look->record &&
-           (explained ? look->status_first || is_all_about_it(look) : jsend);
+           (explained ? look->status_first || is_failure_only(look) : jsend);
 }
 
-/* A record may have an error of its own; what begins with it, or holds nothing else, is one. */
-static bool says_error(const struct look *look)
+/* A record may have an error of its own; an object that begins with it, or holds nothing else, is one. */
+static bool is_error_field(const struct look *look)
 {
-    bool has_words =
-        json_is(look->error, JSON_STRING) || json_is(look->error, JSON_OBJECT) || look->words.len;
-    if (!look->error || !has_words || look->status_odd || look->record || look->payload || look->containers)
+    bool explained =
+        json_is(look->error, JSON_STRING) || json_is(look->error, JSON_OBJECT) || look->message.len;
+    if (!look->error || !explained || look->status_odd || look->record || look->payload || look->containers)
         return false;
     return !look->scalars || (look->error_first && look->object->len <= 5);
 }
 
-/* Of GraphQL and JSON:API. What has a line, a rule, a severity is what a checker found in something else. */
-static bool is_error_of_a_service(const struct json *item)
+/* As of GraphQL and JSON:API. With a line, a rule or a severity it is a finding of some checker. */
+static bool is_service_error(const struct json *item)
 {
     static const struct str known[] = {STR("message"), STR("locations"), STR("path"),   STR("extensions"),
                                        STR("code"),    STR("type"),      STR("status"), STR("title"),
@@ -249,44 +257,44 @@ static bool is_error_of_a_service(const struct json *item)
     return true;
 }
 
-static bool says_errors(const struct look *look)
+static bool is_errors_list(const struct look *look)
 {
     const struct json *data = json_get_text(look->object, "data");
-    if (!json_is(look->errors, JSON_ARRAY) || !is_all_about_it(look))
+    if (!json_is(look->errors, JSON_ARRAY) || !is_failure_only(look))
         return false;
-    if (json_is(data, JSON_NULL) || look->words.len)
+    if (json_is(data, JSON_NULL) || look->message.len)
         return true;
     for (uint32_t i = 0; i < look->errors->len; i++)
-        if (!is_error_of_a_service(&look->errors->items[i]))
+        if (!is_service_error(&look->errors->items[i]))
             return false;
     return true;
 }
 
-static bool says_http(const struct look *look)
+static bool is_http_error(const struct look *look)
 {
-    bool explained = look->error || look->words.len || json_str(json_get_text(look->object, "title")).len;
-    return look->http && explained && is_all_about_it(look);
+    bool explained = look->error || look->message.len || json_str(json_get_text(look->object, "title")).len;
+    return look->http && explained && is_failure_only(look);
 }
 
 static const char *failure_in(const struct look *look)
 {
     static const struct {
-        bool (*says)(const struct look *);
+        bool (*holds)(const struct look *);
         const char *code;
-    } rules[] = {{says_false, "success_false"},
-                 {says_status_error, "status_error"},
-                 {says_error, "error_field"},
-                 {says_errors, "errors_field"},
-                 {says_http, "http_status"}};
+    } rules[] = {{is_success_false, "success_false"},
+                 {is_status_error, "status_error"},
+                 {is_error_field, "error_field"},
+                 {is_errors_list, "errors_field"},
+                 {is_http_error, "http_status"}};
     for (size_t i = 0; !look->good && i < sizeof(rules) / sizeof(*rules); i++)
-        if (rules[i].says(look))
+        if (rules[i].holds(look))
             return rules[i].code;
     return NULL;
 }
 
-/* ---- what passes -------------------------------------------------------------------- */
+/* ---- transient failures -------------------------------------------------------------------- */
 
-struct waiting {
+struct transient {
     const char *code;
     int64_t after_s;
 };
@@ -303,43 +311,156 @@ static int64_t wait_of(struct str name, const struct json *value)
         return envelope_duration(json_str(value));
     if (!json_double(value, &seconds) || !(seconds >= 0))
         return -1;
-    char text[ENVELOPE_NAME_MAX_BYTES];
-    if (str_is(envelope_name(name, text), "retryafterms"))
+    char buffer[NAME_MAX_BYTES];
+    if (str_is(plain_name(name, buffer), "retryafterms"))
         seconds /= 1000;
     n = seconds > ENVELOPE_WAIT_MAX_S ? ENVELOPE_WAIT_MAX_S : (int64_t)seconds;
     return (double)n < seconds && n < ENVELOPE_WAIT_MAX_S ? n + 1 : n;
 }
 
-static void look_for_waiting(struct waiting *w, struct str name, const struct json *value, unsigned depth)
+static void find_transient(struct transient *t, struct str name, const struct json *value, unsigned depth)
 {
     int64_t status, wait = wait_of(name, value);
     if (wait >= 0)
-        w->after_s = wait;
+        t->after_s = wait;
     if (value->type == JSON_STRING) {
         struct str text = json_str(value);
-        w->code = w->code ? w->code : envelope_text_transient(text);
-        w->after_s = w->after_s >= 0 ? w->after_s : envelope_text_wait(text);
-    } else if (meaning_of(name) == STATUS && json_int(value, &status) && !w->code) {
-        w->code = envelope_status_transient(status);
+        t->code = t->code ? t->code : envelope_text_transient(text);
+        t->after_s = t->after_s >= 0 ? t->after_s : envelope_text_wait(text);
+    } else if (role_of(name) == STATUS && json_int(value, &status) && !t->code) {
+        t->code = envelope_status_transient(status);
     }
     for (uint32_t i = 0; depth && is_container(value) && i < value->len && i < 32; i++) {
         bool list = value->type == JSON_ARRAY;
-        look_for_waiting(w, list ? name : value->members[i].key,
-                         list ? &value->items[i] : &value->members[i].value, depth - 1);
+        find_transient(t, list ? name : value->members[i].key,
+                       list ? &value->items[i] : &value->members[i].value, depth - 1);
     }
 }
 
-/* ---- from outside ----------------------------------------------------------------------- */
+/* ---- questions ------------------------------------------------------------------- */
 
-/* Some servers put whatever a function gave under one name. */
-static const struct json *inner(const struct json *value)
+static const struct str input_names[] = {STR("needuserinput"),
+                                         STR("needsuserinput"),
+                                         STR("requiresuserinput"),
+                                         STR("userinputrequired"),
+                                         STR("inputrequired"),
+                                         STR("needsinput"),
+                                         STR("requiresconfirmation"),
+                                         STR("needsconfirmation"),
+                                         STR("confirmationrequired"),
+                                         STR("needsclarification"),
+                                         STR("clarificationneeded"),
+                                         STR("requiresclarification"),
+                                         STR("ambiguous")};
+/* No data has such a name. */
+static const struct str certain_input_names[] = {STR("needuserinput"), STR("needsuserinput"),
+                                                 STR("requiresuserinput"), STR("userinputrequired")};
+static const struct str choice_names[] = {STR("candidates"), STR("choices"), STR("options"), STR("matches"),
+                                          STR("alternatives")};
+static const struct str question_names[] = {STR("question"), STR("prompt"), STR("message"),
+                                            STR("msg"),      STR("detail"), STR("description"),
+                                            STR("reason"),   STR("error")};
+
+static struct str question_in(const struct json *object)
+{
+    const struct json *words = FIND(object, question_names);
+    if (json_is(words, JSON_OBJECT))
+        words = FIND(words, question_names);
+    return str_cut(json_str(words), ENVELOPE_QUESTION_BYTES);
+}
+
+static void take_choices(struct arena *arena, struct envelope *e, const struct json *list)
+{
+    struct buf text = buf_in(arena);
+    uint32_t count = 0;
+    while (count < list->len && count < ENVELOPE_CHOICES_MAX) {
+        json_write(&text, &list->items[count]);
+        if (text.len > ENVELOPE_CHOICES_BYTES)
+            break;
+        count++;
+    }
+    e->choices_left_out = list->len - count;
+    if (count)
+        e->choices = json_keep(arena, count == list->len ? *list : json_array(list->items, count));
+}
+
+/* A flag or a status asks only beside a question or choices: things have states, too. */
+static bool has_question(const struct json *object)
+{
+    static const struct str words[] = {STR("question"), STR("prompt"), STR("message"), STR("msg"),
+                                       STR("error")};
+    return !json_get_text(object, "id") && (FIND(object, words) || FIND(object, choice_names));
+}
+
+/* {"need_user_input": true | "What for?" | {question, choices}}, or such a status. */
+static const struct json *input_request_in(const struct json *object, const char **code)
+{
+    static const struct str status[] = {STR("status"), STR("coverage"), STR("errorclass"), STR("type"),
+                                        STR("code")};
+    for (uint32_t i = 0; i < object->len; i++) {
+        const struct json_member *m = &object->members[i];
+        char buffer[NAME_MAX_BYTES];
+        bool is_status = IS_ONE_OF(m->key, status) && IS_ONE_OF(json_str(&m->value), input_names);
+        bool is_flag = json_is_true(&m->value);
+        if (!is_status && (!IS_ONE_OF(m->key, input_names) || is_no_error(&m->value)))
+            continue;
+        bool holds_words = json_is(&m->value, JSON_OBJECT) || (!is_status && json_str(&m->value).len);
+        if (!holds_words && !((is_status || is_flag) && has_question(object)) &&
+            !(is_flag && IS_ONE_OF(m->key, certain_input_names)))
+            continue;
+        bool ambiguous = str_is(plain_name(is_status ? json_str(&m->value) : m->key, buffer), "ambiguous");
+        *code = ambiguous ? "ambiguous" : "user_input";
+        return &m->value;
+    }
+    return NULL;
+}
+
+static bool names_several(struct str text)
+{
+    static const char *const phrases[] = {"ambiguous", "multiple matches", "more than one",
+                                          "several matches"};
+    bool found = false;
+    for (size_t i = 0; i < COUNT(phrases) && !found; i++)
+        found = str_contains_nocase(text, str_of(phrases[i]));
+    return found;
+}
+
+/* Whether the object asks something of the user; fills `e` in. */
+static bool read_question(struct arena *arena, const struct json *object, struct envelope *e)
+{
+    const char *code;
+    const struct json *request = input_request_in(object, &code), *list = FIND(object, choice_names);
+    if (!request && json_is(list, JSON_ARRAY) && names_several(question_in(object))) {
+        request = object;
+        code = "ambiguous";
+    }
+    if (!request)
+        return false;
+    *e = (struct envelope){.kind = ENVELOPE_NEEDS_INPUT, .code = code, .after_s = -1};
+    bool inside = json_is(request, JSON_OBJECT),
+         is_sentence = !inside && !IS_ONE_OF(json_str(request), input_names);
+    e->question = inside        ? question_in(request)
+                  : is_sentence ? str_cut(json_str(request), ENVELOPE_QUESTION_BYTES)
+                                : STR_NONE;
+    if (!e->question.len)
+        e->question = question_in(object);
+    const struct json *own = inside ? FIND(request, choice_names) : NULL;
+    if (json_is(own ? own : list, JSON_ARRAY))
+        take_choices(arena, e, own ? own : list);
+    return true;
+}
+
+/* ---- results ----------------------------------------------------------------------- */
+
+/* Some servers wrap every return value as {"result": …}. */
+static const struct json *unwrap(const struct json *value)
 {
     const struct json *only =
         json_is(value, JSON_OBJECT) && value->len == 1 ? json_get_text(value, "result") : NULL;
     return only ? only : value;
 }
 
-static bool is_text_alone(const struct result *result)
+static bool is_text_only(const struct result *result)
 {
     for (uint32_t i = 0; json_is(result->content, JSON_ARRAY) && i < result->content->len; i++)
         if (!str_is(json_str(json_get_text(&result->content->items[i], "type")), "text"))
@@ -352,11 +473,11 @@ static struct str text_in(const struct result *result, const struct json *value)
     return result->as_text ? json_str(json_get_text(result->value, "text")) : json_str(value);
 }
 
-static struct envelope passes_or_fails(struct waiting waiting, const char *code)
+static struct envelope transient_or_failed(struct transient transient, const char *code)
 {
-    if (waiting.code)
+    if (transient.code)
         return (struct envelope){
-            .kind = ENVELOPE_TRANSIENT, .code = waiting.code, .after_s = waiting.after_s};
+            .kind = ENVELOPE_TRANSIENT, .code = transient.code, .after_s = transient.after_s};
     return (struct envelope){.kind = ENVELOPE_FAILED, .code = code, .after_s = -1};
 }
 
@@ -367,8 +488,8 @@ struct envelope envelope_of_message(struct str message)
                                  .code = "ambiguous",
                                  .after_s = -1,
                                  .question = str_cut(message, ENVELOPE_QUESTION_BYTES)};
-    return passes_or_fails((struct waiting){envelope_text_transient(message), envelope_text_wait(message)},
-                           NULL);
+    return transient_or_failed(
+        (struct transient){envelope_text_transient(message), envelope_text_wait(message)}, NULL);
 }
 
 static struct envelope of_object(struct arena *arena, const struct json *object, bool is_error)
@@ -376,22 +497,25 @@ static struct envelope of_object(struct arena *arena, const struct json *object,
     struct envelope e = {.kind = ENVELOPE_NONE, .after_s = -1};
     if (object->len > ENVELOPE_MEMBERS_MAX && !is_error)
         return e;
-    if (envelope_read_question(arena, object, &e))
+    if (read_question(arena, object, &e))
         return e;
-    struct look look = look_at(object);
+    struct look look = {.object = object};
+    for (uint32_t i = 0; i < object->len; i++)
+        look_at_member(&look, &object->members[i], i == 0);
+    look.record = look.record && !look.jsonrpc;
     const char *code = failure_in(&look);
-    struct waiting waiting = {NULL, -1};
+    struct transient transient = {NULL, -1};
     if (!code && !is_error)
         return e;
-    look_for_waiting(&waiting, STR_NONE, object, ENVELOPE_DEPTH);
-    return passes_or_fails(waiting, code);
+    find_transient(&transient, STR_NONE, object, ENVELOPE_DEPTH);
+    return transient_or_failed(transient, code);
 }
 
 struct envelope envelope_detect(struct arena *arena, const struct result *result)
 {
-    const struct json *value = inner(result->value);
+    const struct json *value = unwrap(result->value);
     struct envelope e = {.kind = ENVELOPE_NONE, .after_s = -1};
-    if (!value || !is_text_alone(result))
+    if (!value || !is_text_only(result))
         return e;
     struct str text = text_in(result, value);
     if (!text.len)
@@ -406,7 +530,7 @@ struct envelope envelope_detect(struct arena *arena, const struct result *result
 
 struct envelope envelope_of_error(struct arena *arena, const struct result *result)
 {
-    const struct json *value = inner(result->value);
+    const struct json *value = unwrap(result->value);
     struct str text = value ? text_in(result, value) : result->error_text;
     if (!text.len && json_is(value, JSON_OBJECT))
         return of_object(arena, value, true);

@@ -1,26 +1,18 @@
-/* Phrases, in tables. Each was met in answers of real servers; a word alone ("timeout", "failed") says
- * nothing.
+/* Tables of phrases, each met in answers of real servers. A word alone ("timeout", "failed") decides nothing.
  */
-#include "result/failure_envelope_internal.h"
+#include "result/failure_envelope_text.h"
 
-#define LATER_MAX_BYTES  300u  /* a text that only says "later" is short */
-#define FAILED_MAX_BYTES 300u  /* likewise one that begins with "Failed to" */
-#define PHRASE_MAX_BYTES 2000u /* of a message, where phrases are looked for */
+#include "result/failure_envelope.h"
 
-struct phrase {
-    const char *text, *code;
-};
+#define LATER_MAX_BYTES  300u  /* of a text that only says "later" */
+#define FAILED_MAX_BYTES 300u  /* of a text that begins with "Failed to" */
+#define PHRASE_MAX_BYTES 2000u /* of a message that are searched for phrases */
 
 /* ---- reading ---------------------------------------------------------------- */
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
-}
-
 static bool is_letter(char c)
 {
-    return lower(c) >= 'a' && lower(c) <= 'z';
+    return (c | 32) >= 'a' && (c | 32) <= 'z';
 }
 
 static bool is_digit(char c)
@@ -28,62 +20,34 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static bool begins(struct str text, const char *with)
-{
-    size_t n = strlen(with);
-    if (text.len < n)
-        return false;
-    for (size_t i = 0; i < n; i++)
-        if (lower(text.at[i]) != with[i])
-            return false;
-    return true;
-}
-
-static bool has(struct str text, const char *phrase)
-{
-    return str_contains_nocase(text, str_of(phrase));
-}
-
-/* Of several: the code of the first that stands in it. */
-static const char *code_of(struct str text, const struct phrase *phrases, size_t count,
-                           bool (*is)(struct str, const char *))
+static bool begins_with_one(struct str text, const char *const *starts, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (is(text, phrases[i].text))
-            return phrases[i].code;
-    return NULL;
+        if (str_starts_nocase(text, starts[i]))
+            return true;
+    return false;
 }
-
-static struct str first_line(struct str text)
-{
-    const char *end = memchr(text.at, '\n', text.len);
-    return end ? (struct str){text.at, (size_t)(end - text.at)} : text;
-}
+#define BEGINS_WITH_ONE(text, starts) begins_with_one(text, starts, sizeof(starts) / sizeof(*(starts)))
 
 /* ---- failures ----------------------------------------------------------------- */
 
-static const struct phrase failures[] = {
-    {"error: ", "error_text"},
-    {"error executing ", "error_text"},
-    {"error calling ", "error_text"},
-    {"error processing ", "error_text"},
-    {"error invoking ", "error_text"},
-    {"input validation error: ", "error_text"},
-    {"mcp error -", "error_text"},
-    {"tool execution failed", "error_text"},
-    {"traceback (most recent call last):", "error_text"},
-    {"internal server error", "error_text"},
-};
+static const char *const failures[] = {"error: ",
+                                       "error executing ",
+                                       "error calling ",
+                                       "error processing ",
+                                       "error invoking ",
+                                       "input validation error: ",
+                                       "mcp error -",
+                                       "tool execution failed",
+                                       "internal server error",
+                                       "traceback (most recent call last):"};
 
-/* Short texts that say no more than that it is too early. */
-static const struct phrase laters[] = {
-    {"rate limit", "error_text"},          {"too many requests", "error_text"},
-    {"service unavailable", "error_text"}, {"tool call timed out", "error_text"},
-    {"request timed out", "error_text"},   {"503 service", "error_text"},
-    {"429 too many", "error_text"},
-};
+/* Short texts that only say "not now". */
+static const char *const laters[] = {"rate limit",          "too many requests", "service unavailable",
+                                     "tool call timed out", "request timed out", "503 service",
+                                     "429 too many"};
 
-/* "Failed to …": what tools do. People fail to appear, too. */
+/* "Failed to …" by a tool; a person may fail to appear, too. */
 static const char *const verbs[] = {"retrieve", "fetch",   "get",    "load",  "read",       "write",
                                     "open",     "connect", "find",   "parse", "initialize", "launch",
                                     "list",     "create",  "delete", "send",  "update",     "execute",
@@ -92,25 +56,25 @@ static const char *const verbs[] = {"retrieve", "fetch",   "get",    "load",  "r
 static bool failed_to(struct str text)
 {
     static const char start[] = "failed to ";
-    if (!begins(text, start) || text.len > FAILED_MAX_BYTES || memchr(text.at, '\n', text.len))
+    if (!str_starts_nocase(text, start) || text.len > FAILED_MAX_BYTES || memchr(text.at, '\n', text.len))
         return false;
     struct str rest = str_from(text, sizeof(start) - 1);
     for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++) {
         size_t n = strlen(verbs[i]);
-        if (begins(rest, verbs[i]) && rest.len > n && rest.at[n] == ' ')
+        if (str_starts_nocase(rest, verbs[i]) && rest.len > n && rest.at[n] == ' ')
             return true;
     }
     return false;
 }
 
-/* A file of errors, line by line, is a result. */
+/* A log of errors is a result. */
 static bool is_log(struct str text)
 {
     size_t lines = 0, errors = 0;
     for (size_t i = 0; i < text.len; i++)
         if (i == 0 || text.at[i - 1] == '\n') {
             lines++;
-            errors += begins(str_from(text, i), "error");
+            errors += str_starts_nocase(str_from(text, i), "error");
         }
     return errors > 1 || lines > ENVELOPE_LINES_MAX;
 }
@@ -120,48 +84,29 @@ const char *envelope_text_failure(struct str text)
     text = str_trim(text);
     if (!text.len || text.len > ENVELOPE_TEXT_MAX_BYTES)
         return NULL;
-    if (failed_to(text))
-        return "error_text";
-    const char *code = code_of(text, failures, sizeof(failures) / sizeof(*failures), begins);
-    if (!code && text.len <= LATER_MAX_BYTES && !memchr(text.at, '\n', text.len))
-        code = code_of(text, laters, sizeof(laters) / sizeof(*laters), begins);
-    return code && !is_log(text) ? code : NULL;
+    bool is_later =
+        text.len <= LATER_MAX_BYTES && !memchr(text.at, '\n', text.len) && BEGINS_WITH_ONE(text, laters);
+    bool fails = failed_to(text) || ((BEGINS_WITH_ONE(text, failures) || is_later) && !is_log(text));
+    return fails ? "error_text" : NULL;
 }
 
-/* ---- what passes --------------------------------------------------------------- */
+/* ---- transient failures --------------------------------------------------------------- */
 
-static const struct phrase passing[] = {
-    {"rate limit", "rate_limited"},
-    {"rate-limit", "rate_limited"},
-    {"ratelimit", "rate_limited"},
-    {"too many requests", "rate_limited"},
-    {"requests too quickly", "rate_limited"},
-    {"throttl", "rate_limited"},
-    {"timed out", "timed_out"},
-    {"request timeout", "timed_out"},
-    {"connection timeout", "timed_out"},
-    {"connect timeout", "timed_out"},
-    {"read timeout", "timed_out"},
-    {"gateway timeout", "timed_out"},
-    {"gateway time-out", "timed_out"},
-    {"deadline exceeded", "timed_out"},
-    {"etimedout", "timed_out"},
-    {"service unavailable", "overloaded"},
-    {"temporarily unavailable", "overloaded"},
-    {"temporarily overloaded", "overloaded"},
-    {"server is overloaded", "overloaded"},
-    {"overloaded_error", "overloaded"},
-    {"bad gateway", "overloaded"},
-    {"connection reset", "connection_lost"},
-    {"econnreset", "connection_lost"},
-    {"eai_again", "connection_lost"},
-    {"socket hang up", "connection_lost"},
-    {"database is locked", "busy"},
-    {"resource temporarily", "busy"},
-    {"try again later", "later"},
-    {"try again in a", "later"},
-    {"try again shortly", "later"},
-    {"retry later", "later"},
+/* The first phrase found decides. */
+static const struct {
+    const char *code, *phrases[12];
+} transient[] = {
+    {"rate_limited",
+     {"rate limit", "rate-limit", "ratelimit", "too many requests", "requests too quickly", "throttl"}},
+    {"timed_out",
+     {"timed out", "request timeout", "connection timeout", "connect timeout", "read timeout",
+      "gateway timeout", "gateway time-out", "deadline exceeded", "etimedout"}},
+    {"overloaded",
+     {"service unavailable", "temporarily unavailable", "temporarily overloaded", "server is overloaded",
+      "overloaded_error", "bad gateway"}},
+    {"connection_lost", {"connection reset", "econnreset", "eai_again", "socket hang up"}},
+    {"busy", {"database is locked", "resource temporarily"}},
+    {"later", {"try again later", "try again in a", "try again shortly", "retry later"}},
 };
 
 const char *envelope_status_transient(int64_t status)
@@ -182,7 +127,7 @@ const char *envelope_status_transient(int64_t status)
     }
 }
 
-/* "HTTP 503", "status code: 429", "Error: 503": a number alone may be anything. */
+/* "HTTP 503", "status code: 429", "Error: 503"; a number alone may mean anything. */
 static const char *status_in(struct str text)
 {
     static const char *const before[] = {"status", "code", "http", "error", "http/1.1", "http/2"};
@@ -196,7 +141,7 @@ static const char *status_in(struct str text)
         if (now.len == 3 && is_digit(now.at[0]) && is_digit(now.at[1]) && is_digit(now.at[2])) {
             int64_t status = (now.at[0] - '0') * 100 + (now.at[1] - '0') * 10 + (now.at[2] - '0');
             for (size_t b = 0; b < sizeof(before) / sizeof(*before); b++)
-                if (word.len == strlen(before[b]) && begins(word, before[b]) &&
+                if (word.len == strlen(before[b]) && str_starts_nocase(word, before[b]) &&
                     envelope_status_transient(status))
                     return envelope_status_transient(status);
         }
@@ -211,7 +156,11 @@ static const char *status_in(struct str text)
 const char *envelope_text_transient(struct str text)
 {
     text = str_cut(text, PHRASE_MAX_BYTES);
-    const char *code = code_of(text, passing, sizeof(passing) / sizeof(*passing), has);
+    const char *code = NULL;
+    for (size_t i = 0; !code && i < sizeof(transient) / sizeof(*transient); i++)
+        for (size_t k = 0; !code && transient[i].phrases[k]; k++)
+            if (str_contains_nocase(text, str_of(transient[i].phrases[k])))
+                code = transient[i].code;
     if (!code)
         code = status_in(text);
     return !code && envelope_text_wait(text) >= 0 ? "later" : code;
@@ -245,7 +194,7 @@ int64_t envelope_duration(struct str text)
     for (size_t u = 0; u < sizeof(units) / sizeof(*units); u++) {
         size_t len = strlen(units[u].name);
         bool ends = unit.len == len || (unit.len > len && (len > 2 || !is_letter(unit.at[len])));
-        if (begins(unit, units[u].name) && ends) {
+        if (str_starts_nocase(unit, units[u].name) && ends) {
             ms = units[u].ms;
             break;
         }
@@ -264,7 +213,7 @@ int64_t envelope_text_wait(struct str text)
     text = str_cut(text, PHRASE_MAX_BYTES);
     for (size_t i = 0; i < text.len; i++)
         for (size_t b = 0; b < sizeof(before) / sizeof(*before); b++) {
-            if (!begins(str_from(text, i), before[b]))
+            if (!str_starts_nocase(str_from(text, i), before[b]))
                 continue;
             int64_t wait = envelope_duration(str_from(text, i + strlen(before[b])));
             if (wait >= 0)
@@ -281,14 +230,11 @@ bool envelope_text_asks(struct str text)
                                           "more than one ",   "several matches",        "ambiguous"};
     static const char *const which[] = {"ask the user",   "which one",     "which of",
                                         "please clarify", "please choose", "please select"};
-    struct str start = first_line(str_trim(text));
-    bool found = false;
-    if (begins(start, "error: "))
+    struct str start = str_trim(text);
+    if (str_starts_nocase(start, "error: "))
         start = str_from(start, 7);
-    for (size_t i = 0; i < sizeof(several) / sizeof(*several); i++)
-        found = found || begins(start, several[i]);
-    for (size_t i = 0; found && i < sizeof(which) / sizeof(*which); i++)
-        if (has(str_cut(text, PHRASE_MAX_BYTES), which[i]))
-            return true;
-    return false;
+    bool asks = false;
+    for (size_t i = 0; BEGINS_WITH_ONE(start, several) && i < sizeof(which) / sizeof(*which); i++)
+        asks |= str_contains_nocase(str_cut(text, PHRASE_MAX_BYTES), str_of(which[i]));
+    return asks;
 }
