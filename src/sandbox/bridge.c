@@ -111,11 +111,6 @@ static struct json read_string(struct read_state *r, int at, const struct json *
 
 /* ---- lists --------------------------------------------------------------------------- */
 
-static const struct json *item_of(const struct json *array, uint32_t i)
-{
-    return json_is(array, JSON_ARRAY) && i < array->len ? &array->items[i] : NULL;
-}
-
 static bool same_value(const struct json *a, const struct json *b)
 {
     return b && a->type == b->type && a->len == b->len && a->truth == b->truth && a->text == b->text;
@@ -125,10 +120,11 @@ static struct json read_list(struct read_state *r, int at, size_t count, const s
                              const struct bridge_hints *hints)
 {
     struct json *items = ARENA_ARRAY(r->arena, struct json, count ? count : 1);
-    bool same = json_is(hints->original, JSON_ARRAY) && hints->original->len == count;
+    uint32_t had = json_is(hints->original, JSON_ARRAY) ? hints->original->len : 0;
+    bool same = json_is(hints->original, JSON_ARRAY) && had == count;
     struct read_path inner = {.up = path, .depth = path->depth + 1};
     for (size_t i = 0; i < count; i++) {
-        struct bridge_hints item = {.original = item_of(hints->original, (uint32_t)i),
+        struct bridge_hints item = {.original = i < had ? &hints->original->items[i] : NULL,
                                     .schema = json_get_text(hints->schema, "items")};
         inner.index = (int)i + 1;
         lua_rawgeti(r->L, at, (int)i + 1);
@@ -223,14 +219,6 @@ struct keys {
     size_t names, numbers, highest;
 };
 
-/* The key on top. */
-static bool is_name(lua_State *L)
-{
-    struct str key;
-    key.at = lua_tolstring(L, -1, &key.len);
-    return utf8_prefix(key) == key.len;
-}
-
 static struct keys count_keys(struct read_state *r, int at, const struct read_path *path)
 {
     struct keys keys = {0};
@@ -238,10 +226,12 @@ static struct keys count_keys(struct read_state *r, int at, const struct read_pa
     while (lua_next(r->L, at)) {
         lua_pop(r->L, 1);
         double n = lua_type(r->L, -1) == LUA_TNUMBER ? lua_tonumber(r->L, -1) : 0;
-        if (lua_type(r->L, -1) == LUA_TSTRING && is_name(r->L))
-            keys.names++;
-        else if (lua_type(r->L, -1) == LUA_TSTRING)
+        struct str name;
+        name.at = lua_type(r->L, -1) == LUA_TSTRING ? lua_tolstring(r->L, -1, &name.len) : NULL;
+        if (name.at && utf8_prefix(name) != name.len)
             fail_at(r, path, "a field whose name is not UTF-8");
+        if (name.at)
+            keys.names++;
         else if (n >= 1 && n == floor(n) && n < 1e9)
             keys.numbers++;
         else

@@ -1,55 +1,43 @@
 /* Most values come back unchanged, which one walk detects without building anything. */
 #include "sandbox/bridge_internal.h"
 
-/* Whether the value on top, with its key below, is an item of the list. */
-static bool is_same_item(lua_State *L, const struct json *list)
+/* Whether the value on top is what the original has at the key below it. */
+static bool is_same_entry(lua_State *L, const struct json *original)
 {
-    double n = lua_type(L, -2) == LUA_TNUMBER ? lua_tonumber(L, -2) : 0;
-    uint32_t i = n >= 1 && n <= list->len ? (uint32_t)n : 0;
-    return i && i == n && bridge_is_unchanged(L, lua_gettop(L), &list->items[i - 1]);
-}
-
-static bool is_same_member(lua_State *L, const struct json *object)
-{
+    const struct json *was = NULL;
     struct str key;
-    if (lua_type(L, -2) != LUA_TSTRING)
-        return false;
-    key.at = lua_tolstring(L, -2, &key.len);
-    const struct json *was = json_get(object, key);
+    if (original->type == JSON_OBJECT && lua_type(L, -2) == LUA_TSTRING) {
+        key.at = lua_tolstring(L, -2, &key.len);
+        was = json_get(original, key);
+    } else if (original->type == JSON_ARRAY && lua_type(L, -2) == LUA_TNUMBER) {
+        double n = lua_tonumber(L, -2);
+        uint32_t i = n >= 1 && n <= original->len ? (uint32_t)n : 0;
+        was = i && i == n ? &original->items[i - 1] : NULL;
+    }
     return was && bridge_is_unchanged(L, lua_gettop(L), was);
 }
 
-/* Keys are unique on both sides: if each is in the original and the counts match, they are equal. */
-static bool is_same_content(lua_State *L, int at, const struct json *original, uint32_t count)
-{
-    bool list = original->type == JSON_ARRAY;
-    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1), count--)
-        if (!count || !(list ? is_same_item(L, original) : is_same_member(L, original))) {
-            lua_pop(L, 2);
-            return false;
-        }
-    return count == 0;
-}
-
-static uint32_t count_deferred(const struct json *object)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < object->len; i++)
-        count += bridge_is_deferred(&object->members[i].value);
-    return count;
-}
-
-/* Lists are marked, and objects that are empty or lazy. */
+/* Lists are marked, and objects that are empty or lazy. Keys are unique on both sides: if each is in the
+ * original and the counts match, they are equal. */
 static bool is_same_table(lua_State *L, int at, const struct json *original)
 {
     uint32_t count = original->len;
     enum mark mark = sandbox_mark(L, at);
-    if (mark == MARK_LAZY && bridge_origin_of(L, at) == original)
-        count -= count_deferred(original);
-    else if (mark != (original->type == JSON_ARRAY ? MARK_ARRAY : original->len ? MARK_NONE : MARK_OBJECT))
+    if (mark == MARK_LAZY && bridge_origin_of(L, at) == original) {
+        for (uint32_t i = 0; i < original->len; i++)
+            count -= bridge_is_deferred(&original->members[i].value);
+    } else if (mark != (original->type == JSON_ARRAY ? MARK_ARRAY
+                        : original->len              ? MARK_NONE
+                                                     : MARK_OBJECT)) {
         return false;
+    }
     luaL_checkstack(L, 8, "nested too deep");
-    return is_same_content(L, at, original, count);
+    for (lua_pushnil(L); lua_next(L, at); lua_pop(L, 1), count--)
+        if (!count || !is_same_entry(L, original)) {
+            lua_pop(L, 2);
+            return false;
+        }
+    return count == 0;
 }
 
 bool bridge_is_unchanged(lua_State *L, int at, const struct json *original)

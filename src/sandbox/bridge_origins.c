@@ -85,27 +85,6 @@ void bridge_origins_add_number(struct bridge_origins *origins, double n, const s
     add(&origins->numbers, origins->arena, (struct bridge_origin){bits_of(n), literal});
 }
 
-/* Whether the double has the exact value of its literal. */
-static bool is_exact(const struct bridge_origin *origin, struct arena *arena)
-{
-    double n;
-    memcpy(&n, &origin->key, sizeof(n));
-    if (!isfinite(n))
-        return false;
-    struct json again = json_number(arena, n);
-    return json_equal(&again, origin->value);
-}
-
-static void enter_number(struct bridge_origin_list *list, uint32_t at)
-{
-    struct bridge_origin *earlier = find(list, list->at[at].key);
-    if (!earlier)
-        *slot_of(list, list->at[at].key) = at + 1;
-    else if (earlier->value && earlier->value != list->at[at].value &&
-             !json_equal(earlier->value, list->at[at].value))
-        earlier->value = NULL;
-}
-
 const struct json *bridge_origins_number(struct bridge_origins *origins, double n, bool *several)
 {
     struct bridge_origin_list *list = &origins->numbers;
@@ -113,11 +92,19 @@ const struct json *bridge_origins_number(struct bridge_origins *origins, double 
     if (!list->count)
         return NULL;
     grow_index(list, origins->arena);
-    for (; list->indexed < list->count; list->indexed++)
-        enter_number(list, list->indexed);
+    for (; list->indexed < list->count; list->indexed++) {
+        const struct bridge_origin *added = &list->at[list->indexed];
+        struct bridge_origin *earlier = find(list, added->key);
+        if (!earlier)
+            *slot_of(list, added->key) = list->indexed + 1;
+        else if (earlier->value && earlier->value != added->value &&
+                 !json_equal(earlier->value, added->value))
+            earlier->value = NULL;
+    }
     struct bridge_origin *found = find(list, bits_of(n));
-    if (!found)
+    *several = found && !found->value;
+    if (!found || !found->value)
         return NULL;
-    *several = !found->value;
-    return found->value && !is_exact(found, origins->arena) ? found->value : NULL;
+    struct json exact = isfinite(n) ? json_number(origins->arena, n) : json_null();
+    return json_equal(&exact, found->value) ? NULL : found->value; /* an exact double needs no literal */
 }

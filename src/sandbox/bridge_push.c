@@ -50,14 +50,6 @@ double bridge_number(const struct json *v)
     return n;
 }
 
-static void push_number(struct push_state *p, const struct json *v)
-{
-    double n = bridge_number(v);
-    if (p->origins && (v->len > EXACT_DIGITS || isinf(n)))
-        bridge_origins_add_number(p->origins, n, v);
-    lua_pushnumber(p->L, n);
-}
-
 /* ---- tables ------------------------------------------------------------------------------- */
 
 /* Inserts the list of anchors below the values being pushed. */
@@ -106,23 +98,20 @@ static void push_array(struct push_state *p, const struct json *v)
     }
 }
 
-static void push_member(lua_State *L, struct push_state *p, const struct json_member *member)
-{
-    lua_pushlstring(L, member->key.at, member->key.len);
-    push_value(p, &member->value);
-    lua_rawset(L, -3);
-}
-
 static void push_object(struct push_state *p, const struct json *v)
 {
     bool deferred = false;
     lua_createtable(p->L, 0, (int)v->len);
     record(p, v);
     for (uint32_t i = 0; i < v->len; i++) {
-        if (p->lazy && bridge_is_deferred(&v->members[i].value))
+        const struct json_member *member = &v->members[i];
+        if (p->lazy && bridge_is_deferred(&member->value)) {
             deferred = true;
-        else
-            push_member(p->L, p, &v->members[i]);
+            continue;
+        }
+        lua_pushlstring(p->L, member->key.at, member->key.len);
+        push_value(p, &member->value);
+        lua_rawset(p->L, -3);
     }
     if (v->len == 0 || deferred)
         sandbox_set_mark(p->L, deferred ? MARK_LAZY : MARK_OBJECT);
@@ -130,12 +119,16 @@ static void push_object(struct push_state *p, const struct json *v)
 
 static void push_value(struct push_state *p, const struct json *v)
 {
+    double n;
     switch (v->type) {
     case JSON_BOOL:
         lua_pushboolean(p->L, v->truth);
         break;
     case JSON_NUMBER:
-        push_number(p, v);
+        n = bridge_number(v);
+        if (p->origins && (v->len > EXACT_DIGITS || isinf(n)))
+            bridge_origins_add_number(p->origins, n, v);
+        lua_pushnumber(p->L, n);
         break;
     case JSON_STRING:
         lua_pushlstring(p->L, v->text, v->len);

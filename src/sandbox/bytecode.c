@@ -123,17 +123,6 @@ static const struct bytecode_constant *take_constants(struct dump *d, uint32_t c
     return list;
 }
 
-/* Number constants: integers are one number, others two, by the lowest bit. */
-static void skip_numbers(struct dump *d, uint32_t count)
-{
-    for (; count && !d->bad; count--) {
-        bool two = *d->at & 1;
-        take_number(d);
-        if (two)
-            take_number(d);
-    }
-}
-
 /* ---- a function ---------------------------------------------------------------- */
 
 static const struct bytecode *take_function(struct dump *d)
@@ -152,7 +141,12 @@ static const struct bytecode *take_function(struct dump *d)
     code->at = take_array(d, code->count, sizeof(uint32_t));
     code->upvalues = take_array(d, code->upvalue_count, sizeof(uint16_t));
     code->constants = take_constants(d, code->constant_count);
-    skip_numbers(d, numbers);
+    for (; numbers && !d->bad; numbers--) { /* integers are one number, others two, by the lowest bit */
+        bool two = *d->at & 1;
+        take_number(d);
+        if (two)
+            take_number(d);
+    }
     d->bad |= debug == 0;
     code->line_width = line_count < 256 ? 1 : line_count < 65536 ? 2 : 4;
     code->lines = take_array(d, code->count, code->line_width);

@@ -47,14 +47,6 @@ void lexer_skip_comment(struct lexer *lex)
     lexer_take(lex, n);
 }
 
-static size_t quoted(struct str s)
-{
-    size_t i = 1;
-    while (i < s.len && s.at[i] != s.at[0] && s.at[i] != '\n')
-        i += s.at[i] == '\\' ? 2 : 1;
-    return i + 1;
-}
-
 struct token lexer_next(struct lexer *lex)
 {
     for (;;)
@@ -74,7 +66,9 @@ struct token lexer_next(struct lexer *lex)
         t.text = lexer_take(lex, n);
     } else if (s.at[0] == '"' || s.at[0] == '\'') {
         t.kind = TOKEN_STRING;
-        t.text = lexer_take(lex, quoted(s));
+        for (n = 1; n < s.len && s.at[n] != s.at[0] && s.at[n] != '\n';)
+            n += s.at[n] == '\\' ? 2 : 1;
+        t.text = lexer_take(lex, n + 1);
         t.text = t.text.len >= 2 ? (struct str){t.text.at + 1, t.text.len - 2} : STR_NONE;
     } else if (is_name(s.at[0])) {
         t.kind = TOKEN_NAME;

@@ -77,20 +77,15 @@ static const struct {
     {" _G _VERSION arg ", "there are no shared globals"},
 };
 
-static const char *exclusion_reason(struct str name)
-{
-    char spaced[32];
-    size_t n = (size_t)snprintf(spaced, sizeof(spaced), " " STR_FMT " ", STR_ARG(name));
-    for (size_t i = 0; n < sizeof(spaced) && i < sizeof(excluded) / sizeof(excluded[0]); i++)
-        if (strstr(excluded[i].names, spaced))
-            return excluded[i].reason;
-    return NULL;
-}
-
 void libraries_format_missing(char *out, size_t size, const char *library, struct str name,
                               const struct str *names, size_t count)
 {
-    const char *reason = library ? NULL : exclusion_reason(name);
+    char spaced[32];
+    const char *reason = NULL;
+    size_t width = (size_t)snprintf(spaced, sizeof(spaced), " " STR_FMT " ", STR_ARG(name));
+    for (size_t i = 0; !library && width < sizeof(spaced) && i < sizeof(excluded) / sizeof(excluded[0]); i++)
+        if (strstr(excluded[i].names, spaced))
+            reason = excluded[i].reason;
     struct str meant = reason ? STR_NONE : suggest_closest(name, names, count);
     int n = library ? snprintf(out, size, "there is no %s." STR_FMT, library, STR_ARG(str_cut(name, 60)))
                     : snprintf(out, size, "there is no builtin or global '" STR_FMT "'",

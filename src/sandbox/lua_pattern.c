@@ -41,15 +41,6 @@ static void step(struct lua_pattern *m)
         check_budget(m, STEPS_PER_CHECK);
 }
 
-/* Comparing many bytes at once costs a step for each. */
-static void use_steps(struct lua_pattern *m, size_t bytes)
-{
-    if (bytes < m->until_check)
-        m->until_check -= (uint32_t)bytes;
-    else
-        check_budget(m, STEPS_PER_CHECK - m->until_check + (uint64_t)bytes);
-}
-
 /* ---- classes, ASCII only ---------------------------------------------------- */
 
 static bool is_between(int c, int low, int high)
@@ -60,11 +51,6 @@ static bool is_between(int c, int low, int high)
 static bool is_alpha(int c)
 {
     return is_between(c | 32, 'a', 'z');
-}
-
-static bool is_punct(int c)
-{
-    return is_between(c, 33, 126) && !is_alpha(c) && !is_between(c, '0', '9');
 }
 
 static bool in_class(int c, int class)
@@ -87,7 +73,7 @@ static bool in_class(int c, int class)
         in = is_between(c, 'a', 'z');
         break;
     case 'p':
-        in = is_punct(c);
+        in = is_between(c, 33, 126) && !is_alpha(c) && !is_between(c, '0', '9');
         break;
     case 's':
         in = c == ' ' || is_between(c, 9, 13);
@@ -256,16 +242,11 @@ static const char *match_capture(struct lua_pattern *m, const char *s, int digit
         return NULL;
     if (m->end - s < len)
         return NULL;
-    use_steps(m, (size_t)len);
+    if ((size_t)len < m->until_check) /* comparing many bytes at once costs a step for each */
+        m->until_check -= (uint32_t)len;
+    else
+        check_budget(m, STEPS_PER_CHECK - m->until_check + (uint64_t)len);
     return memcmp(m->capture[at].at, s, (size_t)len) == 0 ? s + len : NULL;
-}
-
-/* %f: a transition from a character outside the set to one inside. */
-static bool at_frontier(struct lua_pattern *m, const char *s, const char *p, const char *end)
-{
-    int before = s == m->subject ? 0 : (unsigned char)s[-1];
-    int here = s < m->end ? (unsigned char)*s : 0;
-    return !in_set(before, p, end - 1) && in_set(here, p, end - 1);
 }
 
 /* Matches the rest of the pattern; loops instead of recursing in tail position. */
@@ -293,7 +274,9 @@ static const char *match_here(struct lua_pattern *m, const char *s, const char *
             if (*p != '[')
                 luaL_error(m->L, "missing '[' after '%%f' in pattern");
             const char *end = class_end(m, p);
-            if (!at_frontier(m, s, p, end))
+            int before = s == m->subject ? 0 : (unsigned char)s[-1],
+                here = s < m->end ? (unsigned char)*s : 0;
+            if (in_set(before, p, end - 1) || !in_set(here, p, end - 1))
                 return NULL;
             p = end;
             continue;

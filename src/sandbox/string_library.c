@@ -59,7 +59,8 @@ static int find_or_match(lua_State *L, bool find)
     lua_Integer init = luaL_optinteger(L, 3, 1); /* 1-based; negative: from the end */
     init = init < 0 ? init + (lua_Integer)len : init - 1;
     init = init < 0 ? 0 : init > (lua_Integer)len ? (lua_Integer)len : init;
-    if (find && (lua_toboolean(L, 4) || is_plain(p, plen))) {
+    bool plain = find && (lua_toboolean(L, 4) || is_plain(p, plen));
+    if (plain) {
         const char *found = memmem(s + init, len - (size_t)init, p, plen);
         if (!found) {
             lua_pushnil(L);
