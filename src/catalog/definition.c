@@ -26,14 +26,6 @@ static void put_string(struct draft *draft, const char *key, struct str text)
 
 /* ---- schemas ---- */
 
-static bool all_strings(const struct json *array)
-{
-    for (uint32_t i = 0; i < array->len; i++)
-        if (!json_is(&array->items[i], JSON_STRING))
-            return false;
-    return true;
-}
-
 /* SDK v1 wants an object for each property: true becomes {}, false {"not":{}}. */
 static struct json without_boolean_schemas(struct arena *arena, const struct json *properties)
 {
@@ -63,7 +55,10 @@ static bool repair_schema(struct arena *arena, const struct json *schema, struct
         *out = json_with(arena, out, STR_LIT("type"), json_string(STR_LIT("object")));
     if (properties && !json_is(properties, JSON_OBJECT))
         *out = json_without(arena, out, STR_LIT("properties"));
-    if (required && (!json_is(required, JSON_ARRAY) || !all_strings(required)))
+    bool names_fields = json_is(required, JSON_ARRAY);
+    for (uint32_t i = 0; names_fields && i < required->len; i++)
+        names_fields = json_is(&required->items[i], JSON_STRING);
+    if (required && !names_fields)
         *out = json_without(arena, out, STR_LIT("required"));
     for (uint32_t i = 0; json_is(properties, JSON_OBJECT) && i < properties->len; i++)
         has_boolean |= json_is(&properties->members[i].value, JSON_BOOL);

@@ -166,8 +166,9 @@ static bool count_names(struct import *im, struct tool **out)
 static void leave_out(const struct import *im, const struct upstream_spec *spec, struct str tool,
                       const char *why)
 {
+    struct str name = str_cut(tool, 2 * TOOL_NAME_MAX_BYTES);
     generation_report_warning(im->request.report, "upstream " STR_FMT ": tool '" STR_FMT "' is left out: %s",
-                              STR_ARG(spec->name), STR_ARG(str_cut(tool, 2 * TOOL_NAME_MAX_BYTES)), why);
+                              STR_ARG(spec->name), STR_ARG(name), why);
 }
 
 /* tools/list is one line: one upstream's long definitions must not leave out the others'. */

@@ -113,14 +113,6 @@ static const struct keyword {
      NULL},
 };
 
-static const struct keyword *find_keyword(struct str name)
-{
-    for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
-        if (str_is(name, keywords[i].name))
-            return &keywords[i];
-    return NULL;
-}
-
 /* ---- objects -------------------------------------------------------------- */
 
 static bool has_type(const struct json *schema, const char *name)
@@ -186,20 +178,16 @@ static bool close_object(struct walk *walk, const struct json *schema, struct js
 
 /* ---- the walk ------------------------------------------------------------- */
 
-static bool is_typed(const struct json *schema)
-{
-    return json_get_text(schema, "type") || json_get_text(schema, "enum") || json_get_text(schema, "const") ||
-           json_get_text(schema, "anyOf") || json_get_text(schema, "$ref");
-}
-
 static bool translate_keywords(struct walk *walk, const struct json *schema, struct json *out)
 {
     struct json_member *members = ARENA_ARRAY(walk->arena, struct json_member, schema->len + 1);
     uint32_t count = 0;
     for (uint32_t i = 0; i < schema->len; i++) {
-        const struct keyword *keyword = find_keyword(schema->members[i].key);
+        const struct keyword *keyword = keywords, *end = keywords + sizeof(keywords) / sizeof(keywords[0]);
         struct json value;
-        if (!keyword)
+        while (keyword < end && !str_is(schema->members[i].key, keyword->name))
+            keyword++;
+        if (keyword == end)
             continue;
         if (!keyword->translate)
             return give_up(walk, keyword->becomes);
@@ -222,7 +210,9 @@ static bool translate(struct walk *walk, const struct json *schema, struct json 
         has_type(out, "object") || (!json_get_text(out, "type") && json_get_text(out, "properties"));
     if (is_object && !json_get_text(out, "type"))
         *out = json_with(walk->arena, out, STR_LIT("type"), json_string(STR_LIT("object")));
-    if (!is_typed(out))
+    bool is_typed = json_get_text(out, "type") || json_get_text(out, "enum") || json_get_text(out, "const") ||
+                    json_get_text(out, "anyOf") || json_get_text(out, "$ref");
+    if (!is_typed)
         return give_up(walk, "a value of any kind cannot be said in strict mode: give it a type");
     if (has_type(out, "array") && !json_get_text(out, "items"))
         return give_up(walk, "a list of anything cannot be said in strict mode: give it 'items'");

@@ -104,19 +104,14 @@ const char *provider_format_name(enum provider_format format)
     return formats[format].name;
 }
 
-static bool accepts_name(const struct format *format, struct str name)
-{
-    bool starts_well = name.len && name.at[0] != '-' && !(name.at[0] >= '0' && name.at[0] <= '9');
-    if (format->any_name)
-        return true;
-    return str_is_name(name) && name.len <= NAME_MAX_BYTES && (starts_well || !format->letter_first);
-}
-
 bool provider_format_write(struct arena *arena, const struct provider_options *options,
                            const struct json *definition, struct json_out *out)
 {
     const struct format *format = &formats[options->format];
-    if (!accepts_name(format, json_str(json_get_text(definition, "name")))) {
+    struct str name = json_str(json_get_text(definition, "name"));
+    bool starts_well = name.len && name.at[0] != '-' && !(name.at[0] >= '0' && name.at[0] <= '9');
+    bool fits = str_is_name(name) && name.len <= NAME_MAX_BYTES && (starts_well || !format->letter_first);
+    if (!format->any_name && !fits) {
         warn(options, definition,
              "left out: this provider takes names of 1 to 64 letters, digits, _ and - only");
         return false;

@@ -103,35 +103,6 @@ static void set_definition(struct arena *arena, struct tool *tool, const struct 
 
 /* ---- behaviour and limits ---- */
 
-/* Only the hint readOnlyHint is believed. Many servers mark tools as destructive that are not, so only the
- * policy can. */
-static enum policy_effects effects_of(const struct tool *tool, const struct policy *policy)
-{
-    if (policy && policy->effects != EFFECTS_UNDECLARED)
-        return policy->effects;
-    return json_is_true(json_get_text(tool->annotations, "readOnlyHint")) ? EFFECTS_READ : EFFECTS_UNDECLARED;
-}
-
-/* A wrong idempotentHint can only make a tool run twice, and only if the policy asks for retries. */
-static bool is_idempotent(const struct tool *tool, const struct policy *policy)
-{
-    const struct http_spec *http = policy ? policy->http : NULL;
-    if (policy && policy->idempotent_given)
-        return policy->idempotent;
-    return tool->effects == EFFECTS_READ ||
-           json_is_true(json_get_text(tool->annotations, "idempotentHint")) ||
-           (http && http_tool_is_idempotent(http));
-}
-
-static uint32_t default_same_call(enum policy_effects effects)
-{
-    static const uint32_t budgets[] = {[EFFECTS_READ] = SAME_CALL_READ,
-                                       [EFFECTS_WRITE] = SAME_CALL_WRITE,
-                                       [EFFECTS_DESTRUCTIVE] = SAME_CALL_DESTRUCTIVE,
-                                       [EFFECTS_TOGGLE] = LEDGER_UNLIMITED};
-    return effects == EFFECTS_UNDECLARED ? ledger_default_limits.same_call : budgets[effects];
-}
-
 static uint32_t first_set(uint32_t by_policy, uint32_t by_config, uint32_t by_default)
 {
     return by_policy != POLICY_UNSET ? by_policy : by_config != POLICY_UNSET ? by_config : by_default;
@@ -165,12 +136,18 @@ static void set_limits(struct tool *tool, const struct policy *policy, const str
                                         .across_turns = POLICY_UNSET,
                                         .poll_max = POLICY_UNSET,
                                         .cost = POLICY_COST_UNSET};
+    static const uint32_t same_call[] = {[EFFECTS_READ] = SAME_CALL_READ,
+                                         [EFFECTS_WRITE] = SAME_CALL_WRITE,
+                                         [EFFECTS_DESTRUCTIVE] = SAME_CALL_DESTRUCTIVE,
+                                         [EFFECTS_TOGGLE] = LEDGER_UNLIMITED};
     const struct policy *p = policy ? policy : &unset;
     const struct ledger_limits *base = &ledger_default_limits;
     struct ledger_limits *l = &tool->limits;
     *l = (struct ledger_limits){
         .repair = first_set(p->repair, config->repair, base->repair),
-        .same_call = first_set(p->same_call, config->same_call, default_same_call(tool->effects)),
+        .same_call =
+            first_set(p->same_call, config->same_call,
+                      tool->effects == EFFECTS_UNDECLARED ? base->same_call : same_call[tool->effects]),
         .transient = first_set(p->transient, config->transient, base->transient),
         .repeats = first_set(p->repeats, config->repeats, base->repeats),
         .halt = first_set(p->halt, config->halt, base->halt),
@@ -189,10 +166,20 @@ static void set_limits(struct tool *tool, const struct policy *policy, const str
     l->costs = p->cost != POLICY_COST_UNSET || l->tool.cost_per_turn || l->tool.cost_per_session;
 }
 
+/* Of a definition's hints only readOnlyHint changes budgets: many servers mark tools as destructive that are
+ * not. A wrong idempotentHint can only make a tool run twice, and only if the policy asks for retries. */
 static void set_behaviour(struct tool *tool, const struct policy *policy, const struct config *config)
 {
-    tool->effects = effects_of(tool, policy);
-    tool->idempotent = is_idempotent(tool, policy);
+    const struct json *hints = tool->annotations;
+    const struct http_spec *http = policy ? policy->http : NULL;
+    tool->effects = json_is_true(json_get_text(hints, "readOnlyHint")) ? EFFECTS_READ : EFFECTS_UNDECLARED;
+    if (policy && policy->effects != EFFECTS_UNDECLARED)
+        tool->effects = policy->effects;
+    tool->idempotent = tool->effects == EFFECTS_READ ||
+                       json_is_true(json_get_text(hints, "idempotentHint")) ||
+                       (http && http_tool_is_idempotent(http));
+    if (policy && policy->idempotent_given)
+        tool->idempotent = policy->idempotent;
     tool->retry = policy && policy->retry_given ? policy->retry : config->again;
     tool->mode = policy && policy->mode_given ? policy->mode : config->mode;
     tool->unknown = policy && policy->unknown_given ? policy->unknown : config->unknown;
@@ -269,16 +256,6 @@ static enum err check_definition(struct arena *arena, struct tool *tool, const s
     return OK;
 }
 
-/* A tool that cannot be listed is not served at all. */
-static enum err check_listable(const struct tool *tool, struct why *why)
-{
-    struct arena *scratch = arena_new();
-    struct json definition;
-    enum err err = definition_from_tool(scratch, tool, &definition, why);
-    arena_free(scratch);
-    return err;
-}
-
 enum err tool_build(struct arena *arena, const struct config *config, const struct tool_source *source,
                     struct tool **out, struct why *why)
 {
@@ -290,8 +267,12 @@ enum err tool_build(struct arena *arena, const struct config *config, const stru
         err = compile(arena, tool, tool->input, "input schema", &tool->input_schema, why);
     if (err == OK && tool->output)
         err = compile(arena, tool, tool->output, "output schema", &tool->output_schema, why);
-    if (err == OK)
-        err = check_listable(tool, why);
+    if (err == OK) { /* a tool that cannot be listed is not served at all */
+        struct arena *scratch = arena_new();
+        struct json definition;
+        err = definition_from_tool(scratch, tool, &definition, why);
+        arena_free(scratch);
+    }
     *out = err == OK ? tool : NULL;
     return err;
 }

@@ -133,17 +133,6 @@ static uint32_t reservation_ms(const struct call *c)
     return ms < UINT32_MAX - SETTLE_MS ? ms + SETTLE_MS : UINT32_MAX;
 }
 
-/* Answers as the ledger would for a session's first call. */
-static enum step admit_dry_run(struct call *c, const struct ledger_limits *limits)
-{
-    bool invalid = c->verdict.class == CLASS_INVALID_ARGUMENTS;
-    c->answer.engine = "none";
-    c->answer.says = invalid ? LEDGER_REPAIR : LEDGER_RUN;
-    c->answer.attempt = 1;
-    c->answer.attempts_left = limits->repair;
-    return admit_answered(c);
-}
-
 static enum step admit(struct call *c)
 {
     const struct policy *policy = c->tool ? c->tool->policy : NULL;
@@ -155,8 +144,13 @@ static enum step admit(struct call *c)
         c->ids = arena_alloc(c->arena, sizeof(*c->ids));
         ids_collect(policy, c->args.now, c->ids);
     }
-    if (c->request.dry_run)
-        return admit_dry_run(c, limits);
+    if (c->request.dry_run) { /* answered as for a session's first call */
+        c->answer.engine = "none";
+        c->answer.says = c->verdict.class == CLASS_INVALID_ARGUMENTS ? LEDGER_REPAIR : LEDGER_RUN;
+        c->answer.attempt = 1;
+        c->answer.attempts_left = limits->repair;
+        return admit_answered(c);
+    }
     struct ledger_admit *request = ARENA_NEW(c->arena, struct ledger_admit);
     *request = (struct ledger_admit){
         .place = c->place,
@@ -223,17 +217,13 @@ static const struct stage {
 };
 #define STAGE_COUNT (sizeof(stages) / sizeof(stages[0]))
 
-static bool applies(const struct call *c, const struct stage *stage)
+static void leave(struct call *c, const struct stage *stage)
 {
-    return (stage->modes & IN(c->request.mode)) && (stage->if_decided || !verdict_is_decided(&c->verdict)) &&
-           (!stage->needs_args || (c->tool && c->args.now));
-}
-
-static void record_trace(struct call *c, const struct stage *stage)
-{
-    const struct verdict *v = &c->verdict;
+    struct verdict *v = &c->verdict;
     size_t problems = v->problems.errors + v->problems.more;
     struct str decision = STR_LIT("pass");
+    if (verdict_is_decided(v) && !v->stage)
+        v->stage = stage->name;
     if (!c->request.trace || c->trace_count == CALL_TRACES_MAX)
         return;
     if (verdict_is_decided(v) && v->problems.errors)
@@ -243,13 +233,6 @@ static void record_trace(struct call *c, const struct stage *stage)
         decision = arena_printf(c->arena, "%s: %s", verdict_name(v->kind), error_class_info(v->class)->name);
     c->traces[c->trace_count++] =
         (struct call_trace){stage->name, decision, clock_mono_ns() - c->stage_began_ns};
-}
-
-static void leave(struct call *c, const struct stage *stage)
-{
-    if (verdict_is_decided(&c->verdict) && !c->verdict.stage)
-        c->verdict.stage = stage->name;
-    record_trace(c, stage);
 }
 
 static void finish(struct call *c)
@@ -280,7 +263,10 @@ static bool advance(struct call *c)
 {
     for (; c->stage < STAGE_COUNT; c->stage++) {
         const struct stage *stage = &stages[c->stage];
-        if (!applies(c, stage))
+        bool applies = (stage->modes & IN(c->request.mode)) &&
+                       (stage->if_decided || !verdict_is_decided(&c->verdict)) &&
+                       (!stage->needs_args || (c->tool && c->args.now));
+        if (!applies)
             continue;
         if (c->request.trace)
             c->stage_began_ns = clock_mono_ns();

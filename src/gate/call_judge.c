@@ -76,20 +76,20 @@ static void verdict_from_envelope(struct call *c, const struct envelope *e, stru
     v->after_s = transient ? e->after_s : -1;
 }
 
-/* A failure that the tool states stays a failure in every mode; only its kind is read from its words. */
-static void judge_error_result(struct call *c)
+/* A failure that the tool states stays one in every mode; only its kind is read from its words, of a result
+ * or, if there is none, of a message. */
+static void judge_stated_error(struct call *c, const struct result *result, struct str message)
 {
     struct envelope envelope = {.kind = ENVELOPE_FAILED, .after_s = -1};
     if (reads_envelopes(c->tool) && c->tool->mode == POLICY_ENFORCE)
-        envelope = envelope_of_error(c->arena, &c->result);
-    verdict_from_envelope(c, &envelope, result_text(c->arena, &c->result));
+        envelope = result ? envelope_of_error(c->arena, result) : envelope_of_message(message);
+    verdict_from_envelope(c, &envelope, message);
 }
 
 /* A report begins here: the agent ran the tool. */
 static void read_report(struct call *c)
 {
     const struct call_request *r = &c->request;
-    struct envelope envelope = {.kind = ENVELOPE_FAILED, .after_s = -1};
     c->ran = true;
     c->verdict.valid = true;
     arguments_read(&c->args, c->arena, r->arguments, STR_NONE, generation_config(c->generation));
@@ -102,9 +102,7 @@ static void read_report(struct call *c)
                     STR_NONE);
         c->verdict.quoted = r->error_message;
     } else {
-        if (reads_envelopes(c->tool) && c->tool->mode == POLICY_ENFORCE)
-            envelope = envelope_of_message(r->error_message);
-        verdict_from_envelope(c, &envelope, r->error_message);
+        judge_stated_error(c, NULL, r->error_message);
     }
 }
 
@@ -262,7 +260,7 @@ enum step call_judge(struct call *c)
     if (c->request.mode == CALL_REPORT)
         read_report(c);
     if (!verdict_is_decided(v) && c->result.is_error)
-        judge_error_result(c);
+        judge_stated_error(c, &c->result, result_text(c->arena, &c->result));
     if (!verdict_is_decided(v) && c->tool->mode != POLICY_OFF)
         judge_result(c);
     bool is_error = error_class_info(v->class)->is_error;

@@ -74,23 +74,18 @@ static enum step run_upstream(struct call *c)
     return call_upstream_answered(c);
 }
 
-/* An MCP server marks its content; the result of a command or an endpoint is a value unless it has the form
- * of one. */
-static void read_result(struct call *c)
-{
-    static void (*const readers[])(struct arena *, const struct json *, struct result *) = {
-        [TARGET_MCP] = result_read_mcp, [TARGET_HTTP] = result_read, [TARGET_EXEC] = result_read_command};
-    readers[c->tool->target.kind](c->arena, c->upstream->answer.result, &c->result);
-}
-
 static void verdict_from_upstream(struct call *c)
 {
+    /* An MCP server marks its content; the result of a command or an endpoint is a value unless it has that
+     * form. */
+    static void (*const readers[])(struct arena *, const struct json *, struct result *) = {
+        [TARGET_MCP] = result_read_mcp, [TARGET_HTTP] = result_read, [TARGET_EXEC] = result_read_command};
     const struct upstream_answer *a = &c->upstream->answer;
     struct verdict *v = &c->verdict;
     struct str detail = a->detail, hint = STR_NONE;
     switch (a->outcome) {
     case UPSTREAM_RESULT:
-        read_result(c);
+        readers[c->tool->target.kind](c->arena, a->result, &c->result);
         return;
     case UPSTREAM_REFUSED: /* not reached: the arguments do not fit the request, which the model can correct
                             */

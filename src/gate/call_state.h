@@ -52,7 +52,7 @@ struct call {
     int64_t first_try_ms;
     struct result result;
     struct compaction compacted; /* the result that is shown, if `compacted.done` */
-    struct verdict verdict;     /* VERDICT_PASS, CLASS_OK until a stage decides otherwise */
+    struct verdict verdict;      /* VERDICT_PASS, CLASS_OK until a stage decides otherwise */
     struct str feedback, advice;
     bool admitted, ran, settle_started, finished;
     bool uninformative; /* the result adds nothing: the ledger counts it as garbage */

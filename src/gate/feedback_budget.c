@@ -88,15 +88,6 @@ static const char *limit_text(struct arena *arena, const struct limit *limit, co
     return text.at;
 }
 
-static struct feedback_budget pace(struct arena *arena, const struct verdict *v, const struct tool *tool)
-{
-    struct str what = arena_printf(arena, "this call may be made every %s s, and it is not yet time",
-                                   amount(arena, (uint64_t)tool->limits.poll_every_ms * 1000));
-    struct str next =
-        arena_printf(arena, "Repeat the call in %llu s.", (unsigned long long)(v->limit_used + 999) / 1000);
-    return (struct feedback_budget){what.at, next.at};
-}
-
 struct feedback_budget feedback_budget_of(struct arena *arena, struct str code, const struct verdict *v,
                                           const struct tool *tool)
 {
@@ -107,8 +98,13 @@ struct feedback_budget feedback_budget_of(struct arena *arena, struct str code, 
         if (str_is(code, limits[i].code))
             return (struct feedback_budget){limit_text(arena, &limits[i], v, tool),
                                             v->session_limit ? limits[i].next_all : limits[i].next_own};
-    if (tool && str_is(code, "too_soon"))
-        return pace(arena, v, tool);
+    if (tool && str_is(code, "too_soon")) {
+        struct str what = arena_printf(arena, "this call may be made every %s s, and it is not yet time",
+                                       amount(arena, (uint64_t)tool->limits.poll_every_ms * 1000));
+        struct str next = arena_printf(arena, "Repeat the call in %llu s.",
+                                       (unsigned long long)(v->limit_used + 999) / 1000);
+        return (struct feedback_budget){what.at, next.at};
+    }
     return (struct feedback_budget){"its budget for this turn is used up",
                                     "Use what you have, or another tool."};
 }
