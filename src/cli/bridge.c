@@ -1,5 +1,4 @@
-/* The session goes in right behind an opening brace: of _meta, of params or of the request, whichever is
- * there. */
+/* Inserts the session after the opening brace of _meta, else of params, else of the request. */
 #include "cli/bridge.h"
 
 #include "base/arena.h"
@@ -7,7 +6,7 @@
 
 #define SESSION_KEY "dev.toolgate/session"
 
-/* `text` behind the brace at `brace`, with a comma if the object had members. */
+/* Inserts `text` after the brace, with a comma if the object has members. */
 static void insert(struct buf *out, struct str line, const char *brace, struct str text, bool has_members)
 {
     size_t head = (size_t)(brace - line.at) + 1;
@@ -37,7 +36,7 @@ static void add_session(struct buf *out, struct arena *arena, struct str line, c
         insert(out, line, message->raw, arena_printf(arena, "\"params\":{" STR_FMT "}", STR_ARG(member)),
                true);
     else
-        buf_str(out, line); /* it names one, or params or _meta is of a wrong type */
+        buf_str(out, line); /* it has one, or params or _meta has a wrong type */
 }
 
 void bridge_line(struct buf *out, struct str line, struct str session)

@@ -1,27 +1,17 @@
-/* toolgate call: one tools/call through the daemon, and what the model would read of it. */
+/* toolgate call: one tools/call through the daemon; prints what the model reads. */
 #include "base/arena.h"
 #include "cli/rpc_call.h"
 #include "cli/json_input.h"
 #include "cli/options.h"
 #include "cli/print.h"
 
-static int exit_code(const struct json *answer)
+static int print_result(void *owner, const struct json *answer)
 {
+    if (*(const bool *)owner)
+        print_json_line(answer);
+    else
+        print_content(json_get_text(answer, "content"));
     return json_is_true(json_get_text(answer, "isError")) ? CLI_NO : CLI_OK;
-}
-
-static int print_text(void *owner, const struct json *answer)
-{
-    (void)owner;
-    print_content(json_get_text(answer, "content"));
-    return exit_code(answer);
-}
-
-static int print_json(void *owner, const struct json *answer)
-{
-    (void)owner;
-    print_json_line(answer);
-    return exit_code(answer);
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -32,9 +22,9 @@ static int run(const struct command *command, int argc, char **argv)
     int status;
     const struct cli_option table[] = {
         SOCKET_OPTION(&socket),
-        {"session", "ID", "the conversation this call belongs to", 0, OPTION_STRING, &meta.session},
-        {"turn", "N", "the user turn it belongs to", 0, OPTION_NUMBER, &meta.turn},
-        {"goal", "TEXT", "what the user asked for, in words", 0, OPTION_STRING, &meta.goal},
+        {"session", "ID", "the session of the call", 0, OPTION_STRING, &meta.session},
+        {"turn", "N", "the user turn of the call", 0, OPTION_NUMBER, &meta.turn},
+        {"goal", "TEXT", "the user's request, in words", 0, OPTION_STRING, &meta.goal},
         {"json", NULL, "print the whole result as JSON", 'j', OPTION_FLAG, &json},
         {0},
     };
@@ -45,7 +35,7 @@ static int run(const struct command *command, int argc, char **argv)
     status = CLI_ERROR;
     if (json_input_arguments(command, arena, argv[1], &arguments))
         status = rpc_call(command, socket, "tools/call", json_input_call(arena, argv[0], &arguments, &meta),
-                          json ? print_json : print_text, NULL);
+                          print_result, &json);
     arena_free(arena);
     return status;
 }
@@ -54,11 +44,12 @@ const struct command command_call = {
     .name = "call",
     .operands = "TOOL [JSON]",
     .summary = "call a tool through the daemon",
-    .about = "Sends one tools/call and prints what the model would read: the result, or the feedback of a\n"
-             "call that was not passed. JSON is the arguments' object; - reads it from stdin.",
+    .about =
+        "Sends one tools/call and prints what the model reads: the result, or the feedback of a call that\n"
+        "did not pass. JSON is the object of arguments; - reads it from stdin.",
     .exits = "  0  the tool ran and its result passed\n"
-             "  1  it was not passed: the feedback is on stdout\n"
-             "  2  usage, arguments that are no JSON, no daemon",
+             "  1  the call did not pass: the feedback is on stdout\n"
+             "  2  usage, arguments that are not JSON, no daemon",
     .example = "  toolgate call search_orders '{\"customer_id\": \"cust-7\"}' --session me",
     .least = 1,
     .most = 2,

@@ -1,6 +1,6 @@
 /*
- * toolgate check: what the gate says of a call. In this process, over the files
- * a daemon would load; or, with --session or --socket, by the running daemon.
+ * toolgate check: the verdict of a call. In this process, with the files that
+ * a daemon would load; or, with --session or --socket, from the running daemon.
  * Only a session's call is counted.
  */
 #include "base/arena.h"
@@ -14,19 +14,19 @@
 #include "json/parse.h"
 #include "json/write.h"
 
-struct asked {
+struct check_options {
     const char *tool, *socket;
     struct json arguments;
     struct json_input_meta meta;
     bool trace, json;
 };
 
-static int show(const struct asked *asked, const struct json *answer)
+static int print_answer_as(const struct check_options *check, const struct json *answer)
 {
-    if (asked->json)
+    if (check->json)
         print_json_line(answer);
     else
-        print_check(str_of(asked->tool), answer, asked->trace);
+        print_check(str_of(check->tool), answer, check->trace);
     return print_exit_code(answer);
 }
 
@@ -34,21 +34,20 @@ static int show(const struct asked *asked, const struct json *answer)
 
 static int print_answer(void *owner, const struct json *answer)
 {
-    return show(owner, answer);
+    return print_answer_as(owner, answer);
 }
 
-static int ask(const struct command *command, struct arena *arena, struct asked *asked)
+static int ask(const struct command *command, struct arena *arena, struct check_options *check)
 {
-    asked->meta.trace =
-        asked->trace || !asked->meta.session; /* without a session, a trace is what makes it dry */
-    struct str params = json_input_call(arena, asked->tool, &asked->arguments, &asked->meta);
-    return rpc_call(command, asked->socket, "toolgate/check", params, print_answer, asked);
+    check->meta.trace = check->trace || !check->meta.session; /* a trace without a session is not counted */
+    struct str params = json_input_call(arena, check->tool, &check->arguments, &check->meta);
+    return rpc_call(command, check->socket, "toolgate/check", params, print_answer, check);
 }
 
 /* ---- the dry run ---- */
 
-/* The same object that toolgate/check answers with: the verdict's members, then these. */
-static struct str answer_of(struct arena *arena, const struct call *call, bool trace)
+/* The same object as the result of toolgate/check. */
+static struct str answer_json(struct arena *arena, const struct call *call, bool trace)
 {
     struct buf text = buf_in(arena);
     verdict_write(&text, call_verdict(call));
@@ -59,21 +58,21 @@ static struct str answer_of(struct arena *arena, const struct call *call, bool t
     return buf_view(&text);
 }
 
-static int try(struct arena *arena, const struct asked *asked, struct gate *gate)
+static int decide(struct arena *arena, const struct check_options *check, struct gate *gate)
 {
     struct peer peer;
     local_peer(&peer);
     struct call_request request = {
         .mode = CALL_CHECK,
-        .tool = str_of(asked->tool),
-        .arguments = &asked->arguments,
+        .tool = str_of(check->tool),
+        .arguments = &check->arguments,
         .session = STR_LIT("check"),
         .connection = STR_LIT("check"),
-        .turn = asked->meta.turn,
-        .goal = str_of(asked->meta.goal),
+        .turn = check->meta.turn,
+        .goal = str_of(check->meta.goal),
         .peer = &peer,
         .dry_run = true,
-        .trace = asked->trace,
+        .trace = check->trace,
     };
     struct call *call = call_new(gate, arena, &request);
     struct json answer;
@@ -81,13 +80,13 @@ static int try(struct arena *arena, const struct asked *asked, struct gate *gate
     int status = CLI_ERROR;
     if (!call_start(call, NULL, NULL)) /* the local ledger answers at once */
         term_error("check", "the ledger did not answer");
-    else if (json_parse(arena, answer_of(arena, call, asked->trace), NULL, &answer, &fault) == OK)
-        status = show(asked, &answer);
+    else if (json_parse(arena, answer_json(arena, call, check->trace), NULL, &answer, &fault) == OK)
+        status = print_answer_as(check, &answer);
     call_free(call);
     return status;
 }
 
-static int dry_run(const struct command *command, struct arena *arena, const struct asked *asked,
+static int dry_run(const struct command *command, struct arena *arena, const struct check_options *check,
                    const struct local_options *options)
 {
     struct gate gate = {.generation = local_generation_load(command, options)};
@@ -96,7 +95,7 @@ static int dry_run(const struct command *command, struct arena *arena, const str
     if (!gate.generation)
         return status;
     if (ledger_new_local(&(struct ledger_options){0}, &gate.ledger, &why) == OK)
-        status = try(arena, asked, &gate);
+        status = decide(arena, check, &gate);
     else
         term_error(command->name, "%s", why.text);
     ledger_free(gate.ledger);
@@ -107,28 +106,28 @@ static int dry_run(const struct command *command, struct arena *arena, const str
 static int run(const struct command *command, int argc, char **argv)
 {
     struct local_options options = {0};
-    struct asked asked = {0};
+    struct check_options check = {0};
     int status;
     const struct cli_option table[] = {
-        {"trace", NULL, "each stage, what it decided, in how many µs", 0, OPTION_FLAG, &asked.trace},
-        {"goal", "TEXT", "what the user asked for, in words", 0, OPTION_STRING, &asked.meta.goal},
-        {"turn", "N", "the user turn the call belongs to", 0, OPTION_NUMBER, &asked.meta.turn},
-        {"session", "ID", "ask the daemon, as a call of this session, and count it", 0, OPTION_STRING,
-         &asked.meta.session},
+        {"trace", NULL, "print each stage: its decision and its time", 0, OPTION_FLAG, &check.trace},
+        {"goal", "TEXT", "the user's request, in words", 0, OPTION_STRING, &check.meta.goal},
+        {"turn", "N", "the user turn of the call", 0, OPTION_NUMBER, &check.meta.turn},
+        {"session", "ID", "ask the daemon, as a call of this session, which it counts", 0, OPTION_STRING,
+         &check.meta.session},
         {"socket", "PATH", "ask the daemon there; counted only with --session", 's', OPTION_STRING,
-         &asked.socket},
+         &check.socket},
         LOCAL_OPTIONS(&options),
-        {"json", NULL, "print the verdict as JSON", 'j', OPTION_FLAG, &asked.json},
+        {"json", NULL, "print the verdict as JSON", 'j', OPTION_FLAG, &check.json},
         {0},
     };
     if (!options_read(command, table, &argc, &argv, &status))
         return status;
     struct arena *arena = arena_new();
-    asked.tool = argv[0];
+    check.tool = argv[0];
     status = CLI_ERROR;
-    if (json_input_arguments(command, arena, argv[1], &asked.arguments))
-        status = asked.meta.session || asked.socket ? ask(command, arena, &asked)
-                                                    : dry_run(command, arena, &asked, &options);
+    if (json_input_arguments(command, arena, argv[1], &check.arguments))
+        status = check.meta.session || check.socket ? ask(command, arena, &check)
+                                                    : dry_run(command, arena, &check, &options);
     arena_free(arena);
     return status;
 }
@@ -136,14 +135,14 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_check = {
     .name = "check",
     .operands = "TOOL [JSON]",
-    .summary = "what the gate says of a call, nothing run",
+    .summary = "show the verdict of a call, run nothing",
     .about =
-        "Without --session: loads what serve would load and judges the call in this process; nothing\n"
-        "is counted. With --session ID: asks the running daemon, with that session's budgets, loops and\n"
-        "facts, and the call counts there.",
+        "Prints the verdict of a call. Without --session it loads the files that serve would load and\n"
+        "decides in this process; nothing is counted. With --session ID it asks the running daemon, which\n"
+        "uses that session's budgets, loops and facts, and counts the call.",
     .exits = "  0  pass\n"
              "  1  any other verdict\n"
-             "  2  usage, arguments that are no JSON, files that do not load, no daemon",
+             "  2  usage, arguments that are not JSON, files that do not load, no daemon",
     .example = "  toolgate check get_events '{\"action\": \"by_ids\"}' --trace --policies policies",
     .least = 1,
     .most = 2,

@@ -1,8 +1,8 @@
 /*
- * toolgate connect: a client's stdio on one side, the daemon's socket on the
- * other. Bytes pass untouched; with --session each request gets its session.
- * The socket never blocks, so that a daemon that stopped reading (because its
- * answers are not taken) still has its answers taken.
+ * toolgate connect: passes bytes between a client's stdio and the daemon's
+ * socket; with --session each request gets its session. The socket does not
+ * block: a daemon that stopped reading until its replies are read still gets
+ * them read.
  */
 #include "base/arena.h"
 #include "base/buf.h"
@@ -21,21 +21,20 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define CONNECT_READ_BYTES    65536u
-#define CONNECT_PENDING_BYTES 262144u /* beyond this the client is not read until the daemon took some */
-#define CONNECT_LINE_MAX_BYTES                                                                               \
-    1073741824u                /* a line that waits for its session; what limits.message may at most be */
-#define CONNECT_LINGER_MS 2000 /* after stdin ends: how long answers in flight may take */
+#define CONNECT_READ_BYTES     65536u
+#define CONNECT_PENDING_BYTES  262144u     /* above this, stdin is not read until the daemon has read some */
+#define CONNECT_LINE_MAX_BYTES 1073741824u /* with a session: the maximum of limits.message */
+#define CONNECT_LINGER_MS      2000        /* for pending replies after stdin ended */
 
 struct bridge {
     int socket;
-    struct str session; /* JSON text of a string; empty: bytes pass as they are */
-    struct buf line;    /* read from the client, its newline not yet seen; only with a session */
-    size_t seen;        /* of it, known to hold no newline */
-    struct buf out;     /* on its way to the daemon */
-    bool client_ended, told_daemon;
+    struct str session; /* a JSON string; empty: bytes pass unchanged */
+    struct buf line;    /* with a session: read from the client, without its newline yet */
+    size_t seen;        /* bytes of it that hold no newline */
+    struct buf out;     /* for the daemon */
+    bool client_ended, shut_down;
     int status;
-    const char *trouble; /* NULL: none */
+    const char *error; /* NULL: none */
 };
 
 static bool is_over(const struct bridge *bridge)
@@ -43,10 +42,10 @@ static bool is_over(const struct bridge *bridge)
     return bridge->status >= 0;
 }
 
-static void end(struct bridge *bridge, int status, const char *trouble)
+static void end(struct bridge *bridge, int status, const char *error)
 {
     bridge->status = status;
-    bridge->trouble = trouble;
+    bridge->error = error;
 }
 
 /* ---- client to daemon ---- */
@@ -72,7 +71,7 @@ static void take_lines(struct bridge *bridge)
 static void client_ended(struct bridge *bridge)
 {
     bridge->client_ended = true;
-    buf_str(&bridge->out, buf_view(&bridge->line)); /* half a line: the daemon says what it thinks of it */
+    buf_str(&bridge->out, buf_view(&bridge->line)); /* a partial line: the daemon reports it */
     buf_clear(&bridge->line);
 }
 
@@ -100,9 +99,9 @@ static void write_daemon(struct bridge *bridge)
         }
         buf_drop(&bridge->out, (size_t)n);
     }
-    if (bridge->client_ended && !bridge->told_daemon) {
+    if (bridge->client_ended && !bridge->shut_down) {
         shutdown(bridge->socket, SHUT_WR);
-        bridge->told_daemon = true;
+        bridge->shut_down = true;
     }
 }
 
@@ -112,7 +111,7 @@ static bool write_client(const char *at, size_t len)
 {
     while (len) {
         ssize_t n = write(STDOUT_FILENO, at, len);
-        if (n < 0 && errno == EAGAIN) /* somebody else made our stdout non-blocking */
+        if (n < 0 && errno == EAGAIN) /* another process made this stdout non-blocking */
             poll(&(struct pollfd){.fd = STDOUT_FILENO, .events = POLLOUT}, 1, -1);
         else if (n < 0 && errno != EINTR)
             return false;
@@ -132,9 +131,9 @@ static void read_daemon(struct bridge *bridge)
         return;
     if (n <= 0)
         end(bridge, bridge->client_ended ? CLI_OK : CLI_ERROR,
-            bridge->client_ended ? NULL : "the daemon closed the connection; its log says why");
+            bridge->client_ended ? NULL : "the daemon closed the connection; its log has the reason");
     else if (!write_client(bytes, (size_t)n))
-        end(bridge, CLI_ERROR, "stdout is gone");
+        end(bridge, CLI_ERROR, "stdout is closed");
 }
 
 /* ---- the loop ---- */
@@ -162,14 +161,14 @@ static int run_bridge(int socket, struct str session)
     struct bridge bridge = {.socket = socket, .session = session, .status = -1};
     while (!is_over(&bridge))
         turn(&bridge);
-    if (bridge.trouble)
-        term_error("connect", "%s", bridge.trouble);
+    if (bridge.error)
+        term_error("connect", "%s", bridge.error);
     buf_clear(&bridge.line);
     buf_clear(&bridge.out);
     return bridge.status;
 }
 
-/* The session as a JSON string; "auto" is one of this bridge's own life. */
+/* As a JSON string. "auto" is a new session. */
 static struct str session_text(struct arena *arena, const char *session)
 {
     if (!session)
@@ -187,7 +186,7 @@ static int run(const struct command *command, int argc, char **argv)
     const char *session = NULL;
     int status;
     const struct cli_option table[] = {
-        {"session", "ID", "session of every request that names none; auto: a new one for this bridge", 0,
+        {"session", "ID", "the session of each request that has none; auto: a new one for this process", 0,
          OPTION_STRING, &session},
         {0},
     };
@@ -210,10 +209,11 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_connect = {
     .name = "connect",
     .operands = "[SOCKET]",
-    .summary = "bridge an MCP client's stdio to the daemon",
-    .about = "The command that an MCP client starts as its stdio server. Bytes pass untouched both ways;\n"
-             "with --session each request without one gets it. Ends when stdin ends.",
-    .exits = "  0  stdin ended, answers in flight were delivered\n"
+    .summary = "connect an MCP client's stdio to the daemon",
+    .about =
+        "An MCP client starts this command as its stdio server. Bytes pass unchanged in both directions;\n"
+        "with --session, each request that has no session gets one. Ends when stdin ends.",
+    .exits = "  0  stdin ended, and the pending replies were delivered\n"
              "  2  usage, no daemon, or the daemon closed the connection",
     .example = "  claude mcp add gate -- toolgate connect /tmp/toolgate.sock --session auto\n"
                "  echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}' | toolgate connect "

@@ -1,4 +1,4 @@
-/* toolgate lint: what is suspicious about policies and tools, one line each. */
+/* toolgate lint: prints the findings of src/lint, one a line. */
 #include "lint/lint.h"
 
 #include "base/arena.h"
@@ -52,7 +52,7 @@ static void print_json(const struct lint_finding *f)
     buf_clear(&line);
 }
 
-/* Notes are printed for who asks for them, and count for nobody else. */
+/* Notes are printed and counted only with --strict. */
 static bool print_findings(const struct lint_options *options, struct lint *lint)
 {
     size_t count, counted = 0;
@@ -95,10 +95,10 @@ static int run(const struct command *command, int argc, char **argv)
     struct lint_options options = {0};
     int status;
     const struct cli_option table[] = {
-        {"strict", NULL, "notes, too: what only some providers' modes refuse", 0, OPTION_FLAG,
+        {"strict", NULL, "also notes: what only some providers' modes refuse", 0, OPTION_FLAG,
          &options.strict},
-        {"json", NULL, "one JSON object a finding", 'j', OPTION_FLAG, &options.json},
-        {"list", NULL, "all checks, with their codes and levels", 'l', OPTION_FLAG, &options.list},
+        {"json", NULL, "print one JSON object for each finding", 'j', OPTION_FLAG, &options.json},
+        {"list", NULL, "list all checks with their codes and levels", 'l', OPTION_FLAG, &options.list},
         LOCAL_OPTIONS(&options.local),
         {0},
     };
@@ -115,15 +115,15 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_lint = {
     .name = "lint",
     .operands = "[DIR|FILE]...",
-    .summary = "what is suspicious about policies and tools",
-    .about =
-        "Loads the policies (default ./policies) and the tools of --tools, plays the examples, and says\n"
-        "what is suspicious: one line a finding, `file:line: level: sentence [code]`, each with its\n"
-        "mend. A file that does not load is a finding, and the others are looked at all the same.\n"
-        "Errors and warnings count; notes are printed and count with --strict.",
-    .exits = "  0  nothing was found\n"
-             "  1  something was\n"
-             "  2  usage, or there is nothing to look at",
+    .summary = "report what looks wrong in policies and tools",
+    .about = "Loads the policies (default ./policies) and the tools of --tools, runs the examples, and "
+             "prints one\n"
+             "line for each finding: `file:line: level: sentence [code]`, each with its fix. A file that "
+             "does not\n"
+             "load is a finding too. Errors and warnings affect the exit code; notes only with --strict.",
+    .exits = "  0  no finding\n"
+             "  1  at least one finding\n"
+             "  2  usage, or there is nothing to check",
     .example = "  toolgate lint policies\n"
                "  toolgate lint policies --tools tools.json --strict --json",
     .most = 1000,

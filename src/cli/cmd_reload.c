@@ -1,4 +1,4 @@
-/* toolgate reload: asks the running daemon to load everything anew, and says what came of it. */
+/* toolgate reload: makes the running daemon load everything again, and prints the result. */
 #include "cli/rpc_call.h"
 #include "cli/options.h"
 #include "cli/term.h"
@@ -19,7 +19,7 @@ static void print_lines(FILE *out, const char *prefix, const struct json *lines)
         fprintf(out, "%s: " STR_FMT "\n", prefix, STR_ARG(json_str(&lines->items[i])));
 }
 
-static int exit_of(const struct json *answer)
+static int exit_code(const struct json *answer)
 {
     return json_is_true(json_get_text(answer, "ok")) ? CLI_OK : CLI_NO;
 }
@@ -32,8 +32,8 @@ static int print_outcome(void *owner, const struct json *answer)
     (void)owner;
     print_lines(stderr, "error", errors);
     print_lines(stderr, "warning", json_get_text(answer, "warnings"));
-    if (exit_of(answer) != CLI_OK)
-        printf("%u error%s: generation %lld (" STR_FMT ") stays, as it was\n", errors ? errors->len : 0,
+    if (exit_code(answer) != CLI_OK)
+        printf("%u error%s: generation %lld (" STR_FMT ") is still served\n", errors ? errors->len : 0,
                errors && errors->len == 1 ? "" : "s", number(answer, "generation"), STR_ARG(hash));
     else if (unchanged)
         printf("unchanged: generation %lld (" STR_FMT "), tools: %lld, policies: %lld, in %lld ms\n",
@@ -44,13 +44,13 @@ static int print_outcome(void *owner, const struct json *answer)
                "), tools: %lld, policies: %lld, examples passed: %lld, in %lld ms\n",
                number(answer, "generation"), STR_ARG(hash), number(answer, "tools"),
                number(answer, "policies"), number(answer, "examples"), number(answer, "ms"));
-    return exit_of(answer);
+    return exit_code(answer);
 }
 
 static int print_json(void *owner, const struct json *answer)
 {
     rpc_call_print_json(owner, answer);
-    return exit_of(answer);
+    return exit_code(answer);
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -60,7 +60,7 @@ static int run(const struct command *command, int argc, char **argv)
     int status;
     const struct cli_option table[] = {
         SOCKET_OPTION(&socket),
-        {"json", NULL, "as JSON", 'j', OPTION_FLAG, &json},
+        {"json", NULL, "print JSON", 'j', OPTION_FLAG, &json},
         {0},
     };
     if (!options_read(command, table, &argc, &argv, &status))
@@ -72,14 +72,14 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_reload = {
     .name = "reload",
     .operands = "",
-    .summary = "load configuration, tools and policies anew",
+    .summary = "load configuration, tools and policies again",
     .about =
-        "Has the running daemon build a new generation beside the one it serves, run every example, and\n"
-        "swap it in; or keep what it has, and say what is wrong: file and line, the example, what was\n"
-        "expected and what came. Calls go on meanwhile. It does so by itself when files change, unless\n"
-        "that is switched off (watch = false).",
+        "The running daemon builds a new generation beside the one it serves, runs every example, and swaps\n"
+        "it in. If anything is wrong, it keeps the old generation, and this command prints the errors: file\n"
+        "and line, the example, what was expected and what was found. Calls go on during the reload. The\n"
+        "daemon also reloads by itself when files change, unless the configuration says watch = false.",
     .exits = "  0  the new generation is served, or nothing had changed\n"
-             "  1  something is wrong with it; what was served before is served still\n"
+             "  1  there are errors; the old generation is still served\n"
              "  2  usage, no daemon, or not allowed",
     .example = "  toolgate reload && toolgate status",
     .run = run,

@@ -1,4 +1,4 @@
-/* toolgate session: what the ledger knows of a conversation, and a person's way to end a run. */
+/* toolgate session: prints a session of the ledger, and resets or deletes it. */
 #include "cli/rpc_call.h"
 #include "cli/options.h"
 #include "cli/term.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SAID_BYTES 512u
+#define TEXT_BYTES 512u
 
 static int print_session(void *owner, const struct json *answer)
 {
@@ -24,49 +24,41 @@ static int print_done(void *owner, const struct json *answer)
     return CLI_OK;
 }
 
-struct wish {
+struct session_options {
     const char *user, *reset; /* NULL: not given */
     bool forget;
 };
 
-/* What the answer's printer is given: the sentence about what was done, or the session's name. */
-static void say_what_is_done(char said[SAID_BYTES], const char *id, const struct wish *wish)
+/* For the printer of the answer: what was done, or the session's name. */
+static void describe(char text[TEXT_BYTES], const char *id, const struct session_options *options)
 {
-    if (wish->reset)
-        snprintf(said, SAID_BYTES, "%.200s: %.200s may be called again, its runs and budgets begin anew", id,
-                 wish->reset);
-    else if (wish->forget)
-        snprintf(said, SAID_BYTES, "%.200s: forgotten, with its history, budgets, ids and facts", id);
+    if (options->reset)
+        snprintf(text, TEXT_BYTES, "%.200s: %.200s may be called again; its loops and budgets are reset", id,
+                 options->reset);
+    else if (options->forget)
+        snprintf(text, TEXT_BYTES, "%.200s: deleted, with its history, budgets, ids and facts", id);
     else
-        snprintf(said, SAID_BYTES, "%.400s", id);
+        snprintf(text, TEXT_BYTES, "%.400s", id);
 }
 
-/* By name or number. */
-static bool find_user(const char *name, int64_t *uid)
-{
-    const struct passwd *entry = getpwnam(name);
-    char *end;
-    *uid = entry ? (int64_t)entry->pw_uid : strtoll(name, &end, 10);
-    return entry || (end != name && *end == '\0' && *uid >= 0);
-}
-
-static bool put_params(struct buf *params, const char *id, const struct wish *wish)
+/* False: there is no such user. */
+static bool put_params(struct buf *params, const char *id, const struct session_options *options)
 {
     struct json_out out = json_out(params);
     json_open(&out, '{');
     json_field_text(&out, "session", id);
-    if (wish->user) {
-        int64_t uid;
-        if (!find_user(wish->user, &uid))
+    if (options->user) {
+        const struct passwd *entry = getpwnam(options->user);
+        char *end;
+        int64_t uid = entry ? (int64_t)entry->pw_uid : strtoll(options->user, &end, 10);
+        if (!entry && (end == options->user || *end || uid < 0))
             return false;
         json_field_int(&out, "uid", uid);
     }
-    if (wish->reset) {
-        json_field_text(&out, "reset", wish->reset);
-    }
-    if (wish->forget) {
+    if (options->reset)
+        json_field_text(&out, "reset", options->reset);
+    if (options->forget)
         json_field_bool(&out, "forget", true);
-    }
     json_close(&out, '}');
     return true;
 }
@@ -74,36 +66,36 @@ static bool put_params(struct buf *params, const char *id, const struct wish *wi
 static int run(const struct command *command, int argc, char **argv)
 {
     const char *socket = NULL;
-    struct wish wish = {0};
+    struct session_options options = {0};
     bool json = false;
     int status;
     const struct cli_option table[] = {
-        {"reset", "TOOL", "end the loop run and budgets of one tool: it may be called again", 0,
-         OPTION_STRING, &wish.reset},
-        {"forget", NULL, "forget the session as a whole", 0, OPTION_FLAG, &wish.forget},
-        {"user", "NAME", "another user's session (for root and the daemon's user)", 'u', OPTION_STRING,
-         &wish.user},
+        {"reset", "TOOL", "reset the loops and budgets of one tool, so that it may be called again", 0,
+         OPTION_STRING, &options.reset},
+        {"forget", NULL, "delete the whole session", 0, OPTION_FLAG, &options.forget},
+        {"user", "NAME", "another user's session (only for root and the daemon's user)", 'u', OPTION_STRING,
+         &options.user},
         SOCKET_OPTION(&socket),
-        {"json", NULL, "as JSON", 'j', OPTION_FLAG, &json},
+        {"json", NULL, "print JSON", 'j', OPTION_FLAG, &json},
         {0},
     };
     if (!options_read(command, table, &argc, &argv, &status))
         return status;
-    if (wish.reset && wish.forget) {
+    if (options.reset && options.forget) {
         term_error(command->name, "--reset and --forget: choose one; --forget covers every tool");
         return CLI_ERROR;
     }
     struct buf params = {0};
-    rpc_call_handler *answered = json                        ? rpc_call_print_json
-                                 : wish.reset || wish.forget ? print_done
-                                                             : print_session;
-    char said[SAID_BYTES];
-    say_what_is_done(said, argv[0], &wish);
+    rpc_call_handler *print = json                              ? rpc_call_print_json
+                              : options.reset || options.forget ? print_done
+                                                                : print_session;
+    char text[TEXT_BYTES];
+    describe(text, argv[0], &options);
     status = CLI_ERROR;
-    if (put_params(&params, argv[0], &wish))
-        status = rpc_call(command, socket, "toolgate/session", buf_view(&params), answered, said);
+    if (put_params(&params, argv[0], &options))
+        status = rpc_call(command, socket, "toolgate/session", buf_view(&params), print, text);
     else
-        term_error(command->name, "--user: no such user on this host: '%s'", wish.user);
+        term_error(command->name, "--user: no such user on this host: '%s'", options.user);
     buf_clear(&params);
     return status;
 }
@@ -111,12 +103,11 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_session = {
     .name = "session",
     .operands = "ID",
-    .summary = "what the ledger knows of a conversation",
+    .summary = "show a session as the ledger has it",
     .about =
-        "What happened in a session of this user, as the ledger has it: its calls with time, turn, step,\n"
-        "tool and class, why they were refused, and what lets them go on. A person can end a run of\n"
-        "refusals with --reset, or all memory of the session with --forget. Any daemon on the same Redis\n"
-        "tells the same.",
+        "Prints the calls of a session of this user with time, turn, step, tool and class, why they were\n"
+        "refused, and how to let them go on. --reset ends the refusals of one tool, --forget deletes the\n"
+        "session. All daemons on one Redis give the same answer.",
     .exits = "  0  the session is on stdout, or was reset\n"
              "  2  usage, no daemon, no such session",
     .example = "  toolgate session chat-7\n"

@@ -1,4 +1,4 @@
-/* toolgate status: the running daemon about itself. */
+/* toolgate status: prints the answer of toolgate/status. */
 #include "base/buf.h"
 #include "cli/rpc_call.h"
 #include "cli/options.h"
@@ -10,7 +10,7 @@
 
 static const struct column {
     const char *title, *key;
-    int width; /* negative: a text, to the left */
+    int width; /* negative: left-aligned */
 } columns[] = {{"NAME", "name", -16},   {"KIND", "kind", -6},  {"STATE", "state", -9},
                {"TOOLS", "tools", 5},   {"CALLS", "calls", 7}, {"FAILED", "failures", 7},
                {"STARTS", "starts", 6}, {"PID", "pid", 7},     {"BREAKER", "breaker", -9}};
@@ -35,29 +35,28 @@ static int64_t number_of(const struct json *value)
     return json_int(value, &n) ? n : -1;
 }
 
-/* What went wrong last, how long ago unless it is so now, and what comes next. */
-static void show_trouble(const struct json *upstream)
+/* The last error, its age unless it is the present state, and the next try. */
+static void print_error(const struct json *upstream)
 {
     struct buf text = {0};
     struct str error = json_str(json_get_text(upstream, "last_error"));
     int64_t ago_s = number_of(json_get_text(upstream, "last_error_s_ago"));
     int64_t next_ms = number_of(json_get_text(upstream, "next_try_ms"));
-    int64_t left_alone_s = number_of(json_get_text(upstream, "breaker_after_s"));
+    int64_t paused_s = number_of(json_get_text(upstream, "breaker_after_s"));
     if (ago_s >= 0)
         buf_printf(&text, "%lld s ago: ", (long long)ago_s);
     buf_str(&text, error);
     if (next_ms >= 0)
-        buf_printf(&text, "; tried again in %lld s, or with toolgate reload",
-                   (long long)(next_ms + 999) / 1000);
-    if (left_alone_s > 0)
-        buf_printf(&text, "; left alone for %lld s more", (long long)left_alone_s);
+        buf_printf(&text, "; next try in %lld s, or with toolgate reload", (long long)(next_ms + 999) / 1000);
+    if (paused_s > 0)
+        buf_printf(&text, "; not called for %lld s more", (long long)paused_s);
     if (error.len)
         term_print_indented(buf_view(&text), 4);
     buf_clear(&text);
 }
 
-/* One a line, and below it why it is not there. */
-static void show_upstreams(const struct json *list)
+/* One line each, and its last error below. */
+static void print_upstreams(const struct json *list)
 {
     printf("%supstreams:%s\n ", term_colour(TERM_BOLD), term_colour(TERM_PLAIN));
     for (size_t i = 0; i < COLUMNS; i++)
@@ -68,7 +67,7 @@ static void show_upstreams(const struct json *list)
         for (size_t k = 0; k < COLUMNS; k++)
             put_cell(&columns[k], json_get_text(&list->items[i], columns[k].key));
         putchar('\n');
-        show_trouble(&list->items[i]);
+        print_error(&list->items[i]);
     }
 }
 
@@ -83,56 +82,57 @@ static long long count(const struct json *object, const char *key)
 
 static const struct {
     const char *on_outage, *words;
-} meanwhile[] = {{"local", "each daemon counts for itself, and tells it afterwards"},
-                 {"closed", "calls are refused"},
-                 {"open", "calls pass uncounted"}};
+} outage_rules[] = {{"local", "each daemon counts for itself, and merges afterwards"},
+                    {"closed", "calls are refused"},
+                    {"open", "calls pass uncounted"}};
 
-static void show_presence(const struct json *ledger)
+static void print_connection(const struct json *ledger)
 {
     struct str on_outage = json_str(json_get_text(ledger, "on_outage"));
     if (json_is_true(json_get_text(ledger, "connected"))) {
         printf(", %sconnected%s\n", term_colour(TERM_GREEN), term_colour(TERM_PLAIN));
         return;
     }
-    printf(", %saway%s since ", term_colour(TERM_RED), term_colour(TERM_PLAIN));
+    printf(", %sdown%s since ", term_colour(TERM_RED), term_colour(TERM_PLAIN));
     term_print_time(count(ledger, "away_since_ms"));
     printf(": " STR_FMT "\n", STR_ARG(json_str(json_get_text(ledger, "why_away"))));
-    for (size_t i = 0; i < sizeof(meanwhile) / sizeof(meanwhile[0]); i++)
-        if (str_is(on_outage, meanwhile[i].on_outage))
-            printf("  meanwhile %s (on_outage = \"%s\")\n", meanwhile[i].words, meanwhile[i].on_outage);
+    for (size_t i = 0; i < sizeof(outage_rules) / sizeof(outage_rules[0]); i++)
+        if (str_is(on_outage, outage_rules[i].on_outage))
+            printf("  until then %s (on_outage = \"%s\")\n", outage_rules[i].words,
+                   outage_rules[i].on_outage);
 }
 
-static void show_redis(const struct json *ledger)
+static void print_redis(const struct json *ledger)
 {
     struct str server = json_str(json_get_text(ledger, "server"));
     const struct json *warnings = json_get_text(ledger, "warnings");
     printf(STR_FMT " at " STR_FMT, STR_ARG(server.len ? server : STR_LIT("redis")),
            STR_ARG(json_str(json_get_text(ledger, "address"))));
-    show_presence(ledger);
-    printf("  answered by redis %lld, here %lld, by nobody %lld, refused %lld; median %lld us, slowest %lld "
-           "us\n",
-           count(ledger, "by_redis"), count(ledger, "by_stand_in"), count(ledger, "uncounted"),
-           count(ledger, "refused"), count(ledger, "median_us"), count(ledger, "worst_us"));
-    printf("  connected %lld times, outages %lld; sessions it has yet to be told %lld, was told %lld; lost "
-           "%lld\n",
+    print_connection(ledger);
+    printf(
+        "  requests: %lld to redis, %lld counted here, %lld uncounted, %lld refused; median %lld us, slowest "
+        "%lld us\n",
+        count(ledger, "by_redis"), count(ledger, "by_stand_in"), count(ledger, "uncounted"),
+        count(ledger, "refused"), count(ledger, "median_us"), count(ledger, "worst_us"));
+    printf("  connected %lld times, %lld outages; sessions: %lld to be merged, %lld merged, %lld lost\n",
            count(ledger, "connects"), count(ledger, "outages"), count(ledger, "waiting"),
            count(ledger, "merged"), count(ledger, "lost"));
     if (json_get_text(ledger, "keys_at_connect"))
-        printf("  keys in its database when it was connected to: %lld\n", count(ledger, "keys_at_connect"));
+        printf("  keys in its database at the last connect: %lld\n", count(ledger, "keys_at_connect"));
     if (count(ledger, "forgotten") > 0)
-        printf("  sessions forgotten here for want of memory: %lld\n", count(ledger, "forgotten"));
+        printf("  sessions evicted here to free memory: %lld\n", count(ledger, "forgotten"));
     for (uint32_t i = 0; json_is(warnings, JSON_ARRAY) && i < warnings->len; i++)
         printf("  %swarning:%s " STR_FMT "\n", term_colour(TERM_YELLOW), term_colour(TERM_PLAIN),
                STR_ARG(json_str(&warnings->items[i])));
 }
 
-static void show_ledger(const struct json *ledger)
+static void print_ledger(const struct json *ledger)
 {
     printf("%sledger:%s ", term_colour(TERM_BOLD), term_colour(TERM_PLAIN));
     if (json_get_text(ledger, "on_outage"))
-        show_redis(ledger);
+        print_redis(ledger);
     else
-        printf("local, of this daemon alone: %lld sessions, %lld bytes; forgotten for want of memory %lld\n",
+        printf("local, of this daemon alone: %lld sessions, %lld bytes; %lld evicted to free memory\n",
                count(ledger, "sessions"), count(ledger, "bytes"), count(ledger, "forgotten"));
 }
 
@@ -142,9 +142,9 @@ static int print_status(void *owner, const struct json *answer)
     for (uint32_t i = 0; i < answer->len; i++) {
         const struct json_member *member = &answer->members[i];
         if (str_is(member->key, "upstreams") && json_is(&member->value, JSON_ARRAY))
-            show_upstreams(&member->value);
+            print_upstreams(&member->value);
         else if (str_is(member->key, "ledger"))
-            show_ledger(&member->value);
+            print_ledger(&member->value);
         else
             print_member(member, 0);
     }
@@ -158,7 +158,7 @@ static int run(const struct command *command, int argc, char **argv)
     int status;
     const struct cli_option table[] = {
         SOCKET_OPTION(&socket),
-        {"json", NULL, "as JSON", 'j', OPTION_FLAG, &json},
+        {"json", NULL, "print JSON", 'j', OPTION_FLAG, &json},
         {0},
     };
     if (!options_read(command, table, &argc, &argv, &status))
@@ -170,9 +170,10 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_status = {
     .name = "status",
     .operands = "",
-    .summary = "generation, ledger and counters of the daemon",
-    .about = "What the running daemon serves, since when, its ledger, its counters, and what was odd about\n"
-             "the tools it loaded.",
+    .summary = "show generation, upstreams, ledger and counters",
+    .about =
+        "Prints what the running daemon serves and since when, its upstreams, its ledger, its counters, and\n"
+        "the warnings about the loaded tools.",
     .exits = "  0  the daemon answered\n"
              "  2  usage, no daemon",
     .example = "  toolgate status --json | python3 -m json.tool",

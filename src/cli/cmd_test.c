@@ -1,4 +1,4 @@
-/* toolgate test: the examples of policies, one line each. */
+/* toolgate test: runs the examples of policies and prints one line for each. */
 #include "base/arena.h"
 #include "cli/local_generation.h"
 #include "cli/term.h"
@@ -7,7 +7,7 @@
 #include <glob.h>
 #include <stdio.h>
 
-/* ---- what was seen ------------------------------------------------------------ */
+/* ---- results ---- */
 
 static void print_line(const struct example_outcome *o)
 {
@@ -53,7 +53,7 @@ static void seen(void *owner, const struct example_outcome *o)
     fflush(stdout);
 }
 
-/* ---- running -------------------------------------------------------------------- */
+/* ---- running ---- */
 
 static struct generation *build(const struct config_sources *sources, struct generation_report *report)
 {
@@ -79,8 +79,7 @@ static void add(struct test_tally *tally, const struct examples_count *count)
     tally->count.unsampled += count->unsampled;
 }
 
-/* What sample calls reach has been shown to break nothing, but by nobody to be right: it counts for no
- * coverage. */
+/* Sample calls come after the coverage is taken: they show that nothing breaks, not that it is right. */
 static void run_examples(struct generation *generation, struct examples_options *run,
                          struct test_tally *tally)
 {
@@ -96,7 +95,7 @@ static void run_examples(struct generation *generation, struct examples_options 
     add(tally, &count);
 }
 
-/* A folder, or one file; NULL: what the configuration says. Failed examples are printed as they are seen. */
+/* `place`: a folder or a file; NULL: what the configuration names. */
 static void test_place(const struct test_options *options, const char *place, struct test_tally *tally)
 {
     struct arena *arena = arena_new();
@@ -107,7 +106,7 @@ static void test_place(const struct test_options *options, const char *place, st
         sources.policies = place;
     generation_report_init(&report, arena);
     struct generation *generation = build(&sources, &report);
-    fflush(stdout); /* complaints stand where they belong between the lines */
+    fflush(stdout); /* so that errors on stderr stay in order */
     local_print_report(&report);
     tally->broken += report.error_count;
     if (generation)
@@ -116,16 +115,14 @@ static void test_place(const struct test_options *options, const char *place, st
     arena_free(arena);
 }
 
-/* A pattern that nothing fits was mistyped: nothing has been tested, which must not look like success. */
-static bool nothing_fits(const struct test_options *options, const struct test_tally *tally)
+/* A pattern that matches nothing was mistyped: it must not look like success. */
+static bool nothing_matches(const struct test_options *options, const struct test_tally *tally)
 {
     const struct examples_count *count = &tally->count;
     bool nothing = options->only && !tally->broken && !count->passed && !count->failed && !count->open &&
                    !count->samples && !count->samples_failed;
     if (nothing)
-        term_error("test",
-                   "--only: nothing fits '%s', which is looked for in \"tool: example\"; without --only "
-                   "all are shown by that name",
+        term_error("test", "--only: no \"tool: example\" matches '%s'; without --only all are listed",
                    options->only);
     return nothing;
 }
@@ -144,14 +141,14 @@ static void print_sum(const struct test_options *options, const struct test_tall
     if (count->samples_failed)
         printf(", %zu of them failed", count->samples_failed);
     if (count->unsampled)
-        printf("; no sample could be made from the schema of %zu", count->unsampled);
+        printf("; no sample call could be made for %zu", count->unsampled);
     if (tally->broken)
-        printf("; not tested is what does not load: %zu error%s", tally->broken,
+        printf("; files that do not load were not tested: %zu error%s", tally->broken,
                tally->broken == 1 ? "" : "s");
     printf("\n");
 }
 
-/* Operators' own specs are busted's to run. */
+/* The operator's own specs are run by busted. */
 static void point_at_specs(const struct test_options *options, const char *folder)
 {
     char pattern[4096];
@@ -176,7 +173,7 @@ int test_all(const struct test_options *options)
     for (int i = 0; i < options->place_count; i++)
         point_at_specs(options, options->places[i]);
     int status =
-        tally.count.failed || tally.count.samples_failed || tally.broken || nothing_fits(options, &tally)
+        tally.count.failed || tally.count.samples_failed || tally.broken || nothing_matches(options, &tally)
             ? CLI_NO
             : CLI_OK;
     if (tally.coverage) {
@@ -192,15 +189,15 @@ static int run(const struct command *command, int argc, char **argv)
     struct test_options options = {0};
     int status;
     const struct cli_option table[] = {
-        {"only", "PATTERN", "those with this in \"tool: example\"; * and ? stand for any text", 0,
+        {"only", "PATTERN", "only examples whose \"tool: example\" matches; * and ? are wildcards", 0,
          OPTION_STRING, &options.only},
-        {"verbose", NULL, "what each gives, also where it holds; sample calls too", 'v', OPTION_FLAG,
-         &options.all},
-        {"json", NULL, "one JSON object a line", 'j', OPTION_FLAG, &options.json},
-        {"coverage", NULL, "which rules and lines the examples never reach", 0, OPTION_FLAG, &options.cover},
-        {"coverage-min", "PERCENT", "fail where fewer lines are run", 0, OPTION_NUMBER,
+        {"verbose", NULL, "print the result of each, also of those that hold, and sample calls", 'v',
+         OPTION_FLAG, &options.all},
+        {"json", NULL, "print one JSON object a line", 'j', OPTION_FLAG, &options.json},
+        {"coverage", NULL, "print which rules and lines no example reaches", 0, OPTION_FLAG, &options.cover},
+        {"coverage-min", "PERCENT", "fail if the examples run fewer lines", 0, OPTION_NUMBER,
          &options.coverage_min},
-        {"watch", NULL, "again after every change", 'w', OPTION_FLAG, &options.watch},
+        {"watch", NULL, "run again after every change", 'w', OPTION_FLAG, &options.watch},
         LOCAL_OPTIONS(&options.local),
         {0},
     };
@@ -215,12 +212,12 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_test = {
     .name = "test",
     .operands = "[DIR|FILE]…",
-    .summary = "run the policies' examples",
+    .summary = "run the examples of policies",
     .about =
-        "Loads the policies of each DIR (default ./policies), or each FILE alone, and plays every example\n"
-        "through the gate, as the daemon does before a generation goes live.",
+        "Loads the policies of each DIR (default ./policies), or each FILE alone, and runs every example\n"
+        "through the gate, as the daemon does before it serves a new generation.",
     .exits = "  0  every example holds\n"
-             "  1  one fails, a file does not load, --only fits nothing, or coverage is too low\n"
+             "  1  one fails, a file does not load, --only matches nothing, or coverage is too low\n"
              "  2  usage",
     .example = "  toolgate test policies\n"
                "  toolgate test policies --coverage --watch\n"

@@ -1,4 +1,4 @@
-/* What the files test*.c share: what was asked for, and what came of it. */
+/* What the files cmd_test*.c share: the options and the tally. */
 #ifndef TOOLGATE_CLI_CMD_TEST_H
 #define TOOLGATE_CLI_CMD_TEST_H
 
@@ -11,21 +11,21 @@ struct test_options {
     const char *const *places; /* folders and files */
     int place_count;
     const char *only;
-    bool all, json; /* -v: also what holds; --json */
+    bool all, json; /* -v, --json */
     bool watch, cover;
     unsigned coverage_min; /* percent */
 };
 
 struct test_tally {
     struct examples_count count;
-    size_t broken;             /* complaints about what does not load */
-    struct coverage *coverage; /* NULL: not asked for */
+    size_t broken;             /* errors of files that do not load */
+    struct coverage *coverage; /* NULL: not requested */
 };
 
-/* Everything once; the exit status. */
+/* Runs everything once; returns the exit code. */
 int test_all(const struct test_options *options);
 
-/* The same again after every change; returns only where nothing can be watched. */
+/* Runs everything after each change; returns only if nothing can be watched. */
 int test_watch(const struct test_options *options);
 
 /* CLI_NO where it is less than --coverage-min. */

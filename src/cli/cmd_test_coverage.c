@@ -1,4 +1,4 @@
-/* What the examples left untried: as a table or as JSON. */
+/* toolgate test --coverage: the rules and lines that no example reaches, as a table or as JSON. */
 #include "cli/term.h"
 #include "cli/cmd_test.h"
 #include "json/write.h"
@@ -25,9 +25,9 @@ static struct share rules_of(const struct coverage_file *f)
     return share;
 }
 
-/* ---- for a person --------------------------------------------------------------- */
+/* ---- the table ---- */
 
-/* "12, 14-16": neighbours are those that no line which did run stands between. */
+/* "12, 14-16": a range spans lines that never run, and lines without code. */
 static void missed_lines(struct buf *out, const struct coverage_file *f)
 {
     for (size_t i = 0; i < f->line_count; i++) {
@@ -90,7 +90,7 @@ static void print_table(const struct coverage_file *files, size_t count, struct 
                100.0 * (double)sum.hit / (double)sum.total);
 }
 
-/* ---- for programs ------------------------------------------------------------------ */
+/* ---- JSON ---- */
 
 static void put_share(struct json_out *out, const char *key, struct share share)
 {
@@ -130,14 +130,14 @@ static void print_json(const struct coverage_file *f)
     buf_clear(&line);
 }
 
-/* ---- both ---------------------------------------------------------------------------- */
+/* ---- both ---- */
 
 static bool is_enough(const struct test_options *options, struct share sum)
 {
     bool enough = !sum.total || sum.hit * 100 >= sum.total * options->coverage_min;
     if (!enough)
-        term_error("test", "coverage is %zu of %zu lines, less than the %u %% that --coverage-min asks for",
-                   sum.hit, sum.total, options->coverage_min);
+        term_error("test", "coverage is %zu of %zu lines, less than the %u %% of --coverage-min", sum.hit,
+                   sum.total, options->coverage_min);
     return enough;
 }
 

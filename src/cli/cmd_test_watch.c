@@ -1,4 +1,4 @@
-/* toolgate test --watch: everything again whenever something changes, until Ctrl-C. */
+/* toolgate test --watch: runs everything again after each change, until Ctrl-C. */
 #include "io/file_watch.h"
 #include "cli/term.h"
 #include "cli/cmd_test.h"
@@ -11,19 +11,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct watching {
+struct watch_list {
     struct file_watch *watch;
     struct why why;
     bool failed;
 };
 
-static void add(struct watching *w, const char *path)
+static void add(struct watch_list *w, const char *path)
 {
     w->failed |= path && file_watch_add(w->watch, path, &w->why) != OK;
 }
 
-/* A file's neighbours matter too: a schema that it reads with json "…" lies there. */
-static void add_place(struct watching *w, const char *place)
+/* Of a file the whole folder: it may read a schema from there with json "…". */
+static void add_place(struct watch_list *w, const char *place)
 {
     const char *slash = strrchr(place, '/');
     struct stat st;
@@ -35,8 +35,8 @@ static void add_place(struct watching *w, const char *place)
     free(folder);
 }
 
-/* What the configuration names; where it can't be read, it is the one file to watch. */
-static void add_configured(struct watching *w, const struct local_options *local)
+/* The configuration and the files that it names, if it can be read. */
+static void add_configured(struct watch_list *w, const struct local_options *local)
 {
     struct config_sources sources = local_sources(local, NULL);
     struct config config;
@@ -53,7 +53,7 @@ static void add_configured(struct watching *w, const struct local_options *local
 
 static bool watch_all(struct file_watch *watch, const struct test_options *options)
 {
-    struct watching w = {.watch = watch};
+    struct watch_list w = {.watch = watch};
     for (int i = 0; i < options->place_count; i++)
         add_place(&w, options->places[i]);
     if (!options->place_count || options->local.config || options->local.tools.count)
@@ -63,7 +63,7 @@ static bool watch_all(struct file_watch *watch, const struct test_options *optio
     return !w.failed;
 }
 
-/* Returns once something has changed and it has been quiet for a while. */
+/* Returns after a change that no further change follows. False: poll failed. */
 static bool wait_for_change(struct file_watch *watch)
 {
     struct pollfd ready = {.fd = file_watch_fd(watch), .events = POLLIN};

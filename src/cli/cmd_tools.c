@@ -1,4 +1,4 @@
-/* toolgate tools: the tools as a model sees them, of these files or of the running daemon. */
+/* toolgate tools: lists the tools as a model sees them, from files or from the running daemon. */
 #include "base/arena.h"
 #include "cli/rpc_call.h"
 #include "cli/local_generation.h"
@@ -76,9 +76,9 @@ static int print_answer(void *owner, const struct json *answer)
 {
     const struct json *tools = json_get_text(answer, "tools");
     if (!json_is(tools, JSON_ARRAY)) {
-        term_error("tools",
-                   "expected a list of tools from the daemon, got something else; are its version and this"
-                   " one's the same?");
+        term_error(
+            "tools",
+            "expected a list of tools from the daemon: does it have the same version as this program?");
         return CLI_ERROR;
     }
     return print(*(const bool *)owner, tools, json_get_text(answer, "runs_at"));
@@ -134,7 +134,7 @@ static int run(const struct command *command, int argc, char **argv)
     bool strict = false, json = false;
     int status;
     const struct cli_option table[] = {
-        {"format", "FORM", "mcp, openai, anthropic or gemini: definitions as JSON", 'f', OPTION_STRING,
+        {"format", "FORMAT", "mcp, openai, anthropic or gemini: definitions as JSON", 'f', OPTION_STRING,
          &name},
         {"strict", NULL, "openai: strict mode", 0, OPTION_FLAG, &strict},
         {"json", NULL, "the same as --format mcp", 'j', OPTION_FLAG, &json},
@@ -156,9 +156,10 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_tools = {
     .name = "tools",
     .operands = "",
-    .summary = "the tools as a model sees them",
-    .about = "Names and descriptions; with --format the definitions, in the form a provider's API takes.\n"
-             "Loads the files that serve would load, or asks a daemon with --socket.",
+    .summary = "list the tools as a model sees them",
+    .about =
+        "Prints names and descriptions; with --format the definitions, in the form that a provider's API\n"
+        "takes. Loads the files that serve would load, or asks a daemon with --socket.",
     .exits = "  0  the list is on stdout\n"
              "  2  usage, files that do not load, no daemon",
     .example = "  toolgate tools --policies policies\n"

@@ -1,7 +1,4 @@
-/*
- * toolgate validate: does a JSON file fit a schema? The validator that judges
- * calls, on its own.
- */
+/* toolgate validate: checks JSON files with the validator that checks tool calls. */
 #include "base/arena.h"
 #include "cli/command.h"
 #include "cli/json_input.h"
@@ -13,14 +10,14 @@
 
 #include <stdio.h>
 
-struct validating {
+struct validation {
     const struct command *command;
     struct arena *arena;
     struct schema *schema;
     bool json;
 };
 
-/* ---- what was found ---- */
+/* ---- output ---- */
 
 static void print_problems(const char *file, const struct problems *problems)
 {
@@ -72,7 +69,7 @@ static void print_json(struct arena *arena, const char *file, const struct probl
 
 /* ---- one instance ---- */
 
-static bool read_instance(const struct validating *v, const char *file, struct json *out)
+static bool read_instance(const struct validation *v, const char *file, struct json *out)
 {
     struct why why;
     if (strcmp(file, "-") == 0)
@@ -83,7 +80,7 @@ static bool read_instance(const struct validating *v, const char *file, struct j
     return false;
 }
 
-static int validate(const struct validating *v, const char *file)
+static int validate(const struct validation *v, const char *file)
 {
     struct json instance;
     struct problems problems;
@@ -100,7 +97,7 @@ static int validate(const struct validating *v, const char *file)
 
 /* ---- the schema ---- */
 
-static bool compile(struct validating *v, const char *file, const struct schema_options *options)
+static bool compile(struct validation *v, const char *file, const struct schema_options *options)
 {
     struct json *source = ARENA_NEW(v->arena, struct json);
     struct problems warnings;
@@ -121,7 +118,7 @@ static bool compile(struct validating *v, const char *file, const struct schema_
 }
 
 /* --with URI=FILE: a document that $ref may name. */
-static bool add_documents(const struct validating *v, const struct cli_list *with,
+static bool add_documents(const struct validation *v, const struct cli_list *with,
                           struct schema_registry *registry)
 {
     for (size_t i = 0; i < with->count; i++) {
@@ -142,7 +139,7 @@ static bool add_documents(const struct validating *v, const struct cli_list *wit
     return true;
 }
 
-static int validate_all(struct validating *v, const struct cli_list *with, bool annotate, int argc,
+static int validate_all(struct validation *v, const struct cli_list *with, bool annotate, int argc,
                         char **argv)
 {
     struct schema_options options = {.annotate_format = annotate, .registry = schema_registry_new(v->arena)};
@@ -158,16 +155,16 @@ static int validate_all(struct validating *v, const struct cli_list *with, bool 
 
 static int run(const struct command *command, int argc, char **argv)
 {
-    struct validating v = {.command = command};
+    struct validation v = {.command = command};
     struct cli_list with = {0};
     bool annotate = false;
     int status;
     const struct cli_option table[] = {
-        {"json", NULL, "one JSON object an instance", 'j', OPTION_FLAG, &v.json},
-        {"with", "URI=FILE", "a document that $ref may name; may be repeated, nothing is ever fetched", 'w',
+        {"json", NULL, "print one JSON object for each instance", 'j', OPTION_FLAG, &v.json},
+        {"with", "URI=FILE", "a document that $ref may name; may be repeated; nothing is fetched", 'w',
          OPTION_LIST, &with},
-        {"annotate-format", NULL, "take `format` as an annotation, as the specification's default", 0,
-         OPTION_FLAG, &annotate},
+        {"annotate-format", NULL, "do not assert `format`, as is the specification's default", 0, OPTION_FLAG,
+         &annotate},
         {0},
     };
     if (!options_read(command, table, &argc, &argv, &status))
@@ -181,13 +178,13 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_validate = {
     .name = "validate",
     .operands = "SCHEMA INSTANCE...",
-    .summary = "does JSON fit a schema: every problem at once",
-    .about =
-        "SCHEMA is a file with a JSON Schema (2020-12, 2019-09 or draft-07 by its $schema; 2020-12 where\n"
-        "it has none), INSTANCE a JSON file, or - for stdin. `format` is asserted, as for tool calls.",
+    .summary = "check JSON against a schema, with all problems",
+    .about = "SCHEMA is a file with a JSON Schema (2020-12, 2019-09 or draft-07 by its $schema; 2020-12 if "
+             "it has\n"
+             "none), INSTANCE a JSON file, or - for stdin. `format` is asserted, as for tool calls.",
     .exits = "  0  every instance is valid\n"
              "  1  one is not\n"
-             "  2  usage, a file that is no JSON, a schema that can't be understood, a check given up",
+             "  2  usage, a file that is not JSON, a schema with an error, a check that was given up",
     .example = "  toolgate validate get_events.schema.json call.json\n"
                "  echo '{\"id\": 7}' | toolgate validate schema.json - --json",
     .least = 2,

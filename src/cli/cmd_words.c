@@ -1,4 +1,4 @@
-/* toolgate words: what a policy may write. */
+/* toolgate words: the vocabulary of policies, from the tables that the loader reads. */
 #include "cli/cmd_words.h"
 
 #include "base/arena.h"
@@ -8,9 +8,9 @@
 
 #include <stdio.h>
 
-#define WORDS_NAMES_MAX 1024u /* words and fields together, as candidates for the closest */
+#define WORDS_NAMES_MAX 1024u /* words and fields, as candidates for the closest name */
 
-/* ---- for people --------------------------------------------------------------- */
+/* ---- the list ---- */
 
 static void print_word(const struct vocabulary_word *word)
 {
@@ -54,9 +54,9 @@ static void print_all(struct arena *arena)
     }
 }
 
-/* ---- one name -------------------------------------------------------------------- */
+/* ---- one name ---- */
 
-/* By itself, or as complaints write it: "loop.poll.every". */
+/* By itself, or with its table, as in errors: "loop.poll.every". */
 static bool is_field(struct str name, const struct reference_table *table, const char *field)
 {
     size_t before = strlen(table->of);
@@ -65,7 +65,7 @@ static bool is_field(struct str name, const struct reference_table *table, const
     return str_is(name, field);
 }
 
-/* A name may be a word, a table of fields, and a field of several tables: all of them are told. */
+/* A name may be a word, a table of fields, and a field of several tables. */
 static size_t print_named(struct arena *arena, struct str name)
 {
     size_t count, tables, found = 0;
@@ -101,21 +101,21 @@ static struct str closest(struct arena *arena, struct str name)
     return suggest_closest(name, names, n);
 }
 
-static int tell(const struct command *command, struct arena *arena, struct str name)
+static int print_entry(const struct command *command, struct arena *arena, struct str name)
 {
     if (print_named(arena, name))
         return CLI_OK;
     struct str near = closest(arena, name);
     if (near.len)
-        term_error(command->name, "there is no word or field '" STR_FMT "' (did you mean '" STR_FMT "'?)",
+        term_error(command->name, "no word or field '" STR_FMT "' (did you mean '" STR_FMT "'?)",
                    STR_ARG(name), STR_ARG(near));
     else
-        term_error(command->name, "there is no word or field '" STR_FMT "'; `toolgate words` lists them all",
+        term_error(command->name, "no word or field '" STR_FMT "'; `toolgate words` lists all",
                    STR_ARG(name));
     return CLI_NO;
 }
 
-/* ---- the command --------------------------------------------------------------------- */
+/* ---- the command ---- */
 
 static const struct {
     const char *name;
@@ -151,7 +151,7 @@ static int run(const struct command *command, int argc, char **argv)
     if (format)
         status = print_format(command, arena, format);
     else if (argc)
-        status = tell(command, arena, str_of(argv[0]));
+        status = print_entry(command, arena, str_of(argv[0]));
     else
         print_all(arena);
     arena_free(arena);
@@ -161,11 +161,11 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_words = {
     .name = "words",
     .operands = "[NAME]",
-    .summary = "what a policy may write",
+    .summary = "list what a policy can declare",
     .about =
-        "Every word and field of policies with how it is written and what it is for; with NAME those of\n"
-        "that name. `--format markdown` is docs/vocabulary.md; `--format luacats` is what an editor\n"
-        "with lua-language-server completes from (docs/policy.md says how).",
+        "Prints every word and field of policies with its form and purpose; with NAME only those of that\n"
+        "name. `--format markdown` prints docs/vocabulary.md; `--format luacats` prints definitions for\n"
+        "editors with lua-language-server (docs/policy.md explains the setup).",
     .exits = "  0  printed\n"
              "  1  there is no such word or field\n"
              "  2  usage",

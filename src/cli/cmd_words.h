@@ -1,7 +1,6 @@
 /*
- * What policies may write, in the forms that `toolgate words` prints: for
- * people, as the reference in the docs, and as definitions for editors. All
- * of it is made from the tables that the loader itself reads.
+ * The vocabulary of policies in the forms that `toolgate words --format`
+ * prints, from the tables that the loader reads.
  */
 #ifndef TOOLGATE_CLI_CMD_WORDS_H
 #define TOOLGATE_CLI_CMD_WORDS_H

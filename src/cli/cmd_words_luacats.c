@@ -11,9 +11,9 @@
 
 #define SELF "fun(self: "
 
-/* ---- texts --------------------------------------------------------------------- */
+/* ---- strings ---- */
 
-/* The first line of `*text`, which goes on behind it. */
+/* Takes the first line off `*text`. */
 static struct str take_line(struct str *text)
 {
     const char *end = text->len ? memchr(text->at, '\n', text->len) : NULL;
@@ -29,7 +29,7 @@ static bool is_nested(char c, int *depth)
     return *depth > 0;
 }
 
-/* Up to `end` outside of brackets. */
+/* Takes off `*text` what comes before the first `end` outside of brackets. */
 static struct str take_until(struct str *text, char end)
 {
     int depth = 0;
@@ -48,9 +48,9 @@ static struct str trim(struct str s)
     return s;
 }
 
-/* ---- functions ------------------------------------------------------------------ */
+/* ---- functions ---- */
 
-/* `name?: type`, and the same in the list of the declaration. */
+/* `name?: type`, as an annotation and in the list of parameters. */
 static void add_param(struct buf *out, struct buf *names, struct str param)
 {
     struct str type = param, name = take_until(&type, ':');
@@ -92,7 +92,7 @@ static void add_comment(struct buf *out, const struct vocabulary_word *word)
     buf_text(out, "---```\n");
 }
 
-/* A value, or a function with overloads; a word that is a method only is told with its class. */
+/* A value, or a function with overloads. Methods are in add_methods. */
 static void add_word(struct buf *out, const struct vocabulary_word *word)
 {
     struct str forms = str_of(word->type), first = STR_NONE;
@@ -115,7 +115,7 @@ static void add_word(struct buf *out, const struct vocabulary_word *word)
         add_function(out, word->name, first);
 }
 
-/* ---- classes ---------------------------------------------------------------------- */
+/* ---- classes ---- */
 
 static void add_type(struct buf *out, const struct reference_type *type)
 {
@@ -167,7 +167,7 @@ static void add_methods(struct buf *out, const struct vocabulary_word *words, si
     buf_byte(out, '\n');
 }
 
-/* ---- all ----------------------------------------------------------------------------- */
+/* ---- all ---- */
 
 void cmd_words_luacats(struct arena *arena, struct buf *out)
 {

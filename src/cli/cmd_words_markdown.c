@@ -1,9 +1,9 @@
-/* The reference: fields first, as a policy is declared before it decides, then the words by their groups. */
+/* docs/vocabulary.md: the tables of fields, then the words by group. */
 #include "cli/cmd_words.h"
 
 #include <stdio.h>
 
-/* A cell of a table: a bar would end it, a line break too. */
+/* A table cell: bars are escaped, and line breaks become spaces. */
 static void add_cell(struct buf *out, const char *text)
 {
     for (; *text; text++) {
@@ -13,7 +13,7 @@ static void add_cell(struct buf *out, const char *text)
     }
 }
 
-/* `code`; forms that are told apart by "  or  " are code each. */
+/* Each of the forms, which are separated by "  or  ", as code. */
 static void add_forms(struct buf *out, const char *forms)
 {
     for (const char *next; *forms; forms = next) {

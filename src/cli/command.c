@@ -1,4 +1,4 @@
-/* Finds a subcommand by its name and hands over; what every program of the table has: --help, --version. */
+/* Finds a subcommand by its name and runs it; handles --help and --version. */
 #include "cli/command.h"
 
 #include "base/suggest.h"

@@ -1,4 +1,4 @@
-/* Blocking talk over the daemon's socket. */
+/* Blocking requests over the daemon's socket. */
 #include "cli/daemon_client.h"
 
 #include "base/arena.h"
@@ -17,13 +17,13 @@
 #include <unistd.h>
 
 #define CLIENT_READ_BYTES   65536u
-#define CLIENT_ANSWER_NODES 10000000u /* thousands of tools are one answer */
+#define CLIENT_ANSWER_NODES 10000000u /* thousands of tools may be one reply */
 
 struct daemon_client {
     int fd;
-    int64_t asked;
+    int64_t last_id;
     struct buf in;
-    size_t taken; /* bytes of the line handed out last */
+    size_t taken; /* bytes of the line that was returned last */
     char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 };
 
@@ -39,16 +39,16 @@ static enum err no_daemon(const char *path, int error, struct why *why)
     struct stat st;
     if (error == ECONNREFUSED && stat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
         return err_set(why, ERR_UNAVAILABLE,
-                       "no daemon at %s: that is no socket; name the daemon's (--socket)", path);
+                       "no daemon at %s: the file is not a socket; name the daemon's (--socket)", path);
     if (error == ECONNREFUSED)
         return err_set(why, ERR_UNAVAILABLE,
-                       "no daemon at %s: the socket is there but nobody listens; start one"
+                       "no daemon at %s: the socket exists, but nothing listens; start one"
                        " with `toolgate serve --socket %s`",
                        path, path);
     if (error == EACCES)
         return err_set(why, ERR_UNAVAILABLE,
-                       "%s: permission denied; the daemon's socket_mode and the groups of"
-                       " this user decide who may connect",
+                       "%s: permission denied; check the daemon's socket_mode and the groups of"
+                       " this user",
                        path);
     return err_set(why, ERR_IO, "%s: %s", path, strerror(error));
 }
@@ -104,8 +104,8 @@ void daemon_client_close(struct daemon_client *client)
 static enum err gone(const struct daemon_client *client, struct why *why)
 {
     return err_set(why, ERR_CLOSED,
-                   "%s: the daemon closed the connection; its log says why (an allow list that"
-                   " does not name this user, a limit, a stop)",
+                   "%s: the daemon closed the connection; its log has the reason (an allow list"
+                   " without this user, a limit, a stop)",
                    client->path);
 }
 
@@ -134,7 +134,7 @@ static enum err read_more(struct daemon_client *client, int64_t until_us, struct
     int64_t left = (until_us - clock_mono_us()) / 1000;
     int ready = poll(&wait, 1, left > 0 ? (int)left : 0);
     if (ready == 0)
-        return err_set(why, ERR_TIMEOUT, "%s: no answer within %u s", client->path,
+        return err_set(why, ERR_TIMEOUT, "%s: no reply within %u s", client->path,
                        DAEMON_CLIENT_TIMEOUT_MS / 1000);
     if (ready < 0)
         return errno == EINTR ? OK : err_set(why, ERR_IO, "%s: %s", client->path, strerror(errno));
@@ -162,7 +162,7 @@ enum err daemon_client_read(struct daemon_client *client, struct str *line, stru
         }
         seen = client->in.len;
         if (seen > DAEMON_CLIENT_LINE_MAX_BYTES)
-            return err_set(why, ERR_LIMIT, "%s: an answer of more than %u bytes", client->path,
+            return err_set(why, ERR_LIMIT, "%s: a reply of more than %u bytes", client->path,
                            DAEMON_CLIENT_LINE_MAX_BYTES);
         enum err err = read_more(client, until, why);
         if (err != OK)
@@ -170,7 +170,7 @@ enum err daemon_client_read(struct daemon_client *client, struct str *line, stru
     }
 }
 
-/* ---- a question and its answer ---- */
+/* ---- requests ---- */
 
 static enum err send_request(struct daemon_client *client, const char *method, struct str params,
                              struct why *why)
@@ -179,7 +179,7 @@ static enum err send_request(struct daemon_client *client, const char *method, s
     struct json_out out = json_out(&line);
     json_open(&out, '{');
     json_field_text(&out, "jsonrpc", "2.0");
-    json_field_int(&out, "id", ++client->asked);
+    json_field_int(&out, "id", ++client->last_id);
     json_field_text(&out, "method", method);
     json_field_raw(&out, "params", params);
     json_close(&out, '}');
@@ -188,33 +188,27 @@ static enum err send_request(struct daemon_client *client, const char *method, s
     return err;
 }
 
-/* False: not the answer to this question. */
-static bool is_answer(const struct daemon_client *client, const struct json *message)
-{
-    int64_t id;
-    return json_int(json_get_text(message, "id"), &id) && id == client->asked;
-}
-
 static enum err read_answer(struct daemon_client *client, struct arena *arena, struct json *result,
                             struct why *why)
 {
     static const struct json_limits limits = {.nodes = CLIENT_ANSWER_NODES};
     struct json message;
     struct json_error fault;
+    int64_t id;
     do {
         struct str line = STR_NONE;
         enum err err = daemon_client_read(client, &line, why);
         if (err != OK)
             return err;
         if (json_parse(arena, arena_dup(arena, line), &limits, &message, &fault) != OK && !fault.soft)
-            return err_set(why, ERR_PARSE, "%s: the answer is no JSON: %s", client->path, fault.text);
-    } while (!is_answer(client, &message));
+            return err_set(why, ERR_PARSE, "%s: the reply is not JSON: %s", client->path, fault.text);
+    } while (!json_int(json_get_text(&message, "id"), &id) || id != client->last_id);
     const struct json *answer = json_get_text(&message, "result"), *error = json_get_text(&message, "error");
     if (error)
-        return err_set(why, ERR_PARSE, "the daemon says: " STR_FMT,
+        return err_set(why, ERR_PARSE, "the daemon replied: " STR_FMT,
                        STR_ARG(json_str(json_get_text(error, "message"))));
     if (!answer)
-        return err_set(why, ERR_PARSE, "%s: an answer with neither result nor error", client->path);
+        return err_set(why, ERR_PARSE, "%s: a reply with neither result nor error", client->path);
     *result = *answer;
     return OK;
 }

@@ -1,7 +1,4 @@
-/*
- * A daemon's socket, as a command sees it: send a line, read a line, or ask a
- * question and wait for its answer. Blocking, with a deadline.
- */
+/* A connection to the daemon: sends and reads lines, or whole requests. Blocking, with a deadline. */
 #ifndef TOOLGATE_CLI_DAEMON_CLIENT_H
 #define TOOLGATE_CLI_DAEMON_CLIENT_H
 
@@ -11,10 +8,10 @@
 struct arena;
 struct daemon_client;
 
-#define DAEMON_CLIENT_TIMEOUT_MS     60000u     /* for one answer: a tool may take its time */
-#define DAEMON_CLIENT_LINE_MAX_BYTES 134217728u /* longest answer that is read */
+#define DAEMON_CLIENT_TIMEOUT_MS     60000u     /* for one reply: a tool may be slow */
+#define DAEMON_CLIENT_LINE_MAX_BYTES 134217728u /* of a reply */
 
-/* The connected socket, or -1; `why` names the command that starts a daemon there. */
+/* The connected socket, or -1; `why` has the command that starts a daemon. */
 int daemon_client_socket(const char *path, struct why *why);
 
 /* `path` NULL: the default socket. Close with daemon_client_close, which takes NULL. */
@@ -28,9 +25,9 @@ enum err daemon_client_send(struct daemon_client *client, struct str line, struc
 enum err daemon_client_read(struct daemon_client *client, struct str *line, struct why *why);
 
 /*
- * One request: `params` is JSON text, an object. Notifications that arrive
- * before the answer are passed over. `result` lives in the arena; a JSON-RPC
- * error is ERR_PARSE with the daemon's own words.
+ * One request. `params`: an object as JSON. Skips notifications that arrive
+ * before the reply. `result` lives in the arena. A JSON-RPC error is ERR_PARSE
+ * with the daemon's message.
  */
 enum err daemon_client_call(struct daemon_client *client, struct arena *arena, const char *method,
                             struct str params, struct json *result, struct why *why);

@@ -1,4 +1,4 @@
-/* JSON from the command line or stdin, and _meta. */
+/* Reads arguments from the command line or stdin, and writes a call's params. */
 #include "cli/json_input.h"
 
 #include "base/arena.h"
@@ -37,7 +37,8 @@ bool json_input_arguments(const struct command *command, struct arena *arena, co
     if (json_parse(arena, given, NULL, out, &fault) == OK)
         return true;
     term_error(command->name,
-               "the arguments are no JSON: %s; quote them for the shell: '{\"key\": \"value\"}'", fault.text);
+               "the arguments are not JSON: %s; quote them for the shell: '{\"key\": \"value\"}'",
+               fault.text);
     return false;
 }
 
@@ -58,18 +59,14 @@ static void put_meta(struct json_out *out, const struct json_input_meta *meta)
     if (!meta->session && !meta->goal && !meta->turn && !meta->trace)
         return;
     json_field_open(out, "_meta", '{');
-    if (meta->session) {
+    if (meta->session)
         json_field_text(out, "dev.toolgate/session", meta->session);
-    }
-    if (meta->goal) {
+    if (meta->goal)
         json_field_text(out, "dev.toolgate/goal", meta->goal);
-    }
-    if (meta->turn) {
+    if (meta->turn)
         json_field_int(out, "dev.toolgate/turn", meta->turn);
-    }
-    if (meta->trace) {
+    if (meta->trace)
         json_field_bool(out, "dev.toolgate/trace", true);
-    }
     json_close(out, '}');
 }
 

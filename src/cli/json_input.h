@@ -1,4 +1,4 @@
-/* A call, from the command line to the params of a request. */
+/* A call from the command line, as the params of a request. */
 #ifndef TOOLGATE_CLI_JSON_INPUT_H
 #define TOOLGATE_CLI_JSON_INPUT_H
 
@@ -11,14 +11,14 @@ struct arena;
 
 #define JSON_INPUT_MAX_BYTES 67108864u
 
-/* `text` is JSON, "-" for JSON on stdin, NULL for {}. False, with a complaint, where it is none. */
+/* `text`: JSON; "-": JSON on stdin; NULL: {}. False after an error on stderr. */
 bool json_input_arguments(const struct command *command, struct arena *arena, const char *text,
                           struct json *out);
 
-/* One JSON value from stdin; false, with a complaint, where it holds none. */
+/* One JSON value from stdin. False after an error on stderr. */
 bool json_input_stdin(const struct command *command, struct arena *arena, struct json *out);
 
-/* What every request may carry in _meta; NULL, 0, false: not given. */
+/* Members of _meta. NULL, 0, false: not given. */
 struct json_input_meta {
     const char *session, *goal;
     unsigned turn;

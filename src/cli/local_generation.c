@@ -1,4 +1,4 @@
-/* Loading as the daemon does, for commands that need none. */
+/* Loads as the daemon does. */
 #include "cli/local_generation.h"
 
 #include "base/arena.h"
@@ -36,11 +36,11 @@ struct generation *local_generation_load(const struct command *command, const st
     struct generation_report report;
     struct generation *generation;
     struct config_sources sources = local_sources(options, NULL);
-    log_open(LOG_WARN, LOG_FORMAT_TEXT, NULL, NULL); /* what is decided goes to stdout, not to a log */
+    log_open(LOG_WARN, LOG_FORMAT_TEXT, NULL, NULL); /* decisions go to stdout, not to the log */
     generation_report_init(&report, arena);
     if (generation_load(&sources, 1, &generation, &report) != OK) {
         local_print_report(&report);
-        term_error(command->name, "nothing could be loaded; mend the errors above");
+        term_error(command->name, "nothing was loaded: fix the errors above");
     }
     arena_free(arena);
     return generation;

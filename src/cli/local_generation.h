@@ -1,6 +1,6 @@
 /*
- * A generation loaded here instead of in a daemon: for dry runs, the tools'
- * list, the examples and `serve --check`. The same loading as the daemon's.
+ * A generation that is loaded in this process instead of a daemon: for dry
+ * runs, the list of tools, examples and `serve --check`.
  */
 #ifndef TOOLGATE_CLI_LOCAL_GENERATION_H
 #define TOOLGATE_CLI_LOCAL_GENERATION_H
@@ -8,7 +8,7 @@
 #include "cli/options.h"
 #include "catalog/generation.h"
 
-/* What these commands share with serve: -c FILE, --policies DIR, --tools FILE, --mcp-config FILE. */
+/* The options that these commands share with serve. */
 struct local_options {
     const char *config, *policies;
     struct cli_list tools, mcp_configs;
@@ -17,19 +17,18 @@ struct local_options {
 /* Rows of a table of options. */
 // clang-format off
 #define LOCAL_OPTIONS(o) \
-    {"config", "FILE", "the configuration, a Lua file that returns a table", 'c', OPTION_STRING, &(o)->config}, \
-    {"policies", "DIR", "folder of policies (default ./policies)", 'p', OPTION_STRING, &(o)->policies}, \
-    {"tools", "FILE", "tool definitions, JSON; may be repeated", 't', OPTION_LIST, &(o)->tools}, \
-    {"mcp-config", "FILE", "MCP servers as other clients list them (mcpServers), JSON; may be repeated", 'm', OPTION_LIST, &(o)->mcp_configs}
+    {"config", "FILE", "the configuration, a Lua file", 'c', OPTION_STRING, &(o)->config}, \
+    {"policies", "DIR", "the folder of policies (default ./policies)", 'p', OPTION_STRING, &(o)->policies}, \
+    {"tools", "FILE", "a JSON file of tool definitions; may be repeated", 't', OPTION_LIST, &(o)->tools}, \
+    {"mcp-config", "FILE", "a JSON file with mcpServers, as other clients use; may be repeated", 'm', OPTION_LIST, &(o)->mcp_configs}
 // clang-format on
 
 struct config_sources local_sources(const struct local_options *options, const char *socket);
 
-/* Loads everything for a command that cannot go on without: complaints and warnings go to stderr; NULL on
- * failure. */
+/* NULL after errors on stderr. Warnings go there too. */
 struct generation *local_generation_load(const struct command *command, const struct local_options *options);
 
-/* Complaints and warnings on stderr, one line each. */
+/* Prints errors and warnings to stderr, one a line. */
 void local_print_report(const struct generation_report *report);
 
 /* This process as a peer. */

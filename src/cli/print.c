@@ -1,4 +1,4 @@
-/* Answers for a person. */
+/* Results of the daemon for people. */
 #include "cli/print.h"
 
 #include "base/buf.h"
@@ -51,8 +51,8 @@ static bool are_counters(const struct json *value)
     return counters;
 }
 
-/* "pass 4, refuse 3": what never happened is left out. */
-static void show_counters(const struct json *counters)
+/* "pass 4, refuse 3", without zeros. */
+static void print_counters(const struct json *counters)
 {
     const char *before = "";
     for (size_t i = 0; i < counters->len; i++) {
@@ -87,7 +87,7 @@ static void put_value(const struct json *value, int indent)
         put_scalar(value);
     } else if (are_counters(value)) {
         putchar(' ');
-        show_counters(value);
+        print_counters(value);
     } else {
         putchar('\n');
         print_tree(value, indent + 2);
@@ -106,8 +106,8 @@ void print_member(const struct json_member *member, int indent)
     put_value(&member->value, indent);
 }
 
-/* The first member stands behind the dash, the others below it. */
-static void show_item(const struct json *item, int indent)
+/* The first member follows the dash, the others are below it. */
+static void print_item(const struct json *item, int indent)
 {
     printf("%*s- ", indent, "");
     if (item->type != JSON_OBJECT || !item->len) {
@@ -123,14 +123,14 @@ static void show_item(const struct json *item, int indent)
 void print_tree(const struct json *value, int indent)
 {
     for (size_t i = 0; value->type == JSON_ARRAY && i < value->len; i++)
-        show_item(&value->items[i], indent);
+        print_item(&value->items[i], indent);
     for (size_t i = 0; value->type == JSON_OBJECT && i < value->len; i++)
         print_member(&value->members[i], indent);
 }
 
 /* ---- content ---- */
 
-static void show_block(const struct json *block)
+static void print_block(const struct json *block)
 {
     struct str type = json_str(json_get_text(block, "type")), text = json_str(json_get_text(block, "text"));
     if (str_is(type, "text")) {
@@ -148,12 +148,12 @@ static void show_block(const struct json *block)
 void print_content(const struct json *content)
 {
     for (size_t i = 0; json_is(content, JSON_ARRAY) && i < content->len; i++)
-        show_block(&content->items[i]);
+        print_block(&content->items[i]);
 }
 
 /* ---- verdicts ---- */
 
-static void show_head(struct str tool, const struct json *answer)
+static void print_head(struct str tool, const struct json *answer)
 {
     struct str verdict = json_str(json_get_text(answer, "verdict"));
     struct str class = json_str(json_get_text(answer, "error_class")),
@@ -165,12 +165,12 @@ static void show_head(struct str tool, const struct json *answer)
         printf("  " STR_FMT, STR_ARG(class));
     if (code.len && !str_eq(code, class))
         printf(" " STR_FMT, STR_ARG(code));
-    if (would.len) /* shadow mode, or no session to count in */
+    if (would.len) /* shadow mode, or no session */
         printf("  would: " STR_FMT, STR_ARG(would));
     putchar('\n');
 }
 
-static void show_trace(const struct json *trace)
+static void print_trace(const struct json *trace)
 {
     for (size_t i = 0; json_is(trace, JSON_ARRAY) && i < trace->len; i++) {
         const struct json *stage = &trace->items[i];
@@ -182,7 +182,7 @@ static void show_trace(const struct json *trace)
     }
 }
 
-static void show_list_of(const char *title, const struct json *list)
+static void print_list(const char *title, const struct json *list)
 {
     if (!json_is(list, JSON_ARRAY) || !list->len)
         return;
@@ -193,7 +193,7 @@ static void show_list_of(const char *title, const struct json *list)
     }
 }
 
-static void show_text(const char *title, struct str text)
+static void print_section(const char *title, struct str text)
 {
     if (!text.len)
         return;
@@ -205,16 +205,16 @@ void print_check(struct str tool, const struct json *answer, bool trace)
 {
     const struct json *rewrites = json_get_text(answer, "rewrites"),
                       *arguments = json_get_text(answer, "arguments");
-    show_head(tool, answer);
+    print_head(tool, answer);
     if (trace)
-        show_trace(json_get_text(answer, "trace"));
-    show_list_of("mended", rewrites);
+        print_trace(json_get_text(answer, "trace"));
+    print_list("repaired", rewrites);
     if (arguments && json_is(rewrites, JSON_ARRAY) && rewrites->len) {
         printf("%sarguments%s\n  ", term_colour(TERM_BOLD), term_colour(TERM_PLAIN));
         print_json_line(arguments);
     }
-    show_text("the model reads", json_str(json_get_text(answer, "text")));
-    show_text("advice", json_str(json_get_text(answer, "advice")));
+    print_section("the model reads", json_str(json_get_text(answer, "text")));
+    print_section("advice", json_str(json_get_text(answer, "advice")));
 }
 
 int print_exit_code(const struct json *verdict)

@@ -1,4 +1,4 @@
-/* One question, one answer. */
+/* Connects, sends one request, reads its reply. */
 #include "cli/rpc_call.h"
 
 #include "base/arena.h"
@@ -7,7 +7,7 @@
 #include "cli/print.h"
 
 int rpc_call(const struct command *command, const char *socket, const char *method, struct str params,
-             rpc_call_handler *answered, void *owner)
+             rpc_call_handler *handle, void *owner)
 {
     struct arena *arena = arena_new();
     struct daemon_client *client = NULL;
@@ -18,7 +18,7 @@ int rpc_call(const struct command *command, const char *socket, const char *meth
     if (err == OK)
         err = daemon_client_call(client, arena, method, params, &answer, &why);
     if (err == OK)
-        status = answered(owner, &answer);
+        status = handle(owner, &answer);
     else
         term_error(command->name, "%s", why.text);
     daemon_client_close(client);

@@ -1,4 +1,4 @@
-/* One question to the running daemon, its answer handed to a function, its troubles said. */
+/* One request to the running daemon. */
 #ifndef TOOLGATE_CLI_RPC_CALL_H
 #define TOOLGATE_CLI_RPC_CALL_H
 
@@ -6,15 +6,15 @@
 #include "cli/command.h"
 #include "json/value.h"
 
-/* Prints the answer; returns the exit code. `owner` is the caller's. */
+/* Prints the result; returns the exit code. */
 typedef int rpc_call_handler(void *owner, const struct json *answer);
 
-/* `socket` NULL: the default one. `params`: JSON text of an object. CLI_ERROR, with a complaint, where no
- * answer was had. */
+/* `socket` NULL: the default one. `params`: an object as JSON. `handle` fires at most once, inside the call.
+ * Without a result: CLI_ERROR after an error on stderr. */
 int rpc_call(const struct command *command, const char *socket, const char *method, struct str params,
-             rpc_call_handler *answered, void *owner);
+             rpc_call_handler *handle, void *owner);
 
-/* An rpc_call_handler for --json: the answer as it came, on one line. */
+/* For --json: the result on one line. */
 rpc_call_handler rpc_call_print_json;
 
 #endif

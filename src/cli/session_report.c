@@ -1,7 +1,7 @@
 /*
- * Some lines about the session as a whole, a table of its calls, and where a
- * tool is refused now, what lets it go on. What a model or an upstream wrote
- * is printed without control characters: it must not steer the terminal.
+ * A summary of the session, a table of its calls, and the command that lets a
+ * refused tool be called again. Strings of models and upstreams are printed
+ * without control characters, which could control the terminal.
  */
 #include "cli/session_report.h"
 
@@ -14,41 +14,41 @@
 #define TOOL_WIDTH_MAX 40u
 #define CLASS_WIDTH    17u /* of the longest */
 
-/* ---- why, in words ---------------------------------------------------------- */
+/* ---- reasons ---- */
 
 struct reason {
     const char *word, *why;
-    bool resets; /* --reset lets the tool go on */
+    bool resets; /* --reset ends this refusal */
 };
 
 /* By the code of a refusal, else by the class. */
 static const struct reason reasons[] = {
-    {"retry_budget_exceeded", "invalid time and again", true},
-    {"same_call", "this very call was made as often as its budget allows", true},
-    {"loop", "the same call brings the same result, over and over", true},
-    {"cycle", "the same few calls go round, with the same results", true},
-    {"transient_budget", "it failed for the moment as often as is tried again", true},
-    {"duplicate_in_step", "a twin of a call in the same message, which was let run", true},
-    {"already_broken", "its result did not match its schema, and would not now", true},
-    {"poll_budget", "asked again more often than loop.poll.max allows", true},
-    {"too_soon", "asked again sooner than loop.poll.every allows", true},
+    {"retry_budget_exceeded", "invalid too often", true},
+    {"same_call", "this call was made as often as its budget allows", true},
+    {"loop", "the same call keeps giving the same result", true},
+    {"cycle", "the same few calls repeat, with the same results", true},
+    {"transient_budget", "transient failures, as often as they are retried", true},
+    {"duplicate_in_step", "a duplicate of another call in the same message", true},
+    {"already_broken", "its last result did not match its schema", true},
+    {"poll_budget", "polled more often than loop.poll.max allows", true},
+    {"too_soon", "polled sooner than loop.poll.every allows", true},
     {"calls_per_turn", "limits.calls_per_turn is used up", false},
     {"calls_per_session", "limits.calls_per_session is used up", false},
     {"cost_per_turn", "limits.cost_per_turn is used up", false},
     {"cost_per_session", "limits.cost_per_session is used up", false},
     {"seconds_per_turn", "limits.seconds_per_turn is used up", false},
-    {"llm_gave_up", "the model did not try again before its turn ended", false},
+    {"llm_gave_up", "the model did not repair it in its turn", false},
     {"unknown_tool", "there is no such tool", false},
     {"forbidden", "this user may not call it", false},
-    {"fabricated_id", "an id that nobody gave", false},
+    {"fabricated_id", "an id that was not seen", false},
     {"policy_error", "its policy failed", false},
-    {"unavailable", "it could not be run: what runs it was not there", false},
+    {"unavailable", "what runs it was not available", false},
     {"schema_mismatch", "its result does not match its output schema", false},
-    {"semantic_garbage", "its result says nothing", false},
-    {"transient", "it failed for the moment", false},
-    {"tool_error", "it ran, and answered with an error", false},
+    {"semantic_garbage", "its result is useless", false},
+    {"transient", "transient failure", false},
+    {"tool_error", "it ran and returned an error", false},
     {"refused", "its policy refused it", false},
-    {"unknown", "nobody told what came of it", false},
+    {"unknown", "no result was reported", false},
 };
 
 static const struct reason *reason_of(const struct json *entry)
@@ -62,7 +62,7 @@ static const struct reason *reason_of(const struct json *entry)
     return &none;
 }
 
-/* ---- pieces ------------------------------------------------------------------- */
+/* ---- pieces ---- */
 
 static void put_text(struct str text)
 {
@@ -114,15 +114,15 @@ static const char *plural(int64_t n)
     return n == 1 ? "" : "s";
 }
 
-/* ---- the session as a whole ----------------------------------------------------- */
+/* ---- the summary ---- */
 
-static void show_head(const struct json *answer)
+static void print_head(const struct json *answer)
 {
     put_title("session");
     put_text(json_str(json_get_text(answer, "session")));
     printf(", turn %lld, step %lld\n", (long long)number(answer, "turn"), (long long)number(answer, "step"));
     if (json_get_text(answer, "stand_in"))
-        printf("%s         Redis is away: this is what this daemon counted meanwhile, not the whole%s\n",
+        printf("%s         Redis is down: only what this daemon has counted since is shown%s\n",
                term_colour(TERM_YELLOW), term_colour(TERM_PLAIN));
     struct str goal = json_str(json_get_text(answer, "goal"));
     if (goal.len) {
@@ -132,7 +132,7 @@ static void show_head(const struct json *answer)
     }
 }
 
-static void show_calls(const struct json *budgets)
+static void print_calls(const struct json *budgets)
 {
     int64_t waiting = number(budgets, "waiting"), idle = number(budgets, "no_progress");
     double cost = amount(budgets, "cost");
@@ -141,7 +141,7 @@ static void show_calls(const struct json *budgets)
            (long long)number(budgets, "calls_in_turn"));
     term_print_time(number(budgets, "turn_began_ms"));
     if (waiting)
-        printf("; %lld not settled yet", (long long)waiting);
+        printf("; %lld without a result yet", (long long)waiting);
     putchar('\n');
     if (cost > 0) {
         put_title("cost");
@@ -149,11 +149,11 @@ static void show_calls(const struct json *budgets)
     }
     if (idle > 1) {
         put_title("stuck");
-        printf("the last %lld calls brought nothing new\n", (long long)idle);
+        printf("the last %lld calls gave no new result\n", (long long)idle);
     }
 }
 
-static void show_limited(const struct json *tools)
+static void print_limited(const struct json *tools)
 {
     for (uint32_t i = 0; json_is(tools, JSON_ARRAY) && i < tools->len; i++) {
         const struct json *tool = &tools->items[i];
@@ -168,7 +168,7 @@ static void show_limited(const struct json *tools)
     }
 }
 
-static void show_repairs(const struct json *chains)
+static void print_repairs(const struct json *chains)
 {
     for (uint32_t i = 0; json_is(chains, JSON_ARRAY) && i < chains->len; i++) {
         const struct json *chain = &chains->items[i];
@@ -178,7 +178,7 @@ static void show_repairs(const struct json *chains)
         put_title(i ? "" : "repairs");
         put_text(json_str(json_get_text(chain, "tool")));
         printf(": %lld invalid call%s, %s", (long long)invalid, plural(invalid),
-               json_is_true(ended) ? "no more are tried in this turn" : "the model may try again");
+               json_is_true(ended) ? "no more in this turn" : "the model may try again");
         if (ext.len) {
             printf(" (");
             put_text(ext);
@@ -188,13 +188,13 @@ static void show_repairs(const struct json *chains)
     }
 }
 
-static void show_known(const struct json *answer)
+static void print_known(const struct json *answer)
 {
     const struct json *ids = json_get_text(answer, "ids"), *facts = json_get_text(answer, "facts");
     if (number(ids, "seen")) {
         put_title("ids");
         printf("%lld seen%s\n", (long long)number(ids, "seen"),
-               json_is_true(json_get_text(ids, "complete")) ? "" : ", others are forgotten");
+               json_is_true(json_get_text(ids, "complete")) ? "" : ", older ones are not kept");
     }
     for (uint32_t i = 0; json_is(facts, JSON_OBJECT) && i < facts->len; i++) {
         put_title(i ? "" : "facts");
@@ -205,7 +205,7 @@ static void show_known(const struct json *answer)
     }
 }
 
-/* ---- its calls ---------------------------------------------------------------------- */
+/* ---- the calls ---- */
 
 static size_t tool_width(const struct json *history)
 {
@@ -225,11 +225,11 @@ static const char *colour_of(struct str class, struct str code)
     return term_colour(code.len && !str_is(code, "llm_gave_up") ? TERM_RED : TERM_YELLOW);
 }
 
-/* Behind the class, where there is something to say: how it came, how many repairs it took, the code. */
+/* After the class, if known: the reason, the number of repairs, the code. */
 static void put_why(const struct json *entry, bool open)
 {
     int64_t retries = number(entry, "retries");
-    const char *why = open ? "the model was told what to repair" : reason_of(entry)->why;
+    const char *why = open ? "the model may repair it" : reason_of(entry)->why;
     struct str code = json_str(json_get_text(entry, "code"));
     struct str class = json_str(json_get_text(entry, "class"));
     if (!*why && !retries)
@@ -241,7 +241,7 @@ static void put_why(const struct json *entry, bool open)
         printf(" [" STR_FMT "]", STR_ARG(code));
 }
 
-static void show_call(const struct json *entry, size_t width, int64_t turn_now)
+static void print_call(const struct json *entry, size_t width, int64_t turn_now)
 {
     bool open = json_get_text(entry, "open") != NULL;
     struct str class = json_str(json_get_text(entry, "class"));
@@ -259,22 +259,22 @@ static void show_call(const struct json *entry, size_t width, int64_t turn_now)
     putchar('\n');
 }
 
-static void show_history(const struct json *history, int64_t turn_now)
+static void print_history(const struct json *history, int64_t turn_now)
 {
     if (!json_is(history, JSON_ARRAY) || !history->len) {
-        printf("\nno calls are remembered\n");
+        printf("\nno calls are kept\n");
         return;
     }
     size_t width = tool_width(history);
     printf("\n%s  %-19s %4s %4s  %-*s  %-*s  %s%s\n", term_colour(TERM_BOLD), "WHEN", "TURN", "STEP",
            (int)width, "TOOL", (int)CLASS_WIDTH, "CLASS", "WHY", term_colour(TERM_PLAIN));
     for (uint32_t i = 0; i < history->len; i++)
-        show_call(&history->items[i], width, turn_now);
+        print_call(&history->items[i], width, turn_now);
 }
 
-/* ---- what lets it go on ---------------------------------------------------------------- */
+/* ---- the way out ---- */
 
-static bool is_bare(struct str word)
+static bool is_shell_word(struct str word)
 {
     static const char fine[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/@";
     for (size_t i = 0; i < word.len; i++)
@@ -283,8 +283,8 @@ static bool is_bare(struct str word)
     return word.len && word.at[0] != '-';
 }
 
-/* The last refusal of this turn that a person can end. */
-static void show_way_out(const struct json *answer, struct str id)
+/* For the last refusal of this turn that --reset ends. */
+static void print_way_out(const struct json *answer, struct str id)
 {
     const struct json *history = json_get_text(answer, "history");
     for (uint32_t i = json_is(history, JSON_ARRAY) ? history->len : 0; i-- > 0;) {
@@ -292,8 +292,8 @@ static void show_way_out(const struct json *answer, struct str id)
         struct str tool = json_str(json_get_text(entry, "tool"));
         if (!reason_of(entry)->resets || number(entry, "turn") != number(answer, "turn"))
             continue;
-        if (is_bare(id) && is_bare(tool))
-            printf("\nto let it go on: toolgate session " STR_FMT " --reset " STR_FMT "\n", STR_ARG(id),
+        if (is_shell_word(id) && is_shell_word(tool))
+            printf("\nto allow it again: toolgate session " STR_FMT " --reset " STR_FMT "\n", STR_ARG(id),
                    STR_ARG(tool));
         return;
     }
@@ -302,11 +302,11 @@ static void show_way_out(const struct json *answer, struct str id)
 void session_report_print(const struct json *answer, const char *id)
 {
     const struct json *budgets = json_get_text(answer, "budgets");
-    show_head(answer);
-    show_calls(budgets);
-    show_limited(json_get_text(budgets, "tools"));
-    show_repairs(json_get_text(budgets, "chains"));
-    show_known(answer);
-    show_history(json_get_text(answer, "history"), number(answer, "turn"));
-    show_way_out(answer, str_of(id));
+    print_head(answer);
+    print_calls(budgets);
+    print_limited(json_get_text(budgets, "tools"));
+    print_repairs(json_get_text(budgets, "chains"));
+    print_known(answer);
+    print_history(json_get_text(answer, "history"), number(answer, "turn"));
+    print_way_out(answer, str_of(id));
 }

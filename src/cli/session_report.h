@@ -1,10 +1,10 @@
-/* A session as a person who was called out of bed reads it: what it did, when, and why it was refused. */
+/* A session for an operator: its calls, when they were made, and why they were refused. */
 #ifndef TOOLGATE_CLI_SESSION_REPORT_H
 #define TOOLGATE_CLI_SESSION_REPORT_H
 
 #include "json/value.h"
 
-/* `answer`: of toolgate/session. `id`: as the person spelled it, for the command that lets a tool go on. */
+/* Prints the result of toolgate/session to stdout. `id`: as the operator typed it. */
 void session_report_print(const struct json *answer, const char *id);
 
 #endif

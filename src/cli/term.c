@@ -1,4 +1,4 @@
-/* Words to a person. */
+/* Output for people. */
 #include "cli/term.h"
 
 #include <stdarg.h>
@@ -51,8 +51,8 @@ const char *term_verdict_colour(struct str verdict)
 {
     if (str_is(verdict, "pass"))
         return term_colour(TERM_GREEN);
-    bool mends = str_is(verdict, "repair") || str_is(verdict, "wait") || str_is(verdict, "ask");
-    return term_colour(mends ? TERM_YELLOW : TERM_RED);
+    bool repairable = str_is(verdict, "repair") || str_is(verdict, "wait") || str_is(verdict, "ask");
+    return term_colour(repairable ? TERM_YELLOW : TERM_RED);
 }
 
 void term_print_indented(struct str text, int spaces)

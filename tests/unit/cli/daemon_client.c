@@ -140,7 +140,7 @@ static void where_no_daemon_is(void **state)
     golden_check("cli", "daemon client: there is no socket", why.text);
     close(listening());
     assert_int_not_equal(daemon_client_connect(path, &client, &why), OK);
-    assert_non_null(strstr(why.text, "nobody listens"));
+    assert_non_null(strstr(why.text, "nothing listens"));
 }
 
 /* ---- the bench's load, against an echo ---- */
