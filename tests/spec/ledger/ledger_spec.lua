@@ -245,7 +245,7 @@ describe("more sessions than there is room for", function()
     assert.not_nil(client:ask("toolgate/session", { session = "s1" }).error)
     assert.equal(1, select(2, gate:log():gsub("ledger_evicted", "")))
     golden.check("log", "ledger: sessions are forgotten", gate:logs("ledger_evicted"), { ["=%d+"] = "=<n>" })
-    golden.check("cli", "status: sessions forgotten, local ledger", told_by(gate):match "[^\n]*forgotten[^\n]*",
+    golden.check("cli", "status: sessions forgotten, local ledger", told_by(gate):match "[^\n]*evicted[^\n]*",
                  { ["%d+"] = "<n>" })
   end)
 
@@ -254,7 +254,7 @@ describe("more sessions than there is room for", function()
     for i = 1, 3000 do client:calls("echo", { text = "a" }, session("s" .. i, { turn = 1 })) end
     local forgotten = gate:status().ledger.forgotten
     assert.is_true(forgotten > 0)
-    golden.check("cli", "status: sessions forgotten during an outage of Redis", told_by(gate):match "[^\n]*forgotten[^\n]*",
+    golden.check("cli", "status: sessions forgotten during an outage of Redis", told_by(gate):match "[^\n]*evicted[^\n]*",
                  { [": %d+"] = ": <n>" })
   end)
 end)
