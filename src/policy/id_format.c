@@ -5,26 +5,14 @@
 
 #define PREFIX "prefix:"
 
-static bool is_hex(char c)
+/* All characters are of the class: '0' digits, 'x' hexadecimal digits, 'w' digits and letters. */
+static bool all_of(struct str s, char class)
 {
-    return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'f');
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_word(char c)
-{
-    return is_digit(c) || ((c | 32) >= 'a' && (c | 32) <= 'z');
-}
-
-static bool all_of(struct str s, bool (*test)(char))
-{
-    for (size_t i = 0; i < s.len; i++)
-        if (!test(s.at[i]))
+    for (size_t i = 0; i < s.len; i++) {
+        char lower = s.at[i] | 32, last = class == '0' ? 0 : class == 'x' ? 'f' : 'z';
+        if (!(s.at[i] >= '0' && s.at[i] <= '9') && !(lower >= 'a' && lower <= last))
             return false;
+    }
     return s.len > 0;
 }
 
@@ -32,7 +20,7 @@ static bool is_uuid(struct str s)
 {
     for (size_t i = 0; i < s.len; i++) {
         bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-        if (dash ? s.at[i] != '-' : !is_hex(s.at[i]))
+        if (dash ? s.at[i] != '-' : !all_of((struct str){s.at + i, 1}, 'x'))
             return false;
     }
     return s.len == 36;
@@ -40,17 +28,17 @@ static bool is_uuid(struct str s)
 
 static bool is_integer(struct str s)
 {
-    return all_of(s.len && s.at[0] == '-' ? str_from(s, 1) : s, is_digit);
+    return all_of(s.len && s.at[0] == '-' ? str_from(s, 1) : s, '0');
 }
 
 static bool is_digits(struct str s)
 {
-    return all_of(s, is_digit);
+    return all_of(s, '0');
 }
 
 static bool is_hex_string(struct str s)
 {
-    return all_of(s, is_hex);
+    return all_of(s, 'x');
 }
 
 /* Lower-case words joined by single - or _ */
@@ -59,7 +47,8 @@ static bool is_slug(struct str s)
     bool joined = true;
     for (size_t i = 0; i < s.len; i++) {
         bool joins = s.at[i] == '-' || s.at[i] == '_';
-        if ((!joins && (!is_word(s.at[i]) || (s.at[i] >= 'A' && s.at[i] <= 'Z'))) || (joins && joined))
+        if ((!joins && (!all_of((struct str){s.at + i, 1}, 'w') || (s.at[i] >= 'A' && s.at[i] <= 'Z'))) ||
+            (joins && joined))
             return false;
         joined = joins;
     }
@@ -87,7 +76,7 @@ static bool is_url(struct str s)
     for (size_t i = 0; i < s.len; i++)
         if ((unsigned char)s.at[i] <= ' ')
             return false;
-    return all_of((struct str){s.at, (size_t)(rest - s.at)}, is_word);
+    return all_of((struct str){s.at, (size_t)(rest - s.at)}, 'w');
 }
 
 static const struct format {

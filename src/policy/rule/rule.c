@@ -1,6 +1,6 @@
 /*
- * The evaluator. Rules apply in the order they are written, each to the
- * arguments as the earlier ones left them; problems of all of them are told
+ * The evaluator. Rules apply in the order in which they are written, each to
+ * the arguments as the earlier ones left them; all problems are reported
  * together.
  */
 #include "policy/rule/rule.h"
@@ -9,23 +9,21 @@
 #include "json/path.h"
 #include "policy/rule/rule_describe.h"
 
-static bool holds_otherwise(const struct rule *rule, const struct rule_condition *c, const struct json *args,
-                            const struct json *value, struct condition_tests *tests)
-{
-    if (tests) {
-        tests->rule = rule;
-        tests->args = args;
-    }
-    return condition_holds(c, value, tests);
-}
-
 static bool holds(const struct rule *rule, const struct json *args, struct condition_tests *tests)
 {
     for (size_t i = 0; i < rule->condition_count; i++) {
         const struct rule_condition *c = &rule->conditions[i];
         const struct json *value = json_path_get(args, c->path);
-        if (c->kind == COND_VALUES ? !condition_has_value(c, value)
-                                   : !holds_otherwise(rule, c, args, value, tests))
+        if (c->kind == COND_VALUES) { /* most conditions */
+            if (!condition_has_value(c, value))
+                return false;
+            continue;
+        }
+        if (tests) {
+            tests->rule = rule;
+            tests->args = args;
+        }
+        if (!condition_holds(c, value, tests))
             return false;
     }
     return true;
@@ -36,41 +34,36 @@ static bool is_given(const struct json *args, struct str name)
     return condition_is_given(json_path_get(args, name));
 }
 
-static const struct json *keep(struct arena *arena, struct json value)
+/* Drops arguments, then adds defaults; returns `args` itself if nothing changes. */
+static const struct json *change(const struct rule *rule, const struct json *args, struct arena *arena)
 {
-    struct json *kept = ARENA_NEW(arena, struct json);
-    *kept = value;
-    return kept;
-}
-
-/* ---- what a rule changes ----------------------------------------------------------- */
-
-static const struct json *drop(const struct rule *rule, const struct json *args, struct arena *arena)
-{
-    for (size_t i = 0; i < rule->drops.count; i++)
-        if (json_path_get(args, rule->drops.list[i]))
-            args = keep(arena, json_path_without(arena, args, rule->drops.list[i]));
-    return args;
-}
-
-static const struct json *add_defaults(const struct rule *rule, const struct json *args, struct arena *arena)
-{
+    struct json *changed = NULL;
+    for (size_t i = 0; i < rule->drops.count; i++) {
+        if (!json_path_get(args, rule->drops.list[i]))
+            continue;
+        changed = ARENA_NEW(arena, struct json);
+        *changed = json_path_without(arena, args, rule->drops.list[i]);
+        args = changed;
+    }
     for (uint32_t i = 0; rule->defaults && i < rule->defaults->len; i++) {
         const struct json_member *member = &rule->defaults->members[i];
-        if (!json_path_get(args, member->key))
-            args = keep(arena, json_path_with(arena, args, member->key, member->value));
+        if (json_path_get(args, member->key))
+            continue;
+        changed = ARENA_NEW(arena, struct json);
+        *changed = json_path_with(arena, args, member->key, member->value);
+        args = changed;
     }
     return args;
 }
 
-/* ---- what a rule complains about ------------------------------------------------------ */
+/* ---- problems ------------------------------------------------------------------------------ */
 
 static void add(struct problems *problems, struct str path, const char *code, struct str message)
 {
     problems_add(problems, (struct problem){.path = path, .code = code, .message = message});
 }
 
-static bool was_told(const struct problems *problems, struct str path)
+static bool is_reported(const struct problems *problems, struct str path)
 {
     for (size_t i = 0; i < problems->count; i++)
         if (str_eq(problems->list[i].path, path) && str_is(str_of(problems->list[i].code), "missing"))
@@ -78,12 +71,12 @@ static bool was_told(const struct problems *problems, struct str path)
     return false;
 }
 
-static bool find_missing(const struct rule *rule, const struct json *args, struct problems *problems)
+static bool report_missing(const struct rule *rule, const struct json *args, struct problems *problems)
 {
     bool found = false;
     for (size_t i = 0; i < rule->needs.count; i++) {
         struct str name = rule->needs.list[i];
-        if (is_given(args, name) || was_told(problems, name))
+        if (is_given(args, name) || is_reported(problems, name))
             continue;
         add(problems, name, "missing", rule_describe_missing(problems->arena, rule));
         found = true;
@@ -101,7 +94,7 @@ static bool find_missing(const struct rule *rule, const struct json *args, struc
     return found;
 }
 
-static bool find_exclusive(const struct rule *rule, const struct json *args, struct problems *problems)
+static bool report_exclusive(const struct rule *rule, const struct json *args, struct problems *problems)
 {
     bool found = false;
     for (size_t i = 0; i < rule->exclusive_count; i++) {
@@ -132,10 +125,10 @@ const struct json *rule_apply_all(const struct rules *rules, const struct json *
         if (!holds(rule, args, tests))
             continue;
         const struct json *before = args;
-        args = add_defaults(rule, drop(rule, args, arena), arena);
-        bool complained = find_missing(rule, args, problems);
-        complained |= find_exclusive(rule, args, problems);
-        rules->hits[i] += complained || args != before;
+        args = change(rule, args, arena);
+        bool reported = report_missing(rule, args, problems);
+        reported |= report_exclusive(rule, args, problems);
+        rules->hits[i] += reported || args != before;
     }
     return args;
 }
@@ -157,8 +150,8 @@ void rule_explain_all(const struct rules *rules, const struct json *args, struct
     for (size_t i = 0; i < rules->count; i++) {
         if (!holds(&rules->list[i], args, NULL))
             continue;
-        args = add_defaults(&rules->list[i], drop(&rules->list[i], args, problems->arena), problems->arena);
-        find_missing(&rules->list[i], args, problems);
-        find_exclusive(&rules->list[i], args, problems);
+        args = change(&rules->list[i], args, problems->arena);
+        report_missing(&rules->list[i], args, problems);
+        report_exclusive(&rules->list[i], args, problems);
     }
 }

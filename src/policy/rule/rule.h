@@ -1,10 +1,7 @@
 /*
- * Rules are data: a condition on the arguments, and what follows from it.
- * They are evaluated here, without Lua but for predicates; each counts how
- * often it changed or refused something, and can say in words what it
- * demands.
- *
- * Only files of this room include this header.
+ * Rules are data: a condition on the arguments, and what follows from it. C
+ * evaluates them, except for predicates; each counts how often it changed or
+ * refused something. Only files of this room include this header.
  */
 #ifndef TOOLGATE_POLICY_RULE_RULE_H
 #define TOOLGATE_POLICY_RULE_RULE_H
@@ -30,7 +27,7 @@ struct rule {
     size_t one_of_count, exclusive_count;
     bool refuses;
     struct str code, message, hint; /* of the refusal */
-    struct str when;                /* the condition in words: `when action is "by_ids"`; empty: always */
+    struct str when;                /* the condition in words, `when action is "by_ids"`; empty: always */
     struct str words;
     int line;
 };
@@ -43,14 +40,12 @@ struct rules {
     size_t test_count;
 };
 
-/* Reads the list of rules at `at` (nil: none), inside a protected call; raises errors that begin with the
- * line or with "rules: ". */
+/* Reads the list of rules at `at` (nil: none), inside a protected call; errors begin with the line or "rules:
+ * ". */
 void rule_read_all(lua_State *L, int at, const struct json *schema, struct arena *arena, struct rules *out);
 
-/*
- * The new arguments, `args` itself where nothing changed; what is missing or too much goes into `problems`.
- * Rules with predicates need `tests`, and raise Lua errors then; where it is NULL they do not hold.
- */
+/* The new arguments, `args` itself if nothing changed; adds problems. Rules with predicates need `tests` and
+ * may raise Lua errors; without it they do not hold. */
 const struct json *rule_apply_all(const struct rules *rules, const struct json *args, struct arena *arena,
                                   struct problems *problems, struct condition_tests *tests);
 
@@ -58,8 +53,8 @@ const struct json *rule_apply_all(const struct rules *rules, const struct json *
 const struct rule *rule_find_refusal(const struct rules *rules, const struct json *args,
                                      struct condition_tests *tests);
 
-/* What rule_apply_all would complain about; nothing is counted, and rules with predicates are left out: these
- * arguments are not valid, and predicates may count on that. */
+/* Adds the problems that rule_apply_all would add. Nothing is counted, and rules with predicates are left
+ * out, as a predicate may rely on valid arguments. */
 void rule_explain_all(const struct rules *rules, const struct json *args, struct problems *problems);
 
 #endif

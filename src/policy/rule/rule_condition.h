@@ -1,8 +1,6 @@
 /*
- * One condition of a rule on one argument: values, what is none of some
- * values, a range of numbers or times, given, left out, or a predicate in
- * Lua. All but the last are decided in C. Only files of this room include
- * this header.
+ * A condition of a rule on one argument. All kinds but predicates are decided
+ * in C. Only files of this room include this header.
  */
 #ifndef TOOLGATE_POLICY_RULE_RULE_CONDITION_H
 #define TOOLGATE_POLICY_RULE_RULE_CONDITION_H
@@ -15,19 +13,18 @@ struct arena;
 struct buf;
 
 enum condition_kind {
-    COND_VALUES,    /* any of `values` */
-    COND_NONE_OF,   /* given, and none of `values` */
-    COND_NUMBERS,   /* a number between `low` and `high` */
-    COND_TIMES,     /* a text that is a time between them */
-    COND_GIVEN,     /* there, and not null */
-    COND_ABSENT,    /* left out, or null */
-    COND_PREDICATE, /* given, and what the predicate says */
-    COND_KINDS
+    COND_VALUES,   /* any of `values` */
+    COND_NONE_OF,  /* given, and none of `values` */
+    COND_NUMBERS,  /* a number between `low` and `high` */
+    COND_TIMES,    /* a string that is a time between them */
+    COND_GIVEN,    /* given, and not null */
+    COND_ABSENT,   /* left out, or null */
+    COND_PREDICATE /* given, and the Lua function returns true */
 };
 
 /* One end of a range; `value` NULL: it has none. */
 struct bound {
-    const struct json *value; /* a number, or a time's text */
+    const struct json *value; /* a number, or a time as a string */
     double seconds;           /* COND_TIMES: the same as seconds since 1970 */
     bool open;                /* the bound itself is outside */
 };
@@ -38,17 +35,17 @@ struct rule_condition {
     const struct json *values;
     size_t count;
     struct bound low, high;
-    struct str words;  /* COND_PREDICATE: what the value is then */
-    size_t test;       /* COND_PREDICATE: which of the policy's predicates */
-    const void *which; /* COND_PREDICATE: the same for conditions that share one function */
+    struct str words;  /* COND_PREDICATE: its description */
+    size_t test;       /* COND_PREDICATE: its index in rules.tests */
+    const void *which; /* COND_PREDICATE: identifies the function */
 };
 
-/* What predicates need: NULL where none may run, and none of them holds then. */
+/* What predicates need. Without it no predicate runs, and none holds. */
 struct condition_tests {
     lua_State *L;
     const int *refs;
     const struct json *args;
-    const struct rule *rule; /* whose predicate runs: named where it throws */
+    const struct rule *rule; /* whose predicate runs, for its errors */
 };
 
 /* null is what some models send for "nothing". */
@@ -66,10 +63,10 @@ static inline bool condition_has_value(const struct rule_condition *c, const str
     return false;
 }
 
-/* Does it hold for this value (NULL: left out). May raise Lua errors where there are tests. */
+/* It holds for this value (NULL: left out). Raises Lua errors of predicates. */
 bool condition_holds(const struct rule_condition *c, const struct json *value, struct condition_tests *tests);
 
-/* The same for conditions that are no predicates. */
+/* The same without predicates, which never match. */
 bool condition_matches(const struct rule_condition *c, const struct json *value);
 
 /* limit is above 100 */

@@ -3,33 +3,10 @@
 #include "base/arena.h"
 #include "json/write.h"
 
-static void add_value(struct buf *out, const struct json *value)
-{
-    json_write(out, value);
-}
-
 static void add_names(struct buf *out, const struct rule_names *names)
 {
     for (size_t i = 0; i < names->count; i++)
         buf_printf(out, "%s'" STR_FMT "'", i ? ", " : "", STR_ARG(names->list[i]));
-}
-
-/* Kept at their length: a buffer in the arena would leave its room behind, and there are thousands. */
-static struct str settled(struct arena *arena, struct buf *out)
-{
-    struct str words = arena_dup(arena, buf_view(out));
-    buf_clear(out);
-    return words;
-}
-
-static struct str when_words(struct arena *arena, const struct rule *rule)
-{
-    struct buf out = {0};
-    for (size_t i = 0; i < rule->condition_count; i++) {
-        buf_text(&out, i ? " and " : "when ");
-        condition_describe(&out, &rule->conditions[i]);
-    }
-    return settled(arena, &out);
 }
 
 /* Each demand is a clause; clauses are joined by semicolons. */
@@ -61,7 +38,7 @@ static void add_clauses(struct buf *out, const struct rule *rule, size_t from)
     for (uint32_t i = 0; rule->defaults && i < rule->defaults->len; i++) {
         next_clause(out, from);
         buf_printf(out, "'" STR_FMT "' is ", STR_ARG(rule->defaults->members[i].key));
-        add_value(out, &rule->defaults->members[i].value);
+        json_write(out, &rule->defaults->members[i].value);
         buf_text(out, " when left out");
     }
     if (rule->drops.count) {
@@ -75,17 +52,24 @@ static void add_clauses(struct buf *out, const struct rule *rule, size_t from)
     }
 }
 
+/* Copied out of a growing buffer, as there may be thousands of rules. */
 void rule_describe(struct arena *arena, struct rule *rule)
 {
     struct buf out = {0};
-    rule->when = when_words(arena, rule);
-    if (rule->when.len)
-        buf_printf(&out, STR_FMT ": ", STR_ARG(rule->when));
+    for (size_t i = 0; i < rule->condition_count; i++) {
+        buf_text(&out, i ? " and " : "when ");
+        condition_describe(&out, &rule->conditions[i]);
+    }
+    size_t when = out.len;
+    if (when)
+        buf_text(&out, ": ");
     add_clauses(&out, rule, out.len);
-    rule->words = settled(arena, &out);
+    rule->words = arena_dup(arena, buf_view(&out));
+    rule->when = (struct str){rule->words.at, when};
+    buf_clear(&out);
 }
 
-/* " when action is …", or nothing for a rule that always holds. */
+/* " when action is …"; nothing for a rule that always holds. */
 static void add_condition(struct buf *out, const struct rule *rule)
 {
     if (rule->when.len)

@@ -1,5 +1,5 @@
-/* What a rule demands, in words: for the tool's description and for refusals. Only files of this room include
- * this. */
+/* What a rule demands, in words: for the tool's description and for problems. Only files of this room include
+ * this header. */
 #ifndef TOOLGATE_POLICY_RULE_RULE_DESCRIBE_H
 #define TOOLGATE_POLICY_RULE_RULE_DESCRIBE_H
 
