@@ -128,14 +128,6 @@ IN_NEW_PROCESS static int run_child(void *arg)
 
 /* ---- finding the program --------------------------------------------------------------------- */
 
-static const char *path_of(const char *const *env)
-{
-    for (; *env; env++)
-        if (strncmp(*env, "PATH=", 5) == 0)
-            return *env + 5;
-    return "/usr/local/bin:/usr/bin:/bin";
-}
-
 static bool is_program(const char *path)
 {
     struct stat info;
@@ -146,13 +138,19 @@ static bool is_program(const char *path)
  * means the current one. */
 static enum err find_program(const struct child_spec *spec, char found[PATH_MAX], struct why *why)
 {
-    const char *name = spec->argv[0], *path = path_of(spec->env), *at = path;
+    const char *name = spec->argv[0], *path = "/usr/local/bin:/usr/bin:/bin";
     char not_executable[PATH_MAX] = "";
     if (strchr(name, '/')) {
         if (snprintf(found, PATH_MAX, "%s", name) < PATH_MAX)
             return OK;
         return err_set(why, ERR_NOT_FOUND, "the name of the command is longer than %d bytes", PATH_MAX);
     }
+    for (const char *const *env = spec->env; *env; env++)
+        if (strncmp(*env, "PATH=", 5) == 0) {
+            path = *env + 5;
+            break;
+        }
+    const char *at = path;
     for (int len; at; at = at[len] ? at + len + 1 : NULL) {
         len = (int)strcspn(at, ":");
         if (snprintf(found, PATH_MAX, "%.*s/%s", len ? len : 1, len ? at : ".", name) >= PATH_MAX)

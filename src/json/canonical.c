@@ -42,14 +42,6 @@ static void sort_members(const struct json_member **row, size_t count)
     }
 }
 
-static bool is_left_out(struct str key, const struct str *without, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (str_eq(key, without[i]))
-            return true;
-    return false;
-}
-
 static void put_object(struct buf *out, const struct json *object, const struct str *without,
                        size_t without_count)
 {
@@ -59,9 +51,13 @@ static void put_object(struct buf *out, const struct json *object, const struct 
         fprintf(stderr, "toolgate: out of memory (%u keys to sort)\n", object->len);
         abort();
     }
-    for (uint32_t i = 0; i < object->len; i++)
-        if (!is_left_out(object->members[i].key, without, without_count))
+    for (uint32_t i = 0; i < object->len; i++) {
+        size_t k = 0;
+        while (k < without_count && !str_eq(object->members[i].key, without[k]))
+            k++;
+        if (k == without_count)
             row[count++] = &object->members[i];
+    }
     sort_members(row, count);
     buf_byte(out, '{');
     for (size_t i = 0; i < count; i++) {

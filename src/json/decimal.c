@@ -27,26 +27,6 @@ static const char *skip_digits(const char *p, const char *end)
     return p;
 }
 
-static void take_exponent(struct decimal *d, const char *p, const char *end)
-{
-    if (p < end && (*p == '+' || *p == '-'))
-        d->exponent_negative = *p++ == '-';
-    while (p < end && *p == '0')
-        p++;
-    d->exponent = (struct str){p, (size_t)(end - p)};
-    if (!d->exponent.len)
-        d->exponent_negative = false;
-}
-
-/* first..last: the significant digits; dot: where the point is, or would be. */
-static void take_digits(struct decimal *d, const char *first, const char *last, const char *dot)
-{
-    bool dot_inside = first < dot && dot < last;
-    d->digits = (struct str){first, (size_t)(last - first) + 1};
-    d->count = (int64_t)d->digits.len - dot_inside;
-    d->point = first < dot ? dot - first : dot + 1 - first;
-}
-
 struct decimal decimal_of(struct str literal)
 {
     struct decimal d = {0};
@@ -63,9 +43,17 @@ struct decimal decimal_of(struct str literal)
     while (*last == '0' || *last == '.')
         last--;
     d.negative = negative;
-    take_digits(&d, first, last, dot);
-    if (stop < end)
-        take_exponent(&d, stop + 1, end);
+    d.digits = (struct str){first, (size_t)(last - first) + 1};
+    d.count = (int64_t)d.digits.len - (first < dot && dot < last);
+    d.point = first < dot ? dot - first : dot + 1 - first;
+    p = stop < end ? stop + 1 : end;
+    if (p < end && (*p == '+' || *p == '-'))
+        d.exponent_negative = *p++ == '-';
+    while (p < end && *p == '0')
+        p++;
+    d.exponent = (struct str){p, (size_t)(end - p)};
+    if (!d.exponent.len)
+        d.exponent_negative = false;
     return d;
 }
 
@@ -140,17 +128,6 @@ static void put_digits(struct buf *out, struct str digits)
         buf_add(out, dot + 1, digits.len - whole - 1);
 }
 
-/* Adds a small number to digits in place; they must begin with a 0 for the carry. */
-static void add_to_digits(char *digits, size_t len, int64_t small)
-{
-    for (size_t i = len; i-- > 0 && small;) {
-        int64_t sum = digits[i] - '0' + small;
-        int64_t digit = (sum % 10 + 10) % 10;
-        digits[i] = (char)('0' + digit);
-        small = (sum - digit) / 10;
-    }
-}
-
 /* point - 1 + exponent, exactly, even if the exponent is too long for any integer. */
 static void put_exponent(struct buf *out, const struct decimal *d)
 {
@@ -162,29 +139,20 @@ static void put_exponent(struct buf *out, const struct decimal *d)
     if (d->exponent_negative)
         buf_byte(out, '-');
     size_t start = out->len;
-    buf_byte(out, '0');
+    buf_byte(out, '0'); /* for the carry */
     buf_str(out, d->exponent);
     char *digits = out->at + start;
     size_t len = out->len - start, zeros = 0;
-    add_to_digits(digits, len, d->exponent_negative ? -shift : shift);
+    int64_t carry = d->exponent_negative ? -shift : shift;
+    for (size_t i = len; i-- > 0 && carry;) {
+        int64_t sum = digits[i] - '0' + carry, digit = (sum % 10 + 10) % 10;
+        digits[i] = (char)('0' + digit);
+        carry = (sum - digit) / 10;
+    }
     while (digits[zeros] == '0')
         zeros++;
     memmove(digits, digits + zeros, len - zeros);
     out->len -= zeros;
-}
-
-static void put_scientific(struct buf *out, const struct decimal *d)
-{
-    size_t start = out->len;
-    put_digits(out, d->digits);
-    if (d->count > 1) {
-        buf_byte(out, '.');
-        char *digits = out->at + start;
-        memmove(digits + 2, digits + 1, (size_t)d->count - 1);
-        digits[1] = '.';
-    }
-    buf_byte(out, 'e');
-    put_exponent(out, d);
 }
 
 void decimal_canonical(struct buf *out, struct str literal)
@@ -200,7 +168,16 @@ void decimal_canonical(struct buf *out, struct str literal)
         for (int64_t zeros = magnitude - d.count; zeros > 0; zeros--)
             buf_byte(out, '0');
     } else {
-        put_scientific(out, &d);
+        size_t start = out->len;
+        put_digits(out, d.digits);
+        if (d.count > 1) {
+            buf_byte(out, '.');
+            char *digits = out->at + start;
+            memmove(digits + 2, digits + 1, (size_t)d.count - 1);
+            digits[1] = '.';
+        }
+        buf_byte(out, 'e');
+        put_exponent(out, &d);
     }
 }
 
@@ -286,33 +263,22 @@ static size_t put_plain(char *out, const char *digits, int count, int exponent)
     return (size_t)(p - out);
 }
 
-static size_t put_short(char *out, const char *digits, int count, int exponent)
-{
-    if (exponent >= -7 && exponent < DECIMAL_PLAIN_DIGITS)
-        return put_plain(out, digits, count, exponent);
-    return (size_t)snprintf(out, DECIMAL_DOUBLE_BYTES - 1, "%c%s%.*se%d", digits[0], count > 1 ? "." : "",
-                            count - 1, digits + 1, exponent);
-}
-
-/* The precision to try first: whole numbers print exactly with 17 digits, others need at least 15; subnormal
- * doubles have fewer. */
-static int first_precision(double size)
-{
-    if (size < DBL_MIN && size > 0)
-        return 1;
-    return size < 1e15 && size == floor(size) ? 17 : 15;
-}
-
 size_t decimal_from_double(char out[DECIMAL_DOUBLE_BYTES], double n)
 {
     char digits[20] = {0};
     size_t sign = signbit(n) ? 1 : 0, len = 0;
     double size = fabs(n);
     out[0] = '-';
-    for (int precision = first_precision(size); precision <= 17; precision++) {
+    /* Whole numbers print exactly with 17 digits, others need at least 15; subnormal doubles have fewer. */
+    int precision = size < DBL_MIN && size > 0 ? 1 : size < 1e15 && size == floor(size) ? 17 : 15;
+    for (; precision <= 17; precision++) {
         int exponent;
         size_t count = printed_digits(digits, &exponent, size, precision);
-        len = put_short(out + sign, digits, (int)count, exponent);
+        if (exponent >= -7 && exponent < DECIMAL_PLAIN_DIGITS)
+            len = put_plain(out + sign, digits, (int)count, exponent);
+        else
+            len = (size_t)snprintf(out + sign, DECIMAL_DOUBLE_BYTES - 1, "%c%s%.*se%d", digits[0],
+                                   count > 1 ? "." : "", (int)count - 1, digits + 1, exponent);
         out[sign + len] = '\0';
         if (read_double(out + sign) == size)
             break;

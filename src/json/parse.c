@@ -446,19 +446,6 @@ static void run_yajl(struct parser *p)
     parse_error_syntax(p->error, p->text, message, got, p->last_end, at_end, p->depth);
 }
 
-static void check_rest(struct parser *p)
-{
-    size_t at = parse_error_skip_space(p->text, p->last_end);
-    char found[PARSE_ERROR_QUOTE_BYTES];
-    if (at == p->text.len)
-        return;
-    parse_error_quote(found, p->text, at);
-    parse_error_set(
-        p->error, JSON_ERROR_TRAILING, at,
-        "byte %zu: expected the end of the text, found %s after the value — send one value a message", at,
-        found);
-}
-
 static void parse_text(struct parser *p)
 {
     if (p->text.len > UINT32_MAX) {
@@ -473,8 +460,15 @@ static void parse_text(struct parser *p)
     check_strings(p);
     if (!is_hard(p->error))
         run_yajl(p);
-    if (!is_hard(p->error))
-        check_rest(p);
+    size_t at = parse_error_skip_space(p->text, p->last_end);
+    char found[PARSE_ERROR_QUOTE_BYTES];
+    if (is_hard(p->error) || at == p->text.len)
+        return;
+    parse_error_quote(found, p->text, at);
+    parse_error_set(
+        p->error, JSON_ERROR_TRAILING, at,
+        "byte %zu: expected the end of the text, found %s after the value — send one value a message", at,
+        found);
 }
 
 enum err json_parse(struct arena *arena, struct str text, const struct json_limits *limits, struct json *out,

@@ -267,35 +267,6 @@ static struct json definitions(struct arena *arena, struct generation *generatio
     return json_parse(arena, buf_view(&text), &limits, &list, &fault) == OK ? list : json_array(NULL, 0);
 }
 
-static const struct json *find_definition(const struct json *list, struct str name)
-{
-    for (uint32_t i = 0; i < list->len; i++)
-        if (str_eq(json_str(json_get_text(&list->items[i], "name")), name))
-            return &list->items[i];
-    return NULL;
-}
-
-static const struct coverage_file *find_coverage(const struct coverage *coverage, struct str file)
-{
-    size_t count;
-    const struct coverage_file *files = coverage_files(coverage, &count);
-    for (size_t i = 0; i < count; i++)
-        if (str_eq(files[i].file, file))
-            return &files[i];
-    return NULL;
-}
-
-/* The runs of one policy are adjacent. */
-static void find_runs(struct lint_context *c, const struct run_list *runs)
-{
-    size_t i = 0;
-    while (i < runs->count && runs->policies[i] != c->policy)
-        i++;
-    c->runs = runs->list + i;
-    while (i + c->run_count < runs->count && runs->policies[i + c->run_count] == c->policy)
-        c->run_count++;
-}
-
 /* ---- the run -------------------------------------------------------------------------------- */
 
 static void check_tool(struct lint_context c, const struct tool *tool, const struct json *shown,
@@ -303,11 +274,21 @@ static void check_tool(struct lint_context c, const struct tool *tool, const str
 {
     c.tool = tool;
     c.policy = tool->policy;
-    c.shown = find_definition(shown, tool->name);
+    for (uint32_t i = 0; i < shown->len; i++)
+        if (str_eq(json_str(json_get_text(&shown->items[i], "name")), tool->name))
+            c.shown = &shown->items[i];
     if (c.policy) {
         c.introspection = policy_introspection(c.policy, c.arena);
-        c.coverage = find_coverage(coverage, c.policy->file);
-        find_runs(&c, runs);
+        size_t count, first = 0;
+        const struct coverage_file *files = coverage_files(coverage, &count);
+        for (size_t i = 0; i < count && !c.coverage; i++)
+            if (str_eq(files[i].file, c.policy->file))
+                c.coverage = &files[i];
+        while (first < runs->count && runs->policies[first] != c.policy)
+            first++;
+        c.runs = runs->list + first; /* the runs of one policy are adjacent */
+        while (first + c.run_count < runs->count && runs->policies[first + c.run_count] == c.policy)
+            c.run_count++;
     }
     for (size_t i = 0; i < CHECK_COUNT; i++) {
         c.code = &checks[i].code;

@@ -21,15 +21,6 @@ static bool is_plain(const struct json *schema)
     return json_is(schema, JSON_OBJECT);
 }
 
-static struct str closest_property(const struct json *properties, struct str name)
-{
-    struct str names[PATH_NAMES_MAX];
-    size_t count = 0;
-    for (; count < properties->len && count < PATH_NAMES_MAX; count++)
-        names[count] = properties->members[count].key;
-    return suggest_closest(name, names, count);
-}
-
 /* Moves `*schema` to the property. */
 static enum lookup enter_property(const struct json **schema, struct str name, struct str *closest)
 {
@@ -41,19 +32,14 @@ static enum lookup enter_property(const struct json **schema, struct str name, s
     if (!found && json_is(others, JSON_OBJECT))
         found = others;
     if (!found) {
-        *closest = closest_property(properties, name);
+        struct str names[PATH_NAMES_MAX];
+        uint32_t count = 0;
+        for (; count < properties->len && count < PATH_NAMES_MAX; count++)
+            names[count] = properties->members[count].key;
+        *closest = suggest_closest(name, names, count);
         return MISSING;
     }
     *schema = found;
-    return FOUND;
-}
-
-static enum lookup enter_items(const struct json **schema)
-{
-    const struct json *items = json_get_text(*schema, "items");
-    if (!is_plain(*schema) || !json_is(items, JSON_OBJECT))
-        return UNKNOWN;
-    *schema = items;
     return FOUND;
 }
 
@@ -70,7 +56,9 @@ static enum lookup find_path(const struct json *schema, struct str path, struct 
             lookup = enter_property(&schema, (struct str){path.at, n}, closest);
         path = str_from(path, n);
         while (lookup == FOUND && str_starts(path, "[]")) {
-            lookup = enter_items(&schema);
+            const struct json *items = json_get_text(schema, "items");
+            lookup = is_plain(schema) && json_is(items, JSON_OBJECT) ? FOUND : UNKNOWN;
+            schema = items;
             path = str_from(path, 2);
         }
         if (path.len && path.at[0] != '.' && lookup == FOUND)
@@ -108,17 +96,12 @@ void lint_argument_paths(struct lint_context *c)
         check_path(c, c->tool->input, "loop", "volatile", p->volatiles[i], "schema");
 }
 
-/* A name without a path in redact, keep and drop means a field at any depth. */
-static bool is_path(struct str name)
-{
-    return memchr(name.at, '.', name.len) || memchr(name.at, '[', name.len);
-}
-
+/* Only real paths: in redact, keep and drop a single name means a field at any depth. */
 static void check_paths(struct lint_context *c, const char *parent, const char *field, const struct str *list,
                         size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (is_path(list[i]))
+        if (memchr(list[i].at, '.', list[i].len) || memchr(list[i].at, '[', list[i].len))
             check_path(c, c->tool->output, parent, field, list[i], "output schema");
 }
 
@@ -156,15 +139,6 @@ static bool is_named_after(struct str option, struct str name)
     return same;
 }
 
-static void report_left_option(struct lint_context *c, struct str option, struct str name)
-{
-    lint_report(c, introspection_tool_line(&c->introspection),
-                "exec: where the argument '" STR_FMT "' is left out, '" STR_FMT
-                "' stays and takes the next word for its value: put both into a group, { \"" STR_FMT
-                "\", \"{" STR_FMT "}\" }",
-                STR_ARG(name), STR_ARG(option), STR_ARG(option), STR_ARG(name));
-}
-
 /* "--limit", "{limit}" outside a group. */
 void lint_left_option(struct lint_context *c)
 {
@@ -178,6 +152,10 @@ void lint_left_option(struct lint_context *c)
             continue;
         struct str name = optional_argument(schema, word->text);
         if (name.len && is_named_after(option->text, name))
-            report_left_option(c, option->text, name);
+            lint_report(c, lint_tool_line(c),
+                        "exec: without the argument '" STR_FMT "', the option '" STR_FMT
+                        "' takes the next word as its value: put both into a group, { \"" STR_FMT
+                        "\", \"{" STR_FMT "}\" }",
+                        STR_ARG(name), STR_ARG(option->text), STR_ARG(option->text), STR_ARG(name));
     }
 }

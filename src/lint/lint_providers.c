@@ -113,18 +113,11 @@ void lint_property_name(struct lint_context *c)
     lint_walk(c, shown_schema(c), check_properties);
 }
 
-static bool is_list(const struct json *schema)
-{
-    const struct json *type = json_get_text(schema, "type");
-    bool list = str_is(json_str(type), "array");
-    for (uint32_t i = 0; json_is(type, JSON_ARRAY) && i < type->len; i++)
-        list |= str_is(json_str(&type->items[i]), "array");
-    return list;
-}
-
 static void check_list(struct lint_context *c, struct str path, const struct json *schema)
 {
-    if (is_list(schema) && !json_get_text(schema, "items"))
+    const struct json *type = json_get_text(schema, "type");
+    bool list = str_is(json_str(type), "array") || json_array_has(type, STR_LIT("array"));
+    if (list && !json_get_text(schema, "items"))
         lint_report(c, lint_schema_line(c),
                     "tool '" STR_FMT "': the list '" STR_FMT "' has no items, which OpenAI's and "
                     "Gemini's APIs refuse: add items, as in list(str, \"…\")",
