@@ -1,4 +1,4 @@
-/* The configuration's key `allow`: { { users = {…}, groups = {…}, tools = {…} } }, read into config_rules. */
+/* The key `allow`: { { users = {…}, groups = {…}, tools = {…} } }, read into config->allow. */
 #ifndef TOOLGATE_CONFIG_ALLOW_LIST_H
 #define TOOLGATE_CONFIG_ALLOW_LIST_H
 

@@ -1,6 +1,6 @@
 /*
- * The configuration: defaults, then one Lua file held against the table of
- * keys below, then the command line. A key is added in one place: its line.
+ * Loading a configuration: defaults, then one Lua file checked against the
+ * tables of keys below, then the command line. To add a key, add its line.
  */
 #include "config/config.h"
 
@@ -25,22 +25,19 @@
 
 #define CONFIG_COUNT_MAX 1000 /* of a budget or a loop: more is no limit at all */
 
-#define KEY(text, reader, field) .name = STR(text), .read = (reader), .offset = offsetof(struct config, field)
-#define COUNT(text, field)                                                                                   \
+#define KEY(key, reader, field) .name = STR(key), .read = (reader), .offset = offsetof(struct config, field)
+#define U32(key, field, least, most)                                                                         \
     {                                                                                                        \
-        KEY(text, key_u32, field), .min = 0, .max = CONFIG_COUNT_MAX                                         \
+        KEY(key, key_u32, field), .min = (least), .max = (most)                                              \
     }
-#define U32(text, field, least, most)                                                                        \
+#define COUNT(key, field) U32(key, field, 0, CONFIG_COUNT_MAX)
+#define TABLE(key, table)                                                                                    \
     {                                                                                                        \
-        KEY(text, key_u32, field), .min = (least), .max = (most)                                             \
+        .name = STR(key), .read = key_subtable, .keys = (table)                                              \
     }
-#define TABLE(text, table)                                                                                   \
+#define ABSENT(key, sentence)                                                                                \
     {                                                                                                        \
-        .name = STR(text), .read = key_subtable, .keys = (table)                                             \
-    }
-#define ABSENT(text, sentence)                                                                               \
-    {                                                                                                        \
-        .name = STR(text), .read = key_absent, .words = (sentence)                                           \
+        .name = STR(key), .read = key_absent, .text = (sentence)                                             \
     }
 #define THE_END                                                                                              \
     {                                                                                                        \
@@ -51,14 +48,14 @@ static key_reader read_socket_mode, read_coerce, read_cost, read_compact, read_n
 
 /* ---- the keys ---- */
 
-static const struct setting again_keys[] = {
+static const struct config_key again_keys[] = {
     U32("times", again.times, 1, POLICY_RETRY_TIMES_MAX),
     {KEY("backoff", key_duration, again.backoff_ms), .min = 1, .max = POLICY_RETRY_WITHIN_MAX_S * 1000},
     {KEY("within", key_duration, again.within_ms), .min = 1, .max = POLICY_RETRY_WITHIN_MAX_S * 1000},
     THE_END,
 };
 
-static const struct setting retry_keys[] = {
+static const struct config_key retry_keys[] = {
     COUNT("repair", repair),
     COUNT("same_call", same_call),
     COUNT("transient", transient),
@@ -66,18 +63,18 @@ static const struct setting retry_keys[] = {
     THE_END,
 };
 
-static const struct setting poll_keys[] = {
+static const struct config_key poll_keys[] = {
     COUNT("max", poll_max),
-    ABSENT("every", "how often a tool may be asked again is said in its policy; remove the key here"),
+    ABSENT("every", "the policy of a tool sets how often it may be polled; remove the key here"),
     THE_END,
 };
 
-static const struct setting loop_keys[] = {
+static const struct config_key loop_keys[] = {
     U32("repeats", repeats, 2, CONFIG_COUNT_MAX),
     U32("halt", halt, 2, CONFIG_COUNT_MAX),
     U32("across_turns", across_turns, 2, CONFIG_COUNT_MAX),
     TABLE("poll", poll_keys),
-    ABSENT("volatile", "which arguments are volatile is said in a tool's policy; remove the key here"),
+    ABSENT("volatile", "the policy of a tool names its volatile arguments; remove the key here"),
     THE_END,
 };
 
@@ -96,10 +93,10 @@ static const struct key_choice unknowns[] = {
         {KEY("cost_per_session", read_cost, of.cost_per_session)}, THE_END
 /* NOLINTEND(bugprone-macro-parentheses) */
 
-static const struct setting tool_limits_keys[] = {LIMITS(tool_limits)};
-static const struct setting session_limits_keys[] = {LIMITS(session_limits)};
+static const struct config_key tool_limits_keys[] = {LIMITS(tool_limits)};
+static const struct config_key session_limits_keys[] = {LIMITS(session_limits)};
 
-static const struct setting compact_keys[] = {
+static const struct config_key compact_keys[] = {
     U32("max_bytes", compact.max_bytes, POLICY_COMPACT_MIN, CONFIG_LIMIT_MAX),
     U32("max_tokens", compact.max_tokens, POLICY_COMPACT_MIN, CONFIG_LIMIT_MAX),
     {KEY("keep", read_names, compact.keep)},
@@ -107,7 +104,7 @@ static const struct setting compact_keys[] = {
     THE_END,
 };
 
-static const struct setting defaults_keys[] = {
+static const struct config_key defaults_keys[] = {
     TABLE("retry", retry_keys),
     TABLE("loop", loop_keys),
     {KEY("mode", key_one_of, mode), .choices = modes},
@@ -118,7 +115,7 @@ static const struct setting defaults_keys[] = {
     THE_END,
 };
 
-static const struct setting coerce_keys[] = {
+static const struct config_key coerce_keys[] = {
     {KEY("json", key_bool, coerce.json)},
     {KEY("strings", key_bool, coerce.strings)},
     {KEY("lists", key_bool, coerce.lists)},
@@ -129,7 +126,7 @@ static const struct setting coerce_keys[] = {
 };
 
 /* Upper ends: what a 64-bit host with the memory of one can honour, and depth what json/parse.h allows. */
-static const struct setting limits_keys[] = {
+static const struct config_key limits_keys[] = {
     U32("message", limits.message, 1024, 1073741824),
     U32("arguments", limits.arguments, 64, 1073741824),
     U32("depth", limits.depth, 4, CONFIG_DEPTH),
@@ -145,7 +142,7 @@ static const struct key_choice levels[] = {{"debug", LOG_DEBUG}, {"info", LOG_IN
                                            {"error", LOG_ERROR}, {"off", LOG_OFF},   {0}};
 static const struct key_choice formats[] = {{"text", LOG_FORMAT_TEXT}, {"json", LOG_FORMAT_JSON}, {0}};
 
-static const struct setting log_keys[] = {
+static const struct config_key log_keys[] = {
     {KEY("level", key_one_of, log_level), .choices = levels},
     {KEY("format", key_one_of, log_format), .choices = formats},
     {KEY("arguments", key_bool, log_arguments)},
@@ -153,14 +150,14 @@ static const struct setting log_keys[] = {
     THE_END,
 };
 
-static const struct setting config_keys[] = {
+static const struct config_key config_keys[] = {
     {KEY("socket", key_path, socket)},
     {KEY("socket_mode", read_socket_mode, socket_mode)},
     {KEY("allow", allow_list_read, allow)},
     {KEY("policies", key_path, policies)},
-    {KEY("tools", key_files, tools), .words = "a file name with tool definitions (JSON)"},
+    {KEY("tools", key_files, tools), .text = "a file name with tool definitions (JSON)"},
     {.name = STR("upstreams"), .read = config_upstreams_read},
-    {KEY("mcp_config", key_files, mcp_configs), .words = "a file name with mcpServers (JSON)"},
+    {KEY("mcp_config", key_files, mcp_configs), .text = "a file name with mcpServers (JSON)"},
     TABLE("ledger", config_ledger_keys),
     TABLE("defaults", defaults_keys),
     TABLE("limits", limits_keys),
@@ -175,12 +172,11 @@ static const struct setting config_keys[] = {
     THE_END,
 };
 
-/* ---- values that are no plain number, choice or path ---- */
+/* ---- readers of values that are no plain number, choice or path ---- */
 
-static void read_socket_mode(struct settings *settings, const struct setting *setting, struct str path,
-                             const struct json *value, void *into)
+static void read_socket_mode(const struct key_value *value)
 {
-    struct str text = json_str(value);
+    struct str text = json_str(value->json);
     mode_t mode = 0;
     bool octal = text.len == 4 && text.at[0] == '0';
     for (size_t i = 0; octal && i < text.len; i++) {
@@ -188,78 +184,71 @@ static void read_socket_mode(struct settings *settings, const struct setting *se
         mode = mode * 8 + (mode_t)(text.at[i] - '0');
     }
     if (octal)
-        *(mode_t *)((char *)into + setting->offset) = mode;
+        *(mode_t *)key_target(value) = mode;
     else
-        key_table_expected(settings, path, "octal digits as a string, e.g. \"0660\" (Lua reads 0660 as 660)",
-                           value);
+        key_expected(value, "octal digits as a string, e.g. \"0660\" (Lua reads 0660 as 660)");
 }
 
-/* coerce = false, true, or a table of the switches that differ from the default. */
-static void read_coerce(struct settings *settings, const struct setting *setting, struct str path,
-                        const struct json *value, void *into)
+/* true, false, or a table of the switches that differ from the default. */
+static void read_coerce(const struct key_value *value)
 {
-    (void)setting;
-    struct config *config = into;
-    if (value->type == JSON_BOOL)
-        config->coerce = value->truth ? coerce_options_all : (struct coerce_options){0};
+    struct config *config = value->base;
+    if (value->json->type == JSON_BOOL)
+        config->coerce = value->json->truth ? coerce_options_all : (struct coerce_options){0};
     else
-        key_table_read(settings, coerce_keys, path, value, into);
+        key_table_read(value->reader, coerce_keys, value->path, value->json, config);
 }
 
-/* Kept in whole millionths. */
-static void read_cost(struct settings *settings, const struct setting *setting, struct str path,
-                      const struct json *value, void *into)
+/* Stored in millionths. */
+static void read_cost(const struct key_value *value)
 {
     double n;
-    if (json_double(value, &n) && n >= 1.0 / POLICY_COST_UNIT && n <= POLICY_COST_MAX)
-        *(uint64_t *)((char *)into + setting->offset) = (uint64_t)llround(n * POLICY_COST_UNIT);
+    if (json_double(value->json, &n) && n >= 1.0 / POLICY_COST_UNIT && n <= POLICY_COST_MAX)
+        *(uint64_t *)key_target(value) = (uint64_t)llround(n * POLICY_COST_UNIT);
     else
-        key_table_expected(settings, path, "a number from 0.000001 to 100000000", value);
+        key_expected(value, "a number from 0.000001 to 100000000");
 }
 
-/* A list of texts; its length stands right behind it. */
-static void read_names(struct settings *settings, const struct setting *setting, struct str path,
-                       const struct json *value, void *into)
+/* A list of strings, followed by its length. */
+static void read_names(const struct key_value *value)
 {
     struct names {
         const struct str *list;
         size_t count;
-    } *names = (struct names *)((char *)into + setting->offset);
-    if (!key_table_list(settings, path, "a list of fields, e.g. { \"events[].raw\" }", value))
+    } *names = key_target(value);
+    if (!key_is_list(value, "a list of fields, e.g. { \"events[].raw\" }"))
         return;
-    struct str *list = ARENA_ARRAY(settings->arena, struct str, value->len);
-    for (uint32_t i = 0; i < value->len; i++) {
-        list[i] = arena_dup(settings->arena, json_str(&value->items[i]));
+    struct str *list = ARENA_ARRAY(value->reader->arena, struct str, value->json->len);
+    for (uint32_t i = 0; i < value->json->len; i++) {
+        struct key_value item = *value;
+        item.json = &value->json->items[i];
+        list[i] = arena_dup(value->reader->arena, json_str(item.json));
         if (!list[i].len)
-            key_table_expected(settings, path, "the name or path of a field", &value->items[i]);
+            key_expected(&item, "the name or path of a field");
     }
-    *names = (struct names){list, value->len};
+    *names = (struct names){list, value->json->len};
 }
 
-/* compact = true, false or a table. */
-static void read_compact(struct settings *settings, const struct setting *setting, struct str path,
-                         const struct json *value, void *into)
+/* true, false or a table. */
+static void read_compact(const struct key_value *value)
 {
-    (void)setting;
-    struct config *config = into;
-    config->compact.on = value->type != JSON_BOOL || value->truth;
-    if (value->type != JSON_BOOL)
-        key_table_read(settings, compact_keys, path, value, into);
+    struct config *config = value->base;
+    config->compact.on = value->json->type != JSON_BOOL || value->json->truth;
+    if (value->json->type != JSON_BOOL)
+        key_table_read(value->reader, compact_keys, value->path, value->json, config);
     if (!config->compact.max_bytes && !config->compact.max_tokens)
         config->compact.max_bytes = POLICY_COMPACT_BYTES;
 }
 
-/* again = true, false or a table. */
-static void read_again(struct settings *settings, const struct setting *setting, struct str path,
-                       const struct json *value, void *into)
+/* true, false or a table. */
+static void read_again(const struct key_value *value)
 {
-    (void)setting;
-    struct config *config = into;
-    if (value->type != JSON_BOOL || value->truth)
+    struct config *config = value->base;
+    if (value->json->type != JSON_BOOL || value->json->truth)
         config->again =
             (struct policy_retry){POLICY_RETRY_TIMES, POLICY_RETRY_BACKOFF_MS, POLICY_RETRY_WITHIN_MS};
-    if (value->type != JSON_BOOL)
-        key_table_read(settings, again_keys, path, value, into);
+    if (value->json->type != JSON_BOOL)
+        key_table_read(value->reader, again_keys, value->path, value->json, config);
 }
 
 /* ---- loading ---- */
@@ -287,24 +276,19 @@ static void set_defaults(struct config *config)
     config->anonymous_repeats = CONFIG_ANONYMOUS_REPEATS;
 }
 
-static uint32_t or_default(uint32_t count, uint32_t otherwise)
+/* Reports combinations of keys that contradict each other. */
+static void check_together(struct config_reader *reader, const struct config *config)
 {
-    return count == POLICY_UNSET ? otherwise : count;
-}
-
-/* What no single key can say. */
-static void check_together(struct settings *settings, const struct config *config)
-{
-    uint32_t repeats = or_default(config->repeats, ledger_default_limits.repeats);
-    uint32_t halt = or_default(config->halt, ledger_default_limits.halt);
+    uint32_t repeats = config->repeats == POLICY_UNSET ? ledger_default_limits.repeats : config->repeats;
+    uint32_t halt = config->halt == POLICY_UNSET ? ledger_default_limits.halt : config->halt;
     if (halt < repeats)
-        key_table_error(settings, STR_LIT("defaults.loop.halt"),
+        key_table_error(reader, STR_LIT("defaults.loop.halt"),
                         "expected at least defaults.loop.repeats (%u), got %u", repeats, halt);
     if (config->limits.arguments > config->limits.message)
-        key_table_error(settings, STR_LIT("limits.arguments"),
+        key_table_error(reader, STR_LIT("limits.arguments"),
                         "expected at most limits.message (%u), got %u; raise limits.message too",
                         config->limits.message, config->limits.arguments);
-    config_ledger_check(settings, config);
+    config_ledger_check(reader, config);
 }
 
 void config_hash(struct config *config, const struct json *table)
@@ -331,13 +315,13 @@ static enum err read_file(const char *path, const struct config_sources *sources
         return err;
     config->file = arena_dup(config->arena, str_of(path)).at;
     config_hash(config, &table);
-    struct settings settings = {config->arena, config->file, buf_in(config->arena)};
-    key_table_read(&settings, config_keys, STR_NONE, &table, config);
-    take_redis(sources, config); /* other keys are held against it */
-    check_together(&settings, config);
-    if (!settings.faults.len)
+    struct config_reader reader = {config->arena, config->file, buf_in(config->arena)};
+    key_table_read(&reader, config_keys, STR_NONE, &table, config);
+    take_redis(sources, config); /* before the checks, which depend on it */
+    check_together(&reader, config);
+    if (!reader.errors.len)
         return OK;
-    return err_set(why, ERR_CONFIG, STR_FMT, STR_ARG(buf_view(&settings.faults)));
+    return err_set(why, ERR_CONFIG, STR_FMT, STR_ARG(buf_view(&reader.errors)));
 }
 
 const char *config_default_socket(struct arena *arena)
@@ -348,45 +332,36 @@ const char *config_default_socket(struct arena *arena)
     return arena_printf(arena, "%s/%s", folder, CONFIG_SOCKET_NAME).at;
 }
 
-/* Those of the command line behind those of the file. */
-static void add_files(struct config *config, struct files *files, const char *const *more, size_t count)
+/* Appends the files of the command line. */
+static void add_files(struct config *config, struct path_list *files, const char *const *more, size_t count)
 {
     const char **list = ARENA_ARRAY(config->arena, const char *, files->count + count + 1);
     for (size_t i = 0; i < files->count; i++)
         list[i] = files->list[i];
     for (size_t i = 0; i < count; i++)
         list[files->count + i] = arena_dup(config->arena, str_of(more[i])).at;
-    *files = (struct files){list, files->count + count};
+    *files = (struct path_list){list, files->count + count};
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-static uint32_t min_u32(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
-/* The command line wins; what nobody said gets its default. */
+/* The command line wins; the defaults that depend on other keys come last. */
 static void complete(const struct config_sources *sources, struct config *config)
 {
+    struct stat st;
     if (sources->socket)
         config->socket = arena_dup(config->arena, str_of(sources->socket)).at;
     if (!config->socket)
         config->socket = config_default_socket(config->arena);
     if (sources->policies)
         config->policies = arena_dup(config->arena, str_of(sources->policies)).at;
-    if (!config->policies && is_folder(CONFIG_DEFAULT_FOLDER))
+    if (!config->policies && stat(CONFIG_DEFAULT_FOLDER, &st) == 0 && S_ISDIR(st.st_mode))
         config->policies = CONFIG_DEFAULT_FOLDER;
     take_redis(sources, config);
     if (sources->no_watch)
         config->watch = false;
     config->offline = sources->offline;
     if (!config->limits.arguments)
-        config->limits.arguments = min_u32(CONFIG_ARGUMENTS_BYTES, config->limits.message);
+        config->limits.arguments =
+            config->limits.message < CONFIG_ARGUMENTS_BYTES ? config->limits.message : CONFIG_ARGUMENTS_BYTES;
     add_files(config, &config->tools, sources->tools, sources->tools_count);
     add_files(config, &config->mcp_configs, sources->mcp_configs, sources->mcp_config_count);
 }

@@ -1,5 +1,4 @@
-/* The address is held to its form as soon as all of it is known; a secret that is not there yet is missed at
- * start. */
+/* The address is checked when the file is read if its secrets are available then, else at start. */
 #include "config/config_ledger.h"
 
 #include "base/arena.h"
@@ -20,7 +19,7 @@ static const struct key_choice settles[] = {{"awaited", 0}, {"sent", 1}, {0}};
 
 #define AT(text, reader, field) .name = STR(text), .read = (reader), .offset = offsetof(struct config, field)
 
-const struct setting config_ledger_keys[] = {
+const struct config_key config_ledger_keys[] = {
     {AT("namespace", read_namespace, shared_namespace)},
     {AT("ttl_s", key_u32, ledger_ttl_s), .min = 60, .max = 31536000},
     {AT("history", key_u32, ledger_history), .min = 1, .max = 10000},
@@ -33,38 +32,38 @@ const struct setting config_ledger_keys[] = {
     {.read = NULL},
 };
 
-static void read_namespace(struct settings *settings, const struct setting *setting, struct str path,
-                           const struct json *value, void *into)
+static void read_namespace(const struct key_value *value)
 {
-    if (str_is(json_str(value), "uid") || str_is(json_str(value), "shared"))
-        *(bool *)((char *)into + setting->offset) = str_is(json_str(value), "shared");
+    struct str text = json_str(value->json);
+    if (str_is(text, "uid") || str_is(text, "shared"))
+        *(bool *)key_target(value) = str_is(text, "shared");
     else
-        key_table_expected(settings, path, "\"uid\" or \"shared\"", value);
+        key_expected(value, "\"uid\" or \"shared\"");
 }
 
-/* The value is not quoted: it may hold a password. */
-static void read_redis(struct settings *settings, const struct setting *setting, struct str path,
-                       const struct json *value, void *into)
+/* Errors do not quote the value: it may hold a password. */
+static void read_redis(const struct key_value *value)
 {
-    struct str text = json_str(value), whole;
+    struct arena *arena = value->reader->arena;
+    struct str text = json_str(value->json), whole;
     struct address address;
     struct why why;
     if (!text.len) {
-        key_table_error(settings, path, "expected where Redis is, e.g. \"unix:/run/redis/redis.sock\"");
+        key_table_error(value->reader, value->path,
+                        "expected the address of Redis, e.g. \"unix:/run/redis/redis.sock\"");
         return;
     }
-    if (secrets_expand(settings->arena, text, NULL, &whole, &why) == OK &&
-        address_parse(settings->arena, whole, &address, &why) != OK)
-        key_table_error(settings, path, "%s", why.text);
-    *(const char **)((char *)into + setting->offset) = arena_dup(settings->arena, text).at;
+    if (secrets_expand(arena, text, NULL, &whole, &why) == OK &&
+        address_parse(arena, whole, &address, &why) != OK)
+        key_table_error(value->reader, value->path, "%s", why.text);
+    *(const char **)key_target(value) = arena_dup(arena, text).at;
 }
 
-void config_ledger_check(struct settings *settings, const struct config *config)
+void config_ledger_check(struct config_reader *reader, const struct config *config)
 {
     if (config->ledger_password_file && !config->ledger_redis)
-        key_table_error(
-            settings, STR_LIT("ledger.password_file"),
-            "there is no ledger.redis that it could be the password of; remove one, or name the other");
+        key_table_error(reader, STR_LIT("ledger.password_file"),
+                        "there is no ledger.redis for this password; remove it, or set ledger.redis");
 }
 
 static bool same_text(const char *a, const char *b)
@@ -81,7 +80,7 @@ bool config_ledger_equal(const struct config *a, const struct config *b)
            same_text(a->ledger_password_file, b->ledger_password_file);
 }
 
-/* A user alone would be nobody: Redis is told one with a password, or none. */
+/* Redis authenticates a user only with a password. */
 static enum err fill_address(struct arena *arena, const struct config *config, struct str *whole,
                              struct why *why)
 {
@@ -91,7 +90,7 @@ static enum err fill_address(struct arena *arena, const struct config *config, s
         err = address_parse(arena, *whole, &address, why);
     if (err == OK && address.user.len && !address.password.len && !config->ledger_password_file)
         err = err_set(why, ERR_CONFIG,
-                      "a user stands there without a password: write user:password@, or name "
+                      "it has a user but no password: write user:password@, or set "
                       "ledger.password_file");
     if (err != OK)
         err_prefix(why, "ledger.redis");

@@ -1,7 +1,7 @@
 /*
- * One table of keys, then what no single key can say: what kind of upstream it
- * is, which keys that kind has, and that its name is its own. Values of env,
- * headers, args and url are never quoted in a complaint: they may be secrets.
+ * One table of keys, then the checks of the whole entry: its kind, the keys of
+ * that kind, its name. Values of env, headers, args and url are never quoted
+ * in an error: they may be secrets.
  */
 #include "config/config_upstreams.h"
 
@@ -15,10 +15,10 @@
 #define KEY(text, reader, field)                                                                             \
     .name = STR(text), .read = (reader), .offset = offsetof(struct config_upstream, field)
 
-#define UPSTREAM_WAIT_MIN_MS    10
-#define UPSTREAM_WAIT_MAX_MS    86400000
-#define UPSTREAM_IN_FLIGHT_MAX  65536
-#define UPSTREAM_TEXT_MAX_BYTES 65536u /* of one argument, variable or header */
+#define TIMEOUT_MIN_MS   10
+#define TIMEOUT_MAX_MS   86400000
+#define IN_FLIGHT_MAX    65536
+#define STRING_MAX_BYTES 65536u /* of one argument, variable or header */
 
 /* ---- the keys of one entry ---- */
 
@@ -30,7 +30,7 @@ static const struct key_choice starts[] = {{"at_once", START_AT_ONCE}, {"lazy", 
 static const struct key_choice prefixes[] = {
     {"on_collision", UPSTREAM_PREFIX_ON_COLLISION}, {"always", UPSTREAM_PREFIX_ALWAYS}, {0}};
 
-static const struct setting entry_keys[] = {
+static const struct config_key entry_keys[] = {
     {KEY("command", config_upstream_command, command)},
     {KEY("args", config_upstream_strings, args)},
     {KEY("env", config_upstream_pairs, spec.env)},
@@ -42,106 +42,92 @@ static const struct setting entry_keys[] = {
     {KEY("start", key_one_of, start), .choices = starts},
     {KEY("prefix", read_prefix, prefix), .choices = prefixes},
     {KEY("tools", config_upstream_strings, tools)},
-    {KEY("timeout", key_duration, spec.timeout_ms), .min = UPSTREAM_WAIT_MIN_MS, .max = UPSTREAM_WAIT_MAX_MS},
-    {KEY("start_timeout", key_duration, spec.start_ms), .min = UPSTREAM_WAIT_MIN_MS,
-     .max = UPSTREAM_WAIT_MAX_MS},
-    {KEY("in_flight", key_u32, spec.in_flight), .min = 1, .max = UPSTREAM_IN_FLIGHT_MAX},
+    {KEY("timeout", key_duration, spec.timeout_ms), .min = TIMEOUT_MIN_MS, .max = TIMEOUT_MAX_MS},
+    {KEY("start_timeout", key_duration, spec.start_ms), .min = TIMEOUT_MIN_MS, .max = TIMEOUT_MAX_MS},
+    {KEY("in_flight", key_u32, spec.in_flight), .min = 1, .max = IN_FLIGHT_MAX},
     {.read = NULL},
 };
 
-/* Which kinds have a key; a key that is not here is for all. */
-static const struct kind_key {
+/* The kinds that have a key; a key that is not listed is for all. */
+#define STDIO 1u << UPSTREAM_STDIO
+#define HTTP  1u << UPSTREAM_HTTP
+#define REST  1u << UPSTREAM_REST
+static const struct {
     const char *name;
-    unsigned kinds; /* bits, by enum upstream_kind */
+    unsigned kinds;
 } kind_keys[] = {
-    {"args", 1u << UPSTREAM_STDIO},
-    {"env", 1u << UPSTREAM_STDIO},
-    {"cwd", 1u << UPSTREAM_STDIO},
-    {"headers", 1u << UPSTREAM_HTTP | 1u << UPSTREAM_REST},
-    {"ca_file", 1u << UPSTREAM_HTTP | 1u << UPSTREAM_REST},
-    {"start", 1u << UPSTREAM_STDIO | 1u << UPSTREAM_HTTP},
-    {"start_timeout", 1u << UPSTREAM_STDIO | 1u << UPSTREAM_HTTP},
-    {"prefix", 1u << UPSTREAM_STDIO | 1u << UPSTREAM_HTTP},
-    {"tools", 1u << UPSTREAM_STDIO | 1u << UPSTREAM_HTTP},
-};
-
-static const char *const kind_words[] = {
-    [UPSTREAM_STDIO] = "a command that toolgate starts (its secrets go into env)",
-    [UPSTREAM_HTTP] = "an MCP server with a url",
-    [UPSTREAM_REST] = "an address for the http = {…} of policies (rest), which offers no tools itself",
+    {"args", STDIO},
+    {"env", STDIO},
+    {"cwd", STDIO},
+    {"headers", HTTP | REST},
+    {"ca_file", HTTP | REST},
+    {"start", STDIO | HTTP},
+    {"start_timeout", STDIO | HTTP},
+    {"prefix", STDIO | HTTP},
+    {"tools", STDIO | HTTP},
 };
 
 /* ---- readers ---- */
 
 /* Without the value. */
-static void expected_kind(struct settings *settings, struct str path, const char *what,
-                          const struct json *value)
+static void expected_type(const struct key_value *value, const char *what)
 {
-    bool empty = value->type == JSON_STRING && !value->len;
-    key_table_error(settings, path, "expected %s, got %s", what,
-                    empty ? "an empty one" : json_type_name((enum json_type)value->type));
+    bool empty = value->json->type == JSON_STRING && !value->json->len;
+    key_table_error(value->reader, value->path, "expected %s, got %s", what,
+                    empty ? "an empty one" : json_type_name((enum json_type)value->json->type));
 }
 
-static bool has_nul(struct str text)
+static bool has_byte(struct str text, char byte)
 {
-    return text.len && memchr(text.at, '\0', text.len);
+    return text.len && memchr(text.at, byte, text.len);
 }
 
-/* Numbers and truths are written as they are: PORT = 8080. */
-static bool text_of(struct settings *settings, struct str path, const char *what, const struct json *value,
-                    struct str *out)
+/* Numbers and booleans become strings: PORT = 8080. */
+static bool read_string(const struct key_value *value, struct str *out)
 {
+    const struct json *json = value->json;
     *out = STR_NONE;
-    if (value->type == JSON_STRING)
-        *out = arena_dup(settings->arena, json_str(value));
-    else if (value->type == JSON_NUMBER)
-        *out = arena_dup(settings->arena, (struct str){value->text, value->len});
-    else if (value->type == JSON_BOOL)
-        *out = value->truth ? STR_LIT("true") : STR_LIT("false");
+    if (json->type == JSON_STRING || json->type == JSON_NUMBER)
+        *out = arena_dup(value->reader->arena, (struct str){json->text, json->len});
+    else if (json->type == JSON_BOOL)
+        *out = json->truth ? STR_LIT("true") : STR_LIT("false");
     else {
-        expected_kind(settings, path, what, value);
+        expected_type(value, "a string");
         return false;
     }
-    if (!has_nul(*out) && out->len <= UPSTREAM_TEXT_MAX_BYTES)
+    if (has_byte(*out, '\0'))
+        key_table_error(value->reader, value->path, "must not hold a NUL byte");
+    else if (out->len > STRING_MAX_BYTES)
+        key_table_error(value->reader, value->path, "longer than %u bytes", STRING_MAX_BYTES);
+    else
         return true;
-    key_table_error(settings, path, has_nul(*out) ? "a NUL byte cannot be passed on" : "longer than %u bytes",
-                    UPSTREAM_TEXT_MAX_BYTES);
     return false;
 }
 
-void config_upstream_string(struct settings *settings, const struct setting *setting, struct str path,
-                            const struct json *value, void *into)
+void config_upstream_string(const struct key_value *value)
 {
-    struct str *out = (struct str *)((char *)into + setting->offset);
-    if (value->type != JSON_STRING || !value->len)
-        expected_kind(settings, path, "a text", value);
+    if (value->json->type != JSON_STRING || !value->json->len)
+        expected_type(value, "a string");
     else
-        text_of(settings, path, "a text", value, out);
+        read_string(value, key_target(value));
 }
 
-void config_upstream_strings(struct settings *settings, const struct setting *setting, struct str path,
-                             const struct json *value, void *into)
+void config_upstream_strings(const struct key_value *value)
 {
-    struct texts *texts = (struct texts *)((char *)into + setting->offset);
-    bool nothing = value->type == JSON_OBJECT && !value->len; /* Lua's {} */
-    if (value->type != JSON_ARRAY && !nothing) {
-        expected_kind(settings, path, "a list of texts", value);
+    uint32_t count = value->json->len;
+    if (value->json->type != JSON_ARRAY && (value->json->type != JSON_OBJECT || count)) { /* Lua's {} */
+        expected_type(value, "a list of strings");
         return;
     }
-    struct str *list = ARENA_ARRAY(settings->arena, struct str, value->len);
-    for (uint32_t i = 0; i < value->len; i++) {
-        struct str at = arena_printf(settings->arena, STR_FMT "[%u]", STR_ARG(path), i + 1);
-        text_of(settings, at, "a text", &value->items[i], &list[i]);
+    struct str *list = ARENA_ARRAY(value->reader->arena, struct str, count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct key_value item = key_item(value, &value->json->items[i], i);
+        read_string(&item, &list[i]);
     }
-    *texts = (struct texts){list, value->len};
+    *(struct string_list *)key_target(value) = (struct string_list){list, count};
 }
 
-static struct str member_path(struct settings *settings, struct str path, struct str name)
-{
-    return arena_printf(settings->arena, STR_FMT "." STR_FMT, STR_ARG(path), STR_ARG(name));
-}
-
-/* What an environment or an HTTP header can be named. */
+/* A name of an environment variable or an HTTP header. */
 static bool is_token(struct str name)
 {
     for (size_t i = 0; i < name.len; i++) {
@@ -152,78 +138,68 @@ static bool is_token(struct str name)
     return name.len != 0;
 }
 
-void config_upstream_pairs(struct settings *settings, const struct setting *setting, struct str path,
-                           const struct json *value, void *into)
+void config_upstream_pairs(const struct key_value *value)
 {
-    struct name_values *pairs = (struct name_values *)((char *)into + setting->offset);
-    bool table = value->type == JSON_OBJECT || (value->type == JSON_ARRAY && !value->len);
-    if (!table) {
-        expected_kind(settings, path, "a table of names and texts, e.g. { NAME = \"value\" }", value);
+    struct config_reader *reader = value->reader;
+    uint32_t count = value->json->len;
+    bool is_header = value->key->offset == offsetof(struct config_upstream, spec.headers);
+    if (value->json->type != JSON_OBJECT && (value->json->type != JSON_ARRAY || count)) {
+        expected_type(value, "a table of names and strings, e.g. { NAME = \"value\" }");
         return;
     }
-    struct name_value *list = ARENA_ARRAY(settings->arena, struct name_value, value->len);
-    for (uint32_t i = 0; i < value->len; i++) {
-        const struct json_member *member = &value->members[i];
-        struct str at = member_path(settings, path, member->key);
-        list[i].name = arena_dup(settings->arena, member->key);
+    struct name_value *list = ARENA_ARRAY(reader->arena, struct name_value, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct json_member *member = &value->json->members[i];
+        struct key_value item = key_member(value, member);
+        list[i].name = arena_dup(reader->arena, member->key);
         if (!is_token(member->key))
-            key_table_error(settings, at, "expected a name of letters, digits and '_' or '-'");
-        if (text_of(settings, at, "a text", &member->value, &list[i].value) && list[i].value.len &&
-            (memchr(list[i].value.at, '\n', list[i].value.len) ||
-             memchr(list[i].value.at, '\r', list[i].value.len)) &&
-            setting->offset == offsetof(struct config_upstream, spec.headers))
-            key_table_error(settings, at, "a header cannot hold a line break");
+            key_table_error(reader, item.path, "expected a name of letters, digits and '_' or '-'");
+        if (read_string(&item, &list[i].value) && is_header &&
+            (has_byte(list[i].value, '\n') || has_byte(list[i].value, '\r')))
+            key_table_error(reader, item.path, "a header must not hold a line break");
     }
-    *pairs = (struct name_values){list, value->len};
+    *(struct name_values *)key_target(value) = (struct name_values){list, count};
 }
 
-static bool is_filled_in(struct str text)
+void config_upstream_folder(const struct key_value *value)
 {
-    return str_starts(text, "${");
+    struct str *out = key_target(value);
+    config_upstream_string(value);
+    if (out->len && !str_starts(*out, "${"))
+        *out = str_of(key_table_path(value->reader, *out));
 }
 
-void config_upstream_folder(struct settings *settings, const struct setting *setting, struct str path,
-                            const struct json *value, void *into)
+void config_upstream_command(const struct key_value *value)
 {
-    struct str *out = (struct str *)((char *)into + setting->offset);
-    config_upstream_string(settings, setting, path, value, into);
-    if (out->len && !is_filled_in(*out))
-        *out = str_of(key_table_path(settings, *out));
-}
-
-void config_upstream_command(struct settings *settings, const struct setting *setting, struct str path,
-                             const struct json *value, void *into)
-{
-    struct str *out = (struct str *)((char *)into + setting->offset);
-    if (value->type != JSON_STRING) {
-        expected_kind(settings, path, "a program's name as a text, its arguments in args", value);
+    struct str *out = key_target(value);
+    if (value->json->type != JSON_STRING) {
+        expected_type(value, "a program's name as a string, its arguments in args");
         return;
     }
-    config_upstream_string(settings, setting, path, value, into);
-    if (!out->len || is_filled_in(*out))
+    config_upstream_string(value);
+    if (!out->len || str_starts(*out, "${"))
         return;
     const char *slash = memchr(out->at, '/', out->len), *space = memchr(out->at, ' ', out->len);
     bool in_path = !slash || (space && space < slash); /* "npx -y @scope/server" names no file */
     if (!in_path)
-        *out = str_of(key_table_path(settings, *out));
+        *out = str_of(key_table_path(value->reader, *out));
     else if (space)
-        key_table_error(settings, path,
-                        "expected a program's name alone, got words: the others go into args, since no shell "
-                        "takes them apart");
+        key_table_error(value->reader, value->path,
+                        "expected a program's name, got several words: put the others into args, since no "
+                        "shell splits them");
 }
 
-/* "on_collision", "always", or whether always. */
-static void read_prefix(struct settings *settings, const struct setting *setting, struct str path,
-                        const struct json *value, void *into)
+/* "on_collision", "always", or a boolean: always or not. */
+static void read_prefix(const struct key_value *value)
 {
-    if (value->type == JSON_BOOL)
-        *(unsigned *)((char *)into + setting->offset) =
-            value->truth ? (unsigned)UPSTREAM_PREFIX_ALWAYS : (unsigned)UPSTREAM_PREFIX_ON_COLLISION;
+    if (value->json->type != JSON_BOOL)
+        key_one_of(value);
     else
-        key_one_of(settings, setting, path, value, into);
+        *(unsigned *)key_target(value) =
+            value->json->truth ? UPSTREAM_PREFIX_ALWAYS : UPSTREAM_PREFIX_ON_COLLISION;
 }
 
-/* ---- one entry as a whole ---- */
+/* ---- the entry as a whole ---- */
 
 void config_upstream_init(struct config_upstream *entry)
 {
@@ -234,33 +210,27 @@ void config_upstream_init(struct config_upstream *entry)
     };
 }
 
-static bool fits_name(struct str name)
+static struct str member_path(struct config_reader *reader, struct str path, const char *name)
 {
-    return str_is_name(name) && name.len <= UPSTREAM_NAME_MAX_BYTES;
+    return ARENA_JOIN(reader->arena, path, STR_LIT("."), str_of(name));
 }
 
-static struct str closest_name(struct arena *arena, struct str name)
+static void check_name(struct config_reader *reader, struct str path, struct str name)
 {
-    struct str near = arena_dup(arena, str_cut(name, UPSTREAM_NAME_MAX_BYTES));
+    if (str_is_name(name) && name.len <= UPSTREAM_NAME_MAX_BYTES)
+        return;
+    struct str near = arena_dup(reader->arena, str_cut(name, UPSTREAM_NAME_MAX_BYTES));
     for (size_t i = 0; i < near.len; i++)
-        if (!fits_name((struct str){near.at + i, 1}))
+        if (!str_is_name((struct str){near.at + i, 1}))
             ((char *)near.at)[i] = '_';
-    return near.len ? near : STR_LIT("files");
+    key_table_error(reader, path,
+                    "expected a name of 1 to %u letters, digits, '_' or '-', since it is a prefix of tool "
+                    "names, e.g. '" STR_FMT "'",
+                    UPSTREAM_NAME_MAX_BYTES, STR_ARG(near.len ? near : STR_LIT("files")));
 }
 
-static void check_name(struct settings *settings, struct str path, struct str name)
-{
-    struct str near = closest_name(settings->arena, name);
-    if (!fits_name(name))
-        key_table_error(settings, path,
-                        "expected a name of 1 to %u letters, digits, '_' or '-', since it goes before names "
-                        "of tools, e.g. '" STR_FMT "'",
-                        UPSTREAM_NAME_MAX_BYTES, STR_ARG(near));
-}
-
-/* " ('comand' looks like 'command')", where something does; in other clients' files unknown keys are none of
- * our business but here. */
-static struct str misspelt(struct arena *arena, const struct json *given)
+/* " ('comand' looks like 'command')", or nothing. An mcpServers file may have any other key. */
+static struct str misspelling(struct arena *arena, const struct json *given)
 {
     static const struct str names[] = {STR("command"), STR("url"), STR("rest")};
     for (uint32_t i = 0; i < given->len; i++) {
@@ -272,148 +242,113 @@ static struct str misspelt(struct arena *arena, const struct json *given)
     return STR_NONE;
 }
 
-/* False, with a complaint, where it is not clear what it is. */
-static bool find_kind(struct settings *settings, struct str path, const struct json *given,
-                      struct config_upstream *entry)
+/* Its kind, from the one of command, url and rest that is given; and no key of another kind. */
+static void check_kind(struct config_reader *reader, struct str path, const struct json *given,
+                       struct config_upstream *entry)
 {
-    int told = (entry->command.len != 0) + (entry->url.len != 0) + (entry->rest.len != 0);
-    entry->spec.kind = entry->command.len ? UPSTREAM_STDIO : entry->url.len ? UPSTREAM_HTTP : UPSTREAM_REST;
-    if (told != 1)
-        key_table_error(settings, path,
+    static const char *const descriptions[] = {
+        [UPSTREAM_STDIO] = "a command that toolgate starts (its secrets go into env)",
+        [UPSTREAM_HTTP] = "an MCP server with a url",
+        [UPSTREAM_REST] = "an address for the http = {…} of policies (rest), which has no tools of its own",
+    };
+    int count = (entry->command.len != 0) + (entry->url.len != 0) + (entry->rest.len != 0);
+    enum upstream_kind kind = entry->command.len ? UPSTREAM_STDIO
+                              : entry->url.len   ? UPSTREAM_HTTP
+                                                 : UPSTREAM_REST;
+    entry->spec.kind = kind;
+    if (count != 1) {
+        key_table_error(reader, path,
                         "expected one of command (an MCP server to start), url (an MCP server over HTTP) and "
                         "rest (an address for policies' http), got %s" STR_FMT,
-                        told ? "several" : "none",
-                        STR_ARG(told ? STR_NONE : misspelt(settings->arena, given)));
-    return told == 1;
+                        count ? "several" : "none",
+                        STR_ARG(count ? STR_NONE : misspelling(reader->arena, given)));
+        return;
+    }
+    for (size_t i = 0; i < sizeof(kind_keys) / sizeof(kind_keys[0]); i++) {
+        const struct json *value = json_get_text(given, kind_keys[i].name);
+        if (value && value->type != JSON_NULL && !(kind_keys[i].kinds & 1u << kind))
+            key_table_error(reader, member_path(reader, path, kind_keys[i].name),
+                            "no such key for %s; remove it", descriptions[kind]);
+    }
 }
 
-static bool is_given(const struct json *entry, const char *key)
+static void check_url(struct config_reader *reader, struct str path, const char *key, struct str url)
 {
-    const struct json *value = json_get_text(entry, key);
-    return value && value->type != JSON_NULL;
-}
-
-static void check_keys(struct settings *settings, struct str path, enum upstream_kind kind,
-                       const struct json *given)
-{
-    for (size_t i = 0; i < sizeof(kind_keys) / sizeof(kind_keys[0]); i++)
-        if (is_given(given, kind_keys[i].name) && !(kind_keys[i].kinds & 1u << kind))
-            key_table_error(settings, member_path(settings, path, str_of(kind_keys[i].name)),
-                            "no such key for %s; remove it", kind_words[kind]);
-}
-
-static void check_url(struct settings *settings, struct str path, const char *key, struct str url)
-{
-    bool fits = str_starts(url, "https://") || str_starts(url, "http://") || is_filled_in(url);
-    for (size_t i = 0; i < url.len && fits; i++)
-        fits = (unsigned char)url.at[i] > ' ' && url.at[i] != 0x7f;
-    if (!fits)
-        key_table_error(settings, member_path(settings, path, str_of(key)),
+    bool valid = str_starts(url, "https://") || str_starts(url, "http://") || str_starts(url, "${");
+    for (size_t i = 0; i < url.len && valid; i++)
+        valid = (unsigned char)url.at[i] > ' ' && url.at[i] != 0x7f;
+    if (url.len && !valid)
+        key_table_error(reader, member_path(reader, path, key),
                         "expected an address that begins with https:// or http://, without spaces");
 }
 
-/* Found out here, or by the first call at night. */
-static void check_ca_file(struct settings *settings, struct str path, const struct upstream_spec *spec)
-{
-    const char *file = spec->ca_file.len ? arena_dup(settings->arena, spec->ca_file).at : NULL;
-    if (file && access(file, R_OK) != 0)
-        key_table_error(settings, member_path(settings, path, STR_LIT("ca_file")),
-                        "expected a file with certificates (PEM), cannot read %s: %s", file, strerror(errno));
-}
-
-static struct texts argv_of(struct arena *arena, struct str command, const struct texts *args)
-{
-    struct str *argv = ARENA_ARRAY(arena, struct str, args->count + 1);
-    argv[0] = command;
-    for (size_t i = 0; i < args->count; i++)
-        argv[i + 1] = args->list[i];
-    return (struct texts){argv, args->count + 1};
-}
-
-static const struct upstream_spec *taken(const struct config *config, struct str name)
-{
-    for (size_t i = 0; i < config->upstream_count; i++)
-        if (str_eq(config->upstreams[i]->name, name))
-            return config->upstreams[i];
-    return NULL;
-}
-
-static void keep(struct settings *settings, const struct upstream_spec *spec, struct config *config)
-{
-    struct upstream_spec *kept = arena_alloc(settings->arena, sizeof(*kept));
-    *kept = *spec;
-    if (!config->upstreams)
-        config->upstreams = ARENA_ARRAY(settings->arena, const struct upstream_spec *, CONFIG_UPSTREAMS_MAX);
-    config->upstreams[config->upstream_count++] = kept;
-}
-
-static void finish(struct settings *settings, struct config_upstream *entry)
+void config_upstream_add(struct config_reader *reader, struct str path, struct str name,
+                         const struct json *given, struct config_upstream *entry, struct config *config)
 {
     struct upstream_spec *spec = &entry->spec;
-    struct texts argv = argv_of(settings->arena, entry->command, &entry->args);
+    size_t errors = reader->errors.len;
+    check_name(reader, path, name);
+    check_kind(reader, path, given, entry);
+    check_url(reader, path, "url", entry->url);
+    check_url(reader, path, "rest", entry->rest);
+    const char *ca_file = spec->ca_file.len ? arena_dup(reader->arena, spec->ca_file).at : NULL;
+    if (ca_file && access(ca_file, R_OK) != 0)
+        key_table_error(reader, member_path(reader, path, "ca_file"),
+                        "expected a file with certificates (PEM), cannot read %s: %s", ca_file,
+                        strerror(errno));
+    for (size_t i = 0; i < config->upstream_count; i++)
+        if (str_eq(config->upstreams[i]->name, name))
+            key_table_error(reader, path,
+                            "an upstream of this name is already in " STR_FMT ": rename one of them",
+                            STR_ARG(config->upstreams[i]->from));
+    if (config->upstream_count == CONFIG_UPSTREAMS_MAX)
+        key_table_error(reader, path, "more than %u upstreams; remove some", CONFIG_UPSTREAMS_MAX);
+    if (reader->errors.len != errors)
+        return;
+    struct str *argv = ARENA_ARRAY(reader->arena, struct str, entry->args.count + 1);
+    argv[0] = entry->command;
+    for (size_t i = 0; i < entry->args.count; i++)
+        argv[i + 1] = entry->args.list[i];
     if (spec->kind == UPSTREAM_STDIO) {
-        spec->argv = argv.list;
-        spec->argc = argv.count;
+        spec->argv = argv;
+        spec->argc = entry->args.count + 1;
     }
+    spec->name = arena_dup(reader->arena, name);
     spec->url = spec->kind == UPSTREAM_REST ? entry->rest : entry->url;
     spec->lazy = entry->start == START_LAZY;
     spec->prefix = (enum upstream_prefix)entry->prefix;
     spec->tools = entry->tools.list;
     spec->tool_count = entry->tools.count;
-    spec->from = arena_dup(settings->arena, str_of(settings->file));
-}
-
-void config_upstream_add(struct settings *settings, struct str path, struct str name,
-                         const struct json *given, struct config_upstream *entry, struct config *config)
-{
-    const struct upstream_spec *other = taken(config, name);
-    size_t faults = settings->faults.len;
-    entry->spec.name = arena_dup(settings->arena, name);
-    check_name(settings, path, name);
-    check_ca_file(settings, path, &entry->spec);
-    if (find_kind(settings, path, given, entry)) {
-        check_keys(settings, path, entry->spec.kind, given);
-        if (entry->url.len)
-            check_url(settings, path, "url", entry->url);
-        if (entry->rest.len)
-            check_url(settings, path, "rest", entry->rest);
-    }
-    if (other)
-        key_table_error(settings, path,
-                        "an upstream of this name is already in " STR_FMT ": rename one of them",
-                        STR_ARG(other->from));
-    if (config->upstream_count == CONFIG_UPSTREAMS_MAX)
-        key_table_error(settings, path, "more than %u upstreams; take some out", CONFIG_UPSTREAMS_MAX);
-    if (settings->faults.len != faults)
-        return;
-    finish(settings, entry);
-    keep(settings, &entry->spec, config);
+    spec->from = arena_dup(reader->arena, str_of(reader->file));
+    if (!config->upstreams)
+        config->upstreams = ARENA_ARRAY(reader->arena, const struct upstream_spec *, CONFIG_UPSTREAMS_MAX);
+    struct upstream_spec *kept = arena_alloc(reader->arena, sizeof(*kept));
+    *kept = *spec;
+    config->upstreams[config->upstream_count++] = kept;
 }
 
 /* ---- all of the Lua file's ---- */
 
-void config_upstreams_read(struct settings *settings, const struct setting *setting, struct str path,
-                           const struct json *value, void *into)
+void config_upstreams_read(const struct key_value *value)
 {
-    (void)setting;
-    if (value->len && value->type != JSON_OBJECT) {
-        expected_kind(settings, path,
-                      "a table of upstreams by name, e.g. { files = { command = \"npx\", args = { … } } }",
-                      value);
+    struct config_reader *reader = value->reader;
+    if (value->json->len && value->json->type != JSON_OBJECT) {
+        expected_type(value,
+                      "a table of upstreams by name, e.g. { files = { command = \"npx\", args = { … } } }");
         return;
     }
-    for (uint32_t i = 0; value->type == JSON_OBJECT && i < value->len; i++) {
-        const struct json_member *member = &value->members[i];
-        struct str at = member_path(settings, path, member->key);
+    for (uint32_t i = 0; value->json->type == JSON_OBJECT && i < value->json->len; i++) {
+        const struct json_member *member = &value->json->members[i];
+        struct key_value item = key_member(value, member);
         struct config_upstream entry;
-        size_t faults = settings->faults.len;
+        size_t errors = reader->errors.len;
         config_upstream_init(&entry);
         if (member->value.type != JSON_OBJECT)
-            expected_kind(settings, at, "a table of keys", &member->value);
+            expected_type(&item, "a table of keys");
         else
-            key_table_read(settings, entry_keys, at, &member->value, &entry);
-        if (settings->faults.len == faults)
-            config_upstream_add(settings, at, member->key, &member->value, &entry, into);
+            key_table_read(reader, entry_keys, item.path, item.json, &entry);
+        if (reader->errors.len == errors)
+            config_upstream_add(reader, item.path, member->key, item.json, &entry, value->base);
     }
 }
 

@@ -1,161 +1,167 @@
-/* Keys and values against their table; what is wrong is said with the full name of the key. */
+/* Tables of keys, and the readers that several of them use. */
 #include "config/key_table.h"
 
 #include "base/arena.h"
-#include "json/write.h"
 #include "base/suggest.h"
+#include "json/write.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#define SETTINGS_QUOTE_MAX_BYTES 60u /* of a wrong value */
-#define SETTINGS_KEYS_MAX        32u /* in one table */
+#define QUOTE_MAX_BYTES 60u /* of a wrong value */
+#define KEYS_MAX        32u /* in one table */
 
-void key_table_error(struct settings *settings, struct str path, const char *format, ...)
+void key_table_error(struct config_reader *reader, struct str path, const char *format, ...)
 {
-    struct buf *out = &settings->faults;
+    struct buf *out = &reader->errors;
     va_list args;
     va_start(args, format);
-    struct str sentence = arena_vprintf(settings->arena, format, args);
+    struct str sentence = arena_vprintf(reader->arena, format, args);
     va_end(args);
-    buf_printf(out, "%s%s: ", out->len ? "\n" : "", settings->file);
+    buf_printf(out, "%s%s: ", out->len ? "\n" : "", reader->file);
     if (path.len)
         buf_printf(out, STR_FMT ": ", STR_ARG(path));
     buf_str(out, sentence);
 }
 
-void key_table_expected(struct settings *settings, struct str path, const char *what,
-                        const struct json *value)
+static void expected(struct config_reader *reader, struct str path, const char *what, const struct json *json)
 {
-    struct buf text = buf_in(settings->arena);
-    json_write(&text, value);
-    struct str got = str_cut(buf_view(&text), SETTINGS_QUOTE_MAX_BYTES);
-    key_table_error(settings, path, "expected %s, got " STR_FMT "%s", what, STR_ARG(got),
-                    got.len < text.len ? "…" : "");
+    struct buf text = buf_in(reader->arena);
+    json_write(&text, json);
+    key_table_error(reader, path, "expected %s, got " STR_FMT, what,
+                    STR_ARG(arena_truncate(reader->arena, buf_view(&text), QUOTE_MAX_BYTES)));
 }
 
-/* Lua has one empty table for both. */
-static bool is_table(const struct json *value)
+void key_expected(const struct key_value *value, const char *what)
 {
-    return value->type == JSON_OBJECT || (value->type == JSON_ARRAY && value->len == 0);
+    expected(value->reader, value->path, what, value->json);
 }
 
-bool key_table_list(struct settings *settings, struct str path, const char *what, const struct json *value)
+/* Lua has one empty table for lists and maps. */
+static bool is_table(const struct json *json)
 {
-    if (value->type == JSON_ARRAY && value->len)
+    return json->type == JSON_OBJECT || (json->type == JSON_ARRAY && json->len == 0);
+}
+
+bool key_is_list(const struct key_value *value, const char *what)
+{
+    if (value->json->type == JSON_ARRAY && value->json->len)
         return true;
-    if (is_table(value) && value->len == 0)
-        key_table_error(settings, path, "expected %s, got an empty table; leave the key out instead", what);
+    if (is_table(value->json) && value->json->len == 0)
+        key_table_error(value->reader, value->path, "expected %s, got an empty table; omit the key instead",
+                        what);
     else
-        key_table_expected(settings, path, what, value);
+        key_expected(value, what);
     return false;
-}
-
-static const struct setting *find(const struct setting *keys, struct str name)
-{
-    for (; keys->name.len; keys++)
-        if (str_eq(keys->name, name))
-            return keys;
-    return NULL;
 }
 
 static struct str join(struct arena *arena, struct str path, struct str name)
 {
-    return path.len ? arena_printf(arena, STR_FMT "." STR_FMT, STR_ARG(path), STR_ARG(name)) : name;
+    return path.len ? ARENA_JOIN(arena, path, STR_LIT("."), name) : name;
 }
 
-static void unknown_key(struct settings *settings, const struct setting *keys, struct str path,
-                        struct str name)
+struct key_value key_item(const struct key_value *value, const struct json *json, size_t index)
 {
-    struct str names[SETTINGS_KEYS_MAX];
-    size_t count = 0;
-    for (; keys->name.len && count < SETTINGS_KEYS_MAX; keys++)
-        names[count++] = keys->name;
-    struct str full = join(settings->arena, path, name), near = suggest_closest(name, names, count);
-    if (near.len) {
-        near = join(settings->arena, path, near);
-        key_table_error(settings, STR_NONE, "unknown key '" STR_FMT "' (did you mean '" STR_FMT "'?)",
-                        STR_ARG(full), STR_ARG(near));
-        return;
-    }
-    struct buf all = buf_in(settings->arena);
-    for (size_t i = 0; i < count; i++)
-        buf_printf(&all, "%s" STR_FMT, i ? " " : "", STR_ARG(names[i]));
-    key_table_error(settings, STR_NONE, "unknown key '" STR_FMT "'; known here: " STR_FMT, STR_ARG(full),
-                    STR_ARG(buf_view(&all)));
+    struct key_value item = *value;
+    item.path = arena_printf(value->reader->arena, STR_FMT "[%zu]", STR_ARG(value->path), index + 1);
+    item.json = json;
+    return item;
 }
 
-void key_table_read(struct settings *settings, const struct setting *keys, struct str path,
-                    const struct json *table, void *into)
+struct key_value key_member(const struct key_value *value, const struct json_member *member)
+{
+    struct key_value item = *value;
+    item.path = join(value->reader->arena, value->path, member->key);
+    item.json = &member->value;
+    return item;
+}
+
+static void report_unknown(struct config_reader *reader, const struct config_key *keys, struct str path,
+                           struct str name)
+{
+    struct str names[KEYS_MAX], full = join(reader->arena, path, name);
+    struct buf all = buf_in(reader->arena);
+    size_t count = 0;
+    for (; keys->name.len && count < KEYS_MAX; keys++) {
+        buf_printf(&all, "%s" STR_FMT, count ? " " : "", STR_ARG(keys->name));
+        names[count++] = keys->name;
+    }
+    struct str near = suggest_closest(name, names, count);
+    if (near.len)
+        key_table_error(reader, STR_NONE, "unknown key '" STR_FMT "' (did you mean '" STR_FMT "'?)",
+                        STR_ARG(full), STR_ARG(join(reader->arena, path, near)));
+    else
+        key_table_error(reader, STR_NONE, "unknown key '" STR_FMT "'; known here: " STR_FMT, STR_ARG(full),
+                        STR_ARG(buf_view(&all)));
+}
+
+void key_table_read(struct config_reader *reader, const struct config_key *keys, struct str path,
+                    const struct json *table, void *base)
 {
     if (!is_table(table)) {
-        key_table_expected(settings, path, "a table of keys", table);
+        expected(reader, path, "a table of keys", table);
         return;
     }
     for (size_t i = 0; i < table->len; i++) {
         const struct json_member *member = &table->members[i];
-        const struct setting *setting = find(keys, member->key);
-        if (setting)
-            setting->read(settings, setting, join(settings->arena, path, member->key), &member->value, into);
+        const struct config_key *key = keys;
+        while (key->name.len && !str_eq(key->name, member->key))
+            key++;
+        struct key_value value = {reader, key, join(reader->arena, path, member->key), &member->value, base};
+        if (key->name.len)
+            key->read(&value);
         else
-            unknown_key(settings, keys, path, member->key);
+            report_unknown(reader, keys, path, member->key);
     }
 }
 
-/* ---- readers, one a type ---- */
+/* ---- readers, one per type ---- */
 
-void key_bool(struct settings *settings, const struct setting *setting, struct str path,
-              const struct json *value, void *into)
+void key_bool(const struct key_value *value)
 {
-    if (value->type != JSON_BOOL)
-        key_table_expected(settings, path, "true or false", value);
+    if (value->json->type != JSON_BOOL)
+        key_expected(value, "true or false");
     else
-        *(bool *)((char *)into + setting->offset) = value->truth;
+        *(bool *)key_target(value) = value->json->truth;
 }
 
-static bool read_number(struct settings *settings, const struct setting *setting, struct str path,
-                        const struct json *value, int64_t *out)
+static bool read_number(const struct key_value *value, int64_t *out)
 {
-    if (json_int(value, out) && *out >= setting->min && *out <= setting->max)
+    const struct config_key *key = value->key;
+    if (json_int(value->json, out) && *out >= key->min && *out <= key->max)
         return true;
-    char what[96];
-    snprintf(what, sizeof(what), "a whole number from %lld to %lld", (long long)setting->min,
-             (long long)setting->max);
-    key_table_expected(settings, path, what, value);
+    key_expected(value, arena_printf(value->reader->arena, "a whole number from %lld to %lld",
+                                     (long long)key->min, (long long)key->max)
+                            .at);
     return false;
 }
 
-void key_u32(struct settings *settings, const struct setting *setting, struct str path,
-             const struct json *value, void *into)
+void key_u32(const struct key_value *value)
 {
     int64_t n;
-    if (read_number(settings, setting, path, value, &n))
-        *(uint32_t *)((char *)into + setting->offset) = (uint32_t)n;
+    if (read_number(value, &n))
+        *(uint32_t *)key_target(value) = (uint32_t)n;
 }
 
-void key_size(struct settings *settings, const struct setting *setting, struct str path,
-              const struct json *value, void *into)
+void key_size(const struct key_value *value)
 {
     int64_t n;
-    if (read_number(settings, setting, path, value, &n))
-        *(size_t *)((char *)into + setting->offset) = (size_t)n;
+    if (read_number(value, &n))
+        *(size_t *)key_target(value) = (size_t)n;
 }
 
-static const struct {
-    const char *suffix;
-    double ms;
-} units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}};
-
-/* "30s", "1.5m": a number and what it counts. */
+/* "30s", "1.5m" */
 static bool read_duration(struct str text, double *ms)
 {
+    static const struct {
+        const char *suffix;
+        double ms;
+    } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}};
     size_t digits = 0;
     while (digits < text.len && digits < 12 && strchr("0123456789.", text.at[digits]))
         digits++;
-    char number[16] = {0};
+    char number[16] = {0}, *end;
     memcpy(number, text.at ? text.at : "", digits);
-    char *end;
     *ms = strtod(number, &end);
     if (!digits || *end)
         return false;
@@ -167,92 +173,79 @@ static bool read_duration(struct str text, double *ms)
     return false;
 }
 
-void key_duration(struct settings *settings, const struct setting *setting, struct str path,
-                  const struct json *value, void *into)
+void key_duration(const struct key_value *value)
 {
-    double ms;
-    bool told = json_double(value, &ms);
-    if (told)
+    double min = (double)value->key->min, max = (double)value->key->max, ms;
+    bool valid = json_double(value->json, &ms);
+    if (valid)
         ms *= 1000;
     else
-        told = read_duration(json_str(value), &ms);
-    if (told && ms >= (double)setting->min && ms <= (double)setting->max) {
-        *(uint32_t *)((char *)into + setting->offset) = (uint32_t)ms;
-        return;
-    }
-    char what[96];
-    snprintf(what, sizeof(what), "seconds or \"30s\", from %g to %g", (double)setting->min / 1000,
-             (double)setting->max / 1000);
-    key_table_expected(settings, path, what, value);
+        valid = read_duration(json_str(value->json), &ms);
+    if (valid && ms >= min && ms <= max)
+        *(uint32_t *)key_target(value) = (uint32_t)ms;
+    else
+        key_expected(value, arena_printf(value->reader->arena, "seconds or \"30s\", from %g to %g",
+                                         min / 1000, max / 1000)
+                                .at);
 }
 
-void key_one_of(struct settings *settings, const struct setting *setting, struct str path,
-                const struct json *value, void *into)
+void key_one_of(const struct key_value *value)
 {
-    struct buf what = buf_in(settings->arena);
-    for (const struct key_choice *choice = setting->choices; choice->name; choice++) {
-        if (str_is(json_str(value), choice->name)) {
-            memcpy((char *)into + setting->offset, &choice->value, sizeof(choice->value));
+    struct buf what = buf_in(value->reader->arena);
+    for (const struct key_choice *choice = value->key->choices; choice->name; choice++) {
+        if (str_is(json_str(value->json), choice->name)) {
+            memcpy(key_target(value), &choice->value, sizeof(choice->value));
             return;
         }
-        buf_printf(&what, "%s\"%s\"", choice == setting->choices ? "" : " or ", choice->name);
+        buf_printf(&what, "%s\"%s\"", what.len ? " or " : "", choice->name);
     }
     buf_byte(&what, '\0');
-    key_table_expected(settings, path, what.at, value);
+    key_expected(value, what.at);
 }
 
-const char *key_table_path(struct settings *settings, struct str path)
+const char *key_table_path(struct config_reader *reader, struct str path)
 {
-    const char *slash = strrchr(settings->file, '/');
+    const char *slash = strrchr(reader->file, '/');
     if (path.at[0] == '/' || !slash)
-        return arena_dup(settings->arena, path).at;
-    int folder = (int)(slash - settings->file);
-    return arena_printf(settings->arena, "%.*s/" STR_FMT, folder, settings->file, STR_ARG(path)).at;
+        return arena_dup(reader->arena, path).at;
+    int folder = (int)(slash - reader->file);
+    return arena_printf(reader->arena, "%.*s/" STR_FMT, folder, reader->file, STR_ARG(path)).at;
 }
 
-void key_path(struct settings *settings, const struct setting *setting, struct str path,
-              const struct json *value, void *into)
+void key_path(const struct key_value *value)
 {
-    struct str text = json_str(value);
+    struct str text = json_str(value->json);
     if (!text.len || memchr(text.at, '\0', text.len))
-        key_table_expected(settings, path, "a path", value);
+        key_expected(value, "a path");
     else
-        *(const char **)((char *)into + setting->offset) = key_table_path(settings, text);
+        *(const char **)key_target(value) = key_table_path(value->reader, text);
 }
 
 /* "file.json" or { "a.json", "b.json" } */
-void key_files(struct settings *settings, const struct setting *setting, struct str path,
-               const struct json *value, void *into)
+void key_files(const struct key_value *value)
 {
-    const struct json *items = value;
-    size_t count = 1;
-    if (value->type != JSON_STRING) {
-        if (!key_table_list(settings, path, "a file name or a list of them", value))
-            return;
-        items = value->items;
-        count = value->len;
-    }
-    const char **files = ARENA_ARRAY(settings->arena, const char *, count);
+    bool one = value->json->type == JSON_STRING;
+    if (!one && !key_is_list(value, "a file name or a list of them"))
+        return;
+    const struct json *items = one ? value->json : value->json->items;
+    size_t count = one ? 1 : value->json->len;
+    const char **files = ARENA_ARRAY(value->reader->arena, const char *, count);
     for (size_t i = 0; i < count; i++) {
         if (!json_str(&items[i]).len) {
-            key_table_expected(settings, path, setting->words, &items[i]);
+            expected(value->reader, value->path, value->key->text, &items[i]);
             return;
         }
-        files[i] = key_table_path(settings, json_str(&items[i]));
+        files[i] = key_table_path(value->reader, json_str(&items[i]));
     }
-    *(struct files *)((char *)into + setting->offset) = (struct files){files, count};
+    *(struct path_list *)key_target(value) = (struct path_list){files, count};
 }
 
-void key_subtable(struct settings *settings, const struct setting *setting, struct str path,
-                  const struct json *value, void *into)
+void key_subtable(const struct key_value *value)
 {
-    key_table_read(settings, setting->keys, path, value, into);
+    key_table_read(value->reader, value->key->keys, value->path, value->json, value->base);
 }
 
-void key_absent(struct settings *settings, const struct setting *setting, struct str path,
-                const struct json *value, void *into)
+void key_absent(const struct key_value *value)
 {
-    (void)value;
-    (void)into;
-    key_table_error(settings, path, "%s", setting->words);
+    key_table_error(value->reader, value->path, "%s", value->key->text);
 }

@@ -1,7 +1,7 @@
 /*
- * A table of plain data held against a table of keys: every key known, of its
- * type, within its bounds, and put where it belongs. All complaints are
- * collected, one line each, so that a file is mended in one go.
+ * A table of data checked against a table of keys: every key is known, of its
+ * type, within its bounds, and stored in a struct. All errors are collected,
+ * one line each, so that a file is fixed in one go.
  */
 #ifndef TOOLGATE_CONFIG_KEY_TABLE_H
 #define TOOLGATE_CONFIG_KEY_TABLE_H
@@ -14,53 +14,67 @@
 struct arena;
 
 /* One reading of one file. */
-struct settings {
-    struct arena *arena; /* owns every text that is kept */
-    const char *file;    /* begins each complaint */
-    struct buf faults; /* "FILE: limits.depth: expected …, got …", joined by newlines; empty: all is well */
+struct config_reader {
+    struct arena *arena; /* owns every string that is kept */
+    const char *file;    /* begins each error */
+    struct buf errors;   /* "FILE: limits.depth: expected …, got …" per line; empty: none */
 };
 
-struct setting;
+struct config_key;
 
-/* Reads `value` to where `setting` says within `into`. `path` is the full name: "limits.depth". */
-typedef void key_reader(struct settings *settings, const struct setting *setting, struct str path,
-                        const struct json *value, void *into);
-
-struct files { /* as paths that can be opened */
-    const char *const *list;
-    size_t count;
+/* A key as it was found in a table. */
+struct key_value {
+    struct config_reader *reader;
+    const struct config_key *key;
+    struct str path; /* its full name: "limits.depth" */
+    const struct json *json;
+    void *base; /* the struct into which key->offset points */
 };
+
+typedef void key_reader(const struct key_value *value);
 
 struct key_choice { /* NULL ends a list */
     const char *name;
     unsigned value;
 };
 
-struct setting {
+struct config_key { /* one without a name ends a table */
     struct str name;
     key_reader *read;
     size_t offset;
-    int64_t min, max;                 /* numbers */
-    const struct key_choice *choices; /* choices */
-    const struct setting *keys;       /* tables: ended by one without a name */
-    const char *words;                /* key_absent: what the reader is told */
+    int64_t min, max;                 /* of numbers */
+    const struct key_choice *choices; /* of key_one_of */
+    const struct config_key *keys;    /* of key_subtable */
+    const char *text;                 /* key_absent: the error; key_files: what an item is */
 };
 
-/* Reads all keys of a table. */
-void key_table_read(struct settings *settings, const struct setting *keys, struct str path,
-                    const struct json *table, void *into);
+static inline void *key_target(const struct key_value *value)
+{
+    return (char *)value->base + value->key->offset;
+}
+
+/* Reads all keys of a table into `base`. `path`: the name of the table; empty: the root. */
+void key_table_read(struct config_reader *reader, const struct config_key *keys, struct str path,
+                    const struct json *table, void *base);
 
 /* "FILE: PATH: sentence". */
-void key_table_error(struct settings *settings, struct str path, const char *format, ...)
+void key_table_error(struct config_reader *reader, struct str path, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* "FILE: PATH: expected WHAT, got VALUE". */
-void key_table_expected(struct settings *settings, struct str path, const char *what,
-                        const struct json *value);
+void key_expected(const struct key_value *value, const char *what);
 
-/* The member of a list, empty tables counted as empty lists; false, with a complaint, for anything else or
- * nothing. */
-bool key_table_list(struct settings *settings, struct str path, const char *what, const struct json *value);
+/* A list with items; false, with an error, for anything else. */
+bool key_is_list(const struct key_value *value, const char *what);
+
+/* The same key with another value, an item of its list: "allow[2]", or (name) "env.PATH". */
+struct key_value key_item(const struct key_value *value, const struct json *json, size_t index);
+struct key_value key_member(const struct key_value *value, const struct json_member *member);
+
+struct path_list { /* that can be opened */
+    const char *const *list;
+    size_t count;
+};
 
 key_reader key_bool;     /* bool */
 key_reader key_u32;      /* uint32_t within min and max */
@@ -68,11 +82,11 @@ key_reader key_size;     /* size_t within min and max */
 key_reader key_duration; /* uint32_t milliseconds within min and max, from 30, 0.5, "30s" */
 key_reader key_one_of;   /* unsigned, one of the choices */
 key_reader key_path;     /* const char *, relative to the file's folder */
-key_reader key_files;    /* struct files, from one name or a list of them */
-key_reader key_subtable; /* keys, into the same struct */
-key_reader key_absent;   /* a key that this version does not serve: refused with its words */
+key_reader key_files;    /* struct path_list, from one name or a list of them */
+key_reader key_subtable; /* `keys`, into the same struct */
+key_reader key_absent;   /* a key that this version does not support */
 
-/* The same, for a path inside a list. */
-const char *key_table_path(struct settings *settings, struct str path);
+/* A path relative to the file's folder, as one that can be opened. */
+const char *key_table_path(struct config_reader *reader, struct str path);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The mcpServers JSON that people have from other clients (Claude Desktop,
- * Cursor, VS Code's `servers`, Zed's `context_servers`), read as upstreams.
- * Comments are fine; keys that are other clients' own are left alone.
+ * The mcpServers JSON of other clients (Claude Desktop, Cursor, VS Code's
+ * `servers`, Zed's `context_servers`), read as upstreams. Comments are allowed;
+ * keys of other clients are ignored.
  */
 #ifndef TOOLGATE_CONFIG_MCP_SERVERS_FILE_H
 #define TOOLGATE_CONFIG_MCP_SERVERS_FILE_H
@@ -10,7 +10,7 @@
 
 #define MCP_SERVERS_FILE_MAX_BYTES 4194304u
 
-/* Adds the upstreams of all config->mcp_configs. `why` has one line for each thing that is wrong. */
+/* Adds the upstreams of all config->mcp_configs. `why` has one line for each error. */
 enum err mcp_servers_file_read(struct config *config, struct why *why);
 
 #endif

@@ -1,4 +1,4 @@
-/* Names and groups from the user database; rights from the configuration's `allow`. */
+/* Names and groups come from the user database, rights from `allow`. */
 #include "config/peer.h"
 
 #include "base/hash.h"
@@ -19,32 +19,22 @@ void peer_init(struct peer *peer, uid_t uid, gid_t gid, pid_t pid)
         return;
     }
     snprintf(peer->user, sizeof(peer->user), "%s", entry.pw_name);
-    /* Groups beyond the limit are dropped, so that a peer can only lose rights by it. */
+    /* Groups beyond the limit are dropped, by which a peer can only lose rights. */
     int count = PEER_GROUPS_MAX;
     if (getgrouplist(entry.pw_name, gid, peer->groups, &count) < 0)
         count = PEER_GROUPS_MAX;
     peer->group_count = (size_t)count;
 }
 
-static bool is_in_group(const struct peer *peer, gid_t gid)
+static bool matches_peer(const struct allow_rule *rule, const struct peer *peer)
 {
-    for (size_t i = 0; i < peer->group_count; i++)
-        if (peer->groups[i] == gid)
-            return true;
-    return false;
-}
-
-static bool names_peer(const struct allow_rule *rule, const struct peer *peer)
-{
-    if (rule->everyone)
-        return true;
-    for (size_t i = 0; i < rule->uid_count; i++)
-        if (rule->uids[i] == peer->uid)
-            return true;
-    for (size_t i = 0; i < rule->gid_count; i++)
-        if (is_in_group(peer, rule->gids[i]))
-            return true;
-    return false;
+    bool matches = rule->everyone;
+    for (size_t i = 0; !matches && i < rule->uid_count; i++)
+        matches = rule->uids[i] == peer->uid;
+    for (size_t i = 0; !matches && i < rule->gid_count; i++)
+        for (size_t n = 0; !matches && n < peer->group_count; n++)
+            matches = peer->groups[n] == rule->gids[i];
+    return matches;
 }
 
 static bool grants_tool(const struct allow_rule *rule, struct str tool)
@@ -55,7 +45,7 @@ static bool grants_tool(const struct allow_rule *rule, struct str tool)
     return rule->tool_count == 0;
 }
 
-/* The number tells one such user from another; no user of a machine has it. */
+/* A uid that differs for each name and is no real one. */
 void peer_init_example(struct peer *peer, struct str user)
 {
     *peer = (struct peer){.uid = (uid_t)(0x80000000u | (uint32_t)hash_stable(user).low), .is_example = true};
@@ -65,7 +55,7 @@ void peer_init_example(struct peer *peer, struct str user)
 bool peer_may_connect(const struct config *config, const struct peer *peer)
 {
     for (size_t i = 0; i < config->allow_count; i++)
-        if (names_peer(&config->allow[i], peer))
+        if (matches_peer(&config->allow[i], peer))
             return true;
     return config->allow_count == 0;
 }
@@ -73,7 +63,7 @@ bool peer_may_connect(const struct config *config, const struct peer *peer)
 bool peer_may_call(const struct config *config, const struct peer *peer, struct str tool)
 {
     for (size_t i = 0; i < config->allow_count; i++)
-        if (names_peer(&config->allow[i], peer) && grants_tool(&config->allow[i], tool))
+        if (matches_peer(&config->allow[i], peer) && grants_tool(&config->allow[i], tool))
             return true;
     return config->allow_count == 0 || peer->is_example;
 }

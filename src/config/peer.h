@@ -1,6 +1,6 @@
 /*
- * Who is on the other end of a connection, by the kernel's word, and which
- * tools exist for them.
+ * The user at the other end of a connection, as the kernel reports it, and the
+ * tools that `allow` grants to that user.
  */
 #ifndef TOOLGATE_CONFIG_PEER_H
 #define TOOLGATE_CONFIG_PEER_H
@@ -12,19 +12,19 @@
 struct peer {
     uid_t uid;
     pid_t pid;
-    gid_t groups[PEER_GROUPS_MAX]; /* primary first, then what the user database says */
+    gid_t groups[PEER_GROUPS_MAX]; /* primary first, then those of the user database */
     size_t group_count;
     char user[64];   /* the name, or the number in decimal */
-    bool is_example; /* of an example: `allow`, which is about this machine's users, does not concern it */
+    bool is_example; /* made by peer_init_example: `allow` grants it every tool */
 };
 
-/* Fills in name and groups; an unknown uid is no error. */
+/* Looks up name and groups; an unknown uid is no error. */
 void peer_init(struct peer *peer, uid_t uid, gid_t gid, pid_t pid);
 
-/* A user by name alone, as examples tell of one. */
+/* A user of an example, who need not exist on this host. */
 void peer_init_example(struct peer *peer, struct str user);
 
-/* May this peer connect at all; does this tool exist for it. */
+/* A tool that a peer may not call does not exist for it. */
 bool peer_may_connect(const struct config *config, const struct peer *peer);
 bool peer_may_call(const struct config *config, const struct peer *peer, struct str tool);
 
