@@ -217,30 +217,6 @@ static bool is_failure_only(const struct look *look)
     return !look->record && !look->payload && !look->containers && !look->scalars;
 }
 
-static bool is_success_false(const struct look *look)
-{
-    bool explained = look->error || look->errors || look->message.len;
-    return look->bad && !look->containers && (explained || is_failure_only(look) || !look->record);
-}
-
-static bool is_status_error(const struct look *look)
-{
-    bool explained = look->message.len || look->error;
-    bool jsend = look->object->len == 2 && look->payload;
-    return look->status_bad && !look->containers && !look->record &&
-           (explained ? look->status_first || is_failure_only(look) : jsend);
-}
-
-/* A record may have an error of its own; an object that begins with it, or holds nothing else, is one. */
-static bool is_error_field(const struct look *look)
-{
-    bool explained =
-        json_is(look->error, JSON_STRING) || json_is(look->error, JSON_OBJECT) || look->message.len;
-    if (!look->error || !explained || look->status_odd || look->record || look->payload || look->containers)
-        return false;
-    return !look->scalars || (look->error_first && look->object->len <= 5);
-}
-
 /* As of GraphQL and JSON:API. With a line, a rule or a severity it is a finding of some checker. */
 static bool is_service_error(const struct json *item)
 {
@@ -270,26 +246,29 @@ static bool is_errors_list(const struct look *look)
     return true;
 }
 
-static bool is_http_error(const struct look *look)
-{
-    bool explained = look->error || look->message.len || json_str(json_get_text(look->object, "title")).len;
-    return look->http && explained && is_failure_only(look);
-}
-
+/* The rule that the object fails by, or NULL. */
 static const char *failure_in(const struct look *look)
 {
-    static const struct {
-        bool (*holds)(const struct look *);
-        const char *code;
-    } rules[] = {{is_success_false, "success_false"},
-                 {is_status_error, "status_error"},
-                 {is_error_field, "error_field"},
-                 {is_errors_list, "errors_field"},
-                 {is_http_error, "http_status"}};
-    for (size_t i = 0; !look->good && i < sizeof(rules) / sizeof(*rules); i++)
-        if (rules[i].holds(look))
-            return rules[i].code;
-    return NULL;
+    bool is_only = is_failure_only(look), has_message = look->message.len;
+    bool is_record = look->record || look->containers;
+    if (look->good)
+        return NULL;
+    if (look->bad && !look->containers &&
+        (look->error || look->errors || has_message || is_only || !look->record))
+        return "success_false";
+    bool is_jsend = look->object->len == 2 && look->payload;
+    if (look->status_bad && !is_record &&
+        (has_message || look->error ? look->status_first || is_only : is_jsend))
+        return "status_error";
+    /* A record may have an error of its own; an object that begins with it, or holds nothing else, is one. */
+    bool is_explained = json_is(look->error, JSON_STRING) || json_is(look->error, JSON_OBJECT) || has_message;
+    if (look->error && is_explained && !look->status_odd && !is_record && !look->payload &&
+        (!look->scalars || (look->error_first && look->object->len <= 5)))
+        return "error_field";
+    if (is_errors_list(look))
+        return "errors_field";
+    bool has_title = json_str(json_get_text(look->object, "title")).len;
+    return look->http && is_only && (look->error || has_message || has_title) ? "http_status" : NULL;
 }
 
 /* ---- transient failures -------------------------------------------------------------------- */
@@ -399,18 +378,19 @@ static const struct json *input_request_in(const struct json *object, const char
                                         STR("code")};
     for (uint32_t i = 0; i < object->len; i++) {
         const struct json_member *m = &object->members[i];
+        struct str text = json_str(&m->value);
         char buffer[NAME_MAX_BYTES];
-        bool is_status = IS_ONE_OF(m->key, status) && IS_ONE_OF(json_str(&m->value), input_names);
+        bool is_status = text.len && IS_ONE_OF(m->key, status) && IS_ONE_OF(text, input_names);
         bool is_flag = json_is_true(&m->value);
         if (!is_status && (!IS_ONE_OF(m->key, input_names) || is_no_error(&m->value)))
             continue;
-        bool holds_words = json_is(&m->value, JSON_OBJECT) || (!is_status && json_str(&m->value).len);
-        if (!holds_words && !((is_status || is_flag) && has_question(object)) &&
-            !(is_flag && IS_ONE_OF(m->key, certain_input_names)))
-            continue;
-        bool ambiguous = str_is(plain_name(is_status ? json_str(&m->value) : m->key, buffer), "ambiguous");
-        *code = ambiguous ? "ambiguous" : "user_input";
-        return &m->value;
+        if (json_is(&m->value, JSON_OBJECT) || (!is_status && text.len) ||
+            (is_flag && IS_ONE_OF(m->key, certain_input_names)) ||
+            ((is_status || is_flag) && has_question(object))) {
+            bool ambiguous = str_is(plain_name(is_status ? text : m->key, buffer), "ambiguous");
+            *code = ambiguous ? "ambiguous" : "user_input";
+            return &m->value;
+        }
     }
     return NULL;
 }

@@ -115,11 +115,6 @@ enum err compile_additional_properties(struct node_builder *b, const struct json
     return builder_node(b, value, &add_props(b)->rest);
 }
 
-enum err compile_property_names(struct node_builder *b, const struct json *value)
-{
-    return builder_node(b, value, &builder_op(b, OP_NAMES, OBJECT)->node);
-}
-
 /* ---- dependencies ---- */
 
 /* The entries of `value` that are lists of names, or those that are schemas. */
@@ -204,7 +199,7 @@ enum err compile_contains(struct node_builder *b, const struct json *value)
     return builder_node(b, value, &op->contains.node);
 }
 
-/* ---- in subschema ---- */
+/* ---- in place ---- */
 
 enum err compile_schema_list(struct node_builder *b, const struct json *value)
 {
@@ -216,11 +211,6 @@ enum err compile_schema_list(struct node_builder *b, const struct json *value)
         return OK;
     }
     return builder_nodes(b, value, &builder_op(b, code, TYPES_ANY)->nodes);
-}
-
-enum err compile_not(struct node_builder *b, const struct json *value)
-{
-    return builder_node(b, value, &builder_op(b, OP_NOT, TYPES_ANY)->node);
 }
 
 enum err compile_if(struct node_builder *b, const struct json *value)
@@ -248,14 +238,6 @@ enum err compile_ref(struct node_builder *b, const struct json *value)
     return err;
 }
 
-static bool is_dynamic_anchor(const struct subschema *subschema, struct str name)
-{
-    for (const struct dynamic_anchor *a = subschema->resource->dynamic; a; a = a->next)
-        if (a->subschema == subschema && str_eq(a->name, name))
-            return true;
-    return false;
-}
-
 /* $dynamicRef, and 2019-09's $recursiveRef, whose anchor has no name. A reference whose target carries no
  * dynamic anchor of that name is a plain one. */
 enum err compile_dynamic_ref(struct node_builder *b, const struct json *value)
@@ -270,7 +252,10 @@ enum err compile_dynamic_ref(struct node_builder *b, const struct json *value)
         return err;
     if (recursive)
         anchor = STR_LIT("");
-    if (!anchor.at || !is_dynamic_anchor(target, anchor)) {
+    const struct dynamic_anchor *a = anchor.at ? target->resource->dynamic : NULL;
+    while (a && !(a->subschema == target && str_eq(a->name, anchor)))
+        a = a->next;
+    if (!a) {
         builder_add_op(b, OP_REF, TYPES_ANY)->node = compile_queue_node(b->c, target);
         return OK;
     }
@@ -281,13 +266,21 @@ enum err compile_dynamic_ref(struct node_builder *b, const struct json *value)
     return OK;
 }
 
-/* ---- unevaluated ---- */
+/* ---- keywords whose op is one schema ---- */
 
-enum err compile_unevaluated(struct node_builder *b, const struct json *value)
+enum err compile_one_schema(struct node_builder *b, const struct json *value)
 {
-    bool items = strcmp(b->keyword, "unevaluatedItems") == 0;
-    struct op *op =
-        builder_op(b, items ? OP_UNEVALUATED_ITEMS : OP_UNEVALUATED_PROPERTIES, items ? ARRAY : OBJECT);
-    b->node->unevaluated = true;
-    return builder_node(b, value, &op->node);
+    static const struct {
+        const char *keyword;
+        enum op_code code;
+        unsigned types;
+    } ops[] = {{"not", OP_NOT, TYPES_ANY},
+               {"propertyNames", OP_NAMES, OBJECT},
+               {"unevaluatedItems", OP_UNEVALUATED_ITEMS, ARRAY},
+               {"unevaluatedProperties", OP_UNEVALUATED_PROPERTIES, OBJECT}};
+    size_t i = 0;
+    while (strcmp(ops[i].keyword, b->keyword) != 0)
+        i++;
+    b->node->unevaluated |= ops[i].code >= OP_UNEVALUATED_ITEMS;
+    return builder_node(b, value, &builder_op(b, ops[i].code, ops[i].types)->node);
 }

@@ -165,17 +165,15 @@ enum err compile_properties(struct node_builder *b, const struct json *value);
 enum err compile_pattern_properties(struct node_builder *b, const struct json *value);
 enum err compile_additional_properties(struct node_builder *b, const struct json *value);
 enum err compile_required(struct node_builder *b, const struct json *value);
-enum err compile_property_names(struct node_builder *b, const struct json *value);
 enum err compile_items(struct node_builder *b, const struct json *value);
 enum err compile_prefix_items(struct node_builder *b, const struct json *value);
 enum err compile_contains(struct node_builder *b, const struct json *value);
 enum err compile_schema_list(struct node_builder *b, const struct json *value);
-enum err compile_not(struct node_builder *b, const struct json *value);
 enum err compile_if(struct node_builder *b, const struct json *value);
 enum err compile_dependencies(struct node_builder *b, const struct json *value);
 enum err compile_ref(struct node_builder *b, const struct json *value);
 enum err compile_dynamic_ref(struct node_builder *b, const struct json *value);
-enum err compile_unevaluated(struct node_builder *b, const struct json *value);
+enum err compile_one_schema(struct node_builder *b, const struct json *value);
 
 /* Completes and indexes the properties once all keywords of the node are compiled. */
 void compile_props_finish(struct node_builder *b);

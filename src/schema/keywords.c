@@ -147,23 +147,21 @@ static enum err compile_type(struct node_builder *b, const struct json *value)
 
 /* ---- values ---- */
 
-static struct op *choices_op(struct node_builder *b)
+/* enum and const. */
+static enum err compile_choices(struct node_builder *b, const struct json *value)
 {
-    return builder_add_op(b, OP_CHOICES, is_nullable(b) ? TYPES_ANY & ~TYPE_BIT(JSON_NULL) : TYPES_ANY);
-}
-
-static enum err compile_enum(struct node_builder *b, const struct json *value)
-{
-    if (value->type != JSON_ARRAY) {
+    bool constant = strcmp(b->keyword, "const") == 0;
+    if (!constant && value->type != JSON_ARRAY) {
         builder_warn(b, "expected a list of values; the keyword is ignored");
         return OK;
     }
-    if (value->len == 0)
+    if (!constant && value->len == 0)
         builder_warn(b, "an empty list of values accepts nothing");
-    const struct json **list = ARENA_ARRAY(b->c->arena, const struct json *, value->len);
-    struct choices choices = {.at = list, .strings = true};
-    for (uint32_t i = 0; i < value->len; i++) {
-        const struct json *v = &value->items[i];
+    uint32_t count = constant ? 1 : value->len;
+    const struct json **list = ARENA_ARRAY(b->c->arena, const struct json *, count);
+    struct choices choices = {.at = list, .strings = true, .constant = constant};
+    for (uint32_t i = 0; i < count; i++) {
+        const struct json *v = constant ? value : &value->items[i];
         uint32_t same = 0;
         while (same < choices.count && !json_equal(list[same], v))
             same++;
@@ -174,51 +172,33 @@ static enum err compile_enum(struct node_builder *b, const struct json *value)
         choices.strings &= v->type == JSON_STRING;
         list[choices.count++] = v;
     }
-    struct op *op = choices_op(b);
+    unsigned types = is_nullable(b) ? TYPES_ANY & ~TYPE_BIT(JSON_NULL) : TYPES_ANY;
+    struct op *op = builder_add_op(b, OP_CHOICES, types);
     op->choices = choices;
-    op->value = value;
-    return OK;
-}
-
-static enum err compile_const(struct node_builder *b, const struct json *value)
-{
-    const struct json **list = ARENA_ARRAY(b->c->arena, const struct json *, 1);
-    list[0] = value;
-    struct op *op = choices_op(b);
-    op->choices = (struct choices){list, 1, value->type == JSON_STRING, true};
     op->value = value;
     return OK;
 }
 
 /* ---- numbers ---- */
 
-static enum err add_bound(struct node_builder *b, enum op_code code, const struct json *value, bool exclusive)
+/* minimum, maximum and their exclusive forms. */
+static enum err compile_bound(struct node_builder *b, const struct json *value)
 {
+    bool maximum = strstr(b->keyword, "aximum"), exclusive = str_starts(str_of(b->keyword), "exclusive");
+    if (exclusive && value->type == JSON_BOOL) {
+        builder_warn(b, "a boolean is draft-04's form; since draft-06 the limit itself is the value");
+        return OK;
+    }
     if (value->type != JSON_NUMBER) {
         builder_warn(b, "expected a number; the keyword is ignored");
         return OK;
     }
-    struct op *op = builder_add_op(b, code, TYPES_NUMBER);
+    const struct json *draft_04 = json_get_text(b->source, maximum ? "exclusiveMaximum" : "exclusiveMinimum");
+    struct op *op = builder_add_op(b, maximum ? OP_MAXIMUM : OP_MINIMUM, TYPES_NUMBER);
     op->value = value;
-    op->bound = (struct bound){.limit = value, .small = json_small(value), .exclusive = exclusive};
+    op->bound = (struct bound){
+        .limit = value, .small = json_small(value), .exclusive = exclusive || json_is_true(draft_04)};
     return OK;
-}
-
-static enum err compile_bound(struct node_builder *b, const struct json *value)
-{
-    bool maximum = strcmp(b->keyword, "maximum") == 0;
-    const char *exclusive = maximum ? "exclusiveMaximum" : "exclusiveMinimum";
-    return add_bound(b, maximum ? OP_MAXIMUM : OP_MINIMUM, value,
-                     json_is_true(json_get_text(b->source, exclusive)));
-}
-
-static enum err compile_exclusive_bound(struct node_builder *b, const struct json *value)
-{
-    if (value->type == JSON_BOOL) {
-        builder_warn(b, "a boolean is draft-04's form; since draft-06 the limit itself is the value");
-        return OK;
-    }
-    return add_bound(b, strcmp(b->keyword, "exclusiveMaximum") == 0 ? OP_MAXIMUM : OP_MINIMUM, value, true);
 }
 
 static enum err compile_multiple_of(struct node_builder *b, const struct json *value)
@@ -311,16 +291,16 @@ static const struct keyword keywords[] = {
     {"additionalProperties", DRAFTS_ALL, APPLICATOR, HOLDS_ONE, compile_additional_properties},
     {"allOf", DRAFTS_ALL, APPLICATOR, HOLDS_LIST, compile_schema_list},
     {"anyOf", DRAFTS_ALL, APPLICATOR, HOLDS_LIST, compile_schema_list},
-    {"const", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_const},
+    {"const", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_choices},
     {"contains", DRAFTS_ALL, APPLICATOR, HOLDS_ONE, compile_contains},
     {"definitions", DRAFTS_ALL, CORE, HOLDS_MAP, NULL},
     {"dependencies", DRAFTS_ALL, APPLICATOR, HOLDS_MAP_OR_NAMES, compile_dependencies},
     {"dependentRequired", DRAFTS_SINCE_2019, VALIDATION, HOLDS_NONE, compile_dependencies},
     {"dependentSchemas", DRAFTS_SINCE_2019, APPLICATOR, HOLDS_MAP, compile_dependencies},
     {"else", DRAFTS_ALL, APPLICATOR, HOLDS_ONE, NULL},
-    {"enum", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_enum},
-    {"exclusiveMaximum", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_exclusive_bound},
-    {"exclusiveMinimum", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_exclusive_bound},
+    {"enum", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_choices},
+    {"exclusiveMaximum", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_bound},
+    {"exclusiveMinimum", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_bound},
     {"format", DRAFTS_ALL, FORMAT, HOLDS_NONE, compile_format},
     {"if", DRAFTS_ALL, APPLICATOR, HOLDS_ONE, compile_if},
     {"items", DRAFTS_ALL, APPLICATOR, HOLDS_ONE_OR_LIST, compile_items},
@@ -333,18 +313,18 @@ static const struct keyword keywords[] = {
     {"minProperties", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_count},
     {"minimum", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_bound},
     {"multipleOf", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_multiple_of},
-    {"not", DRAFTS_ALL, APPLICATOR, HOLDS_ONE, compile_not},
+    {"not", DRAFTS_ALL, APPLICATOR, HOLDS_ONE, compile_one_schema},
     {"oneOf", DRAFTS_ALL, APPLICATOR, HOLDS_LIST, compile_schema_list},
     {"pattern", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_pattern},
     {"patternProperties", DRAFTS_ALL, APPLICATOR, HOLDS_MAP, compile_pattern_properties},
     {"prefixItems", DRAFT_2020, APPLICATOR, HOLDS_LIST, compile_prefix_items},
     {"properties", DRAFTS_ALL, APPLICATOR, HOLDS_MAP, compile_properties},
-    {"propertyNames", DRAFTS_ALL, APPLICATOR, HOLDS_ONE, compile_property_names},
+    {"propertyNames", DRAFTS_ALL, APPLICATOR, HOLDS_ONE, compile_one_schema},
     {"required", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_required},
     {"then", DRAFTS_ALL, APPLICATOR, HOLDS_ONE, NULL},
     {"type", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_type},
-    {"unevaluatedItems", DRAFTS_SINCE_2019, UNEVALUATED, HOLDS_ONE, compile_unevaluated},
-    {"unevaluatedProperties", DRAFTS_SINCE_2019, UNEVALUATED, HOLDS_ONE, compile_unevaluated},
+    {"unevaluatedItems", DRAFTS_SINCE_2019, UNEVALUATED, HOLDS_ONE, compile_one_schema},
+    {"unevaluatedProperties", DRAFTS_SINCE_2019, UNEVALUATED, HOLDS_ONE, compile_one_schema},
     {"uniqueItems", DRAFTS_ALL, VALIDATION, HOLDS_NONE, compile_unique},
 };
 

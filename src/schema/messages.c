@@ -361,17 +361,6 @@ static struct problem limit_problem(struct explain_ctx *e, const char *code, con
         .got = got_json(e->arena, v)};
 }
 
-/* An expression is hard to read, so the schema's description goes with it. */
-static struct problem pattern_problem(struct explain_ctx *e, const struct op *op, const struct json *v)
-{
-    struct problem p = limit_problem(e, "pattern", "must match the pattern", op, v);
-    struct str description = e->node ? e->node->description : STR_NONE;
-    if (description.len)
-        p.message =
-            ARENA_JOIN(e->arena, p.message, STR_LIT(" (the schema says: "), description, STR_LIT(")"));
-    return p;
-}
-
 static struct problem format_problem(struct explain_ctx *e, const struct op *op, const struct json *v)
 {
     struct str got = message_quote(e->arena, v);
@@ -439,6 +428,7 @@ static struct problem unique_problem(struct explain_ctx *e, const struct json *v
 static struct problem op_problem(struct explain_ctx *e, const struct op *op, const struct json *v)
 {
     bool exclusive = (op->code == OP_MINIMUM || op->code == OP_MAXIMUM) && op->bound.exclusive;
+    struct problem problem;
     switch ((enum op_code)op->code) {
     case OP_MINIMUM:
         return exclusive ? limit_problem(e, "exclusiveMinimum", "must be more than", op, v)
@@ -448,8 +438,12 @@ static struct problem op_problem(struct explain_ctx *e, const struct op *op, con
                          : limit_problem(e, "maximum", "must be at most", op, v);
     case OP_MULTIPLE:
         return limit_problem(e, "multipleOf", "must be a multiple of", op, v);
-    case OP_PATTERN:
-        return pattern_problem(e, op, v);
+    case OP_PATTERN: /* hard to read, so the schema's description goes with it */
+        problem = limit_problem(e, "pattern", "must match the pattern", op, v);
+        if (e->node && e->node->description.len)
+            problem.message = ARENA_JOIN(e->arena, problem.message, STR_LIT(" (the schema says: "),
+                                         e->node->description, STR_LIT(")"));
+        return problem;
     case OP_FORMAT:
         return format_problem(e, op, v);
     case OP_COUNT:

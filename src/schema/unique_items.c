@@ -59,16 +59,6 @@ static bool set_pair(size_t *first, size_t *second, size_t a, size_t b)
     return true;
 }
 
-/* A few scalars are compared without hashes. */
-static bool scan_few(const struct json *array, size_t *first, size_t *second)
-{
-    for (size_t i = 1; i < array->len; i++)
-        for (size_t j = 0; j < i; j++)
-            if (json_equal(&array->items[i], &array->items[j]))
-                return set_pair(first, second, j, i);
-    return false;
-}
-
 static __attribute__((noinline)) bool scan_short(const struct json *array, size_t *first, size_t *second)
 {
     uint64_t hashes[SHORT_LIST];
@@ -117,7 +107,11 @@ bool unique_items_find_pair(const struct json *array, size_t *first, size_t *sec
     bool few = array->len <= FEW;
     for (size_t i = 0; few && i < array->len; i++)
         few = array->items[i].type < JSON_ARRAY;
+    for (size_t i = 1; few && i < array->len; i++) /* compared without hashes */
+        for (size_t j = 0; j < i; j++)
+            if (json_equal(&array->items[i], &array->items[j]))
+                return set_pair(first, second, j, i);
     if (few)
-        return scan_few(array, first, second);
+        return false;
     return array->len <= SHORT_LIST ? scan_short(array, first, second) : scan_long(array, first, second);
 }

@@ -106,34 +106,30 @@ static bool is_ip_future(struct str s)
            consists_of(address, IN_HOST | COLON);
 }
 
-static bool is_host_and_port(struct str s)
+/* user@host:port, each part but the host optional; a host may be an address in brackets. */
+static bool is_authority(struct str s)
 {
-    struct str rest;
+    const char *at = s.len ? memrchr(s.at, '@', s.len) : NULL;
+    struct str user = {s.at, at ? (size_t)(at - s.at) : 0}, port;
+    s = at ? str_from(s, user.len + 1) : s;
     if (s.len && s.at[0] == '[') {
         const char *end = memchr(s.at, ']', s.len);
         if (!end)
             return false;
-        struct str inner = {s.at + 1, (size_t)(end - s.at) - 1};
-        if (inner.len && (inner.at[0] | 32) == 'v' ? !is_ip_future(inner) : !format_is_ipv6(inner))
+        struct str address = {s.at + 1, (size_t)(end - s.at) - 1};
+        if (address.len && (address.at[0] | 32) == 'v' ? !is_ip_future(address) : !format_is_ipv6(address))
             return false;
-        rest = str_from(s, inner.len + 2);
+        port = str_from(s, address.len + 2);
     } else {
-        size_t host = span_until(s, COLON);
-        rest = str_from(s, host);
-        if (!consists_of((struct str){s.at, host}, IN_HOST))
+        struct str host = {s.at, span_until(s, COLON)};
+        port = str_from(s, host.len);
+        if (!consists_of(host, IN_HOST))
             return false;
     }
-    for (size_t i = 1; i < rest.len; i++)
-        if (!is_digit(rest.at[i]))
+    for (size_t i = 1; i < port.len; i++)
+        if (!is_digit(port.at[i]))
             return false;
-    return rest.len == 0 || rest.at[0] == ':';
-}
-
-static bool is_authority(struct str s)
-{
-    const char *at = s.len ? memrchr(s.at, '@', s.len) : NULL;
-    struct str user = {s.at, at ? (size_t)(at - s.at) : 0};
-    return consists_of(user, IN_HOST | COLON) && is_host_and_port(at ? str_from(s, user.len + 1) : s);
+    return (port.len == 0 || port.at[0] == ':') && consists_of(user, IN_HOST | COLON);
 }
 
 static bool is_valid(const struct components *c)

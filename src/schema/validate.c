@@ -70,15 +70,6 @@ uint64_t op_count_size(const struct json *v)
     return code_points;
 }
 
-static bool accepts_count(const struct op *op, const struct json *v)
-{
-    /* A code point is one to four bytes: usually that decides without counting. */
-    if (v->type == JSON_STRING && v->len <= op->count.max && v->len / 4 >= op->count.min)
-        return true;
-    uint64_t size = op_count_size(v);
-    return size >= op->count.min && size <= op->count.max;
-}
-
 /* The quick match first: a string that makes an expression work hard may do so a few times a call, not fifty
  * thousand times. */
 bool pass_matches(struct pass *pass, const struct pattern *pattern, struct str s)
@@ -318,25 +309,20 @@ static inline bool branch_accepts(struct pass *pass, const struct node *node, co
     return evaluated ? branch_accepts_marked(pass, node, v, evaluated) : fits(pass, node, v, NULL);
 }
 
-/* The one branch that its discriminator leaves. */
-static bool accepts_mapped_branch(struct pass *pass, const struct branch_map *map, const struct json *v,
-                                  struct evaluated_set *evaluated)
-{
-    const struct json *value = json_get(v, map->key);
-    for (uint32_t i = 0; json_is(value, JSON_STRING) && i < map->count; i++)
-        if (str_eq(map->entries[i].value, json_str(value)))
-            return fits(pass, map->entries[i].node, v, evaluated);
-    return false;
-}
-
 /* anyOf needs one branch, but all of them count for unevaluated*; oneOf needs exactly one. */
 static bool accepts_branches(struct pass *pass, const struct op *op, const struct json *v,
                              struct evaluated_set *evaluated)
 {
     bool one_of = op->code == OP_ONE_OF;
     uint32_t found = 0;
-    if (op->nodes.branch_map && v->type == JSON_OBJECT)
-        return accepts_mapped_branch(pass, op->nodes.branch_map, v, evaluated);
+    const struct branch_map *map = v->type == JSON_OBJECT ? op->nodes.branch_map : NULL;
+    if (map) { /* only the branch that the discriminator selects can accept */
+        const struct json *value = json_get(v, map->key);
+        for (uint32_t i = 0; json_is(value, JSON_STRING) && i < map->count; i++)
+            if (str_eq(map->entries[i].value, json_str(value)))
+                return fits(pass, map->entries[i].node, v, evaluated);
+        return false;
+    }
     for (uint32_t i = 0; i < op->nodes.count && (one_of ? found < 2 : evaluated || !found); i++)
         found += branch_accepts(pass, op->nodes.at[i], v, evaluated);
     return one_of ? found == 1 : found > 0;
@@ -374,8 +360,13 @@ run_op(struct pass *pass, const struct op *op, const struct json *v, struct eval
         return compare_bound(&op->bound, v) >= op->bound.exclusive;
     case OP_MAXIMUM:
         return compare_bound(&op->bound, v) <= -(int)op->bound.exclusive;
-    case OP_COUNT:
-        return accepts_count(op, v);
+    case OP_COUNT: {
+        /* A code point is one to four bytes: usually that decides without counting. */
+        if (v->type == JSON_STRING && v->len <= op->count.max && v->len / 4 >= op->count.min)
+            return true;
+        uint64_t size = op_count_size(v);
+        return size >= op->count.min && size <= op->count.max;
+    }
     case OP_MULTIPLE:
         return pass_spend(pass, 1 + v->len / 64) && multiple_of_holds(v, op->value);
     case OP_FORMAT:
