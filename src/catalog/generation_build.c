@@ -8,7 +8,7 @@
  *   4 import         tools of upstreams
  *   5 own tools      tools that a policy alone defines
  *   6 aliases
- *   7 hashes         two workers with different policies can be told apart
+ *   7 hashes         they distinguish workers with different policies
  */
 #include "catalog/generation_internal.h"
 

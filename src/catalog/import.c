@@ -263,7 +263,7 @@ static struct tool *import_tool(struct import *im, const struct upstream_spec *s
     else if (!map_add(im->seen, tool_key(r->arena, spec->name, name), im))
         leave_out(im, spec, name, "it is offered more than once");
     else if (str_is(json_str(task), "required"))
-        leave_out(im, spec, name, "it runs as a task only, which the gateway does not ask for");
+        leave_out(im, spec, name, "it only runs as a task, which toolgate does not support");
     else if (policy &&
              map_get(r->by_name, policy->name)) /* a tools file, which the operator prefers, has it */
         im->upstream_taken++;
@@ -360,8 +360,8 @@ void import_check_policy(const struct import *im, const struct policy *policy)
     if (!has_own_tool(policy) && use && use->shared && !map_get(r->by_name, policy->name))
         generation_report_warning(r->report,
                                   STR_FMT
-                                  ": it is laid over no tool: '" STR_FMT
-                                  "' is offered by several upstreams; say which, e.g. upstream = \"NAME\"",
+                                  ": it applies to no tool: '" STR_FMT
+                                  "' is offered by several upstreams; name one, e.g. upstream = \"NAME\"",
                                   STR_ARG(policy->file), STR_ARG(policy->name));
     if (!name.len || (!r->config->upstream_count && r->config->offline))
         return;
@@ -375,7 +375,7 @@ void import_check_policy(const struct import *im, const struct policy *policy)
     if (is_rest != (policy->exec || policy->http))
         generation_report_error(
             r->report, STR_FMT ": upstream: '" STR_FMT "' is %s", STR_ARG(policy->file), STR_ARG(name),
-            is_rest ? "an address (rest), which offers no tools: say with http = {…} what is asked of it"
+            is_rest ? "an address (rest), which offers no tools: declare the request with http = {…}"
                     : "an MCP server, and http = {…} goes to an address (rest): remove one of the two");
     else if (r->tool_lists[at])
         warn_if_not_offered(r, policy, tool_list_array(r->tool_lists[at]), name, tool);

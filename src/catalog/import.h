@@ -1,6 +1,6 @@
 /*
  * Turns the tool lists of upstreams into tools of a generation: which of them, under which names, with which
- * policies. The same lists give the same names, in whatever order the upstreams answered.
+ * policies. The same lists give the same names, independent of the order in which the upstreams answered.
  *
  *   only a has search              search                the upstream's own name
  *   a and b have search            a__search, b__search

@@ -1,4 +1,4 @@
-/* Translates a schema in one walk; the keyword table says what becomes of each keyword. */
+/* Translates a schema in one walk; the keyword table has the translation of each keyword. */
 #include "catalog/openai_strict.h"
 
 #include "base/arena.h"
@@ -106,10 +106,11 @@ static const struct keyword {
     {"properties", "properties", translate_members},
     {"$defs", "$defs", translate_members},
     {"definitions", "definitions", translate_members},
-    {"allOf", "allOf cannot be said in strict mode: merge its schemas into one", NULL},
-    {"prefixItems", "a list with a schema for each place cannot be said in strict mode: use an object", NULL},
+    {"allOf", "allOf is not possible in strict mode: merge its schemas into one", NULL},
+    {"prefixItems", "a list with a schema for each place is not possible in strict mode: use an object",
+     NULL},
     {"patternProperties",
-     "patternProperties cannot be said in strict mode: name the properties, or use a list of key and value",
+     "patternProperties is not possible in strict mode: name the properties, or use a list of key and value",
      NULL},
 };
 
@@ -158,9 +159,9 @@ static bool close_object(struct walk *walk, const struct json *schema, struct js
                       *required = json_get_text(schema, "required");
     if (json_is(json_get_text(schema, "additionalProperties"), JSON_OBJECT))
         return give_up(walk,
-                       "an object with any keys cannot be said in strict mode: use a list of key and value");
+                       "an object with any keys is not possible in strict mode: use a list of key and value");
     if (!properties && !json_is(json_get_text(schema, "additionalProperties"), JSON_BOOL))
-        return give_up(walk, "a free-form object cannot be said in strict mode: name its properties");
+        return give_up(walk, "a free-form object is not possible in strict mode: name its properties");
     uint32_t count = properties ? properties->len : 0;
     struct json_member *members = ARENA_ARRAY(arena, struct json_member, count + 1);
     struct json *names = ARENA_ARRAY(arena, struct json, count + 1);
@@ -203,7 +204,7 @@ static bool translate_keywords(struct walk *walk, const struct json *schema, str
 static bool translate(struct walk *walk, const struct json *schema, struct json *out)
 {
     if (!json_is(schema, JSON_OBJECT))
-        return give_up(walk, "a value of any kind cannot be said in strict mode: give it a type");
+        return give_up(walk, "a value of any kind is not possible in strict mode: give it a type");
     if (!translate_keywords(walk, schema, out))
         return false;
     bool is_object =
@@ -213,9 +214,9 @@ static bool translate(struct walk *walk, const struct json *schema, struct json 
     bool is_typed = json_get_text(out, "type") || json_get_text(out, "enum") || json_get_text(out, "const") ||
                     json_get_text(out, "anyOf") || json_get_text(out, "$ref");
     if (!is_typed)
-        return give_up(walk, "a value of any kind cannot be said in strict mode: give it a type");
+        return give_up(walk, "a value of any kind is not possible in strict mode: give it a type");
     if (has_type(out, "array") && !json_get_text(out, "items"))
-        return give_up(walk, "a list of anything cannot be said in strict mode: give it 'items'");
+        return give_up(walk, "a list of anything is not possible in strict mode: give it 'items'");
     return !is_object || close_object(walk, schema, out);
 }
 

@@ -58,8 +58,8 @@ static void write_anthropic(struct arena *arena, const struct provider_options *
     (void)arena;
     if (json_get_text(schema, "oneOf") || json_get_text(schema, "anyOf") || json_get_text(schema, "allOf"))
         warn(options, definition,
-             "Anthropic's API refuses oneOf, anyOf and allOf at the root of an input schema: say it in rules "
-             "or in the properties");
+             "Anthropic's API refuses oneOf, anyOf and allOf at the root of an input schema: use rules or "
+             "the properties instead");
     json_open(out, '{');
     write_name(out, definition);
     json_field_optional(out, "input_schema", schema);
@@ -113,7 +113,7 @@ bool provider_format_write(struct arena *arena, const struct provider_options *o
     bool fits = str_is_name(name) && name.len <= NAME_MAX_BYTES && (starts_well || !format->letter_first);
     if (!format->any_name && !fits) {
         warn(options, definition,
-             "left out: this provider takes names of 1 to 64 letters, digits, _ and - only");
+             "left out: this provider accepts names of 1 to 64 letters, digits, _ and - only");
         return false;
     }
     format->write(arena, options, definition, out);

@@ -43,7 +43,7 @@ struct str tool_upstream(const struct policy *policy, struct str *tool)
 
 /* ---- the definition ---- */
 
-/* The policy decides, else whoever offers the tool, else the agent runs it. */
+/* The policy decides, else the upstream that offers the tool runs it, else the agent. */
 static void set_runner(struct tool *tool, const struct policy *policy)
 {
     if (policy->hooks[HOOK_RUN]) {
@@ -84,7 +84,7 @@ static void set_definition(struct arena *arena, struct tool *tool, const struct 
     tool->unregistered = incomplete && tool->runner == RUNNER_AGENT;
     tool->schema_pending = incomplete && tool->runner == RUNNER_UPSTREAM && tool->target.kind == TARGET_MCP;
     if (!tool->input && d)
-        warn(arena, tool, STR_LIT("it has no inputSchema: any object is taken"));
+        warn(arena, tool, STR_LIT("it has no inputSchema: any object is accepted"));
     if (!tool->input && (d || tool->unregistered || tool->schema_pending)) {
         struct json_member type = json_member(STR_LIT("type"), json_string(STR_LIT("object")));
         struct json *any_object = arena_alloc(arena, sizeof(*any_object));
@@ -230,7 +230,7 @@ static enum err check_descriptions(struct arena *arena, const struct tool *tool,
     if (names.len)
         return err_set(why, ERR_SCHEMA,
                        "tool '" STR_FMT "': no description of " STR_FMT
-                       ", and require_descriptions is set: say what each is, as in str \"Task title\"",
+                       ", and require_descriptions is set: describe each, as in str \"Task title\"",
                        STR_ARG(tool->name), STR_ARG(buf_view(&names)));
     return OK;
 }

@@ -1,14 +1,14 @@
 /*
  * The life of a call, from top to bottom:
  *
- *   1 known    find the tool, if this client may call it       ─┐
- *   2 schema   coerce, JSON Schema: all problems at once        │ whatever they find, the call
- *   3 rules    policy rules, normalise, format of ids           │ goes on to admit: refused
- *   4 admit    budgets, loops, seen ids ◀──▶ ledger            ◀┘ calls are counted too
+ *   1 known    find the tool, if this client may call it         ─┐
+ *   2 schema   coerce, JSON Schema: all problems at once          │ even if they refuse, the call
+ *   3 rules    policy rules, normalise, format of ids             │ goes on to admit: the ledger
+ *   4 admit    budgets, loops, seen ids ◀──▶ ledger              ◀┘ counts refused calls too
  *   5 check    the policy's check hook
- *   6 run      Lua, or an upstream; the agent itself before a report   ◀─┐ after a pause,
- *   7 judge    output schema, the policy's result hook, coverage         │ if the policy says
- *     retry    a transient failure                                      ─┘ retry
+ *   6 run      Lua, or an upstream; the agent itself before a report     ◀─┐ after a pause,
+ *   7 judge    output schema, the policy's result hook, coverage           │ with retry in
+ *     retry    a transient failure                                        ─┘ the policy
  *   8 settle   what happened ───▶ ledger
  *
  * tools/call passes all of it, toolgate/check stops after 5, toolgate/report enters at 7. A stage returns

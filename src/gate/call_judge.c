@@ -13,7 +13,7 @@
 #include "result/failure_envelope.h"
 #include "result/redact.h"
 
-/* ---- what the result says of itself ---- */
+/* ---- failures that the result states ---- */
 
 static bool reads_envelopes(const struct tool *tool)
 {

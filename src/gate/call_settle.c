@@ -1,6 +1,6 @@
 /*
- * Stage 8: tells the ledger how a call ended. An admitted call is settled once: by its result, by a report of
- * what the agent ran itself, or as released after call_cancel.
+ * Stage 8: reports to the ledger how a call ended. An admitted call is settled once: by its result, by a
+ * report of what the agent ran itself, or as released after call_cancel.
  */
 #include "gate/call_state.h"
 

@@ -1,5 +1,5 @@
 /*
- * Runs examples and samples. Each is a session of its own in a temporary ledger whose clock stands still, so
+ * Runs examples and samples. Each is a session of its own in a temporary ledger with a fixed clock, so
  * that no example depends on another.
  */
 #include "gate/examples.h"
@@ -133,7 +133,7 @@ static void compare(struct example_run *run)
     const struct policy_example *e = run->example;
     const struct tool *tool = call_tool(run->call);
     if (run->why.text[0])
-        add_mismatch(o, "history", STR_LIT("calls that can have been"),
+        add_mismatch(o, "history", STR_LIT("calls with known classes"),
                      arena_dup(run->arena, str_of(run->why.text)));
     if (e->gives.len && !verdict_matches(e->gives, call_verdict(run->call)))
         add_mismatch(o, "gives", e->gives, o->verdict);

@@ -22,11 +22,10 @@ static bool shows_got(const struct example_mismatch *m)
 
 static const char *why_schema_unknown(const struct example_outcome *o)
 {
-    return o->open
-               ? "its schema is its upstream's to tell, so this decides nothing: with --tools FILE, as "
-                 "`toolgate tools --format mcp --socket PATH` prints it, it is known here, too"
-               : "its schema is not known here, so any arguments will do: give the tool's definition with "
-                 "--tools, or a 'schema' in the policy";
+    return o->open ? "its upstream has not listed it, so the result is open: give its definition with "
+                     "--tools FILE, as `toolgate tools --format mcp --socket PATH` prints it"
+                   : "its schema is unknown, so all arguments are valid: give its definition with --tools, "
+                     "or a 'schema' in the policy";
 }
 
 /* ---- for a terminal ---- */

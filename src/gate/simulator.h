@@ -11,7 +11,7 @@
 
 #define SIMULATOR_TIME_MS 1780000000000 /* a day in 2026: the clock's value until it is set */
 
-/* A local ledger whose clock stands still unless simulator_set_clock moves it. The process has one clock: a
+/* A local ledger whose clock only simulator_set_clock moves. The process has one clock: a
  * caller with several ledgers sets it before each call. */
 enum err simulator_ledger(struct ledger **out, struct why *why);
 void simulator_set_clock(int64_t ms);

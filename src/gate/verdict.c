@@ -132,7 +132,7 @@ struct str verdict_schema(void)
         "\"title\":\"toolgate verdict\",\"type\":\"object\","
         "\"required\":[\"verdict\",\"valid\",\"error_class\"],\"properties\":{"
         "\"verdict\":{\"enum\":[\"pass\",\"repair\",\"wait\",\"refuse\",\"ask\",\"halt\"]},"
-        "\"valid\":{\"type\":\"boolean\",\"description\":\"the arguments, as they stand after mending\"},"
+        "\"valid\":{\"type\":\"boolean\",\"description\":\"the arguments, after coercion and normalise\"},"
         "\"error_class\":{\"enum\":[";
     static const char after_classes[] =
         "]},"
@@ -150,9 +150,9 @@ struct str verdict_schema(void)
         "\"path\":{\"type\":\"string\"},\"value\":{}}}},"
         "\"attempt\":{\"type\":\"integer\",\"minimum\":1},\"attempts_left\":{\"type\":\"integer\","
         "\"minimum\":0},"
-        "\"no_progress\":{\"type\":\"integer\",\"minimum\":6,\"description\":\"calls in a row that brought "
-        "nothing new\"},"
-        "\"tries\":{\"type\":\"integer\",\"minimum\":2,\"description\":\"how often it was run for this "
+        "\"no_progress\":{\"type\":\"integer\",\"minimum\":6,\"description\":\"consecutive calls without a "
+        "new result\"},"
+        "\"tries\":{\"type\":\"integer\",\"minimum\":2,\"description\":\"how often the tool ran for this "
         "call\"},"
         "\"repeats\":{\"type\":\"integer\",\"minimum\":0},\"after_s\":{\"type\":\"integer\",\"minimum\":0},"
         "\"coverage\":{\"enum\":[\"SATISFIED\",\"NEEDS_MORE_TOOLS\",\"NEED_USER_INPUT\",\"FAILED\"]},"

@@ -209,7 +209,7 @@ describe("a policy", function()
         { "a wrong word", args = { limit = 5000 }, gives = "repair" } } }]] } })
     local client = gate:connect()
     assert.equal("", names(client))
-    golden.check("log", "policy: its schema is its upstream's", gate:logs "its schema is its upstream's to tell")
+    golden.check("log", "policy: its schema is its upstream's", gate:logs "its upstream has not listed it")
     process.write(directory .. "/a.json", list(limited))
     process.write(directory .. "/open", "")
     client:hears_notice "notifications/tools/list_changed"

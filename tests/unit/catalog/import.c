@@ -280,7 +280,7 @@ static void a_policy_that_lies_over_neither_of_two_is_told(void **state)
     offers("a", "[{\"name\":\"search\"," SCHEMA "}]");
     offers("b", "[{\"name\":\"search\"," SCHEMA "}]");
     loads(A B, "return tool 'search' { effects = 'read' }");
-    warns("p.lua: it is laid over no tool: 'search' is offered by several upstreams");
+    warns("p.lua: it applies to no tool: 'search' is offered by several upstreams");
 }
 
 /* Under another name it would run without what was written for it. */
@@ -371,7 +371,7 @@ static void one_bad_tool_leaves_the_others(void **state)
                 "{\"name\":\"task\"," SCHEMA ",\"execution\":{\"taskSupport\":\"required\"}}]");
     loads(A, NOBODY);
     has("good=a/good");
-    warns("tool 'task' is left out: it runs as a task only");
+    warns("tool 'task' is left out: it only runs as a task");
     warns("upstream a: tool 'bad' is left out: inputSchema");
     warns("is left out: it has no name");
     warns("tool 'good' is left out: it is offered more than once");
