@@ -7,29 +7,18 @@
 
 /* ---- retry ---------------------------------------------------------------------------- */
 
-static void read_duration(struct declaration *d, const struct field *field, int at)
-{
-    *FIELD_INTO(d, field, uint32_t) =
-        field_duration_ms(d, field, at, POLICY_RETRY_WITHIN_MAX_S,
-                          "a duration as \"200ms\", \"5s\" or in seconds, from a millisecond to a minute");
-}
-
-static void read_times(struct declaration *d, const struct field *field, int at)
-{
-    d->policy->retry.times =
-        (uint32_t)field_whole_number(d, field, at, 1, POLICY_RETRY_TIMES_MAX, "a whole number from 1 to 5");
-}
+#define SHORT "a duration as \"200ms\", \"5s\" or in seconds, from a millisecond to a minute"
 
 static const struct field again_fields[] = {
-    {"times", FIELD_CUSTOM, "2", "integer", "How many more tries after the first, at most 5. Default 2.",
-     READ(read_times)},
-    {"backoff", FIELD_CUSTOM, "\"200ms\"", "string|number",
+    {"times", FIELD_WHOLE, "2", "integer", "How many more tries after the first, at most 5. Default 2.",
+     AT(retry.times), RANGE(1, POLICY_RETRY_TIMES_MAX, "a whole number from 1 to 5")},
+    {"backoff", FIELD_DURATION, "\"200ms\"", "string|number",
      "The pause before the second try; it doubles with each try and varies at random by a quarter. Default "
      "200 ms.",
-     AT(retry.backoff_ms), READ(read_duration)},
-    {"within", FIELD_CUSTOM, "\"5s\"", "string|number",
+     AT(retry.backoff_ms), RANGE(0, POLICY_RETRY_WITHIN_MAX_S, SHORT)},
+    {"within", FIELD_DURATION, "\"5s\"", "string|number",
      "No further try begins later than this after the first one began; at most a minute. Default 5 s.",
-     AT(retry.within_ms), READ(read_duration)},
+     AT(retry.within_ms), RANGE(0, POLICY_RETRY_WITHIN_MAX_S, SHORT)},
 };
 
 const struct field_table declare_again_table = FIELD_TABLE(
@@ -76,18 +65,12 @@ void declare_retry(struct declaration *d, const struct field *field, int at)
 
 /* ---- loop ----------------------------------------------------------------------------- */
 
-static void read_every(struct declaration *d, const struct field *field, int at)
-{
-    d->policy->poll_every_ms =
-        field_duration_ms(d, field, at, POLICY_PACE_MAX_S, "\"5s\", \"PT5S\" or seconds, up to a day");
-}
-
 static const struct field poll_fields[] = {
     {"max", FIELD_COUNT, NULL, NULL, "How often the same call may be made. Default 20.", AT(poll_max),
      LEAST(1)},
-    {"every", FIELD_CUSTOM, "\"5s\"", "string|number",
+    {"every", FIELD_DURATION, "\"5s\"", "string|number",
      "The pause between two of the same call; a call that comes sooner is answered with the time to wait.",
-     READ(read_every)},
+     AT(poll_every_ms), RANGE(0, POLICY_PACE_MAX_S, "\"5s\", \"PT5S\" or seconds, up to a day")},
 };
 
 const struct field_table declare_poll_table =
@@ -136,13 +119,6 @@ const struct policy_limits policy_limits_unset = {
     .cost_per_session = POLICY_COST_UNSET,
 };
 
-static void read_count_limit(struct declaration *d, const struct field *field, int at)
-{
-    static const char expected[] = "a whole number from 1, or false for no limit";
-    *FIELD_INTO(d, field, uint32_t) =
-        field_is_false(d, at) ? 0 : (uint32_t)field_whole_number(d, field, at, 1, 1e9, expected);
-}
-
 static uint64_t read_cost(struct declaration *d, const struct field *field, int at, double least,
                           const char *expected)
 {
@@ -156,19 +132,22 @@ static void read_cost_limit(struct declaration *d, const struct field *field, in
         field_is_false(d, at) ? 0 : read_cost(d, field, at, 1.0 / POLICY_COST_UNIT, expected);
 }
 
-#define LIMIT(member, reader, sentence)                                                                      \
+#define COUNT_LIMIT(member, sentence)                                                                        \
     {                                                                                                        \
-#member, FIELD_CUSTOM, "10", "number|false", sentence, AT(limits.member), READ(reader)               \
+#member, FIELD_LIMIT, "10", "number|false", sentence, AT(limits.member),                             \
+            RANGE(1, 1000000000u, "a whole number from 1, or false for no limit")                            \
+    }
+#define COST_LIMIT(member, sentence)                                                                         \
+    {                                                                                                        \
+#member, FIELD_CUSTOM, "10", "number|false", sentence, AT(limits.member), READ(read_cost_limit)      \
     }
 static const struct field limits_fields[] = {
-    LIMIT(calls_per_turn, read_count_limit, "Calls of this tool in one turn."),
-    LIMIT(calls_per_session, read_count_limit, "Calls of this tool in one session."),
-    LIMIT(seconds_per_turn, read_count_limit,
-          "Seconds after its first call of a turn; later calls are refused."),
-    LIMIT(cost_per_turn, read_cost_limit, "Total cost of its calls in one turn."),
-    LIMIT(cost_per_session, read_cost_limit, "Total cost of its calls in one session."),
+    COUNT_LIMIT(calls_per_turn, "Calls of this tool in one turn."),
+    COUNT_LIMIT(calls_per_session, "Calls of this tool in one session."),
+    COUNT_LIMIT(seconds_per_turn, "Seconds after its first call of a turn; later calls are refused."),
+    COST_LIMIT(cost_per_turn, "Total cost of its calls in one turn."),
+    COST_LIMIT(cost_per_session, "Total cost of its calls in one session."),
 };
-#undef LIMIT
 
 const struct field_table declare_limits_table = FIELD_TABLE(
     "limits", "toolgate.Limits",

@@ -1,21 +1,16 @@
 /* compact = { … }: what a result that is too large for a model is shortened to. */
 #include "policy/declare/declare_internal.h"
 
-static void read_budget(struct declaration *d, const struct field *field, int at)
-{
-    *FIELD_INTO(d, field, uint32_t) =
-        (uint32_t)field_whole_number(d, field, at, POLICY_COMPACT_MIN, 1e9, "a whole number from 200");
-}
-
+#define BUDGET     RANGE(POLICY_COMPACT_MIN, 1000000000u, "a whole number from 200")
 #define AT(member) .offset = offsetof(struct policy, compact.member)
 
 static const struct field compact_fields[] = {
-    {"max_bytes", FIELD_CUSTOM, "20000", "integer",
+    {"max_bytes", FIELD_WHOLE, "20000", "integer",
      "The size that a larger result is shortened to. Default 20000, if neither budget is given.",
-     AT(max_bytes), READ(read_budget)},
-    {"max_tokens", FIELD_CUSTOM, "5000", "integer",
+     AT(max_bytes), BUDGET},
+    {"max_tokens", FIELD_WHOLE, "5000", "integer",
      "The same in tokens, as estimated: one for about four letters, three digits or two signs.",
-     AT(max_tokens), READ(read_budget)},
+     AT(max_tokens), BUDGET},
     {"keep", FIELD_STRINGS, "{ \"events[].id\", \"title\" }", NULL,
      "Fields that are never removed: a path as in gives_ids, or the name of a field anywhere.", AT(keep)},
     {"drop", FIELD_STRINGS, "{ \"events[].raw\" }", NULL, "Fields that are removed first, named likewise.",

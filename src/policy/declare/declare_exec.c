@@ -14,7 +14,7 @@
 #define EXEC_OUTPUT_MAX    67108864u
 #define MIB                1048576.0
 
-/* Made by declare_exec, const for everybody after. */
+/* Const once declare_exec has made it. */
 static struct exec_spec *spec_of(struct declaration *d)
 {
     return (struct exec_spec *)d->policy->exec;
@@ -40,30 +40,11 @@ static void read_env(struct declaration *d, const struct field *field, int at)
                         STR_ARG(str_cut(env->list[i].name, 80)));
 }
 
-static void read_timeout(struct declaration *d, const struct field *field, int at)
-{
-    spec_of(d)->timeout_ms = field_duration_ms(
-        d, field, at, EXEC_TIMEOUT_MAX_S, "\"10s\", \"PT10S\" or seconds, from a millisecond to an hour");
-}
-
-static void read_max_output(struct declaration *d, const struct field *field, int at)
-{
-    spec_of(d)->output_bytes = (uint32_t)field_whole_number(d, field, at, 1, EXEC_OUTPUT_MAX,
-                                                            "bytes, a whole number from 1 to 67108864");
-}
-
 static void read_mib(struct declaration *d, const struct field *field, int at)
 {
     static const char expected[] = "MiB, a whole number from 1, or false for no limit";
     *FIELD_INTO(d, field, uint64_t) =
         field_is_false(d, at) ? 0 : (uint64_t)(MIB * field_whole_number(d, field, at, 1, 1e8, expected));
-}
-
-static void read_limit(struct declaration *d, const struct field *field, int at)
-{
-    static const char expected[] = "a whole number from 1, or false for no limit";
-    *FIELD_INTO(d, field, uint32_t) =
-        field_is_false(d, at) ? 0 : (uint32_t)field_whole_number(d, field, at, 1, 1e6, expected);
 }
 
 static enum exec_exit_meaning means_of(struct declaration *d, int at)
@@ -100,6 +81,7 @@ struct exec_reading {
 };
 
 #define AT(member) .offset = offsetof(struct exec_spec, member)
+#define COUNT      RANGE(1, 1000000u, "a whole number from 1, or false for no limit")
 
 static const struct field exec_fields[] = {
     {"stdin", FIELD_BOOL, NULL, NULL,
@@ -119,22 +101,23 @@ static const struct field exec_fields[] = {
      "Environment variables besides PATH, HOME, LANG, TZ and TERM; ${NAME} is from the daemon's environment, "
      "${file:/path} from a file.",
      READ(read_env)},
-    {"timeout", FIELD_CUSTOM, "\"10s\"", "string|number",
+    {"timeout", FIELD_DURATION, "\"10s\"", "string|number",
      "How long a call may take; then toolgate kills the command and all that it started. Default 30 s.",
-     READ(read_timeout)},
-    {"max_output", FIELD_CUSTOM, "1000000", "integer",
-     "Bytes of stdout; toolgate kills a command that writes more. Default 4194304.", READ(read_max_output)},
+     AT(timeout_ms),
+     RANGE(0, EXEC_TIMEOUT_MAX_S, "\"10s\", \"PT10S\" or seconds, from a millisecond to an hour")},
+    {"max_output", FIELD_WHOLE, "1000000", "integer",
+     "Bytes of stdout; toolgate kills a command that writes more. Default 4194304.", AT(output_bytes),
+     RANGE(1, EXEC_OUTPUT_MAX, "bytes, a whole number from 1 to 67108864")},
     {"memory_mb", FIELD_CUSTOM, "512", "integer|false",
      "MiB of memory that each of its processes may write to. Default 2048.", AT(memory_bytes),
      READ(read_mib)},
     {"file_mb", FIELD_CUSTOM, "100", "integer|false", "MiB of each file that it writes. Default 1024.",
      AT(file_bytes), READ(read_mib)},
-    {"cpu_s", FIELD_CUSTOM, "10", "integer|false",
-     "Seconds of processor time for each of its processes. Default: only the timeout.", AT(cpu_s),
-     READ(read_limit)},
-    {"processes", FIELD_CUSTOM, "100", "integer|false",
+    {"cpu_s", FIELD_LIMIT, "10", "integer|false",
+     "Seconds of processor time for each of its processes. Default: only the timeout.", AT(cpu_s), COUNT},
+    {"processes", FIELD_LIMIT, "100", "integer|false",
      "Processes that its user may have, counting those of other programs. Default: no limit; root has none.",
-     AT(processes), READ(read_limit)},
+     AT(processes), COUNT},
     {"dashes", FIELD_BOOL, "true", NULL,
      "true: an argument may begin with \"-\" where the command could read it as an option.", AT(dashes)},
 };

@@ -11,18 +11,12 @@
 
 static struct http_spec *spec_of(struct declaration *d)
 {
-    return (struct http_spec *)d->policy->http; /* made by declare_http, const for everybody after */
+    return (struct http_spec *)d->policy->http; /* const once declare_http has made it */
 }
 
 static void read_headers(struct declaration *d, const struct field *field, int at)
 {
     field_name_values(d, field, at, HTTP_HEADERS_MAX, &spec_of(d)->headers);
-}
-
-static void read_timeout(struct declaration *d, const struct field *field, int at)
-{
-    spec_of(d)->timeout_ms = field_duration_ms(
-        d, field, at, HTTP_TIMEOUT_MAX_S, "\"10s\", \"PT10S\" or seconds, from a millisecond to an hour");
 }
 
 #define AT(member) .offset = offsetof(struct http_spec, member)
@@ -36,8 +30,9 @@ static const struct field http_fields[] = {
      "Arguments that go into the query. With GET, HEAD and DELETE all others do, too; with other methods the "
      "others are the JSON body.",
      AT(query)},
-    {"timeout", FIELD_CUSTOM, "\"10s\"", "string|number",
-     "How long a call may take. Default: the upstream's, or 30 s.", READ(read_timeout)},
+    {"timeout", FIELD_DURATION, "\"10s\"", "string|number",
+     "How long a call may take. Default: the upstream's, or 30 s.", AT(timeout_ms),
+     RANGE(0, HTTP_TIMEOUT_MAX_S, "\"10s\", \"PT10S\" or seconds, from a millisecond to an hour")},
     {"pick", FIELD_STRING, "\"data.items\"", NULL,
      "The part of the response that is the result. Default: the whole.", AT(pick)},
     {"ca_file", FIELD_STRING, "\"/etc/ssl/internal.pem\"", NULL,

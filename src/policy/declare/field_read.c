@@ -89,26 +89,20 @@ bool field_is_false(struct declaration *d, int at)
 }
 
 /* The word `duration` has no milliseconds, as policies compute in seconds. */
-static double whole_milliseconds(struct declaration *d, int at)
+static uint32_t read_duration(struct declaration *d, const struct field *field, int at)
 {
-    const char *text = lua_type(d->L, at) == LUA_TSTRING ? lua_tostring(d->L, at) : "";
+    bool string = lua_type(d->L, at) == LUA_TSTRING;
+    const char *text = string ? lua_tostring(d->L, at) : "";
     char *end;
-    unsigned long n = strtoul(text, &end, 10);
-    return *text >= '0' && *text <= '9' && strcmp(end, "ms") == 0 ? (double)n : -1;
-}
-
-uint32_t field_duration_ms(struct declaration *d, const struct field *field, int at, uint32_t most_s,
-                           const char *expected)
-{
-    double ms = whole_milliseconds(d, at);
-    bool fits = lua_type(d->L, at) == LUA_TNUMBER || lua_type(d->L, at) == LUA_TSTRING;
-    if (fits && ms < 0) {
+    double ms = (double)strtoul(text, &end, 10);
+    bool milliseconds = *text >= '0' && *text <= '9' && strcmp(end, "ms") == 0;
+    if (!milliseconds && (string || lua_type(d->L, at) == LUA_TNUMBER)) {
         lua_pushcfunction(d->L, word_duration);
         lua_pushvalue(d->L, at);
         ms = lua_pcall(d->L, 1, 1, 0) == 0 ? lua_tonumber(d->L, -1) * 1000 : 0;
     }
-    if (!(ms >= 1 && ms <= 1000.0 * most_s))
-        field_mismatch(d, field->name, at, expected);
+    if (!(ms >= 1 && ms <= 1000.0 * field->most))
+        field_mismatch(d, field->name, at, field->expected);
     lua_settop(d->L, at);
     return (uint32_t)(ms + 0.5);
 }
@@ -236,10 +230,20 @@ static void read_field(struct declaration *d, const struct field *field, int at)
     case FIELD_STRINGS:
         *(struct string_list *)into = read_strings(d, field, at);
         break;
+    case FIELD_LIMIT:
+    case FIELD_WHOLE:
+        *(uint32_t *)into =
+            field->kind == FIELD_LIMIT && field_is_false(d, at)
+                ? 0
+                : (uint32_t)field_whole_number(d, field, at, field->least, field->most, field->expected);
+        break;
+    case FIELD_DURATION:
+        *(uint32_t *)into = read_duration(d, field, at);
+        break;
     case FIELD_CUSTOM:
         field->read(d, field, at);
         break;
-    case FIELD_ANY: /* read by whoever declares the table */
+    case FIELD_ANY: /* only in tables that Lua reads */
         break;
     }
     if (field->given)

@@ -49,10 +49,6 @@ double field_whole_number(struct declaration *d, const struct field *field, int 
 /* The value is `false`, which lifts a limit. */
 bool field_is_false(struct declaration *d, int at);
 
-/* "5s", "PT5S", "200ms" or seconds, as milliseconds: at least one, at most `most_s` seconds. */
-uint32_t field_duration_ms(struct declaration *d, const struct field *field, int at, uint32_t most_s,
-                           const char *expected);
-
 /* A table { NAME = "value" } of at most `most` strings; `out` lives in d->arena. */
 void field_name_values(struct declaration *d, const struct field *field, int at, size_t most,
                        struct name_values *out);

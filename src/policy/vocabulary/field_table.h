@@ -19,7 +19,10 @@ enum field_kind {
     FIELD_COUNT,
     FIELD_CHOICE,
     FIELD_STRINGS,
-    FIELD_CUSTOM, /* `read` reads it */
+    FIELD_WHOLE,    /* a whole number in the row's range */
+    FIELD_LIMIT,    /* the same, or false for no limit, which is 0 */
+    FIELD_DURATION, /* "5s", "PT5S", "200ms" or seconds, as milliseconds; `most` seconds at most */
+    FIELD_CUSTOM,   /* `read` reads it */
     FIELD_ANY
 };
 
@@ -36,13 +39,15 @@ struct field {
     size_t given;         /* offset of a bool that is set if the field is there, plus 1; 0: none */
     const char *choices;  /* FIELD_CHOICE: "read write destructive", numbered from `first` */
     int first;
-    uint32_t least; /* FIELD_COUNT */
+    uint32_t least, most;
+    const char *expected; /* the range, in words */
     field_reader *read;
     bool required;
 };
-#define CHOICES(list, number) .choices = (list), .first = (number)
-#define LEAST(count)          .least = (count)
-#define READ(function)        .read = (function)
+#define CHOICES(list, number)  .choices = (list), .first = (number)
+#define LEAST(count)           .least = (count)
+#define RANGE(from, to, words) .least = (from), .most = (to), .expected = (words)
+#define READ(function)         .read = (function)
 
 struct field_table {
     const char *name; /* "tool", "retry", "loop.poll"; error messages call the table so */
