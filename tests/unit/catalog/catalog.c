@@ -1,4 +1,4 @@
-/* Tools as a model sees them: what is mended, what is hidden, and each provider's form. */
+/* Tools as a model sees them: repaired definitions, hidden tools, and each provider's format. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,9 +18,9 @@
 #include "json/parse.h"
 #include "json/write.h"
 
-/* ---- a generation out of texts -------------------------------------------- */
+/* ---- a generation from strings ---- */
 
-struct house {
+struct fixture {
     char folder[64], policies[80], tools[80];
     struct arena *arena;
     struct generation *generation;
@@ -40,56 +40,56 @@ static void write_file(const char *folder, const char *name, const char *text)
 
 static int set_up(void **state)
 {
-    struct house *house = calloc(1, sizeof(*house));
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
     log_open(LOG_OFF, LOG_FORMAT_TEXT, NULL, NULL);
-    strcpy(house->folder, "/tmp/toolgate-catalog-XXXXXX");
-    assert_non_null(mkdtemp(house->folder));
-    snprintf(house->policies, sizeof(house->policies), "%s/policies", house->folder);
-    snprintf(house->tools, sizeof(house->tools), "%s/tools.json", house->folder);
-    assert_int_equal(mkdir(house->policies, 0700), 0);
-    house->arena = arena_new();
-    house->shown = buf_in(house->arena);
-    house->peer = (struct peer){.uid = 1000, .user = "ann"};
-    *state = house;
+    strcpy(fixture->folder, "/tmp/toolgate-catalog-XXXXXX");
+    assert_non_null(mkdtemp(fixture->folder));
+    snprintf(fixture->policies, sizeof(fixture->policies), "%s/policies", fixture->folder);
+    snprintf(fixture->tools, sizeof(fixture->tools), "%s/tools.json", fixture->folder);
+    assert_int_equal(mkdir(fixture->policies, 0700), 0);
+    fixture->arena = arena_new();
+    fixture->shown = buf_in(fixture->arena);
+    fixture->peer = (struct peer){.uid = 1000, .user = "ann"};
+    *state = fixture;
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    struct house *house = *state;
+    struct fixture *fixture = *state;
     char command[128];
-    generation_unref(house->generation);
-    arena_free(house->arena);
-    snprintf(command, sizeof(command), "rm -rf '%s'", house->folder);
+    generation_unref(fixture->generation);
+    arena_free(fixture->arena);
+    snprintf(command, sizeof(command), "rm -rf '%s'", fixture->folder);
     assert_int_equal(system(command), 0);
-    free(house);
+    free(fixture);
     return 0;
 }
 
-static void build(struct house *house)
+static void build(struct fixture *fixture)
 {
-    const char *tools[] = {house->tools};
-    bool has_tools = access(house->tools, F_OK) == 0;
+    const char *tools[] = {fixture->tools};
+    bool has_tools = access(fixture->tools, F_OK) == 0;
     struct config_sources sources = {
-        .socket = "/nowhere", .policies = house->policies, .tools = tools, .tools_count = has_tools};
+        .socket = "/nowhere", .policies = fixture->policies, .tools = tools, .tools_count = has_tools};
     struct config config;
     struct generation_report report;
     struct why why;
-    generation_report_init(&report, house->arena);
+    generation_report_init(&report, fixture->arena);
     assert_int_equal(config_load(&sources, &config, &why), OK);
-    if (generation_build(&config, 1, &house->generation, &report) != OK)
+    if (generation_build(&config, 1, &fixture->generation, &report) != OK)
         fail_msg("%.*s", STR_ARG(report.errors[0]));
 }
 
-static const struct json *list(struct house *house, struct catalog_request request)
+static const struct json *list(struct fixture *fixture, struct catalog_request request)
 {
-    struct json *tools = arena_alloc(house->arena, sizeof(*tools));
+    struct json *tools = arena_alloc(fixture->arena, sizeof(*tools));
     struct json_error fault;
-    request.peer = &house->peer;
-    house->shown = buf_in(house->arena);
-    catalog_write(house->arena, house->generation, &request, &house->shown);
-    if (json_parse(house->arena, buf_view(&house->shown), NULL, tools, &fault) != OK)
-        fail_msg("%s in %.*s", fault.text, STR_ARG(buf_view(&house->shown)));
+    request.peer = &fixture->peer;
+    fixture->shown = buf_in(fixture->arena);
+    catalog_write(fixture->arena, fixture->generation, &request, &fixture->shown);
+    if (json_parse(fixture->arena, buf_view(&fixture->shown), NULL, tools, &fault) != OK)
+        fail_msg("%s in %.*s", fault.text, STR_ARG(buf_view(&fixture->shown)));
     return tools;
 }
 
@@ -118,74 +118,74 @@ static void expect_json(const struct json *value, const char *text)
 
 /* ---- lists ---------------------------------------------------------------- */
 
-static void words_join_the_description(void **state)
+static void policy_sentences_join_the_description(void **state)
 {
-    struct house *house = *state;
-    write_file(house->policies, "a.lua",
+    struct fixture *fixture = *state;
+    write_file(fixture->policies, "a.lua",
                "return tool \"look\" {\n" RUNS "description = \"Looks.\", use_when = \"you want to see\",\n"
                "avoid_when = \"it is dark: use feel\",\n"
                "schema = json [[{\"type\":\"object\",\"properties\":{\"a\":{},\"b\":{}}}]],\n"
                "rules = { when { a = 1 } : needs \"b\" } }\n");
-    build(house);
-    const struct json *tools = list(house, (struct catalog_request){0});
+    build(fixture);
+    const struct json *tools = list(fixture, (struct catalog_request){0});
     struct str text = text_of(tool_at(tools, 0), "description");
     assert_true(
         str_starts(text, "Looks.\nUse it when you want to see.\nAvoid it when it is dark: use feel.\n"));
     assert_true(str_contains_nocase(text, STR_LIT("required")));
 }
 
-static void only_what_toolgate_runs_is_listed(void **state)
+static void tools_that_the_agent_runs_are_not_listed(void **state)
 {
-    struct house *house = *state;
-    write_file(house->folder, "tools.json",
+    struct fixture *fixture = *state;
+    write_file(fixture->folder, "tools.json",
                "[{\"name\":\"zed\",\"inputSchema\":{\"type\":\"object\"}},"
                "{\"name\":\"odd name\",\"inputSchema\":{\"type\":\"object\"}}]");
-    write_file(house->policies, "b.lua",
+    write_file(fixture->policies, "b.lua",
                "return tool \"b\" { description = \"B.\", schema = json [[{\"type\":\"object\"}]],\n" RUNS
                "}\n");
-    write_file(house->policies, "a.lua",
+    write_file(fixture->policies, "a.lua",
                "return tool \"a\" { description = \"A.\", schema = json [[{\"type\":\"object\"}]],\n" RUNS
                "}\n");
-    build(house);
-    const struct json *tools = list(house, (struct catalog_request){0});
+    build(fixture);
+    const struct json *tools = list(fixture, (struct catalog_request){0});
     assert_int_equal(tools->len, 2);
     assert_true(str_is(text_of(tool_at(tools, 0), "name"), "a"));
     assert_true(str_is(text_of(tool_at(tools, 1), "name"), "b"));
-    assert_int_equal(list(house, (struct catalog_request){.all = true})->len, 4);
-    /* a name that no provider takes is left out there */
+    assert_int_equal(list(fixture, (struct catalog_request){.all = true})->len, 4);
+    /* no provider accepts the third name */
     assert_int_equal(
-        list(house, (struct catalog_request){.all = true, .provider = {.format = PROVIDER_FORMAT_OPENAI}})
+        list(fixture, (struct catalog_request){.all = true, .provider = {.format = PROVIDER_FORMAT_OPENAI}})
             ->len,
         3);
 }
 
-static void what_breaks_clients_is_mended(void **state)
+static void members_that_break_clients_are_repaired(void **state)
 {
-    struct house *house = *state;
-    write_file(house->folder, "tools.json",
+    struct fixture *fixture = *state;
+    write_file(fixture->folder, "tools.json",
                "[{\"name\":\"t\",\"title\":7,\"description\":null,\"_meta\":null,\"execution\":{"
                "\"taskSupport\":\"x\"},"
                "\"icons\":[{\"sizes\":[]}],\"annotations\":{\"readOnlyHint\":\"yes\",\"openWorldHint\":true},"
                "\"inputSchema\":{\"properties\":{\"any\":true,\"n\":{\"maximum\":1.10}},\"x-note\":"
                "9007199254740993},"
                "\"outputSchema\":{\"type\":\"array\"}}]");
-    build(house);
-    const struct json *tool = tool_at(list(house, (struct catalog_request){.all = true}), 0);
+    build(fixture);
+    const struct json *tool = tool_at(list(fixture, (struct catalog_request){.all = true}), 0);
     expect_json(tool,
                 "{\"name\":\"t\",\"inputSchema\":{\"properties\":{\"any\":{},\"n\":{\"maximum\":1.10}},"
                 "\"x-note\":9007199254740993,\"type\":\"object\"},\"annotations\":{\"openWorldHint\":true}}");
 }
 
-static void a_good_schema_is_verbatim(void **state)
+static void a_valid_schema_is_unchanged(void **state)
 {
-    struct house *house = *state;
+    struct fixture *fixture = *state;
     const char *schema = "{ \"type\" : \"object\", \"$schema\":\"http://json-schema.org/draft-07/schema#\",  "
                          "\"properties\":{\"b\":{\"const\":1.0e1},\"a\":{}} }";
     char text[400];
     snprintf(text, sizeof(text), "[{\"name\":\"t\",\"inputSchema\":%s}]", schema);
-    write_file(house->folder, "tools.json", text);
-    build(house);
-    const struct json *tool = tool_at(list(house, (struct catalog_request){.all = true}), 0);
+    write_file(fixture->folder, "tools.json", text);
+    build(fixture);
+    const struct json *tool = tool_at(list(fixture, (struct catalog_request){.all = true}), 0);
     expect_json(json_get_text(tool, "inputSchema"), schema);
 }
 
@@ -197,56 +197,56 @@ static void a_good_schema_is_verbatim(void **state)
     "return tool \"" name "\" { description = \"D.\", schema = json [[{\"type\":\"object\"}]],\n" RUNS hook  \
     "}\n"
 
-static bool shows(struct house *house, const char *tool, const char *goal)
+static bool shows(struct fixture *fixture, const char *tool, const char *goal)
 {
-    struct catalog_request request = {.peer = &house->peer, .goal = str_of(goal)};
-    return catalog_shows(house->arena, house->generation, &request, str_of(tool));
+    struct catalog_request request = {.peer = &fixture->peer, .goal = str_of(goal)};
+    return catalog_shows(fixture->arena, fixture->generation, &request, str_of(tool));
 }
 
 static void prepare_rewords_and_hides(void **state)
 {
-    struct house *house = *state;
+    struct fixture *fixture = *state;
     write_file(
-        house->policies, "a.lua",
+        fixture->policies, "a.lua",
         WITH("a", "prepare = function(def, call) def.description = \"For \" .. call.user; def.name = \"z\"; "
                   "return def end,"));
-    write_file(house->policies, "b.lua", WITH("b", "prepare = function() return nil end,"));
-    write_file(house->policies, "c.lua", WITH("c", "prepare = function() error \"oops\" end,"));
-    build(house);
-    const struct json *tools = list(house, (struct catalog_request){0});
+    write_file(fixture->policies, "b.lua", WITH("b", "prepare = function() return nil end,"));
+    write_file(fixture->policies, "c.lua", WITH("c", "prepare = function() error \"oops\" end,"));
+    build(fixture);
+    const struct json *tools = list(fixture, (struct catalog_request){0});
     assert_int_equal(tools->len, 2);
     assert_true(str_is(text_of(tool_at(tools, 0), "name"), "a"));
     assert_true(str_is(text_of(tool_at(tools, 0), "description"), "For ann"));
     assert_true(str_is(text_of(tool_at(tools, 1), "name"), "c"));
-    assert_true(shows(house, "a", ""));
-    assert_false(shows(house, "b", ""));
-    assert_true(shows(house, "c", ""));
-    assert_false(shows(house, "no-such-tool", ""));
+    assert_true(shows(fixture, "a", ""));
+    assert_false(shows(fixture, "b", ""));
+    assert_true(shows(fixture, "c", ""));
+    assert_false(shows(fixture, "no-such-tool", ""));
 }
 
 static void the_gateway_hides_by_goal_and_grants_nothing(void **state)
 {
-    struct house *house = *state;
-    write_file(house->policies, "a.lua", PLAIN("a"));
-    write_file(house->policies, "b.lua", PLAIN("b"));
-    write_file(house->policies, "gateway.lua",
+    struct fixture *fixture = *state;
+    write_file(fixture->policies, "a.lua", PLAIN("a"));
+    write_file(fixture->policies, "b.lua", PLAIN("b"));
+    write_file(fixture->policies, "gateway.lua",
                "return gateway { prepare_tools = function(defs, call)\n"
                "  local shown = { { name = \"invented\", inputSchema = { type = \"object\" } } }\n"
                "  for _, def in ipairs(defs) do\n"
                "    if def.name ~= \"b\" or call.goal == \"b\" then shown[#shown + 1] = def end\n"
                "  end\n  return shown\nend }\n");
-    build(house);
-    assert_int_equal(list(house, (struct catalog_request){0})->len, 1);
-    assert_int_equal(list(house, (struct catalog_request){.goal = STR_LIT("b")})->len, 2);
-    for (int again = 0; again < 2; again++) { /* computed, then remembered */
-        assert_true(shows(house, "a", ""));
-        assert_false(shows(house, "b", ""));
-        assert_true(shows(house, "b", "b"));
-        assert_false(shows(house, "invented", ""));
+    build(fixture);
+    assert_int_equal(list(fixture, (struct catalog_request){0})->len, 1);
+    assert_int_equal(list(fixture, (struct catalog_request){.goal = STR_LIT("b")})->len, 2);
+    for (int i = 0; i < 2; i++) { /* computed, then cached */
+        assert_true(shows(fixture, "a", ""));
+        assert_false(shows(fixture, "b", ""));
+        assert_true(shows(fixture, "b", "b"));
+        assert_false(shows(fixture, "invented", ""));
     }
 }
 
-/* ---- forms ---------------------------------------------------------------- */
+/* ---- formats ---- */
 
 static void collect(void *owner, struct str tool, const char *text)
 {
@@ -254,31 +254,31 @@ static void collect(void *owner, struct str tool, const char *text)
     buf_text(owner, text);
 }
 
-static void each_provider_gets_its_form(void **state)
+static void each_provider_gets_its_format(void **state)
 {
-    struct house *house = *state;
-    struct buf warnings = buf_in(house->arena);
+    struct fixture *fixture = *state;
+    struct buf warnings = buf_in(fixture->arena);
     write_file(
-        house->folder, "tools.json",
+        fixture->folder, "tools.json",
         "[{\"name\":\"t\",\"description\":\"T.\",\"inputSchema\":{\"type\":\"object\",\"properties\":{},"
         "\"anyOf\":[{}]}}]");
-    build(house);
+    build(fixture);
     struct catalog_request request = {.all = true, .provider = {.warn = collect, .owner = &warnings}};
     request.provider.format = PROVIDER_FORMAT_OPENAI;
-    expect_json(list(house, request),
+    expect_json(list(fixture, request),
                 "[{\"type\":\"function\",\"function\":{\"name\":\"t\",\"description\":\"T.\","
                 "\"parameters\":{\"type\":\"object\",\"properties\":{},\"anyOf\":[{}]}}}]");
     assert_int_equal(warnings.len, 0);
     request.provider.format = PROVIDER_FORMAT_GEMINI;
-    expect_json(list(house, request), "[{\"name\":\"t\",\"description\":\"T.\",\"parametersJsonSchema\":"
-                                      "{\"type\":\"object\",\"properties\":{},\"anyOf\":[{}]}}]");
+    expect_json(list(fixture, request), "[{\"name\":\"t\",\"description\":\"T.\",\"parametersJsonSchema\":"
+                                        "{\"type\":\"object\",\"properties\":{},\"anyOf\":[{}]}}]");
     request.provider.format = PROVIDER_FORMAT_ANTHROPIC;
-    expect_json(list(house, request), "[{\"name\":\"t\",\"description\":\"T.\",\"input_schema\":"
-                                      "{\"type\":\"object\",\"properties\":{},\"anyOf\":[{}]}}]");
+    expect_json(list(fixture, request), "[{\"name\":\"t\",\"description\":\"T.\",\"input_schema\":"
+                                        "{\"type\":\"object\",\"properties\":{},\"anyOf\":[{}]}}]");
     assert_true(str_contains_nocase(buf_view(&warnings), STR_LIT("anthropic")));
 }
 
-static void forms_have_names(void **state)
+static void formats_have_names(void **state)
 {
     enum provider_format format;
     (void)state;
@@ -297,7 +297,7 @@ static enum err strict(struct arena *arena, const char *text, struct json *out, 
     return openai_strict_schema(arena, &schema, out, why);
 }
 
-static void strict_closes_requires_and_nulls(void **state)
+static void strict_mode_closes_objects_and_requires_nullable_fields(void **state)
 {
     struct arena *arena = arena_new();
     struct json out;
@@ -320,7 +320,7 @@ static void strict_closes_requires_and_nulls(void **state)
     arena_free(arena);
 }
 
-static void strict_says_what_it_cannot(void **state)
+static void strict_mode_names_what_it_cannot_express(void **state)
 {
     static const struct {
         const char *schema, *words;
@@ -350,16 +350,16 @@ static void strict_says_what_it_cannot(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(words_join_the_description, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(only_what_toolgate_runs_is_listed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_breaks_clients_is_mended, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_good_schema_is_verbatim, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(policy_sentences_join_the_description, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(tools_that_the_agent_runs_are_not_listed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(members_that_break_clients_are_repaired, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_valid_schema_is_unchanged, set_up, tear_down),
         cmocka_unit_test_setup_teardown(prepare_rewords_and_hides, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_gateway_hides_by_goal_and_grants_nothing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(each_provider_gets_its_form, set_up, tear_down),
-        cmocka_unit_test(forms_have_names),
-        cmocka_unit_test(strict_closes_requires_and_nulls),
-        cmocka_unit_test(strict_says_what_it_cannot),
+        cmocka_unit_test_setup_teardown(each_provider_gets_its_format, set_up, tear_down),
+        cmocka_unit_test(formats_have_names),
+        cmocka_unit_test(strict_mode_closes_objects_and_requires_nullable_fields),
+        cmocka_unit_test(strict_mode_names_what_it_cannot_express),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* What upstreams offer becomes tools: names, collisions, policies laid over, and what is left out. */
+/* Importing the tools of upstreams: names, collisions, policies, and what is left out. */
 #include "base/arena.h"
 #include "config/config.h"
 #include "catalog/generation.h"
@@ -25,8 +25,8 @@ static struct generation_report report;
 static struct generation *generation;
 static struct {
     const char *name;
-    struct tool_list *offer;
-} told[UPSTREAMS_MAX];
+    struct tool_list *list;
+} upstreams[UPSTREAMS_MAX];
 
 static int make_folder(void **state)
 {
@@ -61,36 +61,36 @@ static int forget(void **state)
     generation_unref(generation);
     generation = NULL;
     for (size_t i = 0; i < UPSTREAMS_MAX; i++) {
-        tool_list_unref(told[i].offer);
-        told[i].offer = NULL;
-        told[i].name = NULL;
+        tool_list_unref(upstreams[i].list);
+        upstreams[i].list = NULL;
+        upstreams[i].name = NULL;
     }
     arena_free(arena);
     return 0;
 }
 
-/* ---- upstreams say, an operator has written ------------------------------------ */
+/* ---- the upstreams' tool lists and the operator's files ---- */
 
-static void offers(const char *upstream, const char *tools)
+static void upstream_lists(const char *upstream, const char *tools)
 {
     struct json value;
     struct json_error fault;
     size_t i = 0;
     if (json_parse(arena, str_of(tools), NULL, &value, &fault) != OK)
         fail_msg("%s: %s", tools, fault.text);
-    while (told[i].name && strcmp(told[i].name, upstream) != 0)
+    while (upstreams[i].name && strcmp(upstreams[i].name, upstream) != 0)
         i++;
-    tool_list_unref(told[i].offer);
-    told[i].name = upstream;
-    told[i].offer = tool_list_new(&value);
+    tool_list_unref(upstreams[i].list);
+    upstreams[i].name = upstream;
+    upstreams[i].list = tool_list_new(&value);
 }
 
-static struct tool_list *offer_of(void *owner, struct str name)
+static struct tool_list *get_list(void *owner, struct str name)
 {
     (void)owner;
     for (size_t i = 0; i < UPSTREAMS_MAX; i++)
-        if (told[i].name && str_is(name, told[i].name))
-            return tool_list_ref(told[i].offer);
+        if (upstreams[i].name && str_is(name, upstreams[i].name))
+            return tool_list_ref(upstreams[i].list);
     return NULL;
 }
 
@@ -104,8 +104,8 @@ static void write_file(const char *path, const char *text)
 
 static enum err build(const char *upstreams, const char *policy)
 {
-    static const struct tool_list_source lists = {.get = offer_of};
-    static const struct generation_build_options options = {.tool_lists = &lists};
+    static const struct tool_list_source source = {.get = get_list};
+    static const struct generation_build_options options = {.tool_lists = &source};
     char lua[1024];
     struct config config;
     struct why why;
@@ -136,9 +136,9 @@ static void loads(const char *upstreams, const char *policy)
 #define NOBODY NULL
 #define SCHEMA "\"inputSchema\":{\"type\":\"object\"}"
 
-/* ---- the tools that came of it ---------------------------------------------------- */
+/* ---- the imported tools ---- */
 
-/* "find=a/search read=a/read": in the order of their names, with what is called where. */
+/* "find=a/search read=a/read": sorted by name, each with its upstream's tool. */
 static void has(const char *expected)
 {
     struct buf text = buf_in(arena);
@@ -178,47 +178,47 @@ static void fails(const char *upstreams, const char *policy, const char *words)
 static void tools_keep_their_names(void **state)
 {
     (void)state;
-    offers("a", "[{\"name\":\"search\"," SCHEMA "},{\"name\":\"read\"," SCHEMA "}]");
+    upstream_lists("a", "[{\"name\":\"search\"," SCHEMA "},{\"name\":\"read\"," SCHEMA "}]");
     loads(A B, NOBODY);
     has("read=a/read search=a/search");
     assert_true(tool_is_listed(generation_tool_at(generation, 0)));
     assert_true(str_is(generation_tool_at(generation, 0)->origin, "upstream a"));
 }
 
-static void two_of_a_name_are_both_prefixed(void **state)
+static void two_tools_of_one_name_are_both_prefixed(void **state)
 {
     (void)state;
-    offers("b", "[{\"name\":\"search\"," SCHEMA "}]");
-    offers("a", "[{\"name\":\"search\"," SCHEMA "},{\"name\":\"read\"," SCHEMA "}]");
+    upstream_lists("b", "[{\"name\":\"search\"," SCHEMA "}]");
+    upstream_lists("a", "[{\"name\":\"search\"," SCHEMA "},{\"name\":\"read\"," SCHEMA "}]");
     loads(A B, NOBODY);
     has("a__search=a/search b__search=b/search read=a/read");
 }
 
-static void always_prefixed_is_no_collision(void **state)
+static void a_tool_that_is_always_prefixed_does_not_collide(void **state)
 {
     (void)state;
-    offers("a", "[{\"name\":\"search\"," SCHEMA "}]");
-    offers("b", "[{\"name\":\"search\"," SCHEMA "}]");
+    upstream_lists("a", "[{\"name\":\"search\"," SCHEMA "}]");
+    upstream_lists("b", "[{\"name\":\"search\"," SCHEMA "}]");
     loads("a = { command = 'a', prefix = true }," B, NOBODY);
     has("a__search=a/search search=b/search");
 }
 
-static void what_the_operator_named_stays(void **state)
+static void the_operators_names_stay(void **state)
 {
     (void)state;
-    offers("a", "[{\"name\":\"search\"," SCHEMA "},{\"name\":\"find\"," SCHEMA "}]");
+    upstream_lists("a", "[{\"name\":\"search\"," SCHEMA "},{\"name\":\"find\"," SCHEMA "}]");
     loads(A, "return tool 'search' { description = 'Ours.', schema = params {}, aliases = { 'find' },\n"
              "  run = function() return 'ours' end }");
     has("a__find=a/find a__search=a/search search");
 }
 
-static void names_are_made_to_fit(void **state)
+static void names_are_made_valid(void **state)
 {
     char tools[512], expected[256];
     (void)state;
     snprintf(tools, sizeof(tools),
              "[{\"name\":\"docs.read/all\"," SCHEMA "},{\"name\":\"%080d\"," SCHEMA "}]", 1);
-    offers("a", tools);
+    upstream_lists("a", tools);
     loads(A, NOBODY);
     struct str cut = generation_tool_at(generation, 0)->name;
     assert_int_equal(cut.len, TOOL_NAME_MAX_BYTES);
@@ -226,36 +226,37 @@ static void names_are_made_to_fit(void **state)
     has(expected);
 }
 
-static void two_that_fit_to_the_same_are_told_apart(void **state)
+static void two_names_that_become_equal_are_distinguished(void **state)
 {
     (void)state;
-    offers("a", "[{\"name\":\"x.y\"," SCHEMA "},{\"name\":\"x_y\"," SCHEMA "}]");
+    upstream_lists("a", "[{\"name\":\"x.y\"," SCHEMA "},{\"name\":\"x_y\"," SCHEMA "}]");
     loads(A, NOBODY);
     has("a__x_y=a/x.y x_y=a/x_y");
-    offers("a",
-           "[{\"name\":\"x.y\"," SCHEMA "},{\"name\":\"x_y\"," SCHEMA "},{\"name\":\"x y\"," SCHEMA "}]");
+    upstream_lists("a", "[{\"name\":\"x.y\"," SCHEMA "},{\"name\":\"x_y\"," SCHEMA
+                        "},{\"name\":\"x y\"," SCHEMA "}]");
     loads(A, NOBODY);
     assert_int_equal(generation_tool_count(generation), 3);
 }
 
-static void globs_choose(void **state)
+static void globs_select_tools(void **state)
 {
     (void)state;
-    offers("a", "[{\"name\":\"read_file\"," SCHEMA "},{\"name\":\"write_file\"," SCHEMA "}]");
+    upstream_lists("a", "[{\"name\":\"read_file\"," SCHEMA "},{\"name\":\"write_file\"," SCHEMA "}]");
     loads("a = { command = 'a', tools = { 'read_*' } }", NOBODY);
     has("read_file=a/read_file");
     loads("a = { command = 'a', tools = { 'raed_*' } }", NOBODY);
     has("");
-    warns("upstreams.a.tools: none of the 2 tools that it offers has such a name");
+    warns("upstreams.a.tools: none of the 2 tools that it upstream_lists has such a name");
 }
 
 /* ---- policies ---------------------------------------------------------------------------- */
 
-static void a_policy_of_its_name_lies_over_it(void **state)
+static void a_policy_applies_to_the_tool_of_its_name(void **state)
 {
     (void)state;
-    offers("a", "[{\"name\":\"search\",\"description\":\"Theirs.\",\"inputSchema\":{\"type\":\"object\","
-                "\"properties\":{\"q\":{\"type\":\"string\"}}}}]");
+    upstream_lists("a",
+                   "[{\"name\":\"search\",\"description\":\"Theirs.\",\"inputSchema\":{\"type\":\"object\","
+                   "\"properties\":{\"q\":{\"type\":\"string\"}}}}]");
     loads(A, "return tool 'search' { effects = 'write', description = 'Ours.' }");
     has("search=a/search");
     const struct tool *tool = generation_find(generation, STR_LIT("search"));
@@ -265,41 +266,41 @@ static void a_policy_of_its_name_lies_over_it(void **state)
     assert_true(str_is(tool->parameters[0], "q"));
 }
 
-static void a_policy_of_the_prefixed_name_wants_it_so(void **state)
+static void a_policy_of_the_prefixed_name_forces_the_prefix(void **state)
 {
     (void)state;
-    offers("a", "[{\"name\":\"search\"," SCHEMA "}]");
+    upstream_lists("a", "[{\"name\":\"search\"," SCHEMA "}]");
     loads(A, "return tool 'a__search' { effects = 'read' }");
     has("a__search=a/search");
     assert_non_null(generation_find(generation, STR_LIT("a__search"))->policy);
 }
 
-static void a_policy_that_lies_over_neither_of_two_is_told(void **state)
+static void a_policy_that_applies_to_neither_of_two_tools_is_reported(void **state)
 {
     (void)state;
-    offers("a", "[{\"name\":\"search\"," SCHEMA "}]");
-    offers("b", "[{\"name\":\"search\"," SCHEMA "}]");
+    upstream_lists("a", "[{\"name\":\"search\"," SCHEMA "}]");
+    upstream_lists("b", "[{\"name\":\"search\"," SCHEMA "}]");
     loads(A B, "return tool 'search' { effects = 'read' }");
     warns("p.lua: it applies to no tool: 'search' is offered by several upstreams");
 }
 
-/* Under another name it would run without what was written for it. */
-static void a_tool_whose_policy_fits_two_is_served_by_neither(void **state)
+/* Under another name the tool would run without its policy. */
+static void a_policy_that_fits_two_tools_publishes_neither(void **state)
 {
     (void)state;
-    offers("a", "[{\"name\":\"search\"," SCHEMA "},{\"name\":\"read\"," SCHEMA "}]");
-    offers("b", "[{\"name\":\"search\"," SCHEMA "}]");
+    upstream_lists("a", "[{\"name\":\"search\"," SCHEMA "},{\"name\":\"read\"," SCHEMA "}]");
+    upstream_lists("b", "[{\"name\":\"search\"," SCHEMA "}]");
     loads(A B, "return tool 'search' { effects = 'read' }");
-    has("read=a/read search"); /* the policy's own, which its agent would run */
+    has("read=a/read search"); /* the policy's own tool, which the agent runs */
     warns("upstream b: tool 'search' is left out: several upstreams offer it, and ");
     warns("p.lua does not say which of them it is for (upstream = \"b\"); it would be 'b__search'");
 }
 
-static void a_policy_that_says_which_of_two_leaves_the_other_its_prefix(void **state)
+static void a_policy_that_names_its_upstream_leaves_the_other_tool_prefixed(void **state)
 {
     (void)state;
-    offers("a", "[{\"name\":\"search\"," SCHEMA "}]");
-    offers("b", "[{\"name\":\"search\"," SCHEMA "}]");
+    upstream_lists("a", "[{\"name\":\"search\"," SCHEMA "}]");
+    upstream_lists("b", "[{\"name\":\"search\"," SCHEMA "}]");
     loads(A B, "return tool 'search' { effects = 'read', upstream = 'b' }");
     has("a__search=a/search search=b/search");
 }
@@ -307,9 +308,10 @@ static void a_policy_that_says_which_of_two_leaves_the_other_its_prefix(void **s
 static void a_policy_claims_a_tool_for_its_own_name(void **state)
 {
     (void)state;
-    offers("a", "[{\"name\":\"search\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"q\":{}}}},"
-                "{\"name\":\"read\"," SCHEMA "}]");
-    offers("b", "[{\"name\":\"search\"," SCHEMA "}]");
+    upstream_lists("a",
+                   "[{\"name\":\"search\",\"inputSchema\":{\"type\":\"object\",\"properties\":{\"q\":{}}}},"
+                   "{\"name\":\"read\"," SCHEMA "}]");
+    upstream_lists("b", "[{\"name\":\"search\"," SCHEMA "}]");
     loads("a = { command = 'a', tools = { 'read' } }," B, "return tool 'find' { upstream = 'a/search' }");
     has("find=a/search read=a/read search=b/search");
     assert_true(str_is(generation_find(generation, STR_LIT("find"))->parameters[0], "q"));
@@ -328,10 +330,10 @@ static void a_policy_waits_for_its_upstream(void **state)
     assert_true(tool_is_listed(generation_tool_at(generation, 0)));
 }
 
-static void a_policy_names_what_there_is(void **state)
+static void a_policy_must_name_a_configured_upstream(void **state)
 {
     (void)state;
-    offers("a", "[{\"name\":\"search\"," SCHEMA "}]");
+    upstream_lists("a", "[{\"name\":\"search\"," SCHEMA "}]");
     fails("calendar = { command = 'c' }", "return tool 'x' { upstream = 'calender' }",
           "upstream: no upstream 'calender' is configured (did you mean 'calendar'?)");
     fails(A B, "return tool 'x' { upstream = 'mail' }", "is configured, only a, b: name it in");
@@ -340,18 +342,19 @@ static void a_policy_names_what_there_is(void **state)
     fails(A, "return tool 'x' { upstream = 'a', schema = params {}, description = 'X', http = { 'GET /x' } }",
           "'a' is an MCP server");
     loads(A, "return tool 'serch' { upstream = 'a' }");
-    warns("upstream 'a' offers no tool 'serch' (did you mean 'search'?)");
+    warns("upstream 'a' upstream_lists no tool 'serch' (did you mean 'search'?)");
 }
 
 /* ---- definitions ------------------------------------------------------------------------------ */
 
-static void a_definition_stays_what_it_is(void **state)
+static void a_definition_is_unchanged(void **state)
 {
     (void)state;
-    offers("a", "[{\"name\":\"x\",\"title\":\"T\",\"description\":\"D\",\"inputSchema\":{\"type\":\"object\","
-                "\"properties\":{\"n\":{\"const\":12345678901234567890}}},\"outputSchema\":{\"type\":"
-                "\"object\"},\"annotations\":{\"readOnlyHint\":true},\"execution\":{\"taskSupport\":"
-                "\"optional\"},\"_meta\":{\"k\":1},\"icons\":[{\"src\":\"i\"}]}]");
+    upstream_lists(
+        "a", "[{\"name\":\"x\",\"title\":\"T\",\"description\":\"D\",\"inputSchema\":{\"type\":\"object\","
+             "\"properties\":{\"n\":{\"const\":12345678901234567890}}},\"outputSchema\":{\"type\":"
+             "\"object\"},\"annotations\":{\"readOnlyHint\":true},\"execution\":{\"taskSupport\":"
+             "\"optional\"},\"_meta\":{\"k\":1},\"icons\":[{\"src\":\"i\"}]}]");
     loads(A, NOBODY);
     const struct tool *tool = generation_find(generation, STR_LIT("x"));
     assert_true(str_is(tool->title, "T"));
@@ -363,12 +366,12 @@ static void a_definition_stays_what_it_is(void **state)
                        "{\"type\":\"object\",\"properties\":{\"n\":{\"const\":12345678901234567890}}}"));
 }
 
-static void one_bad_tool_leaves_the_others(void **state)
+static void one_invalid_tool_does_not_affect_the_others(void **state)
 {
     (void)state;
-    offers("a", "[{\"name\":\"bad\",\"inputSchema\":{\"type\":\"string\"}},{\"inputSchema\":{}},7,"
-                "{\"name\":\"good\"," SCHEMA "},{\"name\":\"good\"," SCHEMA "},"
-                "{\"name\":\"task\"," SCHEMA ",\"execution\":{\"taskSupport\":\"required\"}}]");
+    upstream_lists("a", "[{\"name\":\"bad\",\"inputSchema\":{\"type\":\"string\"}},{\"inputSchema\":{}},7,"
+                        "{\"name\":\"good\"," SCHEMA "},{\"name\":\"good\"," SCHEMA "},"
+                        "{\"name\":\"task\"," SCHEMA ",\"execution\":{\"taskSupport\":\"required\"}}]");
     loads(A, NOBODY);
     has("good=a/good");
     warns("tool 'task' is left out: it only runs as a task");
@@ -377,8 +380,8 @@ static void one_bad_tool_leaves_the_others(void **state)
     warns("tool 'good' is left out: it is offered more than once");
 }
 
-/* In one line to a client all have to find room. */
-static void wordy_ones_leave_room_for_others(void **state)
+/* All definitions must fit into one line to a client. */
+static void long_definitions_leave_room_for_others(void **state)
 {
     struct buf list = buf_in(arena);
     (void)state;
@@ -390,44 +393,44 @@ static void wordy_ones_leave_room_for_others(void **state)
                    words);
     buf_text(&list, ",{\"name\":\"short\"," SCHEMA "}]");
     buf_byte(&list, '\0');
-    offers("a", list.at);
-    offers("b", "[{\"name\":\"other\"," SCHEMA "}]");
+    upstream_lists("a", list.at);
+    upstream_lists("b", "[{\"name\":\"other\"," SCHEMA "}]");
     loads(A B, NOBODY);
     has("long_0=a/long_0 long_1=a/long_1 other=b/other short=a/short");
     warns("tool 'long_2' is left out: its definition has 700066 bytes, and those of one upstream may have "
           "2097152");
 }
 
-static void equal_offers_are_one_generation(void **state)
+static void equal_tool_lists_give_equal_generations(void **state)
 {
     char first[32];
     uint64_t list;
     (void)state;
-    offers("a", "[{\"name\":\"x\"," SCHEMA "},{\"name\":\"y\"," SCHEMA "}]");
-    offers("b", "[{\"name\":\"x\"," SCHEMA "}]");
+    upstream_lists("a", "[{\"name\":\"x\"," SCHEMA "},{\"name\":\"y\"," SCHEMA "}]");
+    upstream_lists("b", "[{\"name\":\"x\"," SCHEMA "}]");
     loads(A B, NOBODY);
     snprintf(first, sizeof(first), STR_FMT, STR_ARG(generation_hash(generation)));
     list = generation_list_hash(generation);
-    offers("a", "[{\"name\":\"x\"," SCHEMA "},{\"name\":\"y\"," SCHEMA "}]");
+    upstream_lists("a", "[{\"name\":\"x\"," SCHEMA "},{\"name\":\"y\"," SCHEMA "}]");
     loads(A B, NOBODY);
     assert_true(str_is(generation_hash(generation), first));
     assert_true(generation_list_hash(generation) == list);
-    offers("a", "[{\"name\":\"x\"," SCHEMA "},{\"name\":\"z\"," SCHEMA "}]");
+    upstream_lists("a", "[{\"name\":\"x\"," SCHEMA "},{\"name\":\"z\"," SCHEMA "}]");
     loads(A B, NOBODY);
     assert_false(str_is(generation_hash(generation), first));
     assert_false(generation_list_hash(generation) == list);
 }
 
-static void a_generation_keeps_what_it_was_built_from(void **state)
+static void a_generation_keeps_its_tool_lists(void **state)
 {
     (void)state;
-    offers("a", "[{\"name\":\"x\"," SCHEMA "}]");
+    upstream_lists("a", "[{\"name\":\"x\"," SCHEMA "}]");
     loads(A B, NOBODY);
-    assert_ptr_equal(generation_tool_list(generation, STR_LIT("a")), told[0].offer);
+    assert_ptr_equal(generation_tool_list(generation, STR_LIT("a")), upstreams[0].list);
     assert_null(generation_tool_list(generation, STR_LIT("b")));
-    tool_list_unref(told[0].offer);
-    told[0].offer = NULL;
-    told[0].name = NULL;
+    tool_list_unref(upstreams[0].list);
+    upstreams[0].list = NULL;
+    upstreams[0].name = NULL;
     assert_true(str_is(generation_find(generation, STR_LIT("x"))->target.tool, "x"));
 }
 
@@ -437,25 +440,25 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(tools_keep_their_names),
-        TEST(two_of_a_name_are_both_prefixed),
-        TEST(always_prefixed_is_no_collision),
-        TEST(what_the_operator_named_stays),
-        TEST(names_are_made_to_fit),
-        TEST(two_that_fit_to_the_same_are_told_apart),
-        TEST(globs_choose),
-        TEST(a_policy_of_its_name_lies_over_it),
-        TEST(a_policy_of_the_prefixed_name_wants_it_so),
-        TEST(a_policy_that_lies_over_neither_of_two_is_told),
-        TEST(a_tool_whose_policy_fits_two_is_served_by_neither),
-        TEST(a_policy_that_says_which_of_two_leaves_the_other_its_prefix),
+        TEST(two_tools_of_one_name_are_both_prefixed),
+        TEST(a_tool_that_is_always_prefixed_does_not_collide),
+        TEST(the_operators_names_stay),
+        TEST(names_are_made_valid),
+        TEST(two_names_that_become_equal_are_distinguished),
+        TEST(globs_select_tools),
+        TEST(a_policy_applies_to_the_tool_of_its_name),
+        TEST(a_policy_of_the_prefixed_name_forces_the_prefix),
+        TEST(a_policy_that_applies_to_neither_of_two_tools_is_reported),
+        TEST(a_policy_that_fits_two_tools_publishes_neither),
+        TEST(a_policy_that_names_its_upstream_leaves_the_other_tool_prefixed),
         TEST(a_policy_claims_a_tool_for_its_own_name),
         TEST(a_policy_waits_for_its_upstream),
-        TEST(a_policy_names_what_there_is),
-        TEST(a_definition_stays_what_it_is),
-        TEST(one_bad_tool_leaves_the_others),
-        TEST(wordy_ones_leave_room_for_others),
-        TEST(equal_offers_are_one_generation),
-        TEST(a_generation_keeps_what_it_was_built_from),
+        TEST(a_policy_must_name_a_configured_upstream),
+        TEST(a_definition_is_unchanged),
+        TEST(one_invalid_tool_does_not_affect_the_others),
+        TEST(long_definitions_leave_room_for_others),
+        TEST(equal_tool_lists_give_equal_generations),
+        TEST(a_generation_keeps_its_tool_lists),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }

@@ -1,4 +1,4 @@
-/* A verdict on the wire is what its own published schema says it is. */
+/* Verdicts conform to the JSON Schema that toolgate publishes. */
 #include "base/arena.h"
 #include "gate/verdict.h"
 #include "json/build.h"
@@ -77,7 +77,7 @@ static void a_full_verdict_fits_the_schema(void **state)
     (void)state;
     struct verdict v = verdict_of(CLASS_INVALID_ARGUMENTS);
     v.code = STR_LIT("invalid_arguments");
-    v.hint = STR_LIT("mend it");
+    v.hint = STR_LIT("correct it");
     v.attempt = 1;
     v.attempts_left = 2;
     v.has_budget = true;
