@@ -77,48 +77,50 @@ static size_t merge_twice(struct arena *arena, struct json_member *members, size
 }
 
 static const struct json_member *large_row(struct arena *arena, const struct json_member *members,
-                                           size_t count, const struct json_member **twice)
+                                           size_t count, const struct json_member **duplicate)
 {
     size_t size = index_slots(count);
     uint32_t *slots = arena_alloc(arena, size * sizeof(*slots) + count * sizeof(*members));
     struct json_member *row = (struct json_member *)(void *)(slots + size);
     memset(slots, 0, size * sizeof(*slots));
     memcpy(row, members, count * sizeof(*members));
-    *twice = fill_index(slots, size, members, count);
+    *duplicate = fill_index(slots, size, members, count);
     return row;
 }
 
 /* For a large object, or one with a duplicate key. */
-static __attribute__((noinline)) const struct json_member *
-hard_row(struct arena *arena, struct json_member *members, uint32_t *count, const struct json_member **twice)
+static __attribute__((noinline)) const struct json_member *hard_row(struct arena *arena,
+                                                                    struct json_member *members,
+                                                                    uint32_t *count,
+                                                                    const struct json_member **duplicate)
 {
     const struct json_member *none;
-    const struct json_member *row = large_row(arena, members, *count, twice);
-    if (!*twice)
+    const struct json_member *row = large_row(arena, members, *count, duplicate);
+    if (!*duplicate)
         return row;
     struct json_member *later = arena_alloc(arena, sizeof(*later));
-    *later = **twice;
-    *twice = later;
+    *later = **duplicate;
+    *duplicate = later;
     *count = (uint32_t)merge_twice(arena, members, *count);
     return object_row(arena, members, count, &none);
 }
 
 const struct json_member *object_row(struct arena *arena, struct json_member *members, uint32_t *count,
-                                     const struct json_member **twice)
+                                     const struct json_member **duplicate)
 {
     if (*count > OBJECT_SMALL)
-        return hard_row(arena, members, count, twice);
+        return hard_row(arena, members, count, duplicate);
     struct json_member *row = arena_alloc(arena, *count * sizeof(*members));
-    *twice = copy_small(row, members, *count);
-    return *twice ? hard_row(arena, members, count, twice) : row;
+    *duplicate = copy_small(row, members, *count);
+    return *duplicate ? hard_row(arena, members, count, duplicate) : row;
 }
 
 struct json object_new(struct arena *arena, struct json_member *members, size_t count,
-                       const struct json_member **twice)
+                       const struct json_member **duplicate)
 {
     const struct json_member *none;
     uint32_t left = (uint32_t)count;
-    const struct json_member *row = object_row(arena, members, &left, twice ? twice : &none);
+    const struct json_member *row = object_row(arena, members, &left, duplicate ? duplicate : &none);
     return (struct json){.type = JSON_OBJECT, .len = left, .members = row};
 }
 

@@ -34,9 +34,9 @@ struct parser {
     bool surrogates;    /* the text has a lone one */
     uint32_t in_object; /* 1: it is an object, whose values go to the slots of their keys */
     uint32_t count, room;
-    uint32_t members;                  /* of the closing object */
-    const struct json_member *twice;   /* its duplicate key, or NULL */
-    struct json_member *stack, *first; /* first: on the C stack, used until it is full */
+    uint32_t members;                    /* of the closing object */
+    const struct json_member *duplicate; /* its duplicate key, or NULL */
+    struct json_member *stack, *first;   /* first: on the C stack, used until it is full */
 };
 
 /* ---- the stack ---- */
@@ -320,13 +320,16 @@ static struct str path_of(struct parser *p, uint32_t at)
                         STR_ARG(str_cut(m->key, PATH_MAX_BYTES)));
 }
 
-static void report_twice(struct parser *p, const struct json_member *open, const struct json_member *twice)
+static void report_twice(struct parser *p, const struct json_member *open,
+                         const struct json_member *duplicate)
 {
     mark_changed(p);
     if (p->error->code != JSON_ERROR_NONE)
         return; /* many of them cost no more than one */
-    bool known = points_into_text(p, twice->key.at);
-    const char *at = known ? twice->key.at - 1 : twice->value.raw ? twice->value.raw : open->value.raw;
+    bool known = points_into_text(p, duplicate->key.at);
+    const char *at = known                  ? duplicate->key.at - 1
+                     : duplicate->value.raw ? duplicate->value.raw
+                                            : open->value.raw;
     struct str path = path_of(p, p->container);
     bool cut = path.len > PATH_MAX_BYTES;
     if (cut)
@@ -335,8 +338,8 @@ static void report_twice(struct parser *p, const struct json_member *open, const
         path = str_from(path, 1);
     parse_error_set(p->error, JSON_ERROR_DUPLICATE_KEY, (size_t)(at - p->text.at),
                     "duplicate key '" STR_FMT "' %s%s" STR_FMT " — send each key once",
-                    STR_ARG(str_cut(twice->key, 64)), path.len ? "in " : "at the top level", cut ? "…" : "",
-                    STR_ARG(path));
+                    STR_ARG(str_cut(duplicate->key, 64)), path.len ? "in " : "at the top level",
+                    cut ? "…" : "", STR_ARG(path));
 }
 
 static int on_close_object(void *ctx)
@@ -344,9 +347,9 @@ static int on_close_object(void *ctx)
     struct parser *p = ctx;
     struct json_member *open = &p->stack[p->container];
     p->members = p->count - p->container - 1;
-    const struct json_member *row = object_row(p->arena, open + 1, &p->members, &p->twice);
-    if (p->twice)
-        report_twice(p, open, p->twice);
+    const struct json_member *row = object_row(p->arena, open + 1, &p->members, &p->duplicate);
+    if (p->duplicate)
+        report_twice(p, open, p->duplicate);
     close_container(p, row, p->members);
     return 1;
 }

@@ -1,8 +1,8 @@
 /*
- * What must hold for any bytes at all: a fault says where and what; a value
- * written out is read back as the same value, by every road (raw, rebuilt,
- * copied, canonical). `make fuzz` runs it, and
- * tests/unit/json/corpus.c replays the corpus over the same function.
+ * Properties of the JSON parser on any bytes: an error states place and problem;
+ * a value reads back as the same value however it is written (raw, rebuilt,
+ * copied, canonical). `make fuzz` runs it; tests/unit/json/corpus.c replays the
+ * corpus with the same function.
  */
 #include "base/arena.h"
 #include "json/build.h"

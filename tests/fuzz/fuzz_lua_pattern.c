@@ -1,7 +1,7 @@
 /*
- * Our pattern functions on any bytes: what ends within the step budget says
- * what LuaJIT's says, and what doesn't ends all the same. The input's first
- * line is the pattern, its second the replacement, the rest the subject.
+ * Our pattern functions on any bytes: within the step budget they give LuaJIT's
+ * results, and beyond it they end, too. The first line of the input is the
+ * pattern, the second the replacement, the rest the subject.
  */
 #include "pattern_pair.h"
 

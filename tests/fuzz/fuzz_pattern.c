@@ -1,7 +1,7 @@
 /*
- * Any regular expression on any text: the input's first line is the one, the
- * rest the other. An expression is taken or refused with a sentence; a match
- * ends, and the quick look never says another thing than the long one.
+ * Any regular expression (the first line of the input) on any string (the rest).
+ * An expression compiles or is refused with a message; a match ends, and the
+ * fast path agrees with PCRE2.
  */
 #include "base/arena.h"
 #include "schema/pattern.h"

@@ -1,7 +1,7 @@
 /*
- * Any schema and any instance: the input's first line is the one, the rest the
- * other. A schema is understood or refused with a sentence; the two passes
- * agree; what is valid is never mended, and mending twice is mending once.
+ * Any schema (the first line of the input) on any instance (the rest). A schema
+ * compiles or is refused with a message; both passes agree; a valid instance is
+ * never coerced, and a second coercion changes nothing.
  */
 #include "base/arena.h"
 #include "json/parse.h"

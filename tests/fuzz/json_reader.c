@@ -1,7 +1,7 @@
 /*
- * Our JSON parser as a filter, for tests/fuzz/json_differential.py: a length
- * (four bytes, little-endian) and so many bytes in, a line out: "= " and the
- * value's canonical text, or "! " and what is wrong.
+ * Our JSON parser as a filter, for tests/fuzz/json_differential.py. Input: a
+ * length (four bytes, little-endian) and that many bytes. Output: a line, "= "
+ * and the canonical text of the value, or "! " and the error.
  */
 #include "base/arena.h"
 #include "json/canonical.h"

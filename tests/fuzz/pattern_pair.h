@@ -1,8 +1,8 @@
 /*
- * One pattern on one subject, through every pattern function of ours and of
- * LuaJIT, in two states: the same results, or the same error message. What
- * stops at the step budget is ours alone: the stock functions may never end.
- * The unit test feeds it random pairs, the fuzzer any bytes.
+ * Runs a pattern on a subject through every pattern function, ours and LuaJIT's,
+ * in two states, and compares results and error messages. Only ours have a step
+ * budget: the stock functions may never end. The unit test uses random pairs,
+ * the fuzzer any bytes.
  */
 #ifndef TOOLGATE_TESTS_PATTERN_PAIR_H
 #define TOOLGATE_TESTS_PATTERN_PAIR_H

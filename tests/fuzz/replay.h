@@ -1,4 +1,4 @@
-/* Replays a fuzzer's corpus over the fuzzer's own function: what it once found stays found. */
+/* Replays a fuzzer's corpus with the fuzzer's own function, so that its findings stay fixed. */
 #ifndef TOOLGATE_TESTS_REPLAY_H
 #define TOOLGATE_TESTS_REPLAY_H
 

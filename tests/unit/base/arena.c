@@ -1,4 +1,4 @@
-/* Memory of one call: aligned, zeroed where promised, its blocks used again. */
+/* Arenas: alignment, zeroing, reuse of blocks. */
 #include "base/arena.h"
 
 #include <setjmp.h>
@@ -88,7 +88,7 @@ static void copies_end_with_a_nul(void **state)
     arena_free(NULL);
 }
 
-static void what_is_shortened_says_so(void **state)
+static void truncated_strings_end_with_an_ellipsis(void **state)
 {
     (void)state;
     struct arena *arena = arena_new();
@@ -112,7 +112,7 @@ int main(void)
         cmocka_unit_test(large_blocks_are_given_back),
         cmocka_unit_test(blocks_grow_with_the_arena),
         cmocka_unit_test(copies_end_with_a_nul),
-        cmocka_unit_test(what_is_shortened_says_so),
+        cmocka_unit_test(truncated_strings_end_with_an_ellipsis),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

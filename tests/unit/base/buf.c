@@ -1,4 +1,4 @@
-/* Growing text, on the heap and in an arena. */
+/* Growing buffers, on the heap and in an arena. */
 #include "base/arena.h"
 #include "base/buf.h"
 

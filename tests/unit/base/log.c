@@ -1,4 +1,4 @@
-/* Failures as sentences, and events as lines that nobody can forge. */
+/* Error messages, and log lines that no value can forge. */
 #include "base/err.h"
 #include "base/log.h"
 

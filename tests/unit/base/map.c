@@ -1,4 +1,4 @@
-/* Names to pointers, and the two hashes. */
+/* The hash table and the two hashes. */
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/map.h"

@@ -1,4 +1,4 @@
-/* Slices: comparing, cutting, searching, globs. */
+/* Comparing, cutting, searching and globbing strings. */
 #include "base/str.h"
 
 #include <setjmp.h>

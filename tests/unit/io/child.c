@@ -1,4 +1,4 @@
-/* Processes of ours: real ones, mostly sh. */
+/* Child processes: real ones, mostly sh. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -287,7 +287,7 @@ static void assert_refused(const struct child_spec *spec, enum err err, const ch
     loop_free(p.loop);
 }
 
-static void says_that_there_is_no_such_command(void **state)
+static void reports_an_unknown_command(void **state)
 {
     struct child_spec spec = {.argv = (const char *const[]){"no-such-command", NULL}, .env = environment};
     (void)state;
@@ -297,7 +297,7 @@ static void says_that_there_is_no_such_command(void **state)
     assert_refused(&spec, ERR_NOT_FOUND, "no command '/no/such/command'");
 }
 
-static void says_that_it_is_no_program(void **state)
+static void reports_a_file_that_is_no_program(void **state)
 {
     (void)state;
     char *path = temporary("tool", "echo hi\n", 0644);
@@ -308,7 +308,7 @@ static void says_that_it_is_no_program(void **state)
     remove_temporary(path);
 }
 
-static void says_that_its_interpreter_is_missing(void **state)
+static void reports_a_missing_interpreter(void **state)
 {
     (void)state;
     char *path = temporary("tool", "#!/no/such/interpreter\n", 0755);
@@ -317,7 +317,7 @@ static void says_that_its_interpreter_is_missing(void **state)
     remove_temporary(path);
 }
 
-static void says_that_there_is_no_such_folder(void **state)
+static void reports_a_missing_folder(void **state)
 {
     struct child_spec spec = {
         .argv = (const char *const[]){"true", NULL}, .env = environment, .cwd = "/no/such/folder"};
@@ -370,7 +370,7 @@ static void tells_how_it_ended_where_sigchld_was_ignored(void **state)
     end(&p);
 }
 
-static void says_so_where_another_has_waited_for_it(void **state)
+static void reports_a_lost_status(void **state)
 {
     struct process p;
     (void)state;
@@ -549,7 +549,7 @@ static pid_t guard_of(pid_t daemon)
     return guard;
 }
 
-static void nobody_survives_a_killed_daemon(void **state)
+static void no_child_survives_a_killed_daemon(void **state)
 {
     pid_t child, other;
     (void)state;
@@ -625,14 +625,14 @@ int main(void)
         cmocka_unit_test(runs_in_its_folder_under_its_limits),
         cmocka_unit_test(talks_both_ways_by_pipes_and_by_sockets),
         cmocka_unit_test(may_open_its_pipes_by_name),
-        cmocka_unit_test(says_that_there_is_no_such_command),
-        cmocka_unit_test(says_that_it_is_no_program),
-        cmocka_unit_test(says_that_its_interpreter_is_missing),
-        cmocka_unit_test(says_that_there_is_no_such_folder),
+        cmocka_unit_test(reports_an_unknown_command),
+        cmocka_unit_test(reports_a_file_that_is_no_program),
+        cmocka_unit_test(reports_a_missing_interpreter),
+        cmocka_unit_test(reports_a_missing_folder),
         cmocka_unit_test(leaves_no_descriptor_behind),
         cmocka_unit_test(tells_how_it_ended),
         cmocka_unit_test(tells_how_it_ended_where_sigchld_was_ignored),
-        cmocka_unit_test(says_so_where_another_has_waited_for_it),
+        cmocka_unit_test(reports_a_lost_status),
         cmocka_unit_test(waits_for_others_of_its_group),
         cmocka_unit_test(kills_what_is_left_of_its_group),
         cmocka_unit_test(ends_in_order_when_its_stdin_is_closed),
@@ -640,7 +640,7 @@ int main(void)
         cmocka_unit_test(kill_ends_the_whole_group),
         cmocka_unit_test(a_forgotten_one_is_silent),
         cmocka_unit_test(all_end_with_the_loop),
-        cmocka_unit_test(nobody_survives_a_killed_daemon),
+        cmocka_unit_test(no_child_survives_a_killed_daemon),
         cmocka_unit_test(dies_with_us_even_where_the_guard_is_gone),
         cmocka_unit_test(the_guard_holds_one_descriptor),
         cmocka_unit_test(a_new_guard_takes_over),

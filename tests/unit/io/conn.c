@@ -1,4 +1,4 @@
-/* A connection between a loop and a socket whose other end is held here. */
+/* A connection on a loop; the test holds the other end of its socket. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,19 +22,19 @@ struct side {
     struct loop *loop;
     struct conn *conn;
     int peer; /* our end */
-    struct buf heard;
-    size_t lines, too_long, half_line, tail_len, deaf;
+    struct buf received;
+    size_t lines, too_long, half_line, tail_len, write_closed;
     char tail[64];
     size_t answer; /* bytes written for each line; 0: the line itself */
-    bool ended, gone, finish_after_line;
+    bool ended, closed, finish_after_line;
 };
 
 static void on_line(void *owner, struct str line)
 {
     struct side *side = owner;
     side->lines++;
-    buf_str(&side->heard, line);
-    buf_byte(&side->heard, '|');
+    buf_str(&side->received, line);
+    buf_byte(&side->received, '|');
     struct buf *out = conn_out(side->conn);
     for (size_t i = 0; i < side->answer; i++)
         buf_byte(out, 'x');
@@ -60,10 +60,10 @@ static void on_tail(void *owner, struct str tail)
     memcpy(side->tail, tail.at, tail.len);
 }
 
-static void on_deaf(void *owner)
+static void on_write_closed(void *owner)
 {
     struct side *side = owner;
-    side->deaf++;
+    side->write_closed++;
 }
 
 static void on_eof(void *owner, size_t half_line)
@@ -74,13 +74,14 @@ static void on_eof(void *owner, size_t half_line)
     conn_finish(side->conn);
 }
 
-static void on_gone(void *owner)
+static void on_closed(void *owner)
 {
     struct side *side = owner;
-    side->gone = true;
+    side->closed = true;
 }
 
-static const struct conn_callbacks hooks = {on_line, on_too_long, on_eof, on_gone, on_tail, on_deaf};
+static const struct conn_callbacks hooks = {on_line,   on_too_long, on_eof,
+                                            on_closed, on_tail,     on_write_closed};
 
 static int set_up(void **state)
 {
@@ -98,15 +99,15 @@ static int tear_down(void **state)
 {
     struct side *side = *state;
     loop_free(side->loop);
-    assert_true(side->gone);
+    assert_true(side->closed);
     if (side->peer >= 0)
         close(side->peer);
-    buf_clear(&side->heard);
+    buf_clear(&side->received);
     free(side);
     return 0;
 }
 
-static void say(struct side *side, const char *text)
+static void send_text(struct side *side, const char *text)
 {
     assert_int_equal(send(side->peer, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
@@ -129,24 +130,24 @@ static void expect_answer(struct side *side, const char *text)
 static void answers_lines_in_one_send(void **state)
 {
     struct side *side = *state;
-    say(side, "a\nbb\nccc");
+    send_text(side, "a\nbb\nccc");
     turn(side);
     expect_answer(side, "a\nbb\n");
-    say(side, "c\n");
+    send_text(side, "c\n");
     turn(side);
     expect_answer(side, "cccc\n");
-    assert_true(str_is(buf_view(&side->heard), "a|bb|cccc|"));
+    assert_true(str_is(buf_view(&side->received), "a|bb|cccc|"));
 }
 
-static void hears_what_was_said_before_a_hang_up(void **state)
+static void reads_what_was_sent_before_a_hang_up(void **state)
 {
     struct side *side = *state;
-    say(side, "last\nhalf");
+    send_text(side, "last\nhalf");
     shutdown(side->peer, SHUT_WR);
     turn(side);
     assert_true(side->ended);
     assert_int_equal(side->half_line, 4);
-    assert_true(side->gone);
+    assert_true(side->closed);
     expect_answer(side, "last\n");
     char byte;
     assert_int_equal(recv(side->peer, &byte, 1, 0), 0);
@@ -155,13 +156,13 @@ static void hears_what_was_said_before_a_hang_up(void **state)
 static void hears_a_hang_up_after_silence(void **state)
 {
     struct side *side = *state;
-    say(side, "x\n");
+    send_text(side, "x\n");
     turn(side);
     assert_false(side->ended);
     close(side->peer);
     side->peer = -1;
     turn(side);
-    assert_true(side->gone);
+    assert_true(side->closed);
     assert_int_equal(side->lines, 1);
 }
 
@@ -171,16 +172,16 @@ static void survives_a_long_line(void **state)
     char line[LINE_MAX_BYTES * 3];
     memset(line, 'x', sizeof(line) - 1);
     line[sizeof(line) - 1] = '\0';
-    say(side, line);
+    send_text(side, line);
     turn(side);
-    say(side, line);
+    send_text(side, line);
     turn(side);
-    say(side, "its end\nok\n");
+    send_text(side, "its end\nok\n");
     turn(side);
     assert_int_equal(side->too_long, 1);
     assert_int_equal(side->tail_len, sizeof(side->tail));
     assert_memory_equal(side->tail + sizeof(side->tail) - 9, "xxits end", 9);
-    assert_true(str_is(buf_view(&side->heard), "ok|"));
+    assert_true(str_is(buf_view(&side->received), "ok|"));
 }
 
 static void stops_reading_while_the_peer_does_not_read(void **state)
@@ -213,9 +214,9 @@ static void finishes_after_what_was_written(void **state)
 {
     struct side *side = *state;
     side->finish_after_line = true;
-    say(side, "bye\nmore\n");
+    send_text(side, "bye\nmore\n");
     turn(side);
-    assert_true(side->gone);
+    assert_true(side->closed);
     assert_int_equal(side->lines, 1);
     expect_answer(side, "bye\n");
 }
@@ -234,9 +235,9 @@ static void gives_up_lines_beyond_the_memory_of_all(void **state)
     }
     assert_int_equal(side->too_long, 1);
     assert_true(loop_bytes(side->loop) < 400000);
-    say(side, "\nok\n");
+    send_text(side, "\nok\n");
     turn(side);
-    assert_true(str_is(buf_view(&side->heard), "ok|"));
+    assert_true(str_is(buf_view(&side->received), "ok|"));
 }
 
 /* ---- pairs of descriptors, as a process's pipes are ---- */
@@ -270,7 +271,7 @@ static void close_pair(struct pipes *p)
         close(p->side.peer);
     if (p->to_read >= 0)
         close(p->to_read);
-    buf_clear(&p->side.heard);
+    buf_clear(&p->side.received);
 }
 
 static void put(struct pipes *p, const char *text)
@@ -299,7 +300,7 @@ static void speaks_by_a_pair(bool sockets)
     turn(&p.side);
     assert_true(p.side.ended);
     assert_int_equal(p.side.half_line, 4);
-    assert_true(p.side.gone);
+    assert_true(p.side.closed);
     expect_read(&p, "last\n");
     close_pair(&p);
 }
@@ -316,7 +317,7 @@ static void speaks_by_two_sockets(void **state)
     speaks_by_a_pair(true);
 }
 
-/* Its last words are heard although it closed its ears long ago. */
+/* A peer that stopped reading may still send. */
 static void hears_one_that_hears_no_more(void **state)
 {
     struct pipes p;
@@ -327,16 +328,16 @@ static void hears_one_that_hears_no_more(void **state)
     put(&p, "one\n");
     turn(&p.side);
     assert_false(conn_can_send(p.side.conn));
-    assert_int_equal(p.side.deaf, 1);
-    assert_false(p.side.gone);
+    assert_int_equal(p.side.write_closed, 1);
+    assert_false(p.side.closed);
     put(&p, "two\n");
     turn(&p.side);
-    assert_true(str_is(buf_view(&p.side.heard), "one|two|"));
+    assert_true(str_is(buf_view(&p.side.received), "one|two|"));
     close_pair(&p);
 }
 
 /* Nothing need be written to notice. */
-static void notices_that_nobody_hears(void **state)
+static void notices_that_the_peer_stops_reading(void **state)
 {
     (void)state;
     for (int sockets = 0; sockets < 2; sockets++) {
@@ -344,12 +345,12 @@ static void notices_that_nobody_hears(void **state)
         open_pair(&p, sockets);
         put(&p, "one\n"); /* its answer is never read */
         turn(&p.side);
-        assert_int_equal(p.side.deaf, 0);
+        assert_int_equal(p.side.write_closed, 0);
         close(p.to_read);
         p.to_read = -1;
         turn(&p.side);
-        assert_int_equal(p.side.deaf, 1);
-        assert_false(p.side.gone);
+        assert_int_equal(p.side.write_closed, 1);
+        assert_false(p.side.closed);
         close_pair(&p);
     }
 }
@@ -369,12 +370,12 @@ static void closes_one_way_and_hears_on(void **state)
     assert_int_equal(read(p.to_read, &byte, 1), 0);
     put(&p, "thanks\n");
     turn(&p.side);
-    assert_true(str_is(buf_view(&p.side.heard), "x|thanks|"));
+    assert_true(str_is(buf_view(&p.side.received), "x|thanks|"));
     close_pair(&p);
 }
 
 /* One that writes its answer and waits until it is read does not read what we send: both would wait. */
-static void reads_on_while_nobody_reads(void **state)
+static void reads_on_while_the_peer_does_not_read(void **state)
 {
     struct pipes p;
     (void)state;
@@ -389,7 +390,7 @@ static void reads_on_while_nobody_reads(void **state)
     close_pair(&p);
 }
 
-static void says_nothing_once_it_is_dropped(void **state)
+static void calls_nothing_once_it_is_dropped(void **state)
 {
     struct pipes p;
     (void)state;
@@ -398,7 +399,7 @@ static void says_nothing_once_it_is_dropped(void **state)
     conn_drop(p.side.conn);
     turn(&p.side);
     assert_int_equal(p.side.lines, 0);
-    assert_false(p.side.gone);
+    assert_false(p.side.closed);
     close_pair(&p);
 }
 
@@ -407,7 +408,7 @@ int main(void)
     signal(SIGPIPE, SIG_IGN);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(answers_lines_in_one_send, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(hears_what_was_said_before_a_hang_up, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(reads_what_was_sent_before_a_hang_up, set_up, tear_down),
         cmocka_unit_test_setup_teardown(hears_a_hang_up_after_silence, set_up, tear_down),
         cmocka_unit_test_setup_teardown(survives_a_long_line, set_up, tear_down),
         cmocka_unit_test_setup_teardown(stops_reading_while_the_peer_does_not_read, set_up, tear_down),
@@ -416,10 +417,10 @@ int main(void)
         cmocka_unit_test(speaks_by_pipes),
         cmocka_unit_test(speaks_by_two_sockets),
         cmocka_unit_test(hears_one_that_hears_no_more),
-        cmocka_unit_test(notices_that_nobody_hears),
+        cmocka_unit_test(notices_that_the_peer_stops_reading),
         cmocka_unit_test(closes_one_way_and_hears_on),
-        cmocka_unit_test(reads_on_while_nobody_reads),
-        cmocka_unit_test(says_nothing_once_it_is_dropped),
+        cmocka_unit_test(reads_on_while_the_peer_does_not_read),
+        cmocka_unit_test(calls_nothing_once_it_is_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Watching files: what a change is, and what is none. */
+/* Which changes of files are reported, and which are not. */
 #include "io/file_watch.h"
 
 #include <dirent.h>

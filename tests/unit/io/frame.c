@@ -1,4 +1,4 @@
-/* Lines out of bytes, however they arrive. */
+/* Splitting bytes into lines, in pieces of any size. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -92,7 +92,7 @@ static void a_line_of_the_limit_is_a_line(void **state)
 }
 
 /* However it arrives: whole, or in pieces long before its end is seen. */
-static void a_longer_one_is_told_once_and_skipped(void **state)
+static void a_line_over_the_limit_is_reported_once(void **state)
 {
     (void)state;
     for (size_t piece = 1; piece < 300; piece += 7) {
@@ -180,7 +180,7 @@ int main(void)
         cmocka_unit_test(lines_of_one_feed),
         cmocka_unit_test(lines_byte_by_byte),
         cmocka_unit_test(a_line_of_the_limit_is_a_line),
-        cmocka_unit_test(a_longer_one_is_told_once_and_skipped),
+        cmocka_unit_test(a_line_over_the_limit_is_reported_once),
         cmocka_unit_test(a_refused_line_is_skipped_too),
         cmocka_unit_test(a_large_buffer_is_given_back),
     };

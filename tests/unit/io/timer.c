@@ -1,4 +1,4 @@
-/* Timers on a loop: each fires once, in the loop's turn, and not after it was cleared. */
+/* A timer fires once, in a turn of the loop, and not after it was cleared. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

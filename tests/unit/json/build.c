@@ -1,4 +1,4 @@
-/* New values from old ones: what changed is written anew, all else as it was sent. */
+/* Changed values: only the changed parts are written anew. */
 #include "json/build.h"
 #include "json/json_support.h"
 

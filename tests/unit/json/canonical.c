@@ -1,4 +1,4 @@
-/* One text a value. The ledger's keys are hashes of it, so the exact form is pinned here. */
+/* The canonical form, exactly: the keys of the ledger are hashes of it. */
 #include "json/canonical.h"
 #include "json/json_support.h"
 

@@ -1,4 +1,4 @@
-/* Differences as a person reads them: a line for each place. */
+/* Differences for people: a line for each place. */
 #include "json/diff.h"
 
 #include "base/arena.h"
@@ -67,7 +67,7 @@ static void names_each_place(void **state)
     expect("1", "\"1\"", "- all of it = 1\n+ all of it = \"1\"\n");
 }
 
-static void says_nothing_of_what_is_equal(void **state)
+static void equal_values_have_no_difference(void **state)
 {
     (void)state;
     expect("{\"a\":1.0,\"b\":[]}", "{\"b\":[],\"a\":1}", "");
@@ -106,7 +106,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(names_each_place),
-        TEST(says_nothing_of_what_is_equal),
+        TEST(equal_values_have_no_difference),
         TEST(cuts_what_is_long),
         TEST(shows_long_texts_from_where_they_differ),
     };

@@ -1,4 +1,4 @@
-/* What the tests of the json room share: one arena a test, a parse that must succeed, a value as text. */
+/* Shared by the tests of src/json: an arena for each test, a parse that must succeed, a value as text. */
 #ifndef TOOLGATE_TESTS_JSON_SUPPORT_H
 #define TOOLGATE_TESTS_JSON_SUPPORT_H
 

@@ -1,4 +1,4 @@
-/* Parsing: what is accepted and kept, and every fault with its place and its sentence. */
+/* Parsing: what is accepted and preserved, and every error with its place and message. */
 #include "json/json_support.h"
 #include "golden.h"
 

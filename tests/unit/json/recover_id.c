@@ -1,4 +1,4 @@
-/* The id of a message that can't be parsed, and files that can't either. */
+/* The id of a message that does not parse, and reading JSON files. */
 #include "json/json_support.h"
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* Reading values: members, numbers in every spelling, equality. */
+/* Access to members, numbers in every spelling, equality. */
 #include "json/build.h"
 #include "json/json_support.h"
 

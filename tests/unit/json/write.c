@@ -1,4 +1,4 @@
-/* Writing: one value, one line, always JSON. */
+/* Writing: each value is one line of valid JSON. */
 #include "json/build.h"
 #include "json/json_support.h"
 

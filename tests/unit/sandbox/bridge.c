@@ -1,5 +1,4 @@
-/* JSON over to Lua and back: what a policy leaves alone keeps its bytes, and what JSON cannot hold is
- * refused. */
+/* JSON to Lua and back: unchanged values keep their bytes, and values that JSON does not have are refused. */
 #include "policy/policy_support.h"
 #include "golden.h"
 

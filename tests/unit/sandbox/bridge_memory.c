@@ -1,5 +1,5 @@
-/* A call that passes takes no memory from the system: its values live in its arena, its tables in the heap of
- * the sandbox. */
+/* A call that passes allocates nothing from the system: its values are in its arena, its tables in the
+ * sandbox's heap. */
 #include "policy/policy_support.h"
 
 #define WARM_CALLS    2000

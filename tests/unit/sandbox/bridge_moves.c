@@ -1,4 +1,4 @@
-/* What a policy puts elsewhere arrives there as it was sent; what it never reads costs it nothing. */
+/* Values that a policy moves keep their bytes, and values that it never reads cost nothing. */
 #include "policy/policy_support.h"
 
 #include "json/patch.h"

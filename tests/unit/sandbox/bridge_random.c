@@ -1,9 +1,8 @@
 /*
- * Properties of the bridge, on random values and on the recorded corpus where
- * it lies beside the project: what nobody touched is the same bytes, one
- * change changes one place, what moves keeps its bytes, and whatever nonsense
- * a hook returns is a value or a sentence. TOOLGATE_BRIDGE_ROUNDS asks for
- * more rounds.
+ * Properties of the bridge, on random values and on the recorded corpus if it is
+ * beside the project: an unchanged value keeps its bytes, a change affects one
+ * place, moved values keep their bytes, and anything that a hook returns is
+ * either a value or an error. TOOLGATE_BRIDGE_ROUNDS sets the number of rounds.
  */
 #include "policy/policy_support.h"
 

@@ -1,5 +1,5 @@
-/* Nothing of one call is there in the next, of whichever session: what could keep it is refused when the file
- * is loaded, or where it is written to. */
+/* No call leaves data for the next, of any session: everything that could keep it is refused when the file is
+ * loaded, or when it is written to. */
 #include "policy/policy_hostile.h"
 
 /* The file loads, and its check is refused where it writes. */
@@ -391,7 +391,7 @@ static void hooks_get_copies(void **state)
 }
 
 /* With nowhere to keep anything, memory that ran out is there again for the next call. */
-static void nobody_can_hoard(void **state)
+static void no_call_can_keep_data(void **state)
 {
     (void)state;
     options.memory_kb = 4096;
@@ -439,7 +439,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(constants_are_answers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(sessions_do_not_see_each_other, set_up, tear_down),
         cmocka_unit_test_setup_teardown(hooks_get_copies, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nobody_can_hoard, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(no_call_can_keep_data, set_up, tear_down),
         cmocka_unit_test_setup_teardown(large_constants_are_settled, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("policy_state", tests, NULL, NULL);

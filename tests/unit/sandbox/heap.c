@@ -1,4 +1,4 @@
-/* The memory of a sandbox: what is asked for is there, and no more than the cap is ever held. */
+/* The heap of a sandbox: allocations succeed up to the cap, and it never holds more. */
 #include "policy/policy_hostile.h"
 
 #include "sandbox/heap.h"

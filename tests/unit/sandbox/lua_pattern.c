@@ -1,8 +1,8 @@
 /*
- * Our pattern functions against LuaJIT's own, on random patterns over small
- * alphabets, so that matches happen: the same results and the same messages.
- * TOOLGATE_PATTERN_PAIRS says how many pairs; each goes through every driver
- * of ../fuzz/pattern_pair.h.
+ * Our pattern functions against LuaJIT's, on random patterns over small
+ * alphabets, so that matches are frequent: the same results and messages.
+ * TOOLGATE_PATTERN_PAIRS sets the number of pairs; each goes through every
+ * driver of ../fuzz/pattern_pair.h.
  */
 #include "policy/policy_support.h"
 

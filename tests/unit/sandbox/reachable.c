@@ -1,4 +1,4 @@
-/* What a policy cannot reach: the rest of Lua, addresses, what belongs to others, what is shared by all. */
+/* What a policy cannot access: the rest of Lua, addresses, other policies, shared libraries. */
 #include "policy/policy_hostile.h"
 #include "policy/reference.h"
 
@@ -132,9 +132,10 @@ static const char *const addresses[] = {
     "pcall",
 };
 
-/* A text that a policy makes is the same on every worker: tables and functions are told by their kind alone.
+/* A string that a policy makes is the same on every worker: tables and functions are shown by their type
+ * only.
  */
-static void addresses_are_not_told(void **state)
+static void addresses_are_not_shown(void **state)
 {
     (void)state;
     static const char *const ways[] = {
@@ -175,7 +176,7 @@ static void addresses_are_not_told(void **state)
         }
 }
 
-static void kinds_are_told(void **state)
+static void types_are_shown(void **state)
 {
     (void)state;
     assert_string_equal(
@@ -238,8 +239,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(bytecode_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(shared_things_cannot_be_changed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(no_word_can_be_changed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(addresses_are_not_told, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(kinds_are_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(addresses_are_not_shown, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(types_are_shown, set_up, tear_down),
         cmocka_unit_test_setup_teardown(policies_do_not_see_each_other, set_up, tear_down),
     };
     return cmocka_run_group_tests_name("policy_reach", tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Every hook ends: in time, in memory and on the C stack, whatever it tries. */
+/* Every hook ends in bounded time, memory and C stack. */
 #include "policy/policy_hostile.h"
 
 static void loops_end(void **state)

@@ -1,4 +1,4 @@
-/* A hook that even the deadline cannot stop ends the process, and its file's name is left behind. */
+/* The watchdog ends the process if the deadline cannot stop a hook, and writes down which file it was. */
 #include "policy/policy_support.h"
 
 #include "sandbox/deadline.h"
@@ -19,8 +19,11 @@ static void a_stall_ends_the_process_and_names_the_file(void **state)
     assert_int_equal(pipe(told), 0);
     pid_t child = fork();
     if (child == 0) {
-        struct deadline_run run = {
-            .budget = 1, .watchdog = 20, .on_late = never_late, .file = "policies/stuck.lua", .source_hash = 0xbeef};
+        struct deadline_run run = {.budget = 1,
+                                   .watchdog = 20,
+                                   .on_late = never_late,
+                                   .file = "policies/stuck.lua",
+                                   .source_hash = 0xbeef};
         deadline_set_stall_fd(told[1]);
         deadline_enter(&run);
         for (;;)
