@@ -26,7 +26,7 @@ static struct generation *generation;
 static struct {
     const char *name;
     struct tool_list *list;
-} upstreams[UPSTREAMS_MAX];
+} fakes[UPSTREAMS_MAX];
 
 static int make_folder(void **state)
 {
@@ -61,9 +61,9 @@ static int forget(void **state)
     generation_unref(generation);
     generation = NULL;
     for (size_t i = 0; i < UPSTREAMS_MAX; i++) {
-        tool_list_unref(upstreams[i].list);
-        upstreams[i].list = NULL;
-        upstreams[i].name = NULL;
+        tool_list_unref(fakes[i].list);
+        fakes[i].list = NULL;
+        fakes[i].name = NULL;
     }
     arena_free(arena);
     return 0;
@@ -78,19 +78,19 @@ static void upstream_lists(const char *upstream, const char *tools)
     size_t i = 0;
     if (json_parse(arena, str_of(tools), NULL, &value, &fault) != OK)
         fail_msg("%s: %s", tools, fault.text);
-    while (upstreams[i].name && strcmp(upstreams[i].name, upstream) != 0)
+    while (fakes[i].name && strcmp(fakes[i].name, upstream) != 0)
         i++;
-    tool_list_unref(upstreams[i].list);
-    upstreams[i].name = upstream;
-    upstreams[i].list = tool_list_new(&value);
+    tool_list_unref(fakes[i].list);
+    fakes[i].name = upstream;
+    fakes[i].list = tool_list_new(&value);
 }
 
 static struct tool_list *get_list(void *owner, struct str name)
 {
     (void)owner;
     for (size_t i = 0; i < UPSTREAMS_MAX; i++)
-        if (upstreams[i].name && str_is(name, upstreams[i].name))
-            return tool_list_ref(upstreams[i].list);
+        if (fakes[i].name && str_is(name, fakes[i].name))
+            return tool_list_ref(fakes[i].list);
     return NULL;
 }
 
@@ -246,7 +246,7 @@ static void globs_select_tools(void **state)
     has("read_file=a/read_file");
     loads("a = { command = 'a', tools = { 'raed_*' } }", NOBODY);
     has("");
-    warns("upstreams.a.tools: none of the 2 tools that it upstream_lists has such a name");
+    warns("upstreams.a.tools: none of the 2 tools that it offers has such a name");
 }
 
 /* ---- policies ---------------------------------------------------------------------------- */
@@ -342,7 +342,7 @@ static void a_policy_must_name_a_configured_upstream(void **state)
     fails(A, "return tool 'x' { upstream = 'a', schema = params {}, description = 'X', http = { 'GET /x' } }",
           "'a' is an MCP server");
     loads(A, "return tool 'serch' { upstream = 'a' }");
-    warns("upstream 'a' upstream_lists no tool 'serch' (did you mean 'search'?)");
+    warns("upstream 'a' offers no tool 'serch' (did you mean 'search'?)");
 }
 
 /* ---- definitions ------------------------------------------------------------------------------ */
@@ -426,11 +426,11 @@ static void a_generation_keeps_its_tool_lists(void **state)
     (void)state;
     upstream_lists("a", "[{\"name\":\"x\"," SCHEMA "}]");
     loads(A B, NOBODY);
-    assert_ptr_equal(generation_tool_list(generation, STR_LIT("a")), upstreams[0].list);
+    assert_ptr_equal(generation_tool_list(generation, STR_LIT("a")), fakes[0].list);
     assert_null(generation_tool_list(generation, STR_LIT("b")));
-    tool_list_unref(upstreams[0].list);
-    upstreams[0].list = NULL;
-    upstreams[0].name = NULL;
+    tool_list_unref(fakes[0].list);
+    fakes[0].list = NULL;
+    fakes[0].name = NULL;
     assert_true(str_is(generation_find(generation, STR_LIT("x"))->target.tool, "x"));
 }
 
