@@ -1,4 +1,4 @@
-/* Results made small enough: what stays, what is said, and properties over random values. */
+/* Compaction: what stays, the notes, and properties over random values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -81,7 +81,7 @@ static void says(struct str text, const char *what)
         fail_msg("expected “%s” in “" STR_FMT "”", what, STR_ARG(text));
 }
 
-/* The note to the model, whole. */
+/* The whole note to the model. */
 static void note_is(const struct compaction *c, const char *key)
 {
     golden_check("feedback", key, arena_printf(arena, STR_FMT, STR_ARG(c->note)).at);
@@ -110,9 +110,9 @@ static const struct json *events(unsigned count, unsigned body)
     return parse(buf_view(&out));
 }
 
-/* ---- what stays ---- */
+/* ---- fields and items ---- */
 
-static void what_fits_is_not_touched(void **state)
+static void a_result_within_budget_is_unchanged(void **state)
 {
     (void)state;
     struct compaction c = shrink(events(3, 2), NULL, "");
@@ -134,7 +134,7 @@ static void every_id_and_title_stays_before_any_text_does(void **state)
     says(shown(&c), "\"total\":40");
 }
 
-static void too_many_items_are_counted(void **state)
+static void omitted_items_are_counted(void **state)
 {
     (void)state;
     tool.parameters = (struct str[]){STR("query"), STR("limit")};
@@ -149,7 +149,7 @@ static void too_many_items_are_counted(void **state)
     assert_true(list->len > 3);
 }
 
-static void the_newest_stay(void **state)
+static void the_newest_items_stay(void **state)
 {
     (void)state;
     struct compaction c = shrink(events(28, 200), NULL, "");
@@ -157,7 +157,7 @@ static void the_newest_stay(void **state)
     says_not(shown(&c), "\"e0\"");
 }
 
-static void what_the_goal_asks_for_stays_whole(void **state)
+static void items_with_words_of_the_goal_stay_whole(void **state)
 {
     (void)state;
     tool.compact.max_bytes = 2000;
@@ -174,7 +174,7 @@ static void what_the_goal_asks_for_stays_whole(void **state)
     assert_int_equal(all->len, 2);
 }
 
-static void what_the_call_asked_about_stays_whole(void **state)
+static void the_subject_of_the_call_stays_whole(void **state)
 {
     (void)state;
     struct compaction c = shrink(events(20, 100), "{\"event_id\":\"e7\"}", "");
@@ -187,7 +187,7 @@ static void what_the_call_asked_about_stays_whole(void **state)
     assert_int_equal(json_str(json_get_text(asked, "body")).len, 600);
 }
 
-static void what_a_policy_drops_goes_first(void **state)
+static void fields_that_the_policy_drops_go_first(void **state)
 {
     (void)state;
     tool.compact.max_bytes = 1600;
@@ -198,7 +198,7 @@ static void what_a_policy_drops_goes_first(void **state)
     note_is(&c, "compaction note: a field that the policy drops");
 }
 
-static void what_a_policy_keeps_stays(void **state)
+static void fields_that_the_policy_keeps_stay(void **state)
 {
     (void)state;
     tool.compact.keep = (struct str[]){STR("note"), STR("items[].price")};
@@ -217,7 +217,7 @@ static void what_a_policy_keeps_stays(void **state)
         assert_non_null(json_get_text(&items->items[i], "price"));
 }
 
-static void ids_that_a_policy_gives_stay(void **state)
+static void ids_of_the_policy_stay(void **state)
 {
     (void)state;
     policy.gives_ids = (struct str[]){STR("rows[].ref")};
@@ -232,7 +232,7 @@ static void ids_that_a_policy_gives_stay(void **state)
     says(shown(&c), "\"r19\"");
 }
 
-/* {"total":N,"page":{"rows":[{"ref":"r0","place":"Room 0",…}, …]}}: each row has what must stay. */
+/* {"total":N,"page":{"rows":[{"ref":"r0","place":"Room 0",…}, …]}}: each row has fields that must stay. */
 static const struct json *rows(unsigned count)
 {
     struct buf out = buf_in(arena);
@@ -244,7 +244,7 @@ static const struct json *rows(unsigned count)
     return parse(buf_view(&out));
 }
 
-static void a_list_loses_items_where_what_must_stay_of_each_is_too_much(void **state)
+static void a_list_loses_items_if_their_kept_fields_exceed_the_budget(void **state)
 {
     (void)state;
     tool.compact.max_bytes = 2000;
@@ -279,7 +279,7 @@ static void a_list_that_is_kept_whole_stays_whole(void **state)
     assert_int_equal(json_get_text(parse(shown(&c)), "refs")->len, 50);
 }
 
-static void one_huge_field_does_not_crowd_out_the_rest(void **state)
+static void one_huge_field_does_not_displace_the_rest(void **state)
 {
     (void)state;
     struct buf out = buf_in(arena);
@@ -295,8 +295,8 @@ static void one_huge_field_does_not_crowd_out_the_rest(void **state)
     note_is(&c, "compaction note: a string is cut");
 }
 
-/* Names come from outside, as all of a result does: what is said of one is no longer than it may be. */
-static void a_huge_name_is_told_by_its_beginning(void **state)
+/* Names come from the tool, so the note cuts them. */
+static void a_long_name_is_cut_in_the_note(void **state)
 {
     (void)state;
     struct buf text = buf_in(arena);
@@ -309,7 +309,7 @@ static void a_huge_name_is_told_by_its_beginning(void **state)
     assert_true(c.note.len < 300);
 }
 
-static void a_text_keeps_whole_lines_and_what_the_goal_asks_for(void **state)
+static void a_text_keeps_whole_lines_and_words_of_the_goal(void **state)
 {
     (void)state;
     struct buf out = buf_in(arena);
@@ -333,7 +333,7 @@ static struct compaction shrink_text(struct buf *out, const char *args, const ch
     return c;
 }
 
-static void a_table_keeps_its_head_and_the_row_that_was_asked_for(void **state)
+static void a_table_keeps_its_head_and_the_row_of_the_call(void **state)
 {
     (void)state;
     struct buf out = buf_in(arena);
@@ -346,7 +346,7 @@ static void a_table_keeps_its_head_and_the_row_that_was_asked_for(void **state)
     says_not(shown(&c), "\nc122,");
 }
 
-static void a_log_keeps_its_end_and_what_went_wrong(void **state)
+static void a_log_keeps_its_end_and_its_errors(void **state)
 {
     (void)state;
     struct buf out = buf_in(arena);
@@ -358,7 +358,7 @@ static void a_log_keeps_its_end_and_what_went_wrong(void **state)
     says(shown(&c), "10:04:58 all is well\n2026-05-01T10:04:59 all is well\n");
 }
 
-static void of_many_records_every_name_stays(void **state)
+static void a_text_of_records_keeps_every_name(void **state)
 {
     (void)state;
     struct buf out = buf_in(arena);
@@ -393,7 +393,7 @@ static void headings_of_a_document_stay(void **state)
     }
 }
 
-static void without_lines_it_is_sentences_that_stay(void **state)
+static void a_text_without_lines_keeps_sentences(void **state)
 {
     (void)state;
     struct buf out = buf_in(arena);
@@ -405,7 +405,7 @@ static void without_lines_it_is_sentences_that_stay(void **state)
     says(shown(&c), " sentences left out …]");
 }
 
-static void of_a_page_its_words_stay(void **state)
+static void a_page_keeps_its_text(void **state)
 {
     (void)state;
     struct buf out = buf_in(arena);
@@ -421,7 +421,7 @@ static void of_a_page_its_words_stay(void **state)
     note_is(&c, "compaction note: HTML");
 }
 
-static void of_lists_within_a_list_each_stays(void **state)
+static void lists_within_a_list_all_stay(void **state)
 {
     (void)state;
     struct buf out = buf_in(arena);
@@ -440,7 +440,7 @@ static void of_lists_within_a_list_each_stays(void **state)
         assert_non_null(json_get_text(&list->items[i].items[1], "flight_number"));
 }
 
-static void a_text_that_is_embedded_is_shortened_in_its_place(void **state)
+static void an_embedded_text_is_shortened_in_place(void **state)
 {
     (void)state;
     struct buf out = buf_in(arena);
@@ -454,8 +454,8 @@ static void a_text_that_is_embedded_is_shortened_in_its_place(void **state)
     assert_true(json_str(json_get_text(resource, "text")).len <= 1000);
 }
 
-/* 16 MB of line breaks, or of numbers, are cut without a word about each. */
-static void what_has_too_many_parts_is_cut_as_one(void **state)
+/* 16 MB of line breaks, or of numbers, are cut as one. */
+static void a_value_with_too_many_parts_is_cut_as_text(void **state)
 {
     (void)state;
     struct buf out = buf_in(arena);
@@ -465,7 +465,7 @@ static void what_has_too_many_parts_is_cut_as_one(void **state)
     says(shown(&(struct compaction){.result = shrink_text(&out, NULL, "").result}), "bytes left out]");
 }
 
-static void images_stay_beside_a_text_that_is_cut(void **state)
+static void images_stay_beside_a_shortened_text(void **state)
 {
     (void)state;
     struct buf out = buf_in(arena);
@@ -515,7 +515,7 @@ static void a_structured_result_still_matches_its_schema(void **state)
     note_is(&c, "compaction note: with an output schema");
 }
 
-static void what_no_schema_allows_to_shorten_is_left_whole_and_said(void **state)
+static void a_result_that_its_schema_forbids_to_shorten_stays_whole(void **state)
 {
     (void)state;
     use_schema("{\"type\":\"object\",\"properties\":{\"events\":{\"type\":\"array\",\"minItems\":20}}}");
@@ -534,7 +534,7 @@ static void tokens_are_estimated(void **state)
     (void)state;
     static const struct {
         const char *text;
-        size_t least, most; /* what real tokenizers say, a third more and less */
+        size_t least, most; /* counts of real tokenizers, a third more and less */
     } cases[] = {
         {"The quick brown fox jumps over the lazy dog.", 7, 14},
         {"{\"id\":\"e1\",\"title\":\"Team lunch\",\"start\":\"2026-05-01T12:00:00Z\"}", 22, 44},
@@ -609,7 +609,7 @@ static void random_value(struct buf *out, unsigned depth)
     }
 }
 
-/* Every id that is shown is one of the whole result's. */
+/* Every id shown is an id of the whole result. */
 static void ids_come_from(const struct json *small, struct str whole)
 {
     for (uint32_t i = 0; i < small->len && small->type == JSON_ARRAY; i++)
@@ -650,7 +650,7 @@ static void random_results_fit_and_stay_json(void **state)
             fail_msg("%zu tokens, %u allowed: " STR_FMT, token_estimate(text), tool.compact.max_tokens,
                      STR_ARG(text));
         const struct json *small = parse(text);
-        assert_true(c.note.len > 0 || json_equal(small, value)); /* where only spaces went, nothing is said */
+        assert_true(c.note.len > 0 || json_equal(small, value)); /* no note if only spaces went */
         assert_true(json_equal(json_get_text(small, "id"), json_get_text(value, "id")));
         ids_come_from(small, buf_view(&out));
         again = shrink(small, "{\"id\":5}", "a wörd of 2026");
@@ -666,32 +666,32 @@ static void random_results_fit_and_stay_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORY(what_fits_is_not_touched),
+        STORY(a_result_within_budget_is_unchanged),
         STORY(every_id_and_title_stays_before_any_text_does),
-        STORY(too_many_items_are_counted),
-        STORY(the_newest_stay),
-        STORY(what_the_goal_asks_for_stays_whole),
-        STORY(what_the_call_asked_about_stays_whole),
-        STORY(what_a_policy_drops_goes_first),
-        STORY(what_a_policy_keeps_stays),
-        STORY(ids_that_a_policy_gives_stay),
-        STORY(a_list_loses_items_where_what_must_stay_of_each_is_too_much),
+        STORY(omitted_items_are_counted),
+        STORY(the_newest_items_stay),
+        STORY(items_with_words_of_the_goal_stay_whole),
+        STORY(the_subject_of_the_call_stays_whole),
+        STORY(fields_that_the_policy_drops_go_first),
+        STORY(fields_that_the_policy_keeps_stay),
+        STORY(ids_of_the_policy_stay),
+        STORY(a_list_loses_items_if_their_kept_fields_exceed_the_budget),
         STORY(a_list_that_is_kept_whole_stays_whole),
-        STORY(one_huge_field_does_not_crowd_out_the_rest),
-        STORY(a_huge_name_is_told_by_its_beginning),
-        STORY(a_text_keeps_whole_lines_and_what_the_goal_asks_for),
-        STORY(a_table_keeps_its_head_and_the_row_that_was_asked_for),
-        STORY(a_log_keeps_its_end_and_what_went_wrong),
-        STORY(of_many_records_every_name_stays),
+        STORY(one_huge_field_does_not_displace_the_rest),
+        STORY(a_long_name_is_cut_in_the_note),
+        STORY(a_text_keeps_whole_lines_and_words_of_the_goal),
+        STORY(a_table_keeps_its_head_and_the_row_of_the_call),
+        STORY(a_log_keeps_its_end_and_its_errors),
+        STORY(a_text_of_records_keeps_every_name),
         STORY(headings_of_a_document_stay),
-        STORY(without_lines_it_is_sentences_that_stay),
-        STORY(of_a_page_its_words_stay),
-        STORY(of_lists_within_a_list_each_stays),
-        STORY(a_text_that_is_embedded_is_shortened_in_its_place),
-        STORY(what_has_too_many_parts_is_cut_as_one),
-        STORY(images_stay_beside_a_text_that_is_cut),
+        STORY(a_text_without_lines_keeps_sentences),
+        STORY(a_page_keeps_its_text),
+        STORY(lists_within_a_list_all_stay),
+        STORY(an_embedded_text_is_shortened_in_place),
+        STORY(a_value_with_too_many_parts_is_cut_as_text),
+        STORY(images_stay_beside_a_shortened_text),
         STORY(a_structured_result_still_matches_its_schema),
-        STORY(what_no_schema_allows_to_shorten_is_left_whole_and_said),
+        STORY(a_result_that_its_schema_forbids_to_shorten_stays_whole),
         STORY(tokens_are_estimated),
         STORY(a_budget_in_tokens_is_kept),
         STORY(random_results_fit_and_stay_json),

@@ -1,7 +1,7 @@
 /*
- * What results say of themselves. The tables are pairs of what is an envelope
- * and what only looks like one; the corpus, where it is found beside the
- * project or at $TOOLGATE_CORPUS, says how often that is right of real answers.
+ * Tables of envelopes and of data that only resembles them. The corpus, if it
+ * is found beside the project or at $TOOLGATE_CORPUS, measures the
+ * classification of recorded results.
  */
 #include "base/arena.h"
 #include "result/failure_envelope.h"
@@ -54,7 +54,7 @@ static void is(const char *text, enum envelope_kind kind, const char *code)
                  code ? code : "");
 }
 
-static void failures_are_recognised_and_told_by_what(void **state)
+static void failures_are_recognised_with_their_code(void **state)
 {
     (void)state;
     static const char *const failures[][2] = {
@@ -94,7 +94,7 @@ static void failures_are_recognised_and_told_by_what(void **state)
         is(failures[i][0], ENVELOPE_FAILED, failures[i][1]);
 }
 
-static void data_that_speaks_of_failures_is_data(void **state)
+static void data_about_failures_is_data(void **state)
 {
     (void)state;
     static const char *const data[] = {
@@ -148,7 +148,7 @@ static void data_that_speaks_of_failures_is_data(void **state)
         is(data[i], ENVELOPE_NONE, NULL);
 }
 
-static void a_long_text_is_no_message_whatever_it_begins_with(void **state)
+static void a_long_text_is_data(void **state)
 {
     (void)state;
     char text[2048] = "Error: ";
@@ -158,7 +158,7 @@ static void a_long_text_is_no_message_whatever_it_begins_with(void **state)
     is(text, ENVELOPE_FAILED, "error_text");
 }
 
-static void an_image_beside_it_makes_it_a_result(void **state)
+static void a_text_beside_an_image_is_data(void **state)
 {
     (void)state;
     static const char with_image[] = "{\"content\":[{\"type\":\"text\",\"text\":\"Error: none\"},"
@@ -178,7 +178,7 @@ static void waits(const char *text, const char *code, int after_s)
         fail_msg("%s: %lld s, expected %d", text, (long long)of_text(text).after_s, after_s);
 }
 
-static void what_passes_is_told_apart_with_its_time(void **state)
+static void transient_failures_are_recognised_with_their_wait(void **state)
 {
     (void)state;
     waits("Error: 503 Service Unavailable", "overloaded", -1);
@@ -198,7 +198,7 @@ static void what_passes_is_told_apart_with_its_time(void **state)
     waits("{\"error\":\"ETIMEDOUT 10.0.0.1\"}", "timed_out", -1);
 }
 
-static void what_does_not_pass_is_not_waited_for(void **state)
+static void permanent_failures_have_no_wait(void **state)
 {
     (void)state;
     is("Error: timeout must be a positive number", ENVELOPE_FAILED, "error_text");
@@ -241,7 +241,7 @@ static void questions_for_the_user_are_found_with_their_choices(void **state)
     is("Multiple matches for Ann. Which one do you mean?", ENVELOPE_NEEDS_INPUT, "ambiguous");
 }
 
-static void of_many_choices_the_first_are_taken(void **state)
+static void only_the_first_choices_are_kept(void **state)
 {
     (void)state;
     struct buf text = buf_in(arena);
@@ -255,7 +255,7 @@ static void of_many_choices_the_first_are_taken(void **state)
     assert_int_equal(50 - ENVELOPE_CHOICES_MAX, e.choices_left_out);
 }
 
-/* ---- real answers ------------------------------------------------------------- */
+/* ---- recorded results ------------------------------------------------------------- */
 
 struct tally {
     unsigned rows, fine, false_alarms, failures, caught, soft, soft_caught, transient, waited, not_transient,
@@ -267,7 +267,7 @@ static bool is_env(struct str env, const char *a, const char *b, const char *c)
     return str_is(env, a) || str_is(env, b) || str_is(env, c);
 }
 
-/* As if no server had set isError: what it says is all there is. */
+/* As if no server had set isError. */
 static void judge_row(struct tally *t, const struct json *row)
 {
     struct str env = json_str(json_get_text(row, "env"));
@@ -314,8 +314,8 @@ static void judge_file(struct tally *t, const char *path)
     fclose(file);
 }
 
-/* One row that is labelled ok says {"status":"error",…} itself: the label's miss, not ours. */
-static void real_answers_are_told_apart(void **state)
+/* One row labelled ok is {"status":"error",…}: the label is wrong. */
+static void recorded_results_are_classified(void **state)
 {
     (void)state;
     const char *root = getenv("TOOLGATE_CORPUS") ? getenv("TOOLGATE_CORPUS") : BESIDE_US;
@@ -344,15 +344,15 @@ static void real_answers_are_told_apart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(failures_are_recognised_and_told_by_what, begin, end),
-        cmocka_unit_test_setup_teardown(data_that_speaks_of_failures_is_data, begin, end),
-        cmocka_unit_test_setup_teardown(a_long_text_is_no_message_whatever_it_begins_with, begin, end),
-        cmocka_unit_test_setup_teardown(an_image_beside_it_makes_it_a_result, begin, end),
-        cmocka_unit_test_setup_teardown(what_passes_is_told_apart_with_its_time, begin, end),
-        cmocka_unit_test_setup_teardown(what_does_not_pass_is_not_waited_for, begin, end),
+        cmocka_unit_test_setup_teardown(failures_are_recognised_with_their_code, begin, end),
+        cmocka_unit_test_setup_teardown(data_about_failures_is_data, begin, end),
+        cmocka_unit_test_setup_teardown(a_long_text_is_data, begin, end),
+        cmocka_unit_test_setup_teardown(a_text_beside_an_image_is_data, begin, end),
+        cmocka_unit_test_setup_teardown(transient_failures_are_recognised_with_their_wait, begin, end),
+        cmocka_unit_test_setup_teardown(permanent_failures_have_no_wait, begin, end),
         cmocka_unit_test_setup_teardown(questions_for_the_user_are_found_with_their_choices, begin, end),
-        cmocka_unit_test_setup_teardown(of_many_choices_the_first_are_taken, begin, end),
-        cmocka_unit_test_setup_teardown(real_answers_are_told_apart, begin, end),
+        cmocka_unit_test_setup_teardown(only_the_first_choices_are_kept, begin, end),
+        cmocka_unit_test_setup_teardown(recorded_results_are_classified, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

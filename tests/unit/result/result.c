@@ -87,8 +87,8 @@ static void becomes(const char *block, const char *sent_on)
         fail_msg("%s is not sent as %s", block, sent_on);
 }
 
-/* A client drops the whole answer for one of them. */
-static void blocks_that_no_client_takes_are_mended(void **state)
+/* A client rejects the whole result for one of them. */
+static void invalid_content_blocks_are_repaired(void **state)
 {
     static const char text[] = "{\"type\":\"text\",\"text\":\"b\"}";
     (void)state;
@@ -103,7 +103,7 @@ static void blocks_that_no_client_takes_are_mended(void **state)
     assert_true(str_is(result.error_text, "a"));
 }
 
-static void blocks_that_clients_take_stay_what_they_are(void **state)
+static void valid_content_blocks_are_unchanged(void **state)
 {
     static const char *const blocks[] = {
         "{\"type\":\"text\",\"text\":\"b\",\"more\":1}",
@@ -117,7 +117,7 @@ static void blocks_that_clients_take_stay_what_they_are(void **state)
         becomes(blocks[i], blocks[i]);
 }
 
-static void an_error_may_be_said_by_text_or_number(void **state)
+static void is_error_may_be_a_string_or_a_number(void **state)
 {
     static const struct {
         const char *said;
@@ -140,7 +140,7 @@ static void a_plain_value_is_the_value(void **state)
     assert_true(str_is(json_str(json_get_text(&result.content->items[0], "text")), "{\"events\":[]}"));
 }
 
-static void empty_is_what_holds_nothing(void **state)
+static void empty_values_are_recognised(void **state)
 {
     (void)state;
     const char *empty[] = {"null", "\"\"", "\"  \"", "{}", "[]", "{\"a\":[],\"b\":\"\"}"};
@@ -152,7 +152,7 @@ static void empty_is_what_holds_nothing(void **state)
     assert_true(result_is_empty(NULL));
 }
 
-static void a_made_result_is_json_text_and_structured_only_with_a_schema(void **state)
+static void a_value_becomes_text_and_structured_only_with_a_schema(void **state)
 {
     (void)state;
     const struct json *value = parsed("{\"id\":12345678901234567890,\"price\":1.10}");
@@ -171,7 +171,7 @@ static void reads_as_plain(const char *sent)
         fail_msg("%s was not left as it is", sent);
 }
 
-static void only_what_has_the_form_of_mcp_is_read_as_such(void **state)
+static void only_objects_of_the_mcp_form_are_read_as_such(void **state)
 {
     (void)state;
     reads_as_plain("{\"content\":[{\"id\":1},{\"id\":2}],\"totalPages\":3}");
@@ -184,7 +184,7 @@ static void only_what_has_the_form_of_mcp_is_read_as_such(void **state)
     assert_true(result.is_error);
 }
 
-static void a_server_of_mcp_is_taken_at_its_word(void **state)
+static void results_of_an_mcp_server_are_read_as_sent(void **state)
 {
     (void)state;
     result_read_mcp(arena, parsed("{\"content\":[{\"type\":\"text\",\"text\":\"a\"}],\"extra\":1}"), &result);
@@ -193,7 +193,7 @@ static void a_server_of_mcp_is_taken_at_its_word(void **state)
     assert_true(str_is(json_str(json_get_text(&result.content->items[0], "text")), "{\"a\":1}"));
 }
 
-static void a_command_may_print_what_tool_return_takes(void **state)
+static void a_command_may_print_a_tool_return(void **state)
 {
     (void)state;
     result_read_command(arena,
@@ -212,10 +212,10 @@ static void a_command_may_print_what_tool_return_takes(void **state)
         arena, parsed("{\"value\":5,\"content\":[{\"type\":\"image\",\"data\":\"?\",\"mimeType\":\"x\"}]}"),
         &result);
     assert_true(
-        str_is(json_str(json_get_text(&result.content->items[0], "type")), "text")); /* no client takes it */
+        str_is(json_str(json_get_text(&result.content->items[0], "type")), "text")); /* clients reject it */
 }
 
-static void structure_is_put_in_where_a_schema_promises_it(void **state)
+static void structured_content_is_filled_in_for_an_output_schema(void **state)
 {
     (void)state;
     result_read_mcp(arena, parsed("{\"content\":[{\"type\":\"text\",\"text\":\"{\\\"a\\\":1}\"}]}"), &result);
@@ -234,7 +234,7 @@ static bool brings_nothing(const char *sent, enum policy_effects effects)
     return result_is_uninformative(&result, effects);
 }
 
-static void what_brings_nothing_depends_on_what_was_asked_for(void **state)
+static void uninformative_depends_on_the_effects(void **state)
 {
     (void)state;
     const char *nothing[] = {"null",
@@ -268,7 +268,7 @@ static void what_brings_nothing_depends_on_what_was_asked_for(void **state)
     }
 }
 
-static void blank_is_what_nobody_can_see(void **state)
+static void blank_results_are_recognised(void **state)
 {
     (void)state;
     result_read(arena, parsed("{\"content\":[]}"), &result);
@@ -289,19 +289,18 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_text_that_is_json_is_read_as_json, begin, end),
         cmocka_unit_test_setup_teardown(any_other_text_stays_text, begin, end),
         cmocka_unit_test_setup_teardown(texts_are_joined_and_other_blocks_left_out, begin, end),
-        cmocka_unit_test_setup_teardown(blocks_that_no_client_takes_are_mended, begin, end),
-        cmocka_unit_test_setup_teardown(blocks_that_clients_take_stay_what_they_are, begin, end),
-        cmocka_unit_test_setup_teardown(an_error_may_be_said_by_text_or_number, begin, end),
+        cmocka_unit_test_setup_teardown(invalid_content_blocks_are_repaired, begin, end),
+        cmocka_unit_test_setup_teardown(valid_content_blocks_are_unchanged, begin, end),
+        cmocka_unit_test_setup_teardown(is_error_may_be_a_string_or_a_number, begin, end),
         cmocka_unit_test_setup_teardown(a_plain_value_is_the_value, begin, end),
-        cmocka_unit_test_setup_teardown(empty_is_what_holds_nothing, begin, end),
-        cmocka_unit_test_setup_teardown(only_what_has_the_form_of_mcp_is_read_as_such, begin, end),
-        cmocka_unit_test_setup_teardown(a_server_of_mcp_is_taken_at_its_word, begin, end),
-        cmocka_unit_test_setup_teardown(a_command_may_print_what_tool_return_takes, begin, end),
-        cmocka_unit_test_setup_teardown(structure_is_put_in_where_a_schema_promises_it, begin, end),
-        cmocka_unit_test_setup_teardown(what_brings_nothing_depends_on_what_was_asked_for, begin, end),
-        cmocka_unit_test_setup_teardown(blank_is_what_nobody_can_see, begin, end),
-        cmocka_unit_test_setup_teardown(a_made_result_is_json_text_and_structured_only_with_a_schema, begin,
-                                        end),
+        cmocka_unit_test_setup_teardown(empty_values_are_recognised, begin, end),
+        cmocka_unit_test_setup_teardown(only_objects_of_the_mcp_form_are_read_as_such, begin, end),
+        cmocka_unit_test_setup_teardown(results_of_an_mcp_server_are_read_as_sent, begin, end),
+        cmocka_unit_test_setup_teardown(a_command_may_print_a_tool_return, begin, end),
+        cmocka_unit_test_setup_teardown(structured_content_is_filled_in_for_an_output_schema, begin, end),
+        cmocka_unit_test_setup_teardown(uninformative_depends_on_the_effects, begin, end),
+        cmocka_unit_test_setup_teardown(blank_results_are_recognised, begin, end),
+        cmocka_unit_test_setup_teardown(a_value_becomes_text_and_structured_only_with_a_schema, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* anyOf and oneOf that a property tells apart say what they say when every branch is tried. */
+/* anyOf and oneOf with a branch map give the same answers and messages as trying every branch. */
 #include "schema/schema_support.h"
 
 #include "schema/node.h"
@@ -25,7 +25,7 @@ static const char *const branches[] = {
 
 #define BRANCHES (sizeof(branches) / sizeof(*branches))
 
-/* The same branches twice: as they are, and behind two negations, which hide what tells them apart. */
+/* The same branches twice: as they are, and behind two negations, which hide the discriminator. */
 static struct schema *random_schema(bool hidden, const char *keyword, const uint32_t *chosen, uint32_t count)
 {
     struct buf out = buf_in(arena);
@@ -48,7 +48,7 @@ static const struct json *random_instance(void)
     return parse(arena_printf(arena, "{%s%s}", keys[below(11)], others[below(4)]).at);
 }
 
-static void says_what_trying_all_says(void **state)
+static void a_branch_map_gives_the_messages_of_trying_all_branches(void **state)
 {
     (void)state;
     uint32_t forks = 0, fit = 0;
@@ -71,8 +71,8 @@ static void says_what_trying_all_says(void **state)
     assert_true(forks > 40 && fit > 400);
 }
 
-/* What one branch evaluated is known to unevaluatedProperties, and only that. */
-static void the_way_taken_is_evaluated(void **state)
+/* unevaluatedProperties counts what the selected branch evaluated, and only that. */
+static void the_selected_branch_is_evaluated(void **state)
 {
     (void)state;
     struct schema *schema = compile("{`oneOf`:[{`properties`:{`k`:{`const`:`a`},`x`:true},`required`:[`k`]},"
@@ -86,6 +86,7 @@ static void the_way_taken_is_evaluated(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(says_what_trying_all_says), TEST(the_way_taken_is_evaluated)};
-    return cmocka_run_group_tests_name("schema forks", tests, NULL, NULL);
+    const struct CMUnitTest tests[] = {TEST(a_branch_map_gives_the_messages_of_trying_all_branches),
+                                       TEST(the_selected_branch_is_evaluated)};
+    return cmocka_run_group_tests_name("schema branch maps", tests, NULL, NULL);
 }

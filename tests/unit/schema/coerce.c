@@ -1,24 +1,24 @@
-/* Mending: what is mended and into what, what never is, and that twice is once. */
+/* Coercion: which values change and to what, which never do, and that it is idempotent. */
 #include "schema/schema_support.h"
 
 #include "schema/coerce.h"
 
 static const char *mend(const struct schema *schema, const struct json *v)
 {
-    const struct json *mended = schema_coerce(schema, v, &coerce_options_all, arena);
-    if (mended != v) {
-        const struct json *again = schema_coerce(schema, mended, &coerce_options_all, arena);
-        assert_string_equal(written(again), written(mended)); /* idempotent */
+    const struct json *coerced = schema_coerce(schema, v, &coerce_options_all, arena);
+    if (coerced != v) {
+        const struct json *again = schema_coerce(schema, coerced, &coerce_options_all, arena);
+        assert_string_equal(written(again), written(coerced)); /* idempotent */
     }
-    return mended == v ? "as it was" : written(mended);
+    return coerced == v ? "as it was" : written(coerced);
 }
 
 #define FIELD(schema) "{`properties`:{`a`:" schema "}}"
 
 static const struct {
-    const char *schema, *instance, *mended;
+    const char *schema, *instance, *coerced;
 } readings[] = {
-    /* text that holds a number or a boolean */
+    /* strings that spell a number or a boolean */
     {FIELD("{`type`:`integer`}"), "{`a`:`5`}", "{`a`:5}"},
     {FIELD("{`type`:`number`}"), "{`a`:` -1.50 `}", "{`a`:-1.50}"},
     {FIELD("{`type`:`integer`}"), "{`a`:`9007199254740993`}", "{`a`:9007199254740993}"},
@@ -33,7 +33,7 @@ static const struct {
     {FIELD("{`type`:[`integer`,`string`]}"), "{`a`:`5`}", "as it was"},
     {FIELD("{`anyOf`:[{`type`:`integer`},{`type`:`string`}]}"), "{`a`:`5`}", "as it was"},
     {FIELD("{`type`:`string`}"), "{`a`:5}", "as it was"},
-    /* text that holds JSON */
+    /* strings that spell JSON */
     {FIELD("{`type`:`object`}"), "{`a`:`{\\`b\\`:1.10}`}", "{`a`:{`b`:1.10}}"},
     {FIELD("{`type`:`array`}"), "{`a`:`[1]`}", "{`a`:[1]}"},
     {FIELD("{`type`:`array`,`items`:{`type`:`integer`}}"), "{`a`:`[\\`1\\`]`}", "{`a`:[1]}"},
@@ -72,19 +72,19 @@ static const struct {
      "{`k`:`a`,`n`:`1`}", "{`k`:`a`,`n`:1}"},
     {"{`patternProperties`:{`^n`:{`type`:`integer`}}}", "{`n1`:`1`}", "{`n1`:1}"},
     {"{`type`:`object`}", "`{\\`a\\`:1}`", "{`a`:1}"},
-    /* what fits is not touched although its neighbour is mended */
+    /* a valid value is unchanged although its neighbour is coerced */
     {"{`properties`:{`a`:{`type`:`integer`},`b`:{}}}", "{`a`:`1`,`b`:`1`}", "{`a`:1,`b`:`1`}"},
 };
 
-static void only_the_one_reading_that_fits(void **state)
+static void coerces_only_to_the_one_reading_that_fits(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(readings) / sizeof(*readings); i++)
         assert_string_equal(mend(compile(readings[i].schema), parse(readings[i].instance)),
-                            quoted(readings[i].mended).at);
+                            quoted(readings[i].coerced).at);
 }
 
-static void a_switch_turns_each_off(void **state)
+static void each_coercion_can_be_disabled(void **state)
 {
     (void)state;
     static const struct {
@@ -117,8 +117,8 @@ static void a_switch_turns_each_off(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(only_the_one_reading_that_fits),
-        TEST(a_switch_turns_each_off),
+        TEST(coerces_only_to_the_one_reading_that_fits),
+        TEST(each_coercion_can_be_disabled),
     };
     return cmocka_run_group_tests_name("schema coerce", tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* What compiles with which warning, what is refused and with which words, and what judging may cost. */
+/* Which schemas compile with which warning, which are refused with which message, and the bounds of
+ * validation. */
 #include "schema/schema_support.h"
 
 #include "base/clock.h"
@@ -14,7 +15,7 @@ static const char *refusal(const char *text)
     return arena_dup(arena, str_of(why.text)).at;
 }
 
-static void what_cannot_be_understood_is_refused_with_its_place(void **state)
+static void invalid_schemas_are_refused_with_their_pointer(void **state)
 {
     (void)state;
     static const struct {
@@ -66,7 +67,7 @@ static void small_faults_are_understood_with_a_warning(void **state)
     }
 }
 
-static void formats_may_annotate(void **state)
+static void formats_can_be_annotations(void **state)
 {
     (void)state;
     struct schema_options options = {.annotate_format = true};
@@ -110,7 +111,7 @@ static const char *nested(unsigned levels, bool kind_first, const char *leaf)
     "{`type`:`object`,`properties`:{`child`:{`$ref`:`#/$defs/n`},`kind`:{`const`:`" kind                     \
     "`}},`required`:[`kind`]}"
 
-static void nested_alternatives_are_told_apart_first(void **state)
+static void nested_alternatives_are_selected_by_discriminator(void **state)
 {
     (void)state;
     const struct schema *schema =
@@ -128,7 +129,7 @@ static void nested_alternatives_are_told_apart_first(void **state)
     }
 }
 
-static void too_many_steps_is_said(void **state)
+static void too_many_steps_are_reported(void **state)
 {
     (void)state;
     const struct schema *schema =
@@ -143,7 +144,7 @@ static void too_many_steps_is_said(void **state)
         buf_text(&out, ",`x`:1}");
     buf_byte(&out, '\0');
     assert_int_equal(schema_validate(schema, parse(out.at)), SCHEMA_VALID);
-    /* never right at the bottom, so that every alternative of every level is tried */
+    /* never valid at the bottom, so that every alternative of every level is tried */
     const char *text = out.at;
     char *leaf = strstr(text, "null");
     memcpy(leaf, "7777", 4);
@@ -186,7 +187,7 @@ static void deep_schemas_are_refused(void **state)
     golden_check("load", "schema: too many references in a row", refusal(chain.at));
 }
 
-static void the_valid_path_allocates_nothing(void **state)
+static void validation_allocates_nothing(void **state)
 {
     (void)state;
     const struct schema *schema = compile(
@@ -205,15 +206,15 @@ static void the_valid_path_allocates_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_cannot_be_understood_is_refused_with_its_place),
+        TEST(invalid_schemas_are_refused_with_their_pointer),
         TEST(small_faults_are_understood_with_a_warning),
-        TEST(formats_may_annotate),
+        TEST(formats_can_be_annotations),
         TEST(documents_come_from_the_registry),
-        TEST(nested_alternatives_are_told_apart_first),
-        TEST(too_many_steps_is_said),
+        TEST(nested_alternatives_are_selected_by_discriminator),
+        TEST(too_many_steps_are_reported),
         TEST(patterns_are_bounded),
         TEST(deep_schemas_are_refused),
-        TEST(the_valid_path_allocates_nothing),
+        TEST(validation_allocates_nothing),
     };
     return cmocka_run_group_tests_name("schema compile", tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /*
- * Real tools and real calls, where the recorded corpus is found beside the
- * project or at $TOOLGATE_CORPUS: every schema compiles, every published
- * right call passes, and what the environment refused for its arguments is
- * caught unless the published schema allows it.
+ * Recorded tools and calls, if the corpus is found beside the project or at
+ * $TOOLGATE_CORPUS: every schema compiles, every correct call passes, and every
+ * call that the environment refused for its arguments is caught unless the
+ * published schema allows it.
  */
 #include "base/arena.h"
 #include "base/map.h"

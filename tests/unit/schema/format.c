@@ -1,4 +1,4 @@
-/* Each format by what it takes and what it does not; numbers by their decimals; names by their likeness. */
+/* What each format accepts and rejects; multipleOf on decimals; suggestions of similar names. */
 #include "schema/schema_support.h"
 
 #include "json/build.h"
@@ -6,7 +6,7 @@
 #include "schema/multiple_of.h"
 #include "base/suggest.h"
 
-static void formats_take_their_own(void **state)
+static void formats_accept_valid_strings_only(void **state)
 {
     (void)state;
     static const struct {
@@ -90,7 +90,7 @@ static void multiples_are_exact(void **state)
     }
 }
 
-static void names_are_suggested_by_likeness(void **state)
+static void names_are_suggested_by_similarity(void **state)
 {
     (void)state;
     static const struct {
@@ -139,9 +139,9 @@ static void suggestions_are_ranked_and_few(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(formats_take_their_own),
+        TEST(formats_accept_valid_strings_only),
         TEST(multiples_are_exact),
-        TEST(names_are_suggested_by_likeness),
+        TEST(names_are_suggested_by_similarity),
         TEST(suggestions_are_ranked_and_few),
     };
     return cmocka_run_group_tests_name("schema format", tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* Every keyword of the three dialects: a schema, what fits it and what does not. The official suite goes
+/* Every keyword of the three dialects: a schema, a valid and an invalid value. The official suite goes
  * deeper where it is at hand; this table is here everywhere. */
 #include "schema/schema_support.h"
 
@@ -70,13 +70,13 @@ static const struct {
     {"{`properties`:{`a`:{`$ref`:`#`}},`type`:`object`}", "{`a`:{`a`:{}}}", "{`a`:{`a`:1}}"},
 };
 
-/* The boolean pass, and that the collecting one says the same. */
+/* The boolean pass, and that the collecting pass agrees. */
 static bool fits(const char *schema, const char *instance)
 {
     return lines_of(compile(schema), parse(instance))[0] == '\0';
 }
 
-static void each_takes_what_fits_and_refuses_what_fails(void **state)
+static void each_keyword_accepts_and_rejects(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(keywords) / sizeof(*keywords); i++) {
@@ -89,6 +89,6 @@ static void each_takes_what_fits_and_refuses_what_fails(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(each_takes_what_fits_and_refuses_what_fails)};
+    const struct CMUnitTest tests[] = {TEST(each_keyword_accepts_and_rejects)};
     return cmocka_run_group_tests_name("schema keywords", tests, NULL, NULL);
 }

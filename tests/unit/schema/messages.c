@@ -4,7 +4,7 @@
 
 #define OBJECT(properties) "{`type`:`object`,`properties`:{" properties "}}"
 
-static void each_kind_has_its_line(void **state)
+static void each_kind_of_problem_has_its_line(void **state)
 {
     (void)state;
     static const struct {
@@ -52,7 +52,7 @@ static void each_kind_has_its_line(void **state)
     golden_check_rows("feedback", "schema: each keyword");
 }
 
-static void every_problem_is_said_at_once(void **state)
+static void every_problem_is_reported_at_once(void **state)
 {
     (void)state;
     expect_lines("{`properties`:{`a`:{`type`:`string`,`minLength`:3,`pattern`:`^x`},`b`:{`type`:`integer`}},"
@@ -61,7 +61,7 @@ static void every_problem_is_said_at_once(void **state)
     golden_check_rows("feedback", "schema: several problems");
 }
 
-static void what_two_rules_say_is_said_once(void **state)
+static void equal_problems_are_reported_once(void **state)
 {
     (void)state;
     expect_lines("{`allOf`:[{`required`:[`a`]},{`required`:[`a`]}]}", "{}");
@@ -104,7 +104,7 @@ static void many_problems_are_counted(void **state)
     assert_non_null(strstr(lines, "- and 68 more\n"));
 }
 
-static void programs_get_json(void **state)
+static void problems_are_written_as_json(void **state)
 {
     (void)state;
     struct problems problems;
@@ -123,7 +123,7 @@ static void programs_get_json(void **state)
     assert_true(str_is(problems.list[0].suggestion, "\"aa\""));
 }
 
-static void what_is_missing_may_have_been_sent_under_another_name(void **state)
+static void a_missing_field_may_have_been_sent_under_another_name(void **state)
 {
     (void)state;
 #define FILE_SCHEMA "{`properties`:{`file_path`:{},`mode`:{}},`required`:[`file_path`]"
@@ -134,7 +134,7 @@ static void what_is_missing_may_have_been_sent_under_another_name(void **state)
     golden_check_rows("feedback", "schema: a field under another name");
 }
 
-/* ---- the schema's own words ---- */
+/* ---- descriptions ---- */
 
 static struct str described(const char *schema, const char *instance)
 {
@@ -145,7 +145,7 @@ static struct str described(const char *schema, const char *instance)
     return problems.list[0].description;
 }
 
-static void what_the_schema_says_of_a_place_goes_with_its_problem(void **state)
+static void a_problem_carries_the_description_of_its_schema(void **state)
 {
     (void)state;
 #define ORDER                                                                                                \
@@ -157,14 +157,14 @@ static void what_the_schema_says_of_a_place_goes_with_its_problem(void **state)
     assert_true(
         str_is(described(ORDER "`additionalProperties`:false,`description`:`An order`}", "{`x`:1}"), ""));
     assert_true(str_is(described(ORDER "`required`:[`x`],`description`:`An order`}", "{}"), ""));
-    /* through a reference: what stands beside it, unless what it leads to says more */
+    /* through a reference: the description beside it, unless its target has one */
     assert_true(str_is(
         described("{`$defs`:{`n`:{`minimum`:3}},`$ref`:`#/$defs/n`,`description`:`Outer`}", "1"), "Outer"));
     assert_true(str_is(described("{`$defs`:{`n`:{`minimum`:3,`description`:`Inner`}},`$ref`:`#/$defs/n`,"
                                  "`description`:`Outer`}",
                                  "1"),
                        "Inner"));
-    /* an expression alone says little to a model */
+    /* a pattern shows the description */
     expect_lines(ORDER "`type`:`object`}", "{`id`:`77`}");
 #undef ORDER
     golden_check_rows("feedback", "schema: the description of a pattern");
@@ -172,7 +172,7 @@ static void what_the_schema_says_of_a_place_goes_with_its_problem(void **state)
 
 /* ---- alternatives ---- */
 
-static void alternatives_are_never_noise(void **state)
+static void only_the_alternative_that_was_meant_is_explained(void **state)
 {
     (void)state;
     static const char kinds[] =
@@ -185,7 +185,7 @@ static void alternatives_are_never_noise(void **state)
         {kinds, "{`kind`:`b`,`x`:1}"},
         {kinds, "{`kind`:`c`,`x`:1}"},
         {kinds, "{`x`:1}"},
-        /* one branch takes strings, the other lists: the value's type chooses */
+        /* one branch takes strings, the other lists: the value's type selects */
         {"{`anyOf`:[{`type`:`string`,`minLength`:2},{`type`:`array`,`items`:{`type`:`string`}}]}", "[1]"},
         {"{`anyOf`:[{`type`:`string`,`enum`:[`a`,`b`]},{`type`:`null`}]}", "`c`"},
         {"{`oneOf`:[{`const`:`x`},{`const`:`y`},{`type`:`null`}]}", "`z`"},
@@ -201,9 +201,9 @@ static void alternatives_are_never_noise(void **state)
     golden_check_rows("feedback", "schema: alternatives");
 }
 
-/* ---- strangers ---- */
+/* ---- unknown properties ---- */
 
-static void strangers_are_told_from_the_declared(void **state)
+static void unknown_properties_are_found(void **state)
 {
     (void)state;
     static const struct {
@@ -233,17 +233,17 @@ static void strangers_are_told_from_the_declared(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(each_kind_has_its_line),
-        TEST(every_problem_is_said_at_once),
-        TEST(what_two_rules_say_is_said_once),
+        TEST(each_kind_of_problem_has_its_line),
+        TEST(every_problem_is_reported_at_once),
+        TEST(equal_problems_are_reported_once),
         TEST(long_values_are_cut),
         TEST(lists_of_choices_are_cut),
         TEST(many_problems_are_counted),
-        TEST(programs_get_json),
-        TEST(what_is_missing_may_have_been_sent_under_another_name),
-        TEST(what_the_schema_says_of_a_place_goes_with_its_problem),
-        TEST(alternatives_are_never_noise),
-        TEST(strangers_are_told_from_the_declared),
+        TEST(problems_are_written_as_json),
+        TEST(a_missing_field_may_have_been_sent_under_another_name),
+        TEST(a_problem_carries_the_description_of_its_schema),
+        TEST(only_the_alternative_that_was_meant_is_explained),
+        TEST(unknown_properties_are_found),
     };
     return cmocka_run_group_tests_name("schema words", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Regular expressions as ECMA-262 means them, what is refused, and what people write all the same. */
+/* Regular expressions of ECMA-262, refused syntax, and common deviations. */
 #include "schema/schema_support.h"
 
 #include "schema/pattern.h"
@@ -57,7 +57,7 @@ static void means_what_ecma_262_means(void **state)
             fail_msg("%s against %s", table[i].expression, table[i].subject);
 }
 
-static void what_other_dialects_know_is_refused(void **state)
+static void syntax_of_other_dialects_is_refused(void **state)
 {
     (void)state;
     static const char *const table[] = {
@@ -89,7 +89,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(means_what_ecma_262_means),
-        TEST(what_other_dialects_know_is_refused),
+        TEST(syntax_of_other_dialects_is_refused),
         TEST(work_is_bounded),
     };
     return cmocka_run_group_tests_name("schema pattern", tests, NULL, NULL);

@@ -1,8 +1,7 @@
 /*
- * What holds for every schema and every value, tried on random ones: the two
- * passes agree, what is valid is never mended, mending twice is mending once,
- * and what a model bent in a way that has one reading is bent back.
- * SCHEMA_ROUNDS=N tries more.
+ * Properties of random schemas and values: the two passes agree, a valid value
+ * is never coerced, coercion is idempotent, and a value changed in a way that
+ * has one reading is restored. SCHEMA_ROUNDS=N tries more.
  */
 #include "schema/schema_support.h"
 
@@ -55,7 +54,7 @@ static void scalar(struct pair *p)
         {"{\"type\":\"number\"}", "-1.50", "\"-1.50\""},
         {"{\"type\":[\"number\",\"null\"]}", "7", "\"7\""},
         {"{\"type\":\"boolean\"}", "true", "\"True\""},
-        {"{\"type\":\"string\"}", "\"5\"", "\"5\""}, /* text stays text */
+        {"{\"type\":\"string\"}", "\"5\"", "\"5\""}, /* a string stays a string */
         {"{\"type\":[\"string\",\"integer\"]}", "\"5\"", "\"5\""},
         {"{\"enum\":[\"placed\",\"shipped\"]}", "\"shipped\"", "\" Shipped\""},
         {"{\"const\":\"NA\"}", "\"NA\"", "\"na \""},
@@ -77,7 +76,7 @@ static void list(struct pair *p, unsigned depth)
     struct pair one = {buf_in(arena), buf_in(arena), buf_in(arena)};
     any(&one, depth + 1);
     struct str value = buf_view(&one.value), bent = buf_view(&one.bent);
-    /* a single value that is no list, no text that begins one, and nothing like null, can only mean a list of
+    /* a single value that is no list, no string that begins one, and not null, can only mean a list of
      * it */
     wrapped = count == 1 && value.at[0] != '[' && value.at[0] != 'n' && value.at[0] != '"' && below(2);
     buf_text(&p->bent, wrapped ? "" : "[");
@@ -90,7 +89,7 @@ static void list(struct pair *p, unsigned depth)
     put(p, "}", "]", wrapped ? "" : "]");
 }
 
-/* A text that holds JSON, where an object is wanted. */
+/* A string that holds JSON where an object fits. */
 static void quote_bent(struct pair *p, size_t from)
 {
     struct str inner = arena_dup(arena, (struct str){p->bent.at + from, p->bent.len - from});
@@ -180,12 +179,12 @@ static size_t errors_in(const struct schema *schema, const struct json *v)
     problems_init(&problems, arena);
     enum schema_validity said = schema_explain(schema, v, &problems);
     size_t errors = problems.errors + problems.more;
-    assert_int_equal(said, schema_validate(schema, v)); /* the two passes are one */
+    assert_int_equal(said, schema_validate(schema, v)); /* the two passes agree */
     assert_int_equal(said == SCHEMA_VALID, errors == 0);
     return errors;
 }
 
-static const struct json *mended(const struct schema *schema, const struct json *v)
+static const struct json *coerced(const struct schema *schema, const struct json *v)
 {
     const struct json *once = schema_coerce(schema, v, &coerce_options_all, arena);
     assert_string_equal(written(schema_coerce(schema, once, &coerce_options_all, arena)), written(once));
@@ -204,7 +203,7 @@ static void try_pair(void)
         fail_msg("does not fit: " STR_FMT " " STR_FMT, STR_ARG(buf_view(&p.value)),
                  STR_ARG(buf_view(&p.schema)));
     assert_ptr_equal(schema_coerce(schema, value, &no_floats, arena), value);
-    const struct json *back = mended(schema, bent);
+    const struct json *back = coerced(schema, bent);
     if (!json_equal(back, value))
         fail_msg("bent " STR_FMT " came back as %s: " STR_FMT, STR_ARG(buf_view(&p.bent)), written(back),
                  STR_ARG(buf_view(&p.schema)));
@@ -212,7 +211,7 @@ static void try_pair(void)
     noise(&other, 0);
     const struct json *stray = parsed(buf_view(&other));
     size_t before = errors_in(schema, stray);
-    errors_in(schema, mended(schema, stray));
+    errors_in(schema, coerced(schema, stray));
     if (before == 0)
         assert_ptr_equal(schema_coerce(schema, stray, &no_floats, arena), stray);
 }
@@ -230,7 +229,7 @@ static void on_random_schemas_and_values(void **unused)
         arena_free(arena);
     }
     arena = outer;
-    assert_true(bent_pairs > rounds / 2); /* or nothing much was tried */
+    assert_true(bent_pairs > rounds / 2); /* else too little was tried */
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* Plain expressions say what PCRE2 says: random ones on random texts, and those that must be left to it. */
+/* The fast path agrees with PCRE2: random expressions on random strings, and those it must leave to PCRE2. */
 #include "schema/schema_support.h"
 
 #include "schema/pattern.h"
@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#define SUBJECTS 40u /* held against each expression */
+#define SUBJECTS 40u /* matched with each expression */
 
 static uint32_t seed = 12345;
 
@@ -16,7 +16,7 @@ static uint32_t below(uint32_t n)
     return (seed >> 8) % n;
 }
 
-static void what_people_write_is_plain(void **state)
+static void common_expressions_take_the_fast_path(void **state)
 {
     (void)state;
     static const char *const table[] = {"^[A-Z]{3}$", "^[a-z][a-z0-9_]{0,62}$",  "^[A-Z]{2}-[0-9]{4,8}$",
@@ -28,7 +28,7 @@ static void what_people_write_is_plain(void **state)
             fail_msg("%s", table[i]);
 }
 
-static void what_leaves_a_choice_is_not(void **state)
+static void expressions_that_may_backtrack_do_not(void **state)
 {
     (void)state;
     static const char *const table[] = {
@@ -77,7 +77,7 @@ static struct pattern *compiled(struct str expression)
     return pattern;
 }
 
-/* In a group it isn't plain. */
+/* A group disables the fast path. */
 static struct pattern *compiled_for_pcre2(struct str expression)
 {
     struct str grouped = arena_printf(arena, "(?:" STR_FMT ")", STR_ARG(expression));
@@ -109,7 +109,8 @@ static void says_what_pcre2_says(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(what_people_write_is_plain), TEST(what_leaves_a_choice_is_not),
+    const struct CMUnitTest tests[] = {TEST(common_expressions_take_the_fast_path),
+                                       TEST(expressions_that_may_backtrack_do_not),
                                        TEST(says_what_pcre2_says)};
     return cmocka_run_group_tests_name("schema plain", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Samples: whatever is said to be one is accepted, and most schemas have one. */
+/* Every sample is valid, and most schemas have one. */
 #include "schema/sample.h"
 #include "schema/schema_support.h"
 
@@ -21,7 +21,7 @@ static void expect(const char *source, enum sample_extent extent, const char *wa
     assert_string_equal(sample_of(source, extent), quoted(wanted).at);
 }
 
-static void takes_what_the_schema_names(void **state)
+static void uses_the_values_that_the_schema_names(void **state)
 {
     (void)state;
     expect("{`const`:7}", SAMPLE_ALL, "7");
@@ -54,7 +54,7 @@ static void stays_within_bounds(void **state)
     "`$defs`:{`id`:{`type`:`integer`},`line`:{`type`:`object`,`properties`:{`n`:"                            \
     "{`type`:`integer`},`of`:{`$ref`:`#/$defs/line`}},`required`:[`n`]}}}"
 
-static void gives_what_is_required_or_all(void **state)
+static void gives_required_or_all_properties(void **state)
 {
     (void)state;
     expect(ORDER, SAMPLE_REQUIRED, "{`id`:1,`by`:`by`}");
@@ -65,7 +65,7 @@ static void gives_what_is_required_or_all(void **state)
            "{`a`:`a`,`b`:`b`}");
 }
 
-static void takes_a_branch_that_holds(void **state)
+static void selects_a_branch_that_is_valid(void **state)
 {
     (void)state;
     expect("{`anyOf`:[{`type`:`integer`},{`type`:`null`}]}", SAMPLE_ALL, "1");
@@ -74,7 +74,7 @@ static void takes_a_branch_that_holds(void **state)
            SAMPLE_REQUIRED, "{`a`:1,`b`:`b`}");
 }
 
-static void says_so_where_it_finds_none(void **state)
+static void reports_that_there_is_no_sample(void **state)
 {
     (void)state;
     expect("false", SAMPLE_ALL, "none");
@@ -83,7 +83,7 @@ static void says_so_where_it_finds_none(void **state)
     expect("{`not`:{}}", SAMPLE_ALL, "none");
 }
 
-static void makes_texts_for_patterns(void **state)
+static void makes_strings_for_patterns(void **state)
 {
     (void)state;
     static const char *const patterns[] = {"^ord_[0-9a-f]{8}$",
@@ -127,7 +127,7 @@ static void sample_tool(struct tally *tally, const struct json *tool)
     tally->all += schema_sample(arena, schema, SAMPLE_ALL, &out);
 }
 
-static void most_recorded_tools_have_one(void **state)
+static void most_recorded_tools_have_a_sample(void **state)
 {
     (void)state;
     const char *told = getenv("TOOLGATE_CORPUS"), *root = told ? told : BESIDE_US;
@@ -155,10 +155,10 @@ static void most_recorded_tools_have_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(takes_what_the_schema_names),   TEST(stays_within_bounds),
-        TEST(gives_what_is_required_or_all), TEST(takes_a_branch_that_holds),
-        TEST(says_so_where_it_finds_none),   TEST(makes_texts_for_patterns),
-        TEST(most_recorded_tools_have_one),
+        TEST(uses_the_values_that_the_schema_names), TEST(stays_within_bounds),
+        TEST(gives_required_or_all_properties),      TEST(selects_a_branch_that_is_valid),
+        TEST(reports_that_there_is_no_sample),       TEST(makes_strings_for_patterns),
+        TEST(most_recorded_tools_have_a_sample),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

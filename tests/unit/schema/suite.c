@@ -76,7 +76,7 @@ static bool is_json(const char *name)
     return n > 5 && strcmp(name + n - 5, ".json") == 0;
 }
 
-/* Every remote under the URI the suite expects it at. */
+/* Each remote under the URI that the suite expects. */
 static void add_remotes(struct run *run, const char *relative)
 {
     struct str folder = arena_printf(run->arena, "%s/remotes%s", run->root, relative);
@@ -96,7 +96,7 @@ static void add_remotes(struct run *run, const char *relative)
         closedir(dir);
 }
 
-/* The collecting pass must agree with the boolean one, and have something to say. */
+/* The collecting pass must agree with the boolean one, and report a problem. */
 static bool passes_agree(struct arena *arena, const struct schema *schema, const struct json *data,
                          enum schema_validity answer)
 {
