@@ -17,11 +17,6 @@ static void insert(struct buf *out, struct str line, const char *brace, struct s
     buf_str(out, str_from(line, head));
 }
 
-static bool is_request(const struct json *message)
-{
-    return json_is(json_get_text(message, "method"), JSON_STRING) && json_get_text(message, "id");
-}
-
 static void add_session(struct buf *out, struct arena *arena, struct str line, const struct json *message,
                         struct str session)
 {
@@ -45,7 +40,7 @@ void bridge_line(struct buf *out, struct str line, struct str session)
     struct json message;
     struct json_error fault;
     bool read = json_parse(arena, line, NULL, &message, &fault) == OK || fault.soft;
-    if (read && is_request(&message))
+    if (read && json_is(json_get_text(&message, "method"), JSON_STRING) && json_get_text(&message, "id"))
         add_session(out, arena, line, &message, session);
     else
         buf_str(out, line);

@@ -21,27 +21,14 @@ struct check_options {
     bool trace, json;
 };
 
-static int print_answer_as(const struct check_options *check, const struct json *answer)
+static int print_answer(void *owner, const struct json *answer)
 {
+    const struct check_options *check = owner;
     if (check->json)
         print_json_line(answer);
     else
         print_check(str_of(check->tool), answer, check->trace);
     return print_exit_code(answer);
-}
-
-/* ---- the daemon ---- */
-
-static int print_answer(void *owner, const struct json *answer)
-{
-    return print_answer_as(owner, answer);
-}
-
-static int ask(const struct command *command, struct arena *arena, struct check_options *check)
-{
-    check->meta.trace = check->trace || !check->meta.session; /* a trace without a session is not counted */
-    struct str params = json_input_call(arena, check->tool, &check->arguments, &check->meta);
-    return rpc_call(command, check->socket, "toolgate/check", params, print_answer, check);
 }
 
 /* ---- the dry run ---- */
@@ -81,7 +68,7 @@ static int decide(struct arena *arena, const struct check_options *check, struct
     if (!call_start(call, NULL, NULL)) /* the local ledger answers at once */
         term_error("check", "the ledger did not answer");
     else if (json_parse(arena, answer_json(arena, call, check->trace), NULL, &answer, &fault) == OK)
-        status = print_answer_as(check, &answer);
+        status = print_answer((void *)check, &answer);
     call_free(call);
     return status;
 }
@@ -124,10 +111,15 @@ static int run(const struct command *command, int argc, char **argv)
         return status;
     struct arena *arena = arena_new();
     check.tool = argv[0];
-    status = CLI_ERROR;
-    if (json_input_arguments(command, arena, argv[1], &check.arguments))
-        status = check.meta.session || check.socket ? ask(command, arena, &check)
-                                                    : dry_run(command, arena, &check, &options);
+    if (!json_input_arguments(command, arena, argv[1], &check.arguments)) {
+        status = CLI_ERROR;
+    } else if (check.meta.session || check.socket) {
+        check.meta.trace = check.trace || !check.meta.session; /* a trace without a session is not counted */
+        struct str params = json_input_call(arena, check.tool, &check.arguments, &check.meta);
+        status = rpc_call(command, check.socket, "toolgate/check", params, print_answer, &check);
+    } else {
+        status = dry_run(command, arena, &check, &options);
+    }
     arena_free(arena);
     return status;
 }

@@ -6,51 +6,40 @@
 
 #include <stdio.h>
 
-static long long number(const struct json *answer, const char *key)
-{
-    int64_t n = 0;
-    json_int(json_get_text(answer, key), &n);
-    return (long long)n;
-}
-
 static void print_lines(FILE *out, const char *prefix, const struct json *lines)
 {
     for (uint32_t i = 0; json_is(lines, JSON_ARRAY) && i < lines->len; i++)
         fprintf(out, "%s: " STR_FMT "\n", prefix, STR_ARG(json_str(&lines->items[i])));
 }
 
-static int exit_code(const struct json *answer)
+static int print_result(void *owner, const struct json *answer)
 {
-    return json_is_true(json_get_text(answer, "ok")) ? CLI_OK : CLI_NO;
-}
-
-static int print_outcome(void *owner, const struct json *answer)
-{
+    int status = json_is_true(json_get_text(answer, "ok")) ? CLI_OK : CLI_NO;
     const struct json *errors = json_get_text(answer, "errors");
     struct str hash = json_str(json_get_text(answer, "hash"));
     bool unchanged = json_is_true(json_get_text(answer, "unchanged"));
-    (void)owner;
+    if (*(const bool *)owner) {
+        print_json_line(answer);
+        return status;
+    }
     print_lines(stderr, "error", errors);
     print_lines(stderr, "warning", json_get_text(answer, "warnings"));
-    if (exit_code(answer) != CLI_OK)
+    if (status != CLI_OK)
         printf("%u error%s: generation %lld (" STR_FMT ") is still served\n", errors ? errors->len : 0,
-               errors && errors->len == 1 ? "" : "s", number(answer, "generation"), STR_ARG(hash));
+               errors && errors->len == 1 ? "" : "s", (long long)print_number(answer, "generation"),
+               STR_ARG(hash));
     else if (unchanged)
         printf("unchanged: generation %lld (" STR_FMT "), tools: %lld, policies: %lld, in %lld ms\n",
-               number(answer, "generation"), STR_ARG(hash), number(answer, "tools"),
-               number(answer, "policies"), number(answer, "ms"));
+               (long long)print_number(answer, "generation"), STR_ARG(hash),
+               (long long)print_number(answer, "tools"), (long long)print_number(answer, "policies"),
+               (long long)print_number(answer, "ms"));
     else
         printf("generation %lld (" STR_FMT
                "), tools: %lld, policies: %lld, examples passed: %lld, in %lld ms\n",
-               number(answer, "generation"), STR_ARG(hash), number(answer, "tools"),
-               number(answer, "policies"), number(answer, "examples"), number(answer, "ms"));
-    return exit_code(answer);
-}
-
-static int print_json(void *owner, const struct json *answer)
-{
-    rpc_call_print_json(owner, answer);
-    return exit_code(answer);
+               (long long)print_number(answer, "generation"), STR_ARG(hash),
+               (long long)print_number(answer, "tools"), (long long)print_number(answer, "policies"),
+               (long long)print_number(answer, "examples"), (long long)print_number(answer, "ms"));
+    return status;
 }
 
 static int run(const struct command *command, int argc, char **argv)
@@ -65,8 +54,7 @@ static int run(const struct command *command, int argc, char **argv)
     };
     if (!options_read(command, table, &argc, &argv, &status))
         return status;
-    return rpc_call(command, socket, "toolgate/reload", str_of("{}"), json ? print_json : print_outcome,
-                    NULL);
+    return rpc_call(command, socket, "toolgate/reload", str_of("{}"), print_result, &json);
 }
 
 const struct command command_reload = {

@@ -73,13 +73,6 @@ static void print_upstreams(const struct json *list)
 
 /* ---- ledger ---- */
 
-static long long count(const struct json *object, const char *key)
-{
-    int64_t n = 0;
-    json_int(json_get_text(object, key), &n);
-    return n;
-}
-
 static const struct {
     const char *on_outage, *words;
 } outage_rules[] = {{"local", "each daemon counts for itself, and merges afterwards"},
@@ -94,7 +87,7 @@ static void print_connection(const struct json *ledger)
         return;
     }
     printf(", %sdown%s since ", term_colour(TERM_RED), term_colour(TERM_PLAIN));
-    term_print_time(count(ledger, "away_since_ms"));
+    term_print_time(print_number(ledger, "away_since_ms"));
     printf(": " STR_FMT "\n", STR_ARG(json_str(json_get_text(ledger, "why_away"))));
     for (size_t i = 0; i < sizeof(outage_rules) / sizeof(outage_rules[0]); i++)
         if (str_is(on_outage, outage_rules[i].on_outage))
@@ -112,15 +105,19 @@ static void print_redis(const struct json *ledger)
     printf(
         "  requests: %lld to redis, %lld counted here, %lld uncounted, %lld refused; median %lld us, slowest "
         "%lld us\n",
-        count(ledger, "by_redis"), count(ledger, "by_stand_in"), count(ledger, "uncounted"),
-        count(ledger, "refused"), count(ledger, "median_us"), count(ledger, "worst_us"));
+        (long long)print_number(ledger, "by_redis"), (long long)print_number(ledger, "by_stand_in"),
+        (long long)print_number(ledger, "uncounted"), (long long)print_number(ledger, "refused"),
+        (long long)print_number(ledger, "median_us"), (long long)print_number(ledger, "worst_us"));
     printf("  connected %lld times, %lld outages; sessions: %lld to be merged, %lld merged, %lld lost\n",
-           count(ledger, "connects"), count(ledger, "outages"), count(ledger, "waiting"),
-           count(ledger, "merged"), count(ledger, "lost"));
+           (long long)print_number(ledger, "connects"), (long long)print_number(ledger, "outages"),
+           (long long)print_number(ledger, "waiting"), (long long)print_number(ledger, "merged"),
+           (long long)print_number(ledger, "lost"));
     if (json_get_text(ledger, "keys_at_connect"))
-        printf("  keys in its database at the last connect: %lld\n", count(ledger, "keys_at_connect"));
-    if (count(ledger, "forgotten") > 0)
-        printf("  sessions evicted here to free memory: %lld\n", count(ledger, "forgotten"));
+        printf("  keys in its database at the last connect: %lld\n",
+               (long long)print_number(ledger, "keys_at_connect"));
+    if ((long long)print_number(ledger, "forgotten") > 0)
+        printf("  sessions evicted here to free memory: %lld\n",
+               (long long)print_number(ledger, "forgotten"));
     for (uint32_t i = 0; json_is(warnings, JSON_ARRAY) && i < warnings->len; i++)
         printf("  %swarning:%s " STR_FMT "\n", term_colour(TERM_YELLOW), term_colour(TERM_PLAIN),
                STR_ARG(json_str(&warnings->items[i])));
@@ -133,7 +130,8 @@ static void print_ledger(const struct json *ledger)
         print_redis(ledger);
     else
         printf("local, of this daemon alone: %lld sessions, %lld bytes; %lld evicted to free memory\n",
-               count(ledger, "sessions"), count(ledger, "bytes"), count(ledger, "forgotten"));
+               (long long)print_number(ledger, "sessions"), (long long)print_number(ledger, "bytes"),
+               (long long)print_number(ledger, "forgotten"));
 }
 
 static int print_status(void *owner, const struct json *answer)

@@ -43,18 +43,13 @@ static void missed_lines(struct buf *out, const struct coverage_file *f)
     }
 }
 
-static const char *share_colour(struct share share)
-{
-    return term_colour(share.hit == share.total ? TERM_GREEN : TERM_YELLOW);
-}
-
 static void print_share(struct share share)
 {
     char text[32] = "-";
     if (share.total)
         snprintf(text, sizeof(text), "%zu/%zu", share.hit, share.total);
-    printf("  %s%9s%s", share.total ? share_colour(share) : term_colour(TERM_DIM), text,
-           term_colour(TERM_PLAIN));
+    enum term_colour colour = !share.total ? TERM_DIM : share.hit == share.total ? TERM_GREEN : TERM_YELLOW;
+    printf("  %s%9s%s", term_colour(colour), text, term_colour(TERM_PLAIN));
 }
 
 static void print_row(const struct coverage_file *f, int width)
@@ -132,15 +127,6 @@ static void print_json(const struct coverage_file *f)
 
 /* ---- both ---- */
 
-static bool is_enough(const struct test_options *options, struct share sum)
-{
-    bool enough = !sum.total || sum.hit * 100 >= sum.total * options->coverage_min;
-    if (!enough)
-        term_error("test", "coverage is %zu of %zu lines, less than the %u %% of --coverage-min", sum.hit,
-                   sum.total, options->coverage_min);
-    return enough;
-}
-
 int test_print_coverage(const struct test_options *options, const struct coverage *coverage)
 {
     size_t count;
@@ -155,5 +141,9 @@ int test_print_coverage(const struct test_options *options, const struct coverag
     }
     if (!options->json)
         print_table(files, count, sum);
-    return is_enough(options, sum) ? CLI_OK : CLI_NO;
+    if (!sum.total || sum.hit * 100 >= sum.total * options->coverage_min)
+        return CLI_OK;
+    term_error("test", "coverage is %zu of %zu lines, less than the %u %% of --coverage-min", sum.hit,
+               sum.total, options->coverage_min);
+    return CLI_NO;
 }

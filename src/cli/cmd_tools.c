@@ -26,14 +26,6 @@ static void print_array(const struct json *tools)
     printf("]\n");
 }
 
-static struct str first_line(struct str text)
-{
-    const char *end = text.len ? memchr(text.at, '\n', text.len) : NULL;
-    if (end)
-        text.len = (size_t)(end - text.at);
-    return str_cut(text, TOOLS_DESCRIPTION_MAX_BYTES);
-}
-
 /* "  [upstream docs, there find]". */
 static void print_place(struct str name, const struct json *place)
 {
@@ -54,8 +46,11 @@ static void print_names(const struct json *tools, const struct json *places)
     for (size_t i = 0; i < tools->len; i++) {
         struct str name = json_str(json_get_text(&tools->items[i], "name"));
         struct str description = json_str(json_get_text(&tools->items[i], "description"));
+        const char *end = description.len ? memchr(description.at, '\n', description.len) : NULL;
+        if (end)
+            description.len = (size_t)(end - description.at);
         printf("%s%-24.*s%s " STR_FMT, term_colour(TERM_BOLD), (int)name.len, name.at,
-               term_colour(TERM_PLAIN), STR_ARG(first_line(description)));
+               term_colour(TERM_PLAIN), STR_ARG(str_cut(description, TOOLS_DESCRIPTION_MAX_BYTES)));
         print_place(name, json_get(places, name));
         putchar('\n');
     }

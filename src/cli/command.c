@@ -11,14 +11,6 @@
 
 #define COMMANDS_MAX 32u
 
-static const struct command *find_command(const struct command_table *table, const char *name)
-{
-    for (size_t i = 0; i < table->count; i++)
-        if (strcmp(table->commands[i]->name, name) == 0)
-            return table->commands[i];
-    return NULL;
-}
-
 static void print_usage(const struct command_table *table, FILE *out)
 {
     fprintf(out, "%s\n\nusage: %s COMMAND [options]\n\n", table->summary, table->program);
@@ -30,13 +22,14 @@ static void print_usage(const struct command_table *table, FILE *out)
 
 static int run_command(const struct command_table *table, const char *name, int argc, char **argv)
 {
-    const struct command *command = find_command(table, name);
     struct str names[COMMANDS_MAX];
     size_t count = 0;
-    if (command)
-        return command->run(command, argc, argv);
-    for (; count < table->count && count < COMMANDS_MAX; count++)
-        names[count] = str_of(table->commands[count]->name);
+    for (; count < table->count && count < COMMANDS_MAX; count++) {
+        const struct command *command = table->commands[count];
+        if (strcmp(command->name, name) == 0)
+            return command->run(command, argc, argv);
+        names[count] = str_of(command->name);
+    }
     struct str near = suggest_closest(str_of(name), names, count);
     if (near.len)
         term_error(NULL, "unknown command '%s' (did you mean '" STR_FMT "'?)", name, STR_ARG(near));

@@ -8,16 +8,11 @@
 
 #include <stdio.h>
 
-static void write_out(struct str text)
-{
-    fwrite(text.at, 1, text.len, stdout);
-}
-
 static void put_json(const struct json *value)
 {
     struct buf text = {0};
     json_write(&text, value);
-    write_out(buf_view(&text));
+    fwrite(text.at, 1, text.len, stdout);
     buf_clear(&text);
 }
 
@@ -27,36 +22,24 @@ void print_json_line(const struct json *value)
     putchar('\n');
 }
 
+int64_t print_number(const struct json *object, const char *key)
+{
+    int64_t n = 0;
+    json_int(json_get_text(object, key), &n);
+    return n;
+}
+
 /* ---- trees ---- */
 
-static bool is_nested(const struct json *value)
+/* "pass 4, refuse 3", without zeros. False: not an object of numbers. */
+static bool print_counters(const struct json *value)
 {
-    return (value->type == JSON_OBJECT || value->type == JSON_ARRAY) && value->len;
-}
-
-static void put_scalar(const struct json *value)
-{
-    if (value->type == JSON_STRING)
-        write_out(json_str(value));
-    else
-        put_json(value);
-    putchar('\n');
-}
-
-static bool are_counters(const struct json *value)
-{
-    bool counters = value->type == JSON_OBJECT && value->len;
-    for (size_t i = 0; counters && i < value->len; i++)
-        counters = value->members[i].value.type == JSON_NUMBER;
-    return counters;
-}
-
-/* "pass 4, refuse 3", without zeros. */
-static void print_counters(const struct json *counters)
-{
-    const char *before = "";
-    for (size_t i = 0; i < counters->len; i++) {
-        const struct json_member *member = &counters->members[i];
+    const char *before = " ";
+    for (size_t i = 0; i < value->len; i++)
+        if (value->type != JSON_OBJECT || value->members[i].value.type != JSON_NUMBER)
+            return false;
+    for (size_t i = 0; i < value->len; i++) {
+        const struct json_member *member = &value->members[i];
         int64_t n;
         if (json_int(&member->value, &n) && n == 0)
             continue;
@@ -64,68 +47,54 @@ static void print_counters(const struct json *counters)
         put_json(&member->value);
         before = ", ";
     }
-    printf("%s\n", *before ? "" : "none");
-}
-
-static bool has_lines(const struct json *value)
-{
-    return value->type == JSON_STRING && memchr(value->text, '\n', value->len);
-}
-
-static void put_lines(struct str text, int indent)
-{
-    putchar('\n');
-    term_print_indented(str_trim(text), indent);
+    printf("%s\n", *before == ',' ? "" : " none");
+    return true;
 }
 
 static void put_value(const struct json *value, int indent)
 {
-    if (has_lines(value)) {
-        put_lines(json_str(value), indent + 2);
-    } else if (!is_nested(value)) {
+    bool nested = (value->type == JSON_OBJECT || value->type == JSON_ARRAY) && value->len;
+    if (value->type == JSON_STRING && memchr(value->text, '\n', value->len)) {
+        putchar('\n');
+        term_print_indented(str_trim(json_str(value)), indent + 2);
+    } else if (value->type == JSON_STRING) {
+        printf(" " STR_FMT "\n", STR_ARG(json_str(value)));
+    } else if (!nested) {
         putchar(' ');
-        put_scalar(value);
-    } else if (are_counters(value)) {
-        putchar(' ');
-        print_counters(value);
-    } else {
+        print_json_line(value);
+    } else if (!print_counters(value)) {
         putchar('\n');
         print_tree(value, indent + 2);
     }
 }
 
-static void put_key(struct str key)
+static void put_member(const struct json_member *member, int indent)
 {
-    printf("%s" STR_FMT ":%s", term_colour(TERM_BOLD), STR_ARG(key), term_colour(TERM_PLAIN));
+    printf("%s" STR_FMT ":%s", term_colour(TERM_BOLD), STR_ARG(member->key), term_colour(TERM_PLAIN));
+    put_value(&member->value, indent);
 }
 
 void print_member(const struct json_member *member, int indent)
 {
     printf("%*s", indent, "");
-    put_key(member->key);
-    put_value(&member->value, indent);
-}
-
-/* The first member follows the dash, the others are below it. */
-static void print_item(const struct json *item, int indent)
-{
-    printf("%*s- ", indent, "");
-    if (item->type != JSON_OBJECT || !item->len) {
-        put_scalar(item);
-        return;
-    }
-    put_key(item->members[0].key);
-    put_value(&item->members[0].value, indent + 2);
-    for (size_t i = 1; i < item->len; i++)
-        print_member(&item->members[i], indent + 2);
+    put_member(member, indent);
 }
 
 void print_tree(const struct json *value, int indent)
 {
-    for (size_t i = 0; value->type == JSON_ARRAY && i < value->len; i++)
-        print_item(&value->items[i], indent);
     for (size_t i = 0; value->type == JSON_OBJECT && i < value->len; i++)
         print_member(&value->members[i], indent);
+    for (size_t i = 0; value->type == JSON_ARRAY && i < value->len; i++) {
+        const struct json *item = &value->items[i];
+        bool members = item->type == JSON_OBJECT && item->len;
+        printf("%*s-%s", indent, "", members ? " " : "");
+        if (!members)
+            put_value(item, indent);
+        else
+            put_member(&item->members[0], indent + 2);
+        for (size_t k = 1; members && k < item->len; k++)
+            print_member(&item->members[k], indent + 2);
+    }
 }
 
 /* ---- content ---- */
@@ -134,7 +103,7 @@ static void print_block(const struct json *block)
 {
     struct str type = json_str(json_get_text(block, "type")), text = json_str(json_get_text(block, "text"));
     if (str_is(type, "text")) {
-        write_out(text);
+        fwrite(text.at, 1, text.len, stdout);
         putchar('\n');
         return;
     }

@@ -6,6 +6,7 @@
 #include "cli/session_report.h"
 
 #include "base/buf.h"
+#include "cli/print.h"
 #include "cli/term.h"
 #include "json/write.h"
 
@@ -72,13 +73,6 @@ static void put_text(struct str text)
     }
 }
 
-static void put_padded(struct str text, size_t width)
-{
-    struct str cut = str_cut(text, width);
-    put_text(cut);
-    printf("%*s", (int)(width - cut.len), "");
-}
-
 static void put_value(const struct json *value)
 {
     struct buf text = {0};
@@ -88,13 +82,6 @@ static void put_value(const struct json *value)
         json_write(&text, value);
     put_text(buf_view(&text));
     buf_clear(&text);
-}
-
-static int64_t number(const struct json *object, const char *key)
-{
-    int64_t n = 0;
-    json_int(json_get_text(object, key), &n);
-    return n;
 }
 
 static double amount(const struct json *object, const char *key)
@@ -120,7 +107,8 @@ static void print_head(const struct json *answer)
 {
     put_title("session");
     put_text(json_str(json_get_text(answer, "session")));
-    printf(", turn %lld, step %lld\n", (long long)number(answer, "turn"), (long long)number(answer, "step"));
+    printf(", turn %lld, step %lld\n", (long long)print_number(answer, "turn"),
+           (long long)print_number(answer, "step"));
     if (json_get_text(answer, "stand_in"))
         printf("%s         Redis is down: only what this daemon has counted since is shown%s\n",
                term_colour(TERM_YELLOW), term_colour(TERM_PLAIN));
@@ -134,12 +122,12 @@ static void print_head(const struct json *answer)
 
 static void print_calls(const struct json *budgets)
 {
-    int64_t waiting = number(budgets, "waiting"), idle = number(budgets, "no_progress");
+    int64_t waiting = print_number(budgets, "waiting"), idle = print_number(budgets, "no_progress");
     double cost = amount(budgets, "cost");
     put_title("calls");
-    printf("%lld, %lld in this turn, which began ", (long long)number(budgets, "calls"),
-           (long long)number(budgets, "calls_in_turn"));
-    term_print_time(number(budgets, "turn_began_ms"));
+    printf("%lld, %lld in this turn, which began ", (long long)print_number(budgets, "calls"),
+           (long long)print_number(budgets, "calls_in_turn"));
+    term_print_time(print_number(budgets, "turn_began_ms"));
     if (waiting)
         printf("; %lld without a result yet", (long long)waiting);
     putchar('\n');
@@ -160,8 +148,8 @@ static void print_limited(const struct json *tools)
         double cost = amount(tool, "cost");
         put_title(i ? "" : "limited");
         put_text(json_str(json_get_text(tool, "tool")));
-        printf(": %lld call%s, %lld in this turn", (long long)number(tool, "calls"),
-               plural(number(tool, "calls")), (long long)number(tool, "calls_in_turn"));
+        printf(": %lld call%s, %lld in this turn", (long long)print_number(tool, "calls"),
+               plural(print_number(tool, "calls")), (long long)print_number(tool, "calls_in_turn"));
         if (cost > 0)
             printf("; cost %.6g, %.6g in this turn", cost, amount(tool, "cost_in_turn"));
         putchar('\n');
@@ -174,7 +162,7 @@ static void print_repairs(const struct json *chains)
         const struct json *chain = &chains->items[i];
         const struct json *ended = json_get_text(chain, "ended");
         struct str ext = json_str(json_get_text(chain, "ext"));
-        int64_t invalid = number(chain, "invalid");
+        int64_t invalid = print_number(chain, "invalid");
         put_title(i ? "" : "repairs");
         put_text(json_str(json_get_text(chain, "tool")));
         printf(": %lld invalid call%s, %s", (long long)invalid, plural(invalid),
@@ -191,9 +179,9 @@ static void print_repairs(const struct json *chains)
 static void print_known(const struct json *answer)
 {
     const struct json *ids = json_get_text(answer, "ids"), *facts = json_get_text(answer, "facts");
-    if (number(ids, "seen")) {
+    if (print_number(ids, "seen")) {
         put_title("ids");
-        printf("%lld seen%s\n", (long long)number(ids, "seen"),
+        printf("%lld seen%s\n", (long long)print_number(ids, "seen"),
                json_is_true(json_get_text(ids, "complete")) ? "" : ", older ones are not kept");
     }
     for (uint32_t i = 0; json_is(facts, JSON_OBJECT) && i < facts->len; i++) {
@@ -207,28 +195,10 @@ static void print_known(const struct json *answer)
 
 /* ---- the calls ---- */
 
-static size_t tool_width(const struct json *history)
-{
-    size_t width = 4;
-    for (uint32_t i = 0; i < history->len; i++) {
-        size_t len = json_str(json_get_text(&history->items[i], "tool")).len;
-        if (len > width)
-            width = len < TOOL_WIDTH_MAX ? len : TOOL_WIDTH_MAX;
-    }
-    return width;
-}
-
-static const char *colour_of(struct str class, struct str code)
-{
-    if (str_is(class, "ok") || str_is(class, "partial_data"))
-        return term_colour(TERM_GREEN);
-    return term_colour(code.len && !str_is(code, "llm_gave_up") ? TERM_RED : TERM_YELLOW);
-}
-
 /* After the class, if known: the reason, the number of repairs, the code. */
 static void put_why(const struct json *entry, bool open)
 {
-    int64_t retries = number(entry, "retries");
+    int64_t retries = print_number(entry, "retries");
     const char *why = open ? "the model may repair it" : reason_of(entry)->why;
     struct str code = json_str(json_get_text(entry, "code"));
     struct str class = json_str(json_get_text(entry, "class"));
@@ -244,17 +214,21 @@ static void put_why(const struct json *entry, bool open)
 static void print_call(const struct json *entry, size_t width, int64_t turn_now)
 {
     bool open = json_get_text(entry, "open") != NULL;
-    struct str class = json_str(json_get_text(entry, "class"));
+    struct str class = json_str(json_get_text(entry, "class")), code = json_str(json_get_text(entry, "code"));
+    enum term_colour colour = str_is(class, "ok") || str_is(class, "partial_data") ? TERM_GREEN
+                              : code.len && !str_is(code, "llm_gave_up")           ? TERM_RED
+                                                                                   : TERM_YELLOW;
     printf("  ");
     if (open)
         printf("%-19s", "now");
     else
-        term_print_time(number(entry, "at_ms"));
-    printf(" %4lld %4lld  ", (long long)(open ? turn_now : number(entry, "turn")),
-           (long long)number(entry, "step"));
-    put_padded(json_str(json_get_text(entry, "tool")), width);
-    printf("  %s" STR_FMT "%s", colour_of(class, json_str(json_get_text(entry, "code"))), STR_ARG(class),
-           term_colour(TERM_PLAIN));
+        term_print_time(print_number(entry, "at_ms"));
+    printf(" %4lld %4lld  ", (long long)(open ? turn_now : print_number(entry, "turn")),
+           (long long)print_number(entry, "step"));
+    struct str tool = str_cut(json_str(json_get_text(entry, "tool")), width);
+    put_text(tool);
+    printf("%*s", (int)(width - tool.len), "");
+    printf("  %s" STR_FMT "%s", term_colour(colour), STR_ARG(class), term_colour(TERM_PLAIN));
     put_why(entry, open);
     putchar('\n');
 }
@@ -265,7 +239,12 @@ static void print_history(const struct json *history, int64_t turn_now)
         printf("\nno calls are kept\n");
         return;
     }
-    size_t width = tool_width(history);
+    size_t width = 4;
+    for (uint32_t i = 0; i < history->len; i++) {
+        size_t len = json_str(json_get_text(&history->items[i], "tool")).len;
+        if (len > width)
+            width = len < TOOL_WIDTH_MAX ? len : TOOL_WIDTH_MAX;
+    }
     printf("\n%s  %-19s %4s %4s  %-*s  %-*s  %s%s\n", term_colour(TERM_BOLD), "WHEN", "TURN", "STEP",
            (int)width, "TOOL", (int)CLASS_WIDTH, "CLASS", "WHY", term_colour(TERM_PLAIN));
     for (uint32_t i = 0; i < history->len; i++)
@@ -290,7 +269,7 @@ static void print_way_out(const struct json *answer, struct str id)
     for (uint32_t i = json_is(history, JSON_ARRAY) ? history->len : 0; i-- > 0;) {
         const struct json *entry = &history->items[i];
         struct str tool = json_str(json_get_text(entry, "tool"));
-        if (!reason_of(entry)->resets || number(entry, "turn") != number(answer, "turn"))
+        if (!reason_of(entry)->resets || print_number(entry, "turn") != print_number(answer, "turn"))
             continue;
         if (is_shell_word(id) && is_shell_word(tool))
             printf("\nto allow it again: toolgate session " STR_FMT " --reset " STR_FMT "\n", STR_ARG(id),
@@ -307,6 +286,6 @@ void session_report_print(const struct json *answer, const char *id)
     print_limited(json_get_text(budgets, "tools"));
     print_repairs(json_get_text(budgets, "chains"));
     print_known(answer);
-    print_history(json_get_text(answer, "history"), number(answer, "turn"));
+    print_history(json_get_text(answer, "history"), print_number(answer, "turn"));
     print_way_out(answer, str_of(id));
 }
