@@ -1,19 +1,16 @@
-/*
- * A fresh table each time, so that what a hook writes into it is gone with
- * it. Reading a field that is not there yet asks C, and keeps the answer.
+/* A new table for each hook, so that nothing written to it survives. A field is made when it is first read.
  */
 #include "policy/call_table.h"
 #include "sandbox/bridge.h"
-#include "policy/policy.h"
 #include "policy/policy_hooks.h"
 #include "sandbox/sandbox.h"
 #include "base/suggest.h"
 
-#define CALL_LOG_MAX_BYTES 4096u /* of one text */
-
 #include <math.h>
 
-static void push_text(lua_State *L, struct str s)
+#define CALL_LOG_MAX_BYTES 4096u /* of one message */
+
+static void push_string(lua_State *L, struct str s)
 {
     if (s.len)
         lua_pushlstring(L, s.at, s.len);
@@ -34,7 +31,7 @@ static int progress(lua_State *L)
     return 0;
 }
 
-/* log(level, text), for the agent's program; a text is cut, since a policy can make long ones. */
+/* log(level, text); a long text is cut. */
 static int log_message(lua_State *L)
 {
     static const char *const levels[] = {"debug",    "info",  "notice",    "warning", "error",
@@ -45,24 +42,6 @@ static int log_message(lua_State *L)
     if (call && call->log)
         call->log(call->owner, level, str_cut(text, CALL_LOG_MAX_BYTES));
     return 0;
-}
-
-static void push_peer(lua_State *L, const struct policy_call *call)
-{
-    lua_createtable(L, 0, 2);
-    push_text(L, call->user);
-    lua_setfield(L, -2, "user");
-    lua_pushnumber(L, call->uid);
-    lua_setfield(L, -2, "uid");
-}
-
-/* Lists and tables are there even when there is nothing in them. */
-static void push_json(lua_State *L, const struct json *value)
-{
-    if (value)
-        bridge_push(L, value);
-    else
-        lua_newtable(L);
 }
 
 /* In the order of call_fields: strings, numbers, the rest. */
@@ -135,18 +114,25 @@ static void push_field(lua_State *L, enum call_field field, const struct sandbox
     const struct policy_call *call = now->call;
     const struct str texts[] = {call->tool, call->session, call->goal, call->step, call->user};
     const uint32_t numbers[] = {call->uid, call->turn, call->attempt};
+    const struct json *value;
     switch (field) {
     case CALL_HISTORY:
-        push_json(L, call->history);
-        break;
     case CALL_FACTS:
-        push_json(L, call->facts);
+        value = field == CALL_HISTORY ? call->history : call->facts;
+        if (value)
+            bridge_push(L, value);
+        else
+            lua_newtable(L);
         break;
     case CALL_ARGS:
         bridge_push(L, now->args);
         break;
     case CALL_PEER:
-        push_peer(L, call);
+        lua_createtable(L, 0, 2);
+        push_string(L, call->user);
+        lua_setfield(L, -2, "user");
+        lua_pushnumber(L, call->uid);
+        lua_setfield(L, -2, "uid");
         break;
     case CALL_PROGRESS:
         lua_pushcfunction(L, progress);
@@ -156,7 +142,7 @@ static void push_field(lua_State *L, enum call_field field, const struct sandbox
         break;
     default:
         if (field <= CALL_USER)
-            push_text(L, texts[field]);
+            push_string(L, texts[field]);
         else
             lua_pushnumber(L, numbers[field - CALL_UID]);
     }
@@ -169,15 +155,6 @@ bool call_table_has(struct str name, struct str *meant)
     return known;
 }
 
-static int raise_unknown(lua_State *L, struct str name)
-{
-    struct str meant = closest_field(name);
-    lua_pushlstring(L, name.at, name.len);
-    if (!meant.len)
-        return luaL_error(L, "there is no call.%s", lua_tostring(L, -1));
-    return luaL_error(L, "there is no call.%s (did you mean call.%s?)", lua_tostring(L, -1), meant.at);
-}
-
 /* __index */
 static int read_field(lua_State *L)
 {
@@ -187,8 +164,11 @@ static int read_field(lua_State *L)
         return 0;
     name.at = lua_tolstring(L, 2, &name.len);
     int field = field_named(name);
-    if (field == CALL_FIELDS)
-        return raise_unknown(L, name);
+    if (field == CALL_FIELDS) {
+        struct str meant = closest_field(name);
+        return meant.len ? luaL_error(L, "there is no call.%s (did you mean call.%s?)", name.at, meant.at)
+                         : luaL_error(L, "there is no call.%s", name.at);
+    }
     push_field(L, (enum call_field)field, now);
     lua_pushvalue(L, 2);
     lua_pushvalue(L, -2);

@@ -9,13 +9,13 @@
 
 extern const struct field_table call_table; /* its fields */
 
-/* Is there such a field; if not, the closest one, or STR_NONE. */
+/* The table has this field; if not, *meant is the closest name, or STR_NONE. */
 bool call_table_has(struct str name, struct str *meant);
 
-/* Pushes one for the running hook. Fields are made when they are read: most hooks read one or none. */
+/* Pushes a table for the running hook. */
 void call_table_push(lua_State *L);
 
-/* At set-up of the state. */
+/* Once per Lua state. */
 void call_table_open(lua_State *L);
 
 #endif

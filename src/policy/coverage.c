@@ -1,6 +1,6 @@
 /*
- * The lines that can run are those of the compiled code, so that no comment,
- * blank or `else` counts; those that did run are told by LuaJIT's line hook.
+ * The lines that can run are those of the bytecode, so that no comment, blank
+ * or `else` counts; LuaJIT's line hook reports those that do run.
  */
 #include "policy/coverage.h"
 
@@ -19,7 +19,7 @@ struct coverage {
     struct coverage_file *files;
     size_t count, room;
     size_t first;      /* of the set that is being counted */
-    const char *chunk; /* what LuaJIT named last, and the file it is: a hook runs in one file */
+    const char *chunk; /* the chunk of the last line, and its file: a hook runs in one file */
     struct coverage_file *hit;
 };
 
@@ -46,9 +46,9 @@ const struct coverage_file *coverage_files(const struct coverage *c, size_t *cou
     return c->files;
 }
 
-/* ---- what there is to run ------------------------------------------------------- */
+/* ---- lines that can run ------------------------------------------------------- */
 
-struct reading {
+struct file_reading {
     struct coverage *c;
     struct coverage_file *file;
     struct str source;
@@ -56,7 +56,7 @@ struct reading {
     size_t instructions, functions;
 };
 
-static void count_code(struct reading *r, const struct bytecode *code, bool inner)
+static void count_code(struct file_reading *r, const struct bytecode *code, bool inner)
 {
     r->instructions += inner ? code->count : 0;
     r->functions += inner;
@@ -65,20 +65,18 @@ static void count_code(struct reading *r, const struct bytecode *code, bool inne
             count_code(r, code->constants[i].function, true);
 }
 
-static struct str name_of(const struct reading *r, int line)
-{
-    for (int i = 0; r->policy && i < HOOK_COUNT; i++)
-        if (r->policy->code->hooks[i].ref != HOOK_NONE && r->policy->code->hooks[i].line == line)
-            return str_of(outcome_hook_name((enum policy_hook)i));
-    return arena_printf(r->c->arena, "function at line %d", line);
-}
-
-static void add_code(struct reading *r, const struct bytecode *code, bool inner)
+static void add_code(struct file_reading *r, const struct bytecode *code, bool inner)
 {
     struct coverage_file *f = r->file;
     int first = (int)code->first_line;
+    struct str name = STR_NONE;
+    for (int i = 0; inner && r->policy && i < HOOK_COUNT && !name.len; i++)
+        if (r->policy->code->hooks[i].ref != HOOK_NONE && r->policy->code->hooks[i].line == first)
+            name = str_of(outcome_hook_name((enum policy_hook)i));
+    if (inner && !name.len)
+        name = arena_printf(r->c->arena, "function at line %d", first);
     if (inner)
-        f->functions[f->function_count++] = (struct coverage_function){name_of(r, first), first, 0};
+        f->functions[f->function_count++] = (struct coverage_function){name, first, 0};
     for (uint32_t i = 0; inner && i < code->count; i++)
         f->lines[f->line_count++].line = bytecode_line(code, i);
     for (uint32_t i = 0; i < code->constant_count; i++)
@@ -92,20 +90,10 @@ static int by_line(const void *a, const void *b)
     return (x->line > y->line) - (x->line < y->line);
 }
 
-static void sort_lines(struct coverage_file *f)
-{
-    size_t kept = 0;
-    qsort(f->lines, f->line_count, sizeof(*f->lines), by_line);
-    for (size_t i = 0; i < f->line_count; i++)
-        if (!kept || f->lines[kept - 1].line != f->lines[i].line)
-            f->lines[kept++] = f->lines[i];
-    f->line_count = kept;
-}
-
 /* Compiled, never run. */
 static int read_code(lua_State *L)
 {
-    struct reading *r = lua_touserdata(L, 1);
+    struct file_reading *r = lua_touserdata(L, 1);
     if (luaL_loadbufferx(L, r->source.at, r->source.len, "=coverage", "t") != 0)
         lua_error(L);
     const struct bytecode *code = bytecode_read(L, -1, r->c->arena);
@@ -113,29 +101,30 @@ static int read_code(lua_State *L)
     r->file->lines = ARENA_ARRAY(r->c->arena, struct coverage_line, r->instructions + 1);
     r->file->functions = ARENA_ARRAY(r->c->arena, struct coverage_function, r->functions + 1);
     add_code(r, code, false);
-    sort_lines(r->file);
+    struct coverage_file *f = r->file;
+    size_t kept = 0;
+    qsort(f->lines, f->line_count, sizeof(*f->lines), by_line);
+    for (size_t i = 0; i < f->line_count; i++) /* an instruction each, several of a line */
+        if (!kept || f->lines[kept - 1].line != f->lines[i].line)
+            f->lines[kept++] = f->lines[i];
+    f->line_count = kept;
     return 0;
-}
-
-static void make_room(struct coverage *c)
-{
-    if (c->count < c->room)
-        return;
-    size_t room = c->room ? c->room * 2 : 16;
-    struct coverage_file *more = ARENA_ARRAY(c->arena, struct coverage_file, room);
-    if (c->count)
-        memcpy(more, c->files, c->count * sizeof(*more));
-    c->files = more;
-    c->room = room;
 }
 
 static void add_file(struct coverage *c, lua_State *L, struct str file, const struct policy *policy)
 {
-    struct reading r = {.c = c, .policy = policy};
+    struct file_reading r = {.c = c, .policy = policy};
     struct why why;
     if (file_read(c->arena, file.at, SANDBOX_SOURCE_MAX_BYTES, &r.source, &why) != OK)
         return;
-    make_room(c);
+    if (c->count == c->room) {
+        size_t room = c->room ? c->room * 2 : 16;
+        struct coverage_file *more = ARENA_ARRAY(c->arena, struct coverage_file, room);
+        if (c->count)
+            memcpy(more, c->files, c->count * sizeof(*more));
+        c->files = more;
+        c->room = room;
+    }
     r.file = &c->files[c->count];
     *r.file = (struct coverage_file){.file = arena_dup(c->arena, file),
                                      .tool = policy ? arena_dup(c->arena, policy->name) : STR_NONE,
@@ -144,7 +133,7 @@ static void add_file(struct coverage *c, lua_State *L, struct str file, const st
     lua_settop(L, 0);
 }
 
-/* ---- what did run ------------------------------------------------------------------ */
+/* ---- lines that ran ------------------------------------------------------------------ */
 
 static struct coverage_file *file_of(struct coverage *c, const char *chunk)
 {
@@ -188,34 +177,22 @@ void coverage_begin(struct coverage *c, struct policy_set *set)
     sandbox_trace_lines(set->sandbox, on_line, c);
 }
 
-/* A function was entered if its first line that can run did. */
-static void count_functions(struct coverage_file *f)
-{
-    for (size_t i = 0; i < f->function_count; i++) {
-        size_t k = 0;
-        while (k < f->line_count && f->lines[k].line < f->functions[i].line)
-            k++;
-        f->functions[i].hits = k < f->line_count ? f->lines[k].hits : 0;
-    }
-}
-
-static void take_rules(struct coverage *c, struct coverage_file *f, const struct policy *policy)
-{
-    const uint64_t *hits = policy_rule_hits(policy);
-    f->rules = ARENA_ARRAY(c->arena, struct coverage_rule, policy->rule_count + 1);
-    f->rule_count = policy->rule_count;
-    for (size_t i = 0; i < policy->rule_count; i++)
-        f->rules[i] = (struct coverage_rule){arena_dup(c->arena, policy->rule_words[i]), hits[i]};
-}
-
 void coverage_end(struct coverage *c, struct policy_set *set)
 {
     sandbox_trace_lines(set->sandbox, NULL, NULL);
     for (size_t i = c->first; i < c->count; i++) {
         struct coverage_file *f = &c->files[i];
         const struct policy *policy = f->tool.len ? policy_set_find(set, f->tool) : NULL;
-        count_functions(f);
-        if (policy)
-            take_rules(c, f, policy);
+        for (size_t n = 0; n < f->function_count; n++) { /* entered, if its first line ran */
+            size_t k = 0;
+            while (k < f->line_count && f->lines[k].line < f->functions[n].line)
+                k++;
+            f->functions[n].hits = k < f->line_count ? f->lines[k].hits : 0;
+        }
+        f->rule_count = policy ? policy->rule_count : 0;
+        f->rules = ARENA_ARRAY(c->arena, struct coverage_rule, f->rule_count + 1);
+        for (size_t n = 0; n < f->rule_count; n++)
+            f->rules[n] = (struct coverage_rule){arena_dup(c->arena, policy->rule_words[n]),
+                                                 policy_rule_hits(policy)[n]};
     }
 }

@@ -1,6 +1,6 @@
 /*
- * Which rules and lines of policies were used: what examples leave untried.
- * Counting lines makes policies slow, so it is for `toolgate test` alone.
+ * Which rules and lines of policies ran: what examples leave untested.
+ * Counting lines makes policies slow, so only `toolgate test` and lint do it.
  */
 #ifndef TOOLGATE_POLICY_COVERAGE_H
 #define TOOLGATE_POLICY_COVERAGE_H
@@ -9,7 +9,7 @@
 #include "policy/policy_hooks.h"
 
 struct coverage_line {
-    int line; /* of a function: lines of the file's own level run when it is loaded */
+    int line; /* of a function; lines outside of functions run at load */
     uint64_t hits;
 };
 
@@ -39,14 +39,13 @@ struct coverage;
 struct coverage *coverage_new(void);
 void coverage_free(struct coverage *coverage); /* NULL is fine */
 
-/* From now until coverage_end the lines that run in these policies are counted. Files that cannot be read any
- * more are left out. */
+/* Counts lines of these policies until coverage_end; files that can no longer be read are left out. */
 void coverage_begin(struct coverage *coverage, struct policy_set *policies);
 
-/* Takes the rules' hits over; the policies may go then. */
+/* Copies the hits of the rules; the policies may be freed afterwards. */
 void coverage_end(struct coverage *coverage, struct policy_set *policies);
 
-/* Everything that was counted so far, also of several sets. */
+/* Everything counted so far, of all sets. */
 const struct coverage_file *coverage_files(const struct coverage *coverage, size_t *count);
 
 #endif

@@ -1,17 +1,18 @@
 /*
- * json "file" and json [[text]]: data for a policy, read while it loads. The
- * value is a plain Lua table; which table came from which value is remembered
- * until the file is loaded, so that a schema reaches the model as it was
- * written, key order and numbers included.
+ * json "file" and json [[text]], read while a policy loads, and the order of
+ * fields. Lua tables keep neither number texts nor order, so the JSON of a
+ * table is remembered until the file is loaded.
  */
 #include "base/arena.h"
 #include "base/hash.h"
+#include "json/build.h"
 #include "json/parse.h"
+#include "policy/source_location.h"
 #include "sandbox/bridge.h"
 #include "sandbox/sandbox.h"
 #include "policy/vocabulary/vocabulary.h"
 
-#include <stdio.h>
+#include <lauxlib.h>
 
 static bool is_text(struct str s)
 {
@@ -22,12 +23,6 @@ static bool is_text(struct str s)
 static bool leaves_folder(struct str path)
 {
     return (path.len && path.at[0] == '/') || memmem(path.at, path.len, "..", 2) != NULL;
-}
-
-void word_json_release(lua_State *L)
-{
-    word_order_release(L);
-    bridge_forget_json(L);
 }
 
 static void read_text(lua_State *L, const struct sandbox_context *now, struct str text, struct json *out)
@@ -42,7 +37,7 @@ static void read_text(lua_State *L, const struct sandbox_context *now, struct st
     luaL_error(L, "json: line %d of the text: %s", line, fault.text);
 }
 
-/* The value as read before; else it is read, and kept where the set keeps files. */
+/* A file is read once per set. */
 static void read_once(lua_State *L, const struct sandbox_context *now, struct str path, struct json *out)
 {
     struct why why = {""};
@@ -96,4 +91,114 @@ int word_json(lua_State *L)
     if (lua_istable(L, -1))
         bridge_remember_json(L, value);
     return 1;
+}
+
+/* ---- the order of fields --------------------------------------------------------------- */
+
+static const char templates_key; /* its address names the table in the registry */
+
+#define ORDER_NAMES_MAX 1000u /* more fields than that keep the order of their names */
+
+static bool read_names(lua_State *L, int at, struct str *out, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        lua_rawgeti(L, at, (int)i + 1);
+        if (lua_type(L, -1) != LUA_TSTRING)
+            return false;
+        out[i].at = lua_tolstring(L, -1, &out[i].len); /* the list keeps it alive */
+        lua_pop(L, 1);
+    }
+    return true;
+}
+
+/* source_order(names, line): the list in the order of the first table from that line on that has exactly
+ * these fields; the list itself if there is none. */
+int word_source_order(lua_State *L)
+{
+    const struct sandbox_context *now = sandbox_context(sandbox_of(L));
+    int line = (int)luaL_checkinteger(L, 2);
+    lua_settop(L, 1);
+    luaL_checktype(L, 1, LUA_TTABLE);
+    size_t count = lua_objlen(L, 1);
+    if (!now->loading || count < 2 || count > ORDER_NAMES_MAX)
+        return 1;
+    struct str *names = ARENA_ARRAY(now->arena, struct str, count);
+    if (!read_names(L, 1, names, count) || !location_sort_fields(now->source, line, names, count))
+        return 1;
+    lua_createtable(L, (int)count, 0);
+    for (size_t i = 0; i < count; i++) {
+        lua_pushlstring(L, names[i].at, names[i].len);
+        lua_rawseti(L, -2, (int)i + 1);
+    }
+    return 1;
+}
+
+/* An object with these names as its keys. */
+static struct json *template_of(lua_State *L, int names, struct arena *arena)
+{
+    size_t count = lua_objlen(L, names);
+    struct json_member *members = ARENA_ARRAY(arena, struct json_member, count + 1);
+    struct json *template = ARENA_NEW(arena, struct json);
+    for (size_t i = 0; i < count; i++) {
+        struct str name;
+        lua_rawgeti(L, names, (int)i + 1);
+        name.at = lua_tolstring(L, -1, &name.len);
+        members[i] = json_member(arena_dup(arena, name), json_null());
+        lua_pop(L, 1);
+    }
+    *template = json_object(arena, members, count);
+    return template;
+}
+
+/* Pushes the table of templates by their lists. A template lives in the arena of the load, a list may live
+ * longer. */
+static void push_templates(lua_State *L)
+{
+    lua_pushlightuserdata(L, (void *)&templates_key);
+    lua_rawget(L, LUA_REGISTRYINDEX);
+    if (!lua_isnil(L, -1))
+        return;
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_createtable(L, 0, 1);
+    lua_pushliteral(L, "k");
+    lua_setfield(L, -2, "__mode");
+    lua_setmetatable(L, -2);
+    lua_pushlightuserdata(L, (void *)&templates_key);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, LUA_REGISTRYINDEX);
+}
+
+/* order(table, names): the table, whose JSON has its fields in this order. Tables of one list share a
+ * template. */
+int word_order(lua_State *L)
+{
+    const struct sandbox_context *now = sandbox_context(sandbox_of(L));
+    luaL_checktype(L, 1, LUA_TTABLE);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    lua_settop(L, 2);
+    if (now->loading) {
+        push_templates(L);
+        lua_pushvalue(L, 2);
+        lua_rawget(L, 3);
+        struct json *template = lua_touserdata(L, 4);
+        if (!template) {
+            template = template_of(L, 2, now->arena);
+            lua_pushvalue(L, 2);
+            lua_pushlightuserdata(L, template);
+            lua_rawset(L, 3);
+        }
+        lua_settop(L, 1);
+        bridge_remember_json(L, template);
+    }
+    lua_settop(L, 1);
+    return 1;
+}
+
+void word_json_release(lua_State *L)
+{
+    lua_pushlightuserdata(L, (void *)&templates_key);
+    lua_pushnil(L);
+    lua_rawset(L, LUA_REGISTRYINDEX);
+    bridge_forget_json(L);
 }
