@@ -23,12 +23,16 @@ static bool find_id(const char *name, bool user, uint32_t *id)
     return found_user || found_group;
 }
 
-/* An unknown name is an error: a rule that silently matches nobody would be worse. */
-static uint32_t *read_ids(const struct key_value *value, const char *what, bool user, size_t *count)
+/* Users or groups. An unknown name is an error: a rule that silently matches nobody would be worse. */
+static void read_ids(const struct key_value *value)
 {
     struct config_reader *reader = value->reader;
+    struct allow_rule *rule = value->base;
+    bool user = str_is(value->key->name, "users");
+    const char *what = user ? "a list of user names or uid numbers" : "a list of group names or gid numbers";
+    size_t *count = user ? &rule->uid_count : &rule->gid_count;
     if (!key_is_list(value, what))
-        return NULL;
+        return;
     uint32_t *ids = ARENA_ARRAY(reader->arena, uint32_t, value->json->len);
     for (size_t i = 0; i < value->json->len; i++) {
         struct key_value item = *value;
@@ -45,19 +49,7 @@ static uint32_t *read_ids(const struct key_value *value, const char *what, bool 
             key_table_error(reader, value->path, "no such name on this host: '" STR_FMT "'; expected %s",
                             STR_ARG(name), what);
     }
-    return ids;
-}
-
-static void read_users(const struct key_value *value)
-{
-    struct allow_rule *rule = value->base;
-    rule->uids = read_ids(value, "a list of user names or uid numbers", true, &rule->uid_count);
-}
-
-static void read_groups(const struct key_value *value)
-{
-    struct allow_rule *rule = value->base;
-    rule->gids = read_ids(value, "a list of group names or gid numbers", false, &rule->gid_count);
+    *(user ? &rule->uids : &rule->gids) = ids;
 }
 
 static void read_tools(const struct key_value *value)
@@ -80,8 +72,8 @@ static void read_tools(const struct key_value *value)
 void allow_list_read(const struct key_value *value)
 {
     static const struct config_key keys[] = {
-        {.name = STR("users"), .read = read_users},
-        {.name = STR("groups"), .read = read_groups},
+        {.name = STR("users"), .read = read_ids},
+        {.name = STR("groups"), .read = read_ids},
         {.name = STR("tools"), .read = read_tools},
         {.read = NULL},
     };

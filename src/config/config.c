@@ -366,24 +366,19 @@ static void complete(const struct config_sources *sources, struct config *config
     add_files(config, &config->mcp_configs, sources->mcp_configs, sources->mcp_config_count);
 }
 
-static enum err check_socket(const struct config *config, struct why *why)
+static enum err check_paths(const struct config *config, struct why *why)
 {
     size_t most = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
-    if (strlen(config->socket) <= most)
-        return OK;
-    return err_set(why, ERR_CONFIG,
-                   "socket %s: expected a path of at most %zu bytes, got %zu; choose a shorter one",
-                   config->socket, most, strlen(config->socket));
-}
-
-static enum err check_policies(const struct config *config, struct why *why)
-{
     struct stat st;
-    bool there = config->policies && stat(config->policies, &st) == 0;
-    if (!config->policies || (there && (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode))))
+    if (strlen(config->socket) > most)
+        return err_set(why, ERR_CONFIG,
+                       "socket %s: expected a path of at most %zu bytes, got %zu; choose a shorter one",
+                       config->socket, most, strlen(config->socket));
+    bool exists = config->policies && stat(config->policies, &st) == 0;
+    if (!config->policies || (exists && (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode))))
         return OK;
     return err_set(why, ERR_CONFIG, "policies %s: expected a folder of *.lua files, found %s",
-                   config->policies, there ? "neither that nor a file" : "nothing there");
+                   config->policies, exists ? "neither that nor a file" : "nothing there");
 }
 
 enum err config_load(const struct config_sources *sources, struct config *out, struct why *why)
@@ -393,10 +388,8 @@ enum err config_load(const struct config_sources *sources, struct config *out, s
     enum err err = sources->file ? read_file(sources->file, sources, out, why) : OK;
     if (err == OK) {
         complete(sources, out);
-        err = check_socket(out, why);
+        err = check_paths(out, why);
     }
-    if (err == OK)
-        err = check_policies(out, why);
     if (err == OK)
         err = mcp_servers_file_read(out, why);
     config_upstreams_sort(out);

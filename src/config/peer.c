@@ -37,14 +37,6 @@ static bool matches_peer(const struct allow_rule *rule, const struct peer *peer)
     return matches;
 }
 
-static bool grants_tool(const struct allow_rule *rule, struct str tool)
-{
-    for (size_t i = 0; i < rule->tool_count; i++)
-        if (str_glob(rule->tools[i], tool))
-            return true;
-    return rule->tool_count == 0;
-}
-
 /* A uid that differs for each name and is no real one. */
 void peer_init_example(struct peer *peer, struct str user)
 {
@@ -62,8 +54,14 @@ bool peer_may_connect(const struct config *config, const struct peer *peer)
 
 bool peer_may_call(const struct config *config, const struct peer *peer, struct str tool)
 {
-    for (size_t i = 0; i < config->allow_count; i++)
-        if (matches_peer(&config->allow[i], peer) && grants_tool(&config->allow[i], tool))
-            return true;
-    return config->allow_count == 0 || peer->is_example;
+    bool granted = config->allow_count == 0 || peer->is_example;
+    for (size_t i = 0; i < config->allow_count && !granted; i++) {
+        const struct allow_rule *rule = &config->allow[i];
+        if (!matches_peer(rule, peer))
+            continue;
+        granted = rule->tool_count == 0;
+        for (size_t n = 0; n < rule->tool_count && !granted; n++)
+            granted = str_glob(rule->tools[n], tool);
+    }
+    return granted;
 }

@@ -39,16 +39,6 @@ uint32_t upstream_call_timeout_ms(const struct upstream_call *call, uint32_t own
     return max_ms && max_ms < own_ms ? max_ms : own_ms;
 }
 
-struct loop *upstream_call_loop(const struct upstream_call *call)
-{
-    return call->upstreams->loop;
-}
-
-const struct upstream_spec *upstream_call_spec(const struct upstream_call *call)
-{
-    return call->upstream ? call->upstream->spec : NULL;
-}
-
 static void remember_error(struct upstream *u, struct str why)
 {
     struct str cut = str_cut(why, sizeof(u->last_error) - 1);
@@ -279,6 +269,7 @@ static bool find_upstream(struct upstream_call *call)
         return true;
     struct upstream *u = call->upstream = upstream_find(call->upstreams, target->upstream);
     const char *problem = NULL;
+    call->spec = u ? u->spec : NULL;
     if (!u)
         upstream_call_answer(call, UPSTREAM_UNAVAILABLE, "not_configured",
                              "the server '" STR_FMT
@@ -326,8 +317,13 @@ enum upstream_call_state upstream_start(struct upstreams *set, const struct upst
 {
     struct queued_call *queued = ARENA_NEW(arena, struct queued_call);
     *answer = (struct upstream_answer){.after_s = -1};
-    queued->call = (struct upstream_call){
-        .upstreams = set, .request = request, .arena = arena, .answer = answer, .done = done, .owner = owner};
+    queued->call = (struct upstream_call){.upstreams = set,
+                                          .loop = set->loop,
+                                          .request = request,
+                                          .arena = arena,
+                                          .answer = answer,
+                                          .done = done,
+                                          .owner = owner};
     if (!find_upstream(&queued->call))
         return UPSTREAM_DONE;
     return queued->call.upstream ? admit(queued, true) : begin(queued);

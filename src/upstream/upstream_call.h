@@ -14,7 +14,9 @@ struct upstream; /* upstream_internal.h */
 
 struct upstream_call {
     struct upstreams *upstreams;
-    struct upstream *upstream; /* NULL: a command, or an endpoint that names none */
+    struct loop *loop;
+    struct upstream *upstream;        /* NULL: a command, or an endpoint that names none */
+    const struct upstream_spec *spec; /* of `upstream`, or NULL */
     const struct upstream_request *request;
     struct arena *arena;
     struct upstream_answer *answer; /* begins with after_s -1, reached false */
@@ -39,9 +41,6 @@ uint32_t target_timeout_ms(const struct target *target, const struct upstream_sp
 
 /* `own_ms`, or the request's max_ms if that is less. */
 uint32_t upstream_call_timeout_ms(const struct upstream_call *call, uint32_t own_ms);
-
-struct loop *upstream_call_loop(const struct upstream_call *call);
-const struct upstream_spec *upstream_call_spec(const struct upstream_call *call); /* NULL: it names none */
 
 /* For operators: logs the failure and keeps it as the upstream's last error. Commands log their own. */
 void upstream_call_log_failure(struct upstream_call *call, struct str code, struct str why);

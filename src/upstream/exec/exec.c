@@ -363,7 +363,7 @@ enum upstream_call_state exec_call(struct upstream_call *call)
     c->timeout_ms = upstream_call_timeout_ms(call, target_timeout_ms(call->request->target, NULL));
     if (!prepare(c))
         return UPSTREAM_DONE;
-    c->all = loop_singleton(upstream_call_loop(call), &singleton_key, make_commands, free_commands);
+    c->all = loop_singleton(call->loop, &singleton_key, make_commands, free_commands);
     call->work = c;
     call->stop = stop;
     enum upstream_call_state state = start_or_queue(c);

@@ -194,7 +194,8 @@ static void report_head(struct fetch *f)
     if (to)
         head.redirect = str_cut((struct str){to, strspn(to, URL_LETTERS)}, REDIRECT_SHOWN_BYTES);
     f->reported_head = true;
-    f->hooks->head(f->owner, &head);
+    if (f->hooks->head)
+        f->hooks->head(f->owner, &head);
 }
 
 static void follow_redirect(struct fetch *f)
@@ -221,7 +222,8 @@ static void report(struct fetch *f)
     if (fetcher->reporting && f->reported_head && f->bytes.len) {
         struct buf bytes = f->bytes; /* the hook may free the fetch */
         f->bytes = (struct buf){0};
-        f->hooks->data(f->owner, buf_view(&bytes));
+        if (f->hooks->data)
+            f->hooks->data(f->owner, buf_view(&bytes));
         buf_clear(&bytes);
     }
     if (fetcher->reporting && f->over) {

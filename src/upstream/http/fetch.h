@@ -63,7 +63,7 @@ struct fetch_end {
 };
 
 /* Each fires from the loop's turn, never inside a fetch_ function, with arguments valid during the call.
- * fetch_start and fetch_cancel may be called inside. */
+ * fetch_start and fetch_cancel may be called inside. `head` and `data` may be NULL. */
 struct fetch_hooks {
     void (*head)(void *owner, const struct fetch_head *head);
     void (*data)(void *owner, struct str bytes);

@@ -79,12 +79,11 @@ static enum upstream_call_state reject(struct upstream_call *run, enum err err, 
 enum upstream_call_state http_tool_call(struct upstream_call *run)
 {
     static const struct fetch_hooks hooks = {.head = on_head, .data = on_data, .done = on_done};
-    const struct upstream_spec *base = upstream_call_spec(run);
     struct why why = {0};
     struct work *work = ARENA_NEW(run->arena, struct work);
     work->call = (struct http_call){.arena = run->arena,
                                     .spec = run->request->target->http,
-                                    .base = base,
+                                    .base = run->spec,
                                     .arguments = run->request->arguments};
     work->answer.after_s = -1;
     run->work = work;
@@ -92,8 +91,8 @@ enum upstream_call_state http_tool_call(struct upstream_call *run)
     if (err != OK)
         return reject(run, err, &why);
     work->call.request.total_ms =
-        upstream_call_timeout_ms(run, target_timeout_ms(run->request->target, base));
-    work->fetch = fetch_start(upstream_call_loop(run), &work->call.request, &hooks, run, &why);
+        upstream_call_timeout_ms(run, target_timeout_ms(run->request->target, run->spec));
+    work->fetch = fetch_start(run->loop, &work->call.request, &hooks, run, &why);
     if (!work->fetch)
         return reject(run, ERR_UNAVAILABLE, &why);
     run->stop = stop;

@@ -140,8 +140,8 @@ void mcp_request_open(struct mcp_client *client, uint64_t id, const char *method
 /* Appends `"_meta":{…}` if there is something to put in; `comma`: members stand before it. */
 void mcp_request_meta(struct mcp_client *client, uint64_t progress_token, bool comma);
 void mcp_request_send(struct mcp_client *client, uint64_t id, const char *method, struct str name);
-void mcp_request_respond(struct mcp_client *client, struct str id, struct str result);
-void mcp_request_respond_error(struct mcp_client *client, struct str id, int code, const char *message);
+/* `member`: "result" or "error". */
+void mcp_request_respond(struct mcp_client *client, struct str id, const char *member, struct str json);
 bool mcp_request_read(struct arena *arena, struct str text, struct json *value, struct json_error *error);
 /* The error of a response in a sentence; the server's words are quoted and cut. */
 struct str mcp_request_error(const struct mcp_client *client, struct arena *arena,

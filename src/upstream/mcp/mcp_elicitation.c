@@ -190,17 +190,17 @@ void mcp_elicitation_request(struct mcp_client *client, uint64_t about, const st
     if (!pending || ++pending->elicitations > ELICITATIONS_MAX) {
         mcp_client_ignore(client, "an elicitation for no call, for one of several, or one too many",
                           STR_NONE);
-        mcp_request_respond(client, message->id, STR_LIT(CANCEL));
+        mcp_request_respond(client, message->id, "result", STR_LIT(CANCEL));
         return;
     }
     struct arena *arena = pending->call->arena;
-    if (json_parse(arena, arena_dup(arena, message->params), NULL, &params, &error) != OK && !error.soft) {
-        mcp_request_respond_error(client, message->id, -32602, "Invalid params: no valid JSON");
-        return;
-    }
-    if (!str_trim(json_str(json_get_text(&params, "message"))).len) {
-        mcp_request_respond_error(client, message->id, -32602,
-                                  "Invalid params: expected a question to the user in `message`");
+    bool read = mcp_request_read(arena, arena_dup(arena, message->params), &params, &error);
+    if (!read || !str_trim(json_str(json_get_text(&params, "message"))).len) {
+        mcp_request_respond(client, message->id, "error",
+                            read
+                                ? STR_LIT("{\"code\":-32602,\"message\":\"Invalid params: expected a "
+                                          "question to the user in `message`\"}")
+                                : STR_LIT("{\"code\":-32602,\"message\":\"Invalid params: no valid JSON\"}"));
         return;
     }
     struct str name = name_of(arena, &params);
@@ -209,9 +209,9 @@ void mcp_elicitation_request(struct mcp_client *client, uint64_t about, const st
     if (response && json_str(json_get_text(response, "action")).len) {
         struct buf text = buf_in(arena);
         json_write(&text, response);
-        mcp_request_respond(client, message->id, buf_view(&text));
+        mcp_request_respond(client, message->id, "result", buf_view(&text));
         return;
     }
-    mcp_request_respond(client, message->id, STR_LIT(CANCEL));
+    mcp_request_respond(client, message->id, "result", STR_LIT(CANCEL));
     ask_user(pending, name, &params, &responses);
 }

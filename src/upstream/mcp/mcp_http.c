@@ -12,10 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void on_close_later(void *owner)
+/* Reports the result of http_open, or the end. */
+static void on_later(void *owner)
 {
     struct mcp_transport *t = owner;
-    t->hooks->closed(t->owner, t->why, str_of(t->quoted));
+    if (t->why[0])
+        t->hooks->closed(t->owner, t->why, str_of(t->quoted));
+    else
+        t->hooks->opened(t->owner);
 }
 
 void mcp_http_close_later(struct mcp_transport *t, const char *why, const char *quoted)
@@ -24,7 +28,7 @@ void mcp_http_close_later(struct mcp_transport *t, const char *why, const char *
         return;
     snprintf(t->why, sizeof(t->why), "%.500s", why);
     snprintf(t->quoted, sizeof(t->quoted), "%s", quoted);
-    timer_set(&t->later, t->loop, 0, on_close_later, t);
+    timer_set(&t->later, t->loop, 0, on_later, t);
 }
 
 void mcp_http_deliver(struct mcp_transport *t, uint64_t about, struct str text)
@@ -123,19 +127,13 @@ static struct mcp_transport *http_make(struct loop *loop, const struct upstream_
     return t;
 }
 
-static void on_open_later(void *owner)
-{
-    struct mcp_transport *t = owner;
-    t->hooks->opened(t->owner);
-}
-
 static void http_open(struct mcp_transport *t)
 {
     struct why why = {0};
     if (expand_settings(t, &why) != OK)
         mcp_http_close_later(t, why.text, "");
     else
-        timer_set(&t->later, t->loop, 0, on_open_later, t);
+        timer_set(&t->later, t->loop, 0, on_later, t);
 }
 
 /* Everything under way ends without a report. */
@@ -150,16 +148,6 @@ static void drop_all(struct mcp_transport *t)
     t->modern = t->renewing = false;
 }
 
-static void on_delete_head(void *owner, const struct fetch_head *head)
-{
-    (void)owner, (void)head;
-}
-
-static void on_delete_data(void *owner, struct str bytes)
-{
-    (void)owner, (void)bytes;
-}
-
 static void on_delete_done(void *owner, const struct fetch_end *end)
 {
     struct mcp_transport *t = owner;
@@ -172,7 +160,7 @@ static void on_delete_done(void *owner, const struct fetch_end *end)
 /* DELETE ends the session; the status of its response does not matter. */
 static void http_close(struct mcp_transport *t)
 {
-    static const struct fetch_hooks hooks = {on_delete_head, on_delete_data, on_delete_done};
+    static const struct fetch_hooks hooks = {.done = on_delete_done};
     if (t->closing || !t->settings)
         return;
     timer_clear(&t->later);

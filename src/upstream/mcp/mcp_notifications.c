@@ -37,13 +37,13 @@ struct pending_request *mcp_notifications_subject(struct mcp_client *client, uin
 void mcp_notifications_request(struct mcp_client *client, uint64_t about, const struct mcp_message *message)
 {
     if (mcp_message_is(message, "ping"))
-        mcp_request_respond(client, message->id, STR_LIT("{}"));
+        mcp_request_respond(client, message->id, "result", STR_LIT("{}"));
     else if (mcp_message_is(message, "elicitation/create"))
         mcp_elicitation_request(client, about, message);
     else
-        mcp_request_respond_error(client, message->id, -32601,
-                                  "Method not found: this client only calls tools; it has no roots and no "
-                                  "sampling");
+        mcp_request_respond(client, message->id, "error",
+                            STR_LIT("{\"code\":-32601,\"message\":\"Method not found: this client only "
+                                    "calls tools; it has no roots and no sampling\"}"));
 }
 
 /* ---- notifications ---------------------------------------------------------------- */

@@ -67,27 +67,15 @@ void mcp_request_send(struct mcp_client *client, uint64_t id, const char *method
 }
 
 /* A server that sends requests but does not read gets no responses. */
-static void respond(struct mcp_client *client, struct str id, const char *member, struct str value)
+void mcp_request_respond(struct mcp_client *client, struct str id, const char *member, struct str json)
 {
     struct buf *out = &client->out;
     out->len = 0;
     buf_printf(out, "{\"jsonrpc\":\"2.0\",\"id\":" STR_FMT ",\"%s\":", STR_ARG(id), member);
-    buf_str(out, value);
+    buf_str(out, json);
     buf_byte(out, '}');
     if (!mcp_call_blocked(client))
         client->kind->send(client->transport, 0, NULL, STR_NONE, buf_view(out));
-}
-
-void mcp_request_respond(struct mcp_client *client, struct str id, struct str result)
-{
-    respond(client, id, "result", result);
-}
-
-void mcp_request_respond_error(struct mcp_client *client, struct str id, int code, const char *message)
-{
-    struct arena *arena = arena_new();
-    respond(client, id, "error", arena_printf(arena, "{\"code\":%d,\"message\":\"%s\"}", code, message));
-    arena_free(arena);
 }
 
 bool mcp_request_read(struct arena *arena, struct str text, struct json *value, struct json_error *error)
