@@ -8,7 +8,7 @@
 local builtins = ...
 local M = {}
 
--- Keywords as JSON stand in this order.
+-- The order of keywords in the JSON.
 local ORDER = { "type", "description", "enum", "items", "properties", "required", "additionalProperties" }
 local TAGS = { "param", "class", "field", "alias", "return", "see", "nodiscard", "deprecated", "async", "diagnostic",
                "overload", "generic", "type", "cast", "as", "meta", "module", "operator", "package", "private",
@@ -382,8 +382,8 @@ local function whole_of(p, entry)
   return made.schema
 end
 
--- `lines`: all comments that begin with ---, each { line, text }; those from `from` to `to` stand above run, whose own
--- parameters are `own` and `call`. Gives the schema, the description that stands first, and the line of each argument.
+-- `lines`: all comments that begin with ---, each { line, text }; those from `from` to `to` are above run, whose own
+-- parameters are `own` and `call`. Returns the schema, the first description, and the line of each argument.
 function M.read_annotations(chunk, lines, from, to, own, call)
   local file, params, said = read_lines(chunk, lines, from, to)
   local whole, singles, where = nil, {}, {}

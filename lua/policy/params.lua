@@ -13,7 +13,7 @@ local NUMBER = { min = "minimum", max = "maximum", over = "exclusiveMinimum", un
                  step = "multipleOf" }
 local LIST = { min = "minItems", max = "maxItems", unique = "uniqueItems" }
 
--- As JSON the keywords stand in this order, and what is not named here behind them.
+-- The order of keywords in the JSON; other keywords follow.
 local ORDER = { "type", "format", "description", "enum", "items", "properties", "required", "additionalProperties" }
 
 local function new(schema)

@@ -1,11 +1,6 @@
 /* The line scanner reads each byte once: `scanned` is where the search for a newline continues. */
 #include "io/frame.h"
 
-void frame_init(struct frame *frame, size_t max)
-{
-    *frame = (struct frame){.max = max};
-}
-
 void frame_clear(struct frame *frame)
 {
     buf_clear(&frame->in);
@@ -36,11 +31,6 @@ char *frame_reserve(struct frame *frame, size_t *space)
         buf_reserve(in, in->cap); /* a long line: doubling takes few reads */
     *space = in->cap - in->len;
     return in->at + in->len;
-}
-
-void frame_commit(struct frame *frame, size_t count)
-{
-    frame->in.len += count;
 }
 
 /* Appends what is skipped, from `at` to `end`, to the kept tail. */
@@ -114,9 +104,4 @@ void frame_shrink(struct frame *frame)
 {
     if (frame->at == frame->in.len && frame->in.cap > FRAME_KEEP_BYTES)
         rewind_empty(frame);
-}
-
-size_t frame_partial_bytes(const struct frame *frame)
-{
-    return frame->in.len - frame->at;
 }

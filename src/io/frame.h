@@ -25,12 +25,19 @@ struct frame {
 
 enum frame_event { FRAME_LINE, FRAME_MORE, FRAME_TOO_LONG, FRAME_TAIL };
 
-void frame_init(struct frame *frame, size_t max);
+static inline void frame_init(struct frame *frame, size_t max)
+{
+    *frame = (struct frame){.max = max};
+}
+
 void frame_clear(struct frame *frame);
 
 /* Returns where the next bytes go and how many fit; frame_commit then states how many were written. */
 char *frame_reserve(struct frame *frame, size_t *space);
-void frame_commit(struct frame *frame, size_t count);
+static inline void frame_commit(struct frame *frame, size_t count)
+{
+    frame->in.len += count;
+}
 
 /* FRAME_LINE: `line` is a line without its newline. FRAME_MORE: more bytes are needed. FRAME_TOO_LONG: `line`
  * is the beginning of a line over the limit, at most FRAME_HEAD_BYTES, once for each such line. FRAME_TAIL:
@@ -45,6 +52,9 @@ void frame_discard(struct frame *frame, struct str *head);
 void frame_shrink(struct frame *frame);
 
 /* Bytes of the unfinished line. */
-size_t frame_partial_bytes(const struct frame *frame);
+static inline size_t frame_partial_bytes(const struct frame *frame)
+{
+    return frame->in.len - frame->at;
+}
 
 #endif

@@ -26,11 +26,6 @@ void timer_set(struct timer *timer, struct loop *loop, uint32_t ms, void (*fires
         abort(); /* no memory for a hundred bytes */
 }
 
-bool timer_is_set(const struct timer *timer)
-{
-    return timer->event != NULL;
-}
-
 void timer_clear(struct timer *timer)
 {
     if (timer->event)

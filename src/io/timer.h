@@ -7,6 +7,7 @@
 #define TOOLGATE_IO_TIMER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct event;
@@ -21,7 +22,11 @@ struct timer {
 /* Fires once, in a turn of the loop, at least `ms` after the beginning of this turn; never inside this call.
  * Setting a timer again moves its time. It is no longer set when it fires, and its owner may free it then. */
 void timer_set(struct timer *timer, struct loop *loop, uint32_t ms, void (*fires)(void *owner), void *owner);
-bool timer_is_set(const struct timer *timer);
+static inline bool timer_is_set(const struct timer *timer)
+{
+    return timer->event != NULL;
+}
+
 /* It no longer fires; it may be set again. Clearing a timer that is not set does nothing. */
 void timer_clear(struct timer *timer);
 

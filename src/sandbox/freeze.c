@@ -64,20 +64,6 @@ static void check_assignments(struct freeze_walk *s, const struct bytecode *code
 
 /* ---- the walk ------------------------------------------------------------------------ */
 
-/* Records the value on top, which is popped, as the replacement of the one at `at`. */
-static void mark_seen(struct freeze_walk *s, int at)
-{
-    lua_pushvalue(s->L, at);
-    lua_insert(s->L, -2);
-    lua_rawset(s->L, s->seen);
-}
-
-static void enqueue(struct freeze_walk *s, int at)
-{
-    lua_pushvalue(s->L, at);
-    lua_rawseti(s->L, s->queue, ++s->last);
-}
-
 /* Whether the value on top was seen; replaces it by its proxy if it has one. */
 static bool replace_seen(struct freeze_walk *s)
 {
@@ -89,17 +75,6 @@ static bool replace_seen(struct freeze_walk *s)
     else
         lua_pop(s->L, 1);
     return seen;
-}
-
-static void freeze_table(struct freeze_walk *s)
-{
-    int at = lua_gettop(s->L);
-    proxy_push(s->L, s->name);
-    lua_pushvalue(s->L, -1);
-    mark_seen(s, at);
-    enqueue(s, at);
-    lua_replace(s->L, at);
-    s->froze = true;
 }
 
 /* Replaces a stock function by its variant that accepts proxies. */
@@ -127,21 +102,29 @@ static void freeze_builtin(struct freeze_walk *s)
         lua_replace(s->L, -2);
 }
 
-/* Replaces the value on top by its frozen form. */
+/* Replaces the value on top by its frozen form, and queues its content. */
 static void freeze_value(struct freeze_walk *s)
 {
-    int type = lua_type(s->L, -1);
+    int type = lua_type(s->L, -1), at = lua_gettop(s->L);
     if (type == LUA_TFUNCTION && lua_iscfunction(s->L, -1)) {
         freeze_builtin(s);
-    } else if ((type == LUA_TFUNCTION || type == LUA_TTABLE) && !replace_seen(s)) {
-        if (type == LUA_TTABLE) {
-            freeze_table(s);
-            return;
-        }
-        lua_pushboolean(s->L, true);
-        mark_seen(s, lua_gettop(s->L) - 1);
-        enqueue(s, -1);
+        return;
     }
+    if ((type != LUA_TFUNCTION && type != LUA_TTABLE) || replace_seen(s))
+        return;
+    lua_pushvalue(s->L, at);
+    lua_rawseti(s->L, s->queue, ++s->last);
+    if (type == LUA_TTABLE)
+        proxy_push(s->L, s->name); /* of the value on top */
+    else
+        lua_pushboolean(s->L, true);
+    lua_pushvalue(s->L, at);
+    lua_pushvalue(s->L, -2);
+    lua_rawset(s->L, s->seen);
+    if (type == LUA_TTABLE)
+        lua_replace(s->L, at);
+    s->froze = s->froze || type == LUA_TTABLE;
+    lua_settop(s->L, at);
 }
 
 /* ---- content of functions and tables ---------------------------------------------------- */
@@ -237,32 +220,10 @@ static void process_queue(struct freeze_walk *s)
 
 /* ---- the start of the walk ---------------------------------------------------------------- */
 
-/* Fields that were read as JSON already: they have no functions, and can be large. */
-static bool is_data(lua_State *L, int key)
-{
-    static const char *const names[] = {"examples", "schema", "output_schema", "annotations"};
-    for (size_t i = 0; lua_type(L, key) == LUA_TSTRING && i < sizeof(names) / sizeof(names[0]); i++)
-        if (strcmp(lua_tostring(L, key), names[i]) == 0)
-            return true;
-    return false;
-}
-
-/* Adds the table on top to the set at `found`; returns whether it is in there already. */
-static bool was_found(lua_State *L, int found)
-{
-    lua_pushvalue(L, -1);
-    lua_rawget(L, found);
-    bool was = !lua_isnil(L, -1);
-    lua_pop(L, 1);
-    lua_pushvalue(L, -1);
-    lua_pushboolean(L, true);
-    lua_rawset(L, found);
-    return was;
-}
-
 /* Freezes all functions in the table at `declared` and its subtables, which themselves no call can reach. */
 static void find_functions(struct freeze_walk *s, int declared)
 {
+    static const char *const data_fields[] = {"examples", "schema", "output_schema", "annotations"};
     lua_State *L = s->L;
     int top = lua_gettop(L), tables = top + 1, found = top + 2, first = 1, last = 1;
     lua_newtable(L); /* the declared value, its fields, and so on */
@@ -276,10 +237,21 @@ static void find_functions(struct freeze_walk *s, int declared)
             s->name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "an item";
             if (lua_isfunction(L, -1))
                 freeze_value(s);
-            if (!lua_istable(L, -1) || (first == 2 && is_data(L, -2)) || was_found(L, found))
+            bool data = false; /* read as JSON already: no functions, and possibly large */
+            for (size_t i = 0; first == 2 && i < sizeof(data_fields) / sizeof(data_fields[0]); i++)
+                data = data || strcmp(s->name, data_fields[i]) == 0;
+            if (!lua_istable(L, -1) || data)
                 continue;
             lua_pushvalue(L, -1);
-            lua_rawseti(L, tables, ++last);
+            lua_rawget(L, found);
+            if (lua_isnil(L, -1)) {
+                lua_pushvalue(L, -2);
+                lua_rawseti(L, tables, ++last);
+                lua_pushvalue(L, -2);
+                lua_pushboolean(L, true);
+                lua_rawset(L, found);
+            }
+            lua_pop(L, 1);
         }
     }
     lua_settop(L, top);

@@ -161,24 +161,23 @@ static void explain_failure(const struct sandbox *sandbox, int status, struct wh
         err_set(why, ERR_POLICY, "%s%s: %s", now->file, place, text);
 }
 
-/* LuaJIT does not collect when an allocation fails: without this, the next call would fail too. */
-static void collect_garbage(struct sandbox *sandbox)
+/*
+ * Collects garbage after a failed allocation, as LuaJIT does not and the next call
+ * would fail too. Otherwise (`failed` false) only if garbage fills more than half
+ * of the memory that is not live: Lua's collector is driven by allocations, so a
+ * call with a few large strings may leave the next one, of any policy, with none.
+ */
+static void collect_garbage(struct sandbox *sandbox, bool failed)
 {
-    sandbox->heap.gc_slack = GC_SLACK_BYTES;
+    struct heap *heap = &sandbox->heap;
+    size_t free_bytes = heap->cap > sandbox->live ? heap->cap - sandbox->live : 0;
+    if (!failed && (heap->used <= sandbox->live || heap->used - sandbox->live <= free_bytes / 2))
+        return;
+    heap->gc_slack = GC_SLACK_BYTES;
     bridge_release(sandbox->L);
     lua_gc(sandbox->L, LUA_GCCOLLECT, 0);
-    sandbox->heap.gc_slack = 0;
-    sandbox->live = sandbox->heap.used;
-}
-
-/* Lua's collector is driven by allocations, so a call with a few large strings may leave most of the memory
- * as garbage, and the next call, of any policy, would have none. So each call begins with at least half of
- * what is not live. */
-static bool needs_collection(const struct sandbox *sandbox)
-{
-    const struct heap *heap = &sandbox->heap;
-    size_t free_bytes = heap->cap > sandbox->live ? heap->cap - sandbox->live : 0;
-    return heap->used > sandbox->live && heap->used - sandbox->live > free_bytes / 2;
+    heap->gc_slack = 0;
+    sandbox->live = heap->used;
 }
 
 enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct sandbox_context *now,
@@ -207,27 +206,13 @@ enum err sandbox_run(struct sandbox *sandbox, uint32_t budget_ms, const struct s
     if (status != 0)
         explain_failure(sandbox, status, why);
     lua_settop(L, top);
-    if (sandbox->heap.failures != failures || (!outer.run && needs_collection(sandbox)))
-        collect_garbage(sandbox);
+    if (sandbox->heap.failures != failures || !outer.run)
+        collect_garbage(sandbox, sandbox->heap.failures != failures);
     sandbox->frame = outer;
     return status == 0 ? OK : ERR_POLICY;
 }
 
 /* ---- marks -------------------------------------------------------------------- */
-
-/* Each metatable holds its own mark at [1]. */
-static void make_marks(struct sandbox *sandbox)
-{
-    lua_State *L = sandbox->L;
-    for (int i = 0; i < MARK_COUNT; i++) {
-        lua_createtable(L, 1, 1);
-        lua_pushinteger(L, i);
-        lua_rawseti(L, -2, 1);
-        lua_pushboolean(L, 0);
-        lua_setfield(L, -2, "__metatable");
-        sandbox->mark_refs[i] = luaL_ref(L, LUA_REGISTRYINDEX);
-    }
-}
 
 void sandbox_push_mark(lua_State *L, enum mark mark)
 {
@@ -384,7 +369,14 @@ static void set_up(lua_State *L, void *context)
     const struct set_up *with = context;
     struct sandbox *sandbox = with->sandbox;
     bytecode_detect_opcodes(L, sandbox->now->arena, &sandbox->opcodes);
-    make_marks(sandbox);
+    for (int i = 0; i < MARK_COUNT; i++) { /* each metatable holds its own mark at [1] */
+        lua_createtable(L, 1, 1);
+        lua_pushinteger(L, i);
+        lua_rawseti(L, -2, 1);
+        lua_pushboolean(L, 0);
+        lua_setfield(L, -2, "__metatable");
+        sandbox->mark_refs[i] = luaL_ref(L, LUA_REGISTRYINDEX);
+    }
     with->open_builtins(L);
     int builtins = lua_gettop(L);
     push_variant(L, builtins, proxy_stock_function);
