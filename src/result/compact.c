@@ -99,16 +99,6 @@ static void put_omission(struct buf *out, const struct omission *o)
     }
 }
 
-static void put_omissions(struct buf *out, const struct shrink_ctx *s)
-{
-    for (size_t i = 0; i < s->count; i++) {
-        buf_text(out, out->len ? "; " : "");
-        put_omission(out, &s->omissions[i]);
-    }
-    if (s->more)
-        buf_printf(out, "; and more in %zu other places", s->more);
-}
-
 /* Parameters that narrow a call, if the tool has any. */
 static void put_advice(struct buf *out, const struct tool *tool)
 {
@@ -186,7 +176,12 @@ static const struct json *shrink_value(struct compact_ctx *c, const struct json 
         struct shrink_ctx s;
         if (shrink_in_form(c, value, budget, &forms[i], &s, out) &&
             (!schema || schema_validate(schema, out) == SCHEMA_VALID)) {
-            put_omissions(&c->notes, &s);
+            for (size_t k = 0; k < s.count; k++) {
+                buf_text(&c->notes, c->notes.len ? "; " : "");
+                put_omission(&c->notes, &s.omissions[k]);
+            }
+            if (s.more)
+                buf_printf(&c->notes, "; and more in %zu other places", s.more);
             return out;
         }
         if (!schema)
@@ -280,13 +275,6 @@ static size_t bytes_of(struct arena *arena, const struct result *r)
     return bytes;
 }
 
-static bool structured_fits(struct arena *arena, const struct policy_compact *budget,
-                            const struct json *structured)
-{
-    struct str sent = structured ? (struct str){structured->raw, structured->raw_len} : STR_NONE;
-    return !structured || fits(budget, sent.len ? sent : written(arena, structured));
-}
-
 static bool content_fits(const struct policy_compact *budget, const struct json *content)
 {
     size_t bytes = 0, tokens = 0;
@@ -313,18 +301,6 @@ static struct compact_rules rules_of(struct arena *arena, const struct tool *too
     return rules;
 }
 
-static struct str note(struct compact_ctx *c)
-{
-    if (!c->notes.len)
-        return STR_NONE;
-    struct buf out = buf_in(c->arena);
-    buf_text(&out, c->failed ? "this result is long: " : "this result was shortened: ");
-    buf_str(&out, buf_view(&c->notes));
-    buf_byte(&out, '.');
-    put_advice(&out, c->tool);
-    return buf_view(&out);
-}
-
 bool compact_result(struct arena *arena, const struct tool *tool, const struct json *args, struct str goal,
                     const struct result *result, struct compaction *out)
 {
@@ -332,11 +308,12 @@ bool compact_result(struct arena *arena, const struct tool *tool, const struct j
     *out = (struct compaction){.result = *result};
     if (!json_is(result->content, JSON_ARRAY))
         return false;
-    bool structured_is_fine = structured_fits(arena, budget, result->structured);
+    const struct json *structured = result->structured;
+    struct str sent = structured ? (struct str){structured->raw, structured->raw_len} : STR_NONE;
+    bool structured_is_fine = !structured || fits(budget, sent.len ? sent : written(arena, structured));
     if (structured_is_fine && content_fits(budget, result->content))
         return false;
     struct compact_ctx c = {.arena = arena, .tool = tool, .notes = buf_in(arena)};
-    const struct json *structured = result->structured;
     c.rules = rules_of(arena, tool, args, goal);
     if (!structured_is_fine) {
         bool was_valid =
@@ -353,6 +330,11 @@ bool compact_result(struct arena *arena, const struct tool *tool, const struct j
     }
     out->from = bytes_of(arena, result);
     out->to = bytes_of(arena, &out->result);
-    out->note = note(&c);
+    if (c.notes.len) {
+        buf_byte(&c.notes, '.');
+        put_advice(&c.notes, tool);
+        const char *head = c.failed ? "this result is long: " : "this result was shortened: ";
+        out->note = ARENA_JOIN(arena, str_of(head), buf_view(&c.notes));
+    }
     return true;
 }

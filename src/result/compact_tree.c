@@ -86,13 +86,6 @@ static bool is_id_name(struct str key)
     return STR_IS_ONE_OF(key, ids);
 }
 
-static bool is_title_name(struct str key)
-{
-    static const char *const titles[] = {"name",   "title", "subject", "label",
-                                         "status", "state", "type",    "kind"};
-    return STR_IS_ONE_OF(key, titles) || ends_with(key, "_name") || ends_with(key, "_title");
-}
-
 /* "2026-05-01…", which sorts by time. */
 static bool is_time(struct str s)
 {
@@ -149,7 +142,10 @@ bool compact_has_argument_id(const struct compact_rules *rules, struct str text)
 
 bool compact_is_identifying_key(struct str key)
 {
-    return is_id_name(key) || is_title_name(key);
+    static const char *const titles[] = {"name",   "title", "subject", "label",
+                                         "status", "state", "type",    "kind"};
+    return is_id_name(key) || STR_IS_ONE_OF(key, titles) || ends_with(key, "_name") ||
+           ends_with(key, "_title");
 }
 
 /* ---- paths ------------------------------------------------------------------ */

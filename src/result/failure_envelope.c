@@ -395,25 +395,18 @@ static const struct json *input_request_in(const struct json *object, const char
     return NULL;
 }
 
-static bool names_several(struct str text)
-{
-    static const char *const phrases[] = {"ambiguous", "multiple matches", "more than one",
-                                          "several matches"};
-    bool found = false;
-    for (size_t i = 0; i < COUNT(phrases) && !found; i++)
-        found = str_contains_nocase(text, str_of(phrases[i]));
-    return found;
-}
-
 /* Whether the object asks something of the user; fills `e` in. */
 static bool read_question(struct arena *arena, const struct json *object, struct envelope *e)
 {
+    static const char *const several[] = {"ambiguous", "multiple matches", "more than one",
+                                          "several matches"};
     const char *code;
     const struct json *request = input_request_in(object, &code), *list = FIND(object, choice_names);
-    if (!request && json_is(list, JSON_ARRAY) && names_several(question_in(object))) {
-        request = object;
-        code = "ambiguous";
-    }
+    for (size_t i = 0; !request && json_is(list, JSON_ARRAY) && i < COUNT(several); i++)
+        if (str_contains_nocase(question_in(object), str_of(several[i]))) {
+            request = object;
+            code = "ambiguous";
+        }
     if (!request)
         return false;
     *e = (struct envelope){.kind = ENVELOPE_NEEDS_INPUT, .code = code, .after_s = -1};
@@ -438,14 +431,6 @@ static const struct json *unwrap(const struct json *value)
     const struct json *only =
         json_is(value, JSON_OBJECT) && value->len == 1 ? json_get_text(value, "result") : NULL;
     return only ? only : value;
-}
-
-static bool is_text_only(const struct result *result)
-{
-    for (uint32_t i = 0; json_is(result->content, JSON_ARRAY) && i < result->content->len; i++)
-        if (!str_is(json_str(json_get_text(&result->content->items[i], "type")), "text"))
-            return false;
-    return true;
 }
 
 static struct str text_in(const struct result *result, const struct json *value)
@@ -495,8 +480,11 @@ struct envelope envelope_detect(struct arena *arena, const struct result *result
 {
     const struct json *value = unwrap(result->value);
     struct envelope e = {.kind = ENVELOPE_NONE, .after_s = -1};
-    if (!value || !is_text_only(result))
+    if (!value)
         return e;
+    for (uint32_t i = 0; json_is(result->content, JSON_ARRAY) && i < result->content->len; i++)
+        if (!str_is(json_str(json_get_text(&result->content->items[i], "type")), "text"))
+            return e;
     struct str text = text_in(result, value);
     if (!text.len)
         return json_is(value, JSON_OBJECT) ? of_object(arena, value, false) : e;

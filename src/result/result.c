@@ -126,14 +126,6 @@ static const struct json *repair_content(struct arena *arena, const struct json 
     return items ? json_keep(arena, json_array(items, content->len)) : content;
 }
 
-/* Some servers send a string or a number. */
-static bool is_truthy(const struct json *value)
-{
-    double number;
-    return json_is_true(value) || str_is(json_str(value), "true") ||
-           (json_is(value, JSON_NUMBER) && json_double(value, &number) && number != 0);
-}
-
 void result_read_mcp(struct arena *arena, const struct json *sent, struct result *out)
 {
     const struct json *content = json_get_text(sent, "content"),
@@ -142,9 +134,13 @@ void result_read_mcp(struct arena *arena, const struct json *sent, struct result
         read_plain(arena, sent, out);
         return;
     }
+    const struct json *flag = json_get_text(sent, "isError"); /* some servers send a string or a number */
+    double number;
     *out = (struct result){.structured = structured,
                            .metadata = json_get_text(sent, "_meta"),
-                           .is_error = is_truthy(json_get_text(sent, "isError"))};
+                           .is_error =
+                               json_is_true(flag) || str_is(json_str(flag), "true") ||
+                               (json_is(flag, JSON_NUMBER) && json_double(flag, &number) && number != 0)};
     content = json_is(content, JSON_ARRAY) ? content : content_of_value(arena, structured);
     out->content = repair_content(arena, content);
     out->error_text = joined_text(arena, content);

@@ -129,15 +129,6 @@ static size_t distance(const struct problems *found)
     return found->count ? sum : SIZE_MAX;
 }
 
-static uint32_t closest(const struct branches *b)
-{
-    uint32_t best = 0;
-    for (uint32_t i = 1; i < b->count; i++)
-        if (distance(&b->found[i]) < distance(&b->found[best]))
-            best = i;
-    return best;
-}
-
 /* ---- alternatives that require different fields ---- */
 
 static const struct props *props_of(const struct node *node)
@@ -245,7 +236,10 @@ void anyof_explain(struct explain_ctx *e, const struct op *op, const struct json
     }
     try_all(e, b, v, location);
     if (!explain_fields(e, b, op, location)) {
-        const struct problems *found = &b->found[closest(b)];
+        const struct problems *found = &b->found[0];
+        for (uint32_t i = 1; i < b->count; i++)
+            if (distance(&b->found[i]) < distance(found))
+                found = &b->found[i];
         for (size_t i = 0; i < found->count; i++)
             problems_add(e->problems, found->list[i]);
         e->problems->more += found->more;

@@ -81,15 +81,6 @@ static const struct json *read_json(struct coercer *c, unsigned types, struct st
     return json_keep(c->arena, parsed);
 }
 
-static const struct json *read_scalar(struct coercer *c, const struct node *node, struct str text)
-{
-    bool truth = same_word(text, STR_LIT("true"));
-    if ((node->types & TYPE_BIT(JSON_BOOL)) && (truth || same_word(text, STR_LIT("false"))))
-        return json_keep(c->arena, json_bool(truth));
-    const struct json *number = read_json(c, node->types & TYPES_NUMBER, text);
-    return number ? respell(c, node, number) : NULL;
-}
-
 static bool looks_like_container(struct str text)
 {
     return text.len > 0 && (text.at[0] == '{' || text.at[0] == '[');
@@ -136,14 +127,21 @@ static const struct json *coerce_string(struct coercer *c, const struct node *no
 {
     struct str text = str_trim(json_str(v));
     const struct json *read = NULL;
-    if (node->types & STRING)
+    if (node->types & STRING) {
         read = c->options->enums ? read_choice(c, node, text) : NULL;
-    else if (c->options->json && (node->types & (OBJECT | ARRAY)) && looks_like_container(text) &&
-             (read = read_json(c, node->types & (OBJECT | ARRAY), text)))
+        return read ? read : wrap(c, node, v);
+    }
+    if (c->options->json && looks_like_container(text))
+        read = read_json(c, node->types & (OBJECT | ARRAY), text);
+    if (read)
         return coerce_value(c, node, read); /* its problems are reported inside it */
-    else if (c->options->strings && (read = read_scalar(c, node, text)) && !accepts(c, node, read))
-        read = NULL;
-    return read ? read : wrap(c, node, v);
+    bool truth = same_word(text, STR_LIT("true"));
+    if (c->options->strings && (node->types & TYPE_BIT(JSON_BOOL)) &&
+        (truth || same_word(text, STR_LIT("false"))))
+        read = json_keep(c->arena, json_bool(truth));
+    else if (c->options->strings && (read = read_json(c, node->types & TYPES_NUMBER, text)))
+        read = respell(c, node, read);
+    return read && accepts(c, node, read) ? read : wrap(c, node, v);
 }
 
 /* ---- objects ---- */

@@ -30,21 +30,10 @@ struct fast_regex {
 
 /* ---- sets ---- */
 
-static inline bool set_has(const struct set *set, char c)
-{
-    unsigned char b = (unsigned char)c;
-    return b < 128 && (set->bits[b / 64] >> (b % 64) & 1);
-}
-
 static void set_add(struct set *set, char from, char to)
 {
     for (unsigned char b = (unsigned char)from; b <= (unsigned char)to; b++)
         set->bits[b / 64] |= (uint64_t)1 << (b % 64);
-}
-
-static bool sets_meet(const struct set *a, const struct set *b)
-{
-    return (a->bits[0] & b->bits[0]) || (a->bits[1] & b->bits[1]);
 }
 
 /* ---- reading; each returns the bytes it took, 0 if the expression is not simple ---- */
@@ -52,11 +41,6 @@ static bool sets_meet(const struct set *a, const struct set *b)
 static char byte_at(struct str s, size_t at)
 {
     return at < s.len ? s.at[at] : '\0';
-}
-
-static bool is_literal(char c)
-{
-    return c > 0 && c != 127 && !strchr(META_BYTES, c);
 }
 
 /* \d, \w or an escaped punctuation mark; *single: one character, which may begin a range. */
@@ -120,7 +104,7 @@ static size_t read_set(struct str s, struct set *set)
         return read_class(s, set);
     if (c == '\\')
         return read_escape(s, set, &single);
-    if (!is_literal(c))
+    if (c <= 0 || c == 127 || strchr(META_BYTES, c))
         return 0;
     set_add(set, c, c);
     return 1;
@@ -193,7 +177,7 @@ static bool leaves_no_choice(const struct fast_regex *regex)
     for (uint32_t i = 0; i < regex->count; i++) {
         const struct part *part = &regex->parts[i], *after = part;
         while (part->min != part->max && ++after < regex->parts + regex->count) {
-            if (sets_meet(&part->set, &after->set))
+            if ((part->set.bits[0] & after->set.bits[0]) || (part->set.bits[1] & after->set.bits[1]))
                 return false;
             if (after->min)
                 break;
@@ -216,8 +200,11 @@ bool regex_fast_path_matches(const struct fast_regex *regex, struct str subject)
     const char *p = subject.at, *end = p + subject.len;
     for (const struct part *part = regex->parts, *stop = part + regex->count; part < stop; part++) {
         size_t left = (size_t)(end - p), taken = 0, most = left < part->max ? left : part->max;
-        while (taken < most && set_has(&part->set, p[taken]))
-            taken++;
+        for (; taken < most; taken++) {
+            unsigned char b = (unsigned char)p[taken];
+            if (b >= 128 || !(part->set.bits[b / 64] >> (b % 64) & 1))
+                break;
+        }
         if (taken < part->min)
             return false;
         p += taken;

@@ -71,23 +71,17 @@ static __attribute__((noinline)) bool scan_short(const struct json *array, size_
     return false;
 }
 
-static void *table(size_t count, size_t size)
-{
-    void *p = calloc(count, size);
-    if (!p) {
-        fprintf(stderr, "toolgate: out of memory (%zu bytes for uniqueItems)\n", count * size);
-        abort();
-    }
-    return p;
-}
-
 static bool scan_long(const struct json *array, size_t *first, size_t *second)
 {
     size_t size = 64;
     while (size < (size_t)array->len * 2)
         size *= 2;
-    uint64_t *hashes = table(array->len, sizeof(*hashes));
-    uint32_t *slots = table(size, sizeof(*slots)); /* index + 1 */
+    uint64_t *hashes = calloc(array->len, sizeof(*hashes));
+    uint32_t *slots = calloc(size, sizeof(*slots)); /* index + 1 */
+    if (!hashes || !slots) {
+        fprintf(stderr, "toolgate: out of memory (%zu bytes for uniqueItems)\n", size * 8);
+        abort();
+    }
     bool found = false;
     for (size_t i = 0; i < array->len && !found; i++) {
         hashes[i] = hash_value(&array->items[i]);

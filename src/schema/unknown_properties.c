@@ -35,30 +35,23 @@ static bool collect_declarations(const struct schema *schema, const struct json 
     return found && instance->type == JSON_OBJECT;
 }
 
-/* Declared names that the object does not use: only those can have been meant. Gathered for the first unknown
- * property, as most objects have none. */
-struct unused {
-    size_t count;
-    struct str names[NAMES_COMPARED];
-};
-
-static struct unused *gather_unused(struct arena *arena, const struct in_place_nodes *all,
-                                    const struct json *instance)
+static size_t collect_unused(const struct in_place_nodes *all, const struct json *instance, struct str *names)
 {
-    struct unused *unused = ARENA_NEW(arena, struct unused);
+    size_t count = 0;
     for (uint32_t i = 0; i < all->count; i++)
-        for (uint32_t k = 0; all->props[i] && k < all->props[i]->declared && unused->count < NAMES_COMPARED;
-             k++)
+        for (uint32_t k = 0; all->props[i] && k < all->props[i]->declared && count < NAMES_COMPARED; k++)
             if (!json_get(instance, all->props[i]->list[k].key))
-                unused->names[unused->count++] = all->props[i]->list[k].key;
-    return unused;
+                names[count++] = all->props[i]->list[k].key;
+    return count;
 }
 
 void schema_unknown_properties(const struct schema *schema, const struct json *instance,
                                struct problems *problems)
 {
     struct explain_ctx e = {.pass = pass_begin(schema), .problems = problems, .arena = problems->arena};
-    struct unused *unused = NULL;
+    struct str *unused =
+        NULL; /* declared names that the object does not use: only those can have been meant */
+    size_t unused_count = 0;
     struct in_place_nodes all;
     if (!collect_declarations(schema, instance, &all))
         return;
@@ -70,10 +63,12 @@ void schema_unknown_properties(const struct schema *schema, const struct json *i
             problems->more++;
             continue;
         }
-        if (!unused)
-            unused = gather_unused(problems->arena, &all, instance);
+        if (!unused) { /* most objects have no unknown member */
+            unused = ARENA_ARRAY(problems->arena, struct str, NAMES_COMPARED);
+            unused_count = collect_unused(&all, instance, unused);
+        }
         struct location at = {NULL, m->key.at ? m->key : STR_LIT(""), 0};
-        message_unknown_field(&e, suggest_closest(m->key, unused->names, unused->count), true, &at);
+        message_unknown_field(&e, suggest_closest(m->key, unused, unused_count), true, &at);
     }
 }
 
