@@ -1,4 +1,4 @@
--- A tool that has been renamed: a call of its old name is a call of it.
+-- Aliases: a call by the old name of a renamed tool is a call of that tool.
 local daemon = require "daemon"
 local golden = require "golden"
 local client_of = require "client"
@@ -22,7 +22,7 @@ describe("an alias", function()
 
   local function gate(policies) return daemon.start { policies = policies } end
 
-  it("is run as the tool, and the model is told the name of today", function()
+  it("runs the tool, and the result gives the present name", function()
     local client = gate({ ["get_events.lua"] = NEW }):connect()
     local result = client:calls("get_event", { ids = { "e1", "e2" } })
     assert.is_not_true(result.isError)
@@ -32,13 +32,13 @@ describe("an alias", function()
                  client_of.text(client:calls("get_events", { ids = { "e1" } })))
   end)
 
-  it("is in no list", function()
+  it("is not listed", function()
     local tools = gate({ ["get_events.lua"] = NEW }):connect():asks("tools/list").tools
     assert.equal(1, #tools)
     assert.equal("get_events", tools[1].name)
   end)
 
-  it("shares budgets with the tool, and tells the agent's program what to run", function()
+  it("shares budgets with the tool, and check names the tool to run", function()
     local client = gate({ ["book.lua"] = RUN_BY_THE_AGENT }):connect()
     local meta = client_of.session("s", { turn = 1 })
     local checked = client:checks("reserve", { what = "a table" }, meta)
@@ -51,7 +51,7 @@ describe("an alias", function()
     assert.is_nil(again.tool)
   end)
 
-  it("that is another tool's name is said where the files are loaded", function()
+  it("that is also a tool's name or another alias is a load error", function()
     local words, code = daemon.fails { policies = { ["a.lua"] = NEW,
                                                     ["b.lua"] = 'return tool "get_event" { schema = params {} }' } }
     assert.equal(1, code)

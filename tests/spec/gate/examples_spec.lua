@@ -1,11 +1,11 @@
--- toolgate test: what an example may tell of, how a failing one is shown, and what the examples leave untried.
+-- toolgate test: the fields of an example, the report of a failing one, sample calls, coverage, and --only.
 local daemon = require "daemon"
 local golden = require "golden"
 local process = require "process"
 local client_of = require "client"
 local fixtures = require "fixtures"
 
--- A tool whose policy reads all that an example can tell.
+-- A tool whose policy reads everything that an example can set.
 local SEEING = [==[
 -- lookup: finds orders. Read only.
 return tool "lookup" {
@@ -71,8 +71,8 @@ describe("toolgate test", function()
     return out, err
   end
 
-  describe("plays an example with", function()
-    it("ids that are known, or not", function()
+  describe("runs an example with", function()
+    it("seen ids and unseen ids", function()
       holds [[{ "a", args = { id = "o1" }, seen = { "o1" }, gives = "pass" }]]
       holds [[{ "a", args = { id = "o1" }, goal = "find it", gives = "refuse fabricated_id" }]]
       holds [[{ "a", args = { id = "o1" }, goal = "find o1", gives = "pass" }]]
@@ -83,44 +83,44 @@ describe("toolgate test", function()
                 says = "closed since noon" }]]
     end)
 
-    it("a turn, and calls before it that the policy reads as a daemon would hand them over", function()
+    it("a turn and a history, which the policy reads as in a daemon", function()
       holds [[{ "a", args = { id = "o1" }, seen = { "o1" }, turn = 4,
                 history = { { tool = "other", class = "ok", turn = 3 }, { tool = "pay", class = "tool_error", turn = 3 } },
                 gives = "refuse failing", says = "pay failed in turn 3, now is 4" }]]
     end)
 
-    it("calls before it that budgets and loops count", function()
+    it("a history that budgets and loops count", function()
       local same = [[{ args = { id = "o1" } }, { args = { id = "o1" } }]]
       holds([[{ "a", args = { id = "o1" }, seen = { "o1" }, history = { ]] .. same .. [[ }, gives = "refuse loop" }]])
       holds([[{ "another turn", args = { id = "o1" }, seen = { "o1" }, turn = 2,
                 history = { { args = { id = "o1" }, turn = 1 }, { args = { id = "o1" }, turn = 1 } }, gives = "pass" }]])
       holds [[{ "results that differ", args = { id = "o1" }, seen = { "o1" }, gives = "pass",
                 history = { { args = { id = "o1" }, result = { n = 1 } }, { args = { id = "o1" }, result = { n = 2 } } } }]]
-      holds [[{ "written as it will be mended", args = { id = "o1", limit = "50" }, seen = { "o1" },
+      holds [[{ "written as it will be coerced", args = { id = "o1", limit = "50" }, seen = { "o1" },
                 history = { { args = { id = "o1" } }, { args = { id = "o1", limit = 50 } } }, gives = "refuse loop" }]]
       holds [[{ "wrong three times", args = { limit = true }, gives = "refuse retry_budget_exceeded", history = {
                 { args = { limit = "a" }, class = "invalid_arguments" },
                 { args = { limit = "b" }, class = "invalid_arguments" } } }]]
     end)
 
-    it("ids that an earlier result gave", function()
+    it("ids from an earlier result", function()
       holds [[{ "a", args = { id = "o9" }, goal = "find it", gives = "pass",
                 history = { { args = { id = "x" }, result = { orders = { { id = "o9" } } } } } }]]
     end)
 
-    it("a user, who sees what that user would see", function()
+    it("a user, whose hidden tools are unknown", function()
       holds [[{ "a", args = { id = "o1" }, seen = { "o1" }, user = "guest", gives = "refuse unknown_tool" }]]
       holds [[{ "a", args = { id = "o1" }, seen = { "o1" }, user = "anna", gives = "pass" }]]
       holds [[{ "nobody: nothing is hidden", args = { id = "o1" }, seen = { "o1" }, gives = "pass" }]]
     end)
 
-    it("what the tool gives, what becomes of the arguments, and the coverage", function()
+    it("a result, coerced arguments and the coverage", function()
       holds [[{ "a", args = { id = "o1" }, seen = { "o1" }, result = { orders = {} }, gives = "pass",
                 becomes = { id = "o1", limit = 50 } }]]
     end)
   end)
 
-  it("names the line that broke, and how, where an example meets it", function()
+  it("names the policy line that threw in an example, and the error", function()
     write("lookup.lua", (SEEING:gsub("EXAMPLES", function()
       return [[{ "a", args = { id = "o1" }, seen = { "o1" }, gives = "pass" }]]
     end):gsub("if call%.facts%.closed", "if args.limit > call.facts.most then return end %1")))
@@ -133,7 +133,7 @@ describe("toolgate test", function()
     golden.check("load", "examples: a policy that breaks in an example", out)
   end)
 
-  it("says of an example that failed why, where nobody has told the tool's schema", function()
+  it("explains that an example fails because the tool's schema is unknown", function()
     write("far.lua", [[
       -- far: a tool that the agent has.
       return tool "far" { examples = { { "where?", args = {}, gives = "repair", says = "'place'" } } }]])
@@ -145,45 +145,45 @@ describe("toolgate test", function()
     assert.equal(0, code, out)
   end)
 
-  describe("refuses to load an example with", function()
+  describe("rejects at load an example with", function()
     local function refused(key, example)
       local code, _, err = try(example)
       assert.equal(1, code)
       golden.check("load", "examples: " .. key, err)
     end
 
-    it("a field it does not know, and names the closest", function()
+    it("an unknown field, and suggests the closest", function()
       refused("an unknown field", [[{ "a", arsg = {}, gives = "pass" }]])
       refused("an unknown field of the history", [[{ "a", history = { { clas = "ok" } }, gives = "pass" }]])
     end)
 
-    it("nothing that it expects", function()
+    it("no expectation", function()
       refused("no expectation", [[{ "a", args = {} }]])
     end)
   end)
 
-  it("names a class of the history that does not exist", function()
+  it("rejects an unknown class in the history", function()
     local out = fails [[{ "a", args = { id = "o1" }, seen = { "o1" }, history = { { class = "okay" } }, gives = "pass" }]]
     golden.check("cli", "test: an unknown class in the history", out)
   end)
 
-  describe("shows of a failing example", function()
+  describe("reports for a failing example", function()
     local example = [[{ "wrong in every way", args = { id = "o1" }, seen = { "o1" },
       gives = "refuse", becomes = { id = "o2", limit = 10, also = { 1 } }, says = "hello", status = "SATISFIED" }]]
 
-    it("each thing expected beside what was found, and where it stands", function()
+    it("each expectation beside what it got, with file and line", function()
       local out = fails(example)
       assert.matches("lookup%.lua:31\n", out)
       golden.check("cli", "test: an example that fails in every way", out)
       assert.is_nil(out:find("\27", 1, true))
     end)
 
-    it("what the model reads", function()
+    it("the text the model reads", function()
       local out = fails [[{ "a", args = {}, gives = "pass" }]]
       golden.check("cli", "test: a failing example shows what the model reads", out)
     end)
 
-    it("the same to programs", function()
+    it("the same as JSON", function()
       local code, out = try(example, "--json")
       assert.equal(1, code)
       local seen = {}
@@ -205,36 +205,36 @@ describe("toolgate test", function()
     end)
   end)
 
-  it("shows with -v what each example gives", function()
+  it("prints with -v the outcome of each example", function()
     local _, out = try([[{ "a", args = { id = "o1" }, seen = { "o1" }, gives = "pass" }]], "-v")
     golden.check("cli", "test: -v", out)
   end)
 
-  describe("calls each tool that toolgate runs", function()
+  describe("makes sample calls of each tool that toolgate runs", function()
     local function broken(change)
       local source = SEEING:gsub("EXAMPLES", ""):gsub("return { orders = { { id = args.id } }, limit = args.limit }", change)
       write("lookup.lua", source)
       return test(folder)
     end
 
-    it("and counts those calls apart", function()
+    it("and counts them separately", function()
       local code, out = broken "return { n = args.limit + #args.id }"
       assert.equal(0, code, out)
       assert.truthy(out:find("0 passed, 0 failed; 2 sample calls", 1, true), out)
     end)
 
-    it("and fails where its policy breaks", function()
+    it("and fails if the policy throws", function()
       local code, out = broken "return { n = args.nothing.at_all }"
       assert.equal(1, code)
       golden.check("cli", "test: a sample call that breaks", out)
     end)
 
-    it("which may say no", function()
+    it("and accepts a failure that the tool reports", function()
       local code, out = broken [[return failed("no_such", "there is no such thing")]]
       assert.equal(0, code, out)
     end)
 
-    it("and fails where what it gives does not fit its output schema", function()
+    it("and fails if a result breaks its output schema", function()
       write("echo.lua", (fixtures.echo:gsub("effects",
         [[output_schema = json '{"type":"object","properties":{"said":{"type":"integer"}}}', effects]])))
       local code, out = test(folder)
@@ -246,7 +246,7 @@ describe("toolgate test", function()
   describe("with --coverage", function()
     local one = [[{ "a", args = { id = "o1" }, seen = { "o1" }, gives = "pass" }]]
 
-    it("names the rules and lines that no example reached", function()
+    it("lists the rules and lines that no example reached", function()
       local code, out = try(one, "--coverage")
       assert.equal(0, code, out)
       assert.matches("lookup +1 +1/2 +6/11 +/.-lookup%.lua: 13%-14, 20, 23%-24\n", out)
@@ -265,14 +265,14 @@ describe("toolgate test", function()
       assert.equal(1, covered.rules.hit)
     end)
 
-    it("fails where it is less than what was asked for", function()
+    it("fails below --coverage-min", function()
       assert.equal(0, (try(one, "--coverage-min", "50")))
       local code, _, err = try(one, "--coverage-min", "60")
       assert.equal(1, code)
       golden.check("cli", "test: less coverage than demanded", err)
     end)
 
-    it("ends a hook that runs on and on all the same", function()
+    it("still ends an endless loop at the deadline", function()
       write("lookup.lua", (SEEING:gsub("EXAMPLES", [[{ "a", args = { id = "o1" }, seen = { "o1" },
         gives = "refuse policy_error" }]]):gsub("if call%.facts%.closed", "while true do end %1")))
       local code, out = test(folder, "--coverage", "--only", "lookup: a")
@@ -280,11 +280,11 @@ describe("toolgate test", function()
     end)
   end)
 
-  describe("runs a part:", function()
+  describe("selects", function()
     local two = [[{ "first", args = { id = "o1" }, seen = { "o1" }, gives = "pass" },
                   { "second", args = {}, gives = "repair" }]]
 
-    it("the examples with a text or pattern in their names", function()
+    it("examples whose name contains a string or matches a glob", function()
       local _, out = try(two, "--only", "SECOND")
       assert.matches("1 passed, 0 failed\n", out)
       _, out = try(two, "--only", "lookup: f*")
@@ -292,13 +292,13 @@ describe("toolgate test", function()
       assert.matches("1 passed, 0 failed\n", out)
     end)
 
-    it("none that the pattern fits: that is no success", function()
+    it("nothing with a glob that matches nothing, which is a failure", function()
       local code, out, err = try(two, "--only", "thrid")
       assert.equal(1, code, out)
       golden.check("cli", "test: --only without a match", err)
     end)
 
-    it("the files it is given, each without its neighbours", function()
+    it("only the given files, without their neighbours", function()
       try(two)
       write("broken.lua", "return tool 'x' {")
       write("echo.lua", fixtures.echo)
@@ -309,14 +309,14 @@ describe("toolgate test", function()
     end)
   end)
 
-  it("leaves specs beside the policies to busted, and says so", function()
+  it("skips busted specs beside the policies, and reports that", function()
     write("lookup_spec.lua", "this is no policy")
     local code, out, err = try [[{ "a", args = { id = "o1" }, seen = { "o1" }, gives = "pass" }]]
     assert.equal(0, code, err)
     golden.check("cli", "test: specs beside the policies", out)
   end)
 
-  it("--watch runs everything again after a change, and ends by Ctrl-C", function()
+  it("runs everything again after a change with --watch, until Ctrl-C", function()
     write("lookup.lua", (SEEING:gsub("EXAMPLES", [[{ "a", args = { id = "o1" }, gives = "pass" }]])))
     local out = folder .. "/out"
     local child = process.start({ daemon.binary, "test", "--watch", folder .. "/lookup.lua" }, { stdout = out })
@@ -330,10 +330,10 @@ describe("toolgate test", function()
   end)
 end)
 
-describe("A reload with a failing example", function()
+describe("a reload with a failing example", function()
   after_each(daemon.stop_all)
 
-  it("says in one line what was expected and found, in the log and in its answer", function()
+  it("reports expected and got in one line, in the log and in the reply", function()
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
     gate:write_policy("echo.lua", (fixtures.echo:gsub("effects", [[examples = { { "is wrong", args = { text = "x" },
       gives = "refuse", becomes = { text = "y" } } }, effects]])))

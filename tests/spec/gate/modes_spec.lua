@@ -1,4 +1,4 @@
--- mode = "shadow" is computed and logged, never felt; mode = "off" is not even computed.
+-- mode = "shadow" evaluates and logs, and enforces nothing; mode = "off" does not evaluate.
 local daemon = require "daemon"
 local process = require "process"
 local client_of = require "client"
@@ -46,7 +46,7 @@ describe("a tool in", function()
   describe("shadow mode", function()
     before_each(function() start "shadow" end)
 
-    it("runs with its raw arguments, whatever would have been said of them", function()
+    it("runs with its raw arguments, and reports in `would` what enforcement would do", function()
       local said, words = passes { n = "3" }
       assert.truthy(words:find('"of":"string"', 1, true), words)
       assert.truthy(said.would)
@@ -55,7 +55,7 @@ describe("a tool in", function()
       assert.truthy(words:find('"n":"x"', 1, true), words)
     end)
 
-    it("shows the model nothing of its check, its result hook, or the ledger, but remembers", function()
+    it("hides its check, its result hook and the ledger from the model, and still records the call", function()
       assert.equal("need_user_input", passes { n = 7 }.would)
       assert.equal("odd_size", passes { n = 8 }.would)
       local meta = session("s", { turn = 1 })
@@ -67,7 +67,7 @@ describe("a tool in", function()
       gate:logs "would=odd_size"
     end)
 
-    it("reads arguments that are a JSON text, and can't go on with what can't be read", function()
+    it("parses arguments that are a JSON string, and refuses arguments that cannot be parsed", function()
       client:say_line [[{"jsonrpc":"2.0","id":"t","method":"tools/call","params":{"name":"sized","arguments":"{\"n\":5}"}}]]
       assert.truthy(text(client:hears().result):find('"n":5', 1, true))
       client:say_line [[{"jsonrpc":"2.0","id":"t","method":"tools/call","params":{"name":"sized","arguments":{"n":1,"n":2}}}]]
@@ -76,31 +76,31 @@ describe("a tool in", function()
       assert.is_nil(text(refused):find("sizes matter", 1, true))
     end)
 
-    it("is told to whoever asks with check", function()
+    it("reports `would` to toolgate check", function()
       local _, out = process.run { daemon.binary, "check", "sized", '{"n":7}', "--socket", gate.socket }
       assert.truthy(out:find("pass  sized  would: need_user_input\n", 1, true), out)
     end)
 
-    it("is listed without a word of its policy", function()
+    it("is listed with the description alone", function()
       assert.equal("Say the size.", client:asks("tools/list").tools[1].description)
     end)
   end)
 
-  it("mode off is passed through, without a word and without end", function()
+  it("mode off passes every call through, without `would` and without loops", function()
     start "off"
     for _, n in ipairs { "x", 7, 8 } do assert.is_nil(passes({ n = n }).would) end
     for _ = 1, 6 do assert.is_nil(passes({ n = 1 }, session("s", { turn = 1 })).would) end
   end)
 
   for _, mode in ipairs { "shadow", "off" } do
-    it(mode .. " mode keeps its examples, which say what is felt where it is enforced", function()
+    it(mode .. " mode runs its examples as if it were enforced", function()
       gate = daemon.start { policies = { ["sized.lua"] = (tool(mode):gsub("\n}\n$", [==[
 
   examples = {
     { "asked", args = { n = 7 }, gives = "ask" },
     { "dropped", args = { n = 1, kind = "a", note = "x" }, gives = "pass", becomes = { n = 1, kind = "a" } },
     { "judged", args = { n = 8 }, gives = "semantic_garbage odd_size", says = "it is odd" },
-    { "counted as mended", args = { n = 1, kind = "a" }, gives = "refuse loop",
+    { "counted as coerced", args = { n = 1, kind = "a" }, gives = "refuse loop",
       history = { { args = { n = 1, kind = "a", note = "x" } }, { args = { n = 1, kind = "a", note = "y" } } } },
   },
 }
@@ -110,7 +110,7 @@ describe("a tool in", function()
     end)
   end
 
-  it("a default mode of shadow still leaves the agent's own tools to the agent", function()
+  it("default shadow mode still leaves the agent's own tools to the agent", function()
     gate = daemon.start { config = [[return { defaults = { mode = "shadow" } }]],
                           tools = require("fixtures").agent_tools }
     client = gate:connect()

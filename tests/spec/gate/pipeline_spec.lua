@@ -1,4 +1,4 @@
--- One call of each class: its verdict, whether it is an error, and what the model reads.
+-- One call of each class: its verdict, isError, and the text that the model reads; then calls in flight.
 local daemon = require "daemon"
 local golden = require "golden"
 local client_of = require "client"
@@ -14,7 +14,7 @@ describe("a call", function()
   end)
   after_each(daemon.stop_all)
 
-  -- what PROTOCOL.md's table says of each class
+  -- The table of classes in docs/PROTOCOL.md.
   local table_of_classes = {
     { how = "ok",        class = "ok",                verdict = "pass",   error = false },
     { how = "partial",   class = "partial_data",      verdict = "pass",   error = false },
@@ -45,31 +45,31 @@ describe("a call", function()
     end)
   end
 
-  it("says the code, the detail and the hint of its refusal", function()
+  it("reports the code, the detail and the hint of a refusal", function()
     local said = verdict(client:calls("outcome", { how = "refuse" }))
     assert.equal("not_here", said.code)
     assert.equal("this is not done here", said.detail)
     assert.equal("do something else", said.hint)
   end)
 
-  it("waits for a number of seconds that a program can read", function()
+  it("that must wait reports the seconds as a number", function()
     assert.equal(7, verdict(client:calls("outcome", { how = "transient" })).after_s)
   end)
 
-  it("delivers the result of a tool that has run, also where its judging breaks", function()
+  it("delivers the result of a tool that has run even if the result hook throws", function()
     local result = client:calls("outcome", { how = "result_throws" })
     assert.is_not_true(result.isError)
     golden.check("feedback", "result: its result hook breaks", text(result))
   end)
 
-  it("tells coverage, facts and the exact next call", function()
+  it("reports coverage, facts and the exact next call", function()
     local said = verdict(client:calls("outcome", { how = "facts" }))
     assert.equal("SATISFIED", said.coverage)
     assert.same({ colour = "red" }, said.facts)
     assert.same({ tool = "echo", args = { text = "next" } }, said.follow_up)
   end)
 
-  it("is mended where only one reading fits, and the change is told", function()
+  it("is coerced if only one reading fits, and reports the change", function()
     local result = client:calls("create_task", { title = "x", count = "5", tags = "urgent" })
     assert.is_not_true(result.isError)
     local rewrites = {}
@@ -78,7 +78,7 @@ describe("a call", function()
     assert.not_nil(rewrites["/tags"])
   end)
 
-  it("to a tool with no arguments may leave them out", function()
+  it("may leave out arguments if the tool has none", function()
     local quiet = daemon.start { policies = { ["now.lua"] = [[
 -- now: the same moment, always.
 return tool "now" { description = "The moment.", schema = json '{"type":"object"}', effects = "read",
@@ -87,7 +87,7 @@ return tool "now" { description = "The moment.", schema = json '{"type":"object"
     assert.is_not_true(quiet:asks("tools/call", { name = "now" }).isError)
   end)
 
-  it("whose result is not what the tool's output schema says is the tool's fault", function()
+  it("whose result breaks the tool's output schema is a schema_mismatch", function()
     local broken = daemon.start { policies = { ["total.lua"] = [==[
 -- total: a sum that is not one.
 return tool "total" {
@@ -104,7 +104,7 @@ return tool "total" {
     assert.is_nil(result.structuredContent)
   end)
 
-  it("gives structured content where the tool declares its form", function()
+  it("returns structuredContent if the tool declares an output schema", function()
     local total = daemon.start { policies = { ["total.lua"] = [==[
 -- total: a sum.
 return tool "total" {
@@ -118,7 +118,7 @@ return tool "total" {
     assert.truthy(text(result):find('"total":12', 1, true))
   end)
 
-  it("passes the blocks of a tool on, and its progress while it runs", function()
+  it("relays the tool's content blocks, and its progress while it runs", function()
     local busy = daemon.start { policies = { ["busy.lua"] = [==[
 -- busy: tells how far it is.
 return tool "busy" {
@@ -143,12 +143,12 @@ return tool "busy" {
     local answer = busy:hears()
     assert.equal(9, answer.id)
     assert.same({ type = "image", data = "aGk=", mimeType = "image/png" }, answer.result.content[1])
-    -- nobody asked for progress: none is sent
+    -- without a progressToken no progress is sent
     assert.is_table(busy:calls("busy", {}).content)
     assert.is_nil(busy.notices)
   end)
 
-  it("says to the agent's program what it logs, from the level that was asked for", function()
+  it("sends the tool's log messages to the client, from the requested level", function()
     local chatty = daemon.start { policies = { ["chatty.lua"] = [==[
 -- chatty: says what it does.
 return tool "chatty" {
@@ -178,13 +178,13 @@ return tool "chatty" {
     assert.same({ 100, 4096 }, { count, longest })
     chatty:asks("logging/setLevel", { level = "error" })
     assert.same({ "error lost", "emergency xxxxx", "emergency xxxxx" }, (said()))
-    -- the modern era: only where the very request asks
+    -- the 2026-07-28 protocol: only if the request itself asks
     assert.same({}, (said(client_of.modern())))
     assert.same({ "debug looki", "info found", "error lost" },
                 (said(client_of.modern { ["io.modelcontextprotocol/logLevel"] = "debug" })))
   end)
 
-  it("may be one of many at once, in any order", function()
+  it("may be one of 200 in flight, answered in any order", function()
     for i = 1, 200 do
       client:say { jsonrpc = "2.0", id = i, method = "tools/call",
                    params = { name = "echo", arguments = { text = "n" .. i } } }
@@ -197,7 +197,7 @@ return tool "chatty" {
     for i = 1, 200 do assert.is_true(seen[i]) end
   end)
 
-  it("that was cancelled is not answered, and does not disturb the next", function()
+  it("that was cancelled gets no answer, and the next call works", function()
     client:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = 12345 } }
     client:say { jsonrpc = "2.0", method = "notifications/cancelled" }
     assert.is_true(client:hears_only_a_ping())
@@ -210,12 +210,12 @@ return tool "chatty" {
     assert(answers <= 1)
   end)
 
-  it("without a session is refused nothing that it may repeat, only advised", function()
+  it("without a session is never refused for repetition, only advised", function()
     for _ = 1, 4 do assert.is_not_true(client:calls("echo", { text = "same" }).isError) end
     assert.not_nil(verdict(client:calls("echo", { text = "same" })).would)
   end)
 
-  it("of a hidden tool is a call of an unknown one", function()
+  it("of a hidden tool is an unknown_tool", function()
     local hidden = daemon.start { policies = {
       ["echo.lua"] = fixtures.echo,
       ["secret.lua"] = (fixtures.echo:gsub('"echo"', '"secret"'):gsub(

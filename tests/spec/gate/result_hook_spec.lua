@@ -1,4 +1,4 @@
--- What a policy's hooks say of a result and of the next call, and who is at fault where a policy breaks its own schema.
+-- Hooks on results and follow-ups, and the blame if a policy breaks its own schema.
 local daemon = require "daemon"
 local golden = require "golden"
 local client_of = require "client"
@@ -39,7 +39,7 @@ return tool "read" { description = "Read a mail.", effects = "read", schema = pa
     return client:calls("mails", arguments or {}, session("s", { turn = 1, goal = goal }))
   end
 
-  it("finds the newest whatever its time zone, and names the exact next call, which passes", function()
+  it("finds the newest item in any time zone, and the follow-up it names passes", function()
     local result = finds "what is new?"
     local follow_up = verdict(result).follow_up
     golden.check("feedback", "follow-up: the exact next call", text(result))
@@ -48,12 +48,12 @@ return tool "read" { description = "Read a mail.", effects = "read", schema = pa
     assert.is_not_true(read.isError, text(read))
   end)
 
-  it("takes a limit for unbounded where the user wants all there is", function()
+  it("raises the limit if the user's goal asks for everything", function()
     assert.truthy(text(finds("show me ALL my mails", { limit = 3 })):find('"limit":100', 1, true))
     assert.truthy(text(finds("after all, what is new?", { limit = 3 })):find('"limit":3', 1, true))
   end)
 
-  it("remembers facts for the session, and its coverage may rest on them", function()
+  it("stores facts for the session, and its coverage may depend on them", function()
     assert.equal("NEEDS_MORE_TOOLS", verdict(finds "what is new?").coverage)
     assert.equal("SATISFIED", verdict(finds "what is new?").coverage)
     assert.same({ newest = "m2" }, client:asks("toolgate/session", { session = "s" }).facts)
@@ -63,7 +63,7 @@ end)
 describe("a policy that breaks its own schema", function()
   after_each(daemon.stop_all)
 
-  -- Line 3 is the schema's, so a part that is added stands from line 4 on.
+  -- Line 3 holds the schema; `part` begins at line 4.
   local function breaks(part, arguments)
     local gate = daemon.start { policies = { ["task.lua"] = [==[
 -- task: for specs.
@@ -98,12 +98,12 @@ return tool "task" { description = "For specs.", run = function(args) return arg
            { a = 1, b = "x" })
   end)
 
-  it("is at fault for what it changed alone: what the model sent is the model's to repair", function()
+  it("is blamed only for its own changes: the model repairs what the model sent", function()
     local result = breaks("normalise = function(args) args.b = 'c' return args end,", { a = "text" })
     assert.equal("invalid_arguments", verdict(result).error_class)
   end)
 
-  it("has no schema to break where it takes it for documentation, for arguments or results", function()
+  it("is not an error with validate = false, neither for arguments nor for results", function()
     local result = breaks("validate = false, output_schema = json [[{\"type\":\"object\",\"required\":[\"z\"]}]],",
                           { a = "text" })
     assert.is_not_true(result.isError, text(result))
@@ -113,7 +113,7 @@ end)
 describe("the ids of a long result", function()
   after_each(daemon.stop_all)
 
-  -- A daemon with a tool that gives so many ids, and one that takes only those.
+  -- A daemon with a tool that gives `count` ids, and one that takes only those.
   local function shelf_of(count)
     return daemon.start { policies = { ["books.lua"] = ([==[
 -- books: all books of a shelf. For specs.
@@ -136,7 +136,7 @@ return tool "lend" { description = "Lend a book.", effects = "write", schema = p
     return verdict(client:calls("lend", { id = id }, session("s", { turn = 1, goal = "lend me something" })))
   end
 
-  it("are all known, and one that is not among them is invented", function()
+  it("are all seen, and any other id is refused as fabricated", function()
     local client = shelf_of(300)
     client:calls("books", {}, session("s", { turn = 1, goal = "lend me something" }))
     for _, id in ipairs { "book-1", "book-64", "book-65", "book-300" } do
@@ -145,7 +145,7 @@ return tool "lend" { description = "Lend a book.", effects = "write", schema = p
     assert.equal("refuse", lends(client, "book-301").verdict)
   end)
 
-  it("that are more than can be remembered never have a call refused for good", function()
+  it("beyond the capacity of the record cost one repair, never a refusal", function()
     local client = shelf_of(2000)
     client:calls("books", {}, session("s", { turn = 1, goal = "lend me something" }))
     assert.equal("pass", lends(client, "book-300").verdict)
@@ -154,10 +154,10 @@ return tool "lend" { description = "Lend a book.", effects = "write", schema = p
   end)
 end)
 
-describe("a tool that an agent registers and an operator has a policy for", function()
+describe("a tool that the client registers and a policy guards", function()
   after_each(daemon.stop_all)
 
-  it("is suggested once, and what is cut of its description ends in dots", function()
+  it("is suggested once, and its truncated description ends in an ellipsis", function()
     local client = daemon.start { policies = { ["get_stock.lua"] = [==[
 -- get_stock: how many of an article there are. For specs.
 return tool "get_stock" { description = ("How many there are. "):rep(20), effects = "read",
@@ -173,10 +173,10 @@ return tool "get_stock" { description = ("How many there are. "):rep(20), effect
   end)
 end)
 
-describe("a failure that a result hook finds", function()
+describe("a failure", function()
   after_each(daemon.stop_all)
 
-  it("is told as the word of the rules, not as the tool's, and one of run as the tool's", function()
+  it("is attributed to the policy if a result hook found it, and to the tool if run returned it", function()
     local client = daemon.start { policies = { ["job.lua"] = [==[
 -- job: tells how a job is. For specs.
 return tool "job" {

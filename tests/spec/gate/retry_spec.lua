@@ -1,4 +1,4 @@
--- What fails for the moment is tried again by toolgate itself, where the policy says so and where it does no harm.
+-- toolgate retries a transient failure itself if the policy allows it and a second run does no harm.
 local daemon = require "daemon"
 local golden = require "golden"
 local client_of = require "client"
@@ -6,7 +6,7 @@ local http_server = require "http_server"
 local process = require "process"
 local text, verdict, session = client_of.text, client_of.verdict, client_of.session
 
-describe("a call that fails for the moment", function()
+describe("a transient failure", function()
   local gate, client, notes
 
   local function serves(policies, defaults)
@@ -29,7 +29,7 @@ return { defaults = { %s },
                                                                                                                fields) }
   end
 
-  it("is tried again until it succeeds, and the model is told", function()
+  it("is retried until it succeeds, and the feedback counts the tries", function()
     serves(policy("recovers", 'retry = { again = { times = 3, backoff = "10ms", within = "30s" } }'))
     local result = client:calls("recovers", { times = 2 }, session "s")
     assert.same({ "pass", 3, 1 }, { verdict(result).verdict, verdict(result).tries, verdict(result).attempt })
@@ -37,7 +37,7 @@ return { defaults = { %s },
     assert.equal(3, noted "recovers")
   end)
 
-  it("is one call to budgets and to the session's history", function()
+  it("counts as one call in budgets and history", function()
     serves(policy("recovers", 'retry = { again = { times = 3, backoff = "10ms", within = "30s" } }, '
                               .. 'limits = { calls_per_session = 2 }'))
     assert.equal(3, verdict(client:calls("recovers", { times = 2 }, session "s")).tries)
@@ -46,7 +46,7 @@ return { defaults = { %s },
     assert.equal("calls_per_session", verdict(client:calls("recovers", { times = 0 }, session "s")).code)
   end)
 
-  it("is tried as often as the policy says, and then told", function()
+  it("is reported after as many tries as the policy allows", function()
     serves(policy("recovers", 'retry = { again = { times = 2, backoff = "10ms", within = "30s" } }'))
     local result = client:calls("recovers", { times = 9 }, session "s")
     assert.same({ "wait", "transient", 3 }, { verdict(result).verdict, verdict(result).error_class, verdict(result).tries })
@@ -54,7 +54,7 @@ return { defaults = { %s },
     assert.equal(3, noted "recovers")
   end)
 
-  it("is tried again as the configuration says of all tools, unless its policy says otherwise", function()
+  it("is retried by the configuration's defaults unless the policy overrides them", function()
     local policies = {}
     for name, fields in pairs { reads = 'effects = "read",', writes = 'effects = "write", idempotent = false,',
                                 never = 'effects = "read", retry = { again = false },',
@@ -63,13 +63,13 @@ return { defaults = { %s },
                                               .. 'upstream = "plain/recovers"')[name .. ".lua"]
     end
     serves(policies, 'retry = { again = { times = 2, backoff = "10ms", within = 30 } }')
-    -- The server counts all calls, and fails those up to the number it is told.
+    -- The server counts all calls, and fails those up to the number in `times`.
     local function tries(name, times) return verdict(client:calls(name, { times = times }, session(name))).tries or 1 end
     assert.same({ 3, 1, 2, 1 }, { tries("reads", 2), tries("never", 9), tries("once", 5), tries("writes", 9) })
     assert.equal(7, noted "recovers")
   end)
 
-  it("is configured with the same bounds as in a policy", function()
+  it("has the same bounds in the configuration as in a policy", function()
     local words = daemon.fails { config = [[
 return { defaults = { retry = { again = { times = 9, backof = 1, within = "2h" } } } }]] }
     for _, field in ipairs { "times", "backof", "within" } do
@@ -78,13 +78,13 @@ return { defaults = { retry = { again = { times = 9, backof = 1, within = "2h" }
     golden.check("load", "configuration: bounds of retry.again", words)
   end)
 
-  it("is not tried later than the policy allows", function()
+  it("is not retried after the policy's time limit", function()
     serves(policy("recovers", 'retry = { again = { times = 5, backoff = "2s", within = "100ms" } }'))
     assert.is_nil(verdict(client:calls("recovers", { times = 9 }, session "s")).tries)
     assert.equal(1, noted "recovers")
   end)
 
-  it("waits twice as long each time, and not as long as others do", function()
+  it("doubles the pause at each retry, with jitter", function()
     serves(policy("slips", 'effects = "read", schema = json [[{"type":"object"}]], '
                            .. 'run = function() return transient "not yet" end, '
                            .. 'retry = { again = { times = 3, backoff = "16ms", within = "30s" } }'))
@@ -107,29 +107,29 @@ return { defaults = { retry = { again = { times = 9, backof = 1, within = "2h" }
     assert.equal(2, noted "hangs_on")
   end)
 
-  it("is told at once where no policy wants it tried again", function()
+  it("is reported at once if no policy allows a retry", function()
     serves {}
     assert.equal("transient", verdict(client:calls("recovers", { times = 1 }, session "s")).error_class)
     assert.equal(1, noted "recovers")
   end)
 
-  it("is told at once where it may have been carried out and may not be twice", function()
+  it("is reported at once if the call may have run and must not run twice", function()
     serves(policy("dies", 'retry = { again = true }'))
     assert.is_nil(verdict(client:calls("dies", {}, session "s")).tries)
     assert.equal(1, noted "dies")
   end)
 
-  it("is told at once where the operator says that twice is too often, whatever the tool says of itself", function()
+  it("is reported at once if the policy declares idempotent = false, against the tool's own annotation", function()
     serves(policy("recovers", 'retry = { again = { backoff = "10ms" } }, idempotent = false'))
     assert.is_nil(verdict(client:calls("recovers", { times = 1 }, session "s")).tries)
   end)
 
-  it("is told at once in shadow mode", function()
+  it("is reported at once in shadow mode", function()
     serves(policy("recovers", 'mode = "shadow", retry = { again = { backoff = "10ms" } }'))
     assert.is_nil(verdict(client:calls("recovers", { times = 1 }, session "s")).tries)
   end)
 
-  it("may be one that is written in Lua, or one whose result says so", function()
+  it("is retried if a Lua tool or a result hook reports it", function()
     local files = policy("tries", [[effects = "read", retry = { again = { times = 2, backoff = "1ms" } },
       schema = params { where = str "Where it fails" },
       run = function(args, call)
@@ -145,7 +145,7 @@ return { defaults = { retry = { again = { times = 9, backof = 1, within = "2h" }
     end
   end)
 
-  it("is not tried again once its client has cancelled it", function()
+  it("is not retried after the client has cancelled the call", function()
     serves(policy("recovers", 'retry = { again = { times = 5, backoff = "20s", within = "60s" } }'))
     client:say { jsonrpc = "2.0", id = 1, method = "tools/call", params = { name = "recovers", arguments = { times = 9 } } }
     process.eventually("it has failed once", function() return gate:status().upstreams[1].failures == 1 end)
@@ -155,7 +155,7 @@ return { defaults = { retry = { again = { times = 9, backof = 1, within = "2h" }
   end)
 end)
 
-describe("a request that fails for the moment", function()
+describe("an HTTP request that fails with a transient error", function()
   local server
 
   after_each(function()
@@ -163,7 +163,7 @@ describe("a request that fails for the moment", function()
     http_server.stop_all()
   end)
 
-  -- Answers 503 twice, then 200; what a call of it says, and how often the server was asked.
+  -- The server answers 503 twice, then 200. Returns the result and the number of requests.
   local function asks(http, fields)
     server = http_server.start { routes = { ["GET /"] = { { status = 503 }, { status = 503 }, { body = { found = 1 } } },
                                             ["POST /"] = { { status = 503 }, { body = { made = 1 } } } } }
@@ -175,34 +175,34 @@ return tool "asks" { description = "For specs.", http = "%s", schema = json '{"t
     return gate:connect():calls("asks", {}, session "s"), #server:saw()
   end
 
-  it("is tried again where it gets", function()
+  it("is retried if it is a GET", function()
     local result, seen = asks "GET SERVER/"
     assert.same({ "pass", 3, 3 }, { verdict(result).verdict, verdict(result).tries, seen })
   end)
 
-  it("is not where it posts: the first may have been carried out", function()
+  it("is not retried if it is a POST, which may have been carried out", function()
     local result, seen = asks "POST SERVER/"
     assert.same({ "transient", 1 }, { verdict(result).error_class, seen })
     assert.is_nil(verdict(result).tries)
     golden.check("feedback", "retry: HTTP POST that may have been carried out", text(result))
   end)
 
-  it("is where posting twice is declared to be as good as once", function()
+  it("is retried if it is a POST declared idempotent", function()
     local result, seen = asks("POST SERVER/", "idempotent = true")
     assert.same({ "pass", 2, 2 }, { verdict(result).verdict, verdict(result).tries, seen })
   end)
 
-  it("is tried again whatever it does where the server was surely not reached", function()
+  it("is retried with any method if the server was never reached", function()
     local result = asks "POST http://127.0.0.1:1/"
     assert.same({ "transient", 3 }, { verdict(result).error_class, verdict(result).tries })
     golden.check("feedback", "retry: HTTP POST that never reached the server", text(result))
   end)
 end)
 
-describe("a command that dies", function()
+describe("a command that is killed by a signal", function()
   after_each(daemon.stop_all)
 
-  it("is run again where it only reads", function()
+  it("is run again if the tool only reads", function()
     local gate = daemon.start { policies = { ["looks.lua"] = [[
 -- looks: for specs.
 return tool "looks" { description = "For specs.", effects = "read", schema = json '{"type":"object"}',

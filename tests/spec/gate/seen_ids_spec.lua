@@ -1,4 +1,4 @@
--- Ids that results gave, known to whoever of a fleet is asked next; and what is said where some of them are missing.
+-- Seen ids: every daemon of a fleet knows the ids that results gave, and is lenient if records are missing.
 local daemon = require "daemon"
 local client_of = require "client"
 local process = require "process"
@@ -42,20 +42,20 @@ describe("an id", function()
     assert.is_not_true(result.isError, text(result))
   end
 
-  -- What is said of one order; the user's own words name none.
+  -- The verdict for one order; the goal names no id.
   local function reads(client, id)
     local said = verdict(client:calls("order", { id = id }, client_of.session("s", { turn = 1, goal = "read them" })))
     return said.verdict .. (said.error_class ~= "ok" and " " .. tostring(said.error_class) or "")
   end
 
-  it("that one daemon's result gave is known to the other, and one that none gave was invented", function()
+  it("from another daemon's result is seen, and an unknown id is refused as fabricated", function()
     begin(2)
     lists(clients[1], 1, 3)
     assert.equal("pass", reads(clients[2], "o-2"))
     assert.equal("refuse fabricated_id", reads(clients[2], "o-9"))
   end)
 
-  it("that has to make room for others is not called invented, and after one repair it passes", function()
+  it("that was evicted by newer ids costs one repair, then passes", function()
     begin(1)
     lists(clients[1], 1, 1)
     for from = 1001, 1601, 100 do lists(clients[1], from, from + 99) end
@@ -64,7 +64,7 @@ describe("an id", function()
     assert.equal("pass", reads(clients[1], "o-1650"))
   end)
 
-  it("whose record Redis has dropped is not called invented either", function()
+  it("whose record Redis dropped costs one repair, then passes", function()
     begin(1)
     lists(clients[1], 1, 3)
     for _, key in ipairs(store:keys()) do
@@ -74,7 +74,7 @@ describe("an id", function()
     assert.equal("pass", reads(clients[1], "o-2"))
   end)
 
-  it("that was given before Redis went is not called invented by who stands in", function()
+  it("from before an outage of Redis costs one repair, then passes", function()
     begin(1)
     lists(clients[1], 1, 3)
     store:kill()

@@ -1,4 +1,4 @@
--- require "toolgate": policies in an operator's own specs.
+-- require "toolgate": the C module with which operators test policies in their own busted specs.
 local daemon = require "daemon"
 local golden = require "golden"
 local process = require "process"
@@ -30,7 +30,7 @@ describe('require "toolgate"', function()
   teardown(function() process.remove(folder) end)
   before_each(function() gate = toolgate.load(folder, { tools = { folder .. "/tools.json" } }) end)
 
-  it("calls a tool through the whole gate", function()
+  it("runs a call through the whole pipeline", function()
     local said = gate:call("echo", { text = "hello" })
     assert.equal("pass", said.verdict)
     assert.equal("ok", said.class)
@@ -41,7 +41,7 @@ describe('require "toolgate"', function()
     assert.equal("local", said.ledger)
   end)
 
-  it("tells what is wrong as data and as the model reads it", function()
+  it("returns problems as data and as the text the model reads", function()
     local said = gate:call("create_task", { titel = "x" })
     assert.equal("repair", said.verdict)
     assert.equal("invalid_arguments", said.class)
@@ -50,7 +50,7 @@ describe('require "toolgate"', function()
     assert.equal(2, said.attempts_left)
   end)
 
-  it("counts what one session does, and starts anew when told", function()
+  it("counts the calls of each session, and starts afresh after forget", function()
     for _ = 1, 2 do assert.equal("pass", gate:call("echo", { text = "same" }).verdict) end
     assert.equal("loop", gate:call("echo", { text = "same" }).class)
     assert.equal("pass", gate:call("echo", { text = "same" }, { session = "another" }).verdict)
@@ -58,14 +58,14 @@ describe('require "toolgate"', function()
     assert.equal("pass", gate:call("echo", { text = "same" }).verdict)
   end)
 
-  it("keeps gates apart", function()
+  it("keeps gates independent", function()
     local other = toolgate.load(folder .. "/echo.lua")
     for _ = 1, 2 do gate:call("echo", { text = "same" }) end
     assert.equal("pass", other:call("echo", { text = "same" }).verdict)
     assert.equal("unknown_tool", other:call("outcome", { how = "x" }).class)
   end)
 
-  it("plays what was before: history, and turns", function()
+  it("takes a history and turns", function()
     local before = { { args = { text = "same" } }, { args = { text = "same" } } }
     assert.equal("loop", gate:call("echo", { text = "same" }, { history = before }).class)
     assert.equal("pass", gate:call("echo", { text = "same" }, { turn = 2 }).verdict)
@@ -73,7 +73,7 @@ describe('require "toolgate"', function()
                      "history[1]: unknown class 'okay' (did you mean 'ok'?)")
   end)
 
-  it("lets the agent run a tool: check, then report", function()
+  it("supports check and then report for a tool that the agent runs", function()
     local checked = gate:check("get_weather", { city = "Rome", days = "3" })
     assert.equal("pass", checked.verdict)
     assert.same({ city = "Rome", days = 3 }, checked.arguments)
@@ -86,7 +86,7 @@ describe('require "toolgate"', function()
     assert.has_error(function() gate:report(checked) end, 'report: expected a result, or nil and { error = "…" }')
   end)
 
-  it("judges results: coverage, facts and the next call", function()
+  it("returns coverage, facts, the follow-up and choices", function()
     local said = gate:call("outcome", { how = "facts" })
     assert.equal("SATISFIED", said.coverage)
     assert.same({ colour = "red" }, said.facts)
@@ -96,7 +96,7 @@ describe('require "toolgate"', function()
     assert.same({ "red", "blue" }, said.choices)
   end)
 
-  it("has a clock that stands until it is moved", function()
+  it("has a clock that only advance and at move", function()
     process.write(folder .. "/configuration", "return { turn_idle_s = 60 }")
     gate = toolgate.load(folder, { config = folder .. "/configuration" })
     local function same() return gate:call("echo", { text = "same" }).class end
@@ -106,18 +106,18 @@ describe('require "toolgate"', function()
     gate:forget()
     gate:at(1790000000)
     assert.same({ "ok", "ok" }, { same(), same() })
-    gate:advance(61) -- a silence that begins a turn
+    gate:advance(61) -- idle long enough to begin a turn
     assert.equal("ok", same())
   end)
 
-  it("lists what a model would see", function()
+  it("lists the tools that a model sees", function()
     local names = {}
     for i, definition in ipairs(gate:list()) do names[i] = definition.name end
     table.sort(names)
     assert.same({ "book_table", "create_task", "echo", "get_weather", "outcome" }, names)
   end)
 
-  it("shows a user what that user may see", function()
+  it("hides a tool from a user as prepare does", function()
     os.execute("mkdir -p '" .. folder .. "/hidden'")
     process.write(folder .. "/hidden/secret.lua", (fixtures.echo:gsub("echo", "secret"):gsub("effects",
       "prepare = function(def, call) if call.user == 'anna' then return def end end, effects")))
@@ -128,7 +128,7 @@ describe('require "toolgate"', function()
     assert.equal("unknown_tool", gate:call("secret", { text = "x" }, { user = "ben" }).class)
   end)
 
-  it("carries every JSON value across and back", function()
+  it("converts every JSON value to Lua and back", function()
     local given = { text = "ü", none = toolgate.null, yes = true, no = false, n = 1.5, big = 9007199254740991,
                     list = { 1, { 2 } }, empty = toolgate.array {}, object = { a = {} } }
     local got = gate:call("echo", given, { session = "values" }).arguments
@@ -139,7 +139,7 @@ describe('require "toolgate"', function()
     assert.equal("ok", gate:check("create_task", { title = "y", tags = list }).class)
   end)
 
-  it("says what JSON has no form for", function()
+  it("rejects Lua values that JSON cannot represent", function()
     local function refuses(value, text)
       local ok, why = pcall(gate.call, gate, "echo", { text = value })
       assert.is_false(ok)
@@ -155,7 +155,7 @@ describe('require "toolgate"', function()
     assert.equal("pass", gate:call("echo", { text = "still works" }).verdict)
   end)
 
-  it("raises what is wrong with the files, and with the options", function()
+  it("raises the errors of policy files and of options", function()
     os.execute("mkdir -p '" .. folder .. "/bad'")
     process.write(folder .. "/bad/a.lua", "return tool 'a' { desciption = 'x' }")
     process.write(folder .. "/bad/b.lua", "return tool 'b' {")
@@ -167,7 +167,7 @@ describe('require "toolgate"', function()
     golden.check("load", "module: an unknown option of gate:call", why)
   end)
 
-  it("takes one file of tools, or a list of them, and refuses what is neither", function()
+  it("accepts one file of tools or a list, and rejects anything else", function()
     assert.equal(#gate:list(), #toolgate.load(folder, { tools = folder .. "/tools.json" }):list())
     for key, given in pairs { ["tools is a number"] = { tools = 5 }, ["tools holds a table"] = { tools = { {} } },
                               ["an unknown option"] = { tool = "x" } } do
@@ -177,7 +177,7 @@ describe('require "toolgate"', function()
     end
   end)
 
-  it("ends what runs on, with the JIT of its host at work around it", function()
+  it("ends an endless policy at the deadline while the host's JIT is on", function()
     process.write(folder .. "/slow.lua", (fixtures.echo:gsub("echo", "slow"):gsub("return {", "while true do end %0")))
     local slow = toolgate.load(folder .. "/slow.lua")
     os.remove(folder .. "/slow.lua")
@@ -189,7 +189,7 @@ describe('require "toolgate"', function()
     assert.equal(8999994, sum)
   end)
 
-  it("serves thousands of calls, and lets its gates go", function()
+  it("serves thousands of calls, and frees its gates", function()
     for round = 1, 20 do
       local one = toolgate.load(folder .. "/echo.lua")
       for i = 1, 100 do
@@ -200,7 +200,7 @@ describe('require "toolgate"', function()
     collectgarbage()
   end)
 
-  it("works as the handbook shows", function()
+  it("works as docs/policy.md and docs/testing.md show", function()
     local page = process.read "docs/policy.md" .. process.read "docs/testing.md"
     local policy = assert(page:match '\n```lua\n(%-%- close_ticket:.-)\n```')
     local spec = assert(page:match '\n```lua\n(%-%- close_ticket_spec.lua:.-)\n```')
@@ -216,7 +216,7 @@ describe('require "toolgate"', function()
   end)
 end)
 
-it("a host that is no LuaJIT is told so", function()
+it("a host that is not LuaJIT gets an error that names LuaJIT", function()
   if os.execute("command -v lua5.1 >/dev/null") ~= 0 then pending("lua5.1 is not installed") return end
   local code, _, err = process.run({ "lua5.1", "-e", "package.cpath = '" .. folder_of_module .. "/?.so' require 'toolgate'" })
   assert.equal(1, code)

@@ -1,4 +1,4 @@
--- A tool that is annotated and has no schema: what the model sees of it, and what it is told.
+-- A tool with annotations and no schema: its definition, and the feedback on its calls.
 local cjson = require "cjson"
 local client_of = require "client"
 local daemon = require "daemon"
@@ -20,7 +20,7 @@ describe("an annotated tool", function()
     assert.truthy(out:find(shown, 1, true), out)
   end)
 
-  it("reaches every provider with the author's order", function()
+  it("keeps the author's order of properties for every provider", function()
     local order = '"day".*"days".*"desk".*"visitors".*"host"'
     for _, form in ipairs { "mcp", "openai", "anthropic", "gemini" } do
       local code, out, err = process.run { daemon.binary, "tools", "--format", form, "--policies", "policies" }
@@ -31,7 +31,7 @@ describe("an annotated tool", function()
   end)
 end)
 
-describe("over the socket an annotated tool", function()
+describe("an annotated tool over the socket", function()
   local gate, client
   before_each(function()
     gate = daemon.start { policies = { ["get_forecast.lua"] = forecast, ["odd.lua"] = [==[
@@ -50,7 +50,7 @@ return tool "odd" {
   end)
   after_each(daemon.stop_all)
 
-  it("is in the list, closed", function()
+  it("is listed with a closed schema", function()
     local tools = client:asks("tools/list").tools
     for _, tool in ipairs(tools) do
       if tool.name == "get_forecast" then
@@ -63,26 +63,26 @@ return tool "odd" {
     error("get_forecast is not in the list: " .. cjson.encode(tools))
   end)
 
-  it("hears everything that is wrong", function()
+  it("reports every problem at once", function()
     local result = client:calls("get_forecast", { cty = "Faro", unit = "k", days = "1" })
     assert.same({ "args.city missing", "args.cty unknown_field", "args.unit enum" }, client_of.problems(result))
     golden.check("feedback", "annotations: several problems at once", text(result))
   end)
 
-  it("has one day read as a list of one", function()
+  it("coerces a single day into a list", function()
     local result = client:calls("get_forecast", { city = "Faro", days = 2 })
     assert.equal("pass", verdict(result).verdict)
     assert.equal(1, cjson.decode(result.content[1].text).days)
   end)
 
-  it("asks what a rule with a predicate demands", function()
+  it("requires what a rule with a predicate needs", function()
     local result = client:calls("odd", { n = 20 })
     assert.same({ "args.why missing" }, client_of.problems(result))
     golden.check("feedback", "annotations: a rule with a predicate", text(result))
     assert.equal("pass", verdict(client:calls("odd", { n = 21 })).verdict)
   end)
 
-  it("fails the call where the predicate throws, and names the rule's line", function()
+  it("fails the call if the predicate throws, and names the rule's line", function()
     local said = verdict(client:calls("odd", { n = { deep = true } }))
     assert.equal("policy_error", said.error_class)
     local fault = gate:status().policy_faults[1]

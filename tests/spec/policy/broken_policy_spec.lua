@@ -1,4 +1,4 @@
--- A policy that breaks fails its own calls; where it says on_policy_error = "open", its calls do without that hook.
+-- A policy that throws fails its own calls; with on_policy_error = "open" its calls skip the broken hook.
 local daemon = require "daemon"
 local golden = require "golden"
 local client_of = require "client"
@@ -22,13 +22,13 @@ describe("a policy that fails open", function()
     return daemon.start { policies = { ["open.lua"] = tool(fields) } }:connect():calls("open", { a = 1 })
   end
 
-  it("lets pass what its check could not judge", function()
+  it("passes a call whose check throws", function()
     local result = calls [[check = function() error "no" end, run = function(args) return { a = args.a } end]]
     assert.is_not_true(result.isError)
     assert.truthy(text(result):find('"a":1', 1, true), text(result))
   end)
 
-  it("has no result to pass where its run breaks: that is refused, with or without an output schema", function()
+  it("refuses a call whose run throws, with or without an output schema", function()
     for _, schema in ipairs { "", [==[output_schema = json [[{"type":"object","required":["n"]}]],]==] } do
       local result = calls(schema .. [[run = function() error "no" end]])
       assert.is_true(result.isError)
@@ -36,7 +36,7 @@ describe("a policy that fails open", function()
     end
   end)
 
-  it("never gives its tool arguments that its own normalise broke", function()
+  it("never passes its tool arguments that its own normalise broke", function()
     local result = calls [[normalise = function() return { a = "text" } end,
                            run = function(args) return { kind = type(args.a) } end]]
     assert.truthy(text(result):find('"kind":"number"', 1, true), text(result))
@@ -44,10 +44,10 @@ describe("a policy that fails open", function()
   end)
 end)
 
-describe("a policy that breaks", function()
+describe("a policy that throws", function()
   after_each(daemon.stop_all)
 
-  it("is named in the status, with how often and why, until it is loaded anew", function()
+  it("is in the status with count and last error until it is reloaded", function()
     local gate = daemon.start { policies = { ["open.lua"] = tool [[run = function() return {} end,
       check = function(args) if args.a == 1 then error "no ones here" end end]] } }
     local client = gate:connect()
@@ -66,7 +66,7 @@ end)
 describe("a policy with mistyped names", function()
   local process = require "process"
 
-  it("is refused before anybody calls it, with every line and the closest word", function()
+  it("is rejected at load with every line and the closest name", function()
     local directory = process.directory()
     process.write(directory .. "/open.lua", tool [[check = function(args, call)
       if call.goall then return refuze("never", "no") end

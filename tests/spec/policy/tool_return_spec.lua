@@ -1,4 +1,4 @@
--- What a tool may hand over besides a value: content blocks for the model, metadata for the agent's program.
+-- tool_return: content blocks for the model and metadata for the client, besides a value.
 local daemon = require "daemon"
 local golden = require "golden"
 local client_of = require "client"
@@ -27,7 +27,7 @@ describe("tool_return", function()
     return gate:connect():calls("show", {}, session "s")
   end
 
-  it("shows blocks of every kind to the model, in their order", function()
+  it("passes blocks of every kind to the model, in order", function()
     local result = shows [==[tool_return { content = {
       { type = "text", text = "two pictures", annotations = { audience = { "user" }, priority = 0.5 } },
       { type = "image", data = "aGk=", mimeType = "image/png" },
@@ -44,7 +44,7 @@ describe("tool_return", function()
     assert.same({ uri = "note://2", blob = "aGk=", mimeType = "image/png" }, result.content[6].resource)
   end)
 
-  it("gives the program metadata, which no model reads", function()
+  it("passes metadata to the client, not to the model", function()
     local result = shows [==[tool_return { value = { rows = 3 }, metadata = { ["example.com/took"] = 17, secret = "s3" } }]==]
     assert.equal(17, result._meta["example.com/took"])
     assert.equal("s3", result._meta.secret)
@@ -52,20 +52,20 @@ describe("tool_return", function()
     for _, block in ipairs(result.content) do assert.is_nil(json.encode(block):find("s3", 1, true)) end
   end)
 
-  it("keeps the value beside its content for whoever wants structure", function()
+  it("returns the value as structuredContent beside its content", function()
     local result = shows([==[tool_return { value = { rows = 3 }, content = { { type = "text", text = "three rows" } } }]==],
                          [==[output_schema = json [[{"type":"object","required":["rows"]}]],]==])
     assert.same({ rows = 3 }, result.structuredContent)
     assert.equal("three rows", result.content[1].text)
   end)
 
-  it("lets the result hook read the text of content that stands alone", function()
+  it("lets the result hook read the text of content without a value", function()
     local result = shows([==[tool_return { content = { { type = "text", text = "three rows" } } }]==],
                          [==[result = function(r) return ok { facts = { text = r.text } } end,]==])
     assert.same({ text = "three rows" }, verdict(result).facts)
   end)
 
-  describe("names the place of what no client would take", function()
+  describe("gives file and line for content that no client would accept:", function()
     local function refuses(returns)
       local said = verdict(shows(returns))
       assert.equal("policy_error", said.error_class)
@@ -94,7 +94,7 @@ describe("tool_return", function()
       it(content, function() refuses("tool_return { content = " .. content .. " }") end)
     end
 
-    it("metadata that is no table", function()
+    it("metadata that is not a table", function()
       refuses 'tool_return { value = 1, metadata = "m" }'
     end)
   end)
@@ -112,7 +112,7 @@ return tool "show" { description = "Shows.", schema = params { text = str "What"
     return gate:connect():calls("show", { text = type(what) == "string" and what or json.encode(what) }, session "s")
   end
 
-  it("what tool_return takes", function()
+  it("the fields of tool_return", function()
     local result = prints({ value = { rows = 3 }, content = { { type = "image", data = "aGk=", mimeType = "image/png" } },
                             metadata = { took = 17 } }, [==[output_schema = json [[{"type":"object","required":["rows"]}]],]==])
     assert.same({ { type = "image", data = "aGk=", mimeType = "image/png" } }, result.content)
@@ -126,14 +126,14 @@ return tool "show" { description = "Shows.", schema = params { text = str "What"
     assert.equal(17, result._meta.took)
   end)
 
-  it("a result as MCP has it, an error too", function()
+  it("an MCP result, also an error", function()
     local result = prints { content = { { type = "text", text = "no such row" } }, isError = true }
     assert.is_true(result.isError)
     assert.equal("tool_error", verdict(result).error_class)
     golden.check("feedback", "result: an error as MCP has it", text(result))
   end)
 
-  it("any other JSON or text, which is the value", function()
+  it("any other JSON or string, which is the value", function()
     for _, what in ipairs { { content = { { id = 1 } }, pages = 3 }, { value = 5 }, { metadata = { a = 1 } },
                             { value = 5, content = { { type = "image", data = "?" } } } } do
       assert.same(what, json.decode(prints(what).content[1].text))
@@ -141,7 +141,7 @@ return tool "show" { description = "Shows.", schema = params { text = str "What"
     assert.equal("plain", prints("plain").content[1].text)
   end)
 
-  it("structure that a schema promises, and gets it structured", function()
+  it("JSON that fits the output schema, which becomes structuredContent", function()
     local result = prints({ rows = 3 }, [==[output_schema = json [[{"type":"object","required":["rows"]}]],]==])
     assert.same({ rows = 3 }, result.structuredContent)
   end)

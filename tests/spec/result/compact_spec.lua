@@ -1,4 +1,4 @@
--- Results that are too large for a model: what it gets instead, and what it is told.
+-- Compaction of results that are too large for a model: what is kept, and the note about the rest.
 local daemon = require "daemon"
 local golden = require "golden"
 local client_of = require "client"
@@ -41,7 +41,7 @@ describe("a result that is too large", function()
     return client:calls("events", arguments, meta or session("s", { turn = 1 }))
   end
 
-  it("keeps its ids and titles, and says what went and how to get it", function()
+  it("keeps its ids and titles, and notes what was removed and how to get it", function()
     serve "compact = { max_bytes = 3000 },"
     local result = calls { n = 40 }
     local shown = json.decode(result.content[1].text)
@@ -53,14 +53,14 @@ describe("a result that is too large", function()
     assert(verdict(result).compacted.from_bytes > verdict(result).compacted.to_bytes)
   end)
 
-  it("is left as it is where no policy and no configuration asks for less", function()
+  it("is unchanged if neither the policy nor the configuration sets a limit", function()
     serve ""
     local result = calls { n = 40 }
     assert.equal(50 * 6, #json.decode(result.content[1].text).events[40].body)
     assert.is_nil(result.content[2])
   end)
 
-  it("is shortened by the configuration for every tool, until a policy says no", function()
+  it("is compacted by the configuration's default unless the policy disables it", function()
     local config = "return { defaults = { compact = { max_tokens = 1000 } } }"
     serve("", config)
     assert.truthy(verdict(calls { n = 40 }).compacted)
@@ -80,14 +80,14 @@ describe("a result that is too large", function()
     golden.check("feedback", "compaction: items left out to match the output schema", result.content[2].text)
   end)
 
-  it("keeps whole what the call asked about, and what the goal speaks of", function()
+  it("keeps the item that the call names, and items that match the goal", function()
     serve "compact = { max_bytes = 3000 },"
     for _, event in ipairs(json.decode(calls({ n = 40, id = "e17" }).content[1].text).events) do
       assert.equal(event.id == "e17", event.body ~= nil and event.id == "e17")
     end
   end)
 
-  it("gives its ids to the session all the same", function()
+  it("still records all its ids in the session", function()
     client = daemon.start { policies = { ["events.lua"] = events "compact = { max_bytes = 400 },", ["read.lua"] = [==[
 -- read: one event. For specs.
 return tool "read" { description = "One event.", schema = params { id = str "Which" }, ids = { id = seen() },
@@ -97,13 +97,13 @@ return tool "read" { description = "One event.", schema = params { id = str "Whi
     assert.is_not_true(client:calls("read", { id = "e7" }, session("s", { turn = 1, goal = "read them" })).isError)
   end)
 
-  it("that is partial tells both what is missing here and how to get on", function()
+  it("and partial reports both the compaction and the next page", function()
     serve "compact = { max_bytes = 3000 },"
     local said = text({ content = { calls({ n = 40, how = "partial" }).content[2] } })
     golden.check("feedback", "compaction: of a partial result", said)
   end)
 
-  it("is never shortened where it says what is wrong", function()
+  it("is never compacted if it reports an error", function()
     serve "compact = { max_bytes = 300 },"
     local failed = calls { n = 1, how = "failed" }
     assert.is_true(failed.isError)
@@ -117,7 +117,7 @@ return tool "read" { description = "One event.", schema = params { id = str "Whi
     assert.equal(2, #verdict(invalid).messages)
   end)
 
-  it("is shortened for an agent that runs its own tools, in the answer to its report", function()
+  it("is compacted in the answer to an agent's report", function()
     client = daemon.start { policies = { ["log.lua"] = [==[
 -- log: lines of a log. Run by the agent.
 return tool "log" { description = "A log.", effects = "read", schema = params { n = int "Which" },
@@ -133,12 +133,12 @@ return tool "log" { description = "A log.", effects = "read", schema = params { 
     golden.check("feedback", "compaction: of a text, its advice", said.advice)
   end)
 
-  it("is whole in shadow mode", function()
+  it("is not compacted in shadow mode", function()
     serve "compact = { max_bytes = 300 }, mode = 'shadow',"
     assert.equal(40, #json.decode(calls({ n = 40 }).content[1].text).events)
   end)
 
-  it("for one message is shortened all the same, or refused with a word to the model", function()
+  it("for one message is compacted, or refused as result_too_large", function()
     local function prints(fields)
       client = daemon.start { policies = { ["log.lua"] = ([==[
 -- log: more than a message may hold. For specs.

@@ -1,4 +1,4 @@
--- What a policy names in redact, nobody past the gate reads.
+-- redact: no client, log or session shows the fields that a policy names.
 local daemon = require "daemon"
 local client_of = require "client"
 
@@ -50,7 +50,7 @@ describe("redact", function()
     end
   end
 
-  it("hides texts and numbers, by path and by name, and leaves the rest as it was", function()
+  it("replaces strings and numbers by path and by name, and keeps the rest", function()
     local text = client_of.text(client:calls("get_customer", { how = "plain" }))
     hides(text)
     assert.same({ customer = { name = "Ana", email = "[redacted]" }, email = "shop@example.com",
@@ -58,13 +58,13 @@ describe("redact", function()
                   tags = { "[redacted]" }, id = "plain" }, client_of.json.decode(text))
   end)
 
-  it("looks into each text block that is JSON", function()
+  it("covers each text block that is JSON", function()
     local text = client_of.text(client:calls("get_customer", { how = "blocks" }))
     hides(text)
     assert.truthy(text:find('{"iban":"[redacted]","n":18446744073709551616}\nno JSON', 1, true), text)
   end)
 
-  it("holds for facts and for what is quoted", function()
+  it("covers facts and quoted text", function()
     local meta = client_of.session("s", { turn = 1 })
     client:calls("get_customer", { how = "plain" }, meta)
     hides(client_of.json.encode((client:asks("toolgate/session", { session = "s" }))))
@@ -73,13 +73,13 @@ describe("redact", function()
     hides(text)
   end)
 
-  it("holds where the result breaks its schema", function()
+  it("covers a result that breaks its schema", function()
     local result = client:calls("get_account", {})
     assert.is_true(result.isError)
     hides(client_of.json.encode(result))
   end)
 
-  it("is not felt in shadow mode", function()
+  it("does nothing in shadow mode", function()
     gate:write_policy("get_customer.lua", (CUSTOMER:gsub("effects", 'mode = "shadow", effects', 1)))
     gate:reload()
     assert.truthy(client_of.text(client:calls("get_customer", { how = "plain" })):find("ana@example.com", 1, true))

@@ -1,4 +1,4 @@
--- A policy that loops, allocates or throws fails its own calls; the daemon goes on and names the policy.
+-- A policy that loops, allocates or throws fails its own calls only; the daemon goes on and names the policy.
 local daemon = require "daemon"
 local golden = require "golden"
 local client_of = require "client"
@@ -31,7 +31,7 @@ local misdeeds = {
   { "returns a table that holds itself", "local t = {} t.t = t return t" },
 }
 
--- What can be told from the text alone is told before the policy meets a call.
+-- The static check finds these when the file loads, before any call.
 local misspelled = {
   { "reaches for a file",     "return io.open('/etc/passwd')",      "io" },
   { "reaches for the system", "return os.execute('true')",          "os" },
@@ -48,7 +48,7 @@ describe("a policy that", function()
     for _, misdeed in ipairs(misdeeds) do
       if hook == "run" or not misdeed[1]:find "^returns" and not misdeed[1]:find "^matches"
          and not misdeed[1]:find "^repeats" then
-        it(misdeed[1] .. " in " .. hook .. " fails its own call alone", function()
+        it(misdeed[1] .. " in " .. hook .. " fails only its own call", function()
           local body = hook == "run" and ("run = function(args, call) %s end,"):format(misdeed[2])
                        or ("check = function(args, call) %s end, run = function() return 1 end,"):format(misdeed[2])
           local gate = daemon.start { policies = { ["bad.lua"] = policy(body), ["echo.lua"] = fixtures.echo } }
@@ -70,7 +70,7 @@ describe("a policy that", function()
   end
 
   for _, slip in ipairs(misspelled) do
-    it(slip[1] .. " does not load, and is told so with the line", function()
+    it(slip[1] .. " does not load, and the error names the line", function()
       local words, code = daemon.fails { policies = { ["bad.lua"] =
         policy(("run = function(args, call) %s end,"):format(slip[2])) } }
       assert.equal(1, code)
@@ -79,7 +79,7 @@ describe("a policy that", function()
     end)
   end
 
-  it("breaks is named in status", function()
+  it("throws is counted in the status", function()
     local gate = daemon.start { policies = { ["bad.lua"] = policy "run = function() error('x') end," } }
     local client = gate:connect()
     client:calls("bad", {})
@@ -87,7 +87,7 @@ describe("a policy that", function()
     assert.truthy(line:find('"policy_errors":1', 1, true), line)
   end)
 
-  it("breaks may be declared to fail open", function()
+  it("throws may fail open", function()
     local gate = daemon.start { policies = { ["bad.lua"] =
       policy "on_policy_error = 'open', check = function() error('x') end, run = function() return 'ran' end," } }
     local result = gate:connect():calls("bad", {})
@@ -95,7 +95,7 @@ describe("a policy that", function()
     assert.truthy(text(result):find("ran", 1, true))
   end)
 
-  it("changes what all share does not reach another", function()
+  it("modifies the shared libraries does not affect another policy", function()
     local gate = daemon.start { policies = {
       ["bad.lua"] = policy [[run = function()
           pcall(function() string.rep = nil end)
@@ -122,25 +122,25 @@ describe("a folder of policies", function()
     golden.check("load", "policies: " .. name, words)
   end
 
-  it("with a syntax error is not served, by file and line", function()
+  it("with a syntax error is not served, and the error names file and line", function()
     refused("a syntax error", { ["a.lua"] = "-- a: no.\nreturn tool 'a' {\n  description = ,\n}" }, "a.lua:3")
   end)
-  it("with an unknown field is not served, with the closest one", function()
+  it("with an unknown field is not served, and the error suggests the closest", function()
     refused("an unknown field", { ["a.lua"] = policy "desciption = 'x'," }, "a.lua", "desciption", "description")
   end)
   it("with two files for one tool is not served", function()
     refused("two files for one tool", { ["a.lua"] = fixtures.echo, ["b.lua"] = fixtures.echo }, "echo", "a.lua", "b.lua")
   end)
-  it("with a failing example is not served, by example, expected and got", function()
+  it("with a failing example is not served, and the error gives expected and got", function()
     refused("a failing example", { ["a.lua"] = policy [[run = function() return 1 end,
       examples = { { "is refused", args = {}, gives = "refuse" } },]] }, "a.lua", "is refused", "refuse", "pass")
   end)
-  it("with a schema that is no JSON is not served", function()
+  it("with a schema that is not JSON is not served", function()
     refused("a schema that is not JSON", { ["a.lua"] = [[
 return tool "a" { description = "x", schema = json '{"type":}', run = function() return 1 end }
 ]] }, "a.lua", "json")
   end)
-  it("with a schema that can be understood in part is served, with a warning", function()
+  it("with a partly understood schema is served with a warning", function()
     local gate = daemon.start { policies = { ["a.lua"] = [[
 return tool "a" { description = "x", schema = json '{"type":"object","properties":{"b":{"type":"strang"}}}',
                   run = function() return 1 end }
@@ -148,11 +148,11 @@ return tool "a" { description = "x", schema = json '{"type":"object","properties
     assert.is_not_true(gate:connect():calls("a", { b = 1 }).isError)
     assert.truthy(gate:log():find("strang", 1, true), gate:log())
   end)
-  it("shows all that is wrong at once", function()
+  it("reports the errors of all files at once", function()
     refused("several broken files", { ["a.lua"] = policy "nonsense = 1,", ["b.lua"] = "return 1", ["c.lua"] = "x = = 1" },
             "a.lua", "b.lua", "c.lua")
   end)
-  it("with a tool that two would run is refused, and both are named", function()
+  it("with a tool that both an upstream and Lua run is not served", function()
     refused("a tool that both an upstream and Lua run",
             { ["a.lua"] = policy "upstream = 'calendar', run = function() end," }, "a.lua", "'upstream'")
   end)
