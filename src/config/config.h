@@ -47,7 +47,7 @@ struct config {
     mode_t socket_mode;
     const struct allow_rule *allow;
     size_t allow_count;           /* 0: everyone whom the socket's mode admits may call everything */
-    const char *policies;         /* folder; NULL: ./policies where it exists */
+    const char *policies;         /* folder; NULL: ./policies if it exists */
     struct path_list tools;       /* files with tool definitions */
     struct path_list mcp_configs; /* files with mcpServers */
     const struct upstream_spec **upstreams; /* of the file and of mcp_configs, by their names */

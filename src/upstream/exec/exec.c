@@ -238,7 +238,7 @@ static void on_exited(void *owner, int status)
 
 /* ---- start -------------------------------------------------------------------------------------------- */
 
-/* The model learns only that it cannot be started; the log says why. */
+/* The model learns only that it cannot be started; the reason is logged. */
 static void answer_not_started(struct command *c, enum err err, const struct why *why)
 {
     log_event(LOG_ERROR, "command_failed", LOG_STR("tool", c->call->request->target->tool),

@@ -24,7 +24,7 @@ struct curl_library {
 #undef CURL_POINTER
 };
 
-/* Loaded once and never unloaded. NULL: it is missing, and `why` says what to install. */
+/* Loaded once and never unloaded. NULL: it is missing; `why` names the package to install. */
 const struct curl_library *curl_load(struct why *why);
 
 #endif

@@ -70,7 +70,7 @@ struct fetch_hooks {
     void (*done)(void *owner, const struct fetch_end *end); /* the last one: then the fetch is freed */
 };
 
-/* NULL: it could not start (libcurl is missing, the URL is invalid), and `why` says so; no hook fires. */
+/* NULL: it could not start (libcurl is missing, the URL is invalid), see `why`; no hook fires. */
 struct fetch *fetch_start(struct loop *loop, const struct fetch_request *request,
                           const struct fetch_hooks *hooks, void *owner, struct why *why);
 /* Aborts and frees it; no hook fires any more. */

@@ -1,6 +1,6 @@
 /*
  * What the files of the MCP client share. Nobody else includes this header.
- * README.md says which file handles which message.
+ * README.md lists which file handles which message.
  */
 #ifndef TOOLGATE_UPSTREAM_MCP_MCP_CLIENT_INTERNAL_H
 #define TOOLGATE_UPSTREAM_MCP_MCP_CLIENT_INTERNAL_H

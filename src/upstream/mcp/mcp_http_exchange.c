@@ -1,6 +1,6 @@
 /*
  * One POST and its response: JSON, a stream of events that may break and be
- * resumed, or an error status. The client hears of each request once more at
+ * resumed, or an error status. The client is notified of each request at
  * its end: a failure of a request that was answered already has no effect.
  *
  *   post ─▶ head ─▶ JSON ───────────────────────▶ delivered
