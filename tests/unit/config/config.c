@@ -1,4 +1,4 @@
-/* The configuration file: every key, every complaint, and which source wins. */
+/* The configuration file: every key, every error, and the precedence of sources. */
 #include "base/arena.h"
 #include "config/config.h"
 #include "ledger/ledger.h"
@@ -58,7 +58,7 @@ static void refuses(const char *text)
     config_free(&config);
 }
 
-static void nothing_at_all_works(void **state)
+static void works_without_a_file(void **state)
 {
     (void)state;
     setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
@@ -72,7 +72,7 @@ static void nothing_at_all_works(void **state)
     assert_true(config.coerce.strings);
 }
 
-static void the_runtime_folder_of_a_service(void **state)
+static void default_socket_of_a_service(void **state)
 {
     (void)state;
     unsetenv("XDG_RUNTIME_DIR");
@@ -143,14 +143,14 @@ static void every_key_is_read(void **state)
     assert_true(config.require_descriptions);
 }
 
-static void coercion_is_switched_off_whole(void **state)
+static void coercion_can_be_switched_off(void **state)
 {
     (void)state;
     assert_int_equal(load("return { defaults = { coerce = false } }"), OK);
     assert_false(config.coerce.strings || config.coerce.json || config.coerce.enums);
 }
 
-static void a_wrong_key_is_named_with_the_closest(void **state)
+static void unknown_key_is_reported_with_the_closest(void **state)
 {
     (void)state;
     refuses("return { polices = 'x' }");
@@ -160,7 +160,7 @@ static void a_wrong_key_is_named_with_the_closest(void **state)
     golden_check_rows("load", "configuration: unknown keys");
 }
 
-static void a_wrong_value_is_shown(void **state)
+static void wrong_value_is_reported(void **state)
 {
     (void)state;
     refuses("return { turn_idle_s = 'soon' }");
@@ -183,28 +183,28 @@ static void a_wrong_value_is_shown(void **state)
     golden_check_rows("load", "configuration: wrong values");
 }
 
-static void a_folder_that_is_not_there(void **state)
+static void missing_policies_folder_is_reported(void **state)
 {
     (void)state;
     assert_int_equal(load("return { policies = 'nowhere' }"), ERR_CONFIG);
     golden_check("load", "configuration: the folder of policies does not exist", why.text);
 }
 
-static void arguments_fit_their_message(void **state)
+static void arguments_limit_fits_the_message_limit(void **state)
 {
     (void)state;
     assert_int_equal(load("return { limits = { message = 2048 } }"), OK);
     assert_int_equal(config.limits.arguments, 2048);
 }
 
-static void what_this_version_lacks_is_refused(void **state)
+static void unsupported_keys_are_refused(void **state)
 {
     (void)state;
     refuses("return { metrics = { listen = ':1' } }");
     golden_check_rows("load", "configuration: metrics");
 }
 
-static void the_ledger_is_held_to_its_form(void **state)
+static void ledger_keys_are_checked(void **state)
 {
     (void)state;
     assert_int_equal(load("return { ledger = { redis = 'unix:/x', timeout_ms = 20, on_outage = 'closed', "
@@ -224,7 +224,7 @@ static void the_ledger_is_held_to_its_form(void **state)
     golden_check_rows("load", "configuration: ledger");
 }
 
-static void all_faults_at_once(void **state)
+static void all_errors_are_reported_at_once(void **state)
 {
     (void)state;
     assert_int_equal(load("return { polices = 'x', turn_idle_s = -1 }"), ERR_CONFIG);
@@ -251,7 +251,7 @@ static void rules_name_users_and_groups(void **state)
     assert_true(config.allow[1].everyone);
 }
 
-static void a_rule_that_matches_no_one_is_refused(void **state)
+static void rule_that_matches_nobody_is_refused(void **state)
 {
     (void)state;
     refuses("return { allow = { { users = { 'nobody-of-that-name' } } } }");
@@ -279,7 +279,7 @@ static void the_command_line_wins(void **state)
     assert_string_equal(config.tools.list[1], "y.json");
 }
 
-static void a_socket_path_that_cannot_be(void **state)
+static void too_long_socket_path_is_refused(void **state)
 {
     (void)state;
     char path[200];
@@ -292,21 +292,21 @@ static void a_socket_path_that_cannot_be(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(nothing_at_all_works, forget),
-        cmocka_unit_test_teardown(the_runtime_folder_of_a_service, forget),
+        cmocka_unit_test_teardown(works_without_a_file, forget),
+        cmocka_unit_test_teardown(default_socket_of_a_service, forget),
         cmocka_unit_test_teardown(every_key_is_read, forget),
-        cmocka_unit_test_teardown(coercion_is_switched_off_whole, forget),
-        cmocka_unit_test(a_wrong_key_is_named_with_the_closest),
-        cmocka_unit_test(a_wrong_value_is_shown),
-        cmocka_unit_test_teardown(a_folder_that_is_not_there, forget),
-        cmocka_unit_test_teardown(arguments_fit_their_message, forget),
-        cmocka_unit_test(what_this_version_lacks_is_refused),
-        cmocka_unit_test(the_ledger_is_held_to_its_form),
-        cmocka_unit_test_teardown(all_faults_at_once, forget),
+        cmocka_unit_test_teardown(coercion_can_be_switched_off, forget),
+        cmocka_unit_test(unknown_key_is_reported_with_the_closest),
+        cmocka_unit_test(wrong_value_is_reported),
+        cmocka_unit_test_teardown(missing_policies_folder_is_reported, forget),
+        cmocka_unit_test_teardown(arguments_limit_fits_the_message_limit, forget),
+        cmocka_unit_test(unsupported_keys_are_refused),
+        cmocka_unit_test(ledger_keys_are_checked),
+        cmocka_unit_test_teardown(all_errors_are_reported_at_once, forget),
         cmocka_unit_test_teardown(rules_name_users_and_groups, forget),
-        cmocka_unit_test(a_rule_that_matches_no_one_is_refused),
+        cmocka_unit_test(rule_that_matches_nobody_is_refused),
         cmocka_unit_test_teardown(the_command_line_wins, forget),
-        cmocka_unit_test_teardown(a_socket_path_that_cannot_be, forget),
+        cmocka_unit_test_teardown(too_long_socket_path_is_refused, forget),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }

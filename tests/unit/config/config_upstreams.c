@@ -1,4 +1,4 @@
-/* Who runs tools for us: the key `upstreams`, and the mcpServers files of other clients. */
+/* The key `upstreams`, and the mcpServers files of other clients. */
 #include "base/arena.h"
 #include "base/buf.h"
 #include "config/config_upstreams.h"
@@ -145,7 +145,7 @@ static void each_kind_with_its_keys(void **state)
     is(billing->headers.list[0].value, "${file:/run/key}");
 }
 
-static void a_command_in_a_folder_is_the_files_neighbour(void **state)
+static void command_path_is_relative_to_the_file(void **state)
 {
     (void)state;
     assert_int_equal(load("return { upstreams = { a = { command = 'bin/a' }, b = { command = '/b' }, "
@@ -158,14 +158,14 @@ static void a_command_in_a_folder_is_the_files_neighbour(void **state)
     is(named("d")->argv[0], "d");
 }
 
-static void none_is_fine(void **state)
+static void no_upstreams_are_valid(void **state)
 {
     (void)state;
     assert_int_equal(load("return { upstreams = {} }", NULL), OK);
     assert_int_equal(config.upstream_count, 0);
 }
 
-static void whatever_is_wrong_is_named_in_full(void **state)
+static void errors_name_the_whole_path(void **state)
 {
     static const struct {
         const char *entry;
@@ -211,7 +211,7 @@ static void whatever_is_wrong_is_named_in_full(void **state)
     golden_check_rows("load", "upstreams: wrong entries");
 }
 
-static void a_secret_is_never_quoted(void **state)
+static void errors_do_not_quote_secrets(void **state)
 {
     static const char *const wrong[] = {"{ command = 'x', env = { TOKEN = { 'hunter2' } } }",
                                         "{ command = 'x', env = 'hunter2' }",
@@ -232,7 +232,7 @@ static void a_secret_is_never_quoted(void **state)
     }
 }
 
-static void more_than_the_limit(void **state)
+static void too_many_upstreams_are_refused(void **state)
 {
     (void)state;
     struct buf lua = {0};
@@ -287,7 +287,7 @@ static void the_files_of_other_clients(void **state)
     is(named("b")->url, "https://b");
 }
 
-static void what_is_not_heeded_is_said(void **state)
+static void ignored_keys_get_a_warning(void **state)
 {
     (void)state;
     assert_int_equal(load(NULL, "{\"mcpServers\":{\"a\":{\"command\":\"a\",\"arg\":[],\"envFile\":\".env\"},"
@@ -300,7 +300,7 @@ static void what_is_not_heeded_is_said(void **state)
     golden_check_rows("load", "mcpServers: keys that are ignored, and toolgate itself");
 }
 
-static void what_cannot_be_an_upstream(void **state)
+static void invalid_entries_are_refused(void **state)
 {
     (void)state;
     refused("{\"mcpServers\":{\"a\":{\"type\":\"sse\",\"url\":\"https://a\"}}}",
@@ -318,7 +318,7 @@ static void what_cannot_be_an_upstream(void **state)
     golden_check_rows("load", "mcpServers: wrong entries");
 }
 
-static void names_are_one_list(void **state)
+static void names_are_unique_across_files(void **state)
 {
     (void)state;
     refused("return { upstreams = { a = { command = 'x' } } }",
@@ -328,7 +328,7 @@ static void names_are_one_list(void **state)
     golden_check_rows("load", "mcpServers: a name that the configuration has");
 }
 
-static void the_file_of_the_configuration(void **state)
+static void mcp_config_key_of_the_configuration(void **state)
 {
     (void)state;
     write_file(json_file, "{\"mcpServers\":{\"a\":{\"command\":\"y\"}}}");
@@ -348,17 +348,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(each_kind_with_its_keys, forget),
-        cmocka_unit_test_teardown(a_command_in_a_folder_is_the_files_neighbour, forget),
-        cmocka_unit_test_teardown(none_is_fine, forget),
-        cmocka_unit_test_teardown(whatever_is_wrong_is_named_in_full, forget),
-        cmocka_unit_test_teardown(a_secret_is_never_quoted, forget),
-        cmocka_unit_test_teardown(more_than_the_limit, forget),
+        cmocka_unit_test_teardown(command_path_is_relative_to_the_file, forget),
+        cmocka_unit_test_teardown(no_upstreams_are_valid, forget),
+        cmocka_unit_test_teardown(errors_name_the_whole_path, forget),
+        cmocka_unit_test_teardown(errors_do_not_quote_secrets, forget),
+        cmocka_unit_test_teardown(too_many_upstreams_are_refused, forget),
         cmocka_unit_test_teardown(the_file_of_a_desktop_client, forget),
         cmocka_unit_test_teardown(the_files_of_other_clients, forget),
-        cmocka_unit_test_teardown(what_is_not_heeded_is_said, forget),
-        cmocka_unit_test_teardown(what_cannot_be_an_upstream, forget),
-        cmocka_unit_test_teardown(names_are_one_list, forget),
-        cmocka_unit_test_teardown(the_file_of_the_configuration, forget),
+        cmocka_unit_test_teardown(ignored_keys_get_a_warning, forget),
+        cmocka_unit_test_teardown(invalid_entries_are_refused, forget),
+        cmocka_unit_test_teardown(names_are_unique_across_files, forget),
+        cmocka_unit_test_teardown(mcp_config_key_of_the_configuration, forget),
     };
     return cmocka_run_group_tests(tests, make_folder, drop_folder);
 }

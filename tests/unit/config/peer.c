@@ -1,4 +1,4 @@
-/* Who may connect, and which tools exist for them. */
+/* Which users may connect, and which tools exist for them. */
 #include "config/peer.h"
 
 #include <setjmp.h>
@@ -32,7 +32,7 @@ static void no_rules_admit_everyone(void **state)
     assert_true(peer_may_call(&open, &stranger, STR_LIT("anything")));
 }
 
-static void rules_admit_those_they_name(void **state)
+static void rules_admit_the_users_they_name(void **state)
 {
     (void)state;
     assert_true(peer_may_connect(&ruled, &user));
@@ -40,7 +40,7 @@ static void rules_admit_those_they_name(void **state)
     assert_false(peer_may_connect(&ruled, &stranger));
 }
 
-static void rights_add_up(void **state)
+static void rights_of_several_rules_add_up(void **state)
 {
     (void)state;
     assert_true(peer_may_call(&ruled, &user, STR_LIT("get_events")));
@@ -63,7 +63,7 @@ static void a_rule_for_everyone(void **state)
     assert_false(peer_may_call(&config, &stranger, STR_LIT("lists")));
 }
 
-static void the_user_database_tells_names(void **state)
+static void names_come_from_the_user_database(void **state)
 {
     (void)state;
     struct peer peer;
@@ -80,10 +80,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_rules_admit_everyone),
-        cmocka_unit_test(rules_admit_those_they_name),
-        cmocka_unit_test(rights_add_up),
+        cmocka_unit_test(rules_admit_the_users_they_name),
+        cmocka_unit_test(rights_of_several_rules_add_up),
         cmocka_unit_test(a_rule_for_everyone),
-        cmocka_unit_test(the_user_database_tells_names),
+        cmocka_unit_test(names_come_from_the_user_database),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The breaker as stories; the clock is the test's. */
+/* The states of the breaker, with a clock of the test's own. */
 #include "upstream/circuit_breaker.h"
 
 #include <setjmp.h>
@@ -22,7 +22,7 @@ static struct breaker opened(void)
     return b;
 }
 
-static void it_opens_after_so_many_in_a_row(void **state)
+static void opens_after_failures_in_a_row(void **state)
 {
     struct breaker b = {0};
     (void)state;
@@ -35,7 +35,7 @@ static void it_opens_after_so_many_in_a_row(void **state)
     assert_int_equal(breaker_admit(&b, 0), BREAKER_REJECT);
 }
 
-static void one_probes_and_the_others_wait(void **state)
+static void admits_one_probe_and_rejects_the_others(void **state)
 {
     struct breaker b = opened();
     int64_t over = 1000 + BREAKER_OPEN_MS;
@@ -49,7 +49,7 @@ static void one_probes_and_the_others_wait(void **state)
     assert_int_equal(b.failures, 0);
 }
 
-static void a_probe_that_fails_doubles_the_time(void **state)
+static void failed_probe_doubles_the_time(void **state)
 {
     struct breaker b = opened();
     int64_t now = 1000;
@@ -68,7 +68,7 @@ static void a_probe_that_fails_doubles_the_time(void **state)
     assert_int_equal(b.open_ms, BREAKER_OPEN_MAX_MS);
 }
 
-static void those_that_began_before_do_not_make_it_longer(void **state)
+static void earlier_calls_do_not_prolong_the_opening(void **state)
 {
     struct breaker b = opened();
     int64_t over = 1000 + BREAKER_OPEN_MS;
@@ -79,8 +79,8 @@ static void those_that_began_before_do_not_make_it_longer(void **state)
     assert_int_equal(b.state, BREAKER_PROBING);
 }
 
-/* Whoever answers is there. */
-static void one_that_began_before_and_succeeds_closes_it(void **state)
+/* An answer proves that the upstream works. */
+static void earlier_call_that_succeeds_closes_it(void **state)
 {
     struct breaker b = opened();
     (void)state;
@@ -88,7 +88,7 @@ static void one_that_began_before_and_succeeds_closes_it(void **state)
     assert_int_equal(breaker_admit(&b, 1001), BREAKER_ALLOW);
 }
 
-static void a_probe_that_nobody_waited_for_lets_the_next_one_probe(void **state)
+static void cancelled_probe_lets_the_next_call_probe(void **state)
 {
     struct breaker b = opened();
     int64_t over = 1000 + BREAKER_OPEN_MS;
@@ -100,7 +100,7 @@ static void a_probe_that_nobody_waited_for_lets_the_next_one_probe(void **state)
     assert_int_equal(breaker_admit(&b, over), BREAKER_PROBE);
 }
 
-static void it_says_in_whole_seconds_when_to_ask_again(void **state)
+static void rounds_the_retry_time_up_to_seconds(void **state)
 {
     struct breaker closed = {0}, b = opened();
     int64_t over = 1000 + BREAKER_OPEN_MS;
@@ -113,7 +113,7 @@ static void it_says_in_whole_seconds_when_to_ask_again(void **state)
     assert_int_equal(breaker_after_s(&b, over), 1); /* somebody is finding out */
 }
 
-static void its_states_have_names(void **state)
+static void names_its_states(void **state)
 {
     (void)state;
     assert_string_equal(breaker_state_name(BREAKER_CLOSED), "closed");
@@ -124,14 +124,14 @@ static void its_states_have_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_opens_after_so_many_in_a_row),
-        cmocka_unit_test(one_probes_and_the_others_wait),
-        cmocka_unit_test(a_probe_that_fails_doubles_the_time),
-        cmocka_unit_test(those_that_began_before_do_not_make_it_longer),
-        cmocka_unit_test(one_that_began_before_and_succeeds_closes_it),
-        cmocka_unit_test(a_probe_that_nobody_waited_for_lets_the_next_one_probe),
-        cmocka_unit_test(it_says_in_whole_seconds_when_to_ask_again),
-        cmocka_unit_test(its_states_have_names),
+        cmocka_unit_test(opens_after_failures_in_a_row),
+        cmocka_unit_test(admits_one_probe_and_rejects_the_others),
+        cmocka_unit_test(failed_probe_doubles_the_time),
+        cmocka_unit_test(earlier_calls_do_not_prolong_the_opening),
+        cmocka_unit_test(earlier_call_that_succeeds_closes_it),
+        cmocka_unit_test(cancelled_probe_lets_the_next_call_probe),
+        cmocka_unit_test(rounds_the_retry_time_up_to_seconds),
+        cmocka_unit_test(names_its_states),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Texts with ${…} in them, filled in from the environment and from files. */
+/* Strings with ${…}, expanded from the environment and from files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,7 +74,7 @@ static void remove_file(const char *name)
     assert_int_equal(unlink(path), 0);
 }
 
-static void fills_variables(void **state)
+static void expands_variables(void **state)
 {
     (void)state;
     fills("plain", "plain");
@@ -85,7 +85,7 @@ static void fills_variables(void **state)
     fills("${API_TOKEN:-otherwise}", "s3cret-token");
 }
 
-static void leaves_the_rest_alone(void **state)
+static void leaves_other_text_alone(void **state)
 {
     (void)state;
     fills("$HOME $$ {x} $ }", "$HOME $$ {x} $ }");
@@ -94,14 +94,14 @@ static void leaves_the_rest_alone(void **state)
     fills("${NESTED}", "${API_TOKEN}");
 }
 
-static void fills_files(void **state)
+static void expands_files(void **state)
 {
     (void)state;
     fills(file_with("token", "abc\ndef\r\n\n", 10), "abc\ndef");
     remove_file("token");
 }
 
-static void says_what_is_missing(void **state)
+static void names_what_is_missing(void **state)
 {
     (void)state;
     refuses("x${MISSING}", ERR_NOT_FOUND);
@@ -112,7 +112,7 @@ static void says_what_is_missing(void **state)
     golden_check_rows("load", "secrets: what is missing");
 }
 
-static void says_what_is_no_form_of_its_own(void **state)
+static void rejects_other_forms(void **state)
 {
     (void)state;
     refuses("${input:token}", ERR_PARSE);
@@ -140,7 +140,7 @@ static void bounds_files(void **state)
     golden_check_rows("load", "secrets: files");
 }
 
-static void never_waits_for_a_pipe(void **state)
+static void does_not_block_on_a_pipe(void **state)
 {
     char path[256], text[300];
     (void)state;
@@ -152,7 +152,7 @@ static void never_waits_for_a_pipe(void **state)
     golden_check_rows("load", "secrets: never waits for a pipe");
 }
 
-static void masks_what_it_filled_in(void **state)
+static void redacts_expanded_values(void **state)
 {
     struct secrets used = {NULL};
     struct str out;
@@ -166,7 +166,7 @@ static void masks_what_it_filled_in(void **state)
     assert_int_equal(secrets_redact(arena, &used, STR_NONE).len, 0);
 }
 
-static void masks_the_longest_first(void **state)
+static void redacts_the_longest_first(void **state)
 {
     struct secrets used = {NULL};
     struct str out;
@@ -177,7 +177,7 @@ static void masks_the_longest_first(void **state)
 }
 
 /* A key of several lines, and a password with a quote, come back in log lines and in JSON. */
-static void masks_lines_and_their_json(void **state)
+static void redacts_lines_and_their_json(void **state)
 {
     struct secrets used = {NULL};
     struct str out;
@@ -189,7 +189,7 @@ static void masks_lines_and_their_json(void **state)
                        "{\"k\":\"***\\nx\\n***\"}"));
 }
 
-static void makes_environments(void **state)
+static void builds_environments(void **state)
 {
     static const char *const taken[] = {"API_TOKEN", "MISSING", "PATH", NULL};
     const struct name_value list[] = {{STR("PATH"), STR("/opt")}, {STR("TOKEN"), STR("<${API_TOKEN}>")}};
@@ -210,17 +210,17 @@ static void makes_environments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fills_variables),
-        cmocka_unit_test(leaves_the_rest_alone),
-        cmocka_unit_test(fills_files),
-        cmocka_unit_test(says_what_is_missing),
-        cmocka_unit_test(says_what_is_no_form_of_its_own),
+        cmocka_unit_test(expands_variables),
+        cmocka_unit_test(leaves_other_text_alone),
+        cmocka_unit_test(expands_files),
+        cmocka_unit_test(names_what_is_missing),
+        cmocka_unit_test(rejects_other_forms),
         cmocka_unit_test(bounds_files),
-        cmocka_unit_test(never_waits_for_a_pipe),
-        cmocka_unit_test(masks_what_it_filled_in),
-        cmocka_unit_test(masks_the_longest_first),
-        cmocka_unit_test(masks_lines_and_their_json),
-        cmocka_unit_test(makes_environments),
+        cmocka_unit_test(does_not_block_on_a_pipe),
+        cmocka_unit_test(redacts_expanded_values),
+        cmocka_unit_test(redacts_the_longest_first),
+        cmocka_unit_test(redacts_lines_and_their_json),
+        cmocka_unit_test(builds_environments),
     };
     return cmocka_run_group_tests_name("upstream_secret", tests, setup, teardown);
 }

@@ -1,4 +1,4 @@
-/* From words and arguments to a command line, and from what a command wrote to what a model reads. */
+/* Command lines from words and arguments, and quotations from the stderr of a command. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ static int teardown(void **state)
 
 #define WORDS_MAX 12
 
-/* "[" and "]" stand around a group, "[when:" begins one. */
+/* "[" and "]" enclose a group, "[when:" begins a conditional one. */
 static struct exec_spec spec_of(const char *const *words)
 {
     struct exec_word *list = ARENA_ARRAY(arena, struct exec_word, WORDS_MAX);
@@ -93,7 +93,7 @@ static void refuses(struct exec_spec spec, const char *args, const char *code)
 
 #define W(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-static void puts_arguments_in(void **state)
+static void fills_in_arguments(void **state)
 {
     (void)state;
     makes(W("x", "{id}"), "{\"id\":\"a b\"}", "x|a b");
@@ -105,14 +105,14 @@ static void puts_arguments_in(void **state)
     makes(W("x", "{id}"), "{\"id\":12345678901234567890}", "x|12345678901234567890");
 }
 
-static void never_looks_at_what_they_say(void **state)
+static void does_not_interpret_values(void **state)
 {
     (void)state;
     makes(W("x", "{id}"), "{\"id\":\"; rm -rf / $(id) `id` {n} ${HOME}\\n'\\\"\",\"n\":1}",
           "x|; rm -rf / $(id) `id` {n} ${HOME}\n'\"");
 }
 
-static void leaves_out_what_is_not_there(void **state)
+static void omits_words_of_missing_arguments(void **state)
 {
     (void)state;
     makes(W("x", "{id}", "--n={n}", "end"), "{}", "x|end");
@@ -122,7 +122,7 @@ static void leaves_out_what_is_not_there(void **state)
     makes(W("x", "[", "{a}", "{b}", "]"), "{\"a\":1}", "x");
 }
 
-static void puts_groups_in_when_it_is_so(void **state)
+static void includes_groups_conditionally(void **state)
 {
     (void)state;
     makes(W("x", "[all:", "--all", "]"), "{\"all\":true}", "x|--all");
@@ -131,7 +131,7 @@ static void puts_groups_in_when_it_is_so(void **state)
     makes(W("x", "[name:", "--name", "{other}", "]"), "{\"name\":\"n\"}", "x|--name");
 }
 
-static void makes_a_word_of_each_item(void **state)
+static void makes_one_word_per_item(void **state)
 {
     (void)state;
     makes(W("x", "{ids}"), "{\"ids\":[\"a\",2,null,[3]]}", "x|a|2|[3]");
@@ -139,7 +139,7 @@ static void makes_a_word_of_each_item(void **state)
     makes(W("x", "{ids}-{n}"), "{\"ids\":[\"a\",\"b\"],\"n\":[1]}", "x|a-[1]|b-[1]");
 }
 
-static void leaves_other_braces_alone(void **state)
+static void keeps_other_braces(void **state)
 {
     (void)state;
     makes(W("jq", "{id: .id}", "{{id}}", "{}", "{ id }", "{1}", "a{"), "{\"id\":\"x\"}",
@@ -147,7 +147,7 @@ static void leaves_other_braces_alone(void **state)
     makes(W("sh", "${id} ${id:-x} $${id}", "{{id}}{id}"), "{\"id\":\"x\"}", "sh|${id} ${id:-x} $${id}|{id}x");
 }
 
-static void refuses_what_looks_like_an_option(void **state)
+static void refuses_values_that_look_like_options(void **state)
 {
     (void)state;
     refuses(spec_of(W("rm", "{path}")), "{\"path\":\"-rf\"}", "looks_like_option");
@@ -161,7 +161,7 @@ static void refuses_what_looks_like_an_option(void **state)
     golden_check_rows("feedback", "exec: arguments that look like options");
 }
 
-static void takes_what_cannot_be_an_option(void **state)
+static void accepts_values_that_cannot_be_options(void **state)
 {
     (void)state;
     makes(W("rm", "--", "{path}"), "{\"path\":\"-rf\"}", "rm|--|-rf");
@@ -178,7 +178,7 @@ static void takes_what_cannot_be_an_option(void **state)
                         "sh|-c|echo|sh|-n");
 }
 
-static void refuses_what_no_command_line_holds(void **state)
+static void refuses_values_that_no_command_line_can_hold(void **state)
 {
     (void)state;
     refuses(spec_of(W("x", "{id}")), "{\"id\":\"a\\u0000b\"}", "nul_byte");
@@ -204,7 +204,7 @@ static void refuses_what_no_command_line_holds(void **state)
     golden_check_rows("feedback", "exec: arguments that no command line holds");
 }
 
-/* ---- what it wrote --------------------------------------------------------------------------------- */
+/* ---- stderr ---------------------------------------------------------------------------------------- */
 
 static void tells(const char *text, const char *expected, bool expect_trace)
 {
@@ -226,7 +226,7 @@ static void quotes_the_last_lines(void **state)
     tells("meet at noon (sharp)\nat once\n", "meet at noon (sharp)\nat once", false);
 }
 
-static void cuts_what_is_long(void **state)
+static void cuts_long_output(void **state)
 {
     char text[3 * EXEC_QUOTE_BYTES];
     bool traced;
@@ -236,7 +236,7 @@ static void cuts_what_is_long(void **state)
                      EXEC_QUOTE_BYTES);
 }
 
-static void tells_a_traces_message_alone(void **state)
+static void reduces_a_trace_to_its_message(void **state)
 {
     (void)state;
     tells("starting\nTraceback (most recent call last):\n  File \"/srv/x.py\", line 3, in <module>\n    f()\n"
@@ -275,18 +275,18 @@ static void tells_a_traces_message_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(puts_arguments_in),
-        cmocka_unit_test(never_looks_at_what_they_say),
-        cmocka_unit_test(leaves_out_what_is_not_there),
-        cmocka_unit_test(puts_groups_in_when_it_is_so),
-        cmocka_unit_test(makes_a_word_of_each_item),
-        cmocka_unit_test(leaves_other_braces_alone),
-        cmocka_unit_test(refuses_what_looks_like_an_option),
-        cmocka_unit_test(takes_what_cannot_be_an_option),
-        cmocka_unit_test(refuses_what_no_command_line_holds),
+        cmocka_unit_test(fills_in_arguments),
+        cmocka_unit_test(does_not_interpret_values),
+        cmocka_unit_test(omits_words_of_missing_arguments),
+        cmocka_unit_test(includes_groups_conditionally),
+        cmocka_unit_test(makes_one_word_per_item),
+        cmocka_unit_test(keeps_other_braces),
+        cmocka_unit_test(refuses_values_that_look_like_options),
+        cmocka_unit_test(accepts_values_that_cannot_be_options),
+        cmocka_unit_test(refuses_values_that_no_command_line_can_hold),
         cmocka_unit_test(quotes_the_last_lines),
-        cmocka_unit_test(cuts_what_is_long),
-        cmocka_unit_test(tells_a_traces_message_alone),
+        cmocka_unit_test(cuts_long_output),
+        cmocka_unit_test(reduces_a_trace_to_its_message),
     };
     return cmocka_run_group_tests_name("upstream_exec", tests, setup, teardown);
 }

@@ -1,4 +1,4 @@
-/* Event streams, whole and cut anywhere: what comes out must not depend on where the network cut them. */
+/* Event streams, whole and split anywhere: the events must not depend on where the network split them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #define EVENT_MAX 64u
 
-/* "type=data;" for each event, then "TOO LONG" where it is. */
+/* "type=data;" for each event, then "TOO LONG" if it is. */
 static void feed(struct sse *sse, struct str bytes, struct buf *heard)
 {
     struct sse_event event;
@@ -82,7 +82,7 @@ static void compare(const struct expectation *e, const struct sse *sse, const st
     assert_int_equal(sse->retry_ms, e->retry_ms);
 }
 
-static void reads_streams_as_the_standard_says(void **state)
+static void reads_streams_as_the_standard_requires(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(expectations) / sizeof(expectations[0]); i++) {
@@ -98,7 +98,7 @@ static void reads_streams_as_the_standard_says(void **state)
 
 /* Each stream 300 times, cut into pieces of one to eight bytes, copied out so that a sanitizer sees their
  * ends. */
-static void reads_the_same_however_it_is_cut(void **state)
+static void reads_the_same_however_the_bytes_are_split(void **state)
 {
     (void)state;
     srand(7);
@@ -124,8 +124,8 @@ static void reads_the_same_however_it_is_cut(void **state)
     }
 }
 
-/* Bytes by chance, of those that mean something: it must hold its bounds, and never hang. */
-static void survives_anything(void **state)
+/* Random bytes, mostly significant ones: the parser must keep its bounds and terminate. */
+static void survives_random_bytes(void **state)
 {
     (void)state;
     static const char alphabet[] = "\r\n:data idevnt\0\xEF\xBB\xBFx";
@@ -145,7 +145,7 @@ static void survives_anything(void **state)
     }
 }
 
-static void goes_on_where_a_connection_ended(void **state)
+static void resumes_after_a_broken_connection(void **state)
 {
     (void)state;
     struct sse sse;
@@ -165,10 +165,10 @@ static void goes_on_where_a_connection_ended(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_streams_as_the_standard_says),
-        cmocka_unit_test(reads_the_same_however_it_is_cut),
-        cmocka_unit_test(survives_anything),
-        cmocka_unit_test(goes_on_where_a_connection_ended),
+        cmocka_unit_test(reads_streams_as_the_standard_requires),
+        cmocka_unit_test(reads_the_same_however_the_bytes_are_split),
+        cmocka_unit_test(survives_random_bytes),
+        cmocka_unit_test(resumes_after_a_broken_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Arguments in headers, as MCP 2026-07-28 wants them. */
+/* Arguments in headers, as MCP 2026-07-28 requires them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "upstream/mcp/mcp_header_mapping.h"
 
 /* The specification's own table of encodings. */
-static void encodes_what_no_header_can_hold(void **state)
+static void encodes_values_that_no_header_can_hold(void **state)
 {
     static const struct {
         const char *text, *value;
@@ -67,7 +67,7 @@ static void mirrors(const char *arguments, const char *expected)
     arena_free(arena);
 }
 
-static void mirrors_what_is_marked(void **state)
+static void maps_annotated_arguments(void **state)
 {
     (void)state;
     mirrors(CALL("{\"region\":\"us-west1\",\"n\":42,\"in\":{\"dry\":true}}"),
@@ -92,7 +92,7 @@ static void is_checked(const char *schema, enum err expected)
 
 #define PROPERTY(inside) "{\"type\":\"object\",\"properties\":{\"a\":" inside "}}"
 
-static void turns_down_marks_that_are_none(void **state)
+static void rejects_invalid_annotations(void **state)
 {
     (void)state;
     is_checked(MARKED, OK);
@@ -114,9 +114,9 @@ static void turns_down_marks_that_are_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(encodes_what_no_header_can_hold),
-        cmocka_unit_test(mirrors_what_is_marked),
-        cmocka_unit_test(turns_down_marks_that_are_none),
+        cmocka_unit_test(encodes_values_that_no_header_can_hold),
+        cmocka_unit_test(maps_annotated_arguments),
+        cmocka_unit_test(rejects_invalid_annotations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

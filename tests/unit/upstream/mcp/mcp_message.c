@@ -1,4 +1,4 @@
-/* What a line from a server is, and whose. */
+/* The kind and the id of a line from a server. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ static void expect_str(struct str got, const char *wanted)
         fail_msg("got " STR_FMT ", wanted %s", STR_ARG(got), wanted);
 }
 
-static void answers_have_an_id_and_a_result(void **state)
+static void responses_have_an_id_and_a_result(void **state)
 {
     (void)state;
     struct mcp_message line =
@@ -44,7 +44,7 @@ static void answers_have_an_id_and_a_result(void **state)
     expect_str(line.error, "{\"code\":1}");
 }
 
-static void ids_within_are_not_the_id(void **state)
+static void nested_ids_are_ignored(void **state)
 {
     (void)state;
     struct mcp_message line =
@@ -56,7 +56,7 @@ static void ids_within_are_not_the_id(void **state)
     expect_str(line.result, "[]");
 }
 
-static void requests_and_notices_have_a_method(void **state)
+static void requests_and_notifications_have_a_method(void **state)
 {
     (void)state;
     struct mcp_message line = mcp_message_scan(STR_LIT("{\"id\":\"a\\\"b\",\"method\":\"ping\"}"));
@@ -69,7 +69,7 @@ static void requests_and_notices_have_a_method(void **state)
     expect("{\"method\":\"x\",\"id\":null}", MCP_MESSAGE_NOTIFICATION);
 }
 
-static void what_is_no_message_is_noise(void **state)
+static void other_lines_are_noise(void **state)
 {
     static const char *const noise[] = {
         "",      "   ", "Server listening on stdio", "[1,2]", "42",          "null",
@@ -79,7 +79,7 @@ static void what_is_no_message_is_noise(void **state)
         expect(noise[i], MCP_MESSAGE_NOISE);
 }
 
-static void half_a_line_tells_whose_it_was(void **state)
+static void id_of_a_truncated_line_is_recovered(void **state)
 {
     static const char *const broken[] = {"{\"id\":7,\"result\":{\"content\":[",
                                          "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":\"abc",
@@ -100,14 +100,14 @@ static void half_a_line_tells_whose_it_was(void **state)
     assert_int_equal(line.id.len, 0);
 }
 
-static void two_of_a_kind_are_none(void **state)
+static void duplicate_members_are_malformed(void **state)
 {
     (void)state;
     expect("{\"id\":1,\"id\":2,\"result\":{}}", MCP_MESSAGE_MALFORMED);
     expect("{\"id\":1,\"result\":{},\"result\":{}}", MCP_MESSAGE_MALFORMED);
 }
 
-static void only_digits_are_ours(void **state)
+static void own_ids_are_digits(void **state)
 {
     static const struct {
         const char *id;
@@ -130,8 +130,8 @@ static void only_digits_are_ours(void **state)
     expect("{\"id\":[1],\"result\":{}}", MCP_MESSAGE_MALFORMED);
 }
 
-/* Every beginning of a line, each in memory of its own so that a sanitizer sees one step too far. */
-static void no_beginning_is_read_too_far(void **state)
+/* Every prefix of a line, each in memory of its own so that a sanitizer reports an overrun. */
+static void truncated_lines_are_not_read_past_their_end(void **state)
 {
     static const char whole[] = "{\"jsonrpc\":\"2.0\",\"id\":12,\"result\":{\"a\":[\"\\\\\",{\"b\":null}],"
                                 "\"c\":-1.5e3},\"error\":null}";
@@ -148,14 +148,14 @@ static void no_beginning_is_read_too_far(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_have_an_id_and_a_result),
-        cmocka_unit_test(ids_within_are_not_the_id),
-        cmocka_unit_test(requests_and_notices_have_a_method),
-        cmocka_unit_test(what_is_no_message_is_noise),
-        cmocka_unit_test(half_a_line_tells_whose_it_was),
-        cmocka_unit_test(two_of_a_kind_are_none),
-        cmocka_unit_test(only_digits_are_ours),
-        cmocka_unit_test(no_beginning_is_read_too_far),
+        cmocka_unit_test(responses_have_an_id_and_a_result),
+        cmocka_unit_test(nested_ids_are_ignored),
+        cmocka_unit_test(requests_and_notifications_have_a_method),
+        cmocka_unit_test(other_lines_are_noise),
+        cmocka_unit_test(id_of_a_truncated_line_is_recovered),
+        cmocka_unit_test(duplicate_members_are_malformed),
+        cmocka_unit_test(own_ids_are_digits),
+        cmocka_unit_test(truncated_lines_are_not_read_past_their_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

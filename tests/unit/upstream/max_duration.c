@@ -1,4 +1,4 @@
-/* How long a call may take, all in all: so long the ledger keeps its place. */
+/* The longest duration of a call, which bounds how long the ledger keeps its reservation. */
 #include "base/arena.h"
 #include "io/conn.h"
 #include "upstream/http/http_tool.h"
@@ -19,7 +19,7 @@ struct side {
 
 static const struct upstreams_hooks hooks = {NULL};
 
-/* One that is never started: nobody asks it for anything. */
+/* The upstream is never started. */
 static int begin(void **state)
 {
     static const struct str argv[] = {{"true", 4}};
@@ -49,7 +49,7 @@ static void apply(struct side *side, uint32_t timeout_ms, uint32_t in_flight)
     upstreams_apply(side->set, &spec, 1);
 }
 
-static void a_command_has_its_own_time(void **state)
+static void command_uses_its_own_timeout(void **state)
 {
     const struct side *side = *state;
     struct exec_spec exec = {.timeout_ms = 500};
@@ -61,7 +61,7 @@ static void a_command_has_its_own_time(void **state)
     assert_int_equal(upstream_max_duration_ms(side->set, &target), EXEC_TIMEOUT_MS);
 }
 
-static void an_endpoint_has_its_own_or_its_servers(void **state)
+static void endpoint_uses_its_own_or_its_upstreams_timeout(void **state)
 {
     struct side *side = *state;
     struct http_spec http = {.timeout_ms = 120000};
@@ -74,7 +74,7 @@ static void an_endpoint_has_its_own_or_its_servers(void **state)
     assert_int_equal(upstream_max_duration_ms(side->set, &target), HTTP_TIMEOUT_MS);
 }
 
-static void one_that_waits_in_a_queue_has_that_time_too(void **state)
+static void queueing_adds_to_the_duration(void **state)
 {
     struct side *side = *state;
     struct http_spec http = {.timeout_ms = 1000};
@@ -83,7 +83,7 @@ static void one_that_waits_in_a_queue_has_that_time_too(void **state)
     assert_int_equal(upstream_max_duration_ms(side->set, &target), 6000);
 }
 
-static void one_that_tells_of_its_progress_has_more(void **state)
+static void progress_multiplies_the_duration(void **state)
 {
     struct side *side = *state;
     struct target target = {.kind = TARGET_MCP, .upstream = STR_LIT("gone"), .timeout_ms = 90000};
@@ -99,10 +99,10 @@ static void one_that_tells_of_its_progress_has_more(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORY(a_command_has_its_own_time),
-        STORY(an_endpoint_has_its_own_or_its_servers),
-        STORY(one_that_waits_in_a_queue_has_that_time_too),
-        STORY(one_that_tells_of_its_progress_has_more),
+        STORY(command_uses_its_own_timeout),
+        STORY(endpoint_uses_its_own_or_its_upstreams_timeout),
+        STORY(queueing_adds_to_the_duration),
+        STORY(progress_multiplies_the_duration),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
