@@ -217,14 +217,12 @@ static const struct stage {
 };
 #define STAGE_COUNT (sizeof(stages) / sizeof(stages[0]))
 
-static void leave(struct call *c, const struct stage *stage)
+static void record_trace(struct call *c, const struct stage *stage)
 {
-    struct verdict *v = &c->verdict;
+    const struct verdict *v = &c->verdict;
     size_t problems = v->problems.errors + v->problems.more;
     struct str decision = STR_LIT("pass");
-    if (verdict_is_decided(v) && !v->stage)
-        v->stage = stage->name;
-    if (!c->request.trace || c->trace_count == CALL_TRACES_MAX)
+    if (c->trace_count == CALL_TRACES_MAX)
         return;
     if (verdict_is_decided(v) && v->problems.errors)
         decision = arena_printf(c->arena, "%s: %zu problem%s", verdict_name(v->kind), problems,
@@ -233,6 +231,14 @@ static void leave(struct call *c, const struct stage *stage)
         decision = arena_printf(c->arena, "%s: %s", verdict_name(v->kind), error_class_info(v->class)->name);
     c->traces[c->trace_count++] =
         (struct call_trace){stage->name, decision, clock_mono_ns() - c->stage_began_ns};
+}
+
+static void leave(struct call *c, const struct stage *stage)
+{
+    if (verdict_is_decided(&c->verdict) && !c->verdict.stage)
+        c->verdict.stage = stage->name;
+    if (c->request.trace)
+        record_trace(c, stage);
 }
 
 static void finish(struct call *c)

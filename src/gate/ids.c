@@ -26,10 +26,12 @@ static struct str quoted_id(struct arena *arena, const struct json *id)
 bool ids_find_malformed(struct arena *arena, const struct policy *policy, const struct json *args,
                         struct id_fault *fault)
 {
-    const struct json *values[LEDGER_IDS_MAX];
     for (size_t i = 0; i < policy->id_count; i++) {
         const struct policy_id *id = &policy->ids[i];
-        size_t count = id->format.len ? json_path_scalars(args, id->path, values, LEDGER_IDS_MAX) : 0;
+        if (!id->format.len)
+            continue;
+        const struct json *values[LEDGER_IDS_MAX];
+        size_t count = json_path_scalars(args, id->path, values, LEDGER_IDS_MAX);
         for (size_t k = 0; k < count; k++) {
             const char *wanted = id_format_mismatch(id->format, values[k]);
             if (!wanted)
