@@ -21,7 +21,6 @@ struct compact_ctx {
     const struct tool *tool;
     struct compact_rules rules;
     struct buf notes;
-    bool failed;
 };
 
 /* ---- measuring ------------------------------------------------------------ */
@@ -64,15 +63,6 @@ static const struct json *text_in(const struct json *block)
 static struct str text_of(const struct json *block)
 {
     return json_str(text_in(block));
-}
-
-static struct json with_text(struct arena *arena, const struct json *block, struct str text)
-{
-    const struct json *resource = json_get_text(block, "resource");
-    if (!str_is(json_str(json_get_text(block, "type")), "resource"))
-        return json_with(arena, block, STR_LIT("text"), json_string(text));
-    struct json shorter = json_with(arena, resource, STR_LIT("text"), json_string(text));
-    return json_with(arena, block, STR_LIT("resource"), shorter);
 }
 
 /* ---- the note ------------------------------------------------------- */
@@ -119,17 +109,6 @@ static void put_advice(struct buf *out, const struct tool *tool)
     for (size_t i = 0; i < count; i++)
         buf_printf(out, "%s'%s'", i == 0 ? "" : i + 1 == count ? " or " : ", ", found[i]);
     buf_text(out, ".");
-}
-
-static void note_failure(struct compact_ctx *c, size_t bytes)
-{
-    c->failed = true;
-    buf_printf(&c->notes,
-               "%s%zu bytes exceed the limit; it cannot be shortened without breaking its output schema",
-               c->notes.len ? "; " : "", bytes);
-    log_event(LOG_WARN, "compact_failed", LOG_STR("tool", c->tool->name), LOG_NUM("bytes", bytes),
-              LOG_NUM("max_bytes", c->tool->compact.max_bytes),
-              LOG_NUM("max_tokens", c->tool->compact.max_tokens));
 }
 
 /* ---- values -------------------------------------------------------------------- */
@@ -256,8 +235,13 @@ static const struct json *shrink_content(struct compact_ctx *c, const struct res
         share.max_bytes = share_of(rest.max_bytes, left);
         share.max_tokens = share_of(rest.max_tokens, left--);
         struct str text = text_of(&items[i]), shown = shrink_text(c, text, &share, result, structured);
-        if (shown.at != text.at || shown.len != text.len)
-            items[i] = with_text(c->arena, &content->items[i], shown);
+        if (shown.at != text.at || shown.len != text.len) {
+            const struct json *resource = json_get_text(&items[i], "resource");
+            bool embedded = str_is(json_str(json_get_text(&items[i], "type")), "resource");
+            struct json block =
+                json_with(c->arena, embedded ? resource : &items[i], STR_LIT("text"), json_string(shown));
+            items[i] = embedded ? json_with(c->arena, &items[i], STR_LIT("resource"), block) : block;
+        }
         rest.max_bytes = less(rest.max_bytes, shown.len);
         rest.max_tokens = rest.max_tokens ? less(rest.max_tokens, token_estimate(shown)) : 0;
     }
@@ -314,6 +298,7 @@ bool compact_result(struct arena *arena, const struct tool *tool, const struct j
     if (structured_is_fine && content_fits(budget, result->content))
         return false;
     struct compact_ctx c = {.arena = arena, .tool = tool, .notes = buf_in(arena)};
+    bool failed = false;
     c.rules = rules_of(arena, tool, args, goal);
     if (!structured_is_fine) {
         bool was_valid =
@@ -321,7 +306,14 @@ bool compact_result(struct arena *arena, const struct tool *tool, const struct j
         structured = shrink_value(&c, structured, budget, was_valid ? tool->output_schema : NULL);
     }
     if (result->structured && !structured) {
-        note_failure(&c, written(arena, result->structured).len);
+        size_t bytes = written(arena, result->structured).len;
+        failed = true;
+        buf_printf(&c.notes,
+                   "%s%zu bytes exceed the limit; it cannot be shortened without breaking its output schema",
+                   c.notes.len ? "; " : "", bytes);
+        log_event(LOG_WARN, "compact_failed", LOG_STR("tool", tool->name), LOG_NUM("bytes", bytes),
+                  LOG_NUM("max_bytes", tool->compact.max_bytes),
+                  LOG_NUM("max_tokens", tool->compact.max_tokens));
     } else {
         out->result.structured = structured;
         out->result.content =
@@ -333,7 +325,7 @@ bool compact_result(struct arena *arena, const struct tool *tool, const struct j
     if (c.notes.len) {
         buf_byte(&c.notes, '.');
         put_advice(&c.notes, tool);
-        const char *head = c.failed ? "this result is long: " : "this result was shortened: ";
+        const char *head = failed ? "this result is long: " : "this result was shortened: ";
         out->note = ARENA_JOIN(arena, str_of(head), buf_view(&c.notes));
     }
     return true;

@@ -103,7 +103,8 @@ static size_t count_of(struct str line, char c)
 static size_t columns_in(struct str line, char sign)
 {
     line = str_trim(line);
-    return count_of((struct str){line.at, line.len ? line.len - 1 : 0}, sign);
+    line.len -= line.len > 0;
+    return count_of(line, sign);
 }
 
 /* The sign between the columns of a table; 0: not a table. */

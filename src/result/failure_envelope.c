@@ -425,17 +425,16 @@ static bool read_question(struct arena *arena, const struct json *object, struct
 
 /* ---- results ----------------------------------------------------------------------- */
 
-/* Some servers wrap every return value as {"result": …}. */
-static const struct json *unwrap(const struct json *value)
+/* The value to judge: some servers wrap every return value as {"result": …}. *text: the value as text, if it
+ * is one. */
+static const struct json *unwrap(const struct result *result, struct str *text)
 {
+    const struct json *value = result->value;
     const struct json *only =
         json_is(value, JSON_OBJECT) && value->len == 1 ? json_get_text(value, "result") : NULL;
-    return only ? only : value;
-}
-
-static struct str text_in(const struct result *result, const struct json *value)
-{
-    return result->as_text ? json_str(json_get_text(result->value, "text")) : json_str(value);
+    value = only ? only : value;
+    *text = result->as_text ? json_str(json_get_text(result->value, "text")) : json_str(value);
+    return value;
 }
 
 static struct envelope transient_or_failed(struct transient transient, const char *code)
@@ -478,14 +477,14 @@ static struct envelope of_object(struct arena *arena, const struct json *object,
 
 struct envelope envelope_detect(struct arena *arena, const struct result *result)
 {
-    const struct json *value = unwrap(result->value);
+    struct str text;
+    const struct json *value = unwrap(result, &text);
     struct envelope e = {.kind = ENVELOPE_NONE, .after_s = -1};
     if (!value)
         return e;
     for (uint32_t i = 0; json_is(result->content, JSON_ARRAY) && i < result->content->len; i++)
         if (!str_is(json_str(json_get_text(&result->content->items[i], "type")), "text"))
             return e;
-    struct str text = text_in(result, value);
     if (!text.len)
         return json_is(value, JSON_OBJECT) ? of_object(arena, value, false) : e;
     const char *code = envelope_text_failure(text);
@@ -498,8 +497,8 @@ struct envelope envelope_detect(struct arena *arena, const struct result *result
 
 struct envelope envelope_of_error(struct arena *arena, const struct result *result)
 {
-    const struct json *value = unwrap(result->value);
-    struct str text = value ? text_in(result, value) : result->error_text;
+    struct str text;
+    const struct json *value = unwrap(result, &text);
     if (!text.len && json_is(value, JSON_OBJECT))
         return of_object(arena, value, true);
     return envelope_of_message(text.len ? text : result->error_text);

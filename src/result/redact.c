@@ -98,17 +98,6 @@ static const struct json *redact_block(struct walk *w, const struct json *block)
     return json_keep(w->arena, json_with(w->arena, block, STR_LIT("text"), json_string(buf_view(&written))));
 }
 
-static const struct json *redact_content(struct walk *w, const struct json *content)
-{
-    const struct json *now = content;
-    for (uint32_t i = 0; json_is(content, JSON_ARRAY) && i < content->len; i++) {
-        const struct json *block = redact_block(w, &content->items[i]);
-        if (block != &content->items[i])
-            now = json_keep(w->arena, json_with_item(w->arena, now, i, *block));
-    }
-    return now;
-}
-
 bool redact_result(struct arena *arena, const struct str *fields, size_t count, struct result *result)
 {
     struct walk w = {.arena = arena, .fields = fields, .count = count, .path = buf_in(arena)};
@@ -117,7 +106,11 @@ bool redact_result(struct arena *arena, const struct str *fields, size_t count, 
         return false;
     now.value = result->value ? redact(&w, result->value) : NULL;
     now.structured = result->structured ? redact(&w, result->structured) : NULL;
-    now.content = redact_content(&w, result->content);
+    for (uint32_t i = 0; json_is(result->content, JSON_ARRAY) && i < result->content->len; i++) {
+        const struct json *block = redact_block(&w, &result->content->items[i]);
+        if (block != &result->content->items[i])
+            now.content = json_keep(arena, json_with_item(arena, now.content, i, *block));
+    }
     if (now.value == result->value && now.structured == result->structured && now.content == result->content)
         return false;
     if (now.content != result->content)
