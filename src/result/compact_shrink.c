@@ -177,17 +177,12 @@ struct listing {
     int64_t rest;
 };
 
-static int64_t least_size(const struct shrink_ctx *s, const struct compact_node *item)
-{
-    return s->items_only ? item->size : item->least;
-}
-
 /* As many as fit, each at its least; the subject of the call whole. */
 static void choose(const struct shrink_ctx *s, struct listing *l, int64_t room)
 {
     for (size_t i = 0; i < l->count; i++) {
         const struct compact_node *item = l->order[i];
-        int64_t whole = (int64_t)item->size + 1, least = least_size(s, item) + 1;
+        int64_t whole = (int64_t)item->size + 1, least = (s->items_only ? item->size : item->least) + 1;
         enum shown shown = (item->entity && whole <= l->rest) || least == whole ? SHOWN_WHOLE : SHOWN_LEAST;
         int64_t cost = shown == SHOWN_WHOLE ? whole : least;
         if (cost > (item->entity ? l->rest : room))
@@ -203,7 +198,7 @@ static void fill_up(const struct shrink_ctx *s, struct listing *l)
     for (size_t i = 0; i < l->count; i++) {
         const struct compact_node *item = l->order[i];
         uint8_t *shown = &l->shown[item - l->node->children];
-        int64_t more = (int64_t)item->size - least_size(s, item);
+        int64_t more = (int64_t)item->size - (s->items_only ? item->size : item->least);
         if (*shown == SHOWN_NOT && (int64_t)item->size + 1 <= l->rest) {
             *shown = SHOWN_WHOLE;
             l->rest -= (int64_t)item->size + 1;

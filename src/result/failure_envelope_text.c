@@ -67,27 +67,24 @@ static bool failed_to(struct str text)
     return false;
 }
 
-/* A log of errors is a result. */
-static bool is_log(struct str text)
+const char *envelope_text_failure(struct str text)
 {
+    text = str_trim(text);
+    if (!text.len || text.len > ENVELOPE_TEXT_MAX_BYTES)
+        return NULL;
+    if (failed_to(text))
+        return "error_text";
+    bool is_later =
+        text.len <= LATER_MAX_BYTES && !memchr(text.at, '\n', text.len) && BEGINS_WITH_ONE(text, laters);
+    if (!is_later && !BEGINS_WITH_ONE(text, failures))
+        return NULL;
     size_t lines = 0, errors = 0;
     for (size_t i = 0; i < text.len; i++)
         if (i == 0 || text.at[i - 1] == '\n') {
             lines++;
             errors += str_starts_nocase(str_from(text, i), "error");
         }
-    return errors > 1 || lines > ENVELOPE_LINES_MAX;
-}
-
-const char *envelope_text_failure(struct str text)
-{
-    text = str_trim(text);
-    if (!text.len || text.len > ENVELOPE_TEXT_MAX_BYTES)
-        return NULL;
-    bool is_later =
-        text.len <= LATER_MAX_BYTES && !memchr(text.at, '\n', text.len) && BEGINS_WITH_ONE(text, laters);
-    bool fails = failed_to(text) || ((BEGINS_WITH_ONE(text, failures) || is_later) && !is_log(text));
-    return fails ? "error_text" : NULL;
+    return errors <= 1 && lines <= ENVELOPE_LINES_MAX ? "error_text" : NULL; /* else a log, which is data */
 }
 
 /* ---- transient failures --------------------------------------------------------------- */

@@ -63,27 +63,22 @@ static const struct json *content_of_value(struct arena *arena, const struct jso
 
 /* ---- reading ---------------------------------------------------------------- */
 
-static bool has_only(const struct json *object, const char *const *names, size_t count)
-{
-    for (uint32_t i = 0; i < object->len; i++)
-        if (!str_is_one_of(object->members[i].key, names, count))
-            return false;
-    return true;
-}
+enum form { FORM_PLAIN, FORM_CALL_RESULT, FORM_TOOL_RETURN };
 
-/* Many APIs have a page of items under `content`: it must be blocks, and no other member beside it. */
-static bool is_call_result(const struct json *sent)
+/* By the members alone. Many APIs have a page of items under `content`, so it must be a list of blocks. */
+static enum form form_of(const struct json *sent)
 {
-    static const char *const names[] = {"content", "structuredContent", "isError", "_meta", "resultType"};
+    static const char *const call_result[] = {"content", "structuredContent", "isError", "_meta",
+                                              "resultType"};
+    static const char *const tool_return[] = {"value", "content", "metadata"};
     const struct json *content = json_get_text(sent, "content");
-    return json_is(content, JSON_ARRAY) && (!content->len || content_is_block_list(content)) &&
-           has_only(sent, names, sizeof(names) / sizeof(*names));
-}
-
-static bool is_tool_return(const struct json *sent)
-{
-    static const char *const names[] = {"value", "content", "metadata"};
-    return json_is(sent, JSON_OBJECT) && has_only(sent, names, sizeof(names) / sizeof(*names));
+    bool has_blocks = json_is(content, JSON_ARRAY) && (!content->len || content_is_block_list(content));
+    bool is_call_result = has_blocks, is_tool_return = json_is(sent, JSON_OBJECT);
+    for (uint32_t i = 0; (is_call_result || is_tool_return) && i < sent->len; i++) {
+        is_call_result = is_call_result && STR_IS_ONE_OF(sent->members[i].key, call_result);
+        is_tool_return = is_tool_return && STR_IS_ONE_OF(sent->members[i].key, tool_return);
+    }
+    return is_call_result ? FORM_CALL_RESULT : is_tool_return ? FORM_TOOL_RETURN : FORM_PLAIN;
 }
 
 static void read_plain(struct arena *arena, const struct json *sent, struct result *out)
@@ -153,9 +148,10 @@ void result_read_mcp(struct arena *arena, const struct json *sent, struct result
 void result_read(struct arena *arena, const struct json *sent, struct result *out)
 {
     const struct json *content = json_get_text(sent, "content");
-    if (is_call_result(sent))
+    enum form form = form_of(sent);
+    if (form == FORM_CALL_RESULT)
         result_read_mcp(arena, sent, out);
-    else if (is_tool_return(sent) && content_is_block_list(content) && !content_error(arena, content).len)
+    else if (form == FORM_TOOL_RETURN && content_is_block_list(content) && !content_error(arena, content).len)
         result_from_value(arena, json_get_text(sent, "value"), content, json_get_text(sent, "metadata"),
                           false, out);
     else
@@ -165,7 +161,7 @@ void result_read(struct arena *arena, const struct json *sent, struct result *ou
 void result_read_command(struct arena *arena, const struct json *sent, struct result *out)
 {
     const struct json *value = json_get_text(sent, "value"), *metadata = json_get_text(sent, "metadata");
-    if (is_tool_return(sent) && sent->len == 2 && value && json_is(metadata, JSON_OBJECT))
+    if (form_of(sent) == FORM_TOOL_RETURN && sent->len == 2 && value && json_is(metadata, JSON_OBJECT))
         result_from_value(arena, value, NULL, metadata, false, out);
     else
         result_read(arena, sent, out);
@@ -249,30 +245,24 @@ static bool is_one_of(struct str text, const char *const *words, size_t count)
 }
 #define IS_ONE_OF(text, words) is_one_of(text, words, sizeof(words) / sizeof(*(words)))
 
-/* "No results found for 'x'.": one short line. */
-static bool begins_with_no_results(struct str text)
-{
-    static const char *const starts[] = {
-        "no results",    "no result found", "no matches",       "no match found", "no data",
-        "no items",      "no records",      "no entries",       "0 results",      "found 0 ",
-        "nothing found", "no matching ",    "nothing was found"};
-    bool found = false;
-    if (text.len > RESULT_UNINFORMATIVE_MAX_BYTES || memchr(text.at, '\n', text.len))
-        return false;
-    for (size_t i = 0; i < sizeof(starts) / sizeof(*starts) && !found; i++)
-        found = str_starts_nocase(text, starts[i]);
-    return found;
-}
-
 static bool text_is_uninformative(struct str text, bool reads)
 {
     static const char *const nothing[] = {"none", "null", "nil", "undefined", "nothing", "n/a", "empty"};
     static const char *const done[] = {"ok", "done", "success", "completed", "finished"};
+    static const char *const starts[] = {
+        /* "No results found for 'x'.": one short line */
+        "no results",    "no result found", "no matches",       "no match found", "no data",
+        "no items",      "no records",      "no entries",       "0 results",      "found 0 ",
+        "nothing found", "no matching ",    "nothing was found"};
     text = str_trim(text);
     while (text.len && (text.at[text.len - 1] == '.' || text.at[text.len - 1] == '!'))
         text.len--;
-    return !text.len || IS_ONE_OF(text, nothing) || (reads && IS_ONE_OF(text, done)) ||
-           begins_with_no_results(text);
+    bool is_nothing = !text.len || IS_ONE_OF(text, nothing) || (reads && IS_ONE_OF(text, done));
+    if (is_nothing || text.len > RESULT_UNINFORMATIVE_MAX_BYTES || memchr(text.at, '\n', text.len))
+        return is_nothing;
+    for (size_t i = 0; i < sizeof(starts) / sizeof(*starts) && !is_nothing; i++)
+        is_nothing = str_starts_nocase(text, starts[i]);
+    return is_nothing;
 }
 
 /* {"results": [], "total": 0}: a count of zero counts as empty. */
