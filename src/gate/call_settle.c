@@ -11,22 +11,15 @@
 
 #include <math.h>
 
-/* The cost that the policy stated, else the one in the result's _meta; -1: none. */
-static double stated_cost(const struct call *c)
-{
-    double cost;
-    if (c->verdict.cost >= 0)
-        return c->verdict.cost;
-    bool given = json_double(json_get_text(c->result.metadata, CALL_COST_KEY), &cost);
-    return given && cost >= 0 && cost <= POLICY_COST_MAX ? cost : -1;
-}
-
 static struct ledger_settle *settle_request(struct call *c, enum ledger_class class)
 {
     struct ledger_settle *request = ARENA_NEW(c->arena, struct ledger_settle);
     const struct hash128 *ids = NULL;
     size_t id_count = 0;
-    double cost = stated_cost(c);
+    double cost = c->verdict.cost; /* as the policy stated it, else as the result's _meta does */
+    if (cost < 0 &&
+        (!json_double(json_get_text(c->result.metadata, CALL_COST_KEY), &cost) || cost > POLICY_COST_MAX))
+        cost = -1;
     if (c->ran && c->tool->policy && c->tool->policy->gives_id_count && c->result.value)
         id_count = ids_in_result(c->arena, c->tool->policy, c->result.value, &ids);
     *request = (struct ledger_settle){

@@ -76,14 +76,6 @@ static bool verdict_matches(struct str gives, const struct verdict *v)
     return true;
 }
 
-static struct str verdict_words(struct arena *arena, const struct verdict *v)
-{
-    const char *class = error_class_info(v->class)->name;
-    bool coded = v->code.len && !str_is(v->code, class);
-    return arena_printf(arena, "%s %s%s" STR_FMT, verdict_name(v->kind), class, coded ? " " : "",
-                        STR_ARG(coded ? v->code : STR_NONE));
-}
-
 static struct str json_string_of(struct arena *arena, const struct json *value)
 {
     struct buf text = buf_in(arena);
@@ -117,7 +109,10 @@ static void read_outcome(struct example_run *run)
     const struct verdict *v = call_verdict(run->call);
     const struct tool *tool = call_tool(run->call);
     struct str feedback = call_feedback(run->call);
-    o->verdict = verdict_words(run->arena, v);
+    const char *class = error_class_info(v->class)->name;
+    bool has_code = v->code.len && !str_is(v->code, class);
+    o->verdict = arena_printf(run->arena, "%s %s%s" STR_FMT, verdict_name(v->kind), class,
+                              has_code ? " " : "", STR_ARG(has_code ? v->code : STR_NONE));
     o->fault = v->class == CLASS_POLICY_ERROR && !o->sample ? v->detail : STR_NONE;
     o->said = feedback.len ? feedback : call_advice(run->call);
     o->status = v->coverage;

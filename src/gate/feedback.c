@@ -36,7 +36,7 @@ static void put_message(const struct feedback_writer *w, const char *intro, size
     feedback_put(w, "%s", intro);
     if (trimmed.len && trimmed.len <= FEEDBACK_DATA_MAX_BYTES && strchr("{[", trimmed.at[0]) &&
         json_parse(w->arena, trimmed, NULL, &value, &error) == OK)
-        feedback_put_json(w, &value);
+        json_write(w->out, &value);
     else
         put_quoted(w, text, max);
     feedback_put(w, "\n");
@@ -82,23 +82,22 @@ static void put_failure(const struct feedback_writer *w)
 
 /* ---- invalid arguments ---- */
 
-static struct str description_line(const struct feedback_writer *w, struct str text)
-{
-    return arena_first_line(w->arena, text, FEEDBACK_DESCRIPTION_MAX_BYTES);
-}
-
 static void put_intent(const struct feedback_writer *w)
 {
     const struct tool *tool = w->f->tool;
     if (tool->description.len)
-        feedback_put(w, "Intent: " STR_FMT "\n", STR_ARG(description_line(w, tool->description)));
+        feedback_put(w, "Intent: " STR_FMT "\n",
+                     STR_ARG(arena_first_line(w->arena, tool->description, FEEDBACK_DESCRIPTION_MAX_BYTES)));
     if (!tool_is_enforced(tool))
         return;
     if (tool->policy->use_when.len)
-        feedback_put(w, "Use it when " STR_FMT "\n", STR_ARG(description_line(w, tool->policy->use_when)));
+        feedback_put(
+            w, "Use it when " STR_FMT "\n",
+            STR_ARG(arena_first_line(w->arena, tool->policy->use_when, FEEDBACK_DESCRIPTION_MAX_BYTES)));
     if (tool->policy->avoid_when.len)
-        feedback_put(w, "Avoid it when " STR_FMT "\n",
-                     STR_ARG(description_line(w, tool->policy->avoid_when)));
+        feedback_put(
+            w, "Avoid it when " STR_FMT "\n",
+            STR_ARG(arena_first_line(w->arena, tool->policy->avoid_when, FEEDBACK_DESCRIPTION_MAX_BYTES)));
     for (size_t i = 0; i < tool->policy->rule_count; i++)
         feedback_put(w, "Rule: " STR_FMT "\n", STR_ARG(tool->policy->rule_words[i]));
 }
@@ -114,7 +113,7 @@ static void put_type(const struct feedback_writer *w, const struct json *propert
         if (json_is(&values->items[i], JSON_STRING))
             buf_str(w->out, arena_truncate(w->arena, json_str(&values->items[i]), PROBLEM_GOT_MAX_BYTES));
         else
-            feedback_put_json(w, &values->items[i]);
+            json_write(w->out, &values->items[i]);
     }
     if (json_is(values, JSON_ARRAY) && values->len > PROBLEM_CHOICES_MAX)
         feedback_put(w, "|… (%u more)", values->len - PROBLEM_CHOICES_MAX);
@@ -133,7 +132,8 @@ static void put_parameters(const struct feedback_writer *w)
     feedback_put(w, "Valid parameters:\n");
     for (uint32_t i = 0; i < properties->len && i < FEEDBACK_PARAMETERS_MAX; i++) {
         const struct json_member *p = &properties->members[i];
-        struct str text = description_line(w, json_str(json_get_text(&p->value, "description")));
+        struct str text = arena_first_line(w->arena, json_str(json_get_text(&p->value, "description")),
+                                           FEEDBACK_DESCRIPTION_MAX_BYTES);
         feedback_put(w, "- " STR_FMT " (", STR_ARG(p->key));
         put_type(w, &p->value);
         feedback_put(w, "%s)%s" STR_FMT "\n", json_array_has(required, p->key) ? ", required" : "",
@@ -172,7 +172,7 @@ void feedback_invalid_arguments(const struct feedback_writer *w)
         feedback_put(w, STR_FMT "\n", STR_ARG(w->v->detail));
     if (w->v->suggest) {
         feedback_put(w, "Suggested: ");
-        feedback_put_json(w, w->v->suggest);
+        json_write(w->out, w->v->suggest);
         feedback_put(w, "\n");
     }
     put_intent(w);
@@ -273,7 +273,7 @@ void feedback_need_user_input(const struct feedback_writer *w)
     }
     if (json_is(choices, JSON_ARRAY) && choices->len) {
         feedback_put(w, "Choices: ");
-        feedback_put_json(w, choices);
+        json_write(w->out, choices);
         feedback_put(w, "\n");
     }
     put_next(w, "Ask exactly that and wait for the answer; do not answer it yourself.");

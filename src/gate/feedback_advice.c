@@ -78,12 +78,12 @@ static void note_next(const struct feedback_writer *w)
                      STR_ARG(w->v->detail));
     if (w->v->next_args) {
         feedback_put(w, "Next: for the rest call " STR_FMT " with ", STR_ARG(w->f->name));
-        feedback_put_json(w, w->v->next_args);
+        json_write(w->out, w->v->next_args);
         feedback_put(w, "\n");
     }
     if (json_get_text(follow, "tool") && json_get_text(follow, "args")) {
         feedback_put(w, "Next: call " STR_FMT " with ", STR_ARG(json_str(json_get_text(follow, "tool"))));
-        feedback_put_json(w, json_get_text(follow, "args"));
+        json_write(w->out, json_get_text(follow, "args"));
         feedback_put(w, "\n");
     }
     if (w->v->hint.len)

@@ -2,7 +2,6 @@
 #include "gate/feedback_writer.h"
 
 #include "base/arena.h"
-#include "json/write.h"
 
 void feedback_put(const struct feedback_writer *w, const char *format, ...)
 {
@@ -10,11 +9,6 @@ void feedback_put(const struct feedback_writer *w, const char *format, ...)
     va_start(args, format);
     buf_str(w->out, arena_vprintf(w->arena, format, args));
     va_end(args);
-}
-
-void feedback_put_json(const struct feedback_writer *w, const struct json *value)
-{
-    json_write(w->out, value);
 }
 
 void feedback_put_new_name(const struct feedback_writer *w)

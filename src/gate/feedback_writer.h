@@ -18,7 +18,6 @@ struct feedback_writer {
 
 void feedback_put(const struct feedback_writer *w, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-void feedback_put_json(const struct feedback_writer *w, const struct json *value);
 
 /* If the model used an alias: the tool's present name. */
 void feedback_put_new_name(const struct feedback_writer *w);
