@@ -35,23 +35,14 @@ static void unreachable_done(void *owner, struct call *call)
     (void)owner, (void)call; /* the local ledger always answers at once */
 }
 
-static struct call *make_call(struct gate *gate, struct arena *arena, struct call_request request,
-                              enum call_mode mode)
+struct call *simulator_make(struct gate *gate, struct arena *arena, const struct call_request *request,
+                            enum call_mode mode)
 {
-    request.mode = mode;
-    struct call *call = call_new(gate, arena, &request);
+    struct call_request copy = *request;
+    copy.mode = mode;
+    struct call *call = call_new(gate, arena, &copy);
     call_start(call, unreachable_done, NULL);
     return call;
-}
-
-struct call *simulator_check(struct gate *gate, struct arena *arena, const struct call_request *request)
-{
-    return make_call(gate, arena, *request, CALL_CHECK);
-}
-
-struct call *simulator_report(struct gate *gate, struct arena *arena, const struct call_request *request)
-{
-    return make_call(gate, arena, *request, CALL_REPORT);
 }
 
 struct call *simulator_call(struct gate *gate, struct arena *arena, const struct call_request *request,
@@ -61,14 +52,14 @@ struct call *simulator_call(struct gate *gate, struct arena *arena, const struct
     bool runs = tool && (tool->runner == RUNNER_LUA || (tool->runner == RUNNER_UPSTREAM && result));
     struct call_request copy = *request;
     copy.simulated_result = result;
-    struct call *call = make_call(gate, arena, copy, runs ? CALL_RUN : CALL_CHECK);
+    struct call *call = simulator_make(gate, arena, &copy, runs ? CALL_RUN : CALL_CHECK);
     if (runs || !result || call_verdict(call)->kind != VERDICT_PASS)
         return call;
     copy.call_id = call_id(call);
     copy.arguments = call_arguments(call);
     copy.result = result;
     call_free(call);
-    return simulator_report(gate, arena, &copy);
+    return simulator_make(gate, arena, &copy, CALL_REPORT);
 }
 
 static struct str session_key(struct gate *gate, struct arena *arena, const struct call_request *r)

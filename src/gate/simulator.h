@@ -16,17 +16,17 @@
 enum err simulator_ledger(struct ledger **out, struct why *why);
 void simulator_set_clock(int64_t ms);
 
+/* Makes a call in this mode and returns it finished; the caller calls call_free. */
+struct call *simulator_make(struct gate *gate, struct arena *arena, const struct call_request *request,
+                            enum call_mode mode);
+
 /*
- * Makes a call and returns it finished; the caller calls call_free. request->mode is ignored: a tool that
+ * The same in the mode that suits the tool. request->mode is ignored: a tool that
  * toolgate runs is called; a tool that the agent runs is checked and, if it passed and `result` is not NULL,
  * reported.
  */
 struct call *simulator_call(struct gate *gate, struct arena *arena, const struct call_request *request,
                             const struct json *result);
-
-/* A check alone, a report alone. */
-struct call *simulator_check(struct gate *gate, struct arena *arena, const struct call_request *request);
-struct call *simulator_report(struct gate *gate, struct arena *arena, const struct call_request *request);
 
 /* Adds an array of ids to those that the request's session has seen. */
 void simulator_add_seen_ids(struct gate *gate, struct arena *arena, const struct call_request *request,

@@ -218,7 +218,7 @@ static int gate_check(lua_State *L)
     struct spec_gate *g = begin(L);
     struct call_options a = {.result = NULL};
     read_call(L, g, &a);
-    return return_call(L, g, &a, simulator_check(&g->gate, g->arena, &a.request));
+    return return_call(L, g, &a, simulator_make(&g->gate, g->arena, &a.request, CALL_CHECK));
 }
 
 /* gate:report(checked, result, options): `checked` is the return value of gate:check; a failed tool has
@@ -242,7 +242,7 @@ static int gate_report(lua_State *L)
                                                  : module_value_read(L, 3, "result", g->arena);
     if (!a.request.has_error && !a.request.result)
         return luaL_error(L, "report: expected a result, or nil and { error = \"…\" }");
-    return return_call(L, g, &a, simulator_report(&g->gate, g->arena, &a.request));
+    return return_call(L, g, &a, simulator_make(&g->gate, g->arena, &a.request, CALL_REPORT));
 }
 
 /* gate:list(options): the definitions that a model sees. */
