@@ -198,18 +198,13 @@ static enum request_status reply_report(struct request *r)
 
 /* ---- while the tool runs ---- */
 
-/* A client with unread output gets no further notifications. */
-static bool is_behind(const struct request *r)
-{
-    return conn_out(r->client->conn)->len > CONN_OUT_HIGH_BYTES;
-}
-
 /* The protocol requires that progress increases; other values are dropped. A tool may report progress for as
  * long as it runs, so this allocates nothing in the request's arena. */
 static void on_progress(void *owner, double progress, double total, struct str message)
 {
     struct request *r = owner;
-    if (!isfinite(progress) || progress <= r->progress || is_behind(r))
+    bool unread = conn_out(r->client->conn)->len > CONN_OUT_HIGH_BYTES;
+    if (!isfinite(progress) || progress <= r->progress || unread)
         return;
     r->progress = progress;
     struct buf params = {0};

@@ -3,19 +3,14 @@
 
 #include "server/mcp_keys.h"
 
-/* {"elicitation":{}} means forms; a client that lists modes must list that one. */
-static bool takes_forms(const struct request *r)
-{
-    const struct json *can = json_get_text(json_get_text(r->meta, MCP_CAPABILITIES_KEY), "elicitation");
-    return r->modern && json_is(can, JSON_OBJECT) && (!can->len || json_get_text(can, "form"));
-}
-
 enum err elicitation_read(struct request *r, struct call_request *call)
 {
-    const struct json *responses = r->modern ? json_get_text(r->params, "inputResponses") : NULL;
-    call->supports_elicitation = takes_forms(r);
+    const struct json *responses = json_get_text(r->params, "inputResponses");
+    const struct json *mode = json_get_text(json_get_text(r->meta, MCP_CAPABILITIES_KEY), "elicitation");
     if (!r->modern)
         return OK;
+    /* {"elicitation":{}} means forms; a client that lists modes must list that one. */
+    call->supports_elicitation = json_is(mode, JSON_OBJECT) && (!mode->len || json_get_text(mode, "form"));
     if (responses && !json_is(responses, JSON_OBJECT)) {
         reply_error(
             r, RPC_INVALID_PARAMS,

@@ -70,15 +70,6 @@ void reply_members(struct request *request, struct str object)
     out->comma = true;
 }
 
-/* Bytes of earlier replies that the client has not read, if they are too many for another one; else 0. */
-static size_t unread_before(const struct request *request, size_t length)
-{
-    const struct client *client = request->client;
-    size_t unread = conn_unsent_bytes(client->conn) - length;
-    size_t share = server_config(client->server)->limits.memory / SERVER_UNREAD_SHARES;
-    return length > SERVER_UNREAD_FREE && unread + length > share ? unread : 0;
-}
-
 bool reply_fits(struct request *request)
 {
     struct json_out *out = &request->out;
@@ -87,7 +78,9 @@ bool reply_fits(struct request *request)
     json_close(out, '}');
     buf_text(out->buf, "}\n");
     size_t length = out->buf->len - request->reply_at;
-    request->unread = unread_before(request, length);
+    size_t unread = conn_unsent_bytes(request->client->conn) - length;
+    size_t share = server_config(request->client->server)->limits.memory / SERVER_UNREAD_SHARES;
+    request->unread = length > SERVER_UNREAD_FREE && unread + length > share ? unread : 0;
     if (length <= SERVER_LINE_MAX_BYTES && !request->unread)
         return true;
     out->buf->len = request->reply_at;

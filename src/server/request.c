@@ -44,25 +44,17 @@ static bool read_json(struct request *r, struct str text)
 
 /* ---- envelope ---- */
 
-/* An id such as 1.0 is refused: a client that reads it as 1 would not find its reply. */
-static bool is_id(const struct json *id)
-{
-    if (json_is(id, JSON_STRING))
-        return true;
-    for (uint32_t i = 0; json_is(id, JSON_NUMBER) && i < id->len; i++)
-        if (strchr(".eE", id->text[i]))
-            return false;
-    return json_is(id, JSON_NUMBER);
-}
-
 static bool read_id(struct request *r)
 {
     const struct json *id = json_get_text(&r->message, "id");
     if (!id)
         return true;
-    if (!is_id(id)) {
+    bool number = json_is(id, JSON_NUMBER), plain = number;
+    for (uint32_t i = 0; plain && i < id->len; i++)
+        plain = !strchr(".eE", id->text[i]); /* a client that reads 1.0 as 1 would not find its reply */
+    if (!plain && !json_is(id, JSON_STRING)) {
         reply_error(r, RPC_INVALID_REQUEST, "id: expected a string or an integer, got %s",
-                    json_is(id, JSON_NUMBER) ? "a number with a fraction or an exponent" : param_kind(id));
+                    number ? "a number with a fraction or an exponent" : param_kind(id));
         return false;
     }
     if (id->raw_len > REQUEST_ID_MAX_BYTES) {
@@ -235,16 +227,6 @@ static bool find_place(struct request *r)
 
 /* ---- pending requests ---- */
 
-static void keep_pending(struct request *r)
-{
-    struct server *server = r->client->server;
-    LIST_INSERT_HEAD(&r->client->pending, r, link);
-    r->client->pending_count++;
-    r->pending_bytes = arena_bytes(r->arena);
-    server->pending++;
-    server->pending_bytes += r->pending_bytes;
-}
-
 static void free_pending(struct request *r)
 {
     struct server *server = r->client->server;
@@ -314,8 +296,12 @@ void request_serve(struct client *client, struct str line)
     r->client = client;
     r->arena = arena;
     /* A copy: the line is the connection's, and a call may outlive it. */
-    if (serve(r, arena_dup(arena, text)) == REQUEST_PENDING)
-        keep_pending(r);
-    else
+    if (serve(r, arena_dup(arena, text)) == REQUEST_DONE) {
         arena_free(arena);
+        return;
+    }
+    LIST_INSERT_HEAD(&client->pending, r, link);
+    client->pending_count++;
+    client->server->pending++;
+    client->server->pending_bytes += r->pending_bytes = arena_bytes(arena);
 }

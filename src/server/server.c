@@ -155,16 +155,6 @@ static enum err start(struct server *server, struct why *why)
                         &server->listener, why);
 }
 
-static void report_ready(const struct server *server)
-{
-    const struct generation *g = server->gate.generation;
-    log_event(LOG_INFO, "daemon_ready", LOG_TEXT("socket", listener_path(server->listener)),
-              LOG_NUM("generation", generation_number(g)), LOG_STR("hash", generation_hash(g)),
-              LOG_NUM("tools", generation_tool_count(g)),
-              LOG_NUM("policies", policy_set_count(generation_policies(g))));
-    systemd_notify("READY=1\nSTATUS=serving generation %" PRIu64, generation_number(g));
-}
-
 /* ---- end ---- */
 
 static void stop(struct server *server)
@@ -184,6 +174,16 @@ static void stop(struct server *server)
         ledger_free(server->gate.ledger);
     generation_unref(server->gate.generation);
     libevent_global_shutdown();
+}
+
+static void report_ready(const struct server *server)
+{
+    const struct generation *g = server->gate.generation;
+    log_event(LOG_INFO, "daemon_ready", LOG_TEXT("socket", listener_path(server->listener)),
+              LOG_NUM("generation", generation_number(g)), LOG_STR("hash", generation_hash(g)),
+              LOG_NUM("tools", generation_tool_count(g)),
+              LOG_NUM("policies", policy_set_count(generation_policies(g))));
+    systemd_notify("READY=1\nSTATUS=serving generation %" PRIu64, generation_number(g));
 }
 
 enum err server_run(const struct config_sources *sources, struct why *why)

@@ -47,12 +47,6 @@ static struct ledger_work *begin(struct request *r, struct str session, const st
     return work;
 }
 
-static enum request_status finish(struct request *r, enum ledger_state state)
-{
-    struct ledger_work *work = r->work;
-    return state == LEDGER_DONE ? work->answer(r) : REQUEST_PENDING;
-}
-
 /* ---- turn ---- */
 
 static enum request_status answer_turn(struct request *r)
@@ -79,8 +73,10 @@ enum request_status session_methods_turn(struct request *r)
         return REQUEST_DONE;
     struct ledger_work *work = begin(r, session, &r->client->peer);
     work->answer = answer_turn;
-    return finish(
-        r, ledger_turn(ledger_of(r), work->session, turn, goal, r->arena, &work->turned, on_answer, r));
+    return ledger_turn(ledger_of(r), work->session, turn, goal, r->arena, &work->turned, on_answer, r) ==
+                   LEDGER_DONE
+               ? work->answer(r)
+               : REQUEST_PENDING;
 }
 
 /* ---- session ---- */
@@ -212,9 +208,13 @@ enum request_status session_methods_session(struct request *r)
     if (tool.len || forget) {
         work->reset_tool = tool;
         work->answer = answer_reset;
-        return finish(
-            r, ledger_reset(ledger_of(r), work->session, tool, r->arena, &work->reset_error, on_answer, r));
+        return ledger_reset(ledger_of(r), work->session, tool, r->arena, &work->reset_error, on_answer, r) ==
+                       LEDGER_DONE
+                   ? work->answer(r)
+                   : REQUEST_PENDING;
     }
     work->answer = answer_view;
-    return finish(r, ledger_view(ledger_of(r), work->session, r->arena, &work->view, on_answer, r));
+    return ledger_view(ledger_of(r), work->session, r->arena, &work->view, on_answer, r) == LEDGER_DONE
+               ? work->answer(r)
+               : REQUEST_PENDING;
 }

@@ -20,16 +20,6 @@ static void put_list(struct json_out *out, const char *key, const struct str *li
     json_close(out, ']');
 }
 
-static void put_registered(struct json_out *out, const struct tool *tool)
-{
-    json_open(out, '{');
-    json_field_str(out, "name", tool->name);
-    put_list(out, "parameters", tool->parameters, tool->parameter_count);
-    json_field_bool(out, "policy", tool->policy != NULL);
-    put_list(out, "warnings", tool->warnings, tool->warning_count);
-    json_close(out, '}');
-}
-
 /* One bad definition does not prevent the others. */
 enum request_status tool_methods_register(struct request *r)
 {
@@ -52,7 +42,12 @@ enum request_status tool_methods_register(struct request *r)
         struct why why;
         if (client_tools_register(client->client_tools, client->server->gate.generation, &tools->items[i],
                                   &tool, &why) == OK) {
-            put_registered(out, tool);
+            json_open(out, '{');
+            json_field_str(out, "name", tool->name);
+            put_list(out, "parameters", tool->parameters, tool->parameter_count);
+            json_field_bool(out, "policy", tool->policy != NULL);
+            put_list(out, "warnings", tool->warnings, tool->warning_count);
+            json_close(out, '}');
             continue;
         }
         json_open(&refused, '{');
