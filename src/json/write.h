@@ -135,6 +135,16 @@ static inline void json_field_open(struct json_out *out, const char *key, char b
     json_open(out, bracket);
 }
 
+/* "key":["…", …] */
+static inline void json_field_strs(struct json_out *out, const char *key, const struct str *list,
+                                   size_t count)
+{
+    json_field_open(out, key, '[');
+    for (size_t i = 0; i < count; i++)
+        json_put_str(out, list[i]);
+    json_close(out, ']');
+}
+
 /* A member that is left out if the value is NULL or empty. */
 static inline void json_field_optional(struct json_out *out, const char *key, const struct json *value)
 {

@@ -62,14 +62,6 @@ static enum err read_call(struct request *r, enum call_mode mode, struct call_re
     return err;
 }
 
-static bool is_call_id(struct str id)
-{
-    for (size_t i = 0; i < id.len; i++)
-        if (!isxdigit((unsigned char)id.at[i]))
-            return false;
-    return id.len == CALL_ID_DIGITS;
-}
-
 /* {callId?, name, arguments, result} or {callId?, name, arguments, error:{message, transient?}} */
 static enum err read_report(struct request *r, struct call_request *c)
 {
@@ -78,7 +70,10 @@ static enum err read_report(struct request *r, struct call_request *c)
                       *transient = json_get_text(error, "transient");
     c->result = json_get_text(r->params, "result");
     c->call_id = json_str(id);
-    if (id && !json_is(id, JSON_NULL) && !is_call_id(c->call_id))
+    bool is_hex = c->call_id.len == CALL_ID_DIGITS;
+    for (size_t i = 0; is_hex && i < CALL_ID_DIGITS; i++)
+        is_hex = isxdigit((unsigned char)c->call_id.at[i]);
+    if (id && !json_is(id, JSON_NULL) && !is_hex)
         return refuse(r, "params.callId: expected the 16 hex digits that toolgate/check gave, or nothing");
     if (!c->result == !error)
         return refuse(r, "params: expected either result (the tool's) or error {message, transient?}");

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "catalog/client_tools.h"
 #include "json/parse.h"
+#include "server/listener.h"
 #include "server/mcp_keys.h"
 #include "server/request.h"
 #include "server/subscriptions.h"
@@ -89,8 +90,12 @@ static void refuse(int fd, enum rpc_error error, const char *message)
     buf_clear(&line);
 }
 
-void client_refuse_no_files(int fd)
+static void on_no_files(void *owner, int fd)
 {
+    struct server *server = owner;
+    server->refused++;
+    log_event(LOG_ERROR, "connection_refused", LOG_TEXT("why", "no file descriptor left"),
+              LOG_NUM("open", server->client_count));
     refuse(fd, RPC_FILES,
            "the daemon has no file descriptor left for another connection: raise LimitNOFILE= of its service "
            "(ulimit -n), or lower limits.connections");
@@ -126,8 +131,9 @@ static bool admit(const struct server *server, int fd, const struct peer *peer)
     return true;
 }
 
-void client_accept(struct server *server, int fd)
+static void on_accepted(void *owner, int fd)
 {
+    struct server *server = owner;
     struct peer peer;
     struct ucred credentials;
     socklen_t size = sizeof(credentials);
@@ -153,6 +159,8 @@ void client_accept(struct server *server, int fd)
     log_event(LOG_DEBUG, "client_connected", LOG_TEXT("connection", client->name),
               LOG_TEXT("user", peer.user), LOG_NUM("pid", peer.pid));
 }
+
+const struct listener_hooks client_listener_hooks = {on_accepted, on_no_files};
 
 /* ---- until it closes ---- */
 

@@ -35,11 +35,6 @@ struct listener {
     void *owner;
 };
 
-static int open_spare(void)
-{
-    return open("/dev/null", O_RDONLY | O_CLOEXEC);
-}
-
 static int accept_one(const struct listener *l)
 {
     int fd;
@@ -62,7 +57,7 @@ static bool refuse_one(struct listener *l)
         l->hooks->no_files(l->owner, fd);
         close(fd);
     }
-    l->spare = open_spare();
+    l->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     return !failed && l->spare >= 0;
 }
 
@@ -181,7 +176,7 @@ enum err listener_new(struct event_base *base, const char *path, mode_t mode,
     struct listener *l = calloc(1, sizeof(*l));
     if (!l)
         abort();
-    l->spare = open_spare();
+    l->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     l->hooks = hooks;
     l->owner = owner;
     enum err err = systemd_listen_fd(&l->fd, why);

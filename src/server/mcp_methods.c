@@ -16,7 +16,8 @@
 /* The rest of 2025-03-26 is supported, batches are not. */
 static const char *const legacy_versions[] = {MCP_NEWEST_LEGACY, "2025-06-18", "2025-03-26"};
 
-/* "capabilities":{"tools":{…},"experimental" or "extensions":{"dev.toolgate/gate":{"methods":[…]}}} */
+/* "capabilities":{"tools":{…},"experimental" or "extensions":{"dev.toolgate/gate":{"methods":[…]}}}, and
+ * "instructions", if any. */
 static void put_capabilities(struct request *r, struct json_out *out)
 {
     json_field_open(out, "capabilities", '{');
@@ -31,11 +32,8 @@ static void put_capabilities(struct request *r, struct json_out *out)
     json_close(out, '}');
     json_close(out, '}');
     json_close(out, '}');
-}
-
-static struct str instructions_of(const struct request *r)
-{
-    return policy_set_instructions(generation_policies(r->client->server->gate.generation));
+    json_field_optional_str(out, "instructions",
+                            policy_set_instructions(generation_policies(r->client->server->gate.generation)));
 }
 
 static void put_caching(struct json_out *out)
@@ -65,7 +63,6 @@ enum request_status mcp_initialize(struct request *r)
     put_capabilities(r, out);
     json_field_raw(out, "serverInfo",
                    STR_LIT("{\"name\":\"toolgate\",\"version\":\"" TOOLGATE_VERSION "\"}"));
-    json_field_optional_str(out, "instructions", instructions_of(r));
     return reply_close(r);
 }
 
@@ -74,7 +71,6 @@ enum request_status mcp_discover(struct request *r)
     struct json_out *out = reply_open(r);
     json_field_raw(out, "supportedVersions", STR_LIT("[\"" MCP_MODERN "\"]"));
     put_capabilities(r, out);
-    json_field_optional_str(out, "instructions", instructions_of(r));
     put_caching(out);
     return reply_close(r);
 }

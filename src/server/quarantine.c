@@ -113,32 +113,14 @@ const char *quarantine_path(const struct quarantine *q)
 
 /* ---- writing ---- */
 
-static bool contains(const struct policy_stall *stalls, size_t count, const struct policy_stall *stall)
-{
-    for (size_t i = 0; i < count; i++)
-        if (stalls[i].text == stall->text && str_eq(stalls[i].file, stall->file))
-            return true;
-    return false;
-}
-
-/* In place: the watchdog has this file open. */
-static void write_lines(const struct quarantine *q)
-{
-    struct buf text = {0};
-    for (size_t i = 0; i < q->count; i++)
-        buf_printf(&text, "%016" PRIx64 " " STR_FMT "\n", q->list[i].text, STR_ARG(q->list[i].file));
-    struct str all = buf_view(&text);
-    if (ftruncate(q->fd, 0) != 0 || (all.len && write(q->fd, all.at, all.len) != (ssize_t)all.len))
-        log_event(LOG_ERROR, "quarantine_write_failed", LOG_TEXT("file", q->path),
-                  LOG_TEXT("why", strerror(errno)));
-    buf_clear(&text);
-}
-
 void quarantine_keep(struct quarantine *q, const struct policy_stall *stalls, size_t count)
 {
     size_t kept = 0, before = q->count;
     for (size_t i = 0; i < q->count; i++) {
-        if (contains(stalls, count, &q->list[i]))
+        size_t n = 0;
+        while (n < count && !(stalls[n].text == q->list[i].text && str_eq(stalls[n].file, q->list[i].file)))
+            n++;
+        if (n < count)
             q->list[kept++] = q->list[i];
         else
             log_event(LOG_INFO, "quarantine_lifted", LOG_STR("file", q->list[i].file));
@@ -149,6 +131,15 @@ void quarantine_keep(struct quarantine *q, const struct policy_stall *stalls, si
                   LOG_TEXT("why", "it stalled the process: its tool's calls fail"),
                   LOG_TEXT("fix", "change the file, or remove its line from the list and restart"),
                   LOG_TEXT("list", q->path));
-    if (kept != before && q->fd >= 0)
-        write_lines(q);
+    if (kept == before || q->fd < 0)
+        return;
+    struct buf text = {0};
+    for (size_t i = 0; i < kept; i++)
+        buf_printf(&text, "%016" PRIx64 " " STR_FMT "\n", q->list[i].text, STR_ARG(q->list[i].file));
+    struct str all = buf_view(&text);
+    /* In place: the watchdog has this file open. */
+    if (ftruncate(q->fd, 0) != 0 || (all.len && write(q->fd, all.at, all.len) != (ssize_t)all.len))
+        log_event(LOG_ERROR, "quarantine_write_failed", LOG_TEXT("file", q->path),
+                  LOG_TEXT("why", strerror(errno)));
+    buf_clear(&text);
 }

@@ -149,25 +149,20 @@ enum err reload_initial(struct server *server, struct why *why)
 
 /* ---- the end of a reload ---- */
 
-/* These need a restart: clients are connected to the socket, and sessions are in the ledger. */
-static void warn_unapplied(const struct server *server, const struct config *now, const struct config *before)
-{
-    if (server->listener && !listener_is_inherited(server->listener) &&
-        (strcmp(now->socket, before->socket) != 0 || now->socket_mode != before->socket_mode))
-        log_event(LOG_WARN, "restart_required", LOG_TEXT("key", "socket, socket_mode"));
-    if (!config_ledger_equal(now, before))
-        log_event(LOG_WARN, "restart_required", LOG_TEXT("key", "ledger"));
-    if (!now->state != !before->state || (now->state && strcmp(now->state, before->state) != 0))
-        log_event(LOG_WARN, "restart_required", LOG_TEXT("key", "state"));
-}
-
 static void swap(struct server *server, struct generation *next)
 {
     struct generation *old = server->gate.generation;
-    const struct config *config = generation_config(next);
+    const struct config *config = generation_config(next), *before = generation_config(old);
     bool list_changed = generation_list_hash(next) != generation_list_hash(old);
     struct client *client;
-    warn_unapplied(server, config, generation_config(old));
+    /* These need a restart: clients are connected to the socket, and sessions are in the ledger. */
+    if (server->listener && !listener_is_inherited(server->listener) &&
+        (strcmp(config->socket, before->socket) != 0 || config->socket_mode != before->socket_mode))
+        log_event(LOG_WARN, "restart_required", LOG_TEXT("key", "socket, socket_mode"));
+    if (!config_ledger_equal(config, before))
+        log_event(LOG_WARN, "restart_required", LOG_TEXT("key", "ledger"));
+    if (!config->state != !before->state || (config->state && strcmp(config->state, before->state) != 0))
+        log_event(LOG_WARN, "restart_required", LOG_TEXT("key", "state"));
     server->gate.generation = next;
     generation_unref(old);
     loop_limit_bytes(server->loop, config->limits.memory);
@@ -228,14 +223,6 @@ static void finish(struct reloader *r)
 
 /* ---- toolgate/reload ---- */
 
-static void put_lines(struct json_out *out, const char *key, const struct str *lines, size_t count)
-{
-    json_field_open(out, key, '[');
-    for (size_t i = 0; i < count; i++)
-        json_put_str(out, lines[i]);
-    json_close(out, ']');
-}
-
 static void answer(const struct reloader *r, struct request *request)
 {
     const struct generation *serving = r->server->gate.generation;
@@ -249,8 +236,8 @@ static void answer(const struct reloader *r, struct request *request)
     json_field_int(out, "policies", policy_set_count(generation_policies(serving)));
     json_field_int(out, "examples", report->example_count);
     json_field_int(out, "ms", r->result.took_us / 1000);
-    put_lines(out, "errors", report->errors, report->error_count);
-    put_lines(out, "warnings", report->warnings, report->warning_count);
+    json_field_strs(out, "errors", report->errors, report->error_count);
+    json_field_strs(out, "warnings", report->warnings, report->warning_count);
     reply_close(request);
     request_done(request);
 }

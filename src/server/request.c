@@ -261,24 +261,19 @@ struct request *request_find(struct client *client, const struct json *id)
 
 /* ---- serving ---- */
 
-static void serve_notification(struct request *r)
-{
-    const struct notification *notification = method_find_notification(r->method_name);
-    const struct json *params = json_get_text(&r->message, "params");
-    r->params = json_is(params, JSON_OBJECT) ? params : NULL;
-    if (notification && !r->fault.len)
-        notification->handle(r);
-    else
-        log_event(LOG_DEBUG, "notification_ignored", LOG_TEXT("connection", r->client->name),
-                  LOG_STR("method", r->method_name));
-}
-
 static enum request_status serve(struct request *r, struct str text)
 {
     if (!read_json(r, text) || !read_envelope(r))
         return REQUEST_DONE;
     if (!r->id.len) {
-        serve_notification(r);
+        const struct notification *notification = method_find_notification(r->method_name);
+        const struct json *params = json_get_text(&r->message, "params");
+        r->params = json_is(params, JSON_OBJECT) ? params : NULL;
+        if (notification && !r->fault.len)
+            notification->handle(r);
+        else
+            log_event(LOG_DEBUG, "notification_ignored", LOG_TEXT("connection", r->client->name),
+                      LOG_STR("method", r->method_name));
         return REQUEST_DONE;
     }
     if (!read_params(r) || (r->modern && !check_modern(r)) || !find_method(r) || !find_place(r))

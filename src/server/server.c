@@ -94,16 +94,6 @@ static void on_files_changed(void *owner)
         reload_request(server, "files");
 }
 
-/* Waits for Redis for a while, so that the first calls find it. Without it the outage rules apply. */
-static enum err open_ledger(struct server *server, struct why *why)
-{
-    enum err err = config_ledger_open(server_config(server), server->loop, &server->gate.ledger, why);
-    int64_t until_ms = clock_mono_us() / 1000 + SERVER_LEDGER_MS;
-    while (!err && !ledger_is_settled(server->gate.ledger) && clock_mono_us() / 1000 < until_ms)
-        loop_turn(server->loop, true);
-    return err;
-}
-
 static enum err load(struct server *server, struct why *why)
 {
     server->reloader = reloader_new(server);
@@ -114,29 +104,18 @@ static enum err load(struct server *server, struct why *why)
     if (!err)
         err = log_open(config->log_level, config->log_format, config->log_file, why);
     if (!err)
-        err = open_ledger(server, why);
+        err = config_ledger_open(config, server->loop, &server->gate.ledger, why);
+    /* Waits for Redis for a while, so that the first calls find it. Without it the outage rules apply. */
+    int64_t until_ms = clock_mono_us() / 1000 + SERVER_LEDGER_MS;
+    while (!err && !ledger_is_settled(server->gate.ledger) && clock_mono_us() / 1000 < until_ms)
+        loop_turn(server->loop, true);
     server->gate.metrics = &server->metrics;
     server->gate.admissions = hash_random();
     return err;
 }
 
-static void on_accepted(void *owner, int fd)
-{
-    client_accept(owner, fd);
-}
-
-static void on_no_files(void *owner, int fd)
-{
-    struct server *server = owner;
-    server->refused++;
-    client_refuse_no_files(fd);
-    log_event(LOG_ERROR, "connection_refused", LOG_TEXT("why", "no file descriptor left"),
-              LOG_NUM("open", server->client_count));
-}
-
 static enum err start(struct server *server, struct why *why)
 {
-    static const struct listener_hooks listener_hooks = {on_accepted, on_no_files};
     server->started_ms = clock_wall_ms();
     if (!(server->loop = loop_new()))
         return err_set(why, ERR_IO, "epoll is not available: too many open files?");
@@ -151,8 +130,8 @@ static enum err start(struct server *server, struct why *why)
                   LOG_NUM("possible", server->connections_max),
                   LOG_TEXT("fix", "raise LimitNOFILE= of the service, or ulimit -Hn"));
     loop_limit_bytes(server->loop, config->limits.memory);
-    return listener_new(loop_base(server->loop), config->socket, config->socket_mode, &listener_hooks, server,
-                        &server->listener, why);
+    return listener_new(loop_base(server->loop), config->socket, config->socket_mode, &client_listener_hooks,
+                        server, &server->listener, why);
 }
 
 /* ---- end ---- */

@@ -65,7 +65,7 @@ struct client {
     struct client_tools *client_tools; /* NULL until it registers a tool */
     LIST_HEAD(, request) pending;
     size_t pending_count;
-    struct subscription *subscriptions;
+    LIST_HEAD(, subscription) subscriptions;
     size_t subscription_count;
     bool wants_list_changed; /* legacy: it sent initialize or tools/list */
     int log_level;           /* legacy: the lowest level of notifications/message that it gets */
@@ -74,10 +74,8 @@ struct client {
 
 /* ---- client.c ---- */
 
-/* Takes over `fd`. Closes it after an error reply if the peer may not connect. */
-void client_accept(struct server *server, int fd);
-/* Replies that no file descriptor is left; `fd` stays the caller's. */
-void client_refuse_no_files(int fd);
+/* For listener_new; the owner is the server. */
+extern const struct listener_hooks client_listener_hooks;
 /* Closes it if the peer sends no more and every request has its reply. */
 void client_close_if_done(struct client *client);
 /* After a reload: new limits; a peer that is no longer allowed is disconnected. */

@@ -19,14 +19,9 @@ struct ledger_work {
     enum request_status (*answer)(struct request *r);
 };
 
-static struct ledger *ledger_of(const struct request *r)
-{
-    return r->client->server->gate.ledger;
-}
-
 static void cancel(struct request *r)
 {
-    ledger_cancel(ledger_of(r), r);
+    ledger_cancel(r->client->server->gate.ledger, r);
 }
 
 static void on_answer(void *owner)
@@ -73,8 +68,8 @@ enum request_status session_methods_turn(struct request *r)
         return REQUEST_DONE;
     struct ledger_work *work = begin(r, session, &r->client->peer);
     work->answer = answer_turn;
-    return ledger_turn(ledger_of(r), work->session, turn, goal, r->arena, &work->turned, on_answer, r) ==
-                   LEDGER_DONE
+    return ledger_turn(r->client->server->gate.ledger, work->session, turn, goal, r->arena, &work->turned,
+                       on_answer, r) == LEDGER_DONE
                ? work->answer(r)
                : REQUEST_PENDING;
 }
@@ -85,7 +80,7 @@ static enum request_status not_found(struct request *r)
 {
     struct str name = json_str(json_get_text(r->params, "session"));
     struct ledger_status status;
-    ledger_status(ledger_of(r), &status);
+    ledger_status(r->client->server->gate.ledger, &status);
     bool outage = status.on_outage && !status.connected;
     return reply_error(r, RPC_NOT_FOUND, "no session '" STR_FMT "': %s", STR_ARG(str_cut(name, 128)),
                        outage ? "Redis is down, and this daemon has counted no call of it since"
@@ -143,7 +138,7 @@ static enum request_status answer_reset(struct request *r)
     if (work->reset_error == ERR_NOT_FOUND)
         return not_found(r);
     if (work->reset_error) {
-        ledger_status(ledger_of(r), &status);
+        ledger_status(r->client->server->gate.ledger, &status);
         bool outage = status.why_away[0] != '\0';
         return reply_error(r, RPC_UNAVAILABLE, "the ledger did not reset it: %s%s",
                            outage ? "Redis is down: " : "",
@@ -208,13 +203,14 @@ enum request_status session_methods_session(struct request *r)
     if (tool.len || forget) {
         work->reset_tool = tool;
         work->answer = answer_reset;
-        return ledger_reset(ledger_of(r), work->session, tool, r->arena, &work->reset_error, on_answer, r) ==
-                       LEDGER_DONE
+        return ledger_reset(r->client->server->gate.ledger, work->session, tool, r->arena, &work->reset_error,
+                            on_answer, r) == LEDGER_DONE
                    ? work->answer(r)
                    : REQUEST_PENDING;
     }
     work->answer = answer_view;
-    return ledger_view(ledger_of(r), work->session, r->arena, &work->view, on_answer, r) == LEDGER_DONE
+    return ledger_view(r->client->server->gate.ledger, work->session, r->arena, &work->view, on_answer, r) ==
+                   LEDGER_DONE
                ? work->answer(r)
                : REQUEST_PENDING;
 }

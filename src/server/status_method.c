@@ -31,10 +31,7 @@ static void put_generation(struct json_out *out, const struct client *client)
     json_field_str(out, "hash", generation_hash(g));
     json_field_int(out, "tools", tools);
     json_field_int(out, "policies", policy_count);
-    json_field_open(out, "warnings", '[');
-    for (size_t i = 0; i < count && client_is_operator(client); i++)
-        json_put_str(out, warnings[i]);
-    json_close(out, ']');
+    json_field_strs(out, "warnings", warnings, client_is_operator(client) ? count : 0);
     json_close(out, '}');
 }
 
@@ -81,18 +78,6 @@ static void put_ledger(struct json_out *out, const struct ledger *ledger)
     json_field_int(out, "sessions", (int64_t)s.sessions);
     json_field_int(out, "bytes", (int64_t)s.bytes);
     json_field_int(out, "forgotten", (int64_t)s.forgotten);
-    json_close(out, '}');
-}
-
-static void put_connections(struct json_out *out, const struct server *server)
-{
-    json_field_open(out, "connections", '{');
-    json_field_int(out, "open", (int64_t)server->client_count);
-    json_field_int(out, "most", (int64_t)server->connections_max);
-    json_field_int(out, "accepted", (int64_t)server->accepted);
-    json_field_int(out, "refused", (int64_t)server->refused);
-    json_field_int(out, "calls_in_flight", (int64_t)server->pending);
-    json_field_int(out, "buffered_bytes", (int64_t)loop_bytes(server->loop));
     json_close(out, '}');
 }
 
@@ -183,7 +168,14 @@ enum request_status status_method(struct request *r)
         upstreams_write_status(out, server->gate.upstreams);
     }
     put_ledger(out, server->gate.ledger);
-    put_connections(out, server);
+    json_field_open(out, "connections", '{');
+    json_field_int(out, "open", (int64_t)server->client_count);
+    json_field_int(out, "most", (int64_t)server->connections_max);
+    json_field_int(out, "accepted", (int64_t)server->accepted);
+    json_field_int(out, "refused", (int64_t)server->refused);
+    json_field_int(out, "calls_in_flight", (int64_t)server->pending);
+    json_field_int(out, "buffered_bytes", (int64_t)loop_bytes(server->loop));
+    json_close(out, '}');
     json_key(out, "counters");
     metrics_write(out, &server->metrics);
     put_rules(out, r->client);

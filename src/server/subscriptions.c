@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 struct subscription {
-    struct subscription *next;
+    LIST_ENTRY(subscription) link;
     struct arena *arena;
     struct str id; /* JSON */
     struct json id_value;
@@ -34,8 +34,7 @@ static struct subscription *add(struct request *r, bool tools)
     s->id = arena_dup(arena, r->id);
     s->id_value = json_copy(arena, r->id_value);
     s->tools = tools;
-    s->next = r->client->subscriptions;
-    r->client->subscriptions = s;
+    LIST_INSERT_HEAD(&r->client->subscriptions, s, link);
     r->client->subscription_count++;
     return s;
 }
@@ -60,29 +59,29 @@ enum request_status subscriptions_listen(struct request *r)
     return REQUEST_DONE;
 }
 
-static void drop_first(struct subscription **place)
+static void drop(struct client *client, struct subscription *s)
 {
-    struct subscription *s = *place;
-    *place = s->next;
+    LIST_REMOVE(s, link);
+    client->subscription_count--;
     arena_free(s->arena);
 }
 
-bool subscriptions_cancel(struct client *client, const struct json *id)
+void subscriptions_cancel(struct client *client, const struct json *id)
 {
-    for (struct subscription **place = &client->subscriptions; *place; place = &(*place)->next)
-        if (json_equal(&(*place)->id_value, id)) {
-            drop_first(place);
-            client->subscription_count--;
-            return true;
+    struct subscription *s;
+    LIST_FOREACH (s, &client->subscriptions, link)
+        if (json_equal(&s->id_value, id)) {
+            drop(client, s);
+            return;
         }
-    return false;
 }
 
 void subscriptions_client_list_changed(struct client *client)
 {
+    const struct subscription *s;
     if (client->wants_list_changed)
         client_notify(client, "notifications/tools/list_changed", STR_NONE);
-    for (const struct subscription *s = client->subscriptions; s; s = s->next)
+    LIST_FOREACH (s, &client->subscriptions, link)
         if (s->tools)
             notify_one(client, s, "notifications/tools/list_changed", "");
 }
@@ -96,7 +95,8 @@ void subscriptions_list_changed(struct server *server)
 
 void subscriptions_end(struct client *client)
 {
-    for (struct subscription *s = client->subscriptions; s; s = s->next) {
+    struct subscription *s;
+    LIST_FOREACH (s, &client->subscriptions, link) {
         struct request r = {.client = client, .arena = s->arena, .id = s->id, .modern = true};
         struct json_out *out = reply_open(&r);
         reply_meta(&r);
@@ -109,7 +109,6 @@ void subscriptions_end(struct client *client)
 
 void subscriptions_clear(struct client *client)
 {
-    while (client->subscriptions)
-        drop_first(&client->subscriptions);
-    client->subscription_count = 0;
+    while (!LIST_EMPTY(&client->subscriptions))
+        drop(client, LIST_FIRST(&client->subscriptions));
 }

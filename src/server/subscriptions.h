@@ -16,8 +16,8 @@ void subscriptions_list_changed(struct server *server);
 /* Notifies one client: the list changed for its session only. */
 void subscriptions_client_list_changed(struct client *client);
 
-/* Ends the subscription with this id, without a message. False: there is none. */
-bool subscriptions_cancel(struct client *client, const struct json *id);
+/* Ends the subscription with this id, if there is one, without a message. */
+void subscriptions_cancel(struct client *client, const struct json *id);
 
 /* The daemon stops: each subscription gets the result that its request waits for. */
 void subscriptions_end(struct client *client);

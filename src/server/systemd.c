@@ -64,15 +64,6 @@ int64_t systemd_watchdog_us(void)
     return env_number("WATCHDOG_USEC", "WATCHDOG_PID", &us) && us > 1 ? us / 2 : 0;
 }
 
-static bool is_listening_unix_stream(int fd)
-{
-    int domain = 0, type = 0, accepts = 0;
-    socklen_t size = sizeof(int);
-    return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX &&
-           getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM &&
-           getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &accepts, &size) == 0 && accepts;
-}
-
 enum err systemd_listen_fd(int *fd, struct why *why)
 {
     int64_t count = 0;
@@ -84,7 +75,11 @@ enum err systemd_listen_fd(int *fd, struct why *why)
                        "systemd handed over %" PRId64 " sockets, expected one: keep one ListenStream= in the "
                        "socket unit",
                        count);
-    if (!is_listening_unix_stream(SYSTEMD_FIRST_FD))
+    int domain = 0, type = 0, accepts = 0, first = SYSTEMD_FIRST_FD;
+    socklen_t size = sizeof(int);
+    if (getsockopt(first, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || domain != AF_UNIX ||
+        getsockopt(first, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM ||
+        getsockopt(first, SOL_SOCKET, SO_ACCEPTCONN, &accepts, &size) != 0 || !accepts)
         return err_set(why, ERR_CONFIG,
                        "the socket that systemd handed over is not a listening Unix stream socket: give the "
                        "socket unit ListenStream=/path");

@@ -12,14 +12,6 @@
 
 /* ---- register ---- */
 
-static void put_list(struct json_out *out, const char *key, const struct str *list, size_t count)
-{
-    json_field_open(out, key, '[');
-    for (size_t i = 0; i < count; i++)
-        json_put_str(out, list[i]);
-    json_close(out, ']');
-}
-
 /* One bad definition does not prevent the others. */
 enum request_status tool_methods_register(struct request *r)
 {
@@ -44,9 +36,9 @@ enum request_status tool_methods_register(struct request *r)
                                   &tool, &why) == OK) {
             json_open(out, '{');
             json_field_str(out, "name", tool->name);
-            put_list(out, "parameters", tool->parameters, tool->parameter_count);
+            json_field_strs(out, "parameters", tool->parameters, tool->parameter_count);
             json_field_bool(out, "policy", tool->policy != NULL);
-            put_list(out, "warnings", tool->warnings, tool->warning_count);
+            json_field_strs(out, "warnings", tool->warnings, tool->warning_count);
             json_close(out, '}');
             continue;
         }

@@ -17,6 +17,7 @@
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "server/listener.h"
 #include "server/request.h"
 #include "server/server_internal.h"
 
@@ -205,7 +206,7 @@ static int set_up(void **state)
     server->connections_max = 10;
     server->loop = loop_new();
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair), 0);
-    client_accept(server, pair[0]);
+    client_listener_hooks.accepted(server, pair[0]);
     assert_int_equal(server->client_count, 1);
     fixture->peer = pair[1];
     *state = fixture;
