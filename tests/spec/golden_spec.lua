@@ -1,4 +1,4 @@
--- The golden files' own rules (tests/support/golden.lua), on a folder of the spec's own.
+-- The rules of golden files (tests/support/golden.lua), in a temporary folder.
 local golden = require "golden"
 local process = require "process"
 local stdlib = require "posix.stdlib"
@@ -26,7 +26,7 @@ describe("a golden text", function()
 
   local function file() return process.read(folder .. "/area.txt") end
 
-  -- What `make golden` does: each { key, text } is checked, then the file is written.
+  -- Works as `make golden`: checks each { key, text }, then writes the file.
   local function write(checks, whole)
     variable("GOLDEN", "write")
     for _, each in ipairs(checks) do golden.check("area", each[1], each[2]) end
@@ -36,14 +36,14 @@ describe("a golden text", function()
     return problems
   end
 
-  it("passes once it is written, with the newlines inside it", function()
+  it("passes after it was written, with inner newlines", function()
     assert.same({}, write { { "b", "two\n\nlines\n" }, { "a", "" } })
     golden.check("area", "b", "two\n\nlines\n")
     golden.check("area", "a", "")
     assert.same({ a = "", b = "two\n\nlines" }, golden.sections "area")
   end)
 
-  it("fails if it changed, and shows both", function()
+  it("fails if it changed, and the error shows both texts", function()
     write { { "a", "old" } }
     local ok, why = pcall(golden.check, "area", "a", "new")
     assert.is_false(ok)
@@ -66,7 +66,7 @@ describe("a golden text", function()
     assert.matches("no test checks 'b'", problems[1], 1, true)
   end)
 
-  it("that no test checks is removed if the whole suite wrote, and kept if a part did", function()
+  it("that no test checks is removed if the whole suite wrote, and kept otherwise", function()
     write { { "a", "1" }, { "b", "2" } }
     write { { "a", "3" } }
     assert.same({ a = "3", b = "2" }, golden.sections "area")
@@ -74,14 +74,14 @@ describe("a golden text", function()
     assert.same({ a = "4" }, golden.sections "area")
   end)
 
-  it("has one wording for each key", function()
+  it("has one text for each key", function()
     assert.same({}, write { { "a", "1" }, { "a", "1" } })
     local problems = write { { "a", "1" }, { "a", "2" } }
     assert.equal(1, #problems)
     assert.matches("'a' is checked with two texts", problems[1], 1, true)
   end)
 
-  it("is sorted by its key, in any order of the checks", function()
+  it("is sorted by its key, independent of the order of checks", function()
     write { { "b", "2" }, { "c", "3" }, { "a", "1" } }
     local one = file()
     os.remove(folder .. "/area.txt")
@@ -90,7 +90,7 @@ describe("a golden text", function()
     assert.matches("=== a\n1\n\n=== b\n2\n\n=== c\n3\n$", one)
   end)
 
-  it("has placeholders for what differs from run to run", function()
+  it("has placeholders for values that vary from run to run", function()
     write { { "a", "/tmp/toolgate-spec-Ab12cD/x pid=17 127.0.0.1:54321 toolgate 0.1.2 2026-11-22T10:00:00.123Z" } }
     assert.equal("<dir>/x pid=<pid> 127.0.0.1:<port> toolgate <version> <time>", golden.sections("area").a)
     golden.check("area", "a", folder .. "/x pid=18 127.0.0.1:1234 toolgate 2.0.0 2027-01-01T00:00:00.000Z")
@@ -100,7 +100,7 @@ describe("a golden text", function()
     assert.equal("took <ms> ms", golden.sections("area").a)
   end)
 
-  it("may not contain what looks like a heading", function()
+  it("must not contain a line that looks like a heading", function()
     assert.is_false(pcall(golden.check, "area", "a", "x\n=== b\ny"))
   end)
 end)

@@ -1,4 +1,4 @@
--- toolgate-bench: what each of its commands prints, for people and for programs. No test asserts how fast it is.
+-- toolgate-bench: the output of each command, as text and as JSON. No test asserts a speed.
 local process = require "process"
 local daemon = require "daemon"
 local golden = require "golden"
@@ -9,7 +9,7 @@ describe("toolgate-bench policy", function()
     return process.run({ daemon.bench, "policy", "--policies", "20", "--seconds", "1", ... }, { patience_s = 60 })
   end
 
-  it("tells programs what each thing cost, and as a ratio to an empty hook", function()
+  it("prints the cost of each step as JSON, also relative to an empty hook", function()
     local code, out, err = bench "--json"
     assert.equal(0, code, err)
     local told = json.decode(out)
@@ -22,7 +22,7 @@ describe("toolgate-bench policy", function()
     assert.equal(20, told.loaded.policies)
   end)
 
-  it("tells people what was promised beside what it is", function()
+  it("prints each cost beside its limit", function()
     local code, out, err = bench()
     assert.equal(0, code, err)
     assert.matches("the bridge for six arguments +%d+ ns +%-?[%d.]+  at most 600", out)
@@ -30,7 +30,7 @@ describe("toolgate-bench policy", function()
     assert.matches("memory of a loaded policy +%-?%d+ B   at most 2500", out)
   end)
 
-  it("leaves nothing behind", function()
+  it("leaves no files behind", function()
     local folder = process.directory()
     local code = process.run({ daemon.bench, "policy", "--policies", "3", "--seconds", "1" },
                              { environment = { TMPDIR = folder }, patience_s = 60 })
@@ -39,7 +39,7 @@ describe("toolgate-bench policy", function()
     process.remove(folder)
   end)
 
-  it("names the closest command", function()
+  it("suggests the closest command", function()
     local code, _, err = process.run { daemon.bench, "polices" }
     assert.equal(2, code)
     golden.check("cli", "bench: an unknown command", err)
@@ -47,7 +47,7 @@ describe("toolgate-bench policy", function()
 end)
 
 describe("toolgate-bench socket", function()
-  it("measures verdicts beside an echo of the same socket code", function()
+  it("measures verdicts beside an echo over the same socket code", function()
     local code, out, err = process.run({ daemon.bench, "socket", "--connections", "2", "--depth", "1",
                                          "--seconds", "1", "--json" }, { patience_s = 60 })
     assert.equal(0, code, out .. err)
@@ -67,7 +67,7 @@ describe("toolgate-bench bowtie", function()
   local START = [[{"cmd": "start", "version": 1}]]
   local STOP = [[{"cmd": "stop"}]]
 
-  it("introduces itself, takes a dialect, judges cases, stops", function()
+  it("answers start, dialect, run and stop", function()
     local case = [[{"cmd": "run", "seq": 5, "case": {"schema": {"$ref": "http://localhost/int", "type": "string"},
       "registry": {"http://localhost/int": {"type": "integer"}}, "tests": [{"instance": 1}, {"instance": "x"}]}}]]
     local answers, code = ask { START, [[{"cmd": "dialect", "dialect": "http://json-schema.org/draft-07/schema#"}]],
@@ -81,7 +81,7 @@ describe("toolgate-bench bowtie", function()
     assert.is_nil(answers[4])
   end)
 
-  it("answers a case that goes wrong, and goes on with the next", function()
+  it("reports a case that fails, and continues with the next", function()
     local answers = ask { START, [[{"cmd": "run", "seq": 1, "case": {"schema": {"$ref": "http://nowhere/"}, "tests": []}}]],
       [[{"cmd": "run", "seq": 2, "case": {"schema": true, "tests": [{"instance": 1}]}}]], STOP }
     assert.is_true(answers[2].errored)
@@ -89,7 +89,7 @@ describe("toolgate-bench bowtie", function()
     assert.are.same({ { valid = true } }, answers[3].results)
   end)
 
-  it("refuses a dialect it doesn't know, and another version of the protocol", function()
+  it("refuses an unknown dialect, and another version of the protocol", function()
     local answers = ask { START, [[{"cmd": "dialect", "dialect": "http://json-schema.org/draft-03/schema#"}]], STOP }
     assert.is_false(answers[2].ok)
     local none, code, err = ask { [[{"cmd": "start", "version": 2}]] }
@@ -97,7 +97,7 @@ describe("toolgate-bench bowtie", function()
     golden.check("cli", "bench bowtie: an unknown version", err)
   end)
 
-  it("stops with a sentence where a line is no request", function()
+  it("exits 2 with an error if a line is not a request", function()
     local _, code, err = ask { "hello" }
     assert.are.equal(2, code)
     golden.check("cli", "bench bowtie: a line that is not a request", err)

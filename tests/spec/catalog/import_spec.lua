@@ -1,5 +1,4 @@
--- What upstreams offer becomes tools of the daemon: their names, policies over them, and what happens as they come,
--- change and go.
+-- Importing the tools of upstreams: their names, the policies over them, and changes while the daemon runs.
 local daemon = require "daemon"
 local golden = require "golden"
 local client_of = require "client"
@@ -14,7 +13,7 @@ local function list(...)
   return "[" .. table.concat({ ... }, ",") .. "]"
 end
 
--- An upstream whose tools stand in a file of its own; more: keys of its entry, as Lua.
+-- An upstream whose tools are in a JSON file; more: keys of its entry, as Lua.
 local function server(directory, name, tools, more)
   process.write(directory .. "/" .. name .. ".json", tools)
   return ([[%s = { command = "python3", args = { "%s/tests/support/offering.py" }, env = { OFFER = "%s/%s.json" }, %s },]])
@@ -49,8 +48,8 @@ local function state(gate, name)
   end
 end
 
-describe("tools of upstreams", function()
-  it("are all there when the socket opens, as their servers wrote them", function()
+describe("the tools of upstreams", function()
+  it("are all listed when the socket opens, as their servers define them", function()
     local gate = start(server(directory, "files", list(
       definition("read", '"title":"Read","annotations":{"readOnlyHint":true},"outputSchema":{"type":"object"},"_meta":{"k":1}'),
       definition("write", '"execution":{"taskSupport":"optional"}'))))
@@ -60,7 +59,7 @@ describe("tools of upstreams", function()
     assert.falsy(line:find("execution", 1, true), line)
   end)
 
-  it("keep their schemas to the letter", function()
+  it("keep their schemas byte for byte", function()
     local schema = '{"$schema":"https://json-schema.org/draft/2020-12/schema", "type":"object","properties":{"n":{"maximum":1.10,'
                    .. '"const":12345678901234567890},"b":{"$ref":"#/$defs/z"},"a":{"enum":["\\u00e9\\/",1E2]}},'
                    .. '"$defs":{"z":{"type":"string"}},"additionalProperties":false}'
@@ -73,7 +72,7 @@ describe("tools of upstreams", function()
   end)
 
   -- Each of these makes the official SDK refuse the whole list.
-  it("are mended where one would break a client's whole list, and the others stay what they are", function()
+  it("are repaired or left out if one definition would make a client reject the whole list", function()
     local gate = start(server(directory, "a", list(
       '{"name":"a1"}', '{"name":"a2","description":null,"inputSchema":{"type":"object"}}',
       '{"name":"a3","annotations":{"readOnlyHint":"yes","idempotentHint":true},"inputSchema":{"type":"object"}}',
@@ -94,7 +93,7 @@ describe("tools of upstreams", function()
     golden.check("load", "upstream's tools: definitions that are left out", warnings)
   end)
 
-  it("are called by what they are called there", function()
+  it("are called on the upstream by their original names", function()
     local gate = start(server(directory, "a", list(definition "docs.find"))
                        .. server(directory, "b", list(definition "find"), "prefix = true"))
     local client = gate:connect()
@@ -103,13 +102,13 @@ describe("tools of upstreams", function()
     assert.equal('find {"q": 2}', text(client:calls("b__find", { q = 2 })))
   end)
 
-  it("of one name are prefixed, both", function()
+  it("with the same name are all prefixed", function()
     local gate = start(server(directory, "a", list(definition "find", definition "read"))
                        .. server(directory, "b", list(definition "find")))
     assert.equal("a__find b__find read", names(gate:connect()))
   end)
 
-  it("that no client could read are left out, and status says why", function()
+  it("that no client could parse are left out, and the status gives the reason", function()
     local gate = start(server(directory, "a", list('{"name":"bad","inputSchema":{"type":"string"}}', definition "good")))
     assert.equal("good", names(gate:connect()))
     local warning = gate:status().generation.warnings[1]
@@ -118,14 +117,14 @@ describe("tools of upstreams", function()
     gate:logs "generation_warning"
   end)
 
-  it("that several clients asked for by globs are the only ones", function()
+  it("are limited to the globs of the upstream's `tools`", function()
     local gate = start(server(directory, "a", list(definition "read_file", definition "write_file"), "tools = { 'read_*' }"))
     local client = gate:connect()
     assert.equal("read_file", names(client))
     assert.equal("unknown_tool", verdict(client:calls "write_file").error_class)
   end)
 
-  it("come anew when their server says so, and clients hear of it", function()
+  it("are updated on list_changed, and clients are notified", function()
     local gate = start(server(directory, "a", list(definition "tell")))
     local client = gate:connect()
     assert.equal("tell", names(client))
@@ -135,7 +134,7 @@ describe("tools of upstreams", function()
     assert.equal("more tell", names(client))
   end)
 
-  it("that stayed the same when their server says otherwise make no new generation", function()
+  it("that did not change on list_changed make no new generation", function()
     local gate = start(server(directory, "a", list(definition "tell", definition "leave")))
     local before = gate:status().generation
     gate:connect():calls "tell"
@@ -146,7 +145,7 @@ describe("tools of upstreams", function()
     assert.falsy(gate:log():find("reload", 1, true), gate:log())
   end)
 
-  it("stay listed while their server is down, and their calls say that it is", function()
+  it("stay listed while their server is down, and their calls are unavailable", function()
     local gate = start(server(directory, "a", list(definition "leave", definition "find")))
     local client = gate:connect()
     os.remove(directory .. "/a.json")
@@ -158,7 +157,7 @@ describe("tools of upstreams", function()
     assert.equal("unavailable", told.error_class)
   end)
 
-  it("of a server that is slow come when it has told them", function()
+  it("of a slow server are listed when it answers", function()
     local gate = start(server(directory, "a", list(definition "early"))
       .. (server(directory, "b", list(definition "late"), "start_timeout = 1")
           :gsub("OFFER", ('GATE = "%s/open", OFFER'):format(directory))))
@@ -169,7 +168,7 @@ describe("tools of upstreams", function()
     assert.equal("early late", names(client))
   end)
 
-  it("are gone with their server's entry, and so is its process", function()
+  it("are removed with their server's entry, and its process ends", function()
     local gate = start(server(directory, "a", list(definition "find")) .. server(directory, "b", list(definition "read")))
     local client = gate:connect()
     assert.equal("find read", names(client))
@@ -183,17 +182,17 @@ describe("tools of upstreams", function()
   end)
 end)
 
-describe("a policy", function()
+describe("a policy over an upstream's tool", function()
   local find = definition("find", '"description":"Finds."')
 
-  it("lies over the tool of its name", function()
+  it("guards the tool of its name", function()
     local gate = start(server(directory, "a", list(find)), {
       policies = { ["find.lua"] = 'return tool "find" { check = function(args) return repair "Not so." end }' } })
     local client = gate:connect()
     assert.equal("repair", verdict(client:calls("find", { q = "x" })).verdict)
   end)
 
-  it("gives a tool the name that it wants", function()
+  it("may rename the tool", function()
     local gate = start(server(directory, "a", list(find)), {
       policies = { ["s.lua"] = 'return tool "search" { upstream = "a/find", schema = params { q = str "What" } }' } })
     local client = gate:connect()
@@ -202,7 +201,7 @@ describe("a policy", function()
     assert.equal("invalid_arguments", verdict(client:calls("search", { p = "x" })).error_class)
   end)
 
-  it("whose server has told nothing yet has a tool that is not listed, and says that it will be", function()
+  it("is not listed until the server has sent the schema", function()
     local upstream = server(directory, "a", list(find)):gsub("OFFER", ('GATE = "%s/open", OFFER'):format(directory))
     local gate = start(upstream .. server(directory, "z", "[]", "start = 'lazy'"), {
       policies = { ["find.lua"] = [[return tool "find" { upstream = "a", examples = {
@@ -217,7 +216,7 @@ describe("a policy", function()
     assert.same({}, gate:status().generation.warnings)
   end)
 
-  it("that names no server there is keeps a daemon from starting", function()
+  it("with an unknown upstream is a load error", function()
     local said, code = daemon.fails { config = "return { upstreams = { " .. server(directory, "calendar", "[]") .. "} }",
                                       policies = { ["x.lua"] = 'return tool "x" { upstream = "calender" }' } }
     assert.equal(1, code)
@@ -227,7 +226,7 @@ describe("a policy", function()
     golden.check("load", "upstream: none is configured", said)
   end)
 
-  it("that names no tool its server has is warned of", function()
+  it("with an unknown tool is a warning", function()
     local gate = start(server(directory, "a", list(find)), { policies = { ["x.lua"] = 'return tool "fnd" { upstream = "a" }' } })
     local warning = gate:status().generation.warnings[1]
     golden.check("load", "upstream: it has no tool of that name", warning)
@@ -235,7 +234,7 @@ describe("a policy", function()
 end)
 
 describe("a lazy upstream", function()
-  it("is started once for its tools, and then at its first call", function()
+  it("is started once to list its tools, and then at its first call", function()
     local keys = ("state = '%s'"):format(directory)
     local upstream = server(directory, "a", list(definition "find"), "start = 'lazy'")
     local gate = start(upstream, { keys = keys })
@@ -250,8 +249,8 @@ describe("a lazy upstream", function()
   end)
 end)
 
-describe("the commands", function()
-  it("of an operator show upstreams and who runs what", function()
+describe("the commands of an operator", function()
+  it("show upstreams, and the upstream of each tool", function()
     local gate = start(server(directory, "a", list(definition "docs.find", definition "read"))
                        .. "no = { command = 'no-such-command' },")
     local code, out = process.run { daemon.binary, "status", "--socket", gate.socket }
@@ -267,7 +266,7 @@ describe("the commands", function()
     golden.check("cli", "tools: with the upstream of each", out)
   end)
 
-  it("write a first policy of a tool that a server offers", function()
+  it("write a first policy for an upstream's tool", function()
     local gate = start(server(directory, "a", list((limited:gsub('"find"', '"docs.find"')))))
     local code, out, err = process.run { daemon.binary, "new", "docs_find", "--socket", gate.socket,
                                          "--policies", gate.policies }
@@ -282,7 +281,7 @@ describe("the commands", function()
     golden.check("cli", "new: an unknown tool", err)
   end)
 
-  it("that need no daemon take policies of upstreams as they are", function()
+  it("test, lint and check accept policies of upstreams without a daemon", function()
     process.write(directory .. "/find.lua", [[
 return tool "find" { upstream = "a", description = "Finds.", effects = "read", examples = {
       { "too many", args = { limit = 50 }, gives = "repair" }, { "none", args = {}, gives = "pass" } } }]])
@@ -300,8 +299,8 @@ return tool "find" { upstream = "a", description = "Finds.", effects = "read", e
   end)
 end)
 
-describe("many tools", function()
-  it("are imported in slices that a client does not feel", function()
+describe("a list of 900 tools", function()
+  it("is imported in slices of less than 100 ms", function()
     local all = {}
     for i = 1, 900 do all[i] = definition("tool_" .. i, '"description":"Number ' .. i .. '"') end
     local gate = start(server(directory, "a", list(definition "tell", unpack(all))))

@@ -1,4 +1,4 @@
--- The commands a person types, beside serve and connect.
+-- The subcommands that talk to a running daemon, and what all subcommands share: --help, errors, colour.
 local daemon = require "daemon"
 local golden = require "golden"
 local process = require "process"
@@ -31,20 +31,20 @@ describe("toolgate", function()
     end)
   end
 
-  it("says so where its output could not be written", function()
+  it("reports that standard output cannot be written", function()
     local code, _, err = process.run { "sh", "-c", 'exec "$0" "$@" >/dev/full', daemon.binary, "status",
                                        "--socket", gate.socket }
     assert.equal(2, code)
     golden.check("cli", "standard output cannot be written", err)
   end)
 
-  it("tells a file that is no socket from a daemon that is gone", function()
+  it("distinguishes a file that is not a socket from a daemon that is gone", function()
     local code, _, err = toolgate("status", "--socket", gate.stderr)
     assert.equal(2, code)
     golden.check("cli", "socket: the path is not a socket", err)
   end)
 
-  it("names its commands, and the one that was meant", function()
+  it("lists its commands, and suggests the closest command and option", function()
     local _, out = toolgate "--help"
     for _, command in ipairs(COMMANDS) do assert.truthy(out:find(command, 1, true), command) end
     golden.check("cli", "help: toolgate", out)
@@ -56,13 +56,13 @@ describe("toolgate", function()
     golden.check("cli", "usage: an unknown option", err)
   end)
 
-  it("--version", function()
+  it("--version prints the version", function()
     local code, out = toolgate "--version"
     assert.equal(0, code)
     assert.truthy(out:find "%d+%.%d+")
   end)
 
-  it("call runs a tool, and exits by the verdict", function()
+  it("call runs a tool, and its exit code follows the verdict", function()
     local code, out = toolgate("call", "--socket", gate.socket, "echo", '{"text":"hello"}')
     assert.equal(0, code)
     assert.truthy(out:find("hello", 1, true))
@@ -71,12 +71,12 @@ describe("toolgate", function()
     golden.check("cli", "call: a call that is not run", out)
   end)
 
-  it("call --json prints what a script can read", function()
+  it("call --json prints JSON", function()
     local _, out = toolgate("call", "--socket", gate.socket, "--json", "echo", '{"text":"hello"}')
     assert.is_table(client_of.json.decode(out))
   end)
 
-  it("check --trace shows each stage, its decision and its time, and counts nothing", function()
+  it("check --trace prints each stage with its decision and time, and counts nothing", function()
     for _ = 1, 4 do
       local code, out = toolgate("check", "--socket", gate.socket, "create_task", '{"titel":"x"}', "--trace")
       assert.not_equal(0, code)
@@ -86,7 +86,7 @@ describe("toolgate", function()
     end
   end)
 
-  it("tools lists them, in each form", function()
+  it("tools lists the tools in each format", function()
     local code, out = toolgate("tools", "--socket", gate.socket)
     assert.equal(0, code)
     assert.truthy(out:find("echo", 1, true) and out:find("create_task", 1, true), out)
@@ -111,7 +111,7 @@ describe("toolgate", function()
     process.remove(directory)
   end)
 
-  it("session shows one, and lets it go on", function()
+  it("session prints a session, and --reset lets it continue", function()
     local client = gate:connect()
     local meta = client_of.session("chat", { turn = 1 })
     for _ = 1, 4 do client:calls("echo", { text = "x" }, meta) end
@@ -122,7 +122,7 @@ describe("toolgate", function()
     assert.is_not_true(client:calls("echo", { text = "x" }, meta).isError)
   end)
 
-  it("status is for people and, by --json, for programs", function()
+  it("status prints text, and with --json JSON", function()
     local code, out = toolgate("status", "--socket", gate.socket)
     assert.equal(0, code)
     assert.truthy(out:find("generation", 1, true), out)
@@ -131,7 +131,7 @@ describe("toolgate", function()
     assert.is_table(client_of.json.decode(out))
   end)
 
-  it("colours nothing that goes into a file", function()
+  it("prints no colours into a file", function()
     for _, command in ipairs { { "status" }, { "tools" }, { "check", "echo", '{"text":"x"}', "--trace" } } do
       local argv = { unpack(command) }
       argv[#argv + 1] = "--socket"
@@ -141,7 +141,7 @@ describe("toolgate", function()
     end
   end)
 
-  it("says what to do where nobody serves", function()
+  it("names the socket if no daemon serves there", function()
     for _, command in ipairs { "status", "tools" } do
       local code, _, err = toolgate(command, "--socket", "/tmp/nobody-serves-here.sock")
       assert.not_equal(0, code)

@@ -21,17 +21,17 @@ describe("toolgate connect", function()
     return process.run(argv, { input = input })
   end
 
-  it("passes lines through untouched, both ways, and ends with its input", function()
+  it("relays lines in both directions, and ends when its input ends", function()
     local code, out = connect '{"jsonrpc":"2.0", "id" : 9007199254740993,"method":"ping"}\n'
     assert.equal(0, code)
     assert.equal('{"jsonrpc":"2.0","id":9007199254740993,"result":{}}\n', out)
   end)
 
-  it("ends at once when its input ends, with nothing said", function()
+  it("ends at once on empty input, without output", function()
     assert.equal(0, (connect ""))
   end)
 
-  it("carries a large answer", function()
+  it("relays an answer of 900 kB", function()
     local long = ("x"):rep(900000)
     local code, out = connect('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":'
                               .. '{"text":"' .. long .. '"}}}\n')
@@ -39,7 +39,7 @@ describe("toolgate connect", function()
     assert.truthy(out:find(long, 1, true))
   end)
 
-  it("sets the session for a client that can't", function()
+  it("sets the session for a client that cannot", function()
     local call = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"x"}}}\n'
     local _, out = connect(call:rep(3), "--session", "chat-1")
     assert.equal("loop", client_of.verdict(client_of.json.decode(out:match "([^\n]+)\n$").result).error_class)
@@ -49,7 +49,7 @@ describe("toolgate connect", function()
     assert.is_not_true(other.result.isError)
   end)
 
-  it("does not override a session that the client tells", function()
+  it("does not override a session that the client sets", function()
     local _, out = connect('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":'
       .. '{"txt":"x"},"_meta":{"dev.toolgate/session":"mine"}}}\n', "--session", "chat-1")
     assert.truthy(out:find('"attempts_left":2', 1, true), out)
@@ -57,7 +57,7 @@ describe("toolgate connect", function()
     assert.equal(1, client_of.verdict(client:calls("echo", { txt = "y" }, client_of.session "mine")).attempts_left)
   end)
 
-  it("makes a session of its own life", function()
+  it("starts a new session for each run with --session auto", function()
     local call = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"x"}}}\n'
     local _, out = connect(call:rep(3), "--session", "auto")
     assert.truthy(out:find('"loop"', 1, true), out)
@@ -65,14 +65,14 @@ describe("toolgate connect", function()
     assert.is_nil(out:find('"loop"', 1, true), out)
   end)
 
-  it("says where it looked when nobody serves there", function()
+  it("names the socket if no daemon serves there", function()
     local code, _, err = process.run { daemon.binary, "connect", "/tmp/nobody-serves-here.sock" }
     assert.not_equal(0, code)
     assert.truthy(err:find("/tmp/nobody-serves-here.sock", 1, true), err)
     golden.check("cli", "connect: no daemon serves there", err)
   end)
 
-  it("ends when the daemon does", function()
+  it("ends when the daemon ends", function()
     local reading, writing = unistd.pipe()
     local bridge = process.start({ daemon.binary, "connect", gate.socket },
                                  { stdin = reading, stdout = gate.directory .. "/bridged", stderr = "/dev/null" })

@@ -1,4 +1,4 @@
--- toolgate new: what it writes loads, holds its examples, and is what an operator would go on from.
+-- toolgate new: the policy it writes loads, passes its own examples, and invents nothing.
 local process = require "process"
 local daemon = require "daemon"
 local golden = require "golden"
@@ -12,7 +12,7 @@ describe("toolgate new", function()
   before_each(function() folder = process.directory() end)
   after_each(function() process.remove(folder) end)
 
-  -- In a folder of its own: code, stdout, stderr.
+  -- Runs in the temporary folder; returns code, stdout, stderr.
   local function toolgate(...)
     return process.run({ daemon.binary, ... }, { directory = folder })
   end
@@ -26,7 +26,7 @@ describe("toolgate new", function()
   local function says(text, words) assert.truthy(text:find(words, 1, true), "no '" .. words .. "' in:\n" .. text) end
   local function says_not(text, words) assert.is_nil(text:find(words, 1, true), text) end
 
-  -- Whatever it wrote holds by itself, and serve would take it.
+  -- Its examples pass, so serve would load it.
   local function holds(...)
     local code, out, err = toolgate("test", ...)
     assert.equal(0, code, out .. err)
@@ -41,7 +41,7 @@ describe("toolgate new", function()
                   "count":{"type":"integer","minimum":1,"default":2},
                   "tags":{"type":"array","items":{"type":"string"},"maxItems":3}}}]]
 
-  it("writes a blank policy where nothing is known, and invents nothing", function()
+  it("writes a blank policy without a source, and invents nothing", function()
     local code, out, err = toolgate("new", "close_ticket")
     assert.equal(0, code, err)
     golden.check("cli", "new: a blank policy", out)
@@ -56,7 +56,7 @@ describe("toolgate new", function()
   end)
 
   for _, template in ipairs { "blank", "read", "write", "search", "http" } do
-    it("fills a template whose examples hold: " .. template, function()
+    it("writes a policy whose examples pass from the template " .. template, function()
       local code, _, err = toolgate("new", "my_tool", "--template", template)
       assert.equal(0, code, err)
       golden.check("new", "template " .. template, policy "my_tool")
@@ -66,7 +66,7 @@ describe("toolgate new", function()
     end)
   end
 
-  it("names the templates, and takes one source only", function()
+  it("lists the templates, and accepts only one source", function()
     local code, _, err = toolgate("new", "x", "--template", "raed")
     assert.equal(2, code)
     golden.check("cli", "new: an unknown template", err)
@@ -76,7 +76,7 @@ describe("toolgate new", function()
     golden.check("cli", "new: two sources", err)
   end)
 
-  it("names commands that can be typed as they stand", function()
+  it("prints follow-up commands that run as printed", function()
     for _, name in ipairs { "find_things", "find two things" } do
       local _, out = toolgate("new", name)
       for _, command in ipairs { "test", "check" } do
@@ -88,7 +88,7 @@ describe("toolgate new", function()
     end
   end)
 
-  it("writes a schema into the policy, value for value", function()
+  it("copies a schema into the policy unchanged", function()
     write("order.json", ORDER)
     assert.equal(0, (toolgate("new", "change_order", "--schema", "order.json")))
     local text = policy "change_order"
@@ -98,7 +98,7 @@ describe("toolgate new", function()
     assert.same(json.decode(ORDER), json.decode(tools)[1].inputSchema)
   end)
 
-  it("keeps numbers as they are spelled, and brackets apart from Lua's", function()
+  it("keeps the spelling of numbers, and quotes brackets for Lua", function()
     write("pick.json", [==[{"type":"object","properties":{"what":{"enum":[["a"],[["b"]]]},
                           "n":{"type":"integer","maximum":18446744073709551615}},"required":["what"]}]==])
     local code, _, err = toolgate("new", "pick", "--schema", "pick.json")
@@ -108,7 +108,7 @@ describe("toolgate new", function()
     holds()
   end)
 
-  it("takes a schema that lies beside the policies as it is", function()
+  it("refers to a schema file beside the policies instead of copying it", function()
     os.execute("mkdir " .. folder .. "/policies")
     write("policies/mine.schema.json", [[{"type":"object","properties":{"a":{"type":["string","null"]}}}]])
     assert.equal(0, (toolgate("new", "pick", "--schema", "policies/mine.schema.json")))
@@ -116,7 +116,7 @@ describe("toolgate new", function()
     holds()
   end)
 
-  describe("of a tool in a file of tools", function()
+  describe("for a tool in a definitions file", function()
     local TOOLS = { { name = "delete_note", description = "Remove a note for good. Use this when the user wants it gone."
                       .. " Do not use this when it only shall be hidden. It stays in backups.",
                       inputSchema = { type = "object", properties = { note_id = { type = "string" } },
@@ -127,7 +127,7 @@ describe("toolgate new", function()
 
     before_each(function() write("tools.json", TOOLS) end)
 
-    it("leaves to the definition what stands there", function()
+    it("leaves schema and description to the definition", function()
       local _, out = toolgate("new", "get_note", "--tools", "tools.json")
       says(out, "toolgate test --tools tools.json")
       local text = policy "get_note"
@@ -137,13 +137,13 @@ describe("toolgate new", function()
       holds("--tools", "tools.json")
     end)
 
-    it("writes the schema too where it is asked to, and needs the file no more", function()
+    it("copies the schema with --with-schema, and no longer needs the file", function()
       toolgate("new", "get_note", "--tools", "tools.json", "--with-schema")
       golden.check("new", "from a tool definition, with its schema", policy "get_note")
       holds()
     end)
 
-    it("supposes nothing from a name or a description", function()
+    it("guesses nothing from a name or a description", function()
       toolgate("new", "delete_note", "--tools", "tools.json")
       local text = policy "delete_note"
       says_not(text, "destructive\",\n")
@@ -151,7 +151,7 @@ describe("toolgate new", function()
       holds("--tools", "tools.json")
     end)
 
-    it("names the closest where there is none of that name", function()
+    it("suggests the closest name for an unknown tool", function()
       local code, _, err = toolgate("new", "delete_notes", "--tools", "tools.json")
       assert.equal(2, code)
       golden.check("cli", "new: a misspelled tool of a file", err)
@@ -159,7 +159,7 @@ describe("toolgate new", function()
     end)
   end)
 
-  it("never writes over a file, but by --force", function()
+  it("overwrites a file only with --force", function()
     toolgate("new", "find_things")
     process.write(folder .. "/policies/find_things.lua", "-- mine\n")
     local code, _, err = toolgate("new", "find_things")
@@ -170,14 +170,14 @@ describe("toolgate new", function()
     says(policy "find_things", 'return tool "find_things"')
   end)
 
-  it("writes nothing where it only prints", function()
+  it("writes no file with --print", function()
     local code, out = toolgate("new", "find_things", "--print")
     assert.equal(0, code)
     says(out, 'return tool "find_things" {')
     assert.equal("", policy "find_things")
   end)
 
-  it("makes a file's name of any tool's name, and a text of any text", function()
+  it("turns any tool name into a file name, and quotes any string", function()
     local name = 'files/"read" it'
     write("tools.json", { { name = name, description = "One ]] two\nthree \\ \"four\" ]=]",
                             inputSchema = { type = "object", properties = { ["end"] = { type = "string" },
@@ -189,7 +189,7 @@ describe("toolgate new", function()
     holds()
   end)
 
-  it("says what is wrong with what it is given", function()
+  it("reports a schema file that is missing or not a schema", function()
     for _, file in ipairs { "none.json", "list.json", "whole.json" } do
       write("list.json", "[]")
       write("whole.json", [[{"name":"x","inputSchema":{"type":"object"}}]])
@@ -200,11 +200,11 @@ describe("toolgate new", function()
     end
   end)
 
-  -- Every tool would take a minute; NEW_EACH=1 takes them all.
-  describe("over real tools", function()
+  -- All tools would take a minute; NEW_EACH=1 takes them all.
+  describe("for tools of real servers", function()
     local each = tonumber(os.getenv "NEW_EACH" or "60")
 
-    it("writes what loads and holds", function()
+    it("writes policies that load and pass their examples", function()
       local files = io.popen("ls " .. CORPUS .. "/tools-*.json 2>/dev/null"):read "*a"
       if files == "" then return pending("no " .. CORPUS) end
       local tried, at = 0, 0

@@ -1,4 +1,4 @@
--- toolgate validate: the validator on its own, for people and for scripts.
+-- toolgate validate: the JSON Schema validator as a command.
 local process = require "process"
 local daemon = require "daemon"
 local golden = require "golden"
@@ -19,19 +19,19 @@ describe("toolgate validate", function()
   local function file(name, text) return process.write(folder .. "/" .. name, text) end
   local function validate(...) return process.run({ daemon.binary, "validate", ... }) end
 
-  it("says nothing bad of what fits", function()
+  it("reports a valid instance", function()
     local code, out = validate(folder .. "/schema.json", file("a.json", [[{"due": "2026-05-03", "count": 2}]]))
     assert.are.same({ 0, folder .. "/a.json: valid\n" }, { code, out })
   end)
 
-  it("tells every problem of every instance", function()
+  it("reports every problem of every instance", function()
     local code, out = validate(folder .. "/schema.json", file("a.json", [[{"count": 0, "cuont": 3}]]),
                                file("b.json", "[]"))
     assert.are.equal(1, code)
     golden.check("cli", "validate: every problem of every instance", out)
   end)
 
-  it("reads stdin, and gives JSON to scripts", function()
+  it("reads stdin, and prints JSON with --json", function()
     local code, out = process.run({ daemon.binary, "validate", folder .. "/schema.json", "-", "--json" },
                                   { input = [[{"due": "tomorrow"}]] })
     local answer = json.decode(out)
@@ -41,11 +41,11 @@ describe("toolgate validate", function()
     assert.are.same({ path = "due", code = "format", expected = "date", got = "tomorrow" }, answer.problems[1])
   end)
 
-  it("takes format as an annotation where asked to", function()
+  it("does not assert format with --annotate-format", function()
     assert.are.equal(0, (validate(folder .. "/schema.json", file("a.json", [[{"due": "tomorrow"}]]), "--annotate-format")))
   end)
 
-  it("finds what $ref names among the documents it is given, and fetches nothing", function()
+  it("resolves $ref from the documents given with --with, and fetches nothing", function()
     local schema = file("ref.json", [[{"$ref": "https://example.com/id"}]])
     local code, _, err = validate(schema, file("a.json", "7"))
     assert.are.equal(2, code)
@@ -57,7 +57,7 @@ describe("toolgate validate", function()
     golden.check("cli", "validate: --with without a URI", err)
   end)
 
-  it("warns of a schema's small faults and understands it", function()
+  it("warns of a small fault in a schema, and validates with it", function()
     local schema = file("old.json", [[{"minimum": 3, "exclusiveMinimum": true}]])
     local code, _, err = validate(schema, file("a.json", "3"))
     assert.are.equal(1, code)
@@ -71,7 +71,7 @@ describe("toolgate validate", function()
     ["an instance that is no JSON"] = { { "schema.json", "broken.json" }, "broken.json:1" },
     ["no such file"] = { { "schema.json", "absent.json" }, "absent.json" },
   } do
-    it("says what is wrong, and exits 2: " .. name, function()
+    it("reports the error and exits 2 for " .. name, function()
       file("a.json", "{}")
       file("broken.json", "{,}")
       file("dialect.json", [[{"$schema": "https://example.com/my-own"}]])
@@ -85,7 +85,7 @@ describe("toolgate validate", function()
   end
 end)
 
-describe("the README's validation", function()
+describe("the validation in the README", function()
   it("prints what the README shows", function()
     local page = process.read "README.md"
     local command, shown = page:match "\n%$ (toolgate validate [^\n]+)\n(.-)```"

@@ -1,4 +1,4 @@
--- toolgate serve: its configuration, and what it says where that is wrong.
+-- toolgate serve: the configuration file and the tool definitions, and the errors in them.
 local daemon = require "daemon"
 local golden = require "golden"
 local process = require "process"
@@ -14,7 +14,7 @@ describe("the configuration", function()
     golden.check("load", "configuration: " .. key, words)
   end
 
-  it("may be left out altogether", function()
+  it("is optional", function()
     local directory = process.directory()
     local gate = daemon.start { policies = false, no_socket = true, socket = directory .. "/toolgate.sock",
                                 environment = { XDG_RUNTIME_DIR = directory } }
@@ -23,26 +23,26 @@ describe("the configuration", function()
     process.remove(directory)
   end)
 
-  it("with an unknown key names the closest", function()
+  it("with an unknown key is an error that suggests the closest", function()
     refused("an unknown key", "return { sockte = '/tmp/x' }", "sockte", "socket", "toolgate.lua")
     refused("an unknown key of a table", "return { limits = { mesage = 5 } }", "mesage", "message")
   end)
-  it("with a wrong type says what was expected and what was found", function()
+  it("with a wrong type is an error with expected and got", function()
     refused("a wrong type", "return { limits = { depth = 'deep' } }", "limits.depth", "deep")
   end)
-  it("that is no Lua says file and line", function()
+  it("with a syntax error is an error with file and line", function()
     refused("a syntax error", "return {\n socket = \n}", "toolgate.lua:3")
   end)
-  it("that returns no table says so", function()
+  it("that returns no table is an error", function()
     refused("the file returns no table", "return 5", "toolgate.lua")
   end)
   for _, key in ipairs { "metrics = { listen = 'x' }" } do
-    it("says that this version does not serve " .. key, function()
+    it("cannot set " .. key, function()
       refused("metrics are not served", "return { " .. key .. " }", key:match "^%w+_?%w*")
     end)
   end
 
-  it("with require_descriptions takes no tool and no parameter without one", function()
+  it("with require_descriptions rejects a tool and a parameter without a description", function()
     local function refused_policy(key, policy)
       local words, code = daemon.fails { config = "return { require_descriptions = true }", policies = { ["t.lua"] = policy } }
       assert.equal(1, code)
@@ -55,7 +55,7 @@ describe("the configuration", function()
                    policies = { ["t.lua"] = 'return tool "t" { description = "T", schema = params { a = str "A" } }' } }
   end)
 
-  it("is checked without serving by --check, examples included", function()
+  it("is checked by serve --check, examples included, without serving", function()
     local directory = process.directory()
     process.write(directory .. "/echo.lua", fixtures.echo)
     local code, out, err = process.run { daemon.binary, "serve", "--check", "--policies", directory }
@@ -68,14 +68,14 @@ describe("the configuration", function()
     process.remove(directory)
   end)
 
-  it("takes tool definitions as an array, or as the answer to tools/list", function()
+  it("accepts tool definitions as an array or as a tools/list result", function()
     for _, tools in ipairs { fixtures.agent_tools, '{"tools":' .. fixtures.agent_tools .. "}" } do
       local client = daemon.start { tools = tools }:connect()
       assert.equal("pass", client:checks("get_weather", { city = "Bern" }).verdict)
     end
   end)
 
-  it("leaves out a definition that can't be served, says so, and takes the rest", function()
+  it("skips an invalid tool definition with a warning, and serves the rest", function()
     local gate = daemon.start { tools = [==[[
       {"name":"good","inputSchema":{"type":"object"}},
       {"name":"bad","inputSchema":{"type":"object","properties":{"a":{"type":"strang"}}}}]]==] }
@@ -85,7 +85,7 @@ describe("the configuration", function()
     assert.truthy((gate:log() .. status):find("bad", 1, true), gate:log() .. status)
   end)
 
-  it("takes a definition without a schema for one of any object, and none that is of something else", function()
+  it("accepts a definition without a schema as any object, and skips a schema that is not of an object", function()
     local gate = daemon.start { tools = [==[[{"name":"bare"},{"name":"texts","inputSchema":{"type":"string"}}]]==] }
     local client = gate:connect()
     assert.equal("pass", client:asks("toolgate/check", { name = "bare", arguments = { a = 1 } }).verdict)
@@ -95,14 +95,14 @@ describe("the configuration", function()
     golden.check("load", "tool definitions: a schema is missing, and one is of a string", table.concat(warnings, "\n"))
   end)
 
-  it("with a tools file that is no JSON says file and line", function()
+  it("with a tools file that is not JSON is an error with file and line", function()
     local words, code = daemon.fails { tools = '[\n{"name":}]' }
     assert.not_equal(0, code)
     assert.truthy(words:find("tools.json:2", 1, true), words)
     golden.check("load", "tool definitions: the file is not JSON", words)
   end)
 
-  it("defaults repair budgets for what no policy says", function()
+  it("sets the default repair budget", function()
     local client = daemon.start { policies = { ["create_task.lua"] = fixtures.create_task },
                                   config = "return { defaults = { retry = { repair = 1 } } }" }:connect()
     local meta = require("client").session "s"
@@ -111,7 +111,7 @@ describe("the configuration", function()
     assert.equal("refuse", verdict(client:calls("create_task", { name = "b" }, meta)).verdict)
   end)
 
-  it("may put everything in the shadow: computed, told nobody, the call runs", function()
+  it("may set shadow mode for all tools", function()
     local client = daemon.start { policies = { ["create_task.lua"] = fixtures.create_task },
                                   config = "return { defaults = { mode = 'shadow' } }" }:connect()
     local result = client:calls("create_task", { titel = "a" })

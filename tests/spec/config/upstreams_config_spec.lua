@@ -1,4 +1,4 @@
--- Which upstreams a daemon has: from its configuration, from the mcpServers files of other clients, and until when.
+-- Upstreams from the configuration and from mcpServers files of other clients: start, change, removal, secrets.
 local daemon = require "daemon"
 local golden = require "golden"
 local client_of = require "client"
@@ -44,7 +44,7 @@ local function pid_of(gate, name)
 end
 
 describe("an mcpServers file", function()
-  it("is served as other clients wrote it", function()
+  it("is served as other clients write it", function()
     write_servers { files = entry("read", { autoApprove = { "read" }, timeout = 60 }), off = entry("no", { disabled = true }) }
     process.write(directory .. "/mcp.json", "// from my editor\n" .. process.read(directory .. "/mcp.json"))
     local gate = daemon.start { arguments = { "--mcp-config", directory .. "/mcp.json" } }
@@ -52,7 +52,7 @@ describe("an mcpServers file", function()
     assert.same({}, gate:status().generation.warnings)
   end)
 
-  it("is read again when it changes, and only what changed is started", function()
+  it("is reloaded when it changes, and only changed upstreams are started", function()
     write_servers { a = entry "one" }
     local gate = daemon.start { config = ("return { mcp_config = '%s/mcp.json' }"):format(directory) }
     local client = gate:connect()
@@ -68,7 +68,7 @@ describe("an mcpServers file", function()
     assert.equal(2, select(2, gate:log():gsub("upstream_started", "")))
   end)
 
-  it("that is broken changes nothing of what runs", function()
+  it("that is broken leaves the running upstreams as they are", function()
     write_servers { a = entry "one" }
     local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" } }
     process.write(directory .. "/mcp.json", '{"mcpServers":{"a":{"comand":"x"}}}')
@@ -76,7 +76,7 @@ describe("an mcpServers file", function()
     assert.equal("one {}", text(gate:connect():calls "one"))
   end)
 
-  it("and the configuration have each name once", function()
+  it("must not repeat a name from the configuration", function()
     write_servers { files = entry "read" }
     local said = daemon.fails { config = "return { upstreams = { files = { command = 'x' } } }",
                                 arguments = { "--mcp-config", directory .. "/mcp.json" } }
@@ -84,7 +84,7 @@ describe("an mcpServers file", function()
     golden.check("load", "mcpServers: the configuration has an upstream of that name", said)
   end)
 
-  it("may have keys that are not heeded, which is said", function()
+  it("may have unknown keys, with a warning", function()
     write_servers { files = entry("read", { arg = {} }) }
     local gate = daemon.start { arguments = { "--mcp-config", directory .. "/mcp.json" } }
     golden.check("load", "mcpServers: an unknown key", gate:status().generation.warnings[1])
@@ -92,15 +92,15 @@ describe("an mcpServers file", function()
   end)
 end)
 
-describe("what an operator is told of upstreams", function()
-  it("is the key that was meant", function()
+describe("the operator", function()
+  it("gets the closest key for a misspelled one", function()
     process.write(directory .. "/mcp.json", '{"mcpServers":{"a":{"comand":"x","args":["y"]}}}')
     local code, _, err = process.run { daemon.binary, "serve", "--check", "-m", directory .. "/mcp.json" }
     assert.equal(1, code)
     golden.check("load", "mcpServers: neither command nor url", err)
   end)
 
-  it("is why one died, not that it did", function()
+  it("gets the last error line of an upstream that died", function()
     process.write(directory .. "/mcp.json", client_of.json.encode { mcpServers = { a = { command = "sh", args = { "-c", [[
       echo 'npm error code E404' >&2
       echo "npm error 404  '@a/server@*' could not be found" >&2
@@ -110,21 +110,21 @@ describe("what an operator is told of upstreams", function()
     gate:logs [[why="exit code 1" last_words="npm error 404  '@a/server@*' could not be found"]]
   end)
 
-  it("is which of them the others have waited for", function()
+  it("gets the names of upstreams that are not ready in time", function()
     process.write(directory .. "/mcp.json", client_of.json.encode { mcpServers = {
       a = { command = "sh", args = { "-c", "exit 1" } }, slow = { command = "sleep", args = { "1000" } } } })
     local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" } }
     gate:logs "upstreams_not_ready upstreams=slow "
   end)
 
-  it("is when one was taken out", function()
+  it("gets a log line for a removed upstream", function()
     write_servers { a = entry "one", b = entry "two" }
     local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" } }
     write_servers { a = entry "one" }
     gate:logs "upstream_removed upstream=b calls_in_flight=0"
   end)
 
-  it("is in status a line for each error of a reload, and when what is down is tried again", function()
+  it("gets in the status each error of a reload, and the time of the next retry", function()
     process.write(directory .. "/mcp.json", client_of.json.encode { mcpServers = { a = { command = "false" } } })
     local gate = daemon.start { policies = {}, arguments = { "-m", directory .. "/mcp.json" } }
     process.eventually("it is down", function() return gate:status().upstreams[1].state == "down" end)
@@ -139,7 +139,7 @@ describe("what an operator is told of upstreams", function()
 end)
 
 describe("secrets of upstreams", function()
-  it("reach their process and nobody else", function()
+  it("reach only the process they are for", function()
     process.write(directory .. "/token", "from-a-file\n")
     write_servers { fake = {
       command = "python3", args = { daemon.root .. "/tests/support/fake_upstream.py" },
@@ -157,14 +157,14 @@ describe("secrets of upstreams", function()
     end
   end)
 
-  it("that are not there keep one upstream from starting, and it is said which is missing", function()
+  it("that are missing keep only that upstream from starting, and the log names the variable", function()
     write_servers { a = entry("one", { args = { "${NO_SUCH_VARIABLE}" } }), b = entry "two" }
     local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" } }
     assert.equal("two", names(gate:connect()))
     gate:logs "NO_SUCH_VARIABLE"
   end)
 
-  it("that are not there are named to the operator, in log and status, and not to a model", function()
+  it("that are missing are named in the log and the status, and not to the model", function()
     local policies = {}
     for _, name in ipairs { "variable", "file", "address" } do
       policies[name .. ".lua"] = ([==[
@@ -200,7 +200,7 @@ return tool "%s" { description = "Read.", effects = "read", upstream = "%s", sch
 end)
 
 describe("a daemon with upstreams", function()
-  it("ends each of them with itself", function()
+  it("stops them when it stops", function()
     write_servers { a = entry "one", b = entry "two" }
     local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" } }
     local a, b = pid_of(gate, "a"), pid_of(gate, "b")
@@ -209,7 +209,7 @@ describe("a daemon with upstreams", function()
     assert.truthy(is_gone(b))
   end)
 
-  it("that is killed takes them with it", function()
+  it("takes them along when it is killed", function()
     write_servers { a = entry "one" }
     local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" } }
     local a = pid_of(gate, "a")
@@ -231,7 +231,7 @@ describe("a daemon with upstreams", function()
     assert.falsy(gate.child:status() == "killed")
   end)
 
-  it("tries those that are down again when it is asked to reload", function()
+  it("retries those that are down on reload", function()
     write_servers { a = entry "one" }
     os.remove(directory .. "/one.json")
     local gate = daemon.start { arguments = { "-m", directory .. "/mcp.json" } }

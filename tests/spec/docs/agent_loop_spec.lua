@@ -1,4 +1,4 @@
--- docs/agent_loop.py: the loop of an agent that runs its own tools, with a model that makes the calls listed here.
+-- docs/agent_loop.py: the loop of an agent that runs its own tools. The model's calls are listed here.
 local daemon = require "daemon"
 local golden = require "golden"
 local process = require "process"
@@ -28,10 +28,10 @@ messages = run(lambda _: next(calls, None), {"get_weather": get_weather}, Toolga
 print(json.dumps({"ran": ran, "messages": messages}))
 ]==]
 
-describe("an agent that runs its own tools", function()
+describe("the agent loop in docs/agent_loop.py", function()
   after_each(daemon.stop_all)
 
-  it("is checked before and heard after, in thirty lines of Python", function()
+  it("checks before each call and reports after it", function()
     local gate = daemon.start { tools = fixtures.agent_tools }
     local code, out, err = process.run({ "python3", "-c", SCRIPT, gate.socket }, { directory = daemon.root })
     assert.equal(0, code, err)
@@ -46,7 +46,7 @@ describe("an agent that runs its own tools", function()
     assert.equal(4 + 5, #played.messages)
   end)
 
-  it("hands its model the result as an operator lets it be read", function()
+  it("passes the redacted result to its model", function()
     local gate = daemon.start { policies = { ["get_weather.lua"] = [[
 -- get_weather: the weather, without what is none of the model's business. For specs.
 return tool "get_weather" { description = "The weather.", effects = "read", redact = { "sky" },
@@ -59,7 +59,7 @@ return tool "get_weather" { description = "The weather.", effects = "read", reda
     assert.truthy(read:find("[redacted]", 1, true), read)
   end)
 
-  it("does so in thirty lines", function()
+  it("has at most forty lines of code", function()
     local lines = 0
     for line in io.lines "docs/agent_loop.py" do
       if line:find "%S" and not line:find "^%s*#" then lines = lines + 1 end

@@ -1,13 +1,12 @@
--- docs/cookbook.md: each policy in it loads and holds its examples, and what it says the model reads is what the model
--- reads, letter for letter.
+-- docs/cookbook.md: each policy in it loads and passes its examples, and the page quotes exactly what the model reads.
 local process = require "process"
 local daemon = require "daemon"
 local json = require("client").json
 
 local PAGE = "docs/cookbook.md"
-local LONGEST = 40 -- lines of a recipe's policy: what one screen shows
+local LONGEST = 40 -- lines of a recipe's policy: one screen
 
--- One for each "## 7. Paths that lead out".
+-- One entry for each heading such as "## 7. Paths that lead out".
 local function recipes_of(page)
   local recipes, current = {}, nil
   for line in (page .. "\n"):gmatch "([^\n]*)\n" do
@@ -43,7 +42,7 @@ local function is_shown(shown, said)
   return loose or at > #said
 end
 
--- What `toolgate test` tells of each example, by its name.
+-- The outcomes of `toolgate test`, by the example's name.
 local function play(recipe)
   local folder, told = process.directory(), {}
   process.write(folder .. "/" .. assert(recipe.policy:match '\nreturn tool "([%w_]+)"') .. ".lua", recipe.policy)
@@ -62,12 +61,12 @@ describe("the cookbook", function()
   local page = process.read(PAGE)
   local recipes = recipes_of(page)
 
-  it("has twenty recipes, in order", function()
+  it("has twenty recipes in order", function()
     for i, recipe in ipairs(recipes) do assert.equal(tostring(i), recipe.title:match "^%d+") end
     assert.equal(20, #recipes)
   end)
 
-  it("leads to each of them from its table", function()
+  it("links each of them in its table", function()
     local linked = {}
     for anchor in page:gmatch "%]%(#([^)]+)%)" do linked[anchor] = true end
     for _, recipe in ipairs(recipes) do

@@ -1,8 +1,8 @@
--- The pages say nothing that does not run: each policy printed in them loads, and its examples hold.
+-- The docs: printed policies load and pass their examples, links resolve, and the demo prints what README.md shows.
 local process = require "process"
 local daemon = require "daemon"
 
--- Blocks of Lua that are whole policies, by the page and the tool's name.
+-- Blocks of Lua that are complete policies, by tool name.
 local function policies_in(page)
   local found = {}
   for block in process.read(page):gmatch "\n```lua\n(.-)\n```" do
@@ -14,7 +14,7 @@ end
 
 describe("the policies printed in", function()
   for page, tool in pairs { ["README.md"] = "search_orders", ["docs/policy.md"] = "close_ticket" } do
-    it(page .. " load and their examples hold", function()
+    it(page .. " load and pass their examples", function()
       local source = assert(policies_in(page)[tool], "no policy of " .. tool .. " in " .. page)
       local folder = process.directory()
       process.write(folder .. "/" .. tool .. ".lua", source)
@@ -26,7 +26,7 @@ describe("the policies printed in", function()
   end
 end)
 
--- What GitHub makes of a heading.
+-- The anchor that GitHub makes of a heading.
 local function anchor_of(heading)
   return (heading:lower():gsub("[`*]", ""):gsub("[^%w%s_-]", ""):gsub("%s", "-"))
 end
@@ -53,7 +53,7 @@ describe("the links of the pages", function()
   end
 
   for name, page in pairs(pages) do
-    it("in " .. name .. " lead somewhere", function()
+    it("in " .. name .. " resolve", function()
       for target, anchor in page:gsub("\n```.-\n```", ""):gmatch "%]%(([%w%./_-]*)#?([%w_-]*)%)" do
         local file = target == "" and name or resolved(name, target)
         if target ~= "" then
@@ -71,19 +71,19 @@ describe("the links of the pages", function()
 end)
 
 describe("the shipped policies", function()
-  it("hold their examples", function()
+  it("pass their examples", function()
     local code, out, err = process.run { daemon.binary, "test", "policies" }
     assert.equal(0, code, out .. err)
   end)
 
-  it("begin with a line that says what the tool is for", function()
+  it("begin with a comment that names the tool and its purpose", function()
     for name in io.popen("ls policies/*.lua"):lines() do
       local tool = name:match "([%w_]+)%.lua$"
       assert.matches("^%-%- " .. tool .. ": ", process.read(name), name)
     end
   end)
 
-  it("each show a pass, a repair and a refusal", function()
+  it("each have examples of a pass, a repair and a refusal", function()
     for name in io.popen("ls policies/*.lua"):lines() do
       local source = process.read(name)
       if source:find 'return tool "' then
@@ -98,7 +98,7 @@ describe("the shipped policies", function()
 end)
 
 describe("the demo", function()
-  it("sees every verdict as expected", function()
+  it("gets every expected verdict", function()
     local code, out, err = process.run { "luajit", "tests/support/demo.lua", daemon.binary }
     assert.equal(0, code, out .. err)
     assert.matches("every verdict as expected", out)
@@ -110,7 +110,7 @@ describe("the demo", function()
     assert.is_nil(out:find("\27", 1, true)) -- colour is for terminals
   end)
 
-  it("fails where a verdict is not the expected one", function()
+  it("fails on an unexpected verdict", function()
     local folder = process.directory()
     for _, name in ipairs { "demo_stage.lua", "daemon.lua", "client.lua", "process.lua" } do
       process.write(folder .. "/" .. name, process.read("tests/support/" .. name))

@@ -1,4 +1,4 @@
--- docs/recipes: what the pages tell the reader to write is written, run, and says what the pages show.
+-- docs/recipes: the code on the pages runs, and prints what the pages show.
 local process = require "process"
 local daemon = require "daemon"
 local golden = require "golden"
@@ -6,7 +6,7 @@ local client_of = require "client"
 local http_server = require "http_server"
 local text, verdict, session = client_of.text, client_of.verdict, client_of.session
 
-local HOME = "/run/toolgate/toolgate.sock" -- where the pages have the daemon
+local HOME = "/run/toolgate/toolgate.sock" -- the daemon's socket on the pages
 
 -- The blocks of one language, in the order of the page.
 local function blocks(page, language)
@@ -47,7 +47,7 @@ end
 describe("the recipe for a Python agent", function()
   after_each(daemon.stop_all)
 
-  it("guards functions in their own process", function()
+  it("guards functions in the agent's process", function()
     local gate = daemon.start {}
     local guard, agent = unpack(blocks("python-agent", "python"))
     process.write(gate.directory .. "/guard.py", guard)
@@ -57,7 +57,7 @@ describe("the recipe for a Python agent", function()
     shows(blocks("python-agent", "text")[1], out)
   end)
 
-  it("has a policy that holds its examples, and lies over what the function declares", function()
+  it("has a policy that passes its examples and overrides the function's definition", function()
     local policy = blocks("python-agent", "lua")[1]
     holds(policy)
     local gate = daemon.start { policies = { ["get_stock.lua"] = policy } }
@@ -73,7 +73,7 @@ end)
 describe("the recipe for a coding assistant", function()
   after_each(daemon.stop_all)
 
-  it("takes the file that the assistant had", function()
+  it("loads the file that the assistant had", function()
     local folder = process.directory()
     local file = process.write(folder .. "/servers.json", blocks("coding-assistant", "json")[1])
     local code, out, err = process.run { daemon.binary, "serve", "--check", "--mcp-config", file, "--policies", folder }
@@ -81,7 +81,7 @@ describe("the recipe for a coding assistant", function()
     assert.equal(0, code, out .. err)
   end)
 
-  it("has a policy that says what the page shows", function()
+  it("has a policy whose refusal the page shows", function()
     local policy = blocks("coding-assistant", "lua")[1]
     holds(policy)
     local gate = daemon.start {
@@ -105,7 +105,7 @@ describe("the recipe for a REST API", function()
     http_server.stop_all()
   end)
 
-  -- As the page has it, but for where the API is.
+  -- As on the page, except the API's address.
   local function serves(routes)
     local plain = {}
     for route, answer in pairs(routes) do plain[route:gsub(" /", " /api/v2/", 1)] = answer end
@@ -124,7 +124,7 @@ describe("the recipe for a REST API", function()
     assert.is_nil(text(result):find("the-key", 1, true))
   end
 
-  it("has policies that hold their examples, and a configuration that loads with them", function()
+  it("has policies that pass their examples, and a configuration that loads them", function()
     local folder = process.directory()
     os.execute("mkdir " .. folder .. "/policies")
     process.write(folder .. "/toolgate.lua", configuration)
@@ -138,7 +138,7 @@ describe("the recipe for a REST API", function()
     assert.matches("tools: 3, policies: 3", out, 1, true)
   end)
 
-  it("looks up, reads and closes a ticket with the key that the model never sees", function()
+  it("searches, reads and closes a ticket with a key that the model never sees", function()
     serves { ["GET /tickets"] = { body = { tickets = { { number = 7, title = "Login fails" } }, next_page = 2 } },
              ["GET /tickets/7"] = { body = { number = 7, title = "Login fails" } },
              ["POST /tickets/7/close"] = { body = { number = 7, state = "closed" } } }
@@ -154,7 +154,7 @@ describe("the recipe for a REST API", function()
                   "POST /api/v2/tickets/7/close , Bearer the-key" }, seen)
   end)
 
-  it("says what the page says that the model reads", function()
+  it("gives the class and text of each failure of the API", function()
     serves { ["GET /tickets/1"] = { status = 404, body = { message = "no ticket 1" } },
              ["GET /tickets/2"] = { status = 401, body = { message = "who are you?" } },
              ["GET /tickets/3"] = { status = 403, body = { message = "not yours" } },

@@ -1,4 +1,4 @@
--- The vocabulary as `toolgate words` prints it, and the two files that are kept of it.
+-- toolgate words, and the two files that are generated from it.
 local daemon = require "daemon"
 local golden = require "golden"
 local process = require "process"
@@ -16,27 +16,27 @@ end
 
 describe("toolgate words", function()
   for format, path in pairs { markdown = "docs/vocabulary.md", luacats = "lua/types/toolgate.lua" } do
-    it("prints " .. path .. " as it is kept", function()
+    it("prints " .. path .. " as it is in the repository", function()
       local code, out = words("--format", format)
       assert.equal(0, code)
       assert.is_true(out == read(path), path .. " is not what the program knows today: run `make reference`")
     end)
   end
 
-  it("tells one word, with what it takes", function()
+  it("describes a word with its parameters", function()
     local code, out = words "repair"
     assert.equal(0, code)
     assert.truthy(out:find("suggest", 1, true), out)
     golden.check("cli", "words: repair", out)
   end)
 
-  it("tells a field with where it belongs", function()
+  it("describes a field and its place", function()
     local code, out = words "volatile"
     assert.equal(0, code)
     golden.check("cli", "words: volatile", out)
   end)
 
-  it("takes the name of a field as complaints write it", function()
+  it("accepts a field's path as error messages write it", function()
     local code, out = words "loop.poll.every"
     assert.equal(0, code)
     golden.check("cli", "words: loop.poll.every", out)
@@ -46,7 +46,7 @@ describe("toolgate words", function()
     assert.equal(1, (words "call.gaol"))
   end)
 
-  it("names the closest where there is none", function()
+  it("suggests the closest for an unknown word", function()
     local code, _, err = words "exlusive"
     assert.equal(1, code)
     golden.check("cli", "words: a misspelled word", err)
@@ -55,13 +55,13 @@ describe("toolgate words", function()
     golden.check("cli", "words: an unknown word", err)
   end)
 
-  it("says which formats there are", function()
+  it("lists the formats for an unknown one", function()
     local code, _, err = words("--format", "html")
     assert.equal(2, code)
     golden.check("cli", "words: an unknown format", err)
   end)
 
-  it("lists what the libraries really have", function()
+  it("lists only functions that the libraries have", function()
     local dir = process.directory()
     for _, library in ipairs { "string", "table", "math", "bit" } do
       local _, out = words(library)
@@ -76,7 +76,7 @@ describe("toolgate words", function()
 end)
 
 describe("lua/types/toolgate.lua", function()
-  it("is Lua, and defines nothing that policies have not got", function()
+  it("is valid Lua, and defines only what policies have", function()
     local seen = {}
     local chunk = assert(loadfile "lua/types/toolgate.lua")
     setfenv(chunk, setmetatable({}, { __newindex = function(_, name) seen[name] = true end }))

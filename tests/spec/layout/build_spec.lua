@@ -1,4 +1,4 @@
--- The Makefile embeds lua/ by the content of the files, not by their times.
+-- The Makefile embeds lua/ by file content, not by modification time.
 local process = require "process"
 
 describe("the embedded Lua", function()

@@ -1,5 +1,5 @@
--- The layout of src: each room includes only from the floors below it, no library's header is included outside the
--- rooms that wrap it, and no room holds more files than a newcomer can look through.
+-- The layout of src: a room includes only from the floors below it, a library's header is included only in the rooms
+-- that wrap it, and no room has too many files.
 local ROOMS = { "base", "io", "json", "schema", "sandbox", "upstream", "policy", "ledger", "config", "catalog", "result",
                 "gate", "lint", "server", "cli", "module" }
 
@@ -39,7 +39,7 @@ local function includes(path, form)
 end
 
 describe("the floors of src", function()
-  it("have every room of src/ on one of them", function()
+  it("include every room of src/", function()
     for path in io.popen("ls -d src/*/"):lines() do
       local room = path:match "src/([^/]+)/"
       assert(floor[room], "src/" .. room .. " has no floor in this spec")
@@ -47,7 +47,7 @@ describe("the floors of src", function()
   end)
 
   for _, room in ipairs(ROOMS) do
-    it("keep src/" .. room .. " from looking up", function()
+    it("keep src/" .. room .. "'s includes from pointing up", function()
       for _, path in ipairs(files("src/" .. room, "*.[ch]")) do
         for _, include in ipairs(includes(path, '^%s*#%s*include%s*"([^"]+)"')) do
           local other = include.name:match "^([^/]+)/"
@@ -66,7 +66,7 @@ describe("the floors of src", function()
     end
   end)
 
-  it("keep a library in the room that wraps it", function()
+  it("keep each library in the rooms that wrap it", function()
     for _, path in ipairs(files("src", "*.[ch]")) do
       local room = path:match "src/([^/]+)/"
       for _, include in ipairs(includes(path, "^%s*#%s*include%s*<([^>]+)>")) do

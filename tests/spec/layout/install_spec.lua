@@ -1,4 +1,4 @@
--- make install and make uninstall, into a temporary DESTDIR, with the binary that is built.
+-- make install and make uninstall with a temporary DESTDIR and the existing binary.
 local process = require "process"
 local daemon = require "daemon"
 

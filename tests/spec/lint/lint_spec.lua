@@ -1,4 +1,4 @@
--- What toolgate lint finds, a faulty policy for each of its codes, and what it leaves alone.
+-- toolgate lint: one faulty policy for each finding, and what it must not report.
 local daemon = require "daemon"
 local golden = require "golden"
 local process = require "process"
@@ -10,7 +10,7 @@ local function lint(...)
   return process.run { daemon.binary, "lint", ... }
 end
 
--- All findings in these files as `code@line` in their order; the lines themselves are the second.
+-- The findings in these files as `code@line`, in order; the second result is the findings themselves.
 local function found(files, ...)
   for name, text in pairs(files) do process.write(folder .. "/" .. name, text) end
   local _, out, err = lint(folder, "--json", ...)
@@ -24,7 +24,7 @@ local function found(files, ...)
   return codes, all
 end
 
--- A policy that nothing is wrong with, but for `extra` fields and another schema or examples.
+-- A policy without findings, plus `extra` fields or another schema or examples.
 local function policy(change)
   change = change or {}
   return ([[
@@ -42,7 +42,7 @@ return tool "note" {
            change.extra or "", change.examples or [[{ "kept", args = { text = "milk" }, gives = "pass" },]])
 end
 
--- Each with what `extra`, `schema` or `examples` of the policy above begin with, and the findings: code and line.
+-- Each: the code, what replaces `extra`, `schema` or `examples` above, and the expected findings as code@line.
 local FAULTY = {
   { "load", { extra = "  desciption = 'x'," }, { "load@6" } },
   { "load", { extra = "  check = function() return refsue('a', 'b', 'c') end," }, { "load@6" } },
@@ -83,14 +83,14 @@ describe("toolgate lint", function()
   before_each(function() folder = process.directory() end)
   after_each(function() process.run { "rm", "-r", folder } end)
 
-  it("finds nothing in the policies that come with it", function()
+  it("finds nothing in the shipped policies", function()
     local code, out, err = lint "policies"
     assert.equal("", out)
     assert.equal("", err)
     assert.equal(0, code)
   end)
 
-  it("finds nothing in a policy that nothing is wrong with", function()
+  it("finds nothing in a correct policy", function()
     assert.same({}, (found { ["note.lua"] = policy() }))
     assert.equal(0, (lint(folder)))
   end)
@@ -106,13 +106,13 @@ describe("toolgate lint", function()
     end)
   end
 
-  it("finds a policy that is off, has no example, no description, no effects", function()
+  it("finds a policy that is off, or lacks examples, a description or effects", function()
     assert.same({ "off@6" }, (found { ["note.lua"] = policy { extra = '  mode = "off",' } }))
     assert.same({ "no-description@1", "no-effects@1", "no-examples@1" },
                 (found { ["note.lua"] = 'return tool "note" { schema = params {}, run = function() return 1 end }' }))
   end)
 
-  it("finds an option of a command that stays where its argument is left out", function()
+  it("finds a command's option that remains if its argument is absent", function()
     local function with(words)
       return { ["note.lua"] = policy { schema = 'params { text = str "T", max_count = optional(int "N") }',
                                        extra = "  exec = { " .. words .. " }," } }
@@ -123,7 +123,7 @@ describe("toolgate lint", function()
     assert.same({}, (found(with '"x", { "--max-count", "{max_count}" }, "--text", "{text}"')))
   end)
 
-  it("finds what is too much: values of enums, tools", function()
+  it("finds too many enum values and too many tools", function()
     local values, tools = {}, {}
     for i = 1, 1001 do values[i] = ('"v%d"'):format(i) end
     local codes = found { ["note.lua"] = policy { schema = "params { text = str 'T', kind = optional(enum({ "
@@ -139,7 +139,7 @@ describe("toolgate lint", function()
     golden.check("cli", "lint: more tools than OpenAI takes", out:match "[^\n]*128[^\n]*")
   end)
 
-  it("looks at tools that have no policy, and says what is left out", function()
+  it("checks tools without a policy, and reports skipped definitions", function()
     local path = process.write(folder .. "/tools.json",
       [==[[{"name":"bare","inputSchema":{"type":"object","properties":{"a":{"type":"string"}}}},
            {"name":"bad name","description":"D","inputSchema":{"type":"object"}}]]==])
@@ -148,7 +148,7 @@ describe("toolgate lint", function()
     golden.check("cli", "lint: tools without descriptions", out)
   end)
 
-  it("goes on with the other files where some do not load, and says all of it, sorted", function()
+  it("continues if some files do not load, and sorts all findings by file", function()
     local codes, all = found {
       ["a.lua"] = 'return tool "a" { desciption = "x", efects = "read" }',
       ["b.lua"] = policy { extra = "  ids = { txet = seen() }," },
@@ -161,7 +161,7 @@ describe("toolgate lint", function()
     assert.equal("c.lua load", files[#files])
   end)
 
-  it("prints file, line, level, sentence and code", function()
+  it("prints file, line, level, message and code", function()
     process.write(folder .. "/note.lua", policy { extra = "  ids = { txet = seen() }," })
     local code, out = lint(folder .. "/note.lua")
     assert.equal(1, code)
@@ -169,7 +169,7 @@ describe("toolgate lint", function()
     golden.check("cli", "lint: one finding", out)
   end)
 
-  it("leaves notes to --strict", function()
+  it("reports notes only with --strict", function()
     local open = policy { schema = "params({ text = str 'T', n = optional(enum({ 1, 2 }, 'N')) }, { open = true })",
                           extra = "  output_schema = true," }
     process.write(folder .. "/2note.lua", (open:gsub('tool "note"', 'tool "2note"')))
@@ -185,7 +185,7 @@ describe("toolgate lint", function()
     assert.truthy(out:find("[strict]", 1, true), out)
   end)
 
-  it("says nothing of what it cannot be sure of", function()
+  it("does not report what it cannot decide", function()
     local function clean(extra, schema, examples)
       assert.same({}, (found { ["note.lua"] = policy { extra = extra, schema = schema, examples = examples } }))
     end
@@ -208,7 +208,7 @@ describe("toolgate lint", function()
     clean('  output_schema = json [[{"anyOf":[{"type":"object"}]}]],\n  gives_ids = { "notes[].id" },')
   end)
 
-  it("lists its checks, and each stands in the handbook", function()
+  it("lists its checks, and docs/testing.md describes each", function()
     local code, out = lint "--list"
     assert.equal(0, code)
     local page = assert(io.open("docs/testing.md")):read "*a"
@@ -217,7 +217,7 @@ describe("toolgate lint", function()
     end
   end)
 
-  it("has nothing to look at", function()
+  it("exits 2 if there is nothing to check", function()
     local code, out = lint(folder .. "/none")
     assert.equal(2, code)
     assert.truthy(out:find("none", 1, true), out)
