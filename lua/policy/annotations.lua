@@ -1,9 +1,9 @@
--- A tool written in Lua may say what it takes by annotations above `run`, in LuaCATS, the form that editors know:
+-- A tool written in Lua may declare its arguments by annotations above `run`, in LuaCATS, which editors know:
 --
 --   ---@param city string Name of the city         one line an argument, or
 --   ---@param args CityArgs                         a class for all of them: run's own first parameter
 --
--- They become the JSON Schema that params{…} would make: closed, in the author's order, what has no `?` required.
+-- They become the JSON Schema that params{…} would make: closed, in the author's order, required unless marked `?`.
 
 local builtins = ...
 local M = {}
@@ -31,7 +31,7 @@ local function meant(word, names)
   return closest and " (did you mean '" .. closest .. "'?)" or ""
 end
 
--- What the pattern finds right here, or nil; a capture in it is what is given.
+-- The match of the pattern at this position, or its capture; nil if there is none.
 local function take(p, pattern)
   local from, to, capture = p.text:find("^" .. pattern, p.at)
   if not from then return nil end
@@ -62,7 +62,7 @@ local function schema_of(fields)
   return builtins.order(builtins.mark(fields, "object"), ORDER)
 end
 
--- Inside of lists and tables nil is JSON's null.
+-- In lists and tables nil is JSON's null.
 local function inner_schema(made)
   local schema = made.schema
   if not made.null then return schema end
@@ -80,13 +80,13 @@ local function enum_of(values, null)
            values = values, null = null }
 end
 
--- A literal beside its own type says nothing more: "a"|string is a string.
+-- A literal beside its own type adds nothing: "a"|string is a string.
 local function is_covered(value, plain)
   local name = type(value)
   return plain[name] or name == "number" and plain.integer and value == math.floor(value)
 end
 
--- Of several types: an enum where all are literals, else one of their schemas.
+-- Of several types: an enum if all are literals, else one of their schemas.
 local function join(options)
   local null, values, others, plain = false, {}, {}, {}
   for _, option in ipairs(options) do
@@ -110,7 +110,7 @@ end
 local function properties_of(entries, rest)
   local properties, names, required = builtins.mark({}, "object"), {}, {}
   for _, entry in ipairs(entries) do
-    if not entry.made.schema then fault(entry, "'" .. entry.name .. "' can only be nil: say what else it may be") end
+    if not entry.made.schema then fault(entry, "'" .. entry.name .. "' can only be nil: add another type") end
     properties[entry.name] = entry.made.schema
     if entry.description ~= "" then entry.made.schema.description = entry.description end
     names[#names + 1] = entry.name
@@ -166,7 +166,7 @@ local function list_of(made)
   return { schema = schema_of { type = "array", items = inner_schema(made) } }
 end
 
--- Parses what an entry says: its type, then the description, which following lines go on with.
+-- Parses an entry: its type, then the description, which following lines continue.
 local function read_entry(p, entry)
   local at = { text = entry.text, at = 1, line = entry.line, chunk = p.chunk, file = p.file, open = p.open }
   local options, texts = {}, {}
@@ -189,14 +189,14 @@ local function read_entry(p, entry)
   return entry
 end
 
--- An entry is read anew wherever it is used: each use has a description of its own.
+-- An entry is parsed at each use, as each use has a description of its own.
 local function copy_of(p, given)
   return read_entry(p, { name = given.name, text = given.text, line = given.line, optional = given.optional,
                          options = given.options, more = given.more, chunk = p.chunk })
 end
 
 local function guarded(p, name, read)
-  if p.open[name] then fault(p, "'" .. name .. "' holds itself, and a schema has to end: write it as JSON") end
+  if p.open[name] then fault(p, "'" .. name .. "' contains itself: write the schema as JSON") end
   p.open[name] = true
   local made = read()
   p.open[name] = nil
@@ -206,7 +206,7 @@ end
 local function add_fields(p, class, entries)
   for _, parent in ipairs(class.parents) do
     local above = p.file.classes[parent]
-    if not above then fault(class, "there is no class '" .. parent .. "'" .. meant(parent, p.file.names)) end
+    if not above then fault(class, "unknown class '" .. parent .. "'" .. meant(parent, p.file.names)) end
     guarded(p, parent, function() add_fields(p, above, entries) end)
   end
   for _, field in ipairs(class.fields) do
@@ -329,10 +329,10 @@ local function read_alias(line, rest, file)
   return file.aliases[name]
 end
 
--- Classes and aliases of the whole file; what each field's type says is read where it is used. `params`: the entries of
--- the block from the index `from` to `to`, and what is said before its first tag.
+-- Classes and aliases of the whole file; the type of a field is parsed at its use. `params`: the entries of the block
+-- from the index `from` to `to`, and the text before its first tag.
 local function read_lines(chunk, lines, from, to)
-  local file, params, said = { classes = {}, aliases = {}, names = {} }, {}, {}
+  local file, params, text = { classes = {}, aliases = {}, names = {} }, {}, {}
   for _, name in ipairs(TYPES) do file.names[#file.names + 1] = name end
   local class, current, last, tagged
   for at, line in ipairs(lines) do
@@ -345,7 +345,7 @@ local function read_lines(chunk, lines, from, to)
     if tag then
       current = nil
       if ours and not known_tag[tag] then fault(line, "unknown tag '@" .. tag .. "'" .. meant(tag, TAGS)) end
-      if not tagged and tag ~= "param" then said = ours and {} or said end
+      if not tagged and tag ~= "param" then text = ours and {} or text end
       if tag == "class" then
         class = read_class(line, rest, file)
         current = class
@@ -363,17 +363,17 @@ local function read_lines(chunk, lines, from, to)
     elseif current then
       current.more[#current.more + 1] = line.text
     elseif ours and not tagged then
-      said[#said + 1] = line.text
+      text[#text + 1] = line.text
     end
   end
   for _, one in pairs(file.classes) do one.description = table.concat(one.more, " "):match("^%s*(.-)%s*$") end
-  return file, params, table.concat(said, " "):gsub("%s+", " "):match("^%s*(.-)%s*$")
+  return file, params, table.concat(text, " "):gsub("%s+", " "):match("^%s*(.-)%s*$")
 end
 
 -- ---- what run takes ---------------------------------------------------------------------------------------------
 
 local function whole_of(p, entry)
-  if entry.text:find("^%s*table%s*$") or entry.text:find("^%s*table%s+[^<]") then return nil end -- says nothing
+  if entry.text:find("^%s*table%s*$") or entry.text:find("^%s*table%s+[^<]") then return nil end -- any table
   local made = copy_of(p, entry).made
   if not made.schema or made.schema.type ~= "object" then
     fault(entry, "'" .. entry.name .. "' is run's own parameter, the table of all arguments: expected a class or "
@@ -385,29 +385,29 @@ end
 -- `lines`: all comments that begin with ---, each { line, text }; those from `from` to `to` are above run, whose own
 -- parameters are `own` and `call`. Returns the schema, the first description, and the line of each argument.
 function M.read_annotations(chunk, lines, from, to, own, call)
-  local file, params, said = read_lines(chunk, lines, from, to)
-  local whole, singles, where = nil, {}, {}
+  local file, params, text = read_lines(chunk, lines, from, to)
+  local whole, singles, lines_by_name = nil, {}, {}
   for _, entry in ipairs(params) do
     local p = { chunk = chunk, line = entry.line, file = file, open = {} }
     if entry.name == own then
       whole = { entry = entry, schema = whole_of(p, entry) }
     elseif entry.name ~= call then
-      local before = where[entry.name]
+      local before = lines_by_name[entry.name]
       if before then fault(entry, "'" .. entry.name .. "' is annotated on line " .. before .. " already") end
-      where[entry.name] = entry.line
+      lines_by_name[entry.name] = entry.line
       singles[#singles + 1] = copy_of(p, entry)
     end
   end
   if whole and whole.schema and #singles > 0 then
-    fault(whole.entry, "'" .. own .. "' says what all arguments are, and so does '" .. singles[1].name .. "' on line "
+    fault(whole.entry, "'" .. own .. "' declares all arguments, and so does '" .. singles[1].name .. "' on line "
           .. singles[1].line .. ": annotate either the table or each argument")
   end
   if whole and whole.schema then
-    for name in pairs(whole.schema.properties or {}) do where[name] = whole.entry.line end
-    return whole.schema, said, where
+    for name in pairs(whole.schema.properties or {}) do lines_by_name[name] = whole.entry.line end
+    return whole.schema, text, lines_by_name
   end
   if #singles == 0 then return nil end
-  return properties_of(singles).schema, said, where
+  return properties_of(singles).schema, text, lines_by_name
 end
 
 return M

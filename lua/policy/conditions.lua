@@ -1,11 +1,11 @@
--- What an argument must be for a rule to hold, where it is not simply a value: above, below, at_least, at_most, between,
--- none_of, given, absent, and is for what only Lua can tell. Data; src/policy/rule/rule_condition.c decides.
+-- Conditions of rules on one argument: above, below, at_least, at_most, between, none_of, given, absent, and is for a
+-- function. They are data; src/policy/rule/rule_condition.c evaluates them.
 
 local builtins = ...
 local raise = builtins.raise -- an error at the line of the policy that called
 local M = {}
 
-local WORDS_MAX_BYTES = 200 -- of what a predicate says of itself; a model reads it in every refusal
+local WORDS_MAX_BYTES = 200 -- of a predicate's description, which a model reads in every refusal
 
 local function condition(fields)
   return builtins.mark(fields, "condition")
@@ -32,7 +32,7 @@ function M.between(low, high)
   if kind == "times" then from, to = builtins.time(low), builtins.time(high) end
   if from > to then
     raise("between: expected the lesser bound first, got (" .. builtins.kind(low) .. ", " .. builtins.kind(high)
-          .. "): nothing is between them")
+          .. "): the range is empty")
   end
   return condition { kind = kind, low = low, high = high }
 end
@@ -45,13 +45,13 @@ function M.none_of(given, ...)
   return condition { kind = "none_of", values = values }
 end
 
--- Shared by all policies, so nobody can write to them; each use is a condition of its own.
+-- Shared by all policies and therefore read-only; each use is a condition of its own.
 M.given = builtins.constant({}, "given")
 M.absent = builtins.constant({}, "absent")
 
 function M.is(words, test)
   if type(words) ~= "string" or type(test) ~= "function" then
-    raise('is: expected what the value is in words, and a function that tells it, as in is("on a weekend", '
+    raise('is: expected what the value is in words, and a function that decides it, as in is("on a weekend", '
           .. "function(value, args) … end); got (" .. builtins.kind(words) .. ", " .. builtins.kind(test)
           .. "). A plain value is written as it is: when { mode = \"fast\" }")
   end
@@ -63,10 +63,10 @@ end
 
 -- ---- what when { … } takes ------------------------------------------------------------------------------------
 
-local bare = {} -- the words that are forgotten to be called
+local bare = {} -- words that were written without their arguments
 for _, word in ipairs { "above", "below", "at_least", "at_most", "between", "none_of", "is" } do bare[M[word]] = word end
 
--- A list may hold plain values only; a condition within one would not be understood.
+-- A list may hold plain values only, no conditions.
 local function check_values(name, values)
   for _, value in pairs(values) do
     local mark = builtins.marked(value)
@@ -78,14 +78,14 @@ local function check_values(name, values)
   end
 end
 
--- The condition on the argument `name` as the rule keeps it; complains about what can be none.
+-- The condition on the argument `name` as the rule keeps it; raises an error if it is none.
 function M.condition_on(name, wanted)
   if wanted == M.given then return condition { kind = "given" } end
   if wanted == M.absent then return condition { kind = "absent" } end
   if type(wanted) == "function" then
     raise("when: '" .. name .. "': " .. (bare[wanted]
-      and bare[wanted] .. " is written with what it takes, as in " .. bare[wanted] .. "(…)"
-      or 'a function needs words that say what it tells: is("on a weekend", function(value, args) … end)'))
+      and bare[wanted] .. " needs its arguments, as in " .. bare[wanted] .. "(…)"
+      or 'a function needs words that describe it: is("on a weekend", function(value, args) … end)'))
   end
   local mark = builtins.marked(wanted)
   if mark == "condition" then

@@ -1,4 +1,4 @@
--- tool, gateway, rules and ids: what a policy declares. Rules and ids are data; src/policy/rule/rule.c evaluates them.
+-- tool, gateway, rules and ids: what a policy declares, as data. src/policy/rule/rule.c evaluates the rules.
 
 local builtins, words = ... -- the words of the files before this one
 local raise = builtins.raise -- an error at the line of the policy that called
@@ -23,7 +23,7 @@ end
 
 -- ---- rules -------------------------------------------------------------------------------------------------
 
--- "start, end", ("start", "end") and {"start", "end"} name the same two. `least`: fewer mean nothing.
+-- "start, end", ("start", "end") and {"start", "end"} name the same two arguments.
 local function names(word, least, ...)
   local found = {}
   local function add(given)
@@ -51,7 +51,7 @@ end
 
 local methods = {}
 
--- The data of a rule go by other names than the methods that fill it.
+-- The fields of a rule have other names than the methods that fill them.
 local function rule(condition)
   return builtins.mark({ condition = condition, line = builtins.line(), required = {}, dropped = {}, values = {}, one_of = {},
                        at_most_one = {} }, "rule")
@@ -93,7 +93,7 @@ end
 function methods.refuses(self, code, message, hint)
   if message == nil then code, message = "refused", code end
   if type(code) ~= "string" or type(message) ~= "string" or (hint ~= nil and type(hint) ~= "string") then
-    raise("refuses: expected (code, message, hint) or a message, as texts")
+    raise("refuses: expected (code, message, hint) or a message, as strings")
   end
   self.refusal = { code = code, message = message, hint = hint }
   return self
@@ -151,7 +151,7 @@ function M.seen(given)
     end
   end
   if given.look_up ~= nil and type(given.look_up) ~= "string" then
-    raise("seen: look_up: expected text, got " .. builtins.kind(given.look_up))
+    raise("seen: look_up: expected a string, got " .. builtins.kind(given.look_up))
   end
   local shape = given.shape
   if type(shape) == "string" then shape = M.shape(shape) end

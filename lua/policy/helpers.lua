@@ -1,10 +1,10 @@
--- Small pure functions that policies would otherwise write again and again.
+-- Small pure functions that many policies need.
 
 local builtins = ...
 local raise = builtins.raise -- an error at the line of the policy that called
 local M = {}
 
--- Whole words by which a user means everything there is, and phrases in which they mean nothing of it.
+-- Words by which a user asks for everything, and phrases in which they do not mean that.
 local EVERYTHING = { all = true, every = true, everyone = true, everybody = true, everything = true, entire = true,
                      whole = true, each = true }
 local PHRASES = { "at all", "after all", "all right", "first of all", "above all" }
@@ -33,7 +33,7 @@ function M.array(given)
   return builtins.mark(given or {}, "array")
 end
 
--- Times compare as times, numbers as numbers, other texts by their bytes.
+-- Times compare as times, numbers as numbers, other strings by their bytes.
 local function is_later(a, b)
   if type(a) == "string" and type(b) == "string" then
     local at, bt = builtins.time(a), builtins.time(b)

@@ -1,6 +1,5 @@
--- What a hook may return, as marked tables that src/policy/outcome.c reads: deciding (repair, refuse, ask, retry)
--- and judging (ok, partial, garbage, …). Each word checks what it is given, so that a slip is found by the example
--- that runs it.
+-- The return values of hooks, as marked tables that src/policy/outcome.c reads: decisions (repair, refuse, ask, retry)
+-- and judgements (ok, partial, garbage, …). Each word checks its arguments, so that an example finds a mistake.
 
 local builtins = ...
 local raise = builtins.raise -- an error at the line of the policy that called
@@ -21,17 +20,17 @@ end
 local function text(word, name, value)
   if type(value) == "number" then value = tostring(value) end
   if type(value) == "string" then return value end
-  raise(word .. ": " .. name .. ": expected text, got " .. builtins.kind(value))
+  raise(word .. ": " .. name .. ": expected a string, got " .. builtins.kind(value))
 end
 
 local function optional_text(word, name, value)
   if value == nil then return nil end
   if type(value) == "number" then value = tostring(value) end
   if type(value) == "string" then return value end
-  raise(word .. ": " .. name .. ": expected text or nothing, got " .. builtins.kind(value))
+  raise(word .. ": " .. name .. ": expected a string or nothing, got " .. builtins.kind(value))
 end
 
--- What a word takes, by the names that the vocabulary documents.
+-- Raises an error for a field that the vocabulary does not document.
 local function taking(word, of)
   local names, known = builtins.fields(of or word), {}
   for _, name in ipairs(names) do known[name] = true end

@@ -46,9 +46,9 @@
 ---What is demanded of arguments where a condition holds: made by when, always, needs_one_of, exclusive.
 ---@class toolgate.Rule
 ---@field needs (fun(self: toolgate.Rule, ...: string|string[]): toolgate.Rule) These arguments are required.
----@field drops (fun(self: toolgate.Rule, ...: string|string[]): toolgate.Rule) These arguments mean nothing here and are taken out.
+---@field drops (fun(self: toolgate.Rule, ...: string|string[]): toolgate.Rule) These arguments are removed.
 ---@field defaults (fun(self: toolgate.Rule, values: table<string, any>): toolgate.Rule) Values for arguments that are left out.
----@field refuses (fun(self: toolgate.Rule, code: string, message: string, hint?: string): toolgate.Rule)|(fun(self: toolgate.Rule, message: string): toolgate.Rule) Such a call is refused.
+---@field refuses (fun(self: toolgate.Rule, code: string, message: string, hint?: string): toolgate.Rule)|(fun(self: toolgate.Rule, message: string): toolgate.Rule) The call is refused.
 ---@field needs_one_of (fun(self: toolgate.Rule, ...: string|string[]): toolgate.Rule) At least one of these arguments is required.
 ---@field exclusive (fun(self: toolgate.Rule, ...: string|string[]): toolgate.Rule) At most one of these arguments may be given.
 
@@ -330,7 +330,7 @@ function tool(name) end
 ---@return toolgate.Declaration
 function gateway(fields) end
 
----JSON from a file beside the policy, or from the text itself; only while the policy loads.
+---JSON from a file beside the policy, or from the string itself; only while the policy loads.
 ---```lua
 ---json "file.json"
 ---json [[{…}]]
@@ -339,7 +339,7 @@ function gateway(fields) end
 ---@return table
 function json(file_or_text) end
 
----A JSON Schema without JSON: closed, everything required that is not optional.
+---A JSON Schema without JSON: closed, and every field is required unless it is optional.
 ---```lua
 ---params { name = type, … }
 ---params({ … }, { open = true })
@@ -349,7 +349,7 @@ function json(file_or_text) end
 ---@return toolgate.Schema
 function params(fields, options) end
 
----Each id here must have come from an earlier result or from the user.
+---Each id of this argument must come from an earlier result or from the user.
 ---```lua
 ---seen()
 ---seen { look_up = "…", shape = "uuid" }
@@ -358,7 +358,7 @@ function params(fields, options) end
 ---@return toolgate.Id
 function seen(options) end
 
----Each id here must look like this, or it cannot be one: uuid, integer, digits, hex, slug, email, url, or a prefix.
+---Each id of this argument must have this format: uuid, integer, digits, hex, slug, email, url, or a prefix.
 ---```lua
 ---shape "uuid"
 ---shape { prefix = "evt_" }
@@ -382,7 +382,7 @@ null = nil
 ---@return any[]
 function array(list) end
 
----Begins a rule that holds where each argument has the value, one of the list, or is what the condition says.
+---Begins a rule that holds if each argument has the value, has one of the list, or meets the condition.
 ---```lua
 ---when { argument = value, other = { value, value }, third = above(100) }
 ---```
@@ -432,7 +432,7 @@ function at_most(bound) end
 ---@return toolgate.Condition
 function between(low, high) end
 
----The argument is there, and not null.
+---The argument is given, and not null.
 ---```lua
 ---when { start = given }
 ---```
@@ -454,7 +454,7 @@ absent = nil
 ---@return toolgate.Condition
 function none_of(...) end
 
----The argument is given, and the pure function says yes of it; the words say what it is then.
+---The argument is given, and the pure function returns true; the words describe this for the model.
 ---```lua
 ---when { day = is("on a weekend", function(value, args) … end) }
 ---```
@@ -488,7 +488,7 @@ function needs_one_of(...) end
 ---@return toolgate.Rule
 function exclusive(...) end
 
----Text.
+---A string.
 ---```lua
 ---str
 ---str "Title"
@@ -559,7 +559,7 @@ function enum(values, description) end
 ---@return toolgate.Type
 function uuid(spec) end
 
----Text: an ISO 8601 date and time with its zone.
+---A string: an ISO 8601 date and time with its zone.
 ---```lua
 ---datetime "When it is due"
 ---```
@@ -567,7 +567,7 @@ function uuid(spec) end
 ---@return toolgate.Type
 function datetime(spec) end
 
----Text: an email address.
+---A string: an email address.
 ---```lua
 ---email "Whom to ask"
 ---```
@@ -575,7 +575,7 @@ function datetime(spec) end
 ---@return toolgate.Type
 function email(spec) end
 
----Text: a URI.
+---A string: a URI.
 ---```lua
 ---uri "Where it is"
 ---```
@@ -583,7 +583,7 @@ function email(spec) end
 ---@return toolgate.Type
 function uri(spec) end
 
----May be left out; the second argument is the default that the schema tells.
+---Optional; the second argument is the default that the schema names.
 ---```lua
 ---optional(str "Note")
 ---optional(int, 1)
@@ -593,7 +593,7 @@ function uri(spec) end
 ---@return toolgate.Type
 function optional(type, default) end
 
----The model should change the arguments: one problem, or several.
+---The model must correct the arguments: one problem, or several.
 ---```lua
 ---repair { path = "end", code = "before_start", message = "…", suggest = … }
 ---repair { {…}, {…} }
@@ -602,7 +602,7 @@ function optional(type, default) end
 ---@return toolgate.Outcome
 function repair(problem) end
 
----This call may not be made.
+---The call is refused.
 ---```lua
 ---refuse(code, message, hint)
 ---```
@@ -639,7 +639,7 @@ function retry(message, hint) end
 ---@return toolgate.Outcome
 function tool_return(fields) end
 
----The result is what was asked for.
+---The result is good.
 ---```lua
 ---ok { coverage = "SATISFIED", facts = { … }, follow_up = { tool = …, args = { … } } }
 ---```
@@ -647,7 +647,7 @@ function tool_return(fields) end
 ---@return toolgate.Outcome
 function ok(fields) end
 
----There is more; next_args gets it.
+---The result is incomplete; next_args fetch the rest.
 ---```lua
 ---partial(code, detail, next_args, hint)
 ---```
@@ -658,7 +658,7 @@ function ok(fields) end
 ---@return toolgate.Outcome
 function partial(code, detail, next_args, hint) end
 
----The result is well formed and means nothing.
+---The result is well-formed but useless.
 ---```lua
 ---garbage(code, detail, hint)
 ---```
@@ -668,7 +668,7 @@ function partial(code, detail, next_args, hint) end
 ---@return toolgate.Outcome
 function garbage(code, detail, hint) end
 
----The tool is broken: asking again does not help.
+---The tool is broken: another call does not help.
 ---```lua
 ---broken(code, detail)
 ---```
@@ -677,7 +677,7 @@ function garbage(code, detail, hint) end
 ---@return toolgate.Outcome
 function broken(code, detail) end
 
----It will work later.
+---The failure is temporary.
 ---```lua
 ---transient(detail, after_seconds)
 ---```
@@ -686,7 +686,7 @@ function broken(code, detail) end
 ---@return toolgate.Outcome
 function transient(detail, after_seconds) end
 
----Only the user can go on.
+---The user must decide before the agent continues.
 ---```lua
 ---need_user(question, { choice, … })
 ---```
@@ -695,7 +695,7 @@ function transient(detail, after_seconds) end
 ---@return toolgate.Outcome
 function need_user(question, choices) end
 
----The tool says that it could not.
+---The tool reported an error.
 ---```lua
 ---failed(code, detail, hint)
 ---```
@@ -716,7 +716,7 @@ function failed(code, detail, hint) end
 ---@return integer?
 function newest(list, field) end
 
----Whether the user's words ask for everything there is (all, every, everyone, entire, …).
+---Whether the user asks for everything (all, every, everyone, entire, …).
 ---```lua
 ---wants_all(call.goal)
 ---```
@@ -724,7 +724,7 @@ function newest(list, field) end
 ---@return boolean
 function wants_all(goal) end
 
----Seconds since 1970 of an ISO 8601 time or date; nil for any other text.
+---Seconds since 1970 of an ISO 8601 time or date; nil for any other string.
 ---```lua
 ---time("2026-05-01T00:00:00Z")
 ---```
@@ -732,7 +732,7 @@ function wants_all(goal) end
 ---@return number?
 function time(text) end
 
----The day of a time as "2026-05-01", in UTC; nil for any other text. In params: text, an ISO 8601 date.
+---The day of a time as "2026-05-01", in UTC; nil for any other string. In params: a string, an ISO 8601 date.
 ---```lua
 ---date("2026-05-01T10:00:00Z")
 ---date(seconds)  or, in params, date "The day"
@@ -742,7 +742,7 @@ function time(text) end
 ---@return string?
 function date(time) end
 
----Seconds of an ISO 8601 or short duration (weeks, days, hours, minutes, seconds); nil for any other text.
+---Seconds of an ISO 8601 or short duration (weeks, days, hours, minutes, seconds); nil for any other string.
 ---```lua
 ---duration("PT1H30M")
 ---duration("90m")
@@ -751,7 +751,7 @@ function date(time) end
 ---@return number?
 function duration(text) end
 
----A table with scheme, host, port, path, query, fragment, user; nil for any other text.
+---A table with scheme, host, port, path, query, fragment, user; nil for any other string.
 ---```lua
 ---url("https://example.com:8080/a?b=c#d")
 ---```
@@ -768,7 +768,7 @@ function url(text) end
 ---@return boolean
 function host_in(url_or_host, hosts) end
 
----Whether the text fits the pattern: * is any run of characters, ? is one.
+---Whether the string matches the pattern: * is any run of characters, ? is one.
 ---```lua
 ---glob("reports/*.pdf", path)
 ---```
@@ -777,7 +777,7 @@ function host_in(url_or_host, hosts) end
 ---@return boolean
 function glob(pattern, text) end
 
----A table for asking: set[x] is true for its members.
+---A set: set[x] is true for its members.
 ---```lua
 ---set { "a", "b" }
 ---```
@@ -785,7 +785,7 @@ function glob(pattern, text) end
 ---@return table<any, boolean?>
 function set(...) end
 
----Raises the message where value is false or nil.
+---Raises the message if value is false or nil.
 ---```lua
 ---assert(value, message)
 ---```
@@ -832,7 +832,7 @@ function next(table, key) end
 ---@return table
 function pairs(table) end
 
----Calls f and catches its errors; a spent deadline it does not catch.
+---Calls f and catches its errors, but not the end of the deadline.
 ---```lua
 ---pcall(f, …)
 ---```
@@ -860,7 +860,7 @@ function select(n, ...) end
 ---@return number?
 function tonumber(value, base) end
 
----The text of a value.
+---The value as a string.
 ---```lua
 ---tostring(value)
 ---```

@@ -39,9 +39,9 @@ static const struct member annotations[] = {
     {"audience", AUDIENCE, false}, {"priority", PRIORITY, false}, {"lastModified", TEXT, false}, {0}};
 static const struct member common[] = {{"annotations", OBJECT, false}, {"_meta", OBJECT, false}, {0}};
 
-static const char *const wants[] = {
-    [TEXT] = "a text",
-    [BASE64] = "base64 (A-Z a-z 0-9 + /, filled up with =)",
+static const char *const expected_form[] = {
+    [TEXT] = "a string",
+    [BASE64] = "base64 (A-Z a-z 0-9 + /, padded with =)",
     [LOOSE] = "base64",
     [MIME] = "a MIME type (\"image/png\")",
     [URI] = "a URI (\"file:///report.pdf\")",
@@ -74,17 +74,17 @@ static bool is_base64(struct str text)
     return text.len % 4 == 0;
 }
 
-/* As browsers decode it: with white space, and perhaps not filled up. */
+/* As browsers decode it: white space is skipped, and padding is optional. */
 static bool is_loose_base64(struct str text)
 {
     size_t letters = 0, fill = 0;
     for (size_t i = 0; i < text.len; i++) {
-        char c = text.at[i];
-        if (c == ' ' || (c >= '\t' && c <= '\r'))
+        char ch = text.at[i];
+        if (ch == ' ' || (ch >= '\t' && ch <= '\r'))
             continue;
-        if (c == '=')
+        if (ch == '=')
             fill++;
-        else if (fill || !is_one_of(c, "+/"))
+        else if (fill || !is_one_of(ch, "+/"))
             return false;
         else
             letters++;
@@ -92,7 +92,7 @@ static bool is_loose_base64(struct str text)
     return fill ? fill <= 2 && (letters + fill) % 4 == 0 : letters % 4 != 1;
 }
 
-/* type "/" subtype, and whatever follows a ";". */
+/* type "/" subtype, and anything behind a ";". */
 static bool is_mime(struct str text)
 {
     size_t slashes = 0, part = 0, i = 0;
@@ -157,67 +157,67 @@ static bool has_form(const struct json *value, enum form form)
 
 /* ---- blocks ------------------------------------------------------------------------ */
 
-struct looking {
+struct check {
     struct arena *arena;
     struct str place; /* "content[2]", "content[2].resource" */
     struct str fault;
-    bool silent; /* not ours to mend: nobody reads why */
+    bool lenient; /* as official clients check it; without error texts */
 };
 
-static bool complain(struct looking *l, const char *name, const char *expected, const struct json *got)
+static bool mismatch(struct check *c, const char *name, const char *expected, const struct json *got)
 {
-    if (l->silent)
+    if (c->lenient)
         return false;
-    struct buf text = buf_in(l->arena);
+    struct buf text = buf_in(c->arena);
     if (got)
         json_write(&text, got);
     struct str cut = str_cut(buf_view(&text), GOT_MAX_BYTES);
-    l->fault = arena_printf(l->arena, STR_FMT "%s%s: expected %s, got " STR_FMT "%s", STR_ARG(l->place),
+    c->fault = arena_printf(c->arena, STR_FMT "%s%s: expected %s, got " STR_FMT "%s", STR_ARG(c->place),
                             name ? "." : "", name ? name : "", expected,
                             STR_ARG(got ? cut : STR_LIT("nothing")), cut.len < text.len ? "…" : "");
     return false;
 }
 
-/* Official clients ask no more of these than that they are texts. */
-static enum form as_clients_have_it(enum form form)
+/* Official clients only check that these are strings. */
+static enum form lenient_form(enum form form)
 {
     return form == MIME || form == URI ? TEXT : form == BASE64 ? LOOSE : form;
 }
 
-static bool check_members(struct looking *l, const struct json *object, const struct member *members)
+static bool check_members(struct check *c, const struct json *object, const struct member *members)
 {
     for (; members->name; members++) {
         const struct json *value = json_get_text(object, members->name);
-        enum form form = l->silent ? as_clients_have_it(members->form) : members->form;
+        enum form form = c->lenient ? lenient_form(members->form) : members->form;
         if (value ? !has_form(value, form) : members->required)
-            return complain(l, members->name, wants[members->form], value);
+            return mismatch(c, members->name, expected_form[members->form], value);
     }
     return true;
 }
 
-static bool check_inner(struct looking *l, const struct json *block, const char *name,
+static bool check_inner(struct check *c, const struct json *block, const char *name,
                         const struct member *members)
 {
     const struct json *inner = json_get_text(block, name);
-    struct str outer = l->place;
+    struct str outer = c->place;
     if (!inner)
         return true;
-    if (!l->silent)
-        l->place = arena_printf(l->arena, STR_FMT ".%s", STR_ARG(outer), name);
-    bool is_right = check_members(l, inner, members);
-    l->place = is_right ? outer : l->place;
+    if (!c->lenient)
+        c->place = arena_printf(c->arena, STR_FMT ".%s", STR_ARG(outer), name);
+    bool is_right = check_members(c, inner, members);
+    c->place = is_right ? outer : c->place;
     return is_right;
 }
 
-/* Either text or blob, and not both, which clients do not mind. */
-static bool check_resource(struct looking *l, const struct json *block)
+/* Either text or blob; clients accept both together. */
+static bool check_resource(struct check *c, const struct json *block)
 {
     const struct json *inner = json_get_text(block, "resource");
     bool text = json_get_text(inner, "text"), blob = json_get_text(inner, "blob");
-    if (!check_inner(l, block, "resource", resource))
+    if (!check_inner(c, block, "resource", resource))
         return false;
-    return text != blob || (l->silent && text) ||
-           complain(l, "resource", "either 'text' or 'blob' in it", inner);
+    return text != blob || (c->lenient && text) ||
+           mismatch(c, "resource", "either 'text' or 'blob' in it", inner);
 }
 
 static const struct block *block_of(const struct json *block)
@@ -229,38 +229,38 @@ static const struct block *block_of(const struct json *block)
     return NULL;
 }
 
-static bool check_block(struct looking *l, const struct json *block)
+static bool check_block(struct check *c, const struct json *block)
 {
     const struct block *known = block_of(block);
     if (block->type != JSON_OBJECT)
-        return complain(l, NULL, "a block like { type = \"text\", text = \"…\" }", block);
+        return mismatch(c, NULL, "a block like { type = \"text\", text = \"…\" }", block);
     if (!known)
-        return complain(l, "type", "one of text, image, audio, resource_link, resource",
+        return mismatch(c, "type", "one of text, image, audio, resource_link, resource",
                         json_get_text(block, "type"));
-    return check_members(l, block, known->members) && check_members(l, block, common) &&
-           check_inner(l, block, "annotations", annotations) &&
-           (!str_is(str_of(known->type), "resource") || check_resource(l, block));
+    return check_members(c, block, known->members) && check_members(c, block, common) &&
+           check_inner(c, block, "annotations", annotations) &&
+           (!str_is(str_of(known->type), "resource") || check_resource(c, block));
 }
 
 struct str content_error(struct arena *arena, const struct json *content)
 {
-    struct looking l = {.arena = arena, .place = STR_LIT("content")};
+    struct check c = {.arena = arena, .place = STR_LIT("content")};
     if (!json_is(content, JSON_ARRAY)) {
-        complain(&l, NULL, "a list of blocks like { type = \"text\", text = \"…\" }", content);
-        return l.fault;
+        mismatch(&c, NULL, "a list of blocks like { type = \"text\", text = \"…\" }", content);
+        return c.fault;
     }
     for (uint32_t i = 0; i < content->len; i++) {
-        l.place = arena_printf(arena, "content[%u]", i + 1);
-        if (!check_block(&l, &content->items[i]))
-            return l.fault;
+        c.place = arena_printf(arena, "content[%u]", i + 1);
+        if (!check_block(&c, &content->items[i]))
+            return c.fault;
     }
     return STR_NONE;
 }
 
 bool content_block_is_valid(const struct json *block)
 {
-    struct looking l = {.silent = true};
-    return check_block(&l, block);
+    struct check c = {.lenient = true};
+    return check_block(&c, block);
 }
 
 bool content_is_block_list(const struct json *value)
