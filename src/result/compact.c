@@ -50,7 +50,7 @@ static struct str written(struct arena *arena, const struct json *value)
     return buf_view(&out);
 }
 
-/* The text that a model reads of a block, or NULL: other blocks stay, whatever their size. */
+/* The text that a model reads of a block, or NULL: other blocks stay at any size. */
 static const struct json *text_in(const struct json *block)
 {
     struct str type = json_str(json_get_text(block, "type"));

@@ -1,7 +1,7 @@
 /*
  * Failure envelopes: results that report a failure, a transient failure or a
  * question to the user although they claim success. Recognised by the
- * conventions of the field, and only if there is hardly another reading: a
+ * conventions of the field, and only if another reading is unlikely: a
  * record with an `error` of its own, a list of failed jobs or a log that begins
  * with "Error:" are ordinary results.
  */
@@ -10,8 +10,8 @@
 
 #include "result/result.h"
 
-#define ENVELOPE_TEXT_MAX_BYTES 1000u /* a longer text is data, whatever it begins with */
-#define ENVELOPE_LINES_MAX      12u   /* likewise */
+#define ENVELOPE_TEXT_MAX_BYTES 1000u /* a longer text is data */
+#define ENVELOPE_LINES_MAX      12u   /* a text with more is data */
 #define ENVELOPE_WAIT_MAX_S     86400
 #define ENVELOPE_QUESTION_BYTES 1000u
 #define ENVELOPE_CHOICES_MAX    20u

@@ -23,7 +23,7 @@ struct result {
     struct str error_text; /* the text blocks, joined */
 };
 
-/* A longer text is informative, whatever it begins with. */
+/* A longer text is informative. */
 #define RESULT_UNINFORMATIVE_MAX_BYTES 200u
 
 /* The result of an MCP server as it sent it. A content block that clients would reject is repaired, or

@@ -1,4 +1,4 @@
-/* The `format`s toolgate asserts: a check, words and an example for each. */
+/* The formats that toolgate asserts, each with a check, a name for messages and an example. */
 #ifndef TOOLGATE_SCHEMA_FORMAT_H
 #define TOOLGATE_SCHEMA_FORMAT_H
 
@@ -6,12 +6,12 @@
 
 struct format {
     const char *name;    /* "date-time" */
-    const char *words;   /* "ISO datetime" */
+    const char *title;   /* "ISO datetime" */
     const char *example; /* "2026-05-03T00:00:00Z" */
     bool (*check)(struct str s);
 };
 
-/* NULL: unknown, or one that is an annotation only. */
+/* NULL: unknown, or an annotation only. */
 const struct format *format_find(struct str name);
 
 #endif

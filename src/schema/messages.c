@@ -134,7 +134,7 @@ static const struct {
 
 #define NAMES (sizeof(names) / sizeof(*names))
 
-/* Names of the types in the table's order, "number" instead of "integer" where both would do. */
+/* Names of the types in the table's order, "number" instead of "integer" if both are allowed. */
 static size_t names_of(unsigned types, const char *out[NAMES])
 {
     size_t count = 0;
@@ -365,7 +365,7 @@ static struct problem format_problem(struct explain_ctx *e, const struct op *op,
 {
     struct str got = message_quote(e->arena, v);
     return (struct problem){.code = "format",
-                            .message = ARENA_JOIN(e->arena, STR_LIT("expected "), str_of(op->format->words),
+                            .message = ARENA_JOIN(e->arena, STR_LIT("expected "), str_of(op->format->title),
                                                   STR_LIT(" (e.g. '"), str_of(op->format->example),
                                                   STR_LIT("'), got "), got),
                             .expected = json_text(e->arena, op->value),

@@ -5,9 +5,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Writes an expression for PCRE2 (with UTF, without UCP) that matches what `expression` matches in ECMA-262.
- * ERR_SCHEMA with the reason where ECMA-262 has no such expression. Plain punctuation may be escaped, as
- * people do. */
+/* Appends the expression for PCRE2 (with UTF, without UCP) that matches what `expression` matches in
+ * ECMA-262. ERR_SCHEMA with the reason if that is not valid; escaped punctuation is accepted, as it is
+ * common. */
 enum err regex_ecma_to_pcre(struct str expression, struct buf *out, struct why *why);
 
 #endif
