@@ -57,17 +57,6 @@ static void signal_all(int number)
             drop(guard.groups[i]);
 }
 
-static void end_all(void)
-{
-    int64_t until = clock_mono_us() + (int64_t)CHILD_TERM_MS * 1000;
-    signal_all(SIGTERM);
-    while (guard.count && clock_mono_us() < until) {
-        poll(NULL, 0, GUARD_POLL_MS);
-        signal_all(0);
-    }
-    signal_all(SIGKILL);
-}
-
 /* Reads messages until the daemon's end of the socket is closed. */
 static void follow_daemon(int socket)
 {
@@ -101,7 +90,13 @@ static _Noreturn void run_guard(int socket)
     if (chdir("/") == 0) /* so that it keeps no file system mounted; a failure does not matter */
         errno = 0;
     follow_daemon(3);
-    end_all();
+    int64_t until = clock_mono_us() + (int64_t)CHILD_TERM_MS * 1000;
+    signal_all(SIGTERM);
+    while (guard.count && clock_mono_us() < until) {
+        poll(NULL, 0, GUARD_POLL_MS);
+        signal_all(0);
+    }
+    signal_all(SIGKILL);
     _exit(0);
 }
 

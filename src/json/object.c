@@ -22,19 +22,6 @@ static uint32_t *slot_for(uint32_t *slots, size_t size, const struct json_member
     return &slots[at];
 }
 
-/* Returns the later of the first two members with the same key, or NULL. */
-static const struct json_member *fill_index(uint32_t *slots, size_t size, const struct json_member *members,
-                                            size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        uint32_t *slot = slot_for(slots, size, members, members[i].key);
-        if (*slot)
-            return &members[i];
-        *slot = (uint32_t)i + 1;
-    }
-    return NULL;
-}
-
 /* A 64-bit Bloom filter of one bit a key: keys with different bits differ. */
 static inline uint64_t bit_of(struct str key)
 {
@@ -76,6 +63,8 @@ static size_t merge_twice(struct arena *arena, struct json_member *members, size
     return kept;
 }
 
+/* Copies the members and fills their index. *duplicate: the first member whose key an earlier one has, or
+ * NULL. */
 static const struct json_member *large_row(struct arena *arena, const struct json_member *members,
                                            size_t count, const struct json_member **duplicate)
 {
@@ -84,7 +73,14 @@ static const struct json_member *large_row(struct arena *arena, const struct jso
     struct json_member *row = (struct json_member *)(void *)(slots + size);
     memset(slots, 0, size * sizeof(*slots));
     memcpy(row, members, count * sizeof(*members));
-    *duplicate = fill_index(slots, size, members, count);
+    *duplicate = NULL;
+    for (size_t i = 0; i < count && !*duplicate; i++) {
+        uint32_t *slot = slot_for(slots, size, members, members[i].key);
+        if (*slot)
+            *duplicate = &members[i];
+        else
+            *slot = (uint32_t)i + 1;
+    }
     return row;
 }
 

@@ -111,18 +111,6 @@ static struct bytecode_constant take_constant(struct dump *d)
     return constant;
 }
 
-/* The dump has them in reverse order of their indexes. */
-static const struct bytecode_constant *take_constants(struct dump *d, uint32_t count)
-{
-    d->bad |= count > (size_t)(d->end - d->at);
-    if (d->bad)
-        return NULL;
-    struct bytecode_constant *list = ARENA_ARRAY(d->arena, struct bytecode_constant, count);
-    for (uint32_t i = count; i-- > 0;)
-        list[i] = take_constant(d);
-    return list;
-}
-
 /* ---- a function ---------------------------------------------------------------- */
 
 static const struct bytecode *take_function(struct dump *d)
@@ -140,7 +128,14 @@ static const struct bytecode *take_function(struct dump *d)
     uint32_t line_count = take_number(d);
     code->at = take_array(d, code->count, sizeof(uint32_t));
     code->upvalues = take_array(d, code->upvalue_count, sizeof(uint16_t));
-    code->constants = take_constants(d, code->constant_count);
+    d->bad |= code->constant_count > (size_t)(d->end - d->at);
+    if (d->bad)
+        return code;
+    struct bytecode_constant *constants =
+        ARENA_ARRAY(d->arena, struct bytecode_constant, code->constant_count);
+    for (uint32_t i = code->constant_count; i-- > 0;) /* in reverse order of their indexes */
+        constants[i] = take_constant(d);
+    code->constants = constants;
     for (; numbers && !d->bad; numbers--) { /* integers are one number, others two, by the lowest bit */
         bool two = *d->at & 1;
         take_number(d);
