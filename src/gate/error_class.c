@@ -11,73 +11,75 @@
 
 /* One row per class: what programs see, what the ledger counts, what the model reads. */
 static const struct error_class_info classes[CLASS_COUNT] = {
-    [CLASS_OK] = {"ok", VERDICT_PASS, false, ADMIT(VALID), SETTLE(OK), NULL, NULL, NULL, NULL},
+    [CLASS_OK] = {"ok", VERDICT_PASS, false, ADMIT(VALID), SETTLE(OK), .coverage = NULL},
 
     [CLASS_PARTIAL_DATA] = {"partial_data", VERDICT_PASS, false, ADMIT(VALID), SETTLE(PARTIAL),
-                            "NEEDS_MORE_TOOLS", NULL, NULL, NULL},
+                            .coverage = "NEEDS_MORE_TOOLS"},
 
     [CLASS_SEMANTIC_GARBAGE] = {"semantic_garbage", VERDICT_REPAIR, true, ADMIT(VALID), SETTLE(GARBAGE),
-                                "NEEDS_MORE_TOOLS", "ran, but its result is not usable",
-                                "Change the arguments, or use another tool.", NULL},
+                                .coverage = "NEEDS_MORE_TOOLS",
+                                .headline = "ran, but its result is not usable",
+                                .next = "Change the arguments, or use another tool."},
 
-    [CLASS_SCHEMA_MISMATCH] =
-        {"schema_mismatch", VERDICT_REFUSE, true, ADMIT(VALID), SETTLE(SCHEMA_MISMATCH), "FAILED",
-         "ran, but its result is broken",
-         "The tool is broken, not your call: do not retry it. Use another tool, or tell the "
-         "user.",
-         NULL},
+    [CLASS_SCHEMA_MISMATCH] = {"schema_mismatch", VERDICT_REFUSE, true, ADMIT(VALID), SETTLE(SCHEMA_MISMATCH),
+                               .coverage = "FAILED", .headline = "ran, but its result is broken",
+                               .next =
+                                   "The tool is broken, not your call: do not retry it. Use another tool, "
+                                   "or tell the user."},
 
-    [CLASS_TRANSIENT] = {"transient", VERDICT_WAIT, true, ADMIT(VALID), SETTLE(TRANSIENT), NULL,
-                         "failed temporarily", NULL, feedback_transient},
+    [CLASS_TRANSIENT] = {"transient", VERDICT_WAIT, true, ADMIT(VALID), SETTLE(TRANSIENT),
+                         .headline = "failed temporarily", .write = feedback_transient},
 
-    [CLASS_TOOL_ERROR] =
-        {"tool_error", VERDICT_REPAIR, true, ADMIT(VALID), SETTLE(TOOL_ERROR), "FAILED", "ran and failed",
-         "If the message names an argument, change that and call again; the same call would fail "
-         "the same way.",
-         NULL},
+    [CLASS_TOOL_ERROR] = {"tool_error", VERDICT_REPAIR, true, ADMIT(VALID), SETTLE(TOOL_ERROR),
+                          .coverage = "FAILED", .headline = "ran and failed",
+                          .next =
+                              "If the message names an argument, change that and call again; the same call "
+                              "would fail the same way."},
 
     [CLASS_INVALID_ARGUMENTS] = {"invalid_arguments", VERDICT_REPAIR, true, ADMIT(INVALID), SETTLE(INVALID),
-                                 NULL, NULL, NULL, feedback_invalid_arguments},
+                                 .write = feedback_invalid_arguments},
 
-    [CLASS_FABRICATED_ID] =
-        {"fabricated_id", VERDICT_REFUSE, true, ADMIT(FABRICATED), SETTLE(FABRICATED), NULL,
-         "was not run: an id in its arguments was made up.",
-         "Look the id up with a search or list tool, or ask the user for it; do not guess it.", NULL},
+    [CLASS_FABRICATED_ID] = {"fabricated_id", VERDICT_REFUSE, true, ADMIT(FABRICATED), SETTLE(FABRICATED),
+                             .headline = "was not run: an id in its arguments was made up.",
+                             .next =
+                                 "Look the id up with a search or list tool, or ask the user for it; do not "
+                                 "guess it."},
 
-    [CLASS_UNKNOWN_TOOL] = {"unknown_tool", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(RELEASED), NULL,
-                            NULL, NULL, feedback_unknown_tool},
+    [CLASS_UNKNOWN_TOOL] = {"unknown_tool", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(RELEASED),
+                            .write = feedback_unknown_tool},
 
-    [CLASS_FORBIDDEN] = {"forbidden", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(REFUSED), NULL,
-                         "was refused",
-                         "Do not repeat this call. Use another tool, or tell the user why it cannot be done.",
-                         NULL},
+    [CLASS_FORBIDDEN] = {"forbidden", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(REFUSED),
+                         .headline = "was refused",
+                         .next =
+                             "Do not repeat this call. Use another tool, or tell the user why it cannot be "
+                             "done."},
 
     [CLASS_AGENT_RUNS_THIS] = {"agent_runs_this", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(RELEASED),
-                               NULL, "is run by the agent itself, not by toolgate.",
-                               "Do not call it here again: your program must call toolgate/check, run the "
-                               "tool, and call toolgate/report.",
-                               NULL},
+                               .headline = "is run by the agent itself, not by toolgate.",
+                               .next =
+                                   "Do not call it here again: your program must call toolgate/check, run "
+                                   "the tool, and call toolgate/report."},
 
-    [CLASS_RETRY_BUDGET] = {"retry_budget", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(RELEASED), NULL,
-                            NULL, NULL, feedback_retry_budget},
+    [CLASS_RETRY_BUDGET] = {"retry_budget", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(RELEASED),
+                            .write = feedback_retry_budget},
 
-    [CLASS_LOOP] = {"loop", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(RELEASED), NULL, NULL, NULL,
-                    feedback_loop},
+    [CLASS_LOOP] = {"loop", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(RELEASED), .write = feedback_loop},
 
-    [CLASS_POLICY_ERROR] =
-        {"policy_error", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(REFUSED), NULL,
-         "was not run: the gateway's policy for this tool is broken, not your call.",
-         "Do not repeat the call. Use another tool, or tell the user that the operator must fix the policy.",
-         NULL},
+    [CLASS_POLICY_ERROR] = {"policy_error", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(REFUSED),
+                            .headline = "was not run: the gateway's policy for this tool is broken, not your "
+                                        "call.",
+                            .next = "Do not repeat the call. Use another tool, or tell the user that the "
+                                    "operator must fix the policy."},
 
-    [CLASS_UNAVAILABLE] = {"unavailable", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(REFUSED), NULL,
-                           "is unavailable", DO_NOT_REPEAT, feedback_unavailable},
+    [CLASS_UNAVAILABLE] = {"unavailable", VERDICT_REFUSE, true, ADMIT(REFUSED), SETTLE(REFUSED),
+                           .headline = "is unavailable", .next = DO_NOT_REPEAT,
+                           .write = feedback_unavailable},
 
     [CLASS_NEED_USER_INPUT] = {"need_user_input", VERDICT_ASK, true, ADMIT(VALID), SETTLE(RELEASED),
-                               "NEED_USER_INPUT", NULL, NULL, feedback_need_user_input},
+                               .coverage = "NEED_USER_INPUT", .write = feedback_need_user_input},
 
-    [CLASS_CANCELLED] = {"cancelled", VERDICT_REFUSE, true, ADMIT(VALID), SETTLE(RELEASED), NULL,
-                         "was cancelled", DO_NOT_REPEAT, NULL},
+    [CLASS_CANCELLED] = {"cancelled", VERDICT_REFUSE, true, ADMIT(VALID), SETTLE(RELEASED),
+                         .headline = "was cancelled", .next = DO_NOT_REPEAT},
 };
 
 const struct error_class_info *error_class_info(enum error_class class)
