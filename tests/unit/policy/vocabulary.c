@@ -122,7 +122,7 @@ static void options_of_types(void **state)
         const char *fault = fault_of(arena_printf(arena, "local _ = %s", types[i].source).at);
         const char *takes = fault ? strstr(fault, "it takes ") : NULL;
         const struct reference_table *tables[] = {table_of("a type"),
-                                                    types[i].of ? table_of(types[i].of) : NULL};
+                                                  types[i].of ? table_of(types[i].of) : NULL};
         size_t told = 1, known = 0;
         assert_non_null(takes);
         for (const char *at = takes; (at = strstr(at, ", ")); at++)
