@@ -39,10 +39,6 @@
     {                                                                                                        \
         .name = STR(key), .read = key_absent, .text = (sentence)                                             \
     }
-#define THE_END                                                                                              \
-    {                                                                                                        \
-        .read = NULL                                                                                         \
-    }
 
 static key_reader read_socket_mode, read_coerce, read_cost, read_compact, read_names, read_again;
 
@@ -52,7 +48,7 @@ static const struct config_key again_keys[] = {
     U32("times", again.times, 1, POLICY_RETRY_TIMES_MAX),
     {KEY("backoff", key_duration, again.backoff_ms), .min = 1, .max = POLICY_RETRY_WITHIN_MAX_S * 1000},
     {KEY("within", key_duration, again.within_ms), .min = 1, .max = POLICY_RETRY_WITHIN_MAX_S * 1000},
-    THE_END,
+    {.read = NULL},
 };
 
 static const struct config_key retry_keys[] = {
@@ -60,13 +56,13 @@ static const struct config_key retry_keys[] = {
     COUNT("same_call", same_call),
     COUNT("transient", transient),
     {.name = STR("again"), .read = read_again},
-    THE_END,
+    {.read = NULL},
 };
 
 static const struct config_key poll_keys[] = {
     COUNT("max", poll_max),
     ABSENT("every", "the policy of a tool sets how often it may be polled; remove the key here"),
-    THE_END,
+    {.read = NULL},
 };
 
 static const struct config_key loop_keys[] = {
@@ -75,7 +71,7 @@ static const struct config_key loop_keys[] = {
     U32("across_turns", across_turns, 2, CONFIG_COUNT_MAX),
     TABLE("poll", poll_keys),
     ABSENT("volatile", "the policy of a tool names its volatile arguments; remove the key here"),
-    THE_END,
+    {.read = NULL},
 };
 
 static const struct key_choice modes[] = {
@@ -90,7 +86,10 @@ static const struct key_choice unknowns[] = {
         U32("calls_per_session", of.calls_per_session, 1, CONFIG_LIMIT_MAX),                                 \
         U32("seconds_per_turn", of.seconds_per_turn, 1, CONFIG_LIMIT_MAX),                                   \
         {KEY("cost_per_turn", read_cost, of.cost_per_turn)},                                                 \
-        {KEY("cost_per_session", read_cost, of.cost_per_session)}, THE_END
+        {KEY("cost_per_session", read_cost, of.cost_per_session)},                                           \
+    {                                                                                                        \
+        0                                                                                                    \
+    }
 /* NOLINTEND(bugprone-macro-parentheses) */
 
 static const struct config_key tool_limits_keys[] = {LIMITS(tool_limits)};
@@ -101,7 +100,7 @@ static const struct config_key compact_keys[] = {
     U32("max_tokens", compact.max_tokens, POLICY_COMPACT_MIN, CONFIG_LIMIT_MAX),
     {KEY("keep", read_names, compact.keep)},
     {KEY("drop", read_names, compact.drop)},
-    THE_END,
+    {.read = NULL},
 };
 
 static const struct config_key defaults_keys[] = {
@@ -112,7 +111,7 @@ static const struct config_key defaults_keys[] = {
     {.name = STR("coerce"), .read = read_coerce},
     TABLE("limits", tool_limits_keys),
     {.name = STR("compact"), .read = read_compact},
-    THE_END,
+    {.read = NULL},
 };
 
 static const struct config_key coerce_keys[] = {
@@ -122,7 +121,7 @@ static const struct config_key coerce_keys[] = {
     {KEY("nulls", key_bool, coerce.nulls)},
     {KEY("enums", key_bool, coerce.enums)},
     {KEY("floats", key_bool, coerce.floats)},
-    THE_END,
+    {.read = NULL},
 };
 
 /* Upper ends: what a 64-bit host with the memory of one can honour, and depth what json/parse.h allows. */
@@ -135,7 +134,7 @@ static const struct config_key limits_keys[] = {
     {KEY("memory", key_size, limits.memory), .min = 16777216, .max = INT64_MAX},
     U32("policy_ms", limits.policy_ms, 1, SANDBOX_WATCHDOG_MS / 2),
     U32("policy_kb", limits.policy_kb, 1024, 1048576),
-    THE_END,
+    {.read = NULL},
 };
 
 static const struct key_choice levels[] = {{"debug", LOG_DEBUG}, {"info", LOG_INFO}, {"warn", LOG_WARN},
@@ -147,7 +146,7 @@ static const struct config_key log_keys[] = {
     {KEY("format", key_one_of, log_format), .choices = formats},
     {KEY("arguments", key_bool, log_arguments)},
     {KEY("file", key_path, log_file)},
-    THE_END,
+    {.read = NULL},
 };
 
 static const struct config_key config_keys[] = {
@@ -169,7 +168,7 @@ static const struct config_key config_keys[] = {
     U32("anonymous_repeats", anonymous_repeats, 2, CONFIG_COUNT_MAX),
     {KEY("require_descriptions", key_bool, require_descriptions)},
     ABSENT("metrics", "this version has no metrics listener; `toolgate status --json` has the counters"),
-    THE_END,
+    {.read = NULL},
 };
 
 /* ---- readers of values that are no plain number, choice or path ---- */

@@ -7,10 +7,10 @@
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
-static bool has_name(const struct name_values *pairs, const char *name)
+static bool has_name(const struct name_values *pairs, struct str name)
 {
     for (size_t i = 0; i < pairs->count; i++)
-        if (str_is(pairs->list[i].name, name))
+        if (str_eq(pairs->list[i].name, name))
             return true;
     return false;
 }
@@ -29,21 +29,21 @@ static enum err expand_variable(struct arena *arena, const struct name_value *pa
     return err;
 }
 
-enum err environment_build(struct arena *arena, const char *const *inherited, const struct name_values *pairs,
+enum err environment_build(struct arena *arena, const char *inherited, const struct name_values *pairs,
                            struct secrets *used, const char *const **out, struct why *why)
 {
-    size_t count = 0, room = pairs->count + 2;
-    for (size_t i = 0; inherited[i]; i++)
-        room++;
-    const char **list = ARENA_ARRAY(arena, const char *, room);
+    const char **list = ARENA_ARRAY(arena, const char *, pairs->count + strlen(inherited) / 2 + 3);
+    size_t count = 0;
     enum err err = OK;
-    bool has_path = has_name(pairs, "PATH");
-    for (size_t i = 0; inherited[i]; i++) {
-        const char *value = getenv(inherited[i]);
-        if (!value || has_name(pairs, inherited[i]))
+    bool has_path = has_name(pairs, STR_LIT("PATH"));
+    for (const char *at = inherited; *at; at += strspn(at, " ")) {
+        struct str name = arena_dup(arena, (struct str){at, strcspn(at, " ")});
+        const char *value = getenv(name.at);
+        at += name.len;
+        if (!value || has_name(pairs, name))
             continue;
-        has_path |= strcmp(inherited[i], "PATH") == 0;
-        list[count++] = arena_printf(arena, "%s=%s", inherited[i], value).at;
+        has_path |= str_is(name, "PATH");
+        list[count++] = ARENA_JOIN(arena, name, STR_LIT("="), str_of(value)).at;
     }
     if (!has_path)
         list[count++] = "PATH=" DEFAULT_PATH;

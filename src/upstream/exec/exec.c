@@ -324,7 +324,7 @@ static enum upstream_call_state start_or_queue(struct command *c)
 /* False, with the answer: an argument or a setting is at fault. */
 static bool prepare(struct command *c)
 {
-    static const char *const inherited[] = {"PATH", "HOME", "LANG", "TZ", "TERM", NULL};
+    static const char inherited[] = "PATH HOME LANG TZ TERM";
     struct upstream_call *call = c->call;
     struct exec_argv_error error;
     struct str cwd;

@@ -304,30 +304,10 @@ static enum err expand(struct mcp_transport *t, struct str text, const char **ou
 static void start(struct mcp_transport *t)
 {
     /* What the MCP SDKs pass on, and what selects a program's language, time zone and folders. */
-    static const char *const inherited[] = {"HOME",
-                                            "LOGNAME",
-                                            "PATH",
-                                            "SHELL",
-                                            "TERM",
-                                            "USER",
-                                            "LANG",
-                                            "LC_ALL",
-                                            "LC_COLLATE",
-                                            "LC_CTYPE",
-                                            "LC_MESSAGES",
-                                            "LC_MONETARY",
-                                            "LC_NUMERIC",
-                                            "LC_TIME",
-                                            "TZ",
-                                            "TMPDIR",
-                                            "XDG_CACHE_HOME",
-                                            "XDG_CONFIG_DIRS",
-                                            "XDG_CONFIG_HOME",
-                                            "XDG_DATA_DIRS",
-                                            "XDG_DATA_HOME",
-                                            "XDG_RUNTIME_DIR",
-                                            "XDG_STATE_HOME",
-                                            NULL};
+    static const char inherited[] =
+        "HOME LOGNAME PATH SHELL TERM USER LANG LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_MONETARY "
+        "LC_NUMERIC LC_TIME TZ TMPDIR XDG_CACHE_HOME XDG_CONFIG_DIRS XDG_CONFIG_HOME XDG_DATA_DIRS "
+        "XDG_DATA_HOME XDG_RUNTIME_DIR XDG_STATE_HOME";
     static const struct child_callbacks child_callbacks = {on_exit_status};
     static const struct conn_callbacks conn_callbacks = {.line = on_line,
                                                          .too_long = on_too_long,

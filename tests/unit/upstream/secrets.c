@@ -191,7 +191,7 @@ static void redacts_lines_and_their_json(void **state)
 
 static void builds_environments(void **state)
 {
-    static const char *const taken[] = {"API_TOKEN", "MISSING", "PATH", NULL};
+    static const char taken[] = "API_TOKEN MISSING PATH";
     const struct name_value list[] = {{STR("PATH"), STR("/opt")}, {STR("TOKEN"), STR("<${API_TOKEN}>")}};
     const struct name_value bad[] = {{STR("TOKEN"), STR("${MISSING}")}};
     const char *const *env;
