@@ -1,6 +1,6 @@
 /*
- * The configuration file: Lua, so that it has comments and no quotes around
- * keys, in a sandbox of its own that is gone when the table is read.
+ * The configuration file is Lua, for comments and keys without quotes. Its
+ * sandbox is freed once the table has been read.
  */
 #include "base/arena.h"
 #include "sandbox/bridge.h"
@@ -14,7 +14,7 @@
 
 #define CONFIG_MEMORY_KB 16384u
 
-struct reading_config {
+struct config_reader {
     struct arena *arena;
     struct str source;
     const char *file;
@@ -23,7 +23,7 @@ struct reading_config {
 
 static void read_step(lua_State *L, void *context)
 {
-    struct reading_config *r = context;
+    struct config_reader *r = context;
     sandbox_load(L, r->source, r->file);
     lua_call(L, 0, 1);
     if (!lua_istable(L, -1) || sandbox_mark(L, -1) == MARK_DECLARATION) {
@@ -45,7 +45,7 @@ static const char *folder_of(struct arena *arena, const char *path)
 
 enum err lua_config_read(const char *path, struct arena *arena, struct json *out, struct why *why)
 {
-    struct reading_config r = {.arena = arena, .file = path};
+    struct config_reader r = {.arena = arena, .file = path};
     enum err err = file_read(arena, path, SANDBOX_SOURCE_MAX_BYTES, &r.source, why);
     if (err != OK)
         return err;

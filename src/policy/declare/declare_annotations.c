@@ -1,7 +1,7 @@
 /*
  * Annotations above `run`: found here, read by lua/policy/annotations.lua.
- * They come before all fields, as others need the schema that they make; a
- * field `schema` or `description` then stands in their place.
+ * They come before all fields, as others need the schema; a field `schema` or
+ * `description` replaces theirs.
  */
 #include "base/arena.h"
 #include "json/build.h"
@@ -11,19 +11,19 @@
 #include "policy/vocabulary/vocabulary.h"
 #include "base/suggest.h"
 
-#define REMARKS_MAX 10000 /* lines that are looked at, in one file */
-#define NAMES_MAX   256   /* candidates for "did you mean" */
+#define COMMENTS_MAX 10000 /* lines of comments in one file */
+#define NAMES_MAX    256   /* candidates for "did you mean" */
 
-/* Pushes the list of remarks { line, text }; *from and *to: those right above the line, 0 where there are
- * none. */
-static void push_remarks(struct declaration *d, int above, int *from, int *to)
+/* Pushes the list of comments { line, text }; *from and *to: those right above the line, 0 if there are none.
+ */
+static void push_comments(struct declaration *d, int above, int *from, int *to)
 {
-    struct doc_comments remarks = doc_comments_init(d->source);
+    struct doc_comments comments = doc_comments_init(d->source);
     struct str text;
     int line, last = -1, begin = 0; /* the first remark begins, also on line 1 */
     *from = *to = 0;
     lua_newtable(d->L);
-    for (int n = 1; n <= REMARKS_MAX && doc_comments_next(&remarks, &text, &line); n++, last = line) {
+    for (int n = 1; n <= COMMENTS_MAX && doc_comments_next(&comments, &text, &line); n++, last = line) {
         lua_createtable(d->L, 0, 3);
         lua_pushinteger(d->L, line);
         lua_setfield(d->L, -2, "line");
@@ -39,7 +39,7 @@ static void push_remarks(struct declaration *d, int above, int *from, int *to)
     }
 }
 
-/* The line of `run`, pushed; 0 where it is no function of the file. */
+/* Pushes `run` and returns its line; 0 if it is no function of the file. */
 static int push_run(lua_State *L, int fields)
 {
     lua_Debug where;
@@ -57,15 +57,15 @@ static void push_text(lua_State *L, struct str s)
     lua_pushlstring(L, s.len ? s.at : "", s.len);
 }
 
-/* Calls the reader with the remarks at `remarks`: schema, description, lines by name are pushed. */
-static void read_remarks(struct declaration *d, int remarks, int from, int to, int line)
+/* Calls the reader of comments; it returns the schema, the description and lines by name. */
+static void read_comments(struct declaration *d, int comments, int from, int to, int line)
 {
     lua_State *L = d->L;
     struct str own, call;
     location_parameters(d->source, line, &own, &call);
     vocabulary_push_annotations(L);
     lua_pushstring(L, sandbox_chunk(d->file.at));
-    lua_pushvalue(L, remarks);
+    lua_pushvalue(L, comments);
     lua_pushinteger(L, from);
     lua_pushinteger(L, to);
     push_text(L, own);
@@ -79,12 +79,12 @@ void declare_annotations(struct declaration *d, int fields)
     int top = lua_gettop(L), line, from = 0, to = 0;
     if (!memmem(d->source.at, d->source.len, "---@param", 9) || !(line = push_run(L, fields)))
         goto out;
-    push_remarks(d, line, &from, &to);
+    push_comments(d, line, &from, &to);
     if (!from)
-        push_remarks(d, location_of_field(d->source, NULL, STR_LIT("run")), &from, &to);
+        push_comments(d, location_of_field(d->source, NULL, STR_LIT("run")), &from, &to);
     if (!from)
         goto out;
-    read_remarks(d, lua_gettop(L), from, to, line);
+    read_comments(d, lua_gettop(L), from, to, line);
     if (lua_isnil(L, -3))
         goto out;
     d->policy->schema = field_json(d, "annotations", lua_gettop(L) - 2, NULL);
@@ -94,7 +94,7 @@ out:
     lua_settop(L, top);
 }
 
-/* The schema knows the name; false with what may be meant where it does not. */
+/* The schema has the name; if not, *closest is the closest one. */
 static bool is_known(const struct json *properties, struct str name, struct str *closest)
 {
     struct str names[NAMES_MAX];

@@ -1,4 +1,4 @@
-/* exec = { … } once all of a policy is read: words that are dangerous, or cannot be meant, are errors. */
+/* Checks exec = { … } after all fields: words that are dangerous or useless are errors. */
 #include "policy/declare/declare_internal.h"
 #include "policy/source_location.h"
 #include "base/arena.h"
@@ -68,7 +68,7 @@ static bool takes_program(struct str word, char option)
     return word.at[word.len - 1] == option;
 }
 
-/* Its program stands in a file, or behind an option that another row knows. */
+/* Its program is in a file, or behind an option of another row. */
 static bool names_program(struct str word)
 {
     return str_is(word, "-f") || str_is(word, "--file") || str_is(word, "--from-file") ||
@@ -94,7 +94,7 @@ static size_t program_text(const struct exec_spec *spec, size_t at, const struct
     return spec->word_count;
 }
 
-/* One that is named at `at`, if it is one: where its program stands, and that no argument is in it. */
+/* If the word at `at` is this interpreter: finds its program, and checks that no argument is in it. */
 static void check_program(struct declaration *d, const struct interpreter *one, size_t at,
                           bool is_program[EXEC_WORDS_MAX])
 {
@@ -132,7 +132,7 @@ static void check_programs(struct declaration *d, bool is_program[EXEC_WORDS_MAX
                 "commands of its own: send the arguments on stdin (stdin = true)");
 }
 
-/* "${API_TOKEN}" that is no script's. */
+/* "${API_TOKEN}" outside of scripts. */
 static void check_settings(struct declaration *d, const bool is_program[EXEC_WORDS_MAX])
 {
     const struct exec_spec *spec = d->policy->exec;

@@ -1,5 +1,5 @@
-/* Rules from the tables that the words make of them: lua/policy/declare.lua, and conditions.lua for what
- * `when` holds. Runs inside a protected call. */
+/* Reads rules from the tables that lua/policy/declare.lua and conditions.lua make, inside a protected call.
+ */
 #include "base/arena.h"
 #include "sandbox/bridge.h"
 #include "policy/rule/rule.h"
@@ -9,9 +9,9 @@
 
 #include <stdlib.h>
 
-#define RULES_MAX 1000u /* a policy; far more than anybody can read */
+#define RULES_MAX 1000u /* per policy */
 
-struct reading {
+struct rule_reader {
     lua_State *L;
     struct arena *arena;
     struct rules *rules;
@@ -24,7 +24,7 @@ static size_t raw_field(lua_State *L, int at, const char *name)
     return lua_istable(L, -1) ? lua_objlen(L, -1) : 0;
 }
 
-static struct str copy_text(lua_State *L, struct arena *arena)
+static struct str copy_string(lua_State *L, struct arena *arena)
 {
     struct str s = {NULL, 0};
     if (lua_type(L, -1) == LUA_TSTRING)
@@ -32,14 +32,14 @@ static struct str copy_text(lua_State *L, struct arena *arena)
     return s.at ? arena_dup(arena, s) : STR_NONE;
 }
 
-/* The list of texts on top. */
+/* The list of strings on top of the stack. */
 static struct rule_names read_names(lua_State *L, struct arena *arena)
 {
     size_t count = lua_istable(L, -1) ? lua_objlen(L, -1) : 0;
     struct str *list = ARENA_ARRAY(arena, struct str, count + 1);
     for (size_t i = 0; i < count; i++) {
         lua_rawgeti(L, -1, (int)i + 1);
-        list[i] = copy_text(L, arena);
+        list[i] = copy_string(L, arena);
         lua_pop(L, 1);
     }
     return (struct rule_names){list, count};
@@ -75,14 +75,14 @@ static int by_text(const void *a, const void *b)
     return str_cmp((struct str){left.text, left.len}, (struct str){right.text, right.len});
 }
 
-/* set{…}: its keys, in the order of their texts. */
+/* The keys of set{…}, sorted. */
 static size_t read_set(lua_State *L, struct arena *arena, struct json *out)
 {
     size_t count = 0;
     lua_pushnil(L);
     while (lua_next(L, -2)) {
         lua_pop(L, 1);
-        lua_pushvalue(L, -1); /* reading a key must not turn it into text */
+        lua_pushvalue(L, -1); /* lua_tolstring would change the key in place */
         if (out)
             out[count] = *bridge_read_copy(L, -1, "when", NULL, arena);
         lua_pop(L, 1);
@@ -93,8 +93,8 @@ static size_t read_set(lua_State *L, struct arena *arena, struct json *out)
     return count;
 }
 
-/* The value on top: one, or any of a list or set. */
-static void read_values(struct reading *r, struct rule_condition *out)
+/* The value on top of the stack: one, or any of a list or set. */
+static void read_values(struct rule_reader *r, struct rule_condition *out)
 {
     lua_State *L = r->L;
     int at = lua_gettop(L);
@@ -117,21 +117,21 @@ static void read_values(struct reading *r, struct rule_condition *out)
     out->values = values;
 }
 
-/* Pushes a field of the condition on top, past any metatable. */
+/* Pushes a field of the condition on top of the stack, past any metatable. */
 static void push_field(lua_State *L, const char *name)
 {
     lua_pushstring(L, name);
     lua_rawget(L, -2);
 }
 
-static void read_none_of(struct reading *r, struct rule_condition *out)
+static void read_none_of(struct rule_reader *r, struct rule_condition *out)
 {
     push_field(r->L, "values");
     read_values(r, out);
     lua_pop(r->L, 1);
 }
 
-static void read_bound(struct reading *r, const char *name, const char *open, struct bound *out)
+static void read_bound(struct rule_reader *r, const char *name, const char *open, struct bound *out)
 {
     push_field(r->L, name);
     if (!lua_isnil(r->L, -1))
@@ -144,24 +144,18 @@ static void read_bound(struct reading *r, const char *name, const char *open, st
     lua_pop(r->L, 1);
 }
 
-static void read_range(struct reading *r, struct rule_condition *out)
+static void read_range(struct rule_reader *r, struct rule_condition *out)
 {
     read_bound(r, "low", "low_open", &out->low);
     read_bound(r, "high", "high_open", &out->high);
 }
 
-static void read_presence(struct reading *r, struct rule_condition *out)
-{
-    (void)r;
-    (void)out;
-}
-
-/* The predicates of all rules stand in one row; out->test is the place. */
-static void read_is(struct reading *r, struct rule_condition *out)
+/* out->test is the index among the predicates of all rules. */
+static void read_is(struct rule_reader *r, struct rule_condition *out)
 {
     struct rules *rules = r->rules;
     push_field(r->L, "words");
-    out->words = copy_text(r->L, r->arena);
+    out->words = copy_string(r->L, r->arena);
     lua_pop(r->L, 1);
     push_field(r->L, "test");
     out->which = lua_topointer(r->L, -1);
@@ -173,18 +167,18 @@ static void read_is(struct reading *r, struct rule_condition *out)
     rules->tests[rules->test_count++] = luaL_ref(r->L, LUA_REGISTRYINDEX);
 }
 
-/* By the name that lua/policy/conditions.lua gives each. */
+/* By their names in lua/policy/conditions.lua. */
 static const struct {
     const char *name;
     enum condition_kind kind;
-    void (*read)(struct reading *r, struct rule_condition *out);
+    void (*read)(struct rule_reader *r, struct rule_condition *out); /* NULL: the kind is all */
 } kinds[] = {
     {"none_of", COND_NONE_OF, read_none_of}, {"numbers", COND_NUMBERS, read_range},
-    {"times", COND_TIMES, read_range},       {"given", COND_GIVEN, read_presence},
-    {"absent", COND_ABSENT, read_presence},  {"is", COND_PREDICATE, read_is},
+    {"times", COND_TIMES, read_range},       {"given", COND_GIVEN, NULL},
+    {"absent", COND_ABSENT, NULL},           {"is", COND_PREDICATE, read_is},
 };
 
-static void read_condition(struct reading *r, struct rule_condition *out)
+static void read_condition(struct rule_reader *r, struct rule_condition *out)
 {
     lua_State *L = r->L;
     if (!lua_istable(L, -1) || sandbox_mark(L, -1) != MARK_CONDITION) {
@@ -192,19 +186,20 @@ static void read_condition(struct reading *r, struct rule_condition *out)
         return;
     }
     push_field(L, "kind");
-    struct str kind = copy_text(L, r->arena);
+    struct str kind = copy_string(L, r->arena);
     lua_pop(L, 1);
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         if (!str_is(kind, kinds[i].name))
             continue;
         out->kind = kinds[i].kind;
-        kinds[i].read(r, out);
+        if (kinds[i].read)
+            kinds[i].read(r, out);
         return;
     }
     luaL_error(L, "rules: when: '%s': the condition was changed after it was made", out->path.at);
 }
 
-/* Predicates last: what C can tell is asked first. */
+/* Predicates last, as they cost most. */
 static int by_cost_and_path(const void *a, const void *b)
 {
     const struct rule_condition *left = a, *right = b;
@@ -212,7 +207,7 @@ static int by_cost_and_path(const void *a, const void *b)
     return left_is != right_is ? left_is - right_is : str_cmp(left->path, right->path);
 }
 
-static void read_conditions(struct reading *r, int at, struct rule *out)
+static void read_conditions(struct rule_reader *r, int at, struct rule *out)
 {
     lua_State *L = r->L;
     size_t count = 0, n = 0;
@@ -224,7 +219,7 @@ static void read_conditions(struct reading *r, int at, struct rule *out)
     struct rule_condition *list = ARENA_ARRAY(r->arena, struct rule_condition, count + 1);
     for (lua_pushnil(L); lua_istable(L, when) && lua_next(L, when); lua_pop(L, 1)) {
         lua_pushvalue(L, -2);
-        list[n].path = copy_text(L, r->arena);
+        list[n].path = copy_string(L, r->arena);
         lua_pop(L, 1);
         read_condition(r, &list[n++]);
     }
@@ -255,13 +250,13 @@ static void read_refusal(lua_State *L, int at, struct arena *arena, struct rule 
     for (size_t i = 0; out->refuses && i < 3; i++) {
         lua_pushstring(L, names[i]);
         lua_rawget(L, -2);
-        *fields[i] = copy_text(L, arena);
+        *fields[i] = copy_string(L, arena);
         lua_pop(L, 1);
     }
     lua_pop(L, 1);
 }
 
-static void read_rule(struct reading *r, int at, const struct json *schema, struct rule *out)
+static void read_rule(struct rule_reader *r, int at, const struct json *schema, struct rule *out)
 {
     lua_State *L = r->L;
     struct arena *arena = r->arena;
@@ -284,7 +279,7 @@ static void read_rule(struct reading *r, int at, const struct json *schema, stru
 
 void rule_read_all(lua_State *L, int at, const struct json *schema, struct arena *arena, struct rules *out)
 {
-    struct reading r = {L, arena, out};
+    struct rule_reader r = {L, arena, out};
     *out = (struct rules){0};
     if (lua_isnil(L, at))
         return;

@@ -1,7 +1,7 @@
 /*
- * time, date and duration: ISO 8601 as models and tools write it, read by
- * hand, as strptime follows the locale and reads no fractions. Times without
- * a zone are UTC. No clock: a policy says the same today and in a replay.
+ * time, date and duration: ISO 8601 as models and tools write it. strptime
+ * follows the locale and reads no fractions. Times without a zone are UTC.
+ * There is no clock, so that a replay gives the same result.
  */
 #include "policy/vocabulary/vocabulary.h"
 #include "base/str.h"
@@ -157,8 +157,7 @@ int word_time(lua_State *L)
     return 1;
 }
 
-/* The day, in UTC, of seconds or of a time's text; a text that begins with a plain day keeps it whatever its
- * zone. */
+/* The day in UTC of seconds or of a time. */
 int word_day(lua_State *L)
 {
     double t;

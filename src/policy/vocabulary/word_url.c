@@ -1,7 +1,7 @@
 /*
  * url, host_in and glob. Hosts are compared as a whole: "evil-example.com"
- * and "example.com.evil.org" are not "example.com", and a URL that browsers
- * read differently from each other (a backslash, a space) is no URL.
+ * and "example.com.evil.org" are not "example.com". A URL that browsers parse
+ * differently (with a backslash or a space) is no URL.
  */
 #include "sandbox/read_only_proxy.h"
 #include "policy/vocabulary/vocabulary.h"
@@ -141,7 +141,7 @@ static bool same_host(struct str a, struct str b)
     return a.len == b.len && a.len > 0 && str_contains_nocase(a, b);
 }
 
-/* "*.example.org" takes any subdomain of example.org, and not example.org itself. */
+/* "*.example.org" matches any subdomain of example.org, but not example.org itself. */
 static bool host_fits(struct str pattern, struct str host)
 {
     if (!str_starts(pattern, "*."))
