@@ -97,18 +97,6 @@ void listener_accept(struct listener *l)
     }
 }
 
-static enum err make_address(struct listener *l, const char *path, struct why *why)
-{
-    l->address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    if (path[0] == '\0' || strlen(path) >= sizeof(l->address.sun_path))
-        return err_set(why, ERR_CONFIG,
-                       "socket %s: expected a path of 1 to %zu bytes, got %zu: choose a shorter one "
-                       "(--socket, or 'socket' in the configuration)",
-                       path, sizeof(l->address.sun_path) - 1, strlen(path));
-    memcpy(l->address.sun_path, path, strlen(path));
-    return OK;
-}
-
 /* Only the last folder: a deeper path that does not exist is probably mistyped. */
 enum err listener_make_directory(const char *path, struct why *why)
 {
@@ -186,7 +174,15 @@ enum err listener_new(struct event_base *base, const char *path, mode_t mode,
         if (getsockname(l->fd, (struct sockaddr *)&l->address, &size) != 0)
             l->address.sun_path[0] = '\0';
     } else if (!err) {
-        err = make_address(l, path, why);
+        l->address = (struct sockaddr_un){.sun_family = AF_UNIX};
+        if (path[0] == '\0' || strlen(path) >= sizeof(l->address.sun_path))
+            err = err_set(
+                why, ERR_CONFIG,
+                "socket %s: expected a path of 1 to %zu bytes, got %zu: choose a shorter one (--socket, "
+                "or 'socket' in the configuration)",
+                path, sizeof(l->address.sun_path) - 1, strlen(path));
+        else
+            memcpy(l->address.sun_path, path, strlen(path));
         if (!err)
             err = listener_make_directory(path, why);
         if (!err)

@@ -276,18 +276,6 @@ bool reload_is_running(const struct server *server)
     return server->reloader->load != NULL;
 }
 
-static void begin_requested(struct reloader *r)
-{
-    struct waiter *waiter;
-    systemd_notify_reloading();
-    while ((waiter = LIST_FIRST(&r->next_waiting))) {
-        LIST_REMOVE(waiter, link);
-        LIST_INSERT_HEAD(&r->waiting, waiter, link);
-    }
-    begin(r, r->next_cause);
-    r->next_cause = NULL;
-}
-
 static bool slice(struct reloader *r)
 {
     int64_t began = clock_mono_us(), now = began;
@@ -312,8 +300,15 @@ bool reload_turn(struct server *server)
     }
     if (!r || (!r->load && !r->next_cause))
         return false;
-    if (!r->load)
-        begin_requested(r);
+    if (!r->load) {
+        systemd_notify_reloading();
+        while ((waiter = LIST_FIRST(&r->next_waiting))) {
+            LIST_REMOVE(waiter, link);
+            LIST_INSERT_HEAD(&r->waiting, waiter, link);
+        }
+        begin(r, r->next_cause);
+        r->next_cause = NULL;
+    }
     if (slice(r))
         return true;
     finish(r);

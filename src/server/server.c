@@ -155,16 +155,6 @@ static void stop(struct server *server)
     libevent_global_shutdown();
 }
 
-static void report_ready(const struct server *server)
-{
-    const struct generation *g = server->gate.generation;
-    log_event(LOG_INFO, "daemon_ready", LOG_TEXT("socket", listener_path(server->listener)),
-              LOG_NUM("generation", generation_number(g)), LOG_STR("hash", generation_hash(g)),
-              LOG_NUM("tools", generation_tool_count(g)),
-              LOG_NUM("policies", policy_set_count(generation_policies(g))));
-    systemd_notify("READY=1\nSTATUS=serving generation %" PRIu64, generation_number(g));
-}
-
 enum err server_run(const struct config_sources *sources, struct why *why)
 {
     struct server server = {.sources = sources};
@@ -172,8 +162,14 @@ enum err server_run(const struct config_sources *sources, struct why *why)
     if (!err) {
         bool busy = false;
         server.serving = true;
-        if (!server.draining)
-            report_ready(&server);
+        const struct generation *g = server.gate.generation;
+        if (!server.draining) {
+            log_event(LOG_INFO, "daemon_ready", LOG_TEXT("socket", listener_path(server.listener)),
+                      LOG_NUM("generation", generation_number(g)), LOG_STR("hash", generation_hash(g)),
+                      LOG_NUM("tools", generation_tool_count(g)),
+                      LOG_NUM("policies", policy_set_count(generation_policies(g))));
+            systemd_notify("READY=1\nSTATUS=serving generation %" PRIu64, generation_number(g));
+        }
         while (!server.finished && !(server.draining && LIST_EMPTY(&server.clients))) {
             loop_turn(server.loop, !busy);
             listener_accept(server.listener);
