@@ -88,7 +88,7 @@ static const struct key_choice unknowns[] = {
         {KEY("cost_per_turn", read_cost, of.cost_per_turn)},                                                 \
         {KEY("cost_per_session", read_cost, of.cost_per_session)},                                           \
     {                                                                                                        \
-        0                                                                                                    \
+        .read = NULL                                                                                         \
     }
 /* NOLINTEND(bugprone-macro-parentheses) */
 
