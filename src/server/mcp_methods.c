@@ -36,12 +36,6 @@ static void put_capabilities(struct request *r, struct json_out *out)
                             policy_set_instructions(generation_policies(r->client->server->gate.generation)));
 }
 
-static void put_caching(struct json_out *out)
-{
-    json_field_int(out, "ttlMs", MCP_TTL_MS);
-    json_field_text(out, "cacheScope", MCP_CACHE_SCOPE);
-}
-
 enum request_status mcp_initialize(struct request *r)
 {
     const struct json *info = json_get_text(r->params, "clientInfo");
@@ -71,7 +65,8 @@ enum request_status mcp_discover(struct request *r)
     struct json_out *out = reply_open(r);
     json_field_raw(out, "supportedVersions", STR_LIT("[\"" MCP_MODERN "\"]"));
     put_capabilities(r, out);
-    put_caching(out);
+    json_field_int(out, "ttlMs", MCP_TTL_MS);
+    json_field_text(out, "cacheScope", MCP_CACHE_SCOPE);
     return reply_close(r);
 }
 
@@ -122,8 +117,10 @@ static enum request_status reply_list(struct request *r, const struct catalog_re
     json_key(out, "tools");
     catalog_write(r->arena, r->client->server->gate.generation, wanted, out->buf);
     out->comma = true;
-    if (r->modern)
-        put_caching(out);
+    if (r->modern) {
+        json_field_int(out, "ttlMs", MCP_TTL_MS);
+        json_field_text(out, "cacheScope", MCP_CACHE_SCOPE);
+    }
     return reply_close(r);
 }
 
