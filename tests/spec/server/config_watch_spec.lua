@@ -1,4 +1,4 @@
--- Files that change are loaded without being asked for: written, renamed over, swapped behind a link, taken away.
+-- The file watch: changed, renamed, linked and removed files are loaded without a reload command.
 local daemon = require "daemon"
 local golden = require "golden"
 local process = require "process"
@@ -22,7 +22,7 @@ describe("a watched folder", function()
   before_each(function()
     gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
     client = gate:connect()
-    client:asks "tools/list" -- who listed hears of changes
+    client:asks "tools/list" -- a client that has listed gets list_changed
   end)
   after_each(daemon.stop_all)
 
@@ -32,7 +32,7 @@ describe("a watched folder", function()
     return found
   end
 
-  it("serves a new file, and tells clients of both eras that the list changed", function()
+  it("serves a new file, and notifies clients of both protocol eras", function()
     local modern = gate:connect()
     modern:say { jsonrpc = "2.0", id = "s", method = "subscriptions/listen",
                  params = { _meta = client_of.modern(), notifications = { toolsListChanged = true } } }
@@ -44,14 +44,14 @@ describe("a watched folder", function()
     assert.truthy(gate:logs(" reload_done "):find("cause=files", 1, true))
   end)
 
-  it("serves what an editor renamed over the file", function()
+  it("serves a file that an editor renamed over the old one", function()
     process.write(gate.policies .. "/.echo.lua.new", named "louder")
     assert(os.rename(gate.policies .. "/.echo.lua.new", gate.policies .. "/echo.lua"))
     assert.same(CHANGED, client:hears())
     assert.same({ "louder" }, names())
   end)
 
-  it("lets go of a file that was deleted", function()
+  it("drops a deleted file", function()
     gate:write_policy("second.lua", named "second")
     assert.same(CHANGED, client:hears())
     os.remove(gate.policies .. "/echo.lua")
@@ -59,7 +59,7 @@ describe("a watched folder", function()
     assert.same({ "second" }, names())
   end)
 
-  it("outlives the folder's removal, and serves it once it is there again", function()
+  it("survives the folder's removal, and serves the folder once it exists again", function()
     sh("rm -r '%s'", gate.policies)
     golden.check("load", "reload: the folder is gone", gate:logs(" generation_error "))
     assert.same({ "echo" }, names())
@@ -69,26 +69,26 @@ describe("a watched folder", function()
     assert.same({ "back" }, names())
   end)
 
-  it("says unchanged of a file that was touched, and keeps the generation", function()
+  it("logs reload_unchanged for a touched file, and keeps the generation", function()
     local before = client:asks("toolgate/status").generation
     sh("touch '%s/echo.lua'", gate.policies)
     gate:logs " reload_unchanged "
     assert.same(before, client:asks("toolgate/status").generation)
   end)
 
-  it("keeps the old ones where the new are broken, says why, and takes them once mended", function()
+  it("keeps the old generation if a file is broken, reports the error, and loads the fixed file", function()
     gate:write_policy("echo.lua", "return tool 'echo' {")
     assert.truthy(gate:logs(" generation_error "):find("echo.lua:1", 1, true))
     local told = client:asks("toolgate/status").reload
     assert.is_false(told.ok)
     assert.truthy(told.errors:find("echo.lua:1", 1, true), told.errors)
     assert.is_not_true(client:calls("echo", { text = "x" }).isError)
-    gate:write_policy("echo.lua", named "mended")
+    gate:write_policy("echo.lua", named "fixed")
     assert.same(CHANGED, client:hears())
     assert.is_true(client:asks("toolgate/status").reload.ok)
   end)
 
-  it("is watched with the files that its policies read", function()
+  it("includes the files that its policies read", function()
     gate:write_policy("shape.json", '{"type":"object","properties":{"a":{"type":"string"}}}')
     gate:write_policy("echo.lua", [[return tool "echo" { schema = json "shape.json", run = function() end }]])
     assert.same(CHANGED, client:hears())
@@ -121,7 +121,7 @@ describe("files behind links", function()
     return client
   end
 
-  it("are served when the folder's link is turned elsewhere", function()
+  it("are reloaded when the folder's link changes", function()
     version("v1", "one")
     version("v2", "two")
     turn("policies", "v1")
@@ -129,11 +129,11 @@ describe("files behind links", function()
     turn("policies", "v2")
     assert.same(CHANGED, client:hears())
     assert.equal("two", client:asks("tools/list").tools[1].name)
-    process.write(directory .. "/v2/echo.lua", named "three") -- and it is watched where it is now
+    process.write(directory .. "/v2/echo.lua", named "three") -- the new target is watched
     assert.same(CHANGED, client:hears())
   end)
 
-  it("are served when a mounted folder's content is swapped as Kubernetes does", function()
+  it("are reloaded when a Kubernetes mount swaps its content", function()
     version("..v1", "one")
     version("..v2", "two")
     turn("..data", "..v1")
@@ -145,12 +145,12 @@ describe("files behind links", function()
   end)
 end)
 
-describe("other files that are watched", function()
+describe("other watched files", function()
   after_each(daemon.stop_all)
 
   local definition = '[{"name":"far","description":"%s","inputSchema":{"type":"object"}}]'
 
-  it("are those with tools' definitions", function()
+  it("include files of tool definitions", function()
     local gate = daemon.start { tools = definition:format "once" }
     local client = gate:connect()
     process.write(gate.directory .. "/tools.json", definition:format "twice")
@@ -158,7 +158,7 @@ describe("other files that are watched", function()
     assert.truthy(client:asks("toolgate/tools", { format = "mcp" }).tools[1].description:find("twice", 1, true))
   end)
 
-  it("are the configuration, and what it names from then on", function()
+  it("include the configuration, and the folders it names after a change", function()
     local empty = process.directory()
     local gate = daemon.start { policies = false, config = ("return { policies = '%s' }"):format(empty) }
     local client = gate:connect()
@@ -177,7 +177,7 @@ describe("other files that are watched", function()
     return open:find("inotify", 1, true) ~= nil
   end
 
-  it("are none where watching is switched off", function()
+  it("are none with watching disabled", function()
     assert.is_true(watches(daemon.start {}))
     assert.is_false(watches(daemon.start { arguments = { "--no-watch" } }))
     local gate = daemon.start { config = "return { watch = false }" }
@@ -191,7 +191,7 @@ end)
 describe("a called tool", function()
   after_each(daemon.stop_all)
 
-  it("answers on its old generation or its new one, never on none, while files change a hundred times", function()
+  it("answers every call during a hundred reloads", function()
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
     local client = gate:connect()
     for round = 1, 100 do

@@ -1,4 +1,4 @@
--- Lines and ids: what no client should send, and what each gets for it. Nothing is lost: the connection goes on.
+-- Lines and ids from clients: malformed ones get an error, and the connection goes on.
 local daemon = require "daemon"
 local golden = require "golden"
 local process = require "process"
@@ -25,8 +25,8 @@ describe("a line from a client", function()
       :format(id or 7, arguments)
   end
 
-  describe("as an id", function()
-    it("may hold a string or an integer of 64 bits, and comes back as it was", function()
+  describe("whose id", function()
+    it("is a string or a 64-bit integer is answered with that id", function()
       for _, id in ipairs { '"a\\u00e9b"', '""', "0", "-5", "9007199254740993", "9223372036854775807" } do
         client:say_line('{"jsonrpc":"2.0","id":' .. id .. ',"method":"ping"}')
         assert.equal('{"jsonrpc":"2.0","id":' .. id .. ',"result":{}}', client:hears_line())
@@ -34,7 +34,7 @@ describe("a line from a client", function()
     end)
 
     for _, id in ipairs { "null", "1.5", "true", "[1]", '{"a":1}' } do
-      it("may not be " .. id, function()
+      it("is " .. id .. " is an invalid request", function()
         local answer, line = says('{"jsonrpc":"2.0","id":' .. id .. ',"method":"ping"}')
         assert.equal(-32600, answer.error.code, line)
         golden.check("protocol", "id: " .. id, answer.error.message)
@@ -43,7 +43,7 @@ describe("a line from a client", function()
     end
   end)
 
-  it("that is no JSON is answered with the id where one can be read", function()
+  it("that is not JSON gets an error, with the id if one can be read", function()
     local answer = says '{"jsonrpc":"2.0","id":41,"method":"tools/call","params":{"name":"echo",}}'
     assert.equal(-32700, answer.error.code)
     assert.equal(41, answer.id)
@@ -55,18 +55,18 @@ describe("a line from a client", function()
     assert.is_true(client:hears_only_a_ping())
   end)
 
-  it("with a second value behind the first is no JSON", function()
+  it("with a second value after the first is not JSON", function()
     assert.equal(-32700, says('{"jsonrpc":"2.0","id":1,"method":"ping"} {"a":1}').error.code)
     assert.equal(-32700, says('{"jsonrpc":"2.0","id":1,"method":"ping"}"abc').error.code)
   end)
 
-  it("that is JSON but no request is told so", function()
+  it("that is JSON but not a request is an invalid request", function()
     for _, line in ipairs { "1", '"ping"', "null", "{}", '{"jsonrpc":"2.0","id":1}', '{"id":1,"method":7}' } do
       assert.equal(-32600, says(line).error.code, line)
     end
   end)
 
-  it("with bytes that are no UTF-8 is told so", function()
+  it("with bytes that are not UTF-8 is an error", function()
     for _, bytes in ipairs { "\255", "\192\175", "\237\160\128", "\244\144\128\128", "\195" } do
       local answer = says(call_with('{"text":"' .. bytes .. '"}'))
       if answer.error then
@@ -80,7 +80,7 @@ describe("a line from a client", function()
     end
   end)
 
-  it("with a lone surrogate inside a tools/call is a result that the model can read", function()
+  it("with a lone surrogate in a tools/call is a result that the model can read", function()
     for _, escape in ipairs { "\\ud800", "\\udc00", "\\ud800\\u0041" } do
       local answer = says(call_with('{"text":"' .. escape .. '"}'))
       assert.is_true(answer.result.isError)
@@ -88,12 +88,12 @@ describe("a line from a client", function()
     end
   end)
 
-  it("with a pair of surrogates is fine", function()
+  it("with a surrogate pair is valid", function()
     local answer = says(call_with '{"text":"\\ud83d\\ude00"}')
     assert.is_not_true(answer.result.isError)
   end)
 
-  it("with a key twice inside a tools/call is a result that names the key", function()
+  it("with a duplicate key in a tools/call is a result that names the key", function()
     local answer = says(call_with '{"text":"a","text":"b"}')
     assert.is_true(answer.result.isError)
     assert.equal("invalid_arguments", verdict(answer.result).error_class)
@@ -101,7 +101,7 @@ describe("a line from a client", function()
     golden.check("feedback", "arguments: a key twice", text(answer.result))
   end)
 
-  it("nested too deep is told the limit", function()
+  it("nested too deep is an error that gives the limit", function()
     for _, depth in ipairs { 200, 100000 } do
       local answer, line = says(call_with('{"text":' .. ("["):rep(depth) .. ("]"):rep(depth) .. "}"))
       local words = answer.error and answer.error.message or text(answer.result)
@@ -111,13 +111,13 @@ describe("a line from a client", function()
     assert.is_true(client:hears_only_a_ping())
   end)
 
-  it("with more values than a call may hold is told the limit", function()
+  it("with too many values is an error that gives the limit", function()
     local answer = says(call_with('{"text":[' .. ("1,"):rep(150000) .. "1]}"))
     local words = answer.error and answer.error.message or text(answer.result)
     assert.truthy(words:find("100000", 1, true) or words:find("100,000", 1, true), words:sub(1, 300))
   end)
 
-  it("with arguments over their limit is told the limit and what to do", function()
+  it("with arguments that are too long is an error that gives the limit", function()
     local answer = says(call_with('{"text":"' .. ("x"):rep(1200000) .. '"}'))
     assert.is_true(answer.result.isError)
     assert.truthy(text(answer.result):find("1048576", 1, true) or text(answer.result):find("1 MiB", 1, true),
@@ -125,7 +125,7 @@ describe("a line from a client", function()
     assert.is_true(client:hears_only_a_ping())
   end)
 
-  it("longer than any message may be is told the limit, and does not take the daemon along", function()
+  it("longer than a message may be is an error that gives the limit, and the daemon survives", function()
     -- the rest of the line may meet a closed connection
     pcall(client.say_line, client, call_with('{"text":"' .. ("x"):rep(9 * 1048576) .. '"}'))
     local answer = client:hears()
@@ -149,14 +149,14 @@ describe("a line from a client", function()
     assert.equal(1, client:hears().id)
   end)
 
-  it("may come byte by byte, or many at once", function()
+  it("may arrive byte by byte, or with many others at once", function()
     for byte in ('{"jsonrpc":"2.0","id":1,"method":"ping"}\n'):gmatch "." do client.stream:send(byte) end
     assert.equal(1, client:hears().id)
     client.stream:send(('{"jsonrpc":"2.0","id":2,"method":"ping"}\n'):rep(500))
     for _ = 1, 500 do assert.equal(2, client:hears().id) end
   end)
 
-  it("that breaks off at the end of the connection is no request", function()
+  it("that ends with the connection is no request", function()
     local other = gate:connect()
     other.stream:send '{"jsonrpc":"2.0","id":1,"method":"pi'
     other.stream:shutdown "send"
@@ -164,17 +164,17 @@ describe("a line from a client", function()
     assert.is_true(client:hears_only_a_ping())
   end)
 
-  it("is answered also where the client has closed its sending side behind it", function()
+  it("is answered even if the client has closed its sending side", function()
     client.stream:send '{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
     client.stream:shutdown "send"
     assert.same({ '{"jsonrpc":"2.0","id":1,"result":{}}' }, client:hears_the_end())
   end)
 end)
 
-describe("a crowd", function()
+describe("the daemon", function()
   after_each(daemon.stop_all)
 
-  it("of 1,000 connections is served, each its own answers", function()
+  it("serves 1,000 connections, each with its own answers", function()
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
     local crowd = {}
     for i = 1, 1000 do
@@ -191,7 +191,7 @@ describe("a crowd", function()
     assert.is_true(gate:connect():hears_only_a_ping())
   end)
 
-  it("over the limit is told so, and the others go on", function()
+  it("refuses connections over the limit, and keeps serving the others", function()
     local gate = daemon.start { config = "return { limits = { connections = 3 } }" }
     local crowd = { gate:connect() }
     process.eventually("the harness' own connection is gone", function()
@@ -223,7 +223,7 @@ describe("a client that never reads", function()
     return tonumber(process.read(("/proc/%d/status"):format(pid)):match "VmRSS:%s*(%d+)")
   end
 
-  it("is not read from either once 256 KiB wait for it, and hears everything when it reads at last", function()
+  it("is not read from once 256 KiB are queued, and gets every answer when it reads", function()
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
     local deaf = gate:connect()
     local before = resident_kb(gate:pid())
@@ -231,7 +231,7 @@ describe("a client that never reads", function()
     local line = ('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"%s"}}}\n')
       :format(("x"):rep(2000))
     local rest, sent = "", 0
-    -- says as much as is taken; the daemon must stop taking it while 256 KiB wait for this client
+    -- send as much as the daemon takes; it must stop once 256 KiB are queued for this client
     local watcher = gate:connect()
     process.eventually("the daemon stops reading", function()
       local last, _, partial = deaf.stream:send(rest == "" and line or rest)
@@ -246,7 +246,7 @@ describe("a client that never reads", function()
     assert(held < 1024 * 1024, held .. " bytes wait")
     assert(resident_kb(gate:pid()) - before < 16384, "the daemon grew")
 
-    -- and now it reads: every whole line that was taken is answered
+    -- now read: every complete line that the daemon took is answered
     deaf.stream:settimeout(20)
     local whole = math.floor(sent / #line)
     for _ = 1, whole do assert.equal(1, deaf:hears().id) end

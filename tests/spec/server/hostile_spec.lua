@@ -1,4 +1,4 @@
--- A hostile or clumsy client: what it can size costs what it is worth, and nobody else pays for it.
+-- Hostile or clumsy clients: input of any size costs little, and other clients do not notice.
 local daemon = require "daemon"
 local golden = require "golden"
 local client_of = require "client"
@@ -22,10 +22,10 @@ local function strangers(count, key)
   return fields
 end
 
-describe("unknown fields by the ten thousand", function()
+describe("ten thousands of unknown fields", function()
   after_each(daemon.stop_all)
 
-  it("are dropped in one go, and noted in a few lines", function()
+  it("are dropped, and noted in a few lines", function()
     local gate = daemon.start { policies = { ["a.lua"] = policy("a", "unknown = 'drop',") } }
     local result = gate:connect():calls("a", strangers(20000))
     assert.is_not_true(result.isError)
@@ -34,14 +34,14 @@ describe("unknown fields by the ten thousand", function()
     assert.truthy(#text(result) < 2000, #text(result))
   end)
 
-  it("are dropped also where their names are too long to be shown", function()
+  it("are dropped even if their names are too long to print", function()
     local gate = daemon.start { policies = { ["a.lua"] = policy("a", "unknown = 'drop',") } }
     local result = gate:connect():calls("a", strangers(40, ("x"):rep(9000)))
     assert.equal("{}", result.content[1].text)
     assert.truthy(#text(result) < 2000, #text(result))
   end)
 
-  it("are refused with their number", function()
+  it("are refused with their count", function()
     local gate = daemon.start { policies = { ["a.lua"] = policy("a", "unknown = 'refuse',") } }
     local result = gate:connect():calls("a", strangers(20000))
     assert.is_true(result.isError)
@@ -49,17 +49,17 @@ describe("unknown fields by the ten thousand", function()
     assert.truthy(text(result):find("and 19968 more", 1, true), text(result))
   end)
 
-  it("with long names are told by their beginning", function()
+  it("are truncated in the feedback if their names are long", function()
     local gate = daemon.start { policies = { ["a.lua"] = policy("a", "unknown = 'refuse',") } }
     local result = gate:connect():calls("a", strangers(1, ("x"):rep(100000)))
     assert.truthy(#text(result) < 2000, #text(result))
   end)
 end)
 
-describe("a schema that makes its expressions work hard", function()
+describe("a schema with an expensive pattern", function()
   after_each(daemon.stop_all)
 
-  it("is given up after some of them, not after fifty thousand", function()
+  it("is too_complex after a few values, not after forty thousand", function()
     local client = daemon.start():connect()
     client:asks("toolgate/register", { tools = { { name = "mine", inputSchema = {
       type = "object", properties = { l = { type = "array", items = { type = "string", pattern = "^((a+)+c|a+b)$" } } } } } } })
@@ -70,7 +70,7 @@ describe("a schema that makes its expressions work hard", function()
     assert.equal("pass", client:checks("mine", { l = { list[1], "aab" } }).verdict)
   end)
 
-  it("is given up for names of fields, too", function()
+  it("is too_complex for property names, too", function()
     local client = daemon.start():connect()
     client:asks("toolgate/register", { tools = { { name = "mine", inputSchema = {
       type = "object", patternProperties = { ["^(a+)+$"] = { type = "string" } } } } } })
@@ -79,7 +79,7 @@ describe("a schema that makes its expressions work hard", function()
   end)
 end)
 
-describe("an agent that registers its tools again and again", function()
+describe("an agent that registers its tools repeatedly", function()
   after_each(daemon.stop_all)
 
   local function definition(n, version)
@@ -95,14 +95,14 @@ describe("an agent that registers its tools again and again", function()
     assert.equal(40, #said.tools, line)
   end
 
-  it("is heard each time, whether or not they have changed", function()
+  it("is accepted each time, changed or not", function()
     local client = daemon.start():connect()
     for turn = 1, 40 do registers(client, "of turn " .. turn) end
     for _ = 1, 40 do registers(client, "the same") end
     assert.equal("pass", client:checks("mine40", { field1 = "x" }).verdict)
   end)
 
-  it("pays nothing for what was refused", function()
+  it("is not charged for definitions that were refused", function()
     local client = daemon.start():connect()
     local huge = { name = "huge", inputSchema = { type = "object", title = ("x"):rep(300000) } }
     for _ = 1, 60 do assert.equal(0, #client:asks("toolgate/register", { tools = { huge } }).tools) end
@@ -110,10 +110,10 @@ describe("an agent that registers its tools again and again", function()
   end)
 end)
 
-describe("a turn's number", function()
+describe("the number of a turn", function()
   after_each(daemon.stop_all)
 
-  it("leaves room for the turns that follow", function()
+  it("leaves room for later turns, and is rejected if out of range", function()
     local client = daemon.start { policies = { ["a.lua"] = policy "a" } }:connect()
     local session = client_of.session("s", { turn = 2147483647 })
     assert.is_not_true(client:calls("a", { text = "x" }, session).isError)
@@ -128,10 +128,10 @@ describe("a turn's number", function()
   end)
 end)
 
-describe("a report whose 'transient' is no boolean", function()
+describe("a report whose 'transient' is not a boolean", function()
   after_each(daemon.stop_all)
 
-  it("is refused, not taken for lasting", function()
+  it("is an error", function()
     local client = daemon.start { tools = require("fixtures").agent_tools }:connect()
     local said = client:ask("toolgate/report", { name = "get_weather", arguments = { city = "Bern" },
                                                  error = { message = "busy", transient = "yes" } })
@@ -139,10 +139,10 @@ describe("a report whose 'transient' is no boolean", function()
   end)
 end)
 
-describe("a gateway that renames what it was given", function()
+describe("a gateway policy that renames a tool", function()
   after_each(daemon.stop_all)
 
-  it("is told, for its tool is off the list", function()
+  it("is logged, and the tool is not listed", function()
     local gate = daemon.start { policies = { ["a.lua"] = policy "a", ["b.lua"] = policy "b", ["gateway.lua"] = [==[
 -- The list, with a mistake.
 return gateway { prepare_tools = function(defs) defs[1].name = "better" return defs end }
@@ -153,19 +153,19 @@ return gateway { prepare_tools = function(defs) defs[1].name = "better" return d
   end)
 end)
 
-describe("a policy that would keep what it is given", function()
+describe("a policy that tries to keep state between calls", function()
   after_each(daemon.stop_all)
 
   local session = client_of.session
 
-  it("does not load where it sets a variable of its file", function()
+  it("does not load if it assigns to a variable of its file", function()
     local log = daemon.fails { policies = { ["a.lua"] =
       "local last\n" .. policy("a", "check = function(args) last = args.text end,") } }
     assert.matches("a.lua:%d+: .*'last'", log)
     golden.check("load", "state between calls: a variable of the file", log)
   end)
 
-  it("is told so where it writes, and the other session sees nothing", function()
+  it("is a policy_error if it writes to a table of its file, and no other session sees the value", function()
     local gate = daemon.start { policies = { ["a.lua"] = "local kept = { 'nothing' }\n" .. policy("a", [==[
   check = function(args)
     if args.text then kept[1] = args.text end

@@ -1,4 +1,4 @@
--- toolgate's own methods: for agents that run their tools themselves, and for people.
+-- The toolgate/* methods, for agents that run their own tools and for operators.
 local daemon = require "daemon"
 local golden = require "golden"
 local client_of = require "client"
@@ -21,7 +21,7 @@ describe("toolgate/", function()
   end
 
   describe("check", function()
-    it("passes a good call with an id of its own, and runs nothing", function()
+    it("passes a valid call with a new callId, and runs nothing", function()
       local said = client:checks("get_weather", { city = "Bern" })
       assert.equal("pass", said.verdict)
       assert.is_true(said.valid)
@@ -30,14 +30,14 @@ describe("toolgate/", function()
       assert.not_equal(said.callId, client:checks("get_weather", { city = "Bern" }).callId)
     end)
 
-    it("hands back the arguments as they were mended", function()
+    it("returns the coerced arguments", function()
       local said = client:checks("get_weather", { city = "Bern", days = "3" })
       assert.equal("pass", said.verdict)
       assert.same({ city = "Bern", days = 3 }, said.arguments)
       assert.same({ { op = "replace", path = "/days", value = 3 } }, said.rewrites)
     end)
 
-    it("says what is wrong, and the feedback to hand to the model", function()
+    it("returns the problems, and the feedback for the model", function()
       local said = client:checks("get_weather", { town = "Bern" })
       assert.same({ "repair", false }, { said.verdict, said.valid })
       assert.equal(2, #said.messages)
@@ -45,13 +45,13 @@ describe("toolgate/", function()
       golden.check("feedback", "check: the text of a repair", said.text)
     end)
 
-    it("does not know a tool that nobody declared", function()
+    it("reports unknown_tool for an undeclared tool", function()
       assert.equal("unknown_tool", client:checks("get_wether", { city = "x" }).error_class)
     end)
   end)
 
   describe("report", function()
-    it("judges a result, and counts it", function()
+    it("classifies a result, and counts the call", function()
       local meta = session("s", { turn = 1 })
       for i = 1, 3 do
         local checked = client:checks("get_weather", { city = "Bern" }, meta)
@@ -65,14 +65,14 @@ describe("toolgate/", function()
       end
     end)
 
-    it("takes what MCP calls a result, and any other value", function()
+    it("accepts an MCP result and any other value", function()
       for _, result in ipairs { { content = { { type = "text", text = "grey" } } }, "grey", { sky = "grey" } } do
         local checked = client:checks("get_weather", { city = "Bern" })
         assert.equal("pass", report(checked.callId, "get_weather", { city = "Bern" }, result).verdict)
       end
     end)
 
-    it("takes an error, transient or not", function()
+    it("accepts an error, transient or not", function()
       local function fails(failure)
         local checked = client:checks("get_weather", { city = "Bern" })
         return client:asks("toolgate/report", { callId = checked.callId, name = "get_weather",
@@ -83,20 +83,20 @@ describe("toolgate/", function()
       assert.same({ "transient", "wait" }, { wait.error_class, wait.verdict })
     end)
 
-    it("goes to any daemon: without a callId, or with one that this daemon never minted", function()
+    it("works on any daemon, without a callId or with an unknown one", function()
       assert.equal("pass", client:asks("toolgate/report", { name = "get_weather", arguments = { city = "Bern" },
                                                             result = "grey", _meta = session "s" }).verdict)
       assert.equal("pass", report("00000000deadbeef", "get_weather", { city = "Bern" }, "grey", session "s").verdict)
     end)
 
-    it("of the same call twice counts once", function()
+    it("counts the same callId once", function()
       local meta = session("s", { turn = 1 })
       local checked = client:checks("get_weather", { city = "Bern" }, meta)
       for _ = 1, 4 do report(checked.callId, "get_weather", { city = "Bern" }, "grey", meta) end
       assert.equal("pass", client:checks("get_weather", { city = "Bern" }, meta).verdict)
     end)
 
-    it("gives the model's content: the result, or where it may not stand, the feedback", function()
+    it("returns the content for the model: the result, or the feedback if the result must not stand", function()
       local function content(result)
         local checked = client:checks("outcome", { how = "ok" })
         local said = report(checked.callId, "outcome", { how = "ok" }, result)
@@ -114,7 +114,7 @@ describe("toolgate/", function()
       assert.same({ 2, said.advice }, { #blocks, blocks[2].text })
     end)
 
-    it("is the same call, whether it spells its arguments as they were or as they were mended", function()
+    it("is the same call with the original or the coerced arguments", function()
       local meta = session("s", { turn = 1 })
       for i = 1, 2 do
         local checked = client:checks("get_weather", { city = "Bern", days = "3" }, meta)
@@ -132,7 +132,7 @@ describe("toolgate/", function()
     local mine = { name = "find_train", description = "Find a train.",
                    inputSchema = { type = "object", properties = { to = { type = "string" } }, required = { "to" } } }
 
-    it("declares tools for this connection's checks alone", function()
+    it("declares tools for the checks of this connection only", function()
       local said = client:asks("toolgate/register", { tools = { mine } })
       assert.is_table(said.tools)
       assert.equal("pass", client:checks("find_train", { to = "Bern" }).verdict)
@@ -141,20 +141,20 @@ describe("toolgate/", function()
       assert.equal("unknown_tool", gate:connect():checks("find_train", { to = "Bern" }).error_class)
     end)
 
-    it("leaves tools/call to be told that the agent runs them", function()
+    it("leaves tools/call refused with agent_runs_this", function()
       client:asks("toolgate/register", { tools = { mine } })
       local said = client_of.verdict(client:calls("find_train", { to = "Bern" }))
       assert.same({ "refuse", "agent_runs_this" }, { said.verdict, said.error_class })
     end)
 
-    it("outlives a reload", function()
+    it("survives a reload", function()
       client:asks("toolgate/register", { tools = { mine } })
       gate:write_policy("second.lua", (fixtures.echo:gsub("echo", "second")))
       gate:reload()
       assert.equal("pass", client:ask("toolgate/check", { name = "find_train", arguments = { to = "Bern" } }).result.verdict)
     end)
 
-    it("says what it could not understand, and takes the rest", function()
+    it("reports invalid definitions, and accepts the rest", function()
       local said, line = client:asks("toolgate/register", { tools = {
         mine, { name = "bad", inputSchema = { type = "strang" } } } })
       assert.truthy(line:find("bad", 1, true))
@@ -162,13 +162,13 @@ describe("toolgate/", function()
       assert.equal("pass", client:checks("find_train", { to = "Bern" }).verdict)
     end)
 
-    it("does not take the name of a tool that toolgate runs", function()
+    it("does not accept the name of a tool that toolgate runs", function()
       local _, line = client:ask("toolgate/register", { tools = { { name = "echo", inputSchema = { type = "object" } } } })
       assert.truthy(line:find("echo", 1, true))
       assert.equal("repair", client:checks("echo", { a = 1 }).verdict)
     end)
 
-    it("has an operator's policy of the same name apply", function()
+    it("applies the operator's policy of the same name", function()
       local guarded = daemon.start { policies = { ["find_train.lua"] = [[
 -- find_train: only to Bern. The agent runs it.
 return tool "find_train" {
@@ -184,7 +184,7 @@ return tool "find_train" {
   end)
 
   describe("turn", function()
-    it("counts turns", function()
+    it("counts turns, and accepts a number and a goal", function()
       assert.equal(1, client:asks("toolgate/turn", { _meta = session "t" }).turn)
       assert.equal(2, client:asks("toolgate/turn", { _meta = session "t" }).turn)
       assert.equal(7, client:asks("toolgate/turn", { turn = 7, goal = "what is on today?", _meta = session "t" }).turn)
@@ -200,13 +200,13 @@ return tool "find_train" {
     end
     local all = { "book_table", "echo", "get_weather", "outcome" }
 
-    it("in MCP's form", function()
+    it("lists in MCP's format", function()
       assert.same(all, names(client:asks("toolgate/tools", { format = "mcp" }).tools, function(t)
         assert.equal("object", t.inputSchema.type)
         return t.name
       end))
     end)
-    it("in OpenAI's form, strict or not", function()
+    it("lists in OpenAI's format, strict or not", function()
       for _, strict in ipairs { false, true } do
         assert.same(all, names(client:asks("toolgate/tools", { format = "openai", strict = strict }).tools, function(t)
           local f = t["function"] or t
@@ -220,25 +220,25 @@ return tool "find_train" {
         end))
       end
     end)
-    it("in Anthropic's form", function()
+    it("lists in Anthropic's format", function()
       assert.same(all, names(client:asks("toolgate/tools", { format = "anthropic" }).tools, function(t)
         assert.equal("object", t.input_schema.type)
         return t.name
       end))
     end)
-    it("in Gemini's form", function()
+    it("lists in Gemini's format", function()
       local _, line = client:asks("toolgate/tools", { format = "gemini" })
       for _, name in ipairs(all) do assert.truthy(line:find('"name":"' .. name .. '"', 1, true), line) end
       assert.truthy(line:find("parameters", 1, true))
     end)
-    it("in no other form", function()
+    it("rejects any other format", function()
       local failure = client:ask("toolgate/tools", { format = "cohere" }).error
       assert.equal(-32602, failure.code)
       golden.check("protocol", "toolgate/tools: an unknown format", failure.message)
     end)
   end)
 
-  it("schemas gives the schema of a verdict and of coverage", function()
+  it("schemas returns the schemas of a verdict and of coverage", function()
     for _, name in ipairs { "verdict", "coverage" } do
       local _, line = client:asks("toolgate/schemas", { name = name })
       assert.truthy(line:find('"type"', 1, true), line)
@@ -246,7 +246,7 @@ return tool "find_train" {
     assert.equal(-32602, client:ask("toolgate/schemas", { name = "nothing" }).error.code)
   end)
 
-  it("session shows the history, the budgets and the facts of one", function()
+  it("session returns the history, the budgets and the facts", function()
     client:calls("outcome", { how = "facts" }, session "s")
     client:calls("echo", { text = "x" }, session "s")
     local known = client:asks("toolgate/session", { session = "s" })
@@ -254,7 +254,7 @@ return tool "find_train" {
     assert.same({ colour = "red" }, known.facts)
   end)
 
-  it("status tells the generation, the engine and the counters", function()
+  it("status returns the generation, the ledger's engine and the counters", function()
     client:calls("echo", { text = "x" })
     local status, line = client:asks("toolgate/status")
     assert.truthy(line:find('"local"', 1, true), line)
@@ -262,7 +262,7 @@ return tool "find_train" {
     assert.truthy(line:find('"calls":1', 1, true), line)
   end)
 
-  it("anything else is unknown, with the closest name", function()
+  it("with any other name is an error that suggests the closest", function()
     local failure = client:ask("toolgate/chekc", { name = "echo" }).error
     assert.equal(-32601, failure.code)
     golden.check("protocol", "an unknown method of toolgate", failure.message)

@@ -1,4 +1,4 @@
--- Who may connect, and which tools exist for them, by the kernel's word (SO_PEERCRED).
+-- The allow list: who may connect, and which tools they see, by the kernel's credentials (SO_PEERCRED).
 local daemon = require "daemon"
 local golden = require "golden"
 local process = require "process"
@@ -9,7 +9,7 @@ local unistd = require "posix.unistd"
 local OTHER = 65534 -- nobody
 local me = unistd.getuid()
 
--- One line said by another user, and what it hears.
+-- Sends one line as another user; returns the reply.
 local function as_other(socket, line)
   local script = ([[
     local stream = require("socket.unix").stream()
@@ -47,7 +47,7 @@ describe("the allow list", function()
     assert.is_nil(line:find("create_task", 1, true))
   end)
 
-  it("says nothing of such a tool to whoever registers one, asks for the status, or asks for a name near it", function()
+  it("hides it from register, from the status and from suggestions", function()
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo, ["outcome.lua"] = fixtures.outcome,
       ["ecko.lua"] = (fixtures.echo:gsub('"echo"', '"ecko"')) },
       config = ("return { allow = { { users = { %d }, tools = { 'echo', 'mine_*' } } } }"):format(me) }
@@ -65,7 +65,7 @@ describe("the allow list", function()
     assert.is_nil(client_of.text(result):find("'ecko'", 1, true))
   end)
 
-  it("takes a registered tool away with a reload, too", function()
+  it("removes a registered tool on reload", function()
     local gate = daemon.start { policies = both, config =
       ("return { allow = { { users = { %d }, tools = { 'echo', 'mine' } } } }"):format(me) }
     local client = gate:connect()
@@ -79,7 +79,7 @@ describe("the allow list", function()
     assert.equal("unknown_tool", client:checks("mine", {}).error_class)
   end)
 
-  it("leaves such tools out of what a session remembers", function()
+  it("filters the history of a session", function()
     local gate = daemon.start { policies = both, config = "return {}" }
     local client = gate:connect()
     local meta = { ["dev.toolgate/session"] = "s" }
@@ -93,7 +93,7 @@ describe("the allow list", function()
     assert.is_nil(line:find("create_task", 1, true))
   end)
 
-  it("is the same for both eras", function()
+  it("applies in the modern era", function()
     local gate = daemon.start { policies = both, config =
       ("return { allow = { { users = { %d }, tools = { 'echo' } } } }"):format(me) }
     assert.equal(1, #gate:connect():asks("tools/list", { _meta = client_of.modern() }).tools)
@@ -110,11 +110,11 @@ describe("the allow list", function()
   end)
 
   if me ~= 0 then
-    pending("is held against other users: needs root, to become another")
+    pending("applies to other users: needs root, to change the user")
     return
   end
 
-  it("turns away who is not on it", function()
+  it("rejects users who are not on it", function()
     local gate = daemon.start { policies = both, config =
       "return { socket_mode = '0666', allow = { { users = { 0 } } } }" }
     local heard = as_other(gate.socket, LIST)
@@ -132,14 +132,14 @@ describe("the allow list", function()
     assert.equal(2, #gate:connect():asks("tools/list").tools)
   end)
 
-  it("knows groups", function()
+  it("accepts groups", function()
     local gate = daemon.start { policies = both, config = [[return { socket_mode = "0666", allow = {
       { groups = { "nogroup" }, tools = { "echo" } } } }]] }
     local heard = as_other(gate.socket, LIST)
     assert.truthy(heard:find('"echo"', 1, true), heard)
   end)
 
-  it("keeps the sessions of users apart", function()
+  it("the sessions of different users are separate", function()
     local gate = daemon.start { policies = both, config = "return { socket_mode = '0666' }" }
     local call = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"create_task","arguments":{"a":1},'
                  .. '"_meta":{"dev.toolgate/session":"s"}}}'
@@ -150,7 +150,7 @@ describe("the allow list", function()
     assert.equal(2, client_of.verdict(heard.result).attempts_left)
   end)
 
-  it("has no word where the socket's mode does not admit", function()
+  it("does not matter if the socket's mode denies access", function()
     local gate = daemon.start { policies = both }
     assert.truthy(as_other(gate.socket, LIST):find "[Pp]ermission denied")
   end)

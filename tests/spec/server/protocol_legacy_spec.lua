@@ -26,12 +26,12 @@ describe("the legacy era", function()
     end)
   end
 
-  it("answers an unknown version with its newest legacy one, never the modern one", function()
+  it("answers an unknown version with its newest legacy one, never with the modern one", function()
     assert.equal("2025-11-25", initialize("1999-01-01").protocolVersion)
     assert.equal("2025-11-25", initialize("2026-07-28").protocolVersion)
   end)
 
-  it("says who it is and what it can", function()
+  it("returns its name, version and capabilities", function()
     local hello = initialize "2025-11-25"
     assert.is_true(hello.capabilities.tools.listChanged)
     assert.is_table(hello.capabilities.experimental["dev.toolgate/gate"])
@@ -46,18 +46,18 @@ describe("the legacy era", function()
     assert.is_true(client:hears_only_a_ping())
   end)
 
-  it("pings", function()
+  it("answers ping", function()
     client:say_line '{"jsonrpc":"2.0","id":"p1","method":"ping"}'
     assert.equal('{"jsonrpc":"2.0","id":"p1","result":{}}', client:hears_line())
   end)
 
-  it("serves a call with no handshake at all", function()
+  it("serves a call without a handshake", function()
     local result = client:calls("echo", { text = "hello" })
     assert.is_not_true(result.isError)
     assert.truthy(text(result):find("hello", 1, true))
   end)
 
-  it("lists its own tools in the order of their names, and none that the agent runs", function()
+  it("lists toolgate's own tools by name, and none that the agent runs", function()
     local result, line = client:asks "tools/list"
     local names = {}
     for i, tool in ipairs(result.tools) do
@@ -71,11 +71,11 @@ describe("the legacy era", function()
     assert.is_nil(line:find("null", 1, true))
   end)
 
-  it("knows no cursor that it did not issue", function()
+  it("rejects a cursor", function()
     assert.equal(-32602, client:ask("tools/list", { cursor = "page-2" }).error.code)
   end)
 
-  it("answers an unknown method by -32601", function()
+  it("answers an unknown method with -32601", function()
     local answer, line = client:ask "resources/list"
     assert.equal(-32601, answer.error.code)
     assert.is_string(answer.error.message)
@@ -83,12 +83,12 @@ describe("the legacy era", function()
     assert.is_nil(line:find('"result"', 1, true))
   end)
 
-  it("sends neither an error beside a result nor a result beside an error", function()
+  it("sends either a result or an error", function()
     local _, line = client:ask "ping"
     assert.is_nil(line:find('"error"', 1, true))
   end)
 
-  it("refuses an unknown tool by a result that the model can read, with the name that was meant", function()
+  it("refuses an unknown tool with a result that the model can read, and suggests the closest", function()
     local result = client:calls("create_tsak", { title = "x" })
     assert.is_true(result.isError)
     assert.equal("refuse", verdict(result).verdict)
@@ -97,26 +97,26 @@ describe("the legacy era", function()
     assert.is_nil(result.structuredContent)
   end)
 
-  it("refuses to run what the agent runs itself", function()
+  it("refuses to run a tool that the agent runs itself", function()
     local result = client:calls("get_weather", { city = "Bern" })
     assert.is_true(result.isError)
     assert.equal("agent_runs_this", verdict(result).code or verdict(result).error_class)
     golden.check("feedback", "a tool that the client runs itself", text(result))
   end)
 
-  it("reads arguments that came as a JSON string as the object it holds", function()
+  it("parses arguments that are a JSON string", function()
     local result = client:asks("tools/call", { name = "echo", arguments = '{"text":"from a string"}' })
     assert.is_not_true(result.isError)
     assert.truthy(text(result):find("from a string", 1, true))
   end)
 
-  it("demands the name of the tool", function()
+  it("requires the tool's name", function()
     assert.equal(-32602, client:ask("tools/call", { arguments = { text = "x" } }).error.code)
     assert.equal(-32602, client:ask("tools/call", { name = 7 }).error.code)
     assert.equal(-32602, client:ask("tools/call").error.code)
   end)
 
-  it("keeps a tool's values as they are: 64-bit numbers, 1.10, order of keys", function()
+  it("keeps values unchanged: 64-bit numbers, 1.10, the order of keys", function()
     client:say_line('{"jsonrpc":"2.0","id":1,"method":"toolgate/check","params":{"name":"book_table",'
                     .. '"arguments":{"where":"Bern","z":9007199254740993,"a":1.10,"m":{"y":1,"b":2}}}}')
     local line = client:hears_line()

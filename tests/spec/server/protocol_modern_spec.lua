@@ -1,4 +1,4 @@
--- MCP without a handshake (2026-07-28): every request carries what the server must know.
+-- MCP without a handshake (2026-07-28): each request carries the version and the client's capabilities.
 local daemon = require "daemon"
 local client_of = require "client"
 local fixtures = require "fixtures"
@@ -19,7 +19,7 @@ describe("the modern era", function()
   end)
   after_each(daemon.stop_all)
 
-  it("is discovered", function()
+  it("answers server/discover", function()
     local result = client:asks("server/discover", { _meta = modern() })
     assert.equal("complete", result.resultType)
     assert.same({ "2026-07-28" }, result.supportedVersions)
@@ -30,7 +30,7 @@ describe("the modern era", function()
     assert.equal("toolgate", result._meta[SERVER].name)
   end)
 
-  it("asks server/discover for its version and the client's capabilities", function()
+  it("requires the version and the client's capabilities in server/discover", function()
     assert.equal(-32602, client:ask("server/discover", json.decode "{}").error.code)
     assert.equal(-32602, client:ask("server/discover").error.code)
     assert.equal(-32602, client:ask("server/discover", { _meta = { [CAPABILITIES] = json.decode "{}" } }).error.code)
@@ -38,13 +38,13 @@ describe("the modern era", function()
     assert.is_table(client:ask("server/discover", { _meta = modern() }).result)
   end)
 
-  it("names the versions it speaks to a client of another one", function()
+  it("answers another version with an error that lists the supported one", function()
     local failure = client:ask("tools/list", { _meta = modern { [VERSION] = "2031-01-01" } }).error
     assert.equal(-32022, failure.code)
     assert.same({ supported = { "2026-07-28" }, requested = "2031-01-01" }, failure.data)
   end)
 
-  it("lists tools with how long that holds, the same for every connection", function()
+  it("lists tools with a ttl, the same for every connection", function()
     local first, line = client:asks("tools/list", { _meta = modern() })
     local second = gate:connect():asks("tools/list", { _meta = modern() })
     assert.same(first.tools, second.tools)
@@ -61,7 +61,7 @@ describe("the modern era", function()
     assert.truthy(text(result):find("hello", 1, true))
   end)
 
-  it("completes a refused call, too", function()
+  it("completes a refused call", function()
     local result = client:calls("echo", { txet = "hello" }, modern())
     assert.equal("complete", result.resultType)
     assert.is_true(result.isError)
@@ -73,7 +73,7 @@ describe("the modern era", function()
     end)
   end
 
-  it("acknowledges a subscription first, and tags what follows with its id", function()
+  it("acknowledges a subscription first, and tags its notifications with the id", function()
     client:say { jsonrpc = "2.0", id = "sub-1", method = "subscriptions/listen",
                  params = { _meta = modern(), notifications = { toolsListChanged = true } } }
     local ack = client:hears()
@@ -88,7 +88,7 @@ describe("the modern era", function()
     assert.equal(id, notice.params._meta[SUBSCRIPTION])
   end)
 
-  it("sends no notice of a kind that was not subscribed to", function()
+  it("sends no notification without a subscription", function()
     client:say { jsonrpc = "2.0", id = 1, method = "subscriptions/listen",
                  params = { _meta = modern(), notifications = { promptsListChanged = true } } }
     assert.equal("notifications/subscriptions/acknowledged", client:hears().method)
@@ -98,7 +98,7 @@ describe("the modern era", function()
     assert.equal(2, client:hears().id)
   end)
 
-  it("lets one connection speak both eras, request by request", function()
+  it("shares a connection with the legacy era, request by request", function()
     assert.equal("complete", client:asks("tools/list", { _meta = modern() }).resultType)
     assert.is_nil(client:asks("tools/list").resultType)
   end)

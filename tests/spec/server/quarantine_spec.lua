@@ -1,5 +1,5 @@
--- What stalled the process does not run again until it is another file. Nothing in the sandbox can stall, so the specs
--- write what the watchdog would (tests/unit/sandbox/watchdog.c proves that it writes just that) and start a daemon.
+-- Quarantine: a policy that stalled the process does not run again until its file changes. Nothing in the sandbox can
+-- stall, so the specs write the watchdog's file themselves (tests/unit/sandbox/watchdog.c tests the watchdog).
 local daemon = require "daemon"
 local golden = require "golden"
 local process = require "process"
@@ -42,7 +42,7 @@ describe("a policy that stalled the process", function()
     return daemon.start(given)
   end
 
-  it("does not run: its tool's calls fail as policy_error, everything else works, the log says how to mend it", function()
+  it("fails its tool's calls as policy_error, leaves other tools alone, and is logged with the fix", function()
     tell()
     local gate = start()
     local client = gate:connect()
@@ -56,7 +56,7 @@ describe("a policy that stalled the process", function()
     assert.same({ 1, "stuck", policies .. "/stuck.lua", list }, { #told, told[1].tool, told[1].file, told[1].list })
   end)
 
-  it("is quarantined also where it stalls in an example, so that the daemon does not end at each start", function()
+  it("is not run at start, even if it would stall in an example", function()
     process.write(policies .. "/stuck.lua", [[
       while true do end
       return tool "stuck" { run = function() end, examples = { { "stalls", args = {}, gives = "pass" } } }]])
@@ -64,19 +64,19 @@ describe("a policy that stalled the process", function()
     assert.is_true(start():connect():calls("stuck", {}).isError)
   end)
 
-  it("is tried again as soon as its file has changed, also by a running daemon", function()
+  it("is retried when its file changes, also by a running daemon", function()
     tell()
     local gate = start()
     local client = gate:connect()
     assert.is_true(client:calls("stuck", { text = "x" }).isError)
-    process.write(policies .. "/stuck.lua", (fixtures.echo:gsub("echo", "stuck")) .. "-- mended\n")
+    process.write(policies .. "/stuck.lua", (fixtures.echo:gsub("echo", "stuck")) .. "-- fixed\n")
     gate:logs " quarantine_lifted "
     assert.truthy(text(client:calls("stuck", { text = "x" })):find("x", 1, true))
     assert.is_nil(client:asks("toolgate/status").quarantined)
     assert.equal("", process.read(list))
   end)
 
-  it("stays quarantined over reloads and restarts that leave it as it is", function()
+  it("stays quarantined over reloads and restarts that do not change it", function()
     tell()
     local gate = start()
     process.write(policies .. "/echo.lua", fixtures.echo .. "-- other\n")
@@ -86,16 +86,16 @@ describe("a policy that stalled the process", function()
     assert.is_true(start():connect():calls("stuck", { text = "x" }).isError)
   end)
 
-  it("that was changed before the start is no longer on the list", function()
+  it("but was changed before the start is taken off the list", function()
     tell "what it was when it stalled"
     local gate = start()
     assert.is_not_true(gate:connect():calls("stuck", { text = "x" }).isError)
     gate:logs " quarantine_lifted "
     gate:stop()
-    assert.is_nil(io.open(list)) -- nothing on it: it goes with the daemon
+    assert.is_nil(io.open(list)) -- an empty list is removed when the daemon stops
   end)
 
-  it("is remembered where the configuration or systemd says", function()
+  it("is read from the configured state folder, or from systemd's", function()
     os.execute(("mkdir %s/kept %s/given"):format(directory, directory))
     local stall = line_of(policies .. "/stuck.lua", process.read(policies .. "/stuck.lua"))
     process.write(directory .. "/kept/quarantine", stall)
@@ -107,7 +107,7 @@ describe("a policy that stalled the process", function()
     assert.is_true(by_systemd:connect():calls("stuck", { text = "x" }).isError)
   end)
 
-  it("is not forgotten because of a line that nobody wrote so", function()
+  it("stays quarantined behind malformed lines", function()
     process.write(list, "\n\1garbage\n" .. ("z"):rep(16) .. " x\n"
                         .. line_of(policies .. "/stuck.lua", process.read(policies .. "/stuck.lua")))
     local gate = start()
@@ -115,19 +115,19 @@ describe("a policy that stalled the process", function()
     gate:logs " quarantine_line_ignored "
   end)
 
-  it("is not forgotten behind a list that has grown too long", function()
+  it("stays quarantined behind an overlong line", function()
     process.write(list, ("z"):rep(200000) .. "\n"
                         .. line_of(policies .. "/stuck.lua", process.read(policies .. "/stuck.lua")))
     assert.is_true(start():connect():calls("stuck", { text = "x" }).isError)
   end)
 
-  it("has its place beside a socket whose folder is yet to be made", function()
+  it("is recorded beside a socket whose folder does not exist yet", function()
     local gate = start { socket = directory .. "/made/toolgate.sock" }
     gate:logs " daemon_ready "
     assert.is_nil(gate:log():find("quarantine_unavailable", 1, true))
   end)
 
-  it("can't be remembered where nothing may be written, which is said, and all else works", function()
+  it("cannot be recorded if the state folder is not writable, which is logged", function()
     local gate = start { config = ("return { state = '%s/nowhere' }"):format(directory) }
     assert.truthy(gate:logs(" quarantine_unavailable "):find("state", 1, true))
     assert.is_not_true(gate:connect():calls("echo", { text = "x" }).isError)

@@ -1,4 +1,4 @@
--- SIGHUP: a new generation, or the old one and the reason.
+-- Reload by SIGHUP and by command, and stop by SIGTERM: a new generation, or the old one and the error.
 local daemon = require "daemon"
 local golden = require "golden"
 local process = require "process"
@@ -22,7 +22,7 @@ describe("a reload", function()
     return found
   end
 
-  it("serves what was added, and tells the clients that the list changed", function()
+  it("serves an added tool, and sends list_changed", function()
     client:asks("initialize", { protocolVersion = "2025-11-25", capabilities = {}, clientInfo = { name = "spec" } })
     client:say { jsonrpc = "2.0", method = "notifications/initialized" }
     assert.same({ "echo" }, names())
@@ -32,7 +32,7 @@ describe("a reload", function()
     assert.same({ "echo", "second" }, names())
   end)
 
-  it("tells of other words, and another mode, too", function()
+  it("sends list_changed for another description, and for another mode", function()
     client:asks("tools/list")
     local changed = { jsonrpc = "2.0", method = "notifications/tools/list_changed" }
     local worded = fixtures.echo:gsub("effects", [[use_when = "an echo is wanted", effects]])
@@ -44,14 +44,14 @@ describe("a reload", function()
     assert.same(changed, client:hears())
   end)
 
-  it("that changes no list tells nobody", function()
+  it("without a change of the list sends no notification", function()
     gate:write_policy("echo.lua", (fixtures.echo:gsub("said = args.text", "said = 'new'")))
     gate:reload()
     assert.is_true(client:hears_only_a_ping())
     assert.truthy(text(client:calls("echo", { text = "x" })):find("new", 1, true))
   end)
 
-  it("with a broken file keeps the old generation, and says which file and why", function()
+  it("with a broken file keeps the old generation, and logs file and error", function()
     local before = client:asks("toolgate/status").generation
     gate:write_policy("broken.lua", "return tool 'x' {")
     gate:reload()
@@ -69,7 +69,7 @@ describe("a reload", function()
     assert.is_not_true(client:calls("echo", { text = "x" }).isError)
   end)
 
-  it("with one tool twice keeps the old generation, and names both files", function()
+  it("with the same tool twice keeps the old generation, and logs both files", function()
     gate:write_policy("other.lua", fixtures.echo)
     gate:reload()
     local log = gate:log()
@@ -77,7 +77,7 @@ describe("a reload", function()
     assert.same({ "echo" }, names())
   end)
 
-  it("remembers: sessions outlive generations", function()
+  it("keeps sessions and their history", function()
     local meta = client_of.session("s", { turn = 1 })
     client:calls("echo", { text = "same" }, meta)
     client:calls("echo", { text = "same" }, meta)
@@ -86,7 +86,7 @@ describe("a reload", function()
     assert.equal("loop", client_of.verdict(client:calls("echo", { text = "same" }, meta)).error_class)
   end)
 
-  it("of hundreds in a row loses no call", function()
+  it("loses no call, a hundred times in a row", function()
     local done = 0
     for round = 1, 100 do
       gate:write_policy("echo.lua", fixtures.echo .. ("\n-- round %d\n"):format(round))
@@ -100,10 +100,10 @@ describe("a reload", function()
   end)
 end)
 
-describe("A reload", function()
+describe("a reload with a FIFO", function()
   after_each(daemon.stop_all)
 
-  it("does not wait for what is no file", function()
+  it("among the policies logs an error instead of blocking", function()
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
     assert.equal(0, os.execute("mkfifo '" .. gate.policies .. "/fifo.lua'"))
     gate:reload()
@@ -111,7 +111,7 @@ describe("A reload", function()
     assert.is_not_true(gate:connect():calls("echo", { text = "x" }).isError)
   end)
 
-  it("does not wait for what is no file where a policy or the command line names one", function()
+  it("as a schema or a tools file logs an error instead of blocking", function()
     local tools = [[{ "tools": [ { "name": "other", "inputSchema": { "type": "object" } } ] }]]
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo }, tools = tools }
     assert.equal(0, os.execute("mkfifo '" .. gate.policies .. "/s.json'"))
@@ -126,7 +126,7 @@ describe("A reload", function()
   end)
 end)
 
--- No watch here: each reload is one that was asked for.
+-- Without the file watch, so that only the command reloads.
 describe("toolgate reload", function()
   local gate
   before_each(function()
@@ -138,7 +138,7 @@ describe("toolgate reload", function()
     return process.run { daemon.binary, "reload", "--socket", gate.socket, ... }
   end
 
-  it("prints the new generation, its hash, its tools and how many examples passed", function()
+  it("prints the new generation, its hash, its tools and the number of passed examples", function()
     gate:write_policy("echo.lua", (fixtures.echo:gsub("effects", [[examples = { { "passes", args = { text = "x" },
       gives = "pass" } }, effects]])))
     local code, out, err = toolgate_reload()
@@ -146,13 +146,13 @@ describe("toolgate reload", function()
     golden.check("cli", "reload: a new generation", out, { ["%(%x+%)"] = "(<hash>)", ["%d+ ms"] = "<ms> ms" })
   end)
 
-  it("says so where nothing has changed", function()
+  it("reports that nothing has changed", function()
     local code, out = toolgate_reload()
     assert.equal(0, code)
     golden.check("cli", "reload: nothing has changed", out, { ["%(%x+%)"] = "(<hash>)", ["%d+ ms"] = "<ms> ms" })
   end)
 
-  it("exits with 1 and shows line, example, expected and got where something is wrong", function()
+  it("exits 1 and prints line, example, expected and got of a failing example", function()
     gate:write_policy("echo.lua", (fixtures.echo:gsub("effects", [[examples = { { "never", args = { text = "x" },
       gives = "refuse" } }, effects]])))
     local code, out, err = toolgate_reload()
@@ -162,7 +162,7 @@ describe("toolgate reload", function()
     assert.truthy(out:find("generation 1 ", 1, true), out)
   end)
 
-  it("gives the answer as JSON", function()
+  it("prints the answer with --json", function()
     gate:write_policy("second.lua", (fixtures.echo:gsub("echo", "second")))
     local code, out = toolgate_reload "--json"
     local answer = client_of.json.decode(out)
@@ -174,7 +174,7 @@ describe("toolgate reload", function()
     assert.truthy(answer.errors[1]:find("second.lua", 1, true))
   end)
 
-  it("exits with 2 where no daemon answers", function()
+  it("exits 2 if no daemon answers", function()
     local code, _, err = process.run { daemon.binary, "reload", "--socket", gate.directory .. "/nobody" }
     assert.equal(2, code)
     assert.truthy(err:find("nobody", 1, true), err)
@@ -192,7 +192,7 @@ describe("a reload of many policies", function()
     return daemon.start { policies = policies, arguments = { "--no-watch" } }
   end
 
-  it("is done between the calls: who asks later is answered sooner", function()
+  it("runs between calls, which are answered before it ends", function()
     local gate = serving_many()
     gate:write_policy("t001.lua", (fixtures.echo:gsub("echo", "other")))
     local client = gate:connect()
@@ -200,27 +200,27 @@ describe("a reload of many policies", function()
                     .. '{"jsonrpc":"2.0","id":"call","method":"tools/call","params":{"name":"t001","arguments":{"text":"x"}}}')
     local heard = client:hears()
     assert.equal("call", heard.id)
-    assert.truthy(text(heard.result):find("x", 1, true)) -- on the generation of before
+    assert.truthy(text(heard.result):find("x", 1, true)) -- by the old generation
     repeat heard = client:hears() until heard.id
     assert.same({ "reload", true }, { heard.id, heard.result.ok })
     assert.is_true(client:calls("t001", { text = "x" }).isError)
     assert.is_not_true(client:calls("other", { text = "x" }).isError)
   end)
 
-  it("is one for all who asked before it began, and one more for those who asked after", function()
+  it("answers all requests from before it began, and runs once more for later ones", function()
     local gate = serving_many()
     local first, second = gate:connect(), gate:connect()
     first:say_line(('{"jsonrpc":"2.0","id":1,"method":"toolgate/reload"}\n'):rep(3)
                    .. '{"jsonrpc":"2.0","id":2,"method":"ping"}')
     assert.equal(2, first:hears().id) -- the reload is under way
     gate:write_policy("t001.lua", (fixtures.echo:gsub("echo", "late")))
-    assert.equal(2, second:asks("toolgate/reload").generation) -- it has what was written after the first began
+    assert.equal(2, second:asks("toolgate/reload").generation) -- includes the file written after the first began
     for _ = 1, 3 do assert.is_true(first:hears().result.ok) end
     local _, loads = gate:log():gsub(" cause=asked ", "")
     assert.equal(2, loads)
   end)
 
-  it("goes on where the client that asked goes away, and stops with the daemon", function()
+  it("continues if its client disconnects, and stops with the daemon", function()
     local gate = serving_many()
     local gone = gate:connect()
     gone:say { jsonrpc = "2.0", id = 1, method = "toolgate/reload" }
@@ -237,7 +237,7 @@ end)
 describe("SIGTERM", function()
   after_each(daemon.stop_all)
 
-  it("answers what was asked before, closes, and leaves no socket behind", function()
+  it("answers earlier requests, closes, and removes the socket", function()
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
     local client = gate:connect()
     assert.is_true(client:hears_only_a_ping())
@@ -254,7 +254,7 @@ describe("SIGTERM", function()
     assert.is_nil(io.open(gate.socket))
   end)
 
-  it("tells whoever had asked already that nothing was done", function()
+  it("answers unread requests with an error that nothing was done", function()
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
     local client = gate:connect()
     assert.is_true(client:hears_only_a_ping())
@@ -270,7 +270,7 @@ describe("SIGTERM", function()
     end
   end)
 
-  it("is obeyed also where a client never reads", function()
+  it("is obeyed even if a client never reads", function()
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
     local deaf = gate:connect()
     deaf.stream:settimeout(0.2)
@@ -282,7 +282,7 @@ describe("SIGTERM", function()
     assert.same({ "exited", 0 }, { gate.child:wait() })
   end)
 
-  it("is obeyed, as is SIGHUP, where whoever started the daemon had them blocked", function()
+  it("is obeyed, as is SIGHUP, even if the parent process blocked signals", function()
     local gate = daemon.start {
       policies = { ["echo.lua"] = fixtures.echo },
       before = { "python3", "-c", "import os, signal, sys\n"
@@ -293,7 +293,7 @@ describe("SIGTERM", function()
     assert.same({ "exited", 0 }, { gate.child:wait() })
   end)
 
-  it("is not needed to take over a socket that a killed daemon left behind", function()
+  it("is not needed: a new daemon takes over the socket of a killed one", function()
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
     gate:signal(signal.SIGKILL)
     gate.child:wait()
@@ -308,7 +308,7 @@ describe("SIGTERM", function()
     process.remove(gate.directory)
   end)
 
-  it("is not sent by a second daemon: that one says who has the socket", function()
+  it("is not sent by a second daemon, which reports that the socket is in use", function()
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo } }
     local words, code = daemon.fails { socket = gate.socket }
     assert.not_equal(0, code)

@@ -1,4 +1,4 @@
--- toolgate session: somebody is called at night and asks what happened in a conversation, and why the model is refused.
+-- toolgate session: what an operator on call sees of a conversation whose model is refused.
 local daemon = require "daemon"
 local golden = require "golden"
 local client_of = require "client"
@@ -31,7 +31,7 @@ describe("toolgate session", function()
     return code, out, err
   end
 
-  -- Prints the session as its golden text has it, with the user and the times of this run taken out.
+  -- Prints the session and compares it with its golden text, without the user and the times of this run.
   local VARIABLE = { ["uid:%d+"] = "uid:<uid>", ["%d%d%d%d%-%d%d%-%d%d %d%d:%d%d:%d%d"] = "<time>             " }
   local function shown(key, ...)
     local code, out = toolgate(...)
@@ -54,13 +54,13 @@ describe("toolgate session", function()
     client:checks("book_table", { where = "here" }, second)
   end
 
-  it("tells the night", function()
+  it("prints the turns and calls of a conversation", function()
     start()
     a_night()
     shown("a night of calls", "chat")
   end)
 
-  it("tells it the same from Redis, and by any daemon", function()
+  it("prints the same from Redis, on any daemon", function()
     local store = redis.start()
     start(store:url())
     a_night()
@@ -71,7 +71,7 @@ describe("toolgate session", function()
     first:stop()
   end)
 
-  it("says so where Redis is away, and tells what is known here", function()
+  it("reports an outage of Redis, and prints what this daemon knows", function()
     local store = redis.start()
     start(store:url())
     client:calls("echo", { text = "before" }, session "chat")
@@ -81,7 +81,7 @@ describe("toolgate session", function()
     shown("during an outage of Redis", "chat")
   end)
 
-  it("refuses to guess where the ledger is closed", function()
+  it("exits 2 during an outage if the ledger is closed", function()
     local store = redis.start()
     start(store:url(), "return { ledger = { on_outage = 'closed' } }")
     store:kill()
@@ -92,7 +92,7 @@ describe("toolgate session", function()
     assert.equal(1, select(2, err:gsub("\n", "")), err)
   end)
 
-  it("lets a tool go on", function()
+  it("lets a tool continue with --reset", function()
     start()
     a_night()
     local code, out = toolgate("chat", "--reset", "echo")
@@ -101,7 +101,7 @@ describe("toolgate session", function()
     assert.equal("pass", verdict(client:calls("echo", { text = "same" }, session("chat", { turn = 2 }))).verdict)
   end)
 
-  it("does not take a name that is mistyped", function()
+  it("suggests the closest tool for a misspelled --reset", function()
     start()
     a_night()
     local code, out, err = toolgate("chat", "--reset", "ecco")
@@ -109,7 +109,7 @@ describe("toolgate session", function()
     golden.check("cli", "session: --reset of an unknown tool", err)
   end)
 
-  it("forgets", function()
+  it("deletes the session with --forget", function()
     start()
     a_night()
     local code, out = toolgate("chat", "--forget")
@@ -120,7 +120,7 @@ describe("toolgate session", function()
     golden.check("cli", "session: an unknown session", err)
   end)
 
-  it("is somebody's: another user's of that name is another, unless the operator has all users share theirs", function()
+  it("separates the sessions of users unless ledger.namespace is shared", function()
     start()
     client:calls("echo", { text = "a" }, session "chat")
     local code, out = toolgate("chat", "--user", "nobody")
@@ -131,7 +131,7 @@ describe("toolgate session", function()
     assert.truthy(words:find("session  shared/chat, ", 1, true), words)
   end)
 
-  it("is one JSON object for programs", function()
+  it("prints one JSON object with --json", function()
     start()
     a_night()
     local code, out = toolgate("chat", "--json")
@@ -141,7 +141,7 @@ describe("toolgate session", function()
     assert.equal(1, select(2, out:gsub("\n", "")))
   end)
 
-  it("prints nothing that steers a terminal", function()
+  it("replaces control characters", function()
     start()
     client:asks("toolgate/turn", { _meta = session "chat", goal = "\27[2Jgone\7\nand a line" })
     client:calls("\27]0;title\7", {}, session "chat")
@@ -149,13 +149,13 @@ describe("toolgate session", function()
     assert.is_nil(words:find("[\1-\9\11-\31\127]"))
   end)
 
-  it("shows what is limited and what was spent", function()
+  it("prints limits and what was spent", function()
     start(nil, "return { defaults = { limits = { calls_per_turn = 2 } } }")
     for i = 1, 3 do client:calls("echo", { text = "n" .. i }, session("chat", { turn = 1 })) end
     assert.truthy(shown("a limit is used up", "chat"):find("[calls_per_turn]\n", 1, true))
   end)
 
-  it("keeps as many calls as each daemon's configuration says, in order", function()
+  it("keeps as many calls as the daemon's configuration says, in order", function()
     local store = redis.start()
     local function calls_of(count, from, to)
       start(store:url(), ("return { ledger = { history = %d } }"):format(count))
@@ -168,7 +168,7 @@ describe("toolgate session", function()
     assert.equal("3 4 5 6 7", calls_of(5, 1, 7))
     assert.equal("6 7 8", calls_of(3, 8, 8))
     assert.equal("8 9 10", calls_of(3, 9, 10))
-    assert.equal("9 10 11 12", calls_of(8, 11, 12)) -- the first call of the new size still took the place of 8
+    assert.equal("9 10 11 12", calls_of(8, 11, 12)) -- the first call still evicts by the old size
     assert.equal("11 12 13 14 15 16 17 18", calls_of(8, 13, 18))
   end)
 end)

@@ -1,4 +1,4 @@
--- systemd: the socket handed over as descriptor 3, readiness told, and units that systemd itself accepts.
+-- systemd: socket activation with descriptor 3, readiness notification, and valid unit files.
 local daemon = require "daemon"
 local process = require "process"
 local client_of = require "client"
@@ -10,7 +10,7 @@ local signal = require "posix.signal"
 describe("under systemd", function()
   after_each(daemon.stop_all)
 
-  -- What systemd does: binds, listens, and starts the daemon with the socket as descriptor 3.
+  -- Binds and listens as systemd does before it starts the daemon with the socket as descriptor 3.
   local function listening(path)
     local fd = assert(sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM, 0))
     assert(sockets.bind(fd, { family = sockets.AF_UNIX, path = path }))
@@ -18,31 +18,31 @@ describe("under systemd", function()
     return fd
   end
 
-  it("serves the socket that was handed over, and does not remove it", function()
+  it("serves the inherited socket, and does not remove it", function()
     local directory = process.directory()
     local path = directory .. "/handed.sock"
     local fd = listening(path)
-    local early = assert(client_of.connect(path)) -- asks before the daemon runs: systemd's promise
+    local early = assert(client_of.connect(path)) -- a request before the daemon runs, as systemd allows
     early:say { jsonrpc = "2.0", id = 1, method = "ping" }
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo }, no_socket = true, socket = path,
                                 descriptors = { [fd] = 3 }, environment = { LISTEN_FDS = "1", LISTEN_PID = "own pid" } }
     assert.equal(1, early:hears().id)
     early:close()
     gate:stop()
-    local left = client_of.connect(path) -- still there, and listening: the next start serves it
+    local left = client_of.connect(path) -- still listening: the next start serves it
     assert.is_table(left)
     left:close()
     unistd.close(fd)
     process.remove(directory)
   end)
 
-  it("ignores descriptors that were meant for another process", function()
+  it("ignores descriptors for another process", function()
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo },
                                 environment = { LISTEN_FDS = "1", LISTEN_PID = "1" } }
     assert.is_true(gate:connect():hears_only_a_ping())
   end)
 
-  it("tells READY, RELOADING and STOPPING", function()
+  it("sends READY, RELOADING and STOPPING", function()
     local directory = process.directory()
     local path = directory .. "/notify.sock"
     local fd = assert(sockets.socket(sockets.AF_UNIX, sockets.SOCK_DGRAM, 0))
@@ -50,21 +50,21 @@ describe("under systemd", function()
     assert(sockets.setsockopt(fd, sockets.SOL_SOCKET, sockets.SO_RCVTIMEO, 20, 0))
     local gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo }, environment = { NOTIFY_SOCKET = path } }
 
-    local function told(words)
+    local function notified(words)
       local heard = ""
-      process.eventually("systemd was told " .. words, function()
+      process.eventually("systemd was notified: " .. words, function()
         local message = sockets.recv(fd, 4096)
         heard = heard .. (message or "") .. "\n"
         return heard:find(words, 1, true)
       end)
       return heard
     end
-    told "READY=1"
+    notified "READY=1"
     gate:signal(signal.SIGHUP)
-    assert.truthy(told("RELOADING=1"):find("MONOTONIC_USEC=", 1, true))
-    told "READY=1"
+    assert.truthy(notified("RELOADING=1"):find("MONOTONIC_USEC=", 1, true))
+    notified "READY=1"
     gate:signal(signal.SIGTERM)
-    told "STOPPING=1"
+    notified "STOPPING=1"
     unistd.close(fd)
     gate:stop()
     process.remove(directory)
@@ -85,7 +85,7 @@ describe("the units", function()
 
   it("are accepted by systemd-analyze verify", function()
     local directory = process.directory()
-    -- verify wants the program to exist: the installed path becomes the one just built
+    -- verify requires the program to exist: replace the installed path
     for _, path in ipairs(found) do
       local unit = process.read(path):gsub("/usr/[%w/]*bin/toolgate", daemon.binary)
       local name = path:match("[^/]+$"):gsub("@%.", "@spec.")
@@ -102,7 +102,7 @@ describe("the units", function()
     process.remove(directory)
   end)
 
-  it("take what the handbook adds for upstreams", function()
+  it("are valid with the drop-in from docs/configuration.md", function()
     local directory = process.directory()
     local added = assert(process.read("docs/configuration.md"):match "\n```ini\n(.-)\n```")
     os.execute("mkdir " .. directory .. "/toolgate.service.d")

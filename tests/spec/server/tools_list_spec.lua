@@ -1,4 +1,4 @@
--- Lists of tools that know what the user asked for and how it goes, on every connection of a session.
+-- tools/list depends on the user's goal and on the session's progress, on every connection of a session.
 local daemon = require "daemon"
 local client_of = require "client"
 local fixtures = require "fixtures"
@@ -55,7 +55,7 @@ describe("a list of tools", function()
     end
   end
 
-  it("knows the goal that a turn told, on every connection", function()
+  it("follows the goal of the turn, on every connection", function()
     assert.same({ "echo", "outcome" }, (listed()))
     turns "what is new?"
     assert.same({ "outcome" }, (listed()))
@@ -64,12 +64,12 @@ describe("a list of tools", function()
     assert.equal("For: what is new?", words.outcome)
   end)
 
-  it("takes the goal that comes with the request before the turn's", function()
+  it("prefers the goal of the request over the turn's", function()
     turns "what is new?"
     assert.same({ "echo", "outcome" }, (listed(nil, session("s", { goal = "echo it" }))))
   end)
 
-  it("is what can be called: a tool that the goal hides is unknown", function()
+  it("decides what can be called: a tool that the goal hides is unknown", function()
     turns "what is new?"
     assert.equal("unknown_tool", verdict(client:calls("echo", { text = "a" }, session "s")).error_class)
     turns "echo what I say"
@@ -84,7 +84,7 @@ describe("a list of tools", function()
     assert.equal("unknown_tool", client:checks("echo", { text = "a" }, session "s").error_class)
   end)
 
-  it("widens where nothing new comes of anything, to what its policies allow", function()
+  it("widens after six calls without progress, to what the policies allow", function()
     turns "what is new?"
     gets_nowhere(5)
     assert.same({ "outcome" }, (listed()))
@@ -96,7 +96,7 @@ describe("a list of tools", function()
     assert.equal("unknown_tool", verdict(client:calls("secret", { n = 1 }, session "s")).error_class)
   end)
 
-  it("stays wide until the next turn: what has just helped must not vanish", function()
+  it("stays wide until the next turn", function()
     turns "what is new?"
     gets_nowhere(6)
     for i = 1, 3 do
@@ -107,8 +107,8 @@ describe("a list of tools", function()
     assert.same({ "outcome" }, (listed()))
   end)
 
-  it("is said to have changed when a turn begins, and when it widens", function()
-    listed() -- whoever lists tools wants to know
+  it("sends list_changed when a turn begins, and when it widens", function()
+    listed() -- a client that has listed gets list_changed
     turns "what is new?"
     gets_nowhere(5)
     client:hears_notice "notifications/tools/list_changed"
@@ -118,7 +118,7 @@ describe("a list of tools", function()
     assert.equal(2, #client.notices)
   end)
 
-  it("widens for its own session alone", function()
+  it("widens only for its own session", function()
     turns "what is new?"
     gets_nowhere(6)
     client:asks("toolgate/turn", { goal = "what is new?", _meta = session "other" })

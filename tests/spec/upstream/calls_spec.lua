@@ -1,4 +1,4 @@
--- Calls that a server runs: what comes back as which verdict, what reaches it, and what becomes of calls under way.
+-- Calls that an MCP server runs: the verdict of each outcome, cancellation, queueing, reloads, and elicitation.
 local daemon = require "daemon"
 local golden = require "golden"
 local client_of = require "client"
@@ -11,7 +11,7 @@ local function says(said, ...)
   end
 end
 
--- A daemon with tests/support/plain_server.lua behind it; what that noted is in gate:notes().
+-- A daemon with tests/support/plain_server.lua as its upstream; gate.notes() returns what the server has noted.
 local function start(given)
   given = given or {}
   local notes = process.directory() .. "/notes"
@@ -39,7 +39,7 @@ local function upstream(gate)
   return gate:status().upstreams[1]
 end
 
-describe("a call that a server runs", function()
+describe("a call that an upstream runs", function()
   local gate, client
 
   before_each(function()
@@ -53,41 +53,41 @@ describe("a call that a server runs", function()
     gate.noted "holds"
   end
 
-  it("is answered with what the server says", function()
+  it("returns the server's result", function()
     local result = client:calls("echo", { text = "hello" }, session "s")
     assert.same({ { type = "text", text = "hello" } }, result.content)
     assert.equal("pass", verdict(result).verdict)
   end)
 
-  it("is refused before the server hears of it where the arguments are wrong", function()
+  it("with invalid arguments is refused before it reaches the server", function()
     assert.equal("invalid_arguments", verdict(client:calls("recovers", { times = "many" }, session "s")).error_class)
     assert.equal("", gate.notes())
   end)
 
-  it("is only looked at where it is checked", function()
+  it("that is only checked does not reach the server", function()
     assert.equal("pass", client:checks("echo", { text = "x" }, session "s").verdict)
     assert.equal("", gate.notes())
   end)
 
-  it("that fails is a tool error in the server's own words, quoted", function()
+  it("that fails is a tool_error that quotes the server's message", function()
     local result = client:calls("fails", {}, session "s")
     assert.equal("tool_error", verdict(result).error_class)
     golden.check("feedback", "upstream: a tool's error", text(result))
   end)
 
-  it("that the server refuses by an error of the protocol is one, too", function()
+  it("that the server refuses with a protocol error is a tool_error", function()
     local result = client:calls("refuses", {}, session "s")
     assert.equal("tool_error", verdict(result).error_class)
     golden.check("feedback", "upstream: a protocol error", text(result))
   end)
 
-  it("that is answered with what is no result says that the tool is broken", function()
+  it("whose result is malformed is a schema_mismatch", function()
     local result = client:calls("nonsense", {}, session "s")
     assert.equal("schema_mismatch", verdict(result).error_class)
     golden.check("feedback", "upstream: a result that is none", text(result))
   end)
 
-  it("that the server dies of says that nobody knows whether it was carried out", function()
+  it("that crashes the server is transient and may have been carried out, and the server is restarted", function()
     local result = client:calls("dies", {}, session "s")
     assert.same({ "wait", "transient", "crashed" },
                 { verdict(result).verdict, verdict(result).error_class, verdict(result).code })
@@ -96,11 +96,11 @@ describe("a call that a server runs", function()
     says(text(client:calls("echo", { text = "still here" }, session "s")), "still here") -- it is started again
   end)
 
-  it("that only reads may be made again, whoever died of it", function()
+  it("that only reads may be repeated after a crash", function()
     golden.check("feedback", "upstream: it dies in a call that reads", text(client:calls("dies_reading", {}, session "s")))
   end)
 
-  it("passes on what the tool tells of its progress and logs", function()
+  it("relays the tool's progress and log messages", function()
     local result = client:calls("tells", {}, { progressToken = "p" })
     assert.equal("done", text(result))
     local heard = {}
@@ -110,7 +110,7 @@ describe("a call that a server runs", function()
     assert.same({ 1, 2, "half way" }, heard)
   end)
 
-  it("reaches the server under the name that it has there", function()
+  it("reaches the server under the tool's original name", function()
     gate:write_policy("say.lua", [==[
 -- say: says a text. For specs.
 return tool "say" { description = "Say.", upstream = "plain/echo", effects = "read", schema = params { text = str "What" } }
@@ -119,7 +119,7 @@ return tool "say" { description = "Say.", upstream = "plain/echo", effects = "re
     assert.equal("hi", text(client:calls("say", { text = "hi" }, session "s")))
   end)
 
-  it("is cancelled there where its client cancels it", function()
+  it("is cancelled on the server when the client cancels it", function()
     holds(client, 7)
     client:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = 7 } }
     gate.noted "cancelled"
@@ -127,14 +127,14 @@ return tool "say" { description = "Say.", upstream = "plain/echo", effects = "re
     assert.equal(0, upstream(gate).in_flight)
   end)
 
-  it("is cancelled there where its client goes away", function()
+  it("is cancelled on the server when the client disconnects", function()
     local other = gate:connect()
     holds(other, 7)
     other:close()
     gate.noted "cancelled"
   end)
 
-  it("goes on through a reload", function()
+  it("continues during a reload", function()
     holds(client, "held")
     gate:write_policy("echo.lua", [[return tool "echo" { description = "Say.", use_when = "there is something to say" }]])
     gate:reload()
@@ -142,7 +142,7 @@ return tool "say" { description = "Say.", upstream = "plain/echo", effects = "re
     assert.equal("let go", text(client:answer("held").result))
   end)
 
-  it("is answered before its server is ended that a reload takes out", function()
+  it("is answered before a removed server is stopped", function()
     holds(client, "held")
     process.write(gate.directory .. "/toolgate.lua", "return {}")
     gate:reload()
@@ -154,7 +154,7 @@ return tool "say" { description = "Say.", upstream = "plain/echo", effects = "re
     gate.noted "ended"
   end)
 
-  it("goes to the new server where a reload starts it with other settings, and the old one answers what it has", function()
+  it("goes to the new server after a change of its settings, while the old one finishes its calls", function()
     holds(client, "held")
     process.write(gate.directory .. "/toolgate.lua", gate.config:gsub("NOTES =", "MORE = '1', NOTES ="))
     gate:reload()
@@ -164,7 +164,7 @@ return tool "say" { description = "Say.", upstream = "plain/echo", effects = "re
     gate.noted "ended"
   end)
 
-  it("is waited for when the daemon is to end", function()
+  it("is answered before the daemon stops", function()
     holds(client, "held")
     client:say { jsonrpc = "2.0", id = "last", method = "tools/call", params = { name = "lets_go", arguments = {} } }
     gate:signal(15)
@@ -178,14 +178,14 @@ return tool "say" { description = "Say.", upstream = "plain/echo", effects = "re
   end)
 end)
 
-describe("many calls", function()
+describe("concurrent calls of an upstream", function()
   after_each(daemon.stop_all)
 
   local function ask(client, id, n)
     client:say { jsonrpc = "2.0", id = id, method = "tools/call", params = { name = "holds", arguments = { n = n } } }
   end
 
-  it("are with the server at the same time, and each gets its own answer", function()
+  it("are in flight together, and each gets its own answer", function()
     local gate = start()
     local client = gate:connect()
     for i = 1, 20 do ask(client, i, i) end
@@ -197,7 +197,7 @@ describe("many calls", function()
     assert.equal(20, #answered)
   end)
 
-  it("wait for their turn where the server takes only so many", function()
+  it("are queued beyond in_flight", function()
     local gate = start { upstream = [[in_flight = 2, timeout = "60s"]] }
     local client = gate:connect()
     for i = 1, 4 do ask(client, i, i) end
@@ -210,7 +210,7 @@ describe("many calls", function()
     client:hears_only_a_ping()
   end)
 
-  it("that find no turn in time are told that the server is busy", function()
+  it("that wait longer than the timeout are unavailable", function()
     local gate = start { upstream = [[in_flight = 1, timeout = "300ms"]] }
     local client = gate:connect()
     ask(client, 1, 1)
@@ -223,7 +223,7 @@ describe("many calls", function()
   end)
 end)
 
-describe("a server that wants to know something of the user", function()
+describe("an elicitation by an upstream", function()
   local gate, client
 
   before_each(function()
@@ -243,20 +243,20 @@ describe("a server that wants to know something of the user", function()
                     ["dev.toolgate/session"] = "s", unpack(more or {}) }
   end
 
-  it("is passed on by the model, as a question that is quoted", function()
+  it("becomes a quoted question that the model passes on", function()
     local result = calls({}, session "s")
     assert.same({ "ask", "need_user_input", "NEED_USER_INPUT" },
                 { verdict(result).verdict, verdict(result).error_class, verdict(result).coverage })
     golden.check("feedback", "upstream: elicitation that the model passes on", text(result))
   end)
 
-  it("is passed on so, too, by a client of today that cannot ask", function()
+  it("becomes a question for the model of a modern client that cannot elicit", function()
     local result = calls({}, modern { ["dev.toolgate/session"] = "s" })
     assert.equal("complete", result.resultType)
     says(text(result), "Which size?")
   end)
 
-  it("reaches the user of a client that can ask, and the answer reaches the server", function()
+  it("reaches the user of a client that can elicit, and the answer reaches the server", function()
     local result = calls({}, can_ask())
     assert.equal("input_required", result.resultType)
     assert.is_nil(result.content)
@@ -270,7 +270,7 @@ describe("a server that wants to know something of the user", function()
     assert.equal(0, verdict(again).repeats)
   end)
 
-  it("counts the two tries as one call, so that asking is no way past a budget", function()
+  it("counts both requests as one call in budgets", function()
     gate:write_policy("asks.lua", [[return tool "asks" { description = "Ask.", limits = { calls_per_session = 1 } }]])
     gate:reload()
     for _ = 1, 3 do assert.equal("input_required", calls({}, can_ask()).resultType) end
@@ -282,7 +282,7 @@ describe("a server that wants to know something of the user", function()
     assert.equal("calls_per_session", verdict(calls(answered, can_ask())).code)
   end)
 
-  it("wants answers in the form that MCP gives them", function()
+  it("rejects inputResponses of a wrong type", function()
     local reply = client:ask("tools/call", { name = "asks", arguments = client_of.json.decode "{}", _meta = can_ask(),
                                              inputResponses = { "m" } })
     assert.equal(-32602, reply.error.code)

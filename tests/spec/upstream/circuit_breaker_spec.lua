@@ -1,4 +1,4 @@
--- An upstream that fails again and again is left alone for a while, and one call finds out whether it is back.
+-- The circuit breaker: it opens after repeated failures, then lets one probe through, and closes if that succeeds.
 local daemon = require "daemon"
 local golden = require "golden"
 local client_of = require "client"
@@ -20,7 +20,7 @@ return { upstreams = { plain = { command = "luajit", args = { "%s/tests/support/
   end)
   after_each(daemon.stop_all)
 
-  -- Each from a session of its own, so that no budget is in the way.
+  -- Each call has its own session, so that no budget interferes.
   local sessions = 0
   local function calls(tool)
     sessions = sessions + 1
@@ -40,7 +40,7 @@ return { upstreams = { plain = { command = "luajit", args = { "%s/tests/support/
     assert.equal("open", upstream().breaker)
   end
 
-  it("so many times in a row is not asked any more, and the model is told when it is again", function()
+  it("five times in a row is not called any more, and the feedback gives the time of the next try", function()
     opens()
     gate:logs "breaker_open upstream=plain failures_in_a_row=5"
     local result = calls "echo"
@@ -50,7 +50,7 @@ return { upstreams = { plain = { command = "luajit", args = { "%s/tests/support/
     assert.equal(0, noted "echo")
   end)
 
-  it("and is asked too soon by one session makes no loop of it: it is told to stop waiting, and runs in its next turn",
+  it("and is called again by one session costs it the transient budget, and works in its next turn",
      function()
     opens()
     local client = gate:connect()
@@ -63,13 +63,13 @@ return { upstreams = { plain = { command = "luajit", args = { "%s/tests/support/
     assert.equal("pass", asks(2).verdict)
   end)
 
-  it("uses up no limit of a tool while nobody asks it", function()
+  it("consumes no limits while the breaker is open", function()
     gate:stop()
     gate = daemon.start { config = ([[
 return { upstreams = { plain = { command = "luajit", args = { "%s/tests/support/plain_server.lua" }, timeout = "100ms",
                                  env = { NOTES = "%s" } } } }
 ]]):format(daemon.root, notes), policies = { ["echo.lua"] = [[
--- echo: says what it is told, once. For specs.
+-- echo: repeats a string, once. For specs.
 return tool "echo" { upstream = "plain", effects = "read", limits = { calls_per_session = 1, cost_per_session = 5 }, cost = 5 }
 ]] } }
     opens()
@@ -82,7 +82,7 @@ return tool "echo" { upstream = "plain", effects = "read", limits = { calls_per_
     assert.equal("calls_per_session", asks())
   end)
 
-  it("is asked by one call once the time is over, and by all again when that succeeds", function()
+  it("is probed by one call after the pause, and closes the breaker if that succeeds", function()
     opens()
     process.eventually("one is let through", function() return verdict(calls "echo").verdict == "pass" end)
     assert.equal("closed", upstream().breaker)
@@ -91,7 +91,7 @@ return tool "echo" { upstream = "plain", effects = "read", limits = { calls_per_
     assert.equal("pass", verdict(calls "echo").verdict)
   end)
 
-  it("when it is asked again and fails is left alone for twice as long; nobody else is let through meanwhile", function()
+  it("the probe too stays blocked for twice as long, and only one probe passes", function()
     opens()
     local clients = { gate:connect(), gate:connect(), gate:connect(), gate:connect() }
     process.eventually("one is let through", function()
@@ -112,7 +112,7 @@ return tool "echo" { upstream = "plain", effects = "read", limits = { calls_per_
     gate:logs "breaker_open upstream=plain failures_in_a_row=5 for_ms=2000"
   end)
 
-  it("by one death under many calls has failed once", function()
+  it("by one crash under many calls has failed once", function()
     local client = gate:connect()
     for i = 1, OPENS_AFTER do
       client:say { jsonrpc = "2.0", id = i, method = "tools/call",
@@ -124,7 +124,7 @@ return tool "echo" { upstream = "plain", effects = "read", limits = { calls_per_
     assert.equal(1, upstream().failures)
   end)
 
-  it("is not one that says no, however often", function()
+  it("is not one that refuses calls", function()
     for _ = 1, OPENS_AFTER + 1 do
       assert.equal("tool_error", verdict(calls "refuses").error_class)
       assert.equal("tool_error", verdict(calls "fails").error_class)
@@ -133,7 +133,7 @@ return tool "echo" { upstream = "plain", effects = "read", limits = { calls_per_
     assert.equal(0, upstream().failures)
   end)
 
-  it("now and then is one that works", function()
+  it("now and then keeps its breaker closed", function()
     for _ = 1, OPENS_AFTER do
       calls "holds"
       calls "echo"
@@ -142,7 +142,7 @@ return tool "echo" { upstream = "plain", effects = "read", limits = { calls_per_
     assert.equal(OPENS_AFTER, upstream().failures)
   end)
 
-  it("is shown with its state", function()
+  it("shows the breaker in its status", function()
     opens()
     local one = upstream()
     assert.same({ "plain", "stdio", "open", OPENS_AFTER, OPENS_AFTER },
@@ -152,7 +152,7 @@ return tool "echo" { upstream = "plain", effects = "read", limits = { calls_per_
   end)
 end)
 
-describe("an address that many tools ask", function()
+describe("an HTTP upstream of several tools", function()
   after_each(function()
     daemon.stop_all()
     http_server.stop_all()
@@ -170,7 +170,7 @@ return tool "%s" { description = "For specs.", effects = "read", upstream = "api
     return daemon.start { policies = files, config = ('return { upstreams = { api = { rest = "%s" } } }'):format(address) }
   end
 
-  it("is not left alone where it is only asked too often: it says itself for how long", function()
+  it("keeps its breaker closed on status 429, which gives its own delay", function()
     local server = http_server.start { routes = { ["GET /one"] = { status = 429, headers = { ["Retry-After"] = "3" } } } }
     local gate = tools(server.address, { "one" })
     for i = 1, OPENS_AFTER + 1 do
@@ -180,7 +180,7 @@ return tool "%s" { description = "For specs.", effects = "read", upstream = "api
     assert.equal("closed", gate:status().upstreams[1].breaker)
   end)
 
-  it("is left alone by all of them once it cannot be reached", function()
+  it("opens its breaker for all tools if it is unreachable", function()
     local client = tools("http://127.0.0.1:1", { "one", "other" }):connect()
     for i = 1, OPENS_AFTER do
       assert.equal("unreachable", verdict(client:calls("one", {}, session("s" .. i))).code)

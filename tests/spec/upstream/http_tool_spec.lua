@@ -1,4 +1,4 @@
--- HTTP endpoints as tools: what the client calls, what the server sees, what the client hears.
+-- http tools: the request that the endpoint gets, and what the client gets for each response.
 local daemon = require "daemon"
 local golden = require "golden"
 local client_of = require "client"
@@ -14,7 +14,7 @@ local function stop()
   http_server.stop_all()
 end
 
--- A tool of one endpoint: its http field, and the properties of its schema (all required but those in optional).
+-- A tool with an http field and a schema, as Lua and JSON.
 local function policy(http, schema, more)
   return ([==[
 -- endpoint: for specs.
@@ -37,14 +37,14 @@ local function answers(routes, given)
   server = http_server.start(given)
 end
 
--- Each in a session of its own: how often a failure may be tried again is not what is told of here.
+-- Each call has its own session, so that no budget interferes.
 local sessions = 0
 local function calls(arguments)
   sessions = sessions + 1
   return client:calls("endpoint", arguments or {}, session("s" .. sessions))
 end
 
--- The class and code, and the wording under its key, where a key is given.
+-- Asserts class and code, and with a key the golden text.
 local function is_refused(result, class, code, key)
   assert.is_true(result.isError, text(result))
   assert.same({ class, code }, { verdict(result).error_class, verdict(result).code })
@@ -59,7 +59,7 @@ local ISSUE = '{"type":"object","properties":{"owner":{"type":"string"},"id":{"t
 describe("an HTTP endpoint", function()
   after_each(stop)
 
-  it("gets: the address takes what it names, the query the rest", function()
+  it("sends GET with arguments in the path and the rest in the query", function()
     answers { ["GET /v1/a%20b/issues/12"] = { echo = true } }
     serves('{ "GET SERVER/v1/{owner}/issues/{id}?v=2" }', ISSUE)
     local result = calls { owner = "a b", id = 12, page = 3, labels = { "x", "y&z" }, open = true,
@@ -74,7 +74,7 @@ describe("an HTTP endpoint", function()
     assert.equal("toolgate/1.0.0", seen.headers["user-agent"])
   end)
 
-  it("posts: the rest is the body, but what belongs into the query", function()
+  it("sends POST with the rest as JSON body, except what `query` names", function()
     answers { ["POST /v1/a/issues/12"] = { echo = true } }
     serves('{ "POST SERVER/v1/{owner}/issues/{id}", query = { "page" } }', ISSUE)
     local seen = json.decode(text(calls { owner = "a", id = 12, page = 3, labels = { "x" }, open = true }))
@@ -83,7 +83,7 @@ describe("an HTTP endpoint", function()
     assert.equal("application/json", seen.headers["content-type"])
   end)
 
-  it("keeps an argument in its place", function()
+  it("escapes an argument in the path, and rejects one that would change the path", function()
     answers { ["GET /v1/a%2Fb%3Fc%23%25/issues/..x"] = { echo = true } }
     serves('{ "GET SERVER/v1/{owner}/issues/{id}" }', ISSUE)
     assert.equal("/v1/a%2Fb%3Fc%23%25/issues/..x", json.decode(text(calls { owner = "a/b?c#%", id = "..x" })).path)
@@ -96,7 +96,7 @@ describe("an HTTP endpoint", function()
     assert.equal(1, #server:saw())
   end)
 
-  it("gives what `pick` names, and says when it is not there", function()
+  it("returns the member that `pick` names, and fails if it is missing", function()
     answers { ["GET /list"] = { { body = { data = { items = { { id = 7 } } } } }, { body = { data = {} } } } }
     serves '{ "GET SERVER/list", pick = "data.items.0" }'
     assert.same({ id = 7 }, json.decode(text(calls())))
@@ -105,17 +105,17 @@ describe("an HTTP endpoint", function()
     golden.check("feedback", "http: the picked member is missing", text(result))
   end)
 
-  it("takes texts, JSON by any name, and nothing, for what they are", function()
+  it("returns text, JSON of any content type, and null for an empty body", function()
     answers { ["GET /"] = { { body = "plain words" }, { body = "[1,2]" }, { status = 204 },
                             { headers = { ["Content-Type"] = "application/json" }, body = "\239\187\191[3]" } } }
     serves '{ "GET SERVER/" }'
     assert.equal("plain words", text(calls()))
     assert.same({ 1, 2 }, json.decode(text(calls())))
     assert.equal("null", text(calls()))
-    assert.same({ 3 }, json.decode(text(calls()))) -- behind a byte order mark
+    assert.same({ 3 }, json.decode(text(calls()))) -- after a byte order mark
   end)
 
-  it("tells of HEAD what its headers say", function()
+  it("returns status and headers for HEAD", function()
     answers { ["HEAD /file"] = { headers = { ["Content-Type"] = "image/png", ["X-Else"] = "1" }, announce = 1234 } }
     serves '{ "HEAD SERVER/file" }'
     local seen = json.decode(text(calls()))
@@ -126,7 +126,7 @@ end)
 describe("an HTTP endpoint that fails", function()
   after_each(stop)
 
-  it("is a tool error in its own words, quoted, where it refuses", function()
+  it("with status 4xx is a tool_error that quotes the response", function()
     answers { ["GET /"] = { { status = 404, body = { error = { message = "no issue 12", code = 4 } } },
               { status = 422, headers = { ["Content-Type"] = "application/problem+json" },
                 body = '{"title":"Bad","detail":"page must be below 9"}' },
@@ -139,7 +139,7 @@ describe("an HTTP endpoint that fails", function()
     assert.is_nil(text(is_refused(calls { n = 4 }, "tool_error", "http_409")):find("html", 1, true))
   end)
 
-  it("will be there again: 429 and 5xx say when", function()
+  it("with 429 or 5xx is transient, with the delay of Retry-After", function()
     answers { ["GET /"] = { { status = 429, headers = { ["Retry-After"] = "7" }, body = "slow down" },
               { status = 503 }, { status = 500, body = { message = "boom" } },
               { status = 503, headers = { ["Retry-After"] = "Fri, 31 Dec 9999 23:59:59 GMT" } } } }
@@ -148,10 +148,10 @@ describe("an HTTP endpoint that fails", function()
     assert.equal(7, verdict(first).after_s)
     is_refused(calls { n = 2 }, "transient", "http_503")
     is_refused(calls { n = 3 }, "transient", "http_500", "status 500")
-    assert.equal(86400, verdict(calls { n = 4 }).after_s) -- nobody waits for ever
+    assert.equal(86400, verdict(calls { n = 4 }).after_s) -- the longest delay
   end)
 
-  it("is told of by what happened to the connection", function()
+  it("is classified by the failure of the connection", function()
     answers { ["GET /hang"] = { hang = true }, ["GET /reset"] = { reset = true },
               ["GET /short"] = { announce = 100, body = "x", close = true },
               ["GET /noise"] = { raw = "220 smtp.example.com ESMTP\r\n" },
@@ -182,7 +182,7 @@ end)
 describe("the secrets of an HTTP endpoint", function()
   after_each(stop)
 
-  it("go out from the environment and from a file, and never come back", function()
+  it("come from the environment and from a file, and are masked everywhere", function()
     answers { ["GET /"] = { { echo = true }, { status = 401, body = { message = "token-of-the-spec is not known" } },
               { status = 503, body = "not with file-of-the-spec" } } }
     local file = process.write(server.directory .. "/key", "file-of-the-spec\n")
@@ -200,7 +200,7 @@ describe("the secrets of an HTTP endpoint", function()
     assert.truthy(everything:find("Bearer ***", 1, true))
   end)
 
-  it("are named where they are missing, and nothing is sent", function()
+  it("that are not set are named to the operator only, and nothing is sent", function()
     answers { ["GET /"] = { echo = true } }
     serves '{ "GET SERVER/", headers = { Authorization = "Bearer ${SPEC_NOT_SET}" } }'
     local heard = is_refused(calls(), "unavailable", "not_configured", "a secret is not set")
@@ -209,7 +209,7 @@ describe("the secrets of an HTTP endpoint", function()
     assert.same({}, server:saw())
   end)
 
-  it("that are not accepted are for an operator to mend, who finds it in log and status", function()
+  it("that the server rejects are an error for the operator, in the log and the status", function()
     answers { ["GET /"] = { { status = 401, body = { message = "who are you" } } } }
     serves('"GET /"', nil, { more = 'upstream = "billing",', config = 'return { upstreams = { billing = { rest = "' ..
                              server.address .. '" } } }' })
@@ -221,7 +221,7 @@ describe("the secrets of an HTTP endpoint", function()
     assert.truthy(billing.last_error_s_ago >= 0)
   end)
 
-  it("do not follow a redirect to another host", function()
+  it("are not sent along a redirect to another host", function()
     local elsewhere = http_server.start { routes = { ["GET /there"] = { echo = true } } }
     answers { ["GET /"] = { { status = 302, headers = { Location = elsewhere.address .. "/there?key=hidden" } },
               { status = 302, headers = { Location = "/here" } } }, ["GET /here"] = { body = "followed" } }
@@ -238,7 +238,7 @@ end)
 describe("the connections of HTTP endpoints", function()
   after_each(stop)
 
-  it("are kept for the next call", function()
+  it("are reused", function()
     answers { ["GET /"] = { echo = true } }
     serves '{ "GET SERVER/" }'
     for n = 1, 3 do calls { n = n } end
@@ -247,29 +247,29 @@ describe("the connections of HTTP endpoints", function()
   end)
 
   it("are trusted by certificate", function()
-    answers({ ["GET /"] = { body = "whispered" } }, { tls = true })
+    answers({ ["GET /"] = { body = "encrypted" } }, { tls = true })
     serves '{ "GET SERVER/" }'
     is_refused(calls(), "transient", "unreachable", "the certificate is not trusted")
     gate:write_policy("endpoint.lua", policy('{ "GET SERVER/", ca_file = "' .. server.certificate .. '" }'))
     gate:reload()
-    assert.equal("whispered", text(gate:connect():calls("endpoint", { n = 2 }, session "s")))
+    assert.equal("encrypted", text(gate:connect():calls("endpoint", { n = 2 }, session "s")))
   end)
 
-  it("serve another call while one waits, and end with the client that left", function()
-    answers { ["GET /"] = { { hang = true }, { body = "meanwhile" } } }
+  it("serve a call while another waits, and close if the client cancels", function()
+    answers { ["GET /"] = { { hang = true }, { body = "second" } } }
     serves '{ "GET SERVER/" }'
     client:say { jsonrpc = "2.0", id = 1, method = "tools/call", params = { name = "endpoint", arguments = { n = 1 } } }
     server:sees("the first call", function() return true end)
-    assert.equal("meanwhile", text(gate:connect():calls("endpoint", { n = 2 }, session "s")))
+    assert.equal("second", text(gate:connect():calls("endpoint", { n = 2 }, session "s")))
     client:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = 1 } }
     assert.is_true(client:hears_only_a_ping())
   end)
 end)
 
-describe("an upstream that only has an address", function()
+describe("a REST upstream", function()
   after_each(stop)
 
-  it("gives its endpoints the beginning of their address, headers, and one breaker", function()
+  it("provides its endpoints with a base address, headers and one breaker", function()
     answers { ["GET /base/v1/bills"] = { { echo = true }, { status = 503 } } }
     serves('"GET /v1/bills"', nil, { more = 'upstream = "billing",', environment = { SPEC_KEY = "key-of-the-spec" },
       config = 'return { upstreams = { billing = { rest = "' .. server.address ..
@@ -286,7 +286,7 @@ describe("an upstream that only has an address", function()
     assert.is_nil(status:find("key-of-the-spec", 1, true), status)
   end)
 
-  it("that is left alone now is tried again when that is over, not before", function()
+  it("is retried within the call's limits after status 503", function()
     answers { ["GET /bills"] = { { status = 503 } } }
     serves('"GET /bills"', nil, {
       more = 'upstream = "billing", retry = { again = { times = 5, backoff = "1ms", within = "500ms" } },',
@@ -296,7 +296,7 @@ describe("an upstream that only has an address", function()
     assert.equal(5, #server:saw())
   end)
 
-  it("says what to install where libcurl is missing", function()
+  it("without libcurl is an error that names the package", function()
     answers { ["GET /"] = { echo = true } }
     process.write(server.directory .. "/libcurl.so.4", "")
     process.write(server.directory .. "/libcurl-gnutls.so.4", "")
@@ -306,7 +306,7 @@ describe("an upstream that only has an address", function()
                  { ["%(/.*%)"] = "(<dlerror>)" })
   end)
 
-  it("may be reached through the proxy that the environment names", function()
+  it("is reached through the proxy of the environment", function()
     answers { ["GET http://nowhere.invalid/x"] = { body = "by proxy" } }
     gate = daemon.start { environment = { http_proxy = server.address, no_proxy = "" }, policies = { ["endpoint.lua"] = [==[
 -- endpoint: for specs.
@@ -320,7 +320,7 @@ end)
 describe("the endpoint in docs/running.md", function()
   after_each(stop)
 
-  it("does what the page says, and its examples hold", function()
+  it("works as the page describes, and its examples pass", function()
     local page = process.read "docs/running.md"
     local source = assert(page:match "\n```lua\n(%-%- list_bills:.-)\n```")
     answers { ["GET /v1/customers/c-7/bills"] = { body = { data = { items = { { id = "b-1" } } } } } }
@@ -338,33 +338,33 @@ end)
 describe("a policy with an HTTP endpoint", function()
   after_each(stop)
 
-  local function is_complained_of(http, words, schema, more)
+  local function is_rejected(http, words, schema, more)
     server = { address = "http://127.0.0.1:1" }
     local log = daemon.fails { policies = { ["endpoint.lua"] = policy(http, schema, more) } }
     assert.truthy(log:find(words, 1, true), log)
     assert.truthy(log:find("endpoint.lua:", 1, true), log)
   end
 
-  it("is told at load what can't make a request", function()
-    is_complained_of('"FETCH SERVER/"', 'expected "GET …"')
-    is_complained_of('"GET"', 'expected "METHOD address"')
-    is_complained_of('"GET /v1"', 'begins with http:// or https://')
-    is_complained_of('"GET SERVER/v1"', 'expected a path that begins with "/"', nil, 'upstream = "billing",')
-    is_complained_of('"GET https://{host}/"', '{host} is before the path',
+  it("is rejected at load if it cannot make a request", function()
+    is_rejected('"FETCH SERVER/"', 'expected "GET …"')
+    is_rejected('"GET"', 'expected "METHOD address"')
+    is_rejected('"GET /v1"', 'begins with http:// or https://')
+    is_rejected('"GET SERVER/v1"', 'expected a path that begins with "/"', nil, 'upstream = "billing",')
+    is_rejected('"GET https://{host}/"', '{host} is before the path',
                      '{"type":"object","properties":{"host":{"type":"string"}},"required":["host"]}')
-    is_complained_of('"GET SERVER/{id"', "has '{id'")
-    is_complained_of('{ "GET SERVER/", headers = { ["X Y"] = "z" } }', "the header 'X Y'")
-    is_complained_of('{ "GET SERVER/", heders = {} }', "did you mean 'headers'?")
-    is_complained_of('{ "GET SERVER/", timeout = "soon" }', "http.timeout")
-    is_complained_of('{ headers = {} }', 'expected "METHOD address"')
-    is_complained_of('"GET SERVER/", run = function() end', "expected one of run, exec and http")
+    is_rejected('"GET SERVER/{id"', "has '{id'")
+    is_rejected('{ "GET SERVER/", headers = { ["X Y"] = "z" } }', "the header 'X Y'")
+    is_rejected('{ "GET SERVER/", heders = {} }', "did you mean 'headers'?")
+    is_rejected('{ "GET SERVER/", timeout = "soon" }', "http.timeout")
+    is_rejected('{ headers = {} }', 'expected "METHOD address"')
+    is_rejected('"GET SERVER/", run = function() end', "expected one of run, exec and http")
   end)
 
-  it("is told at load which argument its address can't do without", function()
-    is_complained_of('"GET SERVER/{id}"', "the schema does not require it", '{"type":"object","properties":{"id":{}}}')
-    is_complained_of('"GET SERVER/{ids}"', "did you mean 'id'?",
+  it("is rejected at load if the address needs an argument that the schema does not require", function()
+    is_rejected('"GET SERVER/{id}"', "the schema does not require it", '{"type":"object","properties":{"id":{}}}')
+    is_rejected('"GET SERVER/{ids}"', "did you mean 'id'?",
                      '{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}')
-    is_complained_of('{ "POST SERVER/", query = { "pages" } }', "did you mean 'page'?",
+    is_rejected('{ "POST SERVER/", query = { "pages" } }', "did you mean 'page'?",
                      '{"type":"object","properties":{"page":{"type":"string"}}}')
   end)
 end)

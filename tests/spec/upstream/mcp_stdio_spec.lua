@@ -1,5 +1,4 @@
--- The good life of an MCP server behind toolgate: what the client says, what the server sees, what the client hears.
--- The server is a real process (tests/support/fake_upstream.py) over pipes.
+-- An MCP server that works, over stdio (tests/support/fake_upstream.py): tools, cancellation, restart, both eras.
 local daemon = require "daemon"
 local golden = require "golden"
 local client_of = require "client"
@@ -43,7 +42,7 @@ return { upstreams = { fake = { command = "python3", args = { "-SE", "%s/tests/s
     return signal.kill(pid, 0) == 0
   end
 
-  -- A call that is not answered yet; its id.
+  -- Sends a call without waiting for the answer; returns its id.
   local function begins(name, arguments, meta)
     client.last_id = client.last_id + 1
     client:say { jsonrpc = "2.0", id = client.last_id, method = "tools/call",
@@ -51,7 +50,7 @@ return { upstreams = { fake = { command = "python3", args = { "-SE", "%s/tests/s
     return client.last_id
   end
 
-  it("lists its tools with their schemas as they were sent, and runs them", function()
+  it("lists its tools with unchanged schemas, and runs them", function()
     serves()
     has_tools("echo", "about", "slow")
     assert.same({ text = { type = "string" } }, listed().echo.inputSchema.properties)
@@ -60,7 +59,7 @@ return { upstreams = { fake = { command = "python3", args = { "-SE", "%s/tests/s
     assert.is_nil(result.isError)
   end)
 
-  it("gets its arguments, the environment that is configured and no more, and the folder", function()
+  it("gets its arguments, only the configured environment, and its cwd", function()
     serves("", 'cwd = "/usr"')
     has_tools "about"
     local seen = about()
@@ -74,7 +73,7 @@ return { upstreams = { fake = { command = "python3", args = { "-SE", "%s/tests/s
     assert.is_nil(json.encode(status):find("hunter2", 1, true))
   end)
 
-  it("may complain with what it was given in confidence: nobody reads that", function()
+  it("may print its secrets, which are masked everywhere", function()
     serves()
     has_tools "do"
     local said = "bad token hunter2-and-more, said " .. ("x"):rep(40)
@@ -91,13 +90,13 @@ return { upstreams = { fake = { command = "python3", args = { "-SE", "%s/tests/s
     assert.is_nil(json.encode((gate:status())):find("hunter2", 1, true))
   end)
 
-  it("cannot be started, which is said without what was given in confidence", function()
+  it("that cannot be started is reported without its secrets", function()
     serves("", 'cwd = "/no/${TOOLGATE_SPEC_SECRET}"')
     golden.check("log", "MCP over stdio: the folder does not exist", gate:logs "upstream_failed upstream=fake")
     assert.is_nil(gate:log():find("hunter2", 1, true))
   end)
 
-  it("answers calls of one client in any order, each to its own id", function()
+  it("answers calls of one client in any order, each with its own id", function()
     serves()
     has_tools "hold"
     local ids = {}
@@ -128,7 +127,7 @@ return { upstreams = { fake = { command = "python3", args = { "-SE", "%s/tests/s
     assert.equal("progress not asked for", text(client:calls("do", { how = "progress" })))
   end)
 
-  it("is told when the client cancels, and the client hears no more of that call", function()
+  it("gets the client's cancellation, and the client gets no answer", function()
     serves()
     has_tools "slow"
     local id = begins("slow", { ms = 60000 })
@@ -137,21 +136,21 @@ return { upstreams = { fake = { command = "python3", args = { "-SE", "%s/tests/s
       return upstream and upstream.in_flight == 1
     end)
     client:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = id } }
-    process.eventually("the server was told", function() return about().cancelled == 1 end)
+    process.eventually("the server got the cancellation", function() return about().cancelled == 1 end)
     client:hears_only_a_ping()
   end)
 
-  it("is told when a client with calls under way goes", function()
+  it("gets a cancellation when the client disconnects", function()
     serves()
     has_tools "slow"
     local other = gate:connect()
     other:say '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{"ms":60000}}}'
     process.eventually("the call is under way", function() return gate:status().upstreams[1].in_flight == 1 end)
     other:close()
-    process.eventually("the server was told", function() return about().cancelled == 1 end)
+    process.eventually("the server got the cancellation", function() return about().cancelled == 1 end)
   end)
 
-  it("renews its tools when it says that they changed, and clients are told", function()
+  it("announces changed tools, and clients are notified", function()
     serves()
     has_tools "do"
     client:asks("initialize", { protocolVersion = "2025-11-25", capabilities = json.decode "{}",
@@ -163,7 +162,7 @@ return { upstreams = { fake = { command = "python3", args = { "-SE", "%s/tests/s
     has_tools "new_1"
   end)
 
-  it("may say so right after the handshake", function()
+  it("may announce a change right after the handshake", function()
     serves "changes_at_once"
     has_tools("echo", "new_1")
   end)
@@ -173,7 +172,7 @@ return { upstreams = { fake = { command = "python3", args = { "-SE", "%s/tests/s
     has_tools("tool_0", "tool_29", "echo")
   end)
 
-  it("puts its question to the user through the model", function()
+  it("elicits through the model", function()
     serves()
     has_tools "do"
     local result = client:calls("do", { how = "elicits" })
@@ -183,7 +182,7 @@ return { upstreams = { fake = { command = "python3", args = { "-SE", "%s/tests/s
     assert.equal(1, about().cancelled)
   end)
 
-  it("is started again when it was killed, and calls go on", function()
+  it("is restarted after a crash, and calls go on", function()
     serves()
     has_tools "about"
     local pid = about().pid
@@ -209,7 +208,7 @@ return { upstreams = { fake = { command = "python3", args = { "-SE", "%s/tests/s
     process.remove((count:gsub("/count$", "")))
   end)
 
-  it("speaks the modern way where it refuses the other", function()
+  it("is used in the modern era if it refuses initialize", function()
     serves "modern"
     has_tools "echo"
     assert.equal("x", text(client:calls("echo", { text = "x" })))
@@ -218,7 +217,7 @@ return { upstreams = { fake = { command = "python3", args = { "-SE", "%s/tests/s
     has_tools "new_1"
   end)
 
-  it("puts its questions to a modern client, and gets the answers", function()
+  it("elicits from a modern client, and gets the answers", function()
     serves "modern"
     has_tools "do"
     local meta = client_of.modern()
@@ -231,12 +230,12 @@ return { upstreams = { fake = { command = "python3", args = { "-SE", "%s/tests/s
       inputResponses = { size = { action = "accept", content = { size = "large" } } } })
     assert.truthy(text(answered):find('"size": "large"', 1, true), text(answered))
     assert.truthy(text(answered):find("with s-1", 1, true), text(answered))
-    local told = client:calls("do", { how = "needs_input" }) -- a client of before reads it
+    local told = client:calls("do", { how = "needs_input" }) -- a legacy client gets it as feedback
     assert.same({ "ask", "need_user_input" }, { verdict(told).verdict, verdict(told).error_class })
     assert.truthy(text(told):find("Which size?", 1, true), text(told))
   end)
 
-  it("leaves no process behind, its children included", function()
+  it("leaves no process behind, including its children", function()
     serves()
     has_tools "do"
     local pid = about().pid
@@ -246,7 +245,7 @@ return { upstreams = { fake = { command = "python3", args = { "-SE", "%s/tests/s
     process.eventually("both are gone", function() return not lives(pid) and not lives(grandchild) end)
   end)
 
-  it("leaves no process behind that ignores every signal but one", function()
+  it("is killed if it ignores EOF and SIGTERM", function()
     serves "ignores_eof ignores_term"
     has_tools "about"
     local pid = about().pid
