@@ -1,4 +1,4 @@
--- How often the same call may be made, by what its tool declares and by what came of it: each row as the model meets it.
+-- How often the same call may be repeated, by the tool's effects and by the outcome of each call.
 local daemon = require "daemon"
 local client_of = require "client"
 local fixtures = require "fixtures"
@@ -13,7 +13,7 @@ return tool "%s" {
 }
 ]==]
 
-describe("the same call, with other calls between,", function()
+describe("the same call, with other calls in between,", function()
   local gate, client, others
 
   before_each(function()
@@ -27,13 +27,13 @@ describe("the same call, with other calls between,", function()
   end)
   after_each(daemon.stop_all)
 
-  -- Reads, and so arms nothing anew.
+  -- A read, so it does not reset the loop detection of writes.
   local function another()
     others = others + 1
     client:calls("echo", { text = "n" .. others }, session("s", { turn = 1 }))
   end
 
-  -- How often it passes, and by what it is refused then.
+  -- Returns how often the call passes, and the code of the refusal.
   local function passes(tool, arguments)
     for times = 0, 12 do
       local said = verdict(client:calls(tool, arguments, session("s", { turn = 1 })))
@@ -45,26 +45,26 @@ describe("the same call, with other calls between,", function()
 
   for tool, expected in pairs { read = "5 same_call", write = "2 same_call", destructive = "1 same_call",
                                 undeclared = "3 same_call", toggle = "always" } do
-    it("of a tool that is " .. tool .. ", passes: " .. expected, function()
+    it("of a tool with effects " .. tool .. " passes: " .. expected, function()
       assert.equal(expected, passes(tool, { n = 1 }))
       if tool ~= "toggle" then assert.equal(expected, passes(tool, { n = 2 })) end
     end)
   end
 
-  it("is the same whatever stands in a field that is volatile, and another with any other field", function()
+  it("ignores volatile fields, and is another call with any other field", function()
     for i = 1, 2 do assert.equal("pass", verdict(client:calls("write", { n = 1, at = "t" .. i }, session "s")).verdict) end
     assert.equal("loop", verdict(client:calls("write", { n = 1, at = "t3" }, session "s")).code)
     assert.equal("pass", verdict(client:calls("write", { n = 2, at = "t3" }, session "s")).verdict)
   end)
 
-  it("is the same as it is meant, not as it is spelled", function()
+  it("is compared after coercion", function()
     for _, n in ipairs { 1, "1" } do
       assert.equal("pass", verdict(client:calls("write", { n = n }, session "s")).verdict)
     end
     assert.equal("loop", verdict(client:calls("write", { n = "1" }, session "s")).code)
   end)
 
-  it("is told to wait after each passing failure, twice as long where the tool names no time", function()
+  it("must wait after each transient failure, twice as long each time if the tool gives no delay", function()
     gate:write_policy("flaky.lua", [==[
 -- flaky: fails for the moment. For specs.
 return tool "flaky" { description = "For specs.", effects = "read", schema = params { n = int "Which" },
@@ -80,16 +80,16 @@ return tool "flaky" { description = "For specs.", effects = "read", schema = par
     assert.equal(2, verdict(client:calls("flaky", { n = 2 }, session("s", { turn = 1 }))).after_s)
   end)
 
-  -- What comes of four such calls, and how many brought nothing new in the end. Each row with its reason:
+  -- The codes of four such calls, and no_progress after them.
   for how, expected in pairs {
-    refuse = { "not_here not_here loop loop", 4 },       -- released, and still a loop
-    ask = { "need_user_input need_user_input need_user_input need_user_input" }, -- as if never asked
+    refuse = { "not_here not_here loop loop", 4 },       -- costs no budget, and is still a loop
+    ask = { "need_user_input need_user_input need_user_input need_user_input" }, -- counts as not made
     broken = { "truncated_response already_broken loop loop", 4 },
     failed = { "no_such_order no_such_order loop loop", 4 },
     garbage = { "empty_first_page empty_first_page loop loop", 4 },
     transient = { "transient transient transient transient_budget", 1 }, -- only the refusal counts
     ok = { "pass pass loop loop", 3 },
-    partial = { "pass pass loop loop", 2 },              -- something came of both
+    partial = { "pass pass loop loop", 2 },              -- both count as progress
     check_throws = { "policy_broke policy_broke loop loop", 4 },
   } do
     it("that ends as " .. how .. ", four times in a row: " .. expected[1], function()
@@ -104,7 +104,7 @@ return tool "flaky" { description = "For specs.", effects = "read", schema = par
     end)
   end
 
-  it("eight times side by side in one message counts as one, and its twins of a write are refused", function()
+  it("eight times in one step counts as one for a read, and runs once for a write", function()
     local function at_once(tool, step)
       for i = 1, 8 do
         client:say { jsonrpc = "2.0", id = step .. i, method = "tools/call",
@@ -124,7 +124,7 @@ return tool "flaky" { description = "For specs.", effects = "read", schema = par
     assert.same({ pass = 1, loop = 0, duplicate_in_step = 7 }, at_once("write", "m4"))
   end)
 
-  it("twenty different ones in one message are all let run, and none of them is forgotten", function()
+  it("with twenty different arguments in one step runs each time, and a duplicate is refused", function()
     for i = 1, 20 do
       client:say { jsonrpc = "2.0", id = "a" .. i, method = "tools/call",
                    params = { name = "write", arguments = { n = i }, _meta = session("s", { turn = 1, step = "m1" }) } }

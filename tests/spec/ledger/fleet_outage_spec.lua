@@ -1,5 +1,4 @@
--- What the soak of a fleet has taught: calls of one session on several daemons around an outage, each story one that was
--- once counted wrongly.
+-- Calls of one session on several daemons around an outage of Redis. The soak test found each case.
 local daemon = require "daemon"
 local client_of = require "client"
 local fixtures = require "fixtures"
@@ -23,7 +22,7 @@ describe("around an outage", function()
     redis.stop_all()
   end)
 
-  -- One daemon for each timeout given.
+  -- Starts one daemon for each timeout.
   local function begin(on_outage, ...)
     store = redis.start { arguments = { "--appendonly", "yes", "--appendfsync", "always" } }
     gates, clients = {}, {}
@@ -71,7 +70,7 @@ describe("around an outage", function()
 
   local function known() return clients[1]:asks("toolgate/session", { session = "s" }) end
 
-  it("the same call of three daemons, told one after the other, is no circle", function()
+  it("the same call on three daemons, merged one after the other, is not a cycle", function()
     begin("local", 5000, 5000, 5000)
     goes()
     for i = 1, 3 do assert.equal("local", echo(i, "same").ledger) end
@@ -81,7 +80,7 @@ describe("around an outage", function()
     assert.equal(4, known().budgets.calls)
   end)
 
-  it("a call that one daemon lets run and another hears of is counted once and waits for nothing", function()
+  it("a call that one daemon admits and another settles is counted once", function()
     begin("local", 5000, 5000)
     goes()
     local checked = clients[1]:checks("book_table", { where = "here" }, place(1))
@@ -91,7 +90,7 @@ describe("around an outage", function()
     assert.same({ 1, 0 }, { known().budgets.calls, known().budgets.waiting })
   end)
 
-  it("calls that Redis denied unheard, while local engines let them run, are counted as what ran", function()
+  it("calls that Redis denied after the timeout, while local engines admitted them, are counted once", function()
     begin("local", 50, 50)
     echo(1, "a")
     store:freeze()
@@ -106,7 +105,7 @@ describe("around an outage", function()
     assert.same({ 3, 0 }, { known().budgets.calls, known().budgets.waiting })
   end)
 
-  it("an invalid call that nobody heard of does not shorten the chain of the turn that has begun since", function()
+  it("an invalid call from before the outage does not shorten the repair chain of a later turn", function()
     begin("closed", 50, 5000)
     local function wrong(name, turn) return { name = "create_task", arguments = { name = name }, _meta = place(turn) } end
     echo(1, "a")
@@ -120,13 +119,13 @@ describe("around an outage", function()
   end)
 end)
 
-describe("a call that was denied", function()
+describe("a denied call", function()
   after_each(function()
     daemon.stop_all()
     redis.stop_all()
   end)
 
-  it("and that its agent ran all the same, is counted", function()
+  it("is counted if the agent ran it anyway", function()
     local gate = daemon.start { policies = POLICIES, tools = fixtures.agent_tools }
     local client = gate:connect()
     local function place(step) return client_of.session("s", { turn = 1, step = step }) end

@@ -1,6 +1,5 @@
--- Four daemons on one Redis, and 64 agents whose sessions are on another daemon with every call: what each is told is
--- exact to the call, also while daemons or Redis are killed. For a moment here; for minutes, and with the clock held to
--- it, in `make soak`.
+-- Four daemons on one Redis, and 64 agents that change the daemon with every call: verdicts are exact to the call, also
+-- while daemons or Redis are killed. This spec runs for a moment; `make soak` runs for minutes and limits the latency.
 local agents = require "fleet_agents"
 local daemon = require "daemon"
 local fleets = require "fleet"
@@ -23,7 +22,7 @@ describe("a fleet of agents", function()
     fleet = fleets.start(given)
   end
 
-  -- What was seen, and what Redis has in the end: of how many sessions exactly what passed, of how many in all.
+  -- Runs the agents and compares with Redis: how many sessions match exactly, and how many calls are counted.
   local function lives(stand_ins)
     local seen, sessions = agents.live(fleet, AGENTS, CALLS, stand_ins)
     fleet:calms_redis()
@@ -35,14 +34,14 @@ describe("a fleet of agents", function()
     return seen
   end
 
-  it("is told of budgets, loops, chains and twins as if it were on one daemon", function()
+  it("gets the same budgets, loops, repair chains and duplicates as on one daemon", function()
     starts {}
     local seen = lives()
     assert.same({ 0, 0 }, { seen.lost, seen.unavailable })
     assert.same({ seen.sessions, seen.passed }, { seen.exact, seen.counted })
   end)
 
-  it("loses calls only with the daemon that was killed, and none is counted twice", function()
+  it("loses calls only with a killed daemon, and no call is counted twice", function()
     starts {}
     fleet:kills_daemons { calls = 500 }
     local seen = lives()
@@ -50,7 +49,7 @@ describe("a fleet of agents", function()
     assert.is_true(seen.counted >= seen.passed and seen.counted <= seen.passed + seen.lost)
   end)
 
-  it("is exact in a closed ledger whose Redis is killed again and again", function()
+  it("is exact with a closed ledger while Redis is killed repeatedly", function()
     starts { on_outage = "closed", redis = KEEPS }
     fleet:kills_redis({ calls = 1500 }, 20)
     local seen = lives()
@@ -58,7 +57,7 @@ describe("a fleet of agents", function()
     assert.same({ 0, seen.sessions, seen.passed }, { seen.lost, seen.exact, seen.counted })
   end)
 
-  it("spends a budget once more for each daemon at most while local engines stand in, and all of it is merged", function()
+  it("spends a budget at most once more per daemon during outages, and all calls are merged", function()
     starts { on_outage = "local", redis = KEEPS }
     fleet:kills_redis({ calls = 1500 }, 20)
     local seen = lives(DAEMONS)

@@ -1,13 +1,13 @@
--- Recorded sessions over three daemons in turn with one Redis: what each call is told is what one daemon alone with the
--- local engine tells it, to the letter; sessions that run in circles are stopped, and the others are stopped only
--- where that is right. Twice: with the tools as they were published, and with what an operator would declare of them.
+-- Recorded sessions on three daemons with one Redis: each reply equals the reply of a single daemon with the local
+-- ledger; runaway sessions are stopped, and other sessions only if a person judged it right. Runs twice: with the
+-- published tool definitions, and with effects that an operator would declare.
 local daemon = require "daemon"
 local redis = require "redis"
 local trajectories = require "trajectories"
 
 local RUNAWAYS, SAVED = 6, 530
 
--- Every other session in which a call is not let pass, as a person judged it. Whoever appears here anew has to be read.
+-- The other sessions with a refused call, judged by a person. A new entry must be read and judged.
 local JUDGED = {
   ["livemcp/629106a5-9508-4ac9-97c3-f22f6069ee7f"] = "A region that is not in the enum; the next call has one that is.",
   ["livemcp/08644b1a-ac5e-45a9-8ad1-3a3942e8d366"] = "The editor called without its file_hash, five times.",
@@ -33,7 +33,7 @@ local function gate_for(toolset, declared, ...)
                         policies = declared and trajectories.policies(sessions, toolset) or nil }:connect()
 end
 
--- Each session's answers, by a fleet and by one daemon alone.
+-- The replies of each session, from a fleet and from a single daemon.
 local function replay_all(declared)
   local fleet_said, alone_said = {}, {}
   for _, toolset in ipairs(trajectories.toolsets(sessions)) do
@@ -65,7 +65,7 @@ local function show(session, said)
 end
 
 for _, declared in ipairs { false, true } do
-  describe("recorded sessions, their tools' effects " .. (declared and "declared" or "undeclared"), function()
+  describe("recorded sessions with " .. (declared and "declared" or "undeclared") .. " effects", function()
     local fleet, alone
 
     setup(function()
@@ -90,7 +90,7 @@ for _, declared in ipairs { false, true } do
       return true
     end
 
-    story("are told the same by three daemons with a Redis and by one without", function()
+    story("get the same replies from three daemons with Redis and from one without", function()
       local calls = 0
       for _, session in ipairs(sessions) do
         for i in ipairs(session) do
@@ -104,7 +104,7 @@ for _, declared in ipairs { false, true } do
       assert.is_true(calls > 5000, calls)
     end)
 
-    story("that run away are stopped from the third identical call on", function()
+    story("that run away are stopped from the third identical call", function()
       local runaways, calls, saved = 0, 0, 0
       for _, session in ipairs(sessions) do
         if trajectories.repeats(session) >= trajectories.RUNAWAY_REPEATS then
@@ -118,36 +118,36 @@ for _, declared in ipairs { false, true } do
       assert.is_true(saved >= SAVED, saved)
     end)
 
-    story("that do not are stopped only where a person finds it right", function()
+    story("that do not run away are stopped only if a person judged it right", function()
       for _, session in ipairs(sessions) do
         local said = fleet[session]
         if trajectories.repeats(session) < trajectories.RUNAWAY_REPEATS and not passes_all(said) then
           show(session, said)
-          assert.truthy(JUDGED[session.name], session.name .. " sees a refusal that nobody has judged")
+          assert.truthy(JUDGED[session.name], session.name .. " has a refusal that nobody has judged")
         end
       end
     end)
 
-    story("see no toggle, no reboot after a change and no re-check after a fix refused", function()
+    story("get no refusal of a toggle, a reboot after a change, or a re-check after a fix", function()
       for _, session in ipairs(sessions) do
         assert.is_nil(trajectories.wrongly_stopped(session, fleet[session]), session.name)
       end
     end)
 
-    story("are asked for other arguments only where the tool itself failed", function()
+    story("get argument errors only for calls that the tool itself refused", function()
       for _, session in ipairs(sessions) do
         for i, call in ipairs(session) do
           local class = fleet[session][i].verdict.error_class
-          local is_shape = class == "invalid_arguments" or class == "unknown_tool"
-          assert.is_true(not is_shape or call.is_error, session.name .. ", call " .. i)
+          local is_argument_error = class == "invalid_arguments" or class == "unknown_tool"
+          assert.is_true(not is_argument_error or call.is_error, session.name .. ", call " .. i)
         end
       end
     end)
   end)
 end
 
-describe("the record's texts", function()
-  it("are taken as they are spelled", function()
+describe("trajectories.raw", function()
+  it("returns the JSON text of a member unchanged", function()
     local text = [[{"a": {"x": [1.10, {}], "y": "a \"}\\"}, "b":[], "c": 18446744073709551615, "d" : "\\"}]]
     assert.equal([[{"x": [1.10, {}], "y": "a \"}\\"}]], trajectories.raw(text, "a"))
     assert.equal("[]", trajectories.raw(text, "b"))

@@ -1,5 +1,5 @@
--- The ledger's scripts keep to what Redis' Lua and LuaJIT agree on: string functions that need no locale,
--- whole numbers, decimal escapes, no iteration over tables, one known command after another.
+-- The ledger's scripts use only what Redis' Lua and LuaJIT execute identically: string functions without locale,
+-- whole numbers, decimal escapes, no iteration over tables, and a list of known commands.
 local bc = require "jit.bc"
 
 local FOLDER = "lua/ledger/"
@@ -26,7 +26,7 @@ local function text_of(name)
   return text
 end
 
--- The tokens that matter: { kind, text, line }, comments and space left out.
+-- The tokens as { kind, text, line }, without comments and space.
 local function tokens(text)
   local found, at, line = {}, 1, 1
   local function take(kind, pattern)
@@ -46,7 +46,7 @@ local function tokens(text)
   return found
 end
 
--- The arguments of the call whose "(" is at `i`, each as its tokens in a row.
+-- The arguments of the call whose "(" is at `i`, each as concatenated tokens.
 local function arguments(list, i)
   local args, depth, this = {}, 0, {}
   repeat
@@ -113,7 +113,7 @@ local function globals_of(chunk)
   return read, written
 end
 
--- As a server is given it: only leave and merge know what two engines say to each other.
+-- The complete script; only leave and merge include "away".
 local function whole(name)
   local texts = {}
   for _, common in ipairs(COMMON) do
@@ -126,21 +126,21 @@ end
 describe("the ledger's scripts", function()
   for _, names in ipairs { COMMON, SCRIPTS } do
     for _, name in ipairs(names) do
-      it("use only what both engines agree on: " .. name, function()
+      it("use only the common subset: " .. name, function()
         assert.same({}, faults_of(name, text_of(name)))
       end)
     end
   end
 
   for _, name in ipairs(SCRIPTS) do
-    it("reach for no other globals and make none: " .. name, function()
+    it("read only the allowed globals and write none: " .. name, function()
       local read, written = globals_of(assert(loadstring(whole(name), "=" .. name)))
       assert.same({}, written)
       for global in pairs(read) do assert(GLOBALS[global], name .. ".lua reads the global " .. global) end
       assert(read.redis, "the bytecode was not read")
     end)
 
-    it("open with their contract: " .. name, function()
+    it("begin with their contract: " .. name, function()
       local text = text_of(name)
       assert.truthy(text:find("^%-%- " .. name .. ": "))
       assert.truthy(text:find("\n-- KEYS ", 1, true))
@@ -148,7 +148,7 @@ describe("the ledger's scripts", function()
     end)
   end
 
-  it("are all of them known here", function()
+  it("are all checked", function()
     local found = {}
     for path in io.popen("ls " .. FOLDER):lines() do found[#found + 1] = path:match "^(.*)%.lua$" end
     local known = {}
@@ -160,7 +160,7 @@ describe("the ledger's scripts", function()
     assert.same(known, found)
   end)
 
-  it("would be caught", function()
+  it("outside the subset are reported", function()
     local function caught(text, why)
       local faults = faults_of("x", text)
       assert.equal(1, #faults, text)

@@ -1,4 +1,4 @@
--- What a session remembers, seen through the socket.
+-- Sessions as a client sees them: repairs, loops, steps, and eviction.
 local daemon = require "daemon"
 local golden = require "golden"
 local client_of = require "client"
@@ -23,7 +23,7 @@ describe("a session", function()
   end
 
   describe("with invalid arguments", function()
-    it("has two repairs, then is refused", function()
+    it("gets two repairs, then a refusal", function()
       assert.same({ "repair", 2 }, attempts("create_task", { name = "a" }, session "s"))
       assert.same({ "repair", 1 }, attempts("create_task", { name = "b" }, session "s"))
       local last = client:calls("create_task", { name = "c" }, session "s")
@@ -33,12 +33,12 @@ describe("a session", function()
       assert.truthy(gate:logs("validation_retry_outcome"):find("outcome=exhausted", 1, true))
     end)
 
-    it("passes with valid ones afterwards, always", function()
+    it("always passes with valid ones afterwards", function()
       for _ = 1, 4 do client:calls("create_task", { name = "a" }, session "s") end
       assert.is_not_true(client:calls("create_task", { title = "a" }, session "s").isError)
     end)
 
-    it("has the chain end as a success where the second try is right", function()
+    it("ends the chain as success if the second try is right", function()
       client:calls("create_task", { name = "a" }, session "s")
       assert.is_not_true(client:calls("create_task", { title = "a" }, session "s").isError)
       local line = gate:logs "validation_retry_outcome"
@@ -47,14 +47,14 @@ describe("a session", function()
       assert.truthy(line:find("tool=create_task", 1, true), line)
     end)
 
-    it("has the chain end as given up where a new turn begins", function()
+    it("ends the chain as llm_gave_up if a new turn begins", function()
       client:calls("create_task", { name = "a" }, session "s")
       client:asks("toolgate/turn", { _meta = session "s" })
       assert.truthy(gate:logs("validation_retry_outcome"):find("outcome=llm_gave_up", 1, true))
       assert.same({ "repair", 2 }, attempts("create_task", { name = "b" }, session "s"))
     end)
 
-    it("counts for each tool and each session alone", function()
+    it("counts per tool and per session", function()
       assert.same({ "repair", 2 }, attempts("create_task", { name = "a" }, session "one"))
       assert.same({ "repair", 2 }, attempts("create_task", { name = "a" }, session "two"))
       assert.same({ "repair", 2 }, attempts("echo", { txt = "a" }, session "one"))
@@ -67,7 +67,7 @@ describe("a session", function()
       return client:calls("echo", { text = "same" }, session("s", { turn = 1 }))
     end
 
-    it("is told the second time, refused the third and fourth, and halted from the fifth on", function()
+    it("gets a note the second time, a refusal the third and fourth, and a halt from the fifth on", function()
       assert.is_not_true(again().isError)
       local second = again()
       assert.is_not_true(second.isError)
@@ -80,18 +80,18 @@ describe("a session", function()
       for _ = 5, 6 do assert.same({ "halt", "loop" }, { verdict(again()).verdict, verdict(again()).error_class }) end
     end)
 
-    it("starts anew after another call", function()
+    it("may repeat it after another write", function()
       for _ = 1, 3 do again() end
       assert.is_not_true(client:calls("create_task", { title = "x" }, session("s", { turn = 1 })).isError)
       assert.is_not_true(again().isError)
     end)
 
-    it("starts anew in a new turn", function()
+    it("may repeat it in a new turn", function()
       for _ = 1, 3 do again() end
       assert.is_not_true(client:calls("echo", { text = "same" }, session("s", { turn = 2 })).isError)
     end)
 
-    it("is the same call whatever the order of keys and the spelling of numbers", function()
+    it("is recognised with another order of keys and another spelling of numbers", function()
       client:say_line('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"outcome",'
         .. '"arguments":{"how":"ok","n":1},"_meta":{"dev.toolgate/session":"k"}}}')
       client:hears()
@@ -103,7 +103,7 @@ describe("a session", function()
       assert.equal("loop", verdict(client:hears().result).error_class)
     end)
 
-    it("is the same session on every connection", function()
+    it("is the same on every connection", function()
       again()
       client = gate:connect()
       again()
@@ -112,7 +112,7 @@ describe("a session", function()
     end)
   end)
 
-  it("that turns in a circle of two is stopped", function()
+  it("that alternates between two calls is stopped", function()
     local stopped
     for i = 1, 8 do
       local result = client:calls("echo", { text = i % 2 == 0 and "a" or "b" }, session("s", { turn = 1 }))
@@ -123,21 +123,21 @@ describe("a session", function()
     assert(stopped[1] >= 5, "not before the circle was closed twice: " .. stopped[1])
   end)
 
-  it("may repeat after a transient failure, so often and no more", function()
+  it("may repeat a transient failure three times", function()
     for _ = 1, 3 do
       assert.equal("wait", verdict(client:calls("outcome", { how = "transient" }, session("s", { turn = 1 }))).verdict)
     end
     assert.equal("refuse", verdict(client:calls("outcome", { how = "transient" }, session("s", { turn = 1 }))).verdict)
   end)
 
-  it("may not repeat a call whose tool is broken", function()
+  it("may not repeat a call that was a schema_mismatch", function()
     client:calls("outcome", { how = "broken" }, session("s", { turn = 1 }))
     local again = client:calls("outcome", { how = "broken" }, session("s", { turn = 1 }))
     assert.equal("refuse", verdict(again).verdict)
     assert.not_equal("schema_mismatch", verdict(again).error_class)
   end)
 
-  it("has identical writes of one step run once", function()
+  it("runs identical writes of one step once", function()
     local first = client:checks("book_table", { where = "here" }, session("s", { turn = 1, step = "m1" }))
     assert.equal("pass", first.verdict)
     client:calls("create_task", { title = "x" }, session("s", { turn = 1, step = "m2" }))
@@ -146,7 +146,7 @@ describe("a session", function()
     assert.equal("refuse", verdict(twin).verdict)
   end)
 
-  it("that was never named advises, and refuses only what goes on and on", function()
+  it("without a name gets advice, and a refusal only at the eighth repetition", function()
     local refused_at
     for i = 1, 10 do
       local result = client:calls("echo", { text = "same" })
@@ -155,7 +155,7 @@ describe("a session", function()
     assert.equal(8, refused_at)
   end)
 
-  describe("that writes the same again and again, with other calls between", function()
+  describe("that repeats a write with other calls in between", function()
     local buy = [==[
 -- buy: buys. Run by the agent.
 return tool "buy" { description = "Buy.", effects = "write", schema = params { what = str "What" } }
@@ -173,7 +173,7 @@ return tool "buy" { description = "Buy.", effects = "write", schema = params { w
       return checked
     end
 
-    it("is told with the last one that it may make, and then refused", function()
+    it("gets a note with the last permitted call, and then a refusal", function()
       local meta = session("s", { turn = 1 })
       assert.is_nil(buys(meta).advice)
       local second = buys(meta)
@@ -183,7 +183,7 @@ return tool "buy" { description = "Buy.", effects = "write", schema = params { w
                                                client:checks("buy", { what = "tea" }, meta).code })
     end)
 
-    it("is only told, where it has no name", function()
+    it("gets only advice without a session name", function()
       for _ = 1, 2 do buys() end
       local third = buys()
       assert.same({ "pass", "same_call" }, { third.verdict, third.would })
@@ -191,7 +191,7 @@ return tool "buy" { description = "Buy.", effects = "write", schema = params { w
     end)
   end)
 
-  it("that gets nowhere is told to the program", function()
+  it("without progress reports no_progress from the sixth call on", function()
     for i = 1, 5 do
       assert.is_nil(verdict(client:calls("outcome", { how = "failed", n = i }, session("s", { turn = 1 }))).no_progress)
     end
@@ -199,27 +199,27 @@ return tool "buy" { description = "Buy.", effects = "write", schema = params { w
     assert.is_nil(verdict(client:calls("outcome", { how = "ok" }, session("s", { turn = 1 }))).no_progress)
   end)
 
-  it("is shown to a person, and can be let go on", function()
+  it("is shown with its history", function()
     for _ = 1, 4 do client:calls("echo", { text = "same" }, session("s", { turn = 1 })) end
     local known = client:asks("toolgate/session", { session = "s" })
     assert.equal(4, #known.history)
     assert.equal("echo", known.history[1].tool)
   end)
 
-  it("is nobody else's: an unknown one is said to be unknown", function()
+  it("that is unknown is an error", function()
     local answer = client:ask("toolgate/session", { session = "never-heard-of" })
     assert.not_nil(answer.error)
     assert.truthy(answer.error.message:find("never-heard-of", 1, true))
   end)
 
-  it("may have a name of any letters, and they stay apart", function()
+  it("may have any characters in its name, and names do not collide", function()
     for _, name in ipairs { "a:b", "a", "{a}", "a\nb", "ä", ("x"):rep(200) } do
       assert.same({ "repair", 2 }, attempts("create_task", { name = "a" }, session(name)))
     end
   end)
 end)
 
-describe("more sessions than there is room for", function()
+describe("sessions beyond the ledger's memory", function()
   after_each(daemon.stop_all)
 
   local function with(words)
@@ -232,7 +232,7 @@ describe("more sessions than there is room for", function()
     return (select(2, process.run { daemon.binary, "status", "--socket", gate.socket }))
   end
 
-  it("are forgotten in the order of their silence, which is counted and said once", function()
+  it("are evicted least recently used first, which is counted and logged once", function()
     local gate, client = with()
     for i = 1, 3000 do
       client:calls("echo", { text = "a" }, session("s" .. i, { turn = 1 }))
@@ -249,7 +249,7 @@ describe("more sessions than there is room for", function()
                  { ["%d+"] = "<n>" })
   end)
 
-  it("are forgotten by a daemon that stands in for Redis, too, and it says so", function()
+  it("are evicted during an outage of Redis as well, and the status reports it", function()
     local gate, client = with "redis = 'unix:/nowhere'"
     for i = 1, 3000 do client:calls("echo", { text = "a" }, session("s" .. i, { turn = 1 })) end
     local forgotten = gate:status().ledger.forgotten

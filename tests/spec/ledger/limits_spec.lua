@@ -1,4 +1,4 @@
--- Limits by number, cost and time, and the pace of asking again: what the model is told, and what is counted.
+-- Limits by calls, cost and time, and polling intervals.
 local daemon = require "daemon"
 local golden = require "golden"
 local client_of = require "client"
@@ -43,7 +43,7 @@ describe("a limit", function()
     return result
   end
 
-  it("in a tool's policy is of that tool's calls, and says how many there were and what to do", function()
+  it("in a tool's policy counts that tool's calls, and the feedback gives the count and the fix", function()
     serve { ["search.lua"] = tool("search", "limits = { calls_per_turn = 2 },"), ["list.lua"] = tool("list", "") }
     passes("search", 1)
     passes("search", 2)
@@ -52,7 +52,7 @@ describe("a limit", function()
     passes("search", 3, session("s", { turn = 2 }))
   end)
 
-  it("in the defaults is of each tool's calls, until a policy lifts it", function()
+  it("in the defaults counts each tool's calls unless a policy lifts it", function()
     serve({ ["search.lua"] = tool("search", ""), ["list.lua"] = tool("list", ""),
             ["free.lua"] = tool("free", "limits = { calls_per_session = false },") },
           "return { defaults = { limits = { calls_per_session = 1 } } }")
@@ -63,7 +63,7 @@ describe("a limit", function()
     passes("free", 2)
   end)
 
-  it("of the session is of all tools together", function()
+  it("of the session counts the calls of all tools", function()
     serve({ ["search.lua"] = tool("search", ""), ["list.lua"] = tool("list", "") },
           "return { session_limits = { calls_per_turn = 2 } }")
     passes("search", 1)
@@ -71,7 +71,7 @@ describe("a limit", function()
     is_refused("calls_per_turn", "calls of all tools in a turn", "list", 2)
   end)
 
-  it("by cost takes what is declared, in fractions", function()
+  it("by cost counts the declared cost, with fractions", function()
     serve { ["search.lua"] = tool("search", "cost = 0.4, limits = { cost_per_session = 1 },") }
     passes("search", 1)
     passes("search", 2)
@@ -81,7 +81,7 @@ describe("a limit", function()
     assert.same({ { tool = "search", calls_in_turn = 2, calls = 2, cost_in_turn = 0.8, cost = 0.8 } }, known.budgets.tools)
   end)
 
-  it("by cost takes what the result hook says instead", function()
+  it("by cost counts the cost that the result hook sets", function()
     serve { ["search.lua"] = tool("search", [[cost = 0.4, limits = { cost_per_turn = 1 },
               result = function(result) return ok { cost = result.price } end]]) }
     passes("search", 1, nil, 0)
@@ -89,7 +89,7 @@ describe("a limit", function()
     is_refused("cost_per_turn", "cost of one tool in a turn, set by its result hook", "search", 3)
   end)
 
-  it("by cost takes what a tool says of itself to the agent's program", function()
+  it("by cost counts the cost in a result's metadata", function()
     serve { ["search.lua"] = [==[
 -- search: for specs.
 return tool "search" { description = "For specs.", effects = "read", schema = params { n = int "Which" },
@@ -102,7 +102,7 @@ return tool "search" { description = "For specs.", effects = "read", schema = pa
     is_refused("cost_per_session", "cost of one tool in a session, set by its result", "search", 3)
   end)
 
-  it("by cost leaves a tool alone that costs nothing", function()
+  it("by cost does not stop a tool without cost", function()
     serve({ ["search.lua"] = tool("search", "cost = 5,"), ["list.lua"] = tool("list", "") },
           "return { session_limits = { cost_per_session = 5 } }")
     passes("search", 1)
@@ -110,7 +110,7 @@ return tool "search" { description = "For specs.", effects = "read", schema = pa
     passes("list", 1)
   end)
 
-  describe("of a tool that the agent runs itself", function()
+  describe("of a tool that the agent runs", function()
     before_each(function()
       serve { ["buy.lua"] = [==[
 -- buy: for specs. Run by the agent.
@@ -128,13 +128,13 @@ return tool "buy" { description = "For specs.", effects = "write", schema = para
       return client:asks("toolgate/report", told)
     end
 
-    it("holds for calls that run side by side", function()
+    it("includes calls in flight", function()
       assert.equal("pass", checks(1).verdict)
       assert.equal("pass", checks(2).verdict)
       assert.equal("cost_per_turn", checks(3).code)
     end)
 
-    it("takes what the report tells", function()
+    it("counts the cost in the report", function()
       local first, second = checks(1), checks(2)
       local content = { { type = "text", text = "bought" } }
       reports(first, 1, { result = { content = content, _meta = { ["dev.toolgate/cost"] = 0.25 } } })
@@ -143,14 +143,14 @@ return tool "buy" { description = "For specs.", effects = "write", schema = para
       assert.equal("cost_per_turn", checks(4).code)
     end)
 
-    it("is not spent by what the policy refuses", function()
+    it("does not count calls that the policy refuses", function()
       for _ = 1, 2 do assert.equal("forbidden", checks(13).error_class) end
       assert.equal("pass", checks(1).verdict)
       assert.equal("pass", checks(2).verdict)
     end)
   end)
 
-  it("only advises where the session has no name", function()
+  it("only advises in a session without a name", function()
     serve { ["search.lua"] = tool("search", "limits = { calls_per_session = 1 },") }
     passes("search", 1, {})
     local second = passes("search", 2, {})
@@ -158,14 +158,14 @@ return tool "buy" { description = "For specs.", effects = "write", schema = para
     golden.check("feedback", "limit: advice in an anonymous session", text(second))
   end)
 
-  it("by time begins with the tool's first call of a turn", function()
+  it("by time starts with the tool's first call of a turn", function()
     serve { ["search.lua"] = tool("search", "limits = { seconds_per_turn = 3600 },") }
     passes("search", 1)
     passes("search", 2)
   end)
 end)
 
-describe("a tool that is polled", function()
+describe("a polled tool", function()
   local client
 
   local function serve(every)
@@ -182,7 +182,7 @@ return tool "job" { description = "How far.", effects = "read", schema = params 
   end
 
   for _, every in ipairs { '"60s"', '"PT1M"', "60" } do
-    it("waits where it is asked sooner than " .. every, function()
+    it("must wait if it is called earlier than " .. every, function()
       serve(every)
       assert.is_not_true(asks(1).isError)
       local early = asks(1)
@@ -194,22 +194,22 @@ return tool "job" { description = "How far.", effects = "read", schema = params 
     end)
   end
 
-  it("may be asked about something else at once", function()
+  it("may be called with other arguments at once", function()
     serve '"60s"'
     assert.is_not_true(asks(1).isError)
     assert.is_not_true(asks(2).isError)
   end)
 
-  it("is told to end where it is asked early again and again", function()
+  it("gets a halt after five early calls", function()
     serve '"60s"'
     asks(1)
     for _ = 1, 4 do assert.equal("wait", verdict(asks(1)).verdict) end
     assert.equal("halt", verdict(asks(1)).verdict)
   end)
 
-  it("is asked in its time, with the same answer, as often as it may be", function()
+  it("may be called with the same result up to its maximum", function()
     serve "0.001"
-    local function asks_in_time() -- a millisecond may not be over yet
+    local function asks_in_time() -- the millisecond may not have passed yet
       local result
       repeat result = asks(1) until not verdict(result) or verdict(result).code ~= "too_soon"
       return result

@@ -1,4 +1,4 @@
--- What an operator is told of the Redis that a ledger is in: at the start, in the log; later, by toolgate status.
+-- What an operator learns about the ledger's Redis: from the log at the start, later from toolgate status.
 local daemon = require "daemon"
 local golden = require "golden"
 local client_of = require "client"
@@ -7,7 +7,7 @@ local process = require "process"
 local redis = require "redis"
 local socket = require "socket"
 
--- What differs from run to run in what is told of Redis.
+-- The parts of log lines and of the status that vary from run to run.
 local VARIABLE = { ["%d+ us"] = "<n> us", [": %a+ %d[%d.]+ at"] = ": redis <version> at",
                    ["Server closed the connection"] = "<why>", ["Connection reset by peer"] = "<why>",
                    ["20%d%d%-%d%d%-%d%d %d%d:%d%d:%d%d"] = "<time>" }
@@ -28,19 +28,19 @@ local function status_of(gate)
   return out:match "ledger: .-\nconnections"
 end
 
-describe("a Redis that works", function()
+describe("a working Redis", function()
   after_each(function()
     daemon.stop_all()
     redis.stop_all()
   end)
 
-  it("and keeps what it is told is nothing to warn of", function()
+  it("with persistence causes no warning", function()
     local gate = gate_on(redis.start({ arguments = keeps() }):url())
     assert.same({}, ledger_of(gate).warnings)
     assert.is_nil(gate:log():find(" warn ", 1, true))
   end)
 
-  it("but may evict is warned of, with the mend", function()
+  it("that may evict keys causes a warning with the fix", function()
     local store = redis.start { arguments = keeps("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru") }
     local gate = gate_on(store:url())
     local warnings = ledger_of(gate).warnings
@@ -50,12 +50,12 @@ describe("a Redis that works", function()
     golden.check("log", "Redis: it may evict", warnings[1])
   end)
 
-  it("but may evict nothing, as it has all the memory it wants, is not", function()
+  it("with an eviction policy but unlimited memory causes no warning", function()
     local gate = gate_on(redis.start({ arguments = keeps("--maxmemory-policy", "allkeys-lru") }):url())
     assert.same({}, ledger_of(gate).warnings)
   end)
 
-  it("but keeps no file is warned of, once and not with every connection", function()
+  it("without persistence causes one warning, not one per connection", function()
     local store = redis.start()
     local gate = gate_on(store:url())
     golden.check("log", "Redis: it keeps no file", ledger_of(gate).warnings[1])
@@ -64,10 +64,10 @@ describe("a Redis that works", function()
     assert.equal(1, select(2, gate:log():gsub("redis_no_persistence", "")))
     store:does("CONFIG", "SET", "appendonly", "yes")
     store:does("CLIENT", "KILL", "TYPE", "normal")
-    process.eventually("it is looked at again", function() return #ledger_of(gate).warnings == 0 end)
+    process.eventually("it is checked again", function() return #ledger_of(gate).warnings == 0 end)
   end)
 
-  it("and was started anew and empty is told to have forgotten", function()
+  it("that restarted empty is logged as data loss", function()
     local store = redis.start { arguments = { "--maxmemory", "0" } }
     local gate = gate_on(store:url())
     local client = gate:connect()
@@ -81,7 +81,7 @@ describe("a Redis that works", function()
     assert.equal(1, select(2, gate:log():gsub("redis_data_lost", "")))
   end)
 
-  it("is told by its database's keys, its connections and its outages", function()
+  it("is in the status with its keys, connections and outages", function()
     local store = redis.start { port = true, password = "not to be seen", arguments = keeps() }
     store:does("SET", "a", "1")
     local gate = gate_on("redis://:not%20to%20be%20seen@127.0.0.1:" .. store.port)
@@ -98,7 +98,7 @@ describe("a Redis that works", function()
     assert.same({ redis = 1, ["local"] = 1, none = 0 }, status.counters.ledger)
   end)
 
-  it("is counted apart where nobody counts, and where calls are refused", function()
+  it("has separate counters for uncounted and for refused calls", function()
     for on_outage, expected in pairs { open = { 0, 0, 2, 0 }, closed = { 0, 0, 0, 2 } } do
       local store = redis.start { arguments = keeps() }
       local gate = gate_on(store:url(), ("return { ledger = { on_outage = '%s' } }"):format(on_outage))
@@ -113,7 +113,7 @@ describe("a Redis that works", function()
   end)
 end)
 
--- A server of another age or pace: it passes everything on to a real one, with INFO's answer rewritten, or late.
+-- A proxy that rewrites INFO to another version, or delays writes.
 local function in_between(store, change)
   local front = assert(socket.bind("127.0.0.1", 0))
   local _, port = front:getsockname()
@@ -162,15 +162,15 @@ local function in_between(store, change)
   return port, child
 end
 
-describe("a Redis that is not there", function()
+describe("an unreachable Redis", function()
   after_each(daemon.stop_all)
 
-  it("is told by why, with the mend, and not by what was never seen of it", function()
+  it("is in the status with the reason and the fix", function()
     local gate = gate_on("unix:/nowhere/redis.sock")
     golden.check("cli", "status: Redis was never there", status_of(gate):match "ledger: .-connections", VARIABLE)
   end)
 
-  it("is asked for after a pause that doubles up to a second, and never by all of a fleet at once", function()
+  it("is retried with a pause that doubles up to a second, with jitter", function()
     local fleet, pauses = {}, { {}, {} }
     for i = 1, 2 do
       fleet[i] = gate_on("unix:/nowhere/redis.sock", "return { log = { level = 'debug' } }")
@@ -186,7 +186,7 @@ describe("a Redis that is not there", function()
     assert.not_same(pauses[1], pauses[2])
   end)
 
-  it("for another reason than before is told anew, and for the same one is not", function()
+  it("is logged again for another reason, and not for the same", function()
     local store = redis.start { port = true, password = "new" }
     local gate = gate_on("redis://:old@127.0.0.1:" .. store.port, "return { log = { level = 'debug' } }")
     assert.truthy(gate:logs("error redis_down"):find("WRONGPASS", 1, true))
@@ -196,13 +196,13 @@ describe("a Redis that is not there", function()
     assert.equal(2, select(2, gate:log():gsub("error redis_down", "")))
   end)
 
-  it("every other moment is told a few times, and the rest are counted", function()
+  it("with many short outages is logged a few times, and the rest are counted", function()
     local store = redis.start()
     local gate = gate_on(store:url())
     local client = gate:connect()
     local function ledger() return client:asks("toolgate/status").ledger end
     for i = 1, 20 do
-      client:calls("echo", { text = "n" .. i }, session "s") -- what answers is not waited for long
+      client:calls("echo", { text = "n" .. i }, session "s") -- a connection that answered is retried soon
       store:does("CLIENT", "KILL", "TYPE", "normal")
       process.eventually("it is back", function() return ledger().connects == i + 1 end)
     end
@@ -227,7 +227,7 @@ describe("a Redis", function()
     redis.stop_all()
   end)
 
-  it("of an age without libraries is told to be slow, and does its work", function()
+  it("without libraries causes a warning, and works", function()
     local port
     port, child = in_between(redis.start { arguments = keeps() }, "old")
     local gate = gate_on("redis://127.0.0.1:" .. port)
@@ -237,7 +237,7 @@ describe("a Redis", function()
     assert.equal("redis", client_of.verdict(gate:connect():calls("echo", { text = "a" }, session "s")).ledger)
   end)
 
-  it("too old to run the scripts is said to be so, and not used", function()
+  it("too old for the scripts is reported, and not used", function()
     local port
     port, child = in_between(redis.start { arguments = keeps() }, "ancient")
     local gate = gate_on("redis://127.0.0.1:" .. port)
@@ -245,7 +245,7 @@ describe("a Redis", function()
     assert.equal("local", client_of.verdict(gate:connect():calls("echo", { text = "a" }, session "s")).ledger)
   end)
 
-  it("that is slow to write is told so before calls run into it", function()
+  it("with slow writes causes a warning before calls time out", function()
     local port
     port, child = in_between(redis.start { arguments = keeps() }, "slow")
     local gate = gate_on("redis://127.0.0.1:" .. port, "return { ledger = { timeout_ms = 100 } }")

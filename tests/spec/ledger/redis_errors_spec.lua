@@ -1,4 +1,4 @@
--- What a server says instead of a result, each said by a real one, and what becomes of the call that met it.
+-- Error replies of real Redis servers, and what happens to the call that gets one.
 local daemon = require "daemon"
 local golden = require "golden"
 local client_of = require "client"
@@ -8,9 +8,9 @@ local redis = require "redis"
 local verdict, session = client_of.verdict, client_of.session
 
 local POLICIES = { ["echo.lua"] = fixtures.echo }
-local PATIENT = "return { ledger = { timeout_ms = 1000 } }" -- a busy machine is no outage
+local PATIENT = "return { ledger = { timeout_ms = 1000 } }" -- a busy machine is not an outage
 
-describe("a Redis that says", function()
+describe("a Redis that replies", function()
   local store, gate, client
 
   after_each(function()
@@ -39,10 +39,10 @@ describe("a Redis that says", function()
   end
   local function calls() return client:asks("toolgate/session", { session = "s" }).budgets.calls end
 
-  -- `says` begins, the call that meets it and those that follow are counted here; once `ends`, all are there.
-  local function an_outage(word, says, ends)
+  -- `begins` causes the error: the next calls are counted locally; after `ends` Redis has all of them.
+  local function an_outage(word, begins, ends)
     assert.equal("redis", echo())
-    says()
+    begins()
     assert.equal("local", echo())
     assert.truthy(gate:logs("redis_down"):find(word, 1, true))
     assert.equal("local", echo())
@@ -52,10 +52,10 @@ describe("a Redis that says", function()
     assert.equal(4, calls())
   end
 
-  -- Two ways to run a script: as one of a library, and alone, where that is not to be had.
-  for how, is in pairs { ["that it has no such function"] = { flush = "FUNCTION", runs = "fcall" },
+  -- The two ways to run a script: as a function of a library, and by its hash if functions are unavailable.
+  for how, is in pairs { ["that a function is unknown"] = { flush = "FUNCTION", runs = "fcall" },
                          NOSCRIPT = { flush = "SCRIPT", runs = "evalsha" } } do
-    it(how .. " is told the scripts again, and nobody notices", function()
+    it(how .. " gets the scripts again, and no call fails", function()
       begin { arguments = is.runs == "evalsha" and { "--rename-command", "FUNCTION", "" } or nil }
       assert.equal("redis", echo())
       store:does(is.flush, "FLUSH")
@@ -70,7 +70,7 @@ describe("a Redis that says", function()
     end)
   end
 
-  it("READONLY, as one does that was made a replica, is not written to", function()
+  it("READONLY because it became a replica is an outage", function()
     begin()
     an_outage("READONLY", function()
       store:does("CONFIG", "SET", "replica-read-only", "yes")
@@ -78,13 +78,13 @@ describe("a Redis that says", function()
     end, function() store:does("REPLICAOF", "NO", "ONE") end)
   end)
 
-  it("OOM is not written to until it has room", function()
+  it("OOM is an outage until it has memory", function()
     begin()
     an_outage("OOM", function() store:does("CONFIG", "SET", "maxmemory", "1") end,
               function() store:does("CONFIG", "SET", "maxmemory", "0") end)
   end)
 
-  it("BUSY is left alone until its script has ended", function()
+  it("BUSY is an outage until its script has ended", function()
     begin()
     an_outage("BUSY", function()
       store:does("CONFIG", "SET", "busy-reply-threshold", "1")
@@ -93,24 +93,24 @@ describe("a Redis that says", function()
     end, function() store:does("SCRIPT", "KILL") end)
   end)
 
-  it("MISCONF, since it cannot save, is not written to", function()
+  it("MISCONF because it cannot save is an outage", function()
     begin()
     an_outage("MISCONF", function()
       store:does("CONFIG", "SET", "save", "3600 1")
       store:does("CONFIG", "SET", "stop-writes-on-bgsave-error", "yes")
-      os.execute("mkdir " .. store.directory .. "/dump.rdb") -- nothing can be saved in a folder's place
+      os.execute("mkdir " .. store.directory .. "/dump.rdb") -- a folder in the place of the dump
       store:does "BGSAVE"
       process.eventually("the save has failed", function() return store:info "rdb_last_bgsave_status" == "err" end)
     end, function() store:does("CONFIG", "SET", "stop-writes-on-bgsave-error", "no") end)
   end)
 
-  it("NOREPLICAS, since too few of them listen, is not written to", function()
+  it("NOREPLICAS because replicas are missing is an outage", function()
     begin()
     an_outage("NOREPLICAS", function() store:does("CONFIG", "SET", "min-replicas-to-write", "1") end,
               function() store:does("CONFIG", "SET", "min-replicas-to-write", "0") end)
   end)
 
-  it("LOADING is waited for", function()
+  it("LOADING is an outage until it has loaded", function()
     begin { arguments = { "--key-load-delay", "20000", "--loading-process-events-interval-bytes", "1024" } }
     assert.equal("redis", echo())
     for i = 1, 200 do store:does("SET", "other:" .. i, ("x"):rep(100)) end
@@ -126,7 +126,7 @@ describe("a Redis that says", function()
     assert.equal(3, calls())
   end)
 
-  it("LOADING to those who are connected, while it reads its file anew, is left until it has", function()
+  it("LOADING on an open connection during a reload is an outage until it has loaded", function()
     begin { arguments = { "--key-load-delay", "20000", "--loading-process-events-interval-bytes", "1024" } }
     assert.equal("redis", echo())
     for i = 1, 100 do store:does("SET", "other:" .. i, ("x"):rep(100)) end
@@ -139,7 +139,7 @@ describe("a Redis that says", function()
     assert.equal(3, calls())
   end)
 
-  it("NOAUTH, or that the password is wrong, is said to be so, and tried again", function()
+  it("NOAUTH is reported, and retried", function()
     begin()
     assert.equal("redis", echo())
     store:does("CONFIG", "SET", "requirepass", "new")
@@ -155,19 +155,19 @@ describe("a Redis that says", function()
     assert.equal(2, calls())
   end)
 
-  it("NOPERM is an outage, too", function()
+  it("NOPERM is an outage", function()
     begin()
     an_outage("NOPERM", function() store:does("ACL", "SETUSER", "default", "-fcall") end,
               function() store:does("ACL", "SETUSER", "default", "+fcall") end)
   end)
 
-  it("that a script may not do what it does is an outage, too", function()
+  it("that a script lacks a permission is an outage", function()
     begin()
     an_outage("give its user the rights", function() store:does("ACL", "SETUSER", "default", "-time") end,
               function() store:does("ACL", "SETUSER", "default", "+time") end)
   end)
 
-  -- Turned down when it is connected to, not by the first call and by each that follows.
+  -- Found when the daemon connects, not by the first call.
   for what, rights in pairs {
     ["may run no functions"] = "-fcall",
     ["may not write as the scripts do"] = "-hset",
@@ -175,7 +175,7 @@ describe("a Redis that says", function()
     ["may not ask the time"] = "-time",
     ["may touch other keys only"] = "resetkeys ~other:*",
   } do
-    it("NOPERM to a user who " .. what .. " is away until he may, and says so once", function()
+    it("NOPERM to a user who " .. what .. " is an outage until the rights are granted, logged once", function()
       local function rules(words)
         local all = { "ACL", "SETUSER", "gate", "on", ">pw", "resetkeys", "~tg1:*", "nocommands", "+@all" }
         for word in words:gmatch "%S+" do all[#all + 1] = word end
@@ -200,7 +200,7 @@ describe("a Redis that says", function()
     end)
   end
 
-  it("that its keys are none of ours gives the call to the stand-in, and says which script", function()
+  it("WRONGTYPE for a session's key falls back to the local ledger, and the log names script and key", function()
     begin()
     assert.equal("redis", echo())
     for _, key in ipairs(store:keys()) do
@@ -221,7 +221,7 @@ describe("a Redis that says", function()
     ["too short to be one"] = function(key) store:does("SET", key, "garbage") end,
     ["other numbers"] = function(key) store:does("SET", key, ("\255"):rep(500)) end,
   } do
-    it("that a session is " .. what .. " answers every call, and forgets it where a person wants that", function()
+    it("with a session that is " .. what .. " answers every call, and can forget the session", function()
       begin()
       assert.equal("redis", echo())
       for _, key in ipairs(store:keys()) do
@@ -236,7 +236,7 @@ describe("a Redis that says", function()
     end)
   end
 
-  it("that it is a replica, when it is named itself, is refused with the mend", function()
+  it("that it is a replica is an error with the fix if it is named directly", function()
     local master = redis.start { port = true }
     store = redis.start { port = true, arguments = { "--replicaof", "127.0.0.1 " .. master.port } }
     gate = daemon.start { policies = POLICIES, arguments = { "--redis", store:url() }, config = PATIENT }
@@ -245,8 +245,8 @@ describe("a Redis that says", function()
     golden.check("log", "Redis: a replica", gate:logs("redis_down"))
   end)
 
-  it("MASTERDOWN, as a replica without its master may, is away", function()
-    -- A function is turned down for READONLY before anybody asks for the master.
+  it("MASTERDOWN because it is a replica without a master is an outage", function()
+    -- READONLY would come first with functions.
     store = redis.start { port = true, arguments = { "--rename-command", "FUNCTION", "" } }
     store:does("CONFIG", "SET", "replica-serve-stale-data", "no")
     gate = daemon.start { policies = POLICIES, arguments = { "--redis", store:url() }, config = PATIENT }
@@ -258,7 +258,7 @@ describe("a Redis that says", function()
   end)
 end)
 
-describe("a cluster", function()
+describe("a Redis Cluster", function()
   local nodes, gate, client, counter = {}, nil, nil, 0
 
   local SLOTS = 16384
@@ -272,7 +272,7 @@ describe("a cluster", function()
     end
   end
 
-  -- Two masters that know each other, each with half of the slots; for all that follows, as it takes seconds.
+  -- Two masters, each with half of the slots; shared by all cases, because the setup takes seconds.
   setup(function()
     for i = 1, 2 do
       nodes[i] = redis.start { port = true, arguments = { "--cluster-enabled", "yes", "--cluster-node-timeout", "1000",
@@ -298,7 +298,7 @@ describe("a cluster", function()
     return verdict(client:calls("echo", { text = "n" .. counter }, session(name, { turn = 1 }))).ledger
   end
 
-  -- The name of a session that is kept on the first node, and what its keys begin with.
+  -- Returns a session whose keys are on the first node, and the prefix of its keys.
   local function session_on_the_first()
     for i = 1, 100 do
       assert.equal("redis", echo("m" .. i))
@@ -309,7 +309,7 @@ describe("a cluster", function()
 
   local function calls(name) return client:asks("toolgate/session", { session = name }).budgets.calls end
 
-  it("has its sessions where it wants them: MOVED is followed to the node it names, once", function()
+  it("redirects with MOVED, which the daemon follows once per slot", function()
     local function moved()
       local count = nodes[1]:info "errorstat_MOVED"
       return count and tonumber(count:match "count=(%d+)") or 0
@@ -348,7 +348,7 @@ describe("a cluster", function()
       for i = 1, 2 do nodes[i]:does("CLUSTER", "SETSLOT", slot, "NODE", one) end
     end
 
-    it("says ASK, and then MOVED", function()
+    it("replies ASK, and then MOVED", function()
       moves { "i" }
       assert.equal("redis", echo(name))
       assert.truthy(nodes[1]:info "errorstat_ASK")
@@ -358,7 +358,7 @@ describe("a cluster", function()
       moves_back()
     end)
 
-    it("says TRYAGAIN where not every key is there: the stand-in counts until it has moved", function()
+    it("replies TRYAGAIN if keys are missing: the local ledger counts until the slot has moved", function()
       moves {}
       assert.equal("local", echo(name))
       assert.is_true(gate:status().ledger.connected)
@@ -370,7 +370,7 @@ describe("a cluster", function()
     end)
   end)
 
-  it("of which a node is lost keeps the sessions of the other", function()
+  it("that loses a node keeps the sessions of the other", function()
     for i = 1, 20 do echo("s" .. i) end
     nodes[2]:kill()
     local by = { redis = 0, ["local"] = 0 }
@@ -385,7 +385,7 @@ describe("a cluster", function()
     process.eventually("all has been told", function() return gate:status().ledger.waiting == 0 end)
   end)
 
-  it("that is down says CLUSTERDOWN, and is away", function()
+  it("without a slot's node replies CLUSTERDOWN, which is an outage", function()
     local name, stem = session_on_the_first()
     nodes[1]:does("CLUSTER", "DELSLOTS", nodes[1]:does("CLUSTER", "KEYSLOT", stem))
     assert.equal("local", echo(name))

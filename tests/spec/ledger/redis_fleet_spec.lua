@@ -1,4 +1,4 @@
--- A fleet: daemons and agents beside each other, one Redis, and what is killed meanwhile.
+-- A fleet of daemons on one Redis under concurrent calls, while daemons or Redis are killed.
 local daemon = require "daemon"
 local client_of = require "client"
 local process = require "process"
@@ -8,9 +8,9 @@ local session = client_of.session
 
 local DAEMONS, SESSIONS, BUDGET = 4, 8, 30
 
--- Each call is another, so that nothing but the limit speaks against it.
+-- Each call is different, so that only the limit can refuse it.
 local POLICIES = { ["work.lua"] = ([==[
--- work: does one piece of it. Reads.
+-- work: does a piece of work. Reads.
 return tool "work" {
   description = "Do a piece of work.",
   schema = json [[{"type":"object","properties":{"n":{"type":"integer","description":"Which"}},"required":["n"]}]],
@@ -33,7 +33,7 @@ describe("a fleet", function()
     clients[i] = gates[i]:connect()
   end
 
-  -- A machine that is busy with other things is no outage, except where the spec is about waiting.
+  -- A busy machine is not an outage, except if the spec is about timeouts.
   local PATIENT = ", timeout_ms = 5000"
 
   local function begin(words)
@@ -43,16 +43,16 @@ describe("a fleet", function()
     for i = 1, DAEMONS do start(i) end
   end
 
-  -- One call of session s on daemon i, said and not yet heard.
+  -- Sends one call of session s on daemon i, without waiting for the reply.
   local function says(i, s)
     n = n + 1
     clients[i]:say { jsonrpc = "2.0", id = n, method = "tools/call",
                      params = { name = "work", arguments = { n = n }, _meta = session("s" .. s, { turn = 1 }) } }
   end
 
-  -- Rounds in which every session calls on every daemon at once, each round the other way round. Returns how many
-  -- calls of each session ran; `meanwhile` happens between saying and hearing, and may name a daemon that died of it.
-  local function rounds(count, meanwhile)
+  -- Rounds in which every session calls on every daemon at once, in alternating order. Returns how many calls of each
+  -- session ran; `disturb` runs between sending and receiving, and may return a daemon that it killed.
+  local function rounds(count, disturb)
     local ran, heard = {}, 0
     for s = 1, SESSIONS do ran[s] = 0 end
     for round = 1, count do
@@ -64,7 +64,7 @@ describe("a fleet", function()
           of[n] = who
         end
       end
-      local dead = meanwhile and meanwhile(round)
+      local dead = disturb and disturb(round)
       for i = 1, DAEMONS do
         for _ = 1, i == dead and 0 or SESSIONS do
           local reply = clients[i]:hears()
@@ -89,14 +89,14 @@ describe("a fleet", function()
     return clients[1]:asks("toolgate/session", { session = "s" .. s }).budgets.calls
   end
 
-  it("spends a budget to the call, on whatever daemon a session's calls arrive", function()
+  it("spends a budget exactly, on any daemon", function()
     begin(PATIENT)
     local ran, heard = rounds(12)
     assert.equal(12 * DAEMONS * SESSIONS, heard)
     for s = 1, SESSIONS do assert.same({ BUDGET, BUDGET }, { ran[s], counted(s) }) end
   end)
 
-  it("whose daemons are killed spends no more than that, and counts each call at most once", function()
+  it("with killed daemons spends no more, and counts each call at most once", function()
     begin(PATIENT)
     local victim = 0
     local ran = rounds(16, function(round)
@@ -116,7 +116,7 @@ describe("a fleet", function()
     end
   end)
 
-  it("whose Redis is killed again and again refuses in between where it is closed, and is exact", function()
+  it("with a closed ledger is exact while Redis is killed repeatedly, and refuses calls in between", function()
     begin(PATIENT .. ", on_outage = 'closed'")
     local ran, heard = rounds(16, function(round)
       if round % 3 ~= 0 then return end
@@ -131,7 +131,7 @@ describe("a fleet", function()
     end
   end)
 
-  it("whose Redis is killed again and again spends a budget at most once more for each daemon, and tells all", function()
+  it("with a local fallback spends a budget at most once more per daemon while Redis is killed repeatedly", function()
     begin(PATIENT)
     local ran, heard = rounds(20, function(round)
       if round % 3 ~= 0 then return end
@@ -146,7 +146,7 @@ describe("a fleet", function()
     end
   end)
 
-  it("whose Redis hangs again and again counts every call once", function()
+  it("counts every call once while Redis hangs repeatedly", function()
     begin()
     local ran, heard = rounds(10, function(round)
       if round % 3 ~= 0 then return end

@@ -1,4 +1,4 @@
--- What answers where Redis should be is none, or has lost its mind: the daemon lives on, small, and says what it met.
+-- Peers that are not Redis or that misbehave: the daemon survives, uses little memory, and logs the error.
 local daemon = require "daemon"
 local golden = require "golden"
 local client_of = require "client"
@@ -8,9 +8,9 @@ local redis = require "redis"
 local verdict, session = client_of.verdict, client_of.session
 
 local POLICIES = { ["echo.lua"] = fixtures.echo }
-local HWM_KB = 500000 -- a hundredth is enough, and half of it with sanitizers; it was four times as much
+local HWM_KB = 500000 -- a regression used 2 GB; sanitizers need half of this
 
-describe("where Redis should be", function()
+describe("in place of Redis,", function()
   local pretender, port, gate, client, count
 
   after_each(function()
@@ -51,16 +51,16 @@ describe("where Redis should be", function()
   end
 
   for what, case in pairs {
-    ["a web server is"] = { first = [[HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n]],
+    ["a web server"] = { first = [[HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n]],
           why = "is no Redis: Protocol error, got" },
-    ["somebody talks before he is asked, he is"] = { first = [[+OK\r\n]], forever = [[+OK\r\n]], why = "is no Redis" },
-    ["a list without end begins, it is"] = { first = [[*2147483646\r\n]], forever = [[:1\r\n]],
+    ["a server that talks first"] = { first = [[+OK\r\n]], forever = [[+OK\r\n]], why = "is no Redis" },
+    ["an endless list"] = { first = [[*2147483646\r\n]], forever = [[:1\r\n]],
           why = "nobody asked for, or too much of it" },
-    ["a text without end begins, it is"] = { first = [[$536870912\r\n]], forever = ("x"):rep(4096),
+    ["an endless string"] = { first = [[$536870912\r\n]], forever = ("x"):rep(4096),
           why = "nobody asked for, or too much of it" },
-    ["lists within lists begin, they are"] = { first = ([[*1\r\n]]):rep(64), why = "is no Redis" },
+    ["a deeply nested list"] = { first = ([[*1\r\n]]):rep(64), why = "is no Redis" },
   } do
-    it(what .. " said to be no Redis, and takes no memory", function()
+    it(what .. " is reported as an outage, and the daemon stays small", function()
       begin(case)
       for _ = 1, 3 do assert.equal("local", echo().ledger) end
       assert.truthy(gate:logs("redis_down"):find(case.why, 1, true), gate:log())
@@ -68,7 +68,7 @@ describe("where Redis should be", function()
     end)
   end
 
-  it("somebody says more than was asked, the answer that was asked for counts and the daemon lives", function()
+  it("a server with more replies than requests is an outage after the requested reply", function()
     begin({ runs = [[$3\r\nabc\r\n+OK\r\n+OK\r\n]] }, "return { ledger = { timeout_ms = 5000 } }")
     for _ = 1, 5 do assert.truthy(echo().verdict) end
     golden.check("log", "Redis: an answer that nobody asked for", gate:logs("redis_down"))
@@ -84,25 +84,25 @@ describe("where Redis should be", function()
       end
     end
 
-    it("is shown nowhere where somebody repeats it", function()
+    it("is not shown if the server repeats it", function()
       pretends { first = [[-ERR I was told hidden-word, and hidden-word again\r\n]] }
       shows_none("redis://gate:hidden-word@127.0.0.1:" .. port)
       golden.check("log", "Redis: the password is masked", gate:logs "AUTH: ERR")
     end)
 
-    it("is shown nowhere where a Redis that has no AUTH repeats its arguments, cut", function()
+    it("is not shown if a Redis without AUTH repeats its arguments truncated", function()
       local store = redis.start { port = true, arguments = { "--rename-command", "AUTH", "" } }
       shows_none(("redis://gate:%s@127.0.0.1:%d"):format(("hidden"):rep(40), store.port))
       golden.check("log", "Redis: it has no AUTH", gate:logs "it has no AUTH")
     end)
 
-    it("of a sentinel's is shown nowhere either", function()
+    it("of a sentinel is not shown", function()
       pretends { first = [[-ERR unknown command `AUTH`, with args beginning with: `hidden`\r\n-ERR I was told hidden\r\n]] }
       shows_none(("sentinel://127.0.0.1:%s/cache?sentinels=:hidden-word"):format(port))
     end)
   end)
 
-  it("a sentinel's messages that are none end its connection alone", function()
+  it("a sentinel with malformed messages loses only its own connection", function()
     local master = redis.start { port = true }
     pretends { first = ([[*2\r\n$9\r\n127.0.0.1\r\n$%d\r\n%d\r\n]]):format(#tostring(master.port), master.port),
                forever = [[*1\r\n+message\r\n]] }

@@ -1,4 +1,4 @@
--- One memory for many daemons: budgets and loops in a Redis that the specs start.
+-- A ledger in Redis that several daemons share: budgets, loops, passwords and settings.
 local daemon = require "daemon"
 local golden = require "golden"
 local client_of = require "client"
@@ -10,7 +10,7 @@ local verdict, session = client_of.verdict, client_of.session
 local POLICIES = { ["outcome.lua"] = fixtures.outcome, ["echo.lua"] = fixtures.echo,
                    ["create_task.lua"] = fixtures.create_task }
 
--- A machine that is busy with other things is no outage.
+-- A busy machine is not an outage.
 local PATIENT = "return { ledger = { timeout_ms = 5000 } }"
 
 local function gate_on(url, config)
@@ -28,7 +28,7 @@ describe("a ledger in Redis", function()
     redis.stop_all()
   end)
 
-  it("says in the verdict and in status that it is Redis, and shows no password", function()
+  it("is named in the verdict and in the status, without its password", function()
     local store = redis.start { port = true, password = "secret-word" }
     local gate = gate_on(store:url(3))
     assert.equal("redis", verdict(gate:connect():calls("echo", { text = "a" }, session "s")).ledger)
@@ -43,7 +43,7 @@ describe("a ledger in Redis", function()
     assert.same({}, store:keys()) -- database 0
   end)
 
-  it("counts repairs over two daemons as one", function()
+  it("counts repairs of two daemons together", function()
     local store = redis.start()
     local one, other = gate_on(store:url()):connect(), gate_on(store:url()):connect()
     local function attempts(client, name)
@@ -56,7 +56,7 @@ describe("a ledger in Redis", function()
     assert.same({ "refuse", "retry_budget_exceeded" }, { last.verdict, last.code })
   end)
 
-  it("sees a loop that hops between daemons", function()
+  it("detects a loop over several daemons", function()
     local store = redis.start()
     local gates = { gate_on(store:url()):connect(), gate_on(store:url()):connect(), gate_on(store:url()):connect() }
     local said = {}
@@ -66,7 +66,7 @@ describe("a ledger in Redis", function()
     assert.same({ "pass", "pass", "refuse", "refuse", "halt" }, said)
   end)
 
-  it("keeps what a session is across a restart of every daemon", function()
+  it("keeps a session while every daemon restarts", function()
     local store = redis.start()
     local first = gate_on(store:url())
     first:connect():calls("outcome", { how = "facts" }, session "s")
@@ -76,7 +76,7 @@ describe("a ledger in Redis", function()
     assert.same({ colour = "red" }, known.facts)
   end)
 
-  it("carries turns, resets and forgetting to all", function()
+  it("shares turns, resets and forgetting", function()
     local store = redis.start()
     local one, other = gate_on(store:url()):connect(), gate_on(store:url()):connect()
     assert.equal(1, one:asks("toolgate/turn", { _meta = session "s", goal = "to see" }).turn)
@@ -87,7 +87,7 @@ describe("a ledger in Redis", function()
     assert.same({}, store:keys())
   end)
 
-  it("answers many calls in flight, each its own", function()
+  it("answers 200 calls in flight, each with its own reply", function()
     local store = redis.start()
     local client = gate_on(store:url()):connect()
     for i = 1, 200 do
@@ -102,7 +102,7 @@ describe("a ledger in Redis", function()
     for i = 1, 200 do assert.truthy(heard[i]:find('"n' .. i .. '"', 1, true), heard[i]) end
   end)
 
-  it("lets go of what a client that went away had been granted", function()
+  it("releases the reservation of a client that disconnected", function()
     local store = redis.start()
     local gate = gate_on(store:url())
     local client = gate:connect()
@@ -120,7 +120,7 @@ describe("a ledger in Redis", function()
     assert.equal(0, known.budgets.waiting)
   end)
 
-  it("takes its password from a file, and anew when it changes", function()
+  it("reads its password from a file, again when it changes", function()
     local store = redis.start { password = "first" }
     local directory = process.directory()
     local file = process.write(directory .. "/password", "first\n")
@@ -136,7 +136,7 @@ describe("a ledger in Redis", function()
     process.remove(directory)
   end)
 
-  it("takes secrets of its address from the environment", function()
+  it("takes secrets in its address from the environment", function()
     local store = redis.start { port = true, password = "from the env" }
     local gate = daemon.start { policies = POLICIES, environment = { LEDGER_PASSWORD = "from%20the%20env" },
                                 config = ("return { ledger = { redis = 'redis://:${LEDGER_PASSWORD}@127.0.0.1:%d' } }")
@@ -144,7 +144,7 @@ describe("a ledger in Redis", function()
     assert.is_true(ledger_of(gate).connected)
   end)
 
-  it("takes the password of a --redis from the file that the configuration names", function()
+  it("takes the password for --redis from the configured file", function()
     local store = redis.start { port = true, password = "of the file" }
     local file = process.write(os.tmpname(), "of the file\n")
     local gate = gate_on("redis://127.0.0.1:" .. store.port, ("return { ledger = { password_file = '%s' } }"):format(file))
@@ -152,7 +152,7 @@ describe("a ledger in Redis", function()
     os.remove(file)
   end)
 
-  it("logs in as a user who may do no more than it needs", function()
+  it("works for the user with minimal rights in docs/configuration.md", function()
     local store = redis.start { port = true }
     local words = {}
     local documented = process.read "docs/configuration.md":match "(ACL SETUSER gate [^\n]+)"
@@ -164,7 +164,7 @@ describe("a ledger in Redis", function()
     assert.equal(2, store:calls "fcall" - before)
   end)
 
-  it("says what is wrong with an address, and not what stands in it", function()
+  it("reports an invalid address without its contents", function()
     local function refused(key, config)
       local words, code = daemon.fails { policies = POLICIES, config = config }
       assert.equal(1, code)
@@ -177,7 +177,7 @@ describe("a ledger in Redis", function()
     refused("an environment variable is not set", "return { ledger = { redis = 'redis://:${NO_SUCH_NAME}@x' } }")
   end)
 
-  it("is looked at by serve --check as far as a daemon would need it to start", function()
+  it("is checked by serve --check without a connection", function()
     for key, url in pairs { ["an environment variable is not set"] = "redis://:${NO_SUCH_NAME}@x",
                             ["the port is not a number"] = "redis://x:port",
                             ["a user without a password"] = "redis://gate@x" } do
@@ -190,19 +190,19 @@ describe("a ledger in Redis", function()
     assert.equal(0, (process.run { daemon.binary, "serve", "--check", "--redis", "redis://nobody.invalid" }))
   end)
 
-  it("keeps a session as long as ledger.ttl_s says after its last call, with all that belongs to it", function()
+  it("keeps all keys of a session for ledger.ttl_s after its last call", function()
     local store = redis.start()
     local client = gate_on(store:url(), "return { ledger = { ttl_s = 100, timeout_ms = 5000 } }"):connect()
     client:calls("outcome", { how = "facts" }, session("s", { goal = "find order o-17" }))
     local keys = store:keys()
-    assert.is_true(#keys >= 3, #keys) -- session, history, facts; and ids, where there are any
+    assert.is_true(#keys >= 3, #keys) -- session, history, facts, and possibly ids
     for _, key in ipairs(keys) do
       local left = store:does("TTL", key)
       assert.is_true(left > 0 and left <= 100, key .. " lives for " .. left)
     end
   end)
 
-  it("does not wait for settles where it is told so, and they arrive all the same", function()
+  it("does not wait for settles with settle = 'sent', and none is lost", function()
     local store = redis.start()
     local gate = gate_on(store:url(), "return { ledger = { settle = 'sent', timeout_ms = 10000 } }")
     local client = gate:connect()
@@ -211,19 +211,19 @@ describe("a ledger in Redis", function()
     store:freeze()
     client:asks("toolgate/report", { callId = checked.callId, name = "book_table", arguments = { where = "here" },
                                      result = { content = { { type = "text", text = "done" } } }, _meta = session "s" })
-    assert.is_true(ledger_of(gate).connected) -- so nobody has waited for an answer until it was given up
+    assert.is_true(ledger_of(gate).connected) -- no call has waited until the timeout
     store:thaw()
     local known = client:asks("toolgate/session", { session = "s" })
     assert.same({ 21, 0, 21, 0 }, { known.budgets.calls, known.budgets.waiting, #known.history, ledger_of(gate).outages })
   end)
 
-  it("warns of a server that may evict what it is told", function()
+  it("causes a warning if it may evict keys", function()
     local store = redis.start { arguments = { "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru" } }
     local gate = gate_on(store:url())
     assert.truthy(gate:logs("redis_eviction_enabled"):find("allkeys-lru", 1, true))
   end)
 
-  it("follows an IPv6 address and a host's name", function()
+  it("is reached by host name and IPv6 address", function()
     local store = redis.start { port = true, arguments = { "--bind", "127.0.0.1", "-::1" } }
     assert.is_true(ledger_of(gate_on(("redis://localhost:%d"):format(store.port))).connected)
   end)

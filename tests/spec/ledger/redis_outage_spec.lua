@@ -1,4 +1,4 @@
--- Redis goes away and comes back: who answers meanwhile, and that nothing is lost or counted twice.
+-- Outages of Redis: the fallback by ledger.on_outage, and that no call is lost or counted twice.
 local daemon = require "daemon"
 local golden = require "golden"
 local client_of = require "client"
@@ -10,10 +10,10 @@ local verdict, session = client_of.verdict, client_of.session
 local POLICIES = { ["outcome.lua"] = fixtures.outcome, ["echo.lua"] = fixtures.echo,
                    ["create_task.lua"] = fixtures.create_task }
 
--- What it has been told, it has kept, also when it is killed.
+-- Persist each write, also across a kill.
 local KEEPS = { "--appendonly", "yes", "--appendfsync", "always" }
 
-describe("while Redis is away", function()
+describe("during an outage of Redis", function()
   local store, gate, client
 
   after_each(function()
@@ -36,7 +36,7 @@ describe("while Redis is away", function()
     process.eventually("it is away", function() return not (one or gate):status().ledger.connected end)
   end
 
-  -- Back, and told all that was counted without it.
+  -- Waits until it is connected and everything is merged.
   local function is_back(one)
     return process.eventually("it is back and has heard", function()
       local ledger = (one or gate):status().ledger
@@ -58,7 +58,7 @@ describe("while Redis is away", function()
   local function known(name) return client:asks("toolgate/session", { session = name or "s" }) end
 
   describe("the local engine", function()
-    it("answers, says so, and tells what it counted afterwards", function()
+    it("answers, is named in the verdict, and is merged afterwards", function()
       begin()
       assert.equal("redis", verdict(echo "a").ledger)
       goes()
@@ -74,7 +74,7 @@ describe("while Redis is away", function()
       assert.equal(0, session_now.budgets.waiting)
     end)
 
-    it("knows nothing of sessions of before, and says that Redis is away", function()
+    it("does not know earlier sessions, and reports the outage", function()
       begin()
       echo "a"
       goes()
@@ -82,7 +82,7 @@ describe("while Redis is away", function()
       golden.check("protocol", "toolgate/session: Redis is down, and the session is not known", message)
     end)
 
-    it("says what it never told where the daemon ends first, and nothing where all was told", function()
+    it("logs at the daemon's end how many sessions were not merged", function()
       begin()
       goes()
       echo "a"
@@ -95,7 +95,7 @@ describe("while Redis is away", function()
       assert.truthy(said:find("warn ledger_sessions_lost sessions=2 ", 1, true), said)
     end)
 
-    it("tells the model what it would be told: that nothing changed, what is left, that it turns in circles", function()
+    it("gives the same feedback: repeats, notes and loops", function()
       begin()
       goes()
       echo "same"
@@ -105,7 +105,7 @@ describe("while Redis is away", function()
       assert.same({ "refuse", "loop" }, { verdict(echo "same").verdict, verdict(echo "same").error_class })
     end)
 
-    it("tells it once, however often Redis comes and goes", function()
+    it("is merged once per outage", function()
       begin()
       for i = 1, 3 do
         echo("here " .. i)
@@ -117,7 +117,7 @@ describe("while Redis is away", function()
       assert.equal(6, #known().history)
     end)
 
-    it("spends budgets that are spent afterwards", function()
+    it("spends budgets that stay spent", function()
       begin()
       local function files() return verdict(client:calls("create_task", { title = "t" }, session("s", { turn = 1 }))) end
       assert.equal("pass", files().verdict)
@@ -128,7 +128,7 @@ describe("while Redis is away", function()
       assert.same({ "refuse", "same_call" }, { third.verdict, third.code })
     end)
 
-    it("does not grant a budget anew with every outage", function()
+    it("does not grant a budget again in every outage", function()
       begin()
       local function files() return verdict(client:calls("create_task", { title = "t" }, session("s", { turn = 1 }))) end
       goes()
@@ -141,7 +141,7 @@ describe("while Redis is away", function()
       assert.equal("refuse", files().verdict)
     end)
 
-    it("has runs of identical calls start anew on return", function()
+    it("is forgotten in runs of identical calls after the outage", function()
       begin()
       for _ = 1, 2 do assert.equal("pass", verdict(echo "same").verdict) end
       goes()
@@ -150,7 +150,7 @@ describe("while Redis is away", function()
       for _ = 1, 2 do assert.equal("pass", verdict(echo "same").verdict) end
     end)
 
-    it("takes part in a repair chain", function()
+    it("continues a repair chain", function()
       begin()
       local function wrong(name) return verdict(client:calls("create_task", { name = name }, session("s", { turn = 1 }))) end
       assert.equal(2, wrong("a").attempts_left)
@@ -160,7 +160,7 @@ describe("while Redis is away", function()
       assert.equal("retry_budget_exceeded", wrong("c").code)
     end)
 
-    it("ends a chain of before with a success that is told", function()
+    it("ends an earlier repair chain as success, which is logged", function()
       begin()
       client:calls("create_task", { name = "a" }, session("s", { turn = 1 }))
       goes()
@@ -170,7 +170,7 @@ describe("while Redis is away", function()
       assert.same({}, known().budgets.chains)
     end)
 
-    it("begins turns and learns facts, goals and names, which are merged", function()
+    it("begins turns and stores facts and goals, which are merged", function()
       begin()
       echo "a"
       goes()
@@ -183,7 +183,7 @@ describe("while Redis is away", function()
       assert.equal(2, now.budgets.calls)
     end)
 
-    it("is there from the start where Redis is not", function()
+    it("is used from the start if Redis is unreachable", function()
       store = redis.start { arguments = KEEPS }
       store:kill()
       gate = gate_with()
@@ -193,7 +193,7 @@ describe("while Redis is away", function()
       assert.equal(1, known().budgets.calls)
     end)
 
-    it("of each daemon for itself, and each tells", function()
+    it("of each daemon is merged", function()
       begin()
       local other = gate_with()
       local second = other:connect()
@@ -211,7 +211,7 @@ describe("while Redis is away", function()
       assert.equal(4, #known().history)
     end)
 
-    it("hands a call that is under way over to Redis, which settles it", function()
+    it("hands a call in flight over to Redis, which settles it", function()
       begin()
       goes()
       local checked = client:checks("book_table", { where = "here" }, session "s")
@@ -225,7 +225,7 @@ describe("while Redis is away", function()
       assert.equal("ok", now.history[1].class)
     end)
 
-    it("settles what it admitted itself", function()
+    it("settles its own calls", function()
       begin()
       goes()
       local checked = client:checks("book_table", { where = "here" }, session "s")
@@ -237,7 +237,7 @@ describe("while Redis is away", function()
       assert.equal("ok", now.history[1].class)
     end)
 
-    it("lets a person end a run here and there", function()
+    it("forgets a session in Redis too", function()
       begin()
       for _ = 1, 3 do echo "same" end
       goes()
@@ -249,8 +249,8 @@ describe("while Redis is away", function()
     end)
   end)
 
-  describe("what was admitted by Redis", function()
-    it("is settled when it returns", function()
+  describe("a call admitted by Redis", function()
+    it("is settled after the outage", function()
       begin()
       local checked = client:checks("book_table", { where = "here" }, session "s")
       assert.equal("redis", checked.ledger)
@@ -263,11 +263,11 @@ describe("while Redis is away", function()
       assert.equal("ok", now.history[1].class)
     end)
 
-    it("and nobody heard of is not counted twice", function()
+    it("without a reply is not counted twice", function()
       for _, words in ipairs { "", ", on_outage = 'closed'", ", on_outage = 'open'" } do
         begin(words)
         echo "a"
-        store:freeze() -- what is sent now waits in its socket
+        store:freeze() -- requests now wait in its socket
         local said = verdict(echo "b")
         is_away()
         store:thaw()
@@ -282,7 +282,7 @@ describe("while Redis is away", function()
   end)
 
   describe("a closed ledger", function()
-    it("refuses, says what is missing, and has counted nothing", function()
+    it("refuses calls, names the fix, and counts nothing", function()
       begin ", on_outage = 'closed'"
       echo "a"
       goes()
@@ -301,7 +301,7 @@ describe("while Redis is away", function()
   end)
 
   describe("an open ledger", function()
-    it("lets calls pass uncounted, each logged", function()
+    it("passes calls uncounted, each logged", function()
       begin ", on_outage = 'open'"
       echo "a"
       goes()
@@ -314,8 +314,8 @@ describe("while Redis is away", function()
     end)
   end)
 
-  -- A turn's goal makes the longest command: so many of them fill what is kept for a connection that takes no more.
-  it("a server that takes no more has so much kept for it, and what is more is counted here at once", function()
+  -- A turn's goal makes the longest command, so a few hundred fill the output buffer of a blocked connection.
+  it("calls beyond the output buffer of a blocked Redis are counted locally at once", function()
     store = redis.start()
     gate = daemon.start { policies = POLICIES,
                           config = ("return { ledger = { redis = '%s', timeout_ms = 10000 }, limits = { in_flight = 4096 } }")
@@ -327,7 +327,7 @@ describe("while Redis is away", function()
       client:say { jsonrpc = "2.0", id = i, method = "toolgate/turn", params = { _meta = session("s" .. i), goal = GOAL } }
     end
     local here = { client:hears() }
-    assert.truthy(here[1].id > TURNS / 2, "what was said last is what there is no room for: " .. here[1].id)
+    assert.truthy(here[1].id > TURNS / 2, "the buffer has no room for the last commands: " .. here[1].id)
     local ledger = gate:status().ledger
     assert.same({ true, 0 }, { ledger.connected, ledger.outages })
     store:thaw()
@@ -336,7 +336,7 @@ describe("while Redis is away", function()
     assert.equal("find it ", known("s" .. TURNS).goal:sub(1, 8))
   end)
 
-  it("a server that hangs is given up after 50 ms, where nobody says otherwise", function()
+  it("a Redis that hangs is given up after 50 ms by default", function()
     store = redis.start()
     gate = daemon.start { policies = POLICIES, arguments = { "--redis", store:url() } }
     store:freeze()
@@ -345,7 +345,7 @@ describe("while Redis is away", function()
     store:thaw()
   end)
 
-  it("a server that hangs is given up, and its old connection ended when it wakes", function()
+  it("a Redis that hangs is given up, and its old connection is closed when it wakes", function()
     begin()
     for i = 1, 20 do
       client:say { jsonrpc = "2.0", id = i, method = "tools/call",

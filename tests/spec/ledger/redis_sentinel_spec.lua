@@ -1,4 +1,4 @@
--- A master that is replaced: sentinels know who is the next, and the daemon follows, under load.
+-- Redis Sentinel: the daemon finds the master and follows a failover under load.
 local daemon = require "daemon"
 local golden = require "golden"
 local client_of = require "client"
@@ -7,7 +7,7 @@ local process = require "process"
 local redis = require "redis"
 local verdict, session = client_of.verdict, client_of.session
 
-describe("a master that sentinels watch", function()
+describe("a master behind Sentinel", function()
   local master, replica, sentinel, gate, client, counter
 
   after_each(function()
@@ -15,7 +15,7 @@ describe("a master that sentinels watch", function()
     redis.stop_all()
   end)
 
-  -- `password`: of the sentinel; `behind`: what the address has behind the master's name.
+  -- `password`: the sentinel's; `behind`: the query part of the address.
   local function begin(password, behind)
     counter = 0
     master = redis.start { port = true, arguments = { "--repl-diskless-sync-delay", "0" } }
@@ -26,7 +26,7 @@ describe("a master that sentinels watch", function()
     gate = daemon.start { policies = { ["echo.lua"] = fixtures.echo }, config = "return { ledger = { timeout_ms = 1000 } }",
                           arguments = { "--redis",
       ("sentinel://127.0.0.1:%d,127.0.0.1:%d/cache%s"):format(redis.free_port(), sentinel.port, behind or "") } }
-      -- the first is not there
+      -- the first is unreachable
     client = gate:connect()
   end
 
@@ -35,7 +35,7 @@ describe("a master that sentinels watch", function()
     return verdict(client:calls("echo", { text = "n" .. counter }, session("s", { turn = 1 }))).ledger
   end
 
-  -- The one that sentinels name now, with calls all the while: how many of them were answered by whom.
+  -- Calls until the replica is the master and the daemon uses it; returns the calls by engine.
   local function calls_until_promoted()
     local by = { redis = 0, ["local"] = 0 }
     process.eventually("the replica is the master, and the daemon is there", function()
@@ -51,13 +51,13 @@ describe("a master that sentinels watch", function()
     return client:asks("toolgate/session", { session = "s" }).budgets.calls
   end
 
-  it("is found by the sentinel that answers", function()
+  it("is found through a sentinel that answers", function()
     begin()
     assert.equal("redis", echo())
     assert.truthy(#master:keys() > 0)
   end)
 
-  it("and is killed: every call is answered, and all are counted by the one that follows", function()
+  it("that is killed loses no call: all are counted on the new master", function()
     begin()
     for _ = 1, 20 do assert.equal("redis", echo()) end
     process.eventually("the replica has heard all", function()
@@ -86,13 +86,13 @@ describe("a master that sentinels watch", function()
     assert.truthy(#replica:keys() > 0)
   end
 
-  it("and steps down: what it does not take any more goes to the one that follows", function()
+  it("that is replaced by a failover hands its sessions to the new master", function()
     begin()
     steps_down()
   end)
 
-  -- Else it goes on taking writes for a second, until sentinels tell of the new one, and forgets them.
-  it("and steps down after its writes were paused, as the page says: no call is forgotten", function()
+  -- Without the pause the old master accepts writes for a second and then loses them.
+  it("that is replaced after CLIENT PAUSE, as docs/scaling.md describes, loses no call", function()
     begin()
     for _ = 1, 20 do assert.equal("redis", echo()) end
     process.eventually("the replica has heard all", function()
@@ -110,14 +110,14 @@ describe("a master that sentinels watch", function()
     assert.equal(counter, is_told_all())
   end)
 
-  it("is told by sentinels that ask for a password, and who follows it, too", function()
+  it("is found through sentinels with a password, also after a failover", function()
     begin("a word of theirs", "?sentinels=:a word of theirs")
     steps_down()
     assert.falsy(gate:log():find("of theirs", 1, true))
     assert.falsy(client:asks("toolgate/status").ledger.address:find("sentinels", 1, true))
   end)
 
-  it("is told to a user who may ask and listen, and nothing else", function()
+  it("is found by a sentinel user with minimal rights", function()
     begin("unused", "?sentinels=watch:password")
     assert.equal("local", echo())
     local documented = process.read "docs/configuration.md":match "(ACL SETUSER watch [^`]+)"
@@ -130,7 +130,7 @@ describe("a master that sentinels watch", function()
     end)
   end)
 
-  it("is not told without a password, or with a wrong one, and the log says what to do", function()
+  it("is not found without the sentinels' password, and the log gives the fix", function()
     begin "a word of theirs"
     assert.equal("local", echo())
     golden.check("log", "Sentinel: it wants a password", gate:logs("redis_down"))
@@ -141,12 +141,12 @@ describe("a master that sentinels watch", function()
     assert.falsy(gate:log():find("a guess", 1, true))
   end)
 
-  it("is told by sentinels that want no password, though one is named", function()
+  it("is found through sentinels without a password, even if one is configured", function()
     begin(nil, "?sentinels=:a guess")
     assert.equal("redis", echo())
   end)
 
-  it("is said not to be known where the name is another", function()
+  it("with an unknown name is reported", function()
     begin()
     local other = daemon.start { policies = { ["echo.lua"] = fixtures.echo }, arguments = { "--redis",
       ("sentinel://127.0.0.1:%d/other"):format(sentinel.port) } }

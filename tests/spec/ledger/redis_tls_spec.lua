@@ -1,4 +1,4 @@
--- Redis behind TLS, by the stunnel that docs/scaling.md shows.
+-- Redis behind TLS, with the stunnel configuration of docs/scaling.md.
 local daemon = require "daemon"
 local client_of = require "client"
 local fixtures = require "fixtures"
@@ -23,7 +23,7 @@ describe("a Redis behind TLS", function()
     return daemon.start { policies = { ["echo.lua"] = fixtures.echo }, arguments = { "--redis", url } }
   end
 
-  it("is reached through the documented stunnel, and counts", function()
+  it("is used through the documented stunnel", function()
     local store = stunnel.redis()
     local gate = gate_on(stunnel.start(store))
     local client = gate:connect()
@@ -36,9 +36,9 @@ describe("a Redis behind TLS", function()
     assert.truthy(#store:keys() > 0)
   end)
 
-  it("that ends and returns is away and back, as without", function()
+  it("that restarts is an outage, as without TLS", function()
     local store = stunnel.redis()
-    store:does("CONFIG", "SET", "appendfsync", "always") -- a busy disk keeps back what is written every second
+    store:does("CONFIG", "SET", "appendfsync", "always") -- with `everysec` a busy disk may lose a second of writes
     local gate = gate_on(stunnel.start(store))
     local client = gate:connect()
     client:calls("echo", { text = "a" }, session "s")
@@ -53,7 +53,7 @@ describe("a Redis behind TLS", function()
     assert.equal(2, client:asks("toolgate/session", { session = "s" }).budgets.calls)
   end)
 
-  -- What stunnel turns away is to the daemon a Redis that is away, and nothing was said to it.
+  -- If stunnel rejects the certificate, the daemon sees an outage and sends nothing.
   local function is_turned_away(store, url, log, words)
     local gate = gate_on(url)
     assert.equal("local", verdict(gate:connect():calls("echo", { text = "a" }, session "s")).ledger)
@@ -65,13 +65,13 @@ describe("a Redis behind TLS", function()
     assert.same({}, store:keys())
   end
 
-  it("is not believed with another host's certificate", function()
+  it("is rejected with another host's certificate", function()
     local store = stunnel.redis "somebody.else"
     local url, log = stunnel.start(store)
     is_turned_away(store, url, log, "Subject checks failed")
   end)
 
-  it("that asks for a certificate is shown the stunnel's own", function()
+  it("that requires a client certificate gets the stunnel's", function()
     local store = stunnel.redis(nil, "asks")
     local gate = gate_on((stunnel.start(store, nil, "shows")))
     assert.equal("redis", verdict(gate:connect():calls("echo", { text = "a" }, session "s")).ledger)
@@ -80,7 +80,7 @@ describe("a Redis behind TLS", function()
     assert.equal("local", verdict(gate:connect():calls("echo", { text = "a" }, session "s")).ledger)
   end)
 
-  it("is not believed with a certificate that another authority signed", function()
+  it("is rejected with a certificate of another authority", function()
     local store, other = stunnel.redis(), stunnel.redis()
     local url, log = stunnel.start(store, other.certificates .. "/ca.pem")
     is_turned_away(store, url, log, "Pre-verification error")

@@ -1,4 +1,4 @@
--- How a repair chain ends: with one line in the log, at its level, and with the counts that an operator watches.
+-- The end of a repair chain: one log line at the right level, and the counters.
 local daemon = require "daemon"
 local client_of = require "client"
 local fixtures = require "fixtures"
@@ -28,7 +28,7 @@ describe("a repair chain", function()
 
   local function calls(tool, arguments, ...) return verdict(client:calls(tool, arguments, place(...))) end
 
-  -- "level tool outcome retries" of each line of the log, in order; all are of this extension.
+  -- "level tool outcome retries" of each log line, in order; all are of this extension.
   local function ends()
     local list = {}
     for level, words in gate:log():gmatch "(%l+) validation_retry_outcome ([^\n]*)" do
@@ -43,13 +43,13 @@ describe("a repair chain", function()
     return { counters.repair_chains, counters.fabricated_id_on_retry }
   end
 
-  it("that nobody needed is a word for whoever debugs, and counts as none", function()
+  it("without a retry is logged at debug level, and not counted", function()
     calls("create_task", { title = "a" })
     assert.same({ "debug create_task no_retry 0" }, ends())
     assert.same({ 0, 0 }, counts())
   end)
 
-  it("that mended the call says after how many retries", function()
+  it("that repaired the call is logged with its retries", function()
     calls("create_task", { name = "a" })
     calls("create_task", { name = "b" })
     calls("create_task", { title = "b" })
@@ -57,8 +57,8 @@ describe("a repair chain", function()
     assert.same({ 1, 0 }, counts())
   end)
 
-  -- Whoever reads replies need not know that there was one.
-  it("that mended the call leaves a reply with the fields of one that was right at once", function()
+  -- A client must not need to know that there was a chain.
+  it("that repaired the call leaves a reply with the same fields as an immediate success", function()
     local function fields(of, into, path)
       for key, value in pairs(of) do
         into[path .. tostring(key)] = type(value)
@@ -72,7 +72,7 @@ describe("a repair chain", function()
     assert.same(fields(first, {}, ""), fields(retried, {}, ""))
   end)
 
-  it("that is used up is a warning, once, however often the model goes on", function()
+  it("that is exhausted is logged once, even if the model continues", function()
     for i = 1, 5 do calls("create_task", { name = "n" .. i }) end
     assert.same({ "warn create_task exhausted 2" }, ends())
     calls("create_task", { title = "a" })
@@ -80,14 +80,14 @@ describe("a repair chain", function()
     assert.same({ 1, 0 }, counts())
   end)
 
-  it("that is used up by the same arguments over again was redundant", function()
+  it("that ends with repeated arguments is redundant", function()
     calls("create_task", { name = "a" })
     calls("create_task", { name = "b" })
     assert.equal("retry_budget_exceeded", calls("create_task", { name = "a" }).code)
     assert.same({ "warn create_task redundant 2" }, ends())
   end)
 
-  it("that its turn leaves open is given up, with the retries that there were; one that ended is not", function()
+  it("that is open at the end of the turn is llm_gave_up, unless it has ended before", function()
     for i = 1, 3 do calls("create_task", { name = "n" .. i }) end
     calls("order", { lines = 1 })
     calls("order", { lines = 2 })
@@ -97,14 +97,14 @@ describe("a repair chain", function()
     assert.same({ 3, 0 }, counts())
   end)
 
-  it("is given up by the first call of a new turn, too", function()
+  it("is llm_gave_up at the first call of a new turn", function()
     calls("create_task", { name = "a" })
     calls("create_task", { title = "b" }, 2)
     assert.same({ "info create_task llm_gave_up 0", "debug create_task no_retry 0" }, ends())
     assert.same({ 1, 0 }, counts())
   end)
 
-  it("in which an id is invented ends there, with a warning and a count of its own", function()
+  it("with a fabricated id ends with a warning and its own counter", function()
     calls("order", { lines = 1 }, 1, "find my order")
     assert.same({ "refuse", "fabricated_id" }, { calls("order", { id = "o9" }, 1, "find my order").verdict,
                                                  calls("order", { id = "o8" }, 1, "find my order").error_class })
@@ -112,14 +112,14 @@ describe("a repair chain", function()
     assert.same({ 1, 1 }, counts())
   end)
 
-  it("that is used up has no id invented in it: it has ended already", function()
+  it("that is exhausted does not end again with a fabricated id", function()
     for i = 1, 3 do calls("order", { lines = i }, 1, "find my order") end
     assert.equal("fabricated_id", calls("order", { id = "o9" }, 1, "find my order").error_class)
     assert.same({ "warn order exhausted 2" }, ends())
   end)
 
-  for how, word in pairs { partial = "more to come", broken = "a broken result", garbage = "an empty one" } do
-    it("ends well with a call that ran, and gave " .. word, function()
+  for how, word in pairs { partial = "a partial result", broken = "a broken result", garbage = "an empty result" } do
+    it("ends as success with a call that ran and returned " .. word, function()
       calls("outcome", { how = 1 })
       assert.equal(2, calls("outcome", { how = 2 }).attempts_left + 1)
       calls("outcome", { how = how })
@@ -128,7 +128,7 @@ describe("a repair chain", function()
   end
 
   for _, how in ipairs { "failed", "transient" } do
-    it("is left open by a call that was valid and " .. how .. ", and goes on", function()
+    it("continues after a valid call that was " .. how, function()
       calls("outcome", { how = 1 })
       calls("outcome", { how = how })
       assert.equal(1, calls("outcome", { how = 2 }).attempts_left)

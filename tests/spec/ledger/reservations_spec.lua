@@ -1,4 +1,4 @@
--- What was let run and never told of its end holds its place in the budget for as long as it may take, and no longer.
+-- Reservations: an admitted call that is never settled holds its place in the budgets until its own deadline.
 local daemon = require "daemon"
 local client_of = require "client"
 local process = require "process"
@@ -6,7 +6,7 @@ local redis = require "redis"
 local signal = require "posix.signal"
 local verdict = client_of.verdict
 
--- A write that may run once a turn, and takes longer than it may.
+-- A write that may run once per turn, and exceeds its timeout.
 local SLOW = [==[
 -- %s: writes, slowly. For specs.
 return tool "%s" { description = "Write slowly.", effects = "write", retry = { same_call = 1 }, schema = params {},
@@ -14,10 +14,10 @@ return tool "%s" { description = "Write slowly.", effects = "write", retry = { s
 ]==]
 local POLICIES = { ["slow.lua"] = SLOW:format("slow", "slow", 1), ["slower.lua"] = SLOW:format("slower", "slower", 3) }
 
-describe("a call whose client waits no longer", function()
+describe("a call that its client cancels", function()
   after_each(daemon.stop_all)
 
-  it("gives its place back, as if it had never been made", function()
+  it("gives its reservation back", function()
     local gate = daemon.start { policies = POLICIES }
     local client, watcher = gate:connect(), gate:connect()
     local function budgets()
@@ -57,7 +57,7 @@ describe("a call whose daemon is killed", function()
 
   local function waiting() return clients[2]:asks("toolgate/session", { session = "s" }).budgets.waiting end
 
-  it("keeps its place until its own deadline has passed", function()
+  it("keeps its reservation until its own deadline", function()
     clients[1]:say { jsonrpc = "2.0", id = 1, method = "tools/call", params = { name = "slow", _meta = place() } }
     process.eventually("it is let run", function()
       return (clients[2]:ask("toolgate/session", { session = "s" }).result or { budgets = {} }).budgets.waiting == 1
@@ -68,8 +68,8 @@ describe("a call whose daemon is killed", function()
     process.remove(gates[1].directory)
     assert.equal("same_call", verdict(clients[2]:calls("slow", {}, place())).code)
     assert.equal(1, waiting())
-    assert.equal("timeout", verdict(clients[2]:calls("slower", {}, place())).code) -- and that took longer
-    assert.equal("timeout", verdict(clients[2]:calls("slow", {}, place())).code) -- it was let run
+    assert.equal("timeout", verdict(clients[2]:calls("slower", {}, place())).code) -- which takes longer than slow's deadline
+    assert.equal("timeout", verdict(clients[2]:calls("slow", {}, place())).code) -- it ran
     local known = clients[2]:asks("toolgate/session", { session = "s" })
     assert.equal(0, known.budgets.waiting)
     assert.same({ "slow", "unknown" }, { known.history[3].tool, known.history[3].class })
