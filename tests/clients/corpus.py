@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Recorded calls of real models, through toolgate/check and toolgate/report. Speaks TAP, which run.lua counts.
+"""Replays recorded calls of real models through toolgate/check and toolgate/report. Prints TAP, which run.lua counts.
 
-usage: corpus.py CORPUS-FOLDER TOOLSET=SOCKET...   one daemon for each toolset, loaded by --tools
+usage: corpus.py CORPUS-FOLDER TOOLSET=SOCKET...   one daemon for each toolset, started with --tools
 
-Ground truth: nothing is refused but what the corpus lists as a defect. Trajectories, in order, with turn and step: a
-refused call is not reported, the later ones of the record are sent all the same. Each refusal in a session that went
-well is printed.
+Ground truth: only calls that the corpus lists as defects may be refused. Trajectories run in order, with turn and step:
+a refused call is not reported, and the recording continues. Each refusal in a session without errors is printed.
 """
 import glob
 import json
@@ -14,12 +13,12 @@ import sys
 from collections import OrderedDict
 
 RUNAWAY = 32  # identical successful calls in a row; the next longest run of the corpus is 8
-REFUSED_AT_MOST = 0.01  # of the sessions that went well
+REFUSED_AT_MOST = 0.01  # of the sessions without errors
 STOPPED = ("refuse", "halt")
 
 
 class Gate:
-    """A connection to a daemon: one request, one answer."""
+    """A connection to a daemon."""
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX)
@@ -58,7 +57,7 @@ def place(row):
     return row["source"], row["session"], row["turn"], row["tool"]
 
 
-def told(row, verdict):
+def described(row, verdict):
     words = (verdict.get("detail") or verdict.get("code") or "")[:90]
     return f"{row['session']} turn {row['turn']}: {row['tool']} {verdict['verdict']} {verdict.get('error_class')}: {words}"
 
@@ -75,8 +74,8 @@ def ground_truth(folder, gates):
             if place(row) in defects:
                 excused += 1
             else:
-                refused.append(told(row, said))
-    tap(f"ground truth: of {calls} calls none is refused but defects ({excused} of {len(defects)} refused)",
+                refused.append(described(row, said))
+    tap(f"ground truth: of {calls} calls only defects are refused ({excused} of {len(defects)} refused)",
         calls > 0 and not refused, refused)
 
 
@@ -137,16 +136,16 @@ def main(folder, *sockets):
             runaways += 1
             passed = [i - begin + 1 for i in range(begin + 2, begin + length)
                       if verdicts[i]["verdict"] not in STOPPED]
-            tap(f"runaway {name[1][:60]}: refused from the third of {length} identical calls on", not passed,
+            tap(f"runaway {name[1][:60]}: refused from the third of {length} identical calls", not passed,
                 [f"passed: number {', '.join(map(str, passed[:20]))}"] if passed else [])
         elif not any(row["is_error"] for row in session):
             well += 1
-            stopped = [told(row, said) for row, said in zip(session, verdicts) if said["verdict"] != "pass"]
+            stopped = [described(row, said) for row, said in zip(session, verdicts) if said["verdict"] != "pass"]
             if stopped:
                 refused.append(stopped)
     tap(f"trajectories: {calls} calls of {len(sessions)} sessions were judged", calls > 0)
     tap("trajectories: six sessions run away", runaways == 6, [f"found {runaways}"])
-    tap(f"trajectories: of {well} sessions that went well {len(refused)} see a refusal"
+    tap(f"trajectories: of {well} sessions without errors {len(refused)} have a refusal"
         f" ({100 * len(refused) / well:.2f}%, at most {100 * REFUSED_AT_MOST:.0f}%)",
         len(refused) <= REFUSED_AT_MOST * well, [line for session in refused for line in session])
     return failures

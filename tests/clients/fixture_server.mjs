@@ -1,6 +1,5 @@
-// An MCP server of the official SDK, to stand behind toolgate: what the conformance suite names (usage:
-// fixture_server.mjs suite), or the desk of policies/ with answers of its own (fixture_server.mjs desk). It checks no
-// argument: that is toolgate's.
+// An MCP server of the official SDK, as an upstream: the tools that the conformance suite requires
+// (fixture_server.mjs suite), or those of policies/ with fixed answers (fixture_server.mjs desk). It checks no arguments.
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
@@ -10,7 +9,7 @@ const text = (words) => ({ content: [{ type: 'text', text: words }] });
 const IMAGE = { type: 'image', mimeType: 'image/png',
   data: 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==' };
 
-// ---- what the suite names, and what it wants to hear --------------------------------------------------------------
+// ---- the tools and results that the suite requires ----------------------------------------------------------------
 
 const SCHEMA_2020_12 = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -70,7 +69,7 @@ const SUITE = {
     run: ({ args }) => text(JSON.stringify(args)) },
 };
 
-// ---- the desk of policies/, as far as dialogue.mjs asks it ---------------------------------------------------------
+// ---- the tools of policies/ that dialogue.mjs calls ---------------------------------------------------------------
 
 const ACTION = (...names) => ({ type: 'string', enum: names });
 const schema = (required, properties) => ({ type: 'object', properties, required, additionalProperties: false });

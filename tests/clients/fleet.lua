@@ -1,8 +1,8 @@
--- make soak: a fleet of daemons on one Redis for minutes, while its members are killed or stopped. What must be true of
--- every answer stands in tests/support/fleet_agents.lua; `make test` does the same for a moment.
+-- make soak: a fleet of daemons on one Redis for minutes, while daemons or Redis are killed or stopped. The assertions
+-- on every answer are in tests/support/fleet_agents.lua; `make test` runs the same for a moment.
 --
--- CALLS=200000 of each story; AGENTS=64; DAEMONS=4; KILL_MS=200: how often a daemon is killed; REDIS_MS=1000: how often
--- Redis is, or is stopped; TIMEOUT_MS=50: the ledger's, where Redis is stopped; SEED=1;
+-- CALLS=200000 per story; AGENTS=64; DAEMONS=4; KILL_MS=200: interval of killing a daemon; REDIS_MS=1000: interval of
+-- killing or stopping Redis; TIMEOUT_MS=50: the ledger's timeout, if Redis is stopped; SEED=1;
 -- ONLY=whole,daemons,closed,local,stopped_closed,stopped_local. Ends with `N passed, N failed`.
 package.path = "tests/support/?.lua;" .. package.path
 local agents = require "fleet_agents"
@@ -20,8 +20,8 @@ local CALLS, AGENTS, DAEMONS = number("CALLS", 200000), number("AGENTS", 64), nu
 local KILL_MS, REDIS_MS, TIMEOUT_MS = number("KILL_MS", 200), number("REDIS_MS", 1000), number("TIMEOUT_MS", 50)
 local LATE_MS = 20 -- how much later than its timeout a verdict may come
 local DOWN_MS, STOP_MS = 100, 400
-local THINK_MS = 20 -- of an agent between two calls where Redis is killed: as said in fleet_agents.lua of outages
--- A file that grows unbounded takes seconds to be read again.
+local THINK_MS = 20 -- pause between two calls if Redis is killed; see AWAY_PAUSE_MS in fleet_agents.lua
+-- Without rewrites the append-only file grows, and Redis takes seconds to load it.
 local KEEPS = { "--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-min-size", "4mb" }
 local passed, failed = 0, 0
 
@@ -34,7 +34,7 @@ local function load_now()
   return process.read("/proc/loadavg"):match "^%S+"
 end
 
-local function befell(count, what)
+local function happened(count, what)
   tally(count > 0, "%d times %s", count, what)
 end
 
@@ -48,61 +48,60 @@ local function all_answered(seen)
   tally(seen.lost == 0, "every call was answered")
 end
 
--- Later than its timeout and LATE_MS no verdict may come; but what the loop that measures was late itself is not the
--- daemon's.
+-- No verdict may come later than the timeout and LATE_MS; delays of this program's own loop are subtracted.
 local function in_time(fleet)
   local d, late = fleet:distribution(), fleet.latest * 1000
-  print(("  verdicts after, in ms: p50 %.1f, p99 %.1f, p99.9 %.1f, worst %.1f of %d; this program late by up to %.1f"):format(
+  print(("  verdicts after, in ms: p50 %.1f, p99 %.1f, p99.9 %.1f, worst %.1f of %d; this program's delay up to %.1f"):format(
     d.p50, d.p99, d.p999, d.worst, d.count, late))
-  tally(d.worst <= TIMEOUT_MS + LATE_MS + late, "no verdict later than %d ms and what this program was late",
+  tally(d.worst <= TIMEOUT_MS + LATE_MS + late, "no verdict later than %d ms plus this program's delay",
         TIMEOUT_MS + LATE_MS)
 end
 
 local STORIES = {
-  { "whole", "nothing befalls the fleet", {},
+  { "whole", "without faults", {},
     judge = function(_, seen)
       all_answered(seen)
       exactly(seen)
     end },
   { "daemons", ("a daemon is killed every %d ms"):format(KILL_MS), {},
-    befalls = function(fleet) fleet:kills_daemons { ms = KILL_MS } end,
+    faults = function(fleet) fleet:kills_daemons { ms = KILL_MS } end,
     judge = function(fleet, seen)
-      befell(fleet:kills(), "a daemon was killed")
-      print(("  %d calls were lost with them"):format(seen.lost))
+      happened(fleet:kills(), "a daemon was killed")
+      print(("  %d calls were lost"):format(seen.lost))
       tally(seen.counted >= seen.passed and seen.counted <= seen.passed + seen.lost,
-            "of the lost ones each is counted once or not at all: %d passed, %d are counted", seen.passed, seen.counted)
+            "each lost call is counted at most once: %d passed, %d are counted", seen.passed, seen.counted)
     end },
   { "closed", ("Redis is killed every %d ms, closed"):format(REDIS_MS), { on_outage = "closed", redis = KEEPS },
     thinks_ms = THINK_MS,
-    befalls = function(fleet) fleet:kills_redis({ ms = REDIS_MS }, DOWN_MS) end,
+    faults = function(fleet) fleet:kills_redis({ ms = REDIS_MS }, DOWN_MS) end,
     judge = function(fleet, seen)
-      befell(fleet.redis_kills, "it was killed")
-      print(("  %d calls found the ledger away"):format(seen.unavailable))
+      happened(fleet.redis_kills, "it was killed")
+      print(("  %d calls found the ledger unavailable"):format(seen.unavailable))
       all_answered(seen)
       exactly(seen)
     end },
-  { "local", ("Redis is killed every %d ms, local engines stand in"):format(REDIS_MS), { on_outage = "local", redis = KEEPS },
+  { "local", ("Redis is killed every %d ms, with the local fallback"):format(REDIS_MS), { on_outage = "local", redis = KEEPS },
     stand_ins = DAEMONS, thinks_ms = THINK_MS,
-    befalls = function(fleet) fleet:kills_redis({ ms = REDIS_MS }, DOWN_MS) end,
+    faults = function(fleet) fleet:kills_redis({ ms = REDIS_MS }, DOWN_MS) end,
     judge = function(fleet, seen)
-      befell(fleet.redis_kills, "it was killed")
+      happened(fleet.redis_kills, "it was killed")
       all_answered(seen)
       exactly(seen)
     end },
   { "stopped_closed", ("Redis is stopped every %d ms for %d, closed"):format(REDIS_MS, STOP_MS),
     { on_outage = "closed", timeout_ms = TIMEOUT_MS }, measures = true,
-    befalls = function(fleet) fleet:stops_redis({ ms = REDIS_MS }, STOP_MS) end,
+    faults = function(fleet) fleet:stops_redis({ ms = REDIS_MS }, STOP_MS) end,
     judge = function(fleet, seen)
-      befell(fleet.redis_stops, "it was stopped")
-      print(("  %d calls found the ledger away"):format(seen.unavailable))
+      happened(fleet.redis_stops, "it was stopped")
+      print(("  %d calls found the ledger unavailable"):format(seen.unavailable))
       in_time(fleet)
       exactly(seen)
     end },
-  { "stopped_local", ("Redis is stopped every %d ms for %d, local engines stand in"):format(REDIS_MS, STOP_MS),
+  { "stopped_local", ("Redis is stopped every %d ms for %d, with the local fallback"):format(REDIS_MS, STOP_MS),
     { on_outage = "local", timeout_ms = TIMEOUT_MS }, measures = true, stand_ins = DAEMONS,
-    befalls = function(fleet) fleet:stops_redis({ ms = REDIS_MS }, STOP_MS) end,
+    faults = function(fleet) fleet:stops_redis({ ms = REDIS_MS }, STOP_MS) end,
     judge = function(fleet, seen)
-      befell(fleet.redis_stops, "it was stopped")
+      happened(fleet.redis_stops, "it was stopped")
       in_time(fleet)
       exactly(seen)
     end },
@@ -112,19 +111,19 @@ local function live(story)
   local given = story[3]
   given.daemons, given.policies = DAEMONS, agents.policies
   local fleet = fleets.start(given)
-  if story.befalls then story.befalls(fleet) end
+  if story.faults then story.faults(fleet) end
   fleet.measures, fleet.thinks_ms = story.measures, story.thinks_ms
   local began = process.now()
   local seen, sessions = agents.live(fleet, AGENTS, CALLS, story.stand_ins)
   local took = process.now() - began
   fleet.measures = false
   fleet:calms_redis()
-  fleet:until_all_is_told()
+  fleet:until_all_is_merged()
   seen.sessions = #sessions
   seen.exact, seen.counted = agents.compare(fleet, sessions)
   print(("  %d calls of %d agents in %.1f s (%.0f/s, load %s): %d passed, %d refused"):format(
     seen.calls, AGENTS, took, seen.calls / took, load_now(), seen.passed, seen.refused))
-  tally(#fleet.problems == 0, "every answer is one that must be given")
+  tally(#fleet.problems == 0, "every answer is right")
   for _, problem in ipairs(fleet.problems) do print("    " .. problem:sub(1, 600)) end
   story.judge(fleet, seen)
 end

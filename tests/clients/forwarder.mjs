@@ -1,4 +1,4 @@
-// The least that the official SDK can be as a gateway: it hands every call on and looks at none. A peer of tests/bench.
+// A minimal gateway with the official SDK: it forwards every call unchecked. A peer of tests/bench.
 //   node forwarder.mjs COMMAND [ARGUMENT…]
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";

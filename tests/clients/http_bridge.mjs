@@ -1,12 +1,12 @@
-// Streamable HTTP in front of the Unix socket, for the MCP conformance suite, which speaks nothing else. For tests
-// only: one process, this machine, no authentication.
+// Streamable HTTP in front of the Unix socket, because the MCP conformance suite speaks only HTTP. For tests only: one
+// process, local clients, no authentication.
 //
-// What HTTP demands is done here: sessions, statuses, headers against the body, SSE, the Host check. What JSON-RPC and
-// MCP demand is toolgate's, passed through, with two exceptions that belong to the suite's own fixture tools:
-//   test_trigger_tool_change  the bridge rewrites a policy file and sends SIGHUP before it passes the call on; without a
+// The bridge does what HTTP requires: sessions, statuses, headers against the body, SSE, the Host check. What JSON-RPC
+// and MCP require comes from toolgate, unchanged, except for two fixture tools of the suite:
+//   test_trigger_tool_change  the bridge rewrites a policy file and sends SIGHUP before it forwards the call; without a
 //                             POLICIES-FOLDER an upstream changes its own list
-//   test_missing_capability   must demand a client capability (sampling). No tool of toolgate can, since toolgate sends
-//                             no requests: the bridge refuses the call itself where the capability was not declared
+//   test_missing_capability   must require a client capability (sampling). toolgate sends no requests, so no tool of it
+//                             can: the bridge refuses the call if the capability was not declared
 //
 // usage: http_bridge.mjs SOCKET DAEMON-PID [POLICIES-FOLDER]   prints the URL when it listens
 import { createServer } from 'node:http';
@@ -21,7 +21,7 @@ const HEADER_MISMATCH = -32020;
 const MISSING_CAPABILITY = -32021;
 const STATUS = { [-32601]: 404, [-32602]: 400, [-32600]: 400, [-32700]: 400, [-32022]: 400 };
 
-// One connection to the daemon, a line a message.
+// One connection to the daemon, one message per line.
 function dial(heard) {
   const stream = connect(socket);
   let rest = '';
@@ -35,7 +35,7 @@ function dial(heard) {
   return { say: (message) => stream.write(`${JSON.stringify(message)}\n`), close: () => stream.destroy() };
 }
 
-// A reply is plain JSON, until something comes before it: then it is a stream of events.
+// A reply is plain JSON unless notifications come before it: then it is an event stream.
 function replying(response, modern) {
   let streaming = false;
   return {
@@ -68,9 +68,9 @@ function changeTheTools() {
   process.kill(Number(daemon), 'SIGHUP');
 }
 
-// ---- modern: each request is alone, and so is its connection ------------------------------------------------------
+// ---- modern: each request has its own connection ------------------------------------------------------------------
 
-// Why the request does not agree with itself, or with what the fixture tool needs; undefined where it does.
+// Why the request contradicts itself or lacks what the fixture tool requires; undefined if it does neither.
 function refusal(request, headers) {
   const version = request.params?._meta?.[`${META}protocolVersion`];
   if (version !== undefined && headers['mcp-protocol-version'] !== version) {
@@ -97,7 +97,7 @@ function serveModern(message, headers, response) {
   line.say(message);
 }
 
-// ---- legacy: a session is a connection; replies find their way by id, progress by token ---------------------------
+// ---- legacy: a session is a connection; replies are matched by id, progress by token ------------------------------
 
 const sessions = new Map();
 
@@ -145,7 +145,7 @@ function isLocal(headers) {
 }
 
 const server = createServer((request, response) => {
-  if (!isLocal(request.headers)) return response.writeHead(403).end('this is for this machine alone');
+  if (!isLocal(request.headers)) return response.writeHead(403).end('local clients only');
   const session = sessions.get(request.headers['mcp-session-id']);
   if (request.method === 'GET' && session) {
     session.listener = replying(response, false);

@@ -1,4 +1,4 @@
-// The MCP Inspector's command line, a process a call, over `toolgate connect`. usage: inspector.mjs TOOLGATE SOCKET
+// The MCP Inspector's command line, one process per call, over `toolgate connect`. usage: inspector.mjs TOOLGATE SOCKET
 import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -9,8 +9,8 @@ const manifest = createRequire(import.meta.url).resolve('@modelcontextprotocol/i
 const inspector = join(dirname(manifest), 'clients/launcher/build/index.js');
 const session = `inspector-${process.pid}`;
 
-// It exits with an error where the tool did; what it printed is the result all the same. {error}, on stderr, is its
-// own word.
+// The inspector exits with an error if the tool fails; its output is the result in any case. {error} on stderr is an
+// error of the inspector itself.
 function inspect(...words) {
   const argv = [inspector, '--cli', toolgate, 'connect', socket, '--session', session, ...words];
   return new Promise((resolve, reject) => {

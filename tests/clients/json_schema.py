@@ -1,9 +1,9 @@
-"""The official JSON Schema test suite, put to `toolgate-bench bowtie` as the Bowtie project would.
+"""Runs the official JSON Schema test suite on `toolgate-bench bowtie`, with the protocol of the Bowtie project.
 
     python3 json_schema.py TOOLGATE-BENCH [--suite DIR]
 
-The suite is looked for at --suite, at $JSON_SCHEMA_TEST_SUITE, and beside the project. Prints TAP, and a table: each
-dialect's required cases must all pass, and the optional ones that toolgate claims.
+The suite is at --suite, at $JSON_SCHEMA_TEST_SUITE, or beside the repository. Prints TAP: each dialect's required cases
+must pass, and the optional ones that toolgate claims.
 """
 import argparse
 import glob
@@ -20,8 +20,8 @@ UNCLAIMED = {"content": "contentEncoding and contentMediaType annotate"}  # all 
 REMOTE = "http://localhost:1234"
 PLACES = ["../shared/data/json-schema-test-suite"]
 
-# A number's text must reach the validator as it stands in the suite (1e400, 1.0, thirty digits), which Python's own
-# reading would lose: it travels as a marked string and is unmarked in the line that is sent.
+# A number must reach the validator with its spelling in the suite (1e400, 1.0, thirty digits), which Python's parser
+# would lose: it is a marked string until the line is written.
 MARK = "\x00number:"
 UNMARK = re.compile(r'"\\u0000number:([^"]*)"')
 
@@ -50,12 +50,12 @@ def remotes(root):
 
 
 def cases(root, draft, registry):
-    """Each file's groups, as (kind, request, what should be valid); kind: required, or the optional file's name."""
+    """Each file's groups as (kind, name, case, expected results); kind: required, or the optional file's name."""
     base = os.path.join(root, "tests", draft)
     for path in sorted(glob.glob(base + "/**/*.json", recursive=True)):
         name = os.path.relpath(path, base)[:-len(".json")]
         if name.startswith("optional/format/"):
-            continue  # the protocol has no word for asserting formats; make test runs these files
+            continue  # the protocol cannot assert formats; make test runs these files
         kind = name[len("optional/"):] if name.startswith("optional/") else "required"
         for group in read(path):
             case = {"description": group["description"], "schema": group["schema"],
@@ -66,7 +66,7 @@ def cases(root, draft, registry):
 
 
 def run(bench, root, draft, dialect, registry):
-    """Sends all of a dialect's cases, then reads all answers: a file of requests in, a file of answers out."""
+    """Runs all cases of a dialect in one process; returns the cases with their answers."""
     wanted, lines = [], [json.dumps({"cmd": "start", "version": 1}), json.dumps({"cmd": "dialect", "dialect": dialect})]
     for seq, (kind, name, case, valid) in enumerate(cases(root, draft, registry)):
         wanted.append((kind, name, case, valid))

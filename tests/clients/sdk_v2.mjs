@@ -10,7 +10,7 @@ for (const mode of ['auto', { pin: '2026-07-28' }, 'legacy']) {
   const client = new Client({ name: 'sdk-v2', version: '1' }, { versionNegotiation: { mode } });
   await client.connect(new StdioClientTransport({ command: toolgate, args: ['connect', socket, '--session', 'auto'] }));
   const version = client.getNegotiatedProtocolVersion();
-  check(`mode ${named}: the era is as asked`, version === (mode === 'legacy' ? '2025-11-25' : '2026-07-28'), version);
+  check(`mode ${named}: the version is as requested`, version === (mode === 'legacy' ? '2025-11-25' : '2026-07-28'), version);
 
   await play({
     list: async () => (await client.listTools()).tools.map((tool) => tool.name),

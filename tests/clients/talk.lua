@@ -1,11 +1,11 @@
--- How the dialogues of tests/clients/servers are spoken: a real daemon with a real server behind it, a model that calls
--- its tools, and what that model reads.
+-- The dialogues of tests/clients/servers: a real daemon with a real server as upstream, a model that calls its tools,
+-- and the text that the model reads.
 --
 --   return function(talk)
---     local gate = talk.serve { upstreams = { … } }            the configuration's own form, or mcp_config = {…}
---     local model = talk.model()                               a connection with a session of its own
+--     local gate = talk.serve { upstreams = { … } }            as in the configuration, or mcp_config = {…}
+--     local model = talk.model()                               a connection with its own session
 --     model:hears("what the dialogue is about", model:calls("echo", { message = "hello" }), "Echo: hello")
---     model:is_refused(…) :is_told_of_a_failure(…)             the same, for what is not a success
+--     model:is_refused(…) :reads_failure(…)                     the same, for calls that fail
 --     talk.is_killed_in_a_call(model, "tool", {…})
 --   end
 local daemon = require "daemon"
@@ -17,7 +17,7 @@ local M = {}
 local model = {}
 model.__index = model
 
--- A Lua value as a Lua text, for the configuration.
+-- Converts a Lua value to Lua source, for the configuration.
 local function written(value)
   if type(value) ~= "table" then return type(value) == "string" and ("%q"):format(value) or tostring(value) end
   local parts = {}
@@ -27,7 +27,7 @@ local function written(value)
   return "{ " .. table.concat(parts, ", ") .. " }"
 end
 
--- ---- what is told ----
+-- ---- checks ----
 
 function M.new(tally, places)
   local talk = { sessions = 0, started = {}, node = places.node, packages = places.packages, python = places.python,
@@ -44,7 +44,7 @@ function M.new(tally, places)
 
   -- ---- the daemon and its server ----
 
-  -- given: upstreams, mcp_config (as a table), policies, config (more keys); waits until every upstream is there.
+  -- given: upstreams, mcp_config (as a table), policies, config (more keys); waits until every upstream is up.
   function talk.serve(given)
     local config = { upstreams = given.upstreams, log = { level = "debug" } }
     for key, value in pairs(given.config or {}) do config[key] = value end
@@ -72,7 +72,7 @@ function M.new(tally, places)
     end, 60)
   end
 
-  -- A program beside the daemon: the first line it prints, and its process.
+  -- Starts a program beside the daemon; returns the first line it prints, and its process.
   function talk.beside(argv)
     talk.directory = talk.directory or process.directory()
     local out = ("%s/program-%d"):format(talk.directory, #talk.started)
@@ -84,7 +84,7 @@ function M.new(tally, places)
     return line, child
   end
 
-  -- The server's own process, the last that was started.
+  -- The process id of the server that was started last.
   function talk.server_pid()
     local pid
     for number in talk.gate:log():gmatch "upstream_started upstream=%S+ pid=(%d+)" do pid = tonumber(number) end
@@ -98,9 +98,9 @@ function M.new(tally, places)
 
   -- ---- killed ----
 
-  -- The server is held still, so that the call is surely under way when it is killed. given: unsure (a second time
-  -- would do it twice), next_tool and next_arguments (another call shows that it works), pid and again (a server that
-  -- somebody else starts).
+  -- Stops the server before it is killed, so that the call is certainly in flight. given: unsure (a second run would
+  -- act twice), next_tool and next_arguments (another call for after the restart), pid and again (a server that the
+  -- daemon does not start).
   function talk.is_killed_in_a_call(one, tool, arguments, given)
     given = given or {}
     local pid = given.pid or talk.server_pid()
@@ -108,23 +108,23 @@ function M.new(tally, places)
     one:says(tool, arguments)
     one.line:say { jsonrpc = "2.0", id = "first", method = "ping" }
     one.line:answer "first"
-    one.line:say { jsonrpc = "2.0", id = "second", method = "ping" } -- the loop has turned: the call is with the server
+    one.line:say { jsonrpc = "2.0", id = "second", method = "ping" } -- the event loop has sent the call by now
     one.line:answer "second"
     signal.kill(pid, signal.SIGKILL)
     local reads = one:answered()
-    talk.check("killed in a call: the model is told what to do",
+    talk.check("killed in a call: the model reads what to do",
       reads.verdict.verdict == "wait" and reads.verdict.error_class == "transient" and reads.isError
       and reads.text:find(given.unsure and "First check whether it was carried out" or "wait %d+ s") ~= nil, reads)
     one.line:say { jsonrpc = "2.0", id = "anything?", method = "ping" }
     local next_heard, line = one.line:hears()
-    talk.check("it hears that once", next_heard.id == "anything?", line)
+    talk.check("it gets one answer", next_heard.id == "anything?", line)
     if given.again then given.again() end
     talk.is_up()
     local after = one:calls(given.next_tool or tool, given.next_arguments or arguments)
     talk.check("the next call works, after the restart", not after.isError, after)
     if not given.pid then
       local now = talk.server_pid()
-      talk.check("in a new process", now ~= pid, { was = pid, is = now })
+      talk.check("the server runs in a new process", now ~= pid, { was = pid, is = now })
     end
     return reads
   end
@@ -176,19 +176,19 @@ local function holds(reads, words)
   return true
 end
 
--- A success, and these words are in what it reads.
+-- The call succeeds, and the model reads these words.
 function model:hears(what, reads, ...)
   return self.talk.check(what, not reads.isError and holds(reads, { ... }), reads)
 end
 
--- Refused by the gate itself, before the server hears of it.
+-- The gate refuses the call before it reaches the server.
 function model:is_refused(what, reads, ...)
   return self.talk.check(what, reads.isError and reads.verdict.error_class == "invalid_arguments"
                                and holds(reads, { ... }), reads)
 end
 
--- The server said no: a tool_error, with its words quoted.
-function model:is_told_of_a_failure(what, reads, ...)
+-- The server fails the call: a tool_error that quotes these words.
+function model:reads_failure(what, reads, ...)
   return self.talk.check(what, reads.isError and reads.verdict.error_class == "tool_error" and holds(reads, { ... }),
     reads)
 end

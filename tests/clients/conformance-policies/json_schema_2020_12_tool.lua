@@ -1,5 +1,4 @@
--- json_schema_2020_12_tool: a fixture tool of the MCP conformance suite; every keyword of its schema must reach the
--- client as it stands here.
+-- json_schema_2020_12_tool: a fixture tool of the MCP conformance suite; its schema must reach the client unchanged.
 return tool "json_schema_2020_12_tool" {
   description = "Tool with JSON Schema 2020-12 features",
   effects     = "read",

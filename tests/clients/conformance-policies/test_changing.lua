@@ -1,4 +1,4 @@
--- test_changing_0: a tool whose name the bridge changes, so that the list of tools does.
+-- test_changing_0: the bridge renames this tool to change the list of tools.
 return tool "test_changing_0" {
   description = "Nothing; its name changes.",
   effects     = "read",

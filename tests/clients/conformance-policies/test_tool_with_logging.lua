@@ -1,6 +1,6 @@
--- test_tool_with_logging: a fixture tool of the MCP conformance suite, which names it and what it says.
+-- test_tool_with_logging: a fixture tool of the MCP conformance suite, which names it and its log messages.
 return tool "test_tool_with_logging" {
-  description = "Say three things while it runs.",
+  description = "Log three messages.",
   effects     = "read",
   schema      = json [[{"type":"object"}]],
   run = function(_, call)

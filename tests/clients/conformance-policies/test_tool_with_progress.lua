@@ -1,6 +1,6 @@
 -- test_tool_with_progress: a fixture tool of the MCP conformance suite, which names it and what it returns.
 return tool "test_tool_with_progress" {
-  description = "Tell its progress three times.",
+  description = "Report progress three times.",
   effects     = "read",
   schema      = json [[{"type":"object"}]],
   run = function(_, call)

@@ -1,6 +1,6 @@
 -- test_trigger_tool_change: a fixture tool of the MCP conformance suite, which names it and what it returns.
 return tool "test_trigger_tool_change" {
-  description = "Have the list of tools change; the bridge does that before it passes the call on.",
+  description = "Change the list of tools; the bridge does that before it forwards the call.",
   effects     = "read",
   schema      = json [[{"type":"object"}]],
   run = function()

@@ -1,7 +1,7 @@
--- @upstash/context7-mcp over stdio, which speaks both eras. There is no network here: it says so in a text that claims
--- to be a success, and a policy of six lines laid over it makes of that what it is.
+-- @upstash/context7-mcp over stdio, which speaks both eras. Without network it reports the failure in a result that
+-- claims success, and a short policy turns that into a transient failure.
 local POLICY = [[
--- %s: context7's own tool. It reports that its site is out of reach as if that were an answer.
+-- %s: context7's tool, which reports an unreachable site as a success.
 return tool "%s" {
   upstream = "context7",
   effects  = "read",
@@ -26,10 +26,10 @@ return function(talk)
   local model = serve {}
   local listed = model:lists()
   talk.check("its tools are listed", listed["resolve-library-id"] and listed["query-docs"], listed)
-  model:is_refused("all problems are told at once", model:calls("resolve-library-id", { libraryNam = "react" }),
+  model:is_refused("all problems are reported at once", model:calls("resolve-library-id", { libraryNam = "react" }),
     "'query': required field is missing", "'libraryName': required field is missing", "'libraryNam'")
   local asked = { query = "how do hooks work?", libraryName = "react" }
-  model:hears("without a policy the model reads what the server says, as it says it",
+  model:hears("without a policy the model reads the server's result",
     model:calls("resolve-library-id", asked), "fetch failed")
   talk.is_killed_in_a_call(talk.model(), "resolve-library-id", asked)
   talk.gate:stop()
@@ -42,7 +42,7 @@ return function(talk)
   for name, arguments in pairs { ["resolve-library-id"] = asked,
                                  ["query-docs"] = { libraryId = "/facebook/react", query = "hooks" } } do
     local reads = model:calls(name, arguments)
-    talk.check(name .. ": with one, that the site is out of reach is told as what passes", reads.isError
+    talk.check(name .. ": with a policy the unreachable site is transient", reads.isError
       and reads.verdict.error_class == "transient" and reads.verdict.verdict == "wait"
       and reads.text:find("can't reach its documentation site", 1, true), reads)
   end

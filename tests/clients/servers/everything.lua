@@ -1,7 +1,7 @@
--- @modelcontextprotocol/server-everything over stdio: every tool it has, called.
+-- @modelcontextprotocol/server-everything over stdio: every one of its tools is called.
 local client = require "client"
 local json = client.json
-local EMPTY = json.decode '{"nothing":1}' -- this cjson writes an empty table as a list; no schema here minds a field
+local EMPTY = json.decode '{"nothing":1}' -- cjson writes an empty table as a list; the schemas here allow a field
 
 local function block(reads, type)
   for _, one in ipairs(reads.result.content or {}) do
@@ -11,13 +11,13 @@ end
 
 local function contents(talk, model)
   model:hears("echo answers", model:calls("echo", { message = "héllo" }), "Echo: héllo")
-  model:hears("two numbers are summed", model:calls("get-sum", { a = 1, b = 2.5 }), "The sum of 1 and 2.5 is 3.5")
+  model:hears("two numbers are added", model:calls("get-sum", { a = 1, b = 2.5 }), "The sum of 1 and 2.5 is 3.5")
 
   local reads = model:calls("get-annotated-message", { messageType = "error", includeImage = true })
-  model:hears("a text that speaks of an error is none", reads, "Error: Operation failed")
+  model:hears("a text that mentions an error is a success", reads, "Error: Operation failed")
   talk.check("its annotations arrive", block(reads, "text").annotations.priority == 1
     and block(reads, "text").annotations.audience[1] == "user", reads)
-  talk.check("and its image, whole", #block(reads, "image").data > 1000
+  talk.check("and its complete image", #block(reads, "image").data > 1000
     and block(reads, "image").mimeType == "image/png", reads)
 
   reads = model:calls("get-tiny-image", {})
@@ -35,7 +35,7 @@ local function contents(talk, model)
   reads = model:calls("gzip-file-as-resource", { name = "x.gz", data = "data:text/plain,hello", outputType = "resource" })
   talk.check("a blob arrives", block(reads, "resource").resource.mimeType == "application/gzip", reads)
   reads = model:calls("gzip-file-as-resource", { name = "y.gz", data = "data:text/plain,hello" })
-  talk.check("a link to what was made arrives", block(reads, "resource_link").uri:find "y%.gz$", reads)
+  talk.check("a link to the new resource arrives", block(reads, "resource_link").uri:find "y%.gz$", reads)
 end
 
 local function toggles(model)
@@ -48,57 +48,57 @@ end
 local function environment(talk, model)
   local reads = model:calls("get-env", {})
   local its = json.decode(block(reads, "text").text)
-  talk.check("the server has what it was given, and a PATH", its.GREETING == "good day" and its.PATH, reads)
-  talk.check("and nothing else of the daemon's environment", its.TOOLGATE_TEST_SECRET == nil, reads)
+  talk.check("the server has its configured environment and a PATH", its.GREETING == "good day" and its.PATH, reads)
+  talk.check("and no other variable of the daemon", its.TOOLGATE_TEST_SECRET == nil, reads)
 end
 
 local function wrong_arguments(talk, model)
-  model:is_refused("all problems are told at once", model:calls("get-sum", { a = "one" }),
+  model:is_refused("all problems are reported at once", model:calls("get-sum", { a = "one" }),
     "get-sum was not run", "'a': expected number", "'b': required field is missing")
-  model:is_refused("a name that is nearly right is told", model:calls("echo", { mesage = "hello" }),
+  model:is_refused("a misspelled name is reported", model:calls("echo", { mesage = "hello" }),
     "'message': required field is missing", "'mesage'")
-  model:is_refused("and what an enum takes", model:calls("get-structured-content", { location = "Boston" }),
+  model:is_refused("and the values of an enum", model:calls("get-structured-content", { location = "Boston" }),
     "New York", "Chicago", "Los Angeles")
   model:is_refused("and a range", model:calls("get-resource-links", { count = 11 }), "'count'", "10")
   local reads = model:calls("ecko", { message = "hello" })
-  talk.check("an unknown tool names the one that was meant", reads.isError
+  talk.check("an unknown tool suggests the closest", reads.isError
     and reads.verdict.error_class == "unknown_tool" and reads.text:find "echo", reads)
 end
 
 local function failures(talk, model, listed)
-  model:is_told_of_a_failure("a tool that fails says so in its own words",
+  model:reads_failure("a tool that fails is quoted",
     model:calls("gzip-file-as-resource", { name = "z.gz", data = "https://gone.invalid/z" }), "fetch failed")
 
-  -- It answers only those who can wait for tasks, which MCP's clients of today can't.
+  -- It answers only clients that support tasks, which current clients do not.
   local reads = model:calls("simulate-research-query", { topic = "bees" })
-  talk.check("a tool that only runs as a task is no tool here", reads.isError
+  talk.check("a tool that only runs as a task is not listed", reads.isError
     and not listed["simulate-research-query"] and reads.verdict.error_class == "unknown_tool", reads)
-  -- It is offered to clients that can sample, or be asked; a gateway is none on its own.
+  -- The server offers it only to clients that can sample.
   reads = model:calls("trigger-sampling-request", { prompt = "hello" })
-  talk.check("a tool that needs a model of the client's is not offered", reads.isError
+  talk.check("a tool that needs sampling is not listed", reads.isError
     and not listed["trigger-sampling-request"] and reads.verdict.error_class == "unknown_tool", reads)
 end
 
--- Its question is not answered by the gateway: it is put to the model, which asks its user.
+-- The gateway does not answer an elicitation: the model gets it as a question for its user.
 local function question(talk, model)
   local reads = model:calls("trigger-elicitation-request", {})
-  talk.check("a tool that asks the user something has the model ask it", reads.isError
+  talk.check("a tool that elicits makes the model ask the user", reads.isError
     and reads.verdict.verdict == "ask" and reads.verdict.error_class == "need_user_input"
     and reads.verdict.coverage == "NEED_USER_INPUT" and reads.text:find("It asks the user", 1, true)
     and reads.text:find("favorite integer", 1, true), reads)
 end
 
--- A client that can put questions to its user is handed the question itself, and calls again with the answer.
+-- A client that can elicit gets the request itself, and repeats the call with the answer.
 local function answered_question(talk)
   local line = talk.gate:connect()
   local meta = client.modern { ["io.modelcontextprotocol/clientCapabilities"] = { elicitation = { form = EMPTY } } }
   local asks = line:asks("tools/call", { name = "trigger-elicitation-request", arguments = EMPTY, _meta = meta })
   local id, request = next(asks.inputRequests or {})
-  if not talk.check("it hands the question to a client that can ask", asks.resultType == "input_required"
+  if not talk.check("it relays the elicitation to a client that can elicit", asks.resultType == "input_required"
     and request.method == "elicitation/create" and request.params.requestedSchema.properties.name, asks) then return end
   local result = line:asks("tools/call", { name = "trigger-elicitation-request", arguments = EMPTY, _meta = meta,
     inputResponses = { [id] = { action = "accept", content = { name = "Ada" } } }, requestState = asks.requestState })
-  talk.check("and the answer to the server", result.resultType == "complete"
+  talk.check("and relays the answer to the server", result.resultType == "complete"
     and client.text(result):find("Name: Ada", 1, true), result)
 end
 
@@ -106,21 +106,21 @@ local function progress(talk, model)
   local line = model.line
   line.notices = {}
   local reads = model:calls("trigger-long-running-operation", { duration = 0.2, steps = 4 }, { progressToken = "p" })
-  model:hears("a long one is waited for", reads, "Steps: 4")
+  model:hears("a long operation ends", reads, "Steps: 4")
   local last, rising = 0, true
   for _, notice in ipairs(line.notices) do
     rising = rising and notice.method == "notifications/progress" and notice.params.progressToken == "p"
       and notice.params.progress > last and notice.params.total == 4
     last = notice.params.progress
   end
-  talk.check("and its four steps are told as they come", rising and #line.notices == 4, line.notices)
+  talk.check("and its four steps are relayed as progress", rising and #line.notices == 4, line.notices)
 
   model:says("trigger-long-running-operation", { duration = 30, steps = 2 })
   line:say { jsonrpc = "2.0", method = "notifications/cancelled", params = { requestId = model.last_id } }
-  talk.check("one that is cancelled is not heard of again", pcall(line.hears_only_a_ping, line))
+  talk.check("a cancelled call gets no answer", pcall(line.hears_only_a_ping, line))
 end
 
--- Each answer is its own call's, whatever the order.
+-- Each call gets its own answer, in any order.
 local function many(talk, model)
   local waiting, right = {}, 0
   for i = 1, 32 do
@@ -133,7 +133,7 @@ local function many(talk, model)
     waiting[message.id] = nil
     if expected and message.result.content[1].text == expected then right = right + 1 end
   end
-  talk.check("of 32 calls at once each hears its own answer", right == 32, { right = right })
+  talk.check("each of 32 concurrent calls gets its own answer", right == 32, { right = right })
 end
 
 return function(talk)
@@ -147,10 +147,10 @@ return function(talk)
   }
   local model = talk.model()
   local listed = model:lists()
-  talk.check("its tools are listed, their schemas as it wrote them", listed.echo
+  talk.check("its tools are listed with unchanged schemas", listed.echo
     and listed.echo.inputSchema["$schema"] == "http://json-schema.org/draft-07/schema#"
     and listed.echo.annotations.readOnlyHint == true and listed["get-structured-content"].outputSchema, listed)
-  talk.check("without what only servers of tasks understand", listed.echo.execution == nil, listed.echo)
+  talk.check("without the task support of the definition", listed.echo.execution == nil, listed.echo)
   contents(talk, model)
   toggles(model)
   environment(talk, model)

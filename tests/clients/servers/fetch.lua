@@ -1,7 +1,7 @@
--- mcp-server-fetch of PyPI over stdio, with nothing to fetch but what this machine serves.
+-- mcp-server-fetch of PyPI over stdio, with a local web server.
 local socket = require "socket"
 
--- A page, for as many who ask as are told; in a process of its own.
+-- A web server with one page, in its own process.
 local PAGE = [[
 import http.server, sys
 class Page(http.server.BaseHTTPRequestHandler):
@@ -25,18 +25,18 @@ return function(talk)
     args = { "-m", "mcp_server_fetch", "--allow-private-ips" } } } }
   local model = talk.model()
 
-  -- Raw: to make text of a page it would first install a program from npm.
+  -- raw: for Markdown the server would first install a program from npm.
   model:hears("a page is read", model:calls("fetch", { url = site .. "/bees", raw = true }), "Bees dance.")
-  model:is_refused("all problems are told at once",
+  model:is_refused("all problems are reported at once",
     model:calls("fetch", { ur = site, max_length = 0, start_index = "last" }),
     "'url': required field is missing", "'ur'", "'max_length'", "'start_index'")
-  model:is_refused("an address that is none never gets to the server", model:calls("fetch", { url = "nonsense" }), "'url'")
-  model:is_told_of_a_failure("a page that is not there is the server's error",
+  model:is_refused("an invalid URL does not reach the server", model:calls("fetch", { url = "nonsense" }), "'url'")
+  model:reads_failure("a missing page is the server's error",
     model:calls("fetch", { url = site .. "/wasps" }), "404")
   local nobody = socket.bind("127.0.0.1", 0)
   local _, closed = nobody:getsockname()
   nobody:close()
-  model:is_told_of_a_failure("and so is a site that does not answer",
+  model:reads_failure("an unreachable site is the server's error",
     model:calls("fetch", { url = ("http://127.0.0.1:%d/bees"):format(closed) }), "Failed to fetch")
 
   talk.is_killed_in_a_call(talk.model(), "fetch", { url = site .. "/bees", raw = true })

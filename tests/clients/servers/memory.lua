@@ -1,4 +1,4 @@
--- @modelcontextprotocol/server-memory over stdio: it keeps a graph in a file, and outlives its own death by that.
+-- @modelcontextprotocol/server-memory over stdio: it keeps a graph in a file, which survives its restart.
 local process = require "process"
 
 return function(talk)
@@ -11,19 +11,19 @@ return function(talk)
   local ada = { name = "Ada", entityType = "person", observations = { "writes programs" } }
 
   local reads = model:calls("create_entities", { entities = { ada } })
-  model:hears("a person is remembered", reads, "writes programs")
+  model:hears("an entity is stored", reads, "writes programs")
   talk.check("the structured result fits the server's own schema", reads.result.structuredContent.entities[1].name == "Ada",
     reads)
-  model:hears("and found", model:calls("search_nodes", { query = "Ada" }), "writes programs")
+  model:hears("the entity is found", model:calls("search_nodes", { query = "Ada" }), "writes programs")
   reads = model:calls("open_nodes", { names = { "Zoe" } })
-  talk.check("nobody is found, and the empty answer is delivered", not reads.isError
+  talk.check("an empty result is delivered", not reads.isError
     and #reads.result.structuredContent.entities == 0, reads)
 
-  model:is_refused("all problems are told at once, with where they are",
+  model:is_refused("all problems are reported at once, with their paths",
     model:calls("create_entities", { entities = { { name = "Ada" }, { nam = "Ben", entityType = 4 } } }),
     "'entities[0].entityType': required field is missing", "'entities[0].observations': required field is missing",
     "'entities[1].name': required field is missing", "'nam'", "'entities[1].entityType': expected string, got 4")
-  model:is_told_of_a_failure("who is not there can't be described", model:calls("add_observations",
+  model:reads_failure("an unknown entity is the server's error", model:calls("add_observations",
     { observations = { { entityName = "Nobody", contents = { "x" } } } }), "Entity with name Nobody not found")
 
   talk.is_killed_in_a_call(talk.model(), "add_observations",

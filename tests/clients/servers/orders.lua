@@ -1,4 +1,4 @@
--- A FastMCP server (orders.py) over streamable HTTP. It is no child of the daemon: somebody else starts it again.
+-- A FastMCP server (orders.py) over streamable HTTP. The test starts it, not the daemon.
 return function(talk)
   local url, server = talk.beside { talk.python, talk.servers .. "/orders.py", "0" }
   local port = url:match ":(%d+)/"
@@ -14,14 +14,14 @@ return function(talk)
   local line = model.line
   line.notices = {}
   model:hears("shelves are counted", model:calls("count_stock", { shelves = 3 }, { progressToken = 7 }), "3 shelves")
-  talk.check("and each is told as it is done", #line.notices == 3 and line.notices[3].params.message == "shelf 3"
+  talk.check("and each shelf is relayed as progress", #line.notices == 3 and line.notices[3].params.message == "shelf 3"
     and line.notices[3].params.progressToken == 7, line.notices)
 
-  model:is_refused("all problems are told at once", model:calls("cancel_order", { order_id = "seven", raeson = "late" }),
+  model:is_refused("all problems are reported at once", model:calls("cancel_order", { order_id = "seven", raeson = "late" }),
     "'order_id': expected integer", "'reason': required field is missing", "'raeson'")
-  model:is_told_of_a_failure("an order that is not there is the server's error",
+  model:reads_failure("a missing order is the server's error",
     model:calls("find_order", { order_id = 9 }), "there is no order 9; the orders are 7 and 8")
-  model:is_told_of_a_failure("and so is what its author did not think of",
+  model:reads_failure("an exception in the tool is the server's error",
     model:calls("divide", { cents = 100, people = 0 }), "division by zero")
 
   talk.is_killed_in_a_call(talk.model(), "cancel_order", { order_id = 8, reason = "too late" }, {

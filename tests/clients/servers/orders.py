@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A FastMCP server over streamable HTTP, to stand behind toolgate: orders.
+"""A FastMCP server over streamable HTTP, as an upstream of toolgate: orders.
 
-usage: orders.py PORT    (0: any that is free; prints the URL when it listens)
+usage: orders.py PORT    (0: any free port; prints the URL when it listens)
 """
 import asyncio
 import socket

@@ -1,20 +1,20 @@
--- mcp-server-time of PyPI over stdio: structured results, errors that begin with a framework's words.
+-- mcp-server-time of PyPI over stdio: structured results, and errors with the framework's prefix.
 return function(talk)
   talk.serve { upstreams = { time = { command = talk.python, args = { "-m", "mcp_server_time" } } } }
   local model = talk.model()
   local noon = { source_timezone = "Europe/Berlin", time = "12:00", target_timezone = "Asia/Tokyo" }
 
   local reads = model:calls("convert_time", noon)
-  model:hears("noon is converted", reads, "20:00:00+09:00")
-  talk.check("and fits the server's own schema", reads.result.structuredContent.time_difference == "+8.0h", reads)
-  model:hears("the time is told", model:calls("get_current_time", { timezone = "Etc/UTC" }), "Etc/UTC")
+  model:hears("a time is converted", reads, "20:00:00+09:00")
+  talk.check("its structured content fits the server's schema", reads.result.structuredContent.time_difference == "+8.0h", reads)
+  model:hears("the current time is returned", model:calls("get_current_time", { timezone = "Etc/UTC" }), "Etc/UTC")
 
-  model:is_refused("all problems are told at once",
+  model:is_refused("all problems are reported at once",
     model:calls("convert_time", { source_timezone = 1, time = "12:00", target_timzone = "Asia/Tokyo" }),
     "'source_timezone': expected string, got 1", "'target_timezone': required field is missing", "'target_timzone'")
-  model:is_told_of_a_failure("a zone that is none is the server's error",
+  model:reads_failure("an unknown time zone is the server's error",
     model:calls("get_current_time", { timezone = "Mars/Base" }), "No time zone found with key Mars/Base")
-  model:is_told_of_a_failure("and so is an hour", model:calls("convert_time",
+  model:reads_failure("an invalid hour is the server's error", model:calls("convert_time",
     { source_timezone = "Europe/Berlin", time = "25:00", target_timezone = "Asia/Tokyo" }), "Expected HH:MM")
 
   talk.is_killed_in_a_call(talk.model(), "convert_time", noon)
