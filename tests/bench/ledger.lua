@@ -1,6 +1,6 @@
--- What the ledger costs: in Redis by its own count, in bytes, in the local engine, and in calls a second beside
--- redis-benchmark running the same pair of scripts on the same server. Ways take turns, and medians are told beside the
--- best, so that a busy machine shows as one; ratios are of one round each.
+-- The cost of the ledger: in Redis by its own statistics, in bytes, in the local engine, and in calls per second beside
+-- redis-benchmark with the same pair of scripts on the same server. The variants alternate, and medians are printed
+-- beside the best, so that a busy machine is visible; ratios are of one round each.
 --   TOOLGATE=build/toolgate BENCH=build/bench/ledger luajit tests/bench/ledger.lua [ROUNDS]
 package.path = "tests/support/?.lua;" .. package.path
 local process = require "process"
@@ -20,7 +20,7 @@ local function run(...)
   return out
 end
 
--- { name = { numbers, one a line } } of "name=1.5 other=2".
+-- Parses "name=1.5 other=2" lines to { name = { numbers, one per line } }.
 local function numbers(out)
   local found = {}
   for name, value in out:gmatch "([%w_]+)=([%d.]+)" do
@@ -51,7 +51,7 @@ end
 
 -- ---- in Redis -----------------------------------------------------------------
 
--- What the server takes for a function that does nothing, with as much to hand over.
+-- The server's time for a function that does nothing, with arguments of the same size.
 local function empty_us(store)
   store:does("FUNCTION", "LOAD", "REPLACE", "#!lua name=bench_empty\nredis.register_function('" .. ("e"):rep(40)
              .. "', function() return '' end)")
@@ -92,7 +92,7 @@ end
 
 -- ---- calls in flight ---------------------------------------------------------------
 
--- Pairs a second of redis-benchmark with so many requests in flight, in its better shape: many connections, or few
+-- Pairs per second of redis-benchmark with this many requests in flight, in its better mode: many connections, or few
 -- with a pipeline.
 local SHAPES = { [1] = { { 1, 1 } }, [16] = { { 16, 1 }, { 1, 16 } }, [256] = { { 256, 1 }, { 16, 16 } } }
 
@@ -127,7 +127,7 @@ local function flights(store)
   end
 end
 
--- The whole daemon: tools/call over its socket, judged, run in Lua, counted, answered.
+-- The whole daemon: tools/call over its socket with a policy, a Lua tool and the ledger.
 local function daemons(store)
   print "\nWhole calls (tools/call) a second of one daemon, its clients on the same cores:"
   for _, shape in ipairs { { 1, 1 }, { 16, 1 }, { 16, 16 } } do
@@ -148,7 +148,7 @@ local function daemons(store)
   end
 end
 
--- What an append-only file costs. It is this machine's disk that is measured.
+-- The cost of an append-only file. It measures this machine's disk.
 local function kept()
   print "\nPairs a second of a Redis that writes an append-only file:"
   for _, how in ipairs { "everysec", "always" } do
@@ -167,7 +167,7 @@ local function kept()
   end
 end
 
--- What the tunnel of docs/scaling.md adds.
+-- The cost of the stunnel of docs/scaling.md.
 local function tunnels()
   if not stunnel.program() then
     print "\nThrough TLS: not measured, there is no stunnel here"

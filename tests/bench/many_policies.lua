@@ -1,10 +1,10 @@
--- Writes policies as operators write them, as many as wanted: some twenty lines, a schema of six fields, two rules, a
--- check, three examples. For measuring what many of them cost.
+-- Writes many typical policies, to measure their cost: about twenty lines, a schema of six fields, two rules, a check
+-- and three examples.
 --   luajit tests/bench/many_policies.lua FOLDER COUNT
 
 local many = {}
 
--- A tool of four digits, so that names differ and sort.
+-- A tool name with four digits, so that names differ and sort.
 local template = [==[
 -- find_items_%NNNN%: items of shelf %NNNN%, by id or by time span. Reads only.
 return tool "find_items_%NNNN%" {

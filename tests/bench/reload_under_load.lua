@@ -1,4 +1,4 @@
--- How long the slowest of many calls waits while a daemon loads a thousand policies anew, and how long that takes.
+-- The longest latency of calls while a daemon reloads a thousand policies, and the duration of the reload.
 --   TOOLGATE=build/toolgate luajit tests/bench/reload_under_load.lua [POLICIES [CLIENTS [RELOADS]]]
 package.path = "tests/support/?.lua;tests/bench/?.lua;" .. package.path
 local daemon = require "daemon"
@@ -17,7 +17,7 @@ end
 
 local gate = daemon.start { policies = policies(), arguments = { "--no-watch" } }
 
--- Each of them asks, waits for the answer, and asks the next: only the bytes matter here.
+-- Each client sends a call, waits for the answer, and sends the next.
 local asking = {}
 for i = 1, CLIENTS do
   local stream = gate:connect().stream
@@ -35,7 +35,7 @@ end
 local waits, rest = {}, {}
 for _, stream in ipairs(asking) do ask(stream, waits) end
 
--- Until `done` says so; returns how many were answered and the longest wait in ms.
+-- Runs until `done` returns true; returns the number of answers and the longest wait in ms.
 local function run(done)
   local count, slowest = 0, 0
   repeat
@@ -58,7 +58,7 @@ local function for_seconds(seconds)
   return function() return socket.gettime() > over end
 end
 
--- The reload is asked for on a connection of its own and answered on it when it is done.
+-- The reload is requested and answered on its own connection.
 local operator = gate:connect()
 operator.stream:settimeout(0)
 local heard
@@ -80,7 +80,7 @@ for round = 1, RELOADS do
   assert(result.ok, line)
   local _, after_slowest = run(for_seconds(0.2))
   local log = gate:log():match(".*longest_us=(%d+)")
-  local worst = math.max(busy_slowest, after_slowest) -- those asked during it may be answered after it
+  local worst = math.max(busy_slowest, after_slowest) -- calls sent during the reload may be answered after it
   print(("without: %6d calls, slowest %5.1f ms | reload: %4d ms, %5d calls, slowest %5.1f ms; longest slice %.1f ms")
     :format(quiet, quiet_slowest, result.ms, busy, worst, tonumber(log) / 1000))
 end

@@ -1,7 +1,7 @@
--- What toolgate costs between a client and a real server: `echo` of server-everything called directly, through two
--- `cat`s and through a relay (the least that two processes, or an event loop, in between can cost), through a forwarder
--- of the official SDK (the least that it can cost there), through toolgate's socket and through `toolgate connect`; one
--- call at a time, and 32 in flight. The ways take turns, so that a busy machine is busy for all of them.
+-- The cost of toolgate between a client and a real server: `echo` of server-everything called directly, through two
+-- `cat`s and a relay (the minimum for two processes, or an event loop, in between), through a forwarder of the official
+-- SDK (its minimum), through toolgate's socket and through `toolgate connect`; one call at a time, and 32 in flight.
+-- The ways alternate, so that a busy machine affects all of them.
 --   TOOLGATE=build/toolgate RELAY=build/bench/relay CLIENTS=build/clients luajit tests/bench/upstream.lua [ROUNDS [CALLS]]
 package.path = "tests/support/?.lua;tests/clients/?.lua;" .. package.path
 local daemon = require "daemon"
@@ -35,9 +35,9 @@ local O_CLOEXEC, AF_UNIX, SOCK_STREAM, CLOCK_MONOTONIC, POLLIN = 524288, 1, 1, 1
 local node = packages.node
 local server = packages.modules .. "/@modelcontextprotocol/server-everything/dist/index.js"
 
--- Every stage of the gate has something to do: the server's schema, rules, a check, budgets, a look at the result.
+-- The tool uses every stage of the gate: the server's schema, rules, a check, budgets, a result hook.
 local POLICY = [[
--- echo: says what it is told. Shows nothing; measured by tests/bench/upstream.lua.
+-- echo: returns its argument. Read only; measured by tests/bench/upstream.lua.
 return tool "echo" {
   upstream = "everything",
   effects  = "read",
@@ -52,7 +52,7 @@ return tool "echo" {
 }
 ]]
 
--- ---- a client that costs next to nothing, the same for every way: two descriptors, a line a message ----
+-- ---- a client that costs almost nothing, the same for every way: two descriptors, one message per line ----
 
 local moment = ffi.new "moment"
 local function now_us()
@@ -78,9 +78,9 @@ function way:send(text)
   end
 end
 
--- Waits for something; returns how many answers it was. A server also says what nobody asked for: that is none.
+-- Waits for input; returns the number of answers in it, without notifications.
 function way:hear()
-  C.poll(self.waits, 1, -1) -- as event loops wait; who sleeps in read() of a socket is woken by its peer's reading, too
+  C.poll(self.waits, 1, -1) -- like an event loop; a process in read() would also wake when its peer reads
   local count = tonumber(C.read(self.input, self.buffer + self.kept, SIZE - self.kept))
   assert(count > 0, self.name .. " says nothing any more")
   local answers, from, left = 0, self.buffer, self.kept + count
@@ -89,7 +89,7 @@ function way:hear()
     if ending == nil then break end
     local length = ffi.cast("char *", ending) + 1 - from
     if C.memmem(from, length, '"id":', 5) ~= nil then answers = answers + 1 end
-    self.line, self.length = from, length -- the last one, until the next is heard
+    self.line, self.length = from, length -- the last answer
     from, left = from + length, left - length
   end
   if left > 0 then C.memmove(self.buffer, from, left) end
@@ -120,7 +120,7 @@ function way:opens()
   return self
 end
 
--- The median of so many calls, one after the other, in µs.
+-- The median time of consecutive calls, in µs.
 function way:one_at_a_time(calls)
   local took = {}
   for i = 1, calls do
@@ -134,7 +134,7 @@ function way:one_at_a_time(calls)
   return took[math.ceil(calls / 2)]
 end
 
--- Calls a second.
+-- Calls per second.
 function way:many_at_once(calls)
   local texts = {}
   for i = 1, IN_FLIGHT do texts[i] = request() end
@@ -156,7 +156,7 @@ end
 
 -- ---- the ways ----
 
--- `pid`: whose CPU time is measured.
+-- `pid`: the process whose CPU time is measured.
 local function by_pipes(name, argv, pid) -- true: the child's
   local to, from = ffi.new "int[2]", ffi.new "int[2]"
   assert(C.pipe2(to, O_CLOEXEC) == 0 and C.pipe2(from, O_CLOEXEC) == 0)
@@ -191,10 +191,10 @@ local function median(list)
   return list[math.ceil(#list / 2)]
 end
 
--- ---- measured ----
+-- ---- measurements ----
 
--- A core that falls asleep between two messages is woken in 10 to 60 µs, as it pleases: on each, one that has nothing
--- to do keeps it up, and gives way to all others at once.
+-- An idle core wakes up in 10 to 60 µs, which varies. An idle-priority process on each core keeps it awake, and yields
+-- to all others.
 local awake = {}
 for i = 1, require("posix.unistd").sysconf(84) do
   awake[i] = process.start { "setpriv", "--pdeathsig", "KILL", "chrt", "--idle", "0", "sh", "-c", "while :; do :; done" }
@@ -222,7 +222,7 @@ local ways = {
   by_pipes("connect", { daemon.binary, "connect", gate.socket }, gate:pid()),
 }
 for _, one in ipairs(ways) do
-  one:one_at_a_time(2 * CALLS) -- node compiles what is hot
+  one:one_at_a_time(2 * CALLS) -- node compiles hot code
   one:many_at_once(2 * CALLS)
   one.added, one.ratio, one.median, one.rate, one.cpu, one.cpu_many = {}, {}, {}, {}, {}, {}
 end
@@ -230,7 +230,7 @@ end
 for round = 1, ROUNDS do
   local base_us, base_rate
   for i = 1, #ways do
-    -- the direct way first, the others in another order each round
+    -- the direct way first, the others in a different order in each round
     local one = i == 1 and direct or ways[2 + (i + round) % (#ways - 1)]
     local before = cpu_us(one.pid)
     local us = one:one_at_a_time(CALLS)
